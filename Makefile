@@ -1,0 +1,55 @@
+# `make help` lists what there is. JOBS=N limits how much runs at once.
+JOBS ?= $(shell nproc)
+FUZZ_SECONDS ?= 60
+TOOL := build/bin/durahash
+
+.DEFAULT_GOAL := help
+.PHONY: help setup build demo test check bench asan tsan fuzz format tidy clean
+
+help:  ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup:  ## install what a bare Debian 12 lacks (the other targets do it by themselves)
+	@scripts/setup.sh
+
+build: setup  ## the tool, at build/bin/durahash, and the library
+	@scripts/build.sh release durahash_tool
+	@echo "$(TOOL) is ready" >&2
+
+demo: build  ## index a real file tree while being killed again and again, and lose nothing (2 minutes)
+	@$(TOOL) demo
+
+test: setup  ## everything: layers, release tests, the same under the sanitizers (20 minutes on 2 cores)
+	@JOBS=$(JOBS) scripts/test.sh
+
+check: setup  ## the tests of the release build alone
+	@scripts/build.sh release
+	@ctest --preset release -j $(JOBS)
+
+bench: build  ## measure this machine; BENCH="--engine turbo --keys 10000000" and so on
+	@$(TOOL) bench $(BENCH)
+
+asan: setup  ## all tests under AddressSanitizer and UndefinedBehaviorSanitizer
+	@scripts/build.sh asan
+	@ctest --preset asan -j $(JOBS)
+
+tsan: setup  ## all tests under ThreadSanitizer
+	@scripts/build.sh tsan
+	@scripts/with_tsan.sh ctest --preset tsan -j $(JOBS)
+
+fuzz:  ## open and check damaged pools for FUZZ_SECONDS (60)
+	@scripts/setup.sh fuzz
+	@scripts/build.sh fuzz
+	@FUZZ_SECONDS=$(FUZZ_SECONDS) scripts/fuzz.sh
+
+format:  ## clang-format over our sources
+	@scripts/setup.sh lint
+	@git ls-files -z '*.hpp' '*.cpp' '*.h' '*.cu' | xargs -0 clang-format -i
+
+tidy:  ## clang-tidy over our sources
+	@scripts/setup.sh lint
+	@scripts/build.sh release
+	@run-clang-tidy -quiet -p build -j $(JOBS) -extra-arg=-Wno-unknown-warning-option "^$(CURDIR)/(src|tool|bench|test|fuzz)/"
+
+clean:  ## remove all that was built
+	rm -rf build

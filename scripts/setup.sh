@@ -1,0 +1,64 @@
+#!/usr/bin/env bash
+# Installs what is missing to build durahash on Debian 12. Silent and quick when everything is there.
+#   scripts/setup.sh           compilers, libraries, test tools
+#   scripts/setup.sh fuzz      and clang with libFuzzer
+#   scripts/setup.sh lint      and clang-format, clang-tidy
+set -euo pipefail
+
+# package:what tells that it is there (a command, or a header below /usr/include)
+wanted=(
+  g++:g++ make:make cmake:cmake ninja-build:ninja pkg-config:pkg-config ccache:ccache git:git python3:python3
+  libpmem2-dev:libpmem2.h liburcu-dev:urcu-bp.h libxxhash-dev:xxhash.h
+  libcli11-dev:CLI/CLI.hpp nlohmann-json3-dev:nlohmann/json.hpp libfmt-dev:fmt/format.h
+  libgtest-dev:gtest/gtest.h librapidcheck-dev:rapidcheck.h
+)
+for extra in "$@"; do
+  case "$extra" in
+    fuzz) wanted+=(clang:clang++ libclang-rt-dev:clang-rt) ;;
+    lint) wanted+=(clang-format:clang-format clang-tidy:clang-tidy) ;;
+    *) echo "setup.sh: no such group: $extra (fuzz, lint)" >&2; exit 2 ;;
+  esac
+done
+
+is_there() {
+  case "$1" in
+    clang-rt) compgen -G '/usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.fuzzer-*.a' >/dev/null ;;
+    *.h | *.hpp) compgen -G "/usr/include/$1" >/dev/null || compgen -G "/usr/include/*-linux-gnu/$1" >/dev/null ||
+      [ -e "/usr/local/include/$1" ] ;;
+    *) command -v "$1" >/dev/null ;;
+  esac
+}
+
+missing=()
+for entry in "${wanted[@]}"; do
+  is_there "${entry#*:}" || missing+=("${entry%%:*}")
+done
+[ ${#missing[@]} -eq 0 ] && exit 0
+
+by_hand="apt-get install ${missing[*]}"
+if ! command -v apt-get >/dev/null; then
+  echo "setup.sh: missing: ${missing[*]} (names of Debian packages), and there is no apt-get here: install them by hand" >&2
+  exit 1
+fi
+as_root=()
+if [ "$(id -u)" -ne 0 ]; then
+  if ! command -v sudo >/dev/null; then
+    echo "setup.sh: missing packages, and neither root nor sudo to install them. As root: $by_hand" >&2
+    exit 1
+  fi
+  as_root=(sudo)
+  [ -t 0 ] || as_root=(sudo -n)
+fi
+
+echo "setup: installing ${missing[*]}" >&2
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+install_missing() {
+  "${as_root[@]}" apt-get update -q &&
+    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "${missing[@]}"
+}
+if ! install_missing >"$log" 2>&1 </dev/null; then
+  tail -n 20 "$log" >&2
+  echo "setup.sh: the installation failed. By hand, as root: $by_hand" >&2
+  exit 1
+fi

@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# Everything that must hold before a change is merged: `make test`, and what CI runs.
+# JOBS=N limits the compilers and tests that run at once (default: the processors there are).
+set -euo pipefail
+cd "$(dirname "$0")/.."
+export JOBS=${JOBS:-$(nproc)}
+began=$SECONDS
+
+stage() { printf '\n== %s  (%d s so far)\n' "$*" $((SECONDS - began)); }
+
+stage "layers: no include looks upward"
+scripts/check_layers.py
+
+stage "release build"
+scripts/build.sh release
+
+stage "unit tests under AddressSanitizer and UndefinedBehaviorSanitizer"
+scripts/build.sh asan
+ctest --preset asan -j "$JOBS" -L 'unit|cli' --progress
+
+stage "stress tests under ThreadSanitizer"
+scripts/build.sh tsan store_test
+scripts/with_tsan.sh ctest --preset tsan -j 1 -L stress
+
+stage "all tests, release build"
+ctest --preset release -j "$JOBS"
