@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# Installs a finished build into a folder of its own, builds examples/embed against what was installed, and runs it: a run, a run that is
+# killed, and a run that must find the pages of both.      install_test.sh SOURCE_FOLDER BUILD_FOLDER SCRATCH_FOLDER CXX_COMPILER
+set -euo pipefail
+source=$1 build=$2 scratch=$3 compiler=$4
+
+fail() {
+  echo "install_test: $*" >&2
+  exit 1
+}
+
+rm -rf "$scratch"
+mkdir -p "$scratch/data"
+cmake --install "$build" --prefix "$scratch/prefix" >"$scratch/install.log" || fail "cmake --install failed"
+# Away from the source tree, so that nothing but what was installed can be found.
+cp -r "$source/examples/embed" "$scratch/embed"
+cmake -S "$scratch/embed" -B "$scratch/embed-build" -DCMAKE_PREFIX_PATH="$scratch/prefix" -DCMAKE_CXX_COMPILER="$compiler" \
+  -DCMAKE_BUILD_TYPE=Release >"$scratch/configure.log" 2>&1 || { cat "$scratch/configure.log"; fail "find_package failed"; }
+cmake --build "$scratch/embed-build" || fail "examples/embed does not build"
+
+embed=$scratch/embed-build/embed
+"$embed" "$scratch/data" | tee "$scratch/run1.txt"
+grep -qx 'run 1' "$scratch/run1.txt" || fail "the first run is not run 1"
+
+killed=0
+"$embed" "$scratch/data" --die >"$scratch/run2.txt" 2>&1 || killed=$?
+cat "$scratch/run2.txt"
+[ "$killed" -eq 137 ] || fail "the second run was to end by SIGKILL (137) and ended with $killed"
+
+"$embed" "$scratch/data" | tee "$scratch/run3.txt"
+grep -qx 'run 3' "$scratch/run3.txt" || fail "the third run does not count the two before it"
+grep -qx '  found: the words of run 2' "$scratch/run3.txt" || fail "what the killed run wrote is gone"
+
+# The version file refuses a version that is not this one.
+if cmake -S "$scratch/embed" -B "$scratch/too-new" -DCMAKE_PREFIX_PATH="$scratch/prefix" \
+    -DCMAKE_PROJECT_INCLUDE="$source/test/install/require_newer.cmake" >"$scratch/too-new.log" 2>&1; then
+  fail "find_package accepted version 99"
+fi
+grep -q 'version' "$scratch/too-new.log" || fail "the refusal of version 99 does not speak of a version"
+echo "install_test: the installed package works"

@@ -1,0 +1,1 @@
+find_package(durahash 99 REQUIRED)
