@@ -1,0 +1,31 @@
+// Small pools as the library writes them: what damage starts from.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "durahash/options.hpp"
+
+namespace durahash::fuzz {
+
+struct sound_pool {
+  std::string name;
+  data_kind key{}, value{};
+  bool clean = false;              ///< closed, or copied while it was open, as a killed process leaves it
+  std::string bytes;               ///< the whole file
+  std::vector<std::size_t> words;  ///< offsets of the 8-byte words that are not 0, and of some neighbours
+};
+
+/// Every key and value kind, clean and not; the same bytes in every process of this run of the machine.
+std::vector<sound_pool> make_sound_pools();
+const std::vector<sound_pool>& sound_pools();  ///< made once
+
+inline constexpr std::uint64_t sound_records = 160;
+
+/// The n-th key and value of a sound pool; n from sound_records on is absent from it.
+std::string nth_key(data_kind kind, std::uint64_t n);
+std::string nth_value(data_kind kind, std::uint64_t n);
+
+}  // namespace durahash::fuzz
