@@ -1,0 +1,63 @@
+// What `table` and `map` share: everything that does not mention a key.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "durahash/detail/any_table.hpp"
+#include "durahash/info.hpp"
+#include "durahash/options.hpp"
+#include "durahash/status.hpp"
+
+namespace durahash {
+
+/// An open pool. Movable, not copyable; the destructor closes. Every operation may be called from several threads at once,
+/// `close` and the destructor excepted.
+class handle {
+ public:
+  /// Facts of the pool. After a crash waits for the recount, which runs in the background since open.
+  pool_info info() const { return table().info(); }
+
+  /// Counters and engine figures. Cost: reads every bucket's first line.
+  table_stats stats() const { return table().stats(); }
+
+  /// Verifies everything: format, every bucket, every record, that each key is found exactly once, that every byte of the pool is
+  /// either reachable or free. Writers wait while their part is read.
+  check_report check() const { return table().check(); }
+
+  /// Records in the table. After a crash waits for the recount.
+  std::uint64_t size() const { return table().size(); }
+
+  /// Makes room for `records` records in all, so that they go in with few resizes.
+  /// Returns   ok or no_space.
+  status reserve(std::uint64_t records) { return table().reserve(records); }
+
+  /// Rebuilds the table at its tightest, moves records to the front of the pool and gives the rest back to the file system.
+  /// Threads   operations go on; each part is locked for writers while it is rebuilt.
+  /// Crash     at any point: every record is present; unfinished work is repeated by the next compact.
+  status compact() { return table().compact(); }
+
+  /// Everything that returned before this call survives a power cut, on every medium that outlives one; until the next
+  /// write the pool also opens after one without a check.
+  status sync() { return table().sync(); }
+
+  /// Saves the allocation state and marks the pool clean. Later calls of anything answer `closed`.
+  status close();
+
+  /// What opening with `options::salvage` kept and dropped; empty otherwise.
+  const std::vector<std::string>& salvage_report() const { return table().salvage_report(); }
+
+  handle(handle&&) noexcept = default;
+  handle& operator=(handle&&) noexcept;
+  ~handle();
+
+ protected:
+  explicit handle(std::unique_ptr<detail::any_table> table) : table_(std::move(table)) {}
+  detail::any_table& table() const { return *table_; }
+
+ private:
+  std::unique_ptr<detail::any_table> table_;
+};
+
+}  // namespace durahash

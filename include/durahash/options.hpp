@@ -1,0 +1,76 @@
+// How a pool is created and opened.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace durahash {
+
+enum class engine_kind : std::uint8_t { turbo = 1, cceh = 2, level = 3, gphash = 4 };
+
+/// What keys or values are: 64-bit words, or byte strings.
+enum class data_kind : std::uint8_t { u64 = 1, bytes = 2 };
+
+/// Which crashes an operation that returned survives. README.md has the table by medium.
+enum class durability_level : std::uint8_t {
+  none = 0,     ///< no promise
+  process = 1,  ///< death of the process (kill -9)
+  power = 2,    ///< loss of power: every operation flushes and fences
+};
+
+/// Where the bytes live.
+enum class medium_kind : std::uint8_t {
+  automatic = 0,  ///< pmem where the path is DAX and durability is power, file elsewhere
+  memory = 1,     ///< anonymous memory, gone with the process
+  file = 2,       ///< a plain file, through the page cache
+  pmem = 3,       ///< persistent memory: MAP_SYNC mapping or device DAX
+  emulated = 4,   ///< as pmem, on any memory, and counts what it does
+};
+
+enum class open_mode : std::uint8_t { create_or_open, create_new, open_existing, read_only };
+
+/// Options of `open`. A field left out takes the pool's own value when the pool exists, and the default when it is
+/// made; a field that contradicts an existing pool refuses the open with a sentence.
+struct options {
+  open_mode mode = open_mode::create_or_open;
+  std::optional<engine_kind> engine;            ///< default turbo
+  std::optional<data_kind> key;                 ///< default bytes (table), u64 (map)
+  std::optional<data_kind> value;               ///< likewise
+  std::optional<durability_level> durability;   ///< default process; power on the media pmem and emulated
+  medium_kind medium = medium_kind::automatic;
+
+  /// Records expected. Sizes the directory and the first allocation; the table grows past it by itself.
+  std::uint64_t capacity = 0;
+
+  /// Engine settings by name, as `durahash create --set name=value`: docs/engines/ lists them.
+  std::map<std::string, std::uint64_t> settings;
+
+  /// The pool never grows past this many bytes (0: as far as the file system goes).
+  std::uint64_t max_bytes = 0;
+
+  /// Address space set aside for growth; costs no memory.
+  std::uint64_t address_space_bytes = std::uint64_t{1} << 40;
+
+  /// Medium `emulated` only: added to each flushed line and each 256-byte block written, in nanoseconds.
+  std::uint32_t flush_latency_ns = 0;
+  std::uint32_t block_latency_ns = 0;
+
+  /// Open a pool that a reboot interrupted, drop what does not verify, and say so. See table::salvage_report().
+  bool salvage = false;
+};
+
+std::string_view name_of(engine_kind) noexcept;
+std::string_view name_of(data_kind) noexcept;
+std::string_view name_of(durability_level) noexcept;
+std::string_view name_of(medium_kind) noexcept;
+
+/// The kind of that name, or nothing.
+std::optional<engine_kind> engine_named(std::string_view) noexcept;
+std::optional<data_kind> data_kind_named(std::string_view) noexcept;
+std::optional<durability_level> durability_named(std::string_view) noexcept;
+std::optional<medium_kind> medium_named(std::string_view) noexcept;
+
+}  // namespace durahash

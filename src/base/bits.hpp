@@ -1,0 +1,37 @@
+// Arithmetic on sizes and words.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+namespace durahash {
+
+inline constexpr std::size_t line_bytes = 64;    // unit of a cache flush
+inline constexpr std::size_t block_bytes = 256;  // unit in which persistent memory reads and writes
+inline constexpr std::size_t page_bytes = 4096;
+
+constexpr std::uint64_t align_up(std::uint64_t n, std::uint64_t unit) noexcept { return (n + unit - 1) / unit * unit; }
+constexpr std::uint64_t align_down(std::uint64_t n, std::uint64_t unit) noexcept { return n / unit * unit; }
+
+/// Smallest k with 2^k >= n; 0 for n <= 1.
+constexpr unsigned log2_ceiling(std::uint64_t n) noexcept {
+  return n <= 1 ? 0 : static_cast<unsigned>(64 - std::countl_zero(n - 1));
+}
+
+/// The low `count` bits set.
+constexpr std::uint64_t low_bits(unsigned count) noexcept {
+  return count >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << count) - 1;
+}
+
+/// Takes the lowest set bit out of `bits` and returns its index.
+constexpr int take_lowest(std::uint32_t& bits) noexcept {
+  int index = std::countr_zero(bits);
+  bits &= bits - 1;
+  return index;
+}
+
+/// Asks for the line in a state that can be written, so that the store does not wait for it.
+inline void prefetch_for_write(const void* at) noexcept { asm volatile("prefetchw %0" : : "m"(*static_cast<const char*>(at))); }
+
+}  // namespace durahash

@@ -1,0 +1,36 @@
+// Hashing, seeded per pool against hash flooding. The id and the seeds stand in the superblock (docs/format.md).
+#pragma once
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <cstdint>
+#include <string_view>
+
+namespace durahash {
+
+/// Names the functions below in the superblock: 1 = word_hash (multiply-mix), XXH3-64 for bytes.
+inline constexpr std::uint32_t hash_id_mix_xxh3 = 1;
+
+struct hash_seeds {
+  std::uint64_t flip = 0;      ///< xor-ed into the key
+  std::uint64_t multiply = 1;  ///< odd
+};
+
+/// One widening multiplication, both halves folded: every bit of the key reaches the high bits, which choose shard and bucket.
+inline std::uint64_t word_hash(std::uint64_t key, const hash_seeds& seeds) noexcept {
+  __extension__ using wide = unsigned __int128;
+  wide product = static_cast<wide>(key ^ seeds.flip) * seeds.multiply;
+  return static_cast<std::uint64_t>(product >> 64) ^ static_cast<std::uint64_t>(product);
+}
+
+inline std::uint64_t bytes_hash(std::string_view key, const hash_seeds& seeds) noexcept {
+  return XXH3_64bits_withSeed(key.data(), key.size(), seeds.flip);
+}
+
+/// Checksum of stored structures: XXH3-64.
+inline std::uint64_t checksum(const void* bytes, std::size_t count, std::uint64_t seed = 0) noexcept {
+  return XXH3_64bits_withSeed(bytes, count, seed);
+}
+
+}  // namespace durahash

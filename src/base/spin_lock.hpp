@@ -1,0 +1,26 @@
+// A lock of one byte for short sections. Lives in DRAM, never in a pool.
+#pragma once
+
+#include <immintrin.h>
+#include <sched.h>
+
+#include <atomic>
+
+namespace durahash {
+
+class spin_lock {
+ public:
+  bool try_lock() noexcept {
+    return !held_.load(std::memory_order_relaxed) && !held_.exchange(true, std::memory_order_acquire);
+  }
+  void lock() noexcept {
+    // Ends when the holder leaves its section. After a while the holder is assumed descheduled, and gets the processor.
+    for (int spins = 0; !try_lock(); ++spins) spins < 64 ? _mm_pause() : static_cast<void>(sched_yield());
+  }
+  void unlock() noexcept { held_.store(false, std::memory_order_release); }
+
+ private:
+  std::atomic<bool> held_{false};
+};
+
+}  // namespace durahash

@@ -1,0 +1,38 @@
+// Cache-line write-back on x86: which instruction the processor has, and its use. No compiler flag is needed.
+#pragma once
+
+#include <immintrin.h>
+
+#include <cstdint>
+
+#include "base/bits.hpp"
+
+namespace durahash {
+
+enum class flush_instruction : std::uint8_t { clflush, clflushopt, clwb };
+
+/// The best one this processor has: clwb keeps the line in the cache, clflushopt evicts it, clflush also waits.
+flush_instruction best_flush_instruction() noexcept;
+
+
+inline void write_back(flush_instruction how, const void* line) noexcept {
+  // Spelled in assembly so that one build serves every processor.
+  const char* at = static_cast<const char*>(line);
+  switch (how) {
+    case flush_instruction::clwb: asm volatile(".byte 0x66; xsaveopt %0" : "+m"(*const_cast<char*>(at))); break;
+    case flush_instruction::clflushopt: asm volatile(".byte 0x66; clflush %0" : "+m"(*const_cast<char*>(at))); break;
+    case flush_instruction::clflush: asm volatile("clflush %0" : "+m"(*const_cast<char*>(at))); break;
+  }
+}
+
+inline void store_fence() noexcept { asm volatile("sfence" ::: "memory"); }
+
+/// Calls `each(line)` for every cache line that [at, at + bytes) touches.
+template <class Each>
+void for_each_line(const void* at, std::size_t bytes, Each&& each) {
+  auto first = align_down(reinterpret_cast<std::uintptr_t>(at), line_bytes);
+  auto end = reinterpret_cast<std::uintptr_t>(at) + bytes;
+  for (auto line = first; line < end; line += line_bytes) each(reinterpret_cast<const void*>(line));
+}
+
+}  // namespace durahash

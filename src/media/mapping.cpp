@@ -1,0 +1,153 @@
+#include "media/mapping.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "base/bits.hpp"
+#include "media/file_lock.hpp"
+#include "media/pmem_mapping.hpp"
+
+namespace durahash {
+namespace {
+
+std::byte* reserve_addresses(std::uint64_t bytes) {
+  // Aligned to 2 MiB so that huge pages can be used.
+  constexpr std::uint64_t huge = 2u << 20;
+  void* at = ::mmap(nullptr, bytes + huge, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (at == MAP_FAILED) return nullptr;
+  auto start = reinterpret_cast<std::uintptr_t>(at);
+  auto aligned = align_up(start, huge);
+  if (aligned != start) ::munmap(at, aligned - start);
+  if (aligned - start != huge) ::munmap(reinterpret_cast<void*>(aligned + bytes), huge - (aligned - start));
+  return reinterpret_cast<std::byte*>(aligned);
+}
+
+class memory_mapping final : public mapping {
+ public:
+  static result<std::unique_ptr<mapping>> open(const mapping_request& request) {
+    std::unique_ptr<memory_mapping> made(new memory_mapping);
+    made->base_ = reserve_addresses(request.address_space_bytes);
+    if (made->base_ == nullptr) return system_error(status::unusable, "cannot reserve addresses for", "a memory pool");
+    made->reserved_bytes_ = request.address_space_bytes;
+    made->max_bytes_ = request.max_bytes;
+    made->domain_ = persistence_domain::memory_bus;
+    return std::unique_ptr<mapping>(std::move(made));
+  }
+  ~memory_mapping() override {
+    if (base_ != nullptr) ::munmap(base_, reserved_bytes_);
+  }
+  status appear() override { return status::ok; }
+  status write_to_disk(std::uint64_t, std::uint64_t) override { return status::ok; }
+
+ protected:
+  status extend(std::uint64_t from, std::uint64_t to) override {
+    if (::mprotect(base_ + from, to - from, PROT_READ | PROT_WRITE) != 0) return status::no_space;
+    ::madvise(base_ + from, to - from, MADV_HUGEPAGE);
+    return status::ok;
+  }
+  void release(std::uint64_t from, std::uint64_t to) override { ::madvise(base_ + from, to - from, MADV_DONTNEED); }
+};
+
+class file_mapping final : public mapping {
+ public:
+  static result<std::unique_ptr<mapping>> open(const mapping_request& request) {
+    auto file = locked_file::open(request);
+    if (!file) return file.failure();
+    std::unique_ptr<file_mapping> made(new file_mapping(std::move(*file)));
+    made->max_bytes_ = request.max_bytes;
+    made->read_only_ = request.read_only;
+    std::uint64_t bytes = align_down(made->file_.bytes(), page_bytes);
+    made->reserved_bytes_ = align_up(std::max(request.address_space_bytes, bytes), page_bytes);
+    made->base_ = reserve_addresses(made->reserved_bytes_);
+    if (made->base_ == nullptr) return system_error(status::unusable, "cannot reserve addresses for", request.path);
+    if (bytes > 0 && !made->map_range(0, bytes)) return system_error(status::unusable, "cannot map", request.path);
+    made->backed_bytes_ = made->mapped_bytes_ = bytes;
+    return std::unique_ptr<mapping>(std::move(made));
+  }
+  ~file_mapping() override {
+    if (base_ != nullptr) ::munmap(base_, reserved_bytes_);
+    if (cut_on_close_ && ::ftruncate(file_.descriptor(), static_cast<off_t>(backed_bytes_)) != 0) {
+      // The file stays longer than needed, and is valid so.
+    }
+  }
+  status appear() override { return file_.appear(); }
+  status write_to_disk(std::uint64_t offset, std::uint64_t bytes) override {
+    if (bytes == 0) return status::ok;
+    std::uint64_t first = align_down(offset, page_bytes);
+    return ::msync(base_ + first, offset + bytes - first, MS_SYNC) == 0 ? status::ok : status::io_error;
+  }
+
+ protected:
+  status extend(std::uint64_t from, std::uint64_t to) override {
+    // Real blocks, now: a full disk is an answer here, and would be SIGBUS later.
+    int failed = ::posix_fallocate(file_.descriptor(), static_cast<off_t>(from), static_cast<off_t>(to - from));
+    if (failed == EINTR) return extend(from, to);  // ends: a signal storm is not forever
+    if (failed != 0) return status::no_space;
+    if (to > mapped_bytes_) {
+      if (!map_range(mapped_bytes_, to)) return status::no_space;
+      mapped_bytes_ = to;
+    }
+    return status::ok;
+  }
+  void release(std::uint64_t from, std::uint64_t to) override {
+    ::fallocate(file_.descriptor(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(from),
+                static_cast<off_t>(to - from));
+    cut_on_close_ = true;
+  }
+
+ private:
+  explicit file_mapping(locked_file file) : file_(std::move(file)) {}
+
+  bool map_range(std::uint64_t from, std::uint64_t to) {
+    int protection = read_only_ ? PROT_READ : PROT_READ | PROT_WRITE;
+    void* at = ::mmap(base_ + from, to - from, protection, MAP_SHARED | MAP_FIXED, file_.descriptor(), static_cast<off_t>(from));
+    if (at == MAP_FAILED) return false;
+    ::madvise(at, to - from, MADV_HUGEPAGE);  // tmpfs honours it where the administrator allows
+    return true;
+  }
+
+  locked_file file_;
+  std::uint64_t mapped_bytes_ = 0;
+  bool cut_on_close_ = false;
+};
+
+}  // namespace
+
+result<std::unique_ptr<mapping>> mapping::open(const mapping_request& request) {
+  switch (request.medium) {
+    case medium_kind::memory: return memory_mapping::open(request);
+    case medium_kind::pmem: return open_pmem_mapping(request);
+    default: return file_mapping::open(request);
+  }
+}
+
+status mapping::grow(std::uint64_t bytes) {
+  bytes = align_up(bytes, page_bytes);
+  if (bytes <= backed_bytes_) return status::ok;
+  if (read_only_) return status::read_only;
+  if (bytes > reserved_bytes_ || (max_bytes_ != 0 && bytes > max_bytes_)) return status::no_space;
+  if (status s = extend(backed_bytes_, bytes); s != status::ok) return s;
+  backed_bytes_ = bytes;
+  return status::ok;
+}
+
+void mapping::shrink(std::uint64_t bytes) {
+  bytes = align_up(bytes, page_bytes);
+  if (bytes >= backed_bytes_ || read_only_) return;
+  release(bytes, backed_bytes_);
+  backed_bytes_ = bytes;
+}
+
+void mapping::fault_ahead(std::uint64_t offset, std::uint64_t bytes) noexcept {
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+  ::madvise(base_ + align_down(offset, page_bytes), align_up(bytes, page_bytes), MADV_POPULATE_WRITE);
+}
+
+}  // namespace durahash

@@ -1,0 +1,51 @@
+// What the layers above ask of memory: reads and writes of aligned words, write-back, ordering. A model is chosen once, at open, and is a
+// template parameter from there on; every store to a pool passes through one, so that a recording model sees each.
+#pragma once
+
+#include <atomic>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "base/bits.hpp"
+#include "durahash/info.hpp"
+
+namespace durahash {
+
+/// `visible_is_durable`: no crash that the medium promises to survive undoes a store that another thread has seen. Then commit words
+/// need no "not yet written back" mark.
+template <class M>
+concept medium = requires(M& m, const M& c, std::uint64_t* word, void* at, const void* from, std::size_t bytes, bool yes) {
+  { M::visible_is_durable } -> std::convertible_to<bool>;
+  { m.read(word) } noexcept -> std::same_as<std::uint64_t>;   // acquire
+  m.write(word, std::uint64_t{});                             // release; 1, 2, 4 or 8 bytes, aligned
+  m.write_bytes(at, from, bytes);                             // in any order, torn at 8-byte boundaries
+  { m.exchange_if(word, std::uint64_t{}, std::uint64_t{}) } -> std::same_as<bool>;
+  m.will_read(from, bytes);                                   // the caller reads these bytes itself
+  m.flush(from, bytes);                                       // write-back of the lines started
+  m.fence();                                                  // this thread's started write-backs are durable
+  { c.counts() } -> std::same_as<media_counts>;
+};
+
+/// Plain loads and stores: what every model that runs at speed shares.
+struct direct_access {
+  template <class T>
+  T read(const T* at) const noexcept {
+    return __atomic_load_n(at, __ATOMIC_ACQUIRE);
+  }
+  template <class T>
+  void write(T* at, T value) noexcept {
+    __atomic_store_n(at, value, __ATOMIC_RELEASE);
+  }
+  void write_bytes(void* at, const void* from, std::size_t bytes) noexcept {
+    if (bytes != 0) std::memcpy(at, from, bytes);
+  }
+  template <class T>
+  bool exchange_if(T* at, T expected, T desired) noexcept {
+    return __atomic_compare_exchange_n(at, &expected, desired, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+  }
+  void will_read(const void*, std::size_t) const noexcept {}
+};
+
+}  // namespace durahash

@@ -1,0 +1,30 @@
+// Persistent memory at the level `power`: clwb (or its elder) and sfence; with eADR the fence alone.
+#pragma once
+
+#include "media/cache_line.hpp"
+#include "media/mapping.hpp"
+#include "media/medium.hpp"
+
+namespace durahash {
+
+class pmem_medium : public direct_access {
+ public:
+  static constexpr bool visible_is_durable = false;
+  explicit pmem_medium(persistence_domain domain)
+      : caches_are_durable_(domain == persistence_domain::cpu_cache), how_(best_flush_instruction()) {}
+
+  void flush(const void* at, std::size_t bytes) noexcept {
+    if (caches_are_durable_) return;
+    for_each_line(at, bytes, [this](const void* line) { write_back(how_, line); });
+  }
+  void fence() noexcept { store_fence(); }
+  media_counts counts() const { return {}; }
+
+ private:
+  bool caches_are_durable_;
+  flush_instruction how_;
+};
+
+static_assert(medium<pmem_medium>);
+
+}  // namespace durahash

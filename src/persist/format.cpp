@@ -1,0 +1,117 @@
+#include "persist/format.hpp"
+
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+
+#include "base/hash.hpp"
+
+namespace durahash {
+namespace {
+
+template <class Structure>
+std::uint64_t checksum_of(const Structure& s) {
+  return checksum(&s, offsetof(Structure, checksum));
+}
+
+template <class Structure>
+Structure copy_from(const std::byte* at) {
+  Structure s;
+  std::memcpy(&s, at, sizeof s);
+  return s;
+}
+
+error unusable(const std::string& path, const std::string& why) {
+  return {status::unusable, "cannot use " + path + " as a pool: " + why};
+}
+
+std::string number(std::uint64_t n) { return std::to_string(n); }
+
+bool has_magic(const superblock& s) { return s.magic == pool_magic; }
+bool is_whole(const superblock& s) { return has_magic(s) && s.checksum == checksum_of(s); }
+
+/// What the fields say of a superblock whose checksum holds: they were written so.
+std::string complaint_about(const superblock& s, std::uint64_t bytes, bool read_only) {
+  if (s.version != format_version)
+    return "its format version is " + number(s.version) + ", and this program knows version " + number(format_version) +
+           (s.version > format_version ? "; a newer durahash wrote it" : "");
+  if ((s.incompat & ~known_incompat) != 0) return "it uses features that this program does not know (incompat bits)";
+  if ((s.ro_compat & ~known_ro_compat) != 0 && !read_only)
+    return "it uses features that this program can only read (ro_compat bits); open it read-only";
+  if (s.bytes != sizeof(superblock)) return "its superblock has " + number(s.bytes) + " bytes, not " + number(sizeof s);
+  if (name_of(s.engine) == "unknown" || name_of(s.key) == "unknown" || name_of(s.value) == "unknown" ||
+      name_of(s.durability) == "unknown")
+    return "its superblock names an engine, data kind or durability level that this program does not know";
+  if (s.hash_id != 1) return "its hash function (id " + number(s.hash_id) + ") is not known to this program";
+  if (s.seed_multiply % 2 == 0) return "its hash multiplier is even";
+  if (s.engine_offset != engine_area_offset || s.engine_bytes > bytes || s.heap_offset > bytes ||
+      s.heap_offset % page_bytes != 0 || s.heap_offset < s.engine_offset + s.engine_bytes)
+    return "the file has " + number(bytes) + " bytes, and its superblock places the heap at " + number(s.heap_offset) +
+           ": it was cut off";
+  return {};
+}
+
+}  // namespace
+
+superblock sealed(superblock block) {
+  block.checksum = checksum_of(block);
+  return block;
+}
+
+root_record sealed(root_record root) {
+  root.checksum = checksum_of(root);
+  return root;
+}
+
+result<superblock> read_superblock(const std::byte* base, std::uint64_t bytes, bool read_only, const std::string& path) {
+  if (bytes == 0) return unusable(path, "it is empty (0 bytes)");
+  if (bytes < engine_area_offset)
+    return unusable(path, "it has " + number(bytes) + " bytes, and the smallest pool has more than " + number(engine_area_offset));
+  auto first = copy_from<superblock>(base + superblock_offsets[0]);
+  auto second = copy_from<superblock>(base + superblock_offsets[1]);
+  const superblock& found = is_whole(first) ? first : second;
+  if (!is_whole(found)) {
+    if (!has_magic(first) && !has_magic(second)) return unusable(path, "it is not a durahash pool (no DURAHASH at offset 0)");
+    return unusable(path, "its superblock is damaged: the checksums at offsets 0 and 4096 do not match");
+  }
+  if (std::string why = complaint_about(found, bytes, read_only); !why.empty()) return unusable(path, why);
+  return found;
+}
+
+result<root_record> read_root(const std::byte* base, std::uint64_t bytes, const superblock& block, const std::string& path) {
+  auto sequence = copy_from<std::uint64_t>(base + selector_offset);
+  std::uint64_t offset = root_offsets[sequence % 2];
+  auto root = copy_from<root_record>(base + offset);
+  if (root.checksum != checksum_of(root) || root.sequence != sequence)
+    return unusable(path, "its root record at offset " + number(offset) + " is damaged (checksum or sequence)");
+  if (root.state != pool_state::clean && root.state != pool_state::changing)
+    return unusable(path, "its root record at offset " + number(offset) + " names an unknown state");
+  if (root.pool_bytes % page_bytes != 0 || root.pool_bytes < block.heap_offset)
+    return unusable(path, "its root record at offset " + number(offset) + " gives an impossible size");
+  if (root.pool_bytes > bytes)
+    return unusable(path, "the file has " + number(bytes) + " bytes, and the pool needs " + number(root.pool_bytes) + ": it was cut off");
+  if (root.heap_state_offset != 0 &&
+      (root.heap_state_offset > root.pool_bytes || root.heap_state_bytes > root.pool_bytes - root.heap_state_offset ||
+       root.heap_state_offset % 8 != 0 || root.heap_state_bytes % 8 != 0))
+    return unusable(path, "its root record at offset " + number(offset) + " places the allocation state outside the pool");
+  return root;
+}
+
+std::array<std::uint8_t, 16> this_boot() {
+  static const std::array<std::uint8_t, 16> id = [] {
+    std::array<std::uint8_t, 16> parsed{};
+    std::string text;
+    std::ifstream("/proc/sys/kernel/random/boot_id") >> text;
+    std::size_t digit = 0;
+    for (char c : text) {
+      if (c == '-' || digit >= 32) continue;
+      auto value = static_cast<std::uint8_t>(c <= '9' ? c - '0' : c - 'a' + 10);
+      parsed[digit / 2] = static_cast<std::uint8_t>(parsed[digit / 2] << 4 | value);
+      ++digit;
+    }
+    return parsed;
+  }();
+  return id;
+}
+
+}  // namespace durahash

@@ -1,0 +1,84 @@
+// The fixed part of a pool, byte for byte. docs/format.md explains it to people; the two change together.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/bits.hpp"
+#include "durahash/options.hpp"
+#include "durahash/status.hpp"
+#include "persist/pm.hpp"
+
+namespace durahash {
+
+inline constexpr std::array<char, 8> pool_magic{'D', 'U', 'R', 'A', 'H', 'A', 'S', 'H'};
+inline constexpr std::uint32_t format_version = 1;
+
+// Feature bits. An unknown compat bit is ignored, an unknown ro_compat bit allows reading, an unknown incompat bit refuses.
+inline constexpr std::uint64_t known_ro_compat = 0;
+inline constexpr std::uint64_t known_incompat = 0;
+
+inline constexpr std::size_t setting_count = 8;
+using setting_words = std::array<std::uint64_t, setting_count>;
+
+/// What a pool is: written once, at creation. Stands at offset 0 and again at 4096.
+struct superblock {
+  std::array<char, 8> magic;
+  std::uint32_t version;
+  std::uint32_t bytes;  // of this structure, checksum included
+  std::uint64_t compat, ro_compat, incompat;
+  engine_kind engine;
+  data_kind key;
+  data_kind value;
+  durability_level durability;
+  std::uint32_t hash_id;
+  std::uint64_t seed_flip;
+  std::uint64_t seed_multiply;
+  std::array<std::uint8_t, 16> uuid;
+  std::uint64_t engine_offset;  // the engine's root structure
+  std::uint64_t engine_bytes;
+  std::uint64_t heap_offset;    // extents are handed out from here on
+  setting_words settings;       // the engine's, in the order docs/engines/ gives
+  std::uint64_t created_unix_seconds;
+  std::uint64_t checksum;       // XXH3-64 of all bytes before it
+};
+static_assert(sizeof(superblock) == 184 && offsetof(superblock, engine) == 40 && offsetof(superblock, settings) == 104);
+
+inline constexpr std::uint64_t superblock_offsets[2] = {0, page_bytes};
+
+enum class pool_state : std::uint32_t { clean = 1, changing = 2 };
+
+/// How a pool stands: two of them, changed in turn (CRASH.md X5).
+struct root_record {
+  std::uint64_t sequence;
+  std::uint64_t pool_bytes;            // the pool's end; the file may be longer
+  std::array<std::uint8_t, 16> boot_id;  // of the machine's run that wrote this record
+  pool_state state;
+  std::uint32_t reserved;
+  std::uint64_t records;               // valid when clean
+  std::uint64_t heap_state_offset;     // valid when clean; 0: none saved
+  std::uint64_t heap_state_bytes;
+  std::uint64_t heap_state_checksum;
+  std::uint64_t checksum;              // XXH3-64 of all bytes before it
+};
+static_assert(sizeof(root_record) == 80 && offsetof(root_record, checksum) == 72);
+
+inline constexpr std::uint64_t selector_offset = 2 * page_bytes;  // pm<u64>: the sequence of the root in force
+inline constexpr std::uint64_t root_offsets[2] = {selector_offset + 256, selector_offset + 512};  // by sequence % 2
+inline constexpr std::uint64_t engine_area_offset = 4 * page_bytes;
+
+superblock sealed(superblock block);
+root_record sealed(root_record root);
+
+/// Finds what the pool is in its first bytes. `bytes` is the length of the file.
+/// Returns   the superblock, or an error that says what is wrong and at which offset.
+result<superblock> read_superblock(const std::byte* base, std::uint64_t bytes, bool read_only, const std::string& path);
+
+/// Likewise for the root in force.
+result<root_record> read_root(const std::byte* base, std::uint64_t bytes, const superblock& block, const std::string& path);
+
+/// This run of the machine: /proc/sys/kernel/random/boot_id.
+std::array<std::uint8_t, 16> this_boot();
+
+}  // namespace durahash

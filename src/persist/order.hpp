@@ -1,0 +1,173 @@
+// The verbs: the only code that changes bytes of a pool. docs/persistence.md has the model they are written against.
+//
+//   store    visible; may become durable at any moment        flush    write-back started
+//   fence    what was flushed is durable                       persist  flush + fence
+//   publish  the commit point: one aligned 8-byte release store, then made durable
+//   observe  an acquire load whose value is durable before it is returned
+//
+// The tokens `flushed` and `durable` make a forgotten fence a compile error; that the fence covered the right lines is shown by the recording
+// medium. They are empty and cost nothing.
+#pragma once
+
+#include <span>
+#include <utility>
+
+#include "base/check.hpp"
+#include "media/medium.hpp"
+#include "persist/pm.hpp"
+
+namespace durahash {
+
+/// A range of bytes of the pool.
+struct extent {
+  const void* at;
+  std::size_t bytes;
+};
+
+template <class T>
+extent extent_of(const T& object) noexcept {
+  return {&object, sizeof(T)};
+}
+
+class [[nodiscard]] flushed {
+ public:
+  flushed() = default;  // nothing, the start of a sum
+  flushed(flushed&&) noexcept = default;
+  flushed& operator=(flushed&&) noexcept = default;
+  flushed& operator+=(flushed) noexcept { return *this; }
+};
+
+class [[nodiscard]] durable {
+ public:
+  durable(durable&&) noexcept = default;
+  durable& operator=(durable&&) noexcept = default;
+
+ private:
+  durable() = default;
+  template <medium M>
+  friend durable fence(M& m, flushed);
+};
+
+/// What a publication comes after: evidence that its payload is durable, or the reason why it needs none.
+class [[nodiscard]] ordered {
+ private:
+  ordered() = default;
+  friend ordered after(durable);
+  friend ordered after_group(const durable&);
+  friend ordered after_nothing(const char*);
+  friend ordered after_same_line(const void*, const void*, std::size_t);
+};
+
+inline ordered after(durable) { return {}; }
+
+/// For publications that share one fence.
+inline ordered after_group(const durable&) { return {}; }
+
+/// `why` is for the reader of the code.
+inline ordered after_nothing([[maybe_unused]] const char* why) { return {}; }
+
+/// The trick of one cache line: a line becomes durable as a prefix of its stores, so a payload stored before the commit word and in its
+/// line needs no flush of its own.
+inline ordered after_same_line(const void* word, const void* payload, std::size_t payload_bytes) {
+  auto line = reinterpret_cast<std::uintptr_t>(word) / line_bytes;
+  auto first = reinterpret_cast<std::uintptr_t>(payload);
+  check(first / line_bytes == line && (first + payload_bytes - 1) / line_bytes == line, "payload shares the commit word's line");
+  return {};
+}
+
+/// A word type with a spare bit that says "published, perhaps not yet durable" (link-and-persist: CRASH.md X1).
+template <class T>
+concept linkable = storable<T> && requires(const T word) {
+  { word.unflushed() } -> std::same_as<bool>;
+  { word.with_unflushed(true) } -> std::same_as<T>;
+};
+
+template <medium M, class T>
+T load(M& m, const pm<T>& field) noexcept {
+  return std::bit_cast<T>(m.read(field.raw()));
+}
+
+template <medium M, class T>
+void store(M& m, pm<T>& field, std::type_identity_t<T> value) noexcept {
+  m.write(field.raw(), std::bit_cast<typename pm<T>::word>(value));
+}
+
+/// Bytes in any order, torn at 8-byte boundaries: for payloads that nothing refers to yet.
+template <medium M>
+void store_bytes(M& m, void* at, const void* from, std::size_t bytes) noexcept {
+  m.write_bytes(at, from, bytes);
+}
+
+template <medium M, class... Extents>
+flushed flush(M& m, const Extents&... extents) {
+  (m.flush(extents.at, extents.bytes), ...);
+  return {};
+}
+
+template <medium M>
+durable fence(M& m, flushed) {
+  m.fence();
+  return {};
+}
+
+template <medium M, class... Extents>
+durable persist(M& m, const Extents&... extents) {
+  return fence(m, flush(m, extents...));
+}
+
+/// First half of publish, for publications that share a fence: visible now, marked until `settle`.
+template <medium M, class T>
+  requires(sizeof(T) == 8)
+flushed announce(M& m, pm<T>& word, std::type_identity_t<T> value, ordered) {
+  if constexpr (linkable<T> && !M::visible_is_durable) value = value.with_unflushed(true);
+  store(m, word, value);
+  return flush(m, extent_of(word));
+}
+
+/// Second half: `value`, announced before and now durable, loses its mark. Only by the thread that announced, before it lets another
+/// one write the word.
+template <medium M, class T>
+void settle(M& m, pm<T>& word, std::type_identity_t<T> value, const durable&) {
+  if constexpr (linkable<T> && !M::visible_is_durable) store(m, word, value.with_unflushed(false));
+}
+
+template <medium M, class T>
+durable publish(M& m, pm<T>& word, std::type_identity_t<T> value, ordered before) {
+  durable done = fence(m, announce(m, word, value, std::move(before)));
+  settle(m, word, value, done);
+  return done;
+}
+
+/// As publish, if the word still holds `old` (mark aside). Returns whether it did; durable then.
+template <medium M, class T>
+  requires(sizeof(T) == 8)
+bool publish_if(M& m, pm<T>& word, std::type_identity_t<T> old, std::type_identity_t<T> value, ordered) {
+  using bits = typename pm<T>::word;
+  auto marked = value;
+  if constexpr (linkable<T> && !M::visible_is_durable) marked = value.with_unflushed(true);
+  if (!m.exchange_if(word.raw(), std::bit_cast<bits>(old), std::bit_cast<bits>(marked))) return false;
+  [[maybe_unused]] durable done = persist(m, extent_of(word));
+  if constexpr (linkable<T> && !M::visible_is_durable)  // another writer may have replaced it: then the mark is his
+    m.exchange_if(word.raw(), std::bit_cast<bits>(marked), std::bit_cast<bits>(value));
+  return true;
+}
+
+template <medium M, linkable T>
+[[gnu::noinline, gnu::cold]] T observe_unflushed(M& m, const pm<T>& word, T value) {
+  using bits = typename pm<T>::word;
+  [[maybe_unused]] durable done = persist(m, extent_of(word));
+  // A mark survives a crash with its word, and nobody would come back to clear it: the reader does.
+  m.exchange_if(const_cast<pm<T>&>(word).raw(), std::bit_cast<bits>(value), std::bit_cast<bits>(value.with_unflushed(false)));
+  return value.with_unflushed(false);
+}
+
+template <medium M, linkable T>
+T observe(M& m, const pm<T>& word) {
+  T value = load(m, word);
+  if constexpr (M::visible_is_durable)
+    return value.with_unflushed(false);
+  else
+    return value.unflushed() ? observe_unflushed(m, word, value) : value;
+}
+
+}  // namespace durahash

@@ -1,0 +1,297 @@
+// A pool: the mapping, the superblock, the root, and the extents behind them.
+//
+// Invariants
+//   P1  The selector names a root record whose checksum and sequence match. Roots change in turn: the one not named is written and
+//       made durable, then the selector is published (COMMIT).
+//   P2  Every extent in use lies within root.pool_bytes, and root.pool_bytes within the file.
+//   P3  The root says `changing` from before the first store of a change until a clean close or a sync.
+//
+// crash while changing the root: before COMMIT the old root is in force, after it the new one; each is whole.
+// crash while growing: the file may be longer than pool_bytes; the excess is used or cut later.
+// crash while shrinking: pool_bytes is lowered first, so the tail that is about to go is free already.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "base/background.hpp"
+#include "base/check.hpp"
+#include "media/mapping.hpp"
+#include "persist/format.hpp"
+#include "persist/free_space.hpp"
+#include "persist/order.hpp"
+
+namespace durahash {
+
+template <medium M>
+class pool {
+ public:
+  /// A new pool: `block` says what it is. The file has no name before `appear`.
+  static result<std::unique_ptr<pool>> create(std::unique_ptr<mapping> map, std::unique_ptr<M> medium, const superblock& block);
+  pool(std::unique_ptr<mapping> map, std::unique_ptr<M> medium, const superblock& block, const root_record& root);
+
+  M& medium() noexcept { return *medium_; }
+  mapping& memory() noexcept { return *map_; }
+  const superblock& block() const noexcept { return block_; }
+  const root_record& root() const noexcept { return root_; }
+  bool read_only() const noexcept { return map_->read_only(); }
+  std::uint64_t end() const noexcept { return end_.load(std::memory_order_acquire); }
+
+  template <class T>
+  T* at(poff<T> where) const noexcept {
+    return reinterpret_cast<T*>(base_ + where.offset);
+  }
+  std::byte* at(std::uint64_t offset) const noexcept { return base_ + offset; }
+  std::uint64_t offset_of(const void* at) const noexcept {
+    return static_cast<std::uint64_t>(static_cast<const std::byte*>(at) - base_);
+  }
+
+  /// Must be called, under the engine's lock, before the first store of a change. Cost: one relaxed load, except after open and sync.
+  void about_to_change() {
+    if (!changing_.load(std::memory_order_acquire)) [[unlikely]] mark_changing();
+  }
+
+  /// Extents. Grows the pool as needed; nothing is durable, and nothing needs to be: reachability is the truth.
+  std::optional<std::uint64_t> allocate(std::uint64_t bytes, std::uint64_t alignment);
+  void free(std::uint64_t offset, std::uint64_t bytes);
+  std::uint64_t free_bytes();
+
+  /// Whether allocate(bytes, alignment) would now answer with a place in front of `offset`.
+  bool has_room_before(std::uint64_t offset, std::uint64_t bytes, std::uint64_t alignment);
+
+  /// Recovery tells what is free below the end that the pool had at open; until then only new space behind it is handed out.
+  void found_free(std::uint64_t offset, std::uint64_t bytes) { free(offset, bytes); }
+
+  /// Makes room for `bytes` more.
+  status reserve(std::uint64_t bytes);
+
+  /// Gives the free tail back to the file system.
+  status give_back_tail();
+
+  /// Marks the pool clean. No writer may be at work. All bytes are on the disk first, where there is one.
+  status mark_clean(std::uint64_t records, std::uint64_t state_offset, std::uint64_t state_bytes, std::uint64_t state_checksum);
+
+  /// Waits until every byte of the pool is on the disk, where there is one.
+  status write_all_to_disk() { return map_->write_to_disk(0, end()); }
+
+ private:
+  enum class reach { memory, disk };
+  void mark_changing();
+  status change_root(root_record next, reach how_far);   // under root_lock_
+  void change_end(std::uint64_t end);
+  status grow_to_fit(std::uint64_t bytes);               // under space_lock_
+  void grow_ahead();                                     // under space_lock_
+  void fault_in_background(std::uint64_t from, std::uint64_t to);
+  std::uint64_t growth_step() const;
+
+  std::unique_ptr<mapping> map_;
+  std::unique_ptr<M> medium_;
+  std::byte* base_;
+  superblock block_;
+  root_record root_;                // guarded by root_lock_
+  std::atomic<std::uint64_t> end_;  // root_.pool_bytes
+  std::atomic<bool> changing_;
+  std::mutex root_lock_;
+  std::mutex space_lock_;
+  free_space space_;                // guarded by space_lock_
+  bool growing_ahead_ = false;      // guarded by space_lock_
+  background background_;           // last: stopped before anything it uses goes
+};
+
+// ---------------------------------------------------------------------------------------------------------------- creation
+
+namespace detail {
+
+template <medium M, class Structure>
+durable put_structure(M& m, std::byte* at, const Structure& s) {
+  store_bytes(m, at, &s, sizeof s);
+  return persist(m, extent{at, sizeof s});
+}
+
+inline pm<std::uint64_t>& selector_at(std::byte* base) { return *reinterpret_cast<pm<std::uint64_t>*>(base + selector_offset); }
+
+}  // namespace detail
+
+template <medium M>
+result<std::unique_ptr<pool<M>>> pool<M>::create(std::unique_ptr<mapping> map, std::unique_ptr<M> medium, const superblock& block) {
+  if (status s = map->grow(block.heap_offset); s != status::ok)
+    return error{s, "cannot create the pool: no room for its first " + std::to_string(block.heap_offset) + " bytes"};
+  M& m = *medium;
+  std::byte* base = map->base();
+  for (std::uint64_t at = block.engine_offset; at < block.heap_offset; at += 8)  // a device may hold older bytes
+    if (auto& word = *reinterpret_cast<pm<std::uint64_t>*>(base + at); load(m, word) != 0) store(m, word, 0);
+  [[maybe_unused]] durable zeroed = persist(m, extent{base + block.engine_offset, block.engine_bytes});
+  root_record root{};
+  root.pool_bytes = map->backed_bytes();
+  root.boot_id = this_boot();
+  root.state = pool_state::clean;
+  root = sealed(root);
+  for (std::uint64_t offset : superblock_offsets) [[maybe_unused]] durable written = detail::put_structure(m, base + offset, sealed(block));
+  durable rooted = detail::put_structure(m, base + root_offsets[0], root);
+  [[maybe_unused]] durable selected = publish(m, detail::selector_at(base), root.sequence, after(std::move(rooted)));
+  return std::make_unique<pool>(std::move(map), std::move(medium), sealed(block), root);
+}
+
+template <medium M>
+pool<M>::pool(std::unique_ptr<mapping> map, std::unique_ptr<M> medium, const superblock& block, const root_record& root)
+    : map_(std::move(map)), medium_(std::move(medium)), base_(map_->base()), block_(block), root_(root), end_(root.pool_bytes),
+      changing_(root.state == pool_state::changing) {}
+
+// -------------------------------------------------------------------------------------------------------------------- root
+
+template <medium M>
+status pool<M>::change_root(root_record next, reach how_far) {
+  next.sequence = root_.sequence + 1;
+  next.boot_id = this_boot();
+  next = sealed(next);
+  std::uint64_t offset = root_offsets[next.sequence % 2];
+  durable written = detail::put_structure(*medium_, base_ + offset, next);
+  if (how_far == reach::disk)  // a disk may tear the page: the record is there before the selector names it
+    if (status s = map_->write_to_disk(offset, sizeof next); s != status::ok) return s;
+  [[maybe_unused]] durable selected =
+      publish(*medium_, detail::selector_at(base_), next.sequence, after(std::move(written)));  // COMMIT: the root changes
+  root_ = next;
+  return how_far == reach::disk ? map_->write_to_disk(selector_offset, sizeof next.sequence) : status::ok;
+}
+
+template <medium M>
+void pool<M>::change_end(std::uint64_t end) {
+  std::scoped_lock lock(root_lock_);
+  root_record next = root_;
+  next.pool_bytes = end;
+  change_root(next, reach::memory);
+  end_.store(end, std::memory_order_release);
+}
+
+template <medium M>
+void pool<M>::mark_changing() {
+  std::scoped_lock lock(root_lock_);
+  if (changing_.load(std::memory_order_relaxed)) return;
+  root_record next = root_;
+  next.state = pool_state::changing;
+  next.heap_state_offset = next.heap_state_bytes = next.heap_state_checksum = 0;
+  if (change_root(next, reach::disk) != status::ok) {
+    // The disk refused the page. The promise to a killed process stands; a power cut is now refused or not, as it was before.
+  }
+  changing_.store(true, std::memory_order_release);
+}
+
+template <medium M>
+status pool<M>::mark_clean(std::uint64_t records, std::uint64_t state_offset, std::uint64_t state_bytes,
+                           std::uint64_t state_checksum) {
+  if (status s = write_all_to_disk(); s != status::ok) return s;
+  std::scoped_lock lock(root_lock_);
+  root_record next = root_;
+  next.state = pool_state::clean;
+  next.records = records;
+  next.heap_state_offset = state_offset;
+  next.heap_state_bytes = state_bytes;
+  next.heap_state_checksum = state_checksum;
+  status s = change_root(next, reach::disk);
+  changing_.store(false, std::memory_order_release);
+  return s;
+}
+
+// ----------------------------------------------------------------------------------------------------------------- extents
+
+template <medium M>
+std::optional<std::uint64_t> pool<M>::allocate(std::uint64_t bytes, std::uint64_t alignment) {
+  bytes = align_up(bytes, page_bytes);
+  std::scoped_lock lock(space_lock_);
+  if (auto found = space_.take(bytes, alignment)) {
+    grow_ahead();
+    return found;
+  }
+  if (grow_to_fit(bytes + alignment) != status::ok && grow_to_fit(bytes) != status::ok) return std::nullopt;
+  return space_.take(bytes, alignment);
+}
+
+template <medium M>
+void pool<M>::free(std::uint64_t offset, std::uint64_t bytes) {
+  std::scoped_lock lock(space_lock_);
+  space_.give(offset, align_up(bytes, page_bytes));
+}
+
+template <medium M>
+std::uint64_t pool<M>::free_bytes() {
+  std::scoped_lock lock(space_lock_);
+  return space_.bytes();
+}
+
+template <medium M>
+bool pool<M>::has_room_before(std::uint64_t offset, std::uint64_t bytes, std::uint64_t alignment) {
+  bytes = align_up(bytes, page_bytes);
+  std::scoped_lock lock(space_lock_);
+  auto found = space_.take(bytes, alignment);
+  if (found) space_.give(*found, bytes);
+  return found && *found < offset;
+}
+
+template <medium M>
+status pool<M>::reserve(std::uint64_t bytes) {
+  std::scoped_lock lock(space_lock_);
+  return space_.bytes() >= bytes ? status::ok : grow_to_fit(bytes - space_.bytes());
+}
+
+template <medium M>
+std::uint64_t pool<M>::growth_step() const {
+  // An eighth of the pool: few growths, little overshoot.
+  constexpr std::uint64_t least = 256 << 10, most = 128 << 20;
+  return align_up(std::clamp(end() / 8, least, most), page_bytes);
+}
+
+template <medium M>
+status pool<M>::grow_to_fit(std::uint64_t bytes) {
+  std::uint64_t from = end();
+  std::uint64_t to = std::max(align_up(from + bytes, page_bytes), from + growth_step());
+  if (map_->grow(to) != status::ok) {
+    to = align_up(from + bytes, page_bytes);
+    if (status s = map_->grow(to); s != status::ok) return s;
+  }
+  change_end(to);
+  space_.give(from, to - from);
+  fault_in_background(from, to);
+  return status::ok;
+}
+
+/// Growth that writers do not wait for: starts when half a step is left, in pools large enough for it to matter.
+template <medium M>
+void pool<M>::grow_ahead() {
+  constexpr std::uint64_t worth_it = 16 << 20;
+  if (growing_ahead_ || end() < worth_it || space_.bytes() > growth_step() / 2) return;
+  growing_ahead_ = true;
+  background_.submit([this](const background&) {
+    std::uint64_t from = end(), to = from + growth_step();  // nobody else shrinks or grows meanwhile, or the next line notices
+    std::scoped_lock lock(space_lock_);
+    if (from == end() && map_->grow(to) == status::ok) {
+      change_end(to);
+      space_.give(from, to - from);
+      fault_in_background(from, to);
+    }
+    growing_ahead_ = false;
+  });
+}
+
+template <medium M>
+void pool<M>::fault_in_background(std::uint64_t from, std::uint64_t to) {
+  background_.submit([this, from, to](const background& self) {
+    constexpr std::uint64_t piece = 2 << 20;
+    for (std::uint64_t at = from; at < to && !self.stopping(); at += piece)
+      map_->fault_ahead(at, std::min(piece, to - at));
+  });
+}
+
+template <medium M>
+status pool<M>::give_back_tail() {
+  std::scoped_lock lock(space_lock_);
+  std::uint64_t from = space_.take_tail(end());
+  if (from == end()) return status::ok;
+  change_end(from);
+  map_->shrink(from);
+  return status::ok;
+}
+
+}  // namespace durahash

@@ -1,0 +1,219 @@
+// An engine on a pool, behind the virtual line: checks what callers may get wrong, then calls the engine, which does not know of lines.
+#pragma once
+
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "durahash/detail/any_table.hpp"
+#include "persist/pool.hpp"
+#include "table/concept.hpp"
+
+namespace durahash {
+
+/// What both kinds share. E is an engine over the medium M.
+template <class E, medium M, class Interface>
+class bound_table : public Interface {
+ public:
+  bound_table(std::unique_ptr<pool<M>> p, medium_kind kind)
+      : pool_(std::move(p)), engine_(*pool_), medium_kind_(kind), was_clean_(pool_->root().state == pool_state::clean) {}
+  ~bound_table() override { bound_table::close(); }
+
+  error open(const std::string& path, bool salvage) {
+    error e = engine_.open(path, salvage ? &salvaged_ : nullptr);
+    usable_ = e.code == status::ok;
+    return e;
+  }
+
+  pool_info info() override {
+    const superblock& block = pool_->block();
+    pool_info made;
+    made.engine = block.engine;
+    made.key = block.key;
+    made.value = block.value;
+    made.durability = block.durability;
+    made.medium = medium_kind_;
+    made.records = engine_.size();
+    made.slots = engine_.slots();
+    made.load_factor = made.slots == 0 ? 0 : static_cast<double>(made.records) / static_cast<double>(made.slots);
+    made.file_bytes = pool_->end();
+    made.live_bytes = engine_.used_bytes();
+    made.free_bytes = engine_.idle_bytes();
+    made.format_version = block.version;
+    made.clean = was_clean_;
+    return made;
+  }
+  table_stats stats() override {
+    table_stats made;
+    made.media = pool_->medium().counts();
+    engine_.describe(made);
+    return made;
+  }
+  check_report check() override {
+    check_report report;
+    engine_.check(report);
+    return report;
+  }
+  std::uint64_t size() override { return engine_.size(); }
+  status reserve(std::uint64_t records) override { return writable() ? engine_.reserve(records) : status::read_only; }
+  status compact() override { return writable() ? engine_.compact() : status::read_only; }
+  status sync() override { return engine_.sync(); }
+  status close() override {
+    if (!usable_) return status::ok;
+    usable_ = false;
+    return engine_.close();
+  }
+  const std::vector<std::string>& salvage_report() const override { return salvaged_; }
+
+ protected:
+  bool writable() const noexcept { return !pool_->read_only(); }
+
+  std::unique_ptr<pool<M>> pool_;
+  E engine_;
+
+ private:
+  medium_kind medium_kind_;
+  bool was_clean_;
+  bool usable_ = false;
+  std::vector<std::string> salvaged_;
+};
+
+namespace detail {
+
+/// The decider of put, insert and update.
+template <class Value>
+auto decide_write(write_mode mode, Value value) {
+  return [mode, value](const std::optional<Value>& present) {
+    if (mode == write_mode::insert && present) return decision<Value>::keep(status::exists);
+    if (mode == write_mode::update && !present) return decision<Value>::keep(status::not_found);
+    return decision<Value>::set(value);
+  };
+}
+
+template <class Value>
+decision<Value> decide_erase(const std::optional<Value>& present) {
+  return present ? decision<Value>::remove() : decision<Value>::keep(status::not_found);
+}
+
+template <class Value>
+auto decide_exchange(Value expected, Value desired) {
+  return [expected, desired](const std::optional<Value>& present) {
+    if (!present) return decision<Value>::keep(status::not_found);
+    return *present == expected ? decision<Value>::set(desired) : decision<Value>::keep(status::mismatch);
+  };
+}
+
+}  // namespace detail
+
+template <class E, medium M>
+class bound_words final : public bound_table<E, M, detail::word_table> {
+  using base = bound_table<E, M, detail::word_table>;
+  using base::engine_, base::writable;
+
+ public:
+  using base::base;
+  using word = std::uint64_t;
+
+  status get(word key, word& value) override {
+    return engine_.get(key, [&](word found) { value = found; });
+  }
+  status write(detail::write_mode mode, word key, word value) override {
+    if (!writable()) return status::read_only;
+    return engine_.write(key, detail::decide_write(mode, value));
+  }
+  status erase(word key) override { return writable() ? engine_.write(key, detail::decide_erase<word>) : status::read_only; }
+  status compare_and_set(word key, word expected, word desired) override {
+    return writable() ? engine_.write(key, detail::decide_exchange(expected, desired)) : status::read_only;
+  }
+  status fetch_add(word key, word delta, word& previous) override {
+    if (!writable()) return status::read_only;
+    return engine_.write(key, [&](const std::optional<word>& present) {
+      previous = present.value_or(0);
+      return decision<word>::set(previous + delta);
+    });
+  }
+  void get_many(std::span<const word> keys, word* values, status* answers) override {
+    engine_.get_many(keys, [values](std::size_t i, word value) { values[i] = value; }, answers);
+  }
+  void put_many(std::span<const word> keys, const word* values, status* answers) override {
+    if (!writable()) return void(std::fill_n(answers, keys.size(), status::read_only));
+    engine_.put_many(keys, values, answers);
+  }
+  void erase_many(std::span<const word> keys, status* answers) override {
+    if (!writable()) return void(std::fill_n(answers, keys.size(), status::read_only));
+    engine_.erase_many(keys, answers);
+  }
+  status scan(cursor& at, std::size_t limit, detail::word_table::visitor visit) override {
+    return engine_.scan(at, limit, [&](word key, word value) { visit(key, value); });
+  }
+};
+
+template <class E, medium M>
+class bound_bytes final : public bound_table<E, M, detail::bytes_table> {
+  using base = bound_table<E, M, detail::bytes_table>;
+  using base::engine_, base::writable, base::pool_;
+
+ public:
+  using base::base;
+  using bytes = std::string_view;
+
+  status get(bytes key, detail::bytes_table::value_reader read) override {
+    return takes_key(key) ? engine_.get(key, [&](bytes value) { read(value); }) : status::invalid_argument;
+  }
+  status write(detail::write_mode mode, bytes key, bytes value) override {
+    if (!writable()) return status::read_only;
+    if (!takes_key(key) || !takes_value(value)) return status::invalid_argument;
+    return engine_.write(key, detail::decide_write(mode, value));
+  }
+  status erase(bytes key) override {
+    if (!writable()) return status::read_only;
+    return takes_key(key) ? engine_.write(key, detail::decide_erase<bytes>) : status::invalid_argument;
+  }
+  status compare_and_set(bytes key, bytes expected, bytes desired) override {
+    if (!writable()) return status::read_only;
+    if (!takes_key(key) || !takes_value(desired)) return status::invalid_argument;
+    return engine_.write(key, detail::decide_exchange(expected, desired));
+  }
+  status fetch_add(bytes key, std::uint64_t delta, std::uint64_t& previous) override {
+    if (!writable()) return status::read_only;
+    if (!takes_key(key)) return status::invalid_argument;
+    std::uint64_t sum = 0;
+    return engine_.write(key, [&](const std::optional<bytes>& present) {
+      if (present && present->size() != sizeof previous) return decision<bytes>::keep(status::invalid_argument);
+      previous = 0;
+      if (present) std::memcpy(&previous, present->data(), sizeof previous);
+      sum = previous + delta;
+      return decision<bytes>::set({reinterpret_cast<const char*>(&sum), sizeof sum});
+    });
+  }
+  void get_many(std::span<const bytes> keys, detail::bytes_table::indexed_reader read, status* answers) override {
+    if (all_taken(keys, nullptr)) return engine_.get_many(keys, [&](std::size_t i, bytes value) { read(i, value); }, answers);
+    for (std::size_t i = 0; i < keys.size(); ++i) answers[i] = get(keys[i], [&](bytes value) { read(i, value); });
+  }
+  void put_many(std::span<const bytes> keys, const bytes* values, status* answers) override {
+    if (writable() && all_taken(keys, values)) return engine_.put_many(keys, values, answers);
+    for (std::size_t i = 0; i < keys.size(); ++i) answers[i] = write(detail::write_mode::put, keys[i], values[i]);
+  }
+  void erase_many(std::span<const bytes> keys, status* answers) override {
+    if (writable() && all_taken(keys, nullptr)) return engine_.erase_many(keys, answers);
+    for (std::size_t i = 0; i < keys.size(); ++i) answers[i] = erase(keys[i]);
+  }
+  status scan(cursor& at, std::size_t limit, detail::bytes_table::visitor visit) override {
+    return engine_.scan(at, limit, [&](bytes key, bytes value) { visit(key, value); });
+  }
+
+ private:
+  bool takes_key(bytes key) const noexcept {
+    return pool_->block().key == data_kind::u64 ? key.size() == 8 : key.size() <= max_key_bytes;
+  }
+  bool takes_value(bytes value) const noexcept {
+    return pool_->block().value == data_kind::u64 ? value.size() == 8 : value.size() <= max_value_bytes;
+  }
+  bool all_taken(std::span<const bytes> keys, const bytes* values) const noexcept {
+    for (std::size_t i = 0; i < keys.size(); ++i)
+      if (!takes_key(keys[i]) || (values != nullptr && !takes_value(values[i]))) return false;
+    return true;
+  }
+};
+
+}  // namespace durahash

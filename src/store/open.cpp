@@ -1,0 +1,256 @@
+#include "store/open.hpp"
+
+#include <linux/magic.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+
+#include <ctime>
+
+#include "base/hash.hpp"
+#include "media/emulated_medium.hpp"
+#include "media/pmem_mapping.hpp"
+#include "media/pmem_medium.hpp"
+#include "media/process_medium.hpp"
+#include "store/bound_table.hpp"
+#include "table/turbo/table.hpp"
+
+namespace durahash {
+namespace {
+
+bool exists(const std::string& path) {
+  struct stat facts {};
+  return ::stat(path.c_str(), &facts) == 0;
+}
+
+bool survives_only_with_its_machine(const std::string& path) {  // tmpfs: a reboot leaves nothing that could be torn
+  struct statfs facts {};
+  return ::statfs(path.c_str(), &facts) == 0 && facts.f_type == TMPFS_MAGIC;
+}
+
+error refused(status code, const std::string& why) { return {code, why}; }
+
+/// Everything open_pool works out on its way.
+struct opening {
+  std::string path;
+  options how;
+  bool creating = false;
+  medium_kind mapped = medium_kind::file;  // where the bytes are
+  superblock block{};
+  root_record root{};
+  std::unique_ptr<mapping> map;
+};
+
+result<opened> finish(opening o);
+
+// ------------------------------------------------------------------------------------------------------ what is asked for
+
+error settle_medium(opening& o) {
+  options& how = o.how;
+  if (how.medium == medium_kind::automatic) {
+    if (o.path.empty()) return refused(status::invalid_argument, "no path: give a file, or the medium memory");
+    bool power = how.durability == durability_level::power;
+    how.medium = power ? medium_kind::pmem : medium_kind::file;
+  }
+  switch (how.medium) {
+    case medium_kind::memory: o.mapped = medium_kind::memory; break;
+    case medium_kind::emulated: o.mapped = o.path.empty() ? medium_kind::memory : medium_kind::file; break;
+    case medium_kind::pmem: o.mapped = medium_kind::pmem; break;
+    default: o.mapped = medium_kind::file;
+  }
+  if (o.path.empty() && o.mapped != medium_kind::memory)
+    return refused(status::invalid_argument, "no path: the medium " + std::string(name_of(how.medium)) + " needs a file");
+  if (how.medium == medium_kind::file && how.durability == durability_level::power)
+    return refused(status::unusable, "cannot promise durability power on the plain file " + o.path +
+                                         ": the page cache is not persistent memory; use process, or a DAX file system");
+  return {status::ok, {}};
+}
+
+error settle_mode(opening& o) {
+  bool there = o.mapped != medium_kind::memory && exists(o.path);
+  switch (o.how.mode) {
+    case open_mode::create_new:
+      if (there) return refused(status::exists, "cannot create " + o.path + ": it exists");
+      break;
+    case open_mode::open_existing:
+    case open_mode::read_only:
+      if (!there) return refused(status::unusable, "cannot open " + o.path + ": there is no such file");
+      break;
+    case open_mode::create_or_open: break;
+  }
+  o.creating = !there;
+  return {status::ok, {}};
+}
+
+error map_it(opening& o) {
+  auto map = mapping::open({.path = o.path,
+                            .medium = o.mapped,
+                            .create = o.creating,
+                            .read_only = o.how.mode == open_mode::read_only,
+                            .address_space_bytes = o.how.address_space_bytes,
+                            .max_bytes = o.how.max_bytes});
+  if (!map) return map.failure();
+  o.map = std::move(*map);
+  return {status::ok, {}};
+}
+
+// --------------------------------------------------------------------------------------------------------------- creation
+
+void fill_random(void* at, std::size_t bytes) {
+  if (::getrandom(at, bytes, 0) == static_cast<ssize_t>(bytes)) return;
+  std::uint64_t clock = static_cast<std::uint64_t>(std::time(nullptr));
+  for (std::size_t i = 0; i < bytes; ++i) static_cast<unsigned char*>(at)[i] = static_cast<unsigned char>(clock >> (i % 8 * 8));
+}
+
+/// Settings of an engine are the same for all its instantiations.
+result<engine_plan> plan_for(engine_kind engine, const options& how) {
+  if (engine == engine_kind::turbo) return turbo::table<process_medium, word_records>::plan(how);
+  return refused(status::invalid_argument, "the engine " + std::string(name_of(engine)) + " is not in this build; turbo is");
+}
+
+error plan_superblock(opening& o) {
+  const options& how = o.how;
+  superblock& b = o.block;
+  b.magic = pool_magic;
+  b.version = format_version;
+  b.bytes = sizeof b;
+  b.engine = how.engine.value_or(engine_kind::turbo);
+  b.key = how.key.value_or(data_kind::bytes);
+  b.value = how.value.value_or(data_kind::bytes);
+  bool flushing = how.medium == medium_kind::pmem || how.medium == medium_kind::emulated;
+  b.durability = how.durability.value_or(flushing ? durability_level::power : durability_level::process);
+  b.hash_id = hash_id_mix_xxh3;
+  fill_random(&b.seed_flip, sizeof b.seed_flip);
+  fill_random(&b.seed_multiply, sizeof b.seed_multiply);
+  b.seed_multiply |= 1;
+  fill_random(b.uuid.data(), b.uuid.size());
+  b.created_unix_seconds = static_cast<std::uint64_t>(std::time(nullptr));
+  auto plan = plan_for(b.engine, how);
+  if (!plan) return plan.failure();
+  b.settings = plan->settings;
+  b.engine_offset = engine_area_offset;
+  b.engine_bytes = plan->engine_bytes;
+  b.heap_offset = align_up(b.engine_offset + b.engine_bytes, 64 << 10);
+  return {status::ok, {}};
+}
+
+// ------------------------------------------------------------------------------------------------------- an existing pool
+
+template <class Kind>
+std::string contradiction(const char* what, const std::optional<Kind>& asked, Kind has) {
+  if (!asked || *asked == has) return {};
+  return std::string(what) + " is " + std::string(name_of(has)) + ", not " + std::string(name_of(*asked));
+}
+
+error read_pool(opening& o) {
+  auto block = read_superblock(o.map->base(), o.map->backed_bytes(), o.map->read_only(), o.path);
+  if (!block) return block.failure();
+  o.block = *block;
+  auto root = read_root(o.map->base(), o.map->backed_bytes(), o.block, o.path);
+  if (!root) return root.failure();
+  o.root = *root;
+  for (const std::string& why : {contradiction("its engine", o.how.engine, o.block.engine), contradiction("its key kind", o.how.key, o.block.key),
+                                 contradiction("its value kind", o.how.value, o.block.value),
+                                 contradiction("its durability", o.how.durability, o.block.durability)})
+    if (!why.empty()) return refused(status::unusable, "cannot open " + o.path + " as asked: " + why);
+  return {status::ok, {}};
+}
+
+error refuse_torn(const opening& o) {
+  bool interrupted = o.root.state == pool_state::changing && o.root.boot_id != this_boot();
+  if (!interrupted || o.how.salvage || o.mapped != medium_kind::file || survives_only_with_its_machine(o.path)) return {status::ok, {}};
+  return refused(status::unusable,
+                 "cannot use " + o.path +
+                     " as a pool: the machine went down while it was open and not synced, and a plain file may be torn by that; "
+                     "`durahash check --salvage " + o.path + "` verifies everything and keeps what is whole");
+}
+
+/// A pool of power durability lives on persistent memory: the path decides, not the caller.
+bool needs_remapping(const opening& o, medium_kind asked) {
+  return asked == medium_kind::automatic && o.mapped == medium_kind::file && o.block.durability == durability_level::power;
+}
+
+// --------------------------------------------------------------------------------------------------------------- choosing
+
+template <class E, medium M>
+result<opened> bind(opening o, std::unique_ptr<M> m) {
+  std::unique_ptr<pool<M>> p;
+  if (o.creating) {
+    auto made = pool<M>::create(std::move(o.map), std::move(m), o.block);
+    if (!made) return made.failure();
+    p = std::move(*made);
+  } else {
+    p = std::make_unique<pool<M>>(std::move(o.map), std::move(m), o.block, o.root);
+  }
+  pool<M>& made = *p;
+  auto open_it = [&](auto table, auto& place) -> error {
+    error e = table->open(o.path, o.how.salvage && !o.creating);
+    if (e.code != status::ok) return e;
+    if (o.creating) {
+      status s = made.memory().write_to_disk(0, o.block.heap_offset);
+      if (s == status::ok) s = made.memory().appear();
+      if (s == status::exists) return refused(status::exists, "cannot create " + o.path + ": it exists");
+      if (s != status::ok) return refused(s, "cannot create " + o.path + ": " + std::string(message(s)));
+    }
+    place = std::move(table);
+    return {status::ok, {}};
+  };
+  opened result_of_open;
+  error e;
+  if constexpr (E::kind::in_slot)
+    e = open_it(std::make_unique<bound_words<E, M>>(std::move(p), o.how.medium), result_of_open.words);
+  else
+    e = open_it(std::make_unique<bound_bytes<E, M>>(std::move(p), o.how.medium), result_of_open.bytes);
+  if (e.code != status::ok) return e;
+  return result_of_open;
+}
+
+template <template <class, class> class Engine, medium M>
+result<opened> with_kind(opening o, std::unique_ptr<M> m) {
+  bool words = o.block.key == data_kind::u64 && o.block.value == data_kind::u64;
+  if (words) return bind<Engine<M, word_records>, M>(std::move(o), std::move(m));
+  return bind<Engine<M, byte_records>, M>(std::move(o), std::move(m));
+}
+
+template <medium M>
+result<opened> with_engine(opening o, std::unique_ptr<M> m) {
+  if (o.block.engine == engine_kind::turbo) return with_kind<turbo::table, M>(std::move(o), std::move(m));
+  return refused(status::unusable, "cannot open " + o.path + ": the engine " + std::string(name_of(o.block.engine)) + " is not in this build");
+}
+
+result<opened> finish(opening o) {
+  persistence_domain domain = o.map->domain();
+  bool flushes = o.block.durability == durability_level::power && !o.map->read_only();
+  if (o.how.medium == medium_kind::emulated && !o.map->read_only())
+    return with_engine(std::move(o), std::make_unique<emulated_medium>(
+                                         emulated_medium::latency{o.how.flush_latency_ns, o.how.block_latency_ns}));
+  if (flushes) return with_engine(std::move(o), std::make_unique<pmem_medium>(domain));
+  return with_engine(std::move(o), std::make_unique<process_medium>());
+}
+
+}  // namespace
+
+result<opened> open_pool(const std::string& path, options how) {
+  medium_kind asked = how.medium;
+  opening o;
+  o.path = path;
+  o.how = std::move(how);
+  if (error e = settle_medium(o); e.code != status::ok) return e;
+  if (error e = settle_mode(o); e.code != status::ok) return e;
+  if (o.creating) {
+    if (error e = plan_superblock(o); e.code != status::ok) return e;
+    if (error e = map_it(o); e.code != status::ok) return e;
+    return finish(std::move(o));
+  }
+  if (error e = map_it(o); e.code != status::ok) return e;
+  if (error e = read_pool(o); e.code != status::ok) return e;
+  if (needs_remapping(o, asked)) {
+    o.map.reset();
+    o.how.medium = o.mapped = medium_kind::pmem;
+    if (error e = map_it(o); e.code != status::ok) return e;
+  }
+  if (error e = refuse_torn(o); e.code != status::ok) return e;
+  return finish(std::move(o));
+}
+
+}  // namespace durahash

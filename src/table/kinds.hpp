@@ -1,0 +1,31 @@
+// The two kinds of records that every engine stores: words in the slot itself, or bytes in the heap with their hash and offset in the slot.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "base/hash.hpp"
+#include "durahash/info.hpp"
+
+namespace durahash {
+
+struct word_records {
+  using key_type = std::uint64_t;
+  using value_type = std::uint64_t;
+  static constexpr bool in_slot = true;
+
+  static std::uint64_t hash(key_type key, const hash_seeds& seeds) noexcept { return word_hash(key, seeds); }
+  /// What the slot's key word holds.
+  static std::uint64_t key_word(key_type key, std::uint64_t) noexcept { return key; }
+};
+
+struct byte_records {
+  using key_type = std::string_view;
+  using value_type = std::string_view;
+  static constexpr bool in_slot = false;
+
+  static std::uint64_t hash(key_type key, const hash_seeds& seeds) noexcept { return bytes_hash(key, seeds); }
+  static std::uint64_t key_word(key_type, std::uint64_t hash) noexcept { return hash; }
+};
+
+}  // namespace durahash

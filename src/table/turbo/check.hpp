@@ -1,0 +1,161 @@
+// TurboHash: verifies every invariant over every byte that is reachable, and tells figures.
+#pragma once
+
+#include <algorithm>
+
+#include "table/turbo/table.hpp"
+
+namespace durahash::turbo {
+
+namespace detail {
+
+/// Collects violations; the first hundred are enough to see what happened.
+class complaints {
+ public:
+  explicit complaints(check_report& report) : report_(report) {}
+  void operator()(std::string what) {
+    report_.ok = false;
+    constexpr std::size_t most = 100;
+    if (report_.violations.size() < most) report_.violations.push_back(std::move(what));
+  }
+
+ private:
+  check_report& report_;
+};
+
+inline std::string where(std::uint64_t shard, std::uint64_t bucket) {
+  return "shard " + std::to_string(shard) + ", bucket " + std::to_string(bucket);
+}
+inline std::string where(std::uint64_t shard, std::uint64_t bucket, int slot) {
+  return where(shard, bucket) + ", slot " + std::to_string(slot);
+}
+
+}  // namespace detail
+
+template <medium M, class Kind>
+void table<M, Kind>::check(check_report& report) {
+  size();
+  heap_.settle();
+  lock_all();
+  detail::complaints complain(report);
+  std::uint64_t counted = 0, reached_bytes = 0;
+  for (shard_index s = 0; s < shards(); ++s) {
+    counted += check_shard(s, complain, reached_bytes);
+  }
+  report.records = counted;
+  if (counted != size())
+    complain("the table counts " + std::to_string(size()) + " records, and holds " + std::to_string(counted));
+  if (!damage_found_ && reached_bytes != heap_.used_bytes() - heap_.pending_bytes())
+    complain("the heap has " + std::to_string(heap_.used_bytes()) + " bytes in use, and " + std::to_string(reached_bytes) + " are reachable");
+  unlock_all();
+}
+
+/// Returns the records in the shard.
+template <medium M, class Kind>
+std::uint64_t table<M, Kind>::check_shard(shard_index s, detail::complaints& complain, std::uint64_t& reached_bytes) {
+  directory_entry entry{load(m_, directory(s))};
+  shard_view v = view(s);
+  if (!entry.sound() || (entry.word & low_bits(46)) != (v.word & low_bits(46)))
+    complain("shard " + std::to_string(s) + ": the directory entry on the medium is not the one in use");
+  if (v.none()) return 0;
+  reached_bytes += cell_bytes_for(v.bytes());
+  if (!heap_.holds(v.offset(), v.bytes())) complain("shard " + std::to_string(s) + ": its array is not allocated");
+
+  std::vector<live_record> seen;
+  for (std::uint64_t index = 0; index < v.buckets(); ++index) check_bucket(s, index, complain, seen, reached_bytes);
+  std::sort(seen.begin(), seen.end(), [](const live_record& a, const live_record& b) {
+    return std::tie(a.hash, a.key_word) < std::tie(b.hash, b.key_word);
+  });
+  for (std::size_t i = 1; i < seen.size(); ++i)
+    for (std::size_t j = i; j-- > 0 && seen[j].hash == seen[i].hash;)
+      if (same_key(seen[i], seen[j])) complain("shard " + std::to_string(s) + ": a key lives in two slots");
+  return seen.size();
+}
+
+template <medium M, class Kind>
+bool table<M, Kind>::same_key(const live_record& a, const live_record& b) const {
+  if constexpr (Kind::in_slot) {
+    return a.key_word == b.key_word;
+  } else {
+    auto first = record_at(m_, p_, a.value_word), second = record_at(m_, p_, b.value_word);
+    return first && second && first->key == second->key;
+  }
+}
+
+template <medium M, class Kind>
+void table<M, Kind>::check_bucket(shard_index s, std::uint64_t index, detail::complaints& complain, std::vector<live_record>& seen,
+                                  std::uint64_t& reached_bytes) {
+  shard_view v = view(s);
+  bucket& b = buckets_of(v)[index];
+  meta_word meta = load(m_, b.meta);
+  if (!meta.well_formed()) complain(detail::where(s, index) + ": impossible bitmaps (deleted without valid, or more than 13 valid)");
+  for (std::uint32_t live = meta.live(); live != 0;) {
+    int i = take_lowest(live);
+    std::uint64_t key_word = load(m_, b.slots[i].key), value_word = load(m_, b.slots[i].value);
+    std::uint64_t hash = hash_of_slot(key_word);
+    seen.push_back({hash, key_word, value_word});
+    if (tag_at(b, i) != tag_of(hash)) complain(detail::where(s, index, i) + ": the tag is not the key's");
+    if (shard_of(hash) != s) {
+      complain(detail::where(s, index, i) + ": the key belongs to shard " + std::to_string(shard_of(hash)));
+      continue;
+    }
+    if (!on_path(v, hash, index)) complain(detail::where(s, index, i) + ": a search for the key ends before it gets here");
+    if constexpr (!Kind::in_slot) {
+      auto record = record_at(m_, p_, value_word);
+      if (!record)
+        complain(detail::where(s, index, i) + ": the record offset " + std::to_string(value_word) + " is impossible");
+      else if (!record_is_whole(p_, value_word, *record))
+        complain(detail::where(s, index, i) + ": the record at offset " + std::to_string(value_word) + " is damaged (checksum)");
+      else if (bytes_hash(record->key, seeds_) != hash)
+        complain(detail::where(s, index, i) + ": the record at offset " + std::to_string(value_word) + " has another key");
+      else if (!heap_.holds(value_word, record->bytes()))
+        complain(detail::where(s, index, i) + ": the record at offset " + std::to_string(value_word) + " is not allocated");
+      if (record) reached_bytes += cell_bytes_for(record->bytes());
+    }
+  }
+}
+
+/// Whether a search for the hash gets as far as this bucket.
+template <medium M, class Kind>
+bool table<M, Kind>::on_path(shard_view v, std::uint64_t hash, std::uint64_t index) const {
+  std::uint64_t mask = v.buckets() - 1, home = home_of(hash, v.log2_buckets());
+  std::uint64_t distance = (index - home) & mask;
+  if (distance >= scope_in(v)) return false;
+  for (std::uint64_t d = 0; d < distance; ++d)
+    if (load(m_, buckets_of(v)[(home + d) & mask].meta).ends_path()) return false;
+  return true;
+}
+
+// ----------------------------------------------------------------------------------------------------------------- figures
+
+template <medium M, class Kind>
+void table<M, Kind>::describe(table_stats& stats) {
+  std::uint64_t buckets = 0, probed_sum = 0, probed_most = 0, deleted = 0, largest = 0, arrays = 0;
+  for (shard_index s = 0; s < shards(); ++s) {
+    shard_view v = view(s);
+    arrays += !v.none();
+    largest = std::max(largest, v.buckets());
+    for (std::uint64_t home = 0; home < v.buckets(); ++home) {
+      std::uint64_t probed = 0;  // by a search for an absent key with this home, the home included
+      meta_word meta;
+      do {
+        meta = load(m_, buckets_of(v)[(home + probed) & (v.buckets() - 1)].meta);
+        if (probed == 0) deleted += static_cast<unsigned>(std::popcount(meta.deleted()));
+      } while (++probed < scope_in(v) && !meta.ends_path());
+      ++buckets;
+      probed_sum += probed;
+      probed_most = std::max(probed_most, probed);
+    }
+  }
+  stats.figures = {{"shards", static_cast<double>(shards())},
+                   {"shards_in_use", static_cast<double>(arrays)},
+                   {"largest_shard_buckets", static_cast<double>(largest)},
+                   {"buckets", static_cast<double>(buckets)},
+                   {"deleted_slots", static_cast<double>(deleted)},
+                   {"negative_probe_mean", buckets == 0 ? 0 : static_cast<double>(probed_sum) / static_cast<double>(buckets)},
+                   {"negative_probe_max", static_cast<double>(probed_most)},
+                   {"resizes", static_cast<double>(resizes_.load())},
+                   {"collections", static_cast<double>(collections_.load())}};
+}
+
+}  // namespace durahash::turbo

@@ -1,0 +1,191 @@
+// TurboHash: search without locks (paper §3.4, algorithm 1), batches of searches, iteration.
+//
+// A read of a bucket is good if the commit word is the same before and after it, all 8 bytes of it, for hits and for misses (CRASH.md TurboHash
+// 1 and 2). Only the unflushed mark may differ: it says nothing about the slots. A read of a shard is good if its mirror is the same before and after.
+#pragma once
+
+#include <emmintrin.h>
+
+#include <algorithm>
+
+#include "table/turbo/table.hpp"
+
+namespace durahash::turbo {
+
+template <medium M, class Kind>
+template <class Read>
+status table<M, Kind>::get(key_type key, Read&& read) {
+  std::uint64_t hash = Kind::hash(key, seeds_);
+  shard_index s = shard_of(hash);
+  [[maybe_unused]] read_guard guard;
+  while (true) {  // ends: each further round means that a writer of this shard got on
+    shard_view v = view(s);
+    if constexpr (Kind::in_slot) {
+      std::uint64_t value = 0;
+      auto keep = [&](std::uint64_t found) { value = found; };
+      probed outcome = probe(v, hash, key, keep);
+      if (outcome == probed::torn || view(s) != v) continue;  // the array may have been given to another use meanwhile
+      if (outcome == probed::hit) read(value);
+      return outcome == probed::hit ? status::ok : status::not_found;
+    } else {
+      switch (probe(v, hash, key, read)) {  // the guard keeps array and record from reuse
+        case probed::hit: return status::ok;
+        case probed::miss: return status::not_found;
+        case probed::damaged: return status::damaged;
+        case probed::torn: continue;
+      }
+    }
+  }
+}
+
+template <medium M, class Kind>
+template <class Read>
+auto table<M, Kind>::probe(shard_view v, std::uint64_t hash, key_type key, Read& read) const -> probed {
+  bucket* first = buckets_of(v);
+  std::uint64_t home = home_of(hash, v.log2_buckets()), mask = v.buckets() - 1;
+  std::uint64_t key_word = Kind::key_word(key, hash);
+  unsigned scope = scope_in(v);
+  for (unsigned distance = 0; distance < scope; ++distance) {
+    bucket& b = first[(home + distance) & mask];
+    meta_word meta = observe(m_, b.meta);
+    auto unchanged = [&] { return load(m_, b.meta).with_unflushed(false) == meta; };
+    for (std::uint32_t hits = match_tags(b, tag_of(hash)) & meta.live(); hits != 0;) {
+      slot& at = b.slots[take_lowest(hits)];
+      if (load(m_, at.key) != key_word) continue;
+      std::uint64_t value_word = load(m_, at.value);
+      if (!unchanged()) return probed::torn;
+      if constexpr (Kind::in_slot) {
+        read(value_word);
+        return probed::hit;
+      } else {
+        auto record = record_at(m_, p_, value_word);
+        if (!record) return probed::damaged;
+        if (record->key != key) continue;
+        read(record->value);
+        return probed::hit;
+      }
+    }
+    if (!unchanged()) return probed::torn;
+    if (meta.ends_path()) return probed::miss;
+  }
+  return probed::miss;
+}
+
+template <medium M, class Kind>
+std::uint32_t table<M, Kind>::match_tags(const bucket& b, std::uint8_t tag) const noexcept {
+  auto low = static_cast<long long>(load(m_, b.tags[0])), high = static_cast<long long>(load(m_, b.tags[1]));
+  __m128i equal = _mm_cmpeq_epi8(_mm_set_epi64x(high, low), _mm_set1_epi8(static_cast<char>(tag)));
+  return static_cast<std::uint32_t>(_mm_movemask_epi8(equal));
+}
+
+template <medium M, class Kind>
+std::uint8_t table<M, Kind>::tag_at(const bucket& b, int slot) const noexcept {
+  return static_cast<std::uint8_t>(load(m_, b.tags[slot / 8]) >> (slot % 8 * 8));
+}
+
+// ----------------------------------------------------------------------------------------------------------------- batches
+
+template <medium M, class Kind>
+template <class Read>
+void table<M, Kind>::get_many(std::span<const key_type> keys, Read&& read, status* answers) {
+  [[maybe_unused]] read_guard guard;
+  std::uint64_t hashes[group_size];
+  for (std::size_t start = 0; start < keys.size(); start += group_size) {
+    std::size_t count = std::min(group_size, keys.size() - start);
+    for (std::size_t i = 0; i < count; ++i) {
+      hashes[i] = Kind::hash(keys[start + i], seeds_);
+      shard_view v = view(shard_of(hashes[i]));
+      __builtin_prefetch(buckets_of(v) + home_of(hashes[i], v.log2_buckets()));
+    }
+    for (std::size_t i = 0; i < count; ++i) prefetch_matches(view(shard_of(hashes[i])), hashes[i]);
+    for (std::size_t i = 0; i < count; ++i)
+      answers[start + i] = get(keys[start + i], [&](value_type value) { read(start + i, value); });
+  }
+}
+
+template <medium M, class Kind>
+void table<M, Kind>::prefetch_matches(shard_view v, std::uint64_t hash) const noexcept {
+  if (v.none()) return;
+  bucket& b = buckets_of(v)[home_of(hash, v.log2_buckets())];
+  std::uint32_t hits = match_tags(b, tag_of(hash)) & load(m_, b.meta).live();
+  if (hits == 0) return;
+  __builtin_prefetch(&b.slots[std::countr_zero(hits)]);
+}
+
+// --------------------------------------------------------------------------------------------------------------- iteration
+
+template <medium M, class Kind>
+std::uint64_t table<M, Kind>::hash_of_slot(std::uint64_t key_word) const noexcept {
+  if constexpr (Kind::in_slot)
+    return word_hash(key_word, seeds_);
+  else
+    return key_word;
+}
+
+/// The shard's live slots, or nothing when a writer was faster.
+template <medium M, class Kind>
+auto table<M, Kind>::live_records(shard_index s) const -> std::optional<std::vector<live_record>> {
+  shard_view v = view(s);
+  bucket* first = buckets_of(v);
+  std::vector<live_record> found;
+  for (std::uint64_t index = 0; index < v.buckets(); ++index) {
+    bucket& b = first[index];
+    std::size_t before = found.size();
+    meta_word meta;
+    do {  // ends: each further round means that a writer of this bucket got on
+      found.resize(before);
+      meta = observe(m_, b.meta);
+      for (std::uint32_t live = meta.live(); live != 0;) {
+        slot& at = b.slots[take_lowest(live)];
+        std::uint64_t key_word = load(m_, at.key);
+        found.push_back({hash_of_slot(key_word), key_word, load(m_, at.value)});
+      }
+    } while (load(m_, b.meta).with_unflushed(false) != meta);
+  }
+  if (view(s) != v) return std::nullopt;
+  return found;
+}
+
+template <medium M, class Kind>
+template <class Visit>
+status table<M, Kind>::scan(cursor& at, std::size_t limit, Visit&& visit) {
+  std::size_t visited = 0;
+  while (!at.done && visited < std::max<std::size_t>(limit, 1)) {
+    shard_index s = shard_of(at.position);
+    [[maybe_unused]] read_guard guard;
+    auto records = live_records(s);
+    if (!records) continue;  // ends: as above
+    std::erase_if(*records, [&](const live_record& r) { return r.hash < at.position; });
+    std::sort(records->begin(), records->end(), [](const live_record& a, const live_record& b) {
+      return std::tie(a.hash, a.key_word) < std::tie(b.hash, b.key_word);
+    });
+    std::uint64_t last_hash = 0;
+    std::uint64_t last_key = 0;
+    bool any = false, cut = false;
+    for (const live_record& r : *records) {
+      if (any && r.hash != last_hash && visited >= limit) {  // records of one hash stay together: the cursor cannot tell them apart
+        at.position = r.hash;
+        cut = true;
+        break;
+      }
+      if constexpr (Kind::in_slot) {
+        if (any && r.key_word == last_key) continue;  // erased and put again elsewhere while the shard was read
+        visit(r.key_word, r.value_word);
+      } else {
+        auto record = record_at(m_, p_, r.value_word);
+        if (!record) return status::damaged;
+        visit(record->key, record->value);
+      }
+      last_hash = r.hash;
+      last_key = r.key_word;
+      any = true;
+      ++visited;
+    }
+    if (cut) return status::ok;
+    at.done = s + 1 == shards();
+    at.position = at.done ? ~std::uint64_t{0} : std::uint64_t{s + 1} << (64 - shard_bits_);
+  }
+  return status::ok;
+}
+
+}  // namespace durahash::turbo

@@ -1,0 +1,306 @@
+// TurboHash: creation, opening, closing. Recovery reads the directory alone (paper §3.7): a crash leaves no bucket half changed, and what
+// it leaves in arrays and records that nothing refers to is free space.
+//
+// u64 tables   every array is named by the directory: allocation state is whole after reading it.
+// byte tables  records are found in the slots: after a crash (not after a clean close) they are collected in the background. Reads and writes go
+//              on; until it is done, new records take only space that is new.
+#pragma once
+
+#include "table/turbo/table.hpp"
+
+namespace durahash::turbo {
+
+namespace detail {
+
+struct setting_rule {
+  const char* name;
+  std::uint64_t least, most, usual;
+};
+inline constexpr setting_rule rules[] = {
+    {"shards", 2, 1u << 20, 4096},        // rounded up to a power of two
+    {"scope", 1, 256, 16},                // buckets; the paper's choice
+    {"collect_distance", 0, 255, 4},      // an insert that walks this far has deleted slots surveyed; 0: never
+    {"eager_free", 0, 1, 1},              // 0: a delete always leaves a deleted slot, as in the paper
+};
+
+}  // namespace detail
+
+template <medium M, class Kind>
+result<engine_plan> table<M, Kind>::plan(const options& how) {
+  std::uint64_t values[std::size(detail::rules)];
+  for (std::size_t i = 0; i < std::size(detail::rules); ++i) values[i] = detail::rules[i].usual;
+  if (how.capacity != 0) {
+    constexpr std::uint64_t records_per_shard = 4096;  // a resize of such a shard takes well under a millisecond
+    values[0] = std::clamp<std::uint64_t>(how.capacity / records_per_shard, 64, detail::rules[0].most);
+  }
+  for (const auto& [name, value] : how.settings) {
+    auto rule = std::find_if(std::begin(detail::rules), std::end(detail::rules), [&](const auto& r) { return name == r.name; });
+    if (rule == std::end(detail::rules))
+      return error{status::invalid_argument,
+                   "the engine turbo has no setting named " + name + "; it has shards, scope, collect_distance, eager_free"};
+    if (value < rule->least || value > rule->most)
+      return error{status::invalid_argument, "the setting " + name + " must lie between " + std::to_string(rule->least) + " and " +
+                                                 std::to_string(rule->most) + ", not " + std::to_string(value)};
+    values[rule - std::begin(detail::rules)] = value;
+  }
+  engine_plan made;
+  unsigned bits = log2_ceiling(values[0]);
+  made.settings[shard_bits] = bits;
+  made.settings[scope] = values[1];
+  made.settings[collect_distance] = values[2];
+  made.settings[eager] = values[3];
+  constexpr std::uint64_t tenths = 7;  // of the slots filled when the expected records are in
+  made.settings[first_log2] = std::min<std::uint64_t>(
+      most_log2_buckets, log2_ceiling((how.capacity >> bits) * 10 / (slots_per_bucket * tenths) + ((how.capacity >> bits) != 0)));
+  made.engine_bytes = std::uint64_t{8} << bits;
+  return made;
+}
+
+template <medium M, class Kind>
+table<M, Kind>::table(pool<M>& p)
+    : p_(p), m_(p.medium()), heap_(p), seeds_{p.block().seed_flip, p.block().seed_multiply},
+      shard_bits_(static_cast<unsigned>(p.block().settings[setting::shard_bits])),
+      scope_(static_cast<unsigned>(p.block().settings[setting::scope])),
+      first_log2_(static_cast<unsigned>(p.block().settings[setting::first_log2])),
+      collect_distance_(static_cast<unsigned>(p.block().settings[setting::collect_distance])),
+      eager_free_(p.block().settings[setting::eager] != 0) {
+  if (collect_distance_ == 0) collect_distance_ = ~0u;
+}
+
+template <medium M, class Kind>
+table<M, Kind>::~table() {
+  background_.stop();
+}
+
+// ---------------------------------------------------------------------------------------------------------------- opening
+
+template <medium M, class Kind>
+error table<M, Kind>::open(const std::string& path, std::vector<std::string>* dropped) {
+  const setting_words& settings = p_.block().settings;
+  auto within = [&](std::size_t index, std::uint64_t least, std::uint64_t most) { return settings[index] >= least && settings[index] <= most; };
+  if (!within(setting::shard_bits, 1, 20) || !within(setting::scope, 1, 256) || !within(setting::first_log2, 0, most_log2_buckets) ||
+      !within(setting::collect_distance, 0, 255) || p_.block().engine_bytes != std::uint64_t{8} << shard_bits_)
+    return {status::unusable, "cannot use " + path + " as a pool: its superblock holds settings that the engine turbo does not allow"};
+
+  mirrors_ = std::make_unique<std::atomic<std::uint64_t>[]>(shards());
+  states_ = std::make_unique<shard_state[]>(shards());
+  bool clean = p_.root().state == pool_state::clean;
+  if (error e = read_directory(path, dropped); e.code != status::ok) return e;
+  if (dropped != nullptr) {
+    for (shard_index s = 0; s < shards(); ++s)
+      if (status salvaged = salvage_shard(s, *dropped); salvaged != status::ok)
+        return {salvaged, "cannot salvage " + path + ": " + std::string(message(salvaged))};
+    heap_.settle();
+    heap_.end_recovery();
+    return {status::ok, {}};
+  }
+  if (clean) records_at_open_ = p_.root().records;
+  bool heap_known = Kind::in_slot || used_bytes() == p_.block().heap_offset || (clean && p_.root().heap_state_offset != 0);
+  if (heap_known) heap_.end_recovery();
+  if (clean && heap_known) return {status::ok, {}};
+
+  counted_ = false;
+  std::uint64_t array_bytes = 0;
+  for (shard_index s = 0; s < shards(); ++s) array_bytes += view(s).bytes();
+  constexpr std::uint64_t at_once = 4 << 20;  // takes about a millisecond
+  if (array_bytes <= at_once)
+    recount(nullptr);
+  else
+    background_.submit([this](const background& self) { recount(&self); });
+  return {status::ok, {}};
+}
+
+/// Mirrors every entry, and tells the heap of every array; or restores the heap's state if it was saved.
+template <medium M, class Kind>
+error table<M, Kind>::read_directory(const std::string& path, std::vector<std::string>* dropped) {
+  auto damaged = [&](shard_index s, const char* what) -> error {
+    std::uint64_t offset = p_.block().engine_offset + std::uint64_t{8} * s;
+    return {status::unusable, "cannot use " + path + " as a pool: the directory entry of shard " + std::to_string(s) +
+                                  " at offset " + std::to_string(offset) + " " + what};
+  };
+  heap_.begin_recovery();
+  bool restored = dropped == nullptr && restore_heap();
+  for (shard_index s = 0; s < shards(); ++s) {
+    directory_entry entry{load(m_, directory(s))};
+    if (entry.none()) continue;
+    const char* wrong = nullptr;
+    if (!entry.sound())
+      wrong = "is damaged (check bits)";
+    else if (entry.offset() < p_.block().heap_offset || entry.bytes() > p_.end() || entry.offset() > p_.end() - entry.bytes())
+      wrong = "points outside the pool";
+    else if (restored ? !heap_.holds(entry.offset(), entry.bytes()) : !heap_.adopt(entry.offset(), entry.bytes()))
+      wrong = "overlaps another extent";
+    if (wrong == nullptr) {
+      mirrors_[s].store(shard_view::of(entry, 0).word, std::memory_order_release);
+      continue;
+    }
+    error e = damaged(s, wrong);
+    if (dropped == nullptr) return e;
+    dropped->push_back(e.message + "; the shard's records are lost");
+    p_.about_to_change();
+    [[maybe_unused]] durable gone = publish(m_, directory(s), 0, after_nothing("an empty shard has no array"));
+  }
+  return {status::ok, {}};
+}
+
+template <medium M, class Kind>
+bool table<M, Kind>::restore_heap() {
+  const root_record& root = p_.root();
+  if (Kind::in_slot || root.state != pool_state::clean || root.heap_state_offset == 0) return false;
+  std::vector<std::uint64_t> words(root.heap_state_bytes / 8);
+  std::memcpy(words.data(), p_.at(root.heap_state_offset), root.heap_state_bytes);
+  return checksum(words.data(), root.heap_state_bytes) == root.heap_state_checksum && heap_.restore(words);
+}
+
+/// Counts the records and, in byte tables, tells the heap of each. Writers wait shard by shard.
+template <medium M, class Kind>
+void table<M, Kind>::recount(const background* asking) {
+  bool sound = true;
+  for (shard_index s = 0; s < shards(); ++s) {
+    if (asking != nullptr && asking->stopping()) return;
+    std::scoped_lock lock(states_[s].lock);
+    sound &= adopt_records(s);
+  }
+  records_at_open_ = 0;
+  if (!Kind::in_slot && sound) {
+    heap_.settle();
+    heap_.end_recovery();
+  }
+  if (!sound) damage_found_ = true;  // what is free is not known: only new space is used, and check tells the rest
+  counted_.store(true, std::memory_order_release);
+  counted_.notify_all();
+}
+
+template <medium M, class Kind>
+bool table<M, Kind>::adopt_records(shard_index s) {
+  shard_view v = view(s);
+  std::int64_t count = 0;
+  bool sound = true;
+  for (std::uint64_t index = 0; index < v.buckets(); ++index) {
+    bucket& b = buckets_of(v)[index];
+    std::uint32_t live = load(m_, b.meta).live();
+    count += std::popcount(live);
+    if constexpr (!Kind::in_slot) {
+      while (live != 0) {
+        std::uint64_t offset = load(m_, b.slots[take_lowest(live)].value);
+        auto record = record_at(m_, p_, offset);
+        sound &= record && heap_.adopt(offset, record->bytes());
+      }
+    }
+  }
+  states_[s].records.store(count, std::memory_order_relaxed);
+  return sound;
+}
+
+// ------------------------------------------------------------------------------------------------------------------ sizes
+
+template <medium M, class Kind>
+std::uint64_t table<M, Kind>::size() {
+  counted_.wait(false, std::memory_order_acquire);
+  std::int64_t sum = static_cast<std::int64_t>(records_at_open_);
+  for (shard_index s = 0; s < shards(); ++s) sum += states_[s].records.load(std::memory_order_relaxed);
+  return static_cast<std::uint64_t>(std::max<std::int64_t>(sum, 0));
+}
+
+template <medium M, class Kind>
+std::uint64_t table<M, Kind>::slots() {
+  std::uint64_t sum = 0;
+  for (shard_index s = 0; s < shards(); ++s) sum += view(s).buckets() * slots_per_bucket;
+  return sum;
+}
+
+// --------------------------------------------------------------------------------------------------------------- clean close
+
+template <medium M, class Kind>
+void table<M, Kind>::lock_all() {
+  for (shard_index s = 0; s < shards(); ++s) states_[s].lock.lock();  // in order; groups never wait while they hold one
+}
+
+template <medium M, class Kind>
+void table<M, Kind>::unlock_all() {
+  for (shard_index s = 0; s < shards(); ++s) states_[s].lock.unlock();
+}
+
+template <medium M, class Kind>
+status table<M, Kind>::sync() {
+  if (p_.read_only()) return status::ok;
+  std::uint64_t waited = size();
+  static_cast<void>(waited);
+  if (status s = p_.write_all_to_disk(); s != status::ok) return s;  // most of the work, while writers go on
+  lock_all();
+  status s = p_.root().state == pool_state::clean ? status::ok : p_.mark_clean(size(), 0, 0, 0);
+  unlock_all();
+  return s;
+}
+
+/// crash before the root says clean: the pool recovers as after any crash; the saved state is unreachable, hence free.
+template <medium M, class Kind>
+status table<M, Kind>::close() {
+  if (p_.read_only()) return status::ok;
+  std::uint64_t records = size();
+  background_.stop();
+  if (p_.root().state == pool_state::clean || damage_found_) return status::ok;
+  heap_.settle();
+  heap_.release_idle_slabs();
+  if (status s = p_.give_back_tail(); s != status::ok) return s;
+  if constexpr (Kind::in_slot) {
+    return p_.mark_clean(records, 0, 0, 0);
+  } else {
+    std::vector<std::uint64_t> words = heap_.save();
+    std::uint64_t bytes = words.size() * 8;
+    auto offset = p_.allocate(bytes, page_bytes);
+    if (!offset) return p_.mark_clean(records, 0, 0, 0);  // the next open collects the records anew
+    store_bytes(m_, p_.at(*offset), words.data(), bytes);
+    [[maybe_unused]] durable saved = persist(m_, extent{p_.at(*offset), bytes});
+    return p_.mark_clean(records, *offset, bytes, checksum(words.data(), bytes));
+  }
+}
+
+// ---------------------------------------------------------------------------------------------------------------- salvage
+
+/// Rebuilds the shard from the records that verify, if there is one that does not.
+template <medium M, class Kind>
+status table<M, Kind>::salvage_shard(shard_index s, std::vector<std::string>& dropped) {
+  shard_view v = view(s);
+  std::vector<live_record> kept;
+  std::size_t lost = 0;
+  for (std::uint64_t index = 0; index < v.buckets(); ++index) {
+    bucket& b = buckets_of(v)[index];
+    meta_word meta = load(m_, b.meta);
+    lost += !meta.well_formed();
+    for (std::uint32_t live = meta.live(); live != 0;) {
+      int i = take_lowest(live);
+      std::string why;
+      std::uint64_t key_word = load(m_, b.slots[i].key);
+      live_record r{hash_of_slot(key_word), key_word, load(m_, b.slots[i].value)};
+      if (verifies(s, b, i, why) && on_path(v, r.hash, index) &&
+          std::none_of(kept.begin(), kept.end(), [&](const live_record& k) { return k.hash == r.hash && same_key(k, r); })) {
+        kept.push_back(r);
+        if constexpr (!Kind::in_slot) heap_.adopt(r.value_word, record_at(m_, p_, r.value_word)->bytes());
+      } else {
+        ++lost;
+        dropped.push_back("shard " + std::to_string(s) + ", bucket " + std::to_string(index) + ", slot " + std::to_string(i) +
+                          ": dropped a record, " + (why.empty() ? "it is out of place" : why));
+      }
+    }
+  }
+  states_[s].records.store(static_cast<std::int64_t>(kept.size()), std::memory_order_relaxed);
+  if (lost == 0) return status::ok;
+  p_.about_to_change();
+  return rebuild_from(s, kept, v.log2_buckets());
+}
+
+template <medium M, class Kind>
+bool table<M, Kind>::verifies(shard_index s, const bucket& b, int i, std::string& why) const {
+  std::uint64_t key_word = load(m_, b.slots[i].key), hash = hash_of_slot(key_word);
+  if (tag_at(b, i) != tag_of(hash) || shard_of(hash) != s) return why = "its key does not belong there", false;
+  if constexpr (!Kind::in_slot) {
+    std::uint64_t offset = load(m_, b.slots[i].value);
+    auto record = record_at(m_, p_, offset);
+    if (!record || !record_is_whole(p_, offset, *record)) return why = "its bytes are not those that were written (checksum)", false;
+    if (bytes_hash(record->key, seeds_) != hash) return why = "its key is another one", false;
+  }
+  return true;
+}
+
+}  // namespace durahash::turbo

@@ -1,0 +1,229 @@
+// TurboHash (SYSTOR'23): the table, its parts and their invariants. docs/engines/turbo.md tells the whole.
+//
+// A directory of shards, over-provisioned so that it never grows (§3.1); a shard is a contiguous array of 256-byte buckets, probed linearly from
+// the home bucket over at most `scope` buckets.
+//
+//   T1  A key lives in at most one live slot, within `scope` buckets from its home, and no bucket before it on that path ends paths.
+//   T2  Once a bucket has fewer than two empty slots it never has two again in this shard's array, except where T3 allows.
+//   T3  A slot may become empty in a bucket that ends paths: no path leads through it.
+//   T4  What a live slot holds was durable before the commit word that made it live.
+//   T5  The mirror of a directory entry names an array only after the entry on the medium does, durably.
+//   T6  Bytes of an array change only under its shard's lock; readers take none.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/background.hpp"
+#include "base/spin_lock.hpp"
+#include "persist/heap.hpp"
+#include "persist/record.hpp"
+#include "table/concept.hpp"
+#include "table/turbo/format.hpp"
+
+namespace durahash::turbo {
+
+namespace detail {
+class complaints;
+}
+
+using shard_index = std::uint32_t;
+
+/// A directory entry's mirror in DRAM: place, size, and a generation that tells a new array from an old one in the same place.
+/// bits 0-39 offset / 256, 40-45 log2 of the buckets, 46-63 generation.
+struct shard_view {
+  std::uint64_t word = 0;
+
+  static constexpr shard_view of(directory_entry e, std::uint64_t generation) noexcept {
+    return {(e.word & low_bits(46)) | generation << 46};
+  }
+  constexpr bool none() const noexcept { return (word & low_bits(46)) == 0; }
+  constexpr std::uint64_t offset() const noexcept { return (word & low_bits(40)) * block_bytes; }
+  constexpr unsigned log2_buckets() const noexcept { return word >> 40 & 63; }
+  constexpr std::uint64_t buckets() const noexcept { return none() ? 0 : std::uint64_t{1} << log2_buckets(); }
+  constexpr std::uint64_t bytes() const noexcept { return buckets() * block_bytes; }
+  constexpr std::uint64_t generation() const noexcept { return word >> 46; }
+  friend bool operator==(shard_view, shard_view) = default;
+};
+
+template <medium M, class Kind>
+class table {
+ public:
+  using kind = Kind;
+  using key_type = typename Kind::key_type;
+  using value_type = typename Kind::value_type;
+
+  /// Resolves the options of a new pool. Settings: shards, scope, collect_distance, eager_free (docs/engines/turbo.md).
+  static result<engine_plan> plan(const options& how);
+
+  /// On a pool that `plan` was made for. Reads the directory; `open` says what is wrong with it.
+  explicit table(pool<M>& p);
+  ~table();
+  /// With `dropped`, what does not verify is dropped and told there; without, it refuses the open or is left to check().
+  error open(const std::string& path, std::vector<std::string>* dropped = nullptr);
+
+  // find.hpp
+  template <class Read>
+  status get(key_type key, Read&& read);
+  template <class Read>
+  void get_many(std::span<const key_type> keys, Read&& read, status* answers);
+  template <class Visit>
+  status scan(cursor& at, std::size_t limit, Visit&& visit);
+
+  // write.hpp
+  template <decider<value_type> Decide>
+  status write(key_type key, Decide&& decide);
+  void put_many(std::span<const key_type> keys, const value_type* values, status* answers);
+  void erase_many(std::span<const key_type> keys, status* answers);
+
+  // grow.hpp
+  status reserve(std::uint64_t records);
+  status compact();
+
+  // recover.hpp
+  std::uint64_t size();   // waits for the recount after a crash
+  std::uint64_t slots();
+  status sync();
+  status close();
+
+  // check.hpp
+  void check(check_report& report);
+  void describe(table_stats& stats);
+  std::uint64_t used_bytes() { return p_.block().heap_offset + heap_.used_bytes(); }
+  std::uint64_t idle_bytes() { return p_.free_bytes() + heap_.idle_cell_bytes(); }
+
+ private:
+  static constexpr std::size_t group_size = 64;  // operations whose cache misses and fences are shared
+
+  /// What is known of a shard besides its array. In DRAM; guarded by `lock`, but for the counter's readers.
+  struct alignas(16) shard_state {
+    spin_lock lock;
+    bool wants_survey = false;  // an insert walked far
+    std::uint32_t inserts_until_survey = 0;
+    std::atomic<std::int64_t> records{0};  // since open, until the recount
+  };
+  struct no_guard {};
+  using read_guard = std::conditional_t<Kind::in_slot, no_guard, epoch_guard>;
+
+  /// Where a key is, or where it would go: found by a walk under the shard's lock.
+  struct place {
+    bucket* holder = nullptr;
+    int slot = -1;
+    meta_word meta;
+    bucket* room = nullptr;
+    int room_slot = -1;
+    meta_word room_meta;
+    unsigned distance = 0;
+  };
+  /// A change that is written but not committed.
+  struct change {
+    bucket* where = nullptr;
+    meta_word next;
+    int filled = -1;              // the slot with the payload, or none
+    bool payload_apart = false;   // it lies in other lines than the commit word, and was flushed
+    std::int8_t records = 0;
+    std::uint64_t retired_offset = 0, retired_bytes = 0;
+  };
+  enum class staged : std::uint8_t { nothing_to_do, ready, no_room };
+  enum class probed : std::uint8_t { hit, miss, torn, damaged };
+  struct live_record {
+    std::uint64_t hash, key_word, value_word;
+  };
+
+  // places
+  shard_index shard_of(std::uint64_t hash) const noexcept { return static_cast<shard_index>(hash >> (64 - shard_bits_)); }
+  std::uint64_t home_of(std::uint64_t hash, unsigned log2_buckets) const noexcept {
+    return (hash << shard_bits_) >> 1 >> (63 - log2_buckets);
+  }
+  static std::uint8_t tag_of(std::uint64_t hash) noexcept { return static_cast<std::uint8_t>(hash); }
+  shard_index shards() const noexcept { return shard_index{1} << shard_bits_; }
+  shard_view view(shard_index s) const noexcept { return {mirrors_[s].load(std::memory_order_acquire)}; }
+  bucket* buckets_of(shard_view v) const noexcept { return p_.at(poff<bucket>{v.offset()}); }
+  pm<std::uint64_t>& directory(shard_index s) const noexcept {
+    return p_.at(poff<pm<std::uint64_t>>{p_.block().engine_offset})[s];
+  }
+  unsigned scope_in(shard_view v) const noexcept { return static_cast<unsigned>(std::min<std::uint64_t>(scope_, v.buckets())); }
+
+  // find.hpp
+  std::uint32_t match_tags(const bucket& b, std::uint8_t tag) const noexcept;
+  std::uint8_t tag_at(const bucket& b, int slot) const noexcept;
+  template <class Read>
+  probed probe(shard_view v, std::uint64_t hash, key_type key, Read& read) const;
+  void prefetch_matches(shard_view v, std::uint64_t hash) const noexcept;
+  std::optional<std::vector<live_record>> live_records(shard_index s) const;
+  std::uint64_t hash_of_slot(std::uint64_t key_word) const noexcept;
+
+  // write.hpp
+  place walk(shard_view v, std::uint64_t hash, key_type key) const;
+  bool slot_holds(const slot& s, std::uint64_t key_word, key_type key) const;
+  std::optional<value_type> value_in(const slot& s) const;
+  template <class Decide>
+  staged stage(shard_index s, std::uint64_t hash, key_type key, Decide& decide, change& c, status& answer, flushed& started);
+  staged stage_set(const place& at, shard_index s, std::uint64_t hash, key_type key, value_type value, change& c, status& answer, flushed& started);
+  void stage_removal(const place& at, change& c) const;
+  bool store_payload(bucket& b, int slot, std::uint64_t hash, key_type key, value_type value, change& c, flushed& started);
+  void commit(shard_index s, const change& c, flushed started);
+  void finish(shard_index s, const change& c);
+  template <class Decide>
+  status write_locked(shard_index s, std::uint64_t hash, key_type key, Decide& decide);
+  template <class MakeDecide>
+  void write_many(std::span<const key_type> keys, status* answers, MakeDecide&& decide_of);
+  template <class MakeDecide>
+  std::size_t write_group(std::span<const key_type> keys, const std::uint64_t* hashes, status* answers, std::size_t first, MakeDecide& decide_of);
+
+  void prefetch_room(shard_view v, std::uint64_t hash) const noexcept;
+
+  // grow.hpp
+  status make_room(shard_index s, int attempt);
+  status rebuild(shard_index s, unsigned log2_buckets);
+  status rebuild_from(shard_index s, const std::vector<live_record>& records, unsigned log2_buckets);
+  bool lay_out(const std::vector<live_record>& records, unsigned log2_buckets, std::vector<std::uint64_t>& image) const;
+  void write_image(bucket* at, const std::vector<std::uint64_t>& image, flushed& started);
+  void switch_array(shard_index s, directory_entry made);
+  void survey(shard_index s);
+  unsigned log2_for(std::uint64_t records_in_shard) const noexcept;
+  status move_records_down(shard_index s, std::uint64_t behind);
+
+  // check.hpp
+  std::uint64_t check_shard(shard_index s, detail::complaints& complain, std::uint64_t& reached_bytes);
+  void check_bucket(shard_index s, std::uint64_t index, detail::complaints& complain, std::vector<live_record>& seen,
+                    std::uint64_t& reached_bytes);
+  bool same_key(const live_record& a, const live_record& b) const;
+  bool on_path(shard_view v, std::uint64_t hash, std::uint64_t index) const;
+
+  // recover.hpp
+  error read_directory(const std::string& path, std::vector<std::string>* dropped);
+  status salvage_shard(shard_index s, std::vector<std::string>& dropped);
+  bool verifies(shard_index s, const bucket& b, int i, std::string& why) const;
+  bool restore_heap();
+  bool adopt_records(shard_index s);
+  void recount(const background* asking);
+  void lock_all();
+  void unlock_all();
+
+  pool<M>& p_;
+  M& m_;
+  heap<M> heap_;
+  hash_seeds seeds_;
+  unsigned shard_bits_, scope_, first_log2_, collect_distance_;
+  bool eager_free_;
+  std::unique_ptr<std::atomic<std::uint64_t>[]> mirrors_;  // dense: readers touch nothing else
+  std::unique_ptr<shard_state[]> states_;
+  std::uint64_t records_at_open_ = 0;
+  std::atomic<bool> counted_{true};   // false while the recount runs
+  std::atomic<bool> damage_found_{false};
+  std::atomic<std::uint64_t> resizes_{0}, collections_{0};
+  background background_;  // last: stopped before anything it uses goes
+};
+
+}  // namespace durahash::turbo
+
+#include "table/turbo/check.hpp"
+#include "table/turbo/find.hpp"
+#include "table/turbo/grow.hpp"
+#include "table/turbo/recover.hpp"
+#include "table/turbo/write.hpp"

@@ -1,0 +1,301 @@
+// TurboHash: insert, near-place update, delete (paper §3.4, algorithms 2-4), and groups of them that share fences.
+//
+// One write, under its shard's lock:
+//   1  payload (record, slot, tag) stored where no reader looks      crash: nothing refers to it; a record's cell is unreachable, hence free
+//   2  payload flushed and fenced, unless it lies in the commit word's line
+//   3  COMMIT: the bucket's meta word published                      crash before: old state; after: new state; old and new version swap in one word
+//   4  the old record is retired: reused after its readers left      crash: unreachable, hence free
+//
+// A group does step 1 for up to 64 keys in as many shards, then one fence, step 3 for all, one fence. Each record is atomic by itself; the group is
+// not. All locks are taken before the first flush: a locked instruction between flushes waits for them.
+#pragma once
+
+#include "table/turbo/table.hpp"
+
+namespace durahash::turbo {
+
+template <medium M, class Kind>
+template <decider<typename Kind::value_type> Decide>
+status table<M, Kind>::write(key_type key, Decide&& decide) {
+  std::uint64_t hash = Kind::hash(key, seeds_);
+  shard_index s = shard_of(hash);
+  shard_view v = view(s);
+  prefetch_for_write(buckets_of(v) + home_of(hash, v.log2_buckets()));
+  std::scoped_lock lock(states_[s].lock);
+  p_.about_to_change();
+  return write_locked(s, hash, key, decide);
+}
+
+template <medium M, class Kind>
+template <class Decide>
+status table<M, Kind>::write_locked(shard_index s, std::uint64_t hash, key_type key, Decide& decide) {
+  for (int attempt = 0;; ++attempt) {  // ends: every round but the first makes the shard larger, up to most_log2_buckets or no_space
+    change c;
+    flushed started;
+    status answer = status::ok;
+    switch (stage(s, hash, key, decide, c, answer, started)) {
+      case staged::nothing_to_do: return answer;
+      case staged::ready: commit(s, c, std::move(started)); return answer;
+      case staged::no_room:
+        if (status made = make_room(s, attempt); made != status::ok) return made;
+    }
+  }
+}
+
+// --------------------------------------------------------------------------------------------------------------- the path
+
+template <medium M, class Kind>
+bool table<M, Kind>::slot_holds(const slot& s, std::uint64_t key_word, key_type key) const {
+  if (load(m_, s.key) != key_word) return false;
+  if constexpr (Kind::in_slot) {
+    return true;
+  } else {
+    auto record = record_at(m_, p_, load(m_, s.value));
+    return record && record->key == key;
+  }
+}
+
+template <medium M, class Kind>
+auto table<M, Kind>::value_in(const slot& s) const -> std::optional<value_type> {
+  if constexpr (Kind::in_slot) {
+    return load(m_, s.value);
+  } else {
+    auto record = record_at(m_, p_, load(m_, s.value));
+    return record ? std::optional(record->value) : std::nullopt;
+  }
+}
+
+/// A new record goes to the first deleted slot on the path, else into the bucket that ends it (§3.4).
+template <medium M, class Kind>
+auto table<M, Kind>::walk(shard_view v, std::uint64_t hash, key_type key) const -> place {
+  place found;
+  bucket* first = buckets_of(v);
+  std::uint64_t home = home_of(hash, v.log2_buckets()), mask = v.buckets() - 1;
+  std::uint64_t key_word = Kind::key_word(key, hash);
+  unsigned scope = scope_in(v);
+  for (unsigned distance = 0; distance < scope; ++distance) {
+    bucket& b = first[(home + distance) & mask];
+    meta_word meta = load(m_, b.meta).with_unflushed(false);
+    found.distance = distance;
+    for (std::uint32_t hits = match_tags(b, tag_of(hash)) & meta.live(); hits != 0;) {
+      int at = take_lowest(hits);
+      if (!slot_holds(b.slots[at], key_word, key)) continue;
+      found.holder = &b, found.slot = at, found.meta = meta;
+      return found;
+    }
+    std::uint32_t open = meta.deleted() != 0 ? meta.deleted() : meta.ends_path() ? meta.empty() : 0;
+    if (found.room == nullptr && open != 0) found.room = &b, found.room_slot = std::countr_zero(open), found.room_meta = meta;
+    if (meta.ends_path()) break;
+  }
+  return found;
+}
+
+// ------------------------------------------------------------------------------------------------------- stage and commit
+
+template <medium M, class Kind>
+template <class Decide>
+auto table<M, Kind>::stage(shard_index s, std::uint64_t hash, key_type key, Decide& decide, change& c, status& answer,
+                           flushed& started) -> staged {
+  using act = typename decision<value_type>::what;
+  place at = walk(view(s), hash, key);
+  std::optional<value_type> present;
+  if (at.holder != nullptr) {
+    present = value_in(at.holder->slots[at.slot]);
+    if (!present || !at.meta.well_formed()) return answer = status::damaged, staged::nothing_to_do;
+  }
+  decision<value_type> wanted = decide(present);
+  answer = wanted.answer;
+  switch (wanted.act) {
+    case act::set: return stage_set(at, s, hash, key, wanted.value, c, answer, started);
+    case act::remove: stage_removal(at, c); return staged::ready;
+    case act::keep: break;
+  }
+  return staged::nothing_to_do;
+}
+
+template <medium M, class Kind>
+auto table<M, Kind>::stage_set(const place& at, shard_index s, std::uint64_t hash, key_type key, value_type value, change& c,
+                               status& answer, flushed& started) -> staged {
+  bool update = at.holder != nullptr;
+  if (!update && at.room == nullptr) return staged::no_room;
+  if (!update && !at.room_meta.well_formed()) return answer = status::damaged, staged::nothing_to_do;
+  bucket& b = update ? *at.holder : *at.room;
+  int target = update ? std::countr_zero(at.meta.empty()) : at.room_slot;
+  if (!store_payload(b, target, hash, key, value, c, started)) return answer = status::no_space, staged::nothing_to_do;
+  c.where = &b;
+  c.filled = target;
+  if (update) {
+    stage_removal(at, c);  // for what it retires
+    c.next = at.meta.with_replaced(target, at.slot);
+    c.records = 0;
+  } else {
+    c.next = at.room_meta.with_filled(target);
+    c.records = 1;
+    if (at.distance >= collect_distance_) states_[s].wants_survey = true;
+  }
+  return staged::ready;
+}
+
+template <medium M, class Kind>
+void table<M, Kind>::stage_removal(const place& at, change& c) const {
+  c.where = at.holder;
+  // Departs from the paper: where the bucket ends paths already, the slot is emptied at once and leaves no deleted one behind (T3).
+  c.next = eager_free_ && at.meta.ends_path() ? at.meta.with_emptied(at.slot) : at.meta.with_deleted(at.slot);
+  c.records = -1;
+  if constexpr (!Kind::in_slot) {
+    c.retired_offset = load(m_, at.holder->slots[at.slot].value);
+    c.retired_bytes = record_at(m_, p_, c.retired_offset)->bytes();
+  }
+}
+
+/// Returns false when there is no space for the record; nothing is changed then.
+template <medium M, class Kind>
+bool table<M, Kind>::store_payload(bucket& b, int target, std::uint64_t hash, key_type key, value_type value, change& c,
+                                   flushed& started) {
+  std::uint64_t value_word;
+  if constexpr (Kind::in_slot) {
+    value_word = value;
+  } else {
+    auto record = write_record(m_, heap_, p_, key, value, started);
+    if (!record) return false;
+    value_word = *record;
+    c.payload_apart = true;
+  }
+  slot& at = b.slots[target];
+  store(m_, at.key, Kind::key_word(key, hash));
+  store(m_, at.value, value_word);
+  pm<std::uint64_t>& tags = b.tags[target / 8];
+  unsigned shift = static_cast<unsigned>(target % 8 * 8);
+  store(m_, tags, (load(m_, tags) & ~(std::uint64_t{0xff} << shift)) | std::uint64_t{tag_of(hash)} << shift);
+  if (target >= slots_in_first_line) {
+    started += flush(m_, extent_of(at));
+    c.payload_apart = true;
+  }
+  return true;
+}
+
+template <medium M, class Kind>
+void table<M, Kind>::commit(shard_index s, const change& c, flushed started) {
+  bucket& b = *c.where;
+  ordered payload = c.payload_apart ? after(fence(m_, std::move(started)))
+                    : c.filled >= 0 ? after_same_line(&b.meta, &b.slots[c.filled], sizeof(slot))
+                                    : after_nothing("erase has no payload");
+  [[maybe_unused]] durable done = publish(m_, b.meta, c.next, std::move(payload));  // COMMIT: the record appears, changes or goes
+  finish(s, c);
+}
+
+template <medium M, class Kind>
+void table<M, Kind>::finish(shard_index s, const change& c) {
+  shard_state& state = states_[s];
+  if (c.records != 0) state.records.store(state.records.load(std::memory_order_relaxed) + c.records, std::memory_order_relaxed);
+  if (c.retired_bytes != 0) heap_.retire(c.retired_offset, c.retired_bytes);
+  if (state.wants_survey) survey(s);
+}
+
+// ------------------------------------------------------------------------------------------------------------------ groups
+
+template <medium M, class Kind>
+void table<M, Kind>::put_many(std::span<const key_type> keys, const value_type* values, status* answers) {
+  write_many(keys, answers, [values](std::size_t i) {
+    return [value = values[i]](const std::optional<value_type>&) { return decision<value_type>::set(value); };
+  });
+}
+
+template <medium M, class Kind>
+void table<M, Kind>::erase_many(std::span<const key_type> keys, status* answers) {
+  write_many(keys, answers, [](std::size_t) {
+    return [](const std::optional<value_type>& present) {
+      return present ? decision<value_type>::remove() : decision<value_type>::keep(status::not_found);
+    };
+  });
+}
+
+template <medium M, class Kind>
+template <class MakeDecide>
+void table<M, Kind>::write_many(std::span<const key_type> keys, status* answers, MakeDecide&& decide_of) {
+  std::uint64_t hashes[group_size];
+  for (std::size_t start = 0; start < keys.size(); start += group_size) {
+    std::size_t count = std::min(group_size, keys.size() - start);
+    for (std::size_t i = 0; i < count; ++i) {
+      hashes[i] = Kind::hash(keys[start + i], seeds_);
+      shard_view v = view(shard_of(hashes[i]));
+      prefetch_for_write(buckets_of(v) + home_of(hashes[i], v.log2_buckets()));
+    }
+    for (std::size_t i = 0; i < count; ++i) prefetch_room(view(shard_of(hashes[i])), hashes[i]);
+    auto decide = [&](std::size_t i) { return decide_of(start + i); };
+    for (std::size_t done = 0; done < count;)  // ends: a group has at least one record
+      done += write_group(keys.subspan(start, count), hashes, answers + start, done, decide);
+  }
+}
+
+/// Writes keys[first...) as far as their shards differ and their locks are free; at least one. Returns how many.
+template <medium M, class Kind>
+template <class MakeDecide>
+std::size_t table<M, Kind>::write_group(std::span<const key_type> keys, const std::uint64_t* hashes, status* answers,
+                                        std::size_t first, MakeDecide& decide_of) {
+  change changes[group_size];
+  shard_index held[group_size];
+  std::size_t locked = 0;
+  // Blocks only while nothing is held, so that two groups never wait for each other. A shard that this group holds already is also found locked.
+  for (; first + locked < keys.size(); ++locked) {
+    shard_index s = shard_of(hashes[first + locked]);
+    if (locked == 0)
+      states_[s].lock.lock();
+    else if (!states_[s].lock.try_lock())
+      break;
+    held[locked] = s;
+  }
+  p_.about_to_change();
+
+  flushed payloads;
+  bool any_apart = false, last_needs_room = false;
+  std::size_t taken = 0, ready = 0;
+  shard_index committing[group_size];
+  for (; taken < locked && !last_needs_room; ++taken) {
+    std::size_t i = first + taken;
+    auto decide = decide_of(i);
+    change& c = changes[ready];
+    c = {};
+    switch (stage(held[taken], hashes[i], keys[i], decide, c, answers[i], payloads)) {
+      case staged::nothing_to_do: break;
+      case staged::ready: any_apart |= c.payload_apart; committing[ready++] = held[taken]; break;
+      case staged::no_room: last_needs_room = true; break;  // a resize waits until this group is committed
+    }
+  }
+
+  std::optional<durable> before;
+  if (any_apart) before = fence(m_, std::move(payloads));
+  flushed words;
+  for (std::size_t n = 0; n < ready; ++n) {
+    bucket& b = *changes[n].where;
+    ordered payload = changes[n].payload_apart ? after_group(*before)
+                      : changes[n].filled >= 0 ? after_same_line(&b.meta, &b.slots[changes[n].filled], sizeof(slot))
+                                               : after_nothing("erase has no payload");
+    words += announce(m_, b.meta, changes[n].next, std::move(payload));  // COMMIT: one record each
+  }
+  durable done = fence(m_, std::move(words));
+  for (std::size_t n = 0; n < ready; ++n) {
+    settle(m_, changes[n].where->meta, changes[n].next, done);
+    finish(committing[n], changes[n]);
+  }
+  if (last_needs_room) {
+    std::size_t i = first + taken - 1;
+    auto decide = decide_of(i);
+    answers[i] = write_locked(held[taken - 1], hashes[i], keys[i], decide);
+  }
+  for (std::size_t n = 0; n < locked; ++n) states_[held[n]].lock.unlock();
+  return taken;
+}
+
+/// Brings the line that a new record of this key would be written to.
+template <medium M, class Kind>
+void table<M, Kind>::prefetch_room(shard_view v, std::uint64_t hash) const noexcept {
+  if (v.none()) return;
+  bucket& b = buckets_of(v)[home_of(hash, v.log2_buckets())];
+  meta_word meta = load(m_, b.meta);
+  std::uint32_t hits = match_tags(b, tag_of(hash)) & meta.live();
+  if (hits != 0) __builtin_prefetch(&b.slots[std::countr_zero(hits)]);
+  if (meta.empty() != 0) prefetch_for_write(&b.slots[std::countr_zero(meta.empty())]);
+}
+
+}  // namespace durahash::turbo
