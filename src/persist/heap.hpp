@@ -49,7 +49,18 @@ class heap {
   /// Returns   the offset of at least `bytes` bytes aligned to 16 (to a block, for multiples of 256 that are powers of two), or nothing when there is no space.
   std::optional<std::uint64_t> allocate(std::uint64_t bytes);
 
-  /// Whether allocate(bytes) would now answer with a place in front of `offset`. For compaction.
+  /// While it lives, cells are taken from a new slab if that lies in front of every slab with room. For compaction.
+  class front_first {
+   public:
+    explicit front_first(heap& h) : heap_(h) { heap_.front_first_ = true; }
+    ~front_first() { heap_.front_first_ = false; }
+    front_first(const front_first&) = delete;
+
+   private:
+    heap& heap_;
+  };
+
+  /// Whether allocate(bytes), front first, would now answer with a place in front of `offset`.
   bool has_room_before(std::uint64_t offset, std::uint64_t bytes);
 
   /// At once: nobody can see the cell any more.
@@ -126,6 +137,7 @@ class heap {
   std::vector<cell> retired_;
   std::uint64_t retired_bytes_ = 0;
   std::vector<cell> freed_during_recovery_;
+  std::atomic<bool> front_first_{false};
   bool recovering_ = false;
   std::uint64_t end_at_open_ = 0;
   std::atomic<std::uint64_t> used_bytes_{0};
@@ -150,7 +162,8 @@ template <medium M>
 std::optional<std::uint64_t> heap<M>::allocate_cell(std::uint64_t cell_bytes) {
   slab_order& candidates = with_room_[class_of(cell_bytes)];
   slab* s = nullptr;
-  if (!candidates.empty()) {
+  bool another = front_first_ && !candidates.empty() && pool_.has_room_before(*candidates.begin(), slab_bytes, slab_bytes);
+  if (!candidates.empty() && !another) {
     s = slab_at(*candidates.begin());
   } else {
     auto offset = pool_.allocate(slab_bytes, slab_bytes);
@@ -176,8 +189,8 @@ bool heap<M>::has_room_before(std::uint64_t offset, std::uint64_t bytes) {
   std::scoped_lock lock(lock_);
   if (cell_bytes > largest_cell_bytes) return pool_.has_room_before(offset, cell_bytes, page_bytes);
   const slab_order& candidates = with_room_[class_of(cell_bytes)];
-  if (!candidates.empty()) return *candidates.begin() < align_down(offset, slab_bytes);
-  return pool_.has_room_before(offset, slab_bytes, slab_bytes);
+  std::uint64_t own = align_down(offset, slab_bytes);
+  return (!candidates.empty() && *candidates.begin() < own) || pool_.has_room_before(own, slab_bytes, slab_bytes);
 }
 
 template <medium M>

@@ -141,6 +141,7 @@ status table<M, Kind>::reserve(std::uint64_t records) {
 template <medium M, class Kind>
 status table<M, Kind>::compact() {
   size();  // the allocation state must be known
+  typename heap<M>::front_first front(heap_);
   for (shard_index s = 0; s < shards(); ++s) {
     std::scoped_lock lock(states_[s].lock);
     shard_view v = view(s);
