@@ -1,0 +1,91 @@
+#include "bench/operations.hpp"
+
+#include <algorithm>
+
+namespace durahash::bench {
+namespace {
+
+/// Draws an index below `n`: where in load order the next record lies.
+class index_source {
+ public:
+  index_source(const drawing& what, std::uint64_t n)
+      : uniform_(what.distribution == distribution_kind::uniform), n_(n), hot_(n, uniform_ ? 0 : what.theta),
+        order_(n, what.seed) {}
+
+  std::uint64_t operator()(random_source& random) const noexcept {
+    return uniform_ ? random.below(n_) : order_(hot_.rank(random));
+  }
+
+ private:
+  bool uniform_;
+  std::uint64_t n_;
+  zipfian_ranks hot_;
+  permutation order_;
+};
+
+// Every index of a range once: in order where the keys are new anyway, shuffled where they were loaded in that order.
+void draw_distinct(const drawing& what, std::uint64_t begin, std::uint64_t count, operations& drawn) {
+  key_space space(what.seed);
+  permutation order(what.records, what.seed);
+  for (std::uint64_t i = begin; i < begin + count; ++i) {
+    if (is_load(what.workload)) drawn.keys.push_back(space.key(i));
+    else if (is_apart(what.workload)) drawn.keys.push_back(space.key(key_space::fresh + i));
+    else drawn.keys.push_back(space.key(order(i)));
+  }
+}
+
+// YCSB D: inserts go on at the end, gets look back from there. A thread looks back over its own inserts, then over the load.
+void draw_latest(const drawing& what, std::uint64_t begin, std::uint64_t count, random_source& random, operations& drawn) {
+  const workload_traits& traits = traits_of(what.workload);
+  key_space space(what.seed);
+  zipfian_ranks recency(what.records, what.theta);
+  std::uint64_t inserted = 0;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    if (random.unit() < traits.second_share) {
+      drawn.kinds.push_back(traits.second);
+      drawn.keys.push_back(space.key(key_space::fresh + begin + inserted++));
+      continue;
+    }
+    std::uint64_t back = recency.rank(random);
+    drawn.kinds.push_back(traits.first);
+    drawn.keys.push_back(space.key(back < inserted ? key_space::fresh + begin + inserted - 1 - back
+                                                   : what.records - 1 - (back - inserted) % what.records));
+  }
+}
+
+void draw_asked(const drawing& what, std::uint64_t count, random_source& random, operations& drawn) {
+  const workload_traits& traits = traits_of(what.workload);
+  key_space space(what.seed);
+  index_source next(what, what.records);
+  std::uint64_t first_index = what.workload == workload_kind::negative ? key_space::absent : 0;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    drawn.keys.push_back(space.key(first_index + next(random)));
+    if (traits.second_share > 0) drawn.kinds.push_back(random.unit() < traits.second_share ? traits.second : traits.first);
+  }
+}
+
+}  // namespace
+
+std::uint64_t share_begin(std::uint64_t ops, unsigned threads, unsigned thread) noexcept {
+  return ops / threads * thread + std::min<std::uint64_t>(thread, ops % threads);
+}
+
+std::uint64_t share_of(std::uint64_t ops, unsigned threads, unsigned thread) noexcept {
+  return share_begin(ops, threads, thread + 1) - share_begin(ops, threads, thread);
+}
+
+operations draw(const drawing& what, unsigned thread) {
+  std::uint64_t begin = share_begin(what.ops, what.threads, thread);
+  std::uint64_t count = share_of(what.ops, what.threads, thread);
+  random_source random(what.seed, static_cast<std::uint64_t>(what.workload) << 32 | thread);
+
+  operations drawn;
+  drawn.kind = traits_of(what.workload).first;
+  drawn.keys.reserve(count);
+  if (what.distribution == distribution_kind::distinct) draw_distinct(what, begin, count, drawn);
+  else if (what.distribution == distribution_kind::latest) draw_latest(what, begin, count, random, drawn);
+  else draw_asked(what, count, random, drawn);
+  return drawn;
+}
+
+}  // namespace durahash::bench

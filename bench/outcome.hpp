@@ -1,0 +1,57 @@
+// What a benchmark found.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bench/distribution.hpp"
+#include "bench/workload.hpp"
+#include "durahash/info.hpp"
+
+namespace durahash::bench {
+
+/// Of single operations; of a batch, its time divided by its size.
+struct latency_figures {
+  double p50 = 0, p99 = 0, p999 = 0, max = 0;  ///< ns
+};
+
+/// Per operation, the mean over the timed repetitions.
+struct media_figures {
+  double flushes = 0, fences = 0, read_blocks = 0, write_blocks = 0;
+};
+
+struct workload_outcome {
+  workload_kind workload{};
+  distribution_kind distribution{};
+  bool cold = false;                    ///< the first load of the process
+  std::uint64_t ops = 0;                ///< of one repetition
+  std::vector<double> seconds;          ///< of each repetition
+  double page_faults_per_op = 0;        ///< minor faults suffered by the operating threads themselves, mean
+  std::optional<latency_figures> latency;
+  std::optional<media_figures> media;   ///< medium emulated only
+
+  double median_seconds() const;
+  double mops() const { return static_cast<double>(ops) / median_seconds() / 1e6; }
+  double mops_of(double seconds_of_one) const { return static_cast<double>(ops) / seconds_of_one / 1e6; }
+};
+
+/// One load, seen at equal distances while it grew.
+struct growth {
+  double load_factor_final = 0;
+  std::optional<double> load_factor_peak;
+  double bytes_per_key = 0;                                ///< live bytes / records, at the end of the load
+  std::optional<double> bytes_per_key_over_last_doubling;  ///< mean from half of the records to all
+  double file_bytes_per_key = 0;
+};
+
+struct engine_outcome {
+  engine_kind engine{};
+  durability_level durability{};
+  medium_kind medium{};
+  growth loaded;
+  std::vector<workload_outcome> results;
+};
+
+}  // namespace durahash::bench

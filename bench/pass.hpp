@@ -1,0 +1,119 @@
+// One pass over prepared operations: the loop that is timed.
+#pragma once
+
+#include <algorithm>
+#include <span>
+#include <vector>
+
+#include "bench/clock.hpp"
+#include "bench/histogram.hpp"
+#include "bench/operations.hpp"
+
+namespace durahash::bench {
+
+/// Calls `step(first, count)` over [begin, end) in units of `unit` operations; step says how many went as expected.
+/// With `latencies` each unit is timed: its time per operation, in ticks.
+template <class Step>
+[[gnu::noinline]] std::uint64_t run_units(std::uint64_t begin, std::uint64_t end, std::uint64_t unit, histogram* latencies,
+                                          Step&& step) {
+  std::uint64_t right = 0;
+  if (latencies == nullptr) {
+    for (std::uint64_t i = begin; i < end; i += unit) right += step(i, std::min(unit, end - i));
+    return right;
+  }
+  ticks before = ordered_ticks();
+  for (std::uint64_t i = begin; i < end; i += unit) {
+    std::uint64_t count = std::min(unit, end - i);
+    right += step(i, count);
+    ticks now = ordered_ticks();
+    latencies->record((now - before) / count);
+    before = ordered_ticks();
+  }
+  return right;
+}
+
+/// One operation after the other.
+template <class Hands>
+std::uint64_t run_singles(Hands& hands, const operations& todo, generation g, std::uint64_t begin, std::uint64_t end,
+                          histogram* latencies) {
+  auto run = [&](auto&& one) {
+    return run_units(begin, end, 1, latencies, [&](std::uint64_t i, std::uint64_t) { return one(todo.keys[i]); });
+  };
+  auto read_modify_write = [&](std::uint64_t key) { return hands.get(key) & hands.update(key, g); };
+  if (todo.is_mix())
+    return run_units(begin, end, 1, latencies, [&](std::uint64_t i, std::uint64_t) -> std::uint64_t {
+      switch (std::uint64_t key = todo.keys[i]; todo.kinds[i]) {
+        case operation_kind::get: return hands.get(key);
+        case operation_kind::insert: return hands.insert(key, g);
+        case operation_kind::update: return hands.update(key, g);
+        case operation_kind::read_modify_write: return read_modify_write(key);
+        default: return 0;  // no mix has another; it would be counted as wrong
+      }
+    });
+  switch (todo.kind) {
+    case operation_kind::get: return run([&](std::uint64_t key) { return hands.get(key); });
+    case operation_kind::get_absent: return run([&](std::uint64_t key) { return hands.get_absent(key); });
+    case operation_kind::insert: return run([&](std::uint64_t key) { return hands.insert(key, g); });
+    case operation_kind::put: return run([&](std::uint64_t key) { return hands.put(key, g); });
+    case operation_kind::update: return run([&](std::uint64_t key) { return hands.update(key, g); });
+    case operation_kind::erase: return run([&](std::uint64_t key) { return hands.erase(key); });
+    case operation_kind::read_modify_write: return run(read_modify_write);
+  }
+  return 0;
+}
+
+/// A batch of a mix is two calls: its reads as one get_many, its writes as one put_many. Reads come first, because read-modify-write
+/// reads what it writes; inserts come before the reads that look for them.
+template <class Hands>
+class mixed_batch {
+ public:
+  mixed_batch(Hands& hands, const operations& todo, generation g) : hands_(hands), todo_(todo), generation_(g) {}
+
+  std::uint64_t operator()(std::uint64_t first, std::uint64_t count) {
+    bool inserts = sort_out(first, count);
+    std::uint64_t right = inserts ? write() + read() : read() + write();
+    std::uint64_t wrong = reads_.size() + writes_.size() - right;
+    return count - std::min(count, wrong);
+  }
+
+ private:
+  bool sort_out(std::uint64_t first, std::uint64_t count) {
+    bool inserts = false;
+    reads_.clear();
+    writes_.clear();
+    for (std::uint64_t i = first; i < first + count; ++i) {
+      operation_kind kind = todo_.kinds[i];
+      if (kind == operation_kind::get || kind == operation_kind::read_modify_write) reads_.push_back(todo_.keys[i]);
+      if (kind != operation_kind::get) writes_.push_back(todo_.keys[i]);
+      inserts |= kind == operation_kind::insert;
+    }
+    return inserts;
+  }
+  std::uint64_t read() { return hands_.get_many(reads_); }
+  std::uint64_t write() { return hands_.put_many(writes_, generation_); }
+
+  Hands& hands_;
+  const operations& todo_;
+  generation generation_;
+  std::vector<std::uint64_t> reads_, writes_;
+};
+
+/// In batches. insert, update and put are all put_many.
+template <class Hands>
+std::uint64_t run_batches(Hands& hands, const operations& todo, generation g, std::uint64_t batch, std::uint64_t begin,
+                          std::uint64_t end, histogram* latencies) {
+  std::span<const std::uint64_t> keys = todo.keys;
+  auto run = [&](auto&& many) {
+    return run_units(begin, end, batch, latencies,
+                     [&](std::uint64_t first, std::uint64_t count) { return many(keys.subspan(first, count)); });
+  };
+  if (todo.is_mix()) return run_units(begin, end, batch, latencies, mixed_batch<Hands>(hands, todo, g));
+  switch (todo.kind) {
+    case operation_kind::get: return run([&](auto some) { return hands.get_many(some); });
+    case operation_kind::get_absent: return run([&](auto some) { return hands.get_absent_many(some); });
+    case operation_kind::erase: return run([&](auto some) { return hands.erase_many(some); });
+    default: return run([&](auto some) { return hands.put_many(some, g); });
+  }
+}
+
+}  // namespace durahash::bench

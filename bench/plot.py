@@ -1,0 +1,70 @@
+R"python("
+# Draws what `durahash bench --json` wrote: python3 plot.py REPORT.json FILE.png
+# The first and the last line of this file make it a C++ string as well: bench/plot.cpp includes it, so that the tool carries it along.
+import json
+import sys
+
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+
+
+def label(result):
+    return result["workload"] + (" (cold)" if result["memory"] == "cold" else "")
+
+
+def draw_rates(axes, runs):
+    names = [label(result) for result in runs[0]["results"]]
+    width = 0.8 / len(runs)
+    for i, run in enumerate(runs):
+        at = [place - 0.4 + width * (i + 0.5) for place in range(len(names))]
+        rates = [result["mops"] for result in run["results"]]
+        below = [result["mops"] - min(result["mops_of_each_repetition"]) for result in run["results"]]
+        above = [max(result["mops_of_each_repetition"]) - result["mops"] for result in run["results"]]
+        bars = axes.bar(at, rates, width * 0.9, yerr=[below, above], capsize=3, label=run["engine"])
+        axes.bar_label(bars, fmt="%.1f", padding=3, fontsize=8)
+    axes.set_xticks(range(len(names)), names, rotation=30, ha="right")
+    axes.set_ylabel("million operations per second")
+    axes.margins(y=0.15)
+    axes.legend()
+
+
+def draw_latencies(axes, runs):
+    names = [label(result) for result in runs[0]["results"]]
+    marks = {"p50": "o", "p99": "s", "p999": "^", "max": "x"}
+    for i, run in enumerate(runs):
+        for quantile, mark in marks.items():
+            points = [(place + 0.12 * (i - (len(runs) - 1) / 2), result["latency_ns"][quantile])
+                      for place, result in enumerate(run["results"]) if result["latency_ns"]]
+            axes.plot([x for x, _ in points], [y for _, y in points], mark, color=f"C{i}",
+                      label=f"{run['engine']} {quantile}")
+    axes.set_yscale("log")
+    axes.set_xticks(range(len(names)), names, rotation=30, ha="right")
+    axes.set_ylabel("latency, ns per operation")
+    axes.grid(axis="y", alpha=0.3)
+    axes.legend(fontsize=7)
+
+
+def title(run):
+    batch = f"batches of {run['batch']}" if run["batch"] > 1 else "single operations"
+    return (f"{run['medium']}, durability {run['durability']}: {run['keys']:,} records, {run['threads']} thread(s), {batch}, "
+            f"median of {run['repetitions']}, seed {run['seed']}\n{run['machine']['cpu']}, commit {run['machine']['commit']}")
+
+
+def main(report, picture):
+    with open(report, encoding="utf-8") as file:
+        runs = json.load(file)
+    runs = runs if isinstance(runs, list) else [runs]
+    with_latency = any(result["latency_ns"] for run in runs for result in run["results"])
+    figure, axes = plt.subplots(2 if with_latency else 1, 1, squeeze=False, figsize=(10, 9 if with_latency else 5))
+    draw_rates(axes[0][0], runs)
+    if with_latency:
+        draw_latencies(axes[1][0], runs)
+    figure.suptitle(title(runs[0]), fontsize=10)
+    figure.tight_layout()
+    figure.savefig(picture, dpi=150)
+
+
+main(sys.argv[1], sys.argv[2])
+#)python"

@@ -1,0 +1,168 @@
+// One pool's life in a benchmark: made, loaded, worked on, closed.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <type_traits>
+#include <vector>
+
+#include "bench/crew.hpp"
+#include "bench/outcome.hpp"
+#include "bench/pass.hpp"
+#include "bench/scratch_pool.hpp"
+#include "bench/hands.hpp"
+
+namespace durahash::bench {
+
+/// What one pass of one workload measured.
+struct pass_result {
+  std::uint64_t ops = 0;
+  double seconds = 0;
+  std::uint64_t page_faults = 0;
+  media_counts media;      // differences
+  histogram latencies;     // ticks per operation; empty unless asked for
+};
+
+template <class Table>
+class pool_run {
+ public:
+  using hands = std::conditional_t<std::is_same_v<Table, word_map>, word_hands, bytes_hands>;
+
+  pool_run(const request& asked, engine_kind engine) : asked_(asked), pool_(open_scratch<Table>(asked, engine)) {}
+
+  /// Draws the operations of `workload` and performs them.
+  pass_result perform(workload_kind workload, bool timed_each) {
+    std::vector<operations> todo = draw_all(workload, ops_of(asked_, workload));
+    pass_result result = pass(todo, asked_.batch, timed_each, 0, 1);
+    settle(workload, todo);
+    return result;
+  }
+
+  /// A load with every operation timed, which pauses at equal distances to look at the pool.
+  pass_result perform_watched_load(workload_kind workload, growth& seen) {
+    constexpr unsigned pauses = 32;
+    std::vector<operations> todo = draw_all(workload, asked_.keys);
+    pass_result all;
+    double bytes_per_key_sum = 0, peak = 0;
+    for (unsigned i = 0; i < pauses; ++i) {
+      pass_result part = pass(todo, asked_.batch, true, i, pauses);
+      all.ops += part.ops;
+      all.latencies.merge(part.latencies);
+      pool_info facts = pool_.info();
+      peak = std::max(peak, facts.load_factor);
+      if (i >= pauses / 2) bytes_per_key_sum += bytes_per_key(facts.live_bytes, facts);
+    }
+    seen.load_factor_peak = peak;
+    seen.bytes_per_key_over_last_doubling = bytes_per_key_sum / (pauses / 2);
+    return all;
+  }
+
+  /// Fills the pool, in batches and without measuring.
+  void load_quietly() {
+    std::vector<operations> todo = draw_all(workload_kind::load, asked_.keys);
+    pass(todo, quiet_batch, false, 0, 1);
+  }
+
+  void reserve(std::uint64_t records) {
+    if (status s = pool_.reserve(records); s != status::ok) throw failure(s, std::string(message(s)));
+  }
+
+  pool_info look(growth& seen) {
+    pool_info facts = pool_.info();
+    if (facts.records != asked_.keys)
+      throw failure(status::damaged, fmt::format("after loading {} records the pool says that it has {}", asked_.keys, facts.records));
+    seen.load_factor_final = facts.load_factor;
+    seen.bytes_per_key = bytes_per_key(facts.live_bytes, facts);
+    seen.file_bytes_per_key = bytes_per_key(facts.file_bytes, facts);
+    return facts;
+  }
+
+ private:
+  static constexpr std::uint64_t quiet_batch = 64;
+
+  static double bytes_per_key(std::uint64_t bytes, const pool_info& facts) {
+    return facts.records == 0 ? 0 : static_cast<double>(bytes) / static_cast<double>(facts.records);
+  }
+
+  std::vector<operations> draw_all(workload_kind workload, std::uint64_t ops) {
+    const workload_traits& traits = traits_of(workload);
+    drawing what{workload, traits.distribution, asked_.theta, asked_.keys, ops, asked_.threads, asked_.seed};
+    if (asked_.distribution && !traits.distribution_fixed) what.distribution = *asked_.distribution;
+    std::vector<operations> drawn(asked_.threads);
+    run_crew(asked_.threads, [&](unsigned t) { drawn[t] = draw(what, t); });
+    return drawn;
+  }
+
+  /// Performs part `part` of `parts` of each thread's operations.
+  pass_result pass(const std::vector<operations>& todo, std::uint64_t batch, bool timed_each, unsigned part, unsigned parts) {
+    pass_result result;
+    std::vector<histogram> latencies(timed_each ? asked_.threads : 0);
+    std::vector<std::uint64_t> right(asked_.threads);
+    std::vector<hands> crew_hands;
+    for (unsigned t = 0; t < asked_.threads; ++t) crew_hands.emplace_back(pool_, asked_.shape, batch);
+    generation g = ++generation_;
+    media_counts before = counts();
+    crew_result crew = run_crew(asked_.threads, [&](unsigned t) {
+      std::uint64_t begin = share_begin(todo[t].keys.size(), parts, part), end = share_begin(todo[t].keys.size(), parts, part + 1);
+      histogram* mine = timed_each ? &latencies[t] : nullptr;
+      std::uint64_t met = batch > 1 ? run_batches(crew_hands[t], todo[t], g, batch, begin, end, mine)
+                                    : run_singles(crew_hands[t], todo[t], g, begin, end, mine);
+      right[t] = met;
+    });
+    result.media = difference(before, counts());
+    result.seconds = crew.seconds;
+    result.page_faults = crew.page_faults;
+    std::uint64_t met = 0;
+    for (unsigned t = 0; t < asked_.threads; ++t) {
+      if (timed_each) result.latencies.merge(latencies[t]);
+      result.ops += share_of(todo[t].keys.size(), parts, part);
+      met += right[t];
+    }
+    if (met != result.ops) refuse(result.ops - met, result.ops, crew_hands);
+    return result;
+  }
+
+  [[noreturn]] static void refuse(std::uint64_t wrong, std::uint64_t ops, const std::vector<hands>& crew_hands) {
+    status first = status::damaged;
+    for (const hands& one : crew_hands) first = one.surprise().value_or(first);
+    std::string why = first == status::ok         ? "a key that was never inserted was found"
+                      : first == status::mismatch ? "the value was never written to that key"
+                                                  : std::string(message(first));
+    throw failure(first == status::no_space ? first : status::damaged,
+                  fmt::format("{} of {} operations failed, the first because: {}", wrong, ops, why));
+  }
+
+  /// Puts back what was erased and takes out what was inserted, so that the next workload finds the records of the load.
+  void settle(workload_kind workload, std::vector<operations>& todo) {
+    if (is_apart(workload)) return;  // nothing comes after it
+    operation_kind undo = workload == workload_kind::erase ? operation_kind::put : operation_kind::erase;
+    if (workload != workload_kind::erase && workload != workload_kind::ycsb_d) return;
+    for (operations& one : todo) {
+      if (one.is_mix()) keep_inserts(one);
+      one.kind = undo;
+    }
+    pass(todo, quiet_batch, false, 0, 1);
+  }
+
+  static void keep_inserts(operations& mix) {
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < mix.keys.size(); ++i)
+      if (mix.kinds[i] == operation_kind::insert) mix.keys[kept++] = mix.keys[i];
+    mix.keys.resize(kept);
+    mix.kinds.clear();
+  }
+
+  // Elsewhere there is nothing to count, and stats() reads the whole table.
+  media_counts counts() { return asked_.medium == medium_kind::emulated ? pool_.stats().media : media_counts{}; }
+
+  static media_counts difference(const media_counts& from, const media_counts& to) {
+    return {to.flushes - from.flushes, to.fences - from.fences, to.media_read_blocks - from.media_read_blocks,
+            to.media_write_blocks - from.media_write_blocks};
+  }
+
+  const request& asked_;
+  Table pool_;
+  generation generation_ = 0;
+};
+
+}  // namespace durahash::bench

@@ -1,0 +1,106 @@
+#include <nlohmann/json.hpp>
+
+#include "bench/clock.hpp"
+#include "bench/report.hpp"
+
+namespace durahash::bench {
+namespace {
+
+using json = nlohmann::ordered_json;
+
+template <class T>
+json or_null(const std::optional<T>& value) {
+  return value ? json(*value) : json(nullptr);
+}
+
+json machine_json(const machine_facts& machine) {
+  return {{"cpu", machine.cpu},
+          {"cores", machine.cores},
+          {"kernel", machine.kernel},
+          {"commit", machine.commit},
+          {"huge_pages", machine.huge_pages}};
+}
+
+json latency_json(const std::optional<latency_figures>& latency) {
+  if (!latency) return nullptr;
+  return {{"p50", latency->p50}, {"p99", latency->p99}, {"p999", latency->p999}, {"max", latency->max}};
+}
+
+std::string latency_of(const request& asked) {
+  return asked.batch > 1 ? "batch of " + std::to_string(asked.batch) + ", its time divided by its size" : "operation";
+}
+
+json result_json(const report& all, const engine_outcome& engine, const workload_outcome& result) {
+  auto media = [&](double media_figures::*figure) { return result.media ? json((*result.media).*figure) : json(nullptr); };
+  std::vector<double> mops_of_each;
+  for (double seconds : result.seconds) mops_of_each.push_back(result.mops_of(seconds));
+  return {{"workload", traits_of(result.workload).name},
+          {"distribution", name_of(result.distribution)},
+          {"memory", result.cold ? "cold" : "warm"},
+          {"ops", result.ops},
+          {"seconds", result.median_seconds()},
+          {"mops", result.mops()},
+          {"mops_of_each_repetition", mops_of_each},
+          {"latency_ns", latency_json(result.latency)},
+          {"latency_of", latency_of(all.asked)},
+          {"flushes_per_op", media(&media_figures::flushes)},
+          {"fences_per_op", media(&media_figures::fences)},
+          {"media_read_blocks_per_op", media(&media_figures::read_blocks)},
+          {"media_write_blocks_per_op", media(&media_figures::write_blocks)},
+          {"page_faults_per_op", result.page_faults_per_op},
+          {"times_the_limit", or_null(times_the_limit(all, engine, result))}};
+}
+
+json limits_json(const std::optional<limits_report>& limits) {
+  if (!limits) return nullptr;
+  json rows = json::array();
+  for (const limit& row : limits->rows) rows.push_back({{"name", row.name}, {"what", row.help}, {"ns", row.ns}});
+  return {{"working_set_bytes", limits->working_set_bytes},
+          {"rounds", limits->rounds},
+          {"flush_instruction", limits->flush_instruction},
+          {"rows", rows}};
+}
+
+json shared_part(const report& all) {
+  const request& asked = all.asked;
+  return {{"machine", machine_json(all.machine)},
+          {"medium", name_of(asked.medium)},
+          {"keys", asked.keys},
+          {"threads", asked.threads},
+          {"batch", asked.batch},
+          {"seed", asked.seed},
+          {"theta", asked.theta},
+          {"repetitions", asked.repeat},
+          {"key", name_of(asked.shape.kind)},
+          {"key_bytes", asked.shape.key_bytes},
+          {"value_bytes", asked.shape.value_bytes},
+          {"settings", asked.settings},
+          {"clock_ns", clock_ns()},
+          {"limits", limits_json(all.limits)}};
+}
+
+json engine_json(const report& all, const engine_outcome& engine) {
+  json one = shared_part(all);
+  one["engine"] = name_of(engine.engine);
+  one["durability"] = name_of(engine.durability);
+  one["results"] = json::array();
+  for (const workload_outcome& result : engine.results) one["results"].push_back(result_json(all, engine, result));
+  const growth& loaded = engine.loaded;
+  one["load_factor"] = {{"final", loaded.load_factor_final}, {"peak", or_null(loaded.load_factor_peak)}};
+  one["bytes_per_key"] = loaded.bytes_per_key;
+  one["bytes_per_key_over_last_doubling"] = or_null(loaded.bytes_per_key_over_last_doubling);
+  one["file_bytes_per_key"] = loaded.file_bytes_per_key;
+  return one;
+}
+
+}  // namespace
+
+nlohmann::ordered_json json_of(const report& all) {
+  if (all.engines.empty()) return shared_part(all);
+  if (all.engines.size() == 1) return engine_json(all, all.engines.front());
+  json every = json::array();
+  for (const engine_outcome& engine : all.engines) every.push_back(engine_json(all, engine));
+  return every;
+}
+
+}  // namespace durahash::bench

@@ -1,0 +1,135 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+
+#include "bench/clock.hpp"
+#include "bench/report.hpp"
+
+namespace durahash::bench {
+namespace {
+
+using lines = fmt::memory_buffer;
+
+template <class... Args>
+void add(lines& text, fmt::format_string<Args...> form, Args&&... args) {
+  fmt::format_to(std::back_inserter(text), form, std::forward<Args>(args)...);
+}
+
+std::string grouped(std::uint64_t number) {
+  std::string digits = std::to_string(number);
+  for (int at = static_cast<int>(digits.size()) - 3; at > 0; at -= 3) digits.insert(static_cast<std::size_t>(at), 1, ',');
+  return digits;
+}
+
+/// 123 ns, 4.5 us, 67 ms: never more than 7 columns.
+std::string duration(double ns) {
+  if (ns < 1e3) return fmt::format("{:.0f} ns", ns);
+  if (ns < 1e6) return fmt::format("{:.3g} us", ns / 1e3);
+  return ns < 1e9 ? fmt::format("{:.3g} ms", ns / 1e6) : fmt::format("{:.3g} s", ns / 1e9);
+}
+
+std::string records_of(const record_shape& shape) {
+  if (shape.kind == data_kind::u64) return "u64 to u64";
+  return fmt::format("{} to {} bytes", shape.key_bytes, shape.value_bytes);
+}
+
+void add_machine(lines& text, const report& all) {
+  const machine_facts& machine = all.machine;
+  add(text, "{} · {} cores · {} · huge pages {} · commit {}\n", machine.cpu, machine.cores, machine.kernel, machine.huge_pages,
+      machine.commit);
+}
+
+void add_limits(lines& text, const limits_report& limits) {
+  add(text, "\nThe speed of light: one thread, {} MiB on 4 KiB pages, {}, median of {} rounds\n",
+      limits.working_set_bytes >> 20, limits.flush_instruction, limits.rounds);
+  for (const limit& row : limits.rows) add(text, "  {:<52} {:>7.1f} ns\n", row.help, row.ns);
+}
+
+void add_heading(lines& text, const report& all, const engine_outcome& engine) {
+  const request& asked = all.asked;
+  add(text, "\n{} on {}, durability {} · {} records, {} · {} thread{} · {} · seed {} · {} repetition{}, medians\n", name_of(engine.engine),
+      name_of(engine.medium), name_of(engine.durability), grouped(asked.keys), records_of(asked.shape), asked.threads,
+      asked.threads == 1 ? "" : "s", asked.batch > 1 ? fmt::format("batches of {}", asked.batch) : "single operations", asked.seed,
+      asked.repeat, asked.repeat == 1 ? "" : "s");
+  for (const auto& [name, value] : asked.settings) add(text, "with {}={}\n", name, value);
+}
+
+// The columns that have nothing to say in this run are left out.
+struct columns {
+  bool latency, media, limit;
+};
+
+void add_titles(lines& text, const columns& shown) {
+  add(text, "  {:<20} {:<9} {:>11} {:>8} {:>13} {:>7}", "workload", "keys", "operations", "Mops/s", "(min-max)", "ns/op");
+  if (shown.limit) add(text, " {:>7}", "x limit");
+  if (shown.latency) add(text, " {:>7} {:>7} {:>7} {:>7}", "p50", "p99", "p99.9", "max");
+  if (shown.media) add(text, " {:>8} {:>8} {:>8} {:>8}", "flushes", "fences", "blocks r", "blocks w");
+  add(text, "  {:>7}\n", "faults");
+}
+
+void add_result(lines& text, const report& all, const engine_outcome& engine, const workload_outcome& result, const columns& shown) {
+  auto [fastest, slowest] = std::minmax_element(result.seconds.begin(), result.seconds.end());
+  std::string spread = fmt::format("({:.2f}-{:.2f})", result.mops_of(*slowest), result.mops_of(*fastest));
+  std::string name = std::string(traits_of(result.workload).name) + (result.cold ? " (cold)" : "");
+  add(text, "  {:<20} {:<9} {:>11} {:>8.2f} {:>13} {:>7.1f}", name, name_of(result.distribution), grouped(result.ops), result.mops(),
+      spread, 1e3 / result.mops());
+  if (shown.limit) add(text, " {:>7.2f}", times_the_limit(all, engine, result).value_or(0));
+  if (shown.latency && result.latency) {
+    const latency_figures& l = *result.latency;
+    add(text, " {:>7} {:>7} {:>7} {:>7}", duration(l.p50), duration(l.p99), duration(l.p999), duration(l.max));
+  } else if (shown.latency) {
+    add(text, " {:>7} {:>7} {:>7} {:>7}", "", "", "", "");
+  }
+  if (shown.media)
+    add(text, " {:>8.3f} {:>8.3f} {:>8.3f} {:>8.3f}", result.media->flushes, result.media->fences, result.media->read_blocks,
+        result.media->write_blocks);
+  add(text, "  {:>7.4f}\n", result.page_faults_per_op);
+}
+
+void add_growth(lines& text, const growth& loaded) {
+  add(text, "  load factor {:.3f} at the end of the load", loaded.load_factor_final);
+  if (loaded.load_factor_peak) add(text, ", {:.3f} at most", *loaded.load_factor_peak);
+  add(text, " · {:.1f} live bytes per record", loaded.bytes_per_key);
+  if (loaded.bytes_per_key_over_last_doubling)
+    add(text, ", {:.1f} averaged over the last doubling", *loaded.bytes_per_key_over_last_doubling);
+  add(text, " · {:.1f} bytes of pool per record\n", loaded.file_bytes_per_key);
+}
+
+void add_notes(lines& text, const report& all, const columns& shown) {
+  const request& asked = all.asked;
+  if (shown.latency)
+    add(text, "\nLatencies: from a repetition of its own in which every {} is timed; the clock itself takes {:.0f} ns of each.\n",
+        asked.batch > 1 ? fmt::format("batch of {}", asked.batch) : std::string("operation"), clock_ns());
+  if (shown.latency && asked.batch > 1) add(text, "They are the time of a batch divided by its size.\n");
+  add(text, "faults: page faults per operation that the measured threads suffered themselves.\n");
+  if (!shown.limit) return;
+  limit_names names = limits_of(all.engines.front().durability, asked.batch);
+  add(text, "x limit: times the speed of light ({} for a read, {} for a write), per thread.\n", names.read, names.write);
+}
+
+}  // namespace
+
+std::optional<double> times_the_limit(const report& all, const engine_outcome& engine, const workload_outcome& result) {
+  if (!all.limits) return std::nullopt;
+  double least = limit_ns(*all.limits, result.workload, engine.durability, all.asked.batch);
+  return 1e3 / result.mops() * all.asked.threads / least;
+}
+
+std::string table_of(const report& all) {
+  lines text;
+  add_machine(text, all);
+  if (all.limits) add_limits(text, *all.limits);
+  if (all.engines.empty()) return to_string(text);
+  columns shown{all.asked.latency, all.asked.medium == medium_kind::emulated, all.limits.has_value()};
+  for (const engine_outcome& engine : all.engines) {
+    add_heading(text, all, engine);
+    add_titles(text, shown);
+    for (const workload_outcome& result : engine.results) add_result(text, all, engine, result, shown);
+    add_growth(text, engine.loaded);
+  }
+  add_notes(text, all, shown);
+  return to_string(text);
+}
+
+}  // namespace durahash::bench

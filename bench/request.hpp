@@ -1,0 +1,56 @@
+// What a benchmark is asked to do.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bench/distribution.hpp"
+#include "bench/workload.hpp"
+#include "durahash/options.hpp"
+
+namespace durahash::bench {
+
+/// Sizes of keys and values. u64: 8 bytes each, in the table itself.
+struct record_shape {
+  data_kind kind = data_kind::u64;
+  std::size_t key_bytes = 8;  ///< at least 8, so that all keys differ
+  std::size_t value_bytes = 8;
+};
+
+struct request {
+  std::vector<engine_kind> engines;  ///< take turns within each repetition
+  medium_kind medium = medium_kind::memory;
+  durability_level durability = durability_level::process;
+  std::string path;                  ///< of the pool; not used on the medium memory
+  record_shape shape;
+  std::map<std::string, std::uint64_t> settings;
+  std::uint32_t flush_latency_ns = 0;
+  std::uint32_t block_latency_ns = 0;
+
+  std::vector<workload_kind> workloads;  ///< in running order
+  std::uint64_t keys = 0;                ///< records loaded
+  std::uint64_t ops = 0;                 ///< per workload; 0: half of `keys` for gets, a quarter where there are writes
+  unsigned threads = 1;
+  std::uint64_t batch = 1;               ///< 1: single operations
+  std::optional<distribution_kind> distribution;
+  double theta = 0.99;
+  std::uint64_t seed = 1;
+
+  unsigned repeat = 3;
+  bool cold = false;       ///< report the first load of all, into memory never touched, too
+  bool latency = true;     ///< one more repetition, in which every operation is timed
+};
+
+/// Operations of one pass of a workload.
+inline std::uint64_t ops_of(const request& asked, workload_kind kind) {
+  if (is_load(kind)) return asked.keys;
+  std::uint64_t ops = asked.ops ? asked.ops : asked.keys / (write_share(kind) > 0 ? 4 : 2);
+  if (kind == workload_kind::erase && ops > asked.keys) ops = asked.keys;
+  return ops > 0 ? ops : 1;
+}
+
+}  // namespace durahash::bench

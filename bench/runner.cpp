@@ -1,0 +1,183 @@
+#include "bench/runner.hpp"
+
+#include <algorithm>
+#include <memory>
+
+#include "bench/pool_run.hpp"
+
+namespace durahash::bench {
+namespace {
+
+/// What the timed repetitions of one workload add up to, and the latencies of the last one.
+struct tally {
+  workload_outcome outcome;
+  std::uint64_t ops = 0;
+  std::uint64_t page_faults = 0;
+  media_counts media;
+
+  void add(const pass_result& pass) {
+    outcome.ops = pass.ops;
+    outcome.seconds.push_back(pass.seconds);
+    ops += pass.ops;
+    page_faults += pass.page_faults;
+    media.flushes += pass.media.flushes;
+    media.fences += pass.media.fences;
+    media.media_read_blocks += pass.media.media_read_blocks;
+    media.media_write_blocks += pass.media.media_write_blocks;
+  }
+
+  void add_latencies(const pass_result& pass) {
+    double ns = ns_per_tick();
+    auto at = [&](double share) { return static_cast<double>(pass.latencies.quantile(share)) * ns; };
+    outcome.latency = {at(0.5), at(0.99), at(0.999), static_cast<double>(pass.latencies.max()) * ns};
+  }
+
+  workload_outcome finish(bool counted) {
+    auto per_op = [&](std::uint64_t n) { return static_cast<double>(n) / static_cast<double>(ops); };
+    outcome.page_faults_per_op = per_op(page_faults);
+    if (counted)
+      outcome.media = media_figures{per_op(media.flushes), per_op(media.fences), per_op(media.media_read_blocks),
+                                    per_op(media.media_write_blocks)};
+    return outcome;
+  }
+};
+
+/// All repetitions of one engine.
+template <class Table>
+class engine_run {
+ public:
+  engine_run(const request& asked, engine_kind engine) : asked_(asked), engine_(engine) {
+    for (workload_kind workload : asked.workloads) tallies_.push_back({described(workload), 0, 0, {}});
+    assign_pools();
+  }
+  engine_run(const engine_run&) = delete;
+
+  /// The first load: only to warm the memory, unless the cold one is asked for.
+  void warm_up() {
+    pool_run<Table> pool(asked_, engine_);
+    workload_kind first = asked_.workloads.front();
+    if (!asked_.cold || !is_load(first)) return pool.load_quietly();
+    cold_.outcome = described(first);
+    cold_.outcome.cold = true;
+    cold_.add(pool.perform(first, false));
+  }
+
+  void repeat() {
+    for (const pool_plan& plan : plans_) {
+      pool_run<Table> pool(asked_, engine_);
+      if (!plan.loads()) prepare(pool, plan, load::quiet);
+      for (tally* sum : plan.tallies) {
+        sum->add(pool.perform(sum->outcome.workload, false));
+        if (is_load(sum->outcome.workload)) look(pool);
+      }
+    }
+  }
+
+  void repeat_for_latencies() {
+    for (const pool_plan& plan : plans_) {
+      pool_run<Table> pool(asked_, engine_);
+      if (!plan.loads()) prepare(pool, plan, load::watched);
+      for (tally* sum : plan.tallies) {
+        workload_kind workload = sum->outcome.workload;
+        sum->add_latencies(is_load(workload) ? pool.perform_watched_load(workload, loaded_) : pool.perform(workload, true));
+      }
+    }
+  }
+
+  engine_outcome finish() {
+    bool counted = asked_.medium == medium_kind::emulated;
+    engine_outcome all{engine_, facts_.durability, facts_.medium, loaded_, {}};
+    if (!cold_.outcome.seconds.empty()) all.results.push_back(cold_.finish(counted));
+    for (tally& sum : tallies_) all.results.push_back(sum.finish(counted));
+    return all;
+  }
+
+ private:
+  /// What happens to one pool. The workloads share the first one, but for a second load, and those that want a table to themselves.
+  struct pool_plan {
+    std::vector<tally*> tallies;
+    bool loads() const { return is_load(tallies.front()->outcome.workload); }
+    bool reserves() const { return is_apart(tallies.front()->outcome.workload); }
+  };
+
+  void assign_pools() {
+    std::vector<pool_plan> apart;
+    pool_plan shared;
+    for (tally& sum : tallies_) {
+      workload_kind workload = sum.outcome.workload;
+      bool alone = is_apart(workload) || (is_load(workload) && !shared.tallies.empty());
+      if (alone) apart.push_back({{&sum}});
+      else shared.tallies.push_back(&sum);
+    }
+    if (!shared.tallies.empty()) plans_.push_back(std::move(shared));
+    for (pool_plan& plan : apart) plans_.push_back(std::move(plan));
+  }
+
+  workload_outcome described(workload_kind workload) const {
+    const workload_traits& traits = traits_of(workload);
+    workload_outcome outcome;
+    outcome.workload = workload;
+    outcome.distribution = asked_.distribution && !traits.distribution_fixed ? *asked_.distribution : traits.distribution;
+    return outcome;
+  }
+
+  enum class load { quiet, watched };
+
+  void prepare(pool_run<Table>& pool, const pool_plan& plan, load how) {
+    if (plan.reserves()) {
+      pool.reserve(asked_.keys + ops_of(asked_, plan.tallies.front()->outcome.workload));
+      return pool.load_quietly();
+    }
+    if (how == load::watched) pool.perform_watched_load(workload_kind::load, loaded_);
+    else pool.load_quietly();
+    look(pool);
+  }
+
+  void look(pool_run<Table>& pool) { facts_ = pool.look(loaded_); }
+
+  const request& asked_;
+  engine_kind engine_;
+  std::vector<tally> tallies_;
+  std::vector<pool_plan> plans_;  // point into tallies_
+  tally cold_;
+  growth loaded_;
+  pool_info facts_;
+};
+
+template <class Table>
+std::vector<engine_outcome> run_all(const request& asked, const narrator& tell) {
+  if (asked.workloads.empty()) return {};
+  std::vector<std::unique_ptr<engine_run<Table>>> runs;
+  for (engine_kind engine : asked.engines) runs.push_back(std::make_unique<engine_run<Table>>(asked, engine));
+
+  std::uint64_t rounds = 1 + asked.repeat + (asked.latency ? 1 : 0), step = 0;
+  auto turn = [&](const std::string& doing, auto&& act) {
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+      tell(fmt::format("{}: {}", name_of(asked.engines[i]), doing), step++, rounds * runs.size());
+      act(*runs[i]);
+    }
+  };
+  turn(asked.cold ? "first load, into cold memory" : "warming the memory", [](auto& one) { one.warm_up(); });
+  for (unsigned r = 1; r <= asked.repeat; ++r)
+    turn(fmt::format("repetition {} of {}", r, asked.repeat), [](auto& one) { one.repeat(); });
+  if (asked.latency) turn("timing every operation", [](auto& one) { one.repeat_for_latencies(); });
+
+  std::vector<engine_outcome> outcomes;
+  for (auto& one : runs) outcomes.push_back(one->finish());
+  return outcomes;
+}
+
+}  // namespace
+
+double workload_outcome::median_seconds() const {
+  std::vector<double> sorted = seconds;
+  std::sort(sorted.begin(), sorted.end());
+  std::size_t middle = sorted.size() / 2;
+  return sorted.size() % 2 == 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
+}
+
+std::vector<engine_outcome> run(const request& asked, const narrator& tell) {
+  return asked.shape.kind == data_kind::u64 ? run_all<word_map>(asked, tell) : run_all<table>(asked, tell);
+}
+
+}  // namespace durahash::bench

@@ -1,0 +1,36 @@
+// The pools a benchmark makes: new ones, that leave nothing behind.
+#pragma once
+
+#include <unistd.h>
+
+#include <stdexcept>
+#include <string>
+
+#include "bench/request.hpp"
+#include "durahash/options.hpp"
+#include "durahash/status.hpp"
+
+namespace durahash::bench {
+
+/// The benchmark cannot go on. `code` is why, what() a sentence for people.
+struct failure : std::runtime_error {
+  failure(status why, const std::string& sentence) : std::runtime_error(sentence), code(why) {}
+  status code;
+};
+
+/// Where a pool goes when the user names no place: /dev/shm, else $TMPDIR, else /tmp.
+std::string default_path();
+
+options options_of(const request& asked, engine_kind engine);
+
+/// Opens a new pool. Its file loses its name at once and lives as long as the pool is open, so that nothing is left behind even when the
+/// process is killed.
+template <class Table>
+Table open_scratch(const request& asked, engine_kind engine) {
+  auto opened = Table::open(asked.path, options_of(asked, engine));
+  if (!opened) throw failure(opened.failure().code, opened.failure().message);
+  if (asked.medium != medium_kind::memory) ::unlink(asked.path.c_str());
+  return std::move(*opened);
+}
+
+}  // namespace durahash::bench

@@ -1,0 +1,278 @@
+// durahash bench: how fast, how even, how dense. The harness is bench/; here are its arguments.
+#include <fmt/format.h>
+
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "bench/plot.hpp"
+#include "bench/report.hpp"
+#include "bench/runner.hpp"
+#include "commands.hpp"
+#include "durahash/table.hpp"
+#include "failure.hpp"
+#include "numbers.hpp"
+#include "output.hpp"
+
+namespace durahash::tool {
+namespace {
+
+struct bench_arguments {
+  std::string engine = "turbo";
+  std::string medium = "memory";
+  std::string durability;
+  std::string path;
+  std::string key = "u64";
+  std::string key_bytes = "16";
+  std::string value_bytes = "64";
+  std::vector<std::string> settings;
+  std::string flush_latency_ns = "0";
+  std::string block_latency_ns = "0";
+
+  std::string workload = "insert,positive,negative,update,erase";
+  std::string keys = "4M";
+  std::string ops;
+  std::string threads = "1";
+  std::string batch = "1";
+  std::string distribution;
+  double theta = 0.99;
+  std::string seed = "1";
+
+  std::string repeat = "3";
+  bool cold = false;
+  bool no_latency = false;
+  bool limits = false;
+  std::string limits_mib = "512";
+  std::string json;
+  std::string plot;
+};
+
+std::uint64_t number(const std::string& name, const std::string& text, std::uint64_t least, std::uint64_t most) {
+  const auto value = parse_count(text);
+  if (value && *value >= least && *value <= most) return *value;
+  throw failure(exit_usage, fmt::format("{} {} is not a whole number from {} to {}", name, text, grouped(least), grouped(most)));
+}
+
+/// Every engine, or the one of that name. Of `all`, those which this build cannot open are passed over and named.
+std::vector<engine_kind> engines_of(const std::string& name, const bench::request& asked) {
+  if (const auto engine = engine_named(name)) return {*engine};
+  std::vector<engine_kind> engines;
+  for (const engine_kind engine : {engine_kind::turbo, engine_kind::cceh, engine_kind::level, engine_kind::gphash}) {
+    options how;
+    how.engine = engine;
+    how.key = how.value = asked.shape.kind;
+    how.medium = medium_kind::memory;
+    const auto tried = table::open("", how);
+    if (tried) engines.push_back(engine);
+    else fmt::print(stderr, "without {}: {}\n", name_of(engine), tried.failure().message);
+  }
+  if (engines.empty()) throw failure(exit_unusable, "no engine can be opened");
+  return engines;
+}
+
+std::vector<bench::workload_kind> workloads_of(const std::string& list) {
+  if (list == "none") return {};
+  std::string unknown;
+  auto workloads = bench::workloads_named(list, unknown);
+  if (unknown == "ycsb-e")
+    throw failure(exit_usage, "ycsb-e scans ranges of keys in their order, and a hash table has none");
+  if (workloads.empty())
+    throw failure(exit_usage, fmt::format("--workload {}: there is no workload \"{}\"; --help lists them", list, unknown));
+  return workloads;
+}
+
+std::map<std::string, std::uint64_t> settings_of(const std::vector<std::string>& texts) {
+  std::map<std::string, std::uint64_t> settings;
+  for (const std::string& text : texts) {
+    const std::size_t equals = text.find('=');
+    const auto value = equals == std::string::npos ? std::nullopt : parse_count(std::string_view(text).substr(equals + 1));
+    if (equals == 0 || !value) throw failure(exit_usage, "--set " + text + " is not of the form name=number");
+    settings[text.substr(0, equals)] = *value;
+  }
+  return settings;
+}
+
+void read_pool(const bench_arguments& arguments, bench::request& asked) {
+  asked.medium = *medium_named(arguments.medium);
+  const bool flushes = asked.medium == medium_kind::pmem || asked.medium == medium_kind::emulated;
+  asked.durability = flushes ? durability_level::power : durability_level::process;
+  if (!arguments.durability.empty()) asked.durability = *durability_named(arguments.durability);
+  if (asked.medium == medium_kind::memory && !arguments.path.empty())
+    throw failure(exit_usage, "--path " + arguments.path + " goes with --medium file, pmem or emulated: memory has no file");
+  if (asked.medium == medium_kind::pmem && arguments.path.empty())
+    throw failure(exit_usage, "--medium pmem needs --path FILE on a file system mounted with DAX, or a device");
+  asked.path = arguments.path.empty() ? bench::default_path() : arguments.path;
+  asked.settings = settings_of(arguments.settings);
+  asked.flush_latency_ns = static_cast<std::uint32_t>(number("--flush-latency", arguments.flush_latency_ns, 0, 1'000'000));
+  asked.block_latency_ns = static_cast<std::uint32_t>(number("--block-latency", arguments.block_latency_ns, 0, 1'000'000));
+
+  asked.shape.kind = *data_kind_named(arguments.key);
+  if (asked.shape.kind == data_kind::bytes) {
+    asked.shape.key_bytes = number("--key-bytes", arguments.key_bytes, 8, max_key_bytes);
+    asked.shape.value_bytes = number("--value-bytes", arguments.value_bytes, 0, 1 << 30);
+  }
+}
+
+bench::request request_of(const bench_arguments& arguments) {
+  bench::request asked;
+  read_pool(arguments, asked);
+  asked.workloads = workloads_of(arguments.workload);
+  asked.keys = number("--keys", arguments.keys, 1, std::uint64_t{1} << 40);
+  if (!arguments.ops.empty()) asked.ops = number("--ops", arguments.ops, 1, std::uint64_t{1} << 40);
+  asked.threads = static_cast<unsigned>(number("--threads", arguments.threads, 1, 1024));
+  asked.batch = std::max<std::uint64_t>(1, number("--batch", arguments.batch, 0, 1 << 20));
+  if (!arguments.distribution.empty()) asked.distribution = bench::distribution_named(arguments.distribution);
+  asked.theta = arguments.theta;
+  asked.seed = number("--seed", arguments.seed, 0, ~std::uint64_t{0});
+  asked.repeat = static_cast<unsigned>(number("--repeat", arguments.repeat, 1, 1000));
+  asked.cold = arguments.cold;
+  asked.latency = !arguments.no_latency;
+  if (!asked.workloads.empty()) asked.engines = engines_of(arguments.engine, asked);
+  return asked;
+}
+
+bench::limits_report limits_of(const bench_arguments& arguments, std::uint64_t seed) {
+  const std::uint64_t mib = number("--limits-mib", arguments.limits_mib, 1, 1 << 18);
+  if ((mib & (mib - 1)) != 0) throw failure(exit_usage, "--limits-mib " + arguments.limits_mib + " is not a power of two");
+  constexpr unsigned rounds = 5;
+  return bench::measure_limits(mib << 20, rounds, seed);
+}
+
+/// One line on stderr that says what is being done; nothing where stderr is not a terminal.
+class status_line {
+ public:
+  ~status_line() { say(""); }
+  void say(const std::string& what) {
+    if (!visible_) return;
+    fmt::print(stderr, "\r\x1b[K{}", what);
+    std::fflush(stderr);
+  }
+
+ private:
+  bool visible_ = ::isatty(STDERR_FILENO) == 1;
+};
+
+bench::report measure(const bench_arguments& arguments, bench::request asked) {
+  bench::report all{std::move(asked), bench::this_machine(), {}, std::nullopt};
+  status_line line;
+  if (arguments.limits) {
+    line.say("measuring the speed of light");
+    all.limits = limits_of(arguments, all.asked.seed);
+  }
+  all.engines = bench::run(all.asked, [&](const std::string& doing, std::uint64_t step, std::uint64_t steps) {
+    line.say(fmt::format("{} of {}  {}", step + 1, steps, doing));
+  });
+  return all;
+}
+
+/// Where the JSON goes. Opened before the measurement: a wrong path should not cost it.
+class json_file {
+ public:
+  explicit json_file(const std::string& path) : path_(path) {
+    if (!path.empty() && path != "-") open();
+  }
+  bool takes_stdout() const { return path_ == "-"; }
+  void write(const bench::report& all) {
+    const std::string text = bench::json_of(all).dump(2) + "\n";
+    if (takes_stdout()) return print(text);
+    if (path_.empty()) return;
+    out_ << text;
+    out_.close();
+    check();
+  }
+
+ private:
+  void open() {
+    out_.open(path_);
+    check();
+  }
+  void check() const {
+    if (!out_) throw failure(exit_unusable, "cannot write the report to " + path_);
+  }
+
+  std::string path_;
+  std::ofstream out_;
+};
+
+void bench_command(const bench_arguments& arguments) try {
+  if (!arguments.plot.empty()) bench::check_that_plots_work();
+  bench::request asked = request_of(arguments);
+  json_file json(arguments.json);
+  const bench::report all = measure(arguments, std::move(asked));
+  if (!json.takes_stdout()) print(bench::table_of(all));
+  json.write(all);
+  if (!arguments.plot.empty()) bench::plot(all, arguments.plot);
+} catch (const bench::failure& why) {
+  throw failure(why.code == status::damaged ? exit_not_found : exit_code_of(why.code), why.what());
+}
+
+std::string workload_help() {
+  std::string text = "Workloads, in the order in which they run:\n";
+  for (const bench::workload_traits& traits : bench::all_workloads()) text += fmt::format("  {:<14}{}\n", traits.name, traits.help);
+  return text;
+}
+
+void add_pool_options(CLI::App& command, bench_arguments& a) {
+  command.add_option("--engine", a.engine, "turbo, cceh, level, gphash, or all: they take turns (turbo)")
+      ->check(CLI::IsMember({"turbo", "cceh", "level", "gphash", "all"}));
+  command.add_option("--medium", a.medium, "memory, file, pmem, or emulated, which counts (memory)")
+      ->check(CLI::IsMember({"memory", "file", "pmem", "emulated"}));
+  command.add_option("--durability", a.durability, "process, power or none (power on pmem and emulated, else process)")
+      ->check(CLI::IsMember({"process", "power", "none"}));
+  command.add_option("--path", a.path, "the pool's file, made and removed (one in /dev/shm)");
+  command.add_option("--key", a.key, "what records are: u64 to u64, or bytes to bytes (u64)")->check(CLI::IsMember({"u64", "bytes"}));
+  command.add_option("--key-bytes", a.key_bytes, "length of a key, with --key bytes (16)");
+  command.add_option("--value-bytes", a.value_bytes, "length of a value, with --key bytes (64)");
+  command.add_option("--set", a.settings, "an engine's setting, name=number; may be repeated")->take_all()->allow_extra_args(false);
+  command.add_option("--flush-latency", a.flush_latency_ns, "medium emulated: ns added to each line flushed (0)");
+  command.add_option("--block-latency", a.block_latency_ns, "medium emulated: ns added to each 256-byte block written (0)");
+}
+
+void add_work_options(CLI::App& command, bench_arguments& a) {
+  command.add_option("--workload", a.workload, "names with commas between them, all, or none (" + a.workload + ")");
+  command.add_option("--keys", a.keys, "records loaded, such as 250000 or 16M (4M)");
+  command.add_option("--ops", a.ops, "operations of each workload but the load (half of the keys; a quarter where it writes)");
+  command.add_option("--threads", a.threads, "threads that share the operations (1)");
+  command.add_option("--batch", a.batch, "get_many, put_many and erase_many of so many; 1: single operations (1)");
+  command.add_option("--distribution", a.distribution, "uniform or zipfian, where a workload leaves the choice (zipfian for ycsb)")
+      ->check(CLI::IsMember({"uniform", "zipfian"}));
+  command.add_option("--theta", a.theta, "how skewed zipfian is (0.99)")->check(CLI::Range(0.0, 5.0));
+  command.add_option("--seed", a.seed, "the same seed, the same operations (1)");
+}
+
+void add_report_options(CLI::App& command, bench_arguments& a) {
+  command.add_option("--repeat", a.repeat, "timed repetitions; medians are shown (3)");
+  command.add_flag("--cold", a.cold, "report the very first load too, into memory not touched before");
+  command.add_flag("--no-latency", a.no_latency, "leave out the repetition in which every operation is timed");
+  command.add_flag("--limits", a.limits, "measure what the memory alone can do, and compare");
+  command.add_option("--limits-mib", a.limits_mib, "on so many MiB, a power of two (512)");
+  command.add_option("--json", a.json, "write the report as JSON to a file, or with - to standard output instead of the table");
+  command.add_option("--plot", a.plot, "draw the report into a PNG file (needs python3 with matplotlib)");
+}
+
+}  // namespace
+
+void add_bench(CLI::App& app, int& exit_code) {
+  auto arguments = std::make_shared<bench_arguments>();
+  CLI::App* command = app.add_subcommand("bench", "Measure throughput, latencies, flushes and space");
+  add_pool_options(*command, *arguments);
+  add_work_options(*command, *arguments);
+  add_report_options(*command, *arguments);
+  command->footer(workload_help() +
+                  "\nEvery answer is checked; a wrong one ends the run with exit code 1. The pools are new ones and leave nothing behind.\n\n"
+                  "Examples:\n"
+                  "  durahash bench --limits\n"
+                  "  durahash bench --medium memory --durability power --keys 16M --batch 64\n"
+                  "  durahash bench --medium emulated --keys 1M --workload insert,update,erase --json -\n"
+                  "  durahash bench --medium file --path /mnt/data/bench.dh --workload ycsb-a,ycsb-c --threads 2");
+  command->callback([arguments, &exit_code] {
+    bench_command(*arguments);
+    exit_code = exit_done;
+  });
+}
+
+}  // namespace durahash::tool
