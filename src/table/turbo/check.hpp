@@ -63,12 +63,9 @@ std::uint64_t table<M, Kind>::check_shard(shard_index s, detail::complaints& com
 
   std::vector<live_record> seen;
   for (std::uint64_t index = 0; index < v.buckets(); ++index) check_bucket(s, index, complain, seen, reached_bytes);
-  std::sort(seen.begin(), seen.end(), [](const live_record& a, const live_record& b) {
-    return std::tie(a.hash, a.key_word) < std::tie(b.hash, b.key_word);
-  });
-  for (std::size_t i = 1; i < seen.size(); ++i)
-    for (std::size_t j = i; j-- > 0 && seen[j].hash == seen[i].hash;)
-      if (same_key(seen[i], seen[j])) complain("shard " + std::to_string(s) + ": a key lives in two slots");
+  std::sort(seen.begin(), seen.end(), live_record::before);
+  for (std::size_t i = 0; i < seen.size(); ++i)
+    if (seen_before(seen, i)) complain("shard " + std::to_string(s) + ": a key lives in two slots");
   return seen.size();
 }
 

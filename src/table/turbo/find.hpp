@@ -146,46 +146,55 @@ auto table<M, Kind>::live_records(shard_index s) const -> std::optional<std::vec
   return found;
 }
 
+/// The cursor runs through hash order, and so through the shards: neither resizes nor reopening disturb it.
 template <medium M, class Kind>
 template <class Visit>
 status table<M, Kind>::scan(cursor& at, std::size_t limit, Visit&& visit) {
-  std::size_t visited = 0;
-  while (!at.done && visited < std::max<std::size_t>(limit, 1)) {
+  std::size_t left = std::max<std::size_t>(limit, 1);
+  while (!at.done && left > 0) {
     shard_index s = shard_of(at.position);
     [[maybe_unused]] read_guard guard;
     auto records = live_records(s);
-    if (!records) continue;  // ends: as above
+    if (!records) continue;  // ends: as in live_records
     std::erase_if(*records, [&](const live_record& r) { return r.hash < at.position; });
-    std::sort(records->begin(), records->end(), [](const live_record& a, const live_record& b) {
-      return std::tie(a.hash, a.key_word) < std::tie(b.hash, b.key_word);
-    });
-    std::uint64_t last_hash = 0;
-    std::uint64_t last_key = 0;
-    bool any = false, cut = false;
-    for (const live_record& r : *records) {
-      if (any && r.hash != last_hash && visited >= limit) {  // records of one hash stay together: the cursor cannot tell them apart
-        at.position = r.hash;
-        cut = true;
-        break;
-      }
-      if constexpr (Kind::in_slot) {
-        if (any && r.key_word == last_key) continue;  // erased and put again elsewhere while the shard was read
-        visit(r.key_word, r.value_word);
-      } else {
-        auto record = record_at(m_, p_, r.value_word);
-        if (!record) return status::damaged;
-        visit(record->key, record->value);
-      }
-      last_hash = r.hash;
-      last_key = r.key_word;
-      any = true;
-      ++visited;
-    }
-    if (cut) return status::ok;
+    std::sort(records->begin(), records->end(), live_record::before);
+    bool all = true;
+    if (status visited = visit_in_order(*records, at, left, all, visit); visited != status::ok) return visited;
+    if (!all) return status::ok;
     at.done = s + 1 == shards();
     at.position = at.done ? ~std::uint64_t{0} : std::uint64_t{s + 1} << (64 - shard_bits_);
   }
   return status::ok;
+}
+
+/// Visits at most `left` records, and those that share the last one's hash: the cursor cannot tell them apart. Where that is not `all`, `at`
+/// names the next record.
+template <medium M, class Kind>
+template <class Visit>
+status table<M, Kind>::visit_in_order(const std::vector<live_record>& records, cursor& at, std::size_t& left, bool& all,
+                                        Visit& visit) {
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    const live_record& r = records[i];
+    bool new_hash = i == 0 || records[i - 1].hash != r.hash;
+    if (new_hash && left == 0) return at.position = r.hash, all = false, status::ok;
+    if (seen_before(records, i)) continue;  // erased and put again elsewhere while the shard was read
+    if constexpr (Kind::in_slot) {
+      visit(r.key_word, r.value_word);
+    } else {
+      auto record = record_at(m_, p_, r.value_word);
+      if (!record) return status::damaged;
+      visit(record->key, record->value);
+    }
+    if (left > 0) --left;
+  }
+  return status::ok;
+}
+
+template <medium M, class Kind>
+bool table<M, Kind>::seen_before(const std::vector<live_record>& records, std::size_t i) const {
+  for (std::size_t j = i; j-- > 0 && records[j].hash == records[i].hash;)
+    if (same_key(records[i], records[j])) return true;
+  return false;
 }
 
 }  // namespace durahash::turbo

@@ -132,6 +132,7 @@ class table {
   enum class probed : std::uint8_t { hit, miss, torn, damaged };
   struct live_record {
     std::uint64_t hash, key_word, value_word;
+    static bool before(const live_record& a, const live_record& b) { return a.hash < b.hash; }
   };
 
   // places
@@ -156,6 +157,9 @@ class table {
   void prefetch_matches(shard_view v, std::uint64_t hash) const noexcept;
   std::optional<std::vector<live_record>> live_records(shard_index s) const;
   std::uint64_t hash_of_slot(std::uint64_t key_word) const noexcept;
+  template <class Visit>
+  status visit_in_order(const std::vector<live_record>& records, cursor& at, std::size_t& left, bool& all, Visit& visit);
+  bool seen_before(const std::vector<live_record>& records, std::size_t i) const;
 
   // write.hpp
   place walk(shard_view v, std::uint64_t hash, key_type key) const;
