@@ -36,7 +36,7 @@ ALLOWED = {
 LIBRARIES = [
     (r"libpmem2", {"media"}),
     (r"urcu", {"persist"}),
-    (r"xxhash\.h|xxh3\.h", {"base"}),
+    (r"xxhash\.h|xxh3\.h", {"base", "tool"}),
     (r"CLI/", {"tool"}),
     (r"(fmt|spdlog|nlohmann)/", {"tool", "bench"}),
     (r"(cuda|cub/|thrust/)", {"gpu", "table/gphash", "warp"}),
