@@ -34,4 +34,10 @@ constexpr int take_lowest(std::uint32_t& bits) noexcept {
 /// Asks for the line in a state that can be written, so that the store does not wait for it.
 inline void prefetch_for_write(const void* at) noexcept { asm volatile("prefetchw %0" : : "m"(*static_cast<const char*>(at))); }
 
+/// The same for every line of an object.
+template <class T>
+void prefetch_all_for_write(const T* object) noexcept {
+  for (std::size_t line = 0; line < sizeof(T); line += line_bytes) prefetch_for_write(reinterpret_cast<const char*>(object) + line);
+}
+
 }  // namespace durahash

@@ -55,6 +55,7 @@ auto table<M, Kind>::probe(shard_view v, std::uint64_t hash, key_type key, Read&
       std::uint64_t value_word = load(m_, at.value);
       if (!unchanged()) return probed::torn;
       if constexpr (Kind::in_slot) {
+        if (meta.values_ahead()) make_durable(extent_of(at));
         read(value_word);
         return probed::hit;
       } else {
@@ -69,6 +70,12 @@ auto table<M, Kind>::probe(shard_view v, std::uint64_t hash, key_type key, Read&
     if (meta.ends_path()) return probed::miss;
   }
   return probed::miss;
+}
+
+/// Values that a reader is about to return, and that a crash could still undo.
+template <medium M, class Kind>
+void table<M, Kind>::make_durable(extent values) const {
+  if constexpr (!M::visible_is_durable) [[maybe_unused]] durable done = persist(m_, values);
 }
 
 template <medium M, class Kind>
@@ -140,6 +147,7 @@ auto table<M, Kind>::live_records(shard_index s) const -> std::optional<std::vec
         std::uint64_t key_word = load(m_, at.key);
         found.push_back({hash_of_slot(key_word), key_word, load(m_, at.value)});
       }
+      if (meta.values_ahead()) make_durable(extent_of(b));
     } while (load(m_, b.meta).with_unflushed(false) != meta);
   }
   if (view(s) != v) return std::nullopt;

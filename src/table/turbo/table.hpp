@@ -121,10 +121,12 @@ class table {
   };
   /// A change that is written but not committed.
   struct change {
+    shard_index shard = 0;
     bucket* where = nullptr;
     meta_word next;
     int filled = -1;              // the slot with the payload, or none
     bool payload_apart = false;   // it lies in other lines than the commit word, and was flushed
+    bool in_place = false;        // a value was changed where it lies: committed with the first fence, `next` only clears the mark
     std::int8_t records = 0;
     std::uint64_t retired_offset = 0, retired_bytes = 0;
   };
@@ -154,6 +156,7 @@ class table {
   std::uint8_t tag_at(const bucket& b, int slot) const noexcept;
   template <class Read>
   probed probe(shard_view v, std::uint64_t hash, key_type key, Read& read) const;
+  void make_durable(extent values) const;
   void prefetch_matches(shard_view v, std::uint64_t hash) const noexcept;
   std::optional<std::vector<live_record>> live_records(shard_index s) const;
   std::uint64_t hash_of_slot(std::uint64_t key_word) const noexcept;
@@ -166,12 +169,15 @@ class table {
   bool slot_holds(const slot& s, std::uint64_t key_word, key_type key) const;
   std::optional<value_type> value_in(const slot& s) const;
   template <class Decide>
-  staged stage(shard_index s, std::uint64_t hash, key_type key, Decide& decide, change& c, status& answer, flushed& started);
-  staged stage_set(const place& at, shard_index s, std::uint64_t hash, key_type key, value_type value, change& c, status& answer, flushed& started);
+  staged stage(std::uint64_t hash, key_type key, Decide& decide, change& c, status& answer, flushed& started);
+  staged stage_set(const place& at, std::uint64_t hash, key_type key, value_type value, change& c, status& answer, flushed& started);
   void stage_removal(const place& at, change& c) const;
+  void stage_in_place(const place& at, std::uint64_t value, change& c, flushed& started);
   bool store_payload(bucket& b, int slot, std::uint64_t hash, key_type key, value_type value, change& c, flushed& started);
-  void commit(shard_index s, const change& c, flushed started);
-  void finish(shard_index s, const change& c);
+  void commit(const change& c, flushed started);
+  ordered payload_order(const change& c) const;
+  void clear_values_ahead(const change& c, const durable&);
+  void finish(const change& c);
   template <class Decide>
   status write_locked(shard_index s, std::uint64_t hash, key_type key, Decide& decide);
   template <class MakeDecide>
@@ -179,6 +185,7 @@ class table {
   template <class MakeDecide>
   std::size_t write_group(std::span<const key_type> keys, const std::uint64_t* hashes, status* answers, std::size_t first, MakeDecide& decide_of);
 
+  void commit_group(std::span<const change> changes, bool any_apart, flushed payloads);
   void prefetch_room(shard_view v, std::uint64_t hash) const noexcept;
 
   // grow.hpp
@@ -214,7 +221,7 @@ class table {
   heap<M> heap_;
   hash_seeds seeds_;
   unsigned shard_bits_, scope_, first_log2_, collect_distance_;
-  bool eager_free_;
+  bool eager_free_, in_place_;
   std::unique_ptr<std::atomic<std::uint64_t>[]> mirrors_;  // dense: readers touch nothing else
   std::unique_ptr<shard_state[]> states_;
   std::uint64_t records_at_open_ = 0;

@@ -6,6 +6,12 @@
 //   3  COMMIT: the bucket's meta word published                      crash before: old state; after: new state; old and new version swap in one word
 //   4  the old record is retired: reused after its readers left      crash: unreachable, hence free
 //
+// A u64 value is one word, and an update of it needs no new slot: one fence.
+//   1  the bucket's meta word marked: values ahead                   crash: the mark means a flush too many to readers, until the next write here
+//   2  COMMIT: the value word stored, flushed, fenced                crash before: old value; after: new value
+//   3  the mark cleared
+// Departs from the paper, whose values are 16-byte items; the setting in_place=0 brings near-place update back (docs/engines/turbo.md).
+//
 // A group does step 1 for up to 64 keys in as many shards, then one fence, step 3 for all, one fence. Each record is atomic by itself; the group is
 // not. All locks are taken before the first flush: a locked instruction between flushes waits for them.
 #pragma once
@@ -20,7 +26,7 @@ status table<M, Kind>::write(key_type key, Decide&& decide) {
   std::uint64_t hash = Kind::hash(key, seeds_);
   shard_index s = shard_of(hash);
   shard_view v = view(s);
-  prefetch_for_write(buckets_of(v) + home_of(hash, v.log2_buckets()));
+  prefetch_all_for_write(buckets_of(v) + home_of(hash, v.log2_buckets()));  // which slot's line it will be is known too late
   std::scoped_lock lock(states_[s].lock);
   p_.about_to_change();
   return write_locked(s, hash, key, decide);
@@ -30,12 +36,12 @@ template <medium M, class Kind>
 template <class Decide>
 status table<M, Kind>::write_locked(shard_index s, std::uint64_t hash, key_type key, Decide& decide) {
   for (int attempt = 0;; ++attempt) {  // ends: every round but the first makes the shard larger, up to most_log2_buckets or no_space
-    change c;
+    change c{.shard = s};
     flushed started;
     status answer = status::ok;
-    switch (stage(s, hash, key, decide, c, answer, started)) {
+    switch (stage(hash, key, decide, c, answer, started)) {
       case staged::nothing_to_do: return answer;
-      case staged::ready: commit(s, c, std::move(started)); return answer;
+      case staged::ready: commit(c, std::move(started)); return answer;
       case staged::no_room:
         if (status made = make_room(s, attempt); made != status::ok) return made;
     }
@@ -75,7 +81,7 @@ auto table<M, Kind>::walk(shard_view v, std::uint64_t hash, key_type key) const 
   unsigned scope = scope_in(v);
   for (unsigned distance = 0; distance < scope; ++distance) {
     bucket& b = first[(home + distance) & mask];
-    meta_word meta = load(m_, b.meta).with_unflushed(false);
+    meta_word meta = load(m_, b.meta).at_rest();
     found.distance = distance;
     for (std::uint32_t hits = match_tags(b, tag_of(hash)) & meta.live(); hits != 0;) {
       int at = take_lowest(hits);
@@ -94,10 +100,9 @@ auto table<M, Kind>::walk(shard_view v, std::uint64_t hash, key_type key) const 
 
 template <medium M, class Kind>
 template <class Decide>
-auto table<M, Kind>::stage(shard_index s, std::uint64_t hash, key_type key, Decide& decide, change& c, status& answer,
-                           flushed& started) -> staged {
+auto table<M, Kind>::stage(std::uint64_t hash, key_type key, Decide& decide, change& c, status& answer, flushed& started) -> staged {
   using act = typename decision<value_type>::what;
-  place at = walk(view(s), hash, key);
+  place at = walk(view(c.shard), hash, key);
   std::optional<value_type> present;
   if (at.holder != nullptr) {
     present = value_in(at.holder->slots[at.slot]);
@@ -106,7 +111,7 @@ auto table<M, Kind>::stage(shard_index s, std::uint64_t hash, key_type key, Deci
   decision<value_type> wanted = decide(present);
   answer = wanted.answer;
   switch (wanted.act) {
-    case act::set: return stage_set(at, s, hash, key, wanted.value, c, answer, started);
+    case act::set: return stage_set(at, hash, key, wanted.value, c, answer, started);
     case act::remove: stage_removal(at, c); return staged::ready;
     case act::keep: break;
   }
@@ -114,9 +119,11 @@ auto table<M, Kind>::stage(shard_index s, std::uint64_t hash, key_type key, Deci
 }
 
 template <medium M, class Kind>
-auto table<M, Kind>::stage_set(const place& at, shard_index s, std::uint64_t hash, key_type key, value_type value, change& c,
-                               status& answer, flushed& started) -> staged {
+auto table<M, Kind>::stage_set(const place& at, std::uint64_t hash, key_type key, value_type value, change& c, status& answer,
+                               flushed& started) -> staged {
   bool update = at.holder != nullptr;
+  if constexpr (Kind::in_slot)
+    if (update && in_place_) return stage_in_place(at, value, c, started), staged::ready;
   if (!update && at.room == nullptr) return staged::no_room;
   if (!update && !at.room_meta.well_formed()) return answer = status::damaged, staged::nothing_to_do;
   bucket& b = update ? *at.holder : *at.room;
@@ -131,9 +138,20 @@ auto table<M, Kind>::stage_set(const place& at, shard_index s, std::uint64_t has
   } else {
     c.next = at.room_meta.with_filled(target);
     c.records = 1;
-    if (at.distance >= collect_distance_) states_[s].wants_survey = true;
+    if (at.distance >= collect_distance_) states_[c.shard].wants_survey = true;
   }
   return staged::ready;
+}
+
+template <medium M, class Kind>
+void table<M, Kind>::stage_in_place(const place& at, std::uint64_t value, change& c, flushed& started) {
+  bucket& b = *at.holder;
+  c.where = &b;
+  c.next = at.meta;
+  c.in_place = true;
+  // The mark before the value: a reader that sees the value sees the mark, or finds the value durable.
+  if constexpr (!M::visible_is_durable) store(m_, b.meta, at.meta.with_values_ahead(true));
+  started += announce(m_, b.slots[at.slot].value, value, after_nothing("the value is one word"));  // COMMIT, with the next fence
 }
 
 template <medium M, class Kind>
@@ -175,21 +193,34 @@ bool table<M, Kind>::store_payload(bucket& b, int target, std::uint64_t hash, ke
 }
 
 template <medium M, class Kind>
-void table<M, Kind>::commit(shard_index s, const change& c, flushed started) {
+void table<M, Kind>::commit(const change& c, flushed started) {
   bucket& b = *c.where;
-  ordered payload = c.payload_apart ? after(fence(m_, std::move(started)))
-                    : c.filled >= 0 ? after_same_line(&b.meta, &b.slots[c.filled], sizeof(slot))
-                                    : after_nothing("erase has no payload");
-  [[maybe_unused]] durable done = publish(m_, b.meta, c.next, std::move(payload));  // COMMIT: the record appears, changes or goes
-  finish(s, c);
+  if (c.in_place) {
+    clear_values_ahead(c, fence(m_, std::move(started)));
+  } else {
+    ordered payload = c.payload_apart ? after(fence(m_, std::move(started))) : payload_order(c);
+    [[maybe_unused]] durable done = publish(m_, b.meta, c.next, std::move(payload));  // COMMIT: the record appears, changes or goes
+  }
+  finish(c);
+}
+
+/// Why a payload that was not flushed needs no fence of its own.
+template <medium M, class Kind>
+ordered table<M, Kind>::payload_order(const change& c) const {
+  return c.filled >= 0 ? after_same_line(&c.where->meta, &c.where->slots[c.filled], sizeof(slot)) : after_nothing("erase has no payload");
 }
 
 template <medium M, class Kind>
-void table<M, Kind>::finish(shard_index s, const change& c) {
-  shard_state& state = states_[s];
+void table<M, Kind>::clear_values_ahead(const change& c, const durable&) {
+  if constexpr (!M::visible_is_durable) store(m_, c.where->meta, c.next);
+}
+
+template <medium M, class Kind>
+void table<M, Kind>::finish(const change& c) {
+  shard_state& state = states_[c.shard];
   if (c.records != 0) state.records.store(state.records.load(std::memory_order_relaxed) + c.records, std::memory_order_relaxed);
   if (c.retired_bytes != 0) heap_.retire(c.retired_offset, c.retired_bytes);
-  if (state.wants_survey) survey(s);
+  if (state.wants_survey) survey(c.shard);
 }
 
 // ------------------------------------------------------------------------------------------------------------------ groups
@@ -250,34 +281,19 @@ std::size_t table<M, Kind>::write_group(std::span<const key_type> keys, const st
   flushed payloads;
   bool any_apart = false, last_needs_room = false;
   std::size_t taken = 0, ready = 0;
-  shard_index committing[group_size];
   for (; taken < locked && !last_needs_room; ++taken) {
     std::size_t i = first + taken;
     auto decide = decide_of(i);
     change& c = changes[ready];
-    c = {};
-    switch (stage(held[taken], hashes[i], keys[i], decide, c, answers[i], payloads)) {
+    c = {.shard = held[taken]};
+    switch (stage(hashes[i], keys[i], decide, c, answers[i], payloads)) {
       case staged::nothing_to_do: break;
-      case staged::ready: any_apart |= c.payload_apart; committing[ready++] = held[taken]; break;
+      case staged::ready: any_apart |= c.payload_apart || c.in_place; ++ready; break;
       case staged::no_room: last_needs_room = true; break;  // a resize waits until this group is committed
     }
   }
 
-  std::optional<durable> before;
-  if (any_apart) before = fence(m_, std::move(payloads));
-  flushed words;
-  for (std::size_t n = 0; n < ready; ++n) {
-    bucket& b = *changes[n].where;
-    ordered payload = changes[n].payload_apart ? after_group(*before)
-                      : changes[n].filled >= 0 ? after_same_line(&b.meta, &b.slots[changes[n].filled], sizeof(slot))
-                                               : after_nothing("erase has no payload");
-    words += announce(m_, b.meta, changes[n].next, std::move(payload));  // COMMIT: one record each
-  }
-  durable done = fence(m_, std::move(words));
-  for (std::size_t n = 0; n < ready; ++n) {
-    settle(m_, changes[n].where->meta, changes[n].next, done);
-    finish(committing[n], changes[n]);
-  }
+  commit_group({changes, ready}, any_apart, std::move(payloads));
   if (last_needs_room) {
     std::size_t i = first + taken - 1;
     auto decide = decide_of(i);
@@ -285,6 +301,29 @@ std::size_t table<M, Kind>::write_group(std::span<const key_type> keys, const st
   }
   for (std::size_t n = 0; n < locked; ++n) states_[held[n]].lock.unlock();
   return taken;
+}
+
+template <medium M, class Kind>
+void table<M, Kind>::commit_group(std::span<const change> changes, bool any_apart, flushed payloads) {
+  if (changes.empty()) return;
+  std::optional<durable> before;
+  if (any_apart) before = fence(m_, std::move(payloads));
+  flushed words;
+  bool any_word = false;
+  for (const change& c : changes) {
+    if (c.in_place) continue;
+    words += announce(m_, c.where->meta, c.next, c.payload_apart ? after_group(*before) : payload_order(c));  // COMMIT: one record each
+    any_word = true;
+  }
+  std::optional<durable> done;
+  if (any_word) done = fence(m_, std::move(words));
+  for (const change& c : changes) {
+    if (c.in_place)
+      clear_values_ahead(c, *before);
+    else
+      settle(m_, c.where->meta, c.next, *done);
+    finish(c);
+  }
 }
 
 /// Brings the line that a new record of this key would be written to.
