@@ -125,6 +125,14 @@ bool table<M, Kind>::on_path(shard_view v, std::uint64_t hash, std::uint64_t ind
 
 // ----------------------------------------------------------------------------------------------------------------- figures
 
+/// Buckets that a search for an absent key with this home looks at, the home included.
+template <medium M, class Kind>
+std::uint64_t table<M, Kind>::path_length(shard_view v, std::uint64_t home) const {
+  std::uint64_t length = 1;
+  while (length < scope_in(v) && !load(m_, buckets_of(v)[(home + length - 1) & (v.buckets() - 1)].meta).ends_path()) ++length;
+  return length;
+}
+
 template <medium M, class Kind>
 void table<M, Kind>::describe(table_stats& stats) {
   std::uint64_t buckets = 0, probed_sum = 0, probed_most = 0, deleted = 0, largest = 0, arrays = 0;
@@ -133,15 +141,11 @@ void table<M, Kind>::describe(table_stats& stats) {
     arrays += !v.none();
     largest = std::max(largest, v.buckets());
     for (std::uint64_t home = 0; home < v.buckets(); ++home) {
-      std::uint64_t probed = 0;  // by a search for an absent key with this home, the home included
-      meta_word meta;
-      do {
-        meta = load(m_, buckets_of(v)[(home + probed) & (v.buckets() - 1)].meta);
-        if (probed == 0) deleted += static_cast<unsigned>(std::popcount(meta.deleted()));
-      } while (++probed < scope_in(v) && !meta.ends_path());
+      deleted += static_cast<unsigned>(std::popcount(load(m_, buckets_of(v)[home].meta).deleted()));
+      std::uint64_t reach = path_length(v, home);
       ++buckets;
-      probed_sum += probed;
-      probed_most = std::max(probed_most, probed);
+      probed_sum += reach;
+      probed_most = std::max(probed_most, reach);
     }
   }
   stats.figures = {{"shards", static_cast<double>(shards())},

@@ -32,14 +32,13 @@ status table<M, Kind>::rebuild(shard_index s, unsigned log2_buckets) {
 template <medium M, class Kind>
 status table<M, Kind>::rebuild_from(shard_index s, const std::vector<live_record>& records, unsigned log2_buckets) {
   thread_local std::vector<std::uint64_t> image;
-  for (; !lay_out(records, log2_buckets, image); ++log2_buckets)  // ends: twice the buckets, half the load
+  std::optional<std::uint64_t> offset = allocate_array(log2_buckets);
+  while (offset && !lay_out(records, log2_buckets, image)) {  // ends: twice the buckets, half the load
+    heap_.free(*offset, array_bytes(log2_buckets));
     if (log2_buckets >= most_log2_buckets) return status::no_space;
-
-  auto offset = heap_.allocate(std::uint64_t{block_bytes} << log2_buckets);
-  if (!offset) {
-    heap_.settle();
-    if (offset = heap_.allocate(std::uint64_t{block_bytes} << log2_buckets); !offset) return status::no_space;
+    offset = allocate_array(++log2_buckets);
   }
+  if (!offset) return status::no_space;
   flushed started;
   write_image(p_.at(poff<bucket>{*offset}), image, started);
   durable written = fence(m_, std::move(started));
@@ -47,6 +46,13 @@ status table<M, Kind>::rebuild_from(shard_index s, const std::vector<live_record
   [[maybe_unused]] durable done = publish(m_, directory(s), made.word, after(std::move(written)));  // COMMIT: the shard moves
   switch_array(s, made);
   return status::ok;
+}
+
+template <medium M, class Kind>
+std::optional<std::uint64_t> table<M, Kind>::allocate_array(unsigned log2_buckets) {
+  if (auto offset = heap_.allocate(array_bytes(log2_buckets))) return offset;
+  heap_.settle();  // what readers still held may do
+  return heap_.allocate(array_bytes(log2_buckets));
 }
 
 /// `image` receives the array, 32 words to a bucket. Returns false when some record finds its scope full.
@@ -127,12 +133,17 @@ unsigned table<M, Kind>::log2_for(std::uint64_t records_in_shard) const noexcept
 
 template <medium M, class Kind>
 status table<M, Kind>::reserve(std::uint64_t records) {
+  constexpr std::uint64_t more_than_any_pool = std::uint64_t{1} << 48;
+  if (records >= more_than_any_pool) return status::no_space;
   unsigned log2 = log2_for(records >> shard_bits_);
+  std::uint64_t needed = array_bytes(log2) << shard_bits_, present = 0;
+  for (shard_index s = 0; s < shards(); ++s) present += view(s).bytes();
+  p_.about_to_change();
+  if (needed > present && p_.reserve(needed - present) != status::ok) return status::no_space;
   for (shard_index s = 0; s < shards(); ++s) {
     std::scoped_lock lock(states_[s].lock);
     shard_view v = view(s);
     if (!v.none() && v.log2_buckets() >= log2) continue;
-    p_.about_to_change();
     if (status made = rebuild(s, log2); made != status::ok) return made;
   }
   return status::ok;

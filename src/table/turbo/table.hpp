@@ -192,6 +192,8 @@ class table {
   status make_room(shard_index s, int attempt);
   status rebuild(shard_index s, unsigned log2_buckets);
   status rebuild_from(shard_index s, const std::vector<live_record>& records, unsigned log2_buckets);
+  static constexpr std::uint64_t array_bytes(unsigned log2_buckets) noexcept { return std::uint64_t{block_bytes} << log2_buckets; }
+  std::optional<std::uint64_t> allocate_array(unsigned log2_buckets);
   bool lay_out(const std::vector<live_record>& records, unsigned log2_buckets, std::vector<std::uint64_t>& image) const;
   void write_image(bucket* at, const std::vector<std::uint64_t>& image, flushed& started);
   void switch_array(shard_index s, directory_entry made);
@@ -205,6 +207,8 @@ class table {
                     std::uint64_t& reached_bytes);
   bool same_key(const live_record& a, const live_record& b) const;
   bool on_path(shard_view v, std::uint64_t hash, std::uint64_t index) const;
+
+  std::uint64_t path_length(shard_view v, std::uint64_t home) const;
 
   // recover.hpp
   error read_directory(const std::string& path, std::vector<std::string>* dropped);

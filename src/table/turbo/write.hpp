@@ -36,7 +36,8 @@ template <medium M, class Kind>
 template <class Decide>
 status table<M, Kind>::write_locked(shard_index s, std::uint64_t hash, key_type key, Decide& decide) {
   for (int attempt = 0;; ++attempt) {  // ends: every round but the first makes the shard larger, up to most_log2_buckets or no_space
-    change c{.shard = s};
+    change c;
+    c.shard = s;
     flushed started;
     status answer = status::ok;
     switch (stage(hash, key, decide, c, answer, started)) {
@@ -285,7 +286,8 @@ std::size_t table<M, Kind>::write_group(std::span<const key_type> keys, const st
     std::size_t i = first + taken;
     auto decide = decide_of(i);
     change& c = changes[ready];
-    c = {.shard = held[taken]};
+    c = {};
+    c.shard = held[taken];
     switch (stage(hashes[i], keys[i], decide, c, answers[i], payloads)) {
       case staged::nothing_to_do: break;
       case staged::ready: any_apart |= c.payload_apart || c.in_place; ++ready; break;
