@@ -1,0 +1,42 @@
+// durahash compact: the smallest file that holds the records.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "failure.hpp"
+#include "numbers.hpp"
+#include "output.hpp"
+#include "pool.hpp"
+
+namespace durahash::tool {
+namespace {
+
+void compact(const std::string& path) {
+  table pool = open_pool(path, open_mode::open_existing);
+  const pool_info before = pool.info();
+  const status answer = pool.compact();
+  const pool_info after = pool.info();
+  close_pool(pool);
+  if (answer != status::ok) throw failure(exit_code_of(answer), std::string(message(answer)));
+  print(fmt::format("{}: {} -> {} ({} -> {} bytes), {}\n", path, human_bytes(before.file_bytes),
+                    human_bytes(after.file_bytes), before.file_bytes, after.file_bytes,
+                    counted(after.records, "record")));
+}
+
+}  // namespace
+
+void add_compact(CLI::App& app, int& exit_code) {
+  auto pool = std::make_shared<std::string>();
+  CLI::App* command = app.add_subcommand("compact", "Make a pool as small as its records allow");
+  add_pool_argument(*command, *pool);
+  command->footer(
+      "Example:\n"
+      "  durahash compact users.dh");
+  command->callback([pool, &exit_code] {
+    compact(*pool);
+    exit_code = exit_done;
+  });
+}
+
+}  // namespace durahash::tool

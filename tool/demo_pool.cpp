@@ -1,0 +1,55 @@
+#include "demo_pool.hpp"
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "failure.hpp"
+#include "pool.hpp"
+
+namespace durahash::tool {
+namespace {
+
+constexpr std::uint64_t pool_bytes_per_file = 1024;  // more than a file's record ever needs, growth included
+
+/// In memory if there is room, where it is fastest; the promise holds on any file.
+std::string temporary_path(std::size_t files) {
+  const std::string memory = "/dev/shm";
+  const std::uint64_t needed = files * pool_bytes_per_file + (std::uint64_t{64} << 20);
+  struct statvfs room {};
+  const bool fits = ::statvfs(memory.c_str(), &room) == 0 && ::access(memory.c_str(), W_OK) == 0 &&
+                    std::uint64_t{room.f_bavail} * room.f_frsize > needed;
+  const std::string folder = fits ? memory : std::filesystem::temp_directory_path().string();
+  return fmt::format("{}/durahash-demo-{}.dh", folder, ::getpid());
+}
+
+void remove_when_interrupted(const std::string& path) {
+  static std::string doomed;  // for the handler, which can be given nothing
+  doomed = path;
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP})
+    ::signal(signal, [](int number) {
+      ::unlink(doomed.c_str());
+      ::_exit(128 + number);
+    });
+}
+
+}  // namespace
+
+demo_pool::demo_pool(const std::string& wanted, std::size_t files)
+    : path_(wanted.empty() ? temporary_path(files) : wanted), temporary_(wanted.empty()) {
+  options how;
+  how.mode = open_mode::create_new;
+  auto pool = table::open(path_, how);
+  if (!pool) throw failure(exit_unusable, pool.failure().message);
+  close_pool(*pool);
+  if (temporary_) remove_when_interrupted(path_);
+}
+
+demo_pool::~demo_pool() {
+  if (temporary_) ::unlink(path_.c_str());
+}
+
+}  // namespace durahash::tool

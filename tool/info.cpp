@@ -1,0 +1,94 @@
+// durahash info: the facts of a pool.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "failure.hpp"
+#include "numbers.hpp"
+#include "output.hpp"
+#include "pool.hpp"
+
+namespace durahash::tool {
+namespace {
+
+struct info_arguments {
+  std::string pool;
+  bool json = false;
+  bool stats = false;
+};
+
+using figures = std::vector<std::pair<std::string, double>>;
+
+nlohmann::ordered_json json_of(const pool_info& facts) {
+  return {{"engine", name_of(facts.engine)},
+          {"key", name_of(facts.key)},
+          {"value", name_of(facts.value)},
+          {"durability", name_of(facts.durability)},
+          {"medium", name_of(facts.medium)},
+          {"records", facts.records},
+          {"slots", facts.slots},
+          {"load_factor", facts.load_factor},
+          {"file_bytes", facts.file_bytes},
+          {"live_bytes", facts.live_bytes},
+          {"free_bytes", facts.free_bytes},
+          {"format_version", facts.format_version},
+          {"clean", facts.clean}};
+}
+
+std::string line(std::string_view name, std::string_view value) { return fmt::format("{:<16}{}\n", name, value); }
+
+std::string bytes_line(std::string_view name, std::uint64_t bytes) {
+  return line(name,
+              bytes < 1024 ? human_bytes(bytes) : fmt::format("{} ({} bytes)", human_bytes(bytes), grouped(bytes)));
+}
+
+std::string text_of(const pool_info& facts) {
+  std::string text = line("engine", name_of(facts.engine));
+  text += line("keys", name_of(facts.key)) + line("values", name_of(facts.value));
+  text += line("durability", name_of(facts.durability)) + line("medium", name_of(facts.medium));
+  text += line("records", grouped(facts.records)) + line("slots", grouped(facts.slots));
+  text += line("load factor", fmt::format("{:.2f}", facts.load_factor));
+  text += bytes_line("file", facts.file_bytes) + bytes_line("  live", facts.live_bytes);
+  text += bytes_line("  free", facts.free_bytes);
+  text += line("format version", std::to_string(facts.format_version));
+  text +=
+      line("last closed", facts.clean ? "cleanly" : "not: its process died, and nothing that was acknowledged is lost");
+  return text;
+}
+
+void info(const info_arguments& arguments) {
+  const table pool = open_pool(arguments.pool, open_mode::read_only);
+  const pool_info facts = pool.info();
+  const figures engine_figures = arguments.stats ? pool.stats().figures : figures();
+  if (arguments.json) {
+    auto json = json_of(facts);
+    for (const auto& [name, figure] : engine_figures) json["stats"][name] = figure;
+    print(json.dump(2) + "\n");
+    return;
+  }
+  std::string text = text_of(facts);
+  for (const auto& [name, figure] : engine_figures) text += fmt::format("{:<32}{:.6g}\n", name, figure);
+  print(text);
+}
+
+}  // namespace
+
+void add_info(CLI::App& app, int& exit_code) {
+  auto arguments = std::make_shared<info_arguments>();
+  CLI::App* command = app.add_subcommand("info", "Print what a pool is and how full it is");
+  add_pool_argument(*command, arguments->pool);
+  command->add_flag("--json", arguments->json, "as a JSON object");
+  command->add_flag("--stats", arguments->stats, "the engine's figures too; reads the whole table");
+  command->footer(
+      "Example:\n"
+      "  durahash info users.dh\n"
+      "  durahash info users.dh --json | jq .records");
+  command->callback([arguments, &exit_code] {
+    info(*arguments);
+    exit_code = exit_done;
+  });
+}
+
+}  // namespace durahash::tool

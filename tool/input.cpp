@@ -1,0 +1,121 @@
+#include "input.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "encoding.hpp"
+#include "failure.hpp"
+
+namespace durahash::tool {
+namespace {
+
+constexpr std::size_t read_bytes = 256 * 1024;
+
+[[noreturn]] void refuse(const std::string& name, int fault) {
+  throw failure(exit_usage, "cannot read " + name + ": " + std::strerror(fault));
+}
+
+}  // namespace
+
+record_input::record_input(const std::string& path, format_kind format)
+    : name_(path == "-" ? "standard input" : path), format_(format) {
+  file_ = path == "-" ? ::dup(STDIN_FILENO) : ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file_ < 0) refuse(name_, errno);
+  struct stat facts {};
+  if (::fstat(file_, &facts) != 0) refuse(name_, errno);
+  if (S_ISDIR(facts.st_mode)) refuse(name_, EISDIR);
+  if (S_ISREG(facts.st_mode)) total_bytes_ = static_cast<std::uint64_t>(facts.st_size);
+}
+
+record_input::~record_input() { ::close(file_); }
+
+bool record_input::next(std::string_view& frame) {
+  for (;;) {
+    if (find_frame_end()) {
+      frame = take_frame(scanned_);
+      begin_ = ++scanned_;  // past the line end
+    } else if (fill()) {
+      continue;
+    } else if (begin_ < end_) {
+      frame = take_frame(end_);  // the last line has no line end
+      begin_ = scanned_ = end_;
+    } else {
+      return false;
+    }
+    if (!frame.empty()) return true;
+  }
+}
+
+/// Moves scanned_ to the line end that closes the frame, or to the end of what was read.
+bool record_input::find_frame_end() {
+  if (format_ == format_kind::csv) return find_csv_frame_end();
+  const void* found = std::memchr(buffer_.data() + scanned_, '\n', end_ - scanned_);
+  scanned_ = found ? static_cast<std::size_t>(static_cast<const char*>(found) - buffer_.data()) : end_;
+  return found != nullptr;
+}
+
+bool record_input::find_csv_frame_end() {
+  for (; scanned_ < end_; ++scanned_) {
+    const char c = buffer_[scanned_];
+    switch (place_) {
+      case place::quoted:
+        if (c == '"') place_ = place::quote_in_quoted;
+        continue;
+      case place::quote_in_quoted:
+        if (c == '"') {
+          place_ = place::quoted;
+          continue;
+        }
+        break;
+      case place::field_start:
+        if (c == '"') {
+          place_ = place::quoted;
+          continue;
+        }
+        break;
+      case place::unquoted: break;
+    }
+    if (c == '\n') return true;
+    place_ = c == ',' ? place::field_start : place::unquoted;
+  }
+  return false;
+}
+
+std::string_view record_input::take_frame(std::size_t end) {
+  std::string_view frame(buffer_.data() + begin_, end - begin_);
+  place_ = place::field_start;
+  frame_line_ = line_;
+  line_ += 1 + static_cast<std::uint64_t>(std::count(frame.begin(), frame.end(), '\n'));
+  if (frame_line_ == 1 && frame.starts_with(byte_order_mark)) frame.remove_prefix(byte_order_mark.size());
+  if (frame.ends_with('\r'))
+    frame.remove_suffix(1);  // a line end of the other kind; inside a field it is escaped or quoted
+  return frame;
+}
+
+/// Reads more behind what is there; false at the end of the file.
+bool record_input::fill() {
+  if (at_end_) return false;
+  if (before_wait) before_wait();
+  if (begin_ > 0) {
+    std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
+    scanned_ -= begin_;
+    end_ -= begin_;
+    begin_ = 0;
+  }
+  if (buffer_.size() < end_ + read_bytes) buffer_.resize(std::max(end_ + read_bytes, 2 * buffer_.size()));
+  ssize_t got;
+  do got = ::read(file_, buffer_.data() + end_, buffer_.size() - end_);
+  while (got < 0 && errno == EINTR);
+  if (got < 0) refuse(name_, errno);
+  at_end_ = got == 0;
+  end_ += static_cast<std::size_t>(got);
+  bytes_read_ += static_cast<std::uint64_t>(got);
+  return got > 0;
+}
+
+}  // namespace durahash::tool

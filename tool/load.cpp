@@ -1,0 +1,242 @@
+// durahash load: a file of records into the pool, in batches, acknowledged where asked.
+#include <fmt/format.h>
+
+#include <chrono>
+#include <memory>
+
+#include "arguments.hpp"
+#include "failure.hpp"
+#include "format.hpp"
+#include "input.hpp"
+#include "numbers.hpp"
+#include "output.hpp"
+#include "pool.hpp"
+#include "progress.hpp"
+
+namespace durahash::tool {
+namespace {
+
+struct load_arguments {
+  std::string pool;
+  std::string file;
+  std::string format;
+  bool acks = false;
+  bool erase = false;
+  bool header = false;
+  std::size_t batch = 256;
+};
+
+format_kind format_of(const load_arguments& arguments) {
+  if (!arguments.format.empty()) return *format_named(arguments.format);
+  return format_of_file(arguments.file).value_or(format_kind::tsv);
+}
+
+/// A record of a batch, and where in the file it stood.
+struct placed_record {
+  record what;
+  std::uint64_t line = 0;
+};
+
+/// What came of the records so far.
+struct load_tally {
+  std::uint64_t put = 0;
+  std::uint64_t erased = 0;
+  std::uint64_t absent = 0;  ///< were to be erased and were not there
+
+  std::uint64_t records() const { return put + erased + absent; }
+};
+
+/// Collects records and writes them many at a time. A batch holds puts or erasures, never both, so that their order is kept.
+class batch_writer {
+ public:
+  batch_writer(table& pool, const record_format& format, const load_arguments& arguments, const std::string& file)
+      : pool_(pool), format_(format), file_(file), acks_(arguments.acks), batch_(arguments.batch) {}
+
+  /// The record to decode into next.
+  record& next() { return next_; }
+
+  /// Takes the record that `next` gave out.
+  void add(std::uint64_t line) {
+    if (used_ > 0 && next_.erase != batch_[0].what.erase) flush();
+    bytes_ += next_.key.size() + next_.value.size();
+    std::swap(batch_[used_].what, next_);
+    batch_[used_++].line = line;
+    if (used_ == batch_.size() || bytes_ > full_bytes) flush();
+  }
+
+  /// Writes the batch. On return all of it is durable and acknowledged; throws `failure` at the first record that was refused.
+  void flush() {
+    if (used_ == 0) return;
+    const bool erasing = batch_[0].what.erase;
+    write(erasing);
+    std::size_t refused = used_;
+    for (std::size_t i = used_; i-- > 0;)
+      if (!count(answers_[i], erasing)) refused = i;
+    acknowledge(erasing);
+    used_ = 0;
+    bytes_ = 0;
+    if (refused < answers_.size()) throw refusal(batch_[refused], answers_[refused]);
+  }
+
+  const load_tally& tally() const { return tally_; }
+
+ private:
+  static constexpr std::size_t full_bytes = 16 << 20;
+
+  void write(bool erasing) {
+    keys_.clear();
+    values_.clear();
+    for (std::size_t i = 0; i < used_; ++i) {
+      keys_.push_back(batch_[i].what.key);
+      values_.push_back(batch_[i].what.value);
+    }
+    answers_.assign(used_, status::ok);
+    if (erasing) pool_.erase_many(keys_, answers_);
+    else pool_.put_many(keys_, values_, answers_);
+  }
+
+  /// True if the record is as it should be now.
+  bool count(status answer, bool erasing) {
+    if (answer == status::ok) ++(erasing ? tally_.erased : tally_.put);
+    else if (erasing && answer == status::not_found) ++tally_.absent;
+    else return false;
+    return true;
+  }
+
+  void acknowledge(bool erasing) {
+    if (!acks_) return;
+    for (std::size_t i = 0; i < used_; ++i)
+      if (answers_[i] == status::ok || (erasing && answers_[i] == status::not_found))
+        format_.append_key(acknowledged_.text(), keys_[i]);
+    acknowledged_.flush();
+  }
+
+  /// The records behind it may be written: those of one batch go in together.
+  failure refusal(const placed_record& where, status answer) const {
+    return {exit_code_of(answer),
+            fmt::format("{}:{}: the key {}: {}; some of the {} lines behind it may have been written", file_,
+                        where.line, shown(format_.kinds().key, where.what.key), message(answer), answers_.size())};
+  }
+
+  table& pool_;
+  const record_format& format_;
+  const std::string& file_;
+  bool acks_;
+  record next_;
+  std::vector<placed_record> batch_;  // its records' room is reused
+  std::size_t used_ = 0;
+  std::size_t bytes_ = 0;
+  std::vector<std::string_view> keys_;
+  std::vector<std::string_view> values_;
+  std::vector<status> answers_;
+  output acknowledged_;
+  load_tally tally_;
+};
+
+/// Throws bad_record unless the record can be written as this run means it.
+void complete(record& what, bool erase_all) {
+  if (erase_all) what.erase = true;
+  if (!what.erase && !what.has_value)
+    throw bad_record("a key without a value (to erase the keys of a file: load --erase)");
+  if (what.key.size() > max_key_bytes)
+    throw bad_record(fmt::format("the key is {} bytes long; the longest key is {}", grouped(what.key.size()),
+                                 grouped(max_key_bytes)));
+  if (what.value.size() > max_value_bytes)
+    throw bad_record(fmt::format("the value is {} bytes long; the longest value is {}", grouped(what.value.size()),
+                                 grouped(max_value_bytes)));
+}
+
+void read_records(record_input& input, const record_format& format, batch_writer& writer,
+                  const load_arguments& arguments) {
+  progress bar(arguments.erase ? "erasing" : "loading", input.total_bytes(), "records");
+  std::string_view frame;
+  if (arguments.header) input.next(frame);
+  while (input.next(frame)) {
+    try {
+      format.decode(frame, writer.next());
+      complete(writer.next(), arguments.erase);
+    } catch (const bad_record& complaint) {
+      writer.flush();
+      throw failure(exit_usage, fmt::format("{}:{}: {}; nothing from this line on was written", input.name(),
+                                            input.line(), complaint.what()));
+    }
+    writer.add(input.line());
+    bar.reach(input.bytes_read(), writer.tally().records());
+  }
+  writer.flush();
+}
+
+std::string summary(const load_tally& tally, bool some_erased) {
+  std::string text = counted(tally.put, "record") + " written";
+  if (some_erased && tally.put == 0) text.clear();
+  if (some_erased)
+    text += fmt::format("{}{} erased, {} were not there", text.empty() ? "" : ", ", grouped(tally.erased),
+                        grouped(tally.absent));
+  return text;
+}
+
+void load(const load_arguments& arguments) {
+  record_input input(arguments.file, format_of(arguments));
+  table pool = open_pool(arguments.pool, open_mode::open_existing);
+  const record_format format(format_of(arguments), kinds_of(pool));
+  batch_writer writer(pool, format, arguments, input.name());
+  input.before_wait = [&] { writer.flush(); };
+  const auto start = std::chrono::steady_clock::now();
+  const auto told = [&] {
+    return summary(writer.tally(), arguments.erase || writer.tally().erased + writer.tally().absent > 0);
+  };
+  try {
+    read_records(input, format, writer, arguments);
+  } catch (const failure& why) {
+    close_pool(pool);
+    throw failure(why.exit_code, fmt::format("{}\n  the load stopped there: {}, and kept", why.what(), told()));
+  }
+  close_pool(pool);
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  fmt::print(stderr, "{} in {}, {} records/s\n", told(), human_seconds(seconds),
+             human_rate(static_cast<double>(writer.tally().records()) / std::max(seconds, 1e-6)));
+}
+
+}  // namespace
+
+void add_load(CLI::App& app, int& exit_code) {
+  auto arguments = std::make_shared<load_arguments>();
+  CLI::App* command = app.add_subcommand("load", "Write the records of a file");
+  add_pool_argument(*command, arguments->pool);
+  add_argument(*command, "FILE", arguments->file, "the file of records; - is standard input");
+  add_choice(*command, "--format", arguments->format, {"csv", "tsv", "jsonl"},
+             "csv, tsv or jsonl [by the file's name; tsv if that does not tell]");
+  command->add_flag("--acks", arguments->acks, "print each key once its record is durable at the pool's level");
+  command->add_flag("--erase", arguments->erase,
+                    "erase the keys of the file instead; values may be left out, and are not looked at");
+  command->add_flag("--header", arguments->header, "skip the first line");
+  command->add_option("--batch", arguments->batch, "records written together, 1 to 65536 [256]")
+      ->check(CLI::Range(1, 1 << 16).description(""))
+      ->type_name("N");
+  command->footer(
+      "Formats, as dump writes them:\n"
+      "  csv    key,value         RFC 4180: a field with a comma, quote or line end stands in \"quotes\", a quote is "
+      "doubled\n"
+      "  tsv    key<TAB>value     \\t \\n \\r \\\\ and \\xHH for bytes that are not printable UTF-8; \\& is an empty "
+      "key alone\n"
+      "  jsonl  {\"key\":\"k\",\"value\":\"v\"}   words as numbers; bytes that are not UTF-8 as \"key_base64\", "
+      "\"value_base64\";\n"
+      "                           {\"key\":\"k\",\"erase\":true} erases\n"
+      "Words (u64) are decimal, or hexadecimal after 0x. Empty lines are skipped. A later record replaces an earlier "
+      "one.\n\n"
+      "--acks prints a key per line in the file's format, in the file's order, as soon as its batch is durable: what "
+      "was\n"
+      "printed survives whatever the pool's durability names. A batch is also written whenever input has to be waited "
+      "for.\n"
+      "At a bad line the load stops with exit code 2; what stood before it is written.\n\n"
+      "Examples:\n"
+      "  durahash load users.dh users.csv\n"
+      "  durahash dump old.dh | durahash load new.dh -\n"
+      "  durahash load users.dh gone.txt --erase");
+  command->callback([arguments, &exit_code] {
+    load(*arguments);
+    exit_code = exit_done;
+  });
+}
+
+}  // namespace durahash::tool

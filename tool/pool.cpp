@@ -1,0 +1,77 @@
+#include "pool.hpp"
+
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "arguments.hpp"
+#include "encoding.hpp"
+#include "failure.hpp"
+#include "numbers.hpp"
+
+namespace durahash::tool {
+
+CLI::Option* add_pool_argument(CLI::App& command, std::string& path) {
+  return add_argument(command, "POOL", path, "the pool's file");
+}
+
+table open_pool(const std::string& path, open_mode mode, bool salvage) {
+  options how;
+  how.mode = mode;
+  how.salvage = salvage;
+  auto pool = table::open(path, how);
+  if (pool) return std::move(*pool);
+  const bool missing = ::access(path.c_str(), F_OK) != 0 && errno == ENOENT;
+  throw failure(exit_unusable, pool.failure().message + (missing ? " (durahash create makes a pool)" : ""));
+}
+
+void close_pool(table& pool) {
+  if (const status answer = pool.close(); answer != status::ok)
+    throw failure(exit_unusable, "closing the pool: " + std::string(message(answer)));
+}
+
+record_kinds kinds_of(const table& pool) {
+  const pool_info facts = pool.info();
+  return {facts.key, facts.value};
+}
+
+std::string bytes_of(data_kind kind, std::string_view text, std::string_view what) {
+  if (kind == data_kind::bytes) return std::string(text);
+  if (const auto word = parse_word(text)) return bytes_of_word(*word);
+  throw failure(exit_usage, "the " + std::string(what) + " " + shown(data_kind::bytes, text) +
+                                " is not a 64-bit number, which this pool's " + std::string(what) +
+                                "s are: write it in decimal, or in hexadecimal after 0x");
+}
+
+void check_key_length(std::string_view key) {
+  if (key.size() > max_key_bytes)
+    throw failure(exit_usage,
+                  "the key is " + grouped(key.size()) + " bytes long; the longest key is " + grouped(max_key_bytes));
+}
+
+std::string text_of(data_kind kind, std::string_view bytes) {
+  return kind == data_kind::u64 ? std::to_string(word_of_bytes(bytes)) : std::string(bytes);
+}
+
+std::string bytes_of_word(std::uint64_t word) {
+  std::string bytes(sizeof word, '\0');
+  for (std::size_t i = 0; i < sizeof word; ++i) bytes[i] = static_cast<char>(word >> (8 * i));
+  return bytes;
+}
+
+std::uint64_t word_of_bytes(std::string_view bytes) {
+  std::uint64_t word = 0;
+  for (std::size_t i = 0; i < sizeof word && i < bytes.size(); ++i)
+    word |= std::uint64_t{static_cast<unsigned char>(bytes[i])} << (8 * i);
+  return word;
+}
+
+std::string shown(data_kind kind, std::string_view bytes) {
+  if (kind == data_kind::u64) return text_of(kind, bytes);
+  constexpr std::size_t readable = 60;
+  std::string text = "'";
+  append_escaped(text, bytes.substr(0, readable));
+  return text + (bytes.size() > readable ? "...'" : "'");
+}
+
+}  // namespace durahash::tool

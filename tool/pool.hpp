@@ -1,0 +1,50 @@
+// Pools as the commands use them: opened or refused with a sentence, and spoken to in text.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "durahash/table.hpp"
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
+
+namespace durahash::tool {
+
+/// What keys and values of a pool are.
+struct record_kinds {
+  data_kind key = data_kind::bytes;
+  data_kind value = data_kind::bytes;
+};
+
+/// The POOL argument that most commands begin with.
+CLI::Option* add_pool_argument(CLI::App& command, std::string& path);
+
+/// Opens an existing pool, or throws `failure` with the library's sentence.
+table open_pool(const std::string& path, open_mode mode, bool salvage = false);
+
+/// Closes it, or throws `failure`: the last chance to hear that something did not reach the file.
+void close_pool(table& pool);
+
+record_kinds kinds_of(const table& pool);
+
+/// The bytes that the table takes for what a person wrote. Throws `failure` when `text` is not a 64-bit number and has to be one.
+/// `what` is "key" or "value", for the message.
+std::string bytes_of(data_kind kind, std::string_view text, std::string_view what);
+
+/// Throws `failure` for a key that no pool takes.
+void check_key_length(std::string_view key);
+
+/// The text of a key or value: a word in decimal, bytes as they are.
+std::string text_of(data_kind kind, std::string_view bytes);
+
+/// A word as the 8 bytes that the table takes.
+std::string bytes_of_word(std::uint64_t word);
+std::uint64_t word_of_bytes(std::string_view bytes);
+
+/// A key in a message: quoted, cut to a readable length, with escapes for what a terminal should not see.
+std::string shown(data_kind kind, std::string_view bytes);
+
+}  // namespace durahash::tool
