@@ -59,10 +59,10 @@ std::string quarter_of(const std::string& folder, const std::vector<const file_e
 /// The story, step by step. Each step prints what it did and throws `failure` if anything is not as it must be.
 class demo {
  public:
-  demo(const demo_arguments& arguments, std::uint64_t seed)
+  demo(const demo_arguments& arguments, std::uint64_t seed, file_list list)
       : arguments_(arguments),
         random_(seed),
-        list_(list_files(arguments.folder, files_max, arguments.seconds * 0.1)),
+        list_(std::move(list)),
         pool_(arguments.pool, list_.files.size()),
         ledger_(list_.files),
         campaign_(pool_.path(), ledger_, random_) {}
@@ -159,7 +159,7 @@ class demo {
     line("kills survived",
          fmt::format("{}, {} of them while the pool was being opened", campaign_.kills(), campaign_.kills_at_open()));
     line("acknowledged",
-         fmt::format("{} states, each verified after every kill: 0 lost, 0 wrong", grouped(last.acknowledged)));
+         fmt::format("{} files, all compared after every kill: 0 lost, 0 wrong", grouped(last.acknowledged)));
     std::vector<double> reopened = campaign_.reopen_seconds();
     std::sort(reopened.begin(), reopened.end());
     if (!reopened.empty())
@@ -186,13 +186,17 @@ void tell_the_story(const demo_arguments& arguments, std::uint64_t seed) {
   const auto start = clock::now();
   if (!std::filesystem::is_directory(arguments.folder))
     throw failure(exit_usage, arguments.folder + " is not a directory");
-  demo story(arguments, seed);
-  if (story.list().files.empty()) throw failure(exit_usage, "no files under " + arguments.folder);
-  print(
-      fmt::format("durahash demo: an index that is killed with SIGKILL while it grows\n\n"
-                  "  files   {}{} under {}, found in {}\n  pool    {}\n  seed    {}\n",
-                  grouped(story.list().files.size()), story.list().complete ? "" : " (of more)", arguments.folder,
-                  human_seconds(seconds_since(start)), story.pool_path(), seed));
+  file_list list = list_files(arguments.folder, files_max, arguments.seconds * 0.1);
+  if (list.files.empty()) throw failure(exit_usage, "no files under " + arguments.folder);
+  const double listed = seconds_since(start);
+  demo story(arguments, seed, std::move(list));
+  print(fmt::format(
+      "durahash demo: an index that is killed while it grows\n\n"
+      "A process writes records and says which are durable, until SIGKILL ends it at a random moment. The pool is\n"
+      "opened again, every record that was acknowledged is compared, and the next process goes on from there.\n\n"
+      "  files   {}{} under {}, found in {}\n  pool    {}\n  seed    {}\n",
+      grouped(story.list().files.size()), story.list().complete ? "" : " (of more)", arguments.folder,
+      human_seconds(listed), story.pool_path(), seed));
   story.run();
   if (!arguments.pool.empty())
     print(fmt::format("\nThe pool stays. Look inside:\n  durahash info {0}\n  durahash dump {0} | less\n",

@@ -1,5 +1,6 @@
 """Help that teaches, and arguments that make no sense."""
 
+import os
 import unittest
 
 from harness import ToolTest
@@ -72,7 +73,8 @@ class Usage(ToolTest):
         self.fails(3, "power|DAX", "create", self.path("a.dh"), "--durability", "power")
 
     def test_a_demo_of_nothing(self):
-        self.fails(2, "no files under", "demo", "--dir", self.folder)
+        self.fails(2, "no files under", "demo", "--dir", self.folder, "--pool", self.path("a.dh"))
+        self.assertFalse(os.path.exists(self.path("a.dh")))
         self.fails(2, "is not a directory", "demo", "--dir", self.path("nowhere"))
 
 
