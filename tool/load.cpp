@@ -189,7 +189,8 @@ void load(const load_arguments& arguments) {
     read_records(input, format, writer, arguments);
   } catch (const failure& why) {
     close_pool(pool);
-    throw failure(why.exit_code, fmt::format("{}\n  the load stopped there: {}, and kept", why.what(), told()));
+    const std::string kept = writer.tally().records() == 0 ? "nothing was written" : told() + ", and kept";
+    throw failure(why.exit_code, fmt::format("{}\n  the load stopped there: {}", why.what(), kept));
   }
   close_pool(pool);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
