@@ -16,5 +16,8 @@ endif()
 if(DURAHASH_BUILD_TESTS)
   find_package(GTest REQUIRED)
   find_package(rapidcheck REQUIRED)
+  if(EXISTS /usr/bin/python3)  # the one that has Debian's packages, whatever stands first in PATH
+    set(Python3_EXECUTABLE /usr/bin/python3 CACHE FILEPATH "The Python of the tests")
+  endif()
   find_package(Python3 REQUIRED COMPONENTS Interpreter)
 endif()

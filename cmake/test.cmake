@@ -1,32 +1,55 @@
-include(GoogleTest)
-
 # durahash_test(<name> <sources>... [LABEL <label>] [USES <targets>...])
 #
-# One GoogleTest executable, its tests registered one by one. Tests whose name has `Torture` or `Stress` in it carry that label, the others
-# LABEL (default `unit`). The sources see src/, the constants DURAHASH_TOOL_PATH (the built tool) and DURAHASH_SOURCE_DIR,
-# and get a main() unless one of them is called main.cpp.
+# One GoogleTest executable <name>_test. Each TEST, TEST_F, TEST_P becomes one test of ctest, <name>.<suite>.<test>, which runs all its parameters;
+# <name>.others runs what was not recognised in the sources, so that nothing is left out. Suites with `Torture` or `Stress` in their name carry that label,
+# the others LABEL (default `unit`). The sources see src/, the constants DURAHASH_TOOL_PATH (the built tool) and DURAHASH_SOURCE_DIR, and get
+# a main() unless one of them is called main.cpp.
 function(durahash_test name)
   cmake_parse_arguments(PARSE_ARGV 1 test "" "LABEL" "USES")
   if(NOT test_LABEL)
     set(test_LABEL unit)
   endif()
-  add_executable(${name} ${test_UNPARSED_ARGUMENTS})
-  target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/test")
-  target_link_libraries(${name} PRIVATE durahash durahash_bench durahash_store rapidcheck GTest::gtest fmt::fmt
-    nlohmann_json::nlohmann_json Threads::Threads durahash_compiler ${test_USES})
-  if(NOT "${test_UNPARSED_ARGUMENTS}" MATCHES "/main\\.cpp")
-    target_link_libraries(${name} PRIVATE GTest::gtest_main)
+  durahash_test_executable(${name}_test "${test_UNPARSED_ARGUMENTS}" "${test_USES}")
+
+  set(recognised "")
+  foreach(source IN LISTS test_UNPARSED_ARGUMENTS)
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${source}")
+    file(STRINGS "${source}" lines REGEX "^(TYPED_)?TEST(_P|_F)?\\([A-Za-z0-9_]+, *[A-Za-z0-9_]+\\)")
+    foreach(line IN LISTS lines)
+      string(REGEX REPLACE "^[A-Z_]+\\(([A-Za-z0-9_]+), *([A-Za-z0-9_]+)\\).*" "\\1;\\2" parts "${line}")
+      list(GET parts 0 suite)
+      list(GET parts 1 case)
+      set(filter "${suite}.${case}:*/${suite}.${case}/*:${suite}/*.${case}")
+      list(APPEND recognised "${filter}")
+      durahash_add_case(${name} "${suite}.${case}" "${filter}" ${test_LABEL})
+    endforeach()
+  endforeach()
+  list(JOIN recognised ":" recognised)
+  durahash_add_case(${name} others "-${recognised}" ${test_LABEL})
+endfunction()
+
+function(durahash_add_case name case filter label)
+  set(properties TIMEOUT 600)
+  if(case MATCHES "Torture|Stress")
+    string(REGEX MATCH "Torture|Stress" kind "${case}")
+    string(TOLOWER ${kind} label)
+    list(APPEND properties PROCESSORS 2)
   endif()
-  target_compile_definitions(${name} PRIVATE DURAHASH_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  add_test(NAME ${name}.${case} COMMAND ${name}_test "--gtest_filter=${filter}" --gtest_brief=1)
+  set_tests_properties(${name}.${case} PROPERTIES LABELS ${label} ${properties})
+endfunction()
+
+function(durahash_test_executable target sources uses)
+  add_executable(${target} ${sources})
+  target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/test")
+  target_link_libraries(${target} PRIVATE durahash durahash_bench durahash_store rapidcheck GTest::gtest fmt::fmt
+    nlohmann_json::nlohmann_json Threads::Threads durahash_compiler ${uses})
+  if(NOT "${sources}" MATCHES "/main\\.cpp")
+    target_link_libraries(${target} PRIVATE GTest::gtest_main)
+  endif()
+  target_compile_definitions(${target} PRIVATE DURAHASH_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   if(TARGET durahash_tool)
-    target_compile_definitions(${name} PRIVATE DURAHASH_TOOL_PATH="$<TARGET_FILE:durahash_tool>")
-    add_dependencies(${name} durahash_tool)
+    target_compile_definitions(${target} PRIVATE DURAHASH_TOOL_PATH="$<TARGET_FILE:durahash_tool>")
+    add_dependencies(${target} durahash_tool)
   endif()
-  set(common DISCOVERY_TIMEOUT 60 WORKING_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}")
-  gtest_discover_tests(${name} ${common} TEST_FILTER "-*Torture*:*Stress*" TEST_LIST ${name}_tests
-    PROPERTIES LABELS "${test_LABEL}" TIMEOUT 300)
-  gtest_discover_tests(${name} ${common} TEST_FILTER "*Torture*" TEST_LIST ${name}_torture
-    PROPERTIES LABELS torture TIMEOUT 900 PROCESSORS 2)
-  gtest_discover_tests(${name} ${common} TEST_FILTER "*Stress*" TEST_LIST ${name}_stress
-    PROPERTIES LABELS stress TIMEOUT 900 PROCESSORS 2)
 endfunction()

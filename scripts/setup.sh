@@ -5,12 +5,12 @@
 #   scripts/setup.sh lint      and clang-format, clang-tidy
 set -euo pipefail
 
-# package:what tells that it is there (a command, or a header below /usr/include)
+# package:what tells that it is there (a command, a header below /usr/include, or see is_there)
 wanted=(
   g++:g++ make:make cmake:cmake ninja-build:ninja pkg-config:pkg-config ccache:ccache git:git python3:python3
   libpmem2-dev:libpmem2.h liburcu-dev:urcu-bp.h libxxhash-dev:xxhash.h
   libcli11-dev:CLI/CLI.hpp nlohmann-json3-dev:nlohmann/json.hpp libfmt-dev:fmt/format.h
-  libgtest-dev:gtest/gtest.h librapidcheck-dev:rapidcheck.h
+  libgtest-dev:gtest/gtest.h librapidcheck-dev:rapidcheck.h python3-xxhash:python-xxhash
 )
 for extra in "$@"; do
   case "$extra" in
@@ -23,6 +23,7 @@ done
 is_there() {
   case "$1" in
     clang-rt) compgen -G '/usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.fuzzer-*.a' >/dev/null ;;
+    python-xxhash) [ -e /usr/lib/python3/dist-packages/xxhash ] ;;
     *.h | *.hpp) compgen -G "/usr/include/$1" >/dev/null || compgen -G "/usr/include/*-linux-gnu/$1" >/dev/null ||
       [ -e "/usr/local/include/$1" ] ;;
     *) command -v "$1" >/dev/null ;;
