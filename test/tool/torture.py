@@ -12,7 +12,7 @@ Keys come from a fixed set and values have a bounded length, so the content of a
 the second half of a pool's life it may never be more than a quarter (GROWTH) larger than it was in the first. A life of fewer than
 SETTLING rounds is too short to say so.
 
-  torture.py [--rounds 240] [--seed S] [--engine turbo] [--kind u64|bytes|all]   exit code 1 if a promise is broken
+  torture.py [--rounds 400] [--seed S] [--engine turbo] [--kind u64|bytes|all]   exit code 1 if a promise is broken
   torture.py --self-test      plants losses, wrong values, phantoms and growth; exit code 1 unless every one is noticed
 """
 
@@ -382,7 +382,7 @@ def self_test(arguments, folder):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=240)
+    parser.add_argument("--rounds", type=int, default=400)
     parser.add_argument("--seed", type=int, default=None)
     parser.add_argument("--engine", default="turbo")
     parser.add_argument("--kind", choices=[*KINDS, "all"], default="all")
