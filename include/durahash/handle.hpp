@@ -12,7 +12,7 @@
 
 namespace durahash {
 
-/// An open pool. Movable, not copyable; the destructor closes. Every operation may be called from several threads at once,
+/// An open pool. Movable, not copyable; a handle that was moved from answers `closed`. The destructor closes. Every operation may be called from several threads at once,
 /// `close` and the destructor excepted.
 class handle {
  public:
@@ -48,7 +48,7 @@ class handle {
   /// What opening with `options::salvage` kept and dropped; empty otherwise.
   const std::vector<std::string>& salvage_report() const { return table().salvage_report(); }
 
-  handle(handle&&) noexcept = default;
+  handle(handle&&) noexcept;
   handle& operator=(handle&&) noexcept;
   ~handle();
 

@@ -36,17 +36,17 @@ enum class open_mode : std::uint8_t { create_or_open, create_new, open_existing,
 /// made; a field that contradicts an existing pool refuses the open with a sentence.
 struct options {
   open_mode mode = open_mode::create_or_open;
-  std::optional<engine_kind> engine;            ///< default turbo
-  std::optional<data_kind> key;                 ///< default bytes (table), u64 (map)
-  std::optional<data_kind> value;               ///< likewise
-  std::optional<durability_level> durability;   ///< default process; power on the media pmem and emulated
+  std::optional<engine_kind> engine = {};            ///< default turbo
+  std::optional<data_kind> key = {};                 ///< default bytes (table), u64 (map)
+  std::optional<data_kind> value = {};               ///< likewise
+  std::optional<durability_level> durability = {};   ///< default process; power on the media pmem and emulated
   medium_kind medium = medium_kind::automatic;
 
   /// Records expected. Sizes the directory and the first allocation; the table grows past it by itself.
   std::uint64_t capacity = 0;
 
   /// Engine settings by name, as `durahash create --set name=value`: docs/engines/ lists them.
-  std::map<std::string, std::uint64_t> settings;
+  std::map<std::string, std::uint64_t> settings = {};
 
   /// The pool never grows past this many bytes (0: as far as the file system goes).
   std::uint64_t max_bytes = 0;

@@ -40,8 +40,9 @@ int create_file(const std::string& path, bool& nameless) {
 
 result<locked_file> locked_file::open(const mapping_request& request) {
   bool nameless = false;
+  // O_NONBLOCK: a pipe without another end is refused below, not waited for.
   int descriptor = request.create ? create_file(request.path, nameless)
-                                  : ::open(request.path.c_str(), (request.read_only ? O_RDONLY : O_RDWR) | O_CLOEXEC);
+                                  : ::open(request.path.c_str(), (request.read_only ? O_RDONLY : O_RDWR) | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0) return system_error(status::unusable, request.create ? "cannot create" : "cannot open", request.path);
   locked_file file(descriptor, request.path);
   file.nameless_ = nameless;

@@ -43,7 +43,7 @@ template <medium M>
 class heap {
  public:
   explicit heap(pool<M>& p) : pool_(p) {}
-  ~heap() { flush_retired(), epochs::drain(); }
+  ~heap() { settle(); }
   heap(const heap&) = delete;
 
   /// Returns   the offset of at least `bytes` bytes aligned to 16 (to a block, for multiples of 256 that are powers of two), or nothing when there is no space.
@@ -66,14 +66,17 @@ class heap {
   /// At once: nobody can see the cell any more.
   void free(std::uint64_t offset, std::uint64_t bytes);
 
-  /// After the readers that may see it.
+  /// After the readers that may see it. A cell that is not in use is left alone: the pool is damaged, and check tells where.
   void retire(std::uint64_t offset, std::uint64_t bytes);
 
   /// Gives slabs without a cell in use back to the pool.
   void release_idle_slabs();
 
   /// Waits until all that was retired is free. Not under an epoch_guard.
-  void settle() { flush_retired(), epochs::drain(); }
+  void settle() {
+    reclaim_retired(0);
+    reclaimer_.wait_idle();
+  }
 
   // Recovery ------------------------------------------------------------------------------------------------------------
 
@@ -104,17 +107,6 @@ class heap {
   struct cell {
     std::uint64_t offset, bytes;
   };
-  struct retired_cells final : epochs::retired_job {
-    retired_cells(heap& h, std::vector<cell> c) : owner(h), cells(std::move(c)) {}
-    void run() override {
-      for (cell c : cells) {
-        owner.free(c.offset, c.bytes);
-        owner.pending_bytes_ -= cell_bytes_for(c.bytes);
-      }
-    }
-    heap& owner;
-    std::vector<cell> cells;
-  };
   using slab_order = std::set<std::uint64_t>;  // by offset: the front of the pool fills first
 
   slab* slab_at(std::uint64_t offset) {
@@ -125,9 +117,13 @@ class heap {
   std::optional<std::uint64_t> allocate_cell(std::uint64_t cell_bytes);
   void free_cell(slab& s, std::uint64_t offset, std::uint64_t cell_bytes);
   void release_slab(slab& s);
+  bool awaits_recovery(cell c) {
+    std::scoped_lock lock(lock_);
+    return recovering_ && c.offset < end_at_open_;
+  }
   bool in_use(std::uint64_t offset, std::uint64_t cell_bytes);     // under lock_
   bool overlaps(std::uint64_t offset, std::uint64_t bytes);        // under lock_
-  void flush_retired();
+  void reclaim_retired(std::size_t room_for_next);
 
   pool<M>& pool_;
   spin_lock lock_;  // guards all below
@@ -142,6 +138,7 @@ class heap {
   std::uint64_t end_at_open_ = 0;
   std::atomic<std::uint64_t> used_bytes_{0};
   std::atomic<std::uint64_t> pending_bytes_{0};
+  background reclaimer_;  // waits for readers, so that writers do not. Last: stopped before anything it uses goes
 };
 
 // ------------------------------------------------------------------------------------------------------- allocate and free
@@ -262,28 +259,37 @@ template <medium M>
 void heap<M>::retire(std::uint64_t offset, std::uint64_t bytes) {
   constexpr std::size_t batch_cells = 512;
   constexpr std::uint64_t batch_bytes = 1 << 20;
-  std::vector<cell> batch;
+  bool enough;
   {
     std::scoped_lock lock(lock_);
+    bool unknown = recovering_ && offset < end_at_open_;
+    if (!unknown && !in_use(offset, cell_bytes_for(bytes))) return;
     retired_.push_back({offset, bytes});
     retired_bytes_ += bytes;
     pending_bytes_ += cell_bytes_for(bytes);
-    if (retired_.size() < batch_cells && retired_bytes_ < batch_bytes) return;
-    batch.swap(retired_);
-    retired_bytes_ = 0;
+    enough = retired_.size() >= batch_cells || retired_bytes_ >= std::min(batch_bytes, used_bytes() / 16);
   }
-  epochs::after_readers(std::make_unique<retired_cells>(*this, std::move(batch)));
+  if (enough) reclaim_retired(batch_cells);
 }
 
+/// Hands what is retired over to be freed behind the readers.
 template <medium M>
-void heap<M>::flush_retired() {
+void heap<M>::reclaim_retired(std::size_t room_for_next) {
   std::vector<cell> batch;
   {
     std::scoped_lock lock(lock_);
+    if (retired_.empty()) return;
     batch.swap(retired_);
+    retired_.reserve(room_for_next);
     retired_bytes_ = 0;
   }
-  if (!batch.empty()) epochs::after_readers(std::make_unique<retired_cells>(*this, std::move(batch)));
+  reclaimer_.submit([this, batch = std::move(batch)](const background&) {
+    wait_for_readers();
+    for (cell c : batch) {
+      if (awaits_recovery(c) || holds(c.offset, c.bytes)) free(c.offset, c.bytes);
+      pending_bytes_ -= cell_bytes_for(c.bytes);
+    }
+  });
 }
 
 template <medium M>

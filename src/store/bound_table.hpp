@@ -37,8 +37,8 @@ class bound_table : public Interface {
     made.slots = engine_.slots();
     made.load_factor = made.slots == 0 ? 0 : static_cast<double>(made.records) / static_cast<double>(made.slots);
     made.file_bytes = pool_->end();
-    made.live_bytes = engine_.used_bytes();
-    made.free_bytes = engine_.idle_bytes();
+    made.live_bytes = engine_.live_bytes();
+    made.free_bytes = engine_.free_bytes();
     made.format_version = block.version;
     made.clean = was_clean_;
     return made;
@@ -171,7 +171,7 @@ class bound_bytes final : public bound_table<E, M, detail::bytes_table> {
   }
   status compare_and_set(bytes key, bytes expected, bytes desired) override {
     if (!writable()) return status::read_only;
-    if (!takes_key(key) || !takes_value(desired)) return status::invalid_argument;
+    if (!takes_key(key) || !takes_value(expected) || !takes_value(desired)) return status::invalid_argument;
     return engine_.write(key, detail::decide_exchange(expected, desired));
   }
   status fetch_add(bytes key, std::uint64_t delta, std::uint64_t& previous) override {

@@ -51,7 +51,7 @@ class closed_bytes final : public closed_base<detail::bytes_table> {
   status scan(cursor& at, std::size_t, visitor) override { return at.done = true, status::closed; }
 };
 
-/// The closed counterpart of an open table.
+/// The closed counterpart of a table, open or closed.
 inline std::unique_ptr<detail::any_table> closed_like(const detail::any_table& open) {
   if (dynamic_cast<const detail::word_table*>(&open) != nullptr) return std::make_unique<closed_words>();
   return std::make_unique<closed_bytes>();

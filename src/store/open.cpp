@@ -45,6 +45,28 @@ result<opened> finish(opening o);
 
 // ------------------------------------------------------------------------------------------------------ what is asked for
 
+template <class Kind>
+bool unknown(const std::optional<Kind>& kind) {
+  return kind && name_of(*kind) == "unknown";
+}
+
+error refuse_nonsense(const opening& o) {
+  const options& how = o.how;
+  auto nonsense = [](const std::string& why) { return refused(status::invalid_argument, why); };
+  if (o.path.find('\0') != std::string::npos) return nonsense("the path holds a NUL byte, which no file's name can");
+  if (unknown(how.engine)) return nonsense("options.engine is no engine_kind");
+  if (unknown(how.key) || unknown(how.value)) return nonsense("options.key or options.value is no data_kind");
+  if (unknown(how.durability)) return nonsense("options.durability is no durability_level");
+  if (unknown(std::optional(how.medium))) return nonsense("options.medium is no medium_kind");
+  if (how.mode > open_mode::read_only) return nonsense("options.mode is no open_mode");
+  constexpr std::uint64_t least_bytes_per_record = 16;
+  std::uint64_t most = how.max_bytes == 0 ? how.address_space_bytes : std::min(how.max_bytes, how.address_space_bytes);
+  if (how.capacity > most / least_bytes_per_record)
+    return nonsense("a capacity of " + std::to_string(how.capacity) + " records needs more than the " + std::to_string(most) +
+                    " bytes that the pool may grow to");
+  return {status::ok, {}};
+}
+
 error settle_medium(opening& o) {
   options& how = o.how;
   if (how.medium == medium_kind::automatic) {
@@ -235,6 +257,7 @@ result<opened> open_pool(const std::string& path, options how) {
   opening o;
   o.path = path;
   o.how = std::move(how);
+  if (error e = refuse_nonsense(o); e.code != status::ok) return e;
   if (error e = settle_medium(o); e.code != status::ok) return e;
   if (error e = settle_mode(o); e.code != status::ok) return e;
   if (o.creating) {

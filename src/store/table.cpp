@@ -8,8 +8,10 @@
 
 namespace durahash {
 
+handle::handle(handle&& other) noexcept : table_(std::exchange(other.table_, closed_like(*other.table_))) {}
+
 handle& handle::operator=(handle&& other) noexcept {
-  if (this != &other) table_ = std::move(other.table_);
+  if (this != &other) table_ = std::exchange(other.table_, closed_like(*other.table_));
   return *this;
 }
 

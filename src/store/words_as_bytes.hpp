@@ -36,11 +36,8 @@ class words_as_bytes final : public detail::bytes_table {
   }
   status erase(bytes key) override { return key.size() == 8 ? words_->erase(word(key)) : status::invalid_argument; }
   status compare_and_set(bytes key, bytes expected, bytes desired) override {
-    if (key.size() != 8 || desired.size() != 8) return status::invalid_argument;
-    if (expected.size() == 8) return words_->compare_and_set(word(key), word(expected), word(desired));
-    std::uint64_t present;
-    status s = words_->get(word(key), present);
-    return s == status::ok ? status::mismatch : s;
+    if (key.size() != 8 || expected.size() != 8 || desired.size() != 8) return status::invalid_argument;
+    return words_->compare_and_set(word(key), word(expected), word(desired));
   }
   status fetch_add(bytes key, std::uint64_t delta, std::uint64_t& previous) override {
     return key.size() == 8 ? words_->fetch_add(word(key), delta, previous) : status::invalid_argument;

@@ -51,7 +51,8 @@ status table<M, Kind>::rebuild_from(shard_index s, const std::vector<live_record
 template <medium M, class Kind>
 std::optional<std::uint64_t> table<M, Kind>::allocate_array(unsigned log2_buckets) {
   if (auto offset = heap_.allocate(array_bytes(log2_buckets))) return offset;
-  heap_.settle();  // what readers still held may do
+  if (heap_.pending_bytes() == 0) return std::nullopt;
+  heap_.settle();  // what readers still hold may do
   return heap_.allocate(array_bytes(log2_buckets));
 }
 
@@ -89,6 +90,13 @@ void table<M, Kind>::write_image(bucket* at, const std::vector<std::uint64_t>& i
     for (std::size_t word = base; word < end; ++word) store(m_, target[word], image[word]);
     started += flush(m_, extent{&target[base], (end - base) * 8});
   }
+}
+
+/// For a shard without a record.
+template <medium M, class Kind>
+void table<M, Kind>::drop_array(shard_index s) {
+  [[maybe_unused]] durable done = publish(m_, directory(s), 0, after_nothing("an empty shard has no array"));  // COMMIT: the array goes
+  switch_array(s, directory_entry{});
 }
 
 template <medium M, class Kind>
@@ -159,19 +167,23 @@ status table<M, Kind>::compact() {
     if (v.none()) continue;
     p_.about_to_change();
     std::uint64_t live = live_records(s)->size();
+    if (live == 0) {
+      drop_array(s);
+      continue;
+    }
     if (status made = rebuild(s, std::min(v.log2_buckets(), log2_for(live))); made != status::ok) return made;
   }
   heap_.settle();
   for (shard_index s = 0; s < shards(); ++s) {  // arrays that were rebuilt while the front was still full
     std::scoped_lock lock(states_[s].lock);
     shard_view v = view(s);
-    if (v.none() || v.offset() < used_bytes() || !heap_.has_room_before(v.offset(), v.bytes())) continue;
+    if (v.none() || v.offset() < live_bytes() || !heap_.has_room_before(v.offset(), v.bytes())) continue;
     if (status made = rebuild(s, v.log2_buckets()); made != status::ok) return made;
   }
   heap_.settle();
   if constexpr (!Kind::in_slot) {
     // Records behind the point where all that is live would end, if it lay without gaps, have room in front of it.
-    std::uint64_t behind = used_bytes();
+    std::uint64_t behind = live_bytes();
     for (shard_index s = 0; s < shards(); ++s) {
       std::scoped_lock lock(states_[s].lock);
       if (status moved = move_records_down(s, behind); moved != status::ok) return moved;

@@ -94,10 +94,12 @@ error table<M, Kind>::open(const std::string& path, std::vector<std::string>* dr
         return {salvaged, "cannot salvage " + path + ": " + std::string(message(salvaged))};
     heap_.settle();
     heap_.end_recovery();
+    dropped->push_back("kept " + std::to_string(size()) + " records, dropped " + std::to_string(dropped->size()) +
+                       (Kind::in_slot ? "; u64 records carry no checksum: what was torn inside a record or lost whole is not noticed" : ""));
     return {status::ok, {}};
   }
   if (clean) records_at_open_ = p_.root().records;
-  bool heap_known = Kind::in_slot || used_bytes() == p_.block().heap_offset || (clean && p_.root().heap_state_offset != 0);
+  bool heap_known = Kind::in_slot || live_bytes() == p_.block().heap_offset || (clean && p_.root().heap_state_offset != 0);
   if (heap_known) heap_.end_recovery();
   if (clean && heap_known) return {status::ok, {}};
 
@@ -140,7 +142,7 @@ error table<M, Kind>::read_directory(const std::string& path, std::vector<std::s
     if (dropped == nullptr) return e;
     dropped->push_back(e.message + "; the shard's records are lost");
     p_.about_to_change();
-    [[maybe_unused]] durable gone = publish(m_, directory(s), 0, after_nothing("an empty shard has no array"));
+    drop_array(s);
   }
   return {status::ok, {}};
 }

@@ -93,8 +93,8 @@ class table {
   // check.hpp
   void check(check_report& report);
   void describe(table_stats& stats);
-  std::uint64_t used_bytes() { return p_.block().heap_offset + heap_.used_bytes(); }
-  std::uint64_t idle_bytes() { return p_.free_bytes() + heap_.idle_cell_bytes(); }
+  std::uint64_t live_bytes() const { return p_.block().heap_offset + heap_.used_bytes() - heap_.pending_bytes(); }
+  std::uint64_t free_bytes() { return p_.free_bytes() + heap_.idle_cell_bytes() + heap_.pending_bytes(); }
 
  private:
   static constexpr std::size_t group_size = 64;  // operations whose cache misses and fences are shared
@@ -196,6 +196,7 @@ class table {
   std::optional<std::uint64_t> allocate_array(unsigned log2_buckets);
   bool lay_out(const std::vector<live_record>& records, unsigned log2_buckets, std::vector<std::uint64_t>& image) const;
   void write_image(bucket* at, const std::vector<std::uint64_t>& image, flushed& started);
+  void drop_array(shard_index s);
   void switch_array(shard_index s, directory_entry made);
   void survey(shard_index s);
   unsigned log2_for(std::uint64_t records_in_shard) const noexcept;
