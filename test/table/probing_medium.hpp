@@ -1,0 +1,157 @@
+// A medium for tests. It keeps the minimal image: what is guaranteed to be there after a power cut now, line by line. And it can run something in the
+// middle of an operation: before its n-th read, flush or fence.
+#pragma once
+
+#include <cstring>
+#include <functional>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "media/mapping.hpp"
+#include "media/medium.hpp"
+#include "persist/pool.hpp"
+#include "table/turbo/table.hpp"
+
+namespace durahash::test {
+
+class probing_medium : public direct_access {
+ public:
+  static constexpr bool visible_is_durable = false;
+  explicit probing_medium(const std::byte* base) : base_(base) {}
+
+  template <class T>
+  T read(const T* at) noexcept {
+    step();
+    return direct_access::read(at);
+  }
+  void flush(const void* at, std::size_t bytes) {
+    step();
+    if (forget_every != 0 && ++flushes_ % forget_every == 0) return;
+    auto first = align_down(offset_of(at), line_bytes);
+    for (auto line = first; line < offset_of(at) + bytes; line += line_bytes)
+      std::memcpy(started_[line].data(), base_ + line, line_bytes);
+  }
+  void fence() {
+    step();
+    for (auto& [line, content] : started_) {
+      if (image_.size() < line + line_bytes) image_.resize(line + line_bytes);
+      std::memcpy(image_.data() + line, content.data(), line_bytes);
+    }
+    started_.clear();
+  }
+  media_counts counts() const { return {}; }
+
+  /// Runs `what` before the n-th step from now, once. Steps inside `what` do not count.
+  void interrupt_at(int n, std::function<void()> what) {
+    countdown_ = n;
+    interruption_ = std::move(what);
+  }
+  /// Whether it ran since.
+  bool interrupted() const { return countdown_ <= 0; }
+  void stop_interrupting() { countdown_ = -1, interruption_ = nullptr; }
+
+  const std::vector<std::byte>& image() const { return image_; }
+
+  int forget_every = 0;  // a fault to plant: each n-th flush does nothing
+
+ private:
+  std::size_t offset_of(const void* at) const { return static_cast<std::size_t>(static_cast<const std::byte*>(at) - base_); }
+  void step() {
+    if (!interruption_ || --countdown_ != 0) return;
+    auto what = std::exchange(interruption_, nullptr);
+    what();
+  }
+
+  const std::byte* base_;
+  std::map<std::size_t, std::array<std::byte, line_bytes>> started_;
+  std::vector<std::byte> image_;
+  int countdown_ = -1, flushes_ = 0;
+  std::function<void()> interruption_;
+};
+
+static_assert(medium<probing_medium>);
+
+inline std::unique_ptr<mapping> memory() {
+  return std::move(*mapping::open({.path = {}, .medium = medium_kind::memory, .address_space_bytes = std::uint64_t{1} << 32}));
+}
+
+/// A table over a medium of the test's choice, with what it stands on.
+template <class M, class Kind>
+struct rig {
+  using table_type = turbo::table<M, Kind>;
+  using key_type = typename Kind::key_type;
+  using value_type = typename Kind::value_type;
+
+  M* m = nullptr;
+  std::unique_ptr<pool<M>> p;
+  std::unique_ptr<table_type> t;
+
+  status put(key_type key, value_type value) {
+    return t->write(key, [&](const std::optional<value_type>&) { return decision<value_type>::set(value); });
+  }
+  status erase(key_type key) {
+    return t->write(key, [&](const std::optional<value_type>& present) {
+      return present ? decision<value_type>::remove() : decision<value_type>::keep(status::not_found);
+    });
+  }
+  auto get(key_type key) {
+    std::optional<std::conditional_t<Kind::in_slot, std::uint64_t, std::string>> found;
+    if (t->get(key, [&](value_type value) { found.emplace(value); }) != status::ok) found.reset();
+    return found;
+  }
+};
+
+inline superblock block_for(const options& how, bool words) {
+  auto plan = turbo::table<probing_medium, word_records>::plan(how);
+  superblock b{};
+  b.magic = pool_magic;
+  b.version = format_version;
+  b.bytes = sizeof b;
+  b.engine = engine_kind::turbo;
+  b.key = b.value = words ? data_kind::u64 : data_kind::bytes;
+  b.durability = durability_level::power;
+  b.hash_id = hash_id_mix_xxh3;
+  b.seed_flip = 0x0123456789abcdef;
+  b.seed_multiply = 0x9e3779b97f4a7c15;
+  b.settings = plan->settings;
+  b.engine_offset = engine_area_offset;
+  b.engine_bytes = plan->engine_bytes;
+  b.heap_offset = align_up(b.engine_offset + b.engine_bytes, 64 << 10);
+  return b;
+}
+
+template <class M, class Kind>
+std::unique_ptr<rig<M, Kind>> make_rig(const options& how = {}) {
+  auto made = std::make_unique<rig<M, Kind>>();
+  auto map = memory();
+  auto m = std::make_unique<M>(map->base());
+  made->m = m.get();
+  made->p = std::move(*pool<M>::create(std::move(map), std::move(m), block_for(how, Kind::in_slot)));
+  made->t = std::make_unique<typename rig<M, Kind>::table_type>(*made->p);
+  error e = made->t->open("test");
+  durahash::check(e.code == status::ok, e.message.c_str());
+  return made;
+}
+
+/// What a machine finds that lost its power with this image on the medium; nothing if the pool does not open.
+template <class M, class Kind>
+std::unique_ptr<rig<M, Kind>> after_power_cut(const std::vector<std::byte>& image) {
+  auto map = memory();
+  map->grow(align_up(image.size(), page_bytes) + (1 << 20));
+  std::memcpy(map->base(), image.data(), image.size());
+  auto block = read_superblock(map->base(), map->backed_bytes(), false, "image");
+  if (!block) return nullptr;
+  auto root = read_root(map->base(), map->backed_bytes(), *block, "image");
+  if (!root) return nullptr;
+  map->grow(root->pool_bytes);
+  auto made = std::make_unique<rig<M, Kind>>();
+  auto m = std::make_unique<M>(map->base());
+  made->m = m.get();
+  made->p = std::make_unique<pool<M>>(std::move(map), std::move(m), *block, *root);
+  made->t = std::make_unique<typename rig<M, Kind>::table_type>(*made->p);
+  if (made->t->open("image").code != status::ok) return nullptr;
+  return made;
+}
+
+}  // namespace durahash::test
