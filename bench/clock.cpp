@@ -9,8 +9,7 @@ double calibrate() noexcept {
   using std::chrono::steady_clock;
   auto from = steady_clock::now();
   ticks first = ordered_ticks();
-  while (steady_clock::now() - from < std::chrono::milliseconds(20)) {
-  }
+  while (steady_clock::now() - from < std::chrono::milliseconds(20)) {}
   ticks last = ordered_ticks();
   return seconds_between(from, steady_clock::now()) * 1e9 / static_cast<double>(last - first);
 }

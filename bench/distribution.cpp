@@ -30,7 +30,10 @@ std::optional<distribution_kind> distribution_named(std::string_view name) noexc
 }
 
 zipfian_ranks::zipfian_ranks(std::uint64_t n, double theta) noexcept
-    : n_(static_cast<double>(n)), theta_(theta), area_first_(area(1.5) - 1), area_last_(area(n_ + 0.5)),
+    : n_(static_cast<double>(n)),
+      theta_(theta),
+      area_first_(area(1.5) - 1),
+      area_last_(area(n_ + 0.5)),
       accept_below_(2 - area_inverse(area(2.5) - height(2))) {}
 
 double zipfian_ranks::area(double x) const noexcept {
@@ -56,7 +59,8 @@ std::uint64_t zipfian_ranks::rank(random_source& random) const noexcept {
 }
 
 permutation::permutation(std::uint64_t n, std::uint64_t seed) noexcept
-    : n_(n), half_shift_(std::max(1, static_cast<int>(std::bit_width(n - 1)) / 2)),
+    : n_(n),
+      half_shift_(std::max(1, static_cast<int>(std::bit_width(n - 1)) / 2)),
       mask_(n <= 1 ? 0 : ~std::uint64_t{0} >> std::countl_zero(n - 1)) {
   random_source random(seed, 0x7065'726d);
   for (std::uint64_t& key : keys_) key = random.word() | 1;

@@ -28,9 +28,9 @@ class zipfian_ranks {
   std::uint64_t rank(random_source& random) const noexcept;
 
  private:
-  double area(double x) const noexcept;          // integral of the hat from 1 to x, up to a constant
+  double area(double x) const noexcept;  // integral of the hat from 1 to x, up to a constant
   double area_inverse(double area) const noexcept;
-  double height(double x) const noexcept;        // x^-theta
+  double height(double x) const noexcept;  // x^-theta
 
   double n_;
   double theta_;

@@ -22,7 +22,8 @@ using word_map = map<std::uint64_t, std::uint64_t>;
 class expectations {
  public:
   std::uint64_t meet(status answer, status expected) noexcept {
-    if (answer == expected) [[likely]] return 1;
+    if (answer == expected) [[likely]]
+      return 1;
     if (!surprise_) surprise_ = answer;
     return 0;
   }
@@ -43,23 +44,31 @@ class expectations {
 /// Words in, words out.
 class word_hands : public expectations {
  public:
-  word_hands(word_map& table, const record_shape&, std::uint64_t batch) : table_(table), values_(batch), answers_(batch) {}
+  word_hands(word_map& table, const record_shape&, std::uint64_t batch)
+      : table_(table), values_(batch), answers_(batch) {}
 
   std::uint64_t get(std::uint64_t key) {
     auto value = table_.get(key);
     return value ? meet_value(value_belongs(key, *value)) : meet(status::not_found, status::ok);
   }
-  std::uint64_t get_absent(std::uint64_t key) { return meet(table_.get(key) ? status::ok : status::not_found, status::not_found); }
+  std::uint64_t get_absent(std::uint64_t key) {
+    return meet(table_.get(key) ? status::ok : status::not_found, status::not_found);
+  }
   std::uint64_t put(std::uint64_t key, generation g) { return meet(table_.put(key, value_of(key, g)), status::ok); }
-  std::uint64_t insert(std::uint64_t key, generation g) { return meet(table_.insert(key, value_of(key, g)), status::ok); }
-  std::uint64_t update(std::uint64_t key, generation g) { return meet(table_.update(key, value_of(key, g)), status::ok); }
+  std::uint64_t insert(std::uint64_t key, generation g) {
+    return meet(table_.insert(key, value_of(key, g)), status::ok);
+  }
+  std::uint64_t update(std::uint64_t key, generation g) {
+    return meet(table_.update(key, value_of(key, g)), status::ok);
+  }
   std::uint64_t erase(std::uint64_t key) { return meet(table_.erase(key), status::ok); }
 
   std::uint64_t get_many(std::span<const std::uint64_t> keys) {
     look_up(keys);
     std::uint64_t right = 0;
     for (std::size_t i = 0; i < keys.size(); ++i)
-      right += answers_[i] == status::ok ? meet_value(value_belongs(keys[i], values_[i])) : meet(answers_[i], status::ok);
+      right +=
+          answers_[i] == status::ok ? meet_value(value_belongs(keys[i], values_[i])) : meet(answers_[i], status::ok);
     return right;
   }
   std::uint64_t get_absent_many(std::span<const std::uint64_t> keys) {
@@ -78,7 +87,9 @@ class word_hands : public expectations {
 
  private:
   std::span<status> answers(std::span<const std::uint64_t> keys) { return {answers_.data(), keys.size()}; }
-  void look_up(std::span<const std::uint64_t> keys) { table_.get_many(keys, {values_.data(), keys.size()}, answers(keys)); }
+  void look_up(std::span<const std::uint64_t> keys) {
+    table_.get_many(keys, {values_.data(), keys.size()}, answers(keys));
+  }
 
   word_map& table_;
   std::vector<std::uint64_t> values_;
@@ -89,8 +100,11 @@ class word_hands : public expectations {
 class bytes_hands : public expectations {
  public:
   bytes_hands(table& table, const record_shape& shape, std::uint64_t batch)
-      : table_(table), keys_(batch, std::string(shape.key_bytes, 'k')), values_(batch, std::string(shape.value_bytes, 'v')),
-        found_(batch), answers_(batch) {
+      : table_(table),
+        keys_(batch, std::string(shape.key_bytes, 'k')),
+        values_(batch, std::string(shape.value_bytes, 'v')),
+        found_(batch),
+        answers_(batch) {
     for (const std::string& key : keys_) key_views_.emplace_back(key);
     for (const std::string& value : values_) value_views_.emplace_back(value);
   }
@@ -99,8 +113,12 @@ class bytes_hands : public expectations {
     status answer = table_.get(set_key(0, key), found_[0]);
     return answer == status::ok ? meet_value(belongs(key, found_[0])) : meet(answer, status::ok);
   }
-  std::uint64_t get_absent(std::uint64_t key) { return meet(table_.get(set_key(0, key), found_[0]), status::not_found); }
-  std::uint64_t put(std::uint64_t key, generation g) { return meet(table_.put(set_key(0, key), set_value(0, key, g)), status::ok); }
+  std::uint64_t get_absent(std::uint64_t key) {
+    return meet(table_.get(set_key(0, key), found_[0]), status::not_found);
+  }
+  std::uint64_t put(std::uint64_t key, generation g) {
+    return meet(table_.put(set_key(0, key), set_value(0, key, g)), status::ok);
+  }
   std::uint64_t insert(std::uint64_t key, generation g) {
     return meet(table_.insert(set_key(0, key), set_value(0, key, g)), status::ok);
   }

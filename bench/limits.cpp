@@ -34,7 +34,9 @@ void fence() noexcept { _mm_sfence(); }
 using places = std::vector<std::uint32_t>;
 
 void keep(std::uint64_t value) noexcept { asm volatile("" : : "r"(value)); }
-void write(memory_line& line, std::uint64_t value) noexcept { *static_cast<volatile std::uint64_t*>(&line.word) = value; }
+void write(memory_line& line, std::uint64_t value) noexcept {
+  *static_cast<volatile std::uint64_t*>(&line.word) = value;
+}
 void fetch(memory_line& line) noexcept { __builtin_prefetch(&line, 0); }
 void fetch_for_write(memory_line& line) noexcept { __builtin_prefetch(&line, 1); }
 memory_line& neighbour(working_set& set, std::uint32_t at) noexcept { return set[at ^ 1]; }  // same 256-byte block
@@ -173,7 +175,8 @@ std::vector<pattern> patterns() {
   return {
       {"read_prefetched_16", "random read of one line, prefetched 16 ahead", read_prefetched, many},
       {"read_dependent", "random read that depends on the one before", read_dependent, some},
-      {"read_two_lines_prefetched_16", "two lines of one 256-byte block, prefetched 16 ahead", read_two_lines_prefetched, many},
+      {"read_two_lines_prefetched_16", "two lines of one 256-byte block, prefetched 16 ahead",
+       read_two_lines_prefetched, many},
       {"write_unflushed", "write of one line, no flush", write_unflushed, many},
       {"persist", "write + flush + fence", d::write_blind, few},
       {"persist_fetched", "... line fetched before the store", d::write_fetched, few},
@@ -231,7 +234,12 @@ limits_report measure_limits(std::uint64_t working_set_bytes, unsigned rounds, s
     }
   }
 
-  limits_report report{working_set_bytes, rounds, clwb ? with_clwb::name : clflushopt ? with_clflushopt::name : with_clflush::name, {}};
+  limits_report report{working_set_bytes,
+                       rounds,
+                       clwb         ? with_clwb::name
+                       : clflushopt ? with_clflushopt::name
+                                    : with_clflush::name,
+                       {}};
   for (std::size_t i = 0; i < all.size(); ++i) report.rows.push_back({all[i].name, all[i].help, median(ns[i])});
   return report;
 }

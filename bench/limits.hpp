@@ -14,7 +14,7 @@ namespace durahash::bench {
 struct limit {
   std::string_view name;  ///< stable, for JSON
   std::string_view help;
-  double ns = 0;          ///< per operation, median of the rounds
+  double ns = 0;  ///< per operation, median of the rounds
 };
 
 struct limits_report {

@@ -41,6 +41,8 @@ std::string huge_page_setting() {
 
 }  // namespace
 
-machine_facts this_machine() { return {cpu_model(), usable_cores(), kernel_release(), DURAHASH_COMMIT, huge_page_setting()}; }
+machine_facts this_machine() {
+  return {cpu_model(), usable_cores(), kernel_release(), DURAHASH_COMMIT, huge_page_setting()};
+}
 
 }  // namespace durahash::bench

@@ -9,7 +9,9 @@ namespace {
 class index_source {
  public:
   index_source(const drawing& what, std::uint64_t n)
-      : uniform_(what.distribution == distribution_kind::uniform), n_(n), hot_(n, uniform_ ? 0 : what.theta),
+      : uniform_(what.distribution == distribution_kind::uniform),
+        n_(n),
+        hot_(n, uniform_ ? 0 : what.theta),
         order_(n, what.seed) {}
 
   std::uint64_t operator()(random_source& random) const noexcept {
@@ -35,7 +37,8 @@ void draw_distinct(const drawing& what, std::uint64_t begin, std::uint64_t count
 }
 
 // YCSB D: inserts go on at the end, gets look back from there. A thread looks back over its own inserts, then over the load.
-void draw_latest(const drawing& what, std::uint64_t begin, std::uint64_t count, random_source& random, operations& drawn) {
+void draw_latest(const drawing& what, std::uint64_t begin, std::uint64_t count, random_source& random,
+                 operations& drawn) {
   const workload_traits& traits = traits_of(what.workload);
   key_space space(what.seed);
   zipfian_ranks recency(what.records, what.theta);
@@ -60,7 +63,8 @@ void draw_asked(const drawing& what, std::uint64_t count, random_source& random,
   std::uint64_t first_index = what.workload == workload_kind::negative ? key_space::absent : 0;
   for (std::uint64_t i = 0; i < count; ++i) {
     drawn.keys.push_back(space.key(first_index + next(random)));
-    if (traits.second_share > 0) drawn.kinds.push_back(random.unit() < traits.second_share ? traits.second : traits.first);
+    if (traits.second_share > 0)
+      drawn.kinds.push_back(random.unit() < traits.second_share ? traits.second : traits.first);
   }
 }
 

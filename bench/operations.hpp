@@ -11,8 +11,8 @@ namespace durahash::bench {
 
 struct operations {
   std::vector<std::uint64_t> keys;
-  operation_kind kind{};               ///< of all of them, when `kinds` is empty
-  std::vector<operation_kind> kinds;   ///< of each, in a mix
+  operation_kind kind{};              ///< of all of them, when `kinds` is empty
+  std::vector<operation_kind> kinds;  ///< of each, in a mix
 
   bool is_mix() const noexcept { return !kinds.empty(); }
 };

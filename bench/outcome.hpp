@@ -25,12 +25,12 @@ struct media_figures {
 struct workload_outcome {
   workload_kind workload{};
   distribution_kind distribution{};
-  bool cold = false;                    ///< the first load of the process
-  std::uint64_t ops = 0;                ///< of one repetition
-  std::vector<double> seconds;          ///< of each repetition
-  double page_faults_per_op = 0;        ///< minor faults suffered by the operating threads themselves, mean
+  bool cold = false;              ///< the first load of the process
+  std::uint64_t ops = 0;          ///< of one repetition
+  std::vector<double> seconds;    ///< of each repetition
+  double page_faults_per_op = 0;  ///< minor faults suffered by the operating threads themselves, mean
   std::optional<latency_figures> latency;
-  std::optional<media_figures> media;   ///< medium emulated only
+  std::optional<media_figures> media;  ///< medium emulated only
 
   double median_seconds() const;
   double mops() const { return static_cast<double>(ops) / median_seconds() / 1e6; }

@@ -14,8 +14,8 @@ namespace durahash::bench {
 /// Calls `step(first, count)` over [begin, end) in units of `unit` operations; step says how many went as expected.
 /// With `latencies` each unit is timed: its time per operation, in ticks.
 template <class Step>
-[[gnu::noinline]] std::uint64_t run_units(std::uint64_t begin, std::uint64_t end, std::uint64_t unit, histogram* latencies,
-                                          Step&& step) {
+[[gnu::noinline]] std::uint64_t run_units(std::uint64_t begin, std::uint64_t end, std::uint64_t unit,
+                                          histogram* latencies, Step&& step) {
   std::uint64_t right = 0;
   if (latencies == nullptr) {
     for (std::uint64_t i = begin; i < end; i += unit) right += step(i, std::min(unit, end - i));

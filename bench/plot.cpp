@@ -49,8 +49,7 @@ bool run_python(std::vector<std::string> arguments) {
   if (::posix_spawnp(&child, "python3", nullptr, nullptr, command.data(), environ) != 0)
     throw failure(status::io_error, "a plot needs python3, which cannot be started");
   int answer = 0;
-  while (::waitpid(child, &answer, 0) < 0 && errno == EINTR) {
-  }
+  while (::waitpid(child, &answer, 0) < 0 && errno == EINTR) {}
   return WIFEXITED(answer) && WEXITSTATUS(answer) == 0;
 }
 
@@ -58,14 +57,16 @@ bool run_python(std::vector<std::string> arguments) {
 
 void check_that_plots_work() {
   if (!run_python({"-c", "import importlib.util, sys; sys.exit(importlib.util.find_spec('matplotlib') is None)"}))
-    throw failure(status::io_error,
-                  "a plot needs the Python package matplotlib, which is not installed (Debian: apt install python3-matplotlib)");
+    throw failure(
+        status::io_error,
+        "a plot needs the Python package matplotlib, which is not installed (Debian: apt install python3-matplotlib)");
 }
 
 void plot(const report& all, const std::string& picture) {
   // The leading quote belongs to the trick, not to the program.
   hidden_file program(script.substr(1)), data(json_of(all).dump());
-  if (!run_python({program.path(), data.path(), picture})) throw failure(status::io_error, "the plot was not drawn into " + picture);
+  if (!run_python({program.path(), data.path(), picture}))
+    throw failure(status::io_error, "the plot was not drawn into " + picture);
 }
 
 }  // namespace durahash::bench

@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "bench/crew.hpp"
+#include "bench/hands.hpp"
 #include "bench/outcome.hpp"
 #include "bench/pass.hpp"
 #include "bench/scratch_pool.hpp"
-#include "bench/hands.hpp"
 
 namespace durahash::bench {
 
@@ -19,8 +19,8 @@ struct pass_result {
   std::uint64_t ops = 0;
   double seconds = 0;
   std::uint64_t page_faults = 0;
-  media_counts media;      // differences
-  histogram latencies;     // ticks per operation; empty unless asked for
+  media_counts media;   // differences
+  histogram latencies;  // ticks per operation; empty unless asked for
 };
 
 template <class Table>
@@ -40,7 +40,7 @@ class pool_run {
 
   /// A load with every operation timed, which pauses at equal distances to look at the pool.
   pass_result perform_watched_load(workload_kind workload, growth& seen) {
-    constexpr unsigned pauses = 32;
+    constexpr unsigned pauses = 64;
     std::vector<operations> todo = draw_all(workload, asked_.keys);
     pass_result all;
     double bytes_per_key_sum = 0, peak = 0;
@@ -70,7 +70,8 @@ class pool_run {
   pool_info look(growth& seen) {
     pool_info facts = pool_.info();
     if (facts.records != asked_.keys)
-      throw failure(status::damaged, fmt::format("after loading {} records the pool says that it has {}", asked_.keys, facts.records));
+      throw failure(status::damaged,
+                    fmt::format("after loading {} records the pool says that it has {}", asked_.keys, facts.records));
     seen.load_factor_final = facts.load_factor;
     seen.bytes_per_key = bytes_per_key(facts.live_bytes, facts);
     seen.file_bytes_per_key = bytes_per_key(facts.file_bytes, facts);
@@ -94,22 +95,25 @@ class pool_run {
   }
 
   /// Performs part `part` of `parts` of each thread's operations.
-  pass_result pass(const std::vector<operations>& todo, std::uint64_t batch, bool timed_each, unsigned part, unsigned parts) {
+  pass_result pass(const std::vector<operations>& todo, std::uint64_t batch, bool timed_each, unsigned part,
+                   unsigned parts) {
     pass_result result;
     std::vector<histogram> latencies(timed_each ? asked_.threads : 0);
     std::vector<std::uint64_t> right(asked_.threads);
     std::vector<hands> crew_hands;
     for (unsigned t = 0; t < asked_.threads; ++t) crew_hands.emplace_back(pool_, asked_.shape, batch);
     generation g = ++generation_;
-    media_counts before = counts();
+    media_counts first = counts(), before = counts();
+    media_counts cost_of_counting = difference(first, before);  // stats() reads the table, and that is counted too
     crew_result crew = run_crew(asked_.threads, [&](unsigned t) {
-      std::uint64_t begin = share_begin(todo[t].keys.size(), parts, part), end = share_begin(todo[t].keys.size(), parts, part + 1);
+      std::uint64_t begin = share_begin(todo[t].keys.size(), parts, part),
+                    end = share_begin(todo[t].keys.size(), parts, part + 1);
       histogram* mine = timed_each ? &latencies[t] : nullptr;
       std::uint64_t met = batch > 1 ? run_batches(crew_hands[t], todo[t], g, batch, begin, end, mine)
                                     : run_singles(crew_hands[t], todo[t], g, begin, end, mine);
       right[t] = met;
     });
-    result.media = difference(before, counts());
+    result.media = difference(cost_of_counting, difference(before, counts()));
     result.seconds = crew.seconds;
     result.page_faults = crew.page_faults;
     std::uint64_t met = 0;

@@ -31,7 +31,9 @@ std::string latency_of(const request& asked) {
 }
 
 json result_json(const report& all, const engine_outcome& engine, const workload_outcome& result) {
-  auto media = [&](double media_figures::*figure) { return result.media ? json((*result.media).*figure) : json(nullptr); };
+  auto media = [&](double media_figures::*figure) {
+    return result.media ? json((*result.media).*figure) : json(nullptr);
+  };
   std::vector<double> mops_of_each;
   for (double seconds : result.seconds) mops_of_each.push_back(result.mops_of(seconds));
   return {{"workload", traits_of(result.workload).name},

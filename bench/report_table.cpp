@@ -18,7 +18,8 @@ void add(lines& text, fmt::format_string<Args...> form, Args&&... args) {
 
 std::string grouped(std::uint64_t number) {
   std::string digits = std::to_string(number);
-  for (int at = static_cast<int>(digits.size()) - 3; at > 0; at -= 3) digits.insert(static_cast<std::size_t>(at), 1, ',');
+  for (int at = static_cast<int>(digits.size()) - 3; at > 0; at -= 3)
+    digits.insert(static_cast<std::size_t>(at), 1, ',');
   return digits;
 }
 
@@ -36,8 +37,8 @@ std::string records_of(const record_shape& shape) {
 
 void add_machine(lines& text, const report& all) {
   const machine_facts& machine = all.machine;
-  add(text, "{} · {} cores · {} · huge pages {} · commit {}\n", machine.cpu, machine.cores, machine.kernel, machine.huge_pages,
-      machine.commit);
+  add(text, "{} · {} cores · {} · huge pages {} · commit {}\n", machine.cpu, machine.cores, machine.kernel,
+      machine.huge_pages, machine.commit);
 }
 
 void add_limits(lines& text, const limits_report& limits) {
@@ -48,10 +49,11 @@ void add_limits(lines& text, const limits_report& limits) {
 
 void add_heading(lines& text, const report& all, const engine_outcome& engine) {
   const request& asked = all.asked;
-  add(text, "\n{} on {}, durability {} · {} records, {} · {} thread{} · {} · seed {} · {} repetition{}, medians\n", name_of(engine.engine),
-      name_of(engine.medium), name_of(engine.durability), grouped(asked.keys), records_of(asked.shape), asked.threads,
-      asked.threads == 1 ? "" : "s", asked.batch > 1 ? fmt::format("batches of {}", asked.batch) : "single operations", asked.seed,
-      asked.repeat, asked.repeat == 1 ? "" : "s");
+  add(text, "\n{} on {}, durability {} · {} records, {} · {} thread{} · {} · seed {} · {} repetition{}, medians\n",
+      name_of(engine.engine), name_of(engine.medium), name_of(engine.durability), grouped(asked.keys),
+      records_of(asked.shape), asked.threads, asked.threads == 1 ? "" : "s",
+      asked.batch > 1 ? fmt::format("batches of {}", asked.batch) : "single operations", asked.seed, asked.repeat,
+      asked.repeat == 1 ? "" : "s");
   for (const auto& [name, value] : asked.settings) add(text, "with {}={}\n", name, value);
 }
 
@@ -61,19 +63,21 @@ struct columns {
 };
 
 void add_titles(lines& text, const columns& shown) {
-  add(text, "  {:<20} {:<9} {:>11} {:>8} {:>13} {:>7}", "workload", "keys", "operations", "Mops/s", "(min-max)", "ns/op");
+  add(text, "  {:<20} {:<9} {:>11} {:>8} {:>13} {:>7}", "workload", "keys", "operations", "Mops/s", "(min-max)",
+      "ns/op");
   if (shown.limit) add(text, " {:>7}", "x limit");
   if (shown.latency) add(text, " {:>7} {:>7} {:>7} {:>7}", "p50", "p99", "p99.9", "max");
   if (shown.media) add(text, " {:>8} {:>8} {:>8} {:>8}", "flushes", "fences", "blocks r", "blocks w");
   add(text, "  {:>7}\n", "faults");
 }
 
-void add_result(lines& text, const report& all, const engine_outcome& engine, const workload_outcome& result, const columns& shown) {
+void add_result(lines& text, const report& all, const engine_outcome& engine, const workload_outcome& result,
+                const columns& shown) {
   auto [fastest, slowest] = std::minmax_element(result.seconds.begin(), result.seconds.end());
   std::string spread = fmt::format("({:.2f}-{:.2f})", result.mops_of(*slowest), result.mops_of(*fastest));
   std::string name = std::string(traits_of(result.workload).name) + (result.cold ? " (cold)" : "");
-  add(text, "  {:<20} {:<9} {:>11} {:>8.2f} {:>13} {:>7.1f}", name, name_of(result.distribution), grouped(result.ops), result.mops(),
-      spread, 1e3 / result.mops());
+  add(text, "  {:<20} {:<9} {:>11} {:>8.2f} {:>13} {:>7.1f}", name, name_of(result.distribution), grouped(result.ops),
+      result.mops(), spread, 1e3 / result.mops());
   if (shown.limit) add(text, " {:>7.2f}", times_the_limit(all, engine, result).value_or(0));
   if (shown.latency && result.latency) {
     const latency_figures& l = *result.latency;
@@ -82,8 +86,8 @@ void add_result(lines& text, const report& all, const engine_outcome& engine, co
     add(text, " {:>7} {:>7} {:>7} {:>7}", "", "", "", "");
   }
   if (shown.media)
-    add(text, " {:>8.3f} {:>8.3f} {:>8.3f} {:>8.3f}", result.media->flushes, result.media->fences, result.media->read_blocks,
-        result.media->write_blocks);
+    add(text, " {:>8.3f} {:>8.3f} {:>8.3f} {:>8.3f}", result.media->flushes, result.media->fences,
+        result.media->read_blocks, result.media->write_blocks);
   add(text, "  {:>7.4f}\n", result.page_faults_per_op);
 }
 
@@ -99,13 +103,16 @@ void add_growth(lines& text, const growth& loaded) {
 void add_notes(lines& text, const report& all, const columns& shown) {
   const request& asked = all.asked;
   if (shown.latency)
-    add(text, "\nLatencies: from a repetition of its own in which every {} is timed; the clock itself takes {:.0f} ns of each.\n",
+    add(text,
+        "\nLatencies: from a repetition of its own in which every {} is timed; the clock itself takes {:.0f} ns of "
+        "each.\n",
         asked.batch > 1 ? fmt::format("batch of {}", asked.batch) : std::string("operation"), clock_ns());
   if (shown.latency && asked.batch > 1) add(text, "They are the time of a batch divided by its size.\n");
   add(text, "faults: page faults per operation that the measured threads suffered themselves.\n");
   if (!shown.limit) return;
   limit_names names = limits_of(all.engines.front().durability, asked.batch);
-  add(text, "x limit: times the speed of light ({} for a read, {} for a write), per thread.\n", names.read, names.write);
+  add(text, "x limit: times the speed of light ({} for a read, {} for a write), per thread.\n", names.read,
+      names.write);
 }
 
 }  // namespace

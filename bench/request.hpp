@@ -25,25 +25,26 @@ struct request {
   std::vector<engine_kind> engines;  ///< take turns within each repetition
   medium_kind medium = medium_kind::memory;
   durability_level durability = durability_level::process;
-  std::string path;                  ///< of the pool; not used on the medium memory
+  std::string path;  ///< of the pool; not used on the medium memory
   record_shape shape;
   std::map<std::string, std::uint64_t> settings;
   std::uint32_t flush_latency_ns = 0;
   std::uint32_t block_latency_ns = 0;
-  std::uint64_t address_space_bytes = options{}.address_space_bytes;  ///< less where a tool such as valgrind allows no more
+  std::uint64_t address_space_bytes =
+      options{}.address_space_bytes;  ///< less where a tool such as valgrind allows no more
 
   std::vector<workload_kind> workloads;  ///< in running order
   std::uint64_t keys = 0;                ///< records loaded
   std::uint64_t ops = 0;                 ///< per workload; 0: half of `keys` for gets, a quarter where there are writes
   unsigned threads = 1;
-  std::uint64_t batch = 1;               ///< 1: single operations
+  std::uint64_t batch = 1;  ///< 1: single operations
   std::optional<distribution_kind> distribution;
   double theta = 0.99;
   std::uint64_t seed = 1;
 
   unsigned repeat = 3;
-  bool cold = false;       ///< report the first load of all, into memory never touched, too
-  bool latency = true;     ///< one more repetition, in which every operation is timed
+  bool cold = false;    ///< report the first load of all, into memory never touched, too
+  bool latency = true;  ///< one more repetition, in which every operation is timed
 };
 
 /// Operations of one pass of a workload.

@@ -79,7 +79,8 @@ class engine_run {
       if (!plan.loads()) prepare(pool, plan, load::watched);
       for (tally* sum : plan.tallies) {
         workload_kind workload = sum->outcome.workload;
-        sum->add_latencies(is_load(workload) ? pool.perform_watched_load(workload, loaded_) : pool.perform(workload, true));
+        sum->add_latencies(is_load(workload) ? pool.perform_watched_load(workload, loaded_)
+                                             : pool.perform(workload, true));
       }
     }
   }
@@ -117,7 +118,8 @@ class engine_run {
     const workload_traits& traits = traits_of(workload);
     workload_outcome outcome;
     outcome.workload = workload;
-    outcome.distribution = asked_.distribution && !traits.distribution_fixed ? *asked_.distribution : traits.distribution;
+    outcome.distribution =
+        asked_.distribution && !traits.distribution_fixed ? *asked_.distribution : traits.distribution;
     return outcome;
   }
 

@@ -45,7 +45,9 @@ const std::vector<workload_traits>& all_workloads() noexcept {
   return all;
 }
 
-const workload_traits& traits_of(workload_kind kind) noexcept { return all_workloads()[static_cast<std::size_t>(kind)]; }
+const workload_traits& traits_of(workload_kind kind) noexcept {
+  return all_workloads()[static_cast<std::size_t>(kind)];
+}
 
 std::optional<workload_kind> workload_named(std::string_view name) noexcept {
   for (const workload_traits& traits : all_workloads())

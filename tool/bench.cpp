@@ -55,7 +55,8 @@ struct bench_arguments {
 std::uint64_t number(const std::string& name, const std::string& text, std::uint64_t least, std::uint64_t most) {
   const auto value = parse_count(text);
   if (value && *value >= least && *value <= most) return *value;
-  throw failure(exit_usage, fmt::format("{} {} is not a whole number from {} to {}", name, text, grouped(least), grouped(most)));
+  throw failure(exit_usage,
+                fmt::format("{} {} is not a whole number from {} to {}", name, text, grouped(least), grouped(most)));
 }
 
 /// Every engine, or the one of that name. Of `all`, those which this build cannot open are passed over and named.
@@ -82,7 +83,8 @@ std::vector<bench::workload_kind> workloads_of(const std::string& list) {
   if (unknown == "ycsb-e")
     throw failure(exit_usage, "ycsb-e scans ranges of keys in their order, and a hash table has none");
   if (workloads.empty())
-    throw failure(exit_usage, fmt::format("--workload {}: there is no workload \"{}\"; --help lists them", list, unknown));
+    throw failure(exit_usage,
+                  fmt::format("--workload {}: there is no workload \"{}\"; --help lists them", list, unknown));
   return workloads;
 }
 
@@ -90,7 +92,8 @@ std::map<std::string, std::uint64_t> settings_of(const std::vector<std::string>&
   std::map<std::string, std::uint64_t> settings;
   for (const std::string& text : texts) {
     const std::size_t equals = text.find('=');
-    const auto value = equals == std::string::npos ? std::nullopt : parse_count(std::string_view(text).substr(equals + 1));
+    const auto value =
+        equals == std::string::npos ? std::nullopt : parse_count(std::string_view(text).substr(equals + 1));
     if (equals == 0 || !value) throw failure(exit_usage, "--set " + text + " is not of the form name=number");
     settings[text.substr(0, equals)] = *value;
   }
@@ -103,13 +106,16 @@ void read_pool(const bench_arguments& arguments, bench::request& asked) {
   asked.durability = flushes ? durability_level::power : durability_level::process;
   if (!arguments.durability.empty()) asked.durability = *durability_named(arguments.durability);
   if (asked.medium == medium_kind::memory && !arguments.path.empty())
-    throw failure(exit_usage, "--path " + arguments.path + " goes with --medium file, pmem or emulated: memory has no file");
+    throw failure(exit_usage,
+                  "--path " + arguments.path + " goes with --medium file, pmem or emulated: memory has no file");
   if (asked.medium == medium_kind::pmem && arguments.path.empty())
     throw failure(exit_usage, "--medium pmem needs --path FILE on a file system mounted with DAX, or a device");
   asked.path = arguments.path.empty() ? bench::default_path() : arguments.path;
   asked.settings = settings_of(arguments.settings);
-  asked.flush_latency_ns = static_cast<std::uint32_t>(number("--flush-latency", arguments.flush_latency_ns, 0, 1'000'000));
-  asked.block_latency_ns = static_cast<std::uint32_t>(number("--block-latency", arguments.block_latency_ns, 0, 1'000'000));
+  asked.flush_latency_ns =
+      static_cast<std::uint32_t>(number("--flush-latency", arguments.flush_latency_ns, 0, 1'000'000));
+  asked.block_latency_ns =
+      static_cast<std::uint32_t>(number("--block-latency", arguments.block_latency_ns, 0, 1'000'000));
   asked.address_space_bytes = number("--address-space-gib", arguments.address_space_gib, 1, 1 << 16) << 30;
 
   asked.shape.kind = *data_kind_named(arguments.key);
@@ -139,7 +145,8 @@ bench::request request_of(const bench_arguments& arguments) {
 
 bench::limits_report limits_of(const bench_arguments& arguments, std::uint64_t seed) {
   const std::uint64_t mib = number("--limits-mib", arguments.limits_mib, 1, 1 << 18);
-  if ((mib & (mib - 1)) != 0) throw failure(exit_usage, "--limits-mib " + arguments.limits_mib + " is not a power of two");
+  if ((mib & (mib - 1)) != 0)
+    throw failure(exit_usage, "--limits-mib " + arguments.limits_mib + " is not a power of two");
   constexpr unsigned rounds = 5;
   return bench::measure_limits(mib << 20, rounds, seed);
 }
@@ -214,7 +221,8 @@ void bench_command(const bench_arguments& arguments) try {
 
 std::string workload_help() {
   std::string text = "Workloads, in the order in which they run:\n";
-  for (const bench::workload_traits& traits : bench::all_workloads()) text += fmt::format("  {:<14}{}\n", traits.name, traits.help);
+  for (const bench::workload_traits& traits : bench::all_workloads())
+    text += fmt::format("  {:<14}{}\n", traits.name, traits.help);
   return text;
 }
 
@@ -226,22 +234,30 @@ void add_pool_options(CLI::App& command, bench_arguments& a) {
   command.add_option("--durability", a.durability, "process, power or none (power on pmem and emulated, else process)")
       ->check(CLI::IsMember({"process", "power", "none"}));
   command.add_option("--path", a.path, "the pool's file, made and removed (one in /dev/shm)");
-  command.add_option("--key", a.key, "what records are: u64 to u64, or bytes to bytes (u64)")->check(CLI::IsMember({"u64", "bytes"}));
+  command.add_option("--key", a.key, "what records are: u64 to u64, or bytes to bytes (u64)")
+      ->check(CLI::IsMember({"u64", "bytes"}));
   command.add_option("--key-bytes", a.key_bytes, "length of a key, with --key bytes (16)");
   command.add_option("--value-bytes", a.value_bytes, "length of a value, with --key bytes (64)");
-  command.add_option("--set", a.settings, "an engine's setting, name=number; may be repeated")->take_all()->allow_extra_args(false);
+  command.add_option("--set", a.settings, "an engine's setting, name=number; may be repeated")
+      ->take_all()
+      ->allow_extra_args(false);
   command.add_option("--flush-latency", a.flush_latency_ns, "medium emulated: ns added to each line flushed (0)");
-  command.add_option("--block-latency", a.block_latency_ns, "medium emulated: ns added to each 256-byte block written (0)");
-  command.add_option("--address-space-gib", a.address_space_gib, "addresses set aside; valgrind grants no more than 16 (1024)");
+  command.add_option("--block-latency", a.block_latency_ns,
+                     "medium emulated: ns added to each 256-byte block written (0)");
+  command.add_option("--address-space-gib", a.address_space_gib,
+                     "addresses set aside; valgrind grants no more than 16 (1024)");
 }
 
 void add_work_options(CLI::App& command, bench_arguments& a) {
   command.add_option("--workload", a.workload, "names with commas between them, all, or none (" + a.workload + ")");
   command.add_option("--keys", a.keys, "records loaded, such as 250000 or 16M (4M)");
-  command.add_option("--ops", a.ops, "operations of each workload but the load (half of the keys; a quarter where it writes)");
+  command.add_option("--ops", a.ops,
+                     "operations of each workload but the load (half of the keys; a quarter where it writes)");
   command.add_option("--threads", a.threads, "threads that share the operations (1)");
   command.add_option("--batch", a.batch, "get_many, put_many and erase_many of so many; 1: single operations (1)");
-  command.add_option("--distribution", a.distribution, "uniform or zipfian, where a workload leaves the choice (zipfian for ycsb)")
+  command
+      .add_option("--distribution", a.distribution,
+                  "uniform or zipfian, where a workload leaves the choice (zipfian for ycsb)")
       ->check(CLI::IsMember({"uniform", "zipfian"}));
   command.add_option("--theta", a.theta, "how skewed zipfian is (0.99)")->check(CLI::Range(0.0, 5.0));
   command.add_option("--seed", a.seed, "the same seed, the same operations (1)");
@@ -253,7 +269,8 @@ void add_report_options(CLI::App& command, bench_arguments& a) {
   command.add_flag("--no-latency", a.no_latency, "leave out the repetition in which every operation is timed");
   command.add_flag("--limits", a.limits, "measure what the memory alone can do, and compare");
   command.add_option("--limits-mib", a.limits_mib, "on so many MiB, a power of two (512)");
-  command.add_option("--json", a.json, "write the report as JSON to a file, or with - to standard output instead of the table");
+  command.add_option("--json", a.json,
+                     "write the report as JSON to a file, or with - to standard output instead of the table");
   command.add_option("--plot", a.plot, "draw the report into a PNG file (needs python3 with matplotlib)");
 }
 
@@ -266,7 +283,8 @@ void add_bench(CLI::App& app, int& exit_code) {
   add_work_options(*command, *arguments);
   add_report_options(*command, *arguments);
   command->footer(workload_help() +
-                  "\nEvery answer is checked; a wrong one ends the run with exit code 1. The pools are new ones and leave nothing behind.\n\n"
+                  "\nEvery answer is checked; a wrong one ends the run with exit code 1. The pools are new ones and "
+                  "leave nothing behind.\n\n"
                   "Examples:\n"
                   "  durahash bench --limits\n"
                   "  durahash bench --medium memory --durability power --keys 16M --batch 64\n"

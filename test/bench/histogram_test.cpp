@@ -46,7 +46,8 @@ TEST(Histogram, QuantilesOfSmallValuesAreExact) {
 
 TEST(Histogram, QuantilesAreAtMostOneSixtyFourthAboveThoseOfSorting) {
   expect_quantiles_close_to_sorting([](random_source& random) { return random.below(1'000'000); });
-  expect_quantiles_close_to_sorting([](random_source& random) { return random.word() >> random.below(64); });  // every magnitude
+  expect_quantiles_close_to_sorting(
+      [](random_source& random) { return random.word() >> random.below(64); });  // every magnitude
   expect_quantiles_close_to_sorting([](random_source& random) {  // a body and a rare, far tail, as latencies have
     return 90 + random.below(20) + (random.below(1000) == 0 ? random.below(50'000'000) : 0);
   });

@@ -17,12 +17,16 @@ TEST(Limits, EveryPatternIsMeasuredOnceUnderItsOwnName) {
     EXPECT_EQ(report.ns_of(row.name), row.ns);
   }
   EXPECT_EQ(names.size(), 16u);
-  EXPECT_TRUE(report.flush_instruction == "clwb" || report.flush_instruction == "clflushopt" || report.flush_instruction == "clflush");
+  EXPECT_TRUE(report.flush_instruction == "clwb" || report.flush_instruction == "clflushopt" ||
+              report.flush_instruction == "clflush");
 }
 
 TEST(Limits, TheLimitOfAWorkloadIsThatOfItsReadsAndWrites) {
   limits_report report;
-  report.rows = {{"read_prefetched_16", "", 10}, {"write_unflushed", "", 20}, {"persist_fetched", "", 100}, {"persist_group_16", "", 30}};
+  report.rows = {{"read_prefetched_16", "", 10},
+                 {"write_unflushed", "", 20},
+                 {"persist_fetched", "", 100},
+                 {"persist_group_16", "", 30}};
   using enum workload_kind;
   EXPECT_DOUBLE_EQ(limit_ns(report, positive, durability_level::power, 1), 10);
   EXPECT_DOUBLE_EQ(limit_ns(report, insert, durability_level::power, 1), 100);

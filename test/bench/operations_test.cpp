@@ -25,7 +25,8 @@ std::set<std::uint64_t> loaded_keys() {
 TEST(Operations, KeysOfALoadAreDistinctAndSharedOutWhole) {
   std::set<std::uint64_t> seen;
   for (unsigned t = 0; t < 3; ++t)
-    for (std::uint64_t key : draw(asked(workload_kind::insert, records, 3), t).keys) EXPECT_TRUE(seen.insert(key).second);
+    for (std::uint64_t key : draw(asked(workload_kind::insert, records, 3), t).keys)
+      EXPECT_TRUE(seen.insert(key).second);
   EXPECT_EQ(seen, loaded_keys());
 }
 
@@ -49,15 +50,16 @@ TEST(Operations, NegativeKeysAreNeverPresent) {
 
 TEST(Operations, PositiveUpdateAndMixesAskForLoadedKeysOnly) {
   std::set<std::uint64_t> loaded = loaded_keys();
-  for (workload_kind workload : {workload_kind::positive, workload_kind::update, workload_kind::ycsb_a, workload_kind::ycsb_b,
-                                 workload_kind::ycsb_c, workload_kind::ycsb_f})
+  for (workload_kind workload : {workload_kind::positive, workload_kind::update, workload_kind::ycsb_a,
+                                 workload_kind::ycsb_b, workload_kind::ycsb_c, workload_kind::ycsb_f})
     for (std::uint64_t key : draw(asked(workload, 5000, 1), 0).keys) ASSERT_TRUE(loaded.contains(key));
 }
 
 TEST(Operations, EraseTakesEachLoadedKeyOnce) {
   std::set<std::uint64_t> erased;
   for (unsigned t = 0; t < 2; ++t)
-    for (std::uint64_t key : draw(asked(workload_kind::erase, records, 2), t).keys) EXPECT_TRUE(erased.insert(key).second);
+    for (std::uint64_t key : draw(asked(workload_kind::erase, records, 2), t).keys)
+      EXPECT_TRUE(erased.insert(key).second);
   EXPECT_EQ(erased, loaded_keys());
 }
 

@@ -31,7 +31,8 @@ inline tool_answer run_tool(const std::string& arguments) {
 /// `durahash bench --json - <arguments>`, which must succeed.
 inline nlohmann::json run_bench(const std::string& arguments) {
   tool_answer answer = run_tool("bench --json - " + arguments);
-  if (answer.exit_code != 0) throw std::runtime_error("durahash bench " + arguments + " answered " + std::to_string(answer.exit_code));
+  if (answer.exit_code != 0)
+    throw std::runtime_error("durahash bench " + arguments + " answered " + std::to_string(answer.exit_code));
   return nlohmann::json::parse(answer.output);
 }
 
