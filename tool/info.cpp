@@ -54,7 +54,7 @@ std::string text_of(const pool_info& facts) {
   text += bytes_line("  free", facts.free_bytes);
   text += line("format version", std::to_string(facts.format_version));
   text +=
-      line("last closed", facts.clean ? "cleanly" : "not: its process died, and nothing that was acknowledged is lost");
+      line("last closed", facts.clean ? "cleanly" : "not cleanly: the process that had it open died");
   return text;
 }
 
