@@ -61,21 +61,21 @@ void use_batches(table& t, const std::vector<std::string>& keys, const std::vect
   t.erase_many(key_views, answers);
 }
 
-/// Whether what was just written is found: damage elsewhere is no excuse once the table said ok.
-void write_and_read_back(table& t, const std::string& key, const std::string& value) {
+/// In a table that check called sound, what was just written is found.
+void write_and_read_back(table& t, const std::string& key, const std::string& value, bool sound) {
   std::string found;
-  if (t.put(key, value) == status::ok && t.get(key, found) == status::ok && found != value)
-    throw std::logic_error("a value that was just put is another one");
+  if (t.put(key, value) == status::ok && sound && (t.get(key, found) != status::ok || found != value))
+    throw std::logic_error("a value that was just put is not there");
 }
 
-void use(table& t) {
+void use(table& t, bool sound) {
   pool_info facts = t.info();
   for (std::uint64_t n = 0; n < sound_records; n += 3) t.get(nth_key(facts.key, n));
   t.for_each([](std::string_view, std::string_view) {});
   std::vector<std::string> keys, values;
   for (std::uint64_t n = sound_records - 40; n < sound_records + 10; ++n) {
     std::string key = nth_key(facts.key, n), value = nth_value(facts.value, n + 1);
-    write_and_read_back(t, key, value);
+    write_and_read_back(t, key, value, sound);
     if (n % 3 == 0) t.insert(key, value);
     if (n % 3 == 1) t.update(key, nth_value(facts.value, n + 2));
     if (n % 4 == 0) t.erase(key);
@@ -88,7 +88,7 @@ void use(table& t) {
   use_batches(t, keys, values);
 }
 
-void use(word_map& m) {
+void use(word_map& m, bool) {
   std::vector<std::uint64_t> keys{0, 1, ~std::uint64_t{0}}, values{1, 2, 3};
   for (std::uint64_t n = 0; n < sound_records; n += 3) keys.push_back(n * 0x9e3779b97f4a7c15u), values.push_back(n);
   std::vector<status> answers(keys.size());
@@ -108,7 +108,7 @@ outcome open_and_use(const std::string& path, std::uint8_t how) {
     return {false, opened.failure().message, false};
   }
   outcome seen{true, {}, !opened->check().ok};
-  use(*opened);
+  use(*opened, !seen.found_damage);
   opened->stats();
   if ((how & 16) != 0) {
     opened->reserve(500);
