@@ -31,7 +31,7 @@ void close_pool(table& pool) {
 }
 
 record_kinds kinds_of(const table& pool) {
-  const pool_info facts = pool.info();
+  const pool_kinds facts = pool.kinds();
   return {facts.key, facts.value};
 }
 

@@ -16,6 +16,9 @@ namespace durahash {
 /// `close` and the destructor excepted.
 class handle {
  public:
+  /// What the pool is. Never waits.
+  pool_kinds kinds() const { return table().kinds(); }
+
   /// Facts of the pool. After a crash waits for the recount, which runs in the background since open.
   pool_info info() const { return table().info(); }
 

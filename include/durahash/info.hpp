@@ -13,6 +13,14 @@ namespace durahash {
 inline constexpr std::uint64_t max_key_bytes = 64 * 1024;             // inclusive
 inline constexpr std::uint64_t max_value_bytes = 0xffff'ffff - 4096;  // 4 GiB less one page
 
+/// What a pool is, for as long as it lives.
+struct pool_kinds {
+  engine_kind engine{};
+  data_kind key{};
+  data_kind value{};
+  durability_level durability{};
+};
+
 /// Facts of a pool. `durahash info --json` prints these fields under these names.
 struct pool_info {
   engine_kind engine{};

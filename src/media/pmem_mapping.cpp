@@ -86,9 +86,9 @@ class pmem_mapping final : public mapping {
     }
     if (int failed = map_part(0, bytes); failed != 0) {
       if (failed == PMEM2_E_GRANULARITY_NOT_SUPPORTED)
-        return {status::unusable, "cannot use " + request.path +
-                                      " as persistent memory: its file system is not DAX (MAP_SYNC refused); "
-                                      "use the medium file, or emulated to measure"};
+        return {status::unusable, "cannot promise durability power for " + request.path +
+                                      ": its file system is not DAX (MAP_SYNC refused), and the page cache is not persistent memory; "
+                                      "durability process survives kill -9 there"};
       return refused(request.path);
     }
     backed_bytes_ = grew && !device_ ? 0 : align_down(bytes, page_bytes);

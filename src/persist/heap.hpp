@@ -117,6 +117,7 @@ class heap {
   std::optional<std::uint64_t> allocate_cell(std::uint64_t cell_bytes);
   void free_cell(slab& s, std::uint64_t offset, std::uint64_t cell_bytes);
   void release_slab(slab& s);
+  bool restore_slab(std::uint64_t offset, std::uint64_t cell_bytes, const std::uint64_t* bits);
   bool awaits_recovery(cell c) {
     std::scoped_lock lock(lock_);
     return recovering_ && c.offset < end_at_open_;
@@ -427,14 +428,29 @@ bool heap<M>::restore(const std::vector<std::uint64_t>& words) {
     if (at + 2 > words.size()) return false;
     std::uint64_t offset = words[at], cell_bytes = words[at + 1];
     if (cell_bytes == 0 || cell_bytes > largest_cell_bytes || cell_bytes_for(cell_bytes) != cell_bytes) return false;
-    std::uint64_t cells = slab_bytes / cell_bytes;
+    std::size_t bitmap_words = (slab_bytes / cell_bytes + 63) / 64;
     at += 2;
-    if (at + (cells + 63) / 64 > words.size()) return false;
-    for (std::uint64_t index = 0; index < cells; ++index)
-      if ((words[at + index / 64] >> (index % 64) & 1) != 0 && !adopt(offset + index * cell_bytes, cell_bytes)) return false;
-    at += (cells + 63) / 64;
+    if (at + bitmap_words > words.size() || !restore_slab(offset, cell_bytes, &words[at])) return false;
+    at += bitmap_words;
   }
   return at == words.size();
+}
+
+template <medium M>
+bool heap<M>::restore_slab(std::uint64_t offset, std::uint64_t cell_bytes, const std::uint64_t* bits) {
+  std::scoped_lock lock(lock_);
+  if (offset % slab_bytes != 0 || offset < pool_.block().heap_offset || offset > end_at_open_ - slab_bytes || overlaps(offset, slab_bytes))
+    return false;
+  slab& s = *make_slab(offset, cell_bytes);
+  s.from_before = true;
+  std::uint64_t absent = s.bits.size() * 64 - s.cells();
+  if (std::popcount(s.bits.back() & bits[s.bits.size() - 1]) != static_cast<int>(absent)) return false;  // cells that do not exist
+  s.bits.assign(bits, bits + s.bits.size());
+  std::uint64_t set = 0;
+  for (std::uint64_t word : s.bits) set += static_cast<unsigned>(std::popcount(word));
+  s.used = static_cast<std::uint32_t>(set - absent);
+  used_bytes_ += s.used * cell_bytes;
+  return true;
 }
 
 }  // namespace durahash

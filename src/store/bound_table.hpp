@@ -25,6 +25,10 @@ class bound_table : public Interface {
     return e;
   }
 
+  pool_kinds kinds() const override {
+    const superblock& block = pool_->block();
+    return {block.engine, block.key, block.value, block.durability};
+  }
   pool_info info() override {
     const superblock& block = pool_->block();
     pool_info made;

@@ -11,6 +11,7 @@ namespace durahash {
 template <class Interface>
 class closed_base : public Interface {
  public:
+  pool_kinds kinds() const override { return {}; }
   pool_info info() override { return {}; }
   table_stats stats() override { return {}; }
   check_report check() override { return {.ok = false, .records = 0, .violations = {"the table is closed"}}; }

@@ -13,6 +13,7 @@ class words_as_bytes final : public detail::bytes_table {
   using bytes = std::string_view;
   explicit words_as_bytes(std::unique_ptr<detail::word_table> words) : words_(std::move(words)) {}
 
+  pool_kinds kinds() const override { return words_->kinds(); }
   pool_info info() override { return words_->info(); }
   table_stats stats() override { return words_->stats(); }
   check_report check() override { return words_->check(); }

@@ -37,6 +37,7 @@ class function_ref<R(Args...)> {
 class any_table {
  public:
   virtual ~any_table() = default;
+  virtual pool_kinds kinds() const = 0;
   virtual pool_info info() = 0;
   virtual table_stats stats() = 0;
   virtual check_report check() = 0;

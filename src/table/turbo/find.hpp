@@ -12,10 +12,55 @@
 
 namespace durahash::turbo {
 
+/// Most searches end in the home bucket: they take one glance, inlined. All others, and those that a writer disturbed, search.
 template <medium M, class Kind>
 template <class Read>
 status table<M, Kind>::get(key_type key, Read&& read) {
   std::uint64_t hash = Kind::hash(key, seeds_);
+  if constexpr (Kind::in_slot) {
+    glance g = glance_home(hash);
+    if (!g.view.none()) [[likely]] {
+      read_home(g, hash);
+      if (probed seen = judge(g, key, read); seen != probed::torn) [[likely]]
+        return seen == probed::hit ? status::ok : status::not_found;
+    }
+  }
+  return search(hash, key, read);
+}
+
+template <medium M, class Kind>
+auto table<M, Kind>::glance_home(std::uint64_t hash) const noexcept -> glance {
+  shard_index s = shard_of(hash);
+  shard_view v = view(s);
+  return {s, v, buckets_of(v) + home_of(hash, v.log2_buckets()), {}, 0};
+}
+
+template <medium M, class Kind>
+void table<M, Kind>::read_home(glance& g, std::uint64_t hash) const noexcept {
+  g.meta = load(m_, g.home->meta);
+  g.hits = match_tags(*g.home, tag_of(hash)) & g.meta.live();
+}
+
+/// What a glance at the home bucket of a word table is worth: a hit, a miss, or `torn`, which here also says "look further".
+template <medium M, class Kind>
+template <class Read>
+auto table<M, Kind>::judge(const glance& g, key_type key, Read& read) const -> probed {
+  auto unchanged = [&] { return load(m_, g.home->meta) == g.meta && view(g.shard) == g.view; };
+  if (g.meta.marked()) [[unlikely]] return probed::torn;
+  for (std::uint32_t hits = g.hits; hits != 0;) {
+    const slot& at = g.home->slots[take_lowest(hits)];
+    if (load(m_, at.key) != key) continue;
+    std::uint64_t value = load(m_, at.value);
+    if (!unchanged()) return probed::torn;
+    read(value);
+    return probed::hit;
+  }
+  return g.meta.ends_path() && unchanged() ? probed::miss : probed::torn;
+}
+
+template <medium M, class Kind>
+template <class Read>
+[[gnu::noinline]] status table<M, Kind>::search(std::uint64_t hash, key_type key, Read& read) {
   shard_index s = shard_of(hash);
   [[maybe_unused]] read_guard guard;
   while (true) {  // ends: each further round means that a writer of this shard got on
@@ -97,26 +142,28 @@ template <class Read>
 void table<M, Kind>::get_many(std::span<const key_type> keys, Read&& read, status* answers) {
   [[maybe_unused]] read_guard guard;
   std::uint64_t hashes[group_size];
+  glance glances[group_size];
   for (std::size_t start = 0; start < keys.size(); start += group_size) {
     std::size_t count = std::min(group_size, keys.size() - start);
     for (std::size_t i = 0; i < count; ++i) {
       hashes[i] = Kind::hash(keys[start + i], seeds_);
-      shard_view v = view(shard_of(hashes[i]));
-      __builtin_prefetch(buckets_of(v) + home_of(hashes[i], v.log2_buckets()));
+      glances[i] = glance_home(hashes[i]);
+      __builtin_prefetch(glances[i].home);
     }
-    for (std::size_t i = 0; i < count; ++i) prefetch_matches(view(shard_of(hashes[i])), hashes[i]);
-    for (std::size_t i = 0; i < count; ++i)
-      answers[start + i] = get(keys[start + i], [&](value_type value) { read(start + i, value); });
+    for (std::size_t i = 0; i < count; ++i) {
+      if (glances[i].view.none()) continue;
+      read_home(glances[i], hashes[i]);
+      if (glances[i].hits != 0) __builtin_prefetch(&glances[i].home->slots[std::countr_zero(glances[i].hits)]);
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+      key_type key = keys[start + i];
+      auto read_one = [&](value_type value) { read(start + i, value); };
+      probed seen = probed::torn;
+      if constexpr (Kind::in_slot)
+        if (!glances[i].view.none()) seen = judge(glances[i], key, read_one);
+      answers[start + i] = seen == probed::hit ? status::ok : seen == probed::miss ? status::not_found : search(hashes[i], key, read_one);
+    }
   }
-}
-
-template <medium M, class Kind>
-void table<M, Kind>::prefetch_matches(shard_view v, std::uint64_t hash) const noexcept {
-  if (v.none()) return;
-  bucket& b = buckets_of(v)[home_of(hash, v.log2_buckets())];
-  std::uint32_t hits = match_tags(b, tag_of(hash)) & load(m_, b.meta).live();
-  if (hits == 0) return;
-  __builtin_prefetch(&b.slots[std::countr_zero(hits)]);
 }
 
 // --------------------------------------------------------------------------------------------------------------- iteration

@@ -35,6 +35,7 @@ struct meta_word {
   constexpr bool ends_path() const noexcept { return std::popcount(valid()) < most_valid; }
   constexpr bool unflushed() const noexcept { return (bits & unflushed_bit) != 0; }
   constexpr bool values_ahead() const noexcept { return (bits & values_ahead_bit) != 0; }
+  constexpr bool marked() const noexcept { return (bits & (unflushed_bit | values_ahead_bit)) != 0; }
   constexpr bool well_formed() const noexcept {
     return (deleted() & ~valid()) == 0 && std::popcount(valid()) <= most_valid;
   }
@@ -62,8 +63,6 @@ struct meta_word {
   }
   /// `slot` stays valid, so that paths through this bucket are not cut.
   constexpr meta_word with_deleted(int slot) const noexcept { return next(valid(), deleted() | 1u << slot); }
-  /// `slot` becomes empty: only where the bucket ends paths already.
-  constexpr meta_word with_emptied(int slot) const noexcept { return next(valid() & ~(1u << slot), deleted()); }
 
   friend bool operator==(meta_word, meta_word) = default;
 };
@@ -105,6 +104,6 @@ struct directory_entry {
 };
 
 /// Settings in the superblock, by index.
-enum setting : std::size_t { shard_bits, scope, first_log2, collect_distance, eager, in_place };
+enum setting : std::size_t { shard_bits, scope, first_log2, collect_distance, in_place };
 
 }  // namespace durahash::turbo

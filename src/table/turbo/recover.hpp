@@ -20,7 +20,6 @@ inline constexpr setting_rule rules[] = {
     {"shards", 2, 1u << 20, 4096},        // rounded up to a power of two
     {"scope", 1, 256, 16},                // buckets; the paper's choice
     {"collect_distance", 0, 255, 4},      // an insert that walks this far has deleted slots surveyed; 0: never
-    {"eager_free", 0, 1, 1},              // 0: a delete always leaves a deleted slot, as in the paper
     {"in_place", 0, 1, 1},                // 0: u64 values are updated near-place, as in the paper
 };
 
@@ -38,7 +37,7 @@ result<engine_plan> table<M, Kind>::plan(const options& how) {
     auto rule = std::find_if(std::begin(detail::rules), std::end(detail::rules), [&](const auto& r) { return name == r.name; });
     if (rule == std::end(detail::rules))
       return error{status::invalid_argument,
-                   "the engine turbo has no setting named " + name + "; it has shards, scope, collect_distance, eager_free, in_place"};
+                   "the engine turbo has no setting named " + name + "; it has shards, scope, collect_distance, in_place"};
     if (value < rule->least || value > rule->most)
       return error{status::invalid_argument, "the setting " + name + " must lie between " + std::to_string(rule->least) + " and " +
                                                  std::to_string(rule->most) + ", not " + std::to_string(value)};
@@ -49,8 +48,7 @@ result<engine_plan> table<M, Kind>::plan(const options& how) {
   made.settings[shard_bits] = bits;
   made.settings[scope] = values[1];
   made.settings[collect_distance] = values[2];
-  made.settings[eager] = values[3];
-  made.settings[setting::in_place] = values[4];
+  made.settings[setting::in_place] = values[3];
   constexpr std::uint64_t tenths = 7;  // of the slots filled when the expected records are in
   made.settings[first_log2] = std::min<std::uint64_t>(
       most_log2_buckets, log2_ceiling((how.capacity >> bits) * 10 / (slots_per_bucket * tenths) + ((how.capacity >> bits) != 0)));
@@ -65,7 +63,7 @@ table<M, Kind>::table(pool<M>& p)
       scope_(static_cast<unsigned>(p.block().settings[setting::scope])),
       first_log2_(static_cast<unsigned>(p.block().settings[setting::first_log2])),
       collect_distance_(static_cast<unsigned>(p.block().settings[setting::collect_distance])),
-      eager_free_(p.block().settings[setting::eager] != 0), in_place_(p.block().settings[setting::in_place] != 0) {
+      in_place_(p.block().settings[setting::in_place] != 0) {
   if (collect_distance_ == 0) collect_distance_ = ~0u;
 }
 
@@ -106,7 +104,7 @@ error table<M, Kind>::open(const std::string& path, std::vector<std::string>* dr
   counted_ = false;
   std::uint64_t array_bytes = 0;
   for (shard_index s = 0; s < shards(); ++s) array_bytes += view(s).bytes();
-  constexpr std::uint64_t at_once = 4 << 20;  // takes about a millisecond
+  constexpr std::uint64_t at_once = Kind::in_slot ? 1 << 20 : 256 << 10;  // takes less than a millisecond
   if (array_bytes <= at_once)
     recount(nullptr);
   else

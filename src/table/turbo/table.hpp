@@ -4,11 +4,10 @@
 // the home bucket over at most `scope` buckets.
 //
 //   T1  A key lives in at most one live slot, within `scope` buckets from its home, and no bucket before it on that path ends paths.
-//   T2  Once a bucket has fewer than two empty slots it never has two again in this shard's array, except where T3 allows.
-//   T3  A slot may become empty in a bucket that ends paths: no path leads through it.
-//   T4  What a live slot holds was durable before the commit word that made it live.
-//   T5  The mirror of a directory entry names an array only after the entry on the medium does, durably.
-//   T6  Bytes of an array change only under its shard's lock; readers take none.
+//   T2  Once a bucket has fewer than two empty slots it never has two again in this shard's array: a delete leaves the slot valid.
+//   T3  What a live slot holds was durable before the commit word that made it live.
+//   T4  The mirror of a directory entry names an array only after the entry on the medium does, durably.
+//   T5  Bytes of an array change only under its shard's lock; readers take none.
 #pragma once
 
 #include <atomic>
@@ -57,7 +56,7 @@ class table {
   using key_type = typename Kind::key_type;
   using value_type = typename Kind::value_type;
 
-  /// Resolves the options of a new pool. Settings: shards, scope, collect_distance, eager_free (docs/engines/turbo.md).
+  /// Resolves the options of a new pool. Settings: shards, scope, collect_distance, in_place (docs/engines/turbo.md).
   static result<engine_plan> plan(const options& how);
 
   /// On a pool that `plan` was made for. Reads the directory; `open` says what is wrong with it.
@@ -151,13 +150,27 @@ class table {
   }
   unsigned scope_in(shard_view v) const noexcept { return static_cast<unsigned>(std::min<std::uint64_t>(scope_, v.buckets())); }
 
+  /// A look at the home bucket of a key.
+  struct glance {
+    shard_index shard = 0;
+    shard_view view;
+    const bucket* home = nullptr;
+    meta_word meta;
+    std::uint32_t hits = 0;  // live slots with the key's tag
+  };
+
   // find.hpp
+  glance glance_home(std::uint64_t hash) const noexcept;
+  void read_home(glance& g, std::uint64_t hash) const noexcept;
+  template <class Read>
+  probed judge(const glance& g, key_type key, Read& read) const;
+  template <class Read>
+  status search(std::uint64_t hash, key_type key, Read& read);
   std::uint32_t match_tags(const bucket& b, std::uint8_t tag) const noexcept;
   std::uint8_t tag_at(const bucket& b, int slot) const noexcept;
   template <class Read>
   probed probe(shard_view v, std::uint64_t hash, key_type key, Read& read) const;
   void make_durable(extent values) const;
-  void prefetch_matches(shard_view v, std::uint64_t hash) const noexcept;
   std::optional<std::vector<live_record>> live_records(shard_index s) const;
   std::uint64_t hash_of_slot(std::uint64_t key_word) const noexcept;
   template <class Visit>
@@ -226,7 +239,7 @@ class table {
   heap<M> heap_;
   hash_seeds seeds_;
   unsigned shard_bits_, scope_, first_log2_, collect_distance_;
-  bool eager_free_, in_place_;
+  bool in_place_;
   std::unique_ptr<std::atomic<std::uint64_t>[]> mirrors_;  // dense: readers touch nothing else
   std::unique_ptr<shard_state[]> states_;
   std::uint64_t records_at_open_ = 0;

@@ -158,8 +158,7 @@ void table<M, Kind>::stage_in_place(const place& at, std::uint64_t value, change
 template <medium M, class Kind>
 void table<M, Kind>::stage_removal(const place& at, change& c) const {
   c.where = at.holder;
-  // Departs from the paper: where the bucket ends paths already, the slot is emptied at once and leaves no deleted one behind (T3).
-  c.next = eager_free_ && at.meta.ends_path() ? at.meta.with_emptied(at.slot) : at.meta.with_deleted(at.slot);
+  c.next = at.meta.with_deleted(at.slot);
   c.records = -1;
   if constexpr (!Kind::in_slot) {
     c.retired_offset = load(m_, at.holder->slots[at.slot].value);
