@@ -7,8 +7,8 @@ seed=${FUZZ_SEED:-$((RANDOM * 32768 + RANDOM + 1))}
 mkdir -p build/fuzz/corpus build/fuzz/findings
 
 echo "fuzz_open_check: $seconds s, seed $seed (FUZZ_SEED=$seed repeats it)"
-if build/fuzz/bin/fuzz_open_check -seed="$seed" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=4096 -max_len=65536 \
-    -artifact_prefix=build/fuzz/findings/ -print_final_stats=1 build/fuzz/corpus; then
+if build/fuzz/bin/fuzz_open_check -seed="$seed" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=4096 -max_len=1024 -len_control=0 \
+    -artifact_prefix=build/fuzz/findings/ -verbosity=0 -print_final_stats=1 build/fuzz/corpus; then
   echo "fuzz_open_check: nothing found in $seconds s (seed $seed)"
 else
   echo "fuzz_open_check: a finding (seed $seed); repeat it with: build/fuzz/bin/fuzz_open_check FILE, one of" >&2
