@@ -271,6 +271,9 @@ void heap<M>::retire(std::uint64_t offset, std::uint64_t bytes) {
     enough = retired_.size() >= batch_cells || retired_bytes_ >= std::min(batch_bytes, used_bytes() / 16);
   }
   if (enough) reclaim_retired(batch_cells);
+  // Where writers retire faster than the reclaimer gets time, they wait for it: else the pool would grow by what is only pending.
+  constexpr std::uint64_t slack_bytes = 256 << 10;
+  if (enough && pending_bytes() > slack_bytes + used_bytes() / 8) reclaimer_.wait_idle();
 }
 
 /// Hands what is retired over to be freed behind the readers.

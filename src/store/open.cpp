@@ -104,12 +104,14 @@ error settle_mode(opening& o) {
   return {status::ok, {}};
 }
 
+constexpr std::uint64_t most_address_space_bytes = std::uint64_t{1} << 47;  // all that a process has on x86-64
+
 error map_it(opening& o) {
   auto map = mapping::open({.path = o.path,
                             .medium = o.mapped,
                             .create = o.creating,
                             .read_only = o.how.mode == open_mode::read_only,
-                            .address_space_bytes = o.how.address_space_bytes,
+                            .address_space_bytes = std::min(o.how.address_space_bytes, most_address_space_bytes),
                             .max_bytes = o.how.max_bytes});
   if (!map) return map.failure();
   o.map = std::move(*map);
