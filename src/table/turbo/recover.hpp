@@ -244,14 +244,15 @@ status table<M, Kind>::close() {
   if (p_.root().state == pool_state::clean || damage_found_) return status::ok;
   heap_.settle();
   heap_.release_idle_slabs();
-  if (status s = p_.give_back_tail(); s != status::ok) return s;
   if constexpr (Kind::in_slot) {
+    if (status s = p_.give_back_tail(); s != status::ok) return s;
     return p_.mark_clean(records, 0, 0, 0);
   } else {
     std::vector<std::uint64_t> words = heap_.save();
     std::uint64_t bytes = words.size() * 8;
     auto offset = p_.allocate(bytes, page_bytes);
     if (!offset) return p_.mark_clean(records, 0, 0, 0);  // the next open collects the records anew
+    if (status s = p_.give_back_tail(); s != status::ok) return s;  // what the pool grew by for it, and did not need
     store_bytes(m_, p_.at(*offset), words.data(), bytes);
     [[maybe_unused]] durable saved = persist(m_, extent{p_.at(*offset), bytes});
     return p_.mark_clean(records, *offset, bytes, checksum(words.data(), bytes));
