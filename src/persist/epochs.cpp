@@ -30,6 +30,8 @@ epoch_guard::~epoch_guard() {
   urcu_bp_read_unlock();
 }
 
+bool under_epoch_guard() noexcept { return urcu_bp_read_ongoing() != 0; }
+
 void wait_for_readers() noexcept {
   urcu_bp_synchronize_rcu();
   after_readers_left();

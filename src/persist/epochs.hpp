@@ -11,6 +11,9 @@ class epoch_guard {
   epoch_guard(const epoch_guard&) = delete;
 };
 
+/// Whether this thread is under an epoch_guard, of whatever pool.
+bool under_epoch_guard() noexcept;
+
 /// Waits until every guard that exists now is gone. Not under an epoch_guard.
 void wait_for_readers() noexcept;
 

@@ -72,10 +72,10 @@ class heap {
   /// Gives slabs without a cell in use back to the pool.
   void release_idle_slabs();
 
-  /// Waits until all that was retired is free. Not under an epoch_guard.
+  /// Waits until all that was retired is free; not in a thread that reads, of this pool or of another: it would wait for itself.
   void settle() {
     reclaim_retired(0);
-    reclaimer_.wait_idle();
+    if (!under_epoch_guard()) reclaimer_.wait_idle();
   }
 
   // Recovery ------------------------------------------------------------------------------------------------------------
@@ -118,6 +118,7 @@ class heap {
   void free_cell(slab& s, std::uint64_t offset, std::uint64_t cell_bytes);
   void release_slab(slab& s);
   bool restore_slab(std::uint64_t offset, std::uint64_t cell_bytes, const std::uint64_t* bits);
+  void forget(cell c);                                              // under lock_
   bool awaits_recovery(cell c) {
     std::scoped_lock lock(lock_);
     return recovering_ && c.offset < end_at_open_;
@@ -273,7 +274,7 @@ void heap<M>::retire(std::uint64_t offset, std::uint64_t bytes) {
   if (enough) reclaim_retired(batch_cells);
   // Where writers retire faster than the reclaimer gets time, they wait for it: else the pool would grow by what is only pending.
   constexpr std::uint64_t slack_bytes = 256 << 10;
-  if (enough && pending_bytes() > slack_bytes + used_bytes() / 8) reclaimer_.wait_idle();
+  if (enough && pending_bytes() > slack_bytes + used_bytes() / 8) settle();
 }
 
 /// Hands what is retired over to be freed behind the readers.
@@ -378,31 +379,50 @@ bool heap<M>::holds(std::uint64_t offset, std::uint64_t bytes) {
 
 template <medium M>
 void heap<M>::end_recovery() {
-  std::vector<cell> freed;
-  {
-    std::scoped_lock lock(lock_);
-    recovering_ = false;
-    std::uint64_t at = pool_.block().heap_offset;
-    auto free_up_to = [&](std::uint64_t next, std::uint64_t skip) {
-      if (next > at) pool_.found_free(at, next - at);
-      at = std::max(at, next + skip);
-    };
-    auto extent = large_.begin();
-    for (std::uint64_t index = 0; index < slabs_.size(); ++index) {
-      slab* s = slabs_[index].get();
-      if (s == nullptr || !s->from_before) continue;
-      for (; extent != large_.end() && extent->first < s->offset; ++extent)
-        if (extent->first < end_at_open_) free_up_to(extent->first, extent->second);
-      free_up_to(s->offset, slab_bytes);
-      s->from_before = false;
-      if (!s->full()) with_room_[class_of(s->cell_bytes)].insert(s->offset);
+  std::scoped_lock lock(lock_);
+  // Under one lock with what follows: a cell that this makes free must not be handed out before its turn in this list.
+  for (cell c : freed_during_recovery_) forget(c);
+  freed_during_recovery_.clear();
+  recovering_ = false;
+
+  std::uint64_t at = pool_.block().heap_offset;
+  auto free_up_to = [&](std::uint64_t next, std::uint64_t skip) {
+    if (next > at) pool_.found_free(at, next - at);
+    at = std::max(at, next + skip);
+  };
+  auto extent = large_.begin();
+  auto skip_extents_before = [&](std::uint64_t offset) {
+    for (; extent != large_.end() && extent->first < offset; ++extent) free_up_to(extent->first, extent->second);
+  };
+  for (auto& s : slabs_) {
+    if (!s || !s->from_before) continue;
+    if (s->used == 0) {
+      s.reset();
+      continue;
     }
-    for (; extent != large_.end() && extent->first < end_at_open_; ++extent) free_up_to(extent->first, extent->second);
-    free_up_to(end_at_open_, 0);
-    freed.swap(freed_during_recovery_);
+    skip_extents_before(s->offset);
+    free_up_to(s->offset, slab_bytes);
+    s->from_before = false;
+    if (!s->full()) with_room_[class_of(s->cell_bytes)].insert(s->offset);
   }
-  for (cell c : freed)  // a cell unlinked before the scan saw it was never adopted, and is free already
-    if (holds(c.offset, c.bytes)) free(c.offset, c.bytes);
+  skip_extents_before(end_at_open_);
+  free_up_to(end_at_open_, 0);
+}
+
+/// A cell of before that was retired while recovery ran. One that was unlinked before the scan saw it was never adopted, and is free already.
+template <medium M>
+void heap<M>::forget(cell c) {
+  std::uint64_t cell_bytes = cell_bytes_for(c.bytes);
+  if (!in_use(c.offset, cell_bytes)) return;
+  used_bytes_ -= cell_bytes;
+  if (cell_bytes > largest_cell_bytes) {
+    large_.erase(c.offset);
+    return;
+  }
+  slab& s = *slab_at(c.offset);
+  std::uint64_t index = (c.offset - s.offset) / cell_bytes;
+  s.bits[index / 64] &= ~(std::uint64_t{1} << (index % 64));
+  --s.used;
 }
 
 // ----------------------------------------------------------------------------------------------------------- clean close

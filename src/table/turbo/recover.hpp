@@ -85,7 +85,8 @@ error table<M, Kind>::open(const std::string& path, std::vector<std::string>* dr
   mirrors_ = std::make_unique<std::atomic<std::uint64_t>[]>(shards());
   states_ = std::make_unique<shard_state[]>(shards());
   bool clean = p_.root().state == pool_state::clean;
-  if (error e = read_directory(path, dropped); e.code != status::ok) return e;
+  bool restored = restore_heap(dropped == nullptr);
+  if (error e = read_directory(path, restored, dropped); e.code != status::ok) return e;
   if (dropped != nullptr) {
     for (shard_index s = 0; s < shards(); ++s)
       if (status salvaged = salvage_shard(s, *dropped); salvaged != status::ok)
@@ -97,7 +98,7 @@ error table<M, Kind>::open(const std::string& path, std::vector<std::string>* dr
     return {status::ok, {}};
   }
   if (clean) records_at_open_ = p_.root().records;
-  bool heap_known = Kind::in_slot || live_bytes() == p_.block().heap_offset || (clean && p_.root().heap_state_offset != 0);
+  bool heap_known = Kind::in_slot || restored;
   if (heap_known) heap_.end_recovery();
   if (clean && heap_known) return {status::ok, {}};
 
@@ -112,16 +113,14 @@ error table<M, Kind>::open(const std::string& path, std::vector<std::string>* dr
   return {status::ok, {}};
 }
 
-/// Mirrors every entry, and tells the heap of every array; or restores the heap's state if it was saved.
+/// Mirrors every entry. Tells the heap of every array, unless its state was restored: then it knows them.
 template <medium M, class Kind>
-error table<M, Kind>::read_directory(const std::string& path, std::vector<std::string>* dropped) {
+error table<M, Kind>::read_directory(const std::string& path, bool restored, std::vector<std::string>* dropped) {
   auto damaged = [&](shard_index s, const char* what) -> error {
     std::uint64_t offset = p_.block().engine_offset + std::uint64_t{8} * s;
     return {status::unusable, "cannot use " + path + " as a pool: the directory entry of shard " + std::to_string(s) +
                                   " at offset " + std::to_string(offset) + " " + what};
   };
-  heap_.begin_recovery();
-  bool restored = dropped == nullptr && restore_heap();
   for (shard_index s = 0; s < shards(); ++s) {
     directory_entry entry{load(m_, directory(s))};
     if (entry.none()) continue;
@@ -145,13 +144,17 @@ error table<M, Kind>::read_directory(const std::string& path, std::vector<std::s
   return {status::ok, {}};
 }
 
+/// Begins the heap's recovery; with the state that a clean close saved, if there is one. Returns whether there was.
 template <medium M, class Kind>
-bool table<M, Kind>::restore_heap() {
+bool table<M, Kind>::restore_heap(bool trusted) {
+  heap_.begin_recovery();
   const root_record& root = p_.root();
-  if (Kind::in_slot || root.state != pool_state::clean || root.heap_state_offset == 0) return false;
+  if (!trusted || Kind::in_slot || root.state != pool_state::clean || root.heap_state_offset == 0) return false;
   std::vector<std::uint64_t> words(root.heap_state_bytes / 8);
   std::memcpy(words.data(), p_.at(root.heap_state_offset), root.heap_state_bytes);
-  return checksum(words.data(), root.heap_state_bytes) == root.heap_state_checksum && heap_.restore(words);
+  if (checksum(words.data(), root.heap_state_bytes) == root.heap_state_checksum && heap_.restore(words)) return true;
+  heap_.begin_recovery();  // anew: what is wrong with the saved state does not matter, the slots know better
+  return false;
 }
 
 /// Counts the records and, in byte tables, tells the heap of each. Writers wait shard by shard.

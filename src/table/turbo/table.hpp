@@ -225,10 +225,10 @@ class table {
   std::uint64_t path_length(shard_view v, std::uint64_t home) const;
 
   // recover.hpp
-  error read_directory(const std::string& path, std::vector<std::string>* dropped);
+  error read_directory(const std::string& path, bool restored, std::vector<std::string>* dropped);
   status salvage_shard(shard_index s, std::vector<std::string>& dropped);
   bool verifies(shard_index s, const bucket& b, int i, std::string& why) const;
-  bool restore_heap();
+  bool restore_heap(bool trusted);
   bool adopt_records(shard_index s);
   void recount(const background* asking);
   void lock_all();

@@ -1,0 +1,96 @@
+// Pools with damaged bytes: each is refused with a sentence, or works without a crash; and where records come out wrong, check notices.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <thread>
+
+#include "child.hpp"
+#include "damage.hpp"
+#include "damaged_reader.hpp"
+#include "random.hpp"
+#include "scratch.hpp"
+
+namespace durahash::test {
+namespace {
+
+constexpr std::uint64_t records = 400;
+constexpr const char* phases[] = {"open", "lookups", "check", "writes", "close"};
+
+std::vector<setup> damaged_setups() {
+  return setups_where([](const setup& s) { return s.place == place_kind::shm && s.durability == durability_level::process; });
+}
+
+class DamagedPool : public testing::TestWithParam<setup> {
+ protected:
+  void SetUp() override {
+    image_ = pool_image(GetParam(), records);
+    write_file(folder_.file("image"), image_);
+    seed_ = stream_seed("damage/" + GetParam().name());
+  }
+
+  /// Every damage, in as many processes as it takes.
+  void try_all(const char* mode) {
+    damage damages(image_);
+    shared_words told(folder_.file("told"), damage_told::words);
+    int faults = 0;
+    for (std::uint64_t first = 0; first < damages.count() && faults < 10;) {
+      child_process reader("open_damaged_pools", {GetParam().name(), folder_.file("image"), folder_.path().string(), folder_.file("told"),
+                                                  std::to_string(seed_), std::to_string(first), std::to_string(records), mode});
+      std::string fault = watch(reader, told);
+      if (fault.empty()) break;
+      ++faults;
+      std::uint64_t which = told[damage_told::current];
+      std::string copy = image_;
+      ADD_FAILURE() << fault << "; damage " << which << ": " << damages.apply(which, seed_, copy) << "; again with --seed " << run_seed();
+      first = which + 1;
+    }
+    RecordProperty("refused", std::to_string(count(told, damage_outcome::refused)));
+    RecordProperty("noticed", std::to_string(count(told, damage_outcome::noticed)));
+    RecordProperty("harmless", std::to_string(count(told, damage_outcome::harmless)));
+    EXPECT_GT(count(told, damage_outcome::refused), 0u);
+    if (long_run()) {  // a small sample may hit nothing that check sees
+      EXPECT_GT(count(told, damage_outcome::noticed), 0u);
+    }
+  }
+
+ private:
+  /// Waits for the end of a reader; a fault in words, or an empty string.
+  static std::string watch(child_process& reader, shared_words& told) {
+    std::uint64_t last = ~std::uint64_t{0};
+    auto moved = std::chrono::steady_clock::now();
+    while (reader.running()) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      auto now = std::chrono::steady_clock::now();
+      if (std::uint64_t current = told[damage_told::current]; current != last) last = current, moved = now;
+      if (now - moved > std::chrono::seconds(30)) {
+        reader.kill();
+        return std::string("it hangs in ") + phases[told[damage_told::phase]];
+      }
+    }
+    child_end end = reader.wait();
+    if (end.exited && end.exit_code == 0) return {};
+    std::string where = std::string(" in ") + phases[told[damage_told::phase]];
+    if (end.signal != 0) return "it died of signal " + std::to_string(end.signal) + where;
+    switch (static_cast<damage_outcome>(told[damage_told::outcome].load())) {
+      case damage_outcome::refused_without_reason: return "it was refused without a sentence";
+      case damage_outcome::noticed_without_reason: return "check is not ok and names no violation";
+      case damage_outcome::wrong_and_unnoticed: return "a lookup or a scan was wrong, and check finds nothing";
+      default: return "it ended with exit code " + std::to_string(end.exit_code) + where;
+    }
+  }
+  static std::uint64_t count(shared_words& told, damage_outcome outcome) {
+    return told[damage_told::counts + static_cast<std::size_t>(outcome)];
+  }
+
+  scratch_folder folder_;
+  std::string image_;
+  std::uint64_t seed_ = 0;
+};
+INSTANTIATE_TEST_SUITE_P(Every, DamagedPool, testing::ValuesIn(damaged_setups()), setup_name());
+
+TEST_P(DamagedPool, IsRefusedOrReadWithoutACrash) { try_all("read"); }
+
+TEST_P(DamagedPool, IsRefusedOrWrittenWithoutACrash) { try_all("write"); }
+
+}  // namespace
+}  // namespace durahash::test

@@ -1,0 +1,49 @@
+// A pool's fixed structures, read from and written into the bytes of its file, checksums made good: what a newer, a foreign or a malicious program could
+// have written.
+#pragma once
+
+#include <cstring>
+#include <string>
+
+#include "persist/format.hpp"
+
+namespace durahash::test {
+
+inline superblock superblock_in(const std::string& image) {
+  superblock block;
+  std::memcpy(&block, image.data() + superblock_offsets[0], sizeof block);
+  return block;
+}
+/// Into both places.
+inline void put_superblock(std::string& image, const superblock& block) {
+  superblock whole = sealed(block);
+  for (std::uint64_t offset : superblock_offsets) std::memcpy(image.data() + offset, &whole, sizeof whole);
+}
+
+/// The root in force.
+inline std::uint64_t root_offset_in(const std::string& image) {
+  std::uint64_t sequence;
+  std::memcpy(&sequence, image.data() + selector_offset, sizeof sequence);
+  return root_offsets[sequence % 2];
+}
+inline root_record root_in(const std::string& image) {
+  root_record root;
+  std::memcpy(&root, image.data() + root_offset_in(image), sizeof root);
+  return root;
+}
+inline void put_root(std::string& image, const root_record& root) {
+  root_record whole = sealed(root);
+  std::memcpy(image.data() + root_offset_in(image), &whole, sizeof whole);
+}
+
+/// The image as another run of the machine left it: changing where its writer was cut off, or clean.
+inline std::string after_reboot(std::string image, pool_state state) {
+  root_record root = root_in(image);
+  root.boot_id[0] ^= 0xff;
+  root.state = state;
+  if (state == pool_state::changing) root.records = root.heap_state_offset = root.heap_state_bytes = root.heap_state_checksum = 0;
+  put_root(image, root);
+  return image;
+}
+
+}  // namespace durahash::test

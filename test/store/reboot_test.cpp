@@ -1,0 +1,146 @@
+// What open makes of a pool that another run of the machine left: the boot id and the state in its root tell a dead process from a machine that
+// went down. The reboot is written into the file; everything else is as the library left it.
+#include "bad_input.hpp"
+#include "patched_pool.hpp"
+
+namespace durahash::test {
+namespace {
+
+/// Setups whose pools lie in the page cache of a disk, so that a reboot may have torn what was not synced. (What is in /dev/shm goes with the machine.)
+std::vector<setup> page_cache_setups() {
+  return setups_where([](const setup& s) { return s.place == place_kind::disk && s.durability == durability_level::process; });
+}
+
+class Reboot : public testing::TestWithParam<setup> {
+ protected:
+  static constexpr std::uint64_t records = 500;
+
+  result<std::unique_ptr<subject>> open(const std::string& image, bool salvage = false, open_mode mode = open_mode::create_or_open) {
+    write_file(folder_.file("pool"), image);
+    options how;
+    how.medium = GetParam().medium();
+    how.salvage = salvage;
+    how.mode = mode;
+    return open_subject(GetParam(), folder_.file("pool"), how);
+  }
+  model expected() const {
+    model all;
+    for (std::uint64_t n = 0; n < records; ++n) all[nth_key(GetParam(), n)] = image_value(GetParam(), n);
+    return all;
+  }
+  std::string clean_image() { return pool_image(GetParam(), records); }
+  bool has_checksums() const { return GetParam().key() == data_kind::bytes || GetParam().value() == data_kind::bytes; }
+
+  scratch_folder folder_{GetParam().folder()};
+};
+INSTANTIATE_TEST_SUITE_P(Every, Reboot, testing::ValuesIn(page_cache_setups()), setup_name());
+
+TEST_P(Reboot, OfAPoolThatWasClosedChangesNothing) {
+  auto opened = open(after_reboot(clean_image(), pool_state::clean));
+  ASSERT_TRUE(opened) << opened.failure().message;
+  EXPECT_TRUE((*opened)->pool().info().clean);
+  expect_contents(**opened, expected());
+  expect_sound(**opened);
+}
+
+TEST_P(Reboot, WhileThePoolWasWrittenIsRefusedAndNamesSalvage) {
+  std::string image = after_reboot(clean_image(), pool_state::changing);
+  for (open_mode mode : {open_mode::create_or_open, open_mode::open_existing, open_mode::read_only}) {
+    auto opened = open(image, false, mode);
+    ASSERT_FALSE(opened) << "a pool that a reboot may have torn opened as if nothing were";
+    EXPECT_EQ(opened.failure().code, status::unusable);
+    EXPECT_NE(opened.failure().message.find("salvage"), std::string::npos) << opened.failure().message;
+    EXPECT_NE(opened.failure().message.find(folder_.file("pool")), std::string::npos) << opened.failure().message;
+  }
+  EXPECT_TRUE(read_file(folder_.file("pool")) == image) << "the refused open changed the file";
+}
+
+TEST_P(Reboot, OfTheProcessAloneIsNoReboot) {
+  std::string image = clean_image();
+  root_record root = root_in(image);
+  root.state = pool_state::changing;
+  root.records = root.heap_state_offset = root.heap_state_bytes = root.heap_state_checksum = 0;
+  put_root(image, root);
+  auto opened = open(image);
+  ASSERT_TRUE(opened) << opened.failure().message;
+  EXPECT_FALSE((*opened)->pool().info().clean);
+  expect_contents(**opened, expected());
+  expect_sound(**opened);
+}
+
+TEST_P(Reboot, SalvageOfAWholePoolKeepsEveryRecordAndSaysSo) {
+  std::string image = after_reboot(clean_image(), pool_state::changing);
+  {
+    auto opened = open(image, true);
+    ASSERT_TRUE(opened) << opened.failure().message;
+    EXPECT_FALSE((*opened)->pool().salvage_report().empty()) << "a salvage that says nothing";
+    expect_contents(**opened, expected());
+    expect_sound(**opened);
+    EXPECT_EQ((*opened)->put(nth_key(GetParam(), 100'000), image_value(GetParam(), 1)), status::ok);
+  }
+  auto again = open(read_file(folder_.file("pool")));
+  ASSERT_TRUE(again) << again.failure().message;
+  EXPECT_EQ((*again)->pool().size(), records + 1);
+  EXPECT_TRUE((*again)->pool().salvage_report().empty());
+}
+
+TEST_P(Reboot, SalvageDropsWhatDoesNotVerifyAndSaysSo) {
+  if (!has_checksums()) GTEST_SKIP() << "words carry no checksum";
+  std::string image = after_reboot(clean_image(), pool_state::changing);
+  // Break ten records where their values lie.
+  int broken = 0;
+  for (std::uint64_t n = 0; n < 10; ++n) {
+    std::size_t at = image.find(image_value(GetParam(), n));
+    if (at == std::string::npos) continue;
+    image[at + 1] = static_cast<char>(image[at + 1] ^ 0x10);
+    ++broken;
+  }
+  ASSERT_GE(broken, 5);
+  auto opened = open(image, true);
+  ASSERT_TRUE(opened) << opened.failure().message;
+  EXPECT_FALSE((*opened)->pool().salvage_report().empty());
+  model left = contents_of(**opened), whole = expected();
+  EXPECT_EQ(left.size(), records - static_cast<std::size_t>(broken));
+  for (const auto& [key, value] : left) ASSERT_EQ(value, whole[key]) << "a record that does not verify was kept";
+  expect_sound(**opened);
+}
+
+TEST_P(Reboot, SalvageOfDamageAnywhereNeverCrashesAndLeavesASoundPool) {
+  std::string image = clean_image();
+  random_stream random(stream_seed("salvage/" + GetParam().name()));
+  std::uint64_t rounds = 60;
+  model whole = expected();
+  for (std::uint64_t round = 0; round < rounds; ++round) {
+    SCOPED_TRACE("round " + std::to_string(round) + ", seed " + std::to_string(run_seed()));
+    std::string torn = after_reboot(image, pool_state::changing);
+    // A power cut tears pages: some keep an earlier state. Behind the fixed structures, zeros and other pages stand for that.
+    for (std::uint64_t pages = 1 + random.below(4); pages > 0; --pages) {
+      std::uint64_t from = random.below(torn.size() / page_bytes) * page_bytes;
+      std::uint64_t to = 4 * page_bytes + random.below(torn.size() / page_bytes - 4) * page_bytes;
+      if (random.one_in(2)) torn.replace(to, page_bytes, page_bytes, '\0');
+      else torn.replace(to, page_bytes, image, from, page_bytes);
+    }
+    auto opened = open(torn, true);
+    if (!opened) {
+      EXPECT_GE(opened.failure().message.size(), 20u);
+      continue;
+    }
+    EXPECT_FALSE((*opened)->pool().salvage_report().empty());
+    expect_sound(**opened);
+    for (const auto& [key, value] : contents_of(**opened)) ASSERT_TRUE(value == whole[key] || !has_checksums());
+    for (std::uint64_t n = 0; n < 2 * records; ++n)
+      ASSERT_EQ((*opened)->put(nth_key(GetParam(), n), image_value(GetParam(), n)), status::ok);
+    EXPECT_GE((*opened)->pool().size(), 2 * records);
+    expect_sound(**opened);
+  }
+}
+
+TEST_P(Reboot, SalvageOfAHealthyPoolIsHarmless) {
+  auto opened = open(clean_image(), true);
+  ASSERT_TRUE(opened) << opened.failure().message;
+  expect_contents(**opened, expected());
+  expect_sound(**opened);
+}
+
+}  // namespace
+}  // namespace durahash::test

@@ -1,0 +1,139 @@
+#include "setup.hpp"
+
+#include <cstdlib>
+#include <ostream>
+#include <stdexcept>
+
+namespace durahash::test {
+
+namespace {
+
+/// A new engine joins every suite here.
+constexpr engine_kind engines[] = {
+    engine_kind::turbo,
+};
+
+constexpr api_kind apis[] = {api_kind::words, api_kind::words_as_bytes, api_kind::bytes, api_kind::words_to_bytes,
+                             api_kind::bytes_to_words};
+
+struct placed_durability {
+  place_kind place;
+  durability_level durability;
+};
+
+constexpr placed_durability placed_durabilities[] = {
+    {place_kind::memory, durability_level::none},      {place_kind::memory, durability_level::process},
+    {place_kind::shm, durability_level::none},         {place_kind::shm, durability_level::process},
+    {place_kind::disk, durability_level::process},     {place_kind::emulated, durability_level::power},
+    {place_kind::emulated, durability_level::process}, {place_kind::pmem, durability_level::power},
+};
+
+std::string environment_or(const char* name, std::string otherwise) {
+  const char* value = std::getenv(name);
+  return value && *value ? value : otherwise;
+}
+
+std::string_view name_of_place(place_kind place) {
+  switch (place) {
+    case place_kind::memory: return "memory";
+    case place_kind::shm: return "shm";
+    case place_kind::disk: return "disk";
+    case place_kind::emulated: return "emulated";
+    case place_kind::pmem: return "pmem";
+  }
+  return "?";
+}
+
+std::string_view name_of_api(api_kind api) {
+  switch (api) {
+    case api_kind::words: return "words";
+    case api_kind::words_as_bytes: return "words_as_bytes";
+    case api_kind::bytes: return "bytes";
+    case api_kind::words_to_bytes: return "words_to_bytes";
+    case api_kind::bytes_to_words: return "bytes_to_words";
+  }
+  return "?";
+}
+
+}  // namespace
+
+std::string pmem_folder() { return environment_or("DURAHASH_PMEM_DIR", ""); }
+
+std::string setup::name() const {
+  std::string text(name_of(engine));
+  for (std::string_view part : {name_of_place(place), name_of_api(api), name_of(durability)}) text.append("_").append(part);
+  return text;
+}
+
+data_kind setup::key() const {
+  return api == api_kind::bytes || api == api_kind::bytes_to_words ? data_kind::bytes : data_kind::u64;
+}
+
+data_kind setup::value() const {
+  return api == api_kind::bytes || api == api_kind::words_to_bytes ? data_kind::bytes : data_kind::u64;
+}
+
+medium_kind setup::medium() const {
+  switch (place) {
+    case place_kind::memory: return medium_kind::memory;
+    case place_kind::emulated: return medium_kind::emulated;
+    case place_kind::pmem: return medium_kind::pmem;
+    default: return medium_kind::file;
+  }
+}
+
+std::filesystem::path setup::folder() const {
+  switch (place) {
+    case place_kind::disk: return environment_or("DURAHASH_DISK_DIR", "/var/tmp");
+    case place_kind::pmem: return pmem_folder();
+    default: return environment_or("DURAHASH_SHM_DIR", "/dev/shm");
+  }
+}
+
+options setup::create_options() const {
+  options how;
+  how.engine = engine;
+  how.key = key();
+  how.value = value();
+  how.durability = durability;
+  how.medium = medium();
+  return how;
+}
+
+std::ostream& operator<<(std::ostream& out, const setup& s) { return out << s.name(); }
+
+std::vector<setup> every_setup() {
+  std::vector<setup> all;
+  for (engine_kind engine : engines)
+    for (auto [place, durability] : placed_durabilities)
+      for (api_kind api : apis)
+        if (place != place_kind::pmem || !pmem_folder().empty()) all.push_back({engine, place, api, durability});
+  return all;
+}
+
+std::vector<setup> setups_where(const std::function<bool(const setup&)>& wanted) {
+  std::vector<setup> all = every_setup();
+  std::erase_if(all, [&](const setup& s) { return !wanted(s); });
+  return all;
+}
+
+std::vector<setup> setups_that_reopen() {
+  return setups_where([](const setup& s) { return s.outlives_handle(); });
+}
+
+std::vector<setup> setups_for_long_tests() {
+  return setups_where([](const setup& s) {
+    bool is_default = s.durability == (s.place == place_kind::emulated || s.place == place_kind::pmem
+                                           ? durability_level::power
+                                           : durability_level::process);
+    return is_default && s.place != place_kind::disk;
+  });
+}
+
+setup setup_named(const std::string& name) {
+  for (const setup& s : every_setup())
+    if (s.name() == name) return s;
+  throw std::invalid_argument("no setup is named " + name);
+}
+
+}  // namespace durahash::test
