@@ -251,6 +251,27 @@ TEST_P(Kill, InfoTellsAKillFromACleanClose) {
   EXPECT_TRUE((*again)->pool().info().clean);
 }
 
+TEST_P(Kill, WhileAnEmptyPoolIsChangedLeavesAPoolThatOpens) {
+  // Nothing in it, and not closed: such a pool once stopped every process that opened it, for its heap was recovered twice.
+  setup with = GetParam();
+  scratch_folder folder(with.folder());
+  std::string path = folder.file("pool"), copy = folder.file("copy");
+  auto opened = open_subject(with, path, with.create_options());
+  ASSERT_TRUE(opened) << opened.failure().message;
+  ASSERT_EQ((*opened)->put(nth_key(with, 1), nth_value(with, 1)), status::ok);
+  ASSERT_EQ((*opened)->erase(nth_key(with, 1)), status::ok);
+  ASSERT_EQ((*opened)->pool().compact(), status::ok);
+  write_file(copy, read_file(path));  // what a kill at this moment leaves
+  options plain;
+  plain.medium = with.medium();
+  auto found = open_subject(with, copy, plain);
+  ASSERT_TRUE(found) << found.failure().message;
+  EXPECT_FALSE((*found)->pool().info().clean);
+  expect_contents(**found, {});
+  ASSERT_EQ((*found)->put(nth_key(with, 2), nth_value(with, 2)), status::ok);
+  expect_sound(**found);
+}
+
 TEST_P(Kill, AfterSyncFindsEverythingAndSaysClean) {
   // docs: until the next write a synced pool opens like a cleanly closed one. The copy of the file is what a power cut right after sync leaves.
   setup with = GetParam();
