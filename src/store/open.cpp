@@ -59,6 +59,7 @@ error refuse_nonsense(const opening& o) {
   if (unknown(how.durability)) return nonsense("options.durability is no durability_level");
   if (unknown(std::optional(how.medium))) return nonsense("options.medium is no medium_kind");
   if (how.mode > open_mode::read_only) return nonsense("options.mode is no open_mode");
+  if (how.salvage && how.mode == open_mode::read_only) return nonsense("salvage repairs the pool: it cannot be opened read-only for that");
   constexpr std::uint64_t least_bytes_per_record = 16;
   std::uint64_t most = how.max_bytes == 0 ? how.address_space_bytes : std::min(how.max_bytes, how.address_space_bytes);
   if (how.capacity > most / least_bytes_per_record)

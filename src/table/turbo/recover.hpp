@@ -105,7 +105,7 @@ error table<M, Kind>::open(const std::string& path, std::vector<std::string>* dr
   counted_ = false;
   std::uint64_t array_bytes = 0;
   for (shard_index s = 0; s < shards(); ++s) array_bytes += view(s).bytes();
-  constexpr std::uint64_t at_once = Kind::in_slot ? 1 << 20 : 256 << 10;  // takes less than a millisecond
+  constexpr std::uint64_t at_once = 1 << 20;  // takes a millisecond or few; small pools that are killed again and again reuse all their space
   if (array_bytes <= at_once)
     recount(nullptr);
   else
