@@ -167,6 +167,29 @@ TEST_P(Space, CompactPacksTheTableTight) {
   EXPECT_GE(after, 0.3);
 }
 
+TEST_P(Space, TurboKeepsEveryRecordUnderExtremeSettings) {
+  if (with().engine != engine_kind::turbo) GTEST_SKIP() << "the settings are turbo's";
+  for (std::uint64_t scope : {1u, 2u, 256u}) {
+    for (std::uint64_t in_place : {0u, 1u}) {
+      SCOPED_TRACE("scope " + std::to_string(scope) + ", in_place " + std::to_string(in_place));
+      drop();
+      std::filesystem::remove(path());
+      options extreme = how();
+      extreme.settings = {{"shards", 2}, {"scope", scope}, {"in_place", in_place}};
+      reopen(extreme);
+      model expected = fill(0, 2000);
+      for (std::uint64_t n = 0; n < 2000; n += 3) {
+        ASSERT_EQ(pool().erase(key(n)), status::ok);
+        expected.erase(key(n));
+      }
+      ASSERT_EQ(pool().pool().compact(), status::ok);
+      for (auto& [key, value] : fill(1000, 3000, 7)) expected[key] = value;
+      ASSERT_NO_FATAL_FAILURE(expect_contents(pool(), expected));
+      expect_sound(pool());
+    }
+  }
+}
+
 TEST_P(Space, SyncAnswersOkAtEveryMoment) {
   EXPECT_EQ(pool().pool().sync(), status::ok);
   model expected = fill(0, 1000);

@@ -17,7 +17,7 @@ namespace {
 
 double stress_seconds() {
   const char* text = std::getenv("DURAHASH_STRESS_SECONDS");
-  return text && *text ? std::atof(text) : 0.4;
+  return text && *text ? std::atof(text) : 0.3;
 }
 
 /// Threads that work until the time is over or one of them found a fault.
