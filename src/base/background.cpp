@@ -2,9 +2,12 @@
 
 #include <signal.h>
 
+#include "base/turns.hpp"
+
 namespace durahash {
 
 void background::submit(job work) {
+  if (turns::current() != nullptr) return work(*this);  // the explorer's runs repeat exactly
   std::scoped_lock lock(lock_);
   if (stopping_) return;
   waiting_.push_back(std::move(work));

@@ -1,4 +1,5 @@
-// One helper thread that runs short jobs in order. Started by the first job, joined by the destructor.
+// One helper thread that runs short jobs in order. Started by the first job, joined by the destructor. Under the crash explorer jobs run at once, in
+// the thread that submits them.
 #pragma once
 
 #include <atomic>

@@ -6,6 +6,8 @@
 
 #include <atomic>
 
+#include "base/turns.hpp"
+
 namespace durahash {
 
 class spin_lock {
@@ -15,7 +17,12 @@ class spin_lock {
   }
   void lock() noexcept {
     // Ends when the holder leaves its section. After a while the holder is assumed descheduled, and gets the processor.
-    for (int spins = 0; !try_lock(); ++spins) spins < 64 ? _mm_pause() : static_cast<void>(sched_yield());
+    for (int spins = 0; !try_lock(); ++spins) {
+      if (turns* t = turns::current()) [[unlikely]]
+        t->pass();
+      else
+        spins < 64 ? _mm_pause() : static_cast<void>(sched_yield());
+    }
   }
   void unlock() noexcept { held_.store(false, std::memory_order_release); }
 

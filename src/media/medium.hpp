@@ -7,17 +7,23 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <source_location>
 
 #include "base/bits.hpp"
 #include "durahash/info.hpp"
 
 namespace durahash {
 
+/// Which verb (persist/order.hpp) acts, and where in our sources it was called: told to the medium before it does. Only models that record listen.
+enum class verb : std::uint8_t { store, store_bytes, flush, fence, announce, settle, publish_if, observe };
+using site = std::source_location;
+
 /// `visible_is_durable`: no crash that the medium promises to survive undoes a store that another thread has seen. Then commit words
 /// need no "not yet written back" mark.
 template <class M>
-concept medium = requires(M& m, const M& c, std::uint64_t* word, void* at, const void* from, std::size_t bytes, bool yes) {
+concept medium = requires(M& m, const M& c, std::uint64_t* word, void* at, const void* from, std::size_t bytes, verb which, const site& where) {
   { M::visible_is_durable } -> std::convertible_to<bool>;
+  m.enter(which, where);
   { m.read(word) } noexcept -> std::same_as<std::uint64_t>;   // acquire
   m.write(word, std::uint64_t{});                             // release; 1, 2, 4 or 8 bytes, aligned
   m.write_bytes(at, from, bytes);                             // in any order, torn at 8-byte boundaries
@@ -46,6 +52,7 @@ struct direct_access {
     return __atomic_compare_exchange_n(at, &expected, desired, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
   }
   void will_read(const void*, std::size_t) const noexcept {}
+  void enter(verb, const site&) const noexcept {}
 };
 
 }  // namespace durahash

@@ -2,6 +2,8 @@
 
 #include <urcu/urcu-bp.h>
 
+#include "base/turns.hpp"
+
 #ifdef __SANITIZE_THREAD__
 #include <sanitizer/tsan_interface.h>
 #endif
@@ -24,8 +26,12 @@ inline void after_readers_left() noexcept {
 
 }  // namespace
 
-epoch_guard::epoch_guard() noexcept { urcu_bp_read_lock(); }
+epoch_guard::epoch_guard() noexcept {
+  urcu_bp_read_lock();
+  if (turns* t = turns::current()) [[unlikely]] t->entered_epoch();
+}
 epoch_guard::~epoch_guard() {
+  if (turns* t = turns::current()) [[unlikely]] t->left_epoch();
   readers_left();
   urcu_bp_read_unlock();
 }
@@ -33,6 +39,7 @@ epoch_guard::~epoch_guard() {
 bool under_epoch_guard() noexcept { return urcu_bp_read_ongoing() != 0; }
 
 void wait_for_readers() noexcept {
+  if (turns* t = turns::current()) [[unlikely]] return t->await_epochs();
   urcu_bp_synchronize_rcu();
   after_readers_left();
 }

@@ -53,6 +53,24 @@ std::string complaint_about(const superblock& s, std::uint64_t bytes, bool read_
 
 }  // namespace
 
+superblock new_superblock(engine_kind engine, data_kind key, data_kind value, durability_level durability, const setting_words& settings,
+                          std::uint64_t engine_bytes) {
+  superblock b{};
+  b.magic = pool_magic;
+  b.version = format_version;
+  b.bytes = sizeof b;
+  b.engine = engine;
+  b.key = key;
+  b.value = value;
+  b.durability = durability;
+  b.hash_id = hash_id_mix_xxh3;
+  b.settings = settings;
+  b.engine_offset = engine_area_offset;
+  b.engine_bytes = engine_bytes;
+  b.heap_offset = align_up(b.engine_offset + b.engine_bytes, 64 << 10);
+  return b;
+}
+
 superblock sealed(superblock block) {
   block.checksum = checksum_of(block);
   return block;

@@ -68,6 +68,10 @@ inline constexpr std::uint64_t selector_offset = 2 * page_bytes;  // pm<u64>: th
 inline constexpr std::uint64_t root_offsets[2] = {selector_offset + 256, selector_offset + 512};  // by sequence % 2
 inline constexpr std::uint64_t engine_area_offset = 4 * page_bytes;
 
+/// What a new pool says of itself, but for its seeds, its uuid and the time.
+superblock new_superblock(engine_kind engine, data_kind key, data_kind value, durability_level durability, const setting_words& settings,
+                          std::uint64_t engine_bytes);
+
 superblock sealed(superblock block);
 root_record sealed(root_record root);
 

@@ -9,7 +9,6 @@
 // medium. They are empty and cost nothing.
 #pragma once
 
-#include <span>
 #include <utility>
 
 #include "base/check.hpp"
@@ -44,8 +43,16 @@ class [[nodiscard]] durable {
 
  private:
   durable() = default;
+  friend struct fencing;
+};
+
+/// For fence alone.
+struct fencing {
   template <medium M>
-  friend durable fence(M& m, flushed);
+  static durable on(M& m) {
+    m.fence();
+    return {};
+  }
 };
 
 /// What a publication comes after: evidence that its payload is durable, or the reason why it needs none.
@@ -87,87 +94,100 @@ T load(M& m, const pm<T>& field) noexcept {
   return std::bit_cast<T>(m.read(field.raw()));
 }
 
+// Every verb tells the medium where it was called: `where` is never given.
+
 template <medium M, class T>
-void store(M& m, pm<T>& field, std::type_identity_t<T> value) noexcept {
+void store(M& m, pm<T>& field, std::type_identity_t<T> value, site where = site::current()) noexcept {
+  m.enter(verb::store, where);
   m.write(field.raw(), std::bit_cast<typename pm<T>::word>(value));
 }
 
 /// Bytes in any order, torn at 8-byte boundaries: for payloads that nothing refers to yet.
 template <medium M>
-void store_bytes(M& m, void* at, const void* from, std::size_t bytes) noexcept {
+void store_bytes(M& m, void* at, const void* from, std::size_t bytes, site where = site::current()) noexcept {
+  m.enter(verb::store_bytes, where);
   m.write_bytes(at, from, bytes);
 }
 
-template <medium M, class... Extents>
-flushed flush(M& m, const Extents&... extents) {
-  (m.flush(extents.at, extents.bytes), ...);
+template <medium M>
+flushed flush(M& m, const extent& bytes, site where = site::current()) {
+  m.enter(verb::flush, where);
+  m.flush(bytes.at, bytes.bytes);
   return {};
 }
 
 template <medium M>
-durable fence(M& m, flushed) {
-  m.fence();
-  return {};
+durable fence(M& m, flushed, site where = site::current()) {
+  m.enter(verb::fence, where);
+  return fencing::on(m);
 }
 
-template <medium M, class... Extents>
-durable persist(M& m, const Extents&... extents) {
-  return fence(m, flush(m, extents...));
+template <medium M>
+durable persist(M& m, const extent& bytes, site where = site::current()) {
+  return fence(m, flush(m, bytes, where), where);
 }
 
 /// First half of publish, for publications that share a fence: visible now, marked until `settle`.
 template <medium M, class T>
   requires(sizeof(T) == 8)
-flushed announce(M& m, pm<T>& word, std::type_identity_t<T> value, ordered) {
+flushed announce(M& m, pm<T>& word, std::type_identity_t<T> value, ordered, site where = site::current()) {
   if constexpr (linkable<T> && !M::visible_is_durable) value = value.with_unflushed(true);
-  store(m, word, value);
-  return flush(m, extent_of(word));
+  m.enter(verb::announce, where);
+  m.write(word.raw(), std::bit_cast<typename pm<T>::word>(value));
+  return flush(m, extent_of(word), where);
 }
 
 /// Second half: `value`, announced before and now durable, loses its mark. Only by the thread that announced, before it lets another
 /// one write the word.
 template <medium M, class T>
-void settle(M& m, pm<T>& word, std::type_identity_t<T> value, const durable&) {
-  if constexpr (linkable<T> && !M::visible_is_durable) store(m, word, value.with_unflushed(false));
+void settle(M& m, pm<T>& word, std::type_identity_t<T> value, const durable&, site where = site::current()) {
+  if constexpr (linkable<T> && !M::visible_is_durable) {
+    m.enter(verb::settle, where);
+    m.write(word.raw(), std::bit_cast<typename pm<T>::word>(value.with_unflushed(false)));
+  }
 }
 
 template <medium M, class T>
-durable publish(M& m, pm<T>& word, std::type_identity_t<T> value, ordered before) {
-  durable done = fence(m, announce(m, word, value, std::move(before)));
-  settle(m, word, value, done);
+durable publish(M& m, pm<T>& word, std::type_identity_t<T> value, ordered before, site where = site::current()) {
+  durable done = fence(m, announce(m, word, value, std::move(before), where), where);
+  settle(m, word, value, done, where);
   return done;
 }
 
 /// As publish, if the word still holds `old` (mark aside). Returns whether it did; durable then.
 template <medium M, class T>
   requires(sizeof(T) == 8)
-bool publish_if(M& m, pm<T>& word, std::type_identity_t<T> old, std::type_identity_t<T> value, ordered) {
+bool publish_if(M& m, pm<T>& word, std::type_identity_t<T> old, std::type_identity_t<T> value, ordered, site where = site::current()) {
   using bits = typename pm<T>::word;
   auto marked = value;
   if constexpr (linkable<T> && !M::visible_is_durable) marked = value.with_unflushed(true);
+  m.enter(verb::publish_if, where);
   if (!m.exchange_if(word.raw(), std::bit_cast<bits>(old), std::bit_cast<bits>(marked))) return false;
-  [[maybe_unused]] durable done = persist(m, extent_of(word));
-  if constexpr (linkable<T> && !M::visible_is_durable)  // another writer may have replaced it: then the mark is his
+  [[maybe_unused]] durable done = persist(m, extent_of(word), where);
+  if constexpr (linkable<T> && !M::visible_is_durable) {  // another writer may have replaced it: then the mark is his
+    m.enter(verb::settle, where);
     m.exchange_if(word.raw(), std::bit_cast<bits>(marked), std::bit_cast<bits>(value));
+  }
   return true;
 }
 
 template <medium M, linkable T>
-[[gnu::noinline, gnu::cold]] T observe_unflushed(M& m, const pm<T>& word, T value) {
+[[gnu::noinline, gnu::cold]] T observe_unflushed(M& m, const pm<T>& word, T value, site where) {
   using bits = typename pm<T>::word;
-  [[maybe_unused]] durable done = persist(m, extent_of(word));
+  [[maybe_unused]] durable done = persist(m, extent_of(word), where);
   // A mark survives a crash with its word, and nobody would come back to clear it: the reader does.
+  m.enter(verb::settle, where);
   m.exchange_if(const_cast<pm<T>&>(word).raw(), std::bit_cast<bits>(value), std::bit_cast<bits>(value.with_unflushed(false)));
   return value.with_unflushed(false);
 }
 
 template <medium M, linkable T>
-T observe(M& m, const pm<T>& word) {
+T observe(M& m, const pm<T>& word, site where = site::current()) {
   T value = load(m, word);
   if constexpr (M::visible_is_durable)
     return value.with_unflushed(false);
   else
-    return value.unflushed() ? observe_unflushed(m, word, value) : value;
+    return value.unflushed() ? observe_unflushed(m, word, value, where) : value;
 }
 
 }  // namespace durahash

@@ -14,11 +14,11 @@
 #include <algorithm>
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <optional>
 
 #include "base/background.hpp"
 #include "base/check.hpp"
+#include "base/turns.hpp"
 #include "media/mapping.hpp"
 #include "persist/format.hpp"
 #include "persist/free_space.hpp"
@@ -29,7 +29,7 @@ namespace durahash {
 template <medium M>
 class pool {
  public:
-  /// A new pool: `block` says what it is. The file has no name before `appear`.
+  /// A new pool: `block` says what it is (new_superblock). The file has no name before `appear`.
   static result<std::unique_ptr<pool>> create(std::unique_ptr<mapping> map, std::unique_ptr<M> medium, const superblock& block);
   pool(std::unique_ptr<mapping> map, std::unique_ptr<M> medium, const superblock& block, const root_record& root);
 
@@ -94,8 +94,8 @@ class pool {
   root_record root_;                // guarded by root_lock_
   std::atomic<std::uint64_t> end_;  // root_.pool_bytes
   std::atomic<bool> changing_;
-  std::mutex root_lock_;
-  std::mutex space_lock_;
+  turn_mutex root_lock_;
+  turn_mutex space_lock_;
   free_space space_;                // guarded by space_lock_
   bool growing_ahead_ = false;      // guarded by space_lock_
   background background_;           // last: stopped before anything it uses goes
@@ -106,9 +106,9 @@ class pool {
 namespace detail {
 
 template <medium M, class Structure>
-durable put_structure(M& m, std::byte* at, const Structure& s) {
-  store_bytes(m, at, &s, sizeof s);
-  return persist(m, extent{at, sizeof s});
+durable put_structure(M& m, std::byte* at, const Structure& s, site where = site::current()) {
+  store_bytes(m, at, &s, sizeof s, where);
+  return persist(m, extent{at, sizeof s}, where);
 }
 
 inline pm<std::uint64_t>& selector_at(std::byte* base) { return *reinterpret_cast<pm<std::uint64_t>*>(base + selector_offset); }

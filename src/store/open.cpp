@@ -135,27 +135,18 @@ result<engine_plan> plan_for(engine_kind engine, const options& how) {
 
 error plan_superblock(opening& o) {
   const options& how = o.how;
-  superblock& b = o.block;
-  b.magic = pool_magic;
-  b.version = format_version;
-  b.bytes = sizeof b;
-  b.engine = how.engine.value_or(engine_kind::turbo);
-  b.key = how.key.value_or(data_kind::bytes);
-  b.value = how.value.value_or(data_kind::bytes);
+  engine_kind engine = how.engine.value_or(engine_kind::turbo);
+  auto plan = plan_for(engine, how);
+  if (!plan) return plan.failure();
   bool flushing = how.medium == medium_kind::pmem || how.medium == medium_kind::emulated;
-  b.durability = how.durability.value_or(flushing ? durability_level::power : durability_level::process);
-  b.hash_id = hash_id_mix_xxh3;
+  o.block = new_superblock(engine, how.key.value_or(data_kind::bytes), how.value.value_or(data_kind::bytes),
+                           how.durability.value_or(flushing ? durability_level::power : durability_level::process), plan->settings, plan->engine_bytes);
+  superblock& b = o.block;
   fill_random(&b.seed_flip, sizeof b.seed_flip);
   fill_random(&b.seed_multiply, sizeof b.seed_multiply);
   b.seed_multiply |= 1;
   fill_random(b.uuid.data(), b.uuid.size());
   b.created_unix_seconds = static_cast<std::uint64_t>(std::time(nullptr));
-  auto plan = plan_for(b.engine, how);
-  if (!plan) return plan.failure();
-  b.settings = plan->settings;
-  b.engine_offset = engine_area_offset;
-  b.engine_bytes = plan->engine_bytes;
-  b.heap_offset = align_up(b.engine_offset + b.engine_bytes, 64 << 10);
   return {status::ok, {}};
 }
 

@@ -104,20 +104,10 @@ struct rig {
 
 inline superblock block_for(const options& how, bool words) {
   auto plan = turbo::table<probing_medium, word_records>::plan(how);
-  superblock b{};
-  b.magic = pool_magic;
-  b.version = format_version;
-  b.bytes = sizeof b;
-  b.engine = engine_kind::turbo;
-  b.key = b.value = words ? data_kind::u64 : data_kind::bytes;
-  b.durability = durability_level::power;
-  b.hash_id = hash_id_mix_xxh3;
+  data_kind kind = words ? data_kind::u64 : data_kind::bytes;
+  superblock b = new_superblock(engine_kind::turbo, kind, kind, durability_level::power, plan->settings, plan->engine_bytes);
   b.seed_flip = 0x0123456789abcdef;
   b.seed_multiply = 0x9e3779b97f4a7c15;
-  b.settings = plan->settings;
-  b.engine_offset = engine_area_offset;
-  b.engine_bytes = plan->engine_bytes;
-  b.heap_offset = align_up(b.engine_offset + b.engine_bytes, 64 << 10);
   return b;
 }
 

@@ -151,6 +151,7 @@ bool table<M, Kind>::restore_heap(bool trusted) {
   const root_record& root = p_.root();
   if (!trusted || Kind::in_slot || root.state != pool_state::clean || root.heap_state_offset == 0) return false;
   std::vector<std::uint64_t> words(root.heap_state_bytes / 8);
+  m_.will_read(p_.at(root.heap_state_offset), root.heap_state_bytes);
   std::memcpy(words.data(), p_.at(root.heap_state_offset), root.heap_state_bytes);
   if (checksum(words.data(), root.heap_state_bytes) == root.heap_state_checksum && heap_.restore(words)) return true;
   heap_.begin_recovery();  // anew: what is wrong with the saved state does not matter, the slots know better

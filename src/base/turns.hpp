@@ -1,0 +1,43 @@
+// How threads wait for each other, made schedulable: under the crash explorer one thread runs at a time, and one that cannot go on passes its
+// turn. Everywhere else there are no turns, and threads wait as threads do.
+#pragma once
+
+#include <atomic>
+#include <mutex>
+
+namespace durahash {
+
+class turns {
+ public:
+  virtual ~turns() = default;
+  /// The caller cannot go on before another thread has.
+  virtual void pass() = 0;
+  /// The caller enters, leaves an epoch; waits until every other thread that is in one has left it.
+  virtual void entered_epoch() = 0;
+  virtual void left_epoch() = 0;
+  virtual void await_epochs() = 0;
+
+  /// Null but under the explorer. Set while no thread of the library runs.
+  static turns* current() noexcept { return current_.load(std::memory_order_relaxed); }
+  static void install(turns* t) noexcept { current_.store(t, std::memory_order_relaxed); }
+
+ private:
+  static inline std::atomic<turns*> current_{nullptr};
+};
+
+/// A mutex that waits in turns where there are some.
+class turn_mutex {
+ public:
+  bool try_lock() { return lock_.try_lock(); }
+  void lock() {
+    turns* t = turns::current();
+    if (t == nullptr) return lock_.lock();
+    while (!lock_.try_lock()) t->pass();  // ends when the holder leaves its section; the scheduler notices when nobody can
+  }
+  void unlock() { lock_.unlock(); }
+
+ private:
+  std::mutex lock_;
+};
+
+}  // namespace durahash
