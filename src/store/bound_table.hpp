@@ -82,33 +82,6 @@ class bound_table : public Interface {
   std::vector<std::string> salvaged_;
 };
 
-namespace detail {
-
-/// The decider of put, insert and update.
-template <class Value>
-auto decide_write(write_mode mode, Value value) {
-  return [mode, value](const std::optional<Value>& present) {
-    if (mode == write_mode::insert && present) return decision<Value>::keep(status::exists);
-    if (mode == write_mode::update && !present) return decision<Value>::keep(status::not_found);
-    return decision<Value>::set(value);
-  };
-}
-
-template <class Value>
-decision<Value> decide_erase(const std::optional<Value>& present) {
-  return present ? decision<Value>::remove() : decision<Value>::keep(status::not_found);
-}
-
-template <class Value>
-auto decide_exchange(Value expected, Value desired) {
-  return [expected, desired](const std::optional<Value>& present) {
-    if (!present) return decision<Value>::keep(status::not_found);
-    return *present == expected ? decision<Value>::set(desired) : decision<Value>::keep(status::mismatch);
-  };
-}
-
-}  // namespace detail
-
 template <class E, medium M>
 class bound_words final : public bound_table<E, M, detail::word_table> {
   using base = bound_table<E, M, detail::word_table>;
@@ -123,11 +96,11 @@ class bound_words final : public bound_table<E, M, detail::word_table> {
   }
   status write(detail::write_mode mode, word key, word value) override {
     if (!writable()) return status::read_only;
-    return engine_.write(key, detail::decide_write(mode, value));
+    return engine_.write(key, decide_write(mode, value));
   }
-  status erase(word key) override { return writable() ? engine_.write(key, detail::decide_erase<word>) : status::read_only; }
+  status erase(word key) override { return writable() ? engine_.write(key, decide_erase<word>) : status::read_only; }
   status compare_and_set(word key, word expected, word desired) override {
-    return writable() ? engine_.write(key, detail::decide_exchange(expected, desired)) : status::read_only;
+    return writable() ? engine_.write(key, decide_exchange(expected, desired)) : status::read_only;
   }
   status fetch_add(word key, word delta, word& previous) override {
     if (!writable()) return status::read_only;
@@ -167,16 +140,16 @@ class bound_bytes final : public bound_table<E, M, detail::bytes_table> {
   status write(detail::write_mode mode, bytes key, bytes value) override {
     if (!writable()) return status::read_only;
     if (!takes_key(key) || !takes_value(value)) return status::invalid_argument;
-    return engine_.write(key, detail::decide_write(mode, value));
+    return engine_.write(key, decide_write(mode, value));
   }
   status erase(bytes key) override {
     if (!writable()) return status::read_only;
-    return takes_key(key) ? engine_.write(key, detail::decide_erase<bytes>) : status::invalid_argument;
+    return takes_key(key) ? engine_.write(key, decide_erase<bytes>) : status::invalid_argument;
   }
   status compare_and_set(bytes key, bytes expected, bytes desired) override {
     if (!writable()) return status::read_only;
     if (!takes_key(key) || !takes_value(expected) || !takes_value(desired)) return status::invalid_argument;
-    return engine_.write(key, detail::decide_exchange(expected, desired));
+    return engine_.write(key, decide_exchange(expected, desired));
   }
   status fetch_add(bytes key, std::uint64_t delta, std::uint64_t& previous) override {
     if (!writable()) return status::read_only;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "durahash/detail/any_table.hpp"
 #include "durahash/status.hpp"
 
 namespace durahash {
@@ -25,5 +26,28 @@ template <class D, class Value>
 concept decider = requires(D& d, const std::optional<Value>& present) {
   { d(present) } -> std::same_as<decision<Value>>;
 };
+
+/// The decider of put, insert and update.
+template <class Value>
+auto decide_write(detail::write_mode mode, Value value) {
+  return [mode, value](const std::optional<Value>& present) {
+    if (mode == detail::write_mode::insert && present) return decision<Value>::keep(status::exists);
+    if (mode == detail::write_mode::update && !present) return decision<Value>::keep(status::not_found);
+    return decision<Value>::set(value);
+  };
+}
+
+template <class Value>
+decision<Value> decide_erase(const std::optional<Value>& present) {
+  return present ? decision<Value>::remove() : decision<Value>::keep(status::not_found);
+}
+
+template <class Value>
+auto decide_exchange(Value expected, Value desired) {
+  return [expected, desired](const std::optional<Value>& present) {
+    if (!present) return decision<Value>::keep(status::not_found);
+    return *present == expected ? decision<Value>::set(desired) : decision<Value>::keep(status::mismatch);
+  };
+}
 
 }  // namespace durahash

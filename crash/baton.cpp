@@ -1,0 +1,87 @@
+#include "crash/baton.hpp"
+
+#include <thread>
+
+#include "crash/last_words.hpp"
+
+namespace durahash::crash {
+
+void solo::pass() { last_words("the only thread waits for a lock, for ever"); }
+
+void baton::run(const std::vector<std::function<void()>>& bodies, decision decide) {
+  decide_ = std::move(decide);
+  threads_.clear();
+  for (std::size_t i = 0; i < bodies.size(); ++i) threads_.push_back(std::make_unique<state>());
+  passes_ = 0;
+  running_ = 0;
+  active_ = true;
+  std::vector<std::thread> started;
+  for (unsigned i = 0; i < bodies.size(); ++i)
+    started.emplace_back([this, i, &bodies] {
+      threads_[i]->turn.acquire();
+      bodies[i]();
+      threads_[i]->finished = true;
+      passes_ = 0;
+      choose(false);
+    });
+  hand_to(0);
+  all_done_.acquire();
+  for (std::thread& t : started) t.join();
+  active_ = false;
+}
+
+void baton::hand_to(unsigned next) {
+  running_ = next;
+  threads_[next]->waits = false;
+  threads_[next]->turn.release();
+}
+
+/// Lets `decide` say who runs, of those that can.
+void baton::choose(bool may_go_on) {
+  unsigned me = running_;
+  std::vector<unsigned> ready;
+  if (may_go_on) ready.push_back(me);
+  for (unsigned i = 0; i < threads_.size(); ++i)
+    if (i != me && !threads_[i]->finished) ready.push_back(i);
+  if (ready.empty()) {
+    if (threads_[me]->finished) return all_done_.release();
+    ready.push_back(me);  // alone: what it waits for must come from itself, or never
+  }
+  unsigned next = ready.size() == 1 ? ready.front() : decide_(ready);
+  if (next == me) return;
+  hand_to(next);
+  if (!threads_[me]->finished) threads_[me]->turn.acquire();
+}
+
+void baton::yield() {
+  passes_ = 0;
+  if (active_) choose(true);
+}
+
+void baton::pass() {
+  constexpr unsigned most = 10'000;
+  if (!active_ || ++passes_ > most) last_words("every thread waits for another one, for ever");
+  choose(false);
+}
+
+void baton::entered_epoch() {
+  if (active_) ++threads_[running_]->epochs_deep;
+}
+
+void baton::left_epoch() {
+  if (!active_) return;
+  state& me = *threads_[running_];
+  if (--me.epochs_deep == 0) ++me.epochs_left;
+}
+
+void baton::await_epochs() {
+  if (!active_) return;
+  unsigned me = running_;
+  std::vector<std::pair<state*, std::uint64_t>> others;
+  for (unsigned i = 0; i < threads_.size(); ++i)
+    if (i != me && threads_[i]->epochs_deep != 0) others.push_back({threads_[i].get(), threads_[i]->epochs_left});
+  for (auto [other, left] : others)
+    while (!other->finished && other->epochs_left == left) pass();
+}
+
+}  // namespace durahash::crash

@@ -1,0 +1,60 @@
+// One thread runs at a time; at every access to the medium, and where a thread waits, another one may get the turn. Which one is decided by the caller,
+// so that every run can be repeated, and all runs of small programs gone through.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <semaphore>
+#include <string>
+#include <vector>
+
+#include "base/turns.hpp"
+#include "crash/tracer.hpp"
+
+namespace durahash::crash {
+
+/// For runs of one thread: it waits for nobody, or for ever.
+class solo final : public turns {
+ public:
+  void pass() override;
+  void entered_epoch() override {}
+  void left_epoch() override {}
+  void await_epochs() override {}
+};
+
+class baton final : public turns, public scheduler {
+ public:
+  /// At a point where thread `running` could go on: who goes on? Returns one of `ready`, of which `running` is the first if it can go on.
+  using decision = std::function<unsigned(const std::vector<unsigned>& ready)>;
+
+  /// Runs the bodies as threads 0, 1, ... to their end.
+  void run(const std::vector<std::function<void()>>& bodies, decision decide);
+
+  unsigned thread() override { return running_; }
+  void yield() override;
+
+  void pass() override;
+  void entered_epoch() override;
+  void left_epoch() override;
+  void await_epochs() override;
+
+ private:
+  struct state {
+    std::binary_semaphore turn{0};
+    bool finished = false;
+    bool waits = false;             // until another thread has run
+    unsigned epochs_deep = 0;
+    std::uint64_t epochs_left = 0;  // how often it left the outermost one
+  };
+  void hand_to(unsigned next);
+  void choose(bool may_go_on);
+
+  std::vector<std::unique_ptr<state>> threads_;
+  decision decide_;
+  unsigned running_ = 0;
+  unsigned passes_ = 0;  // in a row, with nobody getting on
+  bool active_ = false;
+  std::binary_semaphore all_done_{0};
+};
+
+}  // namespace durahash::crash

@@ -1,0 +1,376 @@
+#include "crash/explorer.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/check.hpp"
+#include "crash/last_words.hpp"
+
+namespace durahash::crash {
+namespace {
+
+constexpr std::uint64_t most_accesses = 20'000'000;  // of one recovery with all that is checked: far more than any needs
+constexpr unsigned most_seconds = 60;                // likewise
+
+std::string hex(std::uint64_t n) {
+  char text[20];
+  std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(n));
+  return text;
+}
+
+/// Whether a crash after this event can leave what a crash after the next one cannot, or is promised more.
+bool is_crash_point(const trace& events, std::size_t i) {
+  switch (events[i].kind) {
+    case event::what::piece:
+      return i + 1 == events.size() || events[i + 1].kind != event::what::piece || events[i + 1].group != events[i].group;
+    case event::what::flush:
+    case event::what::begin: return false;
+    default: return true;
+  }
+}
+
+}  // namespace
+
+/// Images of one crash point that recovery cannot tell apart: by what it reads, in the order in which it reads it.
+struct explorer::prune_tree {
+  struct node {
+    line_number line = 0;
+    bool leaf = true;
+    std::unordered_map<std::uint64_t, std::unique_ptr<node>> next;  // by the line's content
+  };
+  std::unique_ptr<node> root;
+
+  template <class HashOf>
+  bool knows(HashOf&& hash_of_line) const {
+    const node* at = root.get();
+    while (at != nullptr && !at->leaf) {
+      auto found = at->next.find(hash_of_line(at->line));
+      at = found == at->next.end() ? nullptr : found->second.get();
+    }
+    return at != nullptr;
+  }
+  template <class HashOf>
+  void learn(const std::vector<line_number>& reads, HashOf&& hash_of_line) {
+    std::unique_ptr<node>* at = &root;
+    for (line_number line : reads) {
+      if (*at == nullptr) *at = std::make_unique<node>();
+      (*at)->leaf = false;
+      (*at)->line = line;
+      at = &(*at)->next[hash_of_line(line)];
+    }
+    if (*at == nullptr) *at = std::make_unique<node>();
+  }
+};
+
+struct explorer::crash_point {
+  std::size_t depth;
+  const recording& rec;
+  cache_model& model;
+  oracle& promise;
+  std::size_t index;  // of the last event before the crash
+  prune_tree known;
+  std::vector<bool> interesting;
+};
+
+explorer::explorer(const subject_kind& kind, const maker& make, const plan& how, std::uint64_t seed)
+    : kind_(kind), make_(make), how_(how), random_(seed) {
+  level_at(0);
+}
+
+explorer::~explorer() = default;
+
+explorer::level& explorer::level_at(std::size_t depth) {
+  while (levels_.size() <= depth) {
+    levels_.push_back(std::make_unique<level>(places_));
+    levels_.back()->listener.leave_out(how_.leave_out);
+  }
+  return *levels_[depth];
+}
+
+bool explorer::run(const program& what) {
+  ++found_.programs;
+  level& l = level_at(0);
+  l.memory.load({});
+  recording rec;
+  rec.before.resize(what.keys);
+  std::string plain_store;
+  l.listener.watch_for_plain_stores([&](const std::string& why) { plain_store = why; });
+  l.listener.limit(most_accesses * 10, [] { last_words("the program does not end"); });
+  std::string failed = record(kind_, make_, l.memory, l.listener, true, what, rec);
+  l.listener.watch_for_plain_stores(nullptr);
+  note_places(rec);
+  if (failed.empty()) failed = plain_store;
+  if (!failed.empty()) {
+    found_.violations.push_back({failed, story_, {}});
+    return found_.violations.size() < how_.most_violations;
+  }
+  // The pool has a name, and can be found after a crash, only once it is whole: all before the first call is durable, or nobody asks.
+  cache_model model{bytes{}};
+  std::size_t first = 0;
+  while (first < rec.events.size() && rec.events[first].kind != event::what::begin) model.apply(rec.events[first++], places_);
+  rec.events.erase(rec.events.begin(), rec.events.begin() + static_cast<std::ptrdiff_t>(first));
+  return explore(rec, std::move(model), oracle(rec.before));
+}
+
+bool explorer::explore(const recording& rec, cache_model model, oracle promise) { return explore_level(0, rec, model, promise); }
+
+bool explorer::explore_level(std::size_t depth, const recording& rec, cache_model& model, oracle& promise) {
+  level& l = level_at(depth);
+  l.listener.write_to(nullptr);
+  l.memory.load(model.durable());
+  l.listener.forget_touched();
+  model.take_changed();
+  crash_point at{depth, rec, model, promise, 0, {}, {}};
+  auto step = [&](std::size_t i) {
+    at.index = i;
+    for (line_number line : model.take_changed())
+      if ((std::uint64_t{line} + 1) * line_bytes <= model.durable().size())
+        std::memcpy(l.memory.base() + std::uint64_t{line} * line_bytes, &model.durable()[std::uint64_t{line} * line_bytes], line_bytes);
+    return crash_here(at);
+  };
+  if (!step(0)) return false;
+  for (std::size_t i = 0; i < rec.events.size(); ++i) {
+    const event& e = rec.events[i];
+    model.apply(e, places_);
+    if (e.kind == event::what::begin) promise.begin(rec.calls[e.value]);
+    if (e.kind == event::what::end) promise.end(rec.calls[e.value]);
+    if (is_crash_point(rec.events, i) && !step(i)) return false;
+  }
+  return true;
+}
+
+bool explorer::crash_here(crash_point& at) {
+  ++found_.cuts;
+  at.known.root.reset();
+  const effort& how = at.depth == 0 ? how_.images : how_.nested_images;
+  if (how_.stops == machine::eadr) {
+    image all;
+    for (auto& [line, pending] : at.model.pending()) {
+      auto options = static_cast<std::uint32_t>(at.model.options_of(line, pending, how.options_per_line).size());
+      if (options > 1) all.push_back({line, options - 1});
+    }
+    ++found_.whole_cuts;
+    return examine(at, all);
+  }
+  at.interesting.assign(at.model.durable().size() / line_bytes, false);
+  for (auto& [line, pending] : at.model.pending()) at.interesting[line] = true;
+  bool go = true;
+  std::mt19937_64 drawn(random_());
+  legal_images legal = images_of(at.model, how, drawn, [&](const image& chosen) { return go = examine(at, chosen); });
+  found_.whole_cuts += legal.all;
+  found_.most_log10 = std::max(found_.most_log10, legal.log10);
+  if (go && at.depth == 0 && how_.kill_every != 0 && ++since_kill_ >= how_.kill_every) {
+    since_kill_ = 0;
+    go = die_and_go_on(at);
+  }
+  return go;
+}
+
+void explorer::put(level& l, cache_model& model, const image& chosen) {
+  for (choice c : chosen)
+    std::memcpy(l.memory.base() + std::uint64_t{c.line} * line_bytes, model.pending().at(c.line).options[c.option].content.data(), line_bytes);
+}
+
+void explorer::take_back(level& l, cache_model& model, const image& chosen) {
+  auto restore = [&](line_number line) {
+    std::uint64_t at = std::uint64_t{line} * line_bytes;
+    if (at + line_bytes <= model.durable().size()) std::memcpy(l.memory.base() + at, &model.durable()[at], line_bytes);
+  };
+  for (choice c : chosen) restore(c.line);
+  for (std::uint32_t line : l.listener.touched()) restore(line);
+  l.listener.forget_touched();
+  l.memory.set_length(model.durable().size());
+}
+
+/// Returns false when to stop.
+bool explorer::examine(crash_point& at, const image& chosen) {
+  ++found_.images;
+  if (at.depth > 0) ++found_.nested;
+  std::uint64_t hash = hash_of(at.model, chosen) ^ at.promise.hash() * 0x9e3779b97f4a7c15u;
+  if (!seen_.insert(hash).second) return true;
+  ++found_.unique_images;
+  note_commits(at, chosen);
+
+  auto content_of = [&](line_number line) {
+    const std::vector<line_option>& options = at.model.pending().at(line).options;
+    auto c = std::lower_bound(chosen.begin(), chosen.end(), line, [](const choice& a, line_number b) { return a.line < b; });
+    return options[c != chosen.end() && c->line == line ? c->option : 0].hash;
+  };
+  bool prunes = how_.stops == machine::adr;
+  if (prunes && at.known.knows(content_of)) {
+    ++found_.pruned;
+    return found_.unique_images < how_.most_images;
+  }
+
+  level& l = level_at(at.depth);
+  put(l, at.model, chosen);
+  last_words_context([&] { report(at, chosen, ""); return found_.packed(); }, most_seconds);
+  l.listener.limit(most_accesses, [] { last_words("recovery, or the first operations after it, do not end"); });
+  l.listener.log_reads(prunes ? &at.interesting : nullptr);
+  thoroughness how;
+  how.go_on = ++since_go_on_ >= how_.go_on_every;
+  if (how.go_on) since_go_on_ = 0;
+  verdict v = judge(kind_, make_, l.memory, l.listener, at.promise, how, [&] {
+    if (prunes) at.known.learn(l.listener.reads(), content_of);
+    l.listener.log_reads(nullptr);
+  });
+  take_back(l, at.model, chosen);
+  last_words_context(nullptr, 0);
+  ++found_.recoveries;
+  found_.facts_checked += v.facts;
+  constexpr std::uint64_t compare_every = 64;
+  if (v.violation.empty() && found_.recoveries % compare_every == 0 &&
+      std::memcmp(l.memory.base(), at.model.durable().data(), at.model.durable().size()) != 0)
+    v.violation = "a store of recovery, or of what came after it, bypassed the verbs";
+  if (!v.violation.empty()) {
+    report(at, chosen, v.violation);
+    return found_.violations.size() < how_.most_violations;
+  }
+  if (static_cast<int>(at.depth) + 1 < how_.depth && ++since_nested_ >= how_.nested_every * (at.depth * 3 + 1)) {
+    since_nested_ = 0;
+    return go_on(at, chosen, v.found);
+  }
+  return found_.unique_images < how_.most_images;
+}
+
+program explorer::next_program() {
+  mix how;
+  how.operations = how_.nested_operations;
+  program made = random_program(how, random_);
+  for (operation& o : made.operations) o.version += 2000 + static_cast<std::uint32_t>(random_() % 2000);
+  return made;
+}
+
+/// The machine comes up with this image; the table recovers, works, and crashes again.
+bool explorer::go_on(crash_point& at, const image& chosen, const std::vector<present_value>& found) {
+  level& here = level_at(at.depth);
+  put(here, at.model, chosen);
+  bytes left = here.memory.copy();
+  take_back(here, at.model, chosen);
+  level& next = level_at(at.depth + 1);
+  next.memory.load(left);
+  next.listener.forget_touched();
+  recording rec;
+  rec.before = found;
+  program more = next_program();
+  more.keys = at.promise.keys();
+  next.listener.limit(most_accesses, [] { last_words("a program after recovery does not end"); });
+  std::string failed = record(kind_, make_, next.memory, next.listener, false, more, rec);
+  if (!failed.empty()) return report(at, chosen, "after recovery: " + failed), found_.violations.size() < how_.most_violations;
+  cache_model model(std::move(left));
+  oracle promise(found);
+  std::string before = story_;
+  std::size_t violations = found_.violations.size();
+  bool go = explore_level(at.depth + 1, rec, model, promise);
+  if (found_.violations.size() > violations) {
+    report(at, chosen, "and that was after this crash:");
+    found_.violations[violations].story += "\n\nbefore that: " + found_.violations.back().story;
+    found_.violations.pop_back();
+  }
+  return go;
+}
+
+/// The process is killed here; another one opens what is visible and works, with the first one's stores still in the caches; then the power goes.
+bool explorer::die_and_go_on(crash_point& at) {
+  level& next = level_at(at.depth + 1);
+  next.memory.load(at.model.visible());
+  next.listener.forget_touched();
+  recording rec;
+  rec.before.resize(at.promise.keys());
+  for (key_number k = 0; k < at.promise.keys(); ++k) rec.before[k] = at.promise.allowed(k).front();
+  program more = next_program();
+  more.keys = at.promise.keys();
+  for (key_number k = 0; k < 4; ++k)  // reads first: what they return must last
+    more.operations.insert(more.operations.begin(), operation{act::get, {static_cast<key_number>(random_() % more.keys)}, 0});
+  next.listener.limit(most_accesses, [] { last_words("a program after a kill does not end"); });
+  std::string failed = record(kind_, make_, next.memory, next.listener, false, more, rec);
+  if (!failed.empty()) return report(at, {}, "after a kill of the process: " + failed), found_.violations.size() < how_.most_violations;
+  cache_model model = at.model;
+  model.forget_flushes();
+  oracle promise = at.promise;
+  promise.kill();
+  std::size_t violations = found_.violations.size();
+  bool go = explore_level(at.depth + 1, rec, model, promise);
+  if (found_.violations.size() > violations) {
+    report(at, {}, "and that was after a kill here, whose stores were still in the caches:");
+    found_.violations[violations].story += "\n\nbefore that: " + found_.violations.back().story;
+    found_.violations.pop_back();
+  }
+  return go;
+}
+
+// ---------------------------------------------------------------------------------------------------------------- telling
+
+void explorer::note_commits(crash_point& at, const image& chosen) {
+  if (at.depth > 0 || at.rec.events.empty()) return;
+  for (auto& [line, pending] : at.model.pending()) {
+    for (std::size_t i = 0; i < pending.stores.size(); ++i) {
+      if (!pending.stores[i].commits) continue;
+      auto c = std::find_if(chosen.begin(), chosen.end(), [l = line](const choice& x) { return x.line == l; });
+      bool kept = c != chosen.end() && pending.options[c->option].kept > i;
+      commit_coverage& seen = found_.commits[places_[pending.stores[i].where].text()];
+      ++(kept ? seen.kept : seen.lost);
+    }
+  }
+}
+
+void explorer::note_places(const recording& rec) {
+  for (const event& e : rec.events) {
+    const place& p = places_[e.where];
+    if (e.kind == event::what::flush) ++found_.places[elision{elision::what::flush, p.text()}.text()];
+    if (e.kind == event::what::fence) ++found_.places[elision{elision::what::fence, p.text()}.text()];
+    if (e.kind == event::what::store && p.commits()) ++found_.places[elision{elision::what::order, p.text()}.text()];
+  }
+}
+
+void explorer::report(const crash_point& at, const image& chosen, const std::string& what) {
+  std::string story = at.depth == 0 ? story_ : "";
+  const trace& events = at.rec.events;
+  // The last calls, and the verbs of the one under way.
+  std::size_t last = events.empty() ? 0 : std::min(at.index, events.size() - 1), begin = last;
+  std::vector<const event*> calls;
+  for (std::size_t i = 0; i <= last && i < events.size(); ++i) {
+    if (events[i].kind == event::what::begin) calls.push_back(&events[i]), begin = i;
+    if (events[i].kind == event::what::end) begin = i + 1;
+  }
+  story += "\n  calls:";
+  constexpr std::size_t shown = 16;
+  if (calls.size() > shown) story += " ... and " + std::to_string(calls.size() - shown) + " before,";
+  for (std::size_t i = calls.size() > shown ? calls.size() - shown : 0; i < calls.size(); ++i)
+    story += (at.rec.calls[calls[i]->value].thread != 0 ? "  [thread " + std::to_string(at.rec.calls[calls[i]->value].thread) + "]" : std::string("")) + "  " +
+             crash::text_of(at.rec.calls[calls[i]->value].what) + ";";
+  story += "\n  the crash: after event " + std::to_string(at.index) + " of " + std::to_string(events.size());
+  if (!events.empty()) {
+    const event& e = events[last];
+    story += e.kind == event::what::end ? ", when the last of these calls had returned" : ", " + places_[e.where].text();
+    if (begin <= last && begin < events.size()) {
+      story += "\n  since the last call returned or began:";
+      std::size_t from = last - std::min<std::size_t>(last - std::min(begin, last), 24);
+      for (std::size_t i = from; i <= last; ++i) {
+        const event& v = events[i];
+        if (v.kind == event::what::begin || v.kind == event::what::end || (v.kind == event::what::piece && i > from && events[i - 1].group == v.group)) continue;
+        story += "\n    " + places_[v.where].text();
+        if (v.kind == event::what::fence) story += " (fence)";
+        if (v.kind == event::what::flush) story += " (flush of " + hex(v.offset) + ", " + std::to_string(v.value) + " bytes)";
+        if (v.kind == event::what::store || v.kind == event::what::piece || v.kind == event::what::exchange) story += " at " + hex(v.offset);
+      }
+    }
+  }
+  story += "\n  the image: what is durable, and of " + std::to_string(at.model.pending().size()) + " lines with stores that may be lost:";
+  std::size_t told = 0;
+  for (auto& [line, pending] : at.model.pending()) {
+    auto c = std::find_if(chosen.begin(), chosen.end(), [l = line](const choice& x) { return x.line == l; });
+    std::size_t kept = c == chosen.end() || pending.options.empty() ? 0 : pending.options[c->option].kept;
+    if (++told > 12) {
+      story += "\n    ...";
+      break;
+    }
+    story += "\n    line " + hex(std::uint64_t{line} * line_bytes) + " keeps " + std::to_string(kept) + " of " + std::to_string(pending.stores.size()) + ", the last from " +
+             places_[pending.stores.back().where].text();
+  }
+  found_.violations.push_back({what, story, {}});
+}
+
+}  // namespace durahash::crash

@@ -1,0 +1,88 @@
+// Explores one recorded run: crashes at every store and every fence, the images a crash may leave there, recovery from each, crashes of that.
+#pragma once
+
+#include <memory>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "crash/findings.hpp"
+#include "crash/images.hpp"
+#include "crash/judge.hpp"
+#include "crash/recording.hpp"
+
+namespace durahash::crash {
+
+/// What a machine keeps of what is in its caches when it stops.
+enum class machine : std::uint8_t {
+  adr,      // what was flushed and fenced, and any prefix of the rest
+  eadr,     // all that was visible; the same as a kill of the process
+};
+
+struct plan {
+  machine stops = machine::adr;
+  effort images;
+  effort nested_images{.all_up_to = 24, .options_per_line = 12, .lines_each = 6, .samples = 6};
+  std::size_t nested_every = 24;      // of so many unique images one is gone on with and crashed again
+  std::size_t kill_every = 6;         // at every so many-th crash point the process dies first, another one goes on, and then the power goes
+  std::size_t go_on_every = 3;        // of so many unique images one is written to until the table grows
+  std::size_t nested_operations = 5;
+  int depth = 3;
+  std::size_t most_violations = 1;    // then stop
+  std::uint64_t most_images = ~std::uint64_t{0};  // unique ones
+  const elision* leave_out = nullptr;
+};
+
+class explorer {
+ public:
+  explorer(const subject_kind& kind, const maker& make, const plan& how, std::uint64_t seed);
+  ~explorer();
+
+  /// Records the program on a new pool, and explores it. Returns false when to stop.
+  bool run(const program& what);
+
+  /// Explores what was recorded elsewhere (threads). `model` and `promise` are as before the first event.
+  bool explore(const recording& rec, cache_model model, oracle promise);
+
+  region& memory() { return levels_[0]->memory; }
+  tracer& listener() { return levels_[0]->listener; }
+  places& sources() { return places_; }
+  findings& found() { return found_; }
+
+  /// What a report says before the crash itself.
+  void tell(std::string story) { story_ = std::move(story); }
+
+ private:
+  struct level {
+    explicit level(places& where) : listener(memory, where) {}
+    region memory;
+    tracer listener;
+  };
+  struct prune_tree;
+  struct crash_point;
+
+  bool explore_level(std::size_t depth, const recording& rec, cache_model& model, oracle& promise);
+  bool crash_here(crash_point& at);
+  bool examine(crash_point& at, const image& chosen);
+  bool go_on(crash_point& at, const image& chosen, const std::vector<present_value>& found);
+  bool die_and_go_on(crash_point& at);
+  program next_program();
+  void put(level& l, cache_model& model, const image& chosen);
+  void take_back(level& l, cache_model& model, const image& chosen);
+  void report(const crash_point& at, const image& chosen, const std::string& what);
+  void note_commits(crash_point& at, const image& chosen);
+  void note_places(const recording& rec);
+  level& level_at(std::size_t depth);
+
+  const subject_kind& kind_;
+  const maker& make_;
+  plan how_;
+  std::mt19937_64 random_;
+  places places_;
+  std::vector<std::unique_ptr<level>> levels_;
+  std::unordered_set<std::uint64_t> seen_;
+  findings found_;
+  std::string story_;
+  std::size_t since_nested_ = 0, since_kill_ = 0, since_go_on_ = 0;
+};
+
+}  // namespace durahash::crash

@@ -1,0 +1,43 @@
+// What an exploration counts and finds.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace durahash::crash {
+
+struct violation {
+  std::string what;     // one sentence
+  std::string story;    // the trace, the crash, the image, the call sites
+  std::string replay;   // what `durahash crash --replay` takes
+};
+
+/// How often a commit point was among what a crash kept, and among what it lost.
+struct commit_coverage {
+  std::uint64_t kept = 0, lost = 0;
+};
+
+struct findings {
+  std::uint64_t programs = 0;
+  std::uint64_t schedules = 0;
+  std::uint64_t cuts = 0;             // crash points
+  std::uint64_t whole_cuts = 0;       // of which every legal image was generated
+  std::uint64_t images = 0;           // generated
+  std::uint64_t unique_images = 0;    // different ones, in what they hold and in what is promised of them
+  std::uint64_t pruned = 0;           // of those: equal to another one in every line that recovery and the checks read
+  std::uint64_t recoveries = 0;
+  std::uint64_t nested = 0;           // images of crashes after a crash
+  std::uint64_t facts_checked = 0;
+  double most_log10 = 0;              // legal images of the richest crash point, log10
+  std::map<std::string, commit_coverage> commits;
+  std::map<std::string, std::uint64_t> places;   // every flush, fence and commit that ran, by elision text
+  std::vector<violation> violations;
+
+  void add(const findings& other);
+  std::string packed() const;
+  static findings unpacked(const std::string& bytes);
+};
+
+}  // namespace durahash::crash

@@ -1,0 +1,18 @@
+// When an explored table hangs, aborts or faults, the process that explored it says where, and ends.
+#pragma once
+
+#include <functional>
+#include <string>
+
+namespace durahash::crash {
+
+/// Where last words go (a pipe), and what ends the process that has said them.
+void prepare_last_words(int descriptor);
+
+/// What is going on: `packed` makes the findings so far, the last violation being what would be reported. Within `seconds`, or it hangs.
+void last_words_context(std::function<std::string()> packed, unsigned seconds);
+
+/// Writes the findings with this as what was wrong, and ends the process.
+[[noreturn]] void last_words(const std::string& what);
+
+}  // namespace durahash::crash

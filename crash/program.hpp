@@ -1,0 +1,55 @@
+// Programs: what the explorer has a table do. Keys and values are told by numbers, so that one program serves u64 and byte tables.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace durahash::crash {
+
+enum class act : std::uint8_t {
+  put, insert, update, erase, exchange, add, get,         // of one key
+  put_many, erase_many, get_many,                         // of several
+  reserve, compact, sync, reopen,                         // of the table; reopen: closed cleanly, and opened
+};
+
+const char* name_of(act a);
+bool takes_keys(act a);
+
+using key_number = std::uint16_t;
+
+struct operation {
+  act what{};
+  std::vector<key_number> keys;
+  std::uint32_t version = 0;  // of the value written: unique in a program
+};
+
+struct program {
+  std::vector<operation> operations;
+  key_number keys = 0;  // the program uses keys [0, keys); those from there on are absent for ever
+};
+
+/// "put 7 #12" and so on.
+std::string text_of(const operation& o);
+
+/// What a program is to be made of.
+struct mix {
+  std::size_t operations = 120;
+  key_number keys = 40;
+  bool reopens = true;
+};
+
+program random_program(const mix& how, std::mt19937_64& random);
+
+/// The key of that number. Number 0 is 0 or the empty string, number 1 is 2^64 - 1 or a string of zero bytes.
+std::uint64_t word_key(key_number n);
+std::string bytes_key(key_number n);
+
+/// A value as the model knows it: for u64 tables the word itself, for byte tables what its text is made from.
+using value_id = std::uint64_t;
+value_id value_of(key_number key, std::uint32_t version, bool words);
+std::string text_of_value(value_id id);
+
+}  // namespace durahash::crash

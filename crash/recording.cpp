@@ -1,0 +1,53 @@
+#include "crash/recording.hpp"
+
+namespace durahash::crash {
+
+call prepare(const operation& o, bool words, const std::vector<present_value>& believed, unsigned thread) {
+  call made{o, thread, {}};
+  for (key_number k : o.keys) {
+    key_call part;
+    part.what = o.what;
+    if (part.what == act::add && !words) part.what = act::put;
+    part.key = k;
+    part.argument = value_of(k, o.version, words);
+    if (part.what == act::exchange) part.expected = believed[k].value_or(1);
+    made.parts.push_back(part);
+  }
+  return made;
+}
+
+void learn(const call& c, std::vector<present_value>& believed) {
+  for (const key_call& part : c.parts) {
+    bool reads = part.what == act::get || part.what == act::get_many;
+    bool erases = part.what == act::erase || part.what == act::erase_many;
+    if (erases || (reads && !part.ok)) believed[part.key].reset();
+    if (reads && part.ok) believed[part.key] = part.read;
+    if (part.what == act::add) believed[part.key] = part.read.value_or(0) + part.argument;
+    if (!reads && !erases && part.what != act::add && part.ok) believed[part.key] = part.argument;
+  }
+}
+
+std::string record(const subject_kind& kind, const maker& make, region& r, tracer& t, bool create, const program& what, recording& into) {
+  std::string why;
+  std::vector<present_value> believed = into.before;
+  t.write_to(&into.events);
+  std::unique_ptr<subject> table = make(kind, r, t, create, why);
+  for (const operation& o : what.operations) {
+    if (table == nullptr) break;
+    std::uint64_t number = into.calls.size();
+    call& c = into.calls.emplace_back(prepare(o, kind.words(), believed));
+    t.begin(number);
+    table->perform(c);
+    t.end(number);
+    learn(c, believed);
+    if (o.what != act::reopen) continue;
+    table.reset();
+    table = make(kind, r, t, false, why);
+  }
+  t.compare_now();
+  table.reset();
+  t.write_to(nullptr);
+  return why.empty() ? why : "it does not open after a clean close: " + why;
+}
+
+}  // namespace durahash::crash
