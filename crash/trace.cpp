@@ -12,9 +12,6 @@ const char* name_of(verb v) {
     case verb::flush: return "flush";
     case verb::fence: return "fence";
     case verb::announce: return "publish";
-    case verb::settle: return "settle";
-    case verb::publish_if: return "publish_if";
-    case verb::observe: return "observe";
   }
   return "?";
 }

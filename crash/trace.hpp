@@ -16,7 +16,7 @@ struct place {
   verb which{};
   std::string text() const;
   /// A commit point: the store that makes something true.
-  bool commits() const { return which == verb::announce || which == verb::publish_if; }
+  bool commits() const { return which == verb::announce; }
 };
 
 using place_index = std::uint32_t;

@@ -36,6 +36,15 @@ int create_file(const std::string& path, bool& nameless) {
   return ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 }
 
+/// The name survives a power cut from here on, where the file system can promise that of a folder at all.
+bool name_to_disk(int file, const std::string& path) {
+  int folder = ::open(folder_of(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (folder < 0) return ::syncfs(file) == 0;  // a folder that may be entered and written, not listed
+  bool done = ::fsync(folder) == 0 || errno == EINVAL || errno == EROFS;
+  ::close(folder);
+  return done;
+}
+
 }  // namespace
 
 result<locked_file> locked_file::open(const mapping_request& request) {
@@ -63,16 +72,13 @@ locked_file::locked_file(locked_file&& other) noexcept
     : descriptor_(std::exchange(other.descriptor_, -1)), path_(std::move(other.path_)), nameless_(other.nameless_) {}
 
 status locked_file::appear() {
-  if (!nameless_) return status::ok;
-  std::string self = "/proc/self/fd/" + std::to_string(descriptor_);
-  if (::linkat(AT_FDCWD, self.c_str(), AT_FDCWD, path_.c_str(), AT_SYMLINK_FOLLOW) != 0)
-    return errno == EEXIST ? status::exists : status::io_error;
-  nameless_ = false;
-  if (int folder = ::open(folder_of(path_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); folder >= 0) {
-    ::fsync(folder);  // the name itself survives a power cut; a file system that cannot promise it still has the file
-    ::close(folder);
+  if (nameless_) {
+    std::string self = "/proc/self/fd/" + std::to_string(descriptor_);
+    if (::linkat(AT_FDCWD, self.c_str(), AT_FDCWD, path_.c_str(), AT_SYMLINK_FOLLOW) != 0)
+      return errno == EEXIST ? status::exists : status::io_error;
+    nameless_ = false;
   }
-  return status::ok;
+  return name_to_disk(descriptor_, path_) ? status::ok : status::io_error;
 }
 
 locked_file::~locked_file() {

@@ -9,37 +9,21 @@
 #include <cstring>
 
 #include "base/bits.hpp"
+#include "media/addresses.hpp"
 #include "media/file_lock.hpp"
 #include "media/pmem_mapping.hpp"
 
 namespace durahash {
 namespace {
 
-/// Sets addresses aside, aligned to 2 MiB so that huge pages can be used. Where the process may not have so many (a limit, a sanitizer), half of
-/// them, and so on down to `least`; `bytes` then says how many.
-std::byte* reserve_addresses(std::uint64_t& bytes, std::uint64_t least) {
-  constexpr std::uint64_t huge = 2u << 20;
-  void* at = MAP_FAILED;
-  for (;; bytes = std::max(bytes / 2, least)) {
-    at = ::mmap(nullptr, bytes + huge, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (at != MAP_FAILED) break;
-    if (bytes <= least) return nullptr;
-  }
-  auto start = reinterpret_cast<std::uintptr_t>(at);
-  auto aligned = align_up(start, huge);
-  if (aligned != start) ::munmap(at, aligned - start);
-  if (aligned - start != huge) ::munmap(reinterpret_cast<void*>(aligned + bytes), huge - (aligned - start));
-  return reinterpret_cast<std::byte*>(aligned);
-}
-
-constexpr std::uint64_t least_address_space = 256 << 20;
+constexpr std::uint64_t huge = 2u << 20;  // alignment, so that huge pages can be used
 
 class memory_mapping final : public mapping {
  public:
   static result<std::unique_ptr<mapping>> open(const mapping_request& request) {
     std::unique_ptr<memory_mapping> made(new memory_mapping);
     made->reserved_bytes_ = align_up(request.address_space_bytes, page_bytes);
-    made->base_ = reserve_addresses(made->reserved_bytes_, std::min(made->reserved_bytes_, least_address_space));
+    made->base_ = reserve_addresses(made->reserved_bytes_, std::min(made->reserved_bytes_, least_address_space), huge);
     if (made->base_ == nullptr) return system_error(status::unusable, "cannot reserve addresses for", "a memory pool");
     made->max_bytes_ = request.max_bytes;
     made->domain_ = persistence_domain::memory_bus;
@@ -70,7 +54,7 @@ class file_mapping final : public mapping {
     made->read_only_ = request.read_only;
     std::uint64_t bytes = align_down(made->file_.bytes(), page_bytes);
     made->reserved_bytes_ = align_up(std::max(request.address_space_bytes, bytes), page_bytes);
-    made->base_ = reserve_addresses(made->reserved_bytes_, std::min(made->reserved_bytes_, bytes + least_address_space));
+    made->base_ = reserve_addresses(made->reserved_bytes_, std::min(made->reserved_bytes_, bytes + least_address_space), huge);
     if (made->base_ == nullptr) return system_error(status::unusable, "cannot reserve addresses for", request.path);
     if (bytes > 0 && !made->map_range(0, bytes)) return system_error(status::unusable, "cannot map", request.path);
     made->backed_bytes_ = made->mapped_bytes_ = bytes;

@@ -15,11 +15,10 @@
 namespace durahash {
 
 /// Which verb (persist/order.hpp) acts, and where in our sources it was called: told to the medium before it does. Only models that record listen.
-enum class verb : std::uint8_t { store, store_bytes, flush, fence, announce, settle, publish_if, observe };
+enum class verb : std::uint8_t { store, store_bytes, flush, fence, announce };
 using site = std::source_location;
 
-/// `visible_is_durable`: no crash that the medium promises to survive undoes a store that another thread has seen. Then commit words
-/// need no "not yet written back" mark.
+/// `visible_is_durable`: no crash that the medium promises to survive undoes a store that another thread has seen.
 template <class M>
 concept medium = requires(M& m, const M& c, std::uint64_t* word, void* at, const void* from, std::size_t bytes, verb which, const site& where) {
   { M::visible_is_durable } -> std::convertible_to<bool>;

@@ -6,18 +6,25 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <filesystem>
-#include <vector>
 
 #include "base/bits.hpp"
+#include "media/addresses.hpp"
 #include "media/file_lock.hpp"
+
+#ifndef MAP_SYNC
+#define MAP_SYNC 0x080000
+#endif
 
 namespace durahash {
 namespace {
 
 constexpr std::uint64_t unit_bytes = 2u << 20;  // granularity of growth and of DAX mappings
 
+/// libpmem2 says what the path is; the mapping itself is ours. Its reservations of addresses (1.12) keep a gigabyte each when they are deleted, in
+/// such places that 127 pools opened one after another use up what a process has.
 class pmem_mapping final : public mapping {
  public:
   static result<std::unique_ptr<mapping>> open(const mapping_request& request) {
@@ -30,9 +37,7 @@ class pmem_mapping final : public mapping {
     return std::unique_ptr<mapping>(std::move(made));
   }
   ~pmem_mapping() override {
-    for (pmem2_map*& part : parts_) pmem2_map_delete(&part);
-    if (source_ != nullptr) pmem2_source_delete(&source_);
-    if (reservation_ != nullptr) pmem2_vm_reservation_delete(&reservation_);
+    if (base_ != nullptr) ::munmap(base_, reserved_bytes_);
     if (cut_on_close_ && ::ftruncate(file_.descriptor(), static_cast<off_t>(backed_bytes_)) != 0) {
       // The file stays longer than needed, and is valid so.
     }
@@ -43,14 +48,11 @@ class pmem_mapping final : public mapping {
  protected:
   status extend(std::uint64_t from, std::uint64_t to) override {
     if (device_) return to <= mapped_bytes_ ? status::ok : status::no_space;
-    if (::posix_fallocate(file_.descriptor(), static_cast<off_t>(from), static_cast<off_t>(to - from)) != 0)
-      return status::no_space;
-    if (to <= mapped_bytes_) return status::ok;
-    std::uint64_t until = align_up(to, unit_bytes);
-    if (until > to &&
-        ::posix_fallocate(file_.descriptor(), static_cast<off_t>(to), static_cast<off_t>(until - to)) != 0)
-      return status::no_space;
-    return map_part(mapped_bytes_, until) == 0 ? status::ok : status::no_space;
+    std::uint64_t until = to <= mapped_bytes_ ? to : align_up(to, unit_bytes);
+    if (::posix_fallocate(file_.descriptor(), static_cast<off_t>(from), static_cast<off_t>(until - from)) != 0) return status::no_space;
+    // The root is about to name the new size, by a store that no page fault makes the file system notice: the file's length goes first.
+    if (::fdatasync(file_.descriptor()) != 0) return status::io_error;
+    return until <= mapped_bytes_ || map_part(mapped_bytes_, until) ? status::ok : status::no_space;
   }
   void release(std::uint64_t from, std::uint64_t to) override {
     if (device_) return;
@@ -66,53 +68,68 @@ class pmem_mapping final : public mapping {
     struct stat facts {};
     ::fstat(file_.descriptor(), &facts);
     device_ = S_ISCHR(facts.st_mode);
-    if (pmem2_source_from_fd(&source_, file_.descriptor()) != 0) return refused(request.path);
     std::uint64_t bytes = 0;
-    std::size_t size = 0;
-    if (pmem2_source_size(source_, &size) == 0) bytes = size;
-    if (!device_ && bytes % unit_bytes != 0) {  // whole units, so that parts can be mapped behind one another
-      if (request.read_only) bytes = align_down(bytes, page_bytes);
-      else if (::posix_fallocate(file_.descriptor(), 0, static_cast<off_t>(align_up(bytes, unit_bytes))) == 0)
-        bytes = align_up(bytes, unit_bytes);
-    }
+    if (error e = look_at(request, bytes); e.code != status::ok) return e;
     reserved_bytes_ = align_up(std::max(request.address_space_bytes, bytes), unit_bytes);
-    if (pmem2_vm_reservation_new(&reservation_, nullptr, reserved_bytes_) != 0) return refused(request.path);
-    base_ = static_cast<std::byte*>(pmem2_vm_reservation_get_address(reservation_));
-    bool grew = false;
-    if (bytes == 0) {  // something must be mapped to learn what the path is
-      if (::posix_fallocate(file_.descriptor(), 0, unit_bytes) != 0) return system_error(status::no_space, "cannot extend", request.path);
-      bytes = unit_bytes;
-      grew = true;
-    }
-    if (int failed = map_part(0, bytes); failed != 0) {
-      if (failed == PMEM2_E_GRANULARITY_NOT_SUPPORTED)
-        return {status::unusable, "cannot promise durability power for " + request.path +
-                                      ": its file system is not DAX (MAP_SYNC refused), and the page cache is not persistent memory; "
-                                      "durability process survives kill -9 there"};
-      return refused(request.path);
-    }
-    backed_bytes_ = grew && !device_ ? 0 : align_down(bytes, page_bytes);
+    base_ = reserve_addresses(reserved_bytes_, std::min(reserved_bytes_, align_up(bytes + least_address_space, unit_bytes)), alignment_);
+    if (base_ == nullptr) return system_error(status::unusable, "cannot reserve addresses for", request.path);
+    if (bytes > 0 && !map_part(0, bytes)) return system_error(status::unusable, "cannot map", request.path);
     return {status::ok, {}};
   }
 
-  int map_part(std::uint64_t from, std::uint64_t to) {
+  /// The size of the file or device, in whole units, and what stores into it need: libpmem2 knows, given a mapping to look at.
+  error look_at(const mapping_request& request, std::uint64_t& bytes) {
+    struct source_of {
+      pmem2_source* at = nullptr;
+      ~source_of() {
+        if (at != nullptr) pmem2_source_delete(&at);
+      }
+    } source;
+    if (pmem2_source_from_fd(&source.at, file_.descriptor()) != 0) return refused(request.path);
+    std::size_t size = 0;
+    if (pmem2_source_size(source.at, &size) == 0) bytes = size;
+    if (pmem2_source_alignment(source.at, &size) == 0) alignment_ = std::max<std::uint64_t>(alignment_, size);  // of a device, up to 1 GiB
+    bool empty = bytes == 0;
+    std::uint64_t whole = empty ? unit_bytes : align_up(bytes, unit_bytes);  // something must be mapped to learn what the path is
+    if (!device_ && bytes != whole) {  // whole units, so that parts can be mapped behind one another
+      int failed = read_only_ ? EROFS : ::posix_fallocate(file_.descriptor(), 0, static_cast<off_t>(whole));
+      if (failed != 0 && empty && !read_only_) return errno = failed, system_error(status::no_space, "cannot extend", request.path);
+      bytes = failed == 0 ? whole : align_down(bytes, page_bytes);
+    }
+    backed_bytes_ = empty && !device_ ? 0 : align_down(bytes, page_bytes);
+    return bytes == 0 ? error{status::ok, {}} : look_at_mapping(request.path, source.at, bytes);
+  }
+
+  error look_at_mapping(const std::string& path, pmem2_source* source, std::uint64_t bytes) {
     pmem2_config* config = nullptr;
-    if (int failed = pmem2_config_new(&config); failed != 0) return failed;
+    if (pmem2_config_new(&config) != 0) return refused(path);
     pmem2_config_set_required_store_granularity(config, PMEM2_GRANULARITY_CACHE_LINE);
-    pmem2_config_set_offset(config, from);
-    pmem2_config_set_length(config, to - from);
+    pmem2_config_set_length(config, bytes);
     pmem2_config_set_sharing(config, PMEM2_SHARED);
     if (read_only_) pmem2_config_set_protection(config, PMEM2_PROT_READ);
-    pmem2_config_set_vm_reservation(config, reservation_, from);
-    pmem2_map* part = nullptr;
-    int failed = pmem2_map_new(&part, config, source_);
+    pmem2_map* whole = nullptr;
+    int failed = pmem2_map_new(&whole, config, source);
     pmem2_config_delete(&config);
-    if (failed != 0) return failed;
-    parts_.push_back(part);
-    domain_ = pmem2_map_get_store_granularity(part) == PMEM2_GRANULARITY_BYTE ? persistence_domain::cpu_cache
-                                                                              : persistence_domain::memory_bus;
+    if (failed == PMEM2_E_GRANULARITY_NOT_SUPPORTED)
+      return {status::unusable, "cannot promise durability power for " + path +
+                                    ": its file system is not DAX (MAP_SYNC refused), and the page cache is not persistent memory; "
+                                    "durability process survives kill -9 there"};
+    if (failed != 0) return refused(path);
+    domain_ = pmem2_map_get_store_granularity(whole) == PMEM2_GRANULARITY_BYTE ? persistence_domain::cpu_cache
+                                                                               : persistence_domain::memory_bus;
+    pmem2_map_delete(&whole);
+    return {status::ok, {}};
+  }
+
+  bool map_part(std::uint64_t from, std::uint64_t to) {
+    int protection = read_only_ ? PROT_READ : PROT_READ | PROT_WRITE;
+    auto map = [&](int flags) {
+      return ::mmap(base_ + from, to - from, protection, flags | MAP_FIXED, file_.descriptor(), static_cast<off_t>(from)) != MAP_FAILED;
+    };
+    // Without MAP_SYNC only where libpmem2 took the path for persistent memory all the same: PMEM2_FORCE_GRANULARITY, for tests.
+    if (!map(MAP_SHARED_VALIDATE | MAP_SYNC) && !(errno == EOPNOTSUPP && map(MAP_SHARED))) return false;
     mapped_bytes_ = to;
-    return 0;
+    return true;
   }
 
   static error refused(const std::string& path) {
@@ -120,10 +137,8 @@ class pmem_mapping final : public mapping {
   }
 
   locked_file file_;
-  pmem2_source* source_ = nullptr;
-  pmem2_vm_reservation* reservation_ = nullptr;
-  std::vector<pmem2_map*> parts_;
   std::uint64_t mapped_bytes_ = 0;
+  std::uint64_t alignment_ = unit_bytes;  // of base_
   bool device_ = false;
   bool cut_on_close_ = false;
 };
@@ -138,9 +153,6 @@ bool is_persistent_memory(const std::string& path) {
   if (::stat(path.c_str(), &facts) == 0 && S_ISCHR(facts.st_mode)) return true;
   auto probe = std::filesystem::path(path).parent_path();
   if (probe.empty()) probe = ".";
-#ifndef MAP_SYNC
-#define MAP_SYNC 0x080000
-#endif
   int descriptor = ::open(probe.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
   if (descriptor < 0) return false;
   bool dax = false;

@@ -3,7 +3,8 @@
 //   store    visible; may become durable at any moment        flush    write-back started
 //   fence    what was flushed is durable                       persist  flush + fence
 //   publish  the commit point: one aligned 8-byte release store, then made durable
-//   observe  an acquire load whose value is durable before it is returned
+//
+// That no reader gives away what a crash could undo is the matter of persist/unsettled.hpp.
 //
 // The tokens `flushed` and `durable` make a forgotten fence a compile error; that the fence covered the right lines is shown by the recording
 // medium. They are empty and cost nothing.
@@ -82,13 +83,6 @@ inline ordered after_same_line(const void* word, const void* payload, std::size_
   return {};
 }
 
-/// A word type with a spare bit that says "published, perhaps not yet durable" (link-and-persist: CRASH.md X1).
-template <class T>
-concept linkable = storable<T> && requires(const T word) {
-  { word.unflushed() } -> std::same_as<bool>;
-  { word.with_unflushed(true) } -> std::same_as<T>;
-};
-
 template <medium M, class T>
 T load(M& m, const pm<T>& field) noexcept {
   return std::bit_cast<T>(m.read(field.raw()));
@@ -127,67 +121,29 @@ durable persist(M& m, const extent& bytes, site where = site::current()) {
   return fence(m, flush(m, bytes, where), where);
 }
 
-/// First half of publish, for publications that share a fence: visible now, marked until `settle`.
+/// First half of publish, for publications that share a fence: visible now, durable with the next fence.
 template <medium M, class T>
   requires(sizeof(T) == 8)
 flushed announce(M& m, pm<T>& word, std::type_identity_t<T> value, ordered, site where = site::current()) {
-  if constexpr (linkable<T> && !M::visible_is_durable) value = value.with_unflushed(true);
   m.enter(verb::announce, where);
   m.write(word.raw(), std::bit_cast<typename pm<T>::word>(value));
   return flush(m, extent_of(word), where);
 }
 
-/// Second half: `value`, announced before and now durable, loses its mark. Only by the thread that announced, before it lets another
-/// one write the word.
-template <medium M, class T>
-void settle(M& m, pm<T>& word, std::type_identity_t<T> value, const durable&, site where = site::current()) {
-  if constexpr (linkable<T> && !M::visible_is_durable) {
-    m.enter(verb::settle, where);
-    m.write(word.raw(), std::bit_cast<typename pm<T>::word>(value.with_unflushed(false)));
-  }
-}
-
 template <medium M, class T>
 durable publish(M& m, pm<T>& word, std::type_identity_t<T> value, ordered before, site where = site::current()) {
-  durable done = fence(m, announce(m, word, value, std::move(before), where), where);
-  settle(m, word, value, done, where);
-  return done;
+  return fence(m, announce(m, word, value, std::move(before), where), where);
 }
 
-/// As publish, if the word still holds `old` (mark aside). Returns whether it did; durable then.
+/// As publish, if the word still holds `old`. Returns whether it did; durable then.
 template <medium M, class T>
   requires(sizeof(T) == 8)
 bool publish_if(M& m, pm<T>& word, std::type_identity_t<T> old, std::type_identity_t<T> value, ordered, site where = site::current()) {
   using bits = typename pm<T>::word;
-  auto marked = value;
-  if constexpr (linkable<T> && !M::visible_is_durable) marked = value.with_unflushed(true);
-  m.enter(verb::publish_if, where);
-  if (!m.exchange_if(word.raw(), std::bit_cast<bits>(old), std::bit_cast<bits>(marked))) return false;
+  m.enter(verb::announce, where);
+  if (!m.exchange_if(word.raw(), std::bit_cast<bits>(old), std::bit_cast<bits>(value))) return false;
   [[maybe_unused]] durable done = persist(m, extent_of(word), where);
-  if constexpr (linkable<T> && !M::visible_is_durable) {  // another writer may have replaced it: then the mark is his
-    m.enter(verb::settle, where);
-    m.exchange_if(word.raw(), std::bit_cast<bits>(marked), std::bit_cast<bits>(value));
-  }
   return true;
-}
-
-template <medium M, linkable T>
-[[gnu::noinline, gnu::cold]] T observe_unflushed(M& m, const pm<T>& word, T value, site where) {
-  using bits = typename pm<T>::word;
-  [[maybe_unused]] durable done = persist(m, extent_of(word), where);
-  // A mark survives a crash with its word, and nobody would come back to clear it: the reader does.
-  m.enter(verb::settle, where);
-  m.exchange_if(const_cast<pm<T>&>(word).raw(), std::bit_cast<bits>(value), std::bit_cast<bits>(value.with_unflushed(false)));
-  return value.with_unflushed(false);
-}
-
-template <medium M, linkable T>
-T observe(M& m, const pm<T>& word, site where = site::current()) {
-  T value = load(m, word);
-  if constexpr (M::visible_is_durable)
-    return value.with_unflushed(false);
-  else
-    return value.unflushed() ? observe_unflushed(m, word, value, where) : value;
 }
 
 }  // namespace durahash

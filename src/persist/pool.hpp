@@ -54,6 +54,12 @@ class pool {
     if (!changing_.load(std::memory_order_acquire)) [[unlikely]] mark_changing();
   }
 
+  /// What a killed process wrote of superblocks, roots and the engine's root structure, and perhaps never flushed, becomes durable. Before anything is
+  /// built on it.
+  void settle_inherited() {
+    [[maybe_unused]] durable done = persist(*medium_, extent{base_, block_.engine_offset + block_.engine_bytes});
+  }
+
   /// Extents. Grows the pool as needed; nothing is durable, and nothing needs to be: reachability is the truth.
   std::optional<std::uint64_t> allocate(std::uint64_t bytes, std::uint64_t alignment);
   void free(std::uint64_t offset, std::uint64_t bytes);
@@ -121,7 +127,7 @@ result<std::unique_ptr<pool<M>>> pool<M>::create(std::unique_ptr<mapping> map, s
     return error{s, "cannot create the pool: no room for its first " + std::to_string(block.heap_offset) + " bytes"};
   M& m = *medium;
   std::byte* base = map->base();
-  for (std::uint64_t at = block.engine_offset; at < block.heap_offset; at += 8)  // a device may hold older bytes
+  for (std::uint64_t at = block.engine_offset; at < block.engine_offset + block.engine_bytes; at += 8)  // a device may hold older bytes
     if (auto& word = *reinterpret_cast<pm<std::uint64_t>*>(base + at); load(m, word) != 0) store(m, word, 0);
   [[maybe_unused]] durable zeroed = persist(m, extent{base + block.engine_offset, block.engine_bytes});
   root_record root{};

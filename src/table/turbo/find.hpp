@@ -1,7 +1,7 @@
 // TurboHash: search without locks (paper §3.4, algorithm 1), batches of searches, iteration.
 //
 // A read of a bucket is good if the commit word is the same before and after it, all 8 bytes of it, for hits and for misses (CRASH.md TurboHash
-// 1 and 2). Only the unflushed mark may differ: it says nothing about the slots. A read of a shard is good if its mirror is the same before and after.
+// 1 and 2). A read of a shard is good if its mirror is the same before and after. And what was read may be given away if the shard is settled then (T6).
 #pragma once
 
 #include <emmintrin.h>
@@ -41,12 +41,11 @@ void table<M, Kind>::read_home(glance& g, std::uint64_t hash) const noexcept {
   g.hits = match_tags(*g.home, tag_of(hash)) & g.meta.live();
 }
 
-/// What a glance at the home bucket of a word table is worth: a hit, a miss, or `torn`, which here also says "look further".
+/// What a glance at the home bucket of a word table is worth: a hit, a miss, or `torn`, which here also says "look further" and "not settled".
 template <medium M, class Kind>
 template <class Read>
 auto table<M, Kind>::judge(const glance& g, key_type key, Read& read) const -> probed {
-  auto unchanged = [&] { return load(m_, g.home->meta) == g.meta && view(g.shard) == g.view; };
-  if (g.meta.marked()) [[unlikely]] return probed::torn;
+  auto unchanged = [&] { return load(m_, g.home->meta) == g.meta && view(g.shard) == g.view && unsettled_.settled(g.shard); };
   for (std::uint32_t hits = g.hits; hits != 0;) {
     const slot& at = g.home->slots[take_lowest(hits)];
     if (load(m_, at.key) != key) continue;
@@ -62,52 +61,45 @@ template <medium M, class Kind>
 template <class Read>
 [[gnu::noinline]] status table<M, Kind>::search(std::uint64_t hash, key_type key, Read& read) {
   shard_index s = shard_of(hash);
-  [[maybe_unused]] read_guard guard;
+  [[maybe_unused]] read_guard guard;  // keeps array and record from reuse; u64 tables have none, and look at the mirror again instead
   while (true) {  // ends: each further round means that a writer of this shard got on
     shard_view v = view(s);
-    if constexpr (Kind::in_slot) {
-      std::uint64_t value = 0;
-      auto keep = [&](std::uint64_t found) { value = found; };
-      probed outcome = probe(v, hash, key, keep);
-      if (outcome == probed::torn || view(s) != v) continue;  // the array may have been given to another use meanwhile
-      if (outcome == probed::hit) read(value);
-      return outcome == probed::hit ? status::ok : status::not_found;
-    } else {
-      switch (probe(v, hash, key, read)) {  // the guard keeps array and record from reuse
-        case probed::hit: return status::ok;
-        case probed::miss: return status::not_found;
-        case probed::damaged: return status::damaged;
-        case probed::torn: continue;
-      }
-    }
+    std::optional<value_type> value;
+    unsigned buckets = 0;
+    probed outcome = probe(v, hash, key, value, buckets);
+    if (outcome == probed::damaged) return status::damaged;
+    if (outcome == probed::torn || (Kind::in_slot && view(s) != v)) continue;
+    settle_for_reader(s, v, home_of(hash, v.log2_buckets()), buckets);
+    if (outcome == probed::miss) return status::not_found;
+    read(*value);
+    return status::ok;
   }
 }
 
+/// `buckets` counts those that were looked at, from the home bucket on.
 template <medium M, class Kind>
-template <class Read>
-auto table<M, Kind>::probe(shard_view v, std::uint64_t hash, key_type key, Read& read) const -> probed {
+auto table<M, Kind>::probe(shard_view v, std::uint64_t hash, key_type key, std::optional<value_type>& value, unsigned& buckets) const -> probed {
   bucket* first = buckets_of(v);
   std::uint64_t home = home_of(hash, v.log2_buckets()), mask = v.buckets() - 1;
   std::uint64_t key_word = Kind::key_word(key, hash);
   unsigned scope = scope_in(v);
-  for (unsigned distance = 0; distance < scope; ++distance) {
-    bucket& b = first[(home + distance) & mask];
-    meta_word meta = observe(m_, b.meta);
-    auto unchanged = [&] { return load(m_, b.meta).with_unflushed(false) == meta; };
+  while (buckets < scope) {
+    bucket& b = first[(home + buckets++) & mask];
+    meta_word meta = load(m_, b.meta);
+    auto unchanged = [&] { return load(m_, b.meta) == meta; };
     for (std::uint32_t hits = match_tags(b, tag_of(hash)) & meta.live(); hits != 0;) {
       slot& at = b.slots[take_lowest(hits)];
       if (load(m_, at.key) != key_word) continue;
       std::uint64_t value_word = load(m_, at.value);
       if (!unchanged()) return probed::torn;
       if constexpr (Kind::in_slot) {
-        if (meta.values_ahead()) make_durable(extent_of(at));
-        read(value_word);
+        value = value_word;
         return probed::hit;
       } else {
         auto record = record_at(m_, p_, value_word);
         if (!record) return probed::damaged;
         if (record->key != key) continue;
-        read(record->value);
+        value = record->value;
         return probed::hit;
       }
     }
@@ -117,10 +109,28 @@ auto table<M, Kind>::probe(shard_view v, std::uint64_t hash, key_type key, Read&
   return probed::miss;
 }
 
-/// Values that a reader is about to return, and that a crash could still undo.
+/// What a reader has seen, and a crash could still undo, is made durable before the reader gives it away (T6). Records need no flush: they were durable
+/// before a slot named them.
 template <medium M, class Kind>
-void table<M, Kind>::make_durable(extent values) const {
-  if constexpr (!M::visible_is_durable) [[maybe_unused]] durable done = persist(m_, values);
+void table<M, Kind>::settle_for_reader(shard_index s, shard_view v, std::uint64_t home, unsigned buckets) {
+  if constexpr (unsettled<M>::needed) {
+    if (unsettled_.settled(s)) return;
+    if (unsettled_.of(s) == settlement::inherited) return settle_inherited(s);
+    std::uint64_t to_end = std::min<std::uint64_t>(buckets, v.buckets() - home);
+    flushed started = flush(m_, extent{buckets_of(v) + home, to_end * sizeof(bucket)});
+    started += flush(m_, extent{buckets_of(v), (buckets - to_end) * sizeof(bucket)});  // the path's part behind the array's end
+    [[maybe_unused]] durable done = fence(m_, std::move(started));
+  }
+}
+
+/// A process that was killed may have left words of this shard in the caches.
+template <medium M, class Kind>
+void table<M, Kind>::settle_inherited(shard_index s) {
+  if constexpr (unsettled<M>::needed) {
+    if (unsettled_.of(s) != settlement::inherited) return;
+    shard_view v = view(s);
+    unsettled_.take_over(s, persist(m_, extent{buckets_of(v), v.bytes()}));
+  }
 }
 
 template <medium M, class Kind>
@@ -188,14 +198,13 @@ auto table<M, Kind>::live_records(shard_index s) const -> std::optional<std::vec
     meta_word meta;
     do {  // ends: each further round means that a writer of this bucket got on
       found.resize(before);
-      meta = observe(m_, b.meta);
+      meta = load(m_, b.meta);
       for (std::uint32_t live = meta.live(); live != 0;) {
         slot& at = b.slots[take_lowest(live)];
         std::uint64_t key_word = load(m_, at.key);
         found.push_back({hash_of_slot(key_word), key_word, load(m_, at.value)});
       }
-      if (meta.values_ahead()) make_durable(extent_of(b));
-    } while (load(m_, b.meta).with_unflushed(false) != meta);
+    } while (load(m_, b.meta) != meta);
   }
   if (view(s) != v) return std::nullopt;
   return found;
@@ -211,6 +220,8 @@ status table<M, Kind>::scan(cursor& at, std::size_t limit, Visit&& visit) {
     [[maybe_unused]] read_guard guard;
     auto records = live_records(s);
     if (!records) continue;  // ends: as in live_records
+    shard_view v = view(s);  // if it moved since: all that was seen of the old array is durable
+    settle_for_reader(s, v, 0, static_cast<unsigned>(v.buckets()));
     std::erase_if(*records, [&](const live_record& r) { return r.hash < at.position; });
     std::sort(records->begin(), records->end(), live_record::before);
     bool all = true;

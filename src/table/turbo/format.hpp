@@ -15,39 +15,23 @@ inline constexpr int most_valid = slots_per_bucket - 1;  // one slot stays empty
 inline constexpr std::uint32_t all_slots = (1u << slots_per_bucket) - 1;
 inline constexpr unsigned most_log2_buckets = 24;
 
-/// The commit word of a bucket. bits 0-13 valid, 14-27 deleted, 28 unflushed, 29 values ahead, 30-63 sequence.
+/// The commit word of a bucket. bits 0-13 valid, 14-27 deleted, 28-63 sequence.
 /// Invariant B1: deleted is a subset of valid.   B2: at most 13 slots are valid.
-/// Departs from the paper (4-byte sequence, 2-byte bitmaps): two bits say what a crash could still undo (link-and-persist), 34 count writes.
-///   unflushed      this word is visible, perhaps not durable: a reader makes it so, and clears the mark
-///   values ahead   a value of this bucket, changed in place, is visible, perhaps not durable: a reader makes the value durable, and
-///                  leaves the mark, which the writer may have set only just before its store
+/// Departs from the paper (4-byte sequence, 2-byte bitmaps): 36 bits count writes.
 struct meta_word {
   std::uint64_t bits = 0;
 
-  static constexpr std::uint64_t unflushed_bit = std::uint64_t{1} << 28;
-  static constexpr std::uint64_t values_ahead_bit = std::uint64_t{1} << 29;
-  static constexpr std::uint64_t one_write = std::uint64_t{1} << 30;
+  static constexpr std::uint64_t one_write = std::uint64_t{1} << 28;
 
   constexpr std::uint32_t valid() const noexcept { return bits & all_slots; }
   constexpr std::uint32_t deleted() const noexcept { return (bits >> 14) & all_slots; }
   constexpr std::uint32_t live() const noexcept { return valid() & ~deleted(); }
   constexpr std::uint32_t empty() const noexcept { return ~valid() & all_slots; }
   constexpr bool ends_path() const noexcept { return std::popcount(valid()) < most_valid; }
-  constexpr bool unflushed() const noexcept { return (bits & unflushed_bit) != 0; }
-  constexpr bool values_ahead() const noexcept { return (bits & values_ahead_bit) != 0; }
-  constexpr bool marked() const noexcept { return (bits & (unflushed_bit | values_ahead_bit)) != 0; }
   constexpr bool well_formed() const noexcept {
     return (deleted() & ~valid()) == 0 && std::popcount(valid()) <= most_valid;
   }
 
-  constexpr meta_word with_unflushed(bool mark) const noexcept {
-    return {mark ? bits | unflushed_bit : bits & ~unflushed_bit};
-  }
-  constexpr meta_word with_values_ahead(bool mark) const noexcept {
-    return {mark ? bits | values_ahead_bit : bits & ~values_ahead_bit};
-  }
-  /// Both marks aside.
-  constexpr meta_word at_rest() const noexcept { return {bits & ~(unflushed_bit | values_ahead_bit)}; }
   /// The next word, with the given slots valid and deleted.
   constexpr meta_word next(std::uint32_t valid_slots, std::uint32_t deleted_slots) const noexcept {
     meta_word made{((bits & ~(one_write - 1)) + one_write) | std::uint64_t{deleted_slots} << 14 | valid_slots};

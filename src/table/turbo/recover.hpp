@@ -85,6 +85,8 @@ error table<M, Kind>::open(const std::string& path, std::vector<std::string>* dr
   mirrors_ = std::make_unique<std::atomic<std::uint64_t>[]>(shards());
   states_ = std::make_unique<shard_state[]>(shards());
   bool clean = p_.root().state == pool_state::clean;
+  unsettled_.resize(shards(), !clean);
+  if (!p_.read_only()) p_.settle_inherited();
   bool restored = restore_heap(dropped == nullptr);
   if (error e = read_directory(path, restored, dropped); e.code != status::ok) return e;
   if (dropped != nullptr) {

@@ -8,6 +8,7 @@
 //   T3  What a live slot holds was durable before the commit word that made it live.
 //   T4  The mirror of a directory entry names an array only after the entry on the medium does, durably.
 //   T5  Bytes of an array change only under its shard's lock; readers take none.
+//   T6  What a reader is given is durable: a shard with a publication under way is unsettled, and its readers flush what they have read.
 #pragma once
 
 #include <atomic>
@@ -21,6 +22,7 @@
 #include "base/spin_lock.hpp"
 #include "persist/heap.hpp"
 #include "persist/record.hpp"
+#include "persist/unsettled.hpp"
 #include "table/concept.hpp"
 #include "table/turbo/format.hpp"
 
@@ -125,7 +127,7 @@ class table {
     meta_word next;
     int filled = -1;              // the slot with the payload, or none
     bool payload_apart = false;   // it lies in other lines than the commit word, and was flushed
-    bool in_place = false;        // a value was changed where it lies: committed with the first fence, `next` only clears the mark
+    bool in_place = false;        // a value was changed where it lies: committed with the first fence
     std::int8_t records = 0;
     std::uint64_t retired_offset = 0, retired_bytes = 0;
   };
@@ -168,9 +170,9 @@ class table {
   status search(std::uint64_t hash, key_type key, Read& read);
   std::uint32_t match_tags(const bucket& b, std::uint8_t tag) const noexcept;
   std::uint8_t tag_at(const bucket& b, int slot) const noexcept;
-  template <class Read>
-  probed probe(shard_view v, std::uint64_t hash, key_type key, Read& read) const;
-  void make_durable(extent values) const;
+  probed probe(shard_view v, std::uint64_t hash, key_type key, std::optional<value_type>& value, unsigned& buckets) const;
+  void settle_for_reader(shard_index s, shard_view v, std::uint64_t home, unsigned buckets);
+  void settle_inherited(shard_index s);
   std::optional<std::vector<live_record>> live_records(shard_index s) const;
   std::uint64_t hash_of_slot(std::uint64_t key_word) const noexcept;
   template <class Visit>
@@ -189,7 +191,6 @@ class table {
   bool store_payload(bucket& b, int slot, std::uint64_t hash, key_type key, value_type value, change& c, flushed& started);
   void commit(const change& c, flushed started);
   ordered payload_order(const change& c) const;
-  void clear_values_ahead(const change& c, const durable&);
   void finish(const change& c);
   template <class Decide>
   status write_locked(shard_index s, std::uint64_t hash, key_type key, Decide& decide);
@@ -242,6 +243,7 @@ class table {
   bool in_place_;
   std::unique_ptr<std::atomic<std::uint64_t>[]> mirrors_;  // dense: readers touch nothing else
   std::unique_ptr<shard_state[]> states_;
+  unsettled<M> unsettled_;                                  // by shard
   std::uint64_t records_at_open_ = 0;
   std::atomic<bool> counted_{true};   // false while the recount runs
   std::atomic<bool> damage_found_{false};

@@ -7,9 +7,7 @@
 //   4  the old record is retired: reused after its readers left      crash: unreachable, hence free
 //
 // A u64 value is one word, and an update of it needs no new slot: one fence.
-//   1  the bucket's meta word marked: values ahead                   crash: the mark means a flush too many to readers, until the next write here
-//   2  COMMIT: the value word stored, flushed, fenced                crash before: old value; after: new value
-//   3  the mark cleared
+//   1  COMMIT: the value word stored, flushed, fenced                crash before: old value; after: new value
 // Departs from the paper, whose values are 16-byte items; the setting in_place=0 brings near-place update back (docs/engines/turbo.md).
 //
 // A group does step 1 for up to 64 keys in as many shards, then one fence, step 3 for all, one fence. Each record is atomic by itself; the group is
@@ -29,6 +27,7 @@ status table<M, Kind>::write(key_type key, Decide&& decide) {
   prefetch_all_for_write(buckets_of(v) + home_of(hash, v.log2_buckets()));  // which slot's line it will be is known too late
   std::scoped_lock lock(states_[s].lock);
   p_.about_to_change();
+  settle_inherited(s);
   return write_locked(s, hash, key, decide);
 }
 
@@ -82,7 +81,7 @@ auto table<M, Kind>::walk(shard_view v, std::uint64_t hash, key_type key) const 
   unsigned scope = scope_in(v);
   for (unsigned distance = 0; distance < scope; ++distance) {
     bucket& b = first[(home + distance) & mask];
-    meta_word meta = load(m_, b.meta).at_rest();
+    meta_word meta = load(m_, b.meta);
     found.distance = distance;
     for (std::uint32_t hits = match_tags(b, tag_of(hash)) & meta.live(); hits != 0;) {
       int at = take_lowest(hits);
@@ -148,10 +147,8 @@ template <medium M, class Kind>
 void table<M, Kind>::stage_in_place(const place& at, std::uint64_t value, change& c, flushed& started) {
   bucket& b = *at.holder;
   c.where = &b;
-  c.next = at.meta;
   c.in_place = true;
-  // The mark before the value: a reader that sees the value sees the mark, or finds the value durable.
-  if constexpr (!M::visible_is_durable) store(m_, b.meta, at.meta.with_values_ahead(true));
+  unsettled_.begin(c.shard);
   started += announce(m_, b.slots[at.slot].value, value, after_nothing("the value is one word"));  // COMMIT, with the next fence
 }
 
@@ -196,10 +193,11 @@ template <medium M, class Kind>
 void table<M, Kind>::commit(const change& c, flushed started) {
   bucket& b = *c.where;
   if (c.in_place) {
-    clear_values_ahead(c, fence(m_, std::move(started)));
+    unsettled_.end(c.shard, fence(m_, std::move(started)));
   } else {
     ordered payload = c.payload_apart ? after(fence(m_, std::move(started))) : payload_order(c);
-    [[maybe_unused]] durable done = publish(m_, b.meta, c.next, std::move(payload));  // COMMIT: the record appears, changes or goes
+    unsettled_.begin(c.shard);
+    unsettled_.end(c.shard, publish(m_, b.meta, c.next, std::move(payload)));  // COMMIT: the record appears, changes or goes
   }
   finish(c);
 }
@@ -208,11 +206,6 @@ void table<M, Kind>::commit(const change& c, flushed started) {
 template <medium M, class Kind>
 ordered table<M, Kind>::payload_order(const change& c) const {
   return c.filled >= 0 ? after_same_line(&c.where->meta, &c.where->slots[c.filled], sizeof(slot)) : after_nothing("erase has no payload");
-}
-
-template <medium M, class Kind>
-void table<M, Kind>::clear_values_ahead(const change& c, const durable&) {
-  if constexpr (!M::visible_is_durable) store(m_, c.where->meta, c.next);
 }
 
 template <medium M, class Kind>
@@ -287,6 +280,7 @@ std::size_t table<M, Kind>::write_group(std::span<const key_type> keys, const st
     change& c = changes[ready];
     c = {};
     c.shard = held[taken];
+    settle_inherited(c.shard);
     switch (stage(hashes[i], keys[i], decide, c, answers[i], payloads)) {
       case staged::nothing_to_do: break;
       case staged::ready: any_apart |= c.payload_apart || c.in_place; ++ready; break;
@@ -313,16 +307,14 @@ void table<M, Kind>::commit_group(std::span<const change> changes, bool any_apar
   bool any_word = false;
   for (const change& c : changes) {
     if (c.in_place) continue;
+    unsettled_.begin(c.shard);
     words += announce(m_, c.where->meta, c.next, c.payload_apart ? after_group(*before) : payload_order(c));  // COMMIT: one record each
     any_word = true;
   }
   std::optional<durable> done;
   if (any_word) done = fence(m_, std::move(words));
   for (const change& c : changes) {
-    if (c.in_place)
-      clear_values_ahead(c, *before);
-    else
-      settle(m_, c.where->meta, c.next, *done);
+    unsettled_.end(c.shard, c.in_place ? *before : *done);
     finish(c);
   }
 }

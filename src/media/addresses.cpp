@@ -1,0 +1,25 @@
+#include "media/addresses.hpp"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+
+#include "base/bits.hpp"
+
+namespace durahash {
+
+std::byte* reserve_addresses(std::uint64_t& bytes, std::uint64_t least, std::uint64_t alignment) {
+  void* at = MAP_FAILED;
+  for (;; bytes = std::max(bytes / 2, least)) {
+    at = ::mmap(nullptr, bytes + alignment, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (at != MAP_FAILED) break;
+    if (bytes <= least) return nullptr;
+  }
+  auto start = reinterpret_cast<std::uintptr_t>(at);
+  auto aligned = align_up(start, alignment);
+  if (aligned != start) ::munmap(at, aligned - start);
+  if (aligned - start != alignment) ::munmap(reinterpret_cast<void*>(aligned + bytes), alignment - (aligned - start));
+  return reinterpret_cast<std::byte*>(aligned);
+}
+
+}  // namespace durahash

@@ -1,0 +1,15 @@
+// Ranges of addresses without memory behind them, for mappings that grow in place.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace durahash {
+
+constexpr std::uint64_t least_address_space = 256 << 20;  // what a pool is to have for growth, beyond its size at open
+
+/// Sets addresses aside, aligned to `alignment` and nothing beside them. Where the process may not have so many (a limit, a sanitizer), half of
+/// them, and so on down to `least`; `bytes` then says how many. Null where not even those are to be had. Given back by munmap.
+std::byte* reserve_addresses(std::uint64_t& bytes, std::uint64_t least, std::uint64_t alignment);
+
+}  // namespace durahash
