@@ -38,7 +38,7 @@ class pmem_mapping final : public mapping {
   }
   ~pmem_mapping() override {
     if (base_ != nullptr) ::munmap(base_, reserved_bytes_);
-    if (cut_on_close_ && ::ftruncate(file_.descriptor(), static_cast<off_t>(backed_bytes_)) != 0) {
+    if (extended_ && ::ftruncate(file_.descriptor(), static_cast<off_t>(bytes_to_leave())) != 0) {
       // The file stays longer than needed, and is valid so.
     }
   }
@@ -52,13 +52,14 @@ class pmem_mapping final : public mapping {
     if (::posix_fallocate(file_.descriptor(), static_cast<off_t>(from), static_cast<off_t>(until - from)) != 0) return status::no_space;
     // The root is about to name the new size, by a store that no page fault makes the file system notice: the file's length goes first.
     if (::fdatasync(file_.descriptor()) != 0) return status::io_error;
+    extended_ = true;
     return until <= mapped_bytes_ || map_part(mapped_bytes_, until) ? status::ok : status::no_space;
   }
   void release(std::uint64_t from, std::uint64_t to) override {
     if (device_) return;
     ::fallocate(file_.descriptor(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(from),
                 static_cast<off_t>(to - from));
-    cut_on_close_ = true;
+    extended_ = true;
   }
 
  private:
@@ -89,14 +90,16 @@ class pmem_mapping final : public mapping {
     std::size_t size = 0;
     if (pmem2_source_size(source.at, &size) == 0) bytes = size;
     if (pmem2_source_alignment(source.at, &size) == 0) alignment_ = std::max<std::uint64_t>(alignment_, size);  // of a device, up to 1 GiB
+    bytes_at_open_ = bytes;
+    backed_bytes_ = align_down(bytes, page_bytes);
     bool empty = bytes == 0;
     std::uint64_t whole = empty ? unit_bytes : align_up(bytes, unit_bytes);  // something must be mapped to learn what the path is
     if (!device_ && bytes != whole) {  // whole units, so that parts can be mapped behind one another
       int failed = read_only_ ? EROFS : ::posix_fallocate(file_.descriptor(), 0, static_cast<off_t>(whole));
       if (failed != 0 && empty && !read_only_) return errno = failed, system_error(status::no_space, "cannot extend", request.path);
+      extended_ = failed == 0;
       bytes = failed == 0 ? whole : align_down(bytes, page_bytes);
     }
-    backed_bytes_ = empty && !device_ ? 0 : align_down(bytes, page_bytes);
     return bytes == 0 ? error{status::ok, {}} : look_at_mapping(request.path, source.at, bytes);
   }
 
@@ -132,6 +135,11 @@ class pmem_mapping final : public mapping {
     return true;
   }
 
+  /// A file that was only looked at, or refused, has the length that it had.
+  std::uint64_t bytes_to_leave() const {
+    return backed_bytes_ == align_down(bytes_at_open_, page_bytes) ? bytes_at_open_ : backed_bytes_;
+  }
+
   static error refused(const std::string& path) {
     return {status::unusable, "cannot map " + path + " as persistent memory: " + pmem2_errormsg()};
   }
@@ -139,8 +147,9 @@ class pmem_mapping final : public mapping {
   locked_file file_;
   std::uint64_t mapped_bytes_ = 0;
   std::uint64_t alignment_ = unit_bytes;  // of base_
+  std::uint64_t bytes_at_open_ = 0;
   bool device_ = false;
-  bool cut_on_close_ = false;
+  bool extended_ = false;  // the file is longer than the pool, by less than a unit or by what was released
 };
 
 }  // namespace

@@ -1,7 +1,9 @@
 // The contract of open and close: modes, options that contradict the pool, a closed handle, and what a reopened pool holds.
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
 
 #include "conformance.hpp"
 
@@ -50,6 +52,24 @@ TEST_P(Closing, EveryCallAfterCloseAnswersClosed) {
   EXPECT_FALSE(pool().pool().check().ok) << "a check that read nothing must not say that all is well";
   (void)pool().pool().stats();
   (void)pool().pool().salvage_report();
+}
+
+/// libpmem2's reservations of addresses kept a gigabyte each when they were deleted: the 128th pool of a process could not be opened.
+TEST_P(Closing, GivesBackTheAddresses) {
+  auto address_space_bytes = [] {
+    std::uint64_t pages = 0;
+    std::ifstream("/proc/self/statm") >> pages;
+    return pages * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+  };
+  scratch_folder folder(GetParam().folder());
+  auto open_and_close = [&](int number) {
+    auto opened = open_subject(GetParam(), folder.file(std::to_string(number)), GetParam().create_options());
+    ASSERT_TRUE(opened) << opened.failure().message;
+  };
+  for (int warming = 0; warming < 4; ++warming) open_and_close(warming);  // allocators and threads take theirs once
+  std::uint64_t before = address_space_bytes();
+  for (int number = 4; number < 12; ++number) open_and_close(number);
+  EXPECT_LT(address_space_bytes(), before + (std::uint64_t{1} << 30));
 }
 
 TEST_P(Closing, AMovedFromHandleAnswersClosed) {
