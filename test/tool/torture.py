@@ -77,10 +77,10 @@ KINDS = {"u64": Words, "bytes": Strings}
 class Round:
     """The operations of one run, as the lines that load reads, with their results."""
 
-    def __init__(self, kind, chance, version, share_of_puts):
+    def __init__(self, kind, chance, version, share_of_puts, count=OPERATIONS):
         self.operations = []  # (key, value or ABSENT)
         lines = []
-        for _ in range(OPERATIONS):
+        for _ in range(count):
             key = chance.choice(kind.keys)
             if chance.random() < share_of_puts:
                 version += 1
@@ -101,7 +101,7 @@ class NoWork:
 class Pool:
     """A pool in its folder, what must be in it, and the comparison."""
 
-    def __init__(self, folder, kind_name, engine, chance):
+    def __init__(self, folder, kind_name, engine, durability, chance):
         self.kind = KINDS[kind_name](chance)
         self.chance = chance
         self.path = os.path.join(folder, f"{kind_name}.dh")
@@ -110,7 +110,7 @@ class Pool:
         self.version = 0
         self.in_flight = 0
         self.opening_seconds = 0.005
-        tool("create", self.path, "--engine", engine, *self.kind.flags)
+        tool("create", self.path, "--engine", engine, "--durability", durability, *self.kind.flags)
 
     def close(self):
         os.unlink(self.path)
@@ -261,7 +261,7 @@ def torture(arguments, folder):
         chance = random.Random(f"{arguments.seed} {life_number}")
         rounds = arguments.rounds * (life_number + 1) // lives - arguments.rounds * life_number // lives
         kind = kinds[life_number % len(kinds)]
-        life = Life(Pool(folder, kind, arguments.engine, chance), rounds)
+        life = Life(Pool(folder, kind, arguments.engine, arguments.durability, chance), rounds)
         try:
             life.run()
         except BrokenPromise as broken:
@@ -359,7 +359,7 @@ def self_test(arguments, folder):
     for kind in KINDS if arguments.kind == "all" else [arguments.kind]:
         for fault in faults:
             chance = random.Random(f"{arguments.seed} {kind} {fault.__name__}")
-            pool = Pool(folder, kind, arguments.engine, chance)
+            pool = Pool(folder, kind, arguments.engine, arguments.durability, chance)
             planted = []
             rounds = SETTLING if fault is grow else 10
 
@@ -385,6 +385,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=400)
     parser.add_argument("--seed", type=int, default=None)
     parser.add_argument("--engine", default="turbo")
+    parser.add_argument("--durability", default="process", help="power needs a --folder on a DAX file system")
     parser.add_argument("--kind", choices=[*KINDS, "all"], default="all")
     parser.add_argument("--folder", help="where the pools are made (memory, where there is /dev/shm)")
     parser.add_argument("--self-test", action="store_true")
