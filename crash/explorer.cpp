@@ -128,6 +128,7 @@ bool explorer::explore_level(std::size_t depth, const recording& rec, cache_mode
     for (line_number line : model.take_changed())
       if ((std::uint64_t{line} + 1) * line_bytes <= model.durable().size())
         std::memcpy(l.memory.base() + std::uint64_t{line} * line_bytes, &model.durable()[std::uint64_t{line} * line_bytes], line_bytes);
+    l.memory.set_length(model.durable().size());
     return crash_here(at);
   };
   if (!step(0)) return false;
@@ -235,9 +236,10 @@ bool explorer::examine(crash_point& at, const image& chosen) {
   return found_.unique_images < how_.most_images;
 }
 
-program explorer::next_program() {
+program explorer::next_program(key_number keys) {
   mix how;
   how.operations = how_.nested_operations;
+  how.keys = keys;
   program made = random_program(how, random_);
   for (operation& o : made.operations) o.version += 2000 + static_cast<std::uint32_t>(random_() % 2000);
   return made;
@@ -254,8 +256,7 @@ bool explorer::go_on(crash_point& at, const image& chosen, const std::vector<pre
   next.listener.forget_touched();
   recording rec;
   rec.before = found;
-  program more = next_program();
-  more.keys = at.promise.keys();
+  program more = next_program(at.promise.keys());
   next.listener.limit(most_accesses, [] { last_words("a program after recovery does not end"); });
   std::string failed = record(kind_, make_, next.memory, next.listener, false, more, rec);
   if (!failed.empty()) return report(at, chosen, "after recovery: " + failed), found_.violations.size() < how_.most_violations;
@@ -280,8 +281,7 @@ bool explorer::die_and_go_on(crash_point& at) {
   recording rec;
   rec.before.resize(at.promise.keys());
   for (key_number k = 0; k < at.promise.keys(); ++k) rec.before[k] = at.promise.allowed(k).front();
-  program more = next_program();
-  more.keys = at.promise.keys();
+  program more = next_program(at.promise.keys());
   for (key_number k = 0; k < 4; ++k)  // reads first: what they return must last
     more.operations.insert(more.operations.begin(), operation{act::get, {static_cast<key_number>(random_() % more.keys)}, 0});
   next.listener.limit(most_accesses, [] { last_words("a program after a kill does not end"); });

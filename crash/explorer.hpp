@@ -65,7 +65,7 @@ class explorer {
   bool examine(crash_point& at, const image& chosen);
   bool go_on(crash_point& at, const image& chosen, const std::vector<present_value>& found);
   bool die_and_go_on(crash_point& at);
-  program next_program();
+  program next_program(key_number keys);
   void put(level& l, cache_model& model, const image& chosen);
   void take_back(level& l, cache_model& model, const image& chosen);
   void report(const crash_point& at, const image& chosen, const std::string& what);

@@ -179,8 +179,10 @@ void table<M, Kind>::recount(const background* asking) {
   counted_.notify_all();
 }
 
+/// What a slot no longer names is free only if no crash can bring the slot's old word back: the shard is made durable first.
 template <medium M, class Kind>
 bool table<M, Kind>::adopt_records(shard_index s) {
+  settle_inherited(s);
   shard_view v = view(s);
   std::int64_t count = 0;
   bool sound = true;

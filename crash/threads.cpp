@@ -1,0 +1,153 @@
+#include "crash/threads.hpp"
+
+#include "base/check.hpp"
+#include "crash/last_words.hpp"
+
+namespace durahash::crash {
+namespace {
+
+/// Goes through schedules in depth first order: at each point where another thread may be preferred, first nobody is.
+class schedules {
+ public:
+  schedules(const schedule_plan& how, std::mt19937_64& random) : how_(how), random_(random) {}
+
+  void begin() { point_ = 0, preempted_ = 0, steps_ = 0; }
+
+  /// `ready.front()` goes on, unless it is another one's turn.
+  unsigned decide(const std::vector<unsigned>& ready, bool forced) {
+    ++steps_;
+    if (drawn_) return draw(ready, forced);
+    if (!forced && preempted_ == how_.preemptions) return ready.front();
+    if (point_ == stack_.size()) stack_.push_back({0, static_cast<unsigned>(ready.size())});
+    unsigned chosen = stack_[point_].chosen;
+    check(stack_[point_].options == ready.size(), "a schedule repeats exactly");
+    ++point_;
+    if (chosen != 0 && !forced) ++preempted_;
+    return ready[chosen];
+  }
+
+  /// Moves on to the next schedule. Returns false when there is none.
+  bool next() {
+    ++done_;
+    if (drawn_) return done_ < how_.most_schedules;
+    stack_.resize(point_);
+    while (!stack_.empty() && stack_.back().chosen + 1 == stack_.back().options) stack_.pop_back();
+    if (stack_.empty()) return false;
+    ++stack_.back().chosen;
+    if (done_ * 2 < how_.most_schedules) return true;
+    drawn_ = true;  // half in order, half drawn from all
+    length_ = steps_;
+    return done_ < how_.most_schedules;
+  }
+  bool all() const { return !drawn_; }
+
+ private:
+  struct choice_point {
+    unsigned chosen, options;
+  };
+  /// As many preemptions, at drawn steps.
+  unsigned draw(const std::vector<unsigned>& ready, bool forced) {
+    if (steps_ == 1) {
+      at_.clear();
+      for (unsigned i = 0; i < how_.preemptions; ++i) at_.push_back(1 + random_() % (length_ + 1));
+    }
+    bool now = forced;
+    for (std::uint64_t step : at_) now |= step == steps_;
+    return now ? ready[random_() % ready.size()] : ready.front();
+  }
+
+  const schedule_plan& how_;
+  std::mt19937_64& random_;
+  std::vector<choice_point> stack_;
+  std::size_t point_ = 0;
+  unsigned preempted_ = 0;
+  std::uint64_t steps_ = 0, done_ = 0, length_ = 0;
+  bool drawn_ = false;
+  std::vector<std::uint64_t> at_;
+};
+
+}  // namespace
+
+threaded_program random_threads(std::size_t threads, std::size_t operations, std::mt19937_64& random) {
+  threaded_program made;
+  mix how;
+  how.keys = 12;
+  how.operations = 6 + random() % 40;  // from nearly empty to about to grow
+  how.reopens = false;
+  made.first = random_program(how, random);
+  std::uint32_t version = 500;
+  constexpr act acts[] = {act::put, act::put, act::insert, act::update, act::erase, act::get, act::get, act::add, act::put_many, act::get_many, act::erase_many, act::compact};
+  auto hot = static_cast<key_number>(random() % how.keys);
+  for (std::size_t t = 0; t < threads; ++t) {
+    std::vector<operation>& mine = made.threads.emplace_back();
+    for (std::size_t n = 0; n < operations; ++n) {
+      operation o{acts[random() % std::size(acts)], {}, ++version};
+      bool many = o.what == act::put_many || o.what == act::get_many || o.what == act::erase_many;
+      if (o.what == act::compact && random() % 3 != 0) o.what = act::get;
+      if (takes_keys(o.what)) o.keys.push_back(random() % 3 != 0 ? hot : static_cast<key_number>(random() % how.keys));
+      if (many) {
+        auto other = static_cast<key_number>(random() % how.keys);
+        if (other != o.keys.front()) o.keys.push_back(other);
+      }
+      mine.push_back(std::move(o));
+    }
+  }
+  return made;
+}
+
+bool explore_threads(const subject_kind& kind, const maker& make, explorer& x, const threaded_program& what, const schedule_plan& how,
+                     std::mt19937_64& random) {
+  // The table as the threads find it: closed properly, so that all of it is durable.
+  region& r = x.memory();
+  tracer& t = x.listener();
+  r.load({});
+  recording filled;
+  filled.before.resize(what.first.keys);
+  program first = what.first;
+  first.operations.push_back({act::reopen, {}, 0});
+  if (std::string failed = record(kind, make, r, t, true, first, filled); !failed.empty()) {
+    x.found().violations.push_back({failed, "", ""});
+    return false;
+  }
+  std::vector<present_value> before = filled.before;
+  for (const call& c : filled.calls) learn(c, before);
+  bytes image = r.copy();
+
+  static baton turn;
+  schedules order(how, random);
+  do {
+    ++x.found().schedules;
+    order.begin();
+    r.load(image);
+    recording rec;
+    rec.before = before;
+    turns* outside = turns::current();
+    turns::install(&turn);
+    t.write_to(&rec.events);
+    t.limit(5'000'000, [] { last_words("threads run for ever"); });
+    std::string why;
+    std::unique_ptr<subject> table = make(kind, r, t, false, why);
+    check(table != nullptr, "the threads' table opens");
+    std::vector<std::function<void()>> bodies;
+    for (unsigned n = 0; n < what.threads.size(); ++n)
+      bodies.push_back([&, n] {
+        for (const operation& o : what.threads[n]) {
+          std::uint64_t number = rec.calls.size();
+          call& c = rec.calls.emplace_back(prepare(o, kind.words(), before, n));
+          t.begin(number);
+          table->perform(c);
+          t.end(number);
+        }
+      });
+    t.use(&turn);
+    turn.run(bodies, [&](const std::vector<unsigned>& ready) { return order.decide(ready, ready.front() != turn.thread()); });
+    t.use(nullptr);
+    table.reset();
+    t.write_to(nullptr);
+    turns::install(outside);
+    if (!x.explore(rec, cache_model(image), oracle(before))) return false;
+  } while (order.next());
+  return true;
+}
+
+}  // namespace durahash::crash

@@ -1,0 +1,26 @@
+// Small programs of several threads: every schedule with few preemptions, or drawn ones, each explored for crashes.
+#pragma once
+
+#include "crash/baton.hpp"
+#include "crash/explorer.hpp"
+
+namespace durahash::crash {
+
+/// One thing for each thread to do, on a table that `first` has filled.
+struct threaded_program {
+  program first;
+  std::vector<std::vector<operation>> threads;
+};
+
+threaded_program random_threads(std::size_t threads, std::size_t operations, std::mt19937_64& random);
+
+struct schedule_plan {
+  unsigned preemptions = 2;                    // at most so many turns are taken from a thread that could go on
+  std::uint64_t most_schedules = 400;          // beyond, they are drawn
+};
+
+/// Explores the program under its schedules. Returns false when to stop.
+bool explore_threads(const subject_kind& kind, const maker& make, explorer& x, const threaded_program& what, const schedule_plan& how,
+                     std::mt19937_64& random);
+
+}  // namespace durahash::crash
