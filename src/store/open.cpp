@@ -162,7 +162,8 @@ error read_pool(opening& o) {
   auto block = read_superblock(o.map->base(), o.map->backed_bytes(), o.map->read_only(), o.path);
   if (!block) return block.failure();
   o.block = *block;
-  auto root = read_root(o.map->base(), o.map->backed_bytes(), o.block, o.path);
+  constexpr std::uint64_t any_length = ~std::uint64_t{0};  // refuse_cut_off looks at it, once it is known why the file may be short
+  auto root = read_root(o.map->base(), any_length, o.block, o.path);
   if (!root) return root.failure();
   o.root = *root;
   for (const std::string& why : {contradiction("its engine", o.how.engine, o.block.engine), contradiction("its key kind", o.how.key, o.block.key),
@@ -172,13 +173,30 @@ error read_pool(opening& o) {
   return {status::ok, {}};
 }
 
-error refuse_torn(const opening& o) {
+bool perhaps_torn(const opening& o) {
   bool interrupted = o.root.state == pool_state::changing && o.root.boot_id != this_boot();
-  if (!interrupted || o.how.salvage || o.mapped != medium_kind::file || survives_only_with_its_machine(o.path)) return {status::ok, {}};
+  return interrupted && o.mapped == medium_kind::file && !survives_only_with_its_machine(o.path);
+}
+
+error refuse_torn(const opening& o) {
+  if (o.how.salvage || !perhaps_torn(o)) return {status::ok, {}};
   return refused(status::unusable,
                  "cannot use " + o.path +
                      " as a pool: the machine went down while it was open and not synced, and a plain file may be torn by that; "
                      "`durahash check --salvage " + o.path + "` verifies everything and keeps what is whole");
+}
+
+/// A file that a power cut tore may lack its end, too: the page of the root was written back, and the file's new length was not.
+error refuse_cut_off(opening& o) {
+  std::uint64_t bytes = o.map->backed_bytes();
+  if (o.root.pool_bytes <= bytes) return {status::ok, {}};
+  if (o.how.salvage && perhaps_torn(o)) {
+    if (status s = o.map->grow(o.root.pool_bytes); s != status::ok)
+      return refused(s, "cannot salvage " + o.path + ": no room for the end that the power cut took, " + std::to_string(o.root.pool_bytes - bytes) + " bytes");
+    return {status::ok, {}};
+  }
+  return refused(status::unusable, "cannot use " + o.path + " as a pool: the file has " + std::to_string(bytes) + " bytes, and the pool needs " +
+                                       std::to_string(o.root.pool_bytes) + ": it was cut off");
 }
 
 /// A pool of power durability lives on persistent memory: the path decides, not the caller.
@@ -267,6 +285,7 @@ result<opened> open_pool(const std::string& path, options how) {
     if (error e = map_it(o); e.code != status::ok) return e;
   }
   if (error e = refuse_torn(o); e.code != status::ok) return e;
+  if (error e = refuse_cut_off(o); e.code != status::ok) return e;
   return finish(std::move(o));
 }
 
