@@ -1,0 +1,373 @@
+"""The pools in a guest, and what each of them promises about a power cut.
+
+A pool knows what was acknowledged before the cut, writes the shell script that reads it out behind the cut and the one that works on it, and judges
+what was read. The operations and their values are those of test/tool/torture.py.
+"""
+
+import json
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tool"))
+import torture  # noqa: E402
+
+BATCH = 64
+ABSENT = torture.ABSENT
+BrokenPromise = torture.BrokenPromise
+REFUSAL = "the machine went down while it was open and not synced"
+
+
+class Words(torture.Words):
+    operations = 12000
+
+    def __init__(self, chance):
+        super().__init__(chance)
+        self.keys += [chance.getrandbits(64) for _ in range(60000)]
+
+
+class Strings(torture.Strings):
+    """Longer values than the torture's: the pool is to outgrow the units of its mapping every few cuts."""
+
+    operations = 4000
+
+    def value(self, key, version, chance):
+        return f"{version}:{len(key)}:" + "v" * chance.choice([0, 5, 40, 300, 1000, 2500, 9000 if version % 16 == 0 else 120])
+
+
+KINDS = {"u64": Words, "bytes": Strings}
+CUTS_OF_A_LIFE = 7
+
+# What every job of a guest starts with. One frame is one answer: its name, the exit code, the lengths of stdout and stderr, and these.
+PRELUDE = r"""
+exec 9>$(echo /dev/vport*p1)
+frame() { printf '%s %d %d %d\n' $1 $2 $(wc -c <$3) $(wc -c <$4); cat $3 $4; }
+answer() {
+  local name=$1; shift
+  "$@" >/tmp/$name.out 2>/tmp/$name.err
+  local code=$?
+  frame $name $code /tmp/$name.out /tmp/$name.err >/tmp/$name.frame
+  cat /tmp/$name.frame >&9
+  return $code
+}
+say() { printf '%s 0 0 0\n' $1 >&9; }
+flags_of_mapping() { awk -v pool=$2 '/^[0-9a-f]+-/ { hit = $6 == pool } hit && /^VmFlags/' /proc/$1/smaps; }
+# The kernel's word for MAP_SYNC is "sf"; a pool that opens is mapped as a file for a moment, to be looked at.
+show_sync() {
+  local tries=0
+  while kill -0 $1 && [ $tries -lt 200 ]; do
+    flags_of_mapping $1 $2 >/tmp/flags.$1
+    if [ -s /tmp/flags.$1 ] && ! grep -qv ' sf' /tmp/flags.$1; then break; fi
+    tries=$((tries + 1))
+  done
+  cat /tmp/flags.$1
+}
+work() {  # name pool port is_dax
+  mkfifo /tmp/$1.fifo
+  durahash load $2 - --format jsonl --acks --batch 64 </tmp/$1.fifo >$(echo /dev/vport*p$3) 2>/tmp/$1.errors &
+  local pid=$!
+  exec 3>/tmp/$1.fifo
+  if [ $4 = 1 ]; then answer flags-$1 show_sync $pid $2; fi
+  cat /input/$1 >&3
+  exec 3>&-
+  wait $pid
+  local code=$?
+  cp /tmp/$1.errors /tmp/$1.out
+  answer closed-$1 sh -c "cat /tmp/$1.errors >&2; exit $code"
+}
+"""
+
+
+def frames_of(data):
+    """The answers that came whole, by name."""
+    found, at = {}, 0
+    while True:
+        end = data.find(b"\n", at)
+        if end < 0:
+            return found
+        name, code, out, err = data[at:end].split()
+        begin, middle = end + 1, end + 1 + int(out)
+        at = middle + int(err)
+        if at > len(data):
+            return found
+        found[name.decode()] = (int(code), bytes(data[begin:middle]), bytes(data[middle:at]))
+
+
+class Life:
+    """A pool file: its number, where it is, its keys and values."""
+
+    def __init__(self, number, path, kind):
+        self.number, self.path, self.kind = number, path, kind
+
+
+class Pool:
+    """A pool through its lives: each starts with a creation under power cuts and ends by removal."""
+
+    def __init__(self, kind_name, port, chance):
+        self.kind_name, self.port, self.chance = kind_name, port, chance
+        self.name = f"{self.mount}-{kind_name}"
+        self.life = self.cuts = self.acknowledged_in_all = self.records_compared = self.in_flight_kept = self.creations = 0
+        self.largest_bytes = 0
+        self.begin_life(self.next_life())
+
+    def next_life(self):
+        return Life(self.life + 1, f"/{self.mount}/{self.kind_name}-{self.life + 1}.dh", KINDS[self.kind_name](self.chance))
+
+    def begin_life(self, life):
+        self.life, self.path, self.kind = life.number, life.path, life.kind
+        self.exists = "no"  # or maybe: a cut came while it was created; or yes
+        self.content, self.version = {}, 0
+        self.cuts_of_life = 0
+        self.be_at_rest()
+
+    def be_at_rest(self):
+        """Nothing was done to the pool since its content was known."""
+        self.work, self.acknowledged, self.closed = torture.NoWork, 0, False
+
+    # ------------------------------------------------------------------------------------------ the scripts
+
+    def reading_script(self):
+        """Shell lines that read the pool out behind a cut, or nothing."""
+        if self.exists == "no":
+            return ""
+        return f"if [ -e {self.path} ]; then\n{self.answers_script()}\nelse say absent-{self.name}; fi\nsay read-{self.name}\n"
+
+    def plan(self, count=None):
+        """Chooses what the next machine does to the pool once it was read; `begin_work` makes it so."""
+        life = self.next_life() if self.cuts_of_life >= CUTS_OF_A_LIFE else None
+        kind, version = (life.kind, 0) if life else (self.kind, self.version)
+        work = torture.Round(kind, self.chance, version, self.chance.choice([0.97, 0.9, 0.8, 0.4]), count or kind.operations)
+        self.planned = life, work
+
+    def working_script(self):
+        life, work = self.planned
+        path, kind = (life.path, life.kind) if life else (self.path, self.kind)
+        lines = [f"rm -f {self.path}"] if life else []
+        lines.append(f"[ -e {path} ] || answer created-{self.name} durahash create {path} {' '.join(kind.flags)} {self.creation_flags} || exit 1")
+        lines.append(f"work {self.name} {path} {self.port + 1} {int(self.mount == 'dax')}")
+        return "{ " + "\n".join(lines) + "\n} &\n"
+
+    def input(self):
+        return self.planned[1].text + b"\n"
+
+    def begin_work(self):
+        """The pool was judged, and the machine goes on to what was planned."""
+        life, work = self.planned
+        if life:
+            self.begin_life(life)
+        self.work, self.version = work, work.version
+        self.creations += self.exists == "no"
+
+    # --------------------------------------------------------------------------------------- what was heard
+
+    def hear(self, machine):
+        """Behind the cut: what the guest had said about this pool."""
+        frames = frames_of(machine.received[0])
+        self.acknowledged = self.count_acks(machine.received[self.port])
+        self.acknowledged_in_all += self.acknowledged
+        if self.exists == "no":
+            code, _, err = frames.get(f"created-{self.name}", (None, b"", b""))
+            if code:
+                raise BrokenPromise(f"{self.name}: create failed: {err.decode(errors='replace')}")
+            self.exists = "maybe" if code is None else "yes"
+        code, _, err = frames.get(f"closed-{self.name}", (None, b"", b""))
+        if code:
+            raise BrokenPromise(f"{self.name}: load ended with exit code {code}: {err.decode(errors='replace')}")
+        self.closed = code == 0
+        if self.closed and self.acknowledged != len(self.work.operations):
+            raise BrokenPromise(f"{self.name}: load is done, and {self.acknowledged} of {len(self.work.operations)} operations are acknowledged")
+        self.cuts += 1
+        self.cuts_of_life += 1
+
+    def cut_while_read(self):
+        """The cut came before the planned work began."""
+        self.cuts += self.exists != "no"
+
+    def count_acks(self, data):
+        lines = bytes(data).split(b"\n")[:-1]  # the cut may have hit the last line
+        for line, (key, _) in zip(lines, self.work.operations):
+            if json.loads(line) != {"key": key}:
+                raise BrokenPromise(f"{self.name}: acknowledged {line!r}, expected key {key!r}")
+        if len(lines) > len(self.work.operations):
+            raise BrokenPromise(f"{self.name}: {len(lines)} acknowledgements for {len(self.work.operations)} operations")
+        return len(lines)
+
+    # -------------------------------------------------------------------------------------------- judgement
+
+    def was_read(self, frames):
+        return self.exists == "no" or f"read-{self.name}" in frames
+
+    def judge(self, frames):
+        """Compares what was read behind the cut with what may be there. What is there is the truth from here on."""
+        if self.exists == "no":
+            return
+        if f"absent-{self.name}" in frames:
+            if self.exists == "yes":
+                raise BrokenPromise(f"{self.name}: create had returned, and there is no {self.path}")
+            self.exists = "no"
+            return
+        self.exists = "yes"
+        self.judge_content(frames)
+        self.records_compared += len(self.content)
+        self.be_at_rest()
+
+    def expected(self, count):
+        """The content after so many operations of the work."""
+        content = dict(self.content)
+        for key, value in self.work.operations[:count]:
+            if value is ABSENT:
+                content.pop(key, None)
+            else:
+                content[key] = value
+        return content
+
+    def flying(self):
+        values = {}
+        for key, value in self.work.operations[self.acknowledged : self.acknowledged + BATCH]:
+            values.setdefault(key, []).append(value)
+        return values
+
+    def read(self, frames, what):
+        code, out, err = frames[f"{what}-{self.name}"]
+        if code != 0:
+            raise BrokenPromise(f"{self.name}: {what} of {self.path} answers {code}: {(err + out).decode(errors='replace')}")
+        return out
+
+    def dumped(self, frames, what):
+        found = {}
+        for line in self.read(frames, what).splitlines():
+            record = json.loads(line)
+            if record["key"] in found:
+                raise BrokenPromise(f"{self.name}: the key {record['key']!r} is dumped twice")
+            found[record["key"]] = record["value"]
+        return found
+
+    def compare(self, found):
+        """Every acknowledged operation, and of those in flight each all or nothing."""
+        content, flying = self.expected(self.acknowledged), self.flying()
+        for key in found.keys() | content.keys():
+            is_there, should_be = found.get(key, ABSENT), content.get(key, ABSENT)
+            if is_there == should_be:
+                continue
+            if is_there not in flying.get(key, []):
+                raise BrokenPromise(f"{self.name}: key {key!r}: acknowledged {should_be!r:.200}, in flight {flying.get(key, [])!r:.200}, "
+                                    f"found {is_there!r:.200}; {self.acknowledged} operations were acknowledged behind the cut before")
+            self.in_flight_kept += 1
+        self.content = found
+
+
+class DaxPool(Pool):
+    """Durability power on ext4 -o dax: everything acknowledged is there, without exception, and so is every pool whose create returned."""
+
+    mount, creation_flags = "dax", "--durability power"
+    mappings_seen = 0
+
+    def answers_script(self):
+        return (f"answer info-{self.name} durahash info {self.path} --json\n"
+                f"answer check-{self.name} durahash check {self.path}\n"
+                f"answer dump-{self.name} durahash dump {self.path} --format jsonl")
+
+    def judge_content(self, frames):
+        facts = json.loads(self.read(frames, "info"))
+        self.largest_bytes = max(self.largest_bytes, facts["file_bytes"])
+        if facts["medium"] != "pmem" or facts["durability"] != "power":
+            raise BrokenPromise(f"{self.name}: medium {facts['medium']}, durability {facts['durability']}: this is not persistent memory")
+        self.read(frames, "check")
+        self.compare(self.dumped(frames, "dump"))
+
+    def hear(self, machine):
+        super().hear(machine)
+        frames = frames_of(machine.received[0])
+        if self.acknowledged and f"flags-{self.name}" not in frames:
+            raise BrokenPromise(f"{self.name}: operations were acknowledged, and the mapping's flags were never shown")
+        if f"flags-{self.name}" in frames:
+            self.mappings_seen += 1
+            require_sync(self.name, frames[f"flags-{self.name}"][1].decode())
+
+
+def require_sync(name, flags):
+    lines = flags.splitlines()
+    if not lines or any("sf" not in line.split() for line in lines):
+        raise BrokenPromise(f"{name}: MAP_SYNC is not in force, the mapping's flags are {flags!r}")
+
+
+class DiskPool(Pool):
+    """Durability process on a disk: whole as of the last clean close, or refused with a sentence; then what salvage keeps is nothing torn."""
+
+    mount, creation_flags = "disk", "--durability process"
+
+    def __init__(self, *arguments):
+        self.opened = self.refused = self.kept_by_salvage = self.lost_to_salvage = 0
+        super().__init__(*arguments)
+
+    def begin_life(self, life):
+        super().begin_life(life)
+        self.history = {}  # key: every value that was ever sent
+        self.perhaps_salvaged = False
+
+    def plan(self, count=None):
+        # Loads of all lengths: some end, close their pool and leave it in peace before the cut.
+        super().plan(count or self.chance.choice([200, 1000, KINDS[self.kind_name].operations]))
+
+    def begin_work(self):
+        super().begin_work()
+        for key, value in self.work.operations:
+            self.history.setdefault(key, set()).add(value)
+        self.perhaps_salvaged = False
+
+    def answers_script(self):
+        return (f"if ! answer dump-{self.name} durahash dump {self.path} --format jsonl; then\n"
+                f"answer salvage-{self.name} durahash check --salvage {self.path}\n"
+                f"answer salvaged-{self.name} durahash dump {self.path} --format jsonl\nfi\n"
+                f"answer info-{self.name} durahash info {self.path} --json\n"
+                f"answer check-{self.name} durahash check {self.path}")
+
+    def judge_content(self, frames):
+        code, _, err = frames[f"dump-{self.name}"]
+        if code == 0:
+            self.judge_opened(self.dumped(frames, "dump"))
+        else:
+            self.judge_refused(err.decode(errors="replace"), frames)
+        self.largest_bytes = max(self.largest_bytes, json.loads(self.read(frames, "info"))["file_bytes"])
+        self.read(frames, "check")
+
+    def judge_opened(self, found):
+        """Whole: as it was closed last, or, where the cut came while it was closed, as it was to be closed."""
+        self.opened += 1
+        if self.perhaps_salvaged:
+            self.require_whole_values(found)
+            self.content = found
+            return
+        size = len(self.work.operations)
+        allowed = []
+        if self.acknowledged == 0 and not self.closed:
+            allowed.append(self.content)
+        if self.closed or self.acknowledged + BATCH >= size:
+            allowed.append(self.expected(size))
+        if found not in allowed:
+            raise BrokenPromise(f"{self.name}: opens with {len(found)} records as if whole, which is none of the {len(allowed)} states that were closed "
+                                f"({[len(state) for state in allowed]} records); {self.acknowledged} of {size} operations were acknowledged since")
+        self.content = found
+
+    def judge_refused(self, sentence, frames):
+        if self.closed or (self.work is torture.NoWork):
+            raise BrokenPromise(f"{self.name}: was closed cleanly before the cut, and is refused: {sentence}")
+        if REFUSAL not in sentence or "check --salvage" not in sentence:
+            raise BrokenPromise(f"{self.name}: refused without the reason: {sentence}")
+        self.refused += 1
+        self.read(frames, "salvage")
+        found = self.dumped(frames, "salvaged")
+        self.require_whole_values(found)
+        should_be = self.expected(self.acknowledged)
+        self.kept_by_salvage += sum(key in found for key in should_be)
+        self.lost_to_salvage += sum(key not in found for key in should_be)
+        self.content = found
+
+    def require_whole_values(self, found):
+        for key, value in found.items():
+            if value not in self.history.get(key, ()):
+                raise BrokenPromise(f"{self.name}: salvage serves a value that was never written: key {key!r}, {value!r:.200}")
+
+    def cut_while_read(self):
+        """The cut came while the pool was read, which may have salvaged it."""
+        super().cut_while_read()
+        self.perhaps_salvaged = True
