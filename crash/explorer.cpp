@@ -100,7 +100,6 @@ bool explorer::run(const program& what) {
   l.listener.limit(most_accesses * 10, [] { last_words("the program does not end"); });
   std::string failed = record(kind_, make_, l.memory, l.listener, true, what, rec);
   l.listener.watch_for_plain_stores(nullptr);
-  note_places(rec);
   if (failed.empty()) failed = plain_store;
   if (!failed.empty()) {
     found_.violations.push_back({failed, story_, {}});
@@ -110,6 +109,7 @@ bool explorer::run(const program& what) {
   cache_model model{bytes{}};
   std::size_t first = 0;
   while (first < rec.events.size() && rec.events[first].kind != event::what::begin) model.apply(rec.events[first++], places_);
+  note_places({rec.events.begin(), rec.events.begin() + static_cast<std::ptrdiff_t>(first)});
   rec.events.erase(rec.events.begin(), rec.events.begin() + static_cast<std::ptrdiff_t>(first));
   return explore(rec, std::move(model), oracle(rec.before));
 }
@@ -118,7 +118,7 @@ bool explorer::explore(const recording& rec, cache_model model, oracle promise) 
 
 bool explorer::explore_level(std::size_t depth, const recording& rec, cache_model& model, oracle& promise) {
   level& l = level_at(depth);
-  l.listener.write_to(nullptr);
+  note_places(rec.events);
   l.memory.load(model.durable());
   l.listener.forget_touched();
   model.take_changed();
@@ -189,10 +189,10 @@ void explorer::take_back(level& l, cache_model& model, const image& chosen) {
 bool explorer::examine(crash_point& at, const image& chosen) {
   ++found_.images;
   if (at.depth > 0) ++found_.nested;
+  note_commits(at, chosen);
   std::uint64_t hash = hash_of(at.model, chosen) ^ at.promise.hash() * 0x9e3779b97f4a7c15u;
   if (!seen_.insert(hash).second) return true;
   ++found_.unique_images;
-  note_commits(at, chosen);
 
   auto content_of = [&](line_number line) {
     const std::vector<line_option>& options = at.model.pending().at(line).options;
@@ -316,12 +316,17 @@ void explorer::note_commits(crash_point& at, const image& chosen) {
   }
 }
 
-void explorer::note_places(const recording& rec) {
-  for (const event& e : rec.events) {
+void explorer::note_places(const trace& events) {
+  std::map<unsigned, std::unordered_set<std::uint64_t>> stored;  // lines stored to since the last fence, by thread
+  for (const event& e : events) {
     const place& p = places_[e.where];
     if (e.kind == event::what::flush) ++found_.places[elision{elision::what::flush, p.text()}.text()];
     if (e.kind == event::what::fence) ++found_.places[elision{elision::what::fence, p.text()}.text()];
-    if (e.kind == event::what::store && p.commits()) ++found_.places[elision{elision::what::order, p.text()}.text()];
+    // Order counts where the commit word's line holds something that was stored before it, and is not fenced.
+    if (e.kind == event::what::store && p.commits() && stored[e.thread].contains(e.offset / line_bytes))
+      ++found_.places[elision{elision::what::order, p.text()}.text()];
+    if (e.kind == event::what::store || e.kind == event::what::piece) stored[e.thread].insert(e.offset / line_bytes);
+    if (e.kind == event::what::fence) stored[e.thread].clear();
   }
 }
 

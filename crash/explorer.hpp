@@ -70,7 +70,7 @@ class explorer {
   void take_back(level& l, cache_model& model, const image& chosen);
   void report(const crash_point& at, const image& chosen, const std::string& what);
   void note_commits(crash_point& at, const image& chosen);
-  void note_places(const recording& rec);
+  void note_places(const trace& events);
   level& level_at(std::size_t depth);
 
   const subject_kind& kind_;

@@ -50,6 +50,15 @@ program random_program(const mix& how, std::mt19937_64& random) {
       std::shuffle(o.keys.begin(), o.keys.end(), random);
     }
     o.version = static_cast<std::uint32_t>(n + 1);
+    constexpr unsigned seldom = 80;
+    if (random() % seldom == 0) {  // an empty table, and what it gives back
+      operation all{act::erase_many, {}, o.version};
+      for (key_number k = 0; k < how.keys; ++k) all.keys.push_back(k);
+      made.operations.push_back(std::move(all));
+      made.operations.push_back({act::compact, {}, 0});
+      ++n;
+      continue;
+    }
     made.operations.push_back(std::move(o));
   }
   return made;

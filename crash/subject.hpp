@@ -46,11 +46,18 @@ struct subject_kind {
 /// Makes a new pool in an empty region, or opens the one that a crash left there.
 using maker = std::function<std::unique_ptr<subject>(const subject_kind& kind, region& r, tracer& t, bool create, std::string& why_not)>;
 
+/// Settings that reach an engine's paths in small tables.
+struct explored_variant {
+  std::string name;
+  std::map<std::string, std::uint64_t> settings;
+  std::optional<data_kind> only = {};
+};
+
 /// The engines' own: subjects.cpp lists them.
 struct explored_engine {
   engine_kind engine;
   maker make;
-  std::vector<std::pair<std::string, std::map<std::string, std::uint64_t>>> variants;  // settings that reach every path in small tables
+  std::vector<explored_variant> variants;
 };
 const std::vector<explored_engine>& explored_engines();
 

@@ -71,10 +71,13 @@ class schedules {
 threaded_program random_threads(std::size_t threads, std::size_t operations, std::mt19937_64& random) {
   threaded_program made;
   mix how;
-  how.keys = 12;
+  how.keys = random() % 2 == 0 ? 12 : 48;
   how.operations = 6 + random() % 40;  // from nearly empty to about to grow
   how.reopens = false;
   made.first = random_program(how, random);
+  if (how.keys > 12)  // paths longer than a bucket
+    for (key_number k = 0; k < how.keys; ++k)
+      if (random() % 4 != 0) made.first.operations.push_back({act::insert, {k}, 100u + k});
   std::uint32_t version = 500;
   constexpr act acts[] = {act::put, act::put, act::insert, act::update, act::erase, act::get, act::get, act::add, act::put_many, act::get_many, act::erase_many, act::compact};
   auto hot = static_cast<key_number>(random() % how.keys);

@@ -163,8 +163,10 @@ status pool<M>::change_root(root_record next, reach how_far) {
   return how_far == reach::disk ? map_->write_to_disk(selector_offset, sizeof next.sequence) : status::ok;
 }
 
+/// A clean root may hold the allocation state, which a new end would leave outside the pool: the pool is changing from here on.
 template <medium M>
 void pool<M>::change_end(std::uint64_t end) {
+  about_to_change();
   std::scoped_lock lock(root_lock_);
   root_record next = root_;
   next.pool_bytes = end;

@@ -261,8 +261,7 @@ status table<M, Kind>::close() {
     auto offset = p_.allocate(bytes, page_bytes);
     if (!offset) return p_.mark_clean(records, 0, 0, 0);  // the next open collects the records anew
     if (status s = p_.give_back_tail(); s != status::ok) return s;  // what the pool grew by for it, and did not need
-    store_bytes(m_, p_.at(*offset), words.data(), bytes);
-    [[maybe_unused]] durable saved = persist(m_, extent{p_.at(*offset), bytes});
+    store_bytes(m_, p_.at(*offset), words.data(), bytes);  // not flushed: the root has its checksum, and without it the slots know as well
     return p_.mark_clean(records, *offset, bytes, checksum(words.data(), bytes));
   }
 }

@@ -1,0 +1,227 @@
+#include "crash/campaign.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+#include "base/check.hpp"
+#include "crash/crew.hpp"
+#include "crash/equivalent.hpp"
+#include "crash/threads.hpp"
+
+namespace durahash::crash {
+namespace {
+
+constexpr unsigned seconds_per_job = 600;
+
+/// One exploration, repeatable from its number alone.
+struct job {
+  subject_kind kind;
+  maker make;
+  machine stops = machine::adr;
+  bool threads = false;
+  std::uint64_t seed = 0;
+  std::string text() const {
+    return kind.text() + (stops == machine::eadr && kind.level == durability_level::power ? "/eadr" : "") + (threads ? "/threads" : "");
+  }
+};
+
+/// The jobs of one round: every kind of record, level, machine and variant of an engine.
+std::vector<job> jobs_of(const campaign& what) {
+  std::vector<job> all;
+  for (const explored_engine& e : explored_engines()) {
+    if (e.engine != what.engine) continue;
+    for (data_kind data : {data_kind::u64, data_kind::bytes}) {
+      for (const explored_variant& v : e.variants) {
+        if (v.only && *v.only != data) continue;
+        subject_kind power{e.engine, data, durability_level::power, v.settings, v.name};
+        subject_kind process{e.engine, data, durability_level::process, v.settings, v.name};
+        all.push_back({power, e.make});
+        if (what.threads > 1) all.push_back({power, e.make, machine::adr, true});
+        all.push_back({power, e.make, machine::eadr});
+        all.push_back({process, e.make, machine::eadr});
+      }
+    }
+  }
+  return all;
+}
+
+job job_of(const campaign& what, const std::vector<job>& round, std::size_t number) {
+  job made = round[number % round.size()];
+  std::seed_seq mixed{what.seed, static_cast<std::uint64_t>(number)};
+  std::uint32_t words[2];
+  mixed.generate(words, words + 2);
+  made.seed = std::uint64_t{words[0]} << 32 | words[1];
+  return made;
+}
+
+std::optional<elision> elision_named(const std::string& text) {
+  for (auto kind : {elision::what::flush, elision::what::fence, elision::what::order}) {
+    std::string before = elision{kind, ""}.text();
+    if (text.starts_with(before)) return elision{kind, text.substr(before.size())};
+  }
+  return std::nullopt;
+}
+
+std::string text_of(const threaded_program& p) {
+  std::string text = "first:";
+  for (const operation& o : p.first.operations) text += "  " + text_of(o) + ";";
+  for (std::size_t t = 0; t < p.threads.size(); ++t) {
+    text += "\n  thread " + std::to_string(t) + ":";
+    for (const operation& o : p.threads[t]) text += "  " + text_of(o) + ";";
+  }
+  return text;
+}
+
+/// `keep`: the operations of the program that are left.
+findings explore(const campaign& what, const job& j, const std::vector<std::size_t>* keep, const elision* without, bool thorough) {
+  solo alone;
+  turns::install(&alone);
+  std::mt19937_64 random(j.seed);
+  plan how;
+  how.stops = j.stops;
+  how.leave_out = without;
+  if (!thorough) {
+    how.images = {.all_up_to = 512, .options_per_line = 24, .lines_each = 24, .samples = 16};
+    how.nested_every = 200;
+  }
+  if (j.stops == machine::eadr) how.kill_every = 0, how.nested_every = 12;
+  findings found;
+  if (j.threads) {
+    std::size_t programs = thorough ? 3 : 2;
+    for (std::size_t n = 0; n < programs && found.violations.empty(); ++n) {
+      threaded_program p = random_threads(what.threads, 2, random);
+      how.images = how.nested_images;
+      how.nested_every = 400;
+      how.kill_every = 60;
+      explorer x(j.kind, j.make, how, random());
+      x.tell("  " + j.text() + "\n  " + text_of(p));
+      explore_threads(j.kind, j.make, x, p, {.preemptions = 2, .most_schedules = thorough ? 1200u : 300u}, random);
+      ++x.found().programs;
+      found.add(x.found());
+    }
+  } else {
+    program p = random_program({.operations = j.stops == machine::eadr ? what.operations * 4 : what.operations}, random);
+    if (keep != nullptr) {
+      program kept{{}, p.keys};
+      for (std::size_t i : *keep)
+        if (i < p.operations.size()) kept.operations.push_back(p.operations[i]);
+      p = std::move(kept);
+    }
+    explorer x(j.kind, j.make, how, random());
+    x.tell("  " + j.text());
+    x.run(p);
+    found = std::move(x.found());
+  }
+  turns::install(nullptr);
+  return found;
+}
+
+/// The violation of the smallest program that shows one: operations are left out as long as there still is one.
+findings smallest(const campaign& what, const job& j, const elision* without, findings first, std::vector<std::size_t>& keep) {
+  auto began = std::chrono::steady_clock::now();
+  keep.clear();
+  if (j.threads) return first;
+  for (std::size_t i = 0; i < (j.stops == machine::eadr ? what.operations * 4 : what.operations); ++i) keep.push_back(i);
+  for (std::size_t piece = keep.size() / 2; piece >= 1; piece /= 2) {
+    for (std::size_t from = 0; from < keep.size();) {
+      if (std::chrono::steady_clock::now() - began > std::chrono::seconds(30)) return first;
+      std::vector<std::size_t> fewer = keep;
+      auto at = fewer.begin() + static_cast<std::ptrdiff_t>(from);
+      fewer.erase(at, at + static_cast<std::ptrdiff_t>(std::min(piece, fewer.size() - from)));
+      findings again;
+      run_crew(1, 1, 60, [&](std::size_t) { return explore(what, j, &fewer, without, false); },
+               [&](std::size_t, findings f) { return again = std::move(f), true; });
+      if (again.violations.empty()) {
+        from += piece;
+      } else {
+        keep = std::move(fewer);
+        first.violations = std::move(again.violations);
+      }
+    }
+  }
+  return first;
+}
+
+std::string replay_of(const campaign& what, std::size_t number, const std::vector<std::size_t>& keep, const std::string& without) {
+  std::string text = "durahash crash --engine " + std::string(durahash::name_of(what.engine)) + " --seed " + std::to_string(what.seed) + " --ops " +
+                     std::to_string(what.operations) + " --threads " + std::to_string(what.threads) + " --job " + std::to_string(number);
+  for (std::size_t i = 0; i < keep.size(); ++i) text += (i == 0 ? " --keep " : ",") + std::to_string(keep[i]);
+  if (!without.empty()) text += " --without \"" + without + "\"";
+  return text;
+}
+
+/// Leaves out one verb at one place at a time.
+void run_matrix(const campaign& what, const std::vector<job>& round, outcome& result, const std::function<void(double, const std::string&)>& progress) {
+  std::vector<std::string> candidates;
+  for (const auto& [place, times] : result.found.places) candidates.push_back(place);
+  result.matrix.resize(candidates.size());
+  constexpr std::size_t rounds = 3;  // a survivor has survived so many
+  std::size_t ended = 0;
+  run_crew(candidates.size(), what.at_once, seconds_per_job,
+           [&](std::size_t i) {
+             std::optional<elision> left_out = elision_named(candidates[i]);
+             findings all;
+             for (std::size_t n = 0; n < rounds * round.size() && all.violations.empty(); ++n) {
+               job j = job_of(what, round, n);
+               if (j.stops == machine::eadr) continue;  // nothing is lost there
+               all.add(explore(what, j, nullptr, &*left_out, false));
+             }
+             return all;
+           },
+           [&](std::size_t i, findings f) {
+             elided& line = result.matrix[i];
+             line.what = candidates[i];
+             line.caught = !f.violations.empty();
+             if (line.caught) line.by = f.violations.front().what;
+             if (!line.caught) {
+               line.by = argument_for(candidates[i]);
+               line.argued = !line.by.empty();
+             }
+             progress(static_cast<double>(++ended) / static_cast<double>(candidates.size()), "leaving out " + candidates[i]);
+             return true;
+           });
+}
+
+}  // namespace
+
+std::vector<engine_kind> engines() {
+  std::vector<engine_kind> all;
+  for (const explored_engine& e : explored_engines()) all.push_back(e.engine);
+  return all;
+}
+
+outcome run(const campaign& what, const std::function<void(double, const std::string&)>& progress) {
+  auto began = std::chrono::steady_clock::now();
+  outcome result;
+  std::vector<job> round = jobs_of(what);
+  std::optional<elision> left_out = what.without.empty() ? std::nullopt : elision_named(what.without);
+  const elision* without = left_out ? &*left_out : nullptr;
+  auto look_closer = [&](std::size_t number, findings found) {
+    std::vector<std::size_t> keep = what.keep;
+    if (!found.violations.empty() && what.keep.empty()) found = smallest(what, job_of(what, round, number), without, std::move(found), keep);
+    for (violation& v : found.violations) v.replay = replay_of(what, number, keep, what.without);
+    result.found.add(found);
+  };
+  std::size_t first = what.only_job.value_or(0);
+  std::size_t count = what.only_job ? 1 : what.rounds * round.size();
+  do {
+    std::size_t ended = 0;
+    run_crew(count, what.at_once, seconds_per_job,
+             [&](std::size_t i) { return explore(what, job_of(what, round, first + i), what.keep.empty() ? nullptr : &what.keep, without, !what.only_job || what.keep.empty()); },
+             [&](std::size_t i, findings found) {
+               bool good = found.violations.empty();
+               look_closer(first + i, std::move(found));
+               double share = what.images != 0 ? static_cast<double>(result.found.unique_images) / static_cast<double>(what.images)
+                                               : static_cast<double>(++ended) / static_cast<double>(count);
+               progress(std::min(1.0, share), job_of(what, round, first + i).text());
+               return good;
+             });
+    first += count;
+    count = round.size();
+  } while (!what.only_job && result.found.violations.empty() && result.found.unique_images < what.images);
+  if (what.elisions && !what.only_job && result.found.violations.empty()) run_matrix(what, round, result, progress);
+  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+  return result;
+}
+
+}  // namespace durahash::crash

@@ -1,0 +1,48 @@
+// The explorer's public face: what `durahash crash` runs. Rounds of jobs over every kind of table of an engine, then the elision matrix.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "crash/findings.hpp"
+#include "durahash/options.hpp"
+
+namespace durahash::crash {
+
+struct campaign {
+  engine_kind engine = engine_kind::turbo;
+  std::size_t operations = 60;         // of a program of one thread
+  std::size_t threads = 2;             // of the programs of several; below 2: none
+  std::uint64_t seed = 1;
+  std::size_t rounds = 2;              // each runs every job once, with seeds of its own
+  std::uint64_t images = 0;            // go on with rounds until so many unique images were seen; 0: no matter
+  unsigned at_once = 1;                // child processes
+  bool elisions = true;
+  std::optional<std::size_t> only_job; // of a replay
+  std::vector<std::size_t> keep;       // of that job's program, these operations alone; empty: all
+  std::string without;                 // an elision to run with, as the matrix names it
+};
+
+/// One line of the elision matrix.
+struct elided {
+  std::string what;        // "the flush of src/table/turbo/write.hpp:189 flush"
+  bool caught = false;
+  std::string by;          // the violation, or the argument why leaving it out changes nothing
+  bool argued = false;     // equivalent, with an argument
+};
+
+struct outcome {
+  findings found;
+  std::vector<elided> matrix;
+  double seconds = 0;
+};
+
+/// `progress` hears how far it is: a share of 1, and what is being done.
+outcome run(const campaign& what, const std::function<void(double, const std::string&)>& progress);
+
+/// Engines that can be explored.
+std::vector<engine_kind> engines();
+
+}  // namespace durahash::crash
