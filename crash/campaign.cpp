@@ -73,21 +73,21 @@ std::string text_of(const threaded_program& p) {
 }
 
 /// `keep`: the operations of the program that are left.
-findings explore(const campaign& what, const job& j, const std::vector<std::size_t>* keep, const elision* without, bool thorough) {
+findings explore(const campaign& what, const job& j, const std::vector<std::size_t>* keep, const elision* without, bool deep) {
   solo alone;
   turns::install(&alone);
   std::mt19937_64 random(j.seed);
   plan how;
   how.stops = j.stops;
   how.leave_out = without;
-  if (!thorough) {
+  if (!deep) {
     how.images = {.all_up_to = 512, .options_per_line = 24, .lines_each = 24, .samples = 16};
     how.nested_every = 200;
   }
   if (j.stops == machine::eadr) how.kill_every = 0, how.nested_every = 12;
   findings found;
   if (j.threads) {
-    std::size_t programs = thorough ? 3 : 2;
+    std::size_t programs = deep ? 3 : 2;
     for (std::size_t n = 0; n < programs && found.violations.empty(); ++n) {
       threaded_program p = random_threads(what.threads, 2, random);
       how.images = how.nested_images;
@@ -95,7 +95,7 @@ findings explore(const campaign& what, const job& j, const std::vector<std::size
       how.kill_every = 60;
       explorer x(j.kind, j.make, how, random());
       x.tell("  " + j.text() + "\n  " + text_of(p));
-      explore_threads(j.kind, j.make, x, p, {.preemptions = 2, .most_schedules = thorough ? 1200u : 300u}, random);
+      explore_threads(j.kind, j.make, x, p, {.preemptions = 2, .most_schedules = deep ? 1200u : 300u}, random);
       ++x.found().programs;
       found.add(x.found());
     }
@@ -143,7 +143,7 @@ findings smallest(const campaign& what, const job& j, const elision* without, fi
 }
 
 std::string replay_of(const campaign& what, std::size_t number, const std::vector<std::size_t>& keep, const std::string& without) {
-  std::string text = "durahash crash --engine " + std::string(durahash::name_of(what.engine)) + " --seed " + std::to_string(what.seed) + " --ops " +
+  std::string text = "durahash crash" + std::string(what.deep ? " --deep" : "") + " --engine " + std::string(durahash::name_of(what.engine)) + " --seed " + std::to_string(what.seed) + " --ops " +
                      std::to_string(what.operations) + " --threads " + std::to_string(what.threads) + " --job " + std::to_string(number);
   for (std::size_t i = 0; i < keep.size(); ++i) text += (i == 0 ? " --keep " : ",") + std::to_string(keep[i]);
   if (!without.empty()) text += " --without \"" + without + "\"";
@@ -207,7 +207,7 @@ outcome run(const campaign& what, const std::function<void(double, const std::st
   do {
     std::size_t ended = 0;
     run_crew(count, what.at_once, seconds_per_job,
-             [&](std::size_t i) { return explore(what, job_of(what, round, first + i), what.keep.empty() ? nullptr : &what.keep, without, !what.only_job || what.keep.empty()); },
+             [&](std::size_t i) { return explore(what, job_of(what, round, first + i), what.keep.empty() ? nullptr : &what.keep, without, what.deep); },
              [&](std::size_t i, findings found) {
                bool good = found.violations.empty();
                look_closer(first + i, std::move(found));

@@ -19,6 +19,7 @@ struct campaign {
   std::size_t rounds = 2;              // each runs every job once, with seeds of its own
   std::uint64_t images = 0;            // go on with rounds until so many unique images were seen; 0: no matter
   unsigned at_once = 1;                // child processes
+  bool deep = false;                   // more images of each crash point, more schedules
   bool elisions = true;
   std::optional<std::size_t> only_job; // of a replay
   std::vector<std::size_t> keep;       // of that job's program, these operations alone; empty: all

@@ -27,5 +27,6 @@ void add_check(CLI::App& app, int& exit_code);
 void add_compact(CLI::App& app, int& exit_code);
 void add_bench(CLI::App& app, int& exit_code);
 void add_demo(CLI::App& app, int& exit_code);
+void add_crash(CLI::App& app, int& exit_code);
 
 }  // namespace durahash::tool

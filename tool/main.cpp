@@ -21,6 +21,7 @@ void add_commands(CLI::App& app, int& exit_code) {
   add_compact(app, exit_code);
   add_bench(app, exit_code);
   add_demo(app, exit_code);
+  add_crash(app, exit_code);
   for (CLI::App* command : app.get_subcommands({})) command->group("Commands");
   // After the commands, which would repeat it.
   app.footer(

@@ -1,0 +1,174 @@
+// durahash crash: proves the promise. The explorer is crash/; here are its arguments and its report.
+#include <fmt/format.h>
+#include <sys/sysinfo.h>
+
+#include <CLI/CLI.hpp>
+#include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "commands.hpp"
+#include "crash/campaign.hpp"
+#include "failure.hpp"
+#include "numbers.hpp"
+#include "output.hpp"
+#include "progress.hpp"
+
+namespace durahash::tool {
+namespace {
+
+struct crash_arguments {
+  std::string engine = "turbo";
+  std::string ops = "60";
+  std::string threads = "2";
+  std::string seed = "1";
+  std::string rounds = "2";
+  std::string images = "0";
+  bool deep = false;
+  bool no_elisions = false;
+  std::string json;
+  std::string job;
+  std::vector<std::size_t> keep;
+  std::string without;
+};
+
+std::uint64_t number(const std::string& name, const std::string& text, std::uint64_t least, std::uint64_t most) {
+  const auto value = parse_count(text);
+  if (value && *value >= least && *value <= most) return *value;
+  throw failure(exit_usage, fmt::format("{} {} is not a whole number from {} to {}", name, text, grouped(least), grouped(most)));
+}
+
+std::vector<engine_kind> engines_of(const std::string& name) {
+  const std::vector<engine_kind> explored = crash::engines();
+  if (name == "all") return explored;
+  const auto engine = engine_named(name);
+  if (engine && std::find(explored.begin(), explored.end(), *engine) != explored.end()) return {*engine};
+  throw failure(exit_usage, "the engine " + name + " is not in this build's explorer");
+}
+
+crash::campaign campaign_of(const crash_arguments& a, engine_kind engine) {
+  crash::campaign made;
+  made.engine = engine;
+  made.operations = number("--ops", a.ops, 1, 500);
+  made.threads = number("--threads", a.threads, 1, 4);
+  made.seed = number("--seed", a.seed, 0, ~std::uint64_t{0});
+  made.rounds = number("--rounds", a.rounds, 1, 1'000'000);
+  made.images = number("--images", a.images, 0, std::uint64_t{1} << 40);
+  made.deep = a.deep;
+  made.elisions = !a.no_elisions;
+  made.at_once = std::max(1u, std::thread::hardware_concurrency());
+  if (!a.job.empty()) made.only_job = number("--job", a.job, 0, 1'000'000);
+  made.keep = a.keep;
+  made.without = a.without;
+  return made;
+}
+
+std::size_t count(const std::vector<crash::elided>& matrix, bool (*which)(const crash::elided&)) {
+  return static_cast<std::size_t>(std::count_if(matrix.begin(), matrix.end(), which));
+}
+bool was_caught(const crash::elided& e) { return e.caught; }
+bool is_argued(const crash::elided& e) { return e.argued; }
+
+/// Nothing lost, and nothing that could be left out without anybody noticing.
+bool good(const crash::outcome& o) {
+  return o.found.violations.empty() && count(o.matrix, was_caught) + count(o.matrix, is_argued) == o.matrix.size();
+}
+
+nlohmann::ordered_json json_of(const crash::campaign& what, const crash::outcome& o) {
+  const crash::findings& f = o.found;
+  nlohmann::ordered_json json{{"engine", name_of(what.engine)}, {"programs", f.programs}, {"schedules", f.schedules}, {"cuts", f.cuts},
+                              {"whole_cuts", f.whole_cuts}, {"legal_images_log10", f.most_log10}, {"images", f.images}, {"unique_images", f.unique_images},
+                              {"pruned", f.pruned}, {"recoveries", f.recoveries}, {"nested", f.nested}, {"facts_checked", f.facts_checked}};
+  json["violations"] = nlohmann::ordered_json::array();
+  for (const crash::violation& v : f.violations) json["violations"].push_back({{"what", v.what}, {"story", v.story}, {"replay", v.replay}});
+  json["commit_points"] = nlohmann::ordered_json::array();
+  for (const auto& [place, seen] : f.commits) json["commit_points"].push_back({{"place", place}, {"kept", seen.kept}, {"lost", seen.lost}});
+  json["elisions"] = {{"planted", o.matrix.size()}, {"caught", count(o.matrix, was_caught)}, {"equivalent", count(o.matrix, is_argued)}};
+  json["elision_matrix"] = nlohmann::ordered_json::array();
+  for (const crash::elided& e : o.matrix)
+    json["elision_matrix"].push_back({{"left_out", e.what}, {"caught", e.caught}, {e.caught ? "violation" : "argument", e.by}});
+  json["seed"] = what.seed;
+  json["seconds"] = o.seconds;
+  return json;
+}
+
+std::string text_of(const crash::campaign& what, const crash::outcome& o) {
+  const crash::findings& f = o.found;
+  std::string text = fmt::format("{} · {} of {} operations, {} · seed {} · {}\n\n", name_of(what.engine), counted(f.programs, "program"), what.operations,
+                                 f.schedules == 0 ? "one thread" : counted(f.schedules, "schedule") + " of " + std::to_string(what.threads) + " threads", what.seed,
+                                 human_seconds(o.seconds));
+  auto line = [&](const std::string& what_it_is, const std::string& figure, const std::string& more) {
+    text += fmt::format("  {:<34}{:>16}   {}\n", what_it_is, figure, more);
+  };
+  line("crash points", grouped(f.cuts), fmt::format("of {} every legal image was generated", grouped(f.whole_cuts)));
+  line("images generated", grouped(f.images), fmt::format("of up to 10^{:.0f} legal at one point; {} after an earlier crash", f.most_log10, grouped(f.nested)));
+  line("unique images", grouped(f.unique_images), fmt::format("of which {} look the same to all that recovery reads", grouped(f.pruned)));
+  line("recoveries", grouped(f.recoveries), "");
+  line("facts checked", grouped(f.facts_checked), "");
+  line("violations", grouped(f.violations.size()), "");
+  if (!f.commits.empty()) {
+    text += "\n  commit points                        among what a crash kept      lost\n";
+    for (const auto& [place, seen] : f.commits) text += fmt::format("    {:<46}{:>14}{:>10}\n", place, grouped(seen.kept), grouped(seen.lost));
+  }
+  if (!o.matrix.empty()) {
+    text += fmt::format("\n  left out, one at a time: {}, caught {}, without effect by argument {}\n", counted(o.matrix.size(), "flush, fence or order"), count(o.matrix, was_caught),
+                        count(o.matrix, is_argued));
+    for (const crash::elided& e : o.matrix)
+      text += fmt::format("    {} {}: {}\n", e.caught ? "caught  " : e.argued ? "argued  " : "SURVIVED", e.what, e.by.empty() ? "nobody noticed" : e.by);
+  }
+  for (const crash::violation& v : f.violations) text += fmt::format("\nVIOLATION: {}\n{}\n  again: {}\n", v.what, v.story, v.replay);
+  if (f.violations.empty() && !good(o)) text += "\nFAILED: something can be left out, and no crash shows it.\n";
+  return text;
+}
+
+bool crash_command(const crash_arguments& a) {
+  bool all_good = true;
+  nlohmann::ordered_json reports = nlohmann::ordered_json::array();
+  for (engine_kind engine : engines_of(a.engine)) {
+    const crash::campaign what = campaign_of(a, engine);
+    progress bar("crashing " + std::string(name_of(engine)), 1000, "");
+    const crash::outcome result = crash::run(what, [&](double share, const std::string&) { bar.reach(static_cast<std::uint64_t>(share * 1000)); });
+    bar.clear();
+    all_good = all_good && good(result);
+    if (a.json != "-") print(text_of(what, result));
+    reports.push_back(json_of(what, result));
+  }
+  const nlohmann::ordered_json& told = reports.size() == 1 ? reports.front() : reports;
+  if (a.json == "-") print(told.dump(2) + "\n");
+  if (!a.json.empty() && a.json != "-") {
+    std::ofstream file(a.json);
+    file << told.dump(2) << "\n";
+    if (!file.flush()) throw failure(exit_usage, "cannot write " + a.json);
+  }
+  return all_good;
+}
+
+}  // namespace
+
+void add_crash(CLI::App& app, int& exit_code) {
+  auto a = std::make_shared<crash_arguments>();
+  CLI::App* command = app.add_subcommand("crash", "Crash tables in every way the hardware allows, and prove that nothing is lost");
+  command->add_option("--engine", a->engine, "an engine, or all", true);
+  command->add_option("--ops", a->ops, "operations of each program", true);
+  command->add_option("--threads", a->threads, "threads of the concurrent programs; 1: none", true);
+  command->add_option("--seed", a->seed, "the same seed, the same exploration", true);
+  command->add_option("--rounds", a->rounds, "each explores every kind of table once, with programs of its own", true);
+  command->add_option("--images", a->images, "further rounds until so many unique images were seen, such as 1M", true);
+  command->add_flag("--deep", a->deep, "more images of each crash point");
+  command->add_flag("--no-elisions", a->no_elisions, "do not try what happens when a flush, fence or order is left out");
+  command->add_option("--json", a->json, "write the report as JSON to a file, or with - to standard output instead of the text");
+  command->add_option("--job", a->job, "explore this job alone, as a report's last line says");
+  command->add_option("--keep", a->keep, "of its program these operations alone")->delimiter(',');
+  command->add_option("--without", a->without, "leave this out, as the elision matrix names it");
+  command->footer(
+      "Runs random programs on tables whose every store, flush and fence is recorded, crashes them after each store and fence, recovers from the\n"
+      "images that the persistency model allows there, and checks what was promised. docs/persistence.md tells how, and where the evidence ends.\n\n"
+      "Exit code 0 if nothing was lost and everything left out was noticed, 1 if not.\n\n"
+      "Examples:\n"
+      "  durahash crash\n"
+      "  durahash crash --seed 7 --images 10M --deep --json report.json");
+  command->callback([a, &exit_code] { exit_code = crash_command(*a) ? exit_done : exit_not_found; });
+}
+
+}  // namespace durahash::tool
