@@ -1,10 +1,11 @@
 # `make help` lists what there is. JOBS=N limits how much runs at once.
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 60
+GUEST_ROUNDS ?= 50
 TOOL := build/bin/durahash
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test check bench asan tsan fuzz format tidy clean
+.PHONY: help setup build demo test check bench asan tsan fuzz guest format tidy clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -41,6 +42,11 @@ fuzz:  ## open and check damaged pools for FUZZ_SECONDS (60)
 	@scripts/setup.sh fuzz
 	@scripts/build.sh fuzz
 	@FUZZ_SECONDS=$(FUZZ_SECONDS) scripts/fuzz.sh
+
+guest:  ## conformance, kill -9 and GUEST_ROUNDS (50) power cuts in a QEMU guest with a real DAX file system (5 minutes); GUEST="--help" for more
+	@scripts/setup.sh guest
+	@scripts/build.sh release durahash_tool store_test
+	@test/guest/guest.py --bin build/bin --cuts $(GUEST_ROUNDS) $(GUEST)
 
 format:  ## clang-format over our sources
 	@scripts/setup.sh lint

@@ -3,6 +3,7 @@
 #   scripts/setup.sh           compilers, libraries, test tools
 #   scripts/setup.sh fuzz      and clang with libFuzzer
 #   scripts/setup.sh lint      and clang-format, clang-tidy
+#   scripts/setup.sh guest     and QEMU, with what its guest is made of (the guest's kernel is fetched by test/guest, and not installed)
 set -euo pipefail
 
 # package:what tells that it is there (a command, a header below /usr/include, or see is_there)
@@ -16,7 +17,8 @@ for extra in "$@"; do
   case "$extra" in
     fuzz) wanted+=(clang:clang++ libclang-rt-dev:clang-rt) ;;
     lint) wanted+=(clang-format:clang-format clang-tidy:clang-tidy) ;;
-    *) echo "setup.sh: no such group: $extra (fuzz, lint)" >&2; exit 2 ;;
+    guest) wanted+=(qemu-system-x86:qemu-system-x86_64 busybox-static:busybox e2fsprogs:mke2fs) ;;
+    *) echo "setup.sh: no such group: $extra (fuzz, lint, guest)" >&2; exit 2 ;;
   esac
 done
 
@@ -26,7 +28,7 @@ is_there() {
     python-xxhash) [ -e /usr/lib/python3/dist-packages/xxhash ] ;;
     *.h | *.hpp) compgen -G "/usr/include/$1" >/dev/null || compgen -G "/usr/include/*-linux-gnu/$1" >/dev/null ||
       [ -e "/usr/local/include/$1" ] ;;
-    *) command -v "$1" >/dev/null ;;
+    *) command -v "$1" >/dev/null || [ -x "/usr/sbin/$1" ] ;;
   esac
 }
 
