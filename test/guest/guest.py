@@ -388,9 +388,9 @@ def disk_changes_bytes(lane, script):
 
 # How each must be told: noticed for another reason is not noticed.
 FAULTS = {
-    acknowledges_before_writing: "key .*: acknowledged|none of the .* states that were closed",
+    acknowledges_before_writing: "no prefix of the operations|none of the .* states that were closed",
     mounts_without_dax: "MAP_SYNC refused",
-    dax_forgets: "dax-.*(: acknowledged|there is no|durahash info)",
+    dax_forgets: "dax-.*(no prefix of the operations|there is no|durahash info)",
     disk_forgets: "disk-.*(none of the .* states that were closed|there is no|was closed cleanly)",
     disk_changes_bytes: "disk-bytes: (check|salvage|dump|info|opens|was closed cleanly)",
 }
