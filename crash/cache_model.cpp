@@ -27,10 +27,12 @@ class option_list {
     std::uint64_t hash = hash_of(line_, content.data());
     if (seen_.insert(hash).second) out_.push_back({content, hash, kept});
   }
-  void end_with(const line_content& all, std::uint32_t kept) {
+  /// There even if the list is full. Returns where.
+  std::uint32_t end_with(const line_content& all, std::uint32_t kept) {
     std::uint64_t hash = hash_of(line_, all.data());
-    std::erase_if(out_, [&](const line_option& o) { return o.hash == hash && &o != &out_.front(); });
-    if (out_.front().hash != hash || out_.size() == 1) out_.push_back({all, hash, kept});
+    auto same = std::find_if(out_.begin(), out_.end(), [&](const line_option& o) { return o.hash == hash; });
+    if (same == out_.end()) same = out_.insert(same, {all, hash, kept});
+    return static_cast<std::uint32_t>(same - out_.begin());
   }
 
  private:
@@ -41,10 +43,12 @@ class option_list {
 };
 
 /// The parts of a group that are tried where all would be too many: each piece alone, each one missing.
-std::vector<std::uint32_t> some_parts(std::size_t pieces) {
-  std::vector<std::uint32_t> parts;
-  for (std::size_t i = 0; i < pieces; ++i) parts.push_back(1u << i);
-  for (std::size_t i = 0; i < pieces; ++i) parts.push_back(((1u << pieces) - 1) & ~(1u << i));
+std::vector<std::uint64_t> some_parts(std::size_t pieces) {
+  std::vector<std::uint64_t> parts;
+  for (std::size_t i = pieces; i-- > 0;) {  // the last first: where a group is one because its order was left out, that is the commit
+    parts.push_back(std::uint64_t{1} << i);
+    parts.push_back(low_bits(static_cast<unsigned>(pieces)) & ~(std::uint64_t{1} << i));
+  }
   return parts;
 }
 
@@ -151,18 +155,20 @@ const std::vector<line_option>& cache_model::options_of(line_number line, pendin
     std::size_t to = from + 1;
     while (to < p.stores.size() && p.stores[from].group != 0 && p.stores[to].group == p.stores[from].group) ++to;
     std::size_t pieces = to - from;
-    auto with = [&](std::uint32_t part) {
+    // Of more than 64 pieces, the last 64 are chosen from, and those before them stay out.
+    std::size_t chosen_from = std::min<std::size_t>(pieces, 64);
+    auto with = [&](std::uint64_t part) {
       line_content made = content;
-      for (std::size_t i = 0; i < pieces; ++i)
-        if ((part >> i & 1) != 0) put(made, p.stores[from + i]);
+      for (std::size_t i = 0; i < chosen_from; ++i)
+        if ((part >> i & 1) != 0) put(made, p.stores[to - chosen_from + i]);
       return made;
     };
     bool every_part = pieces < 16 && (std::size_t{1} << pieces) + p.options.size() <= most;
     if (every_part) {
-      for (std::uint32_t part = 1; part < 1u << pieces; ++part) list.add(with(part), kept + static_cast<std::uint32_t>(std::popcount(part)));
+      for (std::uint64_t part = 1; part < std::uint64_t{1} << pieces; ++part) list.add(with(part), kept + static_cast<std::uint32_t>(std::popcount(part)));
     } else {
       all = false;
-      for (std::uint32_t part : some_parts(std::min<std::size_t>(pieces, 16)))
+      for (std::uint64_t part : some_parts(chosen_from))
         if (!list.full()) list.add(with(part), kept + static_cast<std::uint32_t>(std::popcount(part)));
     }
     for (std::size_t i = from; i < to; ++i) put(content, p.stores[i]);
@@ -170,7 +176,7 @@ const std::vector<line_option>& cache_model::options_of(line_number line, pendin
     if (!list.full()) list.add(content, kept);
     from = to;
   }
-  list.end_with(content, kept);
+  p.all = list.end_with(content, kept);
   p.choices = static_cast<double>(p.options.size());
   if (!all) {
     double pieces = 1;  // all parts of each group: an upper bound, where values repeat

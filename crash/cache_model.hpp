@@ -38,7 +38,8 @@ struct pending_line {
   };
   std::vector<store> stores;
   std::uint64_t first = 0;             // stores of this line before these, ever
-  std::vector<line_option> options;    // [0] nothing kept, [last] all; made by `options_of`
+  std::vector<line_option> options;    // [0] nothing kept; made by `options_of`
+  std::uint32_t all = 0;               // the option with every store kept: 0 where they end with what was there before
   double choices = 1;                  // how many different contents there are; options may be fewer
   bool stale = true;                   // options are not those of the stores
   bool commits() const;

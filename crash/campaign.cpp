@@ -198,7 +198,7 @@ outcome run(const campaign& what, const std::function<void(double, const std::st
   const elision* without = left_out ? &*left_out : nullptr;
   auto look_closer = [&](std::size_t number, findings found) {
     std::vector<std::size_t> keep = what.keep;
-    if (!found.violations.empty() && what.keep.empty()) found = smallest(what, job_of(what, round, number), without, std::move(found), keep);
+    if (!found.violations.empty() && what.keep.empty() && what.smallest) found = smallest(what, job_of(what, round, number), without, std::move(found), keep);
     for (violation& v : found.violations) v.replay = replay_of(what, number, keep, what.without);
     result.found.add(found);
   };

@@ -21,6 +21,7 @@ struct campaign {
   unsigned at_once = 1;                // child processes
   bool deep = false;                   // more images of each crash point, more schedules
   bool elisions = true;
+  bool smallest = true;                // make the program of a violation smaller before it is told
   std::optional<std::size_t> only_job; // of a replay
   std::vector<std::size_t> keep;       // of that job's program, these operations alone; empty: all
   std::string without;                 // an elision to run with, as the matrix names it

@@ -149,8 +149,8 @@ bool explorer::crash_here(crash_point& at) {
   if (how_.stops == machine::eadr) {
     image all;
     for (auto& [line, pending] : at.model.pending()) {
-      auto options = static_cast<std::uint32_t>(at.model.options_of(line, pending, how.options_per_line).size());
-      if (options > 1) all.push_back({line, options - 1});
+      at.model.options_of(line, pending, how.options_per_line);
+      if (pending.all != 0) all.push_back({line, pending.all});
     }
     ++found_.whole_cuts;
     return examine(at, all);

@@ -9,6 +9,7 @@ namespace {
 struct candidate {
   line_number line;
   std::uint32_t options;
+  std::uint32_t all;  // the option with every store kept
   bool commits;
 };
 
@@ -57,7 +58,7 @@ class selection {
   }
   image maximal() const {
     image made;
-    for (const candidate& c : lines_) made.push_back({c.line, c.options - 1});
+    for (const candidate& c : lines_) made.push_back({c.line, c.all});
     return made;
   }
   image without(std::size_t skipped) const {
@@ -70,19 +71,19 @@ class selection {
     std::uint32_t step = 1 + lines_[i].options / most;
     for (std::uint32_t option = 1; option < lines_[i].options; option += step)
       if (!visit({{lines_[i].line, option}})) return false;
-    return visit({{lines_[i].line, lines_[i].options - 1}});
+    return visit({{lines_[i].line, lines_[i].all}});
   }
 
   /// The commit word is there, with each one other line; without() has each one line missing behind it. And all but the commits.
   bool commit_guided(const std::vector<std::size_t>& tried) {
     image no_commits;
     for (const candidate& c : lines_)
-      if (!c.commits) no_commits.push_back({c.line, c.options - 1});
+      if (!c.commits) no_commits.push_back({c.line, c.all});
     if (!visit(std::move(no_commits))) return false;
     for (std::size_t i : tried) {
       if (!lines_[i].commits) continue;
       for (std::size_t j : tried)
-        if (j != i && !visit(two({lines_[i].line, lines_[i].options - 1}, {lines_[j].line, lines_[j].options - 1}))) return false;
+        if (j != i && !visit(two({lines_[i].line, lines_[i].all}, {lines_[j].line, lines_[j].all}))) return false;
     }
     return true;
   }
@@ -105,7 +106,7 @@ class selection {
     image made;
     for (const candidate& c : lines_) {
       if (static_cast<double>(draw(1u << 20)) >= share * (1u << 20)) continue;
-      made.push_back({c.line, draw(2) == 0 ? c.options - 1 : 1 + draw(c.options - 1)});
+      made.push_back({c.line, draw(2) == 0 ? c.all : 1 + draw(c.options - 1)});
     }
     return made;
   }
@@ -129,7 +130,7 @@ legal_images images_of(cache_model& model, const effort& how, std::mt19937_64& r
     found.log10 += std::log10(pending.choices);
     whole &= pending.choices <= options;
     if (options < 2) continue;  // stores that changed nothing
-    lines.push_back({line, options, pending.commits()});
+    lines.push_back({line, options, pending.all, pending.commits()});
     total = std::min(total * options, 1e9);
   }
   found.all = whole && total <= static_cast<double>(how.all_up_to);

@@ -13,7 +13,7 @@ std::string subject_kind::text() const {
 
 const std::vector<explored_engine>& explored_engines() {
   static const std::vector<explored_engine> all = {
-      {engine_kind::turbo, make_any<turbo::table>, {{"", {{"shards", 2}, {"collect_distance", 1}}}, {"near-place", {{"shards", 2}, {"in_place", 0}}, data_kind::u64}}},
+      {engine_kind::turbo, make_any<turbo::table>, {{"", {{"shards", 2}, {"collect_distance", 1}}}, {"near-place", {{"shards", 2}, {"in_place", 0}}, data_kind::u64}, {"narrow", {{"shards", 2}, {"scope", 2}}}}},
   };
   return all;
 }

@@ -114,14 +114,14 @@ bool explore_threads(const subject_kind& kind, const maker& make, explorer& x, c
   }
   std::vector<present_value> before = filled.before;
   for (const call& c : filled.calls) learn(c, before);
-  bytes image = r.copy();
+  bytes found = r.copy();
 
   static baton turn;
   schedules order(how, random);
   do {
     ++x.found().schedules;
     order.begin();
-    r.load(image);
+    r.load(found);
     recording rec;
     rec.before = before;
     turns* outside = turns::current();
@@ -148,7 +148,7 @@ bool explore_threads(const subject_kind& kind, const maker& make, explorer& x, c
     table.reset();
     t.write_to(nullptr);
     turns::install(outside);
-    if (!x.explore(rec, cache_model(image), oracle(before))) return false;
+    if (!x.explore(rec, cache_model(found), oracle(before))) return false;
   } while (order.next());
   return true;
 }

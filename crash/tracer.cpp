@@ -34,12 +34,12 @@ void tracer::log_reads(const std::vector<bool>* interesting) {
   if (interesting != nullptr) is_read_.assign(interesting->size(), false);
 }
 
-void tracer::length(std::uint64_t bytes) {
-  append({.kind = event::what::length, .value = bytes});
+void tracer::length(std::uint64_t now) {
+  append({.kind = event::what::length, .value = now});
   if (!complain_) return;
   std::uint64_t before = shadow_.size();
-  shadow_.resize(bytes);
-  if (bytes > before) std::memcpy(shadow_.data() + before, region_.base() + before, bytes - before);
+  shadow_.resize(now);
+  if (now > before) std::memcpy(shadow_.data() + before, region_.base() + before, now - before);
 }
 
 void tracer::step() {

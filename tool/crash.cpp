@@ -149,12 +149,12 @@ bool crash_command(const crash_arguments& a) {
 void add_crash(CLI::App& app, int& exit_code) {
   auto a = std::make_shared<crash_arguments>();
   CLI::App* command = app.add_subcommand("crash", "Crash tables in every way the hardware allows, and prove that nothing is lost");
-  command->add_option("--engine", a->engine, "an engine, or all", true);
-  command->add_option("--ops", a->ops, "operations of each program", true);
-  command->add_option("--threads", a->threads, "threads of the concurrent programs; 1: none", true);
-  command->add_option("--seed", a->seed, "the same seed, the same exploration", true);
-  command->add_option("--rounds", a->rounds, "each explores every kind of table once, with programs of its own", true);
-  command->add_option("--images", a->images, "further rounds until so many unique images were seen, such as 1M", true);
+  command->add_option("--engine", a->engine, "an engine, or all")->capture_default_str();
+  command->add_option("--ops", a->ops, "operations of each program")->capture_default_str();
+  command->add_option("--threads", a->threads, "threads of the concurrent programs; 1: none")->capture_default_str();
+  command->add_option("--seed", a->seed, "the same seed, the same exploration")->capture_default_str();
+  command->add_option("--rounds", a->rounds, "each explores every kind of table once, with programs of its own")->capture_default_str();
+  command->add_option("--images", a->images, "further rounds until so many unique images were seen, such as 1M")->capture_default_str();
   command->add_flag("--deep", a->deep, "more images of each crash point");
   command->add_flag("--no-elisions", a->no_elisions, "do not try what happens when a flush, fence or order is left out");
   command->add_option("--json", a->json, "write the report as JSON to a file, or with - to standard output instead of the text");
