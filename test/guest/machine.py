@@ -66,6 +66,7 @@ class Machine:
                 copy_range(pmem, 0, ram, PMEM_OFFSET, media.pmem_bytes)
         pairs = [socket.socketpair() for _ in range(PORTS)]
         command = [
+            *(["setpriv", "--pdeathsig", "KILL"] if shutil.which("setpriv") else []),  # also where this process is killed itself
             "qemu-system-x86_64", "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
             "-accel", accelerator, "-cpu", "max", "-smp", "2", "-m", f"{size // MEGABYTE}M",
             "-machine", "q35,memory-backend=ram",
