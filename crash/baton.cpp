@@ -21,7 +21,7 @@ void baton::run(const std::vector<std::function<void()>>& bodies, decision decid
       threads_[i]->turn.acquire();
       bodies[i]();
       threads_[i]->finished = true;
-      passes_ = 0;
+      got_on();
       choose(false);
     });
   hand_to(0);
@@ -41,8 +41,15 @@ void baton::choose(bool may_go_on) {
   unsigned me = running_;
   std::vector<unsigned> ready;
   if (may_go_on) ready.push_back(me);
-  for (unsigned i = 0; i < threads_.size(); ++i)
-    if (i != me && !threads_[i]->finished) ready.push_back(i);
+  auto add_others = [&] {
+    for (unsigned i = 0; i < threads_.size(); ++i)
+      if (i != me && !threads_[i]->finished && !threads_[i]->waits) ready.push_back(i);
+  };
+  add_others();
+  if (ready.empty()) {  // all wait: one may have let go of something since another one looked
+    for (auto& t : threads_) t->waits = false;
+    add_others();
+  }
   if (ready.empty()) {
     if (threads_[me]->finished) return all_done_.release();
     ready.push_back(me);  // alone: what it waits for must come from itself, or never
@@ -53,14 +60,21 @@ void baton::choose(bool may_go_on) {
   if (!threads_[me]->finished) threads_[me]->turn.acquire();
 }
 
-void baton::yield() {
+void baton::got_on() {
   passes_ = 0;
-  if (active_) choose(true);
+  for (auto& t : threads_) t->waits = false;
+}
+
+void baton::yield() {
+  if (!active_) return;
+  got_on();
+  choose(true);
 }
 
 void baton::pass() {
   constexpr unsigned most = 10'000;
   if (!active_ || ++passes_ > most) last_words("every thread waits for another one, for ever");
+  threads_[running_]->waits = true;
   choose(false);
 }
 

@@ -42,12 +42,13 @@ class baton final : public turns, public scheduler {
   struct state {
     std::binary_semaphore turn{0};
     bool finished = false;
-    bool waits = false;             // until another thread has run
+    bool waits = false;             // until another thread has got on: till then there is no use in its turn
     unsigned epochs_deep = 0;
     std::uint64_t epochs_left = 0;  // how often it left the outermost one
   };
   void hand_to(unsigned next);
   void choose(bool may_go_on);
+  void got_on();
 
   std::vector<std::unique_ptr<state>> threads_;
   decision decide_;

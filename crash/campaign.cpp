@@ -72,22 +72,28 @@ std::string text_of(const threaded_program& p) {
   return text;
 }
 
+enum class pace : std::uint8_t { deep, usual, quick };
+
 /// `keep`: the operations of the program that are left.
-findings explore(const campaign& what, const job& j, const std::vector<std::size_t>* keep, const elision* without, bool deep) {
+findings explore(const campaign& what, const job& j, const std::vector<std::size_t>* keep, const elision* without, pace speed) {
   solo alone;
   turns::install(&alone);
   std::mt19937_64 random(j.seed);
   plan how;
   how.stops = j.stops;
   how.leave_out = without;
-  if (!deep) {
+  if (speed != pace::deep) {
     how.images = {.all_up_to = 512, .options_per_line = 24, .lines_each = 24, .samples = 16};
     how.nested_every = 200;
+  }
+  if (speed == pace::quick) {  // something is known to be wrong: it will show
+    how.images = {.all_up_to = 64, .options_per_line = 10, .lines_each = 8, .samples = 6};
+    how.nested_every = 2000, how.kill_every = 20, how.go_on_every = 8;
   }
   if (j.stops == machine::eadr) how.kill_every = 0, how.nested_every = 12;
   findings found;
   if (j.threads) {
-    std::size_t programs = deep ? 3 : 2;
+    std::size_t programs = speed == pace::deep ? 3 : 2;
     for (std::size_t n = 0; n < programs && found.violations.empty(); ++n) {
       threaded_program p = random_threads(what.threads, 2, random);
       how.images = how.nested_images;
@@ -95,7 +101,7 @@ findings explore(const campaign& what, const job& j, const std::vector<std::size
       how.kill_every = 60;
       explorer x(j.kind, j.make, how, random());
       x.tell("  " + j.text() + "\n  " + text_of(p));
-      explore_threads(j.kind, j.make, x, p, {.preemptions = 2, .most_schedules = deep ? 1200u : 300u}, random);
+      explore_threads(j.kind, j.make, x, p, {.preemptions = 2, .most_schedules = speed == pace::deep ? 1200u : speed == pace::usual ? 300u : 60u}, random);
       ++x.found().programs;
       found.add(x.found());
     }
@@ -129,7 +135,7 @@ findings smallest(const campaign& what, const job& j, const elision* without, fi
       auto at = fewer.begin() + static_cast<std::ptrdiff_t>(from);
       fewer.erase(at, at + static_cast<std::ptrdiff_t>(std::min(piece, fewer.size() - from)));
       findings again;
-      run_crew(1, 1, 60, [&](std::size_t) { return explore(what, j, &fewer, without, false); },
+      run_crew(1, 1, 60, [&](std::size_t) { return explore(what, j, &fewer, without, pace::usual); },
                [&](std::size_t, findings f) { return again = std::move(f), true; });
       if (again.violations.empty()) {
         from += piece;
@@ -164,7 +170,7 @@ void run_matrix(const campaign& what, const std::vector<job>& round, outcome& re
              for (std::size_t n = 0; n < rounds * round.size() && all.violations.empty(); ++n) {
                job j = job_of(what, round, n);
                if (j.stops == machine::eadr) continue;  // nothing is lost there
-               all.add(explore(what, j, nullptr, &*left_out, false));
+               all.add(explore(what, j, nullptr, &*left_out, pace::quick));
              }
              return all;
            },
@@ -207,7 +213,7 @@ outcome run(const campaign& what, const std::function<void(double, const std::st
   do {
     std::size_t ended = 0;
     run_crew(count, what.at_once, seconds_per_job,
-             [&](std::size_t i) { return explore(what, job_of(what, round, first + i), what.keep.empty() ? nullptr : &what.keep, without, what.deep); },
+             [&](std::size_t i) { return explore(what, job_of(what, round, first + i), what.keep.empty() ? nullptr : &what.keep, without, what.deep ? pace::deep : pace::usual); },
              [&](std::size_t i, findings found) {
                bool good = found.violations.empty();
                look_closer(first + i, std::move(found));

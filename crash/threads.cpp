@@ -4,69 +4,6 @@
 #include "crash/last_words.hpp"
 
 namespace durahash::crash {
-namespace {
-
-/// Goes through schedules in depth first order: at each point where another thread may be preferred, first nobody is.
-class schedules {
- public:
-  schedules(const schedule_plan& how, std::mt19937_64& random) : how_(how), random_(random) {}
-
-  void begin() { point_ = 0, preempted_ = 0, steps_ = 0; }
-
-  /// `ready.front()` goes on, unless it is another one's turn.
-  unsigned decide(const std::vector<unsigned>& ready, bool forced) {
-    ++steps_;
-    if (drawn_) return draw(ready, forced);
-    if (!forced && preempted_ == how_.preemptions) return ready.front();
-    if (point_ == stack_.size()) stack_.push_back({0, static_cast<unsigned>(ready.size())});
-    unsigned chosen = stack_[point_].chosen;
-    check(stack_[point_].options == ready.size(), "a schedule repeats exactly");
-    ++point_;
-    if (chosen != 0 && !forced) ++preempted_;
-    return ready[chosen];
-  }
-
-  /// Moves on to the next schedule. Returns false when there is none.
-  bool next() {
-    ++done_;
-    if (drawn_) return done_ < how_.most_schedules;
-    stack_.resize(point_);
-    while (!stack_.empty() && stack_.back().chosen + 1 == stack_.back().options) stack_.pop_back();
-    if (stack_.empty()) return false;
-    ++stack_.back().chosen;
-    if (done_ * 2 < how_.most_schedules) return true;
-    drawn_ = true;  // half in order, half drawn from all
-    length_ = steps_;
-    return done_ < how_.most_schedules;
-  }
-  bool all() const { return !drawn_; }
-
- private:
-  struct choice_point {
-    unsigned chosen, options;
-  };
-  /// As many preemptions, at drawn steps.
-  unsigned draw(const std::vector<unsigned>& ready, bool forced) {
-    if (steps_ == 1) {
-      at_.clear();
-      for (unsigned i = 0; i < how_.preemptions; ++i) at_.push_back(1 + random_() % (length_ + 1));
-    }
-    bool now = forced;
-    for (std::uint64_t step : at_) now |= step == steps_;
-    return now ? ready[random_() % ready.size()] : ready.front();
-  }
-
-  const schedule_plan& how_;
-  std::mt19937_64& random_;
-  std::vector<choice_point> stack_;
-  std::size_t point_ = 0;
-  unsigned preempted_ = 0;
-  std::uint64_t steps_ = 0, done_ = 0, length_ = 0;
-  bool drawn_ = false;
-  std::vector<std::uint64_t> at_;
-};
-
-}  // namespace
 
 threaded_program random_threads(std::size_t threads, std::size_t operations, std::mt19937_64& random) {
   threaded_program made;

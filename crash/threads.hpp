@@ -3,6 +3,7 @@
 
 #include "crash/baton.hpp"
 #include "crash/explorer.hpp"
+#include "crash/schedules.hpp"
 
 namespace durahash::crash {
 
@@ -13,11 +14,6 @@ struct threaded_program {
 };
 
 threaded_program random_threads(std::size_t threads, std::size_t operations, std::mt19937_64& random);
-
-struct schedule_plan {
-  unsigned preemptions = 2;                    // at most so many turns are taken from a thread that could go on
-  std::uint64_t most_schedules = 400;          // beyond, they are drawn
-};
 
 /// Explores the program under its schedules. Returns false when to stop.
 bool explore_threads(const subject_kind& kind, const maker& make, explorer& x, const threaded_program& what, const schedule_plan& how,

@@ -29,7 +29,7 @@ namespace durahash {
 template <medium M>
 class pool {
  public:
-  /// A new pool: `block` says what it is (new_superblock). The file has no name before `appear`.
+  /// A new pool: `block` says what it is (new_superblock). Durable with settle_header; the file has no name before `appear`.
   static result<std::unique_ptr<pool>> create(std::unique_ptr<mapping> map, std::unique_ptr<M> medium, const superblock& block);
   pool(std::unique_ptr<mapping> map, std::unique_ptr<M> medium, const superblock& block, const root_record& root);
 
@@ -54,9 +54,9 @@ class pool {
     if (!changing_.load(std::memory_order_acquire)) [[unlikely]] mark_changing();
   }
 
-  /// What a killed process wrote of superblocks, roots and the engine's root structure, and perhaps never flushed, becomes durable. Before anything is
-  /// built on it.
-  void settle_inherited() {
+  /// All in front of the heap becomes durable, before anything is built on it: of a new pool all that `create` stored, of an old one what a killed
+  /// process wrote and perhaps never flushed. The engine calls it at open.
+  void settle_header() {
     [[maybe_unused]] durable done = persist(*medium_, extent{base_, block_.engine_offset + block_.engine_bytes});
   }
 
@@ -111,12 +111,6 @@ class pool {
 
 namespace detail {
 
-template <medium M, class Structure>
-durable put_structure(M& m, std::byte* at, const Structure& s, site where = site::current()) {
-  store_bytes(m, at, &s, sizeof s, where);
-  return persist(m, extent{at, sizeof s}, where);
-}
-
 inline pm<std::uint64_t>& selector_at(std::byte* base) { return *reinterpret_cast<pm<std::uint64_t>*>(base + selector_offset); }
 
 }  // namespace detail
@@ -129,15 +123,15 @@ result<std::unique_ptr<pool<M>>> pool<M>::create(std::unique_ptr<mapping> map, s
   std::byte* base = map->base();
   for (std::uint64_t at = block.engine_offset; at < block.engine_offset + block.engine_bytes; at += 8)  // a device may hold older bytes
     if (auto& word = *reinterpret_cast<pm<std::uint64_t>*>(base + at); load(m, word) != 0) store(m, word, 0);
-  [[maybe_unused]] durable zeroed = persist(m, extent{base + block.engine_offset, block.engine_bytes});
   root_record root{};
   root.pool_bytes = map->backed_bytes();
   root.boot_id = this_boot();
   root.state = pool_state::clean;
   root = sealed(root);
-  for (std::uint64_t offset : superblock_offsets) [[maybe_unused]] durable written = detail::put_structure(m, base + offset, sealed(block));
-  durable rooted = detail::put_structure(m, base + root_offsets[0], root);
-  [[maybe_unused]] durable selected = publish(m, detail::selector_at(base), root.sequence, after(std::move(rooted)));
+  superblock whole = sealed(block);
+  for (std::uint64_t offset : superblock_offsets) store_bytes(m, base + offset, &whole, sizeof whole);
+  store_bytes(m, base + root_offsets[0], &root, sizeof root);
+  store(m, detail::selector_at(base), root.sequence);
   return std::make_unique<pool>(std::move(map), std::move(medium), sealed(block), root);
 }
 
@@ -154,7 +148,8 @@ status pool<M>::change_root(root_record next, reach how_far) {
   next.boot_id = this_boot();
   next = sealed(next);
   std::uint64_t offset = root_offsets[next.sequence % 2];
-  durable written = detail::put_structure(*medium_, base_ + offset, next);
+  store_bytes(*medium_, base_ + offset, &next, sizeof next);
+  durable written = persist(*medium_, extent{base_ + offset, sizeof next});
   if (how_far == reach::disk)  // a disk may tear the page: the record is there before the selector names it
     if (status s = map_->write_to_disk(offset, sizeof next); s != status::ok) return s;
   [[maybe_unused]] durable selected =

@@ -116,9 +116,8 @@ void table<M, Kind>::settle_for_reader(shard_index s, shard_view v, std::uint64_
   if constexpr (unsettled<M>::needed) {
     if (unsettled_.settled(s)) return;
     if (unsettled_.of(s) == settlement::inherited) return settle_inherited(s);
-    std::uint64_t to_end = std::min<std::uint64_t>(buckets, v.buckets() - home);
-    flushed started = flush(m_, extent{buckets_of(v) + home, to_end * sizeof(bucket)});
-    started += flush(m_, extent{buckets_of(v), (buckets - to_end) * sizeof(bucket)});  // the path's part behind the array's end
+    flushed started;
+    for (unsigned n = 0; n < buckets; ++n) started += flush(m_, extent_of(buckets_of(v)[(home + n) & (v.buckets() - 1)]));
     [[maybe_unused]] durable done = fence(m_, std::move(started));
   }
 }

@@ -86,7 +86,7 @@ error table<M, Kind>::open(const std::string& path, std::vector<std::string>* dr
   states_ = std::make_unique<shard_state[]>(shards());
   bool clean = p_.root().state == pool_state::clean;
   unsettled_.resize(shards(), !clean);
-  if (!p_.read_only()) p_.settle_inherited();
+  if (!p_.read_only()) p_.settle_header();
   bool restored = restore_heap(dropped == nullptr);
   if (error e = read_directory(path, restored, dropped); e.code != status::ok) return e;
   if (dropped != nullptr) {

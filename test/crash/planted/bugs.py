@@ -96,7 +96,7 @@ BUGS = [
     ("a-dead-process-s-root-and-directory", "found by the explorer",
      "Killed between a directory entry's store and its fence; a successor builds on the entry; a power cut undoes it under acknowledged writes.",
      RECOVER,
-     [("  if (!p_.read_only()) p_.settle_inherited();\n", "")]),
+     [("  if (!p_.read_only()) p_.settle_header();\n", "")]),
 
     ("a-dead-process-s-shard", "found by the explorer",
      "Killed between a value's store and its fence; a successor's reader returns the value; a power cut undoes it.",
