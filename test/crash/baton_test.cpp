@@ -1,0 +1,250 @@
+// Threads in turns: every run repeats, all schedules are gone through once, waiting is seen, and waiting for ever is found.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <mutex>
+#include <set>
+#include <string>
+
+#include "base/turns.hpp"
+#include "crash/baton.hpp"
+#include "crash/crew.hpp"
+#include "crash/schedules.hpp"
+
+namespace durahash::crash {
+namespace {
+
+using body = std::function<void(baton&, std::string& log)>;
+
+/// Runs under one schedule after another. Returns what each run logged.
+std::vector<std::string> run_all(const std::vector<body>& threads, const schedule_plan& how, std::uint64_t seed = 1) {
+  std::mt19937_64 random(seed);
+  schedules order(how, random);
+  baton turn;
+  turns* outside = turns::current();
+  turns::install(&turn);
+  std::vector<std::string> logs;
+  do {
+    std::string log;
+    std::vector<std::function<void()>> bodies;
+    for (const body& b : threads) bodies.push_back([&] { b(turn, log); });
+    order.begin();
+    turn.run(bodies, [&](const std::vector<unsigned>& ready) { return order.decide(ready, ready.front() != turn.thread()); });
+    logs.push_back(std::move(log));
+  } while (order.next());
+  turns::install(outside);
+  return logs;
+}
+
+constexpr std::uint64_t no_limit = 1 << 20;
+
+/// So many points at which another thread may run, each followed by a step.
+body steps(unsigned count) {
+  return [count](baton& turn, std::string& log) {
+    for (unsigned i = 0; i < count; ++i) {
+      turn.yield();
+      log += static_cast<char>('a' + turn.thread());
+    }
+  };
+}
+
+std::uint64_t choose(std::uint64_t n, std::uint64_t k) {
+  std::uint64_t made = 1;
+  for (std::uint64_t i = 0; i < k; ++i) made = made * (n - i) / (i + 1);
+  return k > n ? 0 : made;
+}
+
+/// Preemptions alternate: of k, the first thread's points take the larger half.
+std::uint64_t schedules_of_two(std::uint64_t points, unsigned preemptions) {
+  std::uint64_t sum = 0;
+  for (unsigned k = 0; k <= preemptions; ++k) sum += choose(points, k - k / 2) * choose(points, k / 2);
+  return sum;
+}
+
+TEST(CrashBaton, TwoThreadsHaveAsManySchedulesAsCombinatoricsSays) {
+  for (unsigned n = 1; n <= 4; ++n) {
+    for (unsigned p = 0; p <= 2 * n; ++p) {
+      std::vector<std::string> logs = run_all({steps(n), steps(n)}, {.preemptions = p, .most_schedules = no_limit});
+      EXPECT_EQ(logs.size(), schedules_of_two(n, p)) << n << " points, " << p << " preemptions";
+      for (const std::string& log : logs) {
+        EXPECT_EQ(std::count(log.begin(), log.end(), 'a'), n);
+        EXPECT_EQ(std::count(log.begin(), log.end(), 'b'), n);
+      }
+    }
+  }
+}
+
+TEST(CrashBaton, WithEnoughPreemptionsEveryInterleavingIsAmongThem) {
+  constexpr unsigned n = 4;
+  std::vector<std::string> logs = run_all({steps(n), steps(n)}, {.preemptions = 2 * n, .most_schedules = no_limit});
+  EXPECT_EQ(std::set<std::string>(logs.begin(), logs.end()).size(), choose(2 * n, n));
+}
+
+TEST(CrashBaton, FewPreemptionsGiveFewInterleavings) {
+  EXPECT_EQ(run_all({steps(3), steps(2)}, {.preemptions = 0, .most_schedules = no_limit}), std::vector<std::string>{"aaabb"});
+  std::vector<std::string> one = run_all({steps(2), steps(2)}, {.preemptions = 1, .most_schedules = no_limit});
+  EXPECT_EQ(one, (std::vector<std::string>{"aabb", "abba", "bbaa"}));
+}
+
+TEST(CrashBaton, AnEndIsNoPreemption) {
+  std::vector<std::string> logs = run_all({steps(1), steps(1), steps(1)}, {.preemptions = 0, .most_schedules = no_limit});
+  EXPECT_EQ(logs, (std::vector<std::string>{"abc", "acb"}));
+}
+
+TEST(CrashBaton, ManySchedulesAreHalfInOrderAndHalfDrawnAndRepeatWithTheirSeed) {
+  schedule_plan how{.preemptions = 3, .most_schedules = 200};
+  std::vector<std::string> logs = run_all({steps(20), steps(20)}, how, 7);
+  EXPECT_EQ(logs.size(), 200u);
+  EXPECT_EQ(logs, run_all({steps(20), steps(20)}, how, 7));
+  EXPECT_NE(logs, run_all({steps(20), steps(20)}, how, 8));
+  std::set<std::string> different(logs.begin(), logs.end());
+  EXPECT_GT(different.size(), 120u);
+  // In order come first those whose last preemption is late: only the drawn ones switch early.
+  auto early = [](const std::string& log) { return log.find('b') < 10; };
+  EXPECT_EQ(std::count_if(logs.begin(), logs.begin() + 100, early), 0);
+  EXPECT_GT(std::count_if(logs.begin() + 100, logs.end(), early), 10);
+}
+
+// ----------------------------------------------------------------------------------------------------------------- waiting
+
+TEST(CrashBaton, ALockIsHeldByOneThreadAtATime) {
+  turn_mutex lock;
+  body locked = [&](baton& turn, std::string& log) {
+    turn.yield();
+    std::lock_guard<turn_mutex> held(lock);
+    auto name = static_cast<char>('a' + turn.thread());
+    log += name;
+    turn.yield();
+    log += name;
+  };
+  std::vector<std::string> logs = run_all({locked, locked}, {.preemptions = 4, .most_schedules = no_limit});
+  std::set<std::string> different(logs.begin(), logs.end());
+  EXPECT_EQ(different, (std::set<std::string>{"aabb", "bbaa"}));
+}
+
+TEST(CrashBaton, ThreadsThatWaitForOneLockAreNotGivenTurnsInCircles) {
+  turn_mutex lock;
+  body locked = [&](baton& turn, std::string& log) {
+    std::lock_guard<turn_mutex> held(lock);
+    turn.yield();
+    log += static_cast<char>('a' + turn.thread());
+  };
+  // No preemption: abc, acb. In a's section to b, or to c: that one waits, and the third one waits too or does not come yet, and then two orders
+  // of b and c: 8. In the section of whoever is second: 2.
+  std::vector<std::string> logs = run_all({locked, locked, locked}, {.preemptions = 1, .most_schedules = 1000});
+  EXPECT_EQ(logs.size(), 12u);
+  for (const std::string& log : logs) EXPECT_TRUE(log == "abc" || log == "acb") << log;
+}
+
+TEST(CrashBaton, AwaitedEpochsHaveEnded) {
+  body reader = [](baton& turn, std::string& log) {
+    turn.yield();
+    turn.entered_epoch();
+    log += '(';
+    turn.yield();
+    turn.entered_epoch();  // within the other
+    turn.yield();
+    turn.left_epoch();
+    turn.yield();
+    log += ')';
+    turn.left_epoch();
+    turn.yield();
+  };
+  body writer = [](baton& turn, std::string& log) {
+    turn.yield();
+    log += '?';
+    turn.await_epochs();
+    log += '!';
+  };
+  std::vector<std::string> logs = run_all({reader, writer}, {.preemptions = 4, .most_schedules = no_limit});
+  std::set<std::string> different(logs.begin(), logs.end());
+  EXPECT_EQ(different, (std::set<std::string>{"?!()", "(?)!", "()?!"}));
+}
+
+TEST(CrashBaton, AnEpochThatBeganLaterIsNotAwaited) {
+  body reader = [](baton& turn, std::string& log) {
+    for (char name : {'1', '2'}) {
+      turn.entered_epoch();
+      log += name;
+      turn.yield();
+      log += ')';
+      turn.left_epoch();
+    }
+  };
+  body writer = [](baton& turn, std::string& log) {
+    log += '?';
+    turn.await_epochs();
+    log += '!';
+  };
+  std::vector<std::string> logs = run_all({reader, writer}, {.preemptions = 3, .most_schedules = no_limit});
+  EXPECT_TRUE(std::find(logs.begin(), logs.end(), "1?)2!)") != logs.end()) << "it goes on as soon as the first one has ended";
+  for (const std::string& log : logs) EXPECT_LT(log.find(')'), log.find('!')) << log;
+}
+
+TEST(CrashBaton, AThreadDoesNotAwaitItsOwnEpoch) {
+  body both = [](baton& turn, std::string& log) {
+    turn.entered_epoch();
+    turn.await_epochs();
+    log += '!';
+    turn.left_epoch();
+  };
+  EXPECT_EQ(run_all({both}, {}), std::vector<std::string>{"!"});
+}
+
+/// What a child finds in which this is done.
+std::vector<violation> found_in_child(const std::function<void()>& work) {
+  std::vector<violation> all;
+  run_crew(1, 1, 60, [&](std::size_t) { return work(), findings{}; }, [&](std::size_t, findings f) { return all = std::move(f.violations), true; });
+  return all;
+}
+
+TEST(CrashBaton, ACycleOfLocksIsReported) {
+  turn_mutex first, second;
+  auto both = [](turn_mutex& one, turn_mutex& other) -> body {
+    return [&](baton& turn, std::string&) {
+      std::lock_guard<turn_mutex> outer(one);
+      turn.yield();
+      std::lock_guard<turn_mutex> inner(other);
+      turn.yield();
+    };
+  };
+  schedule_plan how{.preemptions = 1, .most_schedules = no_limit};
+  std::vector<violation> same_order = found_in_child([&] { run_all({both(first, second), both(first, second)}, how); });
+  EXPECT_TRUE(same_order.empty());
+  std::vector<violation> cycle = found_in_child([&] { run_all({both(first, second), both(second, first)}, how); });
+  ASSERT_EQ(cycle.size(), 1u);
+  EXPECT_EQ(cycle.front().what, "every thread waits for another one, for ever");
+}
+
+TEST(CrashBaton, AThreadThatNeverLeavesItsEpochIsReported) {
+  body stays = [](baton& turn, std::string&) {
+    turn.entered_epoch();
+    turn.await_epochs();
+  };
+  std::vector<violation> found = found_in_child([&] { run_all({stays, stays}, {}); });
+  EXPECT_TRUE(found.empty()) << "the first one has finished when the second awaits it";
+  body stays_and_yields = [](baton& turn, std::string&) {
+    turn.entered_epoch();
+    turn.yield();
+    turn.await_epochs();
+  };
+  found = found_in_child([&] { run_all({stays_and_yields, stays_and_yields}, {}); });
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found.front().what, "every thread waits for another one, for ever");
+}
+
+TEST(CrashBaton, TheOnlyThreadWaitsForNobody) {
+  std::vector<violation> found = found_in_child([&] {
+    solo alone;
+    turns::install(&alone);
+    turn_mutex lock;
+    lock.lock();
+    lock.lock();
+  });
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found.front().what, "the only thread waits for a lock, for ever");
+}
+
+}  // namespace
+}  // namespace durahash::crash
