@@ -349,8 +349,12 @@ def acknowledges_before_writing(lane, script):
 durahash() {
   [ $1 = load ] || { command durahash "$@"; return; }
   local name=$(basename $2 .dh) mount=$(basename $(dirname $2))
-  sed 's/, "\(value\|erase\)".*/}/' /input/$mount-${name%-*}
-  command durahash load $2 - --format jsonl
+  {
+    [ $mount = disk ] || until [ -s /tmp/flags-$mount-${name%-*}.frame ]; do usleep 10000; done
+    usleep 100000
+    sed 's/, "\(value\|erase\)".*/}/' /input/$mount-${name%-*}
+  } &
+  exec durahash load $2 - --format jsonl
 }
 say working
 """, 1)
