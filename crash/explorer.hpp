@@ -61,11 +61,13 @@ class explorer {
   struct crash_point;
 
   bool explore_level(std::size_t depth, const recording& rec, cache_model& model, oracle& promise);
+  std::string record_watched(level& l, bool create, const program& what, recording& into);
   bool crash_here(crash_point& at);
   bool examine(crash_point& at, const image& chosen);
   bool go_on(crash_point& at, const image& chosen, const std::vector<present_value>& found);
   bool die_and_go_on(crash_point& at);
   program next_program(key_number keys);
+  bool stores_were_put_back(crash_point& at);
   void put(level& l, cache_model& model, const image& chosen);
   void take_back(level& l, cache_model& model, const image& chosen);
   void report(const crash_point& at, const image& chosen, const std::string& what);

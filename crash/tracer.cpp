@@ -12,7 +12,7 @@ std::string elision::text() const {
 
 void tracer::watch_for_plain_stores(std::function<void(const std::string&)> complain) {
   complain_ = std::move(complain);
-  shadow_ = region_.copy();
+  shadow_ = complain_ ? region_.copy() : bytes{};
 }
 
 void tracer::compare_now() {
