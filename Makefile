@@ -43,7 +43,7 @@ fuzz:  ## open and check damaged pools for FUZZ_SECONDS (60)
 	@scripts/build.sh fuzz
 	@FUZZ_SECONDS=$(FUZZ_SECONDS) scripts/fuzz.sh
 
-guest:  ## conformance, kill -9 and GUEST_ROUNDS (50) power cuts in a QEMU guest with a real DAX file system (5 minutes); GUEST="--help" for more
+guest:  ## conformance, kill -9 and GUEST_ROUNDS (50) power cuts in a QEMU guest with a real DAX file system (5 to 8 minutes on 2 cores); GUEST="--help" for more
 	@scripts/setup.sh guest
 	@scripts/build.sh release durahash_tool store_test
 	@test/guest/guest.py --bin build/bin --cuts $(GUEST_ROUNDS) $(GUEST)

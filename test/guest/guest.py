@@ -97,7 +97,7 @@ class Lane:
                       DiskPool("u64", 3, self.chance), DiskPool("bytes", 4, self.chance)]
         self.machines = self.cuts = 0  # cuts: those behind which all was read, or soon will be
         self.moments = {}
-        self.boot_seconds = 0.0
+        self.boot_seconds = self.machine_seconds = 0.0
 
     def script(self):
         eager = self.chance.random() < 0.5
@@ -123,6 +123,7 @@ class Lane:
         finally:
             if machine in machines.running:
                 machine.cut()
+            self.machine_seconds += time.monotonic() - machine.started
 
     def read_and_work(self, machine, cut):
         says = lambda word: word in frames_of(machine.received[0])
@@ -276,10 +277,10 @@ class Run:
         for lane in self.lanes:
             for moment, times in lane.moments.items():
                 moments[moment] = moments.get(moment, 0) + times
-        boot_seconds = sum(lane.boot_seconds for lane in self.lanes) / count
+        boot_seconds, machine_seconds = total(self.lanes, "boot_seconds") / count, total(self.lanes, "machine_seconds") / count
         lines = [*self.conformance_lines,
                  f"power cuts          {cuts}, each under 4 pools at work: {', '.join(f'{times} {moment}' for moment, times in sorted(moments.items()))}",
-                 f"                    {seconds:.0f} s in all, {seconds * self.arguments.lanes / count:.1f} s a machine, {boot_seconds:.1f} s of it until its file systems are mounted"]
+                 f"                    {seconds:.0f} s in all, {machine_seconds:.1f} s a machine, {self.arguments.lanes} at a time, {boot_seconds:.1f} s of it until its file systems are mounted"]
         for kind in pools.KINDS:
             every = self.pools_of("dax", kind)
             lines.append(f"on DAX, {kind:5}       {total(every, 'cuts')} cuts, {total(every, 'acknowledged_in_all'):,} operations acknowledged, "
