@@ -278,7 +278,7 @@ bool explorer::go_on(crash_point& at, const image& chosen, const std::vector<pre
   bool go = explore_level(at.depth + 1, rec, model, promise);
   if (found_.violations.size() > violations) {
     report(at, chosen, "and that was after this crash:");
-    found_.violations[violations].story += "\n\nbefore that: " + found_.violations.back().story;
+    found_.violations[violations].story += "\n\n" + found_.violations.back().what + found_.violations.back().story;
     found_.violations.pop_back();
   }
   return go;
@@ -306,7 +306,7 @@ bool explorer::die_and_go_on(crash_point& at) {
   bool go = explore_level(at.depth + 1, rec, model, promise);
   if (found_.violations.size() > violations) {
     report(at, {}, "and that was after a kill here, whose stores were still in the caches:");
-    found_.violations[violations].story += "\n\nbefore that: " + found_.violations.back().story;
+    found_.violations[violations].story += "\n\n" + found_.violations.back().what + found_.violations.back().story;
     found_.violations.pop_back();
   }
   return go;
