@@ -51,7 +51,7 @@ region::region() {
 region::~region() { ::munmap(base_, most_bytes); }
 
 void region::load(const bytes& image) {
-  std::memcpy(base_, image.data(), image.size());
+  if (!image.empty()) std::memcpy(base_, image.data(), image.size());
   length_ = image.size();
 }
 

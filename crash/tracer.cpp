@@ -17,7 +17,7 @@ void tracer::watch_for_plain_stores(std::function<void(const std::string&)> comp
 
 void tracer::compare_now() {
   if (!complain_) return;
-  if (std::memcmp(shadow_.data(), region_.base(), shadow_.size()) == 0) return;
+  if (shadow_.empty() || std::memcmp(shadow_.data(), region_.base(), shadow_.size()) == 0) return;
   auto at = std::mismatch(shadow_.begin(), shadow_.end(), region_.base()).first - shadow_.begin();
   auto complain = std::exchange(complain_, nullptr);
   complain("a store bypassed the verbs: the byte at offset " + std::to_string(at) + " differs from all that was recorded");
