@@ -24,7 +24,9 @@ void baton::run(const std::vector<std::function<void()>>& bodies, decision decid
       got_on();
       choose(false);
     });
-  hand_to(0);
+  std::vector<unsigned> all;
+  for (unsigned i = 0; i < bodies.size(); ++i) all.push_back(i);
+  hand_to(all.size() == 1 ? 0 : decide_(all, true));
   all_done_.acquire();
   for (std::thread& t : started) t.join();
   active_ = false;
@@ -54,7 +56,7 @@ void baton::choose(bool may_go_on) {
     if (threads_[me]->finished) return all_done_.release();
     ready.push_back(me);  // alone: what it waits for must come from itself, or never
   }
-  unsigned next = ready.size() == 1 ? ready.front() : decide_(ready);
+  unsigned next = ready.size() == 1 ? ready.front() : decide_(ready, ready.front() != me);
   if (next == me) return;
   hand_to(next);
   if (!threads_[me]->finished) threads_[me]->turn.acquire();

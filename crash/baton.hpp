@@ -24,8 +24,8 @@ class solo final : public turns {
 
 class baton final : public turns, public scheduler {
  public:
-  /// At a point where thread `running` could go on: who goes on? Returns one of `ready`, of which `running` is the first if it can go on.
-  using decision = std::function<unsigned(const std::vector<unsigned>& ready)>;
+  /// Who goes on, of `ready`? If not `forced`, the first of them could, and has the turn.
+  using decision = std::function<unsigned(const std::vector<unsigned>& ready, bool forced)>;
 
   /// Runs the bodies as threads 0, 1, ... to their end.
   void run(const std::vector<std::function<void()>>& bodies, decision decide);

@@ -42,6 +42,7 @@ std::vector<job> jobs_of(const campaign& what) {
       }
     }
   }
+  std::erase_if(all, [&](const job& j) { return j.text().find(what.only) == std::string::npos; });
   return all;
 }
 
@@ -72,8 +73,6 @@ std::string text_of(const threaded_program& p) {
   return text;
 }
 
-enum class pace : std::uint8_t { deep, usual, quick };
-
 /// `keep`: the operations of the program that are left.
 findings explore(const campaign& what, const job& j, const std::vector<std::size_t>* keep, const elision* without, pace speed) {
   solo alone;
@@ -93,7 +92,7 @@ findings explore(const campaign& what, const job& j, const std::vector<std::size
   if (j.stops == machine::eadr) how.kill_every = 0, how.nested_every = 12;
   findings found;
   if (j.threads) {
-    std::size_t programs = speed == pace::deep ? 3 : 2;
+    std::size_t programs = speed == pace::quick ? 2 : 3;
     for (std::size_t n = 0; n < programs && found.violations.empty(); ++n) {
       threaded_program p = random_threads(what.threads, 2, random);
       how.images = how.nested_images;
@@ -101,7 +100,7 @@ findings explore(const campaign& what, const job& j, const std::vector<std::size
       how.kill_every = 60;
       explorer x(j.kind, j.make, how, random());
       x.tell("  " + j.text() + "\n  " + text_of(p));
-      explore_threads(j.kind, j.make, x, p, {.preemptions = 2, .most_schedules = speed == pace::deep ? 1200u : speed == pace::usual ? 300u : 60u}, random);
+      explore_threads(j.kind, j.make, x, p, {.preemptions = 2, .most_schedules = speed == pace::deep ? 1200u : speed == pace::usual ? 300u : 150u}, random);
       ++x.found().programs;
       found.add(x.found());
     }
@@ -135,7 +134,7 @@ findings smallest(const campaign& what, const job& j, const elision* without, fi
       auto at = fewer.begin() + static_cast<std::ptrdiff_t>(from);
       fewer.erase(at, at + static_cast<std::ptrdiff_t>(std::min(piece, fewer.size() - from)));
       findings again;
-      run_crew(1, 1, 60, [&](std::size_t) { return explore(what, j, &fewer, without, pace::usual); },
+      run_crew(1, 1, 60, [&](std::size_t) { return explore(what, j, &fewer, without, std::min(what.pace, pace::usual)); },
                [&](std::size_t, findings f) { return again = std::move(f), true; });
       if (again.violations.empty()) {
         from += piece;
@@ -149,7 +148,7 @@ findings smallest(const campaign& what, const job& j, const elision* without, fi
 }
 
 std::string replay_of(const campaign& what, std::size_t number, const std::vector<std::size_t>& keep, const std::string& without) {
-  std::string text = "durahash crash" + std::string(what.deep ? " --deep" : "") + " --engine " + std::string(durahash::name_of(what.engine)) + " --seed " + std::to_string(what.seed) + " --ops " +
+  std::string text = "durahash crash" + std::string(what.pace == pace::deep ? " --deep" : what.pace == pace::quick ? " --quick" : "") + (what.only.empty() ? "" : " --only " + what.only) + " --engine " + std::string(durahash::name_of(what.engine)) + " --seed " + std::to_string(what.seed) + " --ops " +
                      std::to_string(what.operations) + " --threads " + std::to_string(what.threads) + " --job " + std::to_string(number);
   for (std::size_t i = 0; i < keep.size(); ++i) text += (i == 0 ? " --keep " : ",") + std::to_string(keep[i]);
   if (!without.empty()) text += " --without \"" + without + "\"";
@@ -200,6 +199,7 @@ outcome run(const campaign& what, const std::function<void(double, const std::st
   auto began = std::chrono::steady_clock::now();
   outcome result;
   std::vector<job> round = jobs_of(what);
+  if (round.empty()) return result;
   std::optional<elision> left_out = what.without.empty() ? std::nullopt : elision_named(what.without);
   const elision* without = left_out ? &*left_out : nullptr;
   auto look_closer = [&](std::size_t number, findings found) {
@@ -213,7 +213,7 @@ outcome run(const campaign& what, const std::function<void(double, const std::st
   do {
     std::size_t ended = 0;
     run_crew(count, what.at_once, seconds_per_job,
-             [&](std::size_t i) { return explore(what, job_of(what, round, first + i), what.keep.empty() ? nullptr : &what.keep, without, what.deep ? pace::deep : pace::usual); },
+             [&](std::size_t i) { return explore(what, job_of(what, round, first + i), what.keep.empty() ? nullptr : &what.keep, without, what.pace); },
              [&](std::size_t i, findings found) {
                bool good = found.violations.empty();
                look_closer(first + i, std::move(found));

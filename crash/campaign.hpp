@@ -11,6 +11,9 @@
 
 namespace durahash::crash {
 
+/// How many of the legal images of each crash point are looked at, and how many schedules.
+enum class pace : std::uint8_t { quick, usual, deep };
+
 struct campaign {
   engine_kind engine = engine_kind::turbo;
   std::size_t operations = 60;         // of a program of one thread
@@ -19,7 +22,8 @@ struct campaign {
   std::size_t rounds = 2;              // each runs every job once, with seeds of its own
   std::uint64_t images = 0;            // go on with rounds until so many unique images were seen; 0: no matter
   unsigned at_once = 1;                // child processes
-  bool deep = false;                   // more images of each crash point, more schedules
+  crash::pace pace = crash::pace::usual;
+  std::string only;                    // kinds of table whose name holds this, such as "bytes" or "threads"; empty: all
   bool elisions = true;
   bool smallest = true;                // make the program of a violation smaller before it is told
   std::optional<std::size_t> only_job; // of a replay

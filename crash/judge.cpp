@@ -34,6 +34,7 @@ class examination {
     result_.found.resize(promise_.keys());
     for (key_number k = 0; k < promise_.keys(); ++k) {
       fact();
+      if (promise_.allowed(k).empty()) return wrong("no order of the calls of key " + std::to_string(k) + " explains what they answered");
       if (table_->identify(k, promise_.allowed(k), result_.found[k])) continue;
       return wrong("key " + std::to_string(k) + " must hold " + text_of(promise_.allowed(k)) + ", and does not (" +
                    (table_->holds(k, std::nullopt) ? "it is absent" : "it holds something else") + ")");

@@ -18,6 +18,15 @@ threaded_program random_threads(std::size_t threads, std::size_t operations, std
   std::uint32_t version = 500;
   constexpr act acts[] = {act::put, act::put, act::insert, act::update, act::erase, act::get, act::get, act::add, act::put_many, act::get_many, act::erase_many, act::compact};
   auto hot = static_cast<key_number>(random() % how.keys);
+  if (random() % 3 == 0) {  // a duel: one thread moves a key and lets another one have its place, the others look for it
+    act moves = random() % 2 == 0 ? act::update : act::erase;
+    made.first.operations.push_back({act::put, {hot}, ++version});
+    auto rival = static_cast<key_number>((hot + 1 + random() % (how.keys - 1u)) % how.keys);
+    made.first.operations.push_back({act::erase, {rival}, 0});
+    made.threads.push_back({{moves, {hot}, ++version}, {act::insert, {rival}, ++version}});
+    while (made.threads.size() < threads) made.threads.push_back({{act::get, {hot}, 0}, {act::get, {rival}, 0}});
+    return made;
+  }
   for (std::size_t t = 0; t < threads; ++t) {
     std::vector<operation>& mine = made.threads.emplace_back();
     for (std::size_t n = 0; n < operations; ++n) {
@@ -80,7 +89,7 @@ bool explore_threads(const subject_kind& kind, const maker& make, explorer& x, c
         }
       });
     t.use(&turn);
-    turn.run(bodies, [&](const std::vector<unsigned>& ready) { return order.decide(ready, ready.front() != turn.thread()); });
+    turn.run(bodies, [&](const std::vector<unsigned>& ready, bool forced) { return order.decide(ready, forced); });
     t.use(nullptr);
     table.reset();
     t.write_to(nullptr);

@@ -26,6 +26,8 @@ struct crash_arguments {
   std::string rounds = "2";
   std::string images = "0";
   bool deep = false;
+  bool quick = false;
+  std::string only;
   bool no_elisions = false;
   std::string json;
   std::string job;
@@ -55,7 +57,8 @@ crash::campaign campaign_of(const crash_arguments& a, engine_kind engine) {
   made.seed = number("--seed", a.seed, 0, ~std::uint64_t{0});
   made.rounds = number("--rounds", a.rounds, 1, 1'000'000);
   made.images = number("--images", a.images, 0, std::uint64_t{1} << 40);
-  made.deep = a.deep;
+  made.pace = a.deep ? crash::pace::deep : a.quick ? crash::pace::quick : crash::pace::usual;
+  made.only = a.only;
   made.elisions = !a.no_elisions;
   made.at_once = std::max(1u, std::thread::hardware_concurrency());
   if (!a.job.empty()) made.only_job = number("--job", a.job, 0, 1'000'000);
@@ -128,8 +131,9 @@ bool crash_command(const crash_arguments& a) {
   for (engine_kind engine : engines_of(a.engine)) {
     const crash::campaign what = campaign_of(a, engine);
     progress bar("crashing " + std::string(name_of(engine)), 1000, "");
-    const crash::outcome result = crash::run(what, [&](double share, const std::string&) { bar.reach(static_cast<std::uint64_t>(share * 1000)); });
+    crash::outcome result = crash::run(what, [&](double share, const std::string&) { bar.reach(static_cast<std::uint64_t>(share * 1000)); });
     bar.clear();
+    if (result.found.programs == 0) throw failure(exit_usage, "--only " + a.only + ": no kind of table has that in its name");
     all_good = all_good && good(result);
     if (a.json != "-") print(text_of(what, result));
     reports.push_back(json_of(what, result));
@@ -155,7 +159,9 @@ void add_crash(CLI::App& app, int& exit_code) {
   command->add_option("--seed", a->seed, "the same seed, the same exploration")->capture_default_str();
   command->add_option("--rounds", a->rounds, "each explores every kind of table once, with programs of its own")->capture_default_str();
   command->add_option("--images", a->images, "further rounds until so many unique images were seen, such as 1M")->capture_default_str();
-  command->add_flag("--deep", a->deep, "more images of each crash point");
+  CLI::Option* deep = command->add_flag("--deep", a->deep, "more images of each crash point, more schedules");
+  command->add_flag("--quick", a->quick, "fewer")->excludes(deep);
+  command->add_option("--only", a->only, "kinds of table whose name holds this, such as bytes, eadr or threads");
   command->add_flag("--no-elisions", a->no_elisions, "do not try what happens when a flush, fence or order is left out");
   command->add_option("--json", a->json, "write the report as JSON to a file, or with - to standard output instead of the text");
   command->add_option("--job", a->job, "explore this job alone, as a report's last line says");

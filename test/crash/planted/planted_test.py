@@ -33,7 +33,7 @@ def run(command, seconds):
 
 
 def try_bug(bug, arguments, folder):
-    name, _, _, file, changes = bug
+    name, _, _, only, file, changes = bug
     home = folder / name
     copy = home / file
     shutil.copytree(ROOT / "src", home / "src")
@@ -45,12 +45,12 @@ def try_bug(bug, arguments, folder):
     flags = ["-std=c++20", "-O1", "-march=x86-64-v2", "-w", f"-I{home}/src", f"-I{home}", f"-I{ROOT}/include"]
     built = run([*shlex.split(arguments.compiler), *flags, "-c", str(home / "crash/subjects.cpp"), "-o", str(compiled)], 600)
     if built.returncode == 0:
-        libraries = [str(arguments.build / "crash/libdurahash_crash.a"), str(arguments.build / "src/libdurahash.a")]
+        libraries = [str(arguments.build / "lib/libdurahash_crash.a"), str(arguments.build / "lib/libdurahash.a")]
         built = run(["g++", "-o", str(program), str(arguments.main_object), str(compiled), *libraries, "-lpmem2", "-lurcu-bp", "-lpthread"], 600)
     if built.returncode != 0:
         return name, False, "does not compile:\n" + built.stdout[-2000:]
     try:
-        explored = run([str(program), str(arguments.seed), str(arguments.rounds), "60"], 900)
+        explored = run([str(program), str(arguments.seed), str(arguments.rounds), "60", only], 300)
     except subprocess.TimeoutExpired:
         return name, False, "the exploration took too long"
     return name, explored.returncode == 0, explored.stdout.strip()
@@ -70,7 +70,7 @@ def main():
     if not bugs:
         sys.exit(f"no bug is called {arguments.only}")
     for bug in bugs:
-        planted_source(bug[3], bug[4])
+        planted_source(bug[4], bug[5])
     missed = 0
     with tempfile.TemporaryDirectory(prefix="durahash-planted-") as made:
         folder = pathlib.Path(made)
