@@ -439,7 +439,7 @@ struct reads_what_is_not_there : wrapped {
 
 TEST(CrashExplorer, AReadThatNothingExplainsIsFound) {
   findings found = explore_a<reads_what_is_not_there>(short_plan(), {{{act::put, {0}, 1}, {act::get, {0}, 0}}, 2});
-  EXPECT_TRUE(first_of(found).starts_with("key 0 must hold ")) << first_of(found);
+  EXPECT_EQ(first_of(found), "no order of the calls of key 0 explains what they answered");
 }
 
 TEST(CrashExplorer, AViolationTellsTheCallsTheCrashAndTheImage) {
