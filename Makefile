@@ -2,10 +2,12 @@
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 60
 GUEST_ROUNDS ?= 50
+CRASH_SEED ?= $(shell date +%s)
+CRASH_IMAGES ?= 10M
 TOOL := build/bin/durahash
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test check bench asan tsan fuzz guest format tidy clean
+.PHONY: help setup build demo test check bench crash asan tsan fuzz guest format tidy clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -29,6 +31,11 @@ check: setup  ## the tests of the release build alone
 
 bench: build  ## measure this machine; BENCH="--engine turbo --keys 10000000" and so on
 	@$(TOOL) bench $(BENCH)
+
+crash: setup  ## the long search for a crash that loses something: CRASH_IMAGES (10M) images, CRASH_SEED; then every planted bug
+	@scripts/build.sh release
+	@$(TOOL) crash --engine all --deep --schedules 6000 --images $(CRASH_IMAGES) --seed $(CRASH_SEED)
+	@test/crash/planted/planted_test.py --build build --seed $(CRASH_SEED) --rounds 40
 
 asan: setup  ## all tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	@scripts/build.sh asan

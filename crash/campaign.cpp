@@ -5,13 +5,16 @@
 
 #include "base/check.hpp"
 #include "crash/crew.hpp"
-#include "crash/equivalent.hpp"
 #include "crash/threads.hpp"
 
 namespace durahash::crash {
 namespace {
 
 constexpr unsigned seconds_per_job = 600;
+
+/// What may be left out without breaking the promise, by its text in the matrix, with the argument. None so far: each flush, fence and order that
+/// nothing noticed has been deleted.
+const std::map<std::string, std::string> equivalents = {};
 
 /// One exploration, repeatable from its number alone.
 struct job {
@@ -95,12 +98,12 @@ findings explore(const campaign& what, const job& j, const std::vector<std::size
     std::size_t programs = speed == pace::quick ? 2 : 3;
     for (std::size_t n = 0; n < programs && found.violations.empty(); ++n) {
       threaded_program p = random_threads(what.threads, 2, random);
-      how.images = how.nested_images;
+      how.images = speed == pace::quick ? effort{.all_up_to = 16, .options_per_line = 6, .lines_each = 4, .samples = 2} : how.nested_images;
       how.nested_every = 400;
       how.kill_every = 60;
       explorer x(j.kind, j.make, how, random());
       x.tell("  " + j.text() + "\n  " + text_of(p));
-      explore_threads(j.kind, j.make, x, p, {.preemptions = 2, .most_schedules = speed == pace::deep ? 1200u : speed == pace::usual ? 300u : 150u}, random);
+      explore_threads(j.kind, j.make, x, p, {.preemptions = 2, .most_schedules = what.schedules}, random);
       ++x.found().programs;
       found.add(x.found());
     }
@@ -149,7 +152,7 @@ findings smallest(const campaign& what, const job& j, const elision* without, fi
 
 std::string replay_of(const campaign& what, std::size_t number, const std::vector<std::size_t>& keep, const std::string& without) {
   std::string text = "durahash crash" + std::string(what.pace == pace::deep ? " --deep" : what.pace == pace::quick ? " --quick" : "") + (what.only.empty() ? "" : " --only " + what.only) + " --engine " + std::string(durahash::name_of(what.engine)) + " --seed " + std::to_string(what.seed) + " --ops " +
-                     std::to_string(what.operations) + " --threads " + std::to_string(what.threads) + " --job " + std::to_string(number);
+                     std::to_string(what.operations) + " --threads " + std::to_string(what.threads) + " --schedules " + std::to_string(what.schedules) + " --job " + std::to_string(number);
   for (std::size_t i = 0; i < keep.size(); ++i) text += (i == 0 ? " --keep " : ",") + std::to_string(keep[i]);
   if (!without.empty()) text += " --without \"" + without + "\"";
   return text;
@@ -179,8 +182,9 @@ void run_matrix(const campaign& what, const std::vector<job>& round, outcome& re
              line.caught = !f.violations.empty();
              if (line.caught) line.by = f.violations.front().what;
              if (!line.caught) {
-               line.by = argument_for(candidates[i]);
-               line.argued = !line.by.empty();
+               auto argument = equivalents.find(candidates[i]);
+               line.argued = argument != equivalents.end();
+               if (line.argued) line.by = argument->second;
              }
              progress(static_cast<double>(++ended) / static_cast<double>(candidates.size()), "leaving out " + candidates[i]);
              return true;

@@ -1,6 +1,7 @@
 #include "crash/program.hpp"
 
 #include <algorithm>
+#include <unordered_map>
 
 namespace durahash::crash {
 
@@ -87,7 +88,9 @@ value_id value_of(key_number key, std::uint32_t version, bool words) {
   return id;
 }
 
-std::string text_of_value(value_id id) {
+namespace {
+
+std::string make_text(value_id id) {
   constexpr std::size_t lengths[] = {20, 30, 8, 100, 41, 260, 17, 700, 3, 64, 2000};
   std::uint64_t version = id >> 16;
   if (version == 0) return {};
@@ -95,6 +98,15 @@ std::string text_of_value(value_id id) {
   std::string text = "v" + std::to_string(version) + " of " + std::to_string(id & 0xffff) + ":";
   while (text.size() < length) text += static_cast<char>('a' + (text.size() * 7 + id) % 26);
   return text;
+}
+
+}  // namespace
+
+const std::string& text_of_value(value_id id) {
+  static std::unordered_map<value_id, std::string> made;  // one thread runs at a time
+  auto [at, is_new] = made.try_emplace(id);
+  if (is_new) at->second = make_text(id);
+  return at->second;
 }
 
 }  // namespace durahash::crash

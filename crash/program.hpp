@@ -50,6 +50,6 @@ std::string bytes_key(key_number n);
 /// A value as the model knows it: for u64 tables the word itself, for byte tables what its text is made from.
 using value_id = std::uint64_t;
 value_id value_of(key_number key, std::uint32_t version, bool words);
-std::string text_of_value(value_id id);
+const std::string& text_of_value(value_id id);
 
 }  // namespace durahash::crash

@@ -18,13 +18,17 @@ threaded_program random_threads(std::size_t threads, std::size_t operations, std
   std::uint32_t version = 500;
   constexpr act acts[] = {act::put, act::put, act::insert, act::update, act::erase, act::get, act::get, act::add, act::put_many, act::get_many, act::erase_many, act::compact};
   auto hot = static_cast<key_number>(random() % how.keys);
-  if (random() % 3 == 0) {  // a duel: one thread moves a key and lets another one have its place, the others look for it
-    act moves = random() % 2 == 0 ? act::update : act::erase;
-    made.first.operations.push_back({act::put, {hot}, ++version});
+  if (random() % 2 == 0) {  // a duel: one thread moves a key and lets another one have its place, the others look for it, or move all as well
     auto rival = static_cast<key_number>((hot + 1 + random() % (how.keys - 1u)) % how.keys);
+    made.first.operations.push_back({act::put, {hot}, ++version});
     made.first.operations.push_back({act::erase, {rival}, 0});
-    made.threads.push_back({{moves, {hot}, ++version}, {act::insert, {rival}, ++version}});
-    while (made.threads.size() < threads) made.threads.push_back({{act::get, {hot}, 0}, {act::get, {rival}, 0}});
+    operation update{act::update, {hot}, ++version}, erase{act::erase, {hot}, 0}, insert{act::insert, {rival}, ++version}, compact{act::compact, {}, 0};
+    operation seek{act::get, {hot}, 0}, seek_rival{act::get, {rival}, 0};
+    const std::vector<std::pair<std::vector<operation>, std::vector<operation>>> duels = {
+        {{update, insert}, {seek, seek_rival}}, {{erase, insert}, {seek, seek_rival}}, {{update, compact, insert}, {seek, seek}}, {{compact, update}, {compact, insert}}};
+    const auto& [first, others] = duels[random() % duels.size()];
+    made.threads.push_back(first);
+    while (made.threads.size() < threads) made.threads.push_back(others);
     return made;
   }
   for (std::size_t t = 0; t < threads; ++t) {
@@ -44,58 +48,73 @@ threaded_program random_threads(std::size_t threads, std::size_t operations, std
   return made;
 }
 
+namespace {
+
+/// Runs the threads once, as `order` says, on the table in the region.
+void record_threads(const subject_kind& kind, const maker& make, explorer& x, const threaded_program& what, schedules& order, recording& rec) {
+  static baton turn;
+  tracer& t = x.listener();
+  order.begin();
+  turns* outside = turns::current();
+  turns::install(&turn);
+  t.write_to(&rec.events);
+  t.limit(5'000'000, [] { last_words("threads run for ever"); });
+  std::string why;
+  std::unique_ptr<subject> table = make(kind, x.memory(), t, false, why);
+  check(table != nullptr, "the threads' table opens");
+  std::vector<std::function<void()>> bodies;
+  for (unsigned n = 0; n < what.threads.size(); ++n)
+    bodies.push_back([&, n] {
+      for (const operation& o : what.threads[n]) {
+        std::uint64_t number = rec.calls.size();
+        call& c = rec.calls.emplace_back(prepare(o, kind.words(), rec.before, n));
+        t.begin(number);
+        table->perform(c);
+        t.end(number);
+      }
+    });
+  t.use(&turn);
+  turn.run(bodies, [&](const std::vector<unsigned>& ready, bool forced) { return order.decide(ready, forced); });
+  t.use(nullptr);
+  table.reset();
+  t.write_to(nullptr);
+  turns::install(outside);
+}
+
+}  // namespace
+
 bool explore_threads(const subject_kind& kind, const maker& make, explorer& x, const threaded_program& what, const schedule_plan& how,
                      std::mt19937_64& random) {
   // The table as the threads find it: closed properly, so that all of it is durable.
   region& r = x.memory();
-  tracer& t = x.listener();
   r.load({});
   recording filled;
   filled.before.resize(what.first.keys);
   program first = what.first;
   first.operations.push_back({act::reopen, {}, 0});
-  if (std::string failed = record(kind, make, r, t, true, first, filled); !failed.empty()) {
+  if (std::string failed = record(kind, make, r, x.listener(), true, first, filled); !failed.empty()) {
     x.found().violations.push_back({failed, "", ""});
     return false;
   }
   std::vector<present_value> before = filled.before;
   for (const call& c : filled.calls) learn(c, before);
-  bytes found = r.copy();
+  const bytes closed = r.copy();
+  const cache_model durable(closed);
 
-  static baton turn;
-  schedules order(how, random);
-  do {
-    ++x.found().schedules;
-    order.begin();
-    r.load(found);
-    recording rec;
-    rec.before = before;
-    turns* outside = turns::current();
-    turns::install(&turn);
-    t.write_to(&rec.events);
-    t.limit(5'000'000, [] { last_words("threads run for ever"); });
-    std::string why;
-    std::unique_ptr<subject> table = make(kind, r, t, false, why);
-    check(table != nullptr, "the threads' table opens");
-    std::vector<std::function<void()>> bodies;
-    for (unsigned n = 0; n < what.threads.size(); ++n)
-      bodies.push_back([&, n] {
-        for (const operation& o : what.threads[n]) {
-          std::uint64_t number = rec.calls.size();
-          call& c = rec.calls.emplace_back(prepare(o, kind.words(), before, n));
-          t.begin(number);
-          table->perform(c);
-          t.end(number);
-        }
-      });
-    t.use(&turn);
-    turn.run(bodies, [&](const std::vector<unsigned>& ready, bool forced) { return order.decide(ready, forced); });
-    t.use(nullptr);
-    table.reset();
-    t.write_to(nullptr);
-    turns::install(outside);
-    if (!x.explore(rec, cache_model(found), oracle(before))) return false;
-  } while (order.next());
+  // First with one preemption, so that where not all schedules can be run the simplest are.
+  for (unsigned preemptions : {1u, how.preemptions}) {
+    bool last = preemptions == how.preemptions;
+    schedules order({preemptions, last ? how.most_schedules : how.most_schedules / 2}, random);
+    do {
+      ++x.found().schedules;
+      r.load(closed);
+      recording rec;
+      rec.before = before;
+      record_threads(kind, make, x, what, order, rec);
+      if (!x.explore(rec, durable, oracle(before))) return false;
+    } while (order.next());
+    if (last) break;
+  }
   return true;
 }
 

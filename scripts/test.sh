@@ -25,5 +25,8 @@ scripts/with_tsan.sh ctest --preset tsan -j 1 -L stress
 stage "all tests, release build"
 ctest --preset release -j "$JOBS"
 
+stage "crash exploration, bounded (the long one: make crash)"
+build/bin/durahash crash --engine all --rounds 1 --seed "${CRASH_SEED:-1}"
+
 stage "power cuts in a guest machine, where QEMU is installed (all of them: make guest)"
 test/guest/guest.py --bin build/bin --or-skip --only-cuts --cuts 10

@@ -24,6 +24,7 @@ struct crash_arguments {
   std::string threads = "2";
   std::string seed = "1";
   std::string rounds = "2";
+  std::string schedules = "400";
   std::string images = "0";
   bool deep = false;
   bool quick = false;
@@ -56,6 +57,7 @@ crash::campaign campaign_of(const crash_arguments& a, engine_kind engine) {
   made.threads = number("--threads", a.threads, 1, 4);
   made.seed = number("--seed", a.seed, 0, ~std::uint64_t{0});
   made.rounds = number("--rounds", a.rounds, 1, 1'000'000);
+  made.schedules = number("--schedules", a.schedules, 1, 100'000'000);
   made.images = number("--images", a.images, 0, std::uint64_t{1} << 40);
   made.pace = a.deep ? crash::pace::deep : a.quick ? crash::pace::quick : crash::pace::usual;
   made.only = a.only;
@@ -160,6 +162,7 @@ void add_crash(CLI::App& app, int& exit_code) {
   command->add_option("--rounds", a->rounds, "each explores every kind of table once, with programs of its own")->capture_default_str();
   command->add_option("--images", a->images, "further rounds until so many unique images were seen, such as 1M")->capture_default_str();
   CLI::Option* deep = command->add_flag("--deep", a->deep, "more images of each crash point, more schedules");
+  command->add_option("--schedules", a->schedules, "at most so many of each concurrent program")->capture_default_str();
   command->add_flag("--quick", a->quick, "fewer")->excludes(deep);
   command->add_option("--only", a->only, "kinds of table whose name holds this, such as bytes, eadr or threads");
   command->add_flag("--no-elisions", a->no_elisions, "do not try what happens when a flush, fence or order is left out");

@@ -15,7 +15,7 @@ HEAP = "src/persist/heap.hpp"
 BUGS = [
     ("readers-give-away-what-is-not-durable", "all four, X1",
      "A lock-free reader returns a value whose commit word is visible but not durable; a power cut undoes it.",
-     "threads",
+     "u64/power/threads",
      FIND,
      [(" && unsettled_.settled(g.shard); };", "; };"),
       ("    settle_for_reader(s, v, home_of(hash, v.log2_buckets()), buckets);\n", "")]),
@@ -53,14 +53,14 @@ BUGS = [
 
     ("misses-are-not-checked-again", "TurboHash 1",
      "The sequence protects hits alone: a key that an update moves within its bucket is reported absent.",
-     "threads",
+     "near-place/threads",
      FIND,
      [("    if (!unchanged()) return probed::torn;\n    if (meta.ends_path())", "    if (meta.ends_path())"),
       ("return g.meta.ends_path() && unchanged() ? probed::miss", "return g.meta.ends_path() && view(g.shard) == g.view && unsettled_.settled(g.shard) ? probed::miss")]),
 
     ("one-write-in-between-is-tolerated", "TurboHash 2",
      "A reader accepts the next sequence number too: the slot was erased, and another key's value is in it.",
-     "threads",
+     "u64/power/threads",
      FIND,
      [("return load(m_, g.home->meta) == g.meta && view",
        "return (load(m_, g.home->meta).bits >> 28) - (g.meta.bits >> 28) <= 1 && view"),
@@ -75,7 +75,7 @@ BUGS = [
 
     ("the-mirror-before-the-medium", "TurboHash 4",
      "The DRAM mirror names the new array, and the old one is free, before the directory entry on the medium is durable.",
-     "threads",
+     "u64/power/threads",
      GROW,
      [("  [[maybe_unused]] durable done = publish(m_, directory(s), made.word, after(std::move(written)));  // COMMIT: the shard moves\n"
        "  switch_array(s, made);\n",
@@ -96,7 +96,7 @@ BUGS = [
 
     ("readers-without-epochs", "TurboHash 7",
      "A reader holds a record that an update has retired, and the cell is filled anew under it.",
-     "threads",
+     "bytes/power/threads",
      TABLE,
      [("  using read_guard = std::conditional_t<Kind::in_slot, no_guard, epoch_guard>;", "  using read_guard = no_guard;")]),
 
@@ -131,3 +131,7 @@ BUGS = [
      [("  about_to_change();\n  std::scoped_lock lock(root_lock_);\n  root_record next = root_;\n  next.pool_bytes = end;",
        "  std::scoped_lock lock(root_lock_);\n  root_record next = root_;\n  next.pool_bytes = end;")]),
 ]
+
+# The explorer's bounded searches have not met these interleavings. They are shown to be closed in test/table/turbo_interruption_test.cpp, or by
+# argument in docs/engines/turbo.md; `planted_test.py --all` tries them too.
+NOT_FOUND_YET = {"one-write-in-between-is-tolerated", "the-mirror-before-the-medium", "readers-without-epochs"}

@@ -14,6 +14,7 @@ int main(int argc, char** argv) {
   what.elisions = false;
   what.smallest = false;
   what.pace = pace::quick;
+  what.schedules = 3000;
   what.only = argv[4];
   outcome result = run(what, [](double, const std::string&) {});
   std::printf("%llu unique images in %.1f s: ", static_cast<unsigned long long>(result.found.unique_images), result.seconds);
