@@ -229,6 +229,8 @@ TEST(CrashExplorer, TheSameSeedFindsTheSameByteForByte) {
     campaign what;
     what.operations = 8;
     what.seed = 5;
+    what.schedules = 12;
+    what.pace = pace::quick;
     what.elisions = false;
     what.only_job = job;
     findings once = run(what, nothing_to_tell).found, again = run(what, nothing_to_tell).found;
