@@ -99,8 +99,8 @@ findings explore(const campaign& what, const job& j, const std::vector<std::size
     for (std::size_t n = 0; n < programs && found.violations.empty(); ++n) {
       threaded_program p = random_threads(what.threads, 2, random);
       how.images = speed == pace::quick ? effort{.all_up_to = 16, .options_per_line = 6, .lines_each = 4, .samples = 2} : how.nested_images;
-      how.nested_every = 400;
-      how.kill_every = 60;
+      how.nested_every = speed == pace::quick ? 5000 : 400;
+      how.kill_every = speed == pace::quick ? 2000 : 60;
       explorer x(j.kind, j.make, how, random());
       x.tell("  " + j.text() + "\n  " + text_of(p));
       explore_threads(j.kind, j.make, x, p, {.preemptions = 2, .most_schedules = what.schedules}, random);

@@ -122,7 +122,10 @@ class engine_subject final : public subject {
 
   void read_one(key_call& c, const owned_key& key) {
     c.read.reset();
-    c.ok = engine_->get(key, [&](value_type present) { c.read = identity(c.key, present); }) == status::ok;
+    c.ok = engine_->get(key, [&](value_type present) {
+      if constexpr (!words) pool_->medium().will_read(present.data(), present.size());  // a reader that takes its time: others may run here
+      c.read = identity(c.key, present);
+    }) == status::ok;
   }
 
   /// A value's number. Of bytes that no program wrote: one that nothing explains.

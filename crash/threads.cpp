@@ -18,17 +18,19 @@ threaded_program random_threads(std::size_t threads, std::size_t operations, std
   std::uint32_t version = 500;
   constexpr act acts[] = {act::put, act::put, act::insert, act::update, act::erase, act::get, act::get, act::add, act::put_many, act::get_many, act::erase_many, act::compact};
   auto hot = static_cast<key_number>(random() % how.keys);
-  if (random() % 2 == 0) {  // a duel: one thread moves a key and lets another one have its place, the others look for it, or move all as well
+  if (random() % 2 == 0) {  // a duel in a small table: one thread moves a key and lets another one have its place; the others look for it, or move as well
     auto rival = static_cast<key_number>((hot + 1 + random() % (how.keys - 1u)) % how.keys);
-    made.first.operations.push_back({act::put, {hot}, ++version});
-    made.first.operations.push_back({act::erase, {rival}, 0});
-    operation update{act::update, {hot}, ++version}, erase{act::erase, {hot}, 0}, insert{act::insert, {rival}, ++version}, compact{act::compact, {}, 0};
+    constexpr std::uint32_t same_length = 11;  // of values: a freed cell fits
+    made.first.operations = {{act::put, {hot}, ++version}};
+    operation update{act::update, {hot}, version + 1}, erase{act::erase, {hot}, 0}, insert{act::insert, {rival}, version + same_length}, compact{act::compact, {}, 0};
     operation seek{act::get, {hot}, 0}, seek_rival{act::get, {rival}, 0};
-    const std::vector<std::pair<std::vector<operation>, std::vector<operation>>> duels = {
-        {{update, insert}, {seek, seek_rival}}, {{erase, insert}, {seek, seek_rival}}, {{update, compact, insert}, {seek, seek}}, {{compact, update}, {compact, insert}}};
+    const std::vector<std::pair<std::vector<operation>, std::vector<operation>>> duels = {{{update, insert}, {seek, seek_rival}},
+                                                                                       {{erase, insert}, {seek, seek_rival}},
+                                                                                       {{update, compact, insert}, {seek}},
+                                                                                       {{compact}, {insert, seek}}};
     const auto& [first, others] = duels[random() % duels.size()];
+    while (made.threads.size() + 1 < threads) made.threads.push_back(others);  // before the one that moves: schedules that begin with them come first
     made.threads.push_back(first);
-    while (made.threads.size() < threads) made.threads.push_back(others);
     return made;
   }
   for (std::size_t t = 0; t < threads; ++t) {

@@ -47,8 +47,8 @@ class DamagedPool : public testing::TestWithParam<setup> {
     RecordProperty("refused", std::to_string(count(told, damage_outcome::refused)));
     RecordProperty("noticed", std::to_string(count(told, damage_outcome::noticed)));
     RecordProperty("harmless", std::to_string(count(told, damage_outcome::harmless)));
-    EXPECT_GT(count(told, damage_outcome::refused), 0u);
-    if (long_run()) {  // a small sample may hit nothing that check sees
+    if (long_run()) {  // a small sample may hit nothing that open or check sees
+      EXPECT_GT(count(told, damage_outcome::refused), 0u);
       EXPECT_GT(count(told, damage_outcome::noticed), 0u);
     }
   }

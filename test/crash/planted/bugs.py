@@ -131,7 +131,3 @@ BUGS = [
      [("  about_to_change();\n  std::scoped_lock lock(root_lock_);\n  root_record next = root_;\n  next.pool_bytes = end;",
        "  std::scoped_lock lock(root_lock_);\n  root_record next = root_;\n  next.pool_bytes = end;")]),
 ]
-
-# The explorer's bounded searches have not met these interleavings. They are shown to be closed in test/table/turbo_interruption_test.cpp, or by
-# argument in docs/engines/turbo.md; `planted_test.py --all` tries them too.
-NOT_FOUND_YET = {"one-write-in-between-is-tolerated", "the-mirror-before-the-medium", "readers-without-epochs"}
