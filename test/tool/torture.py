@@ -348,8 +348,10 @@ def run_ahead(pool, work, acknowledged):
 
 
 def grow(pool, work, acknowledged):
+    """Again in every round: a clean close in between cuts the file to its pool."""
+    pool.grown_to = getattr(pool, "grown_to", 4 * pool.file_bytes() + (4 << 20))
     with open(pool.path, "ab") as file:
-        file.truncate(4 * pool.file_bytes() + (4 << 20))
+        file.truncate(pool.grown_to)
     return True
 
 
@@ -364,7 +366,7 @@ def self_test(arguments, folder):
             rounds = SETTLING if fault is grow else 10
 
             def sabotage(pool, work, acknowledged, number, fault=fault, planted=planted, rounds=rounds):
-                if number >= rounds // 2 and not planted and fault(pool, work, acknowledged):
+                if number >= rounds // 2 and (fault is grow or not planted) and fault(pool, work, acknowledged):
                     planted.append(number)
 
             try:
