@@ -12,8 +12,8 @@
 
 #include <atomic>
 #include <cstdint>
-#include <memory>
 
+#include "base/zeroed_array.hpp"
 #include "persist/order.hpp"
 
 namespace durahash {
@@ -27,36 +27,46 @@ class unsettled {
 
   void resize(std::size_t units, bool inherited) {
     if constexpr (needed) {
-      units_ = std::make_unique<std::atomic<settlement>[]>(units);
-      for (std::size_t u = 0; inherited && u < units; ++u) units_[u].store(settlement::inherited, std::memory_order_relaxed);
+      units_ = zeroed_array<std::atomic<std::uint8_t>>(units);
+      settled_code_ = inherited ? 1 : as_at_open;
     }
   }
 
   settlement of(std::size_t unit) const noexcept {
-    if constexpr (needed)
-      return units_[unit].load(std::memory_order_acquire);
-    else
+    if constexpr (needed) {
+      std::uint8_t code = units_[unit].load(std::memory_order_acquire);
+      return code == settled_code_ ? settlement::settled : code == publishing_code ? settlement::publishing : settlement::inherited;
+    } else {
       return settlement::settled;
+    }
   }
-  bool settled(std::size_t unit) const noexcept { return of(unit) == settlement::settled; }
+  bool settled(std::size_t unit) const noexcept {
+    if constexpr (needed)
+      return units_[unit].load(std::memory_order_acquire) == settled_code_;
+    else
+      return true;
+  }
 
   void begin(std::size_t unit) noexcept {
-    if constexpr (needed) units_[unit].store(settlement::publishing, std::memory_order_relaxed);  // the store that follows releases it
+    if constexpr (needed) units_[unit].store(publishing_code, std::memory_order_relaxed);  // the store that follows releases it
   }
   void end(std::size_t unit, const durable&) noexcept {
-    if constexpr (needed) units_[unit].store(settlement::settled, std::memory_order_release);
+    if constexpr (needed) units_[unit].store(settled_code_, std::memory_order_release);
   }
 
   /// All that was inherited with the unit is durable. Any thread may find that out, lock or no lock.
   void take_over(std::size_t unit, const durable&) noexcept {
     if constexpr (needed) {
-      settlement was = settlement::inherited;
-      units_[unit].compare_exchange_strong(was, settlement::settled, std::memory_order_acq_rel);
+      std::uint8_t was = as_at_open;
+      units_[unit].compare_exchange_strong(was, settled_code_, std::memory_order_acq_rel);
     }
   }
 
  private:
-  std::unique_ptr<std::atomic<settlement>[]> units_;
+  static constexpr std::uint8_t as_at_open = 0, publishing_code = 2;
+
+  std::uint8_t settled_code_ = as_at_open;  // after a clean close all units are settled as they are
+  zeroed_array<std::atomic<std::uint8_t>> units_;
 };
 
 }  // namespace durahash

@@ -11,6 +11,7 @@ namespace {
 /// A new engine joins every suite here.
 constexpr engine_kind engines[] = {
     engine_kind::turbo,
+    engine_kind::cceh,
 };
 
 constexpr api_kind apis[] = {api_kind::words, api_kind::words_as_bytes, api_kind::bytes, api_kind::words_to_bytes,

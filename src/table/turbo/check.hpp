@@ -1,27 +1,11 @@
 // TurboHash: verifies every invariant over every byte that is reachable, and tells figures.
 #pragma once
 
-#include <algorithm>
-
 #include "table/turbo/table.hpp"
 
 namespace durahash::turbo {
 
 namespace detail {
-
-/// Collects violations; the first hundred are enough to see what happened.
-class complaints {
- public:
-  explicit complaints(check_report& report) : report_(report) {}
-  void operator()(std::string what) {
-    report_.ok = false;
-    constexpr std::size_t most = 100;
-    if (report_.violations.size() < most) report_.violations.push_back(std::move(what));
-  }
-
- private:
-  check_report& report_;
-};
 
 inline std::string where(std::uint64_t shard, std::uint64_t bucket) {
   return "shard " + std::to_string(shard) + ", bucket " + std::to_string(bucket);
@@ -37,7 +21,7 @@ void table<M, Kind>::check(check_report& report) {
   size();
   heap_.settle();
   lock_all();
-  detail::complaints complain(report);
+  complaints complain(report);
   std::uint64_t counted = 0, reached_bytes = 0;
   for (shard_index s = 0; s < shards(); ++s) {
     counted += check_shard(s, complain, reached_bytes);
@@ -52,10 +36,10 @@ void table<M, Kind>::check(check_report& report) {
 
 /// Returns the records in the shard.
 template <medium M, class Kind>
-std::uint64_t table<M, Kind>::check_shard(shard_index s, detail::complaints& complain, std::uint64_t& reached_bytes) {
-  directory_entry entry{load(m_, directory(s))};
+std::uint64_t table<M, Kind>::check_shard(shard_index s, complaints& complain, std::uint64_t& reached_bytes) {
+  directory_entry entry{{load(m_, directory(s))}};
   shard_view v = view(s);
-  if (!entry.sound() || (entry.word & low_bits(46)) != (v.word & low_bits(46)))
+  if (!entry.sound() || !v.mirrors(entry))
     complain("shard " + std::to_string(s) + ": the directory entry on the medium is not the one in use");
   if (v.none()) return 0;
   reached_bytes += cell_bytes_for(v.bytes());
@@ -65,22 +49,12 @@ std::uint64_t table<M, Kind>::check_shard(shard_index s, detail::complaints& com
   for (std::uint64_t index = 0; index < v.buckets(); ++index) check_bucket(s, index, complain, seen, reached_bytes);
   std::sort(seen.begin(), seen.end(), live_record::before);
   for (std::size_t i = 0; i < seen.size(); ++i)
-    if (seen_before(seen, i)) complain("shard " + std::to_string(s) + ": a key lives in two slots");
+    if (seen_before<Kind>(m_, p_, seen, i)) complain("shard " + std::to_string(s) + ": a key lives in two slots");
   return seen.size();
 }
 
 template <medium M, class Kind>
-bool table<M, Kind>::same_key(const live_record& a, const live_record& b) const {
-  if constexpr (Kind::in_slot) {
-    return a.key_word == b.key_word;
-  } else {
-    auto first = record_at(m_, p_, a.value_word), second = record_at(m_, p_, b.value_word);
-    return first && second && first->key == second->key;
-  }
-}
-
-template <medium M, class Kind>
-void table<M, Kind>::check_bucket(shard_index s, std::uint64_t index, detail::complaints& complain, std::vector<live_record>& seen,
+void table<M, Kind>::check_bucket(shard_index s, std::uint64_t index, complaints& complain, std::vector<live_record>& seen,
                                   std::uint64_t& reached_bytes) {
   shard_view v = view(s);
   bucket& b = buckets_of(v)[index];
@@ -99,12 +73,8 @@ void table<M, Kind>::check_bucket(shard_index s, std::uint64_t index, detail::co
     if (!on_path(v, hash, index)) complain(detail::where(s, index, i) + ": a search for the key ends before it gets here");
     if constexpr (!Kind::in_slot) {
       auto record = record_at(m_, p_, value_word);
-      if (!record)
-        complain(detail::where(s, index, i) + ": the record offset " + std::to_string(value_word) + " is impossible");
-      else if (!record_is_whole(p_, value_word, *record))
-        complain(detail::where(s, index, i) + ": the record at offset " + std::to_string(value_word) + " is damaged (checksum)");
-      else if (bytes_hash(record->key, seeds_) != hash)
-        complain(detail::where(s, index, i) + ": the record at offset " + std::to_string(value_word) + " has another key");
+      if (std::string fault = fault_of<Kind>(m_, p_, seeds_, seen.back(), bytes_hash); !fault.empty())
+        complain(detail::where(s, index, i) + ": " + fault);
       else if (!heap_.holds(value_word, record->bytes()))
         complain(detail::where(s, index, i) + ": the record at offset " + std::to_string(value_word) + " is not allocated");
       if (record) reached_bytes += cell_bytes_for(record->bytes());

@@ -224,42 +224,12 @@ status table<M, Kind>::scan(cursor& at, std::size_t limit, Visit&& visit) {
     std::erase_if(*records, [&](const live_record& r) { return r.hash < at.position; });
     std::sort(records->begin(), records->end(), live_record::before);
     bool all = true;
-    if (status visited = visit_in_order(*records, at, left, all, visit); visited != status::ok) return visited;
+    if (status visited = visit_in_order<Kind>(m_, p_, *records, at, left, all, visit); visited != status::ok) return visited;
     if (!all) return status::ok;
     at.done = s + 1 == shards();
     at.position = at.done ? ~std::uint64_t{0} : std::uint64_t{s + 1} << (64 - shard_bits_);
   }
   return status::ok;
-}
-
-/// Visits at most `left` records, and those that share the last one's hash: the cursor cannot tell them apart. Where that is not `all`, `at`
-/// names the next record.
-template <medium M, class Kind>
-template <class Visit>
-status table<M, Kind>::visit_in_order(const std::vector<live_record>& records, cursor& at, std::size_t& left, bool& all,
-                                        Visit& visit) {
-  for (std::size_t i = 0; i < records.size(); ++i) {
-    const live_record& r = records[i];
-    bool new_hash = i == 0 || records[i - 1].hash != r.hash;
-    if (new_hash && left == 0) return at.position = r.hash, all = false, status::ok;
-    if (seen_before(records, i)) continue;  // erased and put again elsewhere while the shard was read
-    if constexpr (Kind::in_slot) {
-      visit(r.key_word, r.value_word);
-    } else {
-      auto record = record_at(m_, p_, r.value_word);
-      if (!record) return status::damaged;
-      visit(record->key, record->value);
-    }
-    if (left > 0) --left;
-  }
-  return status::ok;
-}
-
-template <medium M, class Kind>
-bool table<M, Kind>::seen_before(const std::vector<live_record>& records, std::size_t i) const {
-  for (std::size_t j = i; j-- > 0 && records[j].hash == records[i].hash;)
-    if (same_key(records[i], records[j])) return true;
-  return false;
 }
 
 }  // namespace durahash::turbo

@@ -7,6 +7,7 @@
 #include "base/bits.hpp"
 #include "base/check.hpp"
 #include "persist/pm.hpp"
+#include "table/place.hpp"
 
 namespace durahash::turbo {
 
@@ -68,23 +69,12 @@ static_assert(sizeof(slot) == 16 && sizeof(bucket) == 256 && offsetof(bucket, sl
 inline constexpr int slots_in_first_line = 2;
 static_assert(offsetof(bucket, slots) + slots_in_first_line * sizeof(slot) == line_bytes);
 
-/// One shard's place, in one word. bits 0-39 offset / 256, 40-45 log2 of the buckets, 46-63 check. 0: no buckets yet.
+/// One shard's place: its array and log2 of the buckets. None: no buckets yet.
 /// Departs from the paper (two sets of count and pointer, and a version byte): one word changes at once (CRASH.md X5, TurboHash 4).
-struct directory_entry {
-  std::uint64_t word = 0;
-
-  static constexpr std::uint64_t check_bits(std::uint64_t low) noexcept { return (low * 0x9e3779b97f4a7c15u) >> 46 << 46; }
-  static constexpr directory_entry of(std::uint64_t offset, unsigned log2_buckets) noexcept {
-    std::uint64_t low = offset / block_bytes | std::uint64_t{log2_buckets} << 40;
-    return {low | check_bits(low)};
-  }
-  constexpr bool none() const noexcept { return word == 0; }
-  constexpr std::uint64_t offset() const noexcept { return (word & low_bits(40)) * block_bytes; }
-  constexpr unsigned log2_buckets() const noexcept { return word >> 40 & 63; }
-  constexpr std::uint64_t bytes() const noexcept { return std::uint64_t{block_bytes} << log2_buckets(); }
-  constexpr bool sound() const noexcept {
-    return none() || (check_bits(word & low_bits(46)) == (word & ~low_bits(46)) && log2_buckets() <= most_log2_buckets);
-  }
+struct directory_entry : checked_place {
+  static constexpr directory_entry of(std::uint64_t offset, unsigned log2_buckets) noexcept { return {checked_place::of(offset, log2_buckets)}; }
+  constexpr std::uint64_t bytes() const noexcept { return std::uint64_t{block_bytes} << exponent(); }
+  constexpr bool sound() const noexcept { return checked_place::sound() && exponent() <= most_log2_buckets; }
 };
 
 /// Settings in the superblock, by index.

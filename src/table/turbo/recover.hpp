@@ -6,43 +6,31 @@
 //              on; until it is done, new records take only space that is new.
 #pragma once
 
+#include "table/closing.hpp"
+#include "table/settings.hpp"
 #include "table/turbo/table.hpp"
 
 namespace durahash::turbo {
 
 namespace detail {
 
-struct setting_rule {
-  const char* name;
-  std::uint64_t least, most, usual;
-};
 inline constexpr setting_rule rules[] = {
-    {"shards", 2, 1u << 20, 4096},        // rounded up to a power of two
-    {"scope", 1, 256, 16},                // buckets; the paper's choice
-    {"collect_distance", 0, 255, 4},      // an insert that walks this far has deleted slots surveyed; 0: never
-    {"in_place", 0, 1, 1},                // 0: u64 values are updated near-place, as in the paper
+    {"shards", 2, 1u << 20},        // rounded up to a power of two
+    {"scope", 1, 256},              // buckets
+    {"collect_distance", 0, 255},   // an insert that walks this far has deleted slots surveyed; 0: never
+    {"in_place", 0, 1},             // 0: u64 values are updated near-place, as in the paper
 };
 
 }  // namespace detail
 
 template <medium M, class Kind>
 result<engine_plan> table<M, Kind>::plan(const options& how) {
-  std::uint64_t values[std::size(detail::rules)];
-  for (std::size_t i = 0; i < std::size(detail::rules); ++i) values[i] = detail::rules[i].usual;
+  std::uint64_t values[] = {4096, 16, 4, 1};  // the scope is the paper's
   if (how.capacity != 0) {
     constexpr std::uint64_t records_per_shard = 4096;  // a resize of such a shard takes well under a millisecond
     values[0] = std::clamp<std::uint64_t>(how.capacity / records_per_shard, 64, detail::rules[0].most);
   }
-  for (const auto& [name, value] : how.settings) {
-    auto rule = std::find_if(std::begin(detail::rules), std::end(detail::rules), [&](const auto& r) { return name == r.name; });
-    if (rule == std::end(detail::rules))
-      return error{status::invalid_argument,
-                   "the engine turbo has no setting named " + name + "; it has shards, scope, collect_distance, in_place"};
-    if (value < rule->least || value > rule->most)
-      return error{status::invalid_argument, "the setting " + name + " must lie between " + std::to_string(rule->least) + " and " +
-                                                 std::to_string(rule->most) + ", not " + std::to_string(value)};
-    values[rule - std::begin(detail::rules)] = value;
-  }
+  if (error e = resolve_settings(engine_kind::turbo, detail::rules, how.settings, values); e.code != status::ok) return e;
   engine_plan made;
   unsigned bits = log2_ceiling(values[0]);
   made.settings[shard_bits] = bits;
@@ -87,7 +75,8 @@ error table<M, Kind>::open(const std::string& path, std::vector<std::string>* dr
   bool clean = p_.root().state == pool_state::clean;
   unsettled_.resize(shards(), !clean);
   if (!p_.read_only()) p_.settle_header();
-  bool restored = restore_heap(dropped == nullptr);
+  bool restored = dropped == nullptr && !Kind::in_slot && restore_heap(heap_, p_);
+  if (!restored) heap_.begin_recovery();
   if (error e = read_directory(path, restored, dropped); e.code != status::ok) return e;
   if (dropped != nullptr) {
     for (shard_index s = 0; s < shards(); ++s)
@@ -124,7 +113,7 @@ error table<M, Kind>::read_directory(const std::string& path, bool restored, std
                                   " at offset " + std::to_string(offset) + " " + what};
   };
   for (shard_index s = 0; s < shards(); ++s) {
-    directory_entry entry{load(m_, directory(s))};
+    directory_entry entry{{load(m_, directory(s))}};
     if (entry.none()) continue;
     const char* wrong = nullptr;
     if (!entry.sound())
@@ -144,20 +133,6 @@ error table<M, Kind>::read_directory(const std::string& path, bool restored, std
     drop_array(s);
   }
   return {status::ok, {}};
-}
-
-/// Begins the heap's recovery; with the state that a clean close saved, if there is one. Returns whether there was.
-template <medium M, class Kind>
-bool table<M, Kind>::restore_heap(bool trusted) {
-  heap_.begin_recovery();
-  const root_record& root = p_.root();
-  if (!trusted || Kind::in_slot || root.state != pool_state::clean || root.heap_state_offset == 0) return false;
-  std::vector<std::uint64_t> words(root.heap_state_bytes / 8);
-  m_.will_read(p_.at(root.heap_state_offset), root.heap_state_bytes);
-  std::memcpy(words.data(), p_.at(root.heap_state_offset), root.heap_state_bytes);
-  if (checksum(words.data(), root.heap_state_bytes) == root.heap_state_checksum && heap_.restore(words)) return true;
-  heap_.begin_recovery();  // anew: what is wrong with the saved state does not matter, the slots know better
-  return false;
 }
 
 /// Counts the records and, in byte tables, tells the heap of each. Writers wait shard by shard.
@@ -243,27 +218,13 @@ status table<M, Kind>::sync() {
   return s;
 }
 
-/// crash before the root says clean: the pool recovers as after any crash; the saved state is unreachable, hence free.
 template <medium M, class Kind>
 status table<M, Kind>::close() {
   if (p_.read_only()) return status::ok;
   std::uint64_t records = size();
   background_.stop();
   if (p_.root().state == pool_state::clean || damage_found_) return status::ok;
-  heap_.settle();
-  heap_.release_idle_slabs();
-  if constexpr (Kind::in_slot) {
-    if (status s = p_.give_back_tail(); s != status::ok) return s;
-    return p_.mark_clean(records, 0, 0, 0);
-  } else {
-    std::vector<std::uint64_t> words = heap_.save();
-    std::uint64_t bytes = words.size() * 8;
-    auto offset = p_.allocate(bytes, page_bytes);
-    if (!offset) return p_.mark_clean(records, 0, 0, 0);  // the next open collects the records anew
-    if (status s = p_.give_back_tail(); s != status::ok) return s;  // what the pool grew by for it, and did not need
-    store_bytes(m_, p_.at(*offset), words.data(), bytes);  // not flushed: the root has its checksum, and without it the slots know as well
-    return p_.mark_clean(records, *offset, bytes, checksum(words.data(), bytes));
-  }
+  return close_clean(heap_, p_, records, !Kind::in_slot);
 }
 
 // ---------------------------------------------------------------------------------------------------------------- salvage
@@ -284,7 +245,7 @@ status table<M, Kind>::salvage_shard(shard_index s, std::vector<std::string>& dr
       std::uint64_t key_word = load(m_, b.slots[i].key);
       live_record r{hash_of_slot(key_word), key_word, load(m_, b.slots[i].value)};
       if (verifies(s, b, i, why) && on_path(v, r.hash, index) &&
-          std::none_of(kept.begin(), kept.end(), [&](const live_record& k) { return k.hash == r.hash && same_key(k, r); })) {
+          std::none_of(kept.begin(), kept.end(), [&](const live_record& k) { return k.hash == r.hash && same_key<Kind>(m_, p_, k, r); })) {
         kept.push_back(r);
         if constexpr (!Kind::in_slot) heap_.adopt(r.value_word, record_at(m_, p_, r.value_word)->bytes());
       } else {
@@ -304,13 +265,8 @@ template <medium M, class Kind>
 bool table<M, Kind>::verifies(shard_index s, const bucket& b, int i, std::string& why) const {
   std::uint64_t key_word = load(m_, b.slots[i].key), hash = hash_of_slot(key_word);
   if (tag_at(b, i) != tag_of(hash) || shard_of(hash) != s) return why = "its key does not belong there", false;
-  if constexpr (!Kind::in_slot) {
-    std::uint64_t offset = load(m_, b.slots[i].value);
-    auto record = record_at(m_, p_, offset);
-    if (!record || !record_is_whole(p_, offset, *record)) return why = "its bytes are not those that were written (checksum)", false;
-    if (bytes_hash(record->key, seeds_) != hash) return why = "its key is another one", false;
-  }
-  return true;
+  why = fault_of<Kind>(m_, p_, seeds_, {hash, key_word, load(m_, b.slots[i].value)}, bytes_hash);
+  return why.empty();
 }
 
 }  // namespace durahash::turbo

@@ -20,35 +20,22 @@
 
 #include "base/background.hpp"
 #include "base/spin_lock.hpp"
-#include "persist/heap.hpp"
-#include "persist/record.hpp"
 #include "persist/unsettled.hpp"
+#include "table/complaints.hpp"
 #include "table/concept.hpp"
+#include "table/live_record.hpp"
 #include "table/turbo/format.hpp"
 
 namespace durahash::turbo {
 
-namespace detail {
-class complaints;
-}
-
 using shard_index = std::uint32_t;
 
-/// A directory entry's mirror in DRAM: place, size, and a generation that tells a new array from an old one in the same place.
-/// bits 0-39 offset / 256, 40-45 log2 of the buckets, 46-63 generation.
-struct shard_view {
-  std::uint64_t word = 0;
-
-  static constexpr shard_view of(directory_entry e, std::uint64_t generation) noexcept {
-    return {(e.word & low_bits(46)) | generation << 46};
-  }
-  constexpr bool none() const noexcept { return (word & low_bits(46)) == 0; }
-  constexpr std::uint64_t offset() const noexcept { return (word & low_bits(40)) * block_bytes; }
-  constexpr unsigned log2_buckets() const noexcept { return word >> 40 & 63; }
+/// A directory entry's mirror in DRAM.
+struct shard_view : place_view {
+  static constexpr shard_view of(directory_entry e, std::uint64_t generation) noexcept { return {place_view::of(e, generation)}; }
+  constexpr unsigned log2_buckets() const noexcept { return exponent(); }
   constexpr std::uint64_t buckets() const noexcept { return none() ? 0 : std::uint64_t{1} << log2_buckets(); }
   constexpr std::uint64_t bytes() const noexcept { return buckets() * block_bytes; }
-  constexpr std::uint64_t generation() const noexcept { return word >> 46; }
-  friend bool operator==(shard_view, shard_view) = default;
 };
 
 template <medium M, class Kind>
@@ -133,10 +120,6 @@ class table {
   };
   enum class staged : std::uint8_t { nothing_to_do, ready, no_room };
   enum class probed : std::uint8_t { hit, miss, torn, damaged };
-  struct live_record {
-    std::uint64_t hash, key_word, value_word;
-    static bool before(const live_record& a, const live_record& b) { return a.hash < b.hash; }
-  };
 
   // places
   shard_index shard_of(std::uint64_t hash) const noexcept { return static_cast<shard_index>(hash >> (64 - shard_bits_)); }
@@ -145,7 +128,7 @@ class table {
   }
   static std::uint8_t tag_of(std::uint64_t hash) noexcept { return static_cast<std::uint8_t>(hash); }
   shard_index shards() const noexcept { return shard_index{1} << shard_bits_; }
-  shard_view view(shard_index s) const noexcept { return {mirrors_[s].load(std::memory_order_acquire)}; }
+  shard_view view(shard_index s) const noexcept { return {{mirrors_[s].load(std::memory_order_acquire)}}; }
   bucket* buckets_of(shard_view v) const noexcept { return p_.at(poff<bucket>{v.offset()}); }
   pm<std::uint64_t>& directory(shard_index s) const noexcept {
     return p_.at(poff<pm<std::uint64_t>>{p_.block().engine_offset})[s];
@@ -175,9 +158,6 @@ class table {
   void settle_inherited(shard_index s);
   std::optional<std::vector<live_record>> live_records(shard_index s) const;
   std::uint64_t hash_of_slot(std::uint64_t key_word) const noexcept;
-  template <class Visit>
-  status visit_in_order(const std::vector<live_record>& records, cursor& at, std::size_t& left, bool& all, Visit& visit);
-  bool seen_before(const std::vector<live_record>& records, std::size_t i) const;
 
   // write.hpp
   place walk(shard_view v, std::uint64_t hash, key_type key) const;
@@ -217,10 +197,9 @@ class table {
   status move_records_down(shard_index s, std::uint64_t behind);
 
   // check.hpp
-  std::uint64_t check_shard(shard_index s, detail::complaints& complain, std::uint64_t& reached_bytes);
-  void check_bucket(shard_index s, std::uint64_t index, detail::complaints& complain, std::vector<live_record>& seen,
+  std::uint64_t check_shard(shard_index s, complaints& complain, std::uint64_t& reached_bytes);
+  void check_bucket(shard_index s, std::uint64_t index, complaints& complain, std::vector<live_record>& seen,
                     std::uint64_t& reached_bytes);
-  bool same_key(const live_record& a, const live_record& b) const;
   bool on_path(shard_view v, std::uint64_t hash, std::uint64_t index) const;
 
   std::uint64_t path_length(shard_view v, std::uint64_t home) const;
@@ -229,7 +208,6 @@ class table {
   error read_directory(const std::string& path, bool restored, std::vector<std::string>* dropped);
   status salvage_shard(shard_index s, std::vector<std::string>& dropped);
   bool verifies(shard_index s, const bucket& b, int i, std::string& why) const;
-  bool restore_heap(bool trusted);
   bool adopt_records(shard_index s);
   void recount(const background* asking);
   void lock_all();

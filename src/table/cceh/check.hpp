@@ -1,0 +1,130 @@
+// CCEH: verifies every invariant over every byte that is reachable, and tells figures.
+#pragma once
+
+#include "table/cceh/table.hpp"
+
+namespace durahash::cceh {
+
+template <medium M, class Kind>
+std::string table<M, Kind>::where(const segment& s, std::uint64_t bucket) {
+  return "segment at offset " + std::to_string(s.offset()) + ", bucket " + std::to_string(bucket);
+}
+
+template <medium M, class Kind>
+std::string table<M, Kind>::fault_of(const live_record& r) const {
+  return durahash::fault_of<Kind>(m_, p_, seeds_, r, hash_of);
+}
+
+template <medium M, class Kind>
+void table<M, Kind>::check(check_report& report) {
+  size();
+  heap_.settle();
+  lock_all();
+  complaints complain(report);
+  std::uint64_t reached_bytes = 0, counted = check_escapes(complain);
+  check_directory(complain, reached_bytes);
+  for_each_segment([&](const segment& s) { counted += check_segment(s, complain, reached_bytes); });
+  report.records = counted;
+  if (counted != size()) complain("the table counts " + std::to_string(size()) + " records, and holds " + std::to_string(counted));
+  if (!damage_found_ && reached_bytes != heap_.used_bytes() - heap_.pending_bytes())
+    complain("the heap has " + std::to_string(heap_.used_bytes()) + " bytes in use, and " + std::to_string(reached_bytes) + " are reachable");
+  unlock_all();
+}
+
+/// C1, and that the root names the directory in use.
+template <medium M, class Kind>
+void table<M, Kind>::check_directory(complaints& complain, std::uint64_t& reached_bytes) {
+  place_view now = directory();
+  checked_place on_medium{load(m_, root_of_table().directory)};
+  if (!on_medium.sound() || !now.mirrors(on_medium)) complain("the root does not name the directory in use");
+  reached_bytes += cell_bytes_for(directory_bytes(now.exponent()));
+  if (!heap_.holds(now.offset(), directory_bytes(now.exponent()))) complain("the directory is not allocated");
+  std::uint64_t deepest = 0;
+  for (const leaf& l : read_tree()) {
+    if (l.state != detail::node_state::whole && !p_.read_only())
+      complain("the directory entries from " + std::to_string(l.where.begin) + " to " + std::to_string(l.where.begin + l.where.count - 1) +
+               " do not name one segment");
+    deepest += l.where.level == now.exponent();
+  }
+  if (!p_.read_only() && deepest != deepest_) complain("the deepest segments are " + std::to_string(deepest) + ", not " + std::to_string(deepest_));
+}
+
+/// C2 and C3. Returns the records in the segment.
+template <medium M, class Kind>
+std::uint64_t table<M, Kind>::check_segment(const segment& s, complaints& complain, std::uint64_t& reached_bytes) {
+  reached_bytes += cell_bytes_for(segment_bytes());
+  if (!heap_.holds(s.offset(), segment_bytes())) complain("the segment at offset " + std::to_string(s.offset()) + " is not allocated");
+  std::vector<resident> found = residents(s);
+  std::uint64_t mask = buckets_per_segment() - 1;
+  for (const resident& r : found) {
+    std::uint64_t home = home_of(r.hash);
+    bool reachable = ((r.bucket - home) & mask) < probe_;
+    for (std::uint64_t b = home; reachable && b != r.bucket; b = (b + 1) & mask) reachable = match(buckets_at(s.offset())[b], empty_word) == 0;
+    if (!reachable) complain(where(s, r.bucket) + ": a search for a key ends before it gets here");
+    if (std::string fault = fault_of(r); !fault.empty()) complain(where(s, r.bucket) + ": " + fault);
+    if constexpr (!Kind::in_slot) {
+      auto record = record_at(m_, p_, r.value_word);
+      if (record && !heap_.holds(r.value_word, record->bytes()))
+        complain(where(s, r.bucket) + ": the record at offset " + std::to_string(r.value_word) + " is not allocated");
+      if (record) reached_bytes += cell_bytes_for(record->bytes());
+    }
+  }
+  std::sort(found.begin(), found.end(), live_record::before);
+  for (std::size_t i = 0; i < found.size(); ++i)
+    if (seen_before<Kind>(m_, p_, found, i)) complain("segment at offset " + std::to_string(s.offset()) + ": a key lives in two slots");
+  return found.size();
+}
+
+/// Returns the records in the escape slots.
+template <medium M, class Kind>
+std::uint64_t table<M, Kind>::check_escapes(complaints& complain) {
+  const bucket& b = root_of_table().escapes;
+  std::uint32_t first = match(b, escape_of_empty), second = match(b, escape_of_removed), none = match(b, empty_word);
+  if (!Kind::in_slot && none != low_bits(slots_per_bucket)) complain("the escape slots hold something, and byte tables have no use for them");
+  if ((first | second | none) != low_bits(slots_per_bucket)) complain("the escape slots hold a word that they cannot");
+  if (std::popcount(first) > 1 || std::popcount(second) > 1) complain("the escape slots hold a key twice");
+  return static_cast<std::uint64_t>(std::popcount(first) + std::popcount(second));
+}
+
+// ----------------------------------------------------------------------------------------------------------------- figures
+
+template <medium M, class Kind>
+void table<M, Kind>::describe(table_stats& stats) {
+  std::uint64_t segments = 0, deepest = 0, removed = 0, stale = 0, reach_sum = 0, reach_most = 0, hits = 0, hit_lines = 0;
+  for_each_segment([&](const segment& s) {
+    ++segments;
+    deepest = std::max<std::uint64_t>(deepest, s.depth());
+    bucket* first = buckets_at(s.offset());
+    std::uint64_t mask = buckets_per_segment() - 1;
+    for (std::uint64_t home = 0; home < buckets_per_segment(); ++home) {
+      removed += static_cast<unsigned>(std::popcount(match(first[home], removed_word)));
+      for (const slot& at : first[home].slots) {
+        std::uint64_t word = load(m_, at.key);
+        stale += word != empty_word && word != removed_word && !s.owns(hash_of_slot(word));
+      }
+      std::uint64_t reach = 1;
+      while (reach < probe_ && match(first[(home + reach - 1) & mask], empty_word) == 0) ++reach;
+      reach_sum += reach;
+      reach_most = std::max(reach_most, reach);
+    }
+    for_each_resident(s, [&](const resident& r, const slot&) {
+      ++hits;
+      hit_lines += ((r.bucket - home_of(r.hash)) & mask) + 1;
+    });
+  });
+  auto mean = [](std::uint64_t sum, std::uint64_t count) { return count == 0 ? 0 : static_cast<double>(sum) / static_cast<double>(count); };
+  stats.figures = {{"segments", static_cast<double>(segments)},
+                   {"global_depth", static_cast<double>(directory().exponent())},
+                   {"deepest_segment", static_cast<double>(deepest)},
+                   {"removed_slots", static_cast<double>(removed)},
+                   {"stale_slots", static_cast<double>(stale)},
+                   {"positive_probe_mean", mean(hit_lines, hits)},
+                   {"negative_probe_mean", mean(reach_sum, segments * buckets_per_segment())},
+                   {"negative_probe_max", static_cast<double>(reach_most)},
+                   {"splits", static_cast<double>(splits_.load())},
+                   {"merges", static_cast<double>(merges_.load())},
+                   {"doublings", static_cast<double>(doublings_.load())},
+                   {"halvings", static_cast<double>(halvings_.load())}};
+}
+
+}  // namespace durahash::cceh

@@ -1,0 +1,299 @@
+// CCEH: search without locks, batches of searches, iteration.
+//
+// The paper has a reader lock for lazy deletion (§5). Here a read is good if at its end the directory still names the same segment in the same entry,
+// and the stripe's version is what it was (C6). Then nothing that was there has been taken away meanwhile: no record was removed (and its slot given to
+// another one, and perhaps back), no split or merge has made the segment's copy stale, or given its bytes to another use. What was added meanwhile is
+// found or not, as it happens. A writer that removes or splits says so in the version first; who has read a word stored after it sees the new version.
+#pragma once
+
+#include <algorithm>
+
+#include "table/cceh/table.hpp"
+
+namespace durahash::cceh {
+
+template <medium M, class Kind>
+std::uint64_t table<M, Kind>::hash_of(key_type key, const hash_seeds& seeds) noexcept {
+  std::uint64_t hash = Kind::hash(key, seeds);
+  if constexpr (!Kind::in_slot)  // it is the key word: two hashes fewer, which share their neighbours' places
+    if (hash == empty_word || hash == removed_word) [[unlikely]]
+      return hash ^ 1;
+  return hash;
+}
+
+template <medium M, class Kind>
+bool table<M, Kind>::escapes([[maybe_unused]] key_type key) noexcept {
+  if constexpr (Kind::in_slot)
+    return key == empty_word || key == removed_word;
+  else
+    return false;
+}
+
+/// The segment of a hash, and the version that a read of it begins with.
+template <medium M, class Kind>
+auto table<M, Kind>::segment_of(std::uint64_t hash) const noexcept -> segment {
+  segment s;
+  do {  // ends: each further round means that the directory was replaced
+    s.directory = directory();
+    s.named = entries_of(s.directory.offset()) + shifted(hash, s.directory.exponent());
+    s.entry = {load(m_, *s.named)};
+  } while (directory() != s.directory);
+  s.prefix = prefix_of(hash, s.depth());
+  s.stripe = stripe_of(s.prefix);
+  s.version = versions_[s.stripe].load(std::memory_order_acquire);
+  return s;
+}
+
+template <medium M, class Kind>
+bool table<M, Kind>::unchanged(const segment& s) const noexcept {
+  return load(m_, *s.named) == s.entry.word && directory() == s.directory && versions_[s.stripe].load(std::memory_order_acquire) == s.version;
+}
+
+template <medium M, class Kind>
+auto table<M, Kind>::window_of(const segment& s, std::uint64_t hash, key_type key) const noexcept -> window {
+  return {buckets_at(s.offset()), home_of(hash), buckets_per_segment() - 1, probe_, Kind::key_word(key, hash)};
+}
+
+template <medium M, class Kind>
+auto table<M, Kind>::escape_window([[maybe_unused]] key_type key) const noexcept -> window {
+  window w{&root_of_table().escapes, 0, 0, 1, 0};
+  if constexpr (Kind::in_slot) w.key_word = key == empty_word ? escape_of_empty : escape_of_removed;
+  return w;
+}
+
+/// The slots of a bucket that hold this word.
+template <medium M, class Kind>
+std::uint32_t table<M, Kind>::match(const bucket& b, std::uint64_t key_word) const noexcept {
+  std::uint32_t hits = 0;
+  for (int i = 0; i < slots_per_bucket; ++i) hits |= std::uint32_t{load(m_, b.slots[i].key) == key_word} << i;
+  return hits;
+}
+
+/// Word tables take one look, inlined; a read that a writer disturbed, or that must be made durable first, searches.
+template <medium M, class Kind>
+template <class Read>
+status table<M, Kind>::get(key_type key, Read&& read) {
+  std::uint64_t hash = hash_of(key, seeds_);
+  if constexpr (Kind::in_slot) {
+    if (!escapes(key)) [[likely]] {
+      segment s = segment_of(hash);
+      if (probed seen = judge(s, window_of(s, hash, key), read); seen != probed::torn) [[likely]]
+        return seen == probed::hit ? status::ok : status::not_found;
+    }
+  }
+  return search(hash, key, read);
+}
+
+/// What a look at the window of a word table is worth; `torn` also says "not settled".
+template <medium M, class Kind>
+template <class Read>
+auto table<M, Kind>::judge(const segment& s, const window& w, Read& read) const -> probed {
+  for (unsigned distance = 0; distance < w.buckets; ++distance) {
+    const bucket& b = w[distance];
+    if (std::uint32_t hits = match(b, w.key_word); hits != 0) {
+      std::uint64_t value = load(m_, b.slots[std::countr_zero(hits)].value);
+      if (!unchanged(s) || !unsettled_.settled(s.stripe)) return probed::torn;
+      read(value);
+      return probed::hit;
+    }
+    if (match(b, empty_word) != 0) break;
+  }
+  return unchanged(s) && unsettled_.settled(s.stripe) ? probed::miss : probed::torn;
+}
+
+template <medium M, class Kind>
+template <class Read>
+[[gnu::noinline]] status table<M, Kind>::search(std::uint64_t hash, key_type key, Read& read) {
+  [[maybe_unused]] read_guard guard;  // keeps segment and record from reuse; u64 tables have none, and look at the directory again instead
+  while (true) {  // ends: each further round means that a writer got on
+    segment s = escapes(key) ? escape_segment() : segment_of(hash);
+    window w = window_for(s, hash, key);
+    std::optional<value_type> value;
+    unsigned buckets = 0;
+    probed outcome = probe(w, key, value, buckets);
+    if (!unchanged(s)) continue;
+    if (outcome == probed::damaged) return status::damaged;
+    settle_for_reader(s.stripe, w, buckets);
+    if (outcome == probed::miss) return status::not_found;
+    read(*value);
+    return status::ok;
+  }
+}
+
+/// The escape slots as a segment that never moves.
+template <medium M, class Kind>
+auto table<M, Kind>::escape_segment() const noexcept -> segment {
+  segment s;
+  s.directory = directory();
+  s.named = &root_of_table().directory;
+  s.entry = {load(m_, *s.named)};
+  s.stripe = escape_stripe;
+  s.version = versions_[escape_stripe].load(std::memory_order_acquire);
+  return s;
+}
+
+/// `buckets` counts those that were looked at, from the home bucket on.
+template <medium M, class Kind>
+auto table<M, Kind>::probe(const window& w, key_type key, std::optional<value_type>& value, unsigned& buckets) const -> probed {
+  while (buckets < w.buckets) {
+    const bucket& b = w[buckets++];
+    for (std::uint32_t hits = match(b, w.key_word); hits != 0;) {
+      std::uint64_t value_word = load(m_, b.slots[take_lowest(hits)].value);
+      if constexpr (Kind::in_slot) {
+        value = value_word;
+        return probed::hit;
+      } else {
+        auto record = record_at(m_, p_, value_word);
+        if (!record) return probed::damaged;
+        if (record->key != key) continue;
+        value = record->value;
+        return probed::hit;
+      }
+    }
+    if (match(b, empty_word) != 0) break;
+  }
+  return probed::miss;
+}
+
+/// What a reader has seen, and a crash could still undo, is made durable before the reader gives it away (C7). Records need no flush: they were durable
+/// before a slot named them; nor do entries: the segment that an entry named before holds the same records.
+template <medium M, class Kind>
+void table<M, Kind>::settle_for_reader(stripe_index stripe, const window& w, unsigned buckets) {
+  if constexpr (unsettled<M>::needed) {
+    if (unsettled_.settled(stripe)) return;
+    if (unsettled_.of(stripe) == settlement::inherited) return settle_inherited(stripe);
+    flushed started;
+    for (unsigned n = 0; n < buckets; ++n) started += flush(m_, extent_of(w[n]));
+    [[maybe_unused]] durable done = fence(m_, std::move(started));
+  }
+}
+
+/// A process that was killed may have left words of these segments in the caches.
+template <medium M, class Kind>
+void table<M, Kind>::settle_inherited(stripe_index stripe) {
+  if constexpr (unsettled<M>::needed) {
+    if (unsettled_.of(stripe) != settlement::inherited) return;
+    flushed started;
+    if (stripe == escape_stripe) {
+      started += flush(m_, extent_of(root_of_table().escapes));
+    } else {
+      std::uint64_t at = std::uint64_t{stripe} << (64 - stripe_bits);
+      do {
+        segment s = segment_of(at);
+        started += flush(m_, extent{buckets_at(s.offset()), segment_bytes()});
+        at = s.end();
+      } while (at != 0 && stripe_of(at) == stripe);
+    }
+    unsettled_.take_over(stripe, fence(m_, std::move(started)));
+  }
+}
+
+// ----------------------------------------------------------------------------------------------------------------- batches
+
+template <medium M, class Kind>
+template <class Read>
+void table<M, Kind>::get_many(std::span<const key_type> keys, Read&& read, status* answers) {
+  [[maybe_unused]] read_guard guard;
+  std::uint64_t hashes[group_size];
+  segment segments[group_size];
+  for (std::size_t start = 0; start < keys.size(); start += group_size) {
+    std::size_t count = std::min(group_size, keys.size() - start);
+    for (std::size_t i = 0; i < count; ++i) {
+      hashes[i] = hash_of(keys[start + i], seeds_);
+      segments[i] = segment_of(hashes[i]);
+      __builtin_prefetch(&buckets_at(segments[i].offset())[home_of(hashes[i])]);
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+      key_type key = keys[start + i];
+      auto read_one = [&](value_type value) { read(start + i, value); };
+      probed seen = probed::torn;
+      if constexpr (Kind::in_slot)
+        if (!escapes(key)) [[likely]]
+          seen = judge(segments[i], window_of(segments[i], hashes[i], key), read_one);
+      answers[start + i] = seen == probed::hit ? status::ok : seen == probed::miss ? status::not_found : search(hashes[i], key, read_one);
+    }
+  }
+}
+
+// --------------------------------------------------------------------------------------------------------------- iteration
+
+template <medium M, class Kind>
+std::uint64_t table<M, Kind>::hash_of_slot(std::uint64_t key_word) const noexcept {
+  if constexpr (Kind::in_slot)
+    return word_hash(key_word, seeds_);
+  else
+    return key_word;
+}
+
+/// Calls visit(resident, slot) for each record of the segment that is not stale.
+template <medium M, class Kind>
+template <class Visit>
+void table<M, Kind>::for_each_resident(const segment& s, Visit&& visit) const {
+  bucket* first = buckets_at(s.offset());
+  for (std::uint32_t index = 0; index < buckets_per_segment(); ++index)
+    for (slot& at : first[index].slots) {
+      std::uint64_t key_word = load(m_, at.key);
+      if (key_word == empty_word || key_word == removed_word) continue;
+      std::uint64_t hash = hash_of_slot(key_word);
+      if (s.owns(hash)) visit(resident{{hash, key_word, load(m_, at.value)}, index}, at);
+    }
+}
+
+template <medium M, class Kind>
+auto table<M, Kind>::residents(const segment& s) const -> std::vector<resident> {
+  std::vector<resident> found;
+  found.reserve(slots_per_segment());
+  for_each_resident(s, [&](const resident& r, const slot&) { found.push_back(r); });
+  return found;
+}
+
+/// Those of the two records in the escape slots whose hashes are the segment's.
+template <medium M, class Kind>
+auto table<M, Kind>::escaped_records(const segment& s) const -> std::vector<live_record> {
+  std::vector<live_record> found;
+  if constexpr (Kind::in_slot) {
+    for (std::uint64_t key : {empty_word, removed_word}) {
+      std::uint64_t hash = hash_of_slot(key);
+      segment escape = escape_segment();
+      std::optional<value_type> value;
+      unsigned buckets = 0;
+      if (s.owns(hash) && probe(escape_window(key), key, value, buckets) == probed::hit) found.push_back({hash, key, *value});
+    }
+  }
+  return found;
+}
+
+/// The records that iteration finds in the segment, or nothing when a writer was faster.
+template <medium M, class Kind>
+auto table<M, Kind>::live_records(const segment& s) const -> std::optional<std::vector<live_record>> {
+  segment escape = escape_segment();
+  std::vector<live_record> found = escaped_records(s);
+  for_each_resident(s, [&](const resident& r, const slot&) { found.push_back(r); });
+  if (!unchanged(s) || !unchanged(escape)) return std::nullopt;
+  return found;
+}
+
+/// The cursor runs through hash order, and so through the segments: neither splits nor merges nor reopening disturb it.
+template <medium M, class Kind>
+template <class Visit>
+status table<M, Kind>::scan(cursor& at, std::size_t limit, Visit&& visit) {
+  std::size_t left = std::max<std::size_t>(limit, 1);
+  while (!at.done && left > 0) {
+    [[maybe_unused]] read_guard guard;
+    segment s = segment_of(at.position);
+    auto records = live_records(s);
+    if (!records) continue;  // ends: each further round means that a writer got on
+    settle_for_reader(s.stripe, {buckets_at(s.offset()), 0, buckets_per_segment() - 1, 0, 0}, static_cast<unsigned>(buckets_per_segment()));
+    settle_for_reader(escape_stripe, escape_window({}), 1);
+    std::erase_if(*records, [&](const live_record& r) { return r.hash < at.position; });
+    std::sort(records->begin(), records->end(), live_record::before);
+    bool all = true;
+    if (status visited = visit_in_order<Kind>(m_, p_, *records, at, left, all, visit); visited != status::ok) return visited;
+    if (!all) return status::ok;
+    at.done = s.end() == 0;
+    at.position = at.done ? ~std::uint64_t{0} : s.end();
+  }
+  return status::ok;
+}
+
+}  // namespace durahash::cceh

@@ -1,0 +1,450 @@
+// CCEH: splits in both of the paper's schemes (§3.2, §5), merges, doubling and halving of the directory, compaction.
+//
+// A split of a segment S of depth L, under its stripe's lock and that of the new right half; readers go on:
+//   1  right half laid out in a new segment R, and for copy-on-write the left half in a new segment;
+//      written in address order, flushed, fenced                             crash: unreachable, hence free
+//   2  COMMIT: the rightmost entry of S becomes (R, L+1), durably            crash before: old state; after: recovery goes on with 3
+//   3  the other entries, from right to left, durable line by line: the right half (R, L+1), the left half (S or its copy, L+1)
+//   4  copy-on-write: S is free. In place: its records of the right half are stale (C2)
+//
+// A merge of two buddies A, B of depth L into a new segment N, under both locks:
+//   1  N written, flushed, fenced                                            crash: unreachable, hence free
+//   2  the entries become (N, L-1), from left to right                       crash: recovery takes it back as far as B still stands (docs/engines/cceh.md)
+//   3  COMMIT: the rightmost entry is (N, L-1)                               crash after: new state
+//   4  A and B are free
+//
+// A move of a segment: written anew, then its entries from right to left; COMMIT with the rightmost one.
+//
+// Within one cache line of the directory the order needs no fence: a line becomes durable as a prefix of its stores.
+//
+// Doubling and halving: the new directory written, flushed, fenced; COMMIT: the root's word. One word switches all readers.
+#pragma once
+
+#include "table/cceh/table.hpp"
+
+namespace durahash::cceh {
+
+// ---------------------------------------------------------------------------------------------------------------- segments
+
+template <medium M, class Kind>
+std::optional<std::uint64_t> table<M, Kind>::allocate(std::uint64_t bytes) {
+  if (auto offset = heap_.allocate(bytes)) return offset;
+  if (heap_.pending_bytes() == 0) return std::nullopt;
+  heap_.settle();  // what readers still hold may do
+  return heap_.allocate(bytes);
+}
+
+/// Of a segment or directory that readers may still see.
+template <medium M, class Kind>
+void table<M, Kind>::give_back(std::uint64_t offset, std::uint64_t bytes) {
+  if constexpr (Kind::in_slot)
+    heap_.free(offset, bytes);  // readers notice; the bytes stay mapped
+  else
+    heap_.retire(offset, bytes);
+}
+
+/// Each record in the first bucket of its window with an empty slot. Returns false when some record finds none.
+template <medium M, class Kind>
+template <class Records>
+bool table<M, Kind>::lay_out(const Records& records, image& made) const {
+  made.assign(buckets_per_segment() * words_per_bucket, empty_word);
+  for (const live_record& r : records) {
+    std::uint64_t* room = nullptr;
+    for (unsigned distance = 0; distance < probe_ && room == nullptr; ++distance) {
+      std::uint64_t* words = &made[((home_of(r.hash) + distance) & (buckets_per_segment() - 1)) * words_per_bucket];
+      for (int i = 0; i < slots_per_bucket && room == nullptr; ++i)
+        if (words[2 * i] == empty_word) room = &words[2 * i];
+    }
+    if (room == nullptr) return false;
+    room[0] = r.key_word;
+    room[1] = r.value_word;
+  }
+  return true;
+}
+
+/// Some of the records of one segment, each in the bucket it has there, which is always possible; what searches pass to get there is not empty.
+template <medium M, class Kind>
+void table<M, Kind>::lay_out_as_they_lie(const std::vector<resident>& records, image& made) const {
+  made.assign(buckets_per_segment() * words_per_bucket, empty_word);
+  std::uint64_t mask = buckets_per_segment() - 1;
+  std::vector<bool> passed(buckets_per_segment());
+  for (const resident& r : records) {
+    std::uint64_t* words = &made[std::uint64_t{r.bucket} * words_per_bucket];
+    int i = 0;
+    while (words[2 * i] != empty_word) ++i;  // ends: they came from the four slots of one bucket
+    words[2 * i] = r.key_word;
+    words[2 * i + 1] = r.value_word;
+    for (std::uint64_t b = home_of(r.hash); b != r.bucket; b = (b + 1) & mask) passed[b] = true;
+  }
+  for (std::uint64_t b = 0; b < buckets_per_segment(); ++b)
+    for (int i = 0; passed[b] && i < slots_per_bucket; ++i)
+      if (std::uint64_t& word = made[b * words_per_bucket + 2 * static_cast<std::size_t>(i)]; word == empty_word) word = removed_word;
+}
+
+/// A new segment with some of another one's records, or nothing when there is no space.
+template <medium M, class Kind>
+std::optional<std::uint64_t> table<M, Kind>::write_segment(const std::vector<resident>& records, flushed& started) {
+  thread_local image made;
+  auto offset = allocate(segment_bytes());
+  if (!offset) return std::nullopt;
+  if (!lay_out(records, made)) lay_out_as_they_lie(records, made);
+  write_image(*offset, made, started);
+  return offset;
+}
+
+template <medium M, class Kind>
+void table<M, Kind>::write_image(std::uint64_t offset, const image& made, flushed& started) {
+  pm<std::uint64_t>* words = entries_of(offset);
+  for (std::size_t i = 0; i < made.size(); ++i) store(m_, words[i], made[i]);
+  started += flush(m_, extent{words, made.size() * 8});
+}
+
+// ------------------------------------------------------------------------------------------------------------------- split
+
+/// `s` is locked.
+template <medium M, class Kind>
+status table<M, Kind>::split(const segment& s) {
+  unsigned depth = s.depth() + 1;
+  if (depth > most_depth) return status::no_space;
+  std::uint64_t right_prefix = s.prefix | std::uint64_t{1} << (64 - depth);
+  std::vector<resident> left = residents(s), right;
+  auto moving = std::stable_partition(left.begin(), left.end(), [&](const resident& r) { return r.hash < right_prefix; });
+  right.assign(moving, left.end());
+  left.erase(moving, left.end());
+
+  stripe_index right_stripe = stripe_of(right_prefix);
+  if (right_stripe != s.stripe) stripes_[right_stripe].lock.lock();  // of no segment so far: who holds it finds that out and lets it go
+  status answer = split_in(s, left, right, right_stripe);
+  if (right_stripe != s.stripe) stripes_[right_stripe].lock.unlock();
+  return answer;
+}
+
+/// With both stripes locked, so that nobody writes to a half before all of the split is durable (CRASH.md CCEH 2).
+template <medium M, class Kind>
+status table<M, Kind>::split_in(const segment& s, const std::vector<resident>& left, const std::vector<resident>& right, stripe_index right_stripe) {
+  flushed started;
+  auto new_right = write_segment(right, started);
+  std::optional<std::uint64_t> new_left = s.offset();
+  if (copy_on_write_) new_left = write_segment(left, started);
+  durable written = fence(m_, std::move(started));
+  std::scoped_lock lock(directory_lock_);
+  unsigned depth = s.depth() + 1;
+  // Asked under the lock: of two splits that find no room in the directory one doubles it (CRASH.md CCEH 7).
+  bool fits = new_right && new_left && (directory().exponent() >= depth || double_directory());
+  if (!fits) {
+    if (new_right) heap_.free(*new_right, segment_bytes());
+    if (new_left && copy_on_write_) heap_.free(*new_left, segment_bytes());
+    return status::no_space;
+  }
+  outdate(s.stripe);
+  outdate(right_stripe);
+  unsettled_.take_over(right_stripe, written);
+  entry_range all = range_of(s.prefix, s.depth());
+  checked_place right_entry = checked_place::of(*new_right, depth), left_entry = checked_place::of(*new_left, depth);
+  publish_entries(all, direction::leftward, [&](std::uint64_t i) { return i < all.middle() ? left_entry : right_entry; }, after(std::move(written)));
+  if (depth == directory().exponent()) deepest_ += 2;
+  ++splits_;
+  if (right_stripe != s.stripe) {
+    add_records(s.stripe, -static_cast<std::int64_t>(right.size()));
+    add_records(right_stripe, static_cast<std::int64_t>(right.size()));
+  }
+  if (copy_on_write_) give_back(s.offset(), segment_bytes());
+  return status::ok;
+}
+
+// --------------------------------------------------------------------------------------------------------------- directory
+
+/// Where a prefix stands; under directory_lock_.
+template <medium M, class Kind>
+auto table<M, Kind>::range_of(std::uint64_t prefix, unsigned depth) const noexcept -> entry_range {
+  unsigned global_depth = directory().exponent();
+  std::uint64_t begin = shifted(prefix, global_depth);
+  return {begin, begin + (std::uint64_t{1} << (global_depth - depth))};
+}
+
+/// Each entry becomes entry_of(index), one after another; each is durable before the next one in another line is stored. Under directory_lock_.
+template <medium M, class Kind>
+template <class EntryOf>
+void table<M, Kind>::publish_entries(entry_range where, direction way, EntryOf&& entry_of, ordered) {
+  pm<std::uint64_t>* entries = entries_of(directory().offset());
+  constexpr std::uint64_t per_line = line_bytes / 8;
+  for (std::uint64_t n = 0; n < where.count(); ++n) {
+    std::uint64_t i = way == direction::rightward ? where.begin + n : where.end - 1 - n;
+    std::uint64_t next = way == direction::rightward ? i + 1 : i - 1;
+    store(m_, entries[i], entry_of(i).word);
+    if (n + 1 < where.count() && next / per_line == i / per_line) continue;
+    [[maybe_unused]] durable done = persist(m_, extent_of(entries[i]));  // all of the line
+  }
+}
+
+/// A new directory of that depth takes the old one's place. Returns false when there is no space.
+template <medium M, class Kind>
+template <class EntryAt>
+bool table<M, Kind>::switch_directory(unsigned depth, EntryAt&& entry_at) {
+  auto offset = allocate(directory_bytes(depth));
+  if (!offset) return false;
+  pm<std::uint64_t>* entries = entries_of(*offset);
+  for (std::uint64_t i = 0; i < std::uint64_t{1} << depth; ++i) store(m_, entries[i], entry_at(i));
+  durable written = persist(m_, extent{entries, std::size_t{8} << depth});
+  checked_place made = checked_place::of(*offset, depth);
+  [[maybe_unused]] durable done = publish(m_, root_of_table().directory, made.word, after(std::move(written)));  // COMMIT: the directory changes
+  place_view old = directory();
+  directory_.store(place_view::of(made, old.generation() + 1).word, std::memory_order_release);
+  if (!old.none()) give_back(old.offset(), directory_bytes(old.exponent()));
+  return true;
+}
+
+template <medium M, class Kind>
+bool table<M, Kind>::double_directory() {
+  pm<std::uint64_t>* old = entries_of(directory().offset());
+  if (!switch_directory(directory().exponent() + 1, [&](std::uint64_t i) { return load(m_, old[i / 2]); })) return false;
+  deepest_ = 0;
+  ++doublings_;
+  return true;
+}
+
+/// While no segment is as deep as the directory. Under directory_lock_.
+template <medium M, class Kind>
+void table<M, Kind>::halve_directory() {
+  while (deepest_ == 0 && directory().exponent() > 0) {
+    pm<std::uint64_t>* old = entries_of(directory().offset());
+    if (!switch_directory(directory().exponent() - 1, [&](std::uint64_t i) { return load(m_, old[i * 2]); })) return;
+    count_deepest();
+    ++halvings_;
+  }
+}
+
+template <medium M, class Kind>
+void table<M, Kind>::count_deepest() {
+  deepest_ = 0;
+  for_each_segment([&](const segment& s) { deepest_ += s.depth() == directory().exponent(); });
+}
+
+// ------------------------------------------------------------------------------------------------------------------- merge
+
+/// After many removals: do the segment and its buddy hold little enough to be one?
+template <medium M, class Kind>
+void table<M, Kind>::survey(std::uint64_t hash) {
+  std::uint64_t few = slots_per_segment() / 4;  // so that a merged segment is far from its next split
+  {
+    [[maybe_unused]] read_guard guard;
+    segment s = segment_of(hash);
+    if (s.depth() == 0) return;
+    segment buddy = segment_of(s.prefix ^ std::uint64_t{1} << (64 - s.depth()));
+    if (buddy.depth() != s.depth() || live_in(s) + live_in(buddy) > few) return;
+  }
+  merge(hash, few);
+}
+
+template <medium M, class Kind>
+std::uint64_t table<M, Kind>::live_in(const segment& s) const {
+  std::uint64_t live = 0;
+  for_each_resident(s, [&](const resident&, const slot&) { ++live; });
+  return live;
+}
+
+/// The segment of `hash` and its buddy become one, if they are of one depth, hold at most so many records, and those fit. Returns whether they did.
+template <medium M, class Kind>
+bool table<M, Kind>::merge(std::uint64_t hash, std::uint64_t most_records) {
+  unsigned depth = segment_of(hash).depth();
+  if (depth == 0) return false;
+  std::uint64_t bit = std::uint64_t{1} << (64 - depth);
+  std::uint64_t left_prefix = prefix_of(hash, depth - 1);
+  segment left = lock_segment(left_prefix);
+  bool merged = false;
+  if (left.depth() == depth) {
+    bool one_stripe = stripe_of(left_prefix | bit) == left.stripe;
+    segment right = one_stripe ? segment_of(left_prefix | bit) : lock_segment(left_prefix | bit);  // locks are taken from left to right
+    if (right.depth() == depth) merged = merge(left, right, most_records);
+    if (!one_stripe) unlock(right);
+  }
+  unlock(left);
+  return merged;
+}
+
+/// Copies: nothing stale can come back (CRASH.md CCEH 9).
+template <medium M, class Kind>
+bool table<M, Kind>::merge(const segment& left, const segment& right, std::uint64_t most_records) {
+  std::vector<resident> all = residents(left), more = residents(right);
+  all.insert(all.end(), more.begin(), more.end());
+  image made;
+  if (all.size() > most_records || !lay_out(all, made)) return false;
+  p_.about_to_change();
+  settle_inherited(left.stripe);
+  settle_inherited(right.stripe);
+  auto offset = allocate(segment_bytes());
+  if (!offset) return false;
+  flushed started;
+  write_image(*offset, made, started);
+  durable written = fence(m_, std::move(started));
+
+  std::scoped_lock lock(directory_lock_);
+  outdate(left.stripe);
+  outdate(right.stripe);
+  unsigned depth = left.depth();
+  checked_place entry = checked_place::of(*offset, depth - 1);
+  publish_entries(range_of(left.prefix, depth - 1), direction::rightward, [&](std::uint64_t) { return entry; }, after(std::move(written)));
+  ++merges_;
+  if (left.stripe != right.stripe) {
+    std::int64_t moved = stripes_[right.stripe].records.load(std::memory_order_relaxed);
+    add_records(right.stripe, -moved);
+    add_records(left.stripe, moved);
+  }
+  give_back(left.offset(), segment_bytes());
+  give_back(right.offset(), segment_bytes());
+  if (depth == directory().exponent()) deepest_ -= 2;
+  halve_directory();
+  return true;
+}
+
+// ---------------------------------------------------------------------------------------------------------- size on demand
+
+template <medium M, class Kind>
+status table<M, Kind>::reserve(std::uint64_t records) {
+  constexpr std::uint64_t more_than_any_pool = std::uint64_t{1} << 48;
+  if (records >= more_than_any_pool) return status::no_space;
+  unsigned depth = depth_for(records, slots_per_segment(), probe_);
+  std::uint64_t needed = (segment_bytes() << depth) + directory_bytes(depth), present = slots() / slots_per_bucket * sizeof(bucket);
+  p_.about_to_change();
+  if (needed > present && p_.reserve(needed - present) != status::ok) return status::no_space;
+  for (std::uint64_t at = 0, next = 1; next != 0;) {  // ends: at each place as many rounds as its segment gets deeper
+    segment s = lock_segment(at);
+    settle_inherited(s.stripe);
+    p_.about_to_change();
+    bool shallow = s.depth() < depth;
+    status answer = shallow ? split(s) : status::ok;
+    unlock(s);
+    if (answer != status::ok) return answer;
+    if (!shallow) at = next = s.end();
+  }
+  return status::ok;
+}
+
+template <medium M, class Kind>
+status table<M, Kind>::compact() {
+  size();  // the allocation state must be known
+  typename heap<M>::front_first front(heap_);
+  std::uint64_t most = slots_per_segment() * fill_tenths(probe_) / 10;
+  for (bool merged = true; merged;) {  // ends: each round but the last has a segment less
+    merged = false;
+    std::uint64_t at = 0;
+    do {
+      if (merge(at, most)) merged = true;
+      at = segment_of(at).end();
+    } while (at != 0);
+  }
+  heap_.settle();
+  std::uint64_t at = 0;
+  do {
+    segment s = lock_segment(at);
+    status moved = move_down(s);
+    at = s.end();
+    unlock(s);
+    if (moved != status::ok) return moved;
+  } while (at != 0);
+  {
+    std::scoped_lock lock(directory_lock_);
+    place_view now = directory();
+    pm<std::uint64_t>* entries = entries_of(now.offset());
+    if (heap_.has_room_before(now.offset(), directory_bytes(now.exponent()))) {
+      p_.about_to_change();
+      switch_directory(now.exponent(), [&](std::uint64_t i) { return load(m_, entries[i]); });
+    }
+  }
+  heap_.settle();
+  if constexpr (!Kind::in_slot) {
+    // Records behind the point where all that is live would end, if it lay without gaps, have room in front of it.
+    std::uint64_t behind = live_bytes();
+    do {
+      segment s = lock_segment(at);
+      status moved = move_records_down(s, behind);
+      at = s.end();
+      unlock(s);
+      if (moved != status::ok) return moved;
+    } while (at != 0);
+    heap_.settle();
+  }
+  heap_.release_idle_slabs();
+  return p_.give_back_tail();
+}
+
+/// Writes the segment anew if there is room in front of it. `s` is locked.
+template <medium M, class Kind>
+status table<M, Kind>::move_down(const segment& s) {
+  if (!heap_.has_room_before(s.offset(), segment_bytes())) return status::ok;
+  p_.about_to_change();
+  settle_inherited(s.stripe);
+  flushed started;
+  auto offset = write_segment(residents(s), started);
+  if (!offset) return status::ok;
+  durable written = fence(m_, std::move(started));
+  std::scoped_lock lock(directory_lock_);
+  outdate(s.stripe);
+  checked_place entry = checked_place::of(*offset, s.depth());
+  publish_entries(range_of(s.prefix, s.depth()), direction::leftward, [&](std::uint64_t) { return entry; }, after(std::move(written)));
+  give_back(s.offset(), segment_bytes());
+  return status::ok;
+}
+
+/// Updates with the same key and value, for records behind `behind` that have room in front of it. `s` is locked.
+template <medium M, class Kind>
+status table<M, Kind>::move_records_down(const segment& s, std::uint64_t behind) {
+  status answer = status::ok;
+  if constexpr (!Kind::in_slot) {
+    for_each_resident(s, [&](const resident& r, slot& at) {
+      auto record = record_at(m_, p_, r.value_word);
+      if (!record) answer = status::damaged;
+      if (answer != status::ok || r.value_word < behind || !heap_.has_room_before(r.value_word, record->bytes())) return;
+      p_.about_to_change();
+      settle_inherited(s.stripe);
+      flushed started;
+      auto moved = value_word_for(record->key, record->value, started);
+      if (!moved) return;
+      change c{.stripe = s.stripe};
+      stage_value({&at, nullptr, false}, *moved, 0, c);
+      commit(c, after(fence(m_, std::move(started))));
+    });
+  }
+  return answer;
+}
+
+// ------------------------------------------------------------------------------------------------------------ a whole table
+
+/// A directory and segments of at least that depth for these records, in place of what there is. Nobody is at work.
+/// crash before the root's word is published: what was there stays.
+template <medium M, class Kind>
+status table<M, Kind>::build(std::vector<live_record> records, unsigned least_depth) {
+  std::sort(records.begin(), records.end(), live_record::before);
+  std::vector<checked_place> leaves;
+  if (status s = build_segments(records, 0, 0, least_depth, leaves); s != status::ok) return s;
+  unsigned depth = 0;
+  for (checked_place l : leaves) depth = std::max(depth, l.exponent());
+  std::vector<std::uint64_t> entries;
+  for (checked_place l : leaves) entries.insert(entries.end(), std::size_t{1} << (depth - l.exponent()), l.word);
+  if (!switch_directory(depth, [&](std::uint64_t i) { return entries[i]; })) return status::no_space;
+  count_deepest();
+  return status::ok;
+}
+
+/// The segments for the records of one prefix, from left to right.
+template <medium M, class Kind>
+status table<M, Kind>::build_segments(std::span<const live_record> records, std::uint64_t prefix, unsigned depth, unsigned least_depth,
+                                      std::vector<checked_place>& leaves) {
+  image made;
+  if (depth >= least_depth && records.size() <= slots_per_segment() && lay_out(records, made)) {
+    auto offset = allocate(segment_bytes());
+    if (!offset) return status::no_space;
+    flushed started;
+    write_image(*offset, made, started);
+    [[maybe_unused]] durable written = fence(m_, std::move(started));
+    leaves.push_back(checked_place::of(*offset, depth));
+    return status::ok;
+  }
+  if (depth == most_depth) return status::no_space;
+  std::uint64_t right = prefix | std::uint64_t{1} << (63 - depth);
+  auto middle = std::lower_bound(records.begin(), records.end(), right, [](const live_record& r, std::uint64_t hash) { return r.hash < hash; });
+  if (status s = build_segments({records.begin(), middle}, prefix, depth + 1, least_depth, leaves); s != status::ok) return s;
+  return build_segments({middle, records.end()}, right, depth + 1, least_depth, leaves);
+}
+
+}  // namespace durahash::cceh

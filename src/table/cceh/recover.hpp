@@ -1,0 +1,423 @@
+// CCEH: creation, opening, closing. Recovery walks the directory's buddy tree (paper §4, algorithm 1 and figure 5) and rolls forward the one split,
+// merge or move that a crash may have left under way; what it left in segments and records that nothing refers to is free space.
+//
+// u64 tables   every segment is named by the directory: allocation state is whole after reading it.
+// byte tables  records are found in the slots: after a crash (not after a clean close) they are collected in the background. Reads and writes go
+//              on; until it is done, new records take only space that is new.
+#pragma once
+
+#include <thread>
+
+#include "table/cceh/table.hpp"
+#include "table/closing.hpp"
+#include "table/settings.hpp"
+
+namespace durahash::cceh {
+
+namespace detail {
+
+inline constexpr setting_rule rules[] = {
+    {"probe", 1, 256},         // buckets
+    {"copy_on_write", 0, 1},   // 0: splits in place, with lazy deletion
+    {"segment", 2, 12},        // log2 of its buckets
+};
+
+}  // namespace detail
+
+template <medium M, class Kind>
+result<engine_plan> table<M, Kind>::plan(const options& how) {
+  std::uint64_t values[] = {8, 1, 8};
+  if (error e = resolve_settings(engine_kind::cceh, detail::rules, how.settings, values); e.code != status::ok) return e;
+  engine_plan made;
+  made.settings[setting::probe] = values[0];
+  made.settings[setting::copy_on_write] = values[1];
+  made.settings[setting::segment_log2] = values[2];
+  made.settings[setting::first_depth] = std::min(most_depth, depth_for(how.capacity, std::uint64_t{slots_per_bucket} << values[2], values[0]));
+  made.engine_bytes = sizeof(root);
+  return made;
+}
+
+template <medium M, class Kind>
+table<M, Kind>::table(pool<M>& p)
+    : p_(p), m_(p.medium()), heap_(p), seeds_{p.block().seed_flip, p.block().seed_multiply},
+      segment_log2_(static_cast<unsigned>(p.block().settings[setting::segment_log2])),
+      first_depth_(static_cast<unsigned>(p.block().settings[setting::first_depth])),
+      copy_on_write_(p.block().settings[setting::copy_on_write] != 0) {}
+
+template <medium M, class Kind>
+table<M, Kind>::~table() {
+  background_.stop();
+}
+
+// ---------------------------------------------------------------------------------------------------------------- opening
+
+template <medium M, class Kind>
+error table<M, Kind>::open(const std::string& path, std::vector<std::string>* dropped) {
+  const setting_words& settings = p_.block().settings;
+  auto within = [&](std::size_t index, std::uint64_t least, std::uint64_t most) { return settings[index] >= least && settings[index] <= most; };
+  if (!within(setting::probe, 1, 256) || !within(setting::segment_log2, 2, 12) || !within(setting::first_depth, 0, most_depth) ||
+      p_.block().engine_bytes != sizeof(root))
+    return {status::unusable, "cannot use " + path + " as a pool: its superblock holds settings that the engine cceh does not allow"};
+  probe_ = static_cast<unsigned>(std::min<std::uint64_t>(settings[setting::probe], buckets_per_segment()));
+
+  stripes_ = zeroed_array<stripe_state>(stripe_count);
+  versions_ = zeroed_array<std::atomic<std::uint32_t>>(stripe_count);
+  bool clean = p_.root().state == pool_state::clean;
+  unsettled_.resize(stripe_count, !clean);
+  if (!p_.read_only()) p_.settle_header();
+  bool restored = dropped == nullptr && !Kind::in_slot && restore_heap(heap_, p_);
+  if (!restored) heap_.begin_recovery();
+  if (error e = recover_directory(path, restored, dropped); e.code != status::ok) return e;
+  if (dropped != nullptr) {
+    heap_.settle();
+    heap_.end_recovery();
+    dropped->push_back("kept " + std::to_string(size()) + " records, dropped " + std::to_string(dropped->size()) +
+                       (Kind::in_slot ? "; u64 records carry no checksum: what was torn inside a record or lost whole is not noticed" : ""));
+    return {status::ok, {}};
+  }
+  if (clean) records_at_open_ = p_.root().records;
+  bool heap_known = Kind::in_slot || restored;
+  if (heap_known) heap_.end_recovery();
+  if (clean && heap_known) return {status::ok, {}};
+
+  counted_ = false;
+  constexpr std::uint64_t at_once = 1 << 20;  // takes a millisecond or few; small pools that are killed again and again reuse all their space
+  if (slots() / slots_per_bucket * sizeof(bucket) <= at_once)
+    recount(nullptr);
+  else
+    background_.submit([this](const background& self) { recount(&self); });
+  return {status::ok, {}};
+}
+
+namespace detail {
+
+/// Looks at a node of level `n.level`: with L the level,
+///   a split  leaves  S..S R..R, or S..S T..T R..R with all of the right half R: S has depth L; R, T have L+1; T the left half's copy, or S itself
+///   a merge  leaves  N..N A..A B..B, or all of the left half N, then N..N B..B: N has depth L; A, B have L+1
+///   a move   leaves  O..O N..N, both of depth L
+/// The first two go on as a split: the right half becomes what its rightmost entry is, the left half what its rightmost entry is, with L+1.
+template <class EntryAt>
+node_state examine(const node& n, EntryAt&& entry_at, checked_place& left, checked_place& right) {
+  checked_place first = entry_at(n.begin), last = entry_at(n.begin + n.count - 1);
+  if (first.none() || !first.sound() || first.exponent() < n.level) return node_state::damaged;
+  if (first.exponent() > n.level) return n.count > 1 ? node_state::inner : node_state::damaged;
+  /// Whether [from, to) is a run of `a` and then a run of `b`, each perhaps empty.
+  auto runs = [&](std::uint64_t from, std::uint64_t to, checked_place a, checked_place b) {
+    while (from < to && entry_at(from) == a) ++from;
+    while (from < to && entry_at(from) == b) ++from;
+    return from == to;
+  };
+  std::uint64_t middle = n.begin + n.count / 2, end = n.begin + n.count;
+  left = right = last;
+  if (last.none() || !last.sound()) return node_state::damaged;
+  if (last == first) return runs(n.begin, end, first, first) ? node_state::whole : node_state::damaged;
+  if (last.exponent() == n.level) return runs(n.begin, end, first, last) ? node_state::torn : node_state::damaged;
+  if (n.count < 2 || last.exponent() != n.level + 1 || last.offset() == first.offset()) return node_state::damaged;
+  checked_place left_last = entry_at(middle - 1);
+  if (left_last == first) {
+    left = checked_place::of(first.offset(), n.level + 1);
+    return runs(n.begin, middle, first, first) && runs(middle, end, first, last) ? node_state::torn : node_state::damaged;
+  }
+  left = left_last;
+  bool sound = left_last.sound() && left_last.exponent() == n.level + 1 && left_last.offset() != last.offset();
+  return sound && runs(n.begin, middle, first, left_last) && runs(middle, end, last, last) ? node_state::torn : node_state::damaged;
+}
+
+/// Walks the tree below a node. `leaf(node, state, left, right)` hears of each that is not inner, from left to right; it returns false to stop.
+template <class EntryAt, class Leaf>
+bool walk_tree(const node& n, EntryAt&& entry_at, Leaf&& leaf) {
+  checked_place left, right;
+  node_state state = examine(n, entry_at, left, right);
+  if (state != node_state::inner) return leaf(n, state, left, right);
+  std::uint64_t half = n.count / 2;
+  return walk_tree(node{n.begin, half, n.level + 1}, entry_at, leaf) && walk_tree(node{n.begin + half, half, n.level + 1}, entry_at, leaf);
+}
+
+}  // namespace detail
+
+template <medium M, class Kind>
+error table<M, Kind>::recover_directory(const std::string& path, bool restored, std::vector<std::string>* dropped) {
+  auto damaged = [&](const std::string& what) -> error { return {status::unusable, "cannot use " + path + " as a pool: " + what}; };
+  checked_place made{load(m_, root_of_table().directory)};
+  if (made.none() && !p_.read_only()) {
+    p_.about_to_change();
+    if (status s = build({}, first_depth_); s != status::ok) return {s, "cannot create " + path + ": no room for its first segments"};
+    return {status::ok, {}};
+  }
+  auto in_pool = [&](std::uint64_t offset, std::uint64_t bytes) {
+    return offset >= p_.block().heap_offset && bytes <= p_.end() && offset <= p_.end() - bytes;
+  };
+  auto take = [&](std::uint64_t offset, std::uint64_t bytes) { return restored ? heap_.holds(offset, bytes) : heap_.adopt(offset, bytes); };
+  std::string word_at = "the directory's word at offset " + std::to_string(p_.block().engine_offset);
+  if (made.none() || !made.sound() || made.exponent() > most_depth) return damaged(word_at + " is damaged (check bits)");
+  if (!in_pool(made.offset(), directory_bytes(made.exponent()))) return damaged(word_at + " points outside the pool");
+  if (!take(made.offset(), directory_bytes(made.exponent()))) return damaged(word_at + " names space that is not its own");
+  directory_.store(place_view::of(made, 0).word, std::memory_order_release);
+
+  std::vector<leaf> leaves = read_tree();
+  for (leaf& l : leaves) {
+    std::string wrong;
+    if (l.state == detail::node_state::damaged) wrong = "are damaged";
+    for (checked_place half : {l.left, l.right}) {
+      if (!wrong.empty()) break;
+      if (!in_pool(half.offset(), segment_bytes())) wrong = "point outside the pool";
+      else if (!take(half.offset(), segment_bytes())) wrong = "name space that is not their own";
+      if (l.left.offset() == l.right.offset()) break;  // one segment's
+    }
+    if (wrong.empty()) continue;
+    std::string where = "the directory entries " + std::to_string(l.where.begin) + " to " + std::to_string(l.where.begin + l.where.count - 1) + " at offset " +
+                        std::to_string(made.offset() + 8 * l.where.begin) + " ";
+    if (dropped == nullptr) return damaged(where + wrong);
+    l.state = detail::node_state::damaged;
+    dropped->push_back(where + wrong + "; their records are lost");
+  }
+  if (dropped != nullptr) return salvage(path, leaves, *dropped);
+  if (!p_.read_only()) repair(leaves);
+  count_deepest();
+  return {status::ok, {}};
+}
+
+/// The leaves of the buddy tree, from left to right. Large directories are walked by several threads.
+template <medium M, class Kind>
+auto table<M, Kind>::read_tree() const -> std::vector<leaf> {
+  place_view now = directory();
+  pm<std::uint64_t>* entries = entries_of(now.offset());
+  auto entry_at = [&](std::uint64_t i) { return checked_place{load(m_, entries[i])}; };
+  auto walk = [&](const detail::node& n) {
+    std::vector<leaf> found;
+    detail::walk_tree(n, entry_at, [&](const detail::node& at, detail::node_state state, checked_place left, checked_place right) {
+      found.push_back({at, state, left, right});
+      return true;
+    });
+    return found;
+  };
+  std::uint64_t count = std::uint64_t{1} << now.exponent();
+  detail::node all{0, count, 0};
+  constexpr std::uint64_t worth_threads = 1 << 17;
+  checked_place left, right;
+  if (count < worth_threads || detail::examine(all, entry_at, left, right) != detail::node_state::inner) return walk(all);
+
+  constexpr unsigned parts_log2 = 3;  // subtrees, but for what ends above them
+  std::vector<detail::node> parts{all};
+  for (unsigned level = 0; level < parts_log2; ++level) {
+    std::vector<detail::node> deeper;
+    for (const detail::node& n : parts) {
+      if (n.level < level || detail::examine(n, entry_at, left, right) != detail::node_state::inner) {
+        deeper.push_back(n);
+        continue;
+      }
+      deeper.push_back({n.begin, n.count / 2, n.level + 1});
+      deeper.push_back({n.begin + n.count / 2, n.count / 2, n.level + 1});
+    }
+    parts = std::move(deeper);
+  }
+  std::vector<std::vector<leaf>> found(parts.size());
+  {
+    std::vector<std::jthread> walkers;
+    for (std::size_t i = 1; i < parts.size(); ++i) walkers.emplace_back([&, i] { found[i] = walk(parts[i]); });
+    found[0] = walk(parts[0]);
+  }
+  std::vector<leaf> together;
+  for (auto& part : found) together.insert(together.end(), part.begin(), part.end());
+  return together;
+}
+
+/// Rolls forward, in the order of a split: a crash on the way is one that recovery knows. What a process that died left in the caches, and its
+/// successor builds on, is made durable first.
+template <medium M, class Kind>
+void table<M, Kind>::repair(const std::vector<leaf>& leaves) {
+  if (p_.root().state == pool_state::clean) return;
+  place_view now = directory();
+  [[maybe_unused]] durable as_it_is = persist(m_, extent{entries_of(now.offset()), std::size_t{8} << now.exponent()});
+  std::scoped_lock lock(directory_lock_);
+  for (const leaf& l : leaves) {
+    if (l.state != detail::node_state::torn) continue;
+    entry_range all{l.where.begin, l.where.begin + l.where.count};
+    publish_entries(all, direction::leftward, [&](std::uint64_t i) { return i < all.middle() ? l.left : l.right; },
+                    after_nothing("segments that entries name are durable"));
+  }
+}
+
+/// Calls visit(segment) for each, from left to right.
+template <medium M, class Kind>
+template <class Visit>
+void table<M, Kind>::for_each_segment(Visit&& visit) const {
+  std::uint64_t at = 0;
+  do {
+    segment s = segment_of(at);
+    visit(s);
+    at = s.end();
+  } while (at != 0);
+}
+
+/// Counts the records and, in byte tables, tells the heap of each. Writers wait stripe by stripe.
+template <medium M, class Kind>
+void table<M, Kind>::recount(const background* asking) {
+  bool sound = true;
+  std::uint64_t at = 0;
+  do {
+    if (asking != nullptr && asking->stopping()) return;
+    segment locked = lock_segment(at), s = locked;
+    std::int64_t count = 0;
+    do {
+      sound &= adopt_records(s, count);
+      at = s.end();
+      if (at != 0) s = segment_of(at);
+    } while (at != 0 && s.stripe == locked.stripe);
+    stripes_[locked.stripe].records.store(count, std::memory_order_relaxed);
+    unlock(locked);
+  } while (at != 0);
+  {
+    std::scoped_lock lock(stripes_[escape_stripe].lock);
+    stripes_[escape_stripe].records.store(static_cast<std::int64_t>(escaped_records(everything()).size()), std::memory_order_relaxed);
+  }
+  records_at_open_ = 0;
+  if (!Kind::in_slot && sound) {
+    heap_.settle();
+    heap_.end_recovery();
+  }
+  if (!sound) damage_found_ = true;  // what is free is not known: only new space is used, and check tells the rest
+  counted_.store(true, std::memory_order_release);
+  counted_.notify_all();
+}
+
+/// What a slot no longer names is free only if no crash can bring the slot's old word back: the stripe is made durable first.
+template <medium M, class Kind>
+bool table<M, Kind>::adopt_records(const segment& s, std::int64_t& count) {
+  settle_inherited(s.stripe);
+  bool sound = true;
+  for_each_resident(s, [&](const resident& r, const slot&) {
+    ++count;
+    if constexpr (!Kind::in_slot) {
+      auto record = record_at(m_, p_, r.value_word);
+      sound &= record && heap_.adopt(r.value_word, record->bytes());
+    }
+  });
+  return sound;
+}
+
+// ------------------------------------------------------------------------------------------------------------------ sizes
+
+template <medium M, class Kind>
+std::uint64_t table<M, Kind>::size() {
+  counted_.wait(false, std::memory_order_acquire);
+  auto sum = static_cast<std::int64_t>(records_at_open_);
+  auto add = [&](stripe_index stripe) { sum += stripes_[stripe].records.load(std::memory_order_relaxed); };
+  stripe_index last = escape_stripe;
+  add(last);
+  for_each_segment([&](const segment& s) {
+    if (s.stripe != last) add(s.stripe);
+    last = s.stripe;
+  });
+  return static_cast<std::uint64_t>(std::max<std::int64_t>(sum, 0));
+}
+
+template <medium M, class Kind>
+std::uint64_t table<M, Kind>::slots() {
+  std::uint64_t sum = 0;
+  for_each_segment([&](const segment&) { sum += slots_per_segment(); });
+  return sum;
+}
+
+// --------------------------------------------------------------------------------------------------------------- clean close
+
+/// From left to right: what is locked stays as it is, and who holds one waits only for one to its right.
+template <medium M, class Kind>
+void table<M, Kind>::lock_all() {
+  std::uint64_t at = 0;
+  stripe_index last = escape_stripe;
+  do {
+    segment s = last != escape_stripe && stripe_of(at) == last ? segment_of(at) : lock_segment(at);
+    last = s.stripe;
+    at = s.end();
+  } while (at != 0);
+  stripes_[escape_stripe].lock.lock();
+}
+
+template <medium M, class Kind>
+void table<M, Kind>::unlock_all() {
+  stripe_index last = escape_stripe;
+  for_each_segment([&](const segment& s) {
+    if (s.stripe != last) unlock(s);
+    last = s.stripe;
+  });
+  stripes_[escape_stripe].lock.unlock();
+}
+
+template <medium M, class Kind>
+status table<M, Kind>::sync() {
+  if (p_.read_only()) return status::ok;
+  std::uint64_t waited = size();
+  static_cast<void>(waited);
+  if (status s = p_.write_all_to_disk(); s != status::ok) return s;  // most of the work, while writers go on
+  lock_all();
+  status s = p_.root().state == pool_state::clean ? status::ok : p_.mark_clean(size(), 0, 0, 0);
+  unlock_all();
+  return s;
+}
+
+template <medium M, class Kind>
+status table<M, Kind>::close() {
+  if (p_.read_only()) return status::ok;
+  std::uint64_t records = size();
+  background_.stop();
+  if (p_.root().state == pool_state::clean || damage_found_) return status::ok;
+  return close_clean(heap_, p_, records, !Kind::in_slot);
+}
+
+// ---------------------------------------------------------------------------------------------------------------- salvage
+
+/// Keeps the records that verify. If there is one that does not, the whole table is built anew from the others.
+template <medium M, class Kind>
+error table<M, Kind>::salvage(const std::string& path, const std::vector<leaf>& leaves, std::vector<std::string>& dropped) {
+  std::vector<live_record> kept;
+  std::vector<std::uint64_t> segments;
+  for (const leaf& l : leaves) {
+    if (l.state == detail::node_state::damaged) continue;
+    for (std::uint64_t i = l.where.begin; i < l.where.begin + l.where.count; i += std::max<std::uint64_t>(l.where.count / 2, 1)) {
+      bool in_left = i < l.where.begin + (l.where.count + 1) / 2;
+      checked_place half = in_left ? l.left : l.right;
+      if (!in_left && l.left == l.right) continue;
+      unsigned global_depth = directory().exponent();
+      segment s;
+      s.entry = half;
+      s.prefix = prefix_of(global_depth == 0 ? 0 : i << (64 - global_depth), half.exponent());
+      segments.push_back(half.offset());
+      salvage_segment(s, kept, dropped);
+    }
+  }
+  std::sort(segments.begin(), segments.end());
+  segments.erase(std::unique(segments.begin(), segments.end()), segments.end());
+  std::sort(kept.begin(), kept.end(), live_record::before);
+  std::vector<live_record> once;
+  for (const live_record& r : kept) {
+    once.push_back(r);
+    if (!seen_before<Kind>(m_, p_, once, once.size() - 1)) continue;
+    once.pop_back();
+    dropped.push_back("dropped a record that is there twice");
+  }
+  if constexpr (!Kind::in_slot)
+    for (const live_record& r : once) heap_.adopt(r.value_word, record_at(m_, p_, r.value_word)->bytes());
+  if (dropped.empty()) {
+    repair(leaves);
+    count_deepest();
+  } else {
+    p_.about_to_change();
+    if (status s = build(once, 0); s != status::ok) return {s, "cannot salvage " + path + ": " + std::string(message(s))};
+    for (std::uint64_t offset : segments) heap_.free(offset, segment_bytes());
+  }
+  records_at_open_ = once.size() + escaped_records(everything()).size();
+  return {status::ok, {}};
+}
+
+/// Tells the records of a segment that verify.
+template <medium M, class Kind>
+void table<M, Kind>::salvage_segment(const segment& s, std::vector<live_record>& kept, std::vector<std::string>& dropped) const {
+  for_each_resident(s, [&](const resident& r, const slot&) {
+    std::string why = (r.bucket - home_of(r.hash)) % buckets_per_segment() >= probe_ ? "it is out of place" : fault_of(r);
+    if (why.empty()) return kept.push_back(r);
+    dropped.push_back(where(s, r.bucket) + ": dropped a record, " + why);
+  });
+}
+
+}  // namespace durahash::cceh

@@ -1,0 +1,324 @@
+// CCEH (FAST'19): the table, its parts and their invariants. docs/engines/cceh.md tells the whole.
+//
+// A directory on the most significant bits of the hash, of 2^global_depth entries; a segment of local depth L stands in 2^(global_depth - L) of them,
+// side by side; a segment is an array of 64-byte buckets, probed linearly from the home bucket over at most `probe` buckets.
+//
+//   C1  The directory is a buddy tree: the entries that share the first L bits of a segment of depth L all name it, with L; or one split, merge or
+//       move is under way there, and recovery rolls it forward.
+//   C2  A key's record lies in the segment that the directory names for its hash, in the window of its home bucket, and no bucket before it there
+//       has an empty slot. A record there whose hash has another prefix is stale: a split moved it, nobody reads it, its slot is free.
+//   C3  A bucket without an empty slot never has one again in this segment: a removed record leaves `removed`.
+//   C4  What a slot holds was durable, or is a part of its line before it, when its key word was stored.
+//   C5  A segment's words, and entries that name it, change only under its stripe's lock, entries under the directory's too; readers take none.
+//   C6  What takes a record away from where it was found (a removal, a split, a merge) first changes the stripe's version.
+//   C7  What a reader is given is durable: as TurboHash's T6, by stripe.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/background.hpp"
+#include "base/spin_lock.hpp"
+#include "base/zeroed_array.hpp"
+#include "persist/unsettled.hpp"
+#include "table/cceh/format.hpp"
+#include "table/complaints.hpp"
+#include "table/concept.hpp"
+#include "table/live_record.hpp"
+
+namespace durahash::cceh {
+
+namespace detail {
+
+/// A node of the buddy tree: the entries [begin, begin + count), which share `level` bits.
+struct node {
+  std::uint64_t begin, count;
+  unsigned level;
+};
+/// How they stand.
+enum class node_state : std::uint8_t {
+  inner,    // its halves are nodes of their own
+  whole,    // one segment's
+  torn,     // a split, merge or move was under way
+  damaged,  // no crash leaves this
+};
+
+}  // namespace detail
+
+/// What one lock guards: a segment, named by the first bits of its prefix; where segments are deeper than that, some of them.
+using stripe_index = std::uint32_t;
+
+template <medium M, class Kind>
+class table {
+ public:
+  using kind = Kind;
+  using key_type = typename Kind::key_type;
+  using value_type = typename Kind::value_type;
+
+  /// Resolves the options of a new pool. Settings: probe, copy_on_write, segment (docs/engines/cceh.md).
+  static result<engine_plan> plan(const options& how);
+
+  /// On a pool that `plan` was made for. Recovers the directory; `open` says what is wrong with it.
+  explicit table(pool<M>& p);
+  ~table();
+  /// With `dropped`, what does not verify is dropped and told there; without, it refuses the open or is left to check().
+  error open(const std::string& path, std::vector<std::string>* dropped = nullptr);
+
+  // find.hpp
+  template <class Read>
+  status get(key_type key, Read&& read);
+  template <class Read>
+  void get_many(std::span<const key_type> keys, Read&& read, status* answers);
+  template <class Visit>
+  status scan(cursor& at, std::size_t limit, Visit&& visit);
+
+  // write.hpp
+  template <decider<value_type> Decide>
+  status write(key_type key, Decide&& decide);
+  void put_many(std::span<const key_type> keys, const value_type* values, status* answers);
+  void erase_many(std::span<const key_type> keys, status* answers);
+
+  // grow.hpp
+  status reserve(std::uint64_t records);
+  status compact();
+
+  // recover.hpp
+  std::uint64_t size();   // waits for the recount after a crash
+  std::uint64_t slots();
+  status sync();
+  status close();
+
+  // check.hpp
+  void check(check_report& report);
+  void describe(table_stats& stats);
+  std::uint64_t live_bytes() const { return p_.block().heap_offset + heap_.used_bytes() - heap_.pending_bytes(); }
+  std::uint64_t free_bytes() { return p_.free_bytes() + heap_.idle_cell_bytes() + heap_.pending_bytes(); }
+
+ private:
+  static constexpr std::size_t group_size = 64;  // operations whose cache misses and fences are shared
+  static constexpr unsigned stripe_bits = 16;
+  static constexpr stripe_index escape_stripe = 1u << stripe_bits, stripe_count = escape_stripe + 1;
+
+  /// What is known of a stripe in DRAM; guarded by `lock`, but for the counter's readers. Zeros at first.
+  struct stripe_state {
+    spin_lock lock;
+    std::uint32_t removals;             // since its segment was last surveyed
+    std::atomic<std::int64_t> records;  // since open, until the recount
+  };
+  struct no_guard {};
+  using read_guard = std::conditional_t<Kind::in_slot, no_guard, epoch_guard>;
+
+  /// A segment as the directory named it.
+  struct segment {
+    place_view directory;
+    pm<std::uint64_t>* named = nullptr;  // the entry
+    checked_place entry;                 // what it said
+    std::uint64_t prefix = 0;            // the first `depth` bits of its hashes; the others 0
+    stripe_index stripe = 0;
+    std::uint32_t version = 0;
+
+    unsigned depth() const noexcept { return entry.exponent(); }
+    std::uint64_t offset() const noexcept { return entry.offset(); }
+    bool owns(std::uint64_t hash) const noexcept { return depth() == 0 || (hash ^ prefix) >> (64 - depth()) == 0; }
+    /// Where the next one's hashes begin; 0 behind the last one's.
+    std::uint64_t end() const noexcept { return depth() == 0 ? 0 : prefix + (std::uint64_t{1} << (64 - depth())); }
+  };
+  /// The buckets in which a key may be.
+  struct window {
+    bucket* first = nullptr;
+    std::uint64_t home = 0, mask = 0;
+    unsigned buckets = 0;
+    std::uint64_t key_word = 0;
+    bucket& operator[](unsigned distance) const noexcept { return first[(home + distance) & mask]; }
+  };
+  /// Entries of the directory.
+  struct entry_range {
+    std::uint64_t begin, end;
+    std::uint64_t count() const noexcept { return end - begin; }
+    std::uint64_t middle() const noexcept { return begin + count() / 2; }
+  };
+  enum class direction : std::uint8_t { rightward, leftward };
+  /// A leaf of the buddy tree, as recovery finds it.
+  struct leaf {
+    detail::node where;
+    detail::node_state state;
+    checked_place left, right;  // what the halves are, or are to become
+  };
+
+  /// Where a key is, or where it would go: found by a walk under the stripe's lock.
+  struct place {
+    slot* found = nullptr;
+    slot* room = nullptr;
+    bool bucket_has_room = false;  // an empty slot beside the one that was found
+  };
+  /// A change that is written but for its commit word.
+  struct change {
+    stripe_index stripe = 0;
+    slot* where = nullptr;
+    pm<std::uint64_t>* word = nullptr;
+    std::uint64_t next = 0;
+    std::int8_t records = 0;
+    std::uint64_t retired_offset = 0, retired_bytes = 0;
+  };
+  /// Writes that share locks and fences. Bit i of the sets stands for the i-th key.
+  struct group {
+    segment held[group_size];
+    std::uint64_t locked_here = 0;  // one stripe may serve several keys: the first of them took the lock
+    std::uint64_t value_words[group_size];
+    std::uint64_t unused = 0;       // records that were written and that no slot names
+    change changes[group_size];
+    std::size_t ready = 0;
+  };
+  static_assert(group_size <= 64);
+  enum class probed : std::uint8_t { hit, miss, torn, damaged };
+  struct resident : live_record {
+    std::uint32_t bucket;
+  };
+  using image = std::vector<std::uint64_t>;  // of a segment, words_per_bucket to a bucket
+
+  // places
+  static std::uint64_t hash_of(key_type key, const hash_seeds& seeds) noexcept;
+  static bool escapes(key_type key) noexcept;
+  static std::uint64_t shifted(std::uint64_t hash, unsigned bits) noexcept { return hash >> 1 >> (63 - bits); }  // its first bits
+  static std::uint64_t prefix_of(std::uint64_t hash, unsigned depth) noexcept { return hash & ~(~std::uint64_t{0} >> depth); }
+  static stripe_index stripe_of(std::uint64_t prefix) noexcept { return static_cast<stripe_index>(prefix >> (64 - stripe_bits)); }
+  static std::uint64_t directory_bytes(unsigned depth) noexcept { return std::max<std::uint64_t>(std::uint64_t{8} << depth, block_bytes); }
+  place_view directory() const noexcept { return {directory_.load(std::memory_order_acquire)}; }
+  pm<std::uint64_t>* entries_of(std::uint64_t offset) const noexcept { return p_.at(poff<pm<std::uint64_t>>{offset}); }
+  bucket* buckets_at(std::uint64_t offset) const noexcept { return p_.at(poff<bucket>{offset}); }
+  root& root_of_table() const noexcept { return *p_.at(poff<root>{p_.block().engine_offset}); }
+  std::uint64_t buckets_per_segment() const noexcept { return std::uint64_t{1} << segment_log2_; }
+  std::uint64_t slots_per_segment() const noexcept { return buckets_per_segment() * slots_per_bucket; }
+  std::uint64_t segment_bytes() const noexcept { return sizeof(bucket) << segment_log2_; }
+  std::uint64_t home_of(std::uint64_t hash) const noexcept { return hash & (buckets_per_segment() - 1); }
+  window window_of(const segment& s, std::uint64_t hash, key_type key) const noexcept;
+  window escape_window(key_type key) const noexcept;
+  window window_for(const segment& s, std::uint64_t hash, key_type key) const noexcept;
+  static segment everything() noexcept { return {}; }  // owns every hash
+
+  // find.hpp
+  segment segment_of(std::uint64_t hash) const noexcept;
+  segment escape_segment() const noexcept;
+  bool unchanged(const segment& s) const noexcept;
+  std::uint32_t match(const bucket& b, std::uint64_t key_word) const noexcept;
+  template <class Read>
+  probed judge(const segment& s, const window& w, Read& read) const;
+  template <class Read>
+  status search(std::uint64_t hash, key_type key, Read& read);
+  probed probe(const window& w, key_type key, std::optional<value_type>& value, unsigned& buckets) const;
+  void settle_for_reader(stripe_index stripe, const window& w, unsigned buckets);
+  void settle_inherited(stripe_index stripe);
+  std::uint64_t hash_of_slot(std::uint64_t key_word) const noexcept;
+  template <class Visit>
+  void for_each_resident(const segment& s, Visit&& visit) const;
+  std::vector<resident> residents(const segment& s) const;
+  std::vector<live_record> escaped_records(const segment& s) const;
+  std::optional<std::vector<live_record>> live_records(const segment& s) const;
+
+  // write.hpp
+  segment lock_segment(std::uint64_t hash);
+  segment lock_for(std::uint64_t hash, key_type key);
+  std::optional<segment> try_lock_for(std::uint64_t hash, key_type key);
+  void unlock(const segment& s) noexcept { stripes_[s.stripe].lock.unlock(); }
+  place walk(const segment& s, const window& w, key_type key) const;
+  std::uint32_t stale_slots(const segment& s, const bucket& b) const;
+  bool slot_holds(const slot& s, key_type key) const;
+  std::optional<value_type> value_in(const slot& s) const;
+  std::optional<std::uint64_t> value_word_for(key_type key, value_type value, flushed& started);
+  template <class Decide>
+  status write_in(const segment& s, std::uint64_t hash, key_type key, Decide& decide, bool& needs_room, bool& wants_survey);
+  void stage_value(const place& at, std::uint64_t value_word, std::uint64_t key_word, change& c) const;
+  void stage_removal(const place& at, change& c) const;
+  void retire_record(const slot& s, change& c) const;
+  ordered payload_order(const change& c) const;
+  flushed announce_change(const change& c, ordered payload);
+  void commit(const change& c, ordered payload);
+  void outdate(stripe_index stripe) noexcept;
+  void finish(const change& c);
+  bool survey_is_due(stripe_index stripe) noexcept;
+  void add_records(stripe_index stripe, std::int64_t records) noexcept;
+  void write_many(std::span<const key_type> keys, const value_type* values, status* answers);
+  std::size_t write_group(std::span<const key_type> keys, const value_type* values, const std::uint64_t* hashes, status* answers);
+  std::size_t lock_group(std::span<const key_type> keys, const std::uint64_t* hashes, group& g);
+  durable write_group_records(std::span<const key_type> keys, const value_type* values, group& g);
+  template <class Order>
+  status announce_in_group(std::size_t i, key_type key, std::uint64_t hash, bool puts, group& g, Order&& order, flushed& words, bool& needs_room);
+
+  // grow.hpp
+  std::optional<std::uint64_t> allocate(std::uint64_t bytes);
+  void give_back(std::uint64_t offset, std::uint64_t bytes);
+  template <class Records>
+  bool lay_out(const Records& records, image& made) const;
+  void lay_out_as_they_lie(const std::vector<resident>& records, image& made) const;
+  std::optional<std::uint64_t> write_segment(const std::vector<resident>& records, flushed& started);
+  void write_image(std::uint64_t offset, const image& made, flushed& started);
+  status split(const segment& s);
+  status split_in(const segment& s, const std::vector<resident>& left, const std::vector<resident>& right, stripe_index right_stripe);
+  entry_range range_of(std::uint64_t prefix, unsigned depth) const noexcept;
+  template <class EntryOf>
+  void publish_entries(entry_range where, direction way, EntryOf&& entry_of, ordered);
+  template <class EntryAt>
+  bool switch_directory(unsigned depth, EntryAt&& entry_at);
+  bool double_directory();
+  void halve_directory();
+  void count_deepest();
+  void survey(std::uint64_t hash);
+  std::uint64_t live_in(const segment& s) const;
+  bool merge(std::uint64_t hash, std::uint64_t most_records);
+  bool merge(const segment& left, const segment& right, std::uint64_t most_records);
+  status move_down(const segment& s);
+  status move_records_down(const segment& s, std::uint64_t behind);
+  status build(std::vector<live_record> records, unsigned least_depth);
+  status build_segments(std::span<const live_record> records, std::uint64_t prefix, unsigned depth, unsigned least_depth,
+                        std::vector<checked_place>& leaves);
+
+  // recover.hpp
+  error recover_directory(const std::string& path, bool restored, std::vector<std::string>* dropped);
+  std::vector<leaf> read_tree() const;
+  void repair(const std::vector<leaf>& leaves);
+  template <class Visit>
+  void for_each_segment(Visit&& visit) const;
+  void recount(const background* asking);
+  bool adopt_records(const segment& s, std::int64_t& count);
+  void lock_all();
+  void unlock_all();
+  error salvage(const std::string& path, const std::vector<leaf>& leaves, std::vector<std::string>& dropped);
+  void salvage_segment(const segment& s, std::vector<live_record>& kept, std::vector<std::string>& dropped) const;
+
+  // check.hpp
+  std::uint64_t check_segment(const segment& s, complaints& complain, std::uint64_t& reached_bytes);
+  std::uint64_t check_escapes(complaints& complain);
+  void check_directory(complaints& complain, std::uint64_t& reached_bytes);
+  std::string fault_of(const live_record& r) const;
+  static std::string where(const segment& s, std::uint64_t bucket);
+
+  pool<M>& p_;
+  M& m_;
+  heap<M> heap_;
+  hash_seeds seeds_;
+  unsigned probe_ = 0, segment_log2_, first_depth_;
+  bool copy_on_write_;
+  std::atomic<std::uint64_t> directory_{0};                  // a place_view: where entries are read
+  turn_mutex directory_lock_;                                // taken after stripes' locks
+  std::uint64_t deepest_ = 0;                                // segments of the global depth; guarded by directory_lock_
+  zeroed_array<std::atomic<std::uint32_t>> versions_;        // by stripe; dense: readers touch nothing else
+  unsettled<M> unsettled_;                                   // by stripe
+  zeroed_array<stripe_state> stripes_;
+  std::uint64_t records_at_open_ = 0;
+  std::atomic<bool> counted_{true};   // false while the recount runs
+  std::atomic<bool> damage_found_{false};
+  std::atomic<std::uint64_t> splits_{0}, merges_{0}, doublings_{0}, halvings_{0};
+  background background_;  // last: stopped before anything it uses goes
+};
+
+}  // namespace durahash::cceh
+
+#include "table/cceh/check.hpp"
+#include "table/cceh/find.hpp"
+#include "table/cceh/grow.hpp"
+#include "table/cceh/recover.hpp"
+#include "table/cceh/write.hpp"

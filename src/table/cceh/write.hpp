@@ -1,0 +1,382 @@
+// CCEH: insert, update, removal (paper §4), and groups of them that share fences.
+//
+// One write, under its stripe's lock:
+//   insert   1  byte tables: record written, flushed, fenced            crash: its cell is unreachable, hence free
+//            2  value word stored in a slot without a record            crash: nothing refers to it
+//            3  COMMIT: the key word, in the same line, published       crash before: old state; after: new state
+//   update   1  byte tables: record written, flushed, fenced
+//            2  COMMIT: the value word published                        crash before: old value; after: new value
+//   removal  1  COMMIT: the key word becomes `empty` or `removed`
+// The old record is retired: reused after its readers left. Words cost one flush and one fence, bytes one more fence.
+//
+// A slot that is overwritten may hold a stale record (C2): between 2 and 3 its old key word stands beside the new value. Nobody looks for that key in
+// this segment, and all who copy records out of it leave stale ones behind (CRASH.md CCEH 10).
+//
+// A group writes the records of up to 64 keys, then one fence if there are some, then the slots and commit words of all, each seeing those before it, then
+// one fence. Each record is atomic by itself; the group is not. All locks are taken before the first flush: a locked instruction between flushes waits for
+// them.
+#pragma once
+
+#include "table/cceh/table.hpp"
+
+namespace durahash::cceh {
+
+template <medium M, class Kind>
+template <decider<typename Kind::value_type> Decide>
+status table<M, Kind>::write(key_type key, Decide&& decide) {
+  std::uint64_t hash = hash_of(key, seeds_);
+  prefetch_for_write(&buckets_at(segment_of(hash).offset())[home_of(hash)]);
+  while (true) {  // ends: every round but the last splits the key's segment, up to most_depth or no_space
+    segment s = lock_for(hash, key);
+    p_.about_to_change();
+    settle_inherited(s.stripe);
+    bool needs_room = false, wants_survey = false;
+    status answer = write_in(s, hash, key, decide, needs_room, wants_survey);
+    if (needs_room) answer = split(s);
+    unlock(s);
+    if (wants_survey) survey(hash);
+    if (!needs_room || answer != status::ok) return answer;
+  }
+}
+
+/// In a segment that is locked.
+template <medium M, class Kind>
+template <class Decide>
+status table<M, Kind>::write_in(const segment& s, std::uint64_t hash, key_type key, Decide& decide, bool& needs_room, bool& wants_survey) {
+  using act = typename decision<value_type>::what;
+  window w = window_for(s, hash, key);
+  place at = walk(s, w, key);
+  std::optional<value_type> present;
+  if (at.found != nullptr && !(present = value_in(*at.found))) return status::damaged;
+  decision<value_type> wanted = decide(present);
+  change c{.stripe = s.stripe};
+  if (wanted.act == act::keep) return wanted.answer;
+  if (wanted.act == act::remove) {
+    stage_removal(at, c);
+    commit(c, payload_order(c));
+    wants_survey = survey_is_due(s.stripe);
+    return wanted.answer;
+  }
+  if (at.found == nullptr && at.room == nullptr) return needs_room = true, status::ok;
+  flushed started;
+  auto value_word = value_word_for(key, wanted.value, started);
+  if (!value_word) return status::no_space;
+  stage_value(at, *value_word, w.key_word, c);
+  if constexpr (Kind::in_slot)
+    commit(c, payload_order(c));
+  else
+    commit(c, after(fence(m_, std::move(started))));
+  return wanted.answer;
+}
+
+// --------------------------------------------------------------------------------------------------------------- the locks
+
+/// The segment of a hash, locked: it stays what it is until it is unlocked.
+template <medium M, class Kind>
+auto table<M, Kind>::lock_segment(std::uint64_t hash) -> segment {
+  while (true) {  // ends: each further round means that a split or merge got on
+    segment seen = segment_of(hash);
+    stripes_[seen.stripe].lock.lock();
+    segment s = segment_of(hash);
+    if (s.stripe == seen.stripe) return s;
+    unlock(seen);
+  }
+}
+
+template <medium M, class Kind>
+auto table<M, Kind>::lock_for(std::uint64_t hash, key_type key) -> segment {
+  if (!escapes(key)) [[likely]]
+    return lock_segment(hash);
+  stripes_[escape_stripe].lock.lock();
+  return escape_segment();
+}
+
+/// The same, or nothing when another thread, or this one, holds it.
+template <medium M, class Kind>
+auto table<M, Kind>::try_lock_for(std::uint64_t hash, key_type key) -> std::optional<segment> {
+  segment seen = escapes(key) ? escape_segment() : segment_of(hash);
+  if (!stripes_[seen.stripe].lock.try_lock()) return std::nullopt;
+  if (escapes(key)) return seen;
+  segment s = segment_of(hash);
+  if (s.stripe == seen.stripe) return s;
+  unlock(seen);
+  return std::nullopt;
+}
+
+// -------------------------------------------------------------------------------------------------------------- the window
+
+template <medium M, class Kind>
+bool table<M, Kind>::slot_holds(const slot& s, key_type key) const {
+  if constexpr (Kind::in_slot) {
+    return true;
+  } else {
+    auto record = record_at(m_, p_, load(m_, s.value));
+    return record && record->key == key;
+  }
+}
+
+template <medium M, class Kind>
+auto table<M, Kind>::value_in(const slot& s) const -> std::optional<value_type> {
+  if constexpr (Kind::in_slot) {
+    return load(m_, s.value);
+  } else {
+    auto record = record_at(m_, p_, load(m_, s.value));
+    return record ? std::optional(record->value) : std::nullopt;
+  }
+}
+
+template <medium M, class Kind>
+auto table<M, Kind>::window_for(const segment& s, std::uint64_t hash, key_type key) const noexcept -> window {
+  return s.stripe == escape_stripe ? escape_window(key) : window_of(s, hash, key);
+}
+
+/// Where the key's record is, or the first slot on its way that a new one can have: empty, removed or stale (§3.3).
+template <medium M, class Kind>
+auto table<M, Kind>::walk(const segment& s, const window& w, key_type key) const -> place {
+  place at;
+  for (unsigned distance = 0; distance < w.buckets; ++distance) {
+    bucket& b = w[distance];
+    for (std::uint32_t hits = match(b, w.key_word); hits != 0;) {
+      slot& candidate = b.slots[take_lowest(hits)];
+      if (!slot_holds(candidate, key)) continue;
+      at.found = &candidate;
+      at.bucket_has_room = match(b, empty_word) != 0;
+      return at;
+    }
+    std::uint32_t empty = match(b, empty_word);
+    if (at.room == nullptr) {
+      std::uint32_t open = empty != 0 ? empty : match(b, removed_word);
+      if (open == 0) open = stale_slots(s, b);
+      if (open != 0) at.room = &b.slots[std::countr_zero(open)];
+    }
+    if (empty != 0) break;
+  }
+  return at;
+}
+
+/// Of a bucket without an empty or removed slot.
+template <medium M, class Kind>
+std::uint32_t table<M, Kind>::stale_slots(const segment& s, const bucket& b) const {
+  std::uint32_t found = 0;
+  for (int i = 0; i < slots_per_bucket; ++i) found |= std::uint32_t{!s.owns(hash_of_slot(load(m_, b.slots[i].key)))} << i;
+  return found;
+}
+
+// ------------------------------------------------------------------------------------------------------- stage and commit
+
+/// The value itself, or the offset of a new record, whose write-back has begun; nothing when there is no space for it.
+template <medium M, class Kind>
+std::optional<std::uint64_t> table<M, Kind>::value_word_for([[maybe_unused]] key_type key, value_type value, [[maybe_unused]] flushed& started) {
+  if constexpr (Kind::in_slot)
+    return value;
+  else
+    return write_record(m_, heap_, p_, key, value, started);
+}
+
+/// A new value for the record that was found, or a new record in the room that was found. All but the commit word is stored.
+template <medium M, class Kind>
+void table<M, Kind>::stage_value(const place& at, std::uint64_t value_word, std::uint64_t key_word, change& c) const {
+  if (at.found != nullptr) {
+    c.where = at.found;
+    c.word = &at.found->value;
+    c.next = value_word;
+    retire_record(*at.found, c);
+  } else {
+    store(m_, at.room->value, value_word);
+    c.where = at.room;
+    c.word = &at.room->key;
+    c.next = key_word;
+    c.records = 1;
+  }
+}
+
+template <medium M, class Kind>
+void table<M, Kind>::stage_removal(const place& at, change& c) const {
+  c.where = at.found;
+  c.word = &at.found->key;
+  c.next = at.bucket_has_room ? empty_word : removed_word;  // C3
+  c.records = -1;
+  retire_record(*at.found, c);
+}
+
+template <medium M, class Kind>
+void table<M, Kind>::retire_record([[maybe_unused]] const slot& s, [[maybe_unused]] change& c) const {
+  if constexpr (!Kind::in_slot) {
+    c.retired_offset = load(m_, s.value);
+    c.retired_bytes = record_at(m_, p_, c.retired_offset)->bytes();
+  }
+}
+
+/// Why the commit word of a change without a new record may follow what was stored before it.
+template <medium M, class Kind>
+ordered table<M, Kind>::payload_order(const change& c) const {
+  return c.records > 0 ? after_same_line(&c.where->key, &c.where->value, sizeof c.where->value) : after_nothing("one word is all that changes");
+}
+
+template <medium M, class Kind>
+flushed table<M, Kind>::announce_change(const change& c, ordered payload) {
+  if (c.records < 0) outdate(c.stripe);
+  unsettled_.begin(c.stripe);
+  return announce(m_, *c.word, c.next, std::move(payload));  // COMMIT: the record appears, changes or goes
+}
+
+template <medium M, class Kind>
+void table<M, Kind>::commit(const change& c, ordered payload) {
+  unsettled_.end(c.stripe, fence(m_, announce_change(c, std::move(payload))));
+  finish(c);
+}
+
+/// Reads of the stripe's segments that began before this are void (C6).
+template <medium M, class Kind>
+void table<M, Kind>::outdate(stripe_index stripe) noexcept {
+  versions_[stripe].store(versions_[stripe].load(std::memory_order_relaxed) + 1, std::memory_order_release);
+}
+
+template <medium M, class Kind>
+void table<M, Kind>::finish(const change& c) {
+  if (c.records != 0) add_records(c.stripe, c.records);
+  if (c.retired_bytes != 0) heap_.retire(c.retired_offset, c.retired_bytes);
+}
+
+template <medium M, class Kind>
+void table<M, Kind>::add_records(stripe_index stripe, std::int64_t records) noexcept {
+  std::atomic<std::int64_t>& sum = stripes_[stripe].records;
+  sum.store(sum.load(std::memory_order_relaxed) + records, std::memory_order_relaxed);
+}
+
+/// After a removal: one in so many looks whether the segment could be merged, which costs each about four lines.
+template <medium M, class Kind>
+bool table<M, Kind>::survey_is_due(stripe_index stripe) noexcept {
+  if (stripe == escape_stripe || ++stripes_[stripe].removals < slots_per_segment() / 4) return false;
+  stripes_[stripe].removals = 0;
+  return true;
+}
+
+// ------------------------------------------------------------------------------------------------------------------ groups
+
+template <medium M, class Kind>
+void table<M, Kind>::put_many(std::span<const key_type> keys, const value_type* values, status* answers) {
+  write_many(keys, values, answers);
+}
+
+template <medium M, class Kind>
+void table<M, Kind>::erase_many(std::span<const key_type> keys, status* answers) {
+  write_many(keys, nullptr, answers);
+}
+
+/// Without values: removes the keys.
+template <medium M, class Kind>
+void table<M, Kind>::write_many(std::span<const key_type> keys, const value_type* values, status* answers) {
+  std::uint64_t hashes[group_size];
+  for (std::size_t start = 0; start < keys.size(); start += group_size) {
+    std::size_t count = std::min(group_size, keys.size() - start);
+    for (std::size_t i = 0; i < count; ++i) {
+      hashes[i] = hash_of(keys[start + i], seeds_);
+      prefetch_for_write(&buckets_at(segment_of(hashes[i]).offset())[home_of(hashes[i])]);
+    }
+    for (std::size_t done = 0; done < count;)  // ends: a group has at least one record
+      done += write_group(keys.subspan(start + done, count - done), values == nullptr ? nullptr : values + start + done, hashes + done,
+                          answers + start + done);
+  }
+}
+
+/// Locks the segments of the first keys, as far as their locks are free; of at least one. Returns of how many. Blocks only while nothing is held, so that
+/// two groups never wait for each other.
+template <medium M, class Kind>
+std::size_t table<M, Kind>::lock_group(std::span<const key_type> keys, const std::uint64_t* hashes, group& g) {
+  g.held[0] = lock_for(hashes[0], keys[0]);
+  g.locked_here = 1;
+  std::size_t locked = 1;
+  for (; locked < keys.size(); ++locked) {
+    segment& s = g.held[locked];
+    if (auto made = try_lock_for(hashes[locked], keys[locked])) {
+      s = *made;
+      g.locked_here |= std::uint64_t{1} << locked;
+      continue;
+    }
+    s = escapes(keys[locked]) ? escape_segment() : segment_of(hashes[locked]);
+    if (std::none_of(g.held, g.held + locked, [&](const segment& h) { return h.stripe == s.stripe; })) break;  // another thread's
+  }
+  return locked;
+}
+
+/// Writes the first keys, as far as their locks are free and their segments have room; at least one. Returns how many.
+template <medium M, class Kind>
+std::size_t table<M, Kind>::write_group(std::span<const key_type> keys, const value_type* values, const std::uint64_t* hashes, status* answers) {
+  group g;
+  std::size_t locked = lock_group(keys, hashes, g);
+  p_.about_to_change();
+  for (std::size_t i = 0; i < locked; ++i) settle_inherited(g.held[i].stripe);
+
+  std::optional<durable> records_written;
+  if constexpr (!Kind::in_slot)
+    if (values != nullptr) records_written = write_group_records(keys.first(locked), values, g);
+  flushed words;
+  std::size_t taken = 0;
+  bool needs_room = false;
+  for (; taken < locked && !needs_room; ++taken) {
+    if constexpr (Kind::in_slot)
+      if (values != nullptr) g.value_words[taken] = values[taken];
+    auto order = [&](const change& c) { return records_written ? after_group(*records_written) : payload_order(c); };
+    answers[taken] = announce_in_group(taken, keys[taken], hashes[taken], values != nullptr, g, order, words, needs_room);
+  }
+  if (g.ready > 0) {
+    durable done = fence(m_, std::move(words));
+    for (std::size_t n = 0; n < g.ready; ++n) unsettled_.end(g.changes[n].stripe, done);
+  }
+  std::uint64_t surveys = 0;
+  for (std::size_t n = 0; n < g.ready; ++n) {
+    finish(g.changes[n]);
+    if (g.changes[n].records < 0) surveys |= std::uint64_t{survey_is_due(g.changes[n].stripe)} << n;
+  }
+  for (std::size_t i = 0; i < locked; ++i)
+    if (g.locked_here >> i & 1) unlock(g.held[i]);
+
+  if constexpr (!Kind::in_slot)
+    for (; g.unused != 0; g.unused &= g.unused - 1) {
+      std::uint64_t offset = g.value_words[std::countr_zero(g.unused)];
+      heap_.free(offset, record_at(m_, p_, offset)->bytes());
+    }
+  for (; surveys != 0; surveys &= surveys - 1) survey(std::uint64_t{g.changes[std::countr_zero(surveys)].stripe} << (64 - stripe_bits));
+  if (needs_room) {  // a split waits for no lock while others are held
+    std::size_t i = taken - 1;
+    answers[i] = write(keys[i], decide_write(durahash::detail::write_mode::put, values[i]));
+  }
+  return taken;
+}
+
+/// Byte tables: the records of a group, durable together. Where there is no space for one, its word is 0.
+template <medium M, class Kind>
+durable table<M, Kind>::write_group_records(std::span<const key_type> keys, const value_type* values, group& g) {
+  flushed started;
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    auto made = value_word_for(keys[i], values[i], started);
+    g.value_words[i] = made.value_or(0);
+    g.unused |= std::uint64_t{made.has_value()} << i;
+  }
+  return fence(m_, std::move(started));
+}
+
+/// One key of a group: puts its value word, or removes it.
+template <medium M, class Kind>
+template <class Order>
+status table<M, Kind>::announce_in_group(std::size_t i, key_type key, std::uint64_t hash, bool puts, group& g, Order&& order, flushed& words,
+                                         bool& needs_room) {
+  const segment& s = g.held[i];
+  window w = window_for(s, hash, key);
+  place at = walk(s, w, key);
+  if (at.found != nullptr && !value_in(*at.found)) return status::damaged;
+  if (at.found == nullptr && !puts) return status::not_found;
+  if (!Kind::in_slot && puts && (g.unused >> i & 1) == 0) return status::no_space;
+  if (at.found == nullptr && at.room == nullptr) return needs_room = true, status::ok;
+  change& c = g.changes[g.ready++] = {.stripe = s.stripe};
+  if (puts)
+    stage_value(at, g.value_words[i], w.key_word, c);
+  else
+    stage_removal(at, c);
+  g.unused &= ~(std::uint64_t{1} << i);
+  words += announce_change(c, order(c));
+  return status::ok;
+}
+
+}  // namespace durahash::cceh

@@ -1,0 +1,70 @@
+// Records as iteration, rebuilding and checking see them: the two words of a slot, and the hash.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "durahash/info.hpp"
+#include "persist/record.hpp"
+
+namespace durahash {
+
+struct live_record {
+  std::uint64_t hash, key_word, value_word;
+  static bool before(const live_record& a, const live_record& b) { return a.hash < b.hash; }
+};
+
+template <class Kind, medium M>
+bool same_key(M& m, const pool<M>& p, const live_record& a, const live_record& b) {
+  if constexpr (Kind::in_slot) {
+    return a.key_word == b.key_word;
+  } else {
+    auto first = record_at(m, p, a.value_word), second = record_at(m, p, b.value_word);
+    return first && second && first->key == second->key;
+  }
+}
+
+/// Whether a record in front of the i-th of `records`, which are in hash order, has its key.
+template <class Kind, medium M>
+bool seen_before(M& m, const pool<M>& p, const auto& records, std::size_t i) {
+  for (std::size_t j = i; j-- > 0 && records[j].hash == records[i].hash;)
+    if (same_key<Kind>(m, p, records[i], records[j])) return true;
+  return false;
+}
+
+/// Visits at most `left` of the records, which are in hash order, and those that share the last one's hash: the cursor cannot tell them apart.
+/// Where that is not `all`, `at` names the next record.
+template <class Kind, medium M, class Visit>
+status visit_in_order(M& m, const pool<M>& p, const auto& records, cursor& at, std::size_t& left, bool& all, Visit& visit) {
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    const live_record& r = records[i];
+    bool new_hash = i == 0 || records[i - 1].hash != r.hash;
+    if (new_hash && left == 0) return at.position = r.hash, all = false, status::ok;
+    if (seen_before<Kind>(m, p, records, i)) continue;  // erased and put again elsewhere while they were read
+    if constexpr (Kind::in_slot) {
+      visit(r.key_word, r.value_word);
+    } else {
+      auto record = record_at(m, p, r.value_word);
+      if (!record) return status::damaged;
+      visit(record->key, record->value);
+    }
+    if (left > 0) --left;
+  }
+  return status::ok;
+}
+
+/// What is wrong with the record in the heap that a slot names; empty if nothing is. Always empty for words: they have none.
+template <class Kind, medium M>
+std::string fault_of(M& m, const pool<M>& p, const hash_seeds& seeds, const live_record& r, auto hash_of) {
+  if constexpr (!Kind::in_slot) {
+    std::string which = "the record at offset " + std::to_string(r.value_word);
+    auto record = record_at(m, p, r.value_word);
+    if (!record) return "the record offset " + std::to_string(r.value_word) + " is impossible";
+    if (!record_is_whole(p, r.value_word, *record)) return which + " is damaged (checksum)";
+    if (hash_of(record->key, seeds) != r.hash) return which + " has another key";
+  }
+  return {};
+}
+
+}  // namespace durahash
