@@ -41,8 +41,11 @@ class handle {
   /// Crash     at any point: every record is present; unfinished work is repeated by the next compact.
   status compact() { return table().compact(); }
 
-  /// Everything that returned before this call survives a power cut, on every medium that outlives one; until the next
-  /// write the pool also opens after one without a check.
+  /// Everything that returned before this call is on the medium: until the next write a power cut leaves the pool whole,
+  /// and it opens, on every medium that outlives one.
+  /// Crash     a power cut after a later write: at the level power nothing is lost; a plain file may be torn then, open
+  ///           refuses it, and salvage keeps the records that are whole, which need not be all that were synced.
+  /// Threads   with every other operation; writers wait for the end of it.
   status sync() { return table().sync(); }
 
   /// Saves the allocation state and marks the pool clean. Later calls of anything answer `closed`.

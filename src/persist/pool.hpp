@@ -77,7 +77,10 @@ class pool {
   /// Gives the free tail back to the file system.
   status give_back_tail();
 
-  /// Marks the pool clean. No writer may be at work. All bytes are on the disk first, where there is one.
+  /// Whether anything may have changed since the pool was clean last.
+  bool changing() const noexcept { return changing_.load(std::memory_order_acquire); }
+
+  /// Marks the pool clean. No writer may be at work; growth waits. All bytes are on the disk first, where there is one.
   status mark_clean(std::uint64_t records, std::uint64_t state_offset, std::uint64_t state_bytes, std::uint64_t state_checksum);
 
   /// Waits until every byte of the pool is on the disk, where there is one.
@@ -185,6 +188,7 @@ void pool<M>::mark_changing() {
 template <medium M>
 status pool<M>::mark_clean(std::uint64_t records, std::uint64_t state_offset, std::uint64_t state_bytes,
                            std::uint64_t state_checksum) {
+  std::scoped_lock no_growth(space_lock_);  // one under way would mark the pool as changing again, or move the end of a clean one
   if (status s = write_all_to_disk(); s != status::ok) return s;
   std::scoped_lock lock(root_lock_);
   root_record next = root_;
@@ -260,7 +264,8 @@ status pool<M>::grow_to_fit(std::uint64_t bytes) {
   return status::ok;
 }
 
-/// Growth that writers do not wait for: starts when half a step is left, in pools large enough for it to matter.
+/// Growth that writers do not wait for: starts when half a step is left, in pools large enough for it to matter. A pool that was synced or closed in the
+/// meantime is left in peace: it is clean until the next write.
 template <medium M>
 void pool<M>::grow_ahead() {
   constexpr std::uint64_t worth_it = 16 << 20;
@@ -269,7 +274,7 @@ void pool<M>::grow_ahead() {
   background_.submit([this](const background&) {
     std::uint64_t from = end(), to = from + growth_step();  // nobody else shrinks or grows meanwhile, or the next line notices
     std::scoped_lock lock(space_lock_);
-    if (from == end() && map_->grow(to) == status::ok) {
+    if (changing() && from == end() && map_->grow(to) == status::ok) {
       change_end(to);
       space_.give(from, to - from);
       fault_in_background(from, to);

@@ -1,5 +1,10 @@
 // What open makes of a pool that another run of the machine left: the boot id and the state in its root tell a dead process from a machine that
 // went down. The reboot is written into the file; everything else is as the library left it.
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
 #include "bad_input.hpp"
 #include "patched_pool.hpp"
 
@@ -168,6 +173,53 @@ TEST_P(Reboot, SalvageOfAHealthyPoolIsHarmless) {
   ASSERT_TRUE(opened) << opened.failure().message;
   expect_contents(**opened, expected());
   expect_sound(**opened);
+}
+
+// ------------------------------------------------------------------------------------------------------------------------ sync, close, and growth
+
+/// A pool large enough to grow in the background, in which every third round or so meets a growth under way.
+class GrowingPool : public testing::Test {
+ protected:
+  static constexpr std::uint64_t large = 8000, some = 300;  // records of 3,000 bytes
+
+  void put(table& pool, std::uint64_t count) {
+    for (; count > 0; --count) ASSERT_EQ(pool.put(std::to_string(next_++), std::string(3000, 'v')), status::ok);
+  }
+  root_record root_now() const {
+    std::string head(engine_area_offset, '\0');
+    std::ifstream(path_, std::ios::binary).read(head.data(), static_cast<std::streamsize>(head.size()));
+    return root_in(head);
+  }
+
+  scratch_folder folder_;
+  std::string path_ = folder_.file("pool");
+  std::uint64_t next_ = 0;
+};
+
+/// Growth in the background began before a sync and ended after it: the pool was marked as changing, and a power cut made it one to be refused.
+TEST_F(GrowingPool, IsCleanBehindASyncUntilTheNextWrite) {
+  auto pool = table::open(path_);
+  ASSERT_TRUE(pool) << pool.failure().message;
+  ASSERT_NO_FATAL_FAILURE(put(*pool, large));
+  for (int round = 0; round < 40; ++round) {
+    ASSERT_NO_FATAL_FAILURE(put(*pool, some));
+    ASSERT_EQ(root_now().state, pool_state::changing);
+    ASSERT_EQ(pool->sync(), status::ok);
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    ASSERT_EQ(root_now().state, pool_state::clean) << "round " << round << ": changed by no write";
+  }
+  EXPECT_TRUE(pool->check().ok);
+}
+
+TEST_F(GrowingPool, IsCleanOnceClosed) {
+  for (int round = 0; round < 20; ++round) {
+    auto pool = table::open(path_);
+    ASSERT_TRUE(pool) << pool.failure().message;
+    ASSERT_NO_FATAL_FAILURE(put(*pool, round == 0 ? large : some));
+    ASSERT_EQ(pool->close(), status::ok);
+    ASSERT_EQ(root_now().state, pool_state::clean) << "round " << round;
+    ASSERT_EQ(root_now().pool_bytes, std::filesystem::file_size(path_));
+  }
 }
 
 }  // namespace

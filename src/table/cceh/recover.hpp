@@ -351,7 +351,7 @@ status table<M, Kind>::sync() {
   static_cast<void>(waited);
   if (status s = p_.write_all_to_disk(); s != status::ok) return s;  // most of the work, while writers go on
   lock_all();
-  status s = p_.root().state == pool_state::clean ? status::ok : p_.mark_clean(size(), 0, 0, 0);
+  status s = p_.changing() ? p_.mark_clean(size(), 0, 0, 0) : status::ok;
   unlock_all();
   return s;
 }
@@ -361,7 +361,7 @@ status table<M, Kind>::close() {
   if (p_.read_only()) return status::ok;
   std::uint64_t records = size();
   background_.stop();
-  if (p_.root().state == pool_state::clean || damage_found_) return status::ok;
+  if (!p_.changing() || damage_found_) return status::ok;
   return close_clean(heap_, p_, records, !Kind::in_slot);
 }
 
