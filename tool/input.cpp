@@ -1,6 +1,7 @@
 #include "input.hpp"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -100,7 +101,7 @@ std::string_view record_input::take_frame(std::size_t end) {
 /// Reads more behind what is there; false at the end of the file.
 bool record_input::fill() {
   if (at_end_) return false;
-  if (before_wait) before_wait();
+  if (before_wait && must_wait()) before_wait();
   if (begin_ > 0) {
     std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
     scanned_ -= begin_;
@@ -111,11 +112,20 @@ bool record_input::fill() {
   ssize_t got;
   do got = ::read(file_, buffer_.data() + end_, buffer_.size() - end_);
   while (got < 0 && errno == EINTR);
-  if (got < 0) refuse(name_, errno);
+  if (got < 0) {
+    const int fault = errno;
+    if (before_wait) before_wait();  // nothing more comes: what came is not held back
+    refuse(name_, fault);
+  }
   at_end_ = got == 0;
   end_ += static_cast<std::size_t>(got);
   bytes_read_ += static_cast<std::uint64_t>(got);
   return got > 0;
+}
+
+bool record_input::must_wait() const {
+  pollfd asked{.fd = file_, .events = POLLIN, .revents = 0};
+  return ::poll(&asked, 1, 0) <= 0;
 }
 
 }  // namespace durahash::tool

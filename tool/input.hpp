@@ -20,7 +20,8 @@ class record_input {
   /// The next frame without its line end, empty lines skipped; false at the end. The view holds until the next call.
   bool next(std::string_view& frame);
 
-  /// Called before more input is waited for. A producer that waits for acknowledgements before it goes on is not kept waiting.
+  /// Called before more input is waited for, and not where it is there already, as a file's always is. A producer that
+  /// waits for acknowledgements before it goes on is not kept waiting.
   std::function<void()> before_wait;
 
   const std::string& name() const { return name_; }   ///< for messages
@@ -35,6 +36,7 @@ class record_input {
   bool find_frame_end();
   bool find_csv_frame_end();
   bool fill();
+  bool must_wait() const;
   std::string_view take_frame(std::size_t end);
 
   std::string name_;

@@ -24,6 +24,7 @@ struct load_arguments {
   bool erase = false;
   bool header = false;
   std::size_t batch = 256;
+  std::size_t sync = 0;  ///< records between syncs; 0: none
 };
 
 format_kind format_of(const load_arguments& arguments) {
@@ -46,11 +47,17 @@ struct load_tally {
   std::uint64_t records() const { return put + erased + absent; }
 };
 
-/// Collects records and writes them many at a time. A batch holds puts or erasures, never both, so that their order is kept.
+/// Collects records and writes them many at a time. A batch holds puts or erasures, never both, so that their order is kept. No batch reaches past the
+/// record that a sync is due behind.
 class batch_writer {
  public:
   batch_writer(table& pool, const record_format& format, const load_arguments& arguments, const std::string& file)
-      : pool_(pool), format_(format), file_(file), acks_(arguments.acks), batch_(arguments.batch) {}
+      : pool_(pool),
+        format_(format),
+        file_(file),
+        acks_(arguments.acks),
+        sync_(arguments.sync),
+        batch_(arguments.batch) {}
 
   /// The record to decode into next.
   record& next() { return next_; }
@@ -61,10 +68,11 @@ class batch_writer {
     bytes_ += next_.key.size() + next_.value.size();
     std::swap(batch_[used_].what, next_);
     batch_[used_++].line = line;
-    if (used_ == batch_.size() || bytes_ > full_bytes) flush();
+    if (used_ == batch_.size() || bytes_ > full_bytes || unsynced_ + used_ == sync_) flush();
   }
 
-  /// Writes the batch. On return all of it is durable and acknowledged; throws `failure` at the first record that was refused.
+  /// Writes the batch, and syncs where so many records ask for it; throws `failure` at the first record that was refused.
+  /// On return all of it is durable and acknowledged; with `sync_` all that a sync has covered is, and the rest waits for the next.
   void flush() {
     if (used_ == 0) return;
     const bool erasing = batch_[0].what.erase;
@@ -73,9 +81,20 @@ class batch_writer {
     for (std::size_t i = used_; i-- > 0;)
       if (!count(answers_[i], erasing)) refused = i;
     acknowledge(erasing);
+    unsynced_ += used_;
     used_ = 0;
     bytes_ = 0;
-    if (refused < answers_.size()) throw refusal(batch_[refused], answers_[refused]);
+    if (refused < answers_.size()) {
+      settle();
+      throw refusal(batch_[refused], answers_[refused]);
+    }
+    if (sync_ == 0 || unsynced_ >= sync_ || acknowledged_.text().size() > full_bytes) settle();
+  }
+
+  /// Writes what is left. On return all that was added is synced, where that is asked for, and acknowledged.
+  void finish() {
+    flush();
+    settle();
   }
 
   const load_tally& tally() const { return tally_; }
@@ -108,6 +127,14 @@ class batch_writer {
     for (std::size_t i = 0; i < used_; ++i)
       if (answers_[i] == status::ok || (erasing && answers_[i] == status::not_found))
         format_.append_key(acknowledged_.text(), keys_[i]);
+  }
+
+  /// What is printed is on the disk: the sync comes first.
+  void settle() {
+    if (sync_ != 0 && unsynced_ != 0)
+      if (const status answer = pool_.sync(); answer != status::ok)
+        throw failure(exit_code_of(answer), "syncing the pool: " + std::string(message(answer)));
+    unsynced_ = 0;
     acknowledged_.flush();
   }
 
@@ -122,6 +149,8 @@ class batch_writer {
   const record_format& format_;
   const std::string& file_;
   bool acks_;
+  std::size_t sync_;
+  std::size_t unsynced_ = 0;  // records written since the last sync
   record next_;
   std::vector<placed_record> batch_;  // its records' room is reused
   std::size_t used_ = 0;
@@ -156,14 +185,14 @@ void read_records(record_input& input, const record_format& format, batch_writer
       format.decode(frame, writer.next());
       complete(writer.next(), arguments.erase);
     } catch (const bad_record& complaint) {
-      writer.flush();
+      writer.finish();
       throw failure(exit_usage, fmt::format("{}:{}: {}; nothing from this line on was written", input.name(),
                                             input.line(), complaint.what()));
     }
     writer.add(input.line());
     bar.reach(input.bytes_read(), writer.tally().records());
   }
-  writer.flush();
+  writer.finish();
 }
 
 std::string summary(const load_tally& tally, bool some_erased) {
@@ -180,7 +209,7 @@ void load(const load_arguments& arguments) {
   table pool = open_pool(arguments.pool, open_mode::open_existing);
   const record_format format(format_of(arguments), kinds_of(pool));
   batch_writer writer(pool, format, arguments, input.name());
-  input.before_wait = [&] { writer.flush(); };
+  input.before_wait = [&] { writer.finish(); };
   const auto start = std::chrono::steady_clock::now();
   const auto told = [&] {
     return summary(writer.tally(), arguments.erase || writer.tally().erased + writer.tally().absent > 0);
@@ -214,6 +243,10 @@ void add_load(CLI::App& app, int& exit_code) {
   command->add_option("--batch", arguments->batch, "records written together, 1 to 65536 [256]")
       ->check(CLI::Range(1, 1 << 16).description(""))
       ->type_name("N");
+  command
+      ->add_option("--sync", arguments->sync, "sync the pool after every N records, 1 to 1000000000 [at the end alone]")
+      ->check(CLI::Range(1, 1'000'000'000).description(""))
+      ->type_name("N");
   command->footer(
       "Formats, as dump writes them:\n"
       "  csv    key,value         RFC 4180: a field with a comma, quote or line end stands in \"quotes\", a quote is "
@@ -229,11 +262,17 @@ void add_load(CLI::App& app, int& exit_code) {
       "was\n"
       "printed survives whatever the pool's durability names. A batch is also written whenever input has to be waited "
       "for.\n"
+      "--sync N writes the pool to the disk after every N records, and whenever input has to be waited for: a power "
+      "cut "
+      "while\n"
+      "it waits leaves a plain file whole. One that comes later, among unsynced records, makes open refuse it, and\n"
+      "durahash check --salvage keeps what is whole. With --acks a key is printed once a sync has covered it.\n"
       "At a bad line the load stops with exit code 2; what stood before it is written.\n\n"
       "Examples:\n"
       "  durahash load users.dh users.csv\n"
       "  durahash dump old.dh | durahash load new.dh -\n"
-      "  durahash load users.dh gone.txt --erase");
+      "  durahash load users.dh gone.txt --erase\n"
+      "  tail -f users.tsv | durahash load users.dh - --sync 10000 --acks");
   command->callback([arguments, &exit_code] {
     load(*arguments);
     exit_code = exit_done;

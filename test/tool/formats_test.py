@@ -1,6 +1,9 @@
 """load and dump: three formats, any bytes, and lines that are no records."""
 
 import json
+import os
+import shutil
+import socket
 import subprocess
 import unittest
 
@@ -163,6 +166,60 @@ class Acknowledgements(ToolTest):
     def test_without_acks_nothing_goes_to_stdout(self):
         pool = self.create()
         self.assertEqual(self.load(pool, {b"k": b"v"}).out, b"")
+
+
+class Syncing(ToolTest):
+    """load --sync. A pool's state is on the medium as in the file, so a copy of the file shows what a power cut would find."""
+
+    def test_a_pool_is_clean_whenever_the_loader_waits_and_only_with_sync(self):
+        for flags in (["--sync", "1"], ["--sync", "10", "--batch", "3"], ["--sync", "1000000"], []):
+            with self.subTest(flags=flags):
+                pool = self.create(f"pool{len(flags)}{flags[1:2]}.dh")
+                with subprocess.Popen([TOOL, "load", pool, "-", "--acks", *flags], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                      stderr=subprocess.DEVNULL) as loading:
+                    for count, first in [(1, 0), (25, 1), (10, 26)]:
+                        loading.stdin.write(b"".join(b"k%d\tv\n" % i for i in range(first, first + count)))
+                        loading.stdin.flush()
+                        self.assertEqual([loading.stdout.readline() for _ in range(count)], [b"k%d\n" % i for i in range(first, first + count)])
+                        facts = self.info(shutil.copy(pool, self.path("copy.dh")))
+                        self.assertEqual((facts["clean"], facts["records"]), (bool(flags), first + count))
+                    loading.stdin.close()
+                    self.assertEqual(loading.wait(timeout=30), 0)
+                self.assertEqual(self.dump(pool), {b"k%d" % i: b"v" for i in range(36)})
+
+    def acknowledged_together(self, records, *flags):
+        """How many keys each write to standard output held; and all of them."""
+        pool = self.create(f"{len(os.listdir(self.folder))}.dh")
+        with open(self.path("records.tsv"), "wb") as file:
+            file.write(encode(records, "tsv"))
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)  # keeps writes apart
+        with ours, subprocess.Popen([TOOL, "load", pool, self.path("records.tsv"), "--acks", *flags], stdout=theirs, stderr=subprocess.DEVNULL) as loading:
+            theirs.close()
+            packets = list(iter(lambda: ours.recv(1 << 20), b""))
+            self.assertEqual(loading.wait(timeout=60), 0)
+        return [packet.count(b"\n") for packet in packets], b"".join(packets)
+
+    def test_keys_are_acknowledged_sync_by_sync(self):
+        records = [(b"k%d" % i, b"v") for i in range(1050)]
+        keys = b"".join(key + b"\n" for key, _ in records)
+        self.assertEqual(self.acknowledged_together(records, "--sync", "100", "--batch", "7"), ([100] * 10 + [50], keys))
+        self.assertEqual(self.acknowledged_together(records, "--sync", "100", "--batch", "1000"), ([100] * 10 + [50], keys))
+        self.assertEqual(self.acknowledged_together(records, "--sync", "1050"), ([1050], keys))
+        self.assertEqual(self.acknowledged_together(records, "--sync", "5000"), ([1050], keys))
+        self.assertEqual(self.acknowledged_together(records, "--batch", "500"), ([500, 500, 50], keys))
+
+    def test_a_file_is_not_waited_for(self):
+        records = [(b"k%d" % i, b"v" * 200) for i in range(5000)]  # larger than what is read at once
+        self.assertEqual(self.acknowledged_together(records, "--sync", "4000")[0], [4000, 1000])
+
+    def test_before_a_bad_line_and_among_erasures(self):
+        pool = self.create()
+        done = subprocess.run([TOOL, "load", pool, "-", "--acks", "--sync", "1000"], input=b"a\t1\nb\t2\nbad\nc\t3\n", capture_output=True, timeout=60)
+        self.assertEqual((done.returncode, done.stdout), (2, b"a\nb\n"))
+        lines = [{"key": "a", "erase": True}, {"key": "x", "value": "1"}, {"key": "nobody", "erase": True}]
+        answer = self.succeeds("load", pool, "-", "--format", "jsonl", "--acks", "--sync", "2", stdin="\n".join(map(json.dumps, lines)).encode())
+        self.assertEqual([json.loads(line)["key"] for line in answer.out.splitlines()], ["a", "x", "nobody"])
+        self.assertEqual(self.dump(pool), {b"b": b"2", b"x": b"1"})
 
 
 class BadLines(ToolTest):

@@ -56,6 +56,8 @@ class Usage(ToolTest):
         self.wrong("--set x is given twice", "create", self.path("a.dh"), "--set", "x=1", "--set", "x=2")
         for text in ("0", "100000", "x"):
             self.wrong("--batch", "load", "a.dh", "-", "--batch", text)
+        for text in ("0", "1000000001", "-1", "1.5", "x", ""):
+            self.wrong("--sync", "load", "a.dh", "-", f"--sync={text}")
         self.wrong("--seconds", "demo", "--seconds", "0")
 
     def test_a_setting_that_the_engine_does_not_have(self):
