@@ -2,12 +2,14 @@
 """Conformance, kill -9 and power cuts in a guest machine with a real DAX file system.
 
 A QEMU guest mounts ext4 -o dax on a region of its memory, and plain ext4 on a virtio disk. First the conformance suite and the kill -9 torture run on the
-medium pmem. Then the power is cut: QEMU is killed with SIGKILL while `durahash load --acks` works on four pools at once, and the next machine finds what
+medium pmem. Then the power is cut: QEMU is killed with SIGKILL while `durahash load --acks` works on six pools at once, and the next machine finds what
 the region and the disk hold. Acknowledgements reach this process through virtio ports as they are made.
 
   - On DAX every acknowledged operation has its effect, whatever the moment; of the batch in flight each operation all or nothing; `check` is clean.
     MAP_SYNC must be in force, by the kernel's own word, in every single machine.
   - On the disk a pool is whole as of its last clean close, or it is refused with the sentence that says why, and `check --salvage` serves nothing torn.
+  - Where it is loaded with --sync, acknowledgements come behind a sync. A pool that opens has all that was acknowledged, and is as a sync left it; one that
+    had all its input synced, and waited for more, does open.
   - A pool exists once its `durahash create` has returned.
 
   guest.py --bin build/bin [--cuts 50] [--seed S]     exit code 1 if a promise is broken, 2 if the guest itself fails
@@ -32,7 +34,7 @@ import machine as machines
 import pools
 from conformance import Conformance
 from machine import GuestFailure, Machine, Media
-from pools import BrokenPromise, DaxPool, DiskPool, frames_of
+from pools import BrokenPromise, DaxPool, DiskPool, SyncedPool, frames_of
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
@@ -92,9 +94,11 @@ class Lane:
         self.number, self.boot, self.folder, self.arguments, self.fault = number, boot, folder, arguments, fault
         self.chance = random.Random(f"{arguments.seed} {number}")
         os.makedirs(folder)
-        self.media = Media(folder, 96 << 20, 96 << 20)
+        self.media = Media(folder, 96 << 20, 160 << 20)
         self.pools = [DaxPool("u64", 1, self.chance), DaxPool("bytes", 2, self.chance),
-                      DiskPool("u64", 3, self.chance), DiskPool("bytes", 4, self.chance)]
+                      DiskPool("u64", 3, self.chance), DiskPool("bytes", 4, self.chance),
+                      SyncedPool("u64", 5, self.chance), SyncedPool("bytes", 6, self.chance)]
+        self.more_files = []  # that a fault needs
         self.machines = self.cuts = 0  # cuts: those behind which all was read, or soon will be
         self.moments = {}
         self.boot_seconds = self.machine_seconds = 0.0
@@ -115,7 +119,7 @@ class Lane:
         script = self.script()
         if self.fault:
             script = self.fault(self, script)
-        machine = self.boot.start(self.folder, self.media, script, [(f"input/{pool.name}", pool.input()) for pool in self.pools],
+        machine = self.boot.start(self.folder, self.media, script, [*self.more_files, *((f"input/{pool.name}", pool.input()) for pool in self.pools)],
                                   accelerator=self.arguments.accelerator)
         self.machines += 1
         try:
@@ -187,13 +191,37 @@ def once_created(lane, machine, pool):
 
 
 def while_closing(lane, machine, pool):
-    wait(machine, lambda: machine.received[pool.port].count(b"\n") >= len(pool.work.operations) or said(machine, "closed", pool))
+    wait(machine, lambda: acknowledged(machine, pool) >= len(pool.work.operations) or said(machine, "closed", pool))
     pause(machine, lane.chance.uniform(0, 0.1))
 
 
 def once_closed(lane, machine, pool):
     wait(machine, lambda: said(machine, "closed", pool))
     pause(machine, lane.chance.choice([0, lane.chance.uniform(0, 0.2)]))
+
+
+def while_idle(lane, machine, _):
+    """All that was fed is synced, and the loader waits for more."""
+    pool = a_synced_pool(lane)
+    end = lane.chance.choice(pool.ends)
+    wait(machine, lambda: acknowledged(machine, pool) >= end)
+    pause(machine, lane.chance.choice([0, 0, lane.chance.uniform(0, 0.3)]))
+
+
+def once_synced(lane, machine, _):
+    """A sync has returned, and the next records are being written."""
+    pool = a_synced_pool(lane)
+    enough = lane.chance.randrange(1, len(pool.work.operations) + 1)
+    wait(machine, lambda: acknowledged(machine, pool) >= enough)
+    pause(machine, lane.chance.choice([0, lane.chance.uniform(0, 0.02)]))
+
+
+def a_synced_pool(lane):
+    return lane.chance.choice([pool for pool in lane.pools if isinstance(pool, SyncedPool)])
+
+
+def acknowledged(machine, pool):
+    return machine.received[pool.port].count(b"\n")
 
 
 def wait(machine, condition):
@@ -208,8 +236,7 @@ def said(machine, what, pool):
     return f"{what}-{pool.name} ".encode() in machine.received[0]
 
 
-MOMENTS = [while_loading] * 6 + [while_opening, once_created, while_closing, once_closed]
-
+MOMENTS = [while_loading] * 6 + [while_idle] * 3 + [once_synced] * 2 + [while_opening, once_created, while_closing, once_closed]
 
 
 # -------------------------------------------------------------------------------------------------------------------------- the run
@@ -279,7 +306,7 @@ class Run:
                 moments[moment] = moments.get(moment, 0) + times
         boot_seconds, machine_seconds = total(self.lanes, "boot_seconds") / count, total(self.lanes, "machine_seconds") / count
         lines = [*self.conformance_lines,
-                 f"power cuts          {cuts}, each under 4 pools at work: {', '.join(f'{times} {moment}' for moment, times in sorted(moments.items()))}",
+                 f"power cuts          {cuts}, each under 6 pools at work: {', '.join(f'{times} {moment}' for moment, times in sorted(moments.items()))}",
                  f"                    {seconds:.0f} s in all, {machine_seconds:.1f} s a machine, {self.arguments.lanes} at a time, {boot_seconds:.1f} s of it until its file systems are mounted"]
         for kind in pools.KINDS:
             every = self.pools_of("dax", kind)
@@ -293,6 +320,12 @@ class Run:
             lines.append(f"on disk, {kind:5}      {total(every, 'cuts')} cuts, {total(every, 'acknowledged_in_all'):,} operations acknowledged: opened whole "
                          f"{total(every, 'opened')}, refused {total(every, 'refused')} (salvage kept {kept:,} of {kept + lost:,} records), wrong: 0; "
                          f"largest pool {max(pool.largest_bytes for pool in every):,} bytes")
+        for kind in pools.KINDS:
+            every = self.pools_of("disk", f"synced-{kind}")
+            kept, lost = total(every, "kept_by_salvage"), total(every, "lost_to_salvage")
+            lines.append(f"synced, {kind:5}       {total(every, 'cuts')} cuts, {total(every, 'acknowledged_in_all'):,} operations acknowledged behind a sync: opened whole "
+                         f"{total(every, 'opened')}, {total(every, 'synced_and_opened')} of them with new acknowledgements and {total(every, 'idle_cuts')} while the loader waited; "
+                         f"refused {total(every, 'refused')} (salvage kept {kept:,} of {kept + lost:,} synced records); {total(every, 'records_compared'):,} records compared, wrong: 0")
         return lines
 
     def pools_of(self, mount, kind):
@@ -308,6 +341,8 @@ class Run:
             return "hardly anything was acknowledged on DAX"
         if total(disk, "refused") == 0 or total(disk, "opened") == 0:
             return "the disk's pools were never refused, or never opened"
+        if not all(total(self.pools_of("disk", f"synced-{kind}"), figure) for kind in pools.KINDS for figure in ("idle_cuts", "synced_and_opened", "refused")):
+            return "synced pools never waited when the cut came, or were never refused"
         return None
 
 
@@ -361,6 +396,41 @@ say working
 """, 1)
 
 
+def acknowledges_before_syncing(lane, script):
+    """A tool that says yes once it has written, and leaves the sync to the end."""
+    return with_other_sync(script, "exec durahash load $2 - --format jsonl --acks --batch 64")
+
+
+def syncs_the_root_alone(lane, script):
+    """A sync that marks the pool clean while its records are still in the kernel's memory."""
+    lane.more_files = [("root_alone.so", shared_library(f"{lane.folder}/root_alone", """
+        #include <sys/syscall.h>
+        #include <unistd.h>
+        int msync(void* at, size_t bytes, int flags) { return bytes > 4096 ? 0 : (int)syscall(SYS_msync, at, bytes, flags); }
+    """))]
+    return with_other_sync(script, 'export LD_PRELOAD=/root_alone.so; exec durahash "$@"')
+
+
+def with_other_sync(script, commands):
+    """Runs these where the tool was to load with --sync."""
+    return script.replace("say working\n", """
+durahash() {
+  case "$*" in
+    "load "*" --sync "*) %s ;;
+    "load "*) exec durahash "$@" ;;  # its process is looked at
+    *) command durahash "$@" ;;
+  esac
+}
+say working
+""" % commands, 1)
+
+
+def shared_library(path, source):
+    subprocess.run(["c++", "-x", "c", "-shared", "-fPIC", "-O1", "-o", f"{path}.so", "-"], input=source.encode(), check=True)
+    with open(f"{path}.so", "rb") as file:
+        return file.read()
+
+
 def mounts_without_dax(lane, script):
     return "umount /dax; mount -t ext4 -o dax=never /dev/pmem0 /dax\n" + script
 
@@ -393,11 +463,13 @@ def disk_changes_bytes(lane, script):
 
 # How each must be told: noticed for another reason is not noticed.
 FAULTS = {
-    acknowledges_before_writing: "no prefix of the operations|none of the .* states that were closed",
+    acknowledges_before_writing: "no prefix of the operations|none of the .* states that were closed|which no sync left|synced and left so",
+    acknowledges_before_syncing: "disk-synced-.*(which no sync left|synced and left so)",
+    syncs_the_root_alone: "disk-synced-.*(which no sync left|synced and left so|refused without|(dump|info|check) of)",
     mounts_without_dax: "MAP_SYNC refused",
     dax_forgets: "dax-.*(no prefix of the operations|there is no|durahash info)",
-    disk_forgets: "disk-.*(none of the .* states that were closed|there is no|was closed cleanly)",
-    disk_changes_bytes: "disk-bytes: (check|salvage|dump|info|opens|was closed cleanly)",
+    disk_forgets: "disk-.*(none of the .* states that were closed|which no sync left|there is no|was closed cleanly)",
+    disk_changes_bytes: "disk-(synced-)?bytes: (check|salvage|dump|info|opens|was closed cleanly)",
 }
 
 

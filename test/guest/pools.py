@@ -62,6 +62,13 @@ show_sync() {
   done
   cat /tmp/flags.$1
 }
+finish_work() {  # name pid: the loader reads to the end of what it was fed
+  exec 3>&-
+  wait $2
+  local code=$?
+  cp /tmp/$1.errors /tmp/$1.out
+  answer closed-$1 sh -c "cat /tmp/$1.errors >&2; exit $code"
+}
 work() {  # name pool port is_dax
   mkfifo /tmp/$1.fifo
   durahash load $2 - --format jsonl --acks --batch 64 </tmp/$1.fifo >$(echo /dev/vport*p$3) 2>/tmp/$1.errors &
@@ -69,11 +76,23 @@ work() {  # name pool port is_dax
   exec 3>/tmp/$1.fifo
   if [ $4 = 1 ]; then answer flags-$1 show_sync $pid $2; fi
   cat /input/$1 >&3
-  exec 3>&-
-  wait $pid
-  local code=$?
-  cp /tmp/$1.errors /tmp/$1.out
-  answer closed-$1 sh -c "cat /tmp/$1.errors >&2; exit $code"
+  finish_work $1 $pid
+}
+work_in_parts() {  # name pool port sync holds_on first,last:pause...: says what it feeds before it does
+  local name=$1 pool=$2 port=$3 sync=$4 holds_on=$5 part=0 piece
+  shift 5
+  mkfifo /tmp/$name.fifo
+  durahash load $pool - --format jsonl --acks --batch 64 --sync $sync </tmp/$name.fifo >$(echo /dev/vport*p$port) 2>/tmp/$name.errors &
+  local pid=$!
+  exec 3>/tmp/$name.fifo
+  for piece in "$@"; do
+    part=$((part + 1))
+    say feeding-$name-$part
+    sed -n "${piece%:*}p" /input/$name >&3
+    usleep ${piece#*:}
+  done
+  if [ $holds_on = 1 ]; then sleep 1000 & fi  # with the other end of the loader's input
+  finish_work $name $pid
 }
 """
 
@@ -103,15 +122,18 @@ class Life:
 class Pool:
     """A pool through its lives: each starts with a creation under power cuts and ends by removal."""
 
+    label_prefix = ""
+
     def __init__(self, kind_name, port, chance):
         self.kind_name, self.port, self.chance = kind_name, port, chance
-        self.name = f"{self.mount}-{kind_name}"
+        self.label = self.label_prefix + kind_name
+        self.name = f"{self.mount}-{self.label}"
         self.life = self.cuts = self.acknowledged_in_all = self.records_compared = self.in_flight_kept = self.creations = 0
         self.largest_bytes = 0
         self.begin_life(self.next_life())
 
     def next_life(self):
-        return Life(self.life + 1, f"/{self.mount}/{self.kind_name}-{self.life + 1}.dh", KINDS[self.kind_name](self.chance))
+        return Life(self.life + 1, f"/{self.mount}/{self.label}-{self.life + 1}.dh", KINDS[self.kind_name](self.chance))
 
     def begin_life(self, life):
         self.life, self.path, self.kind = life.number, life.path, life.kind
@@ -144,8 +166,11 @@ class Pool:
         path, kind = (life.path, life.kind) if life else (self.path, self.kind)
         lines = [f"rm -f {self.path}"] if life else []
         lines.append(f"[ -e {path} ] || answer created-{self.name} durahash create {path} {' '.join(kind.flags)} {self.creation_flags} || exit 1")
-        lines.append(f"work {self.name} {path} {self.port + 1} {int(self.mount == 'dax')}")
+        lines.append(self.load_script(path))
         return "{ " + "\n".join(lines) + "\n} &\n"
+
+    def load_script(self, path):
+        return f"work {self.name} {path} {self.port + 1} {int(self.mount == 'dax')}"
 
     def input(self):
         return self.planned[1].text + b"\n"
@@ -239,21 +264,27 @@ class Pool:
     def compare(self, found):
         """What is there must be what some prefix of the operations leaves, with some of the batch behind it, each all or nothing; and the prefix holds all
         that were acknowledged. It may be longer: acknowledgements that the guest's kernel had not yet handed out died with it."""
-        operations, state = self.work.operations, self.expected(self.acknowledged)
-        different = {key for key in found.keys() | state.keys() if found.get(key, ABSENT) != state.get(key, ABSENT)}
-        first = sorted(different, key=repr)[:1]
-        for done in range(self.acknowledged, len(operations) + 1):
+        operations, first = self.work.operations, []
+        for done, different in self.prefixes(found):
             if len(different) <= BATCH and self.explained_by_batch(different, found, done):
                 self.in_flight_kept += done - self.acknowledged + len(different)
                 self.content = found
                 return
-            if done < len(operations):
-                key, value = operations[done]
-                (different.discard if found.get(key, ABSENT) == value else different.add)(key)
-        key = first[0]
+            first = first or sorted(different, key=repr)[:1]
+        key, state = first[0], self.expected(self.acknowledged)
         writer = [number for number, operation in enumerate(operations) if operation == (key, found.get(key, ABSENT))]
         raise BrokenPromise(f"{self.name}: no prefix of the operations leaves what is there. The key {key!r}: acknowledged {state.get(key, ABSENT)!r:.200}, found "
                             f"{found.get(key, ABSENT)!r:.200}, which the operations {writer} of the last {len(operations)} wrote; {self.acknowledged} were acknowledged")
+
+    def prefixes(self, found):
+        """For every number of operations from those that were acknowledged to all: the keys in which what they leave is not what was found."""
+        operations, state = self.work.operations, self.expected(self.acknowledged)
+        different = {key for key in found.keys() | state.keys() if found.get(key, ABSENT) != state.get(key, ABSENT)}
+        for done in range(self.acknowledged, len(operations) + 1):
+            yield done, different
+            if done < len(operations):
+                key, value = operations[done]
+                (different.discard if found.get(key, ABSENT) == value else different.add)(key)
 
     def explained_by_batch(self, different, found, done):
         flying = set(self.work.operations[done : done + BATCH])
@@ -353,8 +384,8 @@ class DiskPool(Pool):
         self.content = found
 
     def judge_refused(self, sentence, frames):
-        if self.closed or (self.work is torture.NoWork):
-            raise BrokenPromise(f"{self.name}: was closed cleanly before the cut, and is refused: {sentence}")
+        if self.was_at_peace():
+            raise BrokenPromise(f"{self.name}: was closed cleanly, or synced and left so, before the cut, and is refused: {sentence}")
         if REFUSAL not in sentence or "check --salvage" not in sentence:
             raise BrokenPromise(f"{self.name}: refused without the reason: {sentence}")
         self.refused += 1
@@ -366,12 +397,73 @@ class DiskPool(Pool):
         self.lost_to_salvage += sum(key not in found for key in should_be)
         self.content = found
 
+    def was_at_peace(self):
+        """Nothing had been written, when the cut came, since the pool was clean."""
+        return self.closed or self.work is torture.NoWork
+
     def require_whole_values(self, found):
         for key, value in found.items():
             if value not in self.history.get(key, ()):
                 raise BrokenPromise(f"{self.name}: salvage serves a value that was never written: key {key!r}, {value!r:.200}")
 
     def cut_while_read(self):
-        """The cut came while the pool was read, which may have salvaged it."""
+        """The cut came while the pool was read, which salvages one that is refused."""
         super().cut_while_read()
-        self.perhaps_salvaged = True
+        self.perhaps_salvaged = not self.was_at_peace()
+
+
+class SyncedPool(DiskPool):
+    """A DiskPool that is synced as it is loaded, and acknowledges what a sync has covered. It is fed in parts, and synced at the end of each while the loader
+    waits: cut off then, it opens with every record. It opens as a sync left it, or it is refused because it was written after the last one."""
+
+    label_prefix = "synced-"
+
+    def __init__(self, *arguments):
+        self.idle_cuts = self.synced_and_opened = 0
+        super().__init__(*arguments)
+
+    def be_at_rest(self):
+        super().be_at_rest()
+        self.idle = True
+
+    def plan(self, count=None):
+        super().plan(count)
+        size = len(self.planned[1].operations)
+        cuts = {self.chance.randrange(1, size) for _ in range(self.chance.randrange(6))}
+        self.ends = sorted(cuts | {size})  # of the parts that it is fed in
+        self.sync = self.chance.choice([1, 10, BATCH, 100, 500, 2000])
+        self.pauses = [self.chance.choice([0, self.chance.uniform(0, 0.3), self.chance.uniform(0.5, 2)]) for _ in self.ends]
+        self.holds_on = self.chance.random() < 0.6
+
+    def load_script(self, path):
+        parts = [f"{begin + 1},{end}:{pause * 1e6:.0f}" for begin, end, pause in zip([0, *self.ends], self.ends, self.pauses)]
+        return f"work_in_parts {self.name} {path} {self.port + 1} {self.sync} {int(self.holds_on)} {' '.join(parts)}"
+
+    def hear(self, machine):
+        super().hear(machine)
+        frames = frames_of(machine.received[0])
+        fed = sum(f"feeding-{self.name}-{part}" in frames for part in range(1, len(self.ends) + 1))
+        self.idle = self.acknowledged == [0, *self.ends][fed]  # nothing of the next part left the shell: it is announced first
+        self.idle_cuts += self.idle and not self.closed and self.acknowledged > 0
+
+    def was_at_peace(self):
+        return super().was_at_peace() or self.idle
+
+    def judge_opened(self, found):
+        """Whole, as a sync left it: none from before the last acknowledgement."""
+        self.opened += 1
+        self.synced_and_opened += self.acknowledged > 0
+        if self.perhaps_salvaged:
+            self.require_whole_values(found)
+        else:
+            self.require_synced_state(found)
+        self.content = found
+
+    def require_synced_state(self, found):
+        missing = set()
+        for done, different in self.prefixes(found):
+            if not different and (done == self.acknowledged or not self.was_at_peace()):
+                return
+            missing = missing or set(different)
+        raise BrokenPromise(f"{self.name}: opens with {len(found)} records as if whole, which no sync left: {len(missing)} records are not as they were synced; "
+                            f"{self.acknowledged} of {len(self.work.operations)} operations were acknowledged since{', and nothing was fed after them' if self.idle else ''}")
