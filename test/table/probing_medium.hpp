@@ -11,6 +11,7 @@
 #include "media/mapping.hpp"
 #include "media/medium.hpp"
 #include "persist/pool.hpp"
+#include "table/cceh/table.hpp"
 #include "table/turbo/table.hpp"
 
 namespace durahash::test {
@@ -76,10 +77,21 @@ inline std::unique_ptr<mapping> memory() {
   return std::move(*mapping::open({.path = {}, .medium = medium_kind::memory, .address_space_bytes = std::uint64_t{1} << 32}));
 }
 
+struct turbo_engine {
+  static constexpr engine_kind which = engine_kind::turbo;
+  template <class M, class Kind>
+  using table = turbo::table<M, Kind>;
+};
+struct cceh_engine {
+  static constexpr engine_kind which = engine_kind::cceh;
+  template <class M, class Kind>
+  using table = cceh::table<M, Kind>;
+};
+
 /// A table over a medium of the test's choice, with what it stands on.
-template <class M, class Kind>
+template <class M, class Kind, class Engine = turbo_engine>
 struct rig {
-  using table_type = turbo::table<M, Kind>;
+  using table_type = typename Engine::template table<M, Kind>;
   using key_type = typename Kind::key_type;
   using value_type = typename Kind::value_type;
 
@@ -102,31 +114,32 @@ struct rig {
   }
 };
 
-inline superblock block_for(const options& how, bool words) {
-  auto plan = turbo::table<probing_medium, word_records>::plan(how);
+template <class Engine>
+superblock block_for(const options& how, bool words) {
+  auto plan = Engine::template table<probing_medium, word_records>::plan(how);
   data_kind kind = words ? data_kind::u64 : data_kind::bytes;
-  superblock b = new_superblock(engine_kind::turbo, kind, kind, durability_level::power, plan->settings, plan->engine_bytes);
+  superblock b = new_superblock(Engine::which, kind, kind, durability_level::power, plan->settings, plan->engine_bytes);
   b.seed_flip = 0x0123456789abcdef;
   b.seed_multiply = 0x9e3779b97f4a7c15;
   return b;
 }
 
-template <class M, class Kind>
-std::unique_ptr<rig<M, Kind>> make_rig(const options& how = {}) {
-  auto made = std::make_unique<rig<M, Kind>>();
+template <class M, class Kind, class Engine = turbo_engine>
+std::unique_ptr<rig<M, Kind, Engine>> make_rig(const options& how = {}) {
+  auto made = std::make_unique<rig<M, Kind, Engine>>();
   auto map = memory();
   auto m = std::make_unique<M>(map->base());
   made->m = m.get();
-  made->p = std::move(*pool<M>::create(std::move(map), std::move(m), block_for(how, Kind::in_slot)));
-  made->t = std::make_unique<typename rig<M, Kind>::table_type>(*made->p);
+  made->p = std::move(*pool<M>::create(std::move(map), std::move(m), block_for<Engine>(how, Kind::in_slot)));
+  made->t = std::make_unique<typename rig<M, Kind, Engine>::table_type>(*made->p);
   error e = made->t->open("test");
   durahash::check(e.code == status::ok, e.message.c_str());
   return made;
 }
 
 /// What a machine finds that lost its power with this image on the medium; nothing if the pool does not open.
-template <class M, class Kind>
-std::unique_ptr<rig<M, Kind>> after_power_cut(const std::vector<std::byte>& image) {
+template <class M, class Kind, class Engine = turbo_engine>
+std::unique_ptr<rig<M, Kind, Engine>> after_power_cut(const std::vector<std::byte>& image) {
   auto map = memory();
   map->grow(align_up(image.size(), page_bytes) + (1 << 20));
   std::memcpy(map->base(), image.data(), image.size());
@@ -135,11 +148,11 @@ std::unique_ptr<rig<M, Kind>> after_power_cut(const std::vector<std::byte>& imag
   auto root = read_root(map->base(), map->backed_bytes(), *block, "image");
   if (!root) return nullptr;
   map->grow(root->pool_bytes);
-  auto made = std::make_unique<rig<M, Kind>>();
+  auto made = std::make_unique<rig<M, Kind, Engine>>();
   auto m = std::make_unique<M>(map->base());
   made->m = m.get();
   made->p = std::make_unique<pool<M>>(std::move(map), std::move(m), *block, *root);
-  made->t = std::make_unique<typename rig<M, Kind>::table_type>(*made->p);
+  made->t = std::make_unique<typename rig<M, Kind, Engine>::table_type>(*made->p);
   if (made->t->open("image").code != status::ok) return nullptr;
   return made;
 }

@@ -222,18 +222,25 @@ void table<M, Kind>::count_deepest() {
 
 // ------------------------------------------------------------------------------------------------------------------- merge
 
-/// After many removals: do the segment and its buddy hold little enough to be one?
+/// After some removals: do the segment and its buddy hold little enough to be one? Says when to look again, so that it costs a removal a few lines.
 template <medium M, class Kind>
 void table<M, Kind>::survey(std::uint64_t hash) {
   std::uint64_t few = slots_per_segment() / 4;  // so that a merged segment is far from its next split
+  std::uint64_t until = few, live = 0;
+  bool buddies;
+  stripe_index stripe;
   {
     [[maybe_unused]] read_guard guard;
     segment s = segment_of(hash);
-    if (s.depth() == 0) return;
-    segment buddy = segment_of(s.prefix ^ std::uint64_t{1} << (64 - s.depth()));
-    if (buddy.depth() != s.depth() || live_in(s) + live_in(buddy) > few) return;
+    stripe = s.stripe;
+    segment buddy = s.depth() == 0 ? s : segment_of(s.prefix ^ std::uint64_t{1} << (64 - s.depth()));
+    buddies = s.depth() != 0 && buddy.depth() == s.depth();
+    if (buddies) live = live_in(s) + live_in(buddy);
   }
-  merge(hash, few);
+  if (buddies && live > few) until = (live - few) / 2;  // if the buddy loses as many
+  if (buddies && live <= few && merge(hash, few)) until = 0;
+  std::scoped_lock lock(stripes_[stripe].lock);
+  stripes_[stripe].removals_until_survey = static_cast<std::uint32_t>(std::max(until, slots_per_segment() / 32));
 }
 
 template <medium M, class Kind>

@@ -6,7 +6,7 @@
 //   C1  The directory is a buddy tree: the entries that share the first L bits of a segment of depth L all name it, with L; or one split, merge or
 //       move is under way there, and recovery rolls it forward.
 //   C2  A key's record lies in the segment that the directory names for its hash, in the window of its home bucket, and no bucket before it there
-//       has an empty slot. A record there whose hash has another prefix is stale: a split moved it, nobody reads it, its slot is free.
+//       has an empty slot, on the medium neither. A record there whose hash has another prefix is stale: a split moved it, nobody reads it, its slot is free.
 //   C3  A bucket without an empty slot never has one again in this segment: a removed record leaves `removed`.
 //   C4  What a slot holds was durable, or is a part of its line before it, when its key word was stored.
 //   C5  A segment's words, and entries that name it, change only under its stripe's lock, entries under the directory's too; readers take none.
@@ -106,7 +106,7 @@ class table {
   /// What is known of a stripe in DRAM; guarded by `lock`, but for the counter's readers. Zeros at first.
   struct stripe_state {
     spin_lock lock;
-    std::uint32_t removals;             // since its segment was last surveyed
+    std::uint32_t removals_until_survey;
     std::atomic<std::int64_t> records;  // since open, until the recount
   };
   struct no_guard {};
@@ -154,6 +154,7 @@ class table {
     slot* found = nullptr;
     slot* room = nullptr;
     bool bucket_has_room = false;  // an empty slot beside the one that was found
+    bool room_is_away = false;     // not in the home bucket
   };
   /// A change that is written but for its commit word.
   struct change {

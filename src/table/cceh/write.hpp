@@ -147,7 +147,7 @@ auto table<M, Kind>::walk(const segment& s, const window& w, key_type key) const
     if (at.room == nullptr) {
       std::uint32_t open = empty != 0 ? empty : match(b, removed_word);
       if (open == 0) open = stale_slots(s, b);
-      if (open != 0) at.room = &b.slots[std::countr_zero(open)];
+      if (open != 0) at.room = &b.slots[std::countr_zero(open)], at.room_is_away = distance > 0;
     }
     if (empty != 0) break;
   }
@@ -244,12 +244,12 @@ void table<M, Kind>::add_records(stripe_index stripe, std::int64_t records) noex
   sum.store(sum.load(std::memory_order_relaxed) + records, std::memory_order_relaxed);
 }
 
-/// After a removal: one in so many looks whether the segment could be merged, which costs each about four lines.
+/// After a removal: whether to look if the segment could be merged.
 template <medium M, class Kind>
 bool table<M, Kind>::survey_is_due(stripe_index stripe) noexcept {
-  if (stripe == escape_stripe || ++stripes_[stripe].removals < slots_per_segment() / 4) return false;
-  stripes_[stripe].removals = 0;
-  return true;
+  if (stripe == escape_stripe) return false;
+  std::uint32_t& left = stripes_[stripe].removals_until_survey;
+  return left == 0 || --left == 0;
 }
 
 // ------------------------------------------------------------------------------------------------------------------ groups
@@ -369,6 +369,11 @@ status table<M, Kind>::announce_in_group(std::size_t i, key_type key, std::uint6
   if (at.found == nullptr && !puts) return status::not_found;
   if (!Kind::in_slot && puts && (g.unused >> i & 1) == 0) return status::no_space;
   if (at.found == nullptr && at.room == nullptr) return needs_room = true, status::ok;
+  bool beside_others = std::any_of(g.changes, g.changes + g.ready, [&](const change& c) { return c.stripe == s.stripe; });
+  if (at.room_is_away && beside_others) [[unlikely]] {  // C2: the full buckets on its way are full after a crash, too
+    [[maybe_unused]] durable full = fence(m_, std::move(words));
+    words = {};
+  }
   change& c = g.changes[g.ready++] = {.stripe = s.stripe};
   if (puts)
     stage_value(at, g.value_words[i], w.key_word, c);
