@@ -29,7 +29,7 @@ namespace durahash {
 template <medium M>
 class pool {
  public:
-  /// A new pool: `block` says what it is (new_superblock). Durable with settle_header; the file has no name before `appear`.
+  /// A new pool: `block` says what it is (new_superblock). Durable with flush_header; the file has no name before `appear`.
   static result<std::unique_ptr<pool>> create(std::unique_ptr<mapping> map, std::unique_ptr<M> medium, const superblock& block);
   pool(std::unique_ptr<mapping> map, std::unique_ptr<M> medium, const superblock& block, const root_record& root);
 
@@ -54,11 +54,9 @@ class pool {
     if (!changing_.load(std::memory_order_acquire)) [[unlikely]] mark_changing();
   }
 
-  /// All in front of the heap becomes durable, before anything is built on it: of a new pool all that `create` stored, of an old one what a killed
-  /// process wrote and perhaps never flushed. The engine calls it at open.
-  void settle_header() {
-    [[maybe_unused]] durable done = persist(*medium_, extent{base_, block_.engine_offset + block_.engine_bytes});
-  }
+  /// Starts the write-back of all in front of the heap, of a new pool all that `create` stored, of an old one what a killed process wrote and perhaps never
+  /// flushed. The engine calls it at open, and fences before it builds on what it found there.
+  flushed flush_header() { return flush(*medium_, extent{base_, block_.engine_offset + block_.engine_bytes}); }
 
   /// Extents. Grows the pool as needed; nothing is durable, and nothing needs to be: reachability is the truth.
   std::optional<std::uint64_t> allocate(std::uint64_t bytes, std::uint64_t alignment);

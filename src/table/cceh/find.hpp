@@ -6,7 +6,8 @@
 // found or not, as it happens. A writer that removes or splits says so in the version first; who has read a word stored after it sees the new version.
 #pragma once
 
-#include <algorithm>
+#include <emmintrin.h>
+#include <smmintrin.h>
 
 #include "table/cceh/table.hpp"
 
@@ -24,7 +25,7 @@ std::uint64_t table<M, Kind>::hash_of(key_type key, const hash_seeds& seeds) noe
 template <medium M, class Kind>
 bool table<M, Kind>::escapes([[maybe_unused]] key_type key) noexcept {
   if constexpr (Kind::in_slot)
-    return key == empty_word || key == removed_word;
+    return key + 1 <= 1;  // empty_word or removed_word
   else
     return false;
 }
@@ -45,8 +46,13 @@ auto table<M, Kind>::segment_of(std::uint64_t hash) const noexcept -> segment {
 }
 
 template <medium M, class Kind>
+bool table<M, Kind>::still_named(const segment& s) const noexcept {
+  return load(m_, *s.named) == s.entry.word && directory() == s.directory;
+}
+
+template <medium M, class Kind>
 bool table<M, Kind>::unchanged(const segment& s) const noexcept {
-  return load(m_, *s.named) == s.entry.word && directory() == s.directory && versions_[s.stripe].load(std::memory_order_acquire) == s.version;
+  return still_named(s) && versions_[s.stripe].load(std::memory_order_acquire) == s.version;
 }
 
 template <medium M, class Kind>
@@ -61,12 +67,20 @@ auto table<M, Kind>::escape_window([[maybe_unused]] key_type key) const noexcept
   return w;
 }
 
-/// The slots of a bucket that hold this word.
+/// The key words of a bucket, each read once.
 template <medium M, class Kind>
-std::uint32_t table<M, Kind>::match(const bucket& b, std::uint64_t key_word) const noexcept {
-  std::uint32_t hits = 0;
-  for (int i = 0; i < slots_per_bucket; ++i) hits |= std::uint32_t{load(m_, b.slots[i].key) == key_word} << i;
-  return hits;
+auto table<M, Kind>::keys_of(const bucket& b) const noexcept -> bucket_keys {
+  auto word = [&](int i) { return static_cast<long long>(load(m_, b.slots[i].key)); };
+  return {_mm_set_epi64x(word(1), word(0)), _mm_set_epi64x(word(3), word(2))};
+}
+
+/// The slots that hold this word.
+template <medium M, class Kind>
+std::uint32_t table<M, Kind>::match(bucket_keys keys, std::uint64_t word) noexcept {
+  __m128i wanted = _mm_set1_epi64x(static_cast<long long>(word));
+  int low = _mm_movemask_pd(_mm_castsi128_pd(_mm_cmpeq_epi64(keys.low, wanted)));
+  int high = _mm_movemask_pd(_mm_castsi128_pd(_mm_cmpeq_epi64(keys.high, wanted)));
+  return static_cast<std::uint32_t>(low | high << 2);
 }
 
 /// Word tables take one look, inlined; a read that a writer disturbed, or that must be made durable first, searches.
@@ -88,17 +102,20 @@ status table<M, Kind>::get(key_type key, Read&& read) {
 template <medium M, class Kind>
 template <class Read>
 auto table<M, Kind>::judge(const segment& s, const window& w, Read& read) const -> probed {
-  for (unsigned distance = 0; distance < w.buckets; ++distance) {
-    const bucket& b = w[distance];
-    if (std::uint32_t hits = match(b, w.key_word); hits != 0) {
+  auto good = [&] { return unchanged(s) && unsettled_.settled(s.stripe); };
+  std::uint64_t at = w.home;
+  for (unsigned left = w.buckets; left != 0; --left, at = (at + 1) & w.mask) {
+    const bucket& b = w.first[at];
+    bucket_keys keys = keys_of(b);
+    if (std::uint32_t hits = match(keys, w.key_word); hits != 0) {
       std::uint64_t value = load(m_, b.slots[std::countr_zero(hits)].value);
-      if (!unchanged(s) || !unsettled_.settled(s.stripe)) return probed::torn;
+      if (!good()) return probed::torn;
       read(value);
       return probed::hit;
     }
-    if (match(b, empty_word) != 0) break;
+    if (match(keys, empty_word) != 0) break;
   }
-  return unchanged(s) && unsettled_.settled(s.stripe) ? probed::miss : probed::torn;
+  return good() ? probed::miss : probed::torn;
 }
 
 template <medium M, class Kind>
@@ -137,7 +154,8 @@ template <medium M, class Kind>
 auto table<M, Kind>::probe(const window& w, key_type key, std::optional<value_type>& value, unsigned& buckets) const -> probed {
   while (buckets < w.buckets) {
     const bucket& b = w[buckets++];
-    for (std::uint32_t hits = match(b, w.key_word); hits != 0;) {
+    bucket_keys keys = keys_of(b);
+    for (std::uint32_t hits = match(keys, w.key_word); hits != 0;) {
       std::uint64_t value_word = load(m_, b.slots[take_lowest(hits)].value);
       if constexpr (Kind::in_slot) {
         value = value_word;
@@ -150,7 +168,7 @@ auto table<M, Kind>::probe(const window& w, key_type key, std::optional<value_ty
         return probed::hit;
       }
     }
-    if (match(b, empty_word) != 0) break;
+    if (match(keys, empty_word) != 0) break;
   }
   return probed::miss;
 }
@@ -174,16 +192,12 @@ void table<M, Kind>::settle_inherited(stripe_index stripe) {
   if constexpr (unsettled<M>::needed) {
     if (unsettled_.of(stripe) != settlement::inherited) return;
     flushed started;
-    if (stripe == escape_stripe) {
-      started += flush(m_, extent_of(root_of_table().escapes));
-    } else {
-      std::uint64_t at = std::uint64_t{stripe} << (64 - stripe_bits);
-      do {
-        segment s = segment_of(at);
-        started += flush(m_, extent{buckets_at(s.offset()), segment_bytes()});
-        at = s.end();
-      } while (at != 0 && stripe_of(at) == stripe);
-    }
+    std::uint64_t at = std::uint64_t{stripe} << (64 - stripe_bits);
+    do {
+      segment s = segment_of(at);
+      started += flush(m_, extent{buckets_at(s.offset()), segment_bytes()});
+      at = s.end();
+    } while (at != 0 && stripe_of(at) == stripe);
     unsettled_.take_over(stripe, fence(m_, std::move(started)));
   }
 }

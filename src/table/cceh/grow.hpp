@@ -177,15 +177,16 @@ void table<M, Kind>::publish_entries(entry_range where, direction way, EntryOf&&
   }
 }
 
-/// A new directory of that depth takes the old one's place. Returns false when there is no space.
+/// A new directory of that depth takes the old one's place, durable together with what was `started`. Returns false when there is no space.
 template <medium M, class Kind>
 template <class EntryAt>
-bool table<M, Kind>::switch_directory(unsigned depth, EntryAt&& entry_at) {
+bool table<M, Kind>::switch_directory(unsigned depth, EntryAt&& entry_at, flushed started) {
   auto offset = allocate(directory_bytes(depth));
   if (!offset) return false;
   pm<std::uint64_t>* entries = entries_of(*offset);
   for (std::uint64_t i = 0; i < std::uint64_t{1} << depth; ++i) store(m_, entries[i], entry_at(i));
-  durable written = persist(m_, extent{entries, std::size_t{8} << depth});
+  started += flush(m_, extent{entries, std::size_t{8} << depth});
+  durable written = fence(m_, std::move(started));
   checked_place made = checked_place::of(*offset, depth);
   [[maybe_unused]] durable done = publish(m_, root_of_table().directory, made.word, after(std::move(written)));  // COMMIT: the directory changes
   place_view old = directory();
@@ -240,7 +241,8 @@ void table<M, Kind>::survey(std::uint64_t hash) {
   if (buddies && live > few) until = (live - few) / 2;  // if the buddy loses as many
   if (buddies && live <= few && merge(hash, few)) until = 0;
   std::scoped_lock lock(stripes_[stripe].lock);
-  stripes_[stripe].removals_until_survey = static_cast<std::uint32_t>(std::max(until, slots_per_segment() / 32));
+  stripes_[stripe].removals = 0;
+  stripes_[stripe].due = static_cast<std::uint16_t>(std::max(until, slots_per_segment() / 32));
 }
 
 template <medium M, class Kind>
@@ -420,15 +422,15 @@ status table<M, Kind>::move_records_down(const segment& s, std::uint64_t behind)
 /// A directory and segments of at least that depth for these records, in place of what there is. Nobody is at work.
 /// crash before the root's word is published: what was there stays.
 template <medium M, class Kind>
-status table<M, Kind>::build(std::vector<live_record> records, unsigned least_depth) {
+status table<M, Kind>::build(std::vector<live_record> records, unsigned least_depth, flushed started) {
   std::sort(records.begin(), records.end(), live_record::before);
   std::vector<checked_place> leaves;
-  if (status s = build_segments(records, 0, 0, least_depth, leaves); s != status::ok) return s;
+  if (status s = build_segments(records, 0, 0, least_depth, leaves, started); s != status::ok) return s;
   unsigned depth = 0;
   for (checked_place l : leaves) depth = std::max(depth, l.exponent());
   std::vector<std::uint64_t> entries;
   for (checked_place l : leaves) entries.insert(entries.end(), std::size_t{1} << (depth - l.exponent()), l.word);
-  if (!switch_directory(depth, [&](std::uint64_t i) { return entries[i]; })) return status::no_space;
+  if (!switch_directory(depth, [&](std::uint64_t i) { return entries[i]; }, std::move(started))) return status::no_space;
   count_deepest();
   return status::ok;
 }
@@ -436,22 +438,20 @@ status table<M, Kind>::build(std::vector<live_record> records, unsigned least_de
 /// The segments for the records of one prefix, from left to right.
 template <medium M, class Kind>
 status table<M, Kind>::build_segments(std::span<const live_record> records, std::uint64_t prefix, unsigned depth, unsigned least_depth,
-                                      std::vector<checked_place>& leaves) {
+                                      std::vector<checked_place>& leaves, flushed& started) {
   image made;
   if (depth >= least_depth && records.size() <= slots_per_segment() && lay_out(records, made)) {
     auto offset = allocate(segment_bytes());
     if (!offset) return status::no_space;
-    flushed started;
     write_image(*offset, made, started);
-    [[maybe_unused]] durable written = fence(m_, std::move(started));
     leaves.push_back(checked_place::of(*offset, depth));
     return status::ok;
   }
   if (depth == most_depth) return status::no_space;
   std::uint64_t right = prefix | std::uint64_t{1} << (63 - depth);
   auto middle = std::lower_bound(records.begin(), records.end(), right, [](const live_record& r, std::uint64_t hash) { return r.hash < hash; });
-  if (status s = build_segments({records.begin(), middle}, prefix, depth + 1, least_depth, leaves); s != status::ok) return s;
-  return build_segments({middle, records.end()}, right, depth + 1, least_depth, leaves);
+  if (status s = build_segments({records.begin(), middle}, prefix, depth + 1, least_depth, leaves, started); s != status::ok) return s;
+  return build_segments({middle, records.end()}, right, depth + 1, least_depth, leaves, started);
 }
 
 }  // namespace durahash::cceh

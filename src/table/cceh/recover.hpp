@@ -64,7 +64,6 @@ error table<M, Kind>::open(const std::string& path, std::vector<std::string>* dr
   versions_ = zeroed_array<std::atomic<std::uint32_t>>(stripe_count);
   bool clean = p_.root().state == pool_state::clean;
   unsettled_.resize(stripe_count, !clean);
-  if (!p_.read_only()) p_.settle_header();
   bool restored = dropped == nullptr && !Kind::in_slot && restore_heap(heap_, p_);
   if (!restored) heap_.begin_recovery();
   if (error e = recover_directory(path, restored, dropped); e.code != status::ok) return e;
@@ -141,8 +140,8 @@ error table<M, Kind>::recover_directory(const std::string& path, bool restored, 
   checked_place made{load(m_, root_of_table().directory)};
   if (made.none() && !p_.read_only()) {
     p_.about_to_change();
-    if (status s = build({}, first_depth_); s != status::ok) return {s, "cannot create " + path + ": no room for its first segments"};
-    return {status::ok, {}};
+    status s = build({}, first_depth_, p_.flush_header());
+    return {s, s == status::ok ? "" : "cannot create " + path + ": no room for its first segments"};
   }
   auto in_pool = [&](std::uint64_t offset, std::uint64_t bytes) {
     return offset >= p_.block().heap_offset && bytes <= p_.end() && offset <= p_.end() - bytes;
@@ -154,6 +153,7 @@ error table<M, Kind>::recover_directory(const std::string& path, bool restored, 
   if (!take(made.offset(), directory_bytes(made.exponent()))) return damaged(word_at + " names space that is not its own");
   directory_.store(place_view::of(made, 0).word, std::memory_order_release);
 
+  if (p_.root().state != pool_state::clean) settle_directory();
   std::vector<leaf> leaves = read_tree();
   for (leaf& l : leaves) {
     std::string wrong;
@@ -222,16 +222,22 @@ auto table<M, Kind>::read_tree() const -> std::vector<leaf> {
   return together;
 }
 
-/// Rolls forward, in the order of a split: a crash on the way is one that recovery knows. What a process that died left in the caches, and its
-/// successor builds on, is made durable first.
+/// What a process that died left in the caches, and its successor builds on, is made durable first: the root, the directory, the escape slots.
+template <medium M, class Kind>
+void table<M, Kind>::settle_directory() {
+  place_view now = directory();
+  flushed started = p_.flush_header();
+  started += flush(m_, extent{entries_of(now.offset()), std::size_t{8} << now.exponent()});
+  unsettled_.take_over(escape_stripe, fence(m_, std::move(started)));
+}
+
+/// Rolls forward, in the order of a split: a crash on the way is one that recovery knows.
 template <medium M, class Kind>
 void table<M, Kind>::repair(const std::vector<leaf>& leaves) {
-  if (p_.root().state == pool_state::clean) return;
-  place_view now = directory();
-  [[maybe_unused]] durable as_it_is = persist(m_, extent{entries_of(now.offset()), std::size_t{8} << now.exponent()});
   std::scoped_lock lock(directory_lock_);
   for (const leaf& l : leaves) {
     if (l.state != detail::node_state::torn) continue;
+    p_.about_to_change();
     entry_range all{l.where.begin, l.where.begin + l.where.count};
     publish_entries(all, direction::leftward, [&](std::uint64_t i) { return i < all.middle() ? l.left : l.right; },
                     after_nothing("segments that entries name are durable"));
@@ -403,7 +409,7 @@ error table<M, Kind>::salvage(const std::string& path, const std::vector<leaf>& 
     count_deepest();
   } else {
     p_.about_to_change();
-    if (status s = build(once, 0); s != status::ok) return {s, "cannot salvage " + path + ": " + std::string(message(s))};
+    if (status s = build(once, 0, p_.flush_header()); s != status::ok) return {s, "cannot salvage " + path + ": " + std::string(message(s))};
     for (std::uint64_t offset : segments) heap_.free(offset, segment_bytes());
   }
   records_at_open_ = once.size() + escaped_records(everything()).size();

@@ -14,6 +14,8 @@
 //   C7  What a reader is given is durable: as TurboHash's T6, by stripe.
 #pragma once
 
+#include <emmintrin.h>
+
 #include <algorithm>
 #include <atomic>
 #include <memory>
@@ -106,7 +108,7 @@ class table {
   /// What is known of a stripe in DRAM; guarded by `lock`, but for the counter's readers. Zeros at first.
   struct stripe_state {
     spin_lock lock;
-    std::uint32_t removals_until_survey;
+    std::uint16_t removals, due;        // a survey after so many of the former; 0: after a quarter of a segment
     std::atomic<std::int64_t> records;  // since open, until the recount
   };
   struct no_guard {};
@@ -126,6 +128,9 @@ class table {
     bool owns(std::uint64_t hash) const noexcept { return depth() == 0 || (hash ^ prefix) >> (64 - depth()) == 0; }
     /// Where the next one's hashes begin; 0 behind the last one's.
     std::uint64_t end() const noexcept { return depth() == 0 ? 0 : prefix + (std::uint64_t{1} << (64 - depth())); }
+  };
+  struct bucket_keys {
+    __m128i low, high;
   };
   /// The buckets in which a key may be.
   struct window {
@@ -204,8 +209,11 @@ class table {
   // find.hpp
   segment segment_of(std::uint64_t hash) const noexcept;
   segment escape_segment() const noexcept;
+  bool still_named(const segment& s) const noexcept;
   bool unchanged(const segment& s) const noexcept;
-  std::uint32_t match(const bucket& b, std::uint64_t key_word) const noexcept;
+  bucket_keys keys_of(const bucket& b) const noexcept;
+  static std::uint32_t match(bucket_keys keys, std::uint64_t word) noexcept;
+  std::uint32_t match(const bucket& b, std::uint64_t word) const noexcept { return match(keys_of(b), word); }
   template <class Read>
   probed judge(const segment& s, const window& w, Read& read) const;
   template <class Read>
@@ -263,7 +271,7 @@ class table {
   template <class EntryOf>
   void publish_entries(entry_range where, direction way, EntryOf&& entry_of, ordered);
   template <class EntryAt>
-  bool switch_directory(unsigned depth, EntryAt&& entry_at);
+  bool switch_directory(unsigned depth, EntryAt&& entry_at, flushed started = {});
   bool double_directory();
   void halve_directory();
   void count_deepest();
@@ -273,13 +281,14 @@ class table {
   bool merge(const segment& left, const segment& right, std::uint64_t most_records);
   status move_down(const segment& s);
   status move_records_down(const segment& s, std::uint64_t behind);
-  status build(std::vector<live_record> records, unsigned least_depth);
+  status build(std::vector<live_record> records, unsigned least_depth, flushed started);
   status build_segments(std::span<const live_record> records, std::uint64_t prefix, unsigned depth, unsigned least_depth,
-                        std::vector<checked_place>& leaves);
+                        std::vector<checked_place>& leaves, flushed& started);
 
   // recover.hpp
   error recover_directory(const std::string& path, bool restored, std::vector<std::string>* dropped);
   std::vector<leaf> read_tree() const;
+  void settle_directory();
   void repair(const std::vector<leaf>& leaves);
   template <class Visit>
   void for_each_segment(Visit&& visit) const;

@@ -25,7 +25,6 @@ template <medium M, class Kind>
 template <decider<typename Kind::value_type> Decide>
 status table<M, Kind>::write(key_type key, Decide&& decide) {
   std::uint64_t hash = hash_of(key, seeds_);
-  prefetch_for_write(&buckets_at(segment_of(hash).offset())[home_of(hash)]);
   while (true) {  // ends: every round but the last splits the key's segment, up to most_depth or no_space
     segment s = lock_for(hash, key);
     p_.about_to_change();
@@ -71,15 +70,19 @@ status table<M, Kind>::write_in(const segment& s, std::uint64_t hash, key_type k
 
 // --------------------------------------------------------------------------------------------------------------- the locks
 
-/// The segment of a hash, locked: it stays what it is until it is unlocked.
+/// The segment of a hash, locked: it stays what it is until it is unlocked. Its home bucket is asked for on the way.
 template <medium M, class Kind>
 auto table<M, Kind>::lock_segment(std::uint64_t hash) -> segment {
+  segment s = segment_of(hash);
   while (true) {  // ends: each further round means that a split or merge got on
-    segment seen = segment_of(hash);
-    stripes_[seen.stripe].lock.lock();
-    segment s = segment_of(hash);
-    if (s.stripe == seen.stripe) return s;
-    unlock(seen);
+    prefetch_for_write(&buckets_at(s.offset())[home_of(hash)]);
+    stripes_[s.stripe].lock.lock();
+    if (still_named(s)) [[likely]]
+      return s;
+    segment now = segment_of(hash);
+    if (now.stripe == s.stripe) return now;
+    unlock(s);
+    s = now;
   }
 }
 
@@ -97,7 +100,7 @@ auto table<M, Kind>::try_lock_for(std::uint64_t hash, key_type key) -> std::opti
   segment seen = escapes(key) ? escape_segment() : segment_of(hash);
   if (!stripes_[seen.stripe].lock.try_lock()) return std::nullopt;
   if (escapes(key)) return seen;
-  segment s = segment_of(hash);
+  segment s = still_named(seen) ? seen : segment_of(hash);
   if (s.stripe == seen.stripe) return s;
   unlock(seen);
   return std::nullopt;
@@ -136,16 +139,17 @@ auto table<M, Kind>::walk(const segment& s, const window& w, key_type key) const
   place at;
   for (unsigned distance = 0; distance < w.buckets; ++distance) {
     bucket& b = w[distance];
-    for (std::uint32_t hits = match(b, w.key_word); hits != 0;) {
+    bucket_keys keys = keys_of(b);
+    std::uint32_t empty = match(keys, empty_word);
+    for (std::uint32_t hits = match(keys, w.key_word); hits != 0;) {
       slot& candidate = b.slots[take_lowest(hits)];
       if (!slot_holds(candidate, key)) continue;
       at.found = &candidate;
-      at.bucket_has_room = match(b, empty_word) != 0;
+      at.bucket_has_room = empty != 0;
       return at;
     }
-    std::uint32_t empty = match(b, empty_word);
     if (at.room == nullptr) {
-      std::uint32_t open = empty != 0 ? empty : match(b, removed_word);
+      std::uint32_t open = empty != 0 ? empty : match(keys, removed_word);
       if (open == 0) open = stale_slots(s, b);
       if (open != 0) at.room = &b.slots[std::countr_zero(open)], at.room_is_away = distance > 0;
     }
@@ -248,8 +252,8 @@ void table<M, Kind>::add_records(stripe_index stripe, std::int64_t records) noex
 template <medium M, class Kind>
 bool table<M, Kind>::survey_is_due(stripe_index stripe) noexcept {
   if (stripe == escape_stripe) return false;
-  std::uint32_t& left = stripes_[stripe].removals_until_survey;
-  return left == 0 || --left == 0;
+  stripe_state& state = stripes_[stripe];
+  return ++state.removals >= (state.due != 0 ? state.due : slots_per_segment() / 4);
 }
 
 // ------------------------------------------------------------------------------------------------------------------ groups

@@ -74,7 +74,9 @@ error table<M, Kind>::open(const std::string& path, std::vector<std::string>* dr
   states_ = std::make_unique<shard_state[]>(shards());
   bool clean = p_.root().state == pool_state::clean;
   unsettled_.resize(shards(), !clean);
-  if (!p_.read_only()) p_.settle_header();
+  if (!p_.read_only()) {
+    [[maybe_unused]] durable as_it_is = fence(m_, p_.flush_header());
+  }
   bool restored = dropped == nullptr && !Kind::in_slot && restore_heap(heap_, p_);
   if (!restored) heap_.begin_recovery();
   if (error e = read_directory(path, restored, dropped); e.code != status::ok) return e;

@@ -110,7 +110,7 @@ BUGS = [
      "Killed between a directory entry's store and its fence; a successor builds on the entry; a power cut undoes it under acknowledged writes.",
      "",
      RECOVER,
-     [("  if (!p_.read_only()) p_.settle_header();\n", "")]),
+     [("  if (!p_.read_only()) {\n    [[maybe_unused]] durable as_it_is = fence(m_, p_.flush_header());\n  }\n", "")]),
 
     ("a-dead-process-s-shard", "found by the explorer",
      "Killed between a value's store and its fence; a successor's reader returns the value; a power cut undoes it.",
