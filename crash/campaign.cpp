@@ -16,15 +16,22 @@ constexpr unsigned seconds_per_job = 600;
 /// nothing noticed has been deleted.
 const std::map<std::string, std::string> equivalents = {};
 
+enum class flavour : std::uint8_t {
+  one_thread,
+  threads,
+  twice,  // a short program: every image is gone on with and crashed again, and at every crash point the process dies first
+};
+
 /// One exploration, repeatable from its number alone.
 struct job {
   subject_kind kind;
   maker make;
   machine stops = machine::adr;
-  bool threads = false;
+  crash::flavour flavour = flavour::one_thread;
   std::uint64_t seed = 0;
   std::string text() const {
-    return kind.text() + (stops == machine::eadr && kind.level == durability_level::power ? "/eadr" : "") + (threads ? "/threads" : "");
+    constexpr const char* flavours[] = {"", "/threads", "/twice"};
+    return kind.text() + (stops == machine::eadr && kind.level == durability_level::power ? "/eadr" : "") + flavours[static_cast<int>(flavour)];
   }
 };
 
@@ -39,7 +46,8 @@ std::vector<job> jobs_of(const campaign& what) {
         subject_kind power{e.engine, data, durability_level::power, v.settings, v.name};
         subject_kind process{e.engine, data, durability_level::process, v.settings, v.name};
         all.push_back({power, e.make});
-        if (what.threads > 1) all.push_back({power, e.make, machine::adr, true});
+        if (what.threads > 1) all.push_back({power, e.make, machine::adr, flavour::threads});
+        all.push_back({power, e.make, machine::adr, flavour::twice});
         all.push_back({power, e.make, machine::eadr});
         all.push_back({process, e.make, machine::eadr});
       }
@@ -76,31 +84,70 @@ std::string text_of(const threaded_program& p) {
   return text;
 }
 
+/// How much of what is looked at.
+plan plan_of(const job& j, pace speed) {
+  plan how;
+  how.stops = j.stops;
+  bool quick = speed == pace::quick;  // something is known to be wrong: it will show
+  if (speed != pace::deep) {
+    how.images = {.all_up_to = 512, .options_per_line = 24, .lines_each = 24, .samples = 16};
+    how.nested_every = 200, how.deeper_every = 800;
+  }
+  if (quick) {
+    how.images = {.all_up_to = 64, .options_per_line = 10, .lines_each = 8, .samples = 6};
+    how.nested_every = 2000, how.deeper_every = 8000, how.kill_every = 20, how.go_on_every = 8;
+  }
+  if (j.stops == machine::eadr) how.kill_every = 0, how.nested_every = 12, how.deeper_every = 48;
+  if (j.flavour == flavour::threads) {
+    how.images = quick ? effort{.all_up_to = 16, .options_per_line = 6, .lines_each = 4, .samples = 2} : how.nested_images;
+    how.nested_every = quick ? 5000 : 400, how.deeper_every = 4 * how.nested_every;
+    how.kill_every = quick ? 2000 : 60;
+  }
+  if (j.flavour == flavour::twice) {
+    how.nested_every = how.kill_every = how.nested_operations = 1;
+    how.deeper_every = 2000;
+    if (!quick) how.images = {.all_up_to = 128, .options_per_line = 12, .lines_each = 8, .samples = 6};
+    how.nested_images = {.all_up_to = 8, .options_per_line = 4, .lines_each = 3, .samples = 1};
+  }
+  return how;
+}
+
+/// The program of a job of one thread.
+program program_of(const campaign& what, const job& j, pace speed, std::mt19937_64& random) {
+  // Where all that was stored is kept there is one image for each crash, and time for more operations.
+  if (j.flavour != flavour::twice) return random_program({.operations = j.stops == machine::eadr ? what.operations * 4 : what.operations}, random);
+  std::size_t prepares = random() % what.operations;  // from an empty table to one that has grown
+  program made = random_program({.operations = prepares + what.operations / 2 + 1}, random);
+  made.prepares = prepares;
+  std::size_t share = speed == pace::deep ? 2 : speed == pace::usual ? 6 : 20;
+  if (j.kind.words() && speed == pace::usual) share = 3;  // these store less
+  std::size_t crashed = what.operations / share;
+  made.operations.resize(prepares + crashed + 1);  // the shorter one begins as the longer one does
+  return made;
+}
+
+program only(const std::vector<std::size_t>& kept, const program& of) {
+  program made{{}, of.keys};
+  for (std::size_t i : kept) {
+    if (i >= of.operations.size()) continue;
+    made.operations.push_back(of.operations[i]);
+    made.prepares += i < of.prepares;
+  }
+  return made;
+}
+
 /// `keep`: the operations of the program that are left.
 findings explore(const campaign& what, const job& j, const std::vector<std::size_t>* keep, const elision* without, pace speed) {
   solo alone;
   turns::install(&alone);
   std::mt19937_64 random(j.seed);
-  plan how;
-  how.stops = j.stops;
+  plan how = plan_of(j, speed);
   how.leave_out = without;
-  if (speed != pace::deep) {
-    how.images = {.all_up_to = 512, .options_per_line = 24, .lines_each = 24, .samples = 16};
-    how.nested_every = 200;
-  }
-  if (speed == pace::quick) {  // something is known to be wrong: it will show
-    how.images = {.all_up_to = 64, .options_per_line = 10, .lines_each = 8, .samples = 6};
-    how.nested_every = 2000, how.kill_every = 20, how.go_on_every = 8;
-  }
-  if (j.stops == machine::eadr) how.kill_every = 0, how.nested_every = 12;
   findings found;
-  if (j.threads) {
+  if (j.flavour == flavour::threads) {
     std::size_t programs = speed == pace::quick ? 2 : 3;
     for (std::size_t n = 0; n < programs && found.violations.empty(); ++n) {
       threaded_program p = random_threads(what.threads, 2, random);
-      how.images = speed == pace::quick ? effort{.all_up_to = 16, .options_per_line = 6, .lines_each = 4, .samples = 2} : how.nested_images;
-      how.nested_every = speed == pace::quick ? 5000 : 400;
-      how.kill_every = speed == pace::quick ? 2000 : 60;
       explorer x(j.kind, j.make, how, random());
       x.tell("  " + j.text() + "\n  " + text_of(p));
       explore_threads(j.kind, j.make, x, p, {.preemptions = 2, .most_schedules = what.schedules}, random);
@@ -108,13 +155,8 @@ findings explore(const campaign& what, const job& j, const std::vector<std::size
       found.add(x.found());
     }
   } else {
-    program p = random_program({.operations = j.stops == machine::eadr ? what.operations * 4 : what.operations}, random);
-    if (keep != nullptr) {
-      program kept{{}, p.keys};
-      for (std::size_t i : *keep)
-        if (i < p.operations.size()) kept.operations.push_back(p.operations[i]);
-      p = std::move(kept);
-    }
+    program p = program_of(what, j, speed, random);
+    if (keep != nullptr) p = only(*keep, p);
     explorer x(j.kind, j.make, how, random());
     x.tell("  " + j.text());
     x.run(p);
@@ -128,8 +170,10 @@ findings explore(const campaign& what, const job& j, const std::vector<std::size
 findings smallest(const campaign& what, const job& j, const elision* without, findings first, std::vector<std::size_t>& keep) {
   auto began = std::chrono::steady_clock::now();
   keep.clear();
-  if (j.threads) return first;
-  for (std::size_t i = 0; i < (j.stops == machine::eadr ? what.operations * 4 : what.operations); ++i) keep.push_back(i);
+  if (j.flavour == flavour::threads) return first;
+  std::mt19937_64 random(j.seed);
+  std::size_t operations = program_of(what, j, what.pace, random).operations.size();
+  for (std::size_t i = 0; i < operations; ++i) keep.push_back(i);
   for (std::size_t piece = keep.size() / 2; piece >= 1; piece /= 2) {
     for (std::size_t from = 0; from < keep.size();) {
       if (std::chrono::steady_clock::now() - began > std::chrono::seconds(30)) return first;
@@ -137,7 +181,7 @@ findings smallest(const campaign& what, const job& j, const elision* without, fi
       auto at = fewer.begin() + static_cast<std::ptrdiff_t>(from);
       fewer.erase(at, at + static_cast<std::ptrdiff_t>(std::min(piece, fewer.size() - from)));
       findings again;
-      run_crew(1, 1, 60, [&](std::size_t) { return explore(what, j, &fewer, without, std::min(what.pace, pace::usual)); },
+      run_crew(1, 1, 60, [&](std::size_t) { return explore(what, j, &fewer, without, what.pace); },
                [&](std::size_t, findings f) { return again = std::move(f), true; });
       if (again.violations.empty()) {
         from += piece;

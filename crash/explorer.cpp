@@ -104,11 +104,19 @@ bool explorer::run(const program& what) {
   }
   // The pool has a name, and can be found after a crash, only once it is whole: all before the first call is durable, or nobody asks.
   cache_model model{bytes{}};
-  std::size_t first = 0;
-  while (first < rec.events.size() && rec.events[first].kind != event::what::begin) model.apply(rec.events[first++], places_);
-  note_places({rec.events.begin(), rec.events.begin() + static_cast<std::ptrdiff_t>(first)});
-  rec.events.erase(rec.events.begin(), rec.events.begin() + static_cast<std::ptrdiff_t>(first));
-  return explore(rec, std::move(model), oracle(rec.before));
+  oracle promise(rec.before);
+  auto begins = [&](const event& e) { return e.kind == event::what::begin && e.value == what.prepares; };
+  auto first = std::find_if(rec.events.begin(), rec.events.end(), begins);
+  note_places({rec.events.begin(), first});
+  for (auto e = rec.events.begin(); e != first; ++e) happen(*e, rec, model, promise);
+  rec.events.erase(rec.events.begin(), first);
+  return explore(rec, std::move(model), std::move(promise));
+}
+
+void explorer::happen(const event& e, const recording& rec, cache_model& model, oracle& promise) {
+  model.apply(e, places_);
+  if (e.kind == event::what::begin) promise.begin(rec.calls[e.value]);
+  if (e.kind == event::what::end) promise.end(rec.calls[e.value]);
 }
 
 std::string explorer::record_watched(level& l, bool create, const program& what, recording& into) {
@@ -138,10 +146,7 @@ bool explorer::explore_level(std::size_t depth, const recording& rec, cache_mode
   };
   if (!step(0)) return false;
   for (std::size_t i = 0; i < rec.events.size(); ++i) {
-    const event& e = rec.events[i];
-    model.apply(e, places_);
-    if (e.kind == event::what::begin) promise.begin(rec.calls[e.value]);
-    if (e.kind == event::what::end) promise.end(rec.calls[e.value]);
+    happen(rec.events[i], rec, model, promise);
     if (is_crash_point(rec.events, i) && !step(i)) return false;
   }
   if (stores_were_put_back(at)) return true;
@@ -204,7 +209,7 @@ bool explorer::examine(crash_point& at, const image& chosen) {
   if (at.depth > 0) ++found_.nested;
   note_commits(at, chosen);
   std::uint64_t hash = hash_of(at.model, chosen) ^ at.promise.hash() * 0x9e3779b97f4a7c15u;
-  if (!seen_.insert(hash).second) return true;
+  if (!is_new(at.depth, hash)) return true;
   ++found_.unique_images;
 
   auto content_of = [&](line_number line) {
@@ -212,7 +217,8 @@ bool explorer::examine(crash_point& at, const image& chosen) {
     auto c = std::lower_bound(chosen.begin(), chosen.end(), line, [](const choice& a, line_number b) { return a.line < b; });
     return options[c != chosen.end() && c->line == line ? c->option : 0].hash;
   };
-  bool prunes = how_.stops == machine::adr;
+  bool every = at.depth == 0 && how_.nested_every == 1;  // what nobody reads now may be read after the next crash
+  bool prunes = how_.stops == machine::adr && !every;
   if (prunes && at.known.knows(content_of)) {
     ++found_.pruned;
     return found_.unique_images < how_.most_images;
@@ -240,11 +246,23 @@ bool explorer::examine(crash_point& at, const image& chosen) {
     report(at, chosen, v.violation);
     return found_.violations.size() < how_.most_violations;
   }
-  if (static_cast<int>(at.depth) + 1 < how_.depth && ++since_nested_ >= how_.nested_every * (at.depth * 3 + 1)) {
-    since_nested_ = 0;
-    return go_on(at, chosen, v.found);
-  }
+  if (is_gone_on_with(at.depth)) return go_on(at, chosen, v.found);
   return found_.unique_images < how_.most_images;
+}
+
+/// One that was met after more crashes is new here: more comes after it.
+bool explorer::is_new(std::size_t depth, std::uint64_t hash) {
+  for (std::size_t d = 0; d < depth; ++d)
+    if (level_at(d).seen.contains(hash)) return false;
+  return level_at(depth).seen.insert(hash).second;
+}
+
+bool explorer::is_gone_on_with(std::size_t depth) {
+  if (static_cast<int>(depth) + 1 >= how_.depth) return false;
+  std::size_t& since = depth == 0 ? since_nested_ : since_deeper_;
+  if (++since < (depth == 0 ? how_.nested_every : how_.deeper_every)) return false;
+  since = 0;
+  return true;
 }
 
 program explorer::next_program(key_number keys) {
@@ -258,10 +276,10 @@ program explorer::next_program(key_number keys) {
 
 /// The machine comes up with this image; the table recovers, works, and crashes again.
 bool explorer::go_on(crash_point& at, const image& chosen, const std::vector<present_value>& found) {
-  level& here = level_at(at.depth);
-  put(here, at.model, chosen);
-  bytes left = here.memory.copy();
-  take_back(here, at.model, chosen);
+  ++found_.gone_on;
+  bytes left = at.model.durable();
+  for (choice c : chosen)
+    std::memcpy(&left[std::uint64_t{c.line} * line_bytes], at.model.pending().at(c.line).options[c.option].content.data(), line_bytes);
   level& next = level_at(at.depth + 1);
   next.memory.load(left);
   next.listener.forget_touched();
@@ -286,6 +304,7 @@ bool explorer::go_on(crash_point& at, const image& chosen, const std::vector<pre
 
 /// The process is killed here; another one opens what is visible and works, with the first one's stores still in the caches; then the power goes.
 bool explorer::die_and_go_on(crash_point& at) {
+  ++found_.killed;
   level& next = level_at(at.depth + 1);
   next.memory.load(at.model.visible());
   next.listener.forget_touched();
@@ -345,18 +364,20 @@ void explorer::report(const crash_point& at, const image& chosen, const std::str
   std::string story = at.depth == 0 ? story_ : "";
   const trace& events = at.rec.events;
   // The last calls, and the verbs of the one under way.
-  std::size_t last = events.empty() ? 0 : std::min(at.index, events.size() - 1), begin = last;
-  std::vector<const event*> calls;
-  for (std::size_t i = 0; i <= last && i < events.size(); ++i) {
-    if (events[i].kind == event::what::begin) calls.push_back(&events[i]), begin = i;
+  std::size_t last = events.empty() ? 0 : std::min(at.index, events.size() - 1), begin = last, calls = at.rec.calls.size();
+  for (std::size_t i = events.size(); i-- > 0;) {
+    if (i > last && events[i].kind == event::what::begin) calls = events[i].value;
+    if (i > last || begin != last) continue;
+    if (events[i].kind == event::what::begin) begin = i;
     if (events[i].kind == event::what::end) begin = i + 1;
   }
   story += "\n  calls:";
   constexpr std::size_t shown = 16;
-  if (calls.size() > shown) story += " ... and " + std::to_string(calls.size() - shown) + " before,";
-  for (std::size_t i = calls.size() > shown ? calls.size() - shown : 0; i < calls.size(); ++i)
-    story += (at.rec.calls[calls[i]->value].thread != 0 ? "  [thread " + std::to_string(at.rec.calls[calls[i]->value].thread) + "]" : std::string("")) + "  " +
-             crash::text_of(at.rec.calls[calls[i]->value].what) + ";";
+  if (calls > shown) story += " ... and " + std::to_string(calls - shown) + " before,";
+  for (std::size_t i = calls > shown ? calls - shown : 0; i < calls; ++i) {
+    const call& c = at.rec.calls[i];
+    story += (c.thread != 0 ? "  [thread " + std::to_string(c.thread) + "]" : "") + "  " + crash::text_of(c.what) + ";";
+  }
   story += "\n  the crash: after event " + std::to_string(at.index) + " of " + std::to_string(events.size());
   if (!events.empty()) {
     const event& e = events[last];

@@ -22,7 +22,8 @@ struct plan {
   machine stops = machine::adr;
   effort images;
   effort nested_images{.all_up_to = 24, .options_per_line = 12, .lines_each = 6, .samples = 6};
-  std::size_t nested_every = 24;      // of so many unique images one is gone on with and crashed again
+  std::size_t nested_every = 24;      // of so many unique images one is gone on with and crashed again; 1: every one is
+  std::size_t deeper_every = 96;      // the same of images after a crash
   std::size_t kill_every = 6;         // at every so many-th crash point the process dies first, another one goes on, and then the power goes
   std::size_t go_on_every = 3;        // of so many unique images one is written to until the table grows
   std::size_t nested_operations = 5;
@@ -56,13 +57,17 @@ class explorer {
     explicit level(places& where) : listener(memory, where) {}
     region memory;
     tracer listener;
+    std::unordered_set<std::uint64_t> seen;  // images, after so many crashes
   };
   struct prune_tree;
   struct crash_point;
 
   bool explore_level(std::size_t depth, const recording& rec, cache_model& model, oracle& promise);
+  void happen(const event& e, const recording& rec, cache_model& model, oracle& promise);
   std::string record_watched(level& l, bool create, const program& what, recording& into);
   bool crash_here(crash_point& at);
+  bool is_new(std::size_t depth, std::uint64_t hash);
+  bool is_gone_on_with(std::size_t depth);
   bool examine(crash_point& at, const image& chosen);
   bool go_on(crash_point& at, const image& chosen, const std::vector<present_value>& found);
   bool die_and_go_on(crash_point& at);
@@ -81,10 +86,9 @@ class explorer {
   std::mt19937_64 random_;
   places places_;
   std::vector<std::unique_ptr<level>> levels_;
-  std::unordered_set<std::uint64_t> seen_;
   findings found_;
   std::string story_;
-  std::size_t since_nested_ = 0, since_kill_ = 0, since_go_on_ = 0;
+  std::size_t since_nested_ = 0, since_deeper_ = 0, since_kill_ = 0, since_go_on_ = 0;
 };
 
 }  // namespace durahash::crash

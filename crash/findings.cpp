@@ -50,7 +50,7 @@ class unpacker {
 template <class F, class Visit>
 void for_each_number(F& f, Visit&& visit) {
   visit(f.programs), visit(f.schedules), visit(f.cuts), visit(f.whole_cuts), visit(f.images), visit(f.unique_images), visit(f.pruned);
-  visit(f.recoveries), visit(f.nested), visit(f.facts_checked), visit(f.most_log10);
+  visit(f.recoveries), visit(f.gone_on), visit(f.killed), visit(f.nested), visit(f.facts_checked), visit(f.most_log10);
 }
 
 }  // namespace
@@ -64,6 +64,8 @@ void findings::add(const findings& other) {
   unique_images += other.unique_images;
   pruned += other.pruned;
   recoveries += other.recoveries;
+  gone_on += other.gone_on;
+  killed += other.killed;
   nested += other.nested;
   facts_checked += other.facts_checked;
   most_log10 = std::max(most_log10, other.most_log10);

@@ -28,6 +28,8 @@ struct findings {
   std::uint64_t unique_images = 0;    // different ones, in what they hold and in what is promised of them
   std::uint64_t pruned = 0;           // of those: equal to another one in every line that recovery and the checks read
   std::uint64_t recoveries = 0;
+  std::uint64_t gone_on = 0;          // unique images that were recovered, worked on and crashed again
+  std::uint64_t killed = 0;           // crash points where the process died first, and another one worked on before the power went
   std::uint64_t nested = 0;           // images of crashes after a crash
   std::uint64_t facts_checked = 0;
   double most_log10 = 0;              // legal images of the richest crash point, log10

@@ -28,7 +28,8 @@ struct operation {
 
 struct program {
   std::vector<operation> operations;
-  key_number keys = 0;  // the program uses keys [0, keys); those from there on are absent for ever
+  key_number keys = 0;       // the program uses keys [0, keys); those from there on are absent for ever
+  std::size_t prepares = 0;  // the first so many operations only make the table that the others find: no crash comes there
 };
 
 /// "put 7 #12" and so on.
