@@ -34,7 +34,7 @@ bench: build  ## measure this machine; BENCH="--engine turbo --keys 10000000" an
 
 crash: setup  ## the long search for a crash that loses something: CRASH_IMAGES (10M) images, CRASH_SEED; then every planted bug
 	@scripts/build.sh release
-	@$(TOOL) crash --engine all --deep --schedules 6000 --images $(CRASH_IMAGES) --seed $(CRASH_SEED)
+	@$(TOOL) crash --engine all --deep --images $(CRASH_IMAGES) --seed $(CRASH_SEED)
 	@test/crash/planted/planted_test.py --build build --seed $(CRASH_SEED)
 
 asan: setup  ## all tests under AddressSanitizer and UndefinedBehaviorSanitizer

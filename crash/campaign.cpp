@@ -112,6 +112,12 @@ plan plan_of(const job& j, pace speed) {
   return how;
 }
 
+/// Half of them in order: a program of two threads with two operations each has some hundreds to a few thousand, seldom more, with two preemptions.
+std::uint64_t most_schedules(const campaign& what, pace speed) {
+  if (what.schedules != 0) return what.schedules;
+  return speed == pace::deep ? 100'000 : speed == pace::usual ? 8'000 : 400;
+}
+
 /// The program of a job of one thread.
 program program_of(const campaign& what, const job& j, pace speed, std::mt19937_64& random) {
   // Where all that was stored is kept there is one image for each crash, and time for more operations.
@@ -150,7 +156,7 @@ findings explore(const campaign& what, const job& j, const std::vector<std::size
       threaded_program p = random_threads(what.threads, 2, random);
       explorer x(j.kind, j.make, how, random());
       x.tell("  " + j.text() + "\n  " + text_of(p));
-      explore_threads(j.kind, j.make, x, p, {.preemptions = 2, .most_schedules = what.schedules}, random);
+      explore_threads(j.kind, j.make, x, p, {.preemptions = 2, .most_schedules = most_schedules(what, speed)}, random);
       ++x.found().programs;
       found.add(x.found());
     }
@@ -196,7 +202,8 @@ findings smallest(const campaign& what, const job& j, const elision* without, fi
 
 std::string replay_of(const campaign& what, std::size_t number, const std::vector<std::size_t>& keep, const std::string& without) {
   std::string text = "durahash crash" + std::string(what.pace == pace::deep ? " --deep" : what.pace == pace::quick ? " --quick" : "") + (what.only.empty() ? "" : " --only " + what.only) + " --engine " + std::string(durahash::name_of(what.engine)) + " --seed " + std::to_string(what.seed) + " --ops " +
-                     std::to_string(what.operations) + " --threads " + std::to_string(what.threads) + " --schedules " + std::to_string(what.schedules) + " --job " + std::to_string(number);
+                     std::to_string(what.operations) + " --threads " + std::to_string(what.threads) +
+                     (what.schedules == 0 ? "" : " --schedules " + std::to_string(what.schedules)) + " --job " + std::to_string(number);
   for (std::size_t i = 0; i < keep.size(); ++i) text += (i == 0 ? " --keep " : ",") + std::to_string(keep[i]);
   if (!without.empty()) text += " --without \"" + without + "\"";
   return text;

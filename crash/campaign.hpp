@@ -23,7 +23,7 @@ struct campaign {
   std::uint64_t images = 0;            // go on with rounds until so many unique images were seen; 0: no matter
   unsigned at_once = 1;                // child processes
   crash::pace pace = crash::pace::usual;
-  std::uint64_t schedules = 400;       // of each program of several threads, at most
+  std::uint64_t schedules = 0;         // of each program of several threads, at most; 0: as the pace has it
   std::string only;                    // kinds of table whose name holds this, such as "bytes" or "threads"; empty: all
   bool elisions = true;
   bool smallest = true;                // make the program of a violation smaller before it is told

@@ -136,22 +136,29 @@ bool explorer::explore_level(std::size_t depth, const recording& rec, cache_mode
   l.listener.forget_touched();
   model.take_changed();
   crash_point at{depth, rec, model, promise, 0, {}, {}};
-  auto step = [&](std::size_t i) {
-    at.index = i;
-    for (line_number line : model.take_changed())
-      if ((std::uint64_t{line} + 1) * line_bytes <= model.durable().size())
-        std::memcpy(l.memory.base() + std::uint64_t{line} * line_bytes, &model.durable()[std::uint64_t{line} * line_bytes], line_bytes);
-    l.memory.set_length(model.durable().size());
-    return crash_here(at);
-  };
-  if (!step(0)) return false;
+  trace_hash so_far;
+  auto known = [&] { return depth == 0 && !explored_.insert(so_far.value()).second; };
+  if (!known() && !crash_here(at)) return false;
   for (std::size_t i = 0; i < rec.events.size(); ++i) {
+    at.index = i;
     happen(rec.events[i], rec, model, promise);
-    if (is_crash_point(rec.events, i) && !step(i)) return false;
+    so_far.add(rec.events[i], rec);
+    if (is_crash_point(rec.events, i) && !known() && !crash_here(at)) return false;
   }
+  catch_up(at);
   if (stores_were_put_back(at)) return true;
   report(at, {}, bypassed);
   return found_.violations.size() < how_.most_violations;
+}
+
+/// The memory becomes what is durable now.
+void explorer::catch_up(crash_point& at) {
+  level& l = level_at(at.depth);
+  const bytes& durable = at.model.durable();
+  for (line_number line : at.model.take_changed())
+    if (std::uint64_t from = std::uint64_t{line} * line_bytes; from + line_bytes <= durable.size())
+      std::memcpy(l.memory.base() + from, &durable[from], line_bytes);
+  l.memory.set_length(durable.size());
 }
 
 /// Recoveries are not watched store by store: what they stored where the verbs did not is still there.
@@ -161,6 +168,7 @@ bool explorer::stores_were_put_back(crash_point& at) {
 }
 
 bool explorer::crash_here(crash_point& at) {
+  catch_up(at);
   ++found_.cuts;
   at.known.root.reset();
   const effort& how = at.depth == 0 ? how_.images : how_.nested_images;

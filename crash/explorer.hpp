@@ -41,7 +41,8 @@ class explorer {
   /// Records the program on a new pool, and explores it. Returns false when to stop.
   bool run(const program& what);
 
-  /// Explores what was recorded elsewhere (threads). `model` and `promise` are as before the first event.
+  /// Explores what was recorded elsewhere (threads). `model` and `promise` are as before the first event, and the same in all calls: of runs that
+  /// begin in the same way, the beginning is explored once.
   bool explore(const recording& rec, cache_model model, oracle promise);
 
   region& memory() { return levels_[0]->memory; }
@@ -66,6 +67,7 @@ class explorer {
   void happen(const event& e, const recording& rec, cache_model& model, oracle& promise);
   std::string record_watched(level& l, bool create, const program& what, recording& into);
   bool crash_here(crash_point& at);
+  void catch_up(crash_point& at);
   bool is_new(std::size_t depth, std::uint64_t hash);
   bool is_gone_on_with(std::size_t depth);
   bool examine(crash_point& at, const image& chosen);
@@ -86,6 +88,7 @@ class explorer {
   std::mt19937_64 random_;
   places places_;
   std::vector<std::unique_ptr<level>> levels_;
+  std::unordered_set<std::uint64_t> explored_;  // beginnings of runs
   findings found_;
   std::string story_;
   std::size_t since_nested_ = 0, since_deeper_ = 0, since_kill_ = 0, since_go_on_ = 0;

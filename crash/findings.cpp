@@ -49,7 +49,7 @@ class unpacker {
 
 template <class F, class Visit>
 void for_each_number(F& f, Visit&& visit) {
-  visit(f.programs), visit(f.schedules), visit(f.cuts), visit(f.whole_cuts), visit(f.images), visit(f.unique_images), visit(f.pruned);
+  visit(f.programs), visit(f.threaded), visit(f.exhausted), visit(f.schedules), visit(f.traces), visit(f.cuts), visit(f.whole_cuts), visit(f.images), visit(f.unique_images), visit(f.pruned);
   visit(f.recoveries), visit(f.gone_on), visit(f.killed), visit(f.nested), visit(f.facts_checked), visit(f.most_log10);
 }
 
@@ -57,7 +57,10 @@ void for_each_number(F& f, Visit&& visit) {
 
 void findings::add(const findings& other) {
   programs += other.programs;
+  threaded += other.threaded;
+  exhausted += other.exhausted;
   schedules += other.schedules;
+  traces += other.traces;
   cuts += other.cuts;
   whole_cuts += other.whole_cuts;
   images += other.images;

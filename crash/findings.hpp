@@ -21,7 +21,10 @@ struct commit_coverage {
 
 struct findings {
   std::uint64_t programs = 0;
-  std::uint64_t schedules = 0;
+  std::uint64_t threaded = 0;         // programs of several threads
+  std::uint64_t exhausted = 0;        // of which every schedule within the bound of preemptions was run
+  std::uint64_t schedules = 0;        // that were run
+  std::uint64_t traces = 0;           // different ones that came of them, each explored
   std::uint64_t cuts = 0;             // crash points
   std::uint64_t whole_cuts = 0;       // of which every legal image was generated
   std::uint64_t images = 0;           // generated

@@ -2,6 +2,25 @@
 
 namespace durahash::crash {
 
+void trace_hash::add(const event& e, const recording& rec) {
+  // Groups have other numbers in every run: what counts is which pieces are of one, and which stores are ordered behind none.
+  bool goes_on = e.kind == event::what::piece && e.group == group_;
+  bool unordered = e.kind == event::what::store && e.group != 0;
+  group_ = e.group;
+  add(static_cast<std::uint64_t>(e.kind) | std::uint64_t{e.thread} << 8 | std::uint64_t{e.size} << 16 | std::uint64_t{goes_on} << 24 |
+      std::uint64_t{unordered} << 25 | std::uint64_t{e.where} << 32);
+  add(e.offset);
+  add(e.value);
+  if (e.kind != event::what::end) return;
+  for (const key_call& part : rec.calls[e.value].parts) add(part.ok), add(part.read.has_value()), add(part.read.value_or(0));
+}
+
+std::uint64_t hash_of(const recording& rec) {
+  trace_hash made;
+  for (const event& e : rec.events) made.add(e, rec);
+  return made.value();
+}
+
 call prepare(const operation& o, bool words, const std::vector<present_value>& believed, unsigned thread) {
   call made{o, thread, {}};
   for (key_number k : o.keys) {

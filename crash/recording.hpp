@@ -14,6 +14,19 @@ struct recording {
   std::vector<present_value> before;  // what the table held to begin with
 };
 
+/// Of a trace and of what its calls answered, event by event: what begins in the same way is explored in the same way.
+class trace_hash {
+ public:
+  void add(const event& e, const recording& rec);
+  std::uint64_t value() const { return made_; }
+
+ private:
+  void add(std::uint64_t n) { made_ = (made_ ^ n) * 0x9e3779b97f4a7c15u, made_ ^= made_ >> 29; }
+  std::uint64_t made_ = 0;
+  std::uint32_t group_ = 0;  // of the event before
+};
+std::uint64_t hash_of(const recording& rec);
+
 /// Turns an operation into a call, with the values it writes. `believed` serves compare_and_set: it expects that, or now and then something else.
 call prepare(const operation& o, bool words, const std::vector<present_value>& believed, unsigned thread = 0);
 

@@ -1,5 +1,7 @@
 #include "crash/threads.hpp"
 
+#include <unordered_set>
+
 #include "base/check.hpp"
 #include "crash/last_words.hpp"
 
@@ -103,6 +105,8 @@ bool explore_threads(const subject_kind& kind, const maker& make, explorer& x, c
   const bytes closed = r.copy();
   const cache_model durable(closed);
 
+  ++x.found().threaded;
+  std::unordered_set<std::uint64_t> explored;  // traces: schedules that differ in what was read when, and not in what came of it, are one
   // First with one preemption, so that where not all schedules can be run the simplest are.
   for (unsigned preemptions : {1u, how.preemptions}) {
     bool last = preemptions == how.preemptions;
@@ -113,8 +117,11 @@ bool explore_threads(const subject_kind& kind, const maker& make, explorer& x, c
       recording rec;
       rec.before = before;
       record_threads(kind, make, x, what, order, rec);
+      if (!explored.insert(hash_of(rec)).second) continue;
+      ++x.found().traces;
       if (!x.explore(rec, durable, oracle(before))) return false;
     } while (order.next());
+    if (last) x.found().exhausted += order.all();
     if (last) break;
   }
   return true;

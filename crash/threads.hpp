@@ -1,4 +1,4 @@
-// Small programs of several threads: every schedule with few preemptions, or drawn ones, each explored for crashes.
+// Small programs of several threads: every schedule with few preemptions, or drawn ones. Of those that leave one trace, one is explored for crashes.
 #pragma once
 
 #include "crash/baton.hpp"

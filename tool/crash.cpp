@@ -24,7 +24,7 @@ struct crash_arguments {
   std::string threads = "2";
   std::string seed = "1";
   std::string rounds = "2";
-  std::string schedules = "400";
+  std::string schedules;
   std::string images = "0";
   bool deep = false;
   bool quick = false;
@@ -57,7 +57,7 @@ crash::campaign campaign_of(const crash_arguments& a, engine_kind engine) {
   made.threads = number("--threads", a.threads, 1, 4);
   made.seed = number("--seed", a.seed, 0, ~std::uint64_t{0});
   made.rounds = number("--rounds", a.rounds, 1, 1'000'000);
-  made.schedules = number("--schedules", a.schedules, 1, 100'000'000);
+  if (!a.schedules.empty()) made.schedules = number("--schedules", a.schedules, 1, 100'000'000);
   made.images = number("--images", a.images, 0, std::uint64_t{1} << 40);
   made.pace = a.deep ? crash::pace::deep : a.quick ? crash::pace::quick : crash::pace::usual;
   made.only = a.only;
@@ -82,7 +82,8 @@ bool good(const crash::outcome& o) {
 
 nlohmann::ordered_json json_of(const crash::campaign& what, const crash::outcome& o) {
   const crash::findings& f = o.found;
-  nlohmann::ordered_json json{{"engine", name_of(what.engine)}, {"programs", f.programs}, {"schedules", f.schedules}, {"cuts", f.cuts},
+  nlohmann::ordered_json json{{"engine", name_of(what.engine)}, {"programs", f.programs}, {"threaded", f.threaded}, {"exhausted", f.exhausted}, {"schedules", f.schedules},
+                              {"traces", f.traces}, {"cuts", f.cuts},
                               {"whole_cuts", f.whole_cuts}, {"legal_images_log10", f.most_log10}, {"images", f.images}, {"unique_images", f.unique_images},
                               {"pruned", f.pruned}, {"recoveries", f.recoveries}, {"gone_on", f.gone_on}, {"killed", f.killed}, {"nested", f.nested}, {"facts_checked", f.facts_checked}};
   json["violations"] = nlohmann::ordered_json::array();
@@ -106,6 +107,9 @@ std::string text_of(const crash::campaign& what, const crash::outcome& o) {
   auto line = [&](const std::string& what_it_is, const std::string& figure, const std::string& more) {
     text += fmt::format("  {:<34}{:>16}   {}\n", what_it_is, figure, more);
   };
+  if (f.threaded != 0)
+    line("schedules", grouped(f.schedules), fmt::format("of {} different traces; {} of {} gone through whole", grouped(f.traces), grouped(f.exhausted),
+                                                        counted(f.threaded, "program")));
   line("crash points", grouped(f.cuts), fmt::format("of {} every legal image was generated", grouped(f.whole_cuts)));
   line("images generated", grouped(f.images), fmt::format("of up to 10^{:.0f} legal at one point; {} after an earlier crash", f.most_log10, grouped(f.nested)));
   line("unique images", grouped(f.unique_images), fmt::format("of which {} look the same to all that recovery reads", grouped(f.pruned)));
@@ -163,7 +167,7 @@ void add_crash(CLI::App& app, int& exit_code) {
   command->add_option("--rounds", a->rounds, "each explores every kind of table once, with programs of its own")->capture_default_str();
   command->add_option("--images", a->images, "further rounds until so many unique images were seen, such as 1M")->capture_default_str();
   CLI::Option* deep = command->add_flag("--deep", a->deep, "more images of each crash point, more schedules");
-  command->add_option("--schedules", a->schedules, "at most so many of each concurrent program")->capture_default_str();
+  command->add_option("--schedules", a->schedules, "at most so many of each concurrent program (default 8000; 100,000 with --deep, 400 with --quick)");
   command->add_flag("--quick", a->quick, "fewer")->excludes(deep);
   command->add_option("--only", a->only, "kinds of table whose name holds this, such as bytes, eadr or threads");
   command->add_flag("--no-elisions", a->no_elisions, "do not try what happens when a flush, fence or order is left out");

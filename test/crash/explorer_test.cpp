@@ -277,7 +277,8 @@ TEST(CrashExplorer, FindingsTravelBetweenProcessesWhole) {
   findings one;
   std::uint64_t next = 1;
   auto numbers = [](findings& f) {
-    return std::vector<std::uint64_t*>{&f.programs, &f.schedules, &f.cuts, &f.whole_cuts, &f.images, &f.unique_images, &f.pruned, &f.recoveries, &f.gone_on, &f.killed, &f.nested, &f.facts_checked};
+    return std::vector<std::uint64_t*>{&f.programs, &f.threaded, &f.exhausted, &f.schedules, &f.traces, &f.cuts, &f.whole_cuts, &f.images,
+                                       &f.unique_images, &f.pruned, &f.recoveries, &f.gone_on, &f.killed, &f.nested, &f.facts_checked};
   };
   for (std::uint64_t* n : numbers(one)) *n = next++;
   one.most_log10 = 2.5;
