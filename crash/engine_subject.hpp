@@ -24,7 +24,6 @@ class engine_subject final : public subject {
     pool_.reset();
   }
   error open() { return engine_->open("the pool"); }
-  status close() { return engine_->close(); }
 
   void perform(call& c) override {
     switch (c.what.what) {

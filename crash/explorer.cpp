@@ -1,12 +1,11 @@
 #include "crash/explorer.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstring>
 
 #include "base/check.hpp"
 #include "crash/last_words.hpp"
+#include "crash/story.hpp"
 
 namespace durahash::crash {
 namespace {
@@ -15,12 +14,6 @@ constexpr std::uint64_t most_accesses = 20'000'000;  // of one recovery with all
 constexpr unsigned most_seconds = 60;                // likewise
 
 constexpr const char* bypassed = "a store of recovery, or of what came after it, bypassed the verbs";
-
-std::string hex(std::uint64_t n) {
-  char text[20];
-  std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(n));
-  return text;
-}
 
 /// Whether a crash after this event can leave what a crash after the next one cannot, or is promised more.
 bool is_crash_point(const trace& events, std::size_t i) {
@@ -66,6 +59,13 @@ struct explorer::prune_tree {
   }
 };
 
+/// A crash that came before, and what is said of it where something is wrong after it.
+struct explorer::earlier {
+  crash_point& at;
+  image chosen;
+  const char *failed, *told;
+};
+
 struct explorer::crash_point {
   std::size_t depth;
   const recording& rec;
@@ -74,6 +74,7 @@ struct explorer::crash_point {
   std::size_t index;  // of the last event before the crash
   prune_tree known;
   std::vector<bool> interesting;
+  const earlier* before;
 };
 
 explorer::explorer(const subject_kind& kind, const maker& make, const plan& how, std::uint64_t seed)
@@ -82,6 +83,12 @@ explorer::explorer(const subject_kind& kind, const maker& make, const plan& how,
 }
 
 explorer::~explorer() = default;
+
+findings& explorer::found() {
+  found_.left_out = 0;
+  for (auto& l : levels_) found_.left_out += l->listener.left_out();
+  return found_;
+}
 
 explorer::level& explorer::level_at(std::size_t depth) {
   while (levels_.size() <= depth) {
@@ -107,7 +114,7 @@ bool explorer::run(const program& what) {
   oracle promise(rec.before);
   auto begins = [&](const event& e) { return e.kind == event::what::begin && e.value == what.prepares; };
   auto first = std::find_if(rec.events.begin(), rec.events.end(), begins);
-  note_places({rec.events.begin(), first});
+  note_places({rec.events.begin(), first}, places_, found_.places);
   for (auto e = rec.events.begin(); e != first; ++e) happen(*e, rec, model, promise);
   rec.events.erase(rec.events.begin(), first);
   return explore(rec, std::move(model), std::move(promise));
@@ -127,15 +134,15 @@ std::string explorer::record_watched(level& l, bool create, const program& what,
   return failed.empty() ? plain_store : failed;
 }
 
-bool explorer::explore(const recording& rec, cache_model model, oracle promise) { return explore_level(0, rec, model, promise); }
+bool explorer::explore(const recording& rec, cache_model model, oracle promise) { return explore_level(0, rec, model, promise, nullptr); }
 
-bool explorer::explore_level(std::size_t depth, const recording& rec, cache_model& model, oracle& promise) {
+bool explorer::explore_level(std::size_t depth, const recording& rec, cache_model& model, oracle& promise, const earlier* before) {
   level& l = level_at(depth);
-  note_places(rec.events);
+  note_places(rec.events, places_, found_.places);
   l.memory.load(model.durable());
   l.listener.forget_touched();
   model.take_changed();
-  crash_point at{depth, rec, model, promise, 0, {}, {}};
+  crash_point at{depth, rec, model, promise, 0, {}, {}, before};
   trace_hash so_far;
   auto known = [&] { return depth == 0 && !explored_.insert(so_far.value()).second; };
   if (!known() && !crash_here(at)) return false;
@@ -215,7 +222,7 @@ void explorer::take_back(level& l, cache_model& model, const image& chosen) {
 bool explorer::examine(crash_point& at, const image& chosen) {
   ++found_.images;
   if (at.depth > 0) ++found_.nested;
-  note_commits(at, chosen);
+  if (at.depth == 0) note_commits({at.rec, at.index, at.model, chosen}, places_, found_.commits);
   std::uint64_t hash = hash_of(at.model, chosen) ^ at.promise.hash() * 0x9e3779b97f4a7c15u;
   if (!is_new(at.depth, hash)) return true;
   ++found_.unique_images;
@@ -234,7 +241,7 @@ bool explorer::examine(crash_point& at, const image& chosen) {
 
   level& l = level_at(at.depth);
   put(l, at.model, chosen);
-  last_words_context([&] { report(at, chosen, ""); return found_.packed(); }, most_seconds);
+  last_words_context([&] { return report(at, chosen, ""), found_.packed(); }, most_seconds);
   l.listener.limit(most_accesses, [] { last_words("recovery, or the first operations after it, do not end"); });
   l.listener.log_reads(prunes ? &at.interesting : nullptr);
   thoroughness how;
@@ -288,134 +295,56 @@ bool explorer::go_on(crash_point& at, const image& chosen, const std::vector<pre
   bytes left = at.model.durable();
   for (choice c : chosen)
     std::memcpy(&left[std::uint64_t{c.line} * line_bytes], at.model.pending().at(c.line).options[c.option].content.data(), line_bytes);
-  level& next = level_at(at.depth + 1);
-  next.memory.load(left);
-  next.listener.forget_touched();
-  recording rec;
-  rec.before = found;
-  program more = next_program(at.promise.keys());
-  next.listener.limit(most_accesses, [] { last_words("a program after recovery does not end"); });
-  std::string failed = record_watched(next, false, more, rec);
-  if (!failed.empty()) return report(at, chosen, "after recovery: " + failed), found_.violations.size() < how_.most_violations;
+  level_at(at.depth + 1).memory.load(left);
   cache_model model(std::move(left));
   oracle promise(found);
-  std::string before = story_;
-  std::size_t violations = found_.violations.size();
-  bool go = explore_level(at.depth + 1, rec, model, promise);
-  if (found_.violations.size() > violations) {
-    report(at, chosen, "and that was after this crash:");
-    found_.violations[violations].story += "\n\n" + found_.violations.back().what + found_.violations.back().story;
-    found_.violations.pop_back();
-  }
-  return go;
+  return crash_again({at, chosen, "after recovery: ", "and that was after this crash:"}, found, next_program(at.promise.keys()), model, promise);
 }
 
 /// The process is killed here; another one opens what is visible and works, with the first one's stores still in the caches; then the power goes.
 bool explorer::die_and_go_on(crash_point& at) {
   ++found_.killed;
-  level& next = level_at(at.depth + 1);
-  next.memory.load(at.model.visible());
-  next.listener.forget_touched();
-  recording rec;
-  rec.before.resize(at.promise.keys());
-  for (key_number k = 0; k < at.promise.keys(); ++k) rec.before[k] = at.promise.allowed(k).front();
+  level_at(at.depth + 1).memory.load(at.model.visible());
+  std::vector<present_value> before(at.promise.keys());
+  for (key_number k = 0; k < at.promise.keys(); ++k) before[k] = at.promise.allowed(k).front();
   program more = next_program(at.promise.keys());
   for (key_number k = 0; k < 4; ++k)  // reads first: what they return must last
     more.operations.insert(more.operations.begin(), operation{act::get, {static_cast<key_number>(random_() % more.keys)}, 0});
-  next.listener.limit(most_accesses, [] { last_words("a program after a kill does not end"); });
-  std::string failed = record_watched(next, false, more, rec);
-  if (!failed.empty()) return report(at, {}, "after a kill of the process: " + failed), found_.violations.size() < how_.most_violations;
   cache_model model = at.model;
   model.forget_flushes();
   oracle promise = at.promise;
   promise.kill();
-  std::size_t violations = found_.violations.size();
-  bool go = explore_level(at.depth + 1, rec, model, promise);
-  if (found_.violations.size() > violations) {
-    report(at, {}, "and that was after a kill here, whose stores were still in the caches:");
-    found_.violations[violations].story += "\n\n" + found_.violations.back().what + found_.violations.back().story;
-    found_.violations.pop_back();
-  }
-  return go;
+  return crash_again({at, {}, "after a kill of the process: ", "and that was after a kill here, whose stores were still in the caches:"}, before, more,
+                     model, promise);
 }
 
-// ---------------------------------------------------------------------------------------------------------------- telling
-
-void explorer::note_commits(crash_point& at, const image& chosen) {
-  if (at.depth > 0 || at.rec.events.empty()) return;
-  for (auto& [line, pending] : at.model.pending()) {
-    for (std::size_t i = 0; i < pending.stores.size(); ++i) {
-      if (!pending.stores[i].commits) continue;
-      auto c = std::find_if(chosen.begin(), chosen.end(), [l = line](const choice& x) { return x.line == l; });
-      bool kept = c != chosen.end() && pending.options[c->option].kept > i;
-      commit_coverage& seen = found_.commits[places_[pending.stores[i].where].text()];
-      ++(kept ? seen.kept : seen.lost);
-    }
-  }
-}
-
-void explorer::note_places(const trace& events) {
-  std::map<unsigned, std::unordered_set<std::uint64_t>> stored;  // lines stored to since the last fence, by thread
-  for (const event& e : events) {
-    const place& p = places_[e.where];
-    if (e.kind == event::what::flush) ++found_.places[elision{elision::what::flush, p.text()}.text()];
-    if (e.kind == event::what::fence) ++found_.places[elision{elision::what::fence, p.text()}.text()];
-    // Order counts where the commit word's line holds something that was stored before it, and is not fenced.
-    if (e.kind == event::what::store && p.commits() && stored[e.thread].contains(e.offset / line_bytes))
-      ++found_.places[elision{elision::what::order, p.text()}.text()];
-    if (e.kind == event::what::store || e.kind == event::what::piece) stored[e.thread].insert(e.offset / line_bytes);
-    if (e.kind == event::what::fence) stored[e.thread].clear();
-  }
+/// Another process opens what lies in the next level's memory, and works, and is crashed.
+bool explorer::crash_again(const earlier& crash, const std::vector<present_value>& before, const program& more, cache_model& model, oracle& promise) {
+  level& next = level_at(crash.at.depth + 1);
+  next.listener.forget_touched();
+  next.listener.limit(most_accesses, [] { last_words("a program after a crash does not end"); });
+  last_words_context([&] { return report(crash.at, crash.chosen, ""), found_.packed(); }, most_seconds);
+  recording rec;
+  rec.before = before;
+  std::string failed = record_watched(next, false, more, rec);
+  last_words_context(nullptr, 0);
+  if (failed.empty()) return explore_level(crash.at.depth + 1, rec, model, promise, &crash);
+  report(crash.at, crash.chosen, crash.failed + failed);
+  return found_.violations.size() < how_.most_violations;
 }
 
 void explorer::report(const crash_point& at, const image& chosen, const std::string& what) {
-  std::string story = at.depth == 0 ? story_ : "";
-  const trace& events = at.rec.events;
-  // The last calls, and the verbs of the one under way.
-  std::size_t last = events.empty() ? 0 : std::min(at.index, events.size() - 1), begin = last, calls = at.rec.calls.size();
-  for (std::size_t i = events.size(); i-- > 0;) {
-    if (i > last && events[i].kind == event::what::begin) calls = events[i].value;
-    if (i > last || begin != last) continue;
-    if (events[i].kind == event::what::begin) begin = i;
-    if (events[i].kind == event::what::end) begin = i + 1;
+  violation made{what, {}, {}};
+  auto tell = [&](const crash_point& point, const image& kept) {
+    if (point.depth == 0) made.story += story_, made.calls = calls_begun(point.rec, point.index);
+    made.story += story_of({point.rec, point.index, point.model, kept}, places_);
+  };
+  tell(at, chosen);
+  for (const earlier* e = at.before; e != nullptr; e = e->at.before) {
+    made.story += std::string("\n\n") + e->told;
+    tell(e->at, e->chosen);
   }
-  story += "\n  calls:";
-  constexpr std::size_t shown = 16;
-  if (calls > shown) story += " ... and " + std::to_string(calls - shown) + " before,";
-  for (std::size_t i = calls > shown ? calls - shown : 0; i < calls; ++i) {
-    const call& c = at.rec.calls[i];
-    story += (c.thread != 0 ? "  [thread " + std::to_string(c.thread) + "]" : "") + "  " + crash::text_of(c.what) + ";";
-  }
-  story += "\n  the crash: after event " + std::to_string(at.index) + " of " + std::to_string(events.size());
-  if (!events.empty()) {
-    const event& e = events[last];
-    story += e.kind == event::what::end ? ", when the last of these calls had returned" : ", " + places_[e.where].text();
-    if (begin <= last && begin < events.size()) {
-      story += "\n  since the last call returned or began:";
-      std::size_t from = last - std::min<std::size_t>(last - std::min(begin, last), 24);
-      for (std::size_t i = from; i <= last; ++i) {
-        const event& v = events[i];
-        if (v.kind == event::what::begin || v.kind == event::what::end || (v.kind == event::what::piece && i > from && events[i - 1].group == v.group)) continue;
-        story += "\n    " + places_[v.where].text();
-        if (v.kind == event::what::fence) story += " (fence)";
-        if (v.kind == event::what::flush) story += " (flush of " + hex(v.offset) + ", " + std::to_string(v.value) + " bytes)";
-        if (v.kind == event::what::store || v.kind == event::what::piece || v.kind == event::what::exchange) story += " at " + hex(v.offset);
-      }
-    }
-  }
-  story += "\n  the image: what is durable, and of " + std::to_string(at.model.pending().size()) + " lines with stores that may be lost:";
-  std::size_t told = 0;
-  for (auto& [line, pending] : at.model.pending()) {
-    auto c = std::find_if(chosen.begin(), chosen.end(), [l = line](const choice& x) { return x.line == l; });
-    std::size_t kept = c == chosen.end() || pending.options.empty() ? 0 : pending.options[c->option].kept;
-    if (++told > 12) {
-      story += "\n    ...";
-      break;
-    }
-    story += "\n    line " + hex(std::uint64_t{line} * line_bytes) + " keeps " + std::to_string(kept) + " of " + std::to_string(pending.stores.size()) + ", the last from " +
-             places_[pending.stores.back().where].text();
-  }
-  found_.violations.push_back({what, story, {}});
+  found_.violations.push_back(std::move(made));
 }
 
 }  // namespace durahash::crash

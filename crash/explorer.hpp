@@ -48,7 +48,7 @@ class explorer {
   region& memory() { return levels_[0]->memory; }
   tracer& listener() { return levels_[0]->listener; }
   places& sources() { return places_; }
-  findings& found() { return found_; }
+  findings& found();
 
   /// What a report says before the crash itself.
   void tell(std::string story) { story_ = std::move(story); }
@@ -62,8 +62,9 @@ class explorer {
   };
   struct prune_tree;
   struct crash_point;
+  struct earlier;
 
-  bool explore_level(std::size_t depth, const recording& rec, cache_model& model, oracle& promise);
+  bool explore_level(std::size_t depth, const recording& rec, cache_model& model, oracle& promise, const earlier* before);
   void happen(const event& e, const recording& rec, cache_model& model, oracle& promise);
   std::string record_watched(level& l, bool create, const program& what, recording& into);
   bool crash_here(crash_point& at);
@@ -73,13 +74,12 @@ class explorer {
   bool examine(crash_point& at, const image& chosen);
   bool go_on(crash_point& at, const image& chosen, const std::vector<present_value>& found);
   bool die_and_go_on(crash_point& at);
+  bool crash_again(const earlier& crash, const std::vector<present_value>& before, const program& more, cache_model& model, oracle& promise);
   program next_program(key_number keys);
   bool stores_were_put_back(crash_point& at);
   void put(level& l, cache_model& model, const image& chosen);
   void take_back(level& l, cache_model& model, const image& chosen);
   void report(const crash_point& at, const image& chosen, const std::string& what);
-  void note_commits(crash_point& at, const image& chosen);
-  void note_places(const trace& events);
   level& level_at(std::size_t depth);
 
   const subject_kind& kind_;

@@ -50,7 +50,7 @@ class unpacker {
 template <class F, class Visit>
 void for_each_number(F& f, Visit&& visit) {
   visit(f.programs), visit(f.threaded), visit(f.exhausted), visit(f.schedules), visit(f.traces), visit(f.cuts), visit(f.whole_cuts), visit(f.images), visit(f.unique_images), visit(f.pruned);
-  visit(f.recoveries), visit(f.gone_on), visit(f.killed), visit(f.nested), visit(f.facts_checked), visit(f.most_log10);
+  visit(f.recoveries), visit(f.gone_on), visit(f.killed), visit(f.nested), visit(f.facts_checked), visit(f.left_out), visit(f.most_log10);
 }
 
 }  // namespace
@@ -71,6 +71,7 @@ void findings::add(const findings& other) {
   killed += other.killed;
   nested += other.nested;
   facts_checked += other.facts_checked;
+  left_out += other.left_out;
   most_log10 = std::max(most_log10, other.most_log10);
   for (const auto& [place, seen] : other.commits) commits[place].kept += seen.kept, commits[place].lost += seen.lost;
   for (const auto& [place, times] : other.places) places[place] += times;
@@ -85,7 +86,7 @@ std::string findings::packed() const {
   p.put(places.size());
   for (const auto& [place, times] : places) p.put(place), p.put(times);
   p.put(violations.size());
-  for (const violation& v : violations) p.put(v.what), p.put(v.story), p.put(v.replay);
+  for (const violation& v : violations) p.put(v.what), p.put(v.story), p.put(v.replay), p.put(v.calls);
   return p.take();
 }
 
@@ -104,7 +105,7 @@ findings findings::unpacked(const std::string& bytes) {
   u.get(count);
   for (std::size_t i = 0; i < count; ++i) {
     violation v;
-    u.get(v.what), u.get(v.story), u.get(v.replay);
+    u.get(v.what), u.get(v.story), u.get(v.replay), u.get(v.calls);
     made.violations.push_back(std::move(v));
   }
   return made;

@@ -11,7 +11,8 @@ namespace durahash::crash {
 struct violation {
   std::string what;     // one sentence
   std::string story;    // the trace, the crash, the image, the call sites
-  std::string replay;   // what `durahash crash --replay` takes
+  std::string replay;   // the command that shows it again
+  std::uint64_t calls = 0;  // of the program, begun before the crash; 0: there was none
 };
 
 /// How often a commit point was among what a crash kept, and among what it lost.
@@ -35,6 +36,7 @@ struct findings {
   std::uint64_t killed = 0;           // crash points where the process died first, and another one worked on before the power went
   std::uint64_t nested = 0;           // images of crashes after a crash
   std::uint64_t facts_checked = 0;
+  std::uint64_t left_out = 0;         // effects that an elision suppressed
   double most_log10 = 0;              // legal images of the richest crash point, log10
   std::map<std::string, commit_coverage> commits;
   std::map<std::string, std::uint64_t> places;   // every flush, fence and commit that ran, by elision text

@@ -66,6 +66,7 @@ bool tracer::elides(elision::what kind) {
   if (elided_ == nullptr || elided_->kind != kind) return false;
   place_index at = now_[thread()];
   while (is_elided_.size() <= at) is_elided_.push_back(places_[static_cast<place_index>(is_elided_.size())].text() == elided_->place);
+  left_out_ += is_elided_[at];
   return is_elided_[at];
 }
 

@@ -38,6 +38,7 @@ class tracer final : public recorder {
   void write_to(trace* out) { out_ = out; }
   void use(scheduler* s) { scheduler_ = s; }
   void leave_out(const elision* what) { elided_ = what, is_elided_.clear(); }
+  std::uint64_t left_out() const { return left_out_; }  // how often
 
   /// Compares all of the region with what the stores made of it, at every fence; `complain` hears of the first difference.
   void watch_for_plain_stores(std::function<void(const std::string&)> complain);
@@ -81,6 +82,7 @@ class tracer final : public recorder {
   scheduler* scheduler_ = nullptr;
   const elision* elided_ = nullptr;
   std::vector<bool> is_elided_;  // by place, as far as known
+  std::uint64_t left_out_ = 0;
   place_index now_[most_threads] = {};
   std::uint32_t next_group_ = 1;
 

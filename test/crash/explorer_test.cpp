@@ -278,13 +278,13 @@ TEST(CrashExplorer, FindingsTravelBetweenProcessesWhole) {
   std::uint64_t next = 1;
   auto numbers = [](findings& f) {
     return std::vector<std::uint64_t*>{&f.programs, &f.threaded, &f.exhausted, &f.schedules, &f.traces, &f.cuts, &f.whole_cuts, &f.images,
-                                       &f.unique_images, &f.pruned, &f.recoveries, &f.gone_on, &f.killed, &f.nested, &f.facts_checked};
+                                       &f.unique_images, &f.pruned, &f.recoveries, &f.gone_on, &f.killed, &f.nested, &f.facts_checked, &f.left_out};
   };
   for (std::uint64_t* n : numbers(one)) *n = next++;
   one.most_log10 = 2.5;
   one.commits["a commit"] = {3, 4};
   one.places["a place"] = 5;
-  one.violations.push_back({"what", std::string("a story\0with a zero", 19), "replay"});
+  one.violations.push_back({"what", std::string("a story\0with a zero", 19), "replay", 7});
   findings other = findings::unpacked(one.packed());
   for (std::size_t i = 0; i < numbers(one).size(); ++i) EXPECT_EQ(*numbers(other)[i], *numbers(one)[i]) << i;
   EXPECT_EQ(other.most_log10, 2.5);
@@ -293,6 +293,7 @@ TEST(CrashExplorer, FindingsTravelBetweenProcessesWhole) {
   ASSERT_EQ(other.violations.size(), 1u);
   EXPECT_EQ(other.violations.front().story, one.violations.front().story);
   EXPECT_EQ(other.violations.front().replay, "replay");
+  EXPECT_EQ(other.violations.front().calls, 7u);
 
   findings sum = one;
   sum.add(other);
