@@ -2,19 +2,15 @@
 
 #include <algorithm>
 #include <chrono>
+#include <numeric>
 
 #include "base/check.hpp"
 #include "crash/crew.hpp"
+#include "crash/subject.hpp"
 #include "crash/threads.hpp"
 
 namespace durahash::crash {
 namespace {
-
-constexpr unsigned seconds_per_job = 600;
-
-/// What may be left out without breaking the promise, by its text in the matrix, with the argument. None so far: each flush, fence and order that
-/// nothing noticed has been deleted.
-const std::map<std::string, std::string> equivalents = {};
 
 enum class flavour : std::uint8_t {
   one_thread,
@@ -35,22 +31,27 @@ struct job {
   }
 };
 
+const explored_engine& explored(engine_kind engine) {
+  const std::vector<explored_engine>& all = explored_engines();
+  auto found = std::find_if(all.begin(), all.end(), [&](const explored_engine& e) { return e.engine == engine; });
+  check(found != all.end(), "the engine is explored");
+  return *found;
+}
+
 /// The jobs of one round: every kind of record, level, machine and variant of an engine.
 std::vector<job> jobs_of(const campaign& what) {
   std::vector<job> all;
-  for (const explored_engine& e : explored_engines()) {
-    if (e.engine != what.engine) continue;
-    for (data_kind data : {data_kind::u64, data_kind::bytes}) {
-      for (const explored_variant& v : e.variants) {
-        if (v.only && *v.only != data) continue;
-        subject_kind power{e.engine, data, durability_level::power, v.settings, v.name};
-        subject_kind process{e.engine, data, durability_level::process, v.settings, v.name};
-        all.push_back({power, e.make});
-        if (what.threads > 1) all.push_back({power, e.make, machine::adr, flavour::threads});
-        all.push_back({power, e.make, machine::adr, flavour::twice});
-        all.push_back({power, e.make, machine::eadr});
-        all.push_back({process, e.make, machine::eadr});
-      }
+  const explored_engine& e = explored(what.engine);
+  for (data_kind data : {data_kind::u64, data_kind::bytes}) {
+    for (const explored_variant& v : e.variants) {
+      if (v.only && *v.only != data) continue;
+      subject_kind power{e.engine, data, durability_level::power, v.settings, v.name};
+      subject_kind process{e.engine, data, durability_level::process, v.settings, v.name};
+      all.push_back({power, e.make});
+      if (what.threads > 1) all.push_back({power, e.make, machine::adr, flavour::threads});
+      all.push_back({power, e.make, machine::adr, flavour::twice});
+      all.push_back({power, e.make, machine::eadr});
+      all.push_back({process, e.make, machine::eadr});
     }
   }
   std::erase_if(all, [&](const job& j) { return j.text().find(what.only) == std::string::npos; });
@@ -113,9 +114,9 @@ plan plan_of(const job& j, pace speed) {
 }
 
 /// Half of them in order: a program of two threads with two operations each has some hundreds to a few thousand, seldom more, with two preemptions.
-std::uint64_t most_schedules(const campaign& what, pace speed) {
+std::uint64_t most_schedules(const campaign& what) {
   if (what.schedules != 0) return what.schedules;
-  return speed == pace::deep ? 100'000 : speed == pace::usual ? 8'000 : 400;
+  return what.pace == pace::deep ? 100'000 : what.pace == pace::usual ? 8'000 : 400;
 }
 
 /// The program of a job of one thread.
@@ -128,7 +129,7 @@ program program_of(const campaign& what, const job& j, pace speed, std::mt19937_
   std::size_t share = speed == pace::deep ? 2 : speed == pace::usual ? 6 : 20;
   if (j.kind.words() && speed == pace::usual) share = 3;  // these store less
   std::size_t crashed = what.operations / share;
-  made.operations.resize(prepares + crashed + 1);  // the shorter one begins as the longer one does
+  made.operations.erase(made.operations.begin() + static_cast<std::ptrdiff_t>(prepares + crashed + 1), made.operations.end());  // the shorter one begins as the longer one does
   return made;
 }
 
@@ -142,27 +143,26 @@ program only(const std::vector<std::size_t>& kept, const program& of) {
   return made;
 }
 
-/// `keep`: the operations of the program that are left.
-findings explore(const campaign& what, const job& j, const std::vector<std::size_t>* keep, const elision* without, pace speed) {
+findings explore(const campaign& what, const job& j, const elision* without) {
   solo alone;
   turns::install(&alone);
   std::mt19937_64 random(j.seed);
-  plan how = plan_of(j, speed);
+  plan how = plan_of(j, what.pace);
   how.leave_out = without;
   findings found;
   if (j.flavour == flavour::threads) {
-    std::size_t programs = speed == pace::quick ? 2 : 3;
+    std::size_t programs = what.pace == pace::quick ? 2 : 3;
     for (std::size_t n = 0; n < programs && found.violations.empty(); ++n) {
       threaded_program p = random_threads(what.threads, 2, random);
       explorer x(j.kind, j.make, how, random());
       x.tell("  " + j.text() + "\n  " + text_of(p));
-      explore_threads(j.kind, j.make, x, p, {.preemptions = 2, .most_schedules = most_schedules(what, speed)}, random);
+      explore_threads(j.kind, j.make, x, p, {.preemptions = 2, .most_schedules = most_schedules(what)}, random);
       ++x.found().programs;
       found.add(x.found());
     }
   } else {
-    program p = program_of(what, j, speed, random);
-    if (keep != nullptr) p = only(*keep, p);
+    program p = program_of(what, j, what.keep.empty() ? what.pace : pace::deep, random);  // of those of all paces the one of deep is the longest
+    if (!what.keep.empty()) p = only(what.keep, p);
     explorer x(j.kind, j.make, how, random());
     x.tell("  " + j.text());
     x.run(p);
@@ -172,40 +172,76 @@ findings explore(const campaign& what, const job& j, const std::vector<std::size
   return found;
 }
 
-/// The violation of the smallest program that shows one: operations are left out as long as there still is one.
-findings smallest(const campaign& what, const job& j, const elision* without, findings first, std::vector<std::size_t>& keep) {
-  auto began = std::chrono::steady_clock::now();
-  keep.clear();
-  if (j.flavour == flavour::threads) return first;
-  std::mt19937_64 random(j.seed);
-  std::size_t operations = program_of(what, j, what.pace, random).operations.size();
-  for (std::size_t i = 0; i < operations; ++i) keep.push_back(i);
-  for (std::size_t piece = keep.size() / 2; piece >= 1; piece /= 2) {
-    for (std::size_t from = 0; from < keep.size();) {
-      if (std::chrono::steady_clock::now() - began > std::chrono::seconds(30)) return first;
-      std::vector<std::size_t> fewer = keep;
-      auto at = fewer.begin() + static_cast<std::ptrdiff_t>(from);
-      fewer.erase(at, at + static_cast<std::ptrdiff_t>(std::min(piece, fewer.size() - from)));
-      findings again;
-      run_crew(1, 1, 60, [&](std::size_t) { return explore(what, j, &fewer, without, what.pace); },
-               [&](std::size_t, findings f) { return again = std::move(f), true; });
-      if (again.violations.empty()) {
-        from += piece;
-      } else {
-        keep = std::move(fewer);
-        first.violations = std::move(again.violations);
-      }
-    }
-  }
-  return first;
-}
+/// More than any job takes: what hangs is stopped much earlier, where it hangs.
+unsigned seconds_per_job(pace speed) { return speed == pace::deep ? 8 * 3600 : speed == pace::usual ? 3600 : 600; }
 
-std::string replay_of(const campaign& what, std::size_t number, const std::vector<std::size_t>& keep, const std::string& without) {
-  std::string text = "durahash crash" + std::string(what.pace == pace::deep ? " --deep" : what.pace == pace::quick ? " --quick" : "") + (what.only.empty() ? "" : " --only " + what.only) + " --engine " + std::string(durahash::name_of(what.engine)) + " --seed " + std::to_string(what.seed) + " --ops " +
-                     std::to_string(what.operations) + " --threads " + std::to_string(what.threads) +
-                     (what.schedules == 0 ? "" : " --schedules " + std::to_string(what.schedules)) + " --job " + std::to_string(number);
-  for (std::size_t i = 0; i < keep.size(); ++i) text += (i == 0 ? " --keep " : ",") + std::to_string(keep[i]);
-  if (!without.empty()) text += " --without \"" + without + "\"";
+/// What still shows a violation with fewer operations: first without those after the crash, then without pieces of the rest.
+class reduction {
+ public:
+  reduction(const campaign& what, const job& j, const elision* without) : what_(what), job_(j), without_(without) {
+    what_.pace = std::min(what.pace, pace::usual);
+  }
+
+  /// Returns false when nothing smaller was found.
+  bool run(const violation& first) {
+    std::mt19937_64 random(job_.seed);
+    std::vector<std::size_t> all(program_of(what_, job_, pace::deep, random).operations.size());
+    std::iota(all.begin(), all.end(), 0);
+    if (first.calls != 0 && first.calls < all.size()) all.resize(first.calls);
+    if (!shows(all)) return false;
+    for (std::size_t piece = all.size() / 2; piece >= 1; piece /= 2)
+      for (std::size_t from = 0; from < what_.keep.size() && tries_ < most_tries;)
+        if (!shows(without(from, piece))) from += piece;
+    return true;
+  }
+  const campaign& smaller() const { return what_; }
+  std::vector<violation>& violations() { return violations_; }
+
+ private:
+  static constexpr unsigned most_tries = 120;  // and not seconds: the same on every machine
+
+  std::vector<std::size_t> without(std::size_t from, std::size_t piece) const {
+    std::vector<std::size_t> fewer = what_.keep;
+    auto at = fewer.begin() + static_cast<std::ptrdiff_t>(from);
+    fewer.erase(at, at + static_cast<std::ptrdiff_t>(std::min(piece, fewer.size() - from)));
+    return fewer;
+  }
+  bool shows(std::vector<std::size_t> fewer) {
+    if (fewer.empty()) return false;
+    ++tries_;
+    campaign tried = what_;
+    tried.keep = std::move(fewer);
+    findings found;
+    run_crew(1, 1, seconds_per_job(tried.pace), [&](std::size_t) { return explore(tried, job_, without_); },
+             [&](std::size_t, findings f) { return found = std::move(f), true; });
+    if (found.violations.empty()) return false;
+    what_ = std::move(tried);
+    violations_ = std::move(found.violations);
+    return true;
+  }
+
+  campaign what_;
+  const job& job_;
+  const elision* without_;
+  std::vector<violation> violations_;
+  unsigned tries_ = 0;
+};
+
+std::string replay_of(const campaign& what, std::size_t number) {
+  std::string text = "durahash crash";
+  auto option = [&](const std::string& name, const std::string& value) { text += " --" + name + " " + value; };
+  if (what.pace != pace::usual) text += what.pace == pace::deep ? " --deep" : " --quick";
+  if (!what.only.empty()) option("only", what.only);
+  option("engine", std::string(durahash::name_of(what.engine)));
+  option("seed", std::to_string(what.seed));
+  option("ops", std::to_string(what.operations));
+  option("threads", std::to_string(what.threads));
+  if (what.schedules != 0) option("schedules", std::to_string(what.schedules));
+  option("job", std::to_string(number));
+  std::string kept;
+  for (std::size_t i : what.keep) kept += (kept.empty() ? "" : ",") + std::to_string(i);
+  if (!kept.empty()) option("keep", kept);
+  if (!what.without.empty()) option("without", "\"" + what.without + "\"");
   return text;
 }
 
@@ -215,34 +251,46 @@ void run_matrix(const campaign& what, const std::vector<job>& round, outcome& re
   for (const auto& [place, times] : result.found.places) candidates.push_back(place);
   result.matrix.resize(candidates.size());
   constexpr std::size_t rounds = 3;  // a survivor has survived so many
+  campaign quick = what;
+  quick.pace = pace::quick;
   std::size_t ended = 0;
-  run_crew(candidates.size(), what.at_once, seconds_per_job,
+  run_crew(candidates.size(), what.at_once, seconds_per_job(pace::usual),
            [&](std::size_t i) {
              std::optional<elision> left_out = elision_named(candidates[i]);
              findings all;
              for (std::size_t n = 0; n < rounds * round.size() && all.violations.empty(); ++n) {
                job j = job_of(what, round, n);
                if (j.stops == machine::eadr) continue;  // nothing is lost there
-               all.add(explore(what, j, nullptr, &*left_out, pace::quick));
+               all.add(explore(quick, j, &*left_out));
              }
              return all;
            },
            [&](std::size_t i, findings f) {
-             elided& line = result.matrix[i];
-             line.what = candidates[i];
-             line.caught = !f.violations.empty();
-             if (line.caught) line.by = f.violations.front().what;
-             if (!line.caught) {
-               auto argument = equivalents.find(candidates[i]);
-               line.argued = argument != equivalents.end();
-               if (line.argued) line.by = argument->second;
-             }
+             result.matrix[i] = line_of(candidates[i], f, explored(what.engine));
              progress(static_cast<double>(++ended) / static_cast<double>(candidates.size()), "leaving out " + candidates[i]);
              return true;
            });
 }
 
 }  // namespace
+
+elided line_of(const std::string& left_out, const findings& found, const explored_engine& engine) {
+  if (!found.violations.empty()) return {left_out, true, found.violations.front().what, false};
+  auto argument = engine.equivalent.find(left_out);
+  if (argument == engine.equivalent.end()) return {left_out, false, {}, false};
+  return {left_out, false, argument->second, true};
+}
+
+std::string why_not(const campaign& what) {
+  std::vector<job> round = jobs_of(what);
+  if (round.empty()) return "--only " + what.only + ": no kind of table has that in its name";
+  if (!what.without.empty() && !elision_named(what.without))
+    return "--without " + what.without + ": the elision matrix names such things as \"the flush of FILE:LINE VERB\", \"the fence of\" or \"the order of\" it";
+  if (what.keep.empty()) return {};
+  if (!what.only_job) return "--keep tells operations of one job's program: it needs --job";
+  if (round[*what.only_job % round.size()].flavour == flavour::threads) return "--keep: this job's programs are of several threads, and run whole";
+  return {};
+}
 
 std::vector<engine_kind> engines() {
   std::vector<engine_kind> all;
@@ -254,21 +302,26 @@ outcome run(const campaign& what, const std::function<void(double, const std::st
   auto began = std::chrono::steady_clock::now();
   outcome result;
   std::vector<job> round = jobs_of(what);
-  if (round.empty()) return result;
+  check(why_not(what).empty(), "a campaign that can be run");
   std::optional<elision> left_out = what.without.empty() ? std::nullopt : elision_named(what.without);
   const elision* without = left_out ? &*left_out : nullptr;
   auto look_closer = [&](std::size_t number, findings found) {
-    std::vector<std::size_t> keep = what.keep;
-    if (!found.violations.empty() && what.keep.empty() && what.smallest) found = smallest(what, job_of(what, round, number), without, std::move(found), keep);
-    for (violation& v : found.violations) v.replay = replay_of(what, number, keep, what.without);
+    job j = job_of(what, round, number);
+    std::string again = replay_of(what, number);
+    bool may_shrink = !found.violations.empty() && what.smallest && what.keep.empty() && j.flavour != flavour::threads;
+    if (reduction fewer(what, j, without); may_shrink && fewer.run(found.violations.front())) {
+      found.violations = std::move(fewer.violations());
+      again = replay_of(fewer.smaller(), number);
+    }
+    for (violation& v : found.violations) v.replay = again;
     result.found.add(found);
   };
   std::size_t first = what.only_job.value_or(0);
   std::size_t count = what.only_job ? 1 : what.rounds * round.size();
   do {
     std::size_t ended = 0;
-    run_crew(count, what.at_once, seconds_per_job,
-             [&](std::size_t i) { return explore(what, job_of(what, round, first + i), what.keep.empty() ? nullptr : &what.keep, without, what.pace); },
+    run_crew(count, what.at_once, seconds_per_job(what.pace),
+             [&](std::size_t i) { return explore(what, job_of(what, round, first + i), without); },
              [&](std::size_t i, findings found) {
                bool good = found.violations.empty();
                look_closer(first + i, std::move(found));

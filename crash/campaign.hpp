@@ -11,6 +11,8 @@
 
 namespace durahash::crash {
 
+struct explored_engine;
+
 /// How many of the legal images of each crash point are looked at, and how many schedules.
 enum class pace : std::uint8_t { quick, usual, deep };
 
@@ -45,6 +47,12 @@ struct outcome {
   std::vector<elided> matrix;
   double seconds = 0;
 };
+
+/// What became of one elision: the violation that it led to, or the engine's argument, or nothing.
+elided line_of(const std::string& left_out, const findings& found, const explored_engine& engine);
+
+/// Why this cannot be run, in a sentence, or nothing.
+std::string why_not(const campaign& what);
 
 /// `progress` hears how far it is: a share of 1, and what is being done.
 outcome run(const campaign& what, const std::function<void(double, const std::string&)>& progress);

@@ -58,6 +58,7 @@ struct explored_engine {
   engine_kind engine;
   maker make;
   std::vector<explored_variant> variants;
+  std::map<std::string, std::string> equivalent = {};  // elisions, as the matrix names them, that break no promise, each with the argument
 };
 const std::vector<explored_engine>& explored_engines();
 

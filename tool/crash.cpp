@@ -137,10 +137,12 @@ bool crash_command(const crash_arguments& a) {
   nlohmann::ordered_json reports = nlohmann::ordered_json::array();
   for (engine_kind engine : engines_of(a.engine)) {
     const crash::campaign what = campaign_of(a, engine);
+    if (const std::string sentence = crash::why_not(what); !sentence.empty()) throw failure(exit_usage, sentence);
     progress bar("crashing " + std::string(name_of(engine)), 1000, "");
     crash::outcome result = crash::run(what, [&](double share, const std::string&) { bar.reach(static_cast<std::uint64_t>(share * 1000)); });
     bar.clear();
-    if (result.found.programs == 0) throw failure(exit_usage, "--only " + a.only + ": no kind of table has that in its name");
+    if (!what.without.empty() && result.found.left_out == 0 && result.found.violations.empty())
+      throw failure(exit_usage, "--without " + what.without + ": nothing that the programs did is called so");
     all_good = all_good && good(result);
     if (a.json != "-") print(text_of(what, result));
     reports.push_back(json_of(what, result));
