@@ -333,7 +333,7 @@ outcome run(const campaign& what, const std::function<void(double, const std::st
     first += count;
     count = round.size();
   } while (!what.only_job && result.found.violations.empty() && result.found.unique_images < what.images);
-  if (what.elisions && !what.only_job && result.found.violations.empty()) run_matrix(what, round, result, progress);
+  if (what.elisions && !what.only_job && what.without.empty() && result.found.violations.empty()) run_matrix(what, round, result, progress);
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
   return result;
 }

@@ -134,6 +134,9 @@ std::string text_of(const crash::campaign& what, const crash::outcome& o) {
 
 bool crash_command(const crash_arguments& a) {
   bool all_good = true;
+  std::ofstream file;
+  if (!a.json.empty() && a.json != "-") file.open(a.json);
+  if (!file) throw failure(exit_usage, "cannot write " + a.json);  // now, and not after hours
   nlohmann::ordered_json reports = nlohmann::ordered_json::array();
   for (engine_kind engine : engines_of(a.engine)) {
     const crash::campaign what = campaign_of(a, engine);
@@ -149,11 +152,9 @@ bool crash_command(const crash_arguments& a) {
   }
   const nlohmann::ordered_json& told = reports.size() == 1 ? reports.front() : reports;
   if (a.json == "-") print(told.dump(2) + "\n");
-  if (!a.json.empty() && a.json != "-") {
-    std::ofstream file(a.json);
-    file << told.dump(2) << "\n";
-    if (!file.flush()) throw failure(exit_usage, "cannot write " + a.json);
-  }
+  if (!file.is_open()) return all_good;
+  file << told.dump(2) << "\n";
+  if (!file.flush()) throw failure(exit_usage, "cannot write " + a.json);
   return all_good;
 }
 
