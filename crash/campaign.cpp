@@ -129,7 +129,8 @@ program program_of(const campaign& what, const job& j, pace speed, std::mt19937_
   std::size_t share = speed == pace::deep ? 2 : speed == pace::usual ? 6 : 20;
   if (j.kind.words() && speed == pace::usual) share = 3;  // these store less
   std::size_t crashed = what.operations / share;
-  made.operations.erase(made.operations.begin() + static_cast<std::ptrdiff_t>(prepares + crashed + 1), made.operations.end());  // the shorter one begins as the longer one does
+  auto end = made.operations.begin() + static_cast<std::ptrdiff_t>(prepares + crashed + 1);
+  made.operations.erase(end, made.operations.end());  // the shorter one begins as the longer one does
   return made;
 }
 
@@ -246,7 +247,8 @@ std::string replay_of(const campaign& what, std::size_t number) {
 }
 
 /// Leaves out one verb at one place at a time.
-void run_matrix(const campaign& what, const std::vector<job>& round, outcome& result, const std::function<void(double, const std::string&)>& progress) {
+void run_matrix(const campaign& what, const std::vector<job>& round, outcome& result,
+                const std::function<void(double, const std::string&)>& progress) {
   std::vector<std::string> candidates;
   for (const auto& [place, times] : result.found.places) candidates.push_back(place);
   result.matrix.resize(candidates.size());
@@ -285,7 +287,8 @@ std::string why_not(const campaign& what) {
   std::vector<job> round = jobs_of(what);
   if (round.empty()) return "--only " + what.only + ": no kind of table has that in its name";
   if (!what.without.empty() && !elision_named(what.without))
-    return "--without " + what.without + ": the elision matrix names such things as \"the flush of FILE:LINE VERB\", \"the fence of\" or \"the order of\" it";
+    return "--without " + what.without + ": the elision matrix names such things as "
+           "\"the flush of FILE:LINE VERB\", \"the fence of\" or \"the order of\" it";
   if (what.keep.empty()) return {};
   if (!what.only_job) return "--keep tells operations of one job's program: it needs --job";
   if (round[*what.only_job % round.size()].flavour == flavour::threads) return "--keep: this job's programs are of several threads, and run whole";

@@ -314,8 +314,8 @@ bool explorer::die_and_go_on(crash_point& at) {
   model.forget_flushes();
   oracle promise = at.promise;
   promise.kill();
-  return crash_again({at, {}, "after a kill of the process: ", "and that was after a kill here, whose stores were still in the caches:"}, before, more,
-                     model, promise);
+  constexpr const char* told = "and that was after a kill here, whose stores were still in the caches:";
+  return crash_again({at, {}, "after a kill of the process: ", told}, before, more, model, promise);
 }
 
 /// Another process opens what lies in the next level's memory, and works, and is crashed.

@@ -49,7 +49,8 @@ class unpacker {
 
 template <class F, class Visit>
 void for_each_number(F& f, Visit&& visit) {
-  visit(f.programs), visit(f.threaded), visit(f.exhausted), visit(f.schedules), visit(f.traces), visit(f.cuts), visit(f.whole_cuts), visit(f.images), visit(f.unique_images), visit(f.pruned);
+  visit(f.programs), visit(f.threaded), visit(f.exhausted), visit(f.schedules), visit(f.traces);
+  visit(f.cuts), visit(f.whole_cuts), visit(f.images), visit(f.unique_images), visit(f.pruned);
   visit(f.recoveries), visit(f.gone_on), visit(f.killed), visit(f.nested), visit(f.facts_checked), visit(f.left_out), visit(f.most_log10);
 }
 

@@ -82,10 +82,12 @@ bool good(const crash::outcome& o) {
 
 nlohmann::ordered_json json_of(const crash::campaign& what, const crash::outcome& o) {
   const crash::findings& f = o.found;
-  nlohmann::ordered_json json{{"engine", name_of(what.engine)}, {"programs", f.programs}, {"threaded", f.threaded}, {"exhausted", f.exhausted}, {"schedules", f.schedules},
-                              {"traces", f.traces}, {"cuts", f.cuts},
-                              {"whole_cuts", f.whole_cuts}, {"legal_images_log10", f.most_log10}, {"images", f.images}, {"unique_images", f.unique_images},
-                              {"pruned", f.pruned}, {"recoveries", f.recoveries}, {"gone_on", f.gone_on}, {"killed", f.killed}, {"nested", f.nested}, {"facts_checked", f.facts_checked}};
+  nlohmann::ordered_json json{{"engine", name_of(what.engine)}, {"programs", f.programs},           {"threaded", f.threaded},
+                              {"exhausted", f.exhausted},       {"schedules", f.schedules},         {"traces", f.traces},
+                              {"cuts", f.cuts},                 {"whole_cuts", f.whole_cuts},       {"legal_images_log10", f.most_log10},
+                              {"images", f.images},             {"unique_images", f.unique_images}, {"pruned", f.pruned},
+                              {"recoveries", f.recoveries},     {"gone_on", f.gone_on},             {"killed", f.killed},
+                              {"nested", f.nested},             {"facts_checked", f.facts_checked}};
   json["violations"] = nlohmann::ordered_json::array();
   for (const crash::violation& v : f.violations) json["violations"].push_back({{"what", v.what}, {"story", v.story}, {"replay", v.replay}});
   json["commit_points"] = nlohmann::ordered_json::array();
@@ -114,7 +116,8 @@ std::string text_of(const crash::campaign& what, const crash::outcome& o) {
   line("images generated", grouped(f.images), fmt::format("of up to 10^{:.0f} legal at one point; {} after an earlier crash", f.most_log10, grouped(f.nested)));
   line("unique images", grouped(f.unique_images), fmt::format("of which {} look the same to all that recovery reads", grouped(f.pruned)));
   line("recoveries", grouped(f.recoveries), "");
-  line("gone on with, and crashed again", grouped(f.gone_on), fmt::format("unique images; and {} crash points where the process died first", grouped(f.killed)));
+  line("gone on with, and crashed again", grouped(f.gone_on),
+       fmt::format("unique images; and {} crash points where the process died first", grouped(f.killed)));
   line("facts checked", grouped(f.facts_checked), "");
   line("violations", grouped(f.violations.size()), "");
   if (!f.commits.empty()) {
