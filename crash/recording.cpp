@@ -46,13 +46,28 @@ void learn(const call& c, std::vector<present_value>& believed) {
   }
 }
 
+namespace {
+
+/// One thread opens the pool, another one uses it: what the first flushed and did not fence, no fence of the second covers.
+class two_hands final : public scheduler {
+ public:
+  unsigned thread() override { return now; }
+  void yield() override {}
+  unsigned now = 0;
+};
+
+}  // namespace
+
 std::string record(const subject_kind& kind, const maker& make, region& r, tracer& t, bool create, const program& what, recording& into) {
   std::string why;
   std::vector<present_value> believed = into.before;
   t.write_to(&into.events);
+  two_hands hands;
+  t.use(&hands);
   std::unique_ptr<subject> table = make(kind, r, t, create, why);
   for (const operation& o : what.operations) {
     if (table == nullptr) break;
+    hands.now = 1;
     std::uint64_t number = into.calls.size();
     call& c = into.calls.emplace_back(prepare(o, kind.words(), believed));
     t.begin(number);
@@ -61,10 +76,12 @@ std::string record(const subject_kind& kind, const maker& make, region& r, trace
     learn(c, believed);
     if (o.what != act::reopen) continue;
     table.reset();
+    hands.now = 0;
     table = make(kind, r, t, false, why);
   }
   t.compare_now();
   table.reset();
+  t.use(nullptr);
   t.write_to(nullptr);
   return why.empty() ? why : "it does not open after a clean close: " + why;
 }

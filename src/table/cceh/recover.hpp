@@ -153,7 +153,7 @@ error table<M, Kind>::recover_directory(const std::string& path, bool restored, 
   if (!take(made.offset(), directory_bytes(made.exponent()))) return damaged(word_at + " names space that is not its own");
   directory_.store(place_view::of(made, 0).word, std::memory_order_release);
 
-  if (p_.root().state != pool_state::clean) settle_directory();
+  settle_directory();
   std::vector<leaf> leaves = read_tree();
   for (leaf& l : leaves) {
     std::string wrong;
@@ -222,12 +222,13 @@ auto table<M, Kind>::read_tree() const -> std::vector<leaf> {
   return together;
 }
 
-/// What a process that died left in the caches, and its successor builds on, is made durable first: the root, the directory, the escape slots.
+/// What a process that died left in the caches, and its successor builds on, is made durable first: the root, the directory, the escape slots. Of a clean
+/// pool the word that says so may be all that is not durable.
 template <medium M, class Kind>
 void table<M, Kind>::settle_directory() {
   place_view now = directory();
   flushed started = p_.flush_header();
-  started += flush(m_, extent{entries_of(now.offset()), std::size_t{8} << now.exponent()});
+  if (p_.root().state != pool_state::clean) started += flush(m_, extent{entries_of(now.offset()), std::size_t{8} << now.exponent()});
   unsettled_.take_over(escape_stripe, fence(m_, std::move(started)));
 }
 

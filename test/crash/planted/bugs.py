@@ -11,6 +11,11 @@ TABLE = "src/table/turbo/table.hpp"
 FORMAT = "src/table/turbo/format.hpp"
 POOL = "src/persist/pool.hpp"
 HEAP = "src/persist/heap.hpp"
+CCEH_FIND = "src/table/cceh/find.hpp"
+CCEH_WRITE = "src/table/cceh/write.hpp"
+CCEH_GROW = "src/table/cceh/grow.hpp"
+CCEH_RECOVER = "src/table/cceh/recover.hpp"
+CCEH_TABLE = "src/table/cceh/table.hpp"
 
 BUGS = [
     ("readers-give-away-what-is-not-durable", "all four, X1",
@@ -130,4 +135,125 @@ BUGS = [
      POOL,
      [("  about_to_change();\n  std::scoped_lock lock(root_lock_);\n  root_record next = root_;\n  next.pool_bytes = end;",
        "  std::scoped_lock lock(root_lock_);\n  root_record next = root_;\n  next.pool_bytes = end;")]),
+
+    ("cceh-recovery-mends-one-half", "CCEH 1",
+     "Recovery makes the right half of a split whole and leaves the left half at its old depth.",
+     "cceh/u64/power",
+     CCEH_RECOVER,
+     [("    entry_range all{l.where.begin, l.where.begin + l.where.count};\n    publish_entries(all, direction::leftward, [&](std::uint64_t i) { return i < all.middle() ? l.left : l.right; },",
+       "    entry_range all{l.where.begin, l.where.begin + l.where.count};\n    if (l.left == l.right) continue;\n    publish_entries({all.middle(), all.end}, direction::leftward, [&](std::uint64_t) { return l.right; },")]),
+
+    ("cceh-a-sibling-is-open-too-early", "CCEH 2",
+     "The new right half is not locked: a write is acknowledged in it before its entry is durable, and a power cut takes the entry back.",
+     "u64/power/threads",
+     CCEH_GROW,
+     [("  if (right_stripe != s.stripe) stripes_[right_stripe].lock.lock();  // of no segment so far: who holds it finds that out and lets it go\n", ""),
+      ("  if (right_stripe != s.stripe) stripes_[right_stripe].lock.unlock();\n", "")]),
+
+    ("cceh-a-lock-in-the-pool", "CCEH 3",
+     "A segment's lock lies in the pool, is persisted as locked, and held for ever.",
+     "",
+     CCEH_WRITE,
+     [("    status answer = write_in(s, hash, key, decide, needs_room, wants_survey);\n",
+       "    auto& held = root_of_table().reserved[0];\n"
+       "    while (load(m_, held) == 1) {\n    }\n"
+       "    store(m_, held, 1);\n"
+       "    status answer = write_in(s, hash, key, decide, needs_room, wants_survey);\n"
+       "    store(m_, held, 0);\n")]),
+
+    ("cceh-a-directory-that-was-never-flushed", "CCEH 4",
+     "A new directory is published, and its entries are not durable.",
+     "",
+     CCEH_GROW,
+     [("  started += flush(m_, extent{entries, std::size_t{8} << depth});\n", "")]),
+
+    ("cceh-recovery-skips-the-last-segment", "CCEH 5",
+     "Recovery does not look at the last segment, whose space is then given to others.",
+     "",
+     CCEH_RECOVER,
+     [("  for (leaf& l : leaves) {\n    std::string wrong;", "  for (leaf& l : leaves) {\n    if (&l == &leaves.back() && leaves.size() > 1) break;\n    std::string wrong;")]),
+
+    ("cceh-the-left-half-first", "CCEH 6",
+     "A copying split publishes its left half first.",
+     "cceh/u64/power",
+     CCEH_GROW,
+     [("  publish_entries(all, direction::leftward, [&](std::uint64_t i) { return i < all.middle() ? left_entry : right_entry; }, after(std::move(written)));",
+       "  publish_entries(all, direction::rightward, [&](std::uint64_t i) { return i < all.middle() ? left_entry : right_entry; }, after(std::move(written)));")]),
+
+    ("cceh-two-splits-double-the-directory", "CCEH 7",
+     "A split that found the directory too small doubles what it found, though another one has doubled it, and split, meanwhile.",
+     "u64/power/threads",
+     CCEH_GROW,
+     [("(directory().exponent() >= depth || double_directory())",
+       "(s.directory.exponent() >= depth || switch_directory(depth, [this, old = entries_of(s.directory.offset())](std::uint64_t i) { return load(m_, old[i / 2]); }))")]),
+
+    ("cceh-a-removed-key-of-another-segment", "CCEH 8",
+     "A removed record gets a key that looks as if it were another segment's.",
+     "",
+     CCEH_WRITE,
+     [("  c.next = at.bucket_has_room ? empty_word : removed_word;  // C3\n", "  c.next = load(m_, at.found->key) ^ std::uint64_t{1} << 63;\n")]),
+
+    ("cceh-a-merge-revives-what-is-stale", "CCEH 9",
+     "A merge takes the left segment as it lies, with the copies that a split left there.",
+     "in-place",
+     CCEH_GROW,
+     [("  std::vector<resident> all = residents(left), more = residents(right);\n",
+       "  segment wide = left;\n"
+       "  wide.entry = checked_place::of(left.offset(), left.depth() - 1);\n"
+       "  std::vector<resident> all = residents(wide), more = residents(right);\n")]),
+
+    ("cceh-the-key-before-the-value", "CCEH 10",
+     "A new record's key is stored before its value: another record's value stands behind it.",
+     "",
+     CCEH_WRITE,
+     [("    store(m_, at.room->value, value_word);\n    c.where = at.room;\n    c.word = &at.room->key;\n    c.next = key_word;\n",
+       "    store(m_, at.room->key, key_word);\n    c.where = at.room;\n    c.word = &at.room->value;\n    c.next = value_word;\n")]),
+
+    ("cceh-insert-takes-the-first-room", "CCEH 11",
+     "A put takes the first slot that is free without looking for the key behind it.",
+     "",
+     CCEH_WRITE,
+     [("    if (empty != 0) break;\n  }\n  return at;", "    if (empty != 0 || at.room != nullptr) break;\n  }\n  return at;")]),
+
+    ("cceh-a-split-drops-what-does-not-fit", "CCEH 12",
+     "A record that finds its new window full is left out of its half.",
+     "",
+     CCEH_GROW,
+     [("    if (room == nullptr) return false;\n", "    if (room == nullptr) continue;\n")]),
+
+    ("cceh-a-claimed-slot", "CCEH 13",
+     "A slot is claimed with a word of its own before it is filled; a crash leaves the claim.",
+     "",
+     CCEH_WRITE,
+     [("    store(m_, at.room->value, value_word);\n", "    store(m_, at.room->key, 0x5e17);\n    store(m_, at.room->value, value_word);\n")]),
+
+    ("cceh-readers-without-epochs", "CCEH 14",
+     "A reader follows a pointer into a segment, or to a record, whose space has been given to others.",
+     "bytes/power/threads",
+     CCEH_TABLE,
+     [("  using read_guard = std::conditional_t<Kind::in_slot, no_guard, epoch_guard>;", "  using read_guard = no_guard;")]),
+
+    ("cceh-removals-leave-the-version", "the validated read that replaces the paper's reader lock",
+     "A removal does not change the stripe's version: a slot that was lent to another key and given back fools a reader.",
+     "u64/power/threads",
+     CCEH_WRITE,
+     [("  if (c.records < 0) outdate(c.stripe);\n", "")]),
+
+    ("cceh-readers-give-away-what-is-not-durable", "all four, X1, in CCEH",
+     "A lock-free reader returns a value whose word is visible but not durable; a power cut undoes it.",
+     "u64/power/threads",
+     CCEH_FIND,
+     [("return unchanged(s) && unsettled_.settled(s.stripe); };", "return unchanged(s); };"), ("    settle_for_reader(s.stripe, w, buckets);\n", "")]),
+
+    ("cceh-a-full-bucket-gets-an-empty-slot", "invariant C3",
+     "A record removed from a full bucket leaves an empty slot, where searches for records behind it end.",
+     "",
+     CCEH_WRITE,
+     [("  c.next = at.bucket_has_room ? empty_word : removed_word;  // C3\n", "  c.next = empty_word;\n")]),
+
+    ("cceh-a-group-passes-what-it-has-just-filled", "found by the explorer",
+     "A record of a group lies behind a bucket that the same group filled; after a crash the bucket has room, and searches end there.",
+     "",
+     CCEH_WRITE,
+     [("  if (at.room_is_away && beside_others) [[unlikely]] {", "  if (false) {")]),
 ]

@@ -6,16 +6,17 @@
 
 int main(int argc, char** argv) {
   using namespace durahash::crash;
-  if (argc != 5) return 2;
+  if (argc != 6) return 2;
   campaign what;
-  what.seed = std::strtoull(argv[1], nullptr, 10);
-  what.rounds = std::strtoull(argv[2], nullptr, 10);
-  what.operations = std::strtoull(argv[3], nullptr, 10);
+  what.engine = durahash::engine_named(argv[1]).value();
+  what.seed = std::strtoull(argv[2], nullptr, 10);
+  what.rounds = std::strtoull(argv[3], nullptr, 10);
+  what.operations = std::strtoull(argv[4], nullptr, 10);
   what.elisions = false;
   what.smallest = false;
   what.pace = pace::quick;
   what.schedules = 3000;
-  what.only = argv[4];
+  what.only = argv[5];
   outcome result = run(what, [](double, const std::string&) {});
   std::printf("%llu unique images in %.1f s: ", static_cast<unsigned long long>(result.found.unique_images), result.seconds);
   if (result.found.violations.empty()) return std::puts("nothing found"), 1;

@@ -38,19 +38,20 @@ def try_bug(bug, arguments, folder):
     copy = home / file
     shutil.copytree(ROOT / "src", home / "src")
     copy.write_text(planted_source(file, changes))
-    # The engine is instantiated in one file; all else is as in the build. crash/ is copied too, for its own folder comes first in an include.
+    # An engine is instantiated in one file; all else is as in the build. crash/ is copied too, for its own folder comes first in an include.
+    engine = "cceh" if "table/cceh" in file else "turbo"
     shutil.copytree(ROOT / "crash", home / "crash")
     program = home / "explore"
-    compiled = home / "subjects.o"
+    compiled = home / "subject.o"
     flags = ["-std=c++20", "-O1", "-march=x86-64-v2", "-w", f"-I{home}/src", f"-I{home}", f"-I{ROOT}/include"]
-    built = run([*shlex.split(arguments.compiler), *flags, "-c", str(home / "crash/subjects.cpp"), "-o", str(compiled)], 600)
+    built = run([*shlex.split(arguments.compiler), *flags, "-c", str(home / f"crash/{engine}_subject.cpp"), "-o", str(compiled)], 600)
     if built.returncode == 0:
         libraries = [str(arguments.build / "lib/libdurahash_crash.a"), str(arguments.build / "lib/libdurahash.a")]
         built = run(["g++", "-o", str(program), str(arguments.main_object), str(compiled), *libraries, "-lpmem2", "-lurcu-bp", "-lpthread"], 600)
     if built.returncode != 0:
         return name, False, "does not compile:\n" + built.stdout[-2000:]
     try:
-        explored = run([str(program), str(arguments.seed), str(arguments.rounds), "60", only], 300)
+        explored = run([str(program), engine, str(arguments.seed), str(arguments.rounds), "60", only], 300)
     except subprocess.TimeoutExpired:
         return name, False, "the exploration took too long"
     return name, explored.returncode == 0, explored.stdout.strip()
