@@ -185,7 +185,7 @@ BUGS = [
      "u64/power/threads",
      CCEH_GROW,
      [("(directory().exponent() >= depth || double_directory())",
-       "(s.directory.exponent() >= depth || switch_directory(depth, [this, old = entries_of(s.directory.offset())](std::uint64_t i) { return load(m_, old[i / 2]); }))")]),
+       "(s.directory.exponent() >= depth || (deepest_ = 0, switch_directory(depth, [this, old = entries_of(s.directory.offset())](std::uint64_t i) { return load(m_, old[i / 2]); })))")]),
 
     ("cceh-a-removed-key-of-another-segment", "CCEH 8",
      "A removed record gets a key that looks as if it were another segment's.",
