@@ -20,16 +20,23 @@ namespace durahash {
 
 enum class settlement : std::uint8_t { settled, publishing, inherited };
 
-template <medium M>
+/// Zero at open, whatever that means then.
+using settlement_mark = std::atomic<std::uint8_t>;
+
+/// `Marks` has one for each unit: an array of them, or of what an engine keeps of a unit besides.
+template <medium M, class Marks = zeroed_array<settlement_mark>>
 class unsettled {
  public:
   static constexpr bool needed = !M::visible_is_durable;
 
-  void resize(std::size_t units, bool inherited) {
+  void begin_with(Marks all, bool inherited) {
     if constexpr (needed) {
-      units_ = zeroed_array<std::atomic<std::uint8_t>>(units);
+      units_ = std::move(all);
       settled_code_ = inherited ? 1 : as_at_open;
     }
+  }
+  void resize(std::size_t units, bool inherited) {
+    if constexpr (needed) begin_with(Marks(units), inherited);
   }
 
   settlement of(std::size_t unit) const noexcept {
@@ -66,7 +73,7 @@ class unsettled {
   static constexpr std::uint8_t as_at_open = 0, publishing_code = 2;
 
   std::uint8_t settled_code_ = as_at_open;  // after a clean close all units are settled as they are
-  zeroed_array<std::atomic<std::uint8_t>> units_;
+  Marks units_;
 };
 
 }  // namespace durahash

@@ -1,9 +1,9 @@
 // CCEH: search without locks, batches of searches, iteration.
 //
-// The paper has a reader lock for lazy deletion (§5). Here a read is good if at its end the directory still names the same segment in the same entry,
-// and the stripe's version is what it was (C6). Then nothing that was there has been taken away meanwhile: no record was removed (and its slot given to
-// another one, and perhaps back), no split or merge has made the segment's copy stale, or given its bytes to another use. What was added meanwhile is
-// found or not, as it happens. A writer that removes or splits says so in the version first; who has read a word stored after it sees the new version.
+// The paper has a reader lock for lazy deletion (§5). Here a reader takes the stripe's version, sees that the directory still names the segment, reads it, and
+// looks at the version again. If it is the same, nothing that was there has been taken away meanwhile: no record was removed (and its slot given to another
+// one, and perhaps back), no split, merge or move has made the segment's copy stale, or given its bytes to another use. What was added meanwhile is found
+// or not, as it happens. A writer that takes something away says so in the version first (C6); who has read a word stored after it sees the new version.
 #pragma once
 
 #include <emmintrin.h>
@@ -30,18 +30,19 @@ bool table<M, Kind>::escapes([[maybe_unused]] key_type key) noexcept {
     return false;
 }
 
-/// The segment of a hash, and the version that a read of it begins with.
+/// The segment of a hash, and the version that a read of it begins with. The entry is looked at again behind the version, and believed only if the directory
+/// that it stands in is still the one in use.
 template <medium M, class Kind>
 auto table<M, Kind>::segment_of(std::uint64_t hash) const noexcept -> segment {
   segment s;
-  do {  // ends: each further round means that the directory was replaced
+  do {  // ends: each further round means that the segment or the directory was replaced
     s.directory = directory();
     s.named = entries_of(s.directory.offset()) + shifted(hash, s.directory.exponent());
     s.entry = {load(m_, *s.named)};
-  } while (directory() != s.directory);
-  s.prefix = prefix_of(hash, s.depth());
-  s.stripe = stripe_of(s.prefix);
-  s.version = versions_[s.stripe].load(std::memory_order_acquire);
+    s.prefix = prefix_of(hash, s.depth());
+    s.stripe = stripe_of(s.prefix);
+    s.version = stripes_[s.stripe].version.load(std::memory_order_acquire);
+  } while (!still_named(s));
   return s;
 }
 
@@ -52,7 +53,7 @@ bool table<M, Kind>::still_named(const segment& s) const noexcept {
 
 template <medium M, class Kind>
 bool table<M, Kind>::unchanged(const segment& s) const noexcept {
-  return still_named(s) && versions_[s.stripe].load(std::memory_order_acquire) == s.version;
+  return stripes_[s.stripe].version.load(std::memory_order_acquire) == s.version;
 }
 
 template <medium M, class Kind>
@@ -145,7 +146,7 @@ auto table<M, Kind>::escape_segment() const noexcept -> segment {
   s.named = &root_of_table().directory;
   s.entry = {load(m_, *s.named)};
   s.stripe = escape_stripe;
-  s.version = versions_[escape_stripe].load(std::memory_order_acquire);
+  s.version = stripes_[escape_stripe].version.load(std::memory_order_acquire);
   return s;
 }
 

@@ -43,23 +43,28 @@ void table<M, Kind>::give_back(std::uint64_t offset, std::uint64_t bytes) {
     heap_.retire(offset, bytes);
 }
 
-/// Each record in the first bucket of its window with an empty slot. Returns false when some record finds none.
+/// In the first bucket of its window with an empty slot. Returns false when there is none.
+template <medium M, class Kind>
+bool table<M, Kind>::put_into(image& made, const live_record& r) const {
+  std::uint64_t at = home_of(r.hash);
+  for (unsigned left = probe_; left != 0; --left, at = (at + 1) & (buckets_per_segment() - 1)) {
+    std::uint64_t* words = &made[at * words_per_bucket];
+    for (int i = 0; i < slots_per_bucket; ++i, words += 2) {
+      if (*words != empty_word) continue;
+      words[0] = r.key_word;
+      words[1] = r.value_word;
+      return true;
+    }
+  }
+  return false;
+}
+
+/// Returns false when some record finds no place.
 template <medium M, class Kind>
 template <class Records>
 bool table<M, Kind>::lay_out(const Records& records, image& made) const {
   made.assign(buckets_per_segment() * words_per_bucket, empty_word);
-  for (const live_record& r : records) {
-    std::uint64_t* room = nullptr;
-    for (unsigned distance = 0; distance < probe_ && room == nullptr; ++distance) {
-      std::uint64_t* words = &made[((home_of(r.hash) + distance) & (buckets_per_segment() - 1)) * words_per_bucket];
-      for (int i = 0; i < slots_per_bucket && room == nullptr; ++i)
-        if (words[2 * i] == empty_word) room = &words[2 * i];
-    }
-    if (room == nullptr) return false;
-    room[0] = r.key_word;
-    room[1] = r.value_word;
-  }
-  return true;
+  return std::all_of(records.begin(), records.end(), [&](const live_record& r) { return put_into(made, r); });
 }
 
 /// Some of the records of one segment, each in the bucket it has there, which is always possible; what searches pass to get there is not empty.
@@ -81,22 +86,15 @@ void table<M, Kind>::lay_out_as_they_lie(const std::vector<resident>& records, i
       if (std::uint64_t& word = made[b * words_per_bucket + 2 * static_cast<std::size_t>(i)]; word == empty_word) word = removed_word;
 }
 
-/// A new segment with some of another one's records, or nothing when there is no space.
+/// A new segment, or nothing when there is no space. Its write-back has begun.
 template <medium M, class Kind>
-std::optional<std::uint64_t> table<M, Kind>::write_segment(const std::vector<resident>& records, flushed& started) {
-  thread_local image made;
+std::optional<std::uint64_t> table<M, Kind>::write_segment(const image& made, flushed& started) {
   auto offset = allocate(segment_bytes());
   if (!offset) return std::nullopt;
-  if (!lay_out(records, made)) lay_out_as_they_lie(records, made);
-  write_image(*offset, made, started);
-  return offset;
-}
-
-template <medium M, class Kind>
-void table<M, Kind>::write_image(std::uint64_t offset, const image& made, flushed& started) {
-  pm<std::uint64_t>* words = entries_of(offset);
+  pm<std::uint64_t>* words = entries_of(*offset);
   for (std::size_t i = 0; i < made.size(); ++i) store(m_, words[i], made[i]);
   started += flush(m_, extent{words, made.size() * 8});
+  return offset;
 }
 
 // ------------------------------------------------------------------------------------------------------------------- split
@@ -104,28 +102,48 @@ void table<M, Kind>::write_image(std::uint64_t offset, const image& made, flushe
 /// `s` is locked.
 template <medium M, class Kind>
 status table<M, Kind>::split(const segment& s) {
+  thread_local halves made;
   unsigned depth = s.depth() + 1;
   if (depth > most_depth) return status::no_space;
   std::uint64_t right_prefix = s.prefix | std::uint64_t{1} << (64 - depth);
-  std::vector<resident> left = residents(s), right;
-  auto moving = std::stable_partition(left.begin(), left.end(), [&](const resident& r) { return r.hash < right_prefix; });
-  right.assign(moving, left.end());
-  left.erase(moving, left.end());
-
+  lay_out_halves(s, right_prefix, made);
   stripe_index right_stripe = stripe_of(right_prefix);
   if (right_stripe != s.stripe) stripes_[right_stripe].lock.lock();  // of no segment so far: who holds it finds that out and lets it go
-  status answer = split_in(s, left, right, right_stripe);
+  status answer = split_in(s, made, right_stripe);
   if (right_stripe != s.stripe) stripes_[right_stripe].lock.unlock();
   return answer;
 }
 
+/// The left half of a split in place is left as it is.
+template <medium M, class Kind>
+void table<M, Kind>::lay_out_halves(const segment& s, std::uint64_t right_prefix, halves& made) const {
+  for (image* half : {&made.left, &made.right}) half->assign(buckets_per_segment() * words_per_bucket, empty_word);
+  made.moving = 0;
+  bool left_fits = true, right_fits = true;
+  for_each_resident(s, [&](const resident& r, const slot&) {
+    bool moves = r.hash >= right_prefix;
+    made.moving += moves;
+    if (moves)
+      right_fits = right_fits && put_into(made.right, r);
+    else if (copy_on_write_)
+      left_fits = left_fits && put_into(made.left, r);
+  });
+  if (left_fits && right_fits) return;
+  std::vector<resident> left = residents(s), right;
+  auto moving = std::stable_partition(left.begin(), left.end(), [&](const resident& r) { return r.hash < right_prefix; });
+  right.assign(moving, left.end());
+  left.erase(moving, left.end());
+  if (!left_fits) lay_out_as_they_lie(left, made.left);
+  if (!right_fits) lay_out_as_they_lie(right, made.right);
+}
+
 /// With both stripes locked, so that nobody writes to a half before all of the split is durable (CRASH.md CCEH 2).
 template <medium M, class Kind>
-status table<M, Kind>::split_in(const segment& s, const std::vector<resident>& left, const std::vector<resident>& right, stripe_index right_stripe) {
+status table<M, Kind>::split_in(const segment& s, const halves& made, stripe_index right_stripe) {
   flushed started;
-  auto new_right = write_segment(right, started);
+  auto new_right = write_segment(made.right, started);
   std::optional<std::uint64_t> new_left = s.offset();
-  if (copy_on_write_) new_left = write_segment(left, started);
+  if (copy_on_write_) new_left = write_segment(made.left, started);
   durable written = fence(m_, std::move(started));
   std::scoped_lock lock(directory_lock_);
   unsigned depth = s.depth() + 1;
@@ -145,8 +163,8 @@ status table<M, Kind>::split_in(const segment& s, const std::vector<resident>& l
   if (depth == directory().exponent()) deepest_ += 2;
   ++splits_;
   if (right_stripe != s.stripe) {
-    add_records(s.stripe, -static_cast<std::int64_t>(right.size()));
-    add_records(right_stripe, static_cast<std::int64_t>(right.size()));
+    add_records(s.stripe, -static_cast<std::int32_t>(made.moving));
+    add_records(right_stripe, static_cast<std::int32_t>(made.moving));
   }
   if (copy_on_write_) give_back(s.offset(), segment_bytes());
   return status::ok;
@@ -281,10 +299,9 @@ bool table<M, Kind>::merge(const segment& left, const segment& right, std::uint6
   p_.about_to_change();
   settle_inherited(left.stripe);
   settle_inherited(right.stripe);
-  auto offset = allocate(segment_bytes());
-  if (!offset) return false;
   flushed started;
-  write_image(*offset, made, started);
+  auto offset = write_segment(made, started);
+  if (!offset) return false;
   durable written = fence(m_, std::move(started));
 
   std::scoped_lock lock(directory_lock_);
@@ -295,7 +312,7 @@ bool table<M, Kind>::merge(const segment& left, const segment& right, std::uint6
   publish_entries(range_of(left.prefix, depth - 1), direction::rightward, [&](std::uint64_t) { return entry; }, after(std::move(written)));
   ++merges_;
   if (left.stripe != right.stripe) {
-    std::int64_t moved = stripes_[right.stripe].records.load(std::memory_order_relaxed);
+    std::int32_t moved = stripes_[right.stripe].records.load(std::memory_order_relaxed);
     add_records(right.stripe, -moved);
     add_records(left.stripe, moved);
   }
@@ -383,8 +400,11 @@ status table<M, Kind>::move_down(const segment& s) {
   if (!heap_.has_room_before(s.offset(), segment_bytes())) return status::ok;
   p_.about_to_change();
   settle_inherited(s.stripe);
+  image made;
+  std::vector<resident> all = residents(s);
+  if (!lay_out(all, made)) lay_out_as_they_lie(all, made);
   flushed started;
-  auto offset = write_segment(residents(s), started);
+  auto offset = write_segment(made, started);
   if (!offset) return status::ok;
   durable written = fence(m_, std::move(started));
   std::scoped_lock lock(directory_lock_);
@@ -441,9 +461,8 @@ status table<M, Kind>::build_segments(std::span<const live_record> records, std:
                                       std::vector<checked_place>& leaves, flushed& started) {
   image made;
   if (depth >= least_depth && records.size() <= slots_per_segment() && lay_out(records, made)) {
-    auto offset = allocate(segment_bytes());
+    auto offset = write_segment(made, started);
     if (!offset) return status::no_space;
-    write_image(*offset, made, started);
     leaves.push_back(checked_place::of(*offset, depth));
     return status::ok;
   }

@@ -61,9 +61,8 @@ error table<M, Kind>::open(const std::string& path, std::vector<std::string>* dr
   probe_ = static_cast<unsigned>(std::min<std::uint64_t>(settings[setting::probe], buckets_per_segment()));
 
   stripes_ = zeroed_array<stripe_state>(stripe_count);
-  versions_ = zeroed_array<std::atomic<std::uint32_t>>(stripe_count);
   bool clean = p_.root().state == pool_state::clean;
-  unsettled_.resize(stripe_count, !clean);
+  unsettled_.begin_with({&stripes_[0]}, !clean);
   bool restored = dropped == nullptr && !Kind::in_slot && restore_heap(heap_, p_);
   if (!restored) heap_.begin_recovery();
   if (error e = recover_directory(path, restored, dropped); e.code != status::ok) return e;
@@ -265,7 +264,7 @@ void table<M, Kind>::recount(const background* asking) {
   do {
     if (asking != nullptr && asking->stopping()) return;
     segment locked = lock_segment(at), s = locked;
-    std::int64_t count = 0;
+    std::int32_t count = 0;
     do {
       sound &= adopt_records(s, count);
       at = s.end();
@@ -276,7 +275,7 @@ void table<M, Kind>::recount(const background* asking) {
   } while (at != 0);
   {
     std::scoped_lock lock(stripes_[escape_stripe].lock);
-    stripes_[escape_stripe].records.store(static_cast<std::int64_t>(escaped_records(everything()).size()), std::memory_order_relaxed);
+    stripes_[escape_stripe].records.store(static_cast<std::int32_t>(escaped_records(everything()).size()), std::memory_order_relaxed);
   }
   records_at_open_ = 0;
   if (!Kind::in_slot && sound) {
@@ -290,7 +289,7 @@ void table<M, Kind>::recount(const background* asking) {
 
 /// What a slot no longer names is free only if no crash can bring the slot's old word back: the stripe is made durable first.
 template <medium M, class Kind>
-bool table<M, Kind>::adopt_records(const segment& s, std::int64_t& count) {
+bool table<M, Kind>::adopt_records(const segment& s, std::int32_t& count) {
   settle_inherited(s.stripe);
   bool sound = true;
   for_each_resident(s, [&](const resident& r, const slot&) {

@@ -105,11 +105,19 @@ class table {
   static constexpr unsigned stripe_bits = 16;
   static constexpr stripe_index escape_stripe = 1u << stripe_bits, stripe_count = escape_stripe + 1;
 
-  /// What is known of a stripe in DRAM; guarded by `lock`, but for the counter's readers. Zeros at first.
+  /// What is known of a stripe in DRAM; guarded by `lock`, but for what readers look at. Zeros at first.
   struct stripe_state {
     spin_lock lock;
-    std::uint16_t removals, due;        // a survey after so many of the former; 0: after a quarter of a segment
-    std::atomic<std::int64_t> records;  // since open, until the recount
+    settlement_mark mark;
+    std::uint16_t removals;               // since its segment was last surveyed
+    std::atomic<std::uint32_t> version;
+    std::atomic<std::int32_t> records;    // since open, until the recount
+    std::uint16_t due;                    // a survey after so many removals; 0: after a quarter of a segment
+  };
+  static_assert(sizeof(stripe_state) == 16, "four to a line");
+  struct marks_of_stripes {
+    stripe_state* first = nullptr;
+    settlement_mark& operator[](std::size_t i) const noexcept { return first[i].mark; }
   };
   struct no_guard {};
   using read_guard = std::conditional_t<Kind::in_slot, no_guard, epoch_guard>;
@@ -185,6 +193,10 @@ class table {
     std::uint32_t bucket;
   };
   using image = std::vector<std::uint64_t>;  // of a segment, words_per_bucket to a bucket
+  struct halves {
+    image left, right;
+    std::size_t moving = 0;  // records of the right one
+  };
 
   // places
   static std::uint64_t hash_of(key_type key, const hash_seeds& seeds) noexcept;
@@ -249,7 +261,7 @@ class table {
   void outdate(stripe_index stripe) noexcept;
   void finish(const change& c);
   bool survey_is_due(stripe_index stripe) noexcept;
-  void add_records(stripe_index stripe, std::int64_t records) noexcept;
+  void add_records(stripe_index stripe, std::int32_t records) noexcept;
   void write_many(std::span<const key_type> keys, const value_type* values, status* answers);
   std::size_t write_group(std::span<const key_type> keys, const value_type* values, const std::uint64_t* hashes, status* answers);
   std::size_t lock_group(std::span<const key_type> keys, const std::uint64_t* hashes, group& g);
@@ -260,13 +272,14 @@ class table {
   // grow.hpp
   std::optional<std::uint64_t> allocate(std::uint64_t bytes);
   void give_back(std::uint64_t offset, std::uint64_t bytes);
+  bool put_into(image& made, const live_record& r) const;
   template <class Records>
   bool lay_out(const Records& records, image& made) const;
   void lay_out_as_they_lie(const std::vector<resident>& records, image& made) const;
-  std::optional<std::uint64_t> write_segment(const std::vector<resident>& records, flushed& started);
-  void write_image(std::uint64_t offset, const image& made, flushed& started);
+  std::optional<std::uint64_t> write_segment(const image& made, flushed& started);
+  void lay_out_halves(const segment& s, std::uint64_t right_prefix, halves& made) const;
   status split(const segment& s);
-  status split_in(const segment& s, const std::vector<resident>& left, const std::vector<resident>& right, stripe_index right_stripe);
+  status split_in(const segment& s, const halves& made, stripe_index right_stripe);
   entry_range range_of(std::uint64_t prefix, unsigned depth) const noexcept;
   template <class EntryOf>
   void publish_entries(entry_range where, direction way, EntryOf&& entry_of, ordered);
@@ -293,7 +306,7 @@ class table {
   template <class Visit>
   void for_each_segment(Visit&& visit) const;
   void recount(const background* asking);
-  bool adopt_records(const segment& s, std::int64_t& count);
+  bool adopt_records(const segment& s, std::int32_t& count);
   void lock_all();
   void unlock_all();
   error salvage(const std::string& path, const std::vector<leaf>& leaves, std::vector<std::string>& dropped);
@@ -315,9 +328,8 @@ class table {
   std::atomic<std::uint64_t> directory_{0};                  // a place_view: where entries are read
   turn_mutex directory_lock_;                                // taken after stripes' locks
   std::uint64_t deepest_ = 0;                                // segments of the global depth; guarded by directory_lock_
-  zeroed_array<std::atomic<std::uint32_t>> versions_;        // by stripe; dense: readers touch nothing else
-  unsettled<M> unsettled_;                                   // by stripe
   zeroed_array<stripe_state> stripes_;
+  unsettled<M, marks_of_stripes> unsettled_;
   std::uint64_t records_at_open_ = 0;
   std::atomic<bool> counted_{true};   // false while the recount runs
   std::atomic<bool> damage_found_{false};

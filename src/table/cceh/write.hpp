@@ -233,7 +233,8 @@ void table<M, Kind>::commit(const change& c, ordered payload) {
 /// Reads of the stripe's segments that began before this are void (C6).
 template <medium M, class Kind>
 void table<M, Kind>::outdate(stripe_index stripe) noexcept {
-  versions_[stripe].store(versions_[stripe].load(std::memory_order_relaxed) + 1, std::memory_order_release);
+  std::atomic<std::uint32_t>& version = stripes_[stripe].version;
+  version.store(version.load(std::memory_order_relaxed) + 1, std::memory_order_release);
 }
 
 template <medium M, class Kind>
@@ -243,8 +244,8 @@ void table<M, Kind>::finish(const change& c) {
 }
 
 template <medium M, class Kind>
-void table<M, Kind>::add_records(stripe_index stripe, std::int64_t records) noexcept {
-  std::atomic<std::int64_t>& sum = stripes_[stripe].records;
+void table<M, Kind>::add_records(stripe_index stripe, std::int32_t records) noexcept {
+  std::atomic<std::int32_t>& sum = stripes_[stripe].records;
   sum.store(sum.load(std::memory_order_relaxed) + records, std::memory_order_relaxed);
 }
 
