@@ -6,7 +6,7 @@
 
 #include "base/hash.hpp"
 #include "persist/format.hpp"
-#include "table/turbo/format.hpp"
+#include "table/place.hpp"
 
 namespace durahash::fuzz {
 namespace {
@@ -66,9 +66,9 @@ std::size_t place(const sound_pool& pool, std::uint32_t choice) {
   return pool.words[choice / 16 % pool.words.size()];
 }
 
-/// A directory entry whose own check bits hold.
+/// A directory entry whose own check bits hold, with an exponent that is mostly small.
 std::uint64_t plausible_entry(std::uint64_t value) {
-  return turbo::directory_entry::of((value & 0xffff) * block_bytes, value >> 16 & 31).word;
+  return checked_place::of((value & 0xffff) * block_bytes, value >> 16 & (value >> 32 & 3 ? 7 : 31)).word;
 }
 
 void apply(edit kind, std::string& bytes, std::size_t at, std::size_t other, std::uint64_t value) {

@@ -41,9 +41,9 @@ std::vector<std::size_t> interesting_words(const std::string& bytes) {
   return found;
 }
 
-sound_pool snapshot(const std::string& path, data_kind key, data_kind value, bool clean) {
+sound_pool snapshot(const std::string& path, engine_kind engine, data_kind key, data_kind value, bool clean) {
   sound_pool made;
-  made.name = std::string(name_of(key)) + "/" + std::string(name_of(value)) + (clean ? ", closed" : ", killed");
+  made.name = std::string(name_of(engine)) + " " + std::string(name_of(key)) + "/" + std::string(name_of(value)) + (clean ? ", closed" : ", killed");
   made.key = key;
   made.value = value;
   made.clean = clean;
@@ -81,8 +81,10 @@ table opened(const std::string& path, options how) {
   return std::move(*made);
 }
 
-void add_pools(std::vector<sound_pool>& pools, const std::string& path, data_kind key, data_kind value) {
+void add_pools(std::vector<sound_pool>& pools, const std::string& path, engine_kind engine, data_kind key, data_kind value) {
   options how;
+  how.engine = engine;
+  if (engine == engine_kind::cceh) how.settings = {{"segment", 3}, {"probe", 2}, {"copy_on_write", key == value}};  // small: there are many
   how.mode = open_mode::create_new;
   how.key = key;
   how.value = value;
@@ -94,9 +96,9 @@ void add_pools(std::vector<sound_pool>& pools, const std::string& path, data_kin
   how.mode = open_mode::open_existing;
   table t = opened(path, how);
   fill(t, key, value);
-  pools.push_back(snapshot(path, key, value, false));
+  pools.push_back(snapshot(path, engine, key, value, false));
   require(t.close(), "close");
-  pools.push_back(snapshot(path, key, value, true));
+  pools.push_back(snapshot(path, engine, key, value, true));
 }
 
 }  // namespace
@@ -118,11 +120,12 @@ std::vector<sound_pool> make_sound_pools() {
                                                           : std::filesystem::temp_directory_path();
   std::string path = (folder / ("durahash-fuzz-" + std::to_string(::getpid()) + ".dh")).string();
   std::vector<sound_pool> made;
-  for (data_kind key : {data_kind::u64, data_kind::bytes})
-    for (data_kind value : {data_kind::u64, data_kind::bytes}) {
-      add_pools(made, path, key, value);
-      std::filesystem::remove(path);
-    }
+  for (engine_kind engine : {engine_kind::turbo, engine_kind::cceh})
+    for (data_kind key : {data_kind::u64, data_kind::bytes})
+      for (data_kind value : {data_kind::u64, data_kind::bytes}) {
+        add_pools(made, path, engine, key, value);
+        std::filesystem::remove(path);
+      }
   return made;
 }
 

@@ -21,6 +21,8 @@ TOOL = os.environ["DURAHASH"]
 
 
 class Format(unittest.TestCase):
+    engine = ("turbo",)
+
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory(prefix="durahash-format-")
         self.addCleanup(self.folder.cleanup)
@@ -31,7 +33,7 @@ class Format(unittest.TestCase):
         return subprocess.run([TOOL, *arguments], input=text, capture_output=True, text=True, check=True).stdout
 
     def fill(self, key, value, records):
-        self.tool("create", self.pool, "--key", key, "--value", value)
+        self.tool("create", self.pool, "--key", key, "--value", value, "--engine", *self.engine)
         lines = "".join(json.dumps(self.line(k, v)) + "\n" for k, v in records)
         self.tool("load", self.pool, "-", "--format", "jsonl", text=lines)
 
@@ -106,6 +108,14 @@ class Format(unittest.TestCase):
             file.seek(8448 + 256 * ((selector + 1) % 2))
             file.write(b"\xff" * 80)  # the other one does not matter
         self.assertEqual(self.read(), [(1, 2)])
+
+
+class FormatOfCceh(Format):
+    engine = ("cceh",)
+
+
+class FormatOfCcehSplitInPlace(Format):
+    engine = ("cceh", "--set", "copy_on_write=0", "--set", "segment=4")
 
 
 if __name__ == "__main__":

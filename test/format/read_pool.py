@@ -9,7 +9,9 @@ import sys
 
 import xxhash
 
-SLOTS = 14
+TURBO, CCEH = 1, 2
+TURBO_SLOTS, CCEH_SLOTS = 14, 4
+ALL_ONES = (1 << 64) - 1
 
 
 class Damaged(Exception):
@@ -31,10 +33,10 @@ def superblock(pool):
     version, length, _, _, incompat = struct.unpack_from("<IIQQQ", block, 8)
     require(version == 1 and length == 184 and incompat == 0, "another format")
     engine, key_kind, value_kind, _, hash_id, flip, multiply = struct.unpack_from("<BBBBIQQ", block, 40)
-    require(engine == 1 and hash_id == 1, "another engine or hash")
+    require(engine in (TURBO, CCEH) and hash_id == 1, "another engine or hash")
     engine_offset, _, heap_offset = struct.unpack_from("<QQQ", block, 80)
     settings = struct.unpack_from("<8Q", block, 104)
-    return key_kind, value_kind, flip, multiply, engine_offset, heap_offset, settings
+    return engine, key_kind, value_kind, flip, multiply, engine_offset, settings
 
 
 def root(pool, length):
@@ -46,23 +48,44 @@ def root(pool, length):
     return pool_bytes
 
 
-def arrays(pool, engine_offset, shard_bits):
-    for shard in range(1 << shard_bits):
-        (entry,) = struct.unpack_from("<Q", pool, engine_offset + 8 * shard)
-        if entry == 0:
-            continue
-        low = entry & (1 << 46) - 1
-        require((low * 0x9E3779B97F4A7C15 & (1 << 64) - 1) >> 46 == entry >> 46, f"directory entry {shard}")
-        yield shard, (low & (1 << 40) - 1) * 256, 1 << (low >> 40)
+def place(pool, at):
+    """What a place word names: an offset and an exponent."""
+    (word,) = struct.unpack_from("<Q", pool, at)
+    low = word & (1 << 46) - 1
+    require((low * 0x9E3779B97F4A7C15 & ALL_ONES) >> 46 == word >> 46, f"place word at {at}")
+    return (low & (1 << 40) - 1) * 256, low >> 40
 
 
-def slots(pool, offset, buckets):
-    for bucket in range(offset, offset + 256 * buckets, 256):
-        (meta,) = struct.unpack_from("<Q", pool, bucket)
-        live = meta & 0x3FFF & ~(meta >> 14)
-        for slot in range(SLOTS):
-            if live >> slot & 1:
-                yield (*struct.unpack_from("<QQ", pool, bucket + 32 + 16 * slot), pool[bucket + 8 + slot])
+def turbo_slots(pool, engine_offset, settings):
+    """Yields key word, value word, and what must hold for their hash."""
+    bits = settings[0]
+    for shard in range(1 << bits):
+        offset, exponent = place(pool, engine_offset + 8 * shard)
+        for bucket in range(offset, offset + (256 << exponent) if offset else 0, 256):
+            (meta,) = struct.unpack_from("<Q", pool, bucket)
+            live = meta & 0x3FFF & ~(meta >> 14)
+            for slot in range(TURBO_SLOTS):
+                tag = pool[bucket + 8 + slot]
+                if live >> slot & 1:
+                    yield (*struct.unpack_from("<QQ", pool, bucket + 32 + 16 * slot), lambda h, t=tag, s=shard: h & 0xFF == t and h >> 64 - bits == s)
+
+
+def cceh_slots(pool, engine_offset, settings, hash_of):
+    directory, depth = place(pool, engine_offset)
+    for slot in range(CCEH_SLOTS):
+        word, value = struct.unpack_from("<QQ", pool, engine_offset + 64 + 16 * slot)
+        require(word in (0, 1, 2), "an escape slot")
+        if word:
+            yield (0 if word == 1 else ALL_ONES), value, lambda h: True
+    index = 0
+    while index < 1 << depth:
+        offset, local = place(pool, directory + 8 * index)
+        prefix = index >> depth - local
+        for at in range(offset, offset + (64 << settings[2]), 16):
+            word, value = struct.unpack_from("<QQ", pool, at)
+            if word not in (0, ALL_ONES) and hash_of(word) >> 64 - local == prefix:
+                yield word, value, lambda h: True
+        index += 1 << depth - local
 
 
 def record(pool, offset):
@@ -77,22 +100,26 @@ def record(pool, offset):
 def records(pool):
     """Yields (key, value): integers for u64 kinds, bytes for others."""
     pool = memoryview(pool)
-    key_kind, value_kind, flip, multiply, engine_offset, _, settings = superblock(pool)
+    engine, key_kind, value_kind, flip, multiply, engine_offset, settings = superblock(pool)
     root(pool, len(pool))
     in_slot = key_kind == 1 and value_kind == 1
-    for shard, offset, buckets in arrays(pool, engine_offset, settings[0]):
-        for key_word, value_word, tag in slots(pool, offset, buckets):
-            if in_slot:
-                product = (key_word ^ flip) * multiply
-                key, value, hashed = key_word, value_word, product >> 64 ^ product & (1 << 64) - 1
-            else:
-                key, value = record(pool, value_word)
-                hashed = xxhash.xxh3_64_intdigest(key, seed=flip)
-                require(hashed == key_word, f"hash of the record at {value_word}")
-                key = int.from_bytes(key, "little") if key_kind == 1 else key
-                value = int.from_bytes(value, "little") if value_kind == 1 else value
-            require(hashed >> 64 - settings[0] == shard and hashed & 0xFF == tag, f"a slot of shard {shard}")
-            yield key, value
+
+    def hash_of_word(key_word):
+        product = (key_word ^ flip) * multiply
+        return product >> 64 ^ product & ALL_ONES if in_slot else key_word
+
+    slots = turbo_slots(pool, engine_offset, settings) if engine == TURBO else cceh_slots(pool, engine_offset, settings, hash_of_word)
+    for key_word, value_word, belongs in slots:
+        key, value, hashed = key_word, value_word, hash_of_word(key_word)
+        if not in_slot:
+            key, value = record(pool, value_word)
+            hashed = xxhash.xxh3_64_intdigest(key, seed=flip)
+            hashed ^= engine == CCEH and hashed in (0, ALL_ONES)
+            require(hashed == key_word, f"hash of the record at {value_word}")
+            key = int.from_bytes(key, "little") if key_kind == 1 else key
+            value = int.from_bytes(value, "little") if value_kind == 1 else value
+        require(belongs(hashed), "a slot in the wrong place")
+        yield key, value
 
 
 def main():

@@ -190,6 +190,33 @@ TEST_P(Space, TurboKeepsEveryRecordUnderExtremeSettings) {
   }
 }
 
+TEST_P(Space, CcehKeepsEveryRecordUnderExtremeSettings) {
+  if (with().engine != engine_kind::cceh) GTEST_SKIP() << "the settings are cceh's";
+  for (std::uint64_t probe : {1u, 4u, 256u}) {
+    for (std::uint64_t segment : {2u, 6u, 12u}) {
+      for (std::uint64_t copy_on_write : {0u, 1u}) {
+        SCOPED_TRACE("probe " + std::to_string(probe) + ", segment " + std::to_string(segment) + ", copy_on_write " + std::to_string(copy_on_write));
+        drop();
+        std::filesystem::remove(path());
+        options extreme = how();
+        extreme.settings = {{"probe", probe}, {"segment", segment}, {"copy_on_write", copy_on_write}};
+        reopen(extreme);
+        model expected = fill(0, 2000);
+        for (std::uint64_t n = 0; n < 2000; ++n) {
+          if (n % 8 == 0) continue;
+          ASSERT_EQ(pool().erase(key(n)), status::ok);
+          expected.erase(key(n));
+        }
+        expect_sound(pool());
+        ASSERT_EQ(pool().pool().compact(), status::ok);
+        for (auto& [key, value] : fill(1000, 3000, 7)) expected[key] = value;
+        ASSERT_NO_FATAL_FAILURE(expect_contents(pool(), expected));
+        expect_sound(pool());
+      }
+    }
+  }
+}
+
 TEST_P(Space, SyncAnswersOkAtEveryMoment) {
   EXPECT_EQ(pool().pool().sync(), status::ok);
   model expected = fill(0, 1000);

@@ -117,20 +117,26 @@ TEST(CcehPaper, FlushesOfAnInsertAndOfASplit) {
   }
 }
 
-/// CRASH.md, CCEH 12: where a half of a segment's records does not go to their first free buckets, each goes to the bucket it was in.
+/// CRASH.md, CCEH 12: where a half of a segment's records does not go to their first free buckets, each goes to the bucket it was in. That marks slots on
+/// the way as removed, which nothing else does here.
 TEST(Cceh, C12ASplitDropsNoRecordHoweverFullItsWindows) {
   for (bool copy_on_write : {false, true}) {
     std::mt19937_64 random(5);
-    auto r = make_rig<plain_medium, word_records, cceh_engine>(probing(256, copy_on_write, 2));  // whole segments of 16 slots, filled to the last
-    std::vector<std::uint64_t> keys;
-    for (int n = 0; n < 20'000; ++n) {
-      keys.push_back(random());
-      ASSERT_EQ(r->put(keys.back(), keys.back() + 1), status::ok);
+    double marked = 0;
+    for (int table = 0; table < 200; ++table) {
+      auto r = make_rig<plain_medium, word_records, cceh_engine>(probing(2, copy_on_write, 2));
+      std::vector<std::uint64_t> keys;
+      for (int n = 0; n < 2'000; ++n) {
+        keys.push_back(random());
+        ASSERT_EQ(r->put(keys.back(), keys.back() + 1), status::ok);
+      }
+      for (std::uint64_t key : keys) ASSERT_EQ(r->get(key), key + 1);
+      check_report report;
+      r->t->check(report);
+      EXPECT_TRUE(report.ok) << report.violations.front();
+      marked += figure(*r, "removed_slots");
     }
-    for (std::uint64_t key : keys) ASSERT_EQ(r->get(key), key + 1);
-    check_report report;
-    r->t->check(report);
-    EXPECT_TRUE(report.ok) << report.violations.front();
+    EXPECT_GT(marked, 0) << "no split needed it: this test shows nothing";
   }
 }
 

@@ -430,7 +430,7 @@ status table<M, Kind>::move_records_down(const segment& s, std::uint64_t behind)
       auto moved = value_word_for(record->key, record->value, started);
       if (!moved) return;
       change c{.stripe = s.stripe};
-      stage_value({&at, nullptr, false}, *moved, 0, c);
+      stage_update(at, *moved, c);
       commit(c, after(fence(m_, std::move(started))));
     });
   }

@@ -80,7 +80,7 @@ error table<M, Kind>::open(const std::string& path, std::vector<std::string>* dr
 
   counted_ = false;
   constexpr std::uint64_t at_once = 1 << 20;  // takes a millisecond or few; small pools that are killed again and again reuse all their space
-  if (slots() / slots_per_bucket * sizeof(bucket) <= at_once)
+  if (segment_bytes() << directory().exponent() <= at_once)
     recount(nullptr);
   else
     background_.submit([this](const background& self) { recount(&self); });
@@ -154,13 +154,18 @@ error table<M, Kind>::recover_directory(const std::string& path, bool restored, 
 
   settle_directory();
   std::vector<leaf> leaves = read_tree();
+  const std::uint64_t unit = std::min<std::uint64_t>(segment_bytes(), page_bytes);
+  std::vector<bool> named(p_.end() / unit + 1);  // a saved heap state knows what is in use, not by whom
+  named[made.offset() / unit] = true;
   for (leaf& l : leaves) {
     std::string wrong;
     if (l.state == detail::node_state::damaged) wrong = "are damaged";
     for (checked_place half : {l.left, l.right}) {
       if (!wrong.empty()) break;
       if (!in_pool(half.offset(), segment_bytes())) wrong = "point outside the pool";
-      else if (!take(half.offset(), segment_bytes())) wrong = "name space that is not their own";
+      else if (half.offset() % unit != 0 || named[half.offset() / unit] || !take(half.offset(), segment_bytes()))
+        wrong = "name space that is not their own";
+      else named[half.offset() / unit] = true;
       if (l.left.offset() == l.right.offset()) break;  // one segment's
     }
     if (wrong.empty()) continue;
@@ -171,8 +176,8 @@ error table<M, Kind>::recover_directory(const std::string& path, bool restored, 
     dropped->push_back(where + wrong + "; their records are lost");
   }
   if (dropped != nullptr) return salvage(path, leaves, *dropped);
+  for (const leaf& l : leaves) deepest_ += l.left.exponent() != made.exponent() ? 0 : l.left == l.right ? 1 : 2;
   if (!p_.read_only()) repair(leaves);
-  count_deepest();
   return {status::ok, {}};
 }
 

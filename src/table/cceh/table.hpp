@@ -253,6 +253,7 @@ class table {
   template <class Decide>
   status write_in(const segment& s, std::uint64_t hash, key_type key, Decide& decide, bool& needs_room, bool& wants_survey);
   void stage_value(const place& at, std::uint64_t value_word, std::uint64_t key_word, change& c) const;
+  void stage_update(slot& s, std::uint64_t value_word, change& c) const;
   void stage_removal(const place& at, change& c) const;
   void retire_record(const slot& s, change& c) const;
   ordered payload_order(const change& c) const;

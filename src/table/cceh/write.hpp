@@ -180,18 +180,20 @@ std::optional<std::uint64_t> table<M, Kind>::value_word_for([[maybe_unused]] key
 /// A new value for the record that was found, or a new record in the room that was found. All but the commit word is stored.
 template <medium M, class Kind>
 void table<M, Kind>::stage_value(const place& at, std::uint64_t value_word, std::uint64_t key_word, change& c) const {
-  if (at.found != nullptr) {
-    c.where = at.found;
-    c.word = &at.found->value;
-    c.next = value_word;
-    retire_record(*at.found, c);
-  } else {
-    store(m_, at.room->value, value_word);
-    c.where = at.room;
-    c.word = &at.room->key;
-    c.next = key_word;
-    c.records = 1;
-  }
+  if (at.found != nullptr) return stage_update(*at.found, value_word, c);
+  store(m_, at.room->value, value_word);
+  c.where = at.room;
+  c.word = &at.room->key;
+  c.next = key_word;
+  c.records = 1;
+}
+
+template <medium M, class Kind>
+void table<M, Kind>::stage_update(slot& s, std::uint64_t value_word, change& c) const {
+  c.where = &s;
+  c.word = &s.value;
+  c.next = value_word;
+  retire_record(s, c);
 }
 
 template <medium M, class Kind>

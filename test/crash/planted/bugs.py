@@ -206,8 +206,8 @@ BUGS = [
      "A new record's key is stored before its value: another record's value stands behind it.",
      "",
      CCEH_WRITE,
-     [("    store(m_, at.room->value, value_word);\n    c.where = at.room;\n    c.word = &at.room->key;\n    c.next = key_word;\n",
-       "    store(m_, at.room->key, key_word);\n    c.where = at.room;\n    c.word = &at.room->value;\n    c.next = value_word;\n")]),
+     [("  store(m_, at.room->value, value_word);\n  c.where = at.room;\n  c.word = &at.room->key;\n  c.next = key_word;\n",
+       "  store(m_, at.room->key, key_word);\n  c.where = at.room;\n  c.word = &at.room->value;\n  c.next = value_word;\n")]),
 
     ("cceh-insert-takes-the-first-room", "CCEH 11",
      "A put takes the first slot that is free without looking for the key behind it.",
@@ -225,7 +225,7 @@ BUGS = [
      "A slot is claimed with a word of its own before it is filled; a crash leaves the claim.",
      "",
      CCEH_WRITE,
-     [("    store(m_, at.room->value, value_word);\n", "    store(m_, at.room->key, 0x5e17);\n    store(m_, at.room->value, value_word);\n")]),
+     [("  store(m_, at.room->value, value_word);\n", "  store(m_, at.room->key, 0x5e17);\n  store(m_, at.room->value, value_word);\n")]),
 
     ("cceh-readers-without-epochs", "CCEH 14",
      "A reader follows a pointer into a segment, or to a record, whose space has been given to others.",
