@@ -47,43 +47,35 @@ void table<M, Kind>::give_back(std::uint64_t offset, std::uint64_t bytes) {
 template <medium M, class Kind>
 bool table<M, Kind>::put_into(image& made, const live_record& r) const {
   std::uint64_t at = home_of(r.hash);
-  for (unsigned left = probe_; left != 0; --left, at = (at + 1) & (buckets_per_segment() - 1)) {
-    std::uint64_t* words = &made[at * words_per_bucket];
-    for (int i = 0; i < slots_per_bucket; ++i, words += 2) {
-      if (*words != empty_word) continue;
-      words[0] = r.key_word;
-      words[1] = r.value_word;
-      return true;
-    }
+  unsigned left = probe_;
+  while (!made.has_room(at)) {
+    if (--left == 0) return false;
+    at = (at + 1) & (buckets_per_segment() - 1);
   }
-  return false;
+  made.add(at, r);
+  return true;
 }
 
 /// Returns false when some record finds no place.
 template <medium M, class Kind>
 template <class Records>
 bool table<M, Kind>::lay_out(const Records& records, image& made) const {
-  made.assign(buckets_per_segment() * words_per_bucket, empty_word);
+  made.clear(buckets_per_segment());
   return std::all_of(records.begin(), records.end(), [&](const live_record& r) { return put_into(made, r); });
 }
 
 /// Some of the records of one segment, each in the bucket it has there, which is always possible; what searches pass to get there is not empty.
 template <medium M, class Kind>
 void table<M, Kind>::lay_out_as_they_lie(const std::vector<resident>& records, image& made) const {
-  made.assign(buckets_per_segment() * words_per_bucket, empty_word);
+  made.clear(buckets_per_segment());
   std::uint64_t mask = buckets_per_segment() - 1;
   std::vector<bool> passed(buckets_per_segment());
   for (const resident& r : records) {
-    std::uint64_t* words = &made[std::uint64_t{r.bucket} * words_per_bucket];
-    int i = 0;
-    while (words[2 * i] != empty_word) ++i;  // ends: they came from the four slots of one bucket
-    words[2 * i] = r.key_word;
-    words[2 * i + 1] = r.value_word;
+    made.add(r.bucket, r);
     for (std::uint64_t b = home_of(r.hash); b != r.bucket; b = (b + 1) & mask) passed[b] = true;
   }
   for (std::uint64_t b = 0; b < buckets_per_segment(); ++b)
-    for (int i = 0; passed[b] && i < slots_per_bucket; ++i)
-      if (std::uint64_t& word = made[b * words_per_bucket + 2 * static_cast<std::size_t>(i)]; word == empty_word) word = removed_word;
+    while (passed[b] && made.has_room(b)) made.add(b, {0, removed_word, 0});
 }
 
 /// A new segment, or nothing when there is no space. Its write-back has begun.
@@ -92,8 +84,8 @@ std::optional<std::uint64_t> table<M, Kind>::write_segment(const image& made, fl
   auto offset = allocate(segment_bytes());
   if (!offset) return std::nullopt;
   pm<std::uint64_t>* words = entries_of(*offset);
-  for (std::size_t i = 0; i < made.size(); ++i) store(m_, words[i], made[i]);
-  started += flush(m_, extent{words, made.size() * 8});
+  for (std::size_t i = 0; i < made.words.size(); ++i) store(m_, words[i], made.words[i]);
+  started += flush(m_, extent{words, made.words.size() * 8});
   return offset;
 }
 
@@ -117,33 +109,30 @@ status table<M, Kind>::split(const segment& s) {
 /// The left half of a split in place is left as it is.
 template <medium M, class Kind>
 void table<M, Kind>::lay_out_halves(const segment& s, std::uint64_t right_prefix, halves& made) const {
-  for (image* half : {&made.left, &made.right}) half->assign(buckets_per_segment() * words_per_bucket, empty_word);
+  for (image& half : made.half) half.clear(buckets_per_segment());
   made.moving = 0;
-  bool left_fits = true, right_fits = true;
+  bool fits[2] = {true, true};
   for_each_resident(s, [&](const resident& r, const slot&) {
     bool moves = r.hash >= right_prefix;
     made.moving += moves;
-    if (moves)
-      right_fits = right_fits && put_into(made.right, r);
-    else if (copy_on_write_)
-      left_fits = left_fits && put_into(made.left, r);
+    if (moves || copy_on_write_) fits[moves] = put_into(made.half[moves], r) && fits[moves];
   });
-  if (left_fits && right_fits) return;
+  if (fits[0] && fits[1]) return;
   std::vector<resident> left = residents(s), right;
   auto moving = std::stable_partition(left.begin(), left.end(), [&](const resident& r) { return r.hash < right_prefix; });
   right.assign(moving, left.end());
   left.erase(moving, left.end());
-  if (!left_fits) lay_out_as_they_lie(left, made.left);
-  if (!right_fits) lay_out_as_they_lie(right, made.right);
+  if (!fits[0]) lay_out_as_they_lie(left, made.half[0]);
+  if (!fits[1]) lay_out_as_they_lie(right, made.half[1]);
 }
 
 /// With both stripes locked, so that nobody writes to a half before all of the split is durable (CRASH.md CCEH 2).
 template <medium M, class Kind>
 status table<M, Kind>::split_in(const segment& s, const halves& made, stripe_index right_stripe) {
   flushed started;
-  auto new_right = write_segment(made.right, started);
+  auto new_right = write_segment(made.half[1], started);
   std::optional<std::uint64_t> new_left = s.offset();
-  if (copy_on_write_) new_left = write_segment(made.left, started);
+  if (copy_on_write_) new_left = write_segment(made.half[0], started);
   durable written = fence(m_, std::move(started));
   std::scoped_lock lock(directory_lock_);
   unsigned depth = s.depth() + 1;

@@ -192,9 +192,23 @@ class table {
   struct resident : live_record {
     std::uint32_t bucket;
   };
-  using image = std::vector<std::uint64_t>;  // of a segment, words_per_bucket to a bucket
+  /// A segment as it is to be written.
+  struct image {
+    std::vector<std::uint64_t> words;  // words_per_bucket to a bucket
+    std::vector<std::uint8_t> filled;  // slots of each bucket, in order
+    void clear(std::uint64_t buckets) {
+      words.assign(buckets * words_per_bucket, empty_word);
+      filled.assign(buckets, 0);
+    }
+    void add(std::uint64_t at, const live_record& r) {
+      std::uint64_t* slot = &words[at * words_per_bucket + std::size_t{2} * filled[at]++];
+      slot[0] = r.key_word;
+      slot[1] = r.value_word;
+    }
+    bool has_room(std::uint64_t at) const { return filled[at] < slots_per_bucket; }
+  };
   struct halves {
-    image left, right;
+    image half[2];           // left, right
     std::size_t moving = 0;  // records of the right one
   };
 

@@ -219,7 +219,7 @@ BUGS = [
      "A record that finds its new window full is left out of its half.",
      "",
      CCEH_GROW,
-     [("  return false;\n}\n\n/// Returns false when some record finds no place.", "  return true;\n}\n\n/// Returns false when some record finds no place.")]),
+     [("    if (--left == 0) return false;\n", "    if (--left == 0) return true;\n")]),
 
     ("cceh-a-claimed-slot", "CCEH 13",
      "A slot is claimed with a word of its own before it is filled; a crash leaves the claim.",
