@@ -50,7 +50,10 @@ TEST(CrashThreads, AProgramIsGoneThroughWholeOrIsNotCountedAsSuch) {
 
 TEST(CrashThreads, TracesAreTheSameWhereAllThatIsRecordedIs) {
   recording one;
-  one.calls.push_back({{act::get, {0}, 0}, 0, {key_call{act::get, 0}}});
+  call& seek = one.calls.emplace_back();
+  seek.what.what = act::get;
+  seek.what.keys.push_back(0);
+  seek.parts.push_back(key_call{act::get, 0});
   one.events = {{.kind = event::what::begin}, {.kind = event::what::store, .size = 8, .offset = 64, .value = 1}};
   one.events.push_back({.kind = event::what::piece, .size = 8, .group = 7, .offset = 72, .value = 2});
   one.events.push_back({.kind = event::what::piece, .size = 8, .group = 7, .offset = 80, .value = 2});

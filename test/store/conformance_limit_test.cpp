@@ -152,7 +152,8 @@ TEST_P(FullPools, TakeRecordsAgainAfterErases) {
     std::size_t most = there.size() * 8 / 10;
     for (std::size_t i = 0; i < there.size(); ++i) {
       status answer = pool().put(key(there[i]), long_value(with(), there[i], 1000));
-      if (i < most) ASSERT_EQ(answer, status::ok) << "record " << i << " of " << there.size() << ", round " << round;
+      if (i >= most) continue;
+      ASSERT_EQ(answer, status::ok) << "record " << i << " of " << there.size() << ", round " << round;
     }
     model refilled = contents_of(pool());
     expect_contents(pool(), refilled);
