@@ -1,9 +1,10 @@
 // CCEH: search without locks, batches of searches, iteration.
 //
 // The paper has a reader lock for lazy deletion (§5). Here a reader takes the stripe's version, sees that the directory still names the segment, reads it, and
-// looks at the version again. If it is the same, nothing that was there has been taken away meanwhile: no record was removed (and its slot given to another
-// one, and perhaps back), no split, merge or move has made the segment's copy stale, or given its bytes to another use. What was added meanwhile is found
-// or not, as it happens. A writer that takes something away says so in the version first (C6); who has read a word stored after it sees the new version.
+// looks at the version again. What is taken away while it reads (by a removal, a split, a merge, a move) changes the version behind the word that takes it
+// away, and before its place is used for something else (C6). So who has read from such a place what belongs to another record, or not found what was
+// there, has taken the version before it changed, and sees that it did: the record or the entry was still there when the version had been taken. What was
+// added meanwhile is found or not, as it happens.
 #pragma once
 
 #include <emmintrin.h>

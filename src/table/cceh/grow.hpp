@@ -143,12 +143,12 @@ status table<M, Kind>::split_in(const segment& s, const halves& made, stripe_ind
     if (new_left && copy_on_write_) heap_.free(*new_left, segment_bytes());
     return status::no_space;
   }
-  outdate(s.stripe);
-  outdate(right_stripe);
   unsettled_.take_over(right_stripe, written);
   entry_range all = range_of(s.prefix, s.depth());
   checked_place right_entry = checked_place::of(*new_right, depth), left_entry = checked_place::of(*new_left, depth);
   publish_entries(all, direction::leftward, [&](std::uint64_t i) { return i < all.middle() ? left_entry : right_entry; }, after(std::move(written)));
+  outdate(s.stripe);
+  outdate(right_stripe);
   if (depth == directory().exponent()) deepest_ += 2;
   ++splits_;
   if (right_stripe != s.stripe) {
@@ -294,11 +294,11 @@ bool table<M, Kind>::merge(const segment& left, const segment& right, std::uint6
   durable written = fence(m_, std::move(started));
 
   std::scoped_lock lock(directory_lock_);
-  outdate(left.stripe);
-  outdate(right.stripe);
   unsigned depth = left.depth();
   checked_place entry = checked_place::of(*offset, depth - 1);
   publish_entries(range_of(left.prefix, depth - 1), direction::rightward, [&](std::uint64_t) { return entry; }, after(std::move(written)));
+  outdate(left.stripe);
+  outdate(right.stripe);
   ++merges_;
   if (left.stripe != right.stripe) {
     std::int32_t moved = stripes_[right.stripe].records.load(std::memory_order_relaxed);
@@ -397,9 +397,9 @@ status table<M, Kind>::move_down(const segment& s) {
   if (!offset) return status::ok;
   durable written = fence(m_, std::move(started));
   std::scoped_lock lock(directory_lock_);
-  outdate(s.stripe);
   checked_place entry = checked_place::of(*offset, s.depth());
   publish_entries(range_of(s.prefix, s.depth()), direction::leftward, [&](std::uint64_t) { return entry; }, after(std::move(written)));
+  outdate(s.stripe);
   give_back(s.offset(), segment_bytes());
   return status::ok;
 }

@@ -10,7 +10,8 @@
 //   C3  A bucket without an empty slot never has one again in this segment: a removed record leaves `removed`.
 //   C4  What a slot holds was durable, or is a part of its line before it, when its key word was stored.
 //   C5  A segment's words, and entries that name it, change only under its stripe's lock, entries under the directory's too; readers take none.
-//   C6  What takes a record away from where it was found (a removal, a split, a merge) first changes the stripe's version.
+//   C6  What takes a record away from where it was found (a removal, a split, a merge, a move) changes the stripe's version, after the word that takes it
+//       away is stored, and before anything else is stored in its place.
 //   C7  What a reader is given is durable: as TurboHash's T6, by stripe.
 #pragma once
 

@@ -221,9 +221,10 @@ ordered table<M, Kind>::payload_order(const change& c) const {
 
 template <medium M, class Kind>
 flushed table<M, Kind>::announce_change(const change& c, ordered payload) {
-  if (c.records < 0) outdate(c.stripe);
   unsettled_.begin(c.stripe);
-  return announce(m_, *c.word, c.next, std::move(payload));  // COMMIT: the record appears, changes or goes
+  flushed started = announce(m_, *c.word, c.next, std::move(payload));  // COMMIT: the record appears, changes or goes
+  if (c.records < 0) outdate(c.stripe);
+  return started;
 }
 
 template <medium M, class Kind>
@@ -232,7 +233,7 @@ void table<M, Kind>::commit(const change& c, ordered payload) {
   finish(c);
 }
 
-/// Reads of the stripe's segments that began before this are void (C6).
+/// Reads of the stripe's segments that began before this are void (C6). Called when what took something away is visible, and nothing has its place yet.
 template <medium M, class Kind>
 void table<M, Kind>::outdate(stripe_index stripe) noexcept {
   std::atomic<std::uint32_t>& version = stripes_[stripe].version;

@@ -239,6 +239,12 @@ BUGS = [
      CCEH_WRITE,
      [("  if (c.records < 0) outdate(c.stripe);\n", "")]),
 
+    ("cceh-the-version-before-the-word", "found by the explorer",
+     "A removal changes the version before the key word goes: a reader takes the new version, sees the old key, and the value of the one that gets the slot.",
+     "u64/power/threads",
+     CCEH_WRITE,
+     [("  if (c.records < 0) outdate(c.stripe);\n", ""), ("  unsettled_.begin(c.stripe);\n  flushed started", "  if (c.records < 0) outdate(c.stripe);\n  unsettled_.begin(c.stripe);\n  flushed started")]),
+
     ("cceh-readers-give-away-what-is-not-durable", "all four, X1, in CCEH",
      "A lock-free reader returns a value whose word is visible but not durable; a power cut undoes it.",
      "u64/power/threads",
