@@ -339,12 +339,11 @@ template <medium M, class Kind>
 status table<M, Kind>::compact() {
   size();  // the allocation state must be known
   typename heap<M>::front_first front(heap_);
-  std::uint64_t most = slots_per_segment() * fill_tenths(probe_) / 10;
   for (bool merged = true; merged;) {  // ends: each round but the last has a segment less
     merged = false;
     std::uint64_t at = 0;
     do {
-      if (merge(at, most)) merged = true;
+      if (merge(at, slots_per_segment())) merged = true;  // if they fit
       at = segment_of(at).end();
     } while (at != 0);
   }

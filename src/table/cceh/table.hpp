@@ -227,7 +227,8 @@ class table {
   std::uint64_t buckets_per_segment() const noexcept { return std::uint64_t{1} << segment_log2_; }
   std::uint64_t slots_per_segment() const noexcept { return buckets_per_segment() * slots_per_bucket; }
   std::uint64_t segment_bytes() const noexcept { return sizeof(bucket) << segment_log2_; }
-  std::uint64_t home_of(std::uint64_t hash) const noexcept { return hash & (buckets_per_segment() - 1); }
+  /// From all bits of the hash: its low bits alone are no hash of keys that count up.
+  std::uint64_t home_of(std::uint64_t hash) const noexcept { return hash * 0x9e3779b97f4a7c15u >> (64 - segment_log2_); }
   window window_of(const segment& s, std::uint64_t hash, key_type key) const noexcept;
   window escape_window(key_type key) const noexcept;
   window window_for(const segment& s, std::uint64_t hash, key_type key) const noexcept;
