@@ -49,18 +49,28 @@ void table<M, Kind>::check_directory(complaints& complain, std::uint64_t& reache
   if (!p_.read_only() && deepest != deepest_) complain("the deepest segments are " + std::to_string(deepest) + ", not " + std::to_string(deepest_));
 }
 
+template <medium M, class Kind>
+bool table<M, Kind>::in_window(const resident& r) const {
+  return ((r.bucket - home_of(r.hash)) & (buckets_per_segment() - 1)) < probe_;
+}
+
+/// Whether a search for the record gets as far as its bucket.
+template <medium M, class Kind>
+bool table<M, Kind>::on_path(const segment& s, const resident& r) const {
+  const bucket* first = buckets_at(s.offset());
+  for (std::uint64_t b = home_of(r.hash); b != r.bucket; b = (b + 1) & (buckets_per_segment() - 1))
+    if (match(first[b], empty_word) != 0) return false;
+  return true;
+}
+
 /// C2 and C3. Returns the records in the segment.
 template <medium M, class Kind>
 std::uint64_t table<M, Kind>::check_segment(const segment& s, complaints& complain, std::uint64_t& reached_bytes) {
   reached_bytes += cell_bytes_for(segment_bytes());
   if (!heap_.holds(s.offset(), segment_bytes())) complain("the segment at offset " + std::to_string(s.offset()) + " is not allocated");
   std::vector<resident> found = residents(s);
-  std::uint64_t mask = buckets_per_segment() - 1;
   for (const resident& r : found) {
-    std::uint64_t home = home_of(r.hash);
-    bool reachable = ((r.bucket - home) & mask) < probe_;
-    for (std::uint64_t b = home; reachable && b != r.bucket; b = (b + 1) & mask) reachable = match(buckets_at(s.offset())[b], empty_word) == 0;
-    if (!reachable) complain(where(s, r.bucket) + ": a search for a key ends before it gets here");
+    if (!in_window(r) || !on_path(s, r)) complain(where(s, r.bucket) + ": a search for a key ends before it gets here");
     if (std::string fault = fault_of(r); !fault.empty()) complain(where(s, r.bucket) + ": " + fault);
     if constexpr (!Kind::in_slot) {
       auto record = record_at(m_, p_, r.value_word);

@@ -425,9 +425,10 @@ error table<M, Kind>::salvage(const std::string& path, const std::vector<leaf>& 
 template <medium M, class Kind>
 void table<M, Kind>::salvage_segment(const segment& s, std::vector<live_record>& kept, std::vector<std::string>& dropped) const {
   for_each_resident(s, [&](const resident& r, const slot&) {
-    std::string why = (r.bucket - home_of(r.hash)) % buckets_per_segment() >= probe_ ? "it is out of place" : fault_of(r);
-    if (why.empty()) return kept.push_back(r);
-    dropped.push_back(where(s, r.bucket) + ": dropped a record, " + why);
+    std::string why = in_window(r) ? fault_of(r) : "it is out of place";
+    if (!why.empty()) return dropped.push_back(where(s, r.bucket) + ": dropped a record, " + why);
+    kept.push_back(r);
+    if (!on_path(s, r)) dropped.push_back(where(s, r.bucket) + ": a record that lay in front of one here is lost");
   });
 }
 

@@ -333,6 +333,8 @@ class table {
   std::uint64_t check_segment(const segment& s, complaints& complain, std::uint64_t& reached_bytes);
   std::uint64_t check_escapes(complaints& complain);
   void check_directory(complaints& complain, std::uint64_t& reached_bytes);
+  bool in_window(const resident& r) const;
+  bool on_path(const segment& s, const resident& r) const;
   std::string fault_of(const live_record& r) const;
   static std::string where(const segment& s, std::uint64_t bucket);
 
