@@ -180,13 +180,6 @@ BUGS = [
      [("  publish_entries(all, direction::leftward, [&](std::uint64_t i) { return i < all.middle() ? left_entry : right_entry; }, after(std::move(written)));",
        "  publish_entries(all, direction::rightward, [&](std::uint64_t i) { return i < all.middle() ? left_entry : right_entry; }, after(std::move(written)));")]),
 
-    ("cceh-two-splits-double-the-directory", "CCEH 7",
-     "A split that found the directory too small doubles what it found, though another one has doubled it, and split, meanwhile.",
-     "u64/power/threads",
-     CCEH_GROW,
-     [("(directory().exponent() >= depth || double_directory())",
-       "(s.directory.exponent() >= depth || (deepest_ = 0, switch_directory(depth, [this, old = entries_of(s.directory.offset())](std::uint64_t i) { return load(m_, old[i / 2]); })))")]),
-
     ("cceh-a-removed-key-of-another-segment", "CCEH 8",
      "A removed record gets a key that looks as if it were another segment's.",
      "",
