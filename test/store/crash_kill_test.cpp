@@ -217,7 +217,8 @@ TEST_P(Kill, DoesNotGrowTheFileWhenTheContentStays) {
     // What a writer had pending, and space taken while recovery ran, differ from kill to kill: the largest of the first ten.
     if (round < 10) settled = std::max(settled, std::filesystem::file_size(path));
   }
-  EXPECT_LE(std::filesystem::file_size(path), settled + settled / 2) << "space leaks with every kill";
+  constexpr std::uint64_t growth_step = 256 << 10;  // of a small pool: whether one was taken depends on what was pending
+  EXPECT_LE(std::filesystem::file_size(path), settled + settled / 2 + growth_step) << "space leaks with every kill";
   options plain;
   plain.medium = with.medium();
   auto opened = open_subject(with, path, plain);
