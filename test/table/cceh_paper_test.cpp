@@ -140,6 +140,26 @@ TEST(Cceh, C12ASplitDropsNoRecordHoweverFullItsWindows) {
   }
 }
 
+/// Directories of 2^17 entries and more are walked by several threads, here at open and in the check; they must find what one finds.
+TEST(Cceh, ALargeDirectoryIsReadByThreads) {
+  std::mt19937_64 random(7);
+  auto r = make_rig<plain_medium, word_records, cceh_engine>(probing(1, true, 2));
+  std::uint64_t records = 0;
+  while (figure(*r, "global_depth") < 17) {
+    fill(*r, 50'000, random);
+    records += 50'000;
+  }
+  double segments = figure(*r, "segments");
+  const std::byte* first = r->p->at(0);
+  auto again = after_power_cut<plain_medium, word_records, cceh_engine>({first, first + r->p->end()});  // all of it there, but not closed
+  ASSERT_NE(again, nullptr);
+  EXPECT_EQ(figure(*again, "segments"), segments);
+  EXPECT_EQ(again->t->size(), records);
+  check_report report;
+  again->t->check(report);
+  EXPECT_TRUE(report.ok) << report.violations.front();
+}
+
 /// A table that empties shrinks: segments merge, the directory halves, without compaction.
 TEST(Cceh, ShrinksASegmentAtATimeAsRecordsGo) {
   for (bool copy_on_write : {false, true}) {
