@@ -23,6 +23,18 @@ bool restore_heap(heap<M>& h, pool<M>& p) {
   return false;
 }
 
+/// All that has returned is on the medium, and the pool clean, until the next write. `e` is the engine; its lock_all keeps writers out.
+template <medium M, class Engine>
+status sync_clean(pool<M>& p, Engine& e) {
+  if (p.read_only()) return status::ok;
+  [[maybe_unused]] std::uint64_t waited_for = e.size();
+  if (status s = p.write_all_to_disk(); s != status::ok) return s;  // most of the work, while writers go on
+  e.lock_all();
+  status s = p.changing() ? p.mark_clean(e.size(), 0, 0, 0) : status::ok;
+  e.unlock_all();
+  return s;
+}
+
 /// Marks the pool clean, with the heap's state where the engine could not tell it from its root alone. Nobody may be at work.
 /// crash before the root says clean: the pool recovers as after any crash; the saved state is unreachable, hence free.
 template <medium M>

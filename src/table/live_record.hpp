@@ -15,6 +15,28 @@ struct live_record {
   static bool before(const live_record& a, const live_record& b) { return a.hash < b.hash; }
 };
 
+/// Whether the value word of a slot with the key's key word is that of the key's record.
+template <class Kind, medium M>
+bool names_key(M& m, const pool<M>& p, std::uint64_t value_word, typename Kind::key_type key) {
+  if constexpr (Kind::in_slot) {
+    return true;
+  } else {
+    auto record = record_at(m, p, value_word);
+    return record && record->key == key;
+  }
+}
+
+/// The value that a slot's value word stands for; nothing when no record can be there.
+template <class Kind, medium M>
+std::optional<typename Kind::value_type> value_of(M& m, const pool<M>& p, std::uint64_t value_word) {
+  if constexpr (Kind::in_slot) {
+    return value_word;
+  } else {
+    auto record = record_at(m, p, value_word);
+    return record ? std::optional(record->value) : std::nullopt;
+  }
+}
+
 template <class Kind, medium M>
 bool same_key(M& m, const pool<M>& p, const live_record& a, const live_record& b) {
   if constexpr (Kind::in_slot) {

@@ -63,7 +63,7 @@ bool table<M, Kind>::on_path(const segment& s, const resident& r) const {
   return true;
 }
 
-/// C2 and C3. Returns the records in the segment.
+/// C2. Returns the records in the segment.
 template <medium M, class Kind>
 std::uint64_t table<M, Kind>::check_segment(const segment& s, complaints& complain, std::uint64_t& reached_bytes) {
   reached_bytes += cell_bytes_for(segment_bytes());

@@ -94,6 +94,8 @@ class table {
   std::uint64_t slots();
   status sync();
   status close();
+  void lock_all();  // keeps writers out
+  void unlock_all();
 
   // check.hpp
   void check(check_report& report);
@@ -263,8 +265,6 @@ class table {
   void unlock(const segment& s) noexcept { stripes_[s.stripe].lock.unlock(); }
   place walk(const segment& s, const window& w, key_type key) const;
   std::uint32_t stale_slots(const segment& s, const bucket& b) const;
-  bool slot_holds(const slot& s, key_type key) const;
-  std::optional<value_type> value_in(const slot& s) const;
   std::optional<std::uint64_t> value_word_for(key_type key, value_type value, flushed& started);
   template <class Decide>
   status write_in(const segment& s, std::uint64_t hash, key_type key, Decide& decide, bool& needs_room, bool& wants_survey);
@@ -324,8 +324,6 @@ class table {
   void for_each_segment(Visit&& visit) const;
   void recount(const background* asking);
   bool adopt_records(const segment& s, std::int32_t& count);
-  void lock_all();
-  void unlock_all();
   error salvage(const std::string& path, const std::vector<leaf>& leaves, std::vector<std::string>& dropped);
   void salvage_segment(const segment& s, std::vector<live_record>& kept, std::vector<std::string>& dropped) const;
 

@@ -46,7 +46,7 @@ status table<M, Kind>::write_in(const segment& s, std::uint64_t hash, key_type k
   window w = window_for(s, hash, key);
   place at = walk(s, w, key);
   std::optional<value_type> present;
-  if (at.found != nullptr && !(present = value_in(*at.found))) return status::damaged;
+  if (at.found != nullptr && !(present = value_of<Kind>(m_, p_, load(m_, at.found->value)))) return status::damaged;
   decision<value_type> wanted = decide(present);
   change c{.stripe = s.stripe};
   if (wanted.act == act::keep) return wanted.answer;
@@ -109,26 +109,6 @@ auto table<M, Kind>::try_lock_for(std::uint64_t hash, key_type key) -> std::opti
 // -------------------------------------------------------------------------------------------------------------- the window
 
 template <medium M, class Kind>
-bool table<M, Kind>::slot_holds(const slot& s, key_type key) const {
-  if constexpr (Kind::in_slot) {
-    return true;
-  } else {
-    auto record = record_at(m_, p_, load(m_, s.value));
-    return record && record->key == key;
-  }
-}
-
-template <medium M, class Kind>
-auto table<M, Kind>::value_in(const slot& s) const -> std::optional<value_type> {
-  if constexpr (Kind::in_slot) {
-    return load(m_, s.value);
-  } else {
-    auto record = record_at(m_, p_, load(m_, s.value));
-    return record ? std::optional(record->value) : std::nullopt;
-  }
-}
-
-template <medium M, class Kind>
 auto table<M, Kind>::window_for(const segment& s, std::uint64_t hash, key_type key) const noexcept -> window {
   return s.stripe == escape_stripe ? escape_window(key) : window_of(s, hash, key);
 }
@@ -143,7 +123,7 @@ auto table<M, Kind>::walk(const segment& s, const window& w, key_type key) const
     std::uint32_t empty = match(keys, empty_word);
     for (std::uint32_t hits = match(keys, w.key_word); hits != 0;) {
       slot& candidate = b.slots[take_lowest(hits)];
-      if (!slot_holds(candidate, key)) continue;
+      if (!names_key<Kind>(m_, p_, load(m_, candidate.value), key)) continue;
       at.found = &candidate;
       at.bucket_has_room = empty != 0;
       return at;
@@ -373,7 +353,7 @@ status table<M, Kind>::announce_in_group(std::size_t i, key_type key, std::uint6
   const segment& s = g.held[i];
   window w = window_for(s, hash, key);
   place at = walk(s, w, key);
-  if (at.found != nullptr && !value_in(*at.found)) return status::damaged;
+  if (at.found != nullptr && !value_of<Kind>(m_, p_, load(m_, at.found->value))) return status::damaged;
   if (at.found == nullptr && !puts) return status::not_found;
   if (!Kind::in_slot && puts && (g.unused >> i & 1) == 0) return status::no_space;
   if (at.found == nullptr && at.room == nullptr) return needs_room = true, status::ok;

@@ -210,14 +210,7 @@ void table<M, Kind>::unlock_all() {
 
 template <medium M, class Kind>
 status table<M, Kind>::sync() {
-  if (p_.read_only()) return status::ok;
-  std::uint64_t waited = size();
-  static_cast<void>(waited);
-  if (status s = p_.write_all_to_disk(); s != status::ok) return s;  // most of the work, while writers go on
-  lock_all();
-  status s = p_.changing() ? p_.mark_clean(size(), 0, 0, 0) : status::ok;
-  unlock_all();
-  return s;
+  return sync_clean(p_, *this);
 }
 
 template <medium M, class Kind>

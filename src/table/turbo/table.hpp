@@ -77,6 +77,8 @@ class table {
   std::uint64_t slots();
   status sync();
   status close();
+  void lock_all();  // keeps writers out
+  void unlock_all();
 
   // check.hpp
   void check(check_report& report);
@@ -161,8 +163,6 @@ class table {
 
   // write.hpp
   place walk(shard_view v, std::uint64_t hash, key_type key) const;
-  bool slot_holds(const slot& s, std::uint64_t key_word, key_type key) const;
-  std::optional<value_type> value_in(const slot& s) const;
   template <class Decide>
   staged stage(std::uint64_t hash, key_type key, Decide& decide, change& c, status& answer, flushed& started);
   staged stage_set(const place& at, std::uint64_t hash, key_type key, value_type value, change& c, status& answer, flushed& started);
@@ -210,8 +210,6 @@ class table {
   bool verifies(shard_index s, const bucket& b, int i, std::string& why) const;
   bool adopt_records(shard_index s);
   void recount(const background* asking);
-  void lock_all();
-  void unlock_all();
 
   pool<M>& p_;
   M& m_;

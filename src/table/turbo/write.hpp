@@ -50,27 +50,6 @@ status table<M, Kind>::write_locked(shard_index s, std::uint64_t hash, key_type 
 
 // --------------------------------------------------------------------------------------------------------------- the path
 
-template <medium M, class Kind>
-bool table<M, Kind>::slot_holds(const slot& s, std::uint64_t key_word, key_type key) const {
-  if (load(m_, s.key) != key_word) return false;
-  if constexpr (Kind::in_slot) {
-    return true;
-  } else {
-    auto record = record_at(m_, p_, load(m_, s.value));
-    return record && record->key == key;
-  }
-}
-
-template <medium M, class Kind>
-auto table<M, Kind>::value_in(const slot& s) const -> std::optional<value_type> {
-  if constexpr (Kind::in_slot) {
-    return load(m_, s.value);
-  } else {
-    auto record = record_at(m_, p_, load(m_, s.value));
-    return record ? std::optional(record->value) : std::nullopt;
-  }
-}
-
 /// A new record goes to the first deleted slot on the path, else into the bucket that ends it (§3.4).
 template <medium M, class Kind>
 auto table<M, Kind>::walk(shard_view v, std::uint64_t hash, key_type key) const -> place {
@@ -85,7 +64,7 @@ auto table<M, Kind>::walk(shard_view v, std::uint64_t hash, key_type key) const 
     found.distance = distance;
     for (std::uint32_t hits = match_tags(b, tag_of(hash)) & meta.live(); hits != 0;) {
       int at = take_lowest(hits);
-      if (!slot_holds(b.slots[at], key_word, key)) continue;
+      if (load(m_, b.slots[at].key) != key_word || !names_key<Kind>(m_, p_, load(m_, b.slots[at].value), key)) continue;
       found.holder = &b, found.slot = at, found.meta = meta;
       return found;
     }
@@ -105,7 +84,7 @@ auto table<M, Kind>::stage(std::uint64_t hash, key_type key, Decide& decide, cha
   place at = walk(view(c.shard), hash, key);
   std::optional<value_type> present;
   if (at.holder != nullptr) {
-    present = value_in(at.holder->slots[at.slot]);
+    present = value_of<Kind>(m_, p_, load(m_, at.holder->slots[at.slot].value));
     if (!present || !at.meta.well_formed()) return answer = status::damaged, staged::nothing_to_do;
   }
   decision<value_type> wanted = decide(present);
