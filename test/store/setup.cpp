@@ -12,6 +12,7 @@ namespace {
 constexpr engine_kind engines[] = {
     engine_kind::turbo,
     engine_kind::cceh,
+    engine_kind::level,
 };
 
 constexpr api_kind apis[] = {api_kind::words, api_kind::words_as_bytes, api_kind::bytes, api_kind::words_to_bytes,

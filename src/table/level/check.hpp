@@ -1,0 +1,108 @@
+// Level hashing: verifies every invariant over every byte that is reachable, and tells figures.
+#pragma once
+
+#include "table/level/table.hpp"
+
+namespace durahash::level {
+
+template <medium M, class Kind>
+std::string table<M, Kind>::where(const level_view& l, std::uint64_t index) const {
+  return "level of 2^" + std::to_string(l.log2) + " buckets at offset " + std::to_string(l.offset) + ", bucket " + std::to_string(index);
+}
+
+template <medium M, class Kind>
+std::string table<M, Kind>::fault_of(const live_record& r) const {
+  return durahash::fault_of<Kind>(m_, p_, seeds_, r, Kind::hash);
+}
+
+template <medium M, class Kind>
+void table<M, Kind>::check(check_report& report) {
+  size();
+  heap_.settle();
+  preparing_.wait(true, std::memory_order_acquire);
+  lock_all();
+  complaints complain(report);
+  const levels_view& v = levels();
+  std::uint64_t reached_bytes = prepared_ == 0 ? 0 : cell_bytes_for(shape_.level_bytes(prepared_log2_)), counted = 0;
+  for (unsigned i = 0; i < v.count; ++i) counted += check_level(v, i, complain, reached_bytes);
+  counted -= doubled_;
+  report.records = counted;
+  if (counted != size()) complain("the table counts " + std::to_string(size()) + " records, and holds " + std::to_string(counted));
+  if (!damage_found_ && reached_bytes != heap_.used_bytes() - heap_.pending_bytes())
+    complain("the heap has " + std::to_string(heap_.used_bytes()) + " bytes in use, and " + std::to_string(reached_bytes) + " are reachable");
+  unlock_all();
+}
+
+/// L1, L3, tags, and that the root names the level. Returns its records.
+template <medium M, class Kind>
+std::uint64_t table<M, Kind>::check_level(const levels_view& v, unsigned index, complaints& complain, std::uint64_t& reached_bytes) {
+  const level_view& l = v.at[index];
+  std::uint64_t bytes = shape_.level_bytes(l.log2), records = 0, doubled = 0;
+  reached_bytes += cell_bytes_for(bytes);
+  if (!heap_.holds(l.offset, bytes)) complain("the level at offset " + std::to_string(l.offset) + " is not allocated");
+  checked_place named{load(m_, root_of_table().levels[l.log2])};
+  if (!named.sound() || named.offset() != l.offset) complain("the root does not name the level of 2^" + std::to_string(l.log2) + " buckets in use");
+  for (std::uint64_t n = 0; n < std::uint64_t{1} << l.log2; ++n) {
+    bucket b = bucket_at(l, n);
+    if ((state_of(b).tokens() & ~shape_.all_tokens()) != 0) complain(where(l, n) + ": a token of a slot that is not there");
+    for_each_resident(b, [&](const resident& r) {
+      ++records;
+      spot s = spot_of(r);
+      bool here[2] = {number(l, s.place[0]) == n, number(l, s.place[1]) == n};
+      if (!here[0] && !here[1]) complain(where(l, n) + ": a record out of place");
+      if ((match(b, s.tag) >> r.slot & 1) == 0) complain(where(l, n) + ": a search for a key does not see its tag");
+      for (unsigned which = 0; which < 2; ++which)
+        if (here[which] && under_previous(v, index) && !state_of(bucket_of(v.at[index - 1], s.place[which])).admits(s.filter_class))
+          complain(where(l, n) + ": a search for a key ends before it gets here");
+      if (copies_of(v, r) > 1) ++doubled;
+      std::string fault = fault_of(r);
+      if (!fault.empty()) complain(where(l, n) + ": " + fault);
+      if constexpr (!Kind::in_slot) {
+        auto record = record_at(m_, p_, r.value_word);
+        if (record && !heap_.holds(r.value_word, record->bytes()))
+          complain(where(l, n) + ": the record at offset " + std::to_string(r.value_word) + " is not allocated");
+        if (record) reached_bytes += cell_bytes_for(record->bytes());
+      }
+    });
+  }
+  if (doubled != 0 && doubled_ == 0) complain("level of 2^" + std::to_string(l.log2) + " buckets: " + std::to_string(doubled) + " records are there twice");
+  return records;
+}
+
+// ----------------------------------------------------------------------------------------------------------------- figures
+
+template <medium M, class Kind>
+void table<M, Kind>::describe(table_stats& stats) {
+  const levels_view& v = levels();
+  std::uint64_t records = 0, in_top = 0, free_beside = 0, hit_buckets = 0, miss_buckets = 0;
+  for (unsigned i = 0; i < v.count; ++i)
+    for (std::uint64_t n = 0; n < std::uint64_t{1} << v.at[i].log2; ++n) {
+      bucket b = bucket_at(v.at[i], n);
+      for_each_resident(b, [&](const resident& r) {
+        ++records;
+        in_top += i == 0;
+        free_beside += free_slot(state_of(b)) >= 0;
+        spot s = spot_of(r);
+        sightings seen, all;
+        look_everywhere(v, s, seen, [&](bucket where, int slot, unsigned, unsigned) { return where == r.where && slot == r.slot; });
+        hit_buckets += seen.count;
+        s.tag = static_cast<std::uint8_t>(s.tag + 1);  // another key with these places
+        s.filter_class = static_cast<std::uint8_t>((s.filter_class + 1) % filter_classes);
+        look_everywhere(v, s, all, [](bucket, int, unsigned, unsigned) { return false; });
+        miss_buckets += all.count;
+      });
+    }
+  auto mean = [&](std::uint64_t sum) { return records == 0 ? 0 : static_cast<double>(sum) / static_cast<double>(records); };
+  stats.figures = {{"levels", static_cast<double>(v.count)},
+                   {"top_log2", static_cast<double>(v.at[0].log2)},
+                   {"in_top", mean(in_top)},
+                   {"free_beside", mean(free_beside)},
+                   {"positive_probe_mean", mean(hit_buckets)},
+                   {"negative_probe_mean", mean(miss_buckets)},
+                   {"movements", static_cast<double>(movements_.load())},
+                   {"expansions", static_cast<double>(expansions_.load())},
+                   {"shrinks", static_cast<double>(shrinks_.load())},
+                   {"rehashed", static_cast<double>(rehashed_.load())}};
+}
+
+}  // namespace durahash::level

@@ -1,0 +1,296 @@
+// Level hashing: search without locks (paper §3.1, §3.2), batches of searches, iteration.
+//
+// A reader notes the state of each bucket that it looks at. What it found counts if the bucket's state is still the same behind the value; that it found
+// nothing counts if all states are still the same, and the levels: then there was a moment at which all of them were as they were read.
+//
+// Two of the paper's four buckets are mostly enough: the filter in a bucket tells whether the one below can hold the record (L3).
+#pragma once
+
+#include <emmintrin.h>
+
+#include "table/level/table.hpp"
+
+namespace durahash::level {
+
+/// The slots whose tag is this one, with or without a token.
+template <medium M, class Kind>
+std::uint32_t table<M, Kind>::match(bucket b, std::uint8_t tag) const noexcept {
+  auto low = static_cast<long long>(load(m_, b.tags(0)));
+  auto high = shape_.slots > 8 ? static_cast<long long>(load(m_, b.tags(1))) : 0;
+  __m128i equal = _mm_cmpeq_epi8(_mm_set_epi64x(high, low), _mm_set1_epi8(static_cast<char>(tag)));
+  return static_cast<std::uint32_t>(_mm_movemask_epi8(equal));
+}
+
+/// Calls on_match(slot) for each slot that has the key word, until that says true.
+template <medium M, class Kind>
+template <class OnMatch>
+bool table<M, Kind>::look(bucket b, const spot& s, sightings& seen, OnMatch&& on_match) const {
+  bucket_state state = state_of(b);
+  seen.seen[seen.count++] = {b, state};
+  for (std::uint32_t hits = match(b, s.tag) & state.tokens(); hits != 0;) {
+    int index = take_lowest(hits);
+    if (load(m_, slot_of(b, index).key) == s.key_word && on_match(index)) return true;
+  }
+  return false;
+}
+
+/// Calls on_match(bucket, slot, level, which of the places) for each slot that has the key word, until that says true. `seen` holds what was looked at;
+/// the last of it is the bucket of the last match.
+template <medium M, class Kind>
+template <class OnMatch>
+void table<M, Kind>::look_everywhere(const levels_view& v, const spot& s, sightings& seen, OnMatch&& on_match) const {
+  bool read_above[2] = {false, false};
+  std::uint32_t admits_below = 0;  // by place; as far as it was read
+  auto look_in = [&](unsigned index, bool filtered) {
+    const level_view& l = v.at[index];
+    bucket b[2] = {bucket_of(l, s.place[0]), bucket_of(l, s.place[1])};
+    __builtin_prefetch(b[1].state);
+    std::uint32_t admits = 0;
+    bool read[2] = {false, false};
+    for (unsigned which = 0; which < 2; ++which) {
+      if (filtered && read_above[which] && (admits_below >> which & 1) == 0) continue;
+      if (look(b[which], s, seen, [&](int slot) { return on_match(b[which], slot, index, which); })) return true;
+      admits |= std::uint32_t{seen.seen[seen.count - 1].state.admits(s.filter_class)} << which;
+      read[which] = true;
+    }
+    admits_below = admits;
+    read_above[0] = read[0], read_above[1] = read[1];
+    return false;
+  };
+  unsigned index = 0;
+  if (v.bottom_first) {
+    if (look_in(1, false)) return;
+    bool read[2] = {read_above[0], read_above[1]};
+    std::uint32_t admits = admits_below;
+    if (look_in(0, false)) return;
+    read_above[0] = read[0], read_above[1] = read[1];
+    admits_below = admits;
+    index = 2;
+  }
+  for (; index < v.count; ++index)
+    if (look_in(index, under_previous(v, index))) return;
+}
+
+template <medium M, class Kind>
+bool table<M, Kind>::unchanged(const sightings& seen) const noexcept {
+  return std::all_of(seen.seen, seen.seen + seen.count, [&](const sighting& s) { return state_of(s.where) == s.state; });
+}
+
+/// Word tables take one look, inlined; a read that a writer disturbed, or that must be made durable first, searches.
+template <medium M, class Kind>
+template <class Read>
+status table<M, Kind>::get(key_type key, Read&& read) {
+  std::uint64_t hash = Kind::hash(key, seeds_);
+  spot s = spot_of(hash, Kind::key_word(key, hash));
+  if constexpr (Kind::in_slot)
+    if (probed seen = judge(s, read); seen != probed::torn) [[likely]]
+      return seen == probed::hit ? status::ok : status::not_found;
+  return search(key, s, read);
+}
+
+/// What a look at a word table is worth; `torn` also says "not settled".
+template <medium M, class Kind>
+template <class Read>
+auto table<M, Kind>::judge(const spot& s, Read& read) const -> probed {
+  const levels_view& v = levels();
+  sightings seen;
+  bool hit = false;
+  std::uint64_t value = 0;
+  look_everywhere(v, s, seen, [&](bucket b, int slot, unsigned, unsigned) {
+    value = load(m_, slot_of(b, slot).value);
+    return hit = true;
+  });
+  const sighting& last = seen.seen[seen.count - 1];
+  bool same = hit ? state_of(last.where) == last.state : unchanged(seen);
+  if (!same || &levels() != &v || !unsettled_.settled(stripe_of(v, s.place[0])) || !unsettled_.settled(stripe_of(v, s.place[1]))) return probed::torn;
+  if (!hit) return probed::miss;
+  read(value);
+  return probed::hit;
+}
+
+template <medium M, class Kind>
+template <class Read>
+[[gnu::noinline]] status table<M, Kind>::search(key_type key, const spot& s, Read& read) {
+  [[maybe_unused]] read_guard guard;  // keeps records and levels from reuse; u64 tables have none, and look at the levels again instead
+  while (true) {  // ends: each further round means that a writer got on
+    const levels_view& v = levels();
+    sightings seen;
+    probed outcome = probed::miss;
+    std::optional<value_type> value;
+    look_everywhere(v, s, seen, [&](bucket b, int slot, unsigned, unsigned) {
+      std::uint64_t value_word = load(m_, slot_of(b, slot).value);
+      if constexpr (!Kind::in_slot) {
+        auto record = record_at(m_, p_, value_word);
+        if (record && record->key != key) return false;
+        outcome = record ? probed::hit : probed::damaged;
+        if (record) value = record->value;
+      } else {
+        outcome = probed::hit;
+        value = value_word;
+      }
+      return true;
+    });
+    const sighting& last = seen.seen[seen.count - 1];
+    bool same = outcome == probed::miss ? unchanged(seen) : state_of(last.where) == last.state;
+    if (!same || &levels() != &v) continue;
+    if (outcome == probed::damaged) return status::damaged;
+    settle_for_reader(v, s, seen);
+    if (outcome == probed::miss) return status::not_found;
+    read(*value);
+    return status::ok;
+  }
+}
+
+/// What a reader has seen, and a crash could still undo, is made durable before the reader gives it away (L7).
+template <medium M, class Kind>
+void table<M, Kind>::settle_for_reader(const levels_view& v, const spot& s, const sightings& seen) {
+  if constexpr (unsettled<M>::needed) {
+    bool publishing = false;
+    for (std::uint64_t place : s.place) {
+      stripe_index stripe = stripe_of(v, place);
+      settle_inherited(v, stripe);
+      publishing |= !unsettled_.settled(stripe);
+    }
+    if (!publishing) return;
+    flushed started;
+    for (unsigned n = 0; n < seen.count; ++n) started += flush(m_, bucket_extent(seen.seen[n].where));
+    [[maybe_unused]] durable done = fence(m_, std::move(started));
+  }
+}
+
+/// A process that was killed may have left words of these buckets in the caches.
+template <medium M, class Kind>
+void table<M, Kind>::settle_inherited(const levels_view& v, stripe_index stripe) {
+  if constexpr (unsettled<M>::needed) {
+    if (unsettled_.of(stripe) != settlement::inherited) return;
+    flushed started;
+    std::uint64_t place = std::uint64_t{stripe} << (64 - stripe_bits);
+    for (unsigned i = 0; i < v.count; ++i)
+      started += flush(m_, extent{bucket_of(v.at[i], place).state, std::size_t{1} << (v.at[i].log2 - v.mask_bits + shape_.bytes_log2)});
+    unsettled_.take_over(stripe, fence(m_, std::move(started)));
+  }
+}
+
+// ----------------------------------------------------------------------------------------------------------------- batches
+
+template <medium M, class Kind>
+template <class Read>
+void table<M, Kind>::get_many(std::span<const key_type> keys, Read&& read, status* answers) {
+  [[maybe_unused]] read_guard guard;
+  spot spots[group_size];
+  for (std::size_t start = 0; start < keys.size(); start += group_size) {
+    std::size_t count = std::min(group_size, keys.size() - start);
+    const levels_view& v = levels();
+    const level_view& first = v.at[v.bottom_first ? 1 : 0];
+    for (std::size_t i = 0; i < count; ++i) {
+      std::uint64_t hash = Kind::hash(keys[start + i], seeds_);
+      spots[i] = spot_of(hash, Kind::key_word(keys[start + i], hash));
+      for (std::uint64_t place : spots[i].place) __builtin_prefetch(bucket_of(first, place).state);
+    }
+    for (std::size_t i = 0; i < count; ++i)  // then what these lead to: the slot's line, or the bucket below
+      for (std::uint64_t place : spots[i].place) {
+        bucket b = bucket_of(first, place);
+        bucket_state state = state_of(b);
+        if (std::uint32_t hits = match(b, spots[i].tag) & state.tokens(); hits != 0)
+          __builtin_prefetch(&slot_of(b, std::countr_zero(hits)));
+        else if (v.bottom_first || state.admits(spots[i].filter_class))
+          __builtin_prefetch(bucket_of(v.at[v.bottom_first ? 0 : 1], place).state);
+      }
+    for (std::size_t i = 0; i < count; ++i) {
+      auto read_one = [&](value_type value) { read(start + i, value); };
+      probed seen = probed::torn;
+      if constexpr (Kind::in_slot) seen = judge(spots[i], read_one);
+      answers[start + i] = seen == probed::hit ? status::ok : seen == probed::miss ? status::not_found : search(keys[start + i], spots[i], read_one);
+    }
+  }
+}
+
+// --------------------------------------------------------------------------------------------------------------- iteration
+
+template <medium M, class Kind>
+std::uint64_t table<M, Kind>::hash_of_slot(std::uint64_t key_word) const noexcept {
+  if constexpr (Kind::in_slot)
+    return word_hash(key_word, seeds_);
+  else
+    return key_word;
+}
+
+/// Calls visit(level, number of the bucket) for the buckets whose numbers begin with the first `bits` of the place; no level has fewer bits.
+template <medium M, class Kind>
+template <class Visit>
+void table<M, Kind>::for_each_bucket(const levels_view& v, std::uint64_t place, unsigned bits, Visit&& visit) const {
+  for (unsigned i = 0; i < v.count; ++i) {
+    std::uint64_t first = number(v.at[i], place), count = std::uint64_t{1} << (v.at[i].log2 - bits);
+    for (std::uint64_t n = first; n < first + count; ++n) visit(v.at[i], n);
+  }
+}
+
+/// Calls visit(resident) for each record in the bucket.
+template <medium M, class Kind>
+template <class Visit>
+void table<M, Kind>::for_each_resident(bucket b, Visit&& visit) const {
+  for (std::uint32_t tokens = state_of(b).tokens() & shape_.all_tokens(); tokens != 0;) {
+    int index = take_lowest(tokens);
+    std::uint64_t key_word = load(m_, slot_of(b, index).key);
+    visit(resident{{hash_of_slot(key_word), key_word, load(m_, slot_of(b, index).value)}, b, index});
+  }
+}
+
+/// The records in the bucket whose hashes have the prefix.
+template <medium M, class Kind>
+void table<M, Kind>::collect(bucket b, std::uint64_t prefix, unsigned bits, std::vector<live_record>& found) const {
+  std::size_t before = found.size();
+  while (true) {  // ends: each further round means that a writer got on
+    bucket_state state = state_of(b);
+    for_each_resident(b, [&](const resident& r) {
+      if ((r.hash ^ prefix) >> (64 - bits) == 0) found.push_back(r);
+    });
+    if (state_of(b) == state) return;
+    found.resize(before);
+  }
+}
+
+/// The cursor runs through hash order: neither movements nor new levels nor reopening disturb it. The records of a prefix are in the buckets of that
+/// prefix, and of the prefixes that their second places can have.
+template <medium M, class Kind>
+template <class Visit>
+status table<M, Kind>::scan(cursor& at, std::size_t limit, Visit&& visit) {
+  std::size_t left = std::max<std::size_t>(limit, 1);
+  std::vector<live_record> records;
+  while (!at.done && left > 0) {
+    [[maybe_unused]] read_guard guard;
+    const levels_view& v = levels();
+    unsigned smallest = v.at[v.count - 1].log2, bits = std::max(v.mask_bits, smallest - std::min(smallest, 2u));
+    std::uint64_t prefix = at.position >> (64 - bits) << (64 - bits);
+    std::atomic<std::uint32_t>& moves = stripes_[stripe_of(v, prefix)].moves;
+    std::uint32_t moved = moves.load(std::memory_order_acquire);
+    records.clear();
+    std::uint64_t collected[second_places + 1];  // of small levels' prefixes many are the same
+    std::size_t count = 0;
+    auto collect_at = [&](std::uint64_t place) {
+      place = place >> (64 - bits) << (64 - bits);
+      if (std::find(collected, collected + count, place) != collected + count) return;
+      collected[count++] = place;
+      for_each_bucket(v, place, bits, [&](const level_view& l, std::uint64_t n) { collect(bucket_at(l, n), prefix, bits, records); });
+      settle_inherited(v, stripe_of(v, place));
+      if (unsettled_.settled(stripe_of(v, place))) return;
+      flushed started;
+      for_each_bucket(v, place, bits, [&](const level_view& l, std::uint64_t n) { started += flush(m_, bucket_extent(bucket_at(l, n))); });
+      [[maybe_unused]] durable done = fence(m_, std::move(started));
+    };
+    collect_at(prefix);
+    for (unsigned which = 0; which < second_places; ++which) collect_at(second_place(prefix, which));
+    if (&levels() != &v || moves.load(std::memory_order_acquire) != moved) continue;  // ends: each further round means that a writer got on
+    std::erase_if(records, [&](const live_record& r) { return r.hash < at.position; });
+    std::sort(records.begin(), records.end(), live_record::before);
+    bool all = true;
+    if (status visited = visit_in_order<Kind>(m_, p_, records, at, left, all, visit); visited != status::ok) return visited;
+    if (!all) return status::ok;
+    std::uint64_t next = prefix + (std::uint64_t{1} << (64 - bits));
+    at.done = next == 0;
+    at.position = at.done ? ~std::uint64_t{0} : next;
+  }
+  return status::ok;
+}
+
+}  // namespace durahash::level

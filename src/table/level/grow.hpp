@@ -1,0 +1,572 @@
+// Level hashing: expansion and shrinking in place (paper §3.2), a bucket at a time; compaction.
+//
+// Expansion:
+//   1  a level of twice the top's size is written, flushed, fenced           crash: unreachable, hence free
+//   2  COMMIT: its word in the root                                          crash after: the drain begins anew
+//   3  the smallest level is drained, each bucket as one movement (write.hpp): records go to the buckets above it, under the same lock
+//   4  COMMIT: the smallest level's word removed; it is freed when writers and readers have left it
+//
+// Shrinking:
+//   1  a level of a quarter of the top's size, as above; its word            crash: an expansion with an empty level to drain
+//   2  COMMIT: the top's word is marked as draining                          crash after: the drain begins anew
+//   3, 4  as above, with the top
+//
+// A record that finds no place while a level is drained: shrinking is called off by taking the mark away; else one more level is put on top.
+#pragma once
+
+#include <sched.h>
+
+#include "table/level/table.hpp"
+
+namespace durahash::level {
+
+// ------------------------------------------------------------------------------------------------------------------ levels
+
+/// A level that nothing refers to, durable; nothing when there is no space, or the table is being closed.
+template <medium M, class Kind>
+std::optional<std::uint64_t> table<M, Kind>::write_level(new_level made, const background* asking) {
+  std::uint64_t bytes = shape_.level_bytes(made.log2);
+  auto offset = heap_.allocate(bytes);
+  if (!offset && heap_.pending_bytes() != 0) {  // what readers still hold may do
+    heap_.settle();
+    offset = heap_.allocate(bytes);
+  }
+  if (!offset) return std::nullopt;
+  level_view l{p_.at(*offset), *offset, made.log2};
+  flushed started;
+  for (std::uint64_t n = 0; n < std::uint64_t{1} << made.log2; ++n) {
+    if (asking != nullptr && n % 4096 == 0 && asking->stopping()) {
+      heap_.free(*offset, bytes);
+      return std::nullopt;
+    }
+    pm<std::uint64_t>& state = *bucket_at(l, n).state;
+    store(m_, state, made.every.word);
+    started += flush(m_, extent_of(state));
+  }
+  [[maybe_unused]] durable written = fence(m_, std::move(started));
+  return offset;
+}
+
+template <medium M, class Kind>
+auto table<M, Kind>::present_levels() const -> std::vector<level_view> {
+  const levels_view* v = levels_.load(std::memory_order_acquire);
+  return v == nullptr ? std::vector<level_view>() : std::vector<level_view>(v->at, v->at + v->count);
+}
+
+/// New levels join, which nobody sees before all of them are there. Under resize_lock_.
+template <medium M, class Kind>
+status table<M, Kind>::add_levels(std::span<const new_level> made) {
+  std::vector<level_view> now = present_levels();
+  std::vector<std::uint64_t> offsets;
+  for (const new_level& l : made) {
+    std::optional<std::uint64_t> offset;
+    if (prepared_ != 0 && prepared_log2_ == l.log2)
+      offset = std::exchange(prepared_, 0);
+    else
+      offset = write_level(l);
+    if (!offset) {
+      for (std::size_t n = 0; n < offsets.size(); ++n) heap_.free(offsets[n], shape_.level_bytes(made[n].log2));
+      return status::no_space;
+    }
+    offsets.push_back(*offset);
+  }
+  p_.about_to_change();
+  for (std::size_t n = 0; n < made.size(); ++n) {
+    [[maybe_unused]] durable done = publish(m_, root_of_table().levels[made[n].log2], checked_place::of(offsets[n], made[n].log2).word,
+                                            after_nothing("the level is durable"));  // COMMIT: it belongs to the table
+    now.push_back({p_.at(offsets[n]), offsets[n], made[n].log2});
+  }
+  switch_levels(std::move(now), false, dynamic_);
+  return status::ok;
+}
+
+/// These are the levels from here on. Where the stripes change, all of them are locked meanwhile. Under resize_lock_.
+template <medium M, class Kind>
+void table<M, Kind>::switch_levels(std::vector<level_view> now, bool drain_largest, bool bottom_first) {
+  std::sort(now.begin(), now.end(), [](const level_view& a, const level_view& b) { return a.log2 > b.log2; });
+  const levels_view* old = levels_.load(std::memory_order_acquire);
+  levels_view& made = views_.emplace_back();
+  made.count = static_cast<unsigned>(now.size());
+  std::copy(now.begin(), now.end(), made.at);
+  made.bottom_first = bottom_first && made.count > 1;
+  made.mask_bits = std::min(stripe_bits, now.back().log2);
+  made.mask = ~(~std::uint64_t{0} >> made.mask_bits);
+  unsigned first = 0;
+  if (made.count > 2) {
+    unsigned log2 = drain_largest ? now.front().log2 : now.back().log2;
+    bool goes_on = old != nullptr && old->draining != nullptr && old->draining->log2 == log2;
+    made.draining = goes_on ? old->draining : &drains_.emplace_back(log2);
+    first = drain_largest;
+  }
+  made.inserts[0] = first;
+  made.inserts[1] = std::min(first + 1, made.count - 1);
+  bool other_stripes = old != nullptr && old->mask != made.mask;
+  if (other_stripes) {
+    counted_.wait(false, std::memory_order_acquire);  // the recount is by stripe
+    lock_stripes(*old);
+    if (made.mask_bits < old->mask_bits)  // two become one, which must not be taken for settled when one of them is not
+      for (std::uint64_t n = 0; n < stripes_of(*old); ++n) {
+        settle_inherited(*old, stripe_number(*old, n));
+        if (n % 2 == 0) continue;
+        std::atomic<std::int32_t>& records = stripes_[stripe_number(*old, n)].records;
+        add_records(stripe_number(*old, n - 1), records.exchange(0));
+      }
+  }
+  levels_.store(&made, std::memory_order_release);
+  if (other_stripes) unlock_stripes(*old);
+}
+
+template <medium M, class Kind>
+void table<M, Kind>::lock_stripes(const levels_view& v) {
+  for (std::uint64_t n = 0; n < stripes_of(v); ++n) stripes_[stripe_number(v, n)].lock.lock();
+}
+
+template <medium M, class Kind>
+void table<M, Kind>::unlock_stripes(const levels_view& v) {
+  for (std::uint64_t n = 0; n < stripes_of(v); ++n) stripes_[stripe_number(v, n)].lock.unlock();
+}
+
+/// Until nobody writes with levels that were replaced before this.
+template <medium M, class Kind>
+void table<M, Kind>::await_writers() {
+  const levels_view& v = levels();
+  for (std::uint64_t n = 0; n < stripes_of(v); ++n) std::scoped_lock lock(stripes_[stripe_number(v, n)].lock);
+}
+
+/// Of a level that readers may still see.
+template <medium M, class Kind>
+void table<M, Kind>::give_back(std::uint64_t offset, std::uint64_t bytes) {
+  if constexpr (Kind::in_slot)
+    heap_.free(offset, bytes);  // readers notice; the bytes stay mapped
+  else
+    heap_.retire(offset, bytes);
+}
+
+template <medium M, class Kind>
+unsigned table<M, Kind>::index_of(const levels_view& v, unsigned log2) noexcept {
+  unsigned i = 0;
+  while (i < v.count && v.at[i].log2 != log2) ++i;
+  return i;
+}
+
+// --------------------------------------------------------------------------------------------------------------- expansion
+
+/// For a record that found no place in the levels as they were seen. Nothing is locked.
+template <medium M, class Kind>
+status table<M, Kind>::make_room(const levels_view* seen) {
+  preparing_.wait(true, std::memory_order_acquire);
+  std::scoped_lock lock(resize_lock_);
+  if (&levels() != seen) return status::ok;
+  const level_view& top = seen->at[0];
+  if (seen->draining != nullptr && seen->draining->log2 == top.log2) {  // shrinking is called off
+    p_.about_to_change();
+    [[maybe_unused]] durable done = publish(m_, root_of_table().levels[top.log2], checked_place::of(top.offset, top.log2).word,
+                                            after_nothing("the level stays"));  // COMMIT: the smallest is drained instead
+    switch_levels(present_levels(), false, false);
+    return status::ok;
+  }
+  if (seen->count == most_levels || top.log2 + 1 == level_sizes) return status::no_space;
+  new_level made{top.log2 + 1, new_bucket};
+  status answer = add_levels({&made, 1});
+  if (answer == status::ok) expansions_.fetch_add(1, std::memory_order_relaxed);
+  return answer;
+}
+
+/// Large levels are written in the background, before they are needed.
+template <medium M, class Kind>
+void table<M, Kind>::prepare_ahead() {
+  if (shape_.level_bytes(levels().at[0].log2 + 1) <= at_once_bytes || levels().at[0].log2 + 1 == level_sizes || preparing_.exchange(true)) return;
+  background_.submit([this](const background& self) {
+    unsigned log2 = levels().at[0].log2 + 1;
+    bool wanted;
+    {
+      std::scoped_lock lock(resize_lock_);
+      wanted = prepared_ == 0;
+    }
+    auto offset = wanted ? write_level({log2, new_bucket}, &self) : std::nullopt;
+    if (offset) {
+      std::scoped_lock lock(resize_lock_);
+      prepared_ = *offset;
+      prepared_log2_ = log2;
+    }
+    preparing_ = false;
+    preparing_.notify_all();
+  });
+}
+
+/// Under resize_lock_.
+template <medium M, class Kind>
+void table<M, Kind>::drop_prepared() {
+  if (prepared_ != 0) heap_.free(std::exchange(prepared_, 0), shape_.level_bytes(prepared_log2_));
+}
+
+// ------------------------------------------------------------------------------------------------------------------- drain
+
+template <medium M, class Kind>
+std::optional<std::uint64_t> table<M, Kind>::drain::take() {
+  if (next.load(std::memory_order_relaxed) < buckets())
+    if (std::uint64_t n = next.fetch_add(1, std::memory_order_relaxed); n < buckets()) return n;
+  std::scoped_lock guard(lock);
+  if (put_back.empty()) return std::nullopt;
+  std::uint64_t n = put_back.back();
+  put_back.pop_back();
+  return n;
+}
+
+/// Bounded work for a level that is going: what a write does when it is done with its own. Nothing is locked.
+template <medium M, class Kind>
+void table<M, Kind>::drain_some(std::uint64_t buckets) {
+  for (; buckets > 0; --buckets) {
+    drain* d = levels().draining;
+    if (d == nullptr || !drain_next(*d)) return;
+  }
+}
+
+/// Returns whether it got on.
+template <medium M, class Kind>
+bool table<M, Kind>::drain_next(drain& d) {
+  auto index = d.take();
+  if (!index) return false;
+  if (!drain_bucket(d, *index)) {
+    std::scoped_lock lock(d.lock);
+    d.put_back.push_back(*index);
+    return false;
+  }
+  if (d.done.fetch_add(1, std::memory_order_acq_rel) + 1 == d.buckets()) finish_drain(d);
+  return true;
+}
+
+/// With the setting `helper`, a level that goes is drained in the background, too. Nothing is locked.
+template <medium M, class Kind>
+void table<M, Kind>::start_helper() {
+  if (!helper_ || levels().draining == nullptr) return;
+  background_.submit([this](const background& self) {
+    for (drain* d = levels().draining; d != nullptr && !self.stopping() && drain_next(*d);) d = levels().draining;
+  });
+}
+
+template <medium M, class Kind>
+status table<M, Kind>::drain_all() {
+  while (drain* d = levels().draining) {  // ends: each round drains a bucket, or waits for others that do
+    if (drain_next(*d)) continue;
+    {
+      std::scoped_lock lock(d->lock);
+      if (!d->put_back.empty()) return status::no_space;
+    }
+    if (levels().draining != d) continue;
+    if (turns* t = turns::current())
+      t->pass();
+    else
+      sched_yield();
+  }
+  return status::ok;
+}
+
+/// Returns false when some record finds no place.
+template <medium M, class Kind>
+bool table<M, Kind>::drain_bucket(drain& d, std::uint64_t index) {
+  while (true) {  // ends: each further round has a record less in the bucket, or other levels
+    const levels_view* v = &levels();
+    stripe_index stripe = stripe_of(*v, index << (64 - d.log2));
+    bool empty;
+    {
+      std::scoped_lock lock(stripes_[stripe].lock);
+      if (levels().mask != v->mask) continue;
+      v = &levels();
+      if (v->draining != &d) return true;  // called off
+      p_.about_to_change();
+      settle_inherited(*v, stripe);
+      empty = move_together(*v, d, index, stripe);
+    }
+    if (empty) return true;
+    if (!move_out(d, index)) return false;
+  }
+}
+
+/// The records of a bucket, as far as there is room in the places under the same lock. Returns whether that was all.
+template <medium M, class Kind>
+bool table<M, Kind>::move_together(const levels_view& v, const drain& d, std::uint64_t index, stripe_index stripe) {
+  const level_view& from = v.at[index_of(v, d.log2)];
+  bucket b = bucket_at(from, index);
+  bucket_state state = state_of(b);
+  struct arrival {
+    bucket where;
+    bucket_state next;
+  } arrivals[most_slots];
+  std::size_t count = 0;
+  std::uint64_t hashes[most_slots];
+  std::uint32_t leaving = 0;
+  flushed started;
+  if (v.inserts[0] == 1 && state.tokens() != 0 && state.filter() != new_bucket.filter()) {  // its records go below it
+    state = state.next(state.tokens(), new_bucket.filter());
+    started += announce(m_, *b.state, state.word, after_nothing("a filter that says too much costs a look"));
+  }
+  for_each_resident(b, [&](const resident& r) {
+    spot s = spot_of(r);
+    unsigned which = number(from, s.place[0]) == index ? 0 : 1;
+    for (unsigned level : v.inserts) {
+      bucket to = bucket_of(v.at[level], s.place[which]);
+      if (under_previous(v, level) && !state_of(bucket_of(v.at[level - 1], s.place[which])).admits(s.filter_class)) continue;
+      arrival* a = std::find_if(arrivals, arrivals + count, [&](const arrival& other) { return other.where == to; });
+      if (a == arrivals + count) *a = {to, state_of(to).with_tokens(state_of(to).tokens())};
+      int free = free_slot(a->next);
+      if (free < 0) continue;
+      store_slot(to, free, s, r.value_word, started);
+      a->next.word |= 1u << free;
+      count += a == arrivals + count;
+      hashes[std::popcount(leaving)] = r.hash;
+      leaving |= 1u << r.slot;
+      return;
+    }
+  });
+  if (leaving != 0) {
+    std::scoped_lock lock(desk_locks_[stripe % desk_count]);
+    desk& k = root_of_table().desks[stripe % desk_count];
+    store(m_, k.moving, p_.offset_of(b.state));
+    started += flush(m_, extent_of(k.moving));
+    durable written = fence(m_, std::move(started));
+    unsettled_.begin(stripe);
+    flushed tokens;
+    for (std::size_t n = 0; n < count; ++n) tokens += announce(m_, *arrivals[n].where.state, arrivals[n].next.word, after_group(written));
+    durable twice = fence(m_, std::move(tokens));
+    for (int n = 0; n < std::popcount(leaving); ++n) count_moved(v, hashes[n]);
+    durable once = publish(m_, *b.state, state.with_tokens(state.tokens() & ~leaving).word, after(std::move(twice)));  // COMMIT: they have moved
+    unsettled_.end(stripe, once);
+    rehashed_.fetch_add(static_cast<std::uint64_t>(std::popcount(leaving)), std::memory_order_relaxed);
+  }
+  unsigned above = index_of(v, d.log2 + 2);
+  if (v.inserts[0] == 0 && above + 1 < v.count && under_previous(v, above + 1))
+    for (std::uint64_t n = index << 2; n < (index + 1) << 2; ++n) refresh_filter(v, above, n);
+  return leaving == (state.tokens() & shape_.all_tokens());
+}
+
+/// One record of a bucket, to any of its places, under the locks of both. Returns false when there is none with room, nor can be.
+template <medium M, class Kind>
+bool table<M, Kind>::move_out(const drain& d, std::uint64_t index) {
+  while (true) {  // ends: each further round has one level more, or another record
+    const levels_view* v = &levels();
+    if (v->draining != &d) return true;
+    std::optional<resident> chosen;
+    for_each_resident(bucket_at(v->at[index_of(*v, d.log2)], index), [&](const resident& r) { chosen = r; });
+    if (!chosen) return true;
+    spot s = spot_of(*chosen);
+    locked l = lock_pair(s);
+    v = &levels();
+    bool moved = v->draining != &d;
+    const bucket_state state = state_of(chosen->where);
+    bool still_there = !moved && (state.tokens() >> chosen->slot & 1) != 0 && load(m_, slot_of(chosen->where, chosen->slot).key) == chosen->key_word;
+    if (still_there) {
+      chosen->value_word = load(m_, slot_of(chosen->where, chosen->slot).value);
+      for (stripe_index stripe : l.stripe) settle_inherited(*v, stripe);
+      unsigned here = number(v->at[index_of(*v, d.log2)], s.place[0]) == index ? 0 : 1;
+      for (unsigned level : v->inserts)
+        for (unsigned which : {here, 1 - here}) moved = moved || move(*v, *chosen, s, level, which, l.stripe[here]);
+      if (!moved) moved = make_way(l, s) && [&] {
+        for (unsigned level : v->inserts)
+          for (unsigned which : {0u, 1u})
+            if (move(*v, *chosen, s, level, which, l.stripe[here])) return true;
+        return false;
+      }();
+    }
+    unlock(l);
+    if (moved) {
+      if (still_there) rehashed_.fetch_add(1, std::memory_order_relaxed);
+      return true;
+    }
+    if (still_there && make_room(v) != status::ok) return false;
+  }
+}
+
+/// After the last bucket. Nothing is locked.
+template <medium M, class Kind>
+void table<M, Kind>::finish_drain(const drain& d) {
+  std::scoped_lock lock(resize_lock_);
+  const levels_view& v = levels();
+  if (v.draining != &d) return;
+  level_view gone = v.at[index_of(v, d.log2)];
+  p_.about_to_change();
+  [[maybe_unused]] durable done = publish(m_, root_of_table().levels[d.log2], 0, after_nothing("its buckets are empty, durably"));  // COMMIT: it goes
+  std::vector<level_view> now = present_levels();
+  std::erase_if(now, [&](const level_view& l) { return l.log2 == d.log2; });
+  switch_levels(std::move(now), false, v.bottom_first);
+  await_writers();
+  give_back(gone.offset, shape_.level_bytes(gone.log2));
+}
+
+// -------------------------------------------------------------------------------------------------- when the table is right
+
+/// The load of a level, from a few of its buckets.
+template <medium M, class Kind>
+double table<M, Kind>::sampled_load(const level_view& l) {
+  constexpr unsigned buckets = 32;
+  int tokens = 0;
+  std::uint64_t at = looks_.fetch_add(1, std::memory_order_relaxed);
+  for (unsigned n = 0; n < buckets; ++n) tokens += std::popcount(state_of(bucket_of(l, mixed(at * buckets + n + 1))).tokens() & shape_.all_tokens());
+  return static_cast<double>(tokens) / (buckets * shape_.slots);
+}
+
+/// Now and then after writes: which level to search first, whether a new level will be needed soon, whether the table is too large. Nothing is locked.
+template <medium M, class Kind>
+void table<M, Kind>::look_around() {
+  const levels_view* v = &levels();
+  double top = 0, bottom = 0;
+  {
+    [[maybe_unused]] read_guard guard;
+    if (v->count != 2) return;
+    top = sampled_load(v->at[0]), bottom = sampled_load(v->at[1]);
+  }
+  double load = (2 * top + bottom) / 3;
+  constexpr double nearly_full = 0.85, nearly_empty = 0.125;
+  if (v->bottom_first && 2 * top > bottom) {
+    std::scoped_lock lock(resize_lock_);
+    if (&levels() == v) switch_levels(present_levels(), false, false);
+  }
+  if (load > nearly_full) prepare_ahead();
+  if (load > nearly_empty || v->at[0].log2 <= first_log2_ || !counted_ || size() * 8 > slots() || shrinking_.exchange(true)) return;
+  auto start = [this](const background&) {
+    shrink();
+    start_helper();
+    shrinking_ = false;
+  };
+  if (shape_.level_bytes(v->at[0].log2) <= at_once_bytes)
+    start(background_);
+  else
+    background_.submit(start);
+}
+
+/// Begins to; those who write go on with it.
+template <medium M, class Kind>
+status table<M, Kind>::shrink() {
+  std::scoped_lock lock(resize_lock_);
+  const levels_view& v = levels();
+  if (v.count != 2 || v.at[0].log2 < 3 || !under_previous(v, 1)) return status::ok;
+  drop_prepared();
+  level_view top = v.at[0];
+  new_level below{top.log2 - 2, {}};
+  auto offset = write_level(below);
+  if (!offset) return status::no_space;
+  p_.about_to_change();
+  durable added = publish(m_, root_of_table().levels[below.log2], checked_place::of(*offset, below.log2).word, after_nothing("the level is durable"));
+  [[maybe_unused]] durable done = publish(m_, root_of_table().levels[top.log2], checked_place::of(top.offset, top.log2 | draining).word,
+                                          after(std::move(added)));  // COMMIT: the top goes
+  std::vector<level_view> now = present_levels();
+  now.push_back({p_.at(*offset), *offset, below.log2});
+  switch_levels(std::move(now), true, false);
+  shrinks_.fetch_add(1, std::memory_order_relaxed);
+  return status::ok;
+}
+
+// ---------------------------------------------------------------------------------------------------------- size on demand
+
+template <medium M, class Kind>
+status table<M, Kind>::reserve(std::uint64_t records) {
+  constexpr std::uint64_t more_than_any_pool = std::uint64_t{1} << 48;
+  if (records >= more_than_any_pool) return status::no_space;
+  unsigned log2 = top_for(records, shape_.slots);
+  if (log2 + 1 >= level_sizes) return status::no_space;
+  if (log2 <= levels().at[0].log2) return status::ok;
+  if (status drained = drain_all(); drained != status::ok) return drained;
+  preparing_.wait(true, std::memory_order_acquire);
+  {
+    std::scoped_lock lock(resize_lock_);
+    const levels_view& v = levels();
+    unsigned top = v.at[0].log2;
+    if (log2 <= top || v.count != 2) return status::ok;  // others were faster
+    if (p_.reserve(shape_.level_bytes(log2) * 3 / 2) != status::ok) return status::no_space;
+    if (prepared_log2_ != log2) drop_prepared();
+    bool one = log2 == top + 1;
+    new_level made[] = {{log2 - 1, new_bucket}, {log2, one ? new_bucket : bucket_state{}}};
+    if (status added = add_levels(std::span(made).subspan(one ? 1 : 0)); added != status::ok) return added;
+    expansions_.fetch_add(1, std::memory_order_relaxed);
+  }
+  return drain_all();
+}
+
+template <medium M, class Kind>
+status table<M, Kind>::compact() {
+  size();  // the allocation state must be known
+  if (status drained = drain_all(); drained != status::ok) return drained;
+  preparing_.wait(true, std::memory_order_acquire);
+  {
+    std::scoped_lock lock(resize_lock_);
+    drop_prepared();
+  }
+  typename heap<M>::front_first front(heap_);
+  constexpr double full = 0.8;
+  while (static_cast<double>(size()) <= full * static_cast<double>(slots()) / 2 && levels().at[0].log2 > 2) {  // ends: each round halves the table
+    unsigned before = levels().at[0].log2;
+    if (status shrunk = shrink(); shrunk != status::ok) return shrunk;
+    if (status drained = drain_all(); drained != status::ok) return drained;
+    if (levels().at[0].log2 >= before) break;
+  }
+  heap_.settle();
+  for (unsigned log2 = 1; log2 < level_sizes; ++log2) move_level_down(log2);
+  heap_.settle();
+  // Records behind the point where all that is live would end, if it lay without gaps, have room in front of it.
+  if constexpr (!Kind::in_slot)
+    if (status moved = move_records_down(live_bytes()); moved != status::ok) return moved;
+  heap_.settle();
+  heap_.release_idle_slabs();
+  return p_.give_back_tail();
+}
+
+/// Writes the level anew if there is room in front of it. Writers wait.
+template <medium M, class Kind>
+void table<M, Kind>::move_level_down(unsigned log2) {
+  std::scoped_lock lock(resize_lock_);
+  const levels_view& v = levels();
+  unsigned index = index_of(v, log2);
+  std::uint64_t bytes = shape_.level_bytes(log2);
+  if (index == v.count || v.count > 2 || !heap_.has_room_before(v.at[index].offset, bytes)) return;
+  auto offset = heap_.allocate(bytes);
+  if (!offset) return;
+  lock_stripes(v);
+  for (std::uint64_t n = 0; n < stripes_of(v); ++n) settle_inherited(v, stripe_number(v, n));
+  p_.about_to_change();
+  level_view old = v.at[index];
+  store_bytes(m_, p_.at(*offset), old.first, bytes);
+  durable written = persist(m_, extent{p_.at(*offset), bytes});
+  [[maybe_unused]] durable done =
+      publish(m_, root_of_table().levels[log2], checked_place::of(*offset, log2).word, after(std::move(written)));  // COMMIT: it has moved
+  std::vector<level_view> now = present_levels();
+  now[index] = {p_.at(*offset), *offset, log2};
+  switch_levels(std::move(now), false, v.bottom_first);
+  unlock_stripes(v);
+  give_back(old.offset, bytes);
+}
+
+/// Updates with the same key and value, for records behind `behind` that have room in front of it.
+template <medium M, class Kind>
+status table<M, Kind>::move_records_down(std::uint64_t behind) {
+  status answer = status::ok;
+  if constexpr (!Kind::in_slot) {
+    for (std::uint64_t n = 0; n < stripes_of(levels()) && answer == status::ok; ++n) {
+      const levels_view& v = levels();
+      stripe_index stripe = stripe_number(v, n);
+      std::scoped_lock lock(stripes_[stripe].lock);
+      if (levels().mask != v.mask) return status::ok;  // the table changes its size: it will be compacted another time
+      for_each_bucket(levels(), std::uint64_t{stripe} << (64 - stripe_bits), v.mask_bits, [&](const level_view& l, std::uint64_t index) {
+        for_each_resident(bucket_at(l, index), [&](const resident& r) {
+          auto record = record_at(m_, p_, r.value_word);
+          if (!record) answer = status::damaged;
+          if (answer != status::ok || r.value_word < behind || !heap_.has_room_before(r.value_word, record->bytes())) return;
+          p_.about_to_change();
+          settle_inherited(v, stripe);
+          flushed started;
+          auto moved = value_word_for(record->key, record->value, started);
+          if (!moved) return;
+          change c;
+          c.stripe = stripe;
+          c.value = &slot_of(r.where, r.slot).value;
+          c.value_word = *moved;
+          c.payload_apart = true;
+          retire_record(slot_of(r.where, r.slot), c);
+          commit_group({&c, 1}, std::move(started));
+        });
+      });
+    }
+  }
+  return answer;
+}
+
+}  // namespace durahash::level

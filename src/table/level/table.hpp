@@ -1,0 +1,367 @@
+// Level hashing (OSDI'18): the table, its parts and their invariants. docs/engines/level.md tells the whole.
+//
+// Levels of buckets, each twice the size of the one below; two of them, and more while the table grows or shrinks. A key has two places.
+//
+//   L1  A record lies in one of its buckets, once; or a movement is under way, and a desk names the bucket that it leaves.
+//   L2  What a slot with a token holds was durable, or is a part of the state's line before it, when the token was stored.
+//   L3  The filter in a bucket says of every record one level below whose place is this bucket's that it may be there.
+//   L4  Bytes of a bucket change only under its stripe's lock; readers take none.
+//   L5  Every store of a state changes its version.
+//   L6  No record enters a level that is being drained; the level's word goes after its last record, durably.
+//   L7  What a reader is given is durable: a stripe with a publication under way is unsettled, and its readers flush what they have read.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <deque>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/background.hpp"
+#include "base/spin_lock.hpp"
+#include "base/zeroed_array.hpp"
+#include "persist/unsettled.hpp"
+#include "table/complaints.hpp"
+#include "table/concept.hpp"
+#include "table/level/format.hpp"
+#include "table/live_record.hpp"
+
+namespace durahash::level {
+
+/// What one lock guards: the buckets whose numbers begin with the same bits.
+using stripe_index = std::uint32_t;
+
+template <medium M, class Kind>
+class table {
+ public:
+  using kind = Kind;
+  using key_type = typename Kind::key_type;
+  using value_type = typename Kind::value_type;
+
+  /// Resolves the options of a new pool. Settings: slots, in_place, bottom_to_top, dynamic, helper (docs/engines/level.md).
+  static result<engine_plan> plan(const options& how);
+
+  /// On a pool that `plan` was made for. Reads the levels' words; `open` says what is wrong with them.
+  explicit table(pool<M>& p);
+  ~table();
+  /// With `dropped`, what does not verify is dropped and told there; without, it refuses the open or is left to check().
+  error open(const std::string& path, std::vector<std::string>* dropped = nullptr);
+
+  // find.hpp
+  template <class Read>
+  status get(key_type key, Read&& read);
+  template <class Read>
+  void get_many(std::span<const key_type> keys, Read&& read, status* answers);
+  template <class Visit>
+  status scan(cursor& at, std::size_t limit, Visit&& visit);
+
+  // write.hpp
+  template <decider<value_type> Decide>
+  status write(key_type key, Decide&& decide);
+  void put_many(std::span<const key_type> keys, const value_type* values, status* answers);
+  void erase_many(std::span<const key_type> keys, status* answers);
+
+  // grow.hpp
+  status reserve(std::uint64_t records);
+  status compact();
+
+  // recover.hpp
+  std::uint64_t size();   // waits for the recount after a crash
+  std::uint64_t slots();
+  status sync();
+  status close();
+  void lock_all();  // keeps writers out
+  void unlock_all();
+
+  // check.hpp
+  void check(check_report& report);
+  void describe(table_stats& stats);
+  std::uint64_t live_bytes() const { return p_.block().heap_offset + heap_.used_bytes() - heap_.pending_bytes(); }
+  std::uint64_t free_bytes() { return p_.free_bytes() + heap_.idle_cell_bytes() + heap_.pending_bytes(); }
+
+ private:
+  static constexpr std::size_t group_size = 64;  // operations whose cache misses and fences are shared
+  static constexpr unsigned stripe_bits = 16;
+  static constexpr unsigned most_levels = 5;
+  static constexpr unsigned second_places = 16;
+  static constexpr unsigned look_after = 64;     // changes of a stripe
+  static constexpr std::uint64_t at_once_bytes = 1 << 20;  // of a level that is written without help
+
+  /// What is known of a stripe in DRAM. Zeros at first.
+  struct stripe_state {
+    spin_lock lock;
+    std::uint16_t changes;               // guarded by `lock`
+    std::atomic<std::uint32_t> moves;    // of records whose first place is here
+    std::atomic<std::int32_t> records;   // in its buckets; since open, until the recount
+  };
+  struct no_guard {};
+  using read_guard = std::conditional_t<Kind::in_slot, no_guard, epoch_guard>;
+
+  /// The buckets of a level that are still to be drained.
+  struct drain {
+    unsigned log2;
+    std::atomic<std::uint64_t> next{0}, done{0};
+    spin_lock lock;
+    std::vector<std::uint64_t> put_back;  // had records that found no room; guarded by `lock`
+    explicit drain(unsigned l) : log2(l) {}
+    std::uint64_t buckets() const noexcept { return std::uint64_t{1} << log2; }
+    std::optional<std::uint64_t> take();
+  };
+  struct level_view {
+    std::byte* first;
+    std::uint64_t offset;
+    unsigned log2;
+  };
+  /// The levels, from the largest to the smallest. Never changed, replaced as a whole; kept until the table goes, so that a reader sees by the pointer
+  /// whether they are still the same.
+  struct levels_view {
+    unsigned count = 0;
+    level_view at[most_levels];
+    unsigned inserts[2];        // the levels that new records enter, the larger first
+    drain* draining = nullptr;  // of the smallest, or of the largest
+    bool bottom_first = false;  // search order
+    unsigned mask_bits = 0;     // of a stripe
+    std::uint64_t mask = 0;
+  };
+  /// A bucket, wherever it is.
+  struct bucket {
+    pm<std::uint64_t>* state = nullptr;
+    pm<std::uint64_t>& tags(unsigned word) const noexcept { return state[1 + word]; }
+    friend bool operator==(bucket, bucket) = default;
+  };
+  /// What a hash says: the two places, and what to look for there.
+  struct spot {
+    std::uint64_t place[2];
+    std::uint64_t key_word;
+    std::uint8_t tag;
+    std::uint8_t filter_class;
+  };
+  /// Headers as a search read them.
+  struct sighting {
+    bucket where;
+    bucket_state state;
+  };
+  struct sightings {
+    sighting seen[2 * most_levels];
+    unsigned count = 0;
+  };
+  /// Where a key is: found by a walk under the locks of its stripes.
+  struct holder {
+    bucket where;
+    int slot = -1;
+    unsigned level = 0;
+    unsigned which = 0;  // of the key's places
+    bool found() const noexcept { return slot >= 0; }
+  };
+  /// A change that is written but not committed.
+  struct change {
+    stripe_index stripe = 0;
+    bucket where;
+    bucket_state next;
+    pm<std::uint64_t>* value = nullptr;  // what changes is this word alone
+    std::uint64_t value_word = 0;
+    int filled = -1;             // the slot with the payload, or none
+    bool payload_apart = false;  // it lies in other lines than the commit word, and was flushed
+    std::int8_t records = 0;
+    const levels_view* levels = nullptr;  // of a removal from a bucket with one above: that one's filter may say less then
+    unsigned level = 0;
+    std::uint64_t place = 0;
+    std::uint64_t retired_offset = 0, retired_bytes = 0;
+  };
+  enum class staged : std::uint8_t { nothing_to_do, ready, no_room };
+  enum class probed : std::uint8_t { hit, miss, torn, damaged };
+  struct resident : live_record {
+    bucket where;
+    int slot;
+  };
+  /// The stripes of a key, both locked.
+  struct locked {
+    const levels_view* levels;
+    stripe_index stripe[2];
+  };
+  /// Writes that share locks and fences.
+  struct group {
+    locked keys[group_size];
+    stripe_index held[2 * group_size];
+    std::size_t held_count = 0;
+    change changes[group_size];
+    std::size_t ready = 0;
+    std::uint64_t touched[16] = {};  // a set of buckets, by hash
+
+    static unsigned bit_of(bucket b) noexcept { return static_cast<unsigned>(mixed(reinterpret_cast<std::uintptr_t>(b.state)) >> 54); }
+    bool may_change(bucket b) const noexcept { return (touched[bit_of(b) / 64] >> bit_of(b) % 64 & 1) != 0; }
+    void keep_staged() noexcept {
+      unsigned bit = bit_of(changes[ready++].where);
+      touched[bit / 64] |= std::uint64_t{1} << bit % 64;
+    }
+  };
+
+  // places
+  static std::uint64_t mixed(std::uint64_t hash) noexcept { return hash * 0x9e3779b97f4a7c15u; }  // its low bits alone are no hash of keys that count up
+  static unsigned second_of(std::uint64_t hash) noexcept { return static_cast<unsigned>(mixed(hash) >> 60); }
+  std::uint64_t second_place(std::uint64_t hash, unsigned which) const noexcept {
+    return hash ^ flips_[which] ^ (((hash ^ hash >> 7) >> 1) & carries_[which]);
+  }
+  spot spot_of(std::uint64_t hash, std::uint64_t key_word) const noexcept {
+    std::uint64_t m = mixed(hash);
+    return {{hash, second_place(hash, static_cast<unsigned>(m >> 60))}, key_word, static_cast<std::uint8_t>(m >> 52),
+            static_cast<std::uint8_t>((m >> 44 & 0xff) * filter_classes >> 8)};
+  }
+  spot spot_of(const live_record& r) const noexcept { return spot_of(r.hash, r.key_word); }
+  const levels_view& levels() const noexcept { return *levels_.load(std::memory_order_acquire); }
+  static std::uint64_t number(const level_view& l, std::uint64_t place) noexcept { return place >> (64 - l.log2); }
+  bucket bucket_at(const level_view& l, std::uint64_t index) const noexcept {
+    return {reinterpret_cast<pm<std::uint64_t>*>(l.first + (index << shape_.bytes_log2))};
+  }
+  bucket bucket_of(const level_view& l, std::uint64_t place) const noexcept { return bucket_at(l, number(l, place)); }
+  slot& slot_of(bucket b, int index) const noexcept {
+    return *reinterpret_cast<slot*>(reinterpret_cast<std::byte*>(b.state) + shape_.header_bytes + sizeof(slot) * static_cast<unsigned>(index));
+  }
+  /// Whether the slot lies in the line of the state.
+  bool beside_state(int index) const noexcept { return shape_.header_bytes + sizeof(slot) * static_cast<unsigned>(index + 1) <= line_bytes; }
+  bucket_state state_of(bucket b) const noexcept { return {load(m_, *b.state)}; }
+  static stripe_index stripe_of(const levels_view& v, std::uint64_t place) noexcept {
+    return static_cast<stripe_index>((place & v.mask) >> (64 - stripe_bits));
+  }
+  /// Whether the level with this index lies right below the one before it.
+  static bool under_previous(const levels_view& v, unsigned index) noexcept { return index > 0 && v.at[index - 1].log2 == v.at[index].log2 + 1; }
+  root& root_of_table() const noexcept { return *p_.at(poff<root>{p_.block().engine_offset}); }
+  extent header_extent(bucket b) const noexcept { return {b.state, shape_.header_bytes}; }
+  extent bucket_extent(bucket b) const noexcept { return {b.state, std::size_t{1} << shape_.bytes_log2}; }
+
+  // find.hpp
+  std::uint32_t match(bucket b, std::uint8_t tag) const noexcept;
+  template <class OnMatch>
+  bool look(bucket b, const spot& s, sightings& seen, OnMatch&& on_match) const;
+  template <class OnMatch>
+  void look_everywhere(const levels_view& v, const spot& s, sightings& seen, OnMatch&& on_match) const;
+  bool unchanged(const sightings& seen) const noexcept;
+  template <class Read>
+  probed judge(const spot& s, Read& read) const;
+  template <class Read>
+  status search(key_type key, const spot& s, Read& read);
+  void settle_for_reader(const levels_view& v, const spot& s, const sightings& seen);
+  void settle_inherited(const levels_view& v, stripe_index stripe);
+  template <class Visit>
+  void for_each_bucket(const levels_view& v, std::uint64_t place, unsigned bits, Visit&& visit) const;
+  std::uint64_t hash_of_slot(std::uint64_t key_word) const noexcept;
+  template <class Visit>
+  void for_each_resident(bucket b, Visit&& visit) const;
+  void collect(bucket b, std::uint64_t prefix, unsigned bits, std::vector<live_record>& found) const;
+
+  // write.hpp
+  locked lock_pair(const spot& s);
+  void unlock(const locked& l) noexcept;
+  holder walk(const levels_view& v, key_type key, const spot& s) const;
+  template <class Decide>
+  status write_in(const locked& l, key_type key, const spot& s, Decide& decide, bool& needs_room, bool& wants_look);
+  template <class Decide>
+  staged stage(const locked& l, key_type key, const spot& s, Decide& decide, change& c, status& answer, flushed& started);
+  staged stage_insert(const locked& l, const levels_view& v, key_type key, const spot& s, value_type value, change& c, status& answer, flushed& started);
+  staged stage_update(const holder& at, key_type key, const spot& s, value_type value, change& c, status& answer, flushed& started);
+  void stage_removal(const levels_view& v, const holder& at, const spot& s, change& c) const;
+  void retire_record(const slot& s, change& c) const;
+  std::optional<std::uint64_t> value_word_for(key_type key, value_type value, flushed& started);
+  bool find_room(const levels_view& v, const spot& s, unsigned& level, unsigned& which) const;
+  int free_slot(bucket_state state) const noexcept;
+  bool fill(const levels_view& v, unsigned level, const spot& s, unsigned which, int slot, std::uint64_t value_word, flushed& started);
+  bool store_slot(bucket b, int index, const spot& s, std::uint64_t value_word, flushed& started);
+  ordered payload_order(const change& c) const;
+  bool commit_group(std::span<const change> changes, flushed payloads);
+  bool finish(const change& c);
+  void refresh_filter(const levels_view& v, unsigned level, std::uint64_t index);
+  std::uint32_t exact_filter(const level_view& below, const level_view& above, std::uint64_t index) const;
+  void update_logged(slot& old, std::uint64_t value_word, const change& c, flushed started);
+  bool make_way(const locked& l, const spot& s);
+  bool move_from(const locked& l, const levels_view& v, const spot& s, unsigned from, unsigned to);
+  bool move(const levels_view& v, const resident& r, const spot& s, unsigned to, unsigned which, stripe_index from_stripe);
+  void count_moved(const levels_view& v, std::uint64_t hash) noexcept;
+  void add_records(stripe_index stripe, std::int32_t records) noexcept;
+  template <class MakeDecide>
+  void write_many(std::span<const key_type> keys, status* answers, MakeDecide&& decide_of);
+  std::size_t lock_group(std::span<const spot> spots, group& g);
+  bool meets(const group& g, const spot& s) const;
+  template <class MakeDecide>
+  std::size_t write_group(std::span<const key_type> keys, const spot* spots, status* answers, std::size_t first, MakeDecide& decide_of);
+
+  // grow.hpp
+  struct new_level {
+    unsigned log2;
+    bucket_state every;  // of each of its buckets
+  };
+  std::optional<std::uint64_t> write_level(new_level made, const background* asking = nullptr);
+  status add_levels(std::span<const new_level> made);
+  void switch_levels(std::vector<level_view> now, bool drain_largest, bool bottom_first);
+  std::vector<level_view> present_levels() const;
+  void lock_stripes(const levels_view& v);
+  void unlock_stripes(const levels_view& v);
+  void await_writers();
+  status make_room(const levels_view* seen);
+  void give_back(std::uint64_t offset, std::uint64_t bytes);
+  void drain_some(std::uint64_t buckets);
+  bool drain_next(drain& d);
+  void start_helper();
+  status drain_all();
+  bool drain_bucket(drain& d, std::uint64_t index);
+  bool move_together(const levels_view& v, const drain& d, std::uint64_t index, stripe_index stripe);
+  bool move_out(const drain& d, std::uint64_t index);
+  void finish_drain(const drain& d);
+  static unsigned index_of(const levels_view& v, unsigned log2) noexcept;
+  void look_around();
+  double sampled_load(const level_view& l);
+  void prepare_ahead();
+  void drop_prepared();
+  status shrink();
+  void move_level_down(unsigned log2);
+  status move_records_down(std::uint64_t behind);
+
+  // recover.hpp
+  error recover_levels(const std::string& path, bool restored, std::vector<std::string>* dropped);
+  void clear_desks();
+  bool find_bucket(const levels_view& v, std::uint64_t offset, unsigned& level, std::uint64_t& index) const;
+  unsigned copies_of(const levels_view& v, const resident& r) const;
+  static stripe_index stripe_number(const levels_view& v, std::uint64_t n) noexcept { return static_cast<stripe_index>(n << (stripe_bits - v.mask_bits)); }
+  static std::uint64_t stripes_of(const levels_view& v) noexcept { return std::uint64_t{1} << v.mask_bits; }
+  void recount(const background* asking);
+  void salvage(std::vector<std::string>& dropped);
+
+  // check.hpp
+  std::string where(const level_view& l, std::uint64_t index) const;
+  std::string fault_of(const live_record& r) const;
+  std::uint64_t check_level(const levels_view& v, unsigned index, complaints& complain, std::uint64_t& reached_bytes);
+
+  pool<M>& p_;
+  M& m_;
+  heap<M> heap_;
+  hash_seeds seeds_;
+  shape shape_;
+  bool in_place_, bottom_to_top_, dynamic_, helper_;
+  unsigned first_log2_;
+  std::uint64_t flips_[second_places], carries_[second_places];
+  std::atomic<const levels_view*> levels_{nullptr};
+  turn_mutex resize_lock_;                // guards all that changes the set of levels; taken before stripes' locks
+  std::deque<levels_view> views_;         // all there were; guarded by resize_lock_
+  std::deque<drain> drains_;              // likewise
+  zeroed_array<stripe_state> stripes_;
+  unsettled<M> unsettled_;
+  spin_lock desk_locks_[desk_count];
+  std::uint64_t prepared_ = 0;            // a level made ahead, or 0; guarded by resize_lock_
+  unsigned prepared_log2_ = 0;
+  std::atomic<bool> preparing_{false}, shrinking_{false};
+  std::atomic<std::uint64_t> looks_{0};
+  std::uint64_t records_at_open_ = 0;
+  std::uint64_t doubled_ = 0;             // records that a crash left twice in a pool that is only read
+  std::atomic<bool> counted_{true};       // false while the recount runs
+  std::atomic<bool> damage_found_{false};
+  std::atomic<std::uint64_t> movements_{0}, expansions_{0}, shrinks_{0}, rehashed_{0};
+  background background_;  // last: stopped before anything it uses goes
+};
+
+}  // namespace durahash::level
+
+#include "table/level/check.hpp"
+#include "table/level/find.hpp"
+#include "table/level/grow.hpp"
+#include "table/level/recover.hpp"
+#include "table/level/write.hpp"

@@ -1,0 +1,488 @@
+// Level hashing: insert, update, removal, movement (paper §3.1, §3.3), and groups of them that share fences.
+//
+// One write, under the locks of its key's two stripes:
+//   1  payload (record, slot, tag; a bit in the filter above) stored        crash: no token names it; a record's cell is unreachable, hence free
+//   2  payload flushed and fenced, unless it lies in the commit word's line
+//   3  COMMIT: the bucket's state published; of an update the value word     crash before: old state; after: new state
+//   4  the old record is retired: reused after its readers left             crash: unreachable, hence free
+//
+// A movement from one bucket to another, under the locks of both:
+//   1  a desk names the bucket that is left; slot, tag and filter at the other; flushed, fenced
+//   2  the token there, durably                                             crash: the record is there twice; recovery removes the named one
+//   3  COMMIT: the token here removed, durably                              crash after: moved
+//
+// A group does step 1 for up to 64 keys, then one fence, step 3 for all, one fence. Each record is atomic by itself; the group is not. All locks are
+// taken before the first flush: a locked instruction between flushes waits for them.
+#pragma once
+
+#include "table/level/table.hpp"
+
+namespace durahash::level {
+
+template <medium M, class Kind>
+template <decider<typename Kind::value_type> Decide>
+status table<M, Kind>::write(key_type key, Decide&& decide) {
+  std::uint64_t hash = Kind::hash(key, seeds_);
+  spot s = spot_of(hash, Kind::key_word(key, hash));
+  while (true) {  // ends: every round but the last adds a level, up to most_levels or no_space
+    locked l = lock_pair(s);
+    p_.about_to_change();
+    for (stripe_index stripe : l.stripe) settle_inherited(*l.levels, stripe);
+    bool needs_room = false, wants_look = false;
+    status answer = write_in(l, key, s, decide, needs_room, wants_look);
+    const levels_view* seen = &levels();
+    unlock(l);
+    if (needs_room) {
+      if (status made = make_room(seen); made != status::ok) return made;
+      start_helper();
+      continue;
+    }
+    if (wants_look) look_around();
+    drain_some(1);
+    return answer;
+  }
+}
+
+template <medium M, class Kind>
+template <class Decide>
+status table<M, Kind>::write_in(const locked& l, key_type key, const spot& s, Decide& decide, bool& needs_room, bool& wants_look) {
+  for (int attempt = 0;; ++attempt) {
+    change c;
+    flushed started;
+    status answer = status::ok;
+    switch (stage(l, key, s, decide, c, answer, started)) {
+      case staged::nothing_to_do: return answer;
+      case staged::ready: wants_look = commit_group({&c, 1}, std::move(started)); return answer;
+      case staged::no_room:
+        if (attempt > 0 || !make_way(l, s)) return needs_room = true, status::ok;
+    }
+  }
+}
+
+// --------------------------------------------------------------------------------------------------------------- the locks
+
+/// Both stripes of a key, in order. Its buckets in the top level are asked for on the way.
+template <medium M, class Kind>
+auto table<M, Kind>::lock_pair(const spot& s) -> locked {
+  while (true) {  // ends: each further round means that the table changed its size
+    const levels_view& v = levels();
+    for (std::uint64_t place : s.place) prefetch_for_write(bucket_of(v.at[v.inserts[0]], place).state);
+    locked l{&v, {stripe_of(v, s.place[0]), stripe_of(v, s.place[1])}};
+    stripes_[std::min(l.stripe[0], l.stripe[1])].lock.lock();
+    stripes_[std::max(l.stripe[0], l.stripe[1])].lock.lock();
+    if (levels().mask == v.mask) return l.levels = &levels(), l;
+    unlock(l);
+  }
+}
+
+template <medium M, class Kind>
+void table<M, Kind>::unlock(const locked& l) noexcept {
+  for (stripe_index stripe : l.stripe) stripes_[stripe].lock.unlock();
+}
+
+// ------------------------------------------------------------------------------------------------------- stage and commit
+
+template <medium M, class Kind>
+auto table<M, Kind>::walk(const levels_view& v, key_type key, const spot& s) const -> holder {
+  holder at;
+  sightings seen;
+  look_everywhere(v, s, seen, [&](bucket b, int slot, unsigned level, unsigned which) {
+    if (!names_key<Kind>(m_, p_, load(m_, slot_of(b, slot).value), key)) return false;
+    at = {b, slot, level, which};
+    return true;
+  });
+  return at;
+}
+
+template <medium M, class Kind>
+template <class Decide>
+auto table<M, Kind>::stage(const locked& l, key_type key, const spot& s, Decide& decide, change& c, status& answer, flushed& started) -> staged {
+  using act = typename decision<value_type>::what;
+  const levels_view& v = levels();  // a level that goes stays what it is until this stripe is unlocked
+  holder at = walk(v, key, s);
+  std::optional<value_type> present;
+  if (at.found() && !(present = value_of<Kind>(m_, p_, load(m_, slot_of(at.where, at.slot).value))))
+    return answer = status::damaged, staged::nothing_to_do;
+  decision<value_type> wanted = decide(present);
+  answer = wanted.answer;
+  if (wanted.act == act::keep) return staged::nothing_to_do;
+  c.stripe = l.stripe[at.found() ? at.which : 0];
+  if (wanted.act == act::remove) return stage_removal(v, at, s, c), staged::ready;
+  if (at.found()) return stage_update(at, key, s, wanted.value, c, answer, started);
+  return stage_insert(l, v, key, s, wanted.value, c, answer, started);
+}
+
+template <medium M, class Kind>
+auto table<M, Kind>::stage_insert(const locked& l, const levels_view& v, key_type key, const spot& s, value_type value, change& c, status& answer,
+                                  flushed& started) -> staged {
+  unsigned level = 0, which = 0;
+  if (!find_room(v, s, level, which)) return staged::no_room;
+  auto value_word = value_word_for(key, value, started);
+  if (!value_word) return answer = status::no_space, staged::nothing_to_do;
+  c.stripe = l.stripe[which];
+  c.where = bucket_of(v.at[level], s.place[which]);
+  bucket_state state = state_of(c.where);
+  c.filled = free_slot(state);
+  c.payload_apart = fill(v, level, s, which, c.filled, *value_word, started) || !Kind::in_slot;
+  c.next = state.with_tokens(state.tokens() | 1u << c.filled);
+  c.records = 1;
+  return staged::ready;
+}
+
+template <medium M, class Kind>
+auto table<M, Kind>::stage_update(const holder& at, key_type key, const spot& s, value_type value, change& c, status& answer, flushed& started)
+    -> staged {
+  auto value_word = value_word_for(key, value, started);
+  if (!value_word) return answer = status::no_space, staged::nothing_to_do;
+  slot& old = slot_of(at.where, at.slot);
+  c.where = at.where;
+  c.payload_apart = !Kind::in_slot;
+  retire_record(old, c);
+  bucket_state state = state_of(at.where);
+  int other = free_slot(state);
+  if (in_place_) {
+    c.value = &old.value;
+    c.value_word = *value_word;
+    return staged::ready;
+  }
+  if (other < 0) return update_logged(old, *value_word, c, std::move(started)), staged::nothing_to_do;
+  c.filled = other;
+  c.payload_apart |= store_slot(at.where, other, s, *value_word, started);
+  c.next = state.with_tokens((state.tokens() | 1u << other) & ~(1u << at.slot));
+  return staged::ready;
+}
+
+template <medium M, class Kind>
+void table<M, Kind>::stage_removal(const levels_view& v, const holder& at, const spot& s, change& c) const {
+  bucket_state state = state_of(at.where);
+  c.where = at.where;
+  c.next = state.with_tokens(state.tokens() & ~(1u << at.slot));
+  c.records = -1;
+  if (under_previous(v, at.level)) c.levels = &v, c.level = at.level, c.place = s.place[at.which];
+  retire_record(slot_of(at.where, at.slot), c);
+}
+
+template <medium M, class Kind>
+void table<M, Kind>::retire_record([[maybe_unused]] const slot& s, [[maybe_unused]] change& c) const {
+  if constexpr (!Kind::in_slot) {
+    c.retired_offset = load(m_, s.value);
+    c.retired_bytes = record_at(m_, p_, c.retired_offset)->bytes();
+  }
+}
+
+/// The value itself, or the offset of a new record, whose write-back has begun; nothing when there is no space for it.
+template <medium M, class Kind>
+std::optional<std::uint64_t> table<M, Kind>::value_word_for([[maybe_unused]] key_type key, value_type value, [[maybe_unused]] flushed& started) {
+  if constexpr (Kind::in_slot)
+    return value;
+  else
+    return write_record(m_, heap_, p_, key, value, started);
+}
+
+/// The less loaded of the key's buckets in the top level, if it has room, else in the one below (§3.1).
+template <medium M, class Kind>
+bool table<M, Kind>::find_room(const levels_view& v, const spot& s, unsigned& level, unsigned& which) const {
+  for (unsigned candidate : v.inserts) {
+    int load[2];
+    for (unsigned n = 0; n < 2; ++n) load[n] = std::popcount(state_of(bucket_of(v.at[candidate], s.place[n])).tokens() & shape_.all_tokens());
+    level = candidate;
+    which = load[1] < load[0];
+    if (load[which] < static_cast<int>(shape_.slots)) return true;
+  }
+  return false;
+}
+
+/// The first without a token: those in the state's line come first. -1: none.
+template <medium M, class Kind>
+int table<M, Kind>::free_slot(bucket_state state) const noexcept {
+  std::uint32_t free = ~state.tokens() & shape_.all_tokens();
+  return free == 0 ? -1 : std::countr_zero(free);
+}
+
+/// A new item without its token. Returns whether it needs a fence of its own: what is not in the state's line is being written back.
+template <medium M, class Kind>
+bool table<M, Kind>::fill(const levels_view& v, unsigned level, const spot& s, unsigned which, int index, std::uint64_t value_word, flushed& started) {
+  bool apart = store_slot(bucket_of(v.at[level], s.place[which]), index, s, value_word, started);
+  if (!under_previous(v, level)) return apart;
+  bucket above = bucket_of(v.at[level - 1], s.place[which]);
+  bucket_state state = state_of(above);
+  if (state.admits(s.filter_class)) return apart;
+  started += announce(m_, *above.state, state.with_class(s.filter_class).word, after_nothing("a filter that says too much costs a look"));
+  return true;
+}
+
+template <medium M, class Kind>
+bool table<M, Kind>::store_slot(bucket b, int index, const spot& s, std::uint64_t value_word, flushed& started) {
+  slot& at = slot_of(b, index);
+  store(m_, at.key, s.key_word);
+  store(m_, at.value, value_word);
+  auto n = static_cast<unsigned>(index);
+  pm<std::uint64_t>& tags = b.tags(n / 8);
+  unsigned shift = n % 8 * 8;
+  store(m_, tags, (load(m_, tags) & ~(std::uint64_t{0xff} << shift)) | std::uint64_t{s.tag} << shift);
+  if (beside_state(index)) return false;
+  started += flush(m_, extent_of(at));
+  return true;
+}
+
+/// Why a payload that was not flushed needs no fence of its own.
+template <medium M, class Kind>
+ordered table<M, Kind>::payload_order(const change& c) const {
+  if (c.filled < 0) return after_nothing("one word is all that changes");
+  return after_same_line(c.where.state, &slot_of(c.where, c.filled), sizeof(slot));
+}
+
+template <medium M, class Kind>
+bool table<M, Kind>::commit_group(std::span<const change> changes, flushed payloads) {
+  std::optional<durable> before;
+  if (std::any_of(changes.begin(), changes.end(), [](const change& c) { return c.payload_apart; })) before = fence(m_, std::move(payloads));
+  flushed words;
+  for (const change& c : changes) {
+    unsettled_.begin(c.stripe);
+    ordered payload = c.payload_apart ? after_group(*before) : payload_order(c);
+    if (c.value != nullptr)
+      words += announce(m_, *c.value, c.value_word, std::move(payload));  // COMMIT: the value changes
+    else
+      words += announce(m_, *c.where.state, c.next.word, std::move(payload));  // COMMIT: the record appears, changes or goes
+  }
+  durable done = fence(m_, std::move(words));
+  bool wants_look = false;
+  for (const change& c : changes) {
+    unsettled_.end(c.stripe, done);
+    wants_look |= finish(c);
+  }
+  return wants_look;
+}
+
+/// Returns whether it is time to look around.
+template <medium M, class Kind>
+bool table<M, Kind>::finish(const change& c) {
+  if (c.records != 0) add_records(c.stripe, c.records);
+  if (c.retired_bytes != 0) heap_.retire(c.retired_offset, c.retired_bytes);
+  if (c.levels != nullptr) refresh_filter(*c.levels, c.level - 1, number(c.levels->at[c.level - 1], c.place));
+  return ++stripes_[c.stripe].changes % look_after == 0;
+}
+
+template <medium M, class Kind>
+void table<M, Kind>::add_records(stripe_index stripe, std::int32_t records) noexcept {
+  std::atomic<std::int32_t>& sum = stripes_[stripe].records;
+  sum.store(sum.load(std::memory_order_relaxed) + records, std::memory_order_relaxed);
+}
+
+/// The classes of what now lies below. Not flushed: on the medium it may go on saying too much.
+template <medium M, class Kind>
+void table<M, Kind>::refresh_filter(const levels_view& v, unsigned level, std::uint64_t index) {
+  bucket b = bucket_at(v.at[level], index);
+  bucket_state state = state_of(b);
+  std::uint32_t exact = exact_filter(v.at[level + 1], v.at[level], index);
+  if (exact != state.filter()) store(m_, *b.state, state.next(state.tokens(), exact).word);
+}
+
+/// Of the bucket with this number in the level above.
+template <medium M, class Kind>
+std::uint32_t table<M, Kind>::exact_filter(const level_view& below, const level_view& above, std::uint64_t index) const {
+  std::uint32_t classes = 0;
+  for_each_resident(bucket_at(below, index >> 1), [&](const resident& r) {
+    spot s = spot_of(r);
+    if (number(above, s.place[0]) == index || number(above, s.place[1]) == index) classes |= 1u << s.filter_class;
+  });
+  return classes;
+}
+
+// --------------------------------------------------------------------------------------------------------- logged update
+
+/// The paper's update in a full bucket (§3.3): the old item is kept until the new one is durable.
+template <medium M, class Kind>
+void table<M, Kind>::update_logged(slot& old, std::uint64_t value_word, const change& c, flushed started) {
+  std::scoped_lock lock(desk_locks_[c.stripe % desk_count]);
+  desk& d = root_of_table().desks[c.stripe % desk_count];
+  store(m_, d.logged_slot, p_.offset_of(&old));
+  store(m_, d.logged_key, load(m_, old.key));
+  store(m_, d.logged_value, load(m_, old.value));
+  store(m_, d.logged_check, log_check(p_.offset_of(&old), load(m_, old.key), load(m_, old.value)));
+  started += flush(m_, extent_of(d));
+  durable logged = fence(m_, std::move(started));
+  unsettled_.begin(c.stripe);
+  durable written = publish(m_, old.value, value_word, after(std::move(logged)));
+  unsettled_.end(c.stripe, publish(m_, d.logged_check, 0, after(std::move(written))));  // COMMIT: the update stands
+  finish(c);
+}
+
+// --------------------------------------------------------------------------------------------------------------- movement
+
+/// Frees a slot in one of the key's buckets by at most one movement (§3.1, §3.2). Returns whether it did. Locks of other stripes are only tried: a
+/// record behind one that is held stays where it is.
+template <medium M, class Kind>
+bool table<M, Kind>::make_way(const locked& l, const spot& s) {
+  const levels_view& v = levels();
+  unsigned top = v.inserts[0], bottom = v.inserts[1];
+  return move_from(l, v, s, top, top) || move_from(l, v, s, bottom, bottom) || (bottom_to_top_ && move_from(l, v, s, bottom, top));
+}
+
+template <medium M, class Kind>
+bool table<M, Kind>::move_from(const locked& l, const levels_view& v, const spot& s, unsigned from, unsigned to) {
+  for (unsigned n = 0; n < 2; ++n) {
+    bucket b = bucket_of(v.at[from], s.place[n]);
+    bool moved = false;
+    for_each_resident(b, [&](const resident& r) {
+      if (moved) return;
+      spot other = spot_of(r);
+      unsigned here = bucket_of(v.at[from], other.place[0]) == b ? 0 : 1;
+      for (unsigned which : {1 - here, here}) {
+        if (moved || (from == to && which == here) || free_slot(state_of(bucket_of(v.at[to], other.place[which]))) < 0) continue;
+        stripe_index stripe = stripe_of(v, other.place[which]);
+        bool held = stripe == l.stripe[0] || stripe == l.stripe[1];
+        if (!held && !stripes_[stripe].lock.try_lock()) continue;
+        settle_inherited(v, stripe);
+        moved = move(v, r, other, to, which, l.stripe[n]);
+        if (!held) stripes_[stripe].lock.unlock();
+      }
+    });
+    if (moved) return true;
+  }
+  return false;
+}
+
+/// With both stripes locked. Returns false when there is no room.
+template <medium M, class Kind>
+bool table<M, Kind>::move(const levels_view& v, const resident& r, const spot& s, unsigned to, unsigned which, stripe_index from_stripe) {
+  bucket there = bucket_of(v.at[to], s.place[which]);
+  int free = free_slot(state_of(there));
+  if (free < 0) return false;
+  std::scoped_lock lock(desk_locks_[from_stripe % desk_count]);
+  desk& d = root_of_table().desks[from_stripe % desk_count];
+  flushed started;
+  store(m_, d.moving, p_.offset_of(r.where.state));
+  started += flush(m_, extent_of(d.moving));
+  fill(v, to, s, which, free, r.value_word, started);
+  durable written = fence(m_, std::move(started));
+
+  stripe_index there_stripe = stripe_of(v, s.place[which]);
+  bucket_state state = state_of(there);
+  unsettled_.begin(there_stripe);
+  durable twice = publish(m_, *there.state, state.with_tokens(state.tokens() | 1u << free).word, after(std::move(written)));
+  unsettled_.end(there_stripe, twice);
+  count_moved(v, r.hash);
+  state = state_of(r.where);
+  unsettled_.begin(from_stripe);
+  durable once = publish(m_, *r.where.state, state.with_tokens(state.tokens() & ~(1u << r.slot)).word, after(std::move(twice)));  // COMMIT: it has moved
+  unsettled_.end(from_stripe, once);
+  add_records(there_stripe, 1);
+  add_records(from_stripe, -1);
+  movements_.fetch_add(1, std::memory_order_relaxed);
+  return true;
+}
+
+/// Scans that have looked where the record was going, and not yet where it was, look again. Between its two tokens.
+template <medium M, class Kind>
+void table<M, Kind>::count_moved(const levels_view& v, std::uint64_t hash) noexcept {
+  stripes_[stripe_of(v, hash)].moves.fetch_add(1, std::memory_order_acq_rel);
+}
+
+// ------------------------------------------------------------------------------------------------------------------ groups
+
+template <medium M, class Kind>
+void table<M, Kind>::put_many(std::span<const key_type> keys, const value_type* values, status* answers) {
+  write_many(keys, answers, [values](std::size_t i) {
+    return [value = values[i]](const std::optional<value_type>&) { return decision<value_type>::set(value); };
+  });
+}
+
+template <medium M, class Kind>
+void table<M, Kind>::erase_many(std::span<const key_type> keys, status* answers) {
+  write_many(keys, answers, [](std::size_t) { return decide_erase<value_type>; });
+}
+
+template <medium M, class Kind>
+template <class MakeDecide>
+void table<M, Kind>::write_many(std::span<const key_type> keys, status* answers, MakeDecide&& decide_of) {
+  spot spots[group_size];
+  for (std::size_t start = 0; start < keys.size(); start += group_size) {
+    std::size_t count = std::min(group_size, keys.size() - start);
+    const levels_view& v = levels();
+    for (std::size_t i = 0; i < count; ++i) {
+      std::uint64_t hash = Kind::hash(keys[start + i], seeds_);
+      spots[i] = spot_of(hash, Kind::key_word(keys[start + i], hash));
+      for (std::uint64_t place : spots[i].place) prefetch_for_write(bucket_of(v.at[v.inserts[0]], place).state);
+    }
+    auto decide = [&](std::size_t i) { return decide_of(start + i); };
+    for (std::size_t done = 0; done < count;)  // ends: a group has at least one record
+      done += write_group(keys.subspan(start, count), spots, answers + start, done, decide);
+  }
+}
+
+/// Locks the stripes of keys[first...) as far as they are free; of at least one key. Returns of how many. Blocks only while nothing is held, so that two
+/// groups never wait for each other.
+template <medium M, class Kind>
+std::size_t table<M, Kind>::lock_group(std::span<const spot> spots, group& g) {
+  g.keys[0] = lock_pair(spots[0]);
+  for (stripe_index stripe : g.keys[0].stripe) g.held[g.held_count++] = stripe;
+  std::size_t count = 1;
+  for (; count < spots.size(); ++count) {
+    const levels_view& v = levels();  // while a lock is held, stripes stay what they are
+    locked& l = g.keys[count] = {&v, {stripe_of(v, spots[count].place[0]), stripe_of(v, spots[count].place[1])}};
+    std::size_t before = g.held_count;
+    bool all = true;
+    for (stripe_index stripe : l.stripe) {
+      if (stripes_[stripe].lock.try_lock())
+        g.held[g.held_count++] = stripe;
+      else
+        all = all && std::find(g.held, g.held + g.held_count, stripe) != g.held + g.held_count;
+    }
+    if (all) continue;
+    while (g.held_count > before) stripes_[g.held[--g.held_count]].lock.unlock();
+    break;
+  }
+  return count;
+}
+
+/// Whether the key's buckets are among those that the group is about to change: their states are not what they will be.
+template <medium M, class Kind>
+bool table<M, Kind>::meets(const group& g, const spot& s) const {
+  const levels_view& v = levels();
+  for (unsigned i = 0; i < v.count; ++i)
+    for (std::uint64_t place : s.place) {
+      bucket b = bucket_of(v.at[i], place);
+      if (!g.may_change(b)) continue;
+      for (std::size_t n = 0; n < g.ready; ++n)
+        if (g.changes[n].where == b) return true;
+    }
+  return false;
+}
+
+/// Writes keys[first...) as far as their locks are free and their buckets differ; at least one. Returns how many.
+template <medium M, class Kind>
+template <class MakeDecide>
+std::size_t table<M, Kind>::write_group(std::span<const key_type> keys, const spot* spots, status* answers, std::size_t first,
+                                        MakeDecide& decide_of) {
+  group g;
+  std::size_t locked_keys = lock_group({spots + first, keys.size() - first}, g), taken = 0;
+  p_.about_to_change();
+  flushed payloads;
+  bool needs_room = false;
+  for (; taken < locked_keys && !needs_room; ++taken) {
+    std::size_t i = first + taken;
+    if (g.ready > 0 && meets(g, spots[i])) break;
+    auto decide = decide_of(i);
+    for (stripe_index stripe : g.keys[taken].stripe) settle_inherited(*g.keys[taken].levels, stripe);
+    change& c = g.changes[g.ready];
+    c = {};
+    switch (stage(g.keys[taken], keys[i], spots[i], decide, c, answers[i], payloads)) {
+      case staged::nothing_to_do: break;
+      case staged::ready: g.keep_staged(); break;
+      case staged::no_room: needs_room = true; break;
+    }
+  }
+  bool wants_look = g.ready > 0 && commit_group({g.changes, g.ready}, std::move(payloads));
+  for (std::size_t n = 0; n < g.held_count; ++n) stripes_[g.held[n]].lock.unlock();
+  if (wants_look) look_around();
+  drain_some(taken);
+  if (needs_room) {  // a movement or a new level waits for no lock while others are held
+    std::size_t i = first + taken - 1;
+    auto decide = decide_of(i);
+    answers[i] = write(keys[i], decide);
+  }
+  return taken;
+}
+
+}  // namespace durahash::level
