@@ -7,6 +7,7 @@
 #pragma once
 
 #include <emmintrin.h>
+#include <smmintrin.h>
 
 #include "table/level/table.hpp"
 
@@ -15,16 +16,16 @@ namespace durahash::level {
 /// The slots whose tag is this one, with or without a token.
 template <medium M, class Kind>
 std::uint32_t table<M, Kind>::match(bucket b, std::uint8_t tag) const noexcept {
-  auto low = static_cast<long long>(load(m_, b.tags(0)));
-  auto high = shape_.slots > 8 ? static_cast<long long>(load(m_, b.tags(1))) : 0;
-  __m128i equal = _mm_cmpeq_epi8(_mm_set_epi64x(high, low), _mm_set1_epi8(static_cast<char>(tag)));
+  __m128i tags = _mm_cvtsi64_si128(static_cast<long long>(load(m_, b.tags(0))));
+  if (shape_.slots > 8) tags = _mm_insert_epi64(tags, static_cast<long long>(load(m_, b.tags(1))), 1);
+  __m128i equal = _mm_cmpeq_epi8(tags, _mm_set1_epi8(static_cast<char>(tag)));
   return static_cast<std::uint32_t>(_mm_movemask_epi8(equal));
 }
 
 /// Calls on_match(slot) for each slot that has the key word, until that says true.
 template <medium M, class Kind>
 template <class OnMatch>
-bool table<M, Kind>::look(bucket b, const spot& s, sightings& seen, OnMatch&& on_match) const {
+[[gnu::always_inline]] inline bool table<M, Kind>::look(bucket b, const spot& s, sightings& seen, OnMatch&& on_match) const {
   bucket_state state = state_of(b);
   seen.seen[seen.count++] = {b, state};
   for (std::uint32_t hits = match(b, s.tag) & state.tokens(); hits != 0;) {
@@ -38,37 +39,39 @@ bool table<M, Kind>::look(bucket b, const spot& s, sightings& seen, OnMatch&& on
 /// the last of it is the bucket of the last match.
 template <medium M, class Kind>
 template <class OnMatch>
-void table<M, Kind>::look_everywhere(const levels_view& v, const spot& s, sightings& seen, OnMatch&& on_match) const {
-  bool read_above[2] = {false, false};
-  std::uint32_t admits_below = 0;  // by place; as far as it was read
-  auto look_in = [&](unsigned index, bool filtered) {
-    const level_view& l = v.at[index];
-    bucket b[2] = {bucket_of(l, s.place[0]), bucket_of(l, s.place[1])};
-    __builtin_prefetch(b[1].state);
-    std::uint32_t admits = 0;
-    bool read[2] = {false, false};
-    for (unsigned which = 0; which < 2; ++which) {
-      if (filtered && read_above[which] && (admits_below >> which & 1) == 0) continue;
-      if (look(b[which], s, seen, [&](int slot) { return on_match(b[which], slot, index, which); })) return true;
-      admits |= std::uint32_t{seen.seen[seen.count - 1].state.admits(s.filter_class)} << which;
-      read[which] = true;
-    }
-    admits_below = admits;
-    read_above[0] = read[0], read_above[1] = read[1];
-    return false;
+[[gnu::always_inline]] inline void table<M, Kind>::look_everywhere(const levels_view& v, const spot& s, sightings& seen, OnMatch&& on_match) const {
+  if (v.count != 2) [[unlikely]]
+    return look_in_many(v, s, seen, on_match);
+  unsigned level = v.bottom_first;
+  auto look_at = [&](unsigned which) __attribute__((always_inline)) {
+    bucket b = bucket_of(v.at[level], s.place[which]);
+    return look(b, s, seen, [&](int slot) { return on_match(b, slot, level, which); });
   };
-  unsigned index = 0;
-  if (v.bottom_first) {
-    if (look_in(1, false)) return;
-    bool read[2] = {read_above[0], read_above[1]};
-    std::uint32_t admits = admits_below;
-    if (look_in(0, false)) return;
-    read_above[0] = read[0], read_above[1] = read[1];
-    admits_below = admits;
-    index = 2;
+  __builtin_prefetch(bucket_of(v.at[level], s.place[1]).state);
+  if (look_at(0) || look_at(1)) return;
+  level = !v.bottom_first;
+  bool filtered = level == 1 && v.filtered;
+  if ((!filtered || seen.seen[0].state.admits(s.filter_class)) && look_at(0)) return;
+  if (!filtered || seen.seen[1].state.admits(s.filter_class)) look_at(1);
+}
+
+/// While the table changes its size.
+template <medium M, class Kind>
+template <class OnMatch>
+[[gnu::noinline]] void table<M, Kind>::look_in_many(const levels_view& v, const spot& s, sightings& seen, OnMatch& on_match) const {
+  bucket_state above[2][most_levels];
+  bool read[2][most_levels] = {};
+  for (unsigned n = 0; n < v.count; ++n) {
+    unsigned level = v.bottom_first && n < 2 ? 1 - n : n;
+    for (unsigned which = 0; which < 2; ++which) {
+      bool filtered = under_previous(v, level) && read[which][level - 1];
+      if (filtered && !above[which][level - 1].admits(s.filter_class)) continue;
+      bucket b = bucket_of(v.at[level], s.place[which]);
+      if (look(b, s, seen, [&](int slot) { return on_match(b, slot, level, which); })) return;
+      above[which][level] = seen.seen[seen.count - 1].state;
+      read[which][level] = true;
+    }
   }
-  for (; index < v.count; ++index)
-    if (look_in(index, under_previous(v, index))) return;
 }
 
 template <medium M, class Kind>

@@ -89,6 +89,7 @@ void table<M, Kind>::switch_levels(std::vector<level_view> now, bool drain_large
   made.count = static_cast<unsigned>(now.size());
   std::copy(now.begin(), now.end(), made.at);
   made.bottom_first = bottom_first && made.count > 1;
+  made.filtered = made.count > 1 && under_previous(made, 1);
   made.mask_bits = std::min(stripe_bits, now.back().log2);
   made.mask = ~(~std::uint64_t{0} >> made.mask_bits);
   unsigned first = 0;

@@ -112,6 +112,7 @@ class table {
     std::byte* first;
     std::uint64_t offset;
     unsigned log2;
+    unsigned shift = 64 - log2;  // of a place, to the bucket's number
   };
   /// The levels, from the largest to the smallest. Never changed, replaced as a whole; kept until the table goes, so that a reader sees by the pointer
   /// whether they are still the same.
@@ -121,6 +122,7 @@ class table {
     unsigned inserts[2];        // the levels that new records enter, the larger first
     drain* draining = nullptr;  // of the smallest, or of the largest
     bool bottom_first = false;  // search order
+    bool filtered = false;      // the second lies right under the first
     unsigned mask_bits = 0;     // of a stripe
     std::uint64_t mask = 0;
   };
@@ -210,7 +212,7 @@ class table {
   }
   spot spot_of(const live_record& r) const noexcept { return spot_of(r.hash, r.key_word); }
   const levels_view& levels() const noexcept { return *levels_.load(std::memory_order_acquire); }
-  static std::uint64_t number(const level_view& l, std::uint64_t place) noexcept { return place >> (64 - l.log2); }
+  static std::uint64_t number(const level_view& l, std::uint64_t place) noexcept { return place >> l.shift; }
   bucket bucket_at(const level_view& l, std::uint64_t index) const noexcept {
     return {reinterpret_cast<pm<std::uint64_t>*>(l.first + (index << shape_.bytes_log2))};
   }
@@ -236,6 +238,8 @@ class table {
   bool look(bucket b, const spot& s, sightings& seen, OnMatch&& on_match) const;
   template <class OnMatch>
   void look_everywhere(const levels_view& v, const spot& s, sightings& seen, OnMatch&& on_match) const;
+  template <class OnMatch>
+  void look_in_many(const levels_view& v, const spot& s, sightings& seen, OnMatch& on_match) const;
   bool unchanged(const sightings& seen) const noexcept;
   template <class Read>
   probed judge(const spot& s, Read& read) const;
