@@ -167,9 +167,9 @@ void table<M, Kind>::settle_inherited(const levels_view& v, stripe_index stripe)
   if constexpr (unsettled<M>::needed) {
     if (unsettled_.of(stripe) != settlement::inherited) return;
     flushed started;
-    std::uint64_t place = std::uint64_t{stripe} << (64 - stripe_bits);
+    std::uint64_t place = place_of(v, stripe);
     for (unsigned i = 0; i < v.count; ++i)
-      started += flush(m_, extent{bucket_of(v.at[i], place).state, std::size_t{1} << (v.at[i].log2 - v.mask_bits + shape_.bytes_log2)});
+      started += flush(m_, extent{bucket_of(v.at[i], place).state, std::size_t{1} << (v.at[i].log2 - v.stripe_bits + shape_.bytes_log2)});
     unsettled_.take_over(stripe, fence(m_, std::move(started)));
   }
 }
@@ -263,7 +263,7 @@ status table<M, Kind>::scan(cursor& at, std::size_t limit, Visit&& visit) {
   while (!at.done && left > 0) {
     [[maybe_unused]] read_guard guard;
     const levels_view& v = levels();
-    unsigned smallest = v.at[v.count - 1].log2, bits = std::max(v.mask_bits, smallest - std::min(smallest, 2u));
+    unsigned smallest = v.at[v.count - 1].log2, bits = std::max(v.stripe_bits, smallest - std::min(smallest, 2u));
     std::uint64_t prefix = at.position >> (64 - bits) << (64 - bits);
     std::atomic<std::uint32_t>& moves = stripes_[stripe_of(v, prefix)].moves;
     std::uint32_t moved = moves.load(std::memory_order_acquire);

@@ -90,8 +90,7 @@ void table<M, Kind>::switch_levels(std::vector<level_view> now, bool drain_large
   std::copy(now.begin(), now.end(), made.at);
   made.bottom_first = bottom_first && made.count > 1;
   made.filtered = made.count > 1 && under_previous(made, 1);
-  made.mask_bits = std::min(stripe_bits, now.back().log2);
-  made.mask = ~(~std::uint64_t{0} >> made.mask_bits);
+  made.stripe_bits = std::min(most_stripe_bits, now.back().log2);
   unsigned first = 0;
   if (made.count > 2) {
     unsigned log2 = drain_largest ? now.front().log2 : now.back().log2;
@@ -101,37 +100,41 @@ void table<M, Kind>::switch_levels(std::vector<level_view> now, bool drain_large
   }
   made.inserts[0] = first;
   made.inserts[1] = std::min(first + 1, made.count - 1);
-  bool other_stripes = old != nullptr && old->mask != made.mask;
+  bool other_stripes = old != nullptr && old->stripe_bits != made.stripe_bits;
   if (other_stripes) {
     counted_.wait(false, std::memory_order_acquire);  // the recount is by stripe
     lock_stripes(*old);
-    if (made.mask_bits < old->mask_bits)  // two become one, which must not be taken for settled when one of them is not
-      for (std::uint64_t n = 0; n < stripes_of(*old); ++n) {
-        settle_inherited(*old, stripe_number(*old, n));
-        if (n % 2 == 0) continue;
-        std::atomic<std::int32_t>& records = stripes_[stripe_number(*old, n)].records;
-        add_records(stripe_number(*old, n - 1), records.exchange(0));
-      }
+    for (stripe_index s = 0; s < stripes_of(*old); ++s) settle_inherited(*old, s);  // a mark means other buckets from here on
+    count_anew(old->stripe_bits, made.stripe_bits);
   }
   levels_.store(&made, std::memory_order_release);
   if (other_stripes) unlock_stripes(*old);
 }
 
+/// Moves the counts of records to where the stripes now have their numbers.
+template <medium M, class Kind>
+void table<M, Kind>::count_anew(unsigned old_bits, unsigned bits) {
+  std::vector<std::int32_t> counts(std::size_t{1} << bits);
+  for (stripe_index s = 0; s < stripe_index{1} << old_bits; ++s)
+    counts[bits > old_bits ? std::size_t{s} << (bits - old_bits) : s >> (old_bits - bits)] += stripes_[s].records.exchange(0, std::memory_order_relaxed);
+  for (stripe_index s = 0; s < stripe_index{1} << bits; ++s) stripes_[s].records.store(counts[s], std::memory_order_relaxed);
+}
+
 template <medium M, class Kind>
 void table<M, Kind>::lock_stripes(const levels_view& v) {
-  for (std::uint64_t n = 0; n < stripes_of(v); ++n) stripes_[stripe_number(v, n)].lock.lock();
+  for (stripe_index s = 0; s < stripes_of(v); ++s) stripes_[s].lock.lock();
 }
 
 template <medium M, class Kind>
 void table<M, Kind>::unlock_stripes(const levels_view& v) {
-  for (std::uint64_t n = 0; n < stripes_of(v); ++n) stripes_[stripe_number(v, n)].lock.unlock();
+  for (stripe_index s = 0; s < stripes_of(v); ++s) stripes_[s].lock.unlock();
 }
 
 /// Until nobody writes with levels that were replaced before this.
 template <medium M, class Kind>
 void table<M, Kind>::await_writers() {
   const levels_view& v = levels();
-  for (std::uint64_t n = 0; n < stripes_of(v); ++n) std::scoped_lock lock(stripes_[stripe_number(v, n)].lock);
+  for (stripe_index s = 0; s < stripes_of(v); ++s) std::scoped_lock lock(stripes_[s].lock);
 }
 
 /// Of a level that readers may still see.
@@ -272,7 +275,7 @@ bool table<M, Kind>::drain_bucket(drain& d, std::uint64_t index) {
     bool empty;
     {
       std::scoped_lock lock(stripes_[stripe].lock);
-      if (levels().mask != v->mask) continue;
+      if (levels().stripe_bits != v->stripe_bits) continue;
       v = &levels();
       if (v->draining != &d) return true;  // called off
       p_.about_to_change();
@@ -522,7 +525,7 @@ void table<M, Kind>::move_level_down(unsigned log2) {
   auto offset = heap_.allocate(bytes);
   if (!offset) return;
   lock_stripes(v);
-  for (std::uint64_t n = 0; n < stripes_of(v); ++n) settle_inherited(v, stripe_number(v, n));
+  for (stripe_index s = 0; s < stripes_of(v); ++s) settle_inherited(v, s);
   p_.about_to_change();
   level_view old = v.at[index];
   store_bytes(m_, p_.at(*offset), old.first, bytes);
@@ -541,12 +544,11 @@ template <medium M, class Kind>
 status table<M, Kind>::move_records_down(std::uint64_t behind) {
   status answer = status::ok;
   if constexpr (!Kind::in_slot) {
-    for (std::uint64_t n = 0; n < stripes_of(levels()) && answer == status::ok; ++n) {
+    for (stripe_index stripe = 0; stripe < stripes_of(levels()) && answer == status::ok; ++stripe) {
       const levels_view& v = levels();
-      stripe_index stripe = stripe_number(v, n);
       std::scoped_lock lock(stripes_[stripe].lock);
-      if (levels().mask != v.mask) return status::ok;  // the table changes its size: it will be compacted another time
-      for_each_bucket(levels(), std::uint64_t{stripe} << (64 - stripe_bits), v.mask_bits, [&](const level_view& l, std::uint64_t index) {
+      if (levels().stripe_bits != v.stripe_bits) return status::ok;  // the table changes its size: it will be compacted another time
+      for_each_bucket(levels(), place_of(v, stripe), v.stripe_bits, [&](const level_view& l, std::uint64_t index) {
         for_each_resident(bucket_at(l, index), [&](const resident& r) {
           auto record = record_at(m_, p_, r.value_word);
           if (!record) answer = status::damaged;

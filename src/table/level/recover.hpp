@@ -63,9 +63,9 @@ error table<M, Kind>::open(const std::string& path, std::vector<std::string>* dr
   if (!within(setting::slots, 1, most_slots) || !within(setting::first_log2, 2, level_sizes - 1) || p_.block().engine_bytes != sizeof(root))
     return {status::unusable, "cannot use " + path + " as a pool: its superblock holds settings that the engine level does not allow"};
 
-  stripes_ = zeroed_array<stripe_state>(std::size_t{1} << stripe_bits);
+  stripes_ = zeroed_array<stripe_state>(std::size_t{1} << most_stripe_bits);
   bool clean = p_.root().state == pool_state::clean;
-  unsettled_.resize(std::size_t{1} << stripe_bits, !clean);
+  unsettled_.resize(std::size_t{1} << most_stripe_bits, !clean);
   if (!p_.read_only()) {
     [[maybe_unused]] durable as_it_is = fence(m_, p_.flush_header());
   }
@@ -205,14 +205,13 @@ void table<M, Kind>::clear_desks() {
 template <medium M, class Kind>
 void table<M, Kind>::recount(const background* asking) {
   bool sound = true;
-  for (std::uint64_t n = 0; n < stripes_of(levels()); ++n) {  // the stripes stay what they are until this is done
+  for (stripe_index stripe = 0; stripe < stripes_of(levels()); ++stripe) {  // they stay what they are until this is done
     if (asking != nullptr && asking->stopping()) return;
-    stripe_index stripe = stripe_number(levels(), n);
     std::scoped_lock lock(stripes_[stripe].lock);
     const levels_view& v = levels();
     settle_inherited(v, stripe);  // what a slot no longer names is free only if no crash can bring its token back
     std::int32_t count = 0;
-    for_each_bucket(v, std::uint64_t{stripe} << (64 - stripe_bits), v.mask_bits, [&](const level_view& l, std::uint64_t index) {
+    for_each_bucket(v, place_of(v, stripe), v.stripe_bits, [&](const level_view& l, std::uint64_t index) {
       for_each_resident(bucket_at(l, index), [&](const resident& r) {
         ++count;
         if constexpr (!Kind::in_slot) {
@@ -240,7 +239,7 @@ std::uint64_t table<M, Kind>::size() {
   counted_.wait(false, std::memory_order_acquire);
   auto sum = static_cast<std::int64_t>(records_at_open_ - doubled_);
   const levels_view& v = levels();
-  for (std::uint64_t n = 0; n < stripes_of(v); ++n) sum += stripes_[stripe_number(v, n)].records.load(std::memory_order_relaxed);
+  for (stripe_index s = 0; s < stripes_of(v); ++s) sum += stripes_[s].records.load(std::memory_order_relaxed);
   return static_cast<std::uint64_t>(std::max<std::int64_t>(sum, 0));
 }
 

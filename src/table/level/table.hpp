@@ -82,7 +82,7 @@ class table {
 
  private:
   static constexpr std::size_t group_size = 64;  // operations whose cache misses and fences are shared
-  static constexpr unsigned stripe_bits = 16;
+  static constexpr unsigned most_stripe_bits = 16;
   static constexpr unsigned most_levels = 5;
   static constexpr unsigned second_places = 16;
   static constexpr unsigned look_after = 64;     // changes of a stripe
@@ -123,8 +123,7 @@ class table {
     drain* draining = nullptr;  // of the smallest, or of the largest
     bool bottom_first = false;  // search order
     bool filtered = false;      // the second lies right under the first
-    unsigned mask_bits = 0;     // of a stripe
-    std::uint64_t mask = 0;
+    unsigned stripe_bits = 0;
   };
   /// A bucket, wherever it is.
   struct bucket {
@@ -224,7 +223,7 @@ class table {
   bool beside_state(int index) const noexcept { return shape_.header_bytes + sizeof(slot) * static_cast<unsigned>(index + 1) <= line_bytes; }
   bucket_state state_of(bucket b) const noexcept { return {load(m_, *b.state)}; }
   static stripe_index stripe_of(const levels_view& v, std::uint64_t place) noexcept {
-    return static_cast<stripe_index>((place & v.mask) >> (64 - stripe_bits));
+    return static_cast<stripe_index>(place >> (64 - v.stripe_bits));
   }
   /// Whether the level with this index lies right below the one before it.
   static bool under_previous(const levels_view& v, unsigned index) noexcept { return index > 0 && v.at[index - 1].log2 == v.at[index].log2 + 1; }
@@ -298,6 +297,7 @@ class table {
   status add_levels(std::span<const new_level> made);
   void switch_levels(std::vector<level_view> now, bool drain_largest, bool bottom_first);
   std::vector<level_view> present_levels() const;
+  void count_anew(unsigned old_bits, unsigned bits);
   void lock_stripes(const levels_view& v);
   void unlock_stripes(const levels_view& v);
   void await_writers();
@@ -325,8 +325,8 @@ class table {
   void clear_desks();
   bool find_bucket(const levels_view& v, std::uint64_t offset, unsigned& level, std::uint64_t& index) const;
   unsigned copies_of(const levels_view& v, const resident& r) const;
-  static stripe_index stripe_number(const levels_view& v, std::uint64_t n) noexcept { return static_cast<stripe_index>(n << (stripe_bits - v.mask_bits)); }
-  static std::uint64_t stripes_of(const levels_view& v) noexcept { return std::uint64_t{1} << v.mask_bits; }
+  static stripe_index stripes_of(const levels_view& v) noexcept { return stripe_index{1} << v.stripe_bits; }
+  static std::uint64_t place_of(const levels_view& v, stripe_index stripe) noexcept { return std::uint64_t{stripe} << (64 - v.stripe_bits); }
   void recount(const background* asking);
   void salvage(std::vector<std::string>& dropped);
 

@@ -70,7 +70,7 @@ auto table<M, Kind>::lock_pair(const spot& s) -> locked {
     locked l{&v, {stripe_of(v, s.place[0]), stripe_of(v, s.place[1])}};
     stripes_[std::min(l.stripe[0], l.stripe[1])].lock.lock();
     stripes_[std::max(l.stripe[0], l.stripe[1])].lock.lock();
-    if (levels().mask == v.mask) return l.levels = &levels(), l;
+    if (levels().stripe_bits == v.stripe_bits) return l.levels = &levels(), l;
     unlock(l);
   }
 }
