@@ -27,7 +27,7 @@ template <medium M, class Kind>
 template <class OnMatch>
 [[gnu::always_inline]] inline bool table<M, Kind>::look(bucket b, const spot& s, sightings& seen, OnMatch&& on_match) const {
   bucket_state state = state_of(b);
-  seen.seen[seen.count++] = {b, state};
+  seen.seen[seen.count++] = {b.state, state.word};
   for (std::uint32_t hits = match(b, s.tag) & state.tokens(); hits != 0;) {
     int index = take_lowest(hits);
     if (load(m_, slot_of(b, index).key) == s.key_word && on_match(index)) return true;
@@ -51,8 +51,8 @@ template <class OnMatch>
   if (look_at(0) || look_at(1)) return;
   level = !v.bottom_first;
   bool filtered = level == 1 && v.filtered;
-  if ((!filtered || seen.seen[0].state.admits(s.filter_class)) && look_at(0)) return;
-  if (!filtered || seen.seen[1].state.admits(s.filter_class)) look_at(1);
+  if ((!filtered || seen.state(0).admits(s.filter_class)) && look_at(0)) return;
+  if (!filtered || seen.state(1).admits(s.filter_class)) look_at(1);
 }
 
 /// While the table changes its size.
@@ -68,7 +68,7 @@ template <class OnMatch>
       if (filtered && !above[which][level - 1].admits(s.filter_class)) continue;
       bucket b = bucket_of(v.at[level], s.place[which]);
       if (look(b, s, seen, [&](int slot) { return on_match(b, slot, level, which); })) return;
-      above[which][level] = seen.seen[seen.count - 1].state;
+      above[which][level] = seen.state(seen.count - 1);
       read[which][level] = true;
     }
   }
@@ -76,7 +76,7 @@ template <class OnMatch>
 
 template <medium M, class Kind>
 bool table<M, Kind>::unchanged(const sightings& seen) const noexcept {
-  return std::all_of(seen.seen, seen.seen + seen.count, [&](const sighting& s) { return state_of(s.where) == s.state; });
+  return std::all_of(seen.seen, seen.seen + seen.count, [&](const sighting& s) { return load(m_, *s.where) == s.state; });
 }
 
 /// Word tables take one look, inlined; a read that a writer disturbed, or that must be made durable first, searches.
@@ -104,7 +104,7 @@ auto table<M, Kind>::judge(const spot& s, Read& read) const -> probed {
     return hit = true;
   });
   const sighting& last = seen.seen[seen.count - 1];
-  bool same = hit ? state_of(last.where) == last.state : unchanged(seen);
+  bool same = hit ? load(m_, *last.where) == last.state : unchanged(seen);
   if (!same || &levels() != &v || !unsettled_.settled(stripe_of(v, s.place[0])) || !unsettled_.settled(stripe_of(v, s.place[1]))) return probed::torn;
   if (!hit) return probed::miss;
   read(value);
@@ -134,7 +134,7 @@ template <class Read>
       return true;
     });
     const sighting& last = seen.seen[seen.count - 1];
-    bool same = outcome == probed::miss ? unchanged(seen) : state_of(last.where) == last.state;
+    bool same = outcome == probed::miss ? unchanged(seen) : load(m_, *last.where) == last.state;
     if (!same || &levels() != &v) continue;
     if (outcome == probed::damaged) return status::damaged;
     settle_for_reader(v, s, seen);
@@ -156,7 +156,7 @@ void table<M, Kind>::settle_for_reader(const levels_view& v, const spot& s, cons
     }
     if (!publishing) return;
     flushed started;
-    for (unsigned n = 0; n < seen.count; ++n) started += flush(m_, bucket_extent(seen.seen[n].where));
+    for (unsigned n = 0; n < seen.count; ++n) started += flush(m_, bucket_extent(seen.where(n)));
     [[maybe_unused]] durable done = fence(m_, std::move(started));
   }
 }

@@ -50,9 +50,9 @@ struct shape {
 /// What a thread that moves or replaces a record leaves for recovery: one line.
 struct alignas(line_bytes) desk {
   pm<std::uint64_t> moving;        // offset of the bucket whose records may exist twice; never cleared
-  pm<std::uint64_t> logged_slot;   // offset of a slot whose value is replaced
+  pm<std::uint64_t> logged_slot;   // offset of a slot whose value is being replaced
   pm<std::uint64_t> logged_key;
-  pm<std::uint64_t> logged_value;  // what it was
+  pm<std::uint64_t> logged_value;  // what it becomes
   pm<std::uint64_t> logged_check;  // of the three; 0: nothing is logged
   pm<std::uint64_t> reserved[3];
 };

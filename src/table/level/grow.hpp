@@ -91,15 +91,14 @@ void table<M, Kind>::switch_levels(std::vector<level_view> now, bool drain_large
   made.bottom_first = bottom_first && made.count > 1;
   made.filtered = made.count > 1 && under_previous(made, 1);
   made.stripe_bits = std::min(most_stripe_bits, now.back().log2);
-  unsigned first = 0;
+  made.end_open = made.count;
   if (made.count > 2) {
     unsigned log2 = drain_largest ? now.front().log2 : now.back().log2;
     bool goes_on = old != nullptr && old->draining != nullptr && old->draining->log2 == log2;
     made.draining = goes_on ? old->draining : &drains_.emplace_back(log2);
-    first = drain_largest;
+    made.first_open = drain_largest;
+    made.end_open -= !drain_largest;
   }
-  made.inserts[0] = first;
-  made.inserts[1] = std::min(first + 1, made.count - 1);
   bool other_stripes = old != nullptr && old->stripe_bits != made.stripe_bits;
   if (other_stripes) {
     counted_.wait(false, std::memory_order_acquire);  // the recount is by stripe
@@ -155,21 +154,24 @@ unsigned table<M, Kind>::index_of(const levels_view& v, unsigned log2) noexcept 
 
 // --------------------------------------------------------------------------------------------------------------- expansion
 
-/// For a record that found no place in the levels as they were seen. Nothing is locked.
+/// For a record that found no place in these levels. Nothing is locked. Who drains a bucket has no patience: others may wait for that bucket.
 template <medium M, class Kind>
-status table<M, Kind>::make_room(const levels_view* seen) {
-  preparing_.wait(true, std::memory_order_acquire);
+status table<M, Kind>::make_room(const levels_view* full, patience p) {
+  if (p == patience::waits) {
+    preparing_.wait(true, std::memory_order_acquire);
+    if (full->count == most_levels && full == &levels()) return drain_all();
+  }
   std::scoped_lock lock(resize_lock_);
-  if (&levels() != seen) return status::ok;
-  const level_view& top = seen->at[0];
-  if (seen->draining != nullptr && seen->draining->log2 == top.log2) {  // shrinking is called off
+  if (&levels() != full) return status::ok;
+  const level_view& top = full->at[0];
+  if (full->draining != nullptr && full->draining->log2 == top.log2) {  // shrinking is called off
     p_.about_to_change();
     [[maybe_unused]] durable done = publish(m_, root_of_table().levels[top.log2], checked_place::of(top.offset, top.log2).word,
                                             after_nothing("the level stays"));  // COMMIT: the smallest is drained instead
     switch_levels(present_levels(), false, false);
     return status::ok;
   }
-  if (seen->count == most_levels || top.log2 + 1 == level_sizes) return status::no_space;
+  if (full->count == most_levels || top.log2 + 1 == level_sizes) return status::no_space;
   new_level made{top.log2 + 1, new_bucket};
   status answer = add_levels({&made, 1});
   if (answer == status::ok) expansions_.fetch_add(1, std::memory_order_relaxed);
@@ -301,14 +303,14 @@ bool table<M, Kind>::move_together(const levels_view& v, const drain& d, std::ui
   std::uint64_t hashes[most_slots];
   std::uint32_t leaving = 0;
   flushed started;
-  if (v.inserts[0] == 1 && state.tokens() != 0 && state.filter() != new_bucket.filter()) {  // its records go below it
+  if (v.first_open == 1 && state.tokens() != 0 && state.filter() != new_bucket.filter()) {  // its records go below it
     state = state.next(state.tokens(), new_bucket.filter());
     started += announce(m_, *b.state, state.word, after_nothing("a filter that says too much costs a look"));
   }
   for_each_resident(b, [&](const resident& r) {
     spot s = spot_of(r);
     unsigned which = number(from, s.place[0]) == index ? 0 : 1;
-    for (unsigned level : v.inserts) {
+    for (unsigned level = v.first_open; level < v.end_open; ++level) {
       bucket to = bucket_of(v.at[level], s.place[which]);
       if (under_previous(v, level) && !state_of(bucket_of(v.at[level - 1], s.place[which])).admits(s.filter_class)) continue;
       arrival* a = std::find_if(arrivals, arrivals + count, [&](const arrival& other) { return other.where == to; });
@@ -339,7 +341,7 @@ bool table<M, Kind>::move_together(const levels_view& v, const drain& d, std::ui
     rehashed_.fetch_add(static_cast<std::uint64_t>(std::popcount(leaving)), std::memory_order_relaxed);
   }
   unsigned above = index_of(v, d.log2 + 2);
-  if (v.inserts[0] == 0 && above + 1 < v.count && under_previous(v, above + 1))
+  if (v.first_open == 0 && above + 1 < v.count && under_previous(v, above + 1))
     for (std::uint64_t n = index << 2; n < (index + 1) << 2; ++n) refresh_filter(v, above, n);
   return leaving == (state.tokens() & shape_.all_tokens());
 }
@@ -363,21 +365,19 @@ bool table<M, Kind>::move_out(const drain& d, std::uint64_t index) {
       chosen->value_word = load(m_, slot_of(chosen->where, chosen->slot).value);
       for (stripe_index stripe : l.stripe) settle_inherited(*v, stripe);
       unsigned here = number(v->at[index_of(*v, d.log2)], s.place[0]) == index ? 0 : 1;
-      for (unsigned level : v->inserts)
-        for (unsigned which : {here, 1 - here}) moved = moved || move(*v, *chosen, s, level, which, l.stripe[here]);
-      if (!moved) moved = make_way(l, s) && [&] {
-        for (unsigned level : v->inserts)
-          for (unsigned which : {0u, 1u})
-            if (move(*v, *chosen, s, level, which, l.stripe[here])) return true;
+      auto move_somewhere = [&] {
+        for (unsigned level = v->first_open; level < v->end_open; ++level)
+          if (move(*v, *chosen, s, level, here, l.stripe[here]) || move(*v, *chosen, s, level, 1 - here, l.stripe[here])) return true;
         return false;
-      }();
+      };
+      moved = move_somewhere() || (make_way(l, *v, s) && move_somewhere());
     }
     unlock(l);
     if (moved) {
       if (still_there) rehashed_.fetch_add(1, std::memory_order_relaxed);
       return true;
     }
-    if (still_there && make_room(v) != status::ok) return false;
+    if (still_there && make_room(v, patience::has_none) != status::ok) return false;
   }
 }
 

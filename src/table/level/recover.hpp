@@ -1,5 +1,5 @@
 // Level hashing: creation, opening, closing. Recovery reads the levels' words and the desks (CRASH.md Level 1, 5, 6): what a movement left twice is
-// removed, what a logged update may have torn is put back. Drains go on with the next write.
+// removed, a logged update is finished. Drains go on with the next write.
 //
 // u64 tables   every level is named by the root: allocation state is whole after reading it.
 // byte tables  records are found in the slots: after a crash (not after a clean close) they are collected in the background. Reads and writes go
@@ -164,7 +164,7 @@ unsigned table<M, Kind>::copies_of(const levels_view& v, const resident& r) cons
   return copies;
 }
 
-/// Puts back what a logged update may have torn; then removes what a movement left twice. A pool that is only read is left as it is.
+/// Finishes logged updates; then removes what a movement left twice. A pool that is only read is left as it is.
 template <medium M, class Kind>
 void table<M, Kind>::clear_desks() {
   const levels_view& v = levels();
@@ -178,9 +178,9 @@ void table<M, Kind>::clear_desks() {
     auto n = static_cast<int>((at - p_.offset_of(b.state) - shape_.header_bytes) / sizeof(slot));
     bool there = at >= p_.offset_of(b.state) + shape_.header_bytes && (state_of(b).tokens() >> n & 1) != 0 && load(m_, slot_of(b, n).key) == key;
     if (there) {
-      [[maybe_unused]] durable old = publish(m_, slot_of(b, n).value, value, after_nothing("the value is one word"));
+      [[maybe_unused]] durable replaced = publish(m_, slot_of(b, n).value, value, after_nothing("the value is one word"));
     }
-    [[maybe_unused]] durable done = publish(m_, d.logged_check, 0, after_nothing("the old value is durable"));
+    [[maybe_unused]] durable done = publish(m_, d.logged_check, 0, after_nothing("the value is durable"));
   }
   for (desk& d : root_of_table().desks) {
     unsigned level;
@@ -239,6 +239,7 @@ std::uint64_t table<M, Kind>::size() {
   counted_.wait(false, std::memory_order_acquire);
   auto sum = static_cast<std::int64_t>(records_at_open_ - doubled_);
   const levels_view& v = levels();
+  std::scoped_lock counting(counts_lock_);
   for (stripe_index s = 0; s < stripes_of(v); ++s) sum += stripes_[s].records.load(std::memory_order_relaxed);
   return static_cast<std::uint64_t>(std::max<std::int64_t>(sum, 0));
 }
@@ -272,8 +273,9 @@ status table<M, Kind>::sync() {
 template <medium M, class Kind>
 status table<M, Kind>::close() {
   if (p_.read_only()) return status::ok;
-  std::uint64_t records = size();
+  size();  // the recount is done
   background_.stop();
+  std::uint64_t records = size();  // nobody moves them any more
   if (!p_.changing() || damage_found_) return status::ok;
   drop_prepared();
   return close_clean(heap_, p_, records, !Kind::in_slot);

@@ -83,7 +83,7 @@ class table {
  private:
   static constexpr std::size_t group_size = 64;  // operations whose cache misses and fences are shared
   static constexpr unsigned most_stripe_bits = 16;
-  static constexpr unsigned most_levels = 5;
+  static constexpr unsigned most_levels = 8;
   static constexpr unsigned second_places = 16;
   static constexpr unsigned look_after = 64;     // changes of a stripe
   static constexpr std::uint64_t at_once_bytes = 1 << 20;  // of a level that is written without help
@@ -119,7 +119,7 @@ class table {
   struct levels_view {
     unsigned count = 0;
     level_view at[most_levels];
-    unsigned inserts[2];        // the levels that new records enter, the larger first
+    unsigned first_open = 0, end_open = 0;  // the levels that records enter: all but the one that is drained
     drain* draining = nullptr;  // of the smallest, or of the largest
     bool bottom_first = false;  // search order
     bool filtered = false;      // the second lies right under the first
@@ -140,12 +140,14 @@ class table {
   };
   /// Headers as a search read them.
   struct sighting {
-    bucket where;
-    bucket_state state;
+    pm<std::uint64_t>* where;
+    std::uint64_t state;
   };
   struct sightings {
-    sighting seen[2 * most_levels];
+    sighting seen[2 * most_levels];  // begins as it may: it is on the way of every search
     unsigned count = 0;
+    bucket_state state(unsigned n) const noexcept { return {seen[n].state}; }
+    bucket where(unsigned n) const noexcept { return {seen[n].where}; }
   };
   /// Where a key is: found by a walk under the locks of its stripes.
   struct holder {
@@ -258,9 +260,9 @@ class table {
   void unlock(const locked& l) noexcept;
   holder walk(const levels_view& v, key_type key, const spot& s) const;
   template <class Decide>
-  status write_in(const locked& l, key_type key, const spot& s, Decide& decide, bool& needs_room, bool& wants_look);
+  status write_in(const locked& l, key_type key, const spot& s, Decide& decide, const levels_view*& full, bool& wants_look);
   template <class Decide>
-  staged stage(const locked& l, key_type key, const spot& s, Decide& decide, change& c, status& answer, flushed& started);
+  staged stage(const locked& l, const levels_view& v, key_type key, const spot& s, Decide& decide, change& c, status& answer, flushed& started);
   staged stage_insert(const locked& l, const levels_view& v, key_type key, const spot& s, value_type value, change& c, status& answer, flushed& started);
   staged stage_update(const holder& at, key_type key, const spot& s, value_type value, change& c, status& answer, flushed& started);
   void stage_removal(const levels_view& v, const holder& at, const spot& s, change& c) const;
@@ -276,7 +278,7 @@ class table {
   void refresh_filter(const levels_view& v, unsigned level, std::uint64_t index);
   std::uint32_t exact_filter(const level_view& below, const level_view& above, std::uint64_t index) const;
   void update_logged(slot& old, std::uint64_t value_word, const change& c, flushed started);
-  bool make_way(const locked& l, const spot& s);
+  bool make_way(const locked& l, const levels_view& v, const spot& s);
   bool move_from(const locked& l, const levels_view& v, const spot& s, unsigned from, unsigned to);
   bool move(const levels_view& v, const resident& r, const spot& s, unsigned to, unsigned which, stripe_index from_stripe);
   void count_moved(const levels_view& v, std::uint64_t hash) noexcept;
@@ -301,7 +303,8 @@ class table {
   void lock_stripes(const levels_view& v);
   void unlock_stripes(const levels_view& v);
   void await_writers();
-  status make_room(const levels_view* seen);
+  enum class patience : std::uint8_t { waits, has_none };
+  status make_room(const levels_view* full, patience p);
   void give_back(std::uint64_t offset, std::uint64_t bytes);
   void drain_some(std::uint64_t buckets);
   bool drain_next(drain& d);
@@ -350,6 +353,7 @@ class table {
   zeroed_array<stripe_state> stripes_;
   unsettled<M> unsettled_;
   spin_lock desk_locks_[desk_count];
+  spin_lock counts_lock_;                 // a record that moves counts once
   std::uint64_t prepared_ = 0;            // a level made ahead, or 0; guarded by resize_lock_
   unsigned prepared_log2_ = 0;
   std::atomic<bool> preparing_{false}, shrinking_{false};

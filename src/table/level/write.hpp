@@ -28,12 +28,12 @@ status table<M, Kind>::write(key_type key, Decide&& decide) {
     locked l = lock_pair(s);
     p_.about_to_change();
     for (stripe_index stripe : l.stripe) settle_inherited(*l.levels, stripe);
-    bool needs_room = false, wants_look = false;
-    status answer = write_in(l, key, s, decide, needs_room, wants_look);
-    const levels_view* seen = &levels();
+    const levels_view* full = nullptr;
+    bool wants_look = false;
+    status answer = write_in(l, key, s, decide, full, wants_look);
     unlock(l);
-    if (needs_room) {
-      if (status made = make_room(seen); made != status::ok) return made;
+    if (full != nullptr) {
+      if (status made = make_room(full, patience::waits); made != status::ok) return made;
       start_helper();
       continue;
     }
@@ -43,18 +43,20 @@ status table<M, Kind>::write(key_type key, Decide&& decide) {
   }
 }
 
+/// `full` becomes the levels in which there was no place.
 template <medium M, class Kind>
 template <class Decide>
-status table<M, Kind>::write_in(const locked& l, key_type key, const spot& s, Decide& decide, bool& needs_room, bool& wants_look) {
-  for (int attempt = 0;; ++attempt) {
+status table<M, Kind>::write_in(const locked& l, key_type key, const spot& s, Decide& decide, const levels_view*& full, bool& wants_look) {
+  while (true) {  // ends: each further round has a slot that was freed for it, or other levels
+    const levels_view* v = &levels();
     change c;
     flushed started;
     status answer = status::ok;
-    switch (stage(l, key, s, decide, c, answer, started)) {
+    switch (stage(l, *v, key, s, decide, c, answer, started)) {
       case staged::nothing_to_do: return answer;
       case staged::ready: wants_look = commit_group({&c, 1}, std::move(started)); return answer;
       case staged::no_room:
-        if (attempt > 0 || !make_way(l, s)) return needs_room = true, status::ok;
+        if (!make_way(l, *v, s) && v == &levels()) return full = v, status::ok;
     }
   }
 }
@@ -66,7 +68,7 @@ template <medium M, class Kind>
 auto table<M, Kind>::lock_pair(const spot& s) -> locked {
   while (true) {  // ends: each further round means that the table changed its size
     const levels_view& v = levels();
-    for (std::uint64_t place : s.place) prefetch_for_write(bucket_of(v.at[v.inserts[0]], place).state);
+    for (std::uint64_t place : s.place) prefetch_for_write(bucket_of(v.at[v.first_open], place).state);
     locked l{&v, {stripe_of(v, s.place[0]), stripe_of(v, s.place[1])}};
     stripes_[std::min(l.stripe[0], l.stripe[1])].lock.lock();
     stripes_[std::max(l.stripe[0], l.stripe[1])].lock.lock();
@@ -94,11 +96,11 @@ auto table<M, Kind>::walk(const levels_view& v, key_type key, const spot& s) con
   return at;
 }
 
+/// The levels were read under the locks: one that goes stays what it is until they are released.
 template <medium M, class Kind>
 template <class Decide>
-auto table<M, Kind>::stage(const locked& l, key_type key, const spot& s, Decide& decide, change& c, status& answer, flushed& started) -> staged {
+auto table<M, Kind>::stage(const locked& l, const levels_view& v, key_type key, const spot& s, Decide& decide, change& c, status& answer, flushed& started) -> staged {
   using act = typename decision<value_type>::what;
-  const levels_view& v = levels();  // a level that goes stays what it is until this stripe is unlocked
   holder at = walk(v, key, s);
   std::optional<value_type> present;
   if (at.found() && !(present = value_of<Kind>(m_, p_, load(m_, slot_of(at.where, at.slot).value))))
@@ -179,10 +181,10 @@ std::optional<std::uint64_t> table<M, Kind>::value_word_for([[maybe_unused]] key
     return write_record(m_, heap_, p_, key, value, started);
 }
 
-/// The less loaded of the key's buckets in the top level, if it has room, else in the one below (§3.1).
+/// The less loaded of the key's buckets in the largest level that has room there (§3.1).
 template <medium M, class Kind>
 bool table<M, Kind>::find_room(const levels_view& v, const spot& s, unsigned& level, unsigned& which) const {
-  for (unsigned candidate : v.inserts) {
+  for (unsigned candidate = v.first_open; candidate < v.end_open; ++candidate) {
     int load[2];
     for (unsigned n = 0; n < 2; ++n) load[n] = std::popcount(state_of(bucket_of(v.at[candidate], s.place[n])).tokens() & shape_.all_tokens());
     level = candidate;
@@ -291,20 +293,24 @@ std::uint32_t table<M, Kind>::exact_filter(const level_view& below, const level_
 
 // --------------------------------------------------------------------------------------------------------- logged update
 
-/// The paper's update in a full bucket (§3.3): the old item is kept until the new one is durable.
+/// The paper's update in a full bucket (§3.3). The log has the new value, not the old one: a reader may be given the new one as soon as it is visible.
+///   1  COMMIT: slot, key and new value logged, with a checksum, durably    crash after: recovery stores the new value
+///   2  the value word stored, durably
+///   3  the checksum cleared, durably: a later update must not be undone
 template <medium M, class Kind>
 void table<M, Kind>::update_logged(slot& old, std::uint64_t value_word, const change& c, flushed started) {
   std::scoped_lock lock(desk_locks_[c.stripe % desk_count]);
   desk& d = root_of_table().desks[c.stripe % desk_count];
-  store(m_, d.logged_slot, p_.offset_of(&old));
-  store(m_, d.logged_key, load(m_, old.key));
-  store(m_, d.logged_value, load(m_, old.value));
-  store(m_, d.logged_check, log_check(p_.offset_of(&old), load(m_, old.key), load(m_, old.value)));
-  started += flush(m_, extent_of(d));
-  durable logged = fence(m_, std::move(started));
+  std::uint64_t at = p_.offset_of(&old), key = load(m_, old.key);
+  store(m_, d.logged_slot, at);
+  store(m_, d.logged_key, key);
+  store(m_, d.logged_value, value_word);
+  ordered payload = Kind::in_slot ? after_same_line(&d.logged_check, &d.logged_slot, 3 * sizeof(d.logged_slot)) : after(fence(m_, std::move(started)));
+  durable logged = publish(m_, d.logged_check, log_check(at, key, value_word), std::move(payload));  // COMMIT: the value changes
   unsettled_.begin(c.stripe);
-  durable written = publish(m_, old.value, value_word, after(std::move(logged)));
-  unsettled_.end(c.stripe, publish(m_, d.logged_check, 0, after(std::move(written))));  // COMMIT: the update stands
+  durable replaced = publish(m_, old.value, value_word, after(std::move(logged)));
+  unsettled_.end(c.stripe, replaced);
+  [[maybe_unused]] durable cleared = publish(m_, d.logged_check, 0, after(std::move(replaced)));
   finish(c);
 }
 
@@ -313,9 +319,8 @@ void table<M, Kind>::update_logged(slot& old, std::uint64_t value_word, const ch
 /// Frees a slot in one of the key's buckets by at most one movement (§3.1, §3.2). Returns whether it did. Locks of other stripes are only tried: a
 /// record behind one that is held stays where it is.
 template <medium M, class Kind>
-bool table<M, Kind>::make_way(const locked& l, const spot& s) {
-  const levels_view& v = levels();
-  unsigned top = v.inserts[0], bottom = v.inserts[1];
+bool table<M, Kind>::make_way(const locked& l, const levels_view& v, const spot& s) {
+  unsigned top = v.first_open, bottom = top + 1;
   return move_from(l, v, s, top, top) || move_from(l, v, s, bottom, bottom) || (bottom_to_top_ && move_from(l, v, s, bottom, top));
 }
 
@@ -334,7 +339,8 @@ bool table<M, Kind>::move_from(const locked& l, const levels_view& v, const spot
         bool held = stripe == l.stripe[0] || stripe == l.stripe[1];
         if (!held && !stripes_[stripe].lock.try_lock()) continue;
         settle_inherited(v, stripe);
-        moved = move(v, r, other, to, which, l.stripe[n]);
+        // Levels that came before the lock was taken may have drained the bucket behind it.
+        moved = (held || &levels() == &v) && move(v, r, other, to, which, l.stripe[n]);
         if (!held) stripes_[stripe].lock.unlock();
       }
     });
@@ -367,8 +373,11 @@ bool table<M, Kind>::move(const levels_view& v, const resident& r, const spot& s
   unsettled_.begin(from_stripe);
   durable once = publish(m_, *r.where.state, state.with_tokens(state.tokens() & ~(1u << r.slot)).word, after(std::move(twice)));  // COMMIT: it has moved
   unsettled_.end(from_stripe, once);
-  add_records(there_stripe, 1);
-  add_records(from_stripe, -1);
+  {
+    std::scoped_lock counting(counts_lock_);
+    add_records(there_stripe, 1);
+    add_records(from_stripe, -1);
+  }
   movements_.fetch_add(1, std::memory_order_relaxed);
   return true;
 }
@@ -403,7 +412,7 @@ void table<M, Kind>::write_many(std::span<const key_type> keys, status* answers,
     for (std::size_t i = 0; i < count; ++i) {
       std::uint64_t hash = Kind::hash(keys[start + i], seeds_);
       spots[i] = spot_of(hash, Kind::key_word(keys[start + i], hash));
-      for (std::uint64_t place : spots[i].place) prefetch_for_write(bucket_of(v.at[v.inserts[0]], place).state);
+      for (std::uint64_t place : spots[i].place) prefetch_for_write(bucket_of(v.at[v.first_open], place).state);
     }
     auto decide = [&](std::size_t i) { return decide_of(start + i); };
     for (std::size_t done = 0; done < count;)  // ends: a group has at least one record
@@ -467,7 +476,7 @@ std::size_t table<M, Kind>::write_group(std::span<const key_type> keys, const sp
     for (stripe_index stripe : g.keys[taken].stripe) settle_inherited(*g.keys[taken].levels, stripe);
     change& c = g.changes[g.ready];
     c = {};
-    switch (stage(g.keys[taken], keys[i], spots[i], decide, c, answers[i], payloads)) {
+    switch (stage(g.keys[taken], levels(), keys[i], spots[i], decide, c, answers[i], payloads)) {
       case staged::nothing_to_do: break;
       case staged::ready: g.keep_staged(); break;
       case staged::no_room: needs_room = true; break;

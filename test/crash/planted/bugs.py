@@ -16,6 +16,11 @@ CCEH_WRITE = "src/table/cceh/write.hpp"
 CCEH_GROW = "src/table/cceh/grow.hpp"
 CCEH_RECOVER = "src/table/cceh/recover.hpp"
 CCEH_TABLE = "src/table/cceh/table.hpp"
+LEVEL_FIND = "src/table/level/find.hpp"
+LEVEL_WRITE = "src/table/level/write.hpp"
+LEVEL_GROW = "src/table/level/grow.hpp"
+LEVEL_RECOVER = "src/table/level/recover.hpp"
+LEVEL_TABLE = "src/table/level/table.hpp"
 
 BUGS = [
     ("readers-give-away-what-is-not-durable", "all four, X1",
@@ -255,4 +260,108 @@ BUGS = [
      "",
      CCEH_WRITE,
      [("  if (at.room_is_away && beside_others) [[unlikely]] {", "  if (false) {")]),
+
+    ("level-a-record-stays-twice", "Level 1",
+     "After a crash in a movement the record is there twice; recovery leaves it so, and removing one copy lets the other come back.",
+     "level/u64/power",
+     LEVEL_RECOVER,
+     [("      if (copies_of(v, r) < 2) return;\n", "      return;\n")]),
+
+    ("level-two-tokens-in-two-stores", "Level 2",
+     "An update that writes beside the old item takes the old token away before it sets the new one.",
+     "as in the paper",
+     LEVEL_WRITE,
+     [("  c.next = state.with_tokens((state.tokens() | 1u << other) & ~(1u << at.slot));\n",
+       "  [[maybe_unused]] durable gone = publish(m_, *at.where.state, state.with_tokens(state.tokens() & ~(1u << at.slot)).word, after_nothing(\"planted\"));\n"
+       "  c.next = state_of(at.where).with_tokens(state_of(at.where).tokens() | 1u << other);\n")]),
+
+    ("level-an-item-behind-the-line", "Level 3",
+     "An item that does not lie in its token's line is not made durable before the token.",
+     "as in the paper",
+     LEVEL_WRITE,
+     [("  started += flush(m_, extent_of(at));\n  return true;\n", "  return false;\n"),
+      ("  return after_same_line(c.where.state, &slot_of(c.where, c.filled), sizeof(slot));\n", "  return after_nothing(\"planted\");\n")]),
+
+    ("level-the-level-goes-too-early", "Level 4",
+     "A level's word is removed, and its space given to others, while its last bucket is still to be drained.",
+     "",
+     LEVEL_GROW,
+     [("if (d.done.fetch_add(1, std::memory_order_acq_rel) + 1 == d.buckets()) finish_drain(d);",
+       "if (d.done.fetch_add(1, std::memory_order_acq_rel) + 2 == d.buckets()) finish_drain(d);")]),
+
+    ("level-a-log-is-never-cleared", "Level 5",
+     "The log of an update is left as it is: recovery undoes what came after it.",
+     "as in the paper",
+     LEVEL_WRITE,
+     [("  [[maybe_unused]] durable cleared = publish(m_, d.logged_check, 0, after(std::move(replaced)));\n", "")]),
+
+    ("level-only-the-first-item-is-looked-at", "Level 6",
+     "Recovery looks for the copy of the first item alone of the bucket that was being drained.",
+     "as in the paper",
+     LEVEL_RECOVER,
+     [("      if (copies_of(v, r) < 2) return;\n", "      if (r.slot != 0 || copies_of(v, r) < 2) return;\n")]),
+
+    ("level-rehash-never-fails", "Level 7",
+     "A record of the level that is drained finds no place, and goes with its level.",
+     "",
+     LEVEL_GROW,
+     [("    if (!move_out(d, index)) return false;\n", "    return true;\n")]),
+
+    ("level-absent-is-not-looked-at-again", "Level 8",
+     "A reader says absent without a second look at the buckets that it has read: a record moved from a later one to an earlier one.",
+     "u64/power/threads",
+     LEVEL_FIND,
+     [("  return std::all_of(seen.seen, seen.seen + seen.count, [&](const sighting& s) { return load(m_, *s.where) == s.state; });", "  return seen.count > 0;")]),
+
+    ("level-hits-are-not-looked-at-again", "Level 8",
+     "A reader gives away what it found in a slot that has meanwhile gone to another key.",
+     "u64/power/threads",
+     LEVEL_FIND,
+     [("  bool same = hit ? load(m_, *last.where) == last.state : unchanged(seen);\n", "  bool same = hit || unchanged(seen);\n")]),
+
+    ("level-opposite-movements", "Level 8",
+     "A movement waits for the lock of the bucket that it goes to, while one in the other direction waits for it.",
+     "u64/power/threads",
+     LEVEL_WRITE,
+     [("        if (!held && !stripes_[stripe].lock.try_lock()) continue;\n", "        if (!held) stripes_[stripe].lock.lock();\n")]),
+
+    ("level-places-of-another-day", "Level 9",
+     "The second hash has a seed that is not in the pool.",
+     "",
+     LEVEL_RECOVER,
+     [("    std::uint64_t words[2] = {seeds.flip, seeds.multiply};\n",
+       "    static std::uint64_t day = 0;\n    std::uint64_t words[2] = {seeds.flip, n == 0 ? ++day : day};\n")]),
+
+    ("level-readers-give-away-what-is-not-durable", "all four, X1, in Level hashing",
+     "A lock-free reader returns a value whose word is visible but not durable; a power cut undoes it.",
+     "u64/power/threads",
+     LEVEL_FIND,
+     [(" || !unsettled_.settled(stripe_of(v, s.place[0])) || !unsettled_.settled(stripe_of(v, s.place[1]))", ""),
+      ("    settle_for_reader(v, s, seen);\n", "")]),
+
+    ("level-a-filter-behind-the-token", "invariant L3",
+     "The filter above is not durable when the token below is: after a crash no search gets there.",
+     "u64/power",
+     LEVEL_WRITE,
+     [("  started += announce(m_, *above.state, state.with_class(s.filter_class).word, after_nothing(\"a filter that says too much costs a look\"));\n  return true;\n",
+       "  started += announce(m_, *above.state, state.with_class(s.filter_class).word, after_nothing(\"a filter that says too much costs a look\"));\n  return apart;\n")]),
+
+    ("level-records-enter-what-is-drained", "invariant L6",
+     "While the table shrinks, new records go to the level that is on its way out.",
+     "",
+     LEVEL_GROW,
+     [("    made.first_open = drain_largest;\n", "")]),
+
+    ("level-removed-before-its-copy-is-durable", "the movement's order",
+     "A movement takes the token here away before the token there is durable.",
+     "level/u64/power",
+     LEVEL_WRITE,
+     [("  durable twice = publish(m_, *there.state, state.with_tokens(state.tokens() | 1u << free).word, after(std::move(written)));\n",
+       "  store(m_, *there.state, state.with_tokens(state.tokens() | 1u << free).word);\n  durable twice = std::move(written);\n")]),
+
+    ("level-readers-without-epochs", "Level hashing, byte tables",
+     "A reader follows an offset to a record, or to a level, whose space has been given to others.",
+     "bytes/power/threads",
+     LEVEL_TABLE,
+     [("  using read_guard = std::conditional_t<Kind::in_slot, no_guard, epoch_guard>;", "  using read_guard = no_guard;")]),
 ]
