@@ -91,24 +91,47 @@ status table<M, Kind>::get(key_type key, Read&& read) {
   return search(key, s, read);
 }
 
-/// What a look at a word table is worth; `torn` also says "not settled".
+/// What a look at a word table of two levels is worth; `torn` also says "not settled", or "more levels". What look_everywhere does, without a loop.
 template <medium M, class Kind>
 template <class Read>
-auto table<M, Kind>::judge(const spot& s, Read& read) const -> probed {
+[[gnu::always_inline]] inline auto table<M, Kind>::judge(const spot& s, Read& read) const -> probed {
   const levels_view& v = levels();
-  sightings seen;
-  bool hit = false;
-  std::uint64_t value = 0;
-  look_everywhere(v, s, seen, [&](bucket b, int slot, unsigned, unsigned) {
-    value = load(m_, slot_of(b, slot).value);
-    return hit = true;
-  });
-  const sighting& last = seen.seen[seen.count - 1];
-  bool same = hit ? load(m_, *last.where) == last.state : unchanged(seen);
-  if (!same || &levels() != &v || !unsettled_.settled(stripe_of(v, s.place[0])) || !unsettled_.settled(stripe_of(v, s.place[1]))) return probed::torn;
-  if (!hit) return probed::miss;
-  read(value);
-  return probed::hit;
+  if (v.count != 2) [[unlikely]]
+    return probed::torn;
+  const level_view& first = v.at[v.bottom_first];
+  const level_view& then = v.at[!v.bottom_first];
+  bucket a = bucket_of(first, s.place[0]), b = bucket_of(first, s.place[1]);
+  __builtin_prefetch(b.state);
+  auto slot_in = [&](bucket where, bucket_state state) __attribute__((always_inline)) -> const slot* {
+    for (std::uint32_t hits = match(where, s.tag) & state.tokens(); hits != 0;)
+      if (const slot& at = slot_of(where, take_lowest(hits)); load(m_, at.key) == s.key_word) return &at;
+    return nullptr;
+  };
+  auto trusted = [&](bool same) { return same && &levels() == &v && unsettled_.settled(stripe_of(v, s.place[0])) && unsettled_.settled(stripe_of(v, s.place[1])); };
+  auto hit = [&](bucket where, bucket_state state, const slot& at) {
+    std::uint64_t value = load(m_, at.value);
+    if (!trusted(state_of(where) == state)) return probed::torn;
+    read(value);
+    return probed::hit;
+  };
+  bucket_state in_a = state_of(a);
+  if (const slot* at = slot_in(a, in_a)) return hit(a, in_a, *at);
+  bucket_state in_b = state_of(b);
+  if (const slot* at = slot_in(b, in_b)) return hit(b, in_b, *at);
+  bool all = v.bottom_first || !v.filtered;
+  bucket c = bucket_of(then, s.place[0]), d = bucket_of(then, s.place[1]);
+  bucket_state in_c, in_d;
+  bool read_c = all || in_a.admits(s.filter_class), read_d = all || in_b.admits(s.filter_class);
+  if (read_c) {
+    in_c = state_of(c);
+    if (const slot* at = slot_in(c, in_c)) return hit(c, in_c, *at);
+  }
+  if (read_d) {
+    in_d = state_of(d);
+    if (const slot* at = slot_in(d, in_d)) return hit(d, in_d, *at);
+  }
+  bool same = state_of(a) == in_a && state_of(b) == in_b && (!read_c || state_of(c) == in_c) && (!read_d || state_of(d) == in_d);
+  return trusted(same) ? probed::miss : probed::torn;
 }
 
 template <medium M, class Kind>

@@ -32,7 +32,7 @@ std::optional<std::uint64_t> table<M, Kind>::write_level(new_level made, const b
     offset = heap_.allocate(bytes);
   }
   if (!offset) return std::nullopt;
-  level_view l{p_.at(*offset), *offset, made.log2};
+  level_view l = view_of(*offset, made.log2);
   flushed started;
   for (std::uint64_t n = 0; n < std::uint64_t{1} << made.log2; ++n) {
     if (asking != nullptr && n % 4096 == 0 && asking->stopping()) {
@@ -74,7 +74,7 @@ status table<M, Kind>::add_levels(std::span<const new_level> made) {
   for (std::size_t n = 0; n < made.size(); ++n) {
     [[maybe_unused]] durable done = publish(m_, root_of_table().levels[made[n].log2], checked_place::of(offsets[n], made[n].log2).word,
                                             after_nothing("the level is durable"));  // COMMIT: it belongs to the table
-    now.push_back({p_.at(offsets[n]), offsets[n], made[n].log2});
+    now.push_back(view_of(offsets[n], made[n].log2));
   }
   switch_levels(std::move(now), false, dynamic_);
   return status::ok;
@@ -121,19 +121,19 @@ void table<M, Kind>::count_anew(unsigned old_bits, unsigned bits) {
 
 template <medium M, class Kind>
 void table<M, Kind>::lock_stripes(const levels_view& v) {
-  for (stripe_index s = 0; s < stripes_of(v); ++s) stripes_[s].lock.lock();
+  for (stripe_index s = 0; s < stripes_of(v); ++s) locks_[s].lock();
 }
 
 template <medium M, class Kind>
 void table<M, Kind>::unlock_stripes(const levels_view& v) {
-  for (stripe_index s = 0; s < stripes_of(v); ++s) stripes_[s].lock.unlock();
+  for (stripe_index s = 0; s < stripes_of(v); ++s) locks_[s].unlock();
 }
 
 /// Until nobody writes with levels that were replaced before this.
 template <medium M, class Kind>
 void table<M, Kind>::await_writers() {
   const levels_view& v = levels();
-  for (stripe_index s = 0; s < stripes_of(v); ++s) std::scoped_lock lock(stripes_[s].lock);
+  for (stripe_index s = 0; s < stripes_of(v); ++s) std::scoped_lock lock(locks_[s]);
 }
 
 /// Of a level that readers may still see.
@@ -276,7 +276,7 @@ bool table<M, Kind>::drain_bucket(drain& d, std::uint64_t index) {
     stripe_index stripe = stripe_of(*v, index << (64 - d.log2));
     bool empty;
     {
-      std::scoped_lock lock(stripes_[stripe].lock);
+      std::scoped_lock lock(locks_[stripe]);
       if (levels().stripe_bits != v->stripe_bits) continue;
       v = &levels();
       if (v->draining != &d) return true;  // called off
@@ -454,7 +454,7 @@ status table<M, Kind>::shrink() {
   [[maybe_unused]] durable done = publish(m_, root_of_table().levels[top.log2], checked_place::of(top.offset, top.log2 | draining).word,
                                           after(std::move(added)));  // COMMIT: the top goes
   std::vector<level_view> now = present_levels();
-  now.push_back({p_.at(*offset), *offset, below.log2});
+  now.push_back(view_of(*offset, below.log2));
   switch_levels(std::move(now), true, false);
   shrinks_.fetch_add(1, std::memory_order_relaxed);
   return status::ok;
@@ -533,7 +533,7 @@ void table<M, Kind>::move_level_down(unsigned log2) {
   [[maybe_unused]] durable done =
       publish(m_, root_of_table().levels[log2], checked_place::of(*offset, log2).word, after(std::move(written)));  // COMMIT: it has moved
   std::vector<level_view> now = present_levels();
-  now[index] = {p_.at(*offset), *offset, log2};
+  now[index] = view_of(*offset, log2);
   switch_levels(std::move(now), false, v.bottom_first);
   unlock_stripes(v);
   give_back(old.offset, bytes);
@@ -546,7 +546,7 @@ status table<M, Kind>::move_records_down(std::uint64_t behind) {
   if constexpr (!Kind::in_slot) {
     for (stripe_index stripe = 0; stripe < stripes_of(levels()) && answer == status::ok; ++stripe) {
       const levels_view& v = levels();
-      std::scoped_lock lock(stripes_[stripe].lock);
+      std::scoped_lock lock(locks_[stripe]);
       if (levels().stripe_bits != v.stripe_bits) return status::ok;  // the table changes its size: it will be compacted another time
       for_each_bucket(levels(), place_of(v, stripe), v.stripe_bits, [&](const level_view& l, std::uint64_t index) {
         for_each_resident(bucket_at(l, index), [&](const resident& r) {

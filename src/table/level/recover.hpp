@@ -63,6 +63,7 @@ error table<M, Kind>::open(const std::string& path, std::vector<std::string>* dr
   if (!within(setting::slots, 1, most_slots) || !within(setting::first_log2, 2, level_sizes - 1) || p_.block().engine_bytes != sizeof(root))
     return {status::unusable, "cannot use " + path + " as a pool: its superblock holds settings that the engine level does not allow"};
 
+  locks_ = zeroed_array<spin_lock>(std::size_t{1} << most_stripe_bits);
   stripes_ = zeroed_array<stripe_state>(std::size_t{1} << most_stripe_bits);
   bool clean = p_.root().state == pool_state::clean;
   unsettled_.resize(std::size_t{1} << most_stripe_bits, !clean);
@@ -124,7 +125,7 @@ error table<M, Kind>::recover_levels(const std::string& path, bool restored, std
       [[maybe_unused]] durable done = publish(m_, word, 0, after_nothing("the level is given up"));
       continue;
     }
-    found.push_back({p_.at(at.offset()), at.offset(), log2});
+    found.push_back(view_of(at.offset(), log2));
     drain_largest = (at.exponent() & draining) != 0;  // the last one's counts
   }
   if (p_.read_only() && found.empty()) return damaged("it has no levels");
@@ -207,7 +208,7 @@ void table<M, Kind>::recount(const background* asking) {
   bool sound = true;
   for (stripe_index stripe = 0; stripe < stripes_of(levels()); ++stripe) {  // they stay what they are until this is done
     if (asking != nullptr && asking->stopping()) return;
-    std::scoped_lock lock(stripes_[stripe].lock);
+    std::scoped_lock lock(locks_[stripe]);
     const levels_view& v = levels();
     settle_inherited(v, stripe);  // what a slot no longer names is free only if no crash can bring its token back
     std::int32_t count = 0;

@@ -85,13 +85,12 @@ class table {
   static constexpr unsigned most_stripe_bits = 16;
   static constexpr unsigned most_levels = 8;
   static constexpr unsigned second_places = 16;
-  static constexpr unsigned look_after = 64;     // changes of a stripe
+  static constexpr unsigned look_after = 64, look_every = 64;  // changes of a stripe; stripes
   static constexpr std::uint64_t at_once_bytes = 1 << 20;  // of a level that is written without help
 
-  /// What is known of a stripe in DRAM. Zeros at first.
+  /// What is known of a stripe in DRAM. Zeros at first. The locks lie apart: all of them fit a near cache.
   struct stripe_state {
-    spin_lock lock;
-    std::uint16_t changes;               // guarded by `lock`
+    std::uint32_t changes;               // guarded by the lock
     std::atomic<std::uint32_t> moves;    // of records whose first place is here
     std::atomic<std::int32_t> records;   // in its buckets; since open, until the recount
   };
@@ -112,7 +111,9 @@ class table {
     std::byte* first;
     std::uint64_t offset;
     unsigned log2;
-    unsigned shift = 64 - log2;  // of a place, to the bucket's number
+    unsigned shift;      // of a place, to the bucket's number
+    unsigned byte_shift;  // to its bytes, with those of `byte_mask`
+    std::uint64_t byte_mask;
   };
   /// The levels, from the largest to the smallest. Never changed, replaced as a whole; kept until the table goes, so that a reader sees by the pointer
   /// whether they are still the same.
@@ -213,11 +214,17 @@ class table {
   }
   spot spot_of(const live_record& r) const noexcept { return spot_of(r.hash, r.key_word); }
   const levels_view& levels() const noexcept { return *levels_.load(std::memory_order_acquire); }
+  level_view view_of(std::uint64_t offset, unsigned log2) const noexcept {
+    unsigned bytes = shape_.bytes_log2;
+    return {p_.at(offset), offset, log2, 64 - log2, 64 - log2 - bytes, ~low_bits(bytes)};
+  }
   static std::uint64_t number(const level_view& l, std::uint64_t place) noexcept { return place >> l.shift; }
   bucket bucket_at(const level_view& l, std::uint64_t index) const noexcept {
     return {reinterpret_cast<pm<std::uint64_t>*>(l.first + (index << shape_.bytes_log2))};
   }
-  bucket bucket_of(const level_view& l, std::uint64_t place) const noexcept { return bucket_at(l, number(l, place)); }
+  static bucket bucket_of(const level_view& l, std::uint64_t place) noexcept {
+    return {reinterpret_cast<pm<std::uint64_t>*>(l.first + (place >> l.byte_shift & l.byte_mask))};
+  }
   slot& slot_of(bucket b, int index) const noexcept {
     return *reinterpret_cast<slot*>(reinterpret_cast<std::byte*>(b.state) + shape_.header_bytes + sizeof(slot) * static_cast<unsigned>(index));
   }
@@ -350,6 +357,7 @@ class table {
   turn_mutex resize_lock_;                // guards all that changes the set of levels; taken before stripes' locks
   std::deque<levels_view> views_;         // all there were; guarded by resize_lock_
   std::deque<drain> drains_;              // likewise
+  zeroed_array<spin_lock> locks_;         // by stripe
   zeroed_array<stripe_state> stripes_;
   unsettled<M> unsettled_;
   spin_lock desk_locks_[desk_count];

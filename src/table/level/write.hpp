@@ -70,8 +70,9 @@ auto table<M, Kind>::lock_pair(const spot& s) -> locked {
     const levels_view& v = levels();
     for (std::uint64_t place : s.place) prefetch_for_write(bucket_of(v.at[v.first_open], place).state);
     locked l{&v, {stripe_of(v, s.place[0]), stripe_of(v, s.place[1])}};
-    stripes_[std::min(l.stripe[0], l.stripe[1])].lock.lock();
-    stripes_[std::max(l.stripe[0], l.stripe[1])].lock.lock();
+    for (stripe_index stripe : l.stripe) prefetch_for_write(&locks_[stripe]);
+    locks_[std::min(l.stripe[0], l.stripe[1])].lock();
+    locks_[std::max(l.stripe[0], l.stripe[1])].lock();
     if (levels().stripe_bits == v.stripe_bits) return l.levels = &levels(), l;
     unlock(l);
   }
@@ -79,7 +80,7 @@ auto table<M, Kind>::lock_pair(const spot& s) -> locked {
 
 template <medium M, class Kind>
 void table<M, Kind>::unlock(const locked& l) noexcept {
-  for (stripe_index stripe : l.stripe) stripes_[stripe].lock.unlock();
+  for (stripe_index stripe : l.stripe) locks_[stripe].unlock();
 }
 
 // ------------------------------------------------------------------------------------------------------- stage and commit
@@ -262,7 +263,7 @@ bool table<M, Kind>::finish(const change& c) {
   if (c.records != 0) add_records(c.stripe, c.records);
   if (c.retired_bytes != 0) heap_.retire(c.retired_offset, c.retired_bytes);
   if (c.levels != nullptr) refresh_filter(*c.levels, c.level - 1, number(c.levels->at[c.level - 1], c.place));
-  return ++stripes_[c.stripe].changes % look_after == 0;
+  return c.stripe % look_every == 0 && ++stripes_[c.stripe].changes % look_after == 0;
 }
 
 template <medium M, class Kind>
@@ -337,11 +338,11 @@ bool table<M, Kind>::move_from(const locked& l, const levels_view& v, const spot
         if (moved || (from == to && which == here) || free_slot(state_of(bucket_of(v.at[to], other.place[which]))) < 0) continue;
         stripe_index stripe = stripe_of(v, other.place[which]);
         bool held = stripe == l.stripe[0] || stripe == l.stripe[1];
-        if (!held && !stripes_[stripe].lock.try_lock()) continue;
+        if (!held && !locks_[stripe].try_lock()) continue;
         settle_inherited(v, stripe);
         // Levels that came before the lock was taken may have drained the bucket behind it.
         moved = (held || &levels() == &v) && move(v, r, other, to, which, l.stripe[n]);
-        if (!held) stripes_[stripe].lock.unlock();
+        if (!held) locks_[stripe].unlock();
       }
     });
     if (moved) return true;
@@ -433,13 +434,13 @@ std::size_t table<M, Kind>::lock_group(std::span<const spot> spots, group& g) {
     std::size_t before = g.held_count;
     bool all = true;
     for (stripe_index stripe : l.stripe) {
-      if (stripes_[stripe].lock.try_lock())
+      if (locks_[stripe].try_lock())
         g.held[g.held_count++] = stripe;
       else
         all = all && std::find(g.held, g.held + g.held_count, stripe) != g.held + g.held_count;
     }
     if (all) continue;
-    while (g.held_count > before) stripes_[g.held[--g.held_count]].lock.unlock();
+    while (g.held_count > before) locks_[g.held[--g.held_count]].unlock();
     break;
   }
   return count;
@@ -483,7 +484,7 @@ std::size_t table<M, Kind>::write_group(std::span<const key_type> keys, const sp
     }
   }
   bool wants_look = g.ready > 0 && commit_group({g.changes, g.ready}, std::move(payloads));
-  for (std::size_t n = 0; n < g.held_count; ++n) stripes_[g.held[n]].lock.unlock();
+  for (std::size_t n = 0; n < g.held_count; ++n) locks_[g.held[n]].unlock();
   if (wants_look) look_around();
   drain_some(taken);
   if (needs_room) {  // a movement or a new level waits for no lock while others are held

@@ -323,7 +323,7 @@ BUGS = [
      "A movement waits for the lock of the bucket that it goes to, while one in the other direction waits for it.",
      "u64/power/threads",
      LEVEL_WRITE,
-     [("        if (!held && !stripes_[stripe].lock.try_lock()) continue;\n", "        if (!held) stripes_[stripe].lock.lock();\n")]),
+     [("        if (!held && !locks_[stripe].try_lock()) continue;\n", "        if (!held) locks_[stripe].lock();\n")]),
 
     ("level-places-of-another-day", "Level 9",
      "The second hash has a seed that is not in the pool.",
