@@ -7,6 +7,23 @@
 
 namespace durahash::crash {
 
+namespace {
+
+/// One thread makes room for new keys in a crowded table, or has it grow; the others look for keys that this may move.
+threaded_program crowd(std::size_t threads, std::mt19937_64& random) {
+  threaded_program made;
+  auto crowded = static_cast<key_number>(4 + random() % 40);
+  made.first.keys = crowded + 3u;
+  for (key_number k = 0; k < crowded; ++k) made.first.operations.push_back({act::put, {k}, 100u + k});
+  auto one_of_them = [&] { return static_cast<key_number>(random() % crowded); };
+  while (made.threads.size() + 1 < threads) made.threads.push_back({{act::get, {one_of_them()}, 0}, {act::get, {one_of_them()}, 0}});
+  made.threads.push_back({});
+  for (key_number k = crowded; k < made.first.keys; ++k) made.threads.back().push_back({act::insert, {k}, 600u + k});
+  return made;
+}
+
+}  // namespace
+
 threaded_program random_threads(std::size_t threads, std::size_t operations, std::mt19937_64& random) {
   threaded_program made;
   mix how;
@@ -30,7 +47,9 @@ threaded_program random_threads(std::size_t threads, std::size_t operations, std
                                                                                        {{erase, insert}, {seek, seek_rival}},
                                                                                        {{update, compact, insert}, {seek}},
                                                                                        {{compact}, {insert, seek}}};
-    const auto& [first, others] = duels[random() % duels.size()];
+    std::size_t chosen = random() % (duels.size() + 2);
+    if (chosen >= duels.size()) return crowd(threads, random);
+    const auto& [first, others] = duels[chosen];
     while (made.threads.size() + 1 < threads) made.threads.push_back(others);  // before the one that moves: schedules that begin with them come first
     made.threads.push_back(first);
     return made;

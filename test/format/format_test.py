@@ -3,6 +3,7 @@ import base64
 import json
 import os
 import random
+import signal
 import struct
 import subprocess
 import sys
@@ -53,9 +54,12 @@ class Format(unittest.TestCase):
             return base64.b64decode(record[f"{name}_base64"])
         return record[name].encode() if isinstance(record[name], str) else record[name]
 
-    def read(self):
+    def content(self):
         with open(self.pool, "rb") as file:
-            return list(read_pool.records(file.read()))
+            return file.read()
+
+    def read(self):
+        return list(read_pool.records(self.content()))
 
     def word(self):
         return self.random.getrandbits(64)
@@ -116,6 +120,163 @@ class FormatOfCceh(Format):
 
 class FormatOfCcehSplitInPlace(Format):
     engine = ("cceh", "--set", "copy_on_write=0", "--set", "segment=4")
+
+
+class FormatOfLevel(Format):
+    engine = ("level",)
+    slots, bucket_bytes, header_bytes = 7, 128, 16
+    ROOT, DESKS = 16384, 16384 + 256
+    DESK = DESKS + 3 * 64  # any will do
+
+    def levels(self):
+        """The levels by the root's words, and which is marked."""
+        with open(self.pool, "rb") as file:
+            return read_pool.level_words(os.pread(file.fileno(), 256, self.ROOT), 0)
+
+    def kill_while(self, resizing, *command):
+        """Kills the command at a moment when `resizing(levels, marked)`. Returns whether it was still so then."""
+        with subprocess.Popen([TOOL, *command], stderr=subprocess.DEVNULL) as running:
+            while running.poll() is None:
+                if resizing(*self.levels()):
+                    running.kill()
+                    break
+        return running.returncode == -signal.SIGKILL and resizing(*self.levels())
+
+    def agree_after_the_kill(self, sent):
+        found = self.read()
+        self.assertEqual(len(found), len(dict(found)))
+        self.assertLessEqual(dict(found).items(), sent.items())
+        self.assertEqual(sorted(found), sorted(self.dumped()))
+        self.tool("put", self.pool, "1", "1")  # the first writer recovers
+        self.assertEqual(dict(self.read()), {**dict(found), 1: 1})
+        self.assertEqual(sorted(self.read()), sorted(self.dumped()))
+        self.tool("check", self.pool)
+
+    def test_killed_while_it_grows(self):
+        records = {self.word(): self.word() for _ in range(100_000)}
+        source = os.path.join(self.folder.name, "input")
+        with open(source, "w") as file:
+            file.writelines(json.dumps(self.line(k, v)) + "\n" for k, v in records.items())
+        killed = 0
+        for attempt in range(30):
+            self.fill("u64", "u64", list(records.items())[:1000 * attempt])
+            if self.kill_while(lambda levels, marked: len(levels) > 2 and max(levels) > 8, "load", self.pool, source, "--format", "jsonl"):
+                self.agree_after_the_kill(records)
+                killed += 1
+                if killed == 3:
+                    return
+            os.unlink(self.pool)
+        self.assertGreater(killed, 0, "no kill came while there were three levels")
+
+    def test_killed_while_it_shrinks(self):
+        records = {self.word(): self.word() for _ in range(5000)}
+        self.fill("u64", "u64", records.items())
+        kept = dict(list(records.items())[:200])
+        erase = lambda keys: "".join(json.dumps({"key": key, "erase": True}) + "\n" for key in keys)
+        self.tool("load", self.pool, "-", "--format", "jsonl", text=erase(records.keys() - kept.keys()))
+        with subprocess.Popen([TOOL, "load", self.pool, "-", "--format", "jsonl", "--acks", "--batch", "16"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL, text=True) as load:
+            for _ in range(5000):  # writes, until one looks whether the table is too large; each empties one bucket of hundreds
+                keys = [self.word() for _ in range(16)]
+                print("".join(json.dumps(self.line(key, 0)) + "\n" for key in keys) + erase(keys), file=load.stdin, end="", flush=True)
+                for _ in range(32):
+                    load.stdout.readline()
+                if self.levels()[1] is not None:
+                    break
+            load.kill()
+        self.assertEqual(self.levels()[1], max(self.levels()[0]), "the largest level is not being drained")
+        self.agree_after_the_kill(kept)
+        self.assertEqual(dict(self.read()), {**kept, 1: 1})
+
+    def change(self, *stores):
+        with open(self.pool, "r+b") as file:
+            for at, content in stores:
+                file.seek(at)
+                file.write(content)
+
+    def slot_at(self, bucket, slot):
+        return bucket + self.header_bytes + 16 * slot
+
+    def slots_in_use(self, pool):
+        """Their buckets' offsets, log2 and numbers, and the slots."""
+        for log2, offset in self.levels()[0].items():
+            for number in range(1 << log2):
+                bucket = offset + self.bucket_bytes * number
+                for slot in range(self.slots):
+                    if pool[bucket + slot // 8] >> slot % 8 & 1:
+                        yield bucket, log2, number, slot
+
+    def moving(self):
+        """A record that has another bucket in its level with room: its bucket, and the stores with which a movement puts it into the other, too."""
+        pool = self.content()
+        word = lambda at: struct.unpack_from("<Q", pool, at)[0]
+        flip, multiply = struct.unpack_from("<QQ", pool, 48)
+        for bucket, log2, number, slot in self.slots_in_use(pool):
+            product = (word(self.slot_at(bucket, slot)) ^ flip) * multiply
+            both, tag, its_class = read_pool.LevelPlaces(flip, multiply).of(product >> 64 ^ product & read_pool.ALL_ONES)
+            (other,) = [p for p in both if p >> 64 - log2 != number]
+            there = bucket + self.bucket_bytes * ((other >> 64 - log2) - number)
+            above = self.levels()[0].get(log2 + 1)
+            for free in range(self.slots):
+                if word(there) >> free & 1:
+                    continue
+                stores = [(self.slot_at(there, free), pool[self.slot_at(bucket, slot):][:16]), (there + 8 + free, bytes([tag])),
+                          (there, struct.pack("<Q", word(there) | 1 << free))]
+                if above:
+                    above += self.bucket_bytes * (other >> 63 - log2)
+                    stores.append((above, struct.pack("<Q", word(above) | 1 << 14 + its_class)))
+                return bucket, stores
+        self.fail("every bucket is full")
+
+    def test_a_record_that_a_movement_left_twice_counts_once(self):
+        records = {self.word(): self.word() for _ in range(200)}
+        self.fill("u64", "u64", records.items())
+        bucket, stores = self.moving()
+        self.change((self.DESKS, bytes(16 * 64)), *stores)
+        with self.assertRaises(read_pool.Damaged):  # no desk says so
+            self.read()
+        self.change((self.DESK, struct.pack("<Q", bucket)))
+        found = self.read()
+        self.assertEqual(len(found), 200)
+        self.assertEqual(dict(found), records)
+        self.assertEqual(sorted(found), sorted(self.dumped()))
+        self.tool("put", self.pool, "1", "1")
+        self.change((self.DESK, bytes(8)))  # it is there once now
+        self.assertEqual(dict(self.read()), {**records, 1: 1})
+        self.tool("check", self.pool)
+
+    def test_a_logged_update_is_finished_by_the_next_writer(self):
+        records = {self.word(): self.word() for _ in range(200)}
+        self.fill("u64", "u64", records.items())
+        pool = self.content()
+        bucket, _, _, slot = next(self.slots_in_use(pool))
+        at = self.slot_at(bucket, slot)
+        (key,) = struct.unpack_from("<Q", pool, at)
+        log = [at, key, self.word()]
+        mix = 0
+        for word, factor in zip(log, (0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93, 0xA0761D6478BD642F)):
+            mix = (mix ^ word) * factor & read_pool.ALL_ONES
+        self.change((self.DESK + 8, struct.pack("<4Q", *log, mix | 1)))
+        self.assertEqual(dict(self.read()), records)
+        self.assertEqual(dict(self.dumped()), records)
+        self.tool("put", self.pool, "1", "1")
+        self.assertEqual(dict(self.read()), {**records, key: log[2], 1: 1})
+        self.assertEqual(dict(self.read()), dict(self.dumped()))
+
+
+class FormatOfLevelInTwoSlots(FormatOfLevel):
+    engine = ("level", "--set", "slots=2")
+    slots, bucket_bytes = 2, 64
+
+
+class FormatOfLevelInFourSlots(FormatOfLevel):
+    engine = ("level", "--set", "slots=4")
+    slots = 4
+
+
+class FormatOfLevelInFourteenSlots(FormatOfLevel):
+    engine = ("level", "--set", "slots=14")
+    slots, bucket_bytes, header_bytes = 14, 256, 32
 
 
 if __name__ == "__main__":

@@ -9,8 +9,9 @@ import sys
 
 import xxhash
 
-TURBO, CCEH = 1, 2
+TURBO, CCEH, LEVEL = 1, 2, 3
 TURBO_SLOTS, CCEH_SLOTS = 14, 4
+LEVEL_SIZES, LEVEL_DESKS, DRAINING = 32, 16, 32
 ALL_ONES = (1 << 64) - 1
 
 
@@ -33,7 +34,7 @@ def superblock(pool):
     version, length, _, _, incompat = struct.unpack_from("<IIQQQ", block, 8)
     require(version == 1 and length == 184 and incompat == 0, "another format")
     engine, key_kind, value_kind, _, hash_id, flip, multiply = struct.unpack_from("<BBBBIQQ", block, 40)
-    require(engine in (TURBO, CCEH) and hash_id == 1, "another engine or hash")
+    require(engine in (TURBO, CCEH, LEVEL) and hash_id == 1, "another engine or hash")
     engine_offset, _, heap_offset = struct.unpack_from("<QQQ", block, 80)
     settings = struct.unpack_from("<8Q", block, 104)
     return engine, key_kind, value_kind, flip, multiply, engine_offset, settings
@@ -88,6 +89,63 @@ def cceh_slots(pool, engine_offset, settings, hash_of):
         index += 1 << depth - local
 
 
+def level_words(pool, engine_offset):
+    """By the log2 of their buckets, the offsets of the levels; and which of them is marked as draining, or None."""
+    levels, marked = {}, None
+    for log2 in range(LEVEL_SIZES):
+        offset, exponent = place(pool, engine_offset + 8 * log2)
+        if offset:
+            require(exponent & ~DRAINING == log2 > 0, f"the word of the level of 2^{log2} buckets")
+            levels[log2] = offset
+            marked = log2 if exponent & DRAINING else marked
+    require(levels and marked in (None, max(levels)), "the levels")
+    return levels, marked
+
+
+class LevelPlaces:
+    """What follows from a hash, by the seeds."""
+
+    def __init__(self, flip, multiply):
+        seeds = struct.pack("<QQ", flip, multiply)
+        self.flips = [xxhash.xxh3_64_intdigest(seeds, seed=2 * n) | 1 << 63 for n in range(16)]
+        self.carries = [xxhash.xxh3_64_intdigest(seeds, seed=2 * n + 1) & ~(1 << 63) for n in range(16)]
+
+    def of(self, hashed):
+        """The two places, the tag, the class."""
+        mixed = hashed * 0x9E3779B97F4A7C15 & ALL_ONES
+        which = mixed >> 60
+        second = hashed ^ self.flips[which] ^ (hashed ^ hashed >> 7) >> 1 & self.carries[which]
+        return (hashed, second), mixed >> 52 & 0xFF, (mixed >> 44 & 0xFF) * 24 >> 8
+
+
+def level_slots(pool, engine_offset, settings, flip, multiply):
+    """As above, and whether the record may have been yielded before: what lies in a bucket that a desk names comes last."""
+    slots = settings[0]
+    bucket_bytes = 64 if slots <= 3 else 128 if slots <= 7 else 256
+    header_bytes = 16 if slots <= 7 else 32
+    levels, _ = level_words(pool, engine_offset)
+    places = LevelPlaces(flip, multiply)
+    leaving = {struct.unpack_from("<Q", pool, engine_offset + 256 + 64 * desk)[0] for desk in range(LEVEL_DESKS)}
+    buckets = [(offset + bucket_bytes * n, log2, n) for log2, offset in levels.items() for n in range(1 << log2)]
+
+    def belongs(hashed, log2, number, tag):
+        both, its_tag, its_class = places.of(hashed)
+        here = [p for p in both if p >> 64 - log2 == number]
+        if not here or its_tag != tag:
+            return False
+        if log2 + 1 not in levels:
+            return True
+        (above,) = struct.unpack_from("<Q", pool, levels[log2 + 1] + bucket_bytes * (here[0] >> 63 - log2))
+        return above >> 14 + its_class & 1
+
+    for at, log2, number in sorted(buckets, key=lambda b: b[0] in leaving):
+        (state,) = struct.unpack_from("<Q", pool, at)
+        for slot in range(slots):
+            if state >> slot & 1:
+                words = struct.unpack_from("<QQ", pool, at + header_bytes + 16 * slot)
+                yield (*words, lambda h, k=log2, n=number, t=pool[at + 8 + slot]: belongs(h, k, n, t), at in leaving)
+
+
 def record(pool, offset):
     key_bytes, value_bytes, check = struct.unpack_from("<IIQ", pool, offset)
     key = bytes(pool[offset + 16:][:key_bytes])
@@ -108,8 +166,11 @@ def records(pool):
         product = (key_word ^ flip) * multiply
         return product >> 64 ^ product & ALL_ONES if in_slot else key_word
 
-    slots = turbo_slots(pool, engine_offset, settings) if engine == TURBO else cceh_slots(pool, engine_offset, settings, hash_of_word)
-    for key_word, value_word, belongs in slots:
+    slots = {TURBO: lambda: turbo_slots(pool, engine_offset, settings),
+             CCEH: lambda: cceh_slots(pool, engine_offset, settings, hash_of_word),
+             LEVEL: lambda: level_slots(pool, engine_offset, settings, flip, multiply)}[engine]()
+    found = {}
+    for key_word, value_word, belongs, *may_be_there in slots:
         key, value, hashed = key_word, value_word, hash_of_word(key_word)
         if not in_slot:
             key, value = record(pool, value_word)
@@ -119,6 +180,10 @@ def records(pool):
             key = int.from_bytes(key, "little") if key_kind == 1 else key
             value = int.from_bytes(value, "little") if value_kind == 1 else value
         require(belongs(hashed), "a slot in the wrong place")
+        if key in found:
+            require(any(may_be_there) and found[key] == value, "a key that is there twice")
+            continue
+        found[key] = value
         yield key, value
 
 

@@ -217,6 +217,44 @@ TEST_P(Space, CcehKeepsEveryRecordUnderExtremeSettings) {
   }
 }
 
+TEST_P(Space, LevelKeepsEveryRecordUnderExtremeSettings) {
+  if (with().engine != engine_kind::level) GTEST_SKIP() << "the settings are level's";
+  std::vector<std::map<std::string, std::uint64_t>> extremes = {{{"slots", 7}, {"in_place", 0}},
+                                                                {{"slots", 7}, {"bottom_to_top", 0}},
+                                                                {{"slots", 7}, {"dynamic", 0}},
+                                                                {{"slots", 7}, {"helper", 1}},
+                                                                {{"slots", 4}, {"in_place", 0}, {"bottom_to_top", 0}, {"dynamic", 0}, {"helper", 1}}};
+  for (std::uint64_t slots : {1u, 2u, 3u, 4u, 8u, 14u}) extremes.push_back({{"slots", slots}});
+  for (const auto& settings : extremes) {
+    std::string named;
+    for (const auto& [name, value] : settings) named += " " + name + "=" + std::to_string(value);
+    SCOPED_TRACE("settings" + named);
+    drop();
+    std::filesystem::remove(path());
+    options extreme = how();
+    extreme.settings = settings;
+    reopen(extreme);
+    model expected = fill(0, 3000);
+    for (auto& [key, value] : fill(1000, 2000, 3)) expected[key] = value;
+    expect_sound(pool());
+    for (std::uint64_t n = 0; n < 3000; ++n) {
+      if (n % 16 == 0) continue;
+      ASSERT_EQ(pool().erase(key(n)), status::ok);
+      expected.erase(key(n));
+    }
+    expect_sound(pool());
+    ASSERT_EQ(pool().pool().compact(), status::ok);
+    ASSERT_NO_FATAL_FAILURE(expect_contents(pool(), expected));
+    for (auto& [key, value] : fill(1000, 4000, 7)) expected[key] = value;
+    ASSERT_NO_FATAL_FAILURE(expect_contents(pool(), expected));
+    expect_sound(pool());
+    if (!with().outlives_handle()) continue;
+    reopen();
+    ASSERT_NO_FATAL_FAILURE(expect_contents(pool(), expected));
+    expect_sound(pool());
+  }
+}
+
 TEST_P(Space, SyncAnswersOkAtEveryMoment) {
   EXPECT_EQ(pool().pool().sync(), status::ok);
   model expected = fill(0, 1000);

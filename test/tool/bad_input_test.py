@@ -13,6 +13,7 @@ import unittest
 from harness import TOOL, ToolTest, run
 
 NOBODY = 65534
+ENGINES = ("turbo", "cceh", "level")
 
 
 def commands(pool):
@@ -74,13 +75,14 @@ class NotAPool(ToolTest):
                 self.assertEqual(file.read(), content)
 
     def test_a_pool_that_was_cut_off(self):
-        pool = self.create()
-        self.load(pool, {b"k%d" % i: b"v" * 100 for i in range(10_000)})
-        with open(pool, "rb") as file:
-            content = file.read()
-        for length in (1, 8, 100, 4095, 4096, 8192, 16384, len(content) // 2, len(content) - 4096, len(content) - 1):
-            with self.subTest(length=length):
-                self.refused_by_all(self.write("cut.dh", content[:length]), "cut.dh")
+        for engine in ENGINES:
+            pool = self.create(f"{engine}.dh", "--engine", engine)
+            self.load(pool, {b"k%d" % i: b"v" * 100 for i in range(10_000)})
+            with open(pool, "rb") as file:
+                content = file.read()
+            for length in (1, 8, 100, 4095, 4096, 8192, 16384, len(content) // 2, len(content) - 4096, len(content) - 1):
+                with self.subTest(engine=engine, length=length):
+                    self.refused_by_all(self.write("cut.dh", content[:length]), "cut.dh")
 
     def test_a_newer_format_is_named(self):
         pool = self.create()
@@ -99,22 +101,23 @@ class NotAPool(ToolTest):
         self.refused_by_all(pool, "version is 2.*newer")
 
     def test_flipped_bytes_end_in_a_sentence(self):
-        pool = self.create()
-        self.load(pool, {b"key %d" % i: b"value %d" % i for i in range(300)})
-        with open(pool, "rb") as file:
-            content = file.read()
-        chance = random.Random(7)
-        interesting = list(range(0, 184, 8)) + list(range(8192, 9216, 64))
-        for offset in chance.sample(interesting, 15) + [chance.randrange(len(content)) for _ in range(45)]:
-            damaged = bytearray(content)
-            damaged[offset] ^= 1 << chance.randrange(8)
-            path = self.write("flipped.dh", damaged)
-            for command in (("check", path), ("dump", path), ("put", path, "k", "v")):
-                answer = run(*command)
-                self.assertIn(answer.code, (0, 1, 3), f"byte {offset}: {command}: {answer}")
-                if answer.code == 3:
-                    self.assertIn(b"durahash", answer.err)
-
+        for engine in ENGINES:
+            pool = self.create(f"{engine}.dh", "--engine", engine)
+            self.load(pool, {b"key %d" % i: b"value %d" % i for i in range(300)})
+            with open(pool, "rb") as file:
+                content = file.read()
+            chance = random.Random(7)
+            root = [at for at in range(16384, 18432) if content[at]]  # the engine's
+            interesting = list(range(0, 184, 8)) + list(range(8192, 9216, 64))
+            for offset in chance.sample(interesting, 15) + chance.choices(root, k=5) + [chance.randrange(len(content)) for _ in range(45)]:
+                damaged = bytearray(content)
+                damaged[offset] ^= 1 << chance.randrange(8)
+                path = self.write("flipped.dh", damaged)
+                for command in (("check", path), ("dump", path), ("put", path, "k", "v")):
+                    answer = run(*command)
+                    self.assertIn(answer.code, (0, 1, 3), f"{engine}, byte {offset}: {command}: {answer}")
+                    if answer.code == 3:
+                        self.assertIn(b"durahash", answer.err)
 
 class InUse(ToolTest):
     def test_a_pool_that_another_process_writes_is_refused(self):

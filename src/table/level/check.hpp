@@ -84,12 +84,12 @@ void table<M, Kind>::describe(table_stats& stats) {
         free_beside += free_slot(state_of(b)) >= 0;
         spot s = spot_of(r);
         sightings seen, all;
-        look_everywhere(v, s, seen, [&](bucket where, int slot, unsigned, unsigned) { return where == r.where && slot == r.slot; });
-        hit_buckets += seen.count;
+        look_everywhere(v, s, seen, [&](bucket where, bucket_state, int slot, unsigned) { return where == r.where && slot == r.slot; });
+        hit_buckets += static_cast<unsigned>(std::popcount(seen.looked));
         s.tag = static_cast<std::uint8_t>(s.tag + 1);  // another key with these places
         s.filter_class = static_cast<std::uint8_t>((s.filter_class + 1) % filter_classes);
-        look_everywhere(v, s, all, [](bucket, int, unsigned, unsigned) { return false; });
-        miss_buckets += all.count;
+        look_everywhere(v, s, all, [](bucket, bucket_state, int, unsigned) { return false; });
+        miss_buckets += static_cast<unsigned>(std::popcount(all.looked));
       });
     }
   auto mean = [&](std::uint64_t sum) { return records == 0 ? 0 : static_cast<double>(sum) / static_cast<double>(records); };

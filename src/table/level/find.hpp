@@ -22,61 +22,58 @@ std::uint32_t table<M, Kind>::match(bucket b, std::uint8_t tag) const noexcept {
   return static_cast<std::uint32_t>(_mm_movemask_epi8(equal));
 }
 
-/// Calls on_match(slot) for each slot that has the key word, until that says true.
+/// Looks at a bucket, the n-th on the way. Calls on_match(bucket, state, slot, n) for each slot that has the key word, until that says true.
 template <medium M, class Kind>
 template <class OnMatch>
-[[gnu::always_inline]] inline bool table<M, Kind>::look(bucket b, const spot& s, sightings& seen, OnMatch&& on_match) const {
+[[gnu::always_inline]] inline bool table<M, Kind>::look(unsigned n, bucket b, const spot& s, sightings& seen, OnMatch&& on_match) const {
   bucket_state state = state_of(b);
-  seen.seen[seen.count++] = {b.state, state.word};
+  seen.seen[n] = {b.state, state.word};
+  seen.looked |= 1u << n;
   for (std::uint32_t hits = match(b, s.tag) & state.tokens(); hits != 0;) {
     int index = take_lowest(hits);
-    if (load(m_, slot_of(b, index).key) == s.key_word && on_match(index)) return true;
+    if (load(m_, slot_of(b, index).key) == s.key_word && on_match(b, state, index, n)) return true;
   }
   return false;
 }
 
-/// Calls on_match(bucket, slot, level, which of the places) for each slot that has the key word, until that says true. `seen` holds what was looked at;
-/// the last of it is the bucket of the last match.
+/// Looks at the key's buckets in search order: the n-th on the way is in the level level_of(v, n), at the place n % 2. Calls on_match as above.
 template <medium M, class Kind>
 template <class OnMatch>
 [[gnu::always_inline]] inline void table<M, Kind>::look_everywhere(const levels_view& v, const spot& s, sightings& seen, OnMatch&& on_match) const {
   if (v.count != 2) [[unlikely]]
     return look_in_many(v, s, seen, on_match);
-  unsigned level = v.bottom_first;
-  auto look_at = [&](unsigned which) __attribute__((always_inline)) {
-    bucket b = bucket_of(v.at[level], s.place[which]);
-    return look(b, s, seen, [&](int slot) { return on_match(b, slot, level, which); });
-  };
-  __builtin_prefetch(bucket_of(v.at[level], s.place[1]).state);
-  if (look_at(0) || look_at(1)) return;
-  level = !v.bottom_first;
-  bool filtered = level == 1 && v.filtered;
-  if ((!filtered || seen.state(0).admits(s.filter_class)) && look_at(0)) return;
-  if (!filtered || seen.state(1).admits(s.filter_class)) look_at(1);
+  const level_view& first = v.at[v.bottom_first];
+  const level_view& then = v.at[!v.bottom_first];
+  bucket a = bucket_of(first, s.place[0]), b = bucket_of(first, s.place[1]);
+  __builtin_prefetch(b.state);
+  if (look(0, a, s, seen, on_match) || look(1, b, s, seen, on_match)) return;
+  bool all = v.bottom_first || !v.filtered;
+  if ((all || seen.state(0).admits(s.filter_class)) && look(2, bucket_of(then, s.place[0]), s, seen, on_match)) return;
+  if (all || seen.state(1).admits(s.filter_class)) look(3, bucket_of(then, s.place[1]), s, seen, on_match);
 }
 
 /// While the table changes its size.
 template <medium M, class Kind>
 template <class OnMatch>
 [[gnu::noinline]] void table<M, Kind>::look_in_many(const levels_view& v, const spot& s, sightings& seen, OnMatch& on_match) const {
-  bucket_state above[2][most_levels];
-  bool read[2][most_levels] = {};
-  for (unsigned n = 0; n < v.count; ++n) {
-    unsigned level = v.bottom_first && n < 2 ? 1 - n : n;
-    for (unsigned which = 0; which < 2; ++which) {
-      bool filtered = under_previous(v, level) && read[which][level - 1];
-      if (filtered && !above[which][level - 1].admits(s.filter_class)) continue;
-      bucket b = bucket_of(v.at[level], s.place[which]);
-      if (look(b, s, seen, [&](int slot) { return on_match(b, slot, level, which); })) return;
-      above[which][level] = seen.state(seen.count - 1);
-      read[which][level] = true;
-    }
+  bucket_state above[2];
+  unsigned read_above[2] = {most_levels, most_levels};  // the level that `above` is of
+  for (unsigned n = 0; n < 2 * v.count; ++n) {
+    unsigned level = level_of(v, n), which = n % 2;
+    if (read_above[which] + 1 == level && under_previous(v, level) && !above[which].admits(s.filter_class)) continue;
+    if (look(n, bucket_of(v.at[level], s.place[which]), s, seen, on_match)) return;
+    if (v.bottom_first && level == 0) continue;  // what lies below the bottom counts
+    above[which] = seen.state(n);
+    read_above[which] = level;
   }
 }
 
 template <medium M, class Kind>
-bool table<M, Kind>::unchanged(const sightings& seen) const noexcept {
-  return std::all_of(seen.seen, seen.seen + seen.count, [&](const sighting& s) { return load(m_, *s.where) == s.state; });
+[[gnu::always_inline]] inline bool table<M, Kind>::unchanged(const sightings& seen) const noexcept {
+  auto same = [&](unsigned n) __attribute__((always_inline)) { return (seen.looked >> n & 1) == 0 || load(m_, *seen.seen[n].where) == seen.seen[n].state; };
+  bool all = same(0) && same(1) && same(2) && same(3);
+  for (unsigned n = 4; all && seen.looked >> n != 0; ++n) all = same(n);
+  return all;
 }
 
 /// Word tables take one look, inlined; a read that a writer disturbed, or that must be made durable first, searches.
@@ -91,47 +88,26 @@ status table<M, Kind>::get(key_type key, Read&& read) {
   return search(key, s, read);
 }
 
-/// What a look at a word table of two levels is worth; `torn` also says "not settled", or "more levels". What look_everywhere does, without a loop.
+/// What a look at a word table is worth; `torn` also says "not settled", or "changing its size".
 template <medium M, class Kind>
 template <class Read>
 [[gnu::always_inline]] inline auto table<M, Kind>::judge(const spot& s, Read& read) const -> probed {
   const levels_view& v = levels();
   if (v.count != 2) [[unlikely]]
     return probed::torn;
-  const level_view& first = v.at[v.bottom_first];
-  const level_view& then = v.at[!v.bottom_first];
-  bucket a = bucket_of(first, s.place[0]), b = bucket_of(first, s.place[1]);
-  __builtin_prefetch(b.state);
-  auto slot_in = [&](bucket where, bucket_state state) __attribute__((always_inline)) -> const slot* {
-    for (std::uint32_t hits = match(where, s.tag) & state.tokens(); hits != 0;)
-      if (const slot& at = slot_of(where, take_lowest(hits)); load(m_, at.key) == s.key_word) return &at;
-    return nullptr;
-  };
-  auto trusted = [&](bool same) { return same && &levels() == &v && unsettled_.settled(stripe_of(v, s.place[0])) && unsettled_.settled(stripe_of(v, s.place[1])); };
-  auto hit = [&](bucket where, bucket_state state, const slot& at) {
-    std::uint64_t value = load(m_, at.value);
-    if (!trusted(state_of(where) == state)) return probed::torn;
-    read(value);
-    return probed::hit;
-  };
-  bucket_state in_a = state_of(a);
-  if (const slot* at = slot_in(a, in_a)) return hit(a, in_a, *at);
-  bucket_state in_b = state_of(b);
-  if (const slot* at = slot_in(b, in_b)) return hit(b, in_b, *at);
-  bool all = v.bottom_first || !v.filtered;
-  bucket c = bucket_of(then, s.place[0]), d = bucket_of(then, s.place[1]);
-  bucket_state in_c, in_d;
-  bool read_c = all || in_a.admits(s.filter_class), read_d = all || in_b.admits(s.filter_class);
-  if (read_c) {
-    in_c = state_of(c);
-    if (const slot* at = slot_in(c, in_c)) return hit(c, in_c, *at);
-  }
-  if (read_d) {
-    in_d = state_of(d);
-    if (const slot* at = slot_in(d, in_d)) return hit(d, in_d, *at);
-  }
-  bool same = state_of(a) == in_a && state_of(b) == in_b && (!read_c || state_of(c) == in_c) && (!read_d || state_of(d) == in_d);
-  return trusted(same) ? probed::miss : probed::torn;
+  sightings seen;
+  bool hit = false, same = false;
+  std::uint64_t value = 0;
+  look_everywhere(v, s, seen, [&](bucket b, bucket_state state, int slot, unsigned) {
+    value = load(m_, slot_of(b, slot).value);
+    same = state_of(b) == state;
+    return hit = true;
+  });
+  if (!hit) same = unchanged(seen);
+  if (!same || &levels() != &v || !unsettled_.settled(stripe_of(v, s.place[0])) || !unsettled_.settled(stripe_of(v, s.place[1]))) return probed::torn;
+  if (!hit) return probed::miss;
+  read(value);
+  return probed::hit;
 }
 
 template <medium M, class Kind>
@@ -143,8 +119,10 @@ template <class Read>
     sightings seen;
     probed outcome = probed::miss;
     std::optional<value_type> value;
-    look_everywhere(v, s, seen, [&](bucket b, int slot, unsigned, unsigned) {
+    bool same = false;
+    look_everywhere(v, s, seen, [&](bucket b, bucket_state state, int slot, unsigned) {
       std::uint64_t value_word = load(m_, slot_of(b, slot).value);
+      same = state_of(b) == state;
       if constexpr (!Kind::in_slot) {
         auto record = record_at(m_, p_, value_word);
         if (record && record->key != key) return false;
@@ -156,8 +134,7 @@ template <class Read>
       }
       return true;
     });
-    const sighting& last = seen.seen[seen.count - 1];
-    bool same = outcome == probed::miss ? unchanged(seen) : load(m_, *last.where) == last.state;
+    if (outcome == probed::miss) same = unchanged(seen);
     if (!same || &levels() != &v) continue;
     if (outcome == probed::damaged) return status::damaged;
     settle_for_reader(v, s, seen);
@@ -179,7 +156,7 @@ void table<M, Kind>::settle_for_reader(const levels_view& v, const spot& s, cons
     }
     if (!publishing) return;
     flushed started;
-    for (unsigned n = 0; n < seen.count; ++n) started += flush(m_, bucket_extent(seen.where(n)));
+    for (std::uint32_t looked = seen.looked; looked != 0;) started += flush(m_, bucket_extent(seen.where(static_cast<unsigned>(take_lowest(looked)))));
     [[maybe_unused]] durable done = fence(m_, std::move(started));
   }
 }

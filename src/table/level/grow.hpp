@@ -154,12 +154,13 @@ unsigned table<M, Kind>::index_of(const levels_view& v, unsigned log2) noexcept 
 
 // --------------------------------------------------------------------------------------------------------------- expansion
 
-/// For a record that found no place in these levels. Nothing is locked. Who drains a bucket has no patience: others may wait for that bucket.
+/// For a record that found no place in these levels. Nothing is locked. Writers wait for a drain that does not get on, as when the thread that has its
+/// last bucket sleeps; else they would fill all the levels there can be. Who drains a bucket has no patience: others may wait for that bucket.
 template <medium M, class Kind>
 status table<M, Kind>::make_room(const levels_view* full, patience p) {
   if (p == patience::waits) {
     preparing_.wait(true, std::memory_order_acquire);
-    if (full->count == most_levels && full == &levels()) return drain_all();
+    if (full->count >= most_levels_of_writers && full == &levels()) return drain_all();
   }
   std::scoped_lock lock(resize_lock_);
   if (&levels() != full) return status::ok;

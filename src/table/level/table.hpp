@@ -83,9 +83,9 @@ class table {
  private:
   static constexpr std::size_t group_size = 64;  // operations whose cache misses and fences are shared
   static constexpr unsigned most_stripe_bits = 16;
-  static constexpr unsigned most_levels = 8;
+  static constexpr unsigned most_levels = 8, most_levels_of_writers = 4;  // the others are for who drains
   static constexpr unsigned second_places = 16;
-  static constexpr unsigned look_after = 64, look_every = 64;  // changes of a stripe; stripes
+  static constexpr unsigned look_after = 8, look_every = 256;  // changes of a stripe; stripes
   static constexpr std::uint64_t at_once_bytes = 1 << 20;  // of a level that is written without help
 
   /// What is known of a stripe in DRAM. Zeros at first. The locks lie apart: all of them fit a near cache.
@@ -146,7 +146,8 @@ class table {
   };
   struct sightings {
     sighting seen[2 * most_levels];  // begins as it may: it is on the way of every search
-    unsigned count = 0;
+    std::uint32_t looked = 0;        // one bit each
+    sightings() noexcept { seen[2] = seen[3] = {nullptr, 0}; }
     bucket_state state(unsigned n) const noexcept { return {seen[n].state}; }
     bucket where(unsigned n) const noexcept { return {seen[n].where}; }
   };
@@ -234,6 +235,8 @@ class table {
   static stripe_index stripe_of(const levels_view& v, std::uint64_t place) noexcept {
     return static_cast<stripe_index>(place >> (64 - v.stripe_bits));
   }
+  /// Of the n-th bucket on the way of a search.
+  static unsigned level_of(const levels_view& v, unsigned n) noexcept { return n < 4 && v.bottom_first ? 1 - n / 2 : n / 2; }
   /// Whether the level with this index lies right below the one before it.
   static bool under_previous(const levels_view& v, unsigned index) noexcept { return index > 0 && v.at[index - 1].log2 == v.at[index].log2 + 1; }
   root& root_of_table() const noexcept { return *p_.at(poff<root>{p_.block().engine_offset}); }
@@ -243,7 +246,7 @@ class table {
   // find.hpp
   std::uint32_t match(bucket b, std::uint8_t tag) const noexcept;
   template <class OnMatch>
-  bool look(bucket b, const spot& s, sightings& seen, OnMatch&& on_match) const;
+  bool look(unsigned n, bucket b, const spot& s, sightings& seen, OnMatch&& on_match) const;
   template <class OnMatch>
   void look_everywhere(const levels_view& v, const spot& s, sightings& seen, OnMatch&& on_match) const;
   template <class OnMatch>

@@ -89,9 +89,9 @@ template <medium M, class Kind>
 auto table<M, Kind>::walk(const levels_view& v, key_type key, const spot& s) const -> holder {
   holder at;
   sightings seen;
-  look_everywhere(v, s, seen, [&](bucket b, int slot, unsigned level, unsigned which) {
+  look_everywhere(v, s, seen, [&](bucket b, bucket_state, int slot, unsigned n) {
     if (!names_key<Kind>(m_, p_, load(m_, slot_of(b, slot).value), key)) return false;
-    at = {b, slot, level, which};
+    at = {b, slot, level_of(v, n), n % 2};
     return true;
   });
   return at;

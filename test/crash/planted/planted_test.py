@@ -51,7 +51,7 @@ def try_bug(bug, arguments, folder):
     if built.returncode != 0:
         return name, False, "does not compile:\n" + built.stdout[-2000:]
     try:
-        explored = run([str(program), engine, str(arguments.seed), str(arguments.rounds), "60", only], 300)
+        explored = run([str(program), engine, str(arguments.seed), str(arguments.rounds), "60", only], 900)
     except subprocess.TimeoutExpired:
         return name, False, "the exploration took too long"
     return name, explored.returncode == 0, explored.stdout.strip()
