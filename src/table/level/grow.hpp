@@ -86,6 +86,7 @@ void table<M, Kind>::switch_levels(std::vector<level_view> now, bool drain_large
   std::sort(now.begin(), now.end(), [](const level_view& a, const level_view& b) { return a.log2 > b.log2; });
   const levels_view* old = levels_.load(std::memory_order_acquire);
   levels_view& made = views_.emplace_back();
+  switches_.fetch_add(1, std::memory_order_relaxed);
   made.count = static_cast<unsigned>(now.size());
   std::copy(now.begin(), now.end(), made.at);
   made.bottom_first = bottom_first && made.count > 1;
@@ -427,7 +428,9 @@ void table<M, Kind>::look_around() {
     if (&levels() == v) switch_levels(present_levels(), false, false);
   }
   if (load > nearly_full) prepare_ahead();
-  if (load > nearly_empty || v->at[0].log2 <= first_log2_ || !counted_ || size() * 8 > slots() || shrinking_.exchange(true)) return;
+  std::uint64_t switches = switches_.load(std::memory_order_relaxed);
+  bool too_often = switches * switches / 64 > looks_.load(std::memory_order_relaxed);
+  if (load > nearly_empty || too_often || v->at[0].log2 <= first_log2_ || !counted_ || size() * 8 > slots() || shrinking_.exchange(true)) return;
   auto start = [this](const background&) {
     shrink();
     start_helper();

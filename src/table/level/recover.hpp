@@ -41,9 +41,8 @@ table<M, Kind>::table(pool<M>& p)
       shape_(shape::of(static_cast<unsigned>(p.block().settings[setting::slots]))), in_place_(p.block().settings[setting::in_place] != 0),
       bottom_to_top_(p.block().settings[setting::bottom_to_top] != 0), dynamic_(p.block().settings[setting::dynamic] != 0),
       helper_(p.block().settings[setting::helper] != 0), first_log2_(static_cast<unsigned>(p.block().settings[setting::first_log2])) {
-  hash_seeds seeds = seeds_;
   for (unsigned n = 0; n < second_places; ++n) {  // docs/format.md
-    std::uint64_t words[2] = {seeds.flip, seeds.multiply};
+    std::uint64_t words[2] = {seeds_.flip, seeds_.multiply};
     flips_[n] = checksum(words, sizeof words, 2 * n) | std::uint64_t{1} << 63;
     carries_[n] = checksum(words, sizeof words, 2 * n + 1) & ~(std::uint64_t{1} << 63);
   }

@@ -116,7 +116,7 @@ class table {
     std::uint64_t byte_mask;
   };
   /// The levels, from the largest to the smallest. Never changed, replaced as a whole; kept until the table goes, so that a reader sees by the pointer
-  /// whether they are still the same.
+  /// whether they are still the same. A table that grows and shrinks again and again does so ever less often (look_around): they stay few.
   struct levels_view {
     unsigned count = 0;
     level_view at[most_levels];
@@ -204,7 +204,6 @@ class table {
 
   // places
   static std::uint64_t mixed(std::uint64_t hash) noexcept { return hash * 0x9e3779b97f4a7c15u; }  // its low bits alone are no hash of keys that count up
-  static unsigned second_of(std::uint64_t hash) noexcept { return static_cast<unsigned>(mixed(hash) >> 60); }
   std::uint64_t second_place(std::uint64_t hash, unsigned which) const noexcept {
     return hash ^ flips_[which] ^ (((hash ^ hash >> 7) >> 1) & carries_[which]);
   }
@@ -240,7 +239,6 @@ class table {
   /// Whether the level with this index lies right below the one before it.
   static bool under_previous(const levels_view& v, unsigned index) noexcept { return index > 0 && v.at[index - 1].log2 == v.at[index].log2 + 1; }
   root& root_of_table() const noexcept { return *p_.at(poff<root>{p_.block().engine_offset}); }
-  extent header_extent(bucket b) const noexcept { return {b.state, shape_.header_bytes}; }
   extent bucket_extent(bucket b) const noexcept { return {b.state, std::size_t{1} << shape_.bytes_log2}; }
 
   // find.hpp
@@ -368,7 +366,7 @@ class table {
   std::uint64_t prepared_ = 0;            // a level made ahead, or 0; guarded by resize_lock_
   unsigned prepared_log2_ = 0;
   std::atomic<bool> preparing_{false}, shrinking_{false};
-  std::atomic<std::uint64_t> looks_{0};
+  std::atomic<std::uint64_t> looks_{0}, switches_{0};
   std::uint64_t records_at_open_ = 0;
   std::uint64_t doubled_ = 0;             // records that a crash left twice in a pool that is only read
   std::atomic<bool> counted_{true};       // false while the recount runs

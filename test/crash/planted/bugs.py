@@ -317,8 +317,8 @@ BUGS = [
      "The second hash has a seed that is not in the pool.",
      "",
      LEVEL_RECOVER,
-     [("    std::uint64_t words[2] = {seeds.flip, seeds.multiply};\n",
-       "    static std::uint64_t day = 0;\n    std::uint64_t words[2] = {seeds.flip, n == 0 ? ++day : day};\n")]),
+     [("    std::uint64_t words[2] = {seeds_.flip, seeds_.multiply};\n",
+       "    static std::uint64_t day = 0;\n    std::uint64_t words[2] = {seeds_.flip, n == 0 ? ++day : day};\n")]),
 
     ("level-readers-give-away-what-is-not-durable", "all four, X1, in Level hashing",
      "A lock-free reader returns a value whose word is visible but not durable; a power cut undoes it.",
