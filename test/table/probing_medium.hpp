@@ -6,12 +6,14 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <vector>
 
 #include "media/mapping.hpp"
 #include "media/medium.hpp"
 #include "persist/pool.hpp"
 #include "table/cceh/table.hpp"
+#include "table/level/table.hpp"
 #include "table/turbo/table.hpp"
 
 namespace durahash::test {
@@ -36,6 +38,7 @@ class probing_medium : public direct_access {
   void fence() {
     step();
     for (auto& [line, content] : started_) {
+      if (interrupting_) fenced_.insert(line);
       if (image_.size() < line + line_bytes) image_.resize(line + line_bytes);
       std::memcpy(image_.data() + line, content.data(), line_bytes);
     }
@@ -53,20 +56,31 @@ class probing_medium : public direct_access {
   void stop_interrupting() { countdown_ = -1, interruption_ = nullptr; }
 
   const std::vector<std::byte>& image() const { return image_; }
+  /// What was there before.
+  void starts_with(std::vector<std::byte> image) { image_ = std::move(image); }
 
   int forget_every = 0;  // a fault to plant: each n-th flush does nothing
 
  private:
   std::size_t offset_of(const void* at) const { return static_cast<std::size_t>(static_cast<const std::byte*>(at) - base_); }
+  /// What interrupts is another thread: its fence is not for write-backs that were started here, unless it has started the same again.
   void step() {
     if (!interruption_ || --countdown_ != 0) return;
     auto what = std::exchange(interruption_, nullptr);
+    auto waiting = std::exchange(started_, {});
+    fenced_.clear();
+    interrupting_ = true;
     what();
+    interrupting_ = false;
+    std::erase_if(waiting, [&](const auto& one) { return fenced_.contains(one.first); });
+    started_ = std::move(waiting);
   }
 
   const std::byte* base_;
   std::map<std::size_t, std::array<std::byte, line_bytes>> started_;
+  std::set<std::size_t> fenced_;
   std::vector<std::byte> image_;
+  bool interrupting_ = false;
   int countdown_ = -1, flushes_ = 0;
   std::function<void()> interruption_;
 };
@@ -86,6 +100,11 @@ struct cceh_engine {
   static constexpr engine_kind which = engine_kind::cceh;
   template <class M, class Kind>
   using table = cceh::table<M, Kind>;
+};
+struct level_engine {
+  static constexpr engine_kind which = engine_kind::level;
+  template <class M, class Kind>
+  using table = level::table<M, Kind>;
 };
 
 /// A table over a medium of the test's choice, with what it stands on.
@@ -124,22 +143,27 @@ superblock block_for(const options& how, bool words) {
   return b;
 }
 
-template <class M, class Kind, class Engine = turbo_engine>
-std::unique_ptr<rig<M, Kind, Engine>> make_rig(const options& how = {}) {
+template <class M, class Kind, class Engine>
+std::unique_ptr<rig<M, Kind, Engine>> make_rig(const superblock& block) {
   auto made = std::make_unique<rig<M, Kind, Engine>>();
   auto map = memory();
   auto m = std::make_unique<M>(map->base());
   made->m = m.get();
-  made->p = std::move(*pool<M>::create(std::move(map), std::move(m), block_for<Engine>(how, Kind::in_slot)));
+  made->p = std::move(*pool<M>::create(std::move(map), std::move(m), block));
   made->t = std::make_unique<typename rig<M, Kind, Engine>::table_type>(*made->p);
   error e = made->t->open("test");
   durahash::check(e.code == status::ok, e.message.c_str());
   return made;
 }
 
-/// What a machine finds that lost its power with this image on the medium; nothing if the pool does not open.
 template <class M, class Kind, class Engine = turbo_engine>
-std::unique_ptr<rig<M, Kind, Engine>> after_power_cut(const std::vector<std::byte>& image) {
+std::unique_ptr<rig<M, Kind, Engine>> make_rig(const options& how = {}) {
+  return make_rig<M, Kind, Engine>(block_for<Engine>(how, Kind::in_slot));
+}
+
+/// What a machine finds that lost its power with this image on the medium, before the table is opened; nothing if there is no pool.
+template <class M, class Kind, class Engine = turbo_engine>
+std::unique_ptr<rig<M, Kind, Engine>> found_after_power_cut(const std::vector<std::byte>& image) {
   auto map = memory();
   map->grow(align_up(image.size(), page_bytes) + (1 << 20));
   std::memcpy(map->base(), image.data(), image.size());
@@ -151,10 +175,18 @@ std::unique_ptr<rig<M, Kind, Engine>> after_power_cut(const std::vector<std::byt
   auto made = std::make_unique<rig<M, Kind, Engine>>();
   auto m = std::make_unique<M>(map->base());
   made->m = m.get();
+  if constexpr (requires { m->starts_with(image); }) m->starts_with(image);
   made->p = std::make_unique<pool<M>>(std::move(map), std::move(m), *block, *root);
   made->t = std::make_unique<typename rig<M, Kind, Engine>::table_type>(*made->p);
-  if (made->t->open("image").code != status::ok) return nullptr;
   return made;
+}
+
+/// The same, opened; nothing if it does not open.
+template <class M, class Kind, class Engine = turbo_engine>
+std::unique_ptr<rig<M, Kind, Engine>> after_power_cut(const std::vector<std::byte>& image) {
+  auto found = found_after_power_cut<M, Kind, Engine>(image);
+  if (!found || found->t->open("image").code != status::ok) return nullptr;
+  return found;
 }
 
 }  // namespace durahash::test

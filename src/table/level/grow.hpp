@@ -532,7 +532,8 @@ void table<M, Kind>::move_level_down(unsigned log2) {
   for (stripe_index s = 0; s < stripes_of(v); ++s) settle_inherited(v, s);
   p_.about_to_change();
   level_view old = v.at[index];
-  store_bytes(m_, p_.at(*offset), old.first, bytes);
+  auto words = [](std::byte* first) { return reinterpret_cast<pm<std::uint64_t>*>(first); };
+  for (std::uint64_t n = 0; n < bytes / 8; ++n) store(m_, words(p_.at(*offset))[n], load(m_, words(old.first)[n]));  // readers may have been here before
   durable written = persist(m_, extent{p_.at(*offset), bytes});
   [[maybe_unused]] durable done =
       publish(m_, root_of_table().levels[log2], checked_place::of(*offset, log2).word, after(std::move(written)));  // COMMIT: it has moved
