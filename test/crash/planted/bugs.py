@@ -307,12 +307,6 @@ BUGS = [
      LEVEL_GROW,
      [("    if (!move_out(d, index)) return false;\n", "    return true;\n")]),
 
-    ("level-hits-are-not-looked-at-again", "Level 8",
-     "A reader gives away what it found in a slot that has meanwhile gone to another key.",
-     "u64/power/threads",
-     LEVEL_FIND,
-     [("    value = load(m_, slot_of(b, slot).value);\n    same = state_of(b) == state;\n", "    value = load(m_, slot_of(b, slot).value);\n    same = true;\n")]),
-
     ("level-places-of-another-day", "Level 9",
      "The second hash has a seed that is not in the pool.",
      "",
@@ -346,10 +340,4 @@ BUGS = [
      LEVEL_WRITE,
      [("  durable twice = publish(m_, *there.state, state.with_tokens(state.tokens() | 1u << free).word, after(std::move(written)));\n",
        "  store(m_, *there.state, state.with_tokens(state.tokens() | 1u << free).word);\n  durable twice = std::move(written);\n")]),
-
-    ("level-readers-without-epochs", "Level hashing, byte tables",
-     "A reader follows an offset to a record, or to a level, whose space has been given to others.",
-     "bytes/power/threads",
-     LEVEL_TABLE,
-     [("  using read_guard = std::conditional_t<Kind::in_slot, no_guard, epoch_guard>;", "  using read_guard = no_guard;")]),
 ]
