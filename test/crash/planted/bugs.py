@@ -20,7 +20,6 @@ LEVEL_FIND = "src/table/level/find.hpp"
 LEVEL_WRITE = "src/table/level/write.hpp"
 LEVEL_GROW = "src/table/level/grow.hpp"
 LEVEL_RECOVER = "src/table/level/recover.hpp"
-LEVEL_TABLE = "src/table/level/table.hpp"
 
 BUGS = [
     ("readers-give-away-what-is-not-durable", "all four, X1",
