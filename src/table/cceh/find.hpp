@@ -32,9 +32,9 @@ bool table<M, Kind>::escapes([[maybe_unused]] key_type key) noexcept {
 }
 
 /// The segment of a hash, and the version that a read of it begins with. The entry is looked at again behind the version, and believed only if the directory
-/// that it stands in is still the one in use.
+/// that it stands in is still the one in use. Under a read_guard: in byte tables the memory of a directory that was replaced may become a record's.
 template <medium M, class Kind>
-auto table<M, Kind>::segment_of(std::uint64_t hash) const noexcept -> segment {
+auto table<M, Kind>::segment_under_guard(std::uint64_t hash) const noexcept -> segment {
   segment s;
   do {  // ends: each further round means that the segment or the directory was replaced
     s.directory = directory();
@@ -43,13 +43,21 @@ auto table<M, Kind>::segment_of(std::uint64_t hash) const noexcept -> segment {
     s.prefix = prefix_of(hash, s.depth());
     s.stripe = stripe_of(s.prefix);
     s.version = stripes_[s.stripe].version.load(std::memory_order_acquire);
-  } while (!still_named(s));
+  } while (load(m_, *s.named) != s.entry.word || directory() != s.directory);
   return s;
 }
 
 template <medium M, class Kind>
+auto table<M, Kind>::segment_of(std::uint64_t hash) const noexcept -> segment {
+  [[maybe_unused]] read_guard guard;
+  return segment_under_guard(hash);
+}
+
+/// Whether the segment, whose stripe is locked, is still what it was when it was found. False also behind a change of the directory: it is to be found again.
+template <medium M, class Kind>
 bool table<M, Kind>::still_named(const segment& s) const noexcept {
-  return load(m_, *s.named) == s.entry.word && directory() == s.directory;
+  [[maybe_unused]] read_guard guard;  // a directory that is in use behind this line is not reused before the next
+  return directory() == s.directory && load(m_, *s.named) == s.entry.word && directory() == s.directory;
 }
 
 template <medium M, class Kind>
@@ -125,7 +133,7 @@ template <class Read>
 [[gnu::noinline]] status table<M, Kind>::search(std::uint64_t hash, key_type key, Read& read) {
   [[maybe_unused]] read_guard guard;  // keeps segment and record from reuse; u64 tables have none, and look at the directory again instead
   while (true) {  // ends: each further round means that a writer got on
-    segment s = escapes(key) ? escape_segment() : segment_of(hash);
+    segment s = escapes(key) ? escape_segment() : segment_under_guard(hash);
     window w = window_for(s, hash, key);
     std::optional<value_type> value;
     unsigned buckets = 0;
@@ -216,7 +224,7 @@ void table<M, Kind>::get_many(std::span<const key_type> keys, Read&& read, statu
     std::size_t count = std::min(group_size, keys.size() - start);
     for (std::size_t i = 0; i < count; ++i) {
       hashes[i] = hash_of(keys[start + i], seeds_);
-      segments[i] = segment_of(hashes[i]);
+      segments[i] = segment_under_guard(hashes[i]);
       __builtin_prefetch(&buckets_at(segments[i].offset())[home_of(hashes[i])]);
     }
     for (std::size_t i = 0; i < count; ++i) {
@@ -296,7 +304,7 @@ status table<M, Kind>::scan(cursor& at, std::size_t limit, Visit&& visit) {
   std::size_t left = std::max<std::size_t>(limit, 1);
   while (!at.done && left > 0) {
     [[maybe_unused]] read_guard guard;
-    segment s = segment_of(at.position);
+    segment s = segment_under_guard(at.position);
     auto records = live_records(s);
     if (!records) continue;  // ends: each further round means that a writer got on
     settle_for_reader(s.stripe, {buckets_at(s.offset()), 0, buckets_per_segment() - 1, 0, 0}, static_cast<unsigned>(buckets_per_segment()));

@@ -239,9 +239,9 @@ void table<M, Kind>::survey(std::uint64_t hash) {
   stripe_index stripe;
   {
     [[maybe_unused]] read_guard guard;
-    segment s = segment_of(hash);
+    segment s = segment_under_guard(hash);
     stripe = s.stripe;
-    segment buddy = s.depth() == 0 ? s : segment_of(s.prefix ^ std::uint64_t{1} << (64 - s.depth()));
+    segment buddy = s.depth() == 0 ? s : segment_under_guard(s.prefix ^ std::uint64_t{1} << (64 - s.depth()));
     buddies = s.depth() != 0 && buddy.depth() == s.depth();
     if (buddies) live = live_in(s) + live_in(buddy);
   }

@@ -249,13 +249,14 @@ void table<M, Kind>::repair(const std::vector<leaf>& leaves) {
   }
 }
 
-/// Calls visit(segment) for each, from left to right.
+/// Calls visit(segment) for each, from left to right, under a read_guard.
 template <medium M, class Kind>
 template <class Visit>
 void table<M, Kind>::for_each_segment(Visit&& visit) const {
   std::uint64_t at = 0;
   do {
-    segment s = segment_of(at);
+    [[maybe_unused]] read_guard guard;
+    segment s = segment_under_guard(at);
     visit(s);
     at = s.end();
   } while (at != 0);

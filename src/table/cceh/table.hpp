@@ -237,6 +237,7 @@ class table {
   static segment everything() noexcept { return {}; }  // owns every hash
 
   // find.hpp
+  segment segment_under_guard(std::uint64_t hash) const noexcept;
   segment segment_of(std::uint64_t hash) const noexcept;
   segment escape_segment() const noexcept;
   bool still_named(const segment& s) const noexcept;

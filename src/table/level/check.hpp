@@ -75,22 +75,27 @@ template <medium M, class Kind>
 void table<M, Kind>::describe(table_stats& stats) {
   const levels_view& v = levels();
   std::uint64_t records = 0, in_top = 0, free_beside = 0, hit_buckets = 0, miss_buckets = 0;
+  auto add = [&](bucket b, bool top) {
+    for_each_resident(b, [&](const resident& r) {
+      ++records;
+      in_top += top;
+      free_beside += free_slot(state_of(b)) >= 0;
+      spot s = spot_of(r);
+      sightings seen, all;
+      look_everywhere(v, s, seen, [&](bucket where, bucket_state, int slot, unsigned) { return where == r.where && slot == r.slot; });
+      hit_buckets += static_cast<unsigned>(std::popcount(seen.looked));
+      s.tag = static_cast<std::uint8_t>(s.tag + 1);  // another key with these places
+      s.filter_class = static_cast<std::uint8_t>((s.filter_class + 1) % filter_classes);
+      look_everywhere(v, s, all, [](bucket, bucket_state, int, unsigned) { return false; });
+      miss_buckets += static_cast<unsigned>(std::popcount(all.looked));
+    });
+  };
+  constexpr std::uint64_t at_once = 4096;  // buckets: nobody waits longer for this reader
   for (unsigned i = 0; i < v.count; ++i)
-    for (std::uint64_t n = 0; n < std::uint64_t{1} << v.at[i].log2; ++n) {
-      bucket b = bucket_at(v.at[i], n);
-      for_each_resident(b, [&](const resident& r) {
-        ++records;
-        in_top += i == 0;
-        free_beside += free_slot(state_of(b)) >= 0;
-        spot s = spot_of(r);
-        sightings seen, all;
-        look_everywhere(v, s, seen, [&](bucket where, bucket_state, int slot, unsigned) { return where == r.where && slot == r.slot; });
-        hit_buckets += static_cast<unsigned>(std::popcount(seen.looked));
-        s.tag = static_cast<std::uint8_t>(s.tag + 1);  // another key with these places
-        s.filter_class = static_cast<std::uint8_t>((s.filter_class + 1) % filter_classes);
-        look_everywhere(v, s, all, [](bucket, bucket_state, int, unsigned) { return false; });
-        miss_buckets += static_cast<unsigned>(std::popcount(all.looked));
-      });
+    for (std::uint64_t n = 0, end = std::uint64_t{1} << v.at[i].log2; n < end; n += at_once) {
+      [[maybe_unused]] read_guard guard;
+      if (&levels() != &v) break;  // these may be gone: what was seen has to do
+      for (std::uint64_t each = n; each < std::min(n + at_once, end); ++each) add(bucket_at(v.at[i], each), i == 0);
     }
   auto mean = [&](std::uint64_t sum) { return records == 0 ? 0 : static_cast<double>(sum) / static_cast<double>(records); };
   stats.figures = {{"levels", static_cast<double>(v.count)},

@@ -107,6 +107,7 @@ template <medium M, class Kind>
 void table<M, Kind>::describe(table_stats& stats) {
   std::uint64_t buckets = 0, probed_sum = 0, probed_most = 0, deleted = 0, largest = 0, arrays = 0;
   for (shard_index s = 0; s < shards(); ++s) {
+    [[maybe_unused]] read_guard guard;
     shard_view v = view(s);
     arrays += !v.none();
     largest = std::max(largest, v.buckets());
