@@ -43,7 +43,9 @@ class probing_medium : public direct_access {
       std::memcpy(image_.data() + line, content.data(), line_bytes);
     }
     started_.clear();
+    ++fences_;
   }
+  int fences() const { return fences_; }
   media_counts counts() const { return {}; }
 
   /// Runs `what` before the n-th step from now, once. Steps inside `what` do not count.
@@ -81,7 +83,7 @@ class probing_medium : public direct_access {
   std::set<std::size_t> fenced_;
   std::vector<std::byte> image_;
   bool interrupting_ = false;
-  int countdown_ = -1, flushes_ = 0;
+  int countdown_ = -1, flushes_ = 0, fences_ = 0;
   std::function<void()> interruption_;
 };
 
