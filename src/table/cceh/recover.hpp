@@ -168,6 +168,9 @@ error table<M, Kind>::recover_directory(const std::string& path, bool restored, 
       else named[half.offset() / unit] = true;
       if (l.left.offset() == l.right.offset()) break;  // one segment's
     }
+    // What stands in front of a torn leaf's new entries is looked at where nobody may write, and named anew where one may.
+    checked_place first{load(m_, entries_of(made.offset())[l.where.begin])};
+    if (wrong.empty() && l.state == detail::node_state::torn && !in_pool(first.offset(), segment_bytes())) wrong = "point outside the pool";
     if (wrong.empty()) continue;
     std::string where = "the directory entries " + std::to_string(l.where.begin) + " to " + std::to_string(l.where.begin + l.where.count - 1) + " at offset " +
                         std::to_string(made.offset() + 8 * l.where.begin) + " ";
