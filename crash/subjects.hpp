@@ -8,5 +8,6 @@ namespace durahash::crash {
 explored_engine turbo_subject();
 explored_engine cceh_subject();
 explored_engine level_subject();
+explored_engine gphash_subject();
 
 }  // namespace durahash::crash

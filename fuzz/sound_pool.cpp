@@ -86,6 +86,7 @@ void add_pools(std::vector<sound_pool>& pools, const std::string& path, engine_k
   how.engine = engine;
   if (engine == engine_kind::cceh) how.settings = {{"segment", 3}, {"probe", 2}, {"copy_on_write", key == value}};  // small: there are many
   if (engine == engine_kind::level) how.settings = {{"slots", key == value ? 7 : 3}, {"in_place", key == value}};
+  if (engine == engine_kind::gphash && key == value) how.settings = {{"levels", 1}, {"slots", 4}};
   how.mode = open_mode::create_new;
   how.key = key;
   how.value = value;
@@ -121,7 +122,7 @@ std::vector<sound_pool> make_sound_pools() {
                                                           : std::filesystem::temp_directory_path();
   std::string path = (folder / ("durahash-fuzz-" + std::to_string(::getpid()) + ".dh")).string();
   std::vector<sound_pool> made;
-  for (engine_kind engine : {engine_kind::turbo, engine_kind::cceh, engine_kind::level})
+  for (engine_kind engine : {engine_kind::turbo, engine_kind::cceh, engine_kind::level, engine_kind::gphash})
     for (data_kind key : {data_kind::u64, data_kind::bytes})
       for (data_kind value : {data_kind::u64, data_kind::bytes}) {
         add_pools(made, path, engine, key, value);

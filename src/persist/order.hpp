@@ -96,6 +96,14 @@ void store(M& m, pm<T>& field, std::type_identity_t<T> value, site where = site:
   m.write(field.raw(), std::bit_cast<typename pm<T>::word>(value));
 }
 
+/// As store, if the field still holds `old`; of several threads one gets its way. Returns whether this one did.
+template <medium M, class T>
+bool store_if(M& m, pm<T>& field, std::type_identity_t<T> old, std::type_identity_t<T> value, site where = site::current()) noexcept {
+  using bits = typename pm<T>::word;
+  m.enter(verb::store, where);
+  return m.exchange_if(field.raw(), std::bit_cast<bits>(old), std::bit_cast<bits>(value));
+}
+
 /// Bytes in any order, torn at 8-byte boundaries: for payloads that nothing refers to yet.
 template <medium M>
 void store_bytes(M& m, void* at, const void* from, std::size_t bytes, site where = site::current()) noexcept {

@@ -14,6 +14,7 @@
 #include "media/process_medium.hpp"
 #include "store/bound_table.hpp"
 #include "table/cceh/table.hpp"
+#include "table/gphash/table.hpp"
 #include "table/level/table.hpp"
 #include "table/turbo/table.hpp"
 
@@ -134,7 +135,7 @@ result<engine_plan> plan_for(engine_kind engine, const options& how) {
   if (engine == engine_kind::turbo) return turbo::table<process_medium, word_records>::plan(how);
   if (engine == engine_kind::cceh) return cceh::table<process_medium, word_records>::plan(how);
   if (engine == engine_kind::level) return level::table<process_medium, word_records>::plan(how);
-  return refused(status::invalid_argument, "the engine " + std::string(name_of(engine)) + " is not in this build; turbo, cceh and level are");
+  return gphash::table<process_medium, word_records>::plan(how);
 }
 
 error plan_superblock(opening& o) {
@@ -255,6 +256,7 @@ result<opened> with_engine(opening o, std::unique_ptr<M> m) {
   if (o.block.engine == engine_kind::turbo) return with_kind<turbo::table, M>(std::move(o), std::move(m));
   if (o.block.engine == engine_kind::cceh) return with_kind<cceh::table, M>(std::move(o), std::move(m));
   if (o.block.engine == engine_kind::level) return with_kind<level::table, M>(std::move(o), std::move(m));
+  if (o.block.engine == engine_kind::gphash) return with_kind<gphash::table, M>(std::move(o), std::move(m));
   return refused(status::unusable, "cannot open " + o.path + ": the engine " + std::string(name_of(o.block.engine)) + " is not in this build");
 }
 

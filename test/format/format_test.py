@@ -279,5 +279,28 @@ class FormatOfLevelInFourteenSlots(FormatOfLevel):
     slots, bucket_bytes, header_bytes = 14, 256, 32
 
 
+class FormatOfGphash(Format):
+    engine = ("gphash",)
+
+    def test_keys_without_a_fingerprint(self):
+        self.fill("u64", "u64", [(1, 1)])
+        pool = self.content()
+        mixture = read_pool.GphashMixture(*struct.unpack_from("<QQ", pool, 48))
+        records = {mixture.key_of(mixed): self.word() for mixed in range(10)}
+        for key, value in records.items():
+            self.tool("put", self.pool, str(key), str(value))
+        self.assertEqual(dict(self.read()), {**records, 1: records.get(1, 1)})
+        self.assertEqual(sorted(self.read()), sorted(self.dumped()))
+        self.tool("check", self.pool)
+
+
+class FormatOfGphashInOneLevel(FormatOfGphash):
+    engine = ("gphash", "--set", "levels=1", "--set", "slots=16")
+
+
+class FormatOfGphashWithFourPlaces(FormatOfGphash):
+    engine = ("gphash", "--set", "levels=4", "--set", "hashes=4", "--set", "slots=2")
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -9,7 +9,7 @@ import sys
 
 import xxhash
 
-TURBO, CCEH, LEVEL = 1, 2, 3
+TURBO, CCEH, LEVEL, GPHASH = 1, 2, 3, 4
 TURBO_SLOTS, CCEH_SLOTS = 14, 4
 LEVEL_SIZES, LEVEL_DESKS, DRAINING = 32, 16, 32
 ALL_ONES = (1 << 64) - 1
@@ -34,7 +34,7 @@ def superblock(pool):
     version, length, _, _, incompat = struct.unpack_from("<IIQQQ", block, 8)
     require(version == 1 and length == 184 and incompat == 0, "another format")
     engine, key_kind, value_kind, _, hash_id, flip, multiply = struct.unpack_from("<BBBBIQQ", block, 40)
-    require(engine in (TURBO, CCEH, LEVEL) and hash_id == 1, "another engine or hash")
+    require(engine in (TURBO, CCEH, LEVEL, GPHASH) and hash_id == 1, "another engine or hash")
     engine_offset, _, heap_offset = struct.unpack_from("<QQQ", block, 80)
     settings = struct.unpack_from("<8Q", block, 104)
     return engine, key_kind, value_kind, flip, multiply, engine_offset, settings
@@ -146,6 +146,56 @@ def level_slots(pool, engine_offset, settings, flip, multiply):
                 yield (*words, lambda h, k=log2, n=number, t=pool[at + 8 + slot]: belongs(h, k, n, t), at in leaving)
 
 
+class GphashMixture:
+    """Of a u64 key, and back."""
+
+    def __init__(self, flip, multiply):
+        self.flip, self.multiply, self.second = flip, multiply | 1, 0xD6E8FEB86659FD93
+
+    def of(self, key):
+        x = (key ^ self.flip) * self.multiply & ALL_ONES
+        x = (x ^ x >> 32) * self.second & ALL_ONES
+        return x ^ x >> 32
+
+    def key_of(self, mixed):
+        x = (mixed ^ mixed >> 32) * pow(self.second, -1, 1 << 64) & ALL_ONES
+        return ((x ^ x >> 32) * pow(self.multiply, -1, 1 << 64) & ALL_ONES) ^ self.flip
+
+
+def gphash_slots(pool, engine_offset, settings, flip, multiply, in_slot):
+    """As above."""
+    levels, hashes, slots = settings[:3]
+    (geometry,) = struct.unpack_from("<Q", pool, engine_offset)
+    low = geometry & 0xFF
+    require(low >> 7 and geometry >> 8 == (low * 0x9E3779B97F4A7C15 & ALL_ONES) >> 8, "the geometry")
+    bottom, bank = low & 63, low >> 6 & 1
+    seeds = struct.pack("<QQ", flip, multiply)
+    digest = lambda n: xxhash.xxh3_64_intdigest(seeds, seed=n) & (1 << 62) - 1
+    mixture = GphashMixture(flip, multiply)
+
+    def places(hashed):
+        yield hashed
+        m = hashed * 0x9E3779B97F4A7C15 & ALL_ONES
+        for w in range(1, hashes):
+            n = 16 * w + (m >> 64 - 4 * w & 15)
+            yield hashed ^ (digest(2 * n) | (0, 2, 1, 3)[w] << 62) ^ (hashed ^ hashed >> 7) >> 1 & digest(2 * n + 1)
+
+    for log2 in range(bottom, bottom + levels):
+        offset, exponent = place(pool, engine_offset + 64 + 8 * (40 * bank + log2))
+        require(offset and exponent == log2, f"the word of the level of 2^{log2} buckets")
+        for number in range(1 << log2):
+            at = offset + 16 * slots * number
+            for slot in range(slots):
+                (state,), (value,) = struct.unpack_from("<Q", pool, at + 8 * slot), struct.unpack_from("<Q", pool, at + 8 * (slots + slot))
+                if state >= 8:
+                    here = lambda h, k=log2, n=number: any(p >> 64 - k == n for p in places(h))
+                    yield mixture.key_of(state) if in_slot else state, value, here
+    for i in range(8 * in_slot):
+        state, value = struct.unpack_from("<QQ", pool, engine_offset + 704 + 16 * i)
+        if state == ALL_ONES:
+            yield mixture.key_of(i), value, lambda h, i=i: h == i
+
+
 def record(pool, offset):
     key_bytes, value_bytes, check = struct.unpack_from("<IIQ", pool, offset)
     key = bytes(pool[offset + 16:][:key_bytes])
@@ -163,12 +213,15 @@ def records(pool):
     in_slot = key_kind == 1 and value_kind == 1
 
     def hash_of_word(key_word):
+        if engine == GPHASH:
+            return GphashMixture(flip, multiply).of(key_word) if in_slot else key_word
         product = (key_word ^ flip) * multiply
         return product >> 64 ^ product & ALL_ONES if in_slot else key_word
 
     slots = {TURBO: lambda: turbo_slots(pool, engine_offset, settings),
              CCEH: lambda: cceh_slots(pool, engine_offset, settings, hash_of_word),
-             LEVEL: lambda: level_slots(pool, engine_offset, settings, flip, multiply)}[engine]()
+             LEVEL: lambda: level_slots(pool, engine_offset, settings, flip, multiply),
+             GPHASH: lambda: gphash_slots(pool, engine_offset, settings, flip, multiply, in_slot)}[engine]()
     found = {}
     for key_word, value_word, belongs, *may_be_there in slots:
         key, value, hashed = key_word, value_word, hash_of_word(key_word)
@@ -176,6 +229,7 @@ def records(pool):
             key, value = record(pool, value_word)
             hashed = xxhash.xxh3_64_intdigest(key, seed=flip)
             hashed ^= engine == CCEH and hashed in (0, ALL_ONES)
+            hashed += 8 * (engine == GPHASH and hashed < 8)
             require(hashed == key_word, f"hash of the record at {value_word}")
             key = int.from_bytes(key, "little") if key_kind == 1 else key
             value = int.from_bytes(value, "little") if value_kind == 1 else value

@@ -13,6 +13,7 @@ constexpr engine_kind engines[] = {
     engine_kind::turbo,
     engine_kind::cceh,
     engine_kind::level,
+    engine_kind::gphash,
 };
 
 constexpr api_kind apis[] = {api_kind::words, api_kind::words_as_bytes, api_kind::bytes, api_kind::words_to_bytes,
@@ -104,12 +105,23 @@ options setup::create_options() const {
 
 std::ostream& operator<<(std::ostream& out, const setup& s) { return out << s.name(); }
 
+/// What a pool in such a place has if nobody asks for another.
+bool is_usual(place_kind place, durability_level durability) {
+  bool flushes = place == place_kind::emulated || place == place_kind::pmem;
+  return durability == (flushes ? durability_level::power : durability_level::process);
+}
+
 std::vector<setup> every_setup() {
+#ifdef __SANITIZE_ADDRESS__
+  constexpr bool all_durabilities = false;  // an order slower, and the same accesses; the release build tests them all
+#else
+  constexpr bool all_durabilities = true;
+#endif
   std::vector<setup> all;
   for (engine_kind engine : engines)
     for (auto [place, durability] : placed_durabilities)
       for (api_kind api : apis)
-        if (place != place_kind::pmem || !pmem_folder().empty()) all.push_back({engine, place, api, durability});
+        if ((place != place_kind::pmem || !pmem_folder().empty()) && (all_durabilities || is_usual(place, durability))) all.push_back({engine, place, api, durability});
   return all;
 }
 
@@ -124,12 +136,7 @@ std::vector<setup> setups_that_reopen() {
 }
 
 std::vector<setup> setups_for_long_tests() {
-  return setups_where([](const setup& s) {
-    bool is_default = s.durability == (s.place == place_kind::emulated || s.place == place_kind::pmem
-                                           ? durability_level::power
-                                           : durability_level::process);
-    return is_default && s.place != place_kind::disk;
-  });
+  return setups_where([](const setup& s) { return is_usual(s.place, s.durability) && s.place != place_kind::disk; });
 }
 
 setup setup_named(const std::string& name) {

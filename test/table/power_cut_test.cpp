@@ -33,6 +33,13 @@ struct level_cuts : level_engine {
   static std::vector<std::string> happens() { return {"expansions", "shrinks", "movements"}; }
 };
 
+struct gphash_cuts : gphash_engine {
+  static std::vector<std::map<std::string, std::uint64_t>> settings() {
+    return {{{"levels", 1}, {"hashes", 1}, {"slots", 2}}, {{"levels", 2}, {"hashes", 2}, {"slots", 4}}, {{"levels", 4}, {"hashes", 4}, {"slots", 2}}, {}};
+  }
+  static std::vector<std::string> happens() { return {"resizes", "rehashed"}; }
+};
+
 /// Random operations, with a power cut looked at after each of them. Returns the first disagreement, or nothing.
 template <class Kind, class Engine>
 std::string power_cuts(const options& how, int operations, int forget_every, std::map<std::string, double>* seen = nullptr) {
@@ -100,7 +107,7 @@ struct names {
   template <class Engine>
   static std::string GetName(int) { return std::string(name_of(Engine::which)); }
 };
-using engines = testing::Types<turbo_cuts, cceh_cuts, level_cuts>;
+using engines = testing::Types<turbo_cuts, cceh_cuts, level_cuts, gphash_cuts>;
 TYPED_TEST_SUITE(PowerCut, engines, names);
 
 TYPED_TEST(PowerCut, KeepsEveryWordThatWasAcknowledged) { this->template keep_what_was_acknowledged<word_records>(); }

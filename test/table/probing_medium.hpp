@@ -13,6 +13,7 @@
 #include "media/medium.hpp"
 #include "persist/pool.hpp"
 #include "table/cceh/table.hpp"
+#include "table/gphash/table.hpp"
 #include "table/level/table.hpp"
 #include "table/turbo/table.hpp"
 
@@ -107,6 +108,12 @@ struct level_engine {
   static constexpr engine_kind which = engine_kind::level;
   template <class M, class Kind>
   using table = level::table<M, Kind>;
+};
+
+struct gphash_engine {
+  static constexpr engine_kind which = engine_kind::gphash;
+  template <class M, class Kind>
+  using table = gphash::table<M, Kind>;
 };
 
 /// A table over a medium of the test's choice, with what it stands on.

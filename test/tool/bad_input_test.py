@@ -13,7 +13,7 @@ import unittest
 from harness import TOOL, ToolTest, run
 
 NOBODY = 65534
-ENGINES = ("turbo", "cceh", "level")
+ENGINES = ("turbo", "cceh", "level", "gphash")
 
 
 def commands(pool):

@@ -1,0 +1,282 @@
+// GPHash: search without locks (paper §3.2.3), batches of searches, iteration.
+//
+// A reader takes the stripe's version, looks, and believes a hit if slot, version and levels are then the same: a slot that was lent to another key
+// meanwhile and came back has had this key removed and added in between (G5). A record moves only with the levels.
+#pragma once
+
+#include <emmintrin.h>
+#include <smmintrin.h>
+
+#include "table/gphash/table.hpp"
+
+namespace durahash::gphash {
+
+template <medium M, class Kind>
+std::uint64_t table<M, Kind>::hash_of(key_type key) const noexcept {
+  if constexpr (Kind::in_slot) {
+    return mixer_.mix(key);
+  } else {
+    std::uint64_t hash = bytes_hash(key, seeds_);
+    return hash < first_fingerprint ? hash + first_fingerprint : hash;  // eight hashes fewer, which share others' buckets
+  }
+}
+
+template <medium M, class Kind>
+auto table<M, Kind>::spot_of(std::uint64_t hash) const noexcept -> spot {
+  spot s;
+  s.hash = s.place[0] = hash;
+  s.fingerprint = hash;
+  if (Kind::in_slot && hash < first_fingerprint) [[unlikely]] {
+    s.fingerprint = escape_fingerprint;
+    s.escape = static_cast<int>(hash);
+  }
+  std::uint64_t choice = hash * 0x9e3779b97f4a7c15u;
+  for (unsigned which = 1; which < shape_.hashes; ++which) s.place[which] = other_place(hash, which, choice >> (64 - 4 * which) & (maps - 1));
+  return s;
+}
+
+/// The slots of a bucket whose state is this word.
+template <medium M, class Kind>
+[[gnu::always_inline]] inline std::uint32_t table<M, Kind>::match(bucket b, std::uint64_t word) const noexcept {
+  __m128i wanted = _mm_set1_epi64x(static_cast<long long>(word));
+  std::uint32_t equal = 0;
+  for (unsigned i = 0; i < shape_.slots; i += 2) {
+    __m128i two = _mm_set_epi64x(static_cast<long long>(load(m_, b[i + 1])), static_cast<long long>(load(m_, b[i])));
+    equal |= static_cast<std::uint32_t>(_mm_movemask_pd(_mm_castsi128_pd(_mm_cmpeq_epi64(two, wanted)))) << i;
+  }
+  return equal;
+}
+
+/// Asks for the states of all of the key's buckets.
+template <medium M, class Kind>
+[[gnu::always_inline]] inline void table<M, Kind>::ask_for(const levels_view& v, const spot& s) const noexcept {
+  for (unsigned l = 0; l < shape_.levels; ++l)
+    for (unsigned which = 0; which < shape_.hashes; ++which) __builtin_prefetch(bucket_of(v.at[l], s.place[which]));
+}
+
+/// Calls on_match(slot) for each slot with the fingerprint, in the order of precedence, until that says true. Returns whether it did.
+template <medium M, class Kind>
+template <class OnMatch>
+[[gnu::always_inline]] inline bool table<M, Kind>::look_everywhere(const levels_view& v, const spot& s, OnMatch&& on_match) const {
+  if (s.escape >= 0) [[unlikely]] {
+    slot_ref at = escape_slot(s.escape);
+    return load(m_, *at.state) == s.fingerprint && on_match(at);
+  }
+  for (unsigned l = 0; l < shape_.levels; ++l)
+    for (unsigned which = 0; which < shape_.hashes; ++which) {
+      bucket b = bucket_of(v.at[l], s.place[which]);
+      for (std::uint32_t hits = match(b, s.fingerprint); hits != 0;)
+        if (on_match(slot_at(b, static_cast<unsigned>(take_lowest(hits))))) return true;
+    }
+  return false;
+}
+
+/// Word tables take one look, inlined; a read that a writer disturbed, or that must be made durable first, searches.
+template <medium M, class Kind>
+template <class Read>
+status table<M, Kind>::get(key_type key, Read&& read) {
+  spot s = spot_of(hash_of(key));
+  if constexpr (Kind::in_slot) {
+    ask_for(levels(), s);
+    if (probed seen = judge(s, read); seen != probed::torn) [[likely]]
+      return seen == probed::hit ? status::ok : status::not_found;
+  }
+  return search(key, s, read);
+}
+
+/// What a look at a word table is worth; `torn` also says "not settled".
+template <medium M, class Kind>
+template <class Read>
+[[gnu::always_inline]] inline auto table<M, Kind>::judge(const spot& s, Read& read) const -> probed {
+  const levels_view& v = levels();
+  stripe_index stripe = stripe_of(v, s.hash);
+  std::uint32_t version = stripes_[stripe].version.load(std::memory_order_acquire);
+  std::uint64_t value = 0;
+  bool same = true;
+  bool hit = look_everywhere(v, s, [&](slot_ref at) {
+    value = load(m_, *at.value);
+    same = load(m_, *at.state) == s.fingerprint;
+    return true;
+  });
+  if (!same || stripes_[stripe].version.load(std::memory_order_acquire) != version || &levels() != &v || !unsettled_.settled(stripe)) return probed::torn;
+  if (!hit) return probed::miss;
+  read(value);
+  return probed::hit;
+}
+
+template <medium M, class Kind>
+template <class Read>
+[[gnu::noinline]] status table<M, Kind>::search(key_type key, const spot& s, Read& read) {
+  [[maybe_unused]] read_guard guard;  // keeps records and levels from reuse; u64 tables have none, and look at the levels again instead
+  while (true) {  // ends: each further round means that a writer got on
+    const levels_view& v = levels();
+    stripe_index stripe = stripe_of(v, s.hash);
+    std::uint32_t version = stripes_[stripe].version.load(std::memory_order_acquire);
+    ask_for(v, s);
+    std::optional<value_type> value;
+    bool same = true, damaged = false;
+    look_everywhere(v, s, [&](slot_ref at) {
+      std::uint64_t value_word = load(m_, *at.value);
+      if constexpr (Kind::in_slot) {
+        value = value_word;
+      } else {
+        auto record = record_at(m_, p_, value_word);
+        if (record && record->key != key) return false;
+        damaged = !record;
+        if (record) value = record->value;
+      }
+      same = load(m_, *at.state) == s.fingerprint;
+      return true;
+    });
+    if (!same || stripes_[stripe].version.load(std::memory_order_acquire) != version || &levels() != &v) continue;
+    if (damaged) return status::damaged;
+    settle_for_reader(v, s);
+    if (!value) return status::not_found;
+    read(*value);
+    return status::ok;
+  }
+}
+
+/// What a reader has seen, and a crash could still undo, is made durable before the reader gives it away (G6). Records need no flush: they were durable
+/// before a slot named them.
+template <medium M, class Kind>
+void table<M, Kind>::settle_for_reader(const levels_view& v, const spot& s) {
+  if constexpr (unsettled<M>::needed) {
+    if (unsettled_.settled(stripe_of(v, s.hash))) return;
+    flushed started;
+    if (s.escape >= 0) {
+      started += flush(m_, extent_of(root_of_table().escapes[s.escape]));
+    } else {
+      for (unsigned l = 0; l < shape_.levels; ++l)
+        for (unsigned which = 0; which < shape_.hashes; ++which) started += flush(m_, bucket_extent(bucket_of(v.at[l], s.place[which])));
+    }
+    [[maybe_unused]] durable done = fence(m_, std::move(started));
+  }
+}
+
+// ----------------------------------------------------------------------------------------------------------------- batches
+
+template <medium M, class Kind>
+template <class Read>
+void table<M, Kind>::get_many(std::span<const key_type> keys, Read&& read, status* answers) {
+  [[maybe_unused]] read_guard guard;
+  spot spots[group_size];
+  for (std::size_t start = 0; start < keys.size(); start += group_size) {
+    std::size_t count = std::min(group_size, keys.size() - start);
+    for (std::size_t i = 0; i < count; ++i) {
+      spots[i] = spot_of(hash_of(keys[start + i]));
+      ask_for(levels(), spots[i]);
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+      auto read_one = [&](value_type value) { read(start + i, value); };
+      probed seen = probed::torn;
+      if constexpr (Kind::in_slot) seen = judge(spots[i], read_one);
+      answers[start + i] = seen == probed::hit ? status::ok : seen == probed::miss ? status::not_found : search(keys[start + i], spots[i], read_one);
+    }
+  }
+}
+
+// --------------------------------------------------------------------------------------------------------------- iteration
+
+/// The key of a word table, the hash of a byte table.
+template <medium M, class Kind>
+std::uint64_t table<M, Kind>::key_word_of(std::uint64_t fingerprint) const noexcept {
+  return Kind::in_slot ? mixer_.key_of(fingerprint) : fingerprint;
+}
+
+/// Calls visit(resident) for each record in the bucket. One that is removed meanwhile is not there.
+template <medium M, class Kind>
+template <class Visit>
+void table<M, Kind>::for_each_resident(bucket b, Visit&& visit) const {
+  for (unsigned i = 0; i < shape_.slots; ++i) {
+    slot_ref at = slot_at(b, i);
+    std::uint64_t state = load(m_, *at.state);
+    if (state < first_fingerprint) continue;
+    std::uint64_t value = load(m_, *at.value);
+    if (load(m_, *at.state) == state) visit(resident{{state, key_word_of(state), value}, at});
+  }
+}
+
+template <medium M, class Kind>
+template <class Visit>
+void table<M, Kind>::for_each_escape(Visit&& visit) const {
+  for (int i = 0; Kind::in_slot && i < static_cast<int>(first_fingerprint); ++i) {
+    slot_ref at = escape_slot(i);
+    auto hash = static_cast<std::uint64_t>(i);
+    if (load(m_, *at.state) == escape_fingerprint) visit(resident{{hash, key_word_of(hash), load(m_, *at.value)}, at});
+  }
+}
+
+/// Calls visit(bucket) for all buckets in which records may be whose hashes have the prefix.
+template <medium M, class Kind>
+template <class Visit>
+void table<M, Kind>::for_each_bucket_of(const levels_view& v, std::uint64_t prefix, unsigned bits, Visit&& visit) const {
+  std::uint64_t places[1 + (most_hashes - 1) * maps];  // of few bits many are the same
+  std::size_t count = 0;
+  auto note = [&](std::uint64_t place) {
+    place = place >> (64 - bits) << (64 - bits);
+    if (std::find(places, places + count, place) != places + count) return;
+    places[count++] = place;
+  };
+  note(prefix);
+  for (unsigned which = 1; which < shape_.hashes; ++which)
+    for (unsigned map = 0; map < maps; ++map) note(other_place(prefix, which, map));
+  for (unsigned l = 0; l < shape_.levels; ++l) {
+    const level_view& level = v.at[l];
+    std::uint64_t last = ~std::uint64_t{0};
+    std::sort(places, places + count);
+    for (std::size_t n = 0; n < count; ++n) {
+      std::uint64_t first = number(level, places[n]), end = first + (level.log2 > bits ? std::uint64_t{1} << (level.log2 - bits) : 1);
+      if (first == last) continue;  // a bucket of several prefixes
+      for (std::uint64_t index = first; index < end; ++index) visit(bucket_at(level, index));
+      last = first;
+    }
+  }
+}
+
+/// Calls visit(resident) for each record whose hash has the prefix.
+template <medium M, class Kind>
+template <class Visit>
+void table<M, Kind>::for_each_record_of(const levels_view& v, std::uint64_t prefix, unsigned bits, Visit&& visit) const {
+  auto visit_if = [&](const resident& r) {
+    if ((r.hash ^ prefix) >> (64 - bits) == 0) visit(r);
+  };
+  for_each_bucket_of(v, prefix, bits, [&](bucket b) { for_each_resident(b, visit_if); });
+  if (prefix == 0) for_each_escape(visit_if);
+}
+
+/// The cursor runs through hash order: neither new levels nor reopening disturb it.
+template <medium M, class Kind>
+template <class Visit>
+status table<M, Kind>::scan(cursor& at, std::size_t limit, Visit&& visit) {
+  std::size_t left = std::max<std::size_t>(limit, 1);
+  std::vector<live_record> records;
+  while (!at.done && left > 0) {
+    [[maybe_unused]] read_guard guard;
+    const levels_view& v = levels();
+    unsigned bits = v.stripe_bits;
+    stripe_index stripe = stripe_of(v, at.position);
+    std::uint64_t prefix = std::uint64_t{stripe} << (64 - bits);
+    std::uint32_t version = stripes_[stripe].version.load(std::memory_order_acquire);
+    records.clear();
+    for_each_record_of(v, prefix, bits, [&](const resident& r) { records.push_back(r); });
+    if (&levels() != &v || stripes_[stripe].version.load(std::memory_order_acquire) != version) continue;  // ends: a writer got on
+    if (!unsettled_.settled(stripe)) {
+      flushed started;
+      for_each_bucket_of(v, prefix, bits, [&](bucket b) { started += flush(m_, bucket_extent(b)); });
+      if (prefix == 0) started += flush(m_, extent{root_of_table().escapes, sizeof root_of_table().escapes});
+      [[maybe_unused]] durable done = fence(m_, std::move(started));
+    }
+    std::erase_if(records, [&](const live_record& r) { return r.hash < at.position; });
+    std::sort(records.begin(), records.end(), live_record::before);
+    bool all = true;
+    if (status visited = visit_in_order<Kind>(m_, p_, records, at, left, all, visit); visited != status::ok) return visited;
+    if (!all) return status::ok;
+    std::uint64_t next = prefix + (std::uint64_t{1} << (64 - bits));
+    at.done = next == 0;
+    at.position = at.done ? ~std::uint64_t{0} : next;
+  }
+  return status::ok;
+}
+
+}  // namespace durahash::gphash

@@ -1,0 +1,109 @@
+// GPHash on the medium: the root, levels, buckets, state words. docs/format.md, "gphash".
+#pragma once
+
+#include <cstdint>
+
+#include "base/bits.hpp"
+#include "base/hash.hpp"
+#include "persist/pm.hpp"
+#include "table/place.hpp"
+
+namespace durahash::gphash {
+
+inline constexpr unsigned most_levels = 4, most_hashes = 4, most_slots = 16, lanes = 32;
+inline constexpr unsigned level_sizes = 40;      // a level has 2^2 to 2^39 buckets
+inline constexpr unsigned least_bottom = 2;      // log2 of the smallest bottom level: the places of a key differ in their first two bits
+
+/// What a state word can be besides a fingerprint (§3.2.3, "slot states"). Fresh zeroed memory is empty.
+inline constexpr std::uint64_t empty_state = 0, claimed_state = 1;
+inline constexpr std::uint64_t first_fingerprint = 8;  // the words between stand for nothing yet
+inline constexpr std::uint64_t escape_fingerprint = ~std::uint64_t{0};
+
+/// How a bucket is laid out: the state words, the value words.
+struct shape {
+  unsigned levels, hashes, slots, slots_log2;
+
+  constexpr unsigned bytes_log2() const noexcept { return slots_log2 + 4; }
+  constexpr std::uint64_t bucket_bytes() const noexcept { return std::uint64_t{1} << bytes_log2(); }
+  constexpr std::uint64_t level_bytes(unsigned log2) const noexcept {
+    std::uint64_t bytes = bucket_bytes() << log2;
+    return bytes < block_bytes ? block_bytes : bytes;
+  }
+  /// A value lies in its state's line.
+  constexpr bool one_line() const noexcept { return bucket_bytes() <= line_bytes; }
+};
+
+/// Where the levels begin: bits 0-5 log2 of the bottom level, 6 the bank; 7 set; 8-63 check.
+struct geometry {
+  std::uint64_t word = 0;
+
+  static constexpr std::uint64_t check_bits(std::uint64_t low) noexcept { return (low * 0x9e3779b97f4a7c15u) >> 8 << 8; }
+  static constexpr geometry of(unsigned bottom, unsigned bank) noexcept {
+    std::uint64_t low = bottom | bank << 6 | 1u << 7;
+    return {low | check_bits(low)};
+  }
+  constexpr bool none() const noexcept { return word == 0; }
+  constexpr unsigned bottom() const noexcept { return word & 63; }
+  constexpr unsigned bank() const noexcept { return word >> 6 & 1; }
+  constexpr bool sound() const noexcept { return (word >> 7 & 1) != 0 && check_bits(word & 255) == (word & ~std::uint64_t{255}); }
+};
+
+struct slot {
+  pm<std::uint64_t> state;
+  pm<std::uint64_t> value;
+};
+
+/// In front of the heap.
+struct root {
+  pm<std::uint64_t> geometry;
+  pm<std::uint64_t> reserved[7];
+  pm<std::uint64_t> levels[2][level_sizes];  // by bank and log2 of the buckets: a checked_place with that exponent
+  slot escapes[first_fingerprint];           // for the u64 keys whose mixture is no fingerprint, by it
+};
+static_assert(sizeof(root) == 64 + 2 * level_sizes * 8 + 128 && offsetof(root, escapes) % line_bytes == 0);
+
+/// A bijection of words whose high bits depend on all of the key: the fingerprint of a u64 key is the key.
+class mixer {
+ public:
+  explicit mixer(const hash_seeds& seeds) noexcept : flip_(seeds.flip), multiply_(seeds.multiply | 1) {
+    inverse_ = inverse_of(multiply_);
+  }
+  std::uint64_t mix(std::uint64_t key) const noexcept {
+    std::uint64_t x = (key ^ flip_) * multiply_;
+    x = (x ^ x >> 32) * second;
+    return x ^ x >> 32;
+  }
+  std::uint64_t key_of(std::uint64_t mixed) const noexcept {
+    std::uint64_t x = (mixed ^ mixed >> 32) * inverse_of(second);
+    return ((x ^ x >> 32) * inverse_) ^ flip_;
+  }
+
+ private:
+  static constexpr std::uint64_t second = 0xd6e8feb86659fd93u;
+  /// Of an odd number, modulo 2^64: each step doubles the bits that are right.
+  static constexpr std::uint64_t inverse_of(std::uint64_t odd) noexcept {
+    std::uint64_t x = odd;
+    for (int step = 0; step < 5; ++step) x *= 2 - odd * x;
+    return x;
+  }
+  std::uint64_t flip_, multiply_, inverse_;
+};
+
+/// Settings in the superblock, by index.
+enum setting : std::size_t { levels, hashes, slots, first_top };
+
+/// Slots of a table with this top level.
+constexpr std::uint64_t slots_of(const shape& s, unsigned top) noexcept {
+  std::uint64_t buckets = 0;
+  for (unsigned n = 0; n < s.levels; ++n) buckets += std::uint64_t{1} << (top - n);
+  return buckets << s.slots_log2;
+}
+
+/// The size of a top level with which a table holds so many records, filled to four fifths.
+constexpr unsigned top_for(std::uint64_t records, const shape& s) noexcept {
+  unsigned top = least_bottom + s.levels - 1;
+  while (top + 1 < level_sizes && slots_of(s, top) / 5 * 4 < records) ++top;
+  return top;
+}
+
+}  // namespace durahash::gphash

@@ -1,0 +1,279 @@
+// GPHash: growth (paper §3.2.3, "Resizing"), and size on demand.
+//
+// Growth, with all stripes held; readers go on in the old levels:
+//   1  a level of twice the top's size written, with a copy of each record of the bottom level at the place that led there; its word in the root stored;
+//      flushed, fenced                                            crash: unreachable, hence free
+//   2  COMMIT: the geometry word: the levels begin one higher     crash before: old state; after: new state
+//   3  the old bottom level is free
+//
+// A bucket of the new level gets records of one bucket of the bottom alone: there is always room, and nothing to resume (CRASH.md GPHash 2).
+#pragma once
+
+#include "table/gphash/table.hpp"
+
+namespace durahash::gphash {
+
+template <medium M, class Kind>
+std::optional<std::uint64_t> table<M, Kind>::allocate(std::uint64_t bytes) {
+  if (auto offset = heap_.allocate(bytes)) return offset;
+  if (heap_.pending_bytes() == 0) return std::nullopt;
+  heap_.settle();  // what readers still hold may do
+  return heap_.allocate(bytes);
+}
+
+/// Of a level that readers may still see.
+template <medium M, class Kind>
+void table<M, Kind>::give_back(const level_view& l) {
+  if constexpr (Kind::in_slot)
+    heap_.free(l.offset, shape_.level_bytes(l.log2));  // readers notice by the levels; the bytes stay mapped
+  else
+    heap_.retire(l.offset, shape_.level_bytes(l.log2));
+}
+
+template <medium M, class Kind>
+flushed table<M, Kind>::write_words(pm<std::uint64_t>* at, std::span<const std::uint64_t> words) {
+  for (std::size_t i = 0; i < words.size(); ++i) store(m_, at[i], words[i]);
+  return flush(m_, extent{at, words.size() * 8});
+}
+
+template <medium M, class Kind>
+void table<M, Kind>::lock_stripes(const levels_view& v) {
+  for (stripe_index s = 0; s < stripes_of(v); ++s) locks_[s].lock();  // in order; groups never wait while they hold one
+}
+
+template <medium M, class Kind>
+void table<M, Kind>::unlock_stripes(const levels_view& v) {
+  for (stripe_index s = 0; s < stripes_of(v); ++s) locks_[s].unlock();
+}
+
+/// A level more on top of these, unless somebody has put one there. The caller holds nothing.
+template <medium M, class Kind>
+status table<M, Kind>::grow(const levels_view& seen) {
+  adopted_.wait(false, std::memory_order_acquire);  // the stripes stay what they are while records are collected
+  std::scoped_lock lock(resize_lock_);
+  if (&levels() != &seen) return status::ok;
+  lock_stripes(seen);
+  status made = put_level_on_top(seen);
+  unlock_stripes(seen);
+  return made;
+}
+
+template <medium M, class Kind>
+status table<M, Kind>::put_level_on_top(const levels_view& v) {
+  unsigned top = v.at[0].log2 + 1;
+  const level_view& bottom = v.at[shape_.levels - 1];
+  if (top == level_sizes) return status::no_space;
+  auto offset = allocate(shape_.level_bytes(top));
+  if (!offset) return status::no_space;
+  p_.about_to_change();
+  level_view made = view_of(*offset, top);
+  flushed started;
+  std::vector<std::uint64_t> words;
+  for (std::uint64_t index = 0; index < bottom.buckets(); ++index) started += copy_bucket(bottom, index, made, words);
+  store(m_, level_word(v.bank, top), checked_place::of(*offset, top).word);
+  started += flush(m_, extent_of(level_word(v.bank, top)));
+  durable written = fence(m_, std::move(started));
+  [[maybe_unused]] durable done = publish(m_, root_of_table().geometry, geometry::of(bottom.log2 + 1, v.bank).word, after(std::move(written)));  // COMMIT
+  std::vector<level_view> now{made};
+  now.insert(now.end(), v.at, v.at + shape_.levels - 1);
+  switch_levels(now, v.bank);
+  give_back(bottom);
+  resizes_.fetch_add(1, std::memory_order_relaxed);
+  return status::ok;
+}
+
+/// The buckets of the new level that lie over one of the bottom, with its records. They lie side by side.
+template <medium M, class Kind>
+flushed table<M, Kind>::copy_bucket(const level_view& from, std::uint64_t index, const level_view& to, std::vector<std::uint64_t>& words) {
+  std::uint64_t first = index << (to.log2 - from.log2), words_per_bucket = std::uint64_t{2} << shape_.slots_log2;
+  words.assign(words_per_bucket << (to.log2 - from.log2), empty_state);
+  for_each_resident(bucket_at(from, index), [&](const resident& r) {
+    spot s = spot_of(r.hash);
+    unsigned which = 0;
+    while (which < shape_.hashes && number(from, s.place[which]) != index) ++which;  // the one that led here: they differ in every level
+    if (which == shape_.hashes) return damage_found_.store(true);  // out of place: nobody finds it, and check would have told
+    std::uint64_t* bucket_words = &words[(number(to, s.place[which]) - first) * words_per_bucket];
+    unsigned free_slot = 0;
+    while (bucket_words[free_slot] != empty_state) ++free_slot;
+    bucket_words[free_slot] = r.hash;
+    bucket_words[shape_.slots + free_slot] = r.value_word;
+    rehashed_.fetch_add(1, std::memory_order_relaxed);
+  });
+  return write_words(bucket_at(to, first), words);
+}
+
+template <medium M, class Kind>
+void table<M, Kind>::switch_levels(std::span<const level_view> now, unsigned bank) {
+  levels_view& made = views_.emplace_back();
+  std::copy(now.begin(), now.end(), made.at);
+  made.count = static_cast<unsigned>(now.size());
+  made.bank = bank;
+  made.stripe_bits = std::min(made.at[0].log2, most_stripe_bits);
+  counting_stripes_ = std::max(counting_stripes_.load(), stripes_of(made));
+  levels_.store(&made, std::memory_order_release);
+}
+
+// ---------------------------------------------------------------------------------------------------------- size on demand
+
+template <medium M, class Kind>
+std::vector<live_record> table<M, Kind>::all_records(std::span<const level_view> in) const {
+  std::vector<live_record> all;
+  for (const level_view& l : in)
+    for (std::uint64_t index = 0; index < l.buckets(); ++index) for_each_resident(bucket_at(l, index), [&](const resident& r) { all.push_back(r); });
+  return all;
+}
+
+/// Returns false when some record finds no room.
+template <medium M, class Kind>
+bool table<M, Kind>::lay_out(const std::vector<live_record>& records, unsigned top, image& made) const {
+  std::size_t words_per_bucket = std::size_t{2} << shape_.slots_log2;
+  made.top = top;
+  for (unsigned l = 0; l < shape_.levels; ++l) made.words[l].assign(words_per_bucket << (top - l), empty_state);
+  for (const live_record& r : records) {
+    spot s = spot_of(r.hash);
+    std::uint64_t* room = nullptr;
+    std::ptrdiff_t most = 0;
+    for (unsigned l = 0; l < shape_.levels; ++l)
+      for (unsigned which = 0; which < shape_.hashes; ++which) {
+        std::uint64_t* bucket_words = &made.words[l][(s.place[which] >> (64 - (top - l))) * words_per_bucket];
+        std::ptrdiff_t empty = std::count(bucket_words, bucket_words + shape_.slots, empty_state);
+        if (empty <= most) continue;
+        most = empty;
+        room = std::find(bucket_words, bucket_words + shape_.slots, empty_state);
+      }
+    if (room == nullptr) return false;
+    room[0] = r.hash;
+    room[shape_.slots] = r.value_word;
+  }
+  return true;
+}
+
+/// New levels, of at least that size, for these records, in place of what there is. Nobody else writes.
+/// crash before the geometry is published: what was there stays, and the new levels are unreachable, hence free.
+template <medium M, class Kind>
+status table<M, Kind>::build(const std::vector<live_record>& records, unsigned top) {
+  image made;
+  while (top < level_sizes && !lay_out(records, top, made)) ++top;
+  if (top >= level_sizes) return status::no_space;
+  const levels_view* before = levels_.load(std::memory_order_relaxed);
+  unsigned bank = before == nullptr ? 0 : before->bank ^ 1;
+  std::vector<level_view> now;
+  flushed started;
+  for (unsigned l = 0; l < shape_.levels; ++l) {
+    auto offset = allocate(shape_.level_bytes(top - l));
+    if (!offset) {
+      for (const level_view& l_made : now) heap_.free(l_made.offset, shape_.level_bytes(l_made.log2));
+      return status::no_space;
+    }
+    now.push_back(view_of(*offset, top - l));
+  }
+  p_.about_to_change();
+  for (unsigned l = 0; l < shape_.levels; ++l) {
+    started += write_words(now[l].first, made.words[l]);
+    store(m_, level_word(bank, top - l), checked_place::of(now[l].offset, top - l).word);
+    started += flush(m_, extent_of(level_word(bank, top - l)));
+  }
+  durable written = fence(m_, std::move(started));
+  [[maybe_unused]] durable done = publish(m_, root_of_table().geometry, geometry::of(top + 1 - shape_.levels, bank).word, after(std::move(written)));  // COMMIT
+  switch_levels(now, bank);
+  if (before != nullptr)
+    for (const level_view& l : before->all()) give_back(l);
+  return status::ok;
+}
+
+template <medium M, class Kind>
+status table<M, Kind>::reserve(std::uint64_t records) {
+  constexpr std::uint64_t more_than_any_pool = std::uint64_t{1} << 48;
+  if (records >= more_than_any_pool) return status::no_space;
+  unsigned top = top_for(records, shape_);
+  adopted_.wait(false, std::memory_order_acquire);
+  std::uint64_t bytes = 0;
+  for (unsigned l = 0; l < shape_.levels; ++l) bytes += shape_.level_bytes(top - l);
+  if (top <= top_log2()) return status::ok;
+  p_.about_to_change();
+  if (p_.reserve(bytes) != status::ok) return status::no_space;
+  lock_all();
+  status made = top <= top_log2() ? status::ok : build(all_records(levels().all()), top);
+  unlock_all();
+  return made;
+}
+
+template <medium M, class Kind>
+status table<M, Kind>::compact() {
+  adopted_.wait(false, std::memory_order_acquire);  // the allocation state must be known
+  typename heap<M>::front_first front(heap_);
+  lock_all();
+  std::vector<live_record> all = all_records(levels().all());
+  unsigned least = least_bottom + shape_.levels - 1;
+  while (least < top_log2() && slots_of(shape_, least) < all.size()) ++least;
+  image fits;
+  while (least < top_log2() && !lay_out(all, least, fits)) ++least;
+  status made = least < top_log2() ? build(all, least) : status::ok;
+  unlock_all();
+  if (made != status::ok) return made;
+  all = {};
+  heap_.settle();
+  lock_all();
+  for (unsigned l = 0; l < shape_.levels; ++l) move_level_down(levels().at[l]);
+  unlock_all();
+  heap_.settle();
+  if constexpr (!Kind::in_slot) {
+    lock_all();
+    made = move_records_down(live_bytes());  // those behind the point where all that is live would end have room in front of it
+    unlock_all();
+    heap_.settle();
+  }
+  heap_.release_idle_slabs();
+  return made == status::ok ? p_.give_back_tail() : made;
+}
+
+/// Writes the level anew if there is room in front of it. COMMIT: its word in the root.
+template <medium M, class Kind>
+void table<M, Kind>::move_level_down(const level_view& l) {
+  const levels_view& v = levels();
+  if (!heap_.has_room_before(l.offset, shape_.level_bytes(l.log2))) return;
+  auto offset = allocate(shape_.level_bytes(l.log2));
+  if (!offset) return;
+  p_.about_to_change();
+  level_view made = view_of(*offset, l.log2);
+  std::vector<std::uint64_t> words(std::size_t{2} << shape_.slots_log2);
+  flushed started;
+  for (std::uint64_t index = 0; index < l.buckets(); ++index) {
+    for (std::size_t i = 0; i < words.size(); ++i) words[i] = load(m_, bucket_at(l, index)[i]);
+    started += write_words(bucket_at(made, index), words);
+  }
+  durable written = fence(m_, std::move(started));
+  [[maybe_unused]] durable done = publish(m_, level_word(v.bank, l.log2), checked_place::of(*offset, l.log2).word, after(std::move(written)));
+  level_view gone = l;
+  std::vector<level_view> now(v.at, v.at + v.count);
+  for (level_view& each : now)
+    if (each.log2 == made.log2) each = made;
+  switch_levels(now, v.bank);
+  give_back(gone);
+}
+
+/// Updates with the same key and value, for records behind `behind` that have room in front of it. Nobody else writes.
+template <medium M, class Kind>
+status table<M, Kind>::move_records_down(std::uint64_t behind) {
+  status answer = status::ok;
+  if constexpr (!Kind::in_slot) {
+    const levels_view& v = levels();
+    for (const level_view& l : v.all())
+      for (std::uint64_t index = 0; index < l.buckets(); ++index)
+        for_each_resident(bucket_at(l, index), [&](const resident& r) {
+          auto record = record_at(m_, p_, r.value_word);
+          if (!record) answer = status::damaged;
+          if (answer != status::ok || r.value_word < behind || !heap_.has_room_before(r.value_word, record->bytes())) return;
+          p_.about_to_change();
+          flushed started;
+          auto moved = value_word_for(record->key, record->value, started);
+          if (!moved) return;
+          change c{.stripe = stripe_of(v, r.hash), .where = r.where, .word = r.where.value, .next = *moved, .apart = true};
+          retire_record(r.where, c);
+          commit(c, std::move(started));
+        });
+  }
+  return answer;
+}
+
+}  // namespace durahash::gphash

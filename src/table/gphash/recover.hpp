@@ -1,0 +1,297 @@
+// GPHash: creation, opening, closing. Recovery looks at every state (paper §3.2.3, "Recovery"): slots that were claimed or half removed are emptied, in every
+// level (CRASH.md GPHash 3), and records are counted.
+//
+// byte tables  records are found in the slots: after a crash (not after a clean close) they are collected in the background. Reads and writes go on; until it
+//              is done, new records take only space that is new, and growth waits.
+#pragma once
+
+#include "table/closing.hpp"
+#include "table/gphash/table.hpp"
+#include "table/settings.hpp"
+
+namespace durahash::gphash {
+
+namespace detail {
+
+inline constexpr setting_rule rules[] = {
+    {"levels", 1, most_levels},
+    {"hashes", 1, most_hashes},   // places of a key
+    {"slots", 2, most_slots},     // of a bucket
+};
+
+/// What a pool of these settings looks like; nothing if no pool can.
+inline std::optional<shape> shape_of(std::uint64_t levels, std::uint64_t hashes, std::uint64_t slots) {
+  if (levels < 1 || levels > most_levels || hashes < 1 || hashes > most_hashes || slots < 2 || slots > most_slots || !std::has_single_bit(slots)) return {};
+  if (levels * hashes * slots > lanes) return {};
+  return shape{static_cast<unsigned>(levels), static_cast<unsigned>(hashes), static_cast<unsigned>(slots), static_cast<unsigned>(std::countr_zero(slots))};
+}
+
+}  // namespace detail
+
+template <medium M, class Kind>
+result<engine_plan> table<M, Kind>::plan(const options& how) {
+  std::uint64_t values[] = {2, 2, 8};
+  if (error e = resolve_settings(engine_kind::gphash, detail::rules, how.settings, values); e.code != status::ok) return e;
+  auto shape = detail::shape_of(values[0], values[1], values[2]);
+  if (!shape)
+    return error{status::invalid_argument, "the settings levels, hashes and slots must multiply to at most " + std::to_string(lanes) +
+                                               ", and slots must be a power of two; not " + std::to_string(values[0]) + ", " +
+                                               std::to_string(values[1]) + " and " + std::to_string(values[2])};
+  engine_plan made;
+  std::copy(std::begin(values), std::end(values), made.settings.begin());
+  made.settings[setting::first_top] = top_for(how.capacity, *shape);
+  made.engine_bytes = sizeof(root);
+  return made;
+}
+
+template <medium M, class Kind>
+table<M, Kind>::table(pool<M>& p)
+    : p_(p), m_(p.medium()), heap_(p), seeds_{p.block().seed_flip, p.block().seed_multiply}, mixer_(seeds_),
+      shape_(detail::shape_of(p.block().settings[setting::levels], p.block().settings[setting::hashes], p.block().settings[setting::slots]).value_or(shape{})),
+      first_top_(static_cast<unsigned>(p.block().settings[setting::first_top])) {
+  for (unsigned which = 1; which < most_hashes; ++which)
+    for (unsigned map = 0; map < maps; ++map) {  // docs/format.md
+      std::uint64_t words[2] = {seeds_.flip, seeds_.multiply}, first_bits[] = {0, 2, 1, 3};
+      std::uint64_t number = 2 * (which * maps + map);
+      flips_[which][map] = (checksum(words, sizeof words, number) & low_bits(62)) | first_bits[which] << 62;
+      carries_[which][map] = checksum(words, sizeof words, number + 1) & low_bits(62);
+    }
+}
+
+template <medium M, class Kind>
+table<M, Kind>::~table() {
+  background_.stop();
+}
+
+// ---------------------------------------------------------------------------------------------------------------- opening
+
+template <medium M, class Kind>
+error table<M, Kind>::open(const std::string& path, std::vector<std::string>* dropped) {
+  if (shape_.levels == 0 || first_top_ + 1 < least_bottom + shape_.levels || first_top_ >= level_sizes || p_.block().engine_bytes != sizeof(root))
+    return {status::unusable, "cannot use " + path + " as a pool: its superblock holds settings that the engine gphash does not allow"};
+
+  locks_ = zeroed_array<spin_lock>(std::size_t{1} << most_stripe_bits);
+  stripes_ = zeroed_array<stripe_state>(std::size_t{1} << most_stripe_bits);
+  bool clean = p_.root().state == pool_state::clean;
+  unsettled_.resize(std::size_t{1} << most_stripe_bits, false);  // what was inherited is written back by sweep
+  if (!p_.read_only()) {
+    [[maybe_unused]] durable as_it_is = fence(m_, p_.flush_header());
+  }
+  bool restored = dropped == nullptr && !Kind::in_slot && restore_heap(heap_, p_);
+  if (!restored) heap_.begin_recovery();
+  std::vector<level_view> found;
+  if (error e = read_levels(path, restored, dropped, found); e.code != status::ok) return e;
+  if (dropped != nullptr) {
+    if (error e = salvage(path, found, *dropped); e.code != status::ok) return e;
+    heap_.settle();
+    heap_.end_recovery();
+    dropped->push_back("kept " + std::to_string(size()) + " records, dropped " + std::to_string(dropped->size()) +
+                       (Kind::in_slot ? "; u64 records carry no checksum: what was torn inside a record or lost whole is not noticed" : ""));
+    return {status::ok, {}};
+  }
+  if (clean)
+    records_at_open_ = p_.root().records;
+  else
+    sweep();
+  if (Kind::in_slot || restored) {
+    heap_.end_recovery();
+    return {status::ok, {}};
+  }
+  adopted_ = false;
+  std::uint64_t bytes = 0;
+  for (const level_view& l : levels().all()) bytes += shape_.level_bytes(l.log2);
+  constexpr std::uint64_t at_once = 1 << 20;  // takes a millisecond or few; small pools that are killed again and again reuse all their space
+  if (bytes <= at_once)
+    recount(nullptr);
+  else
+    background_.submit([this](const background& self) { recount(&self); });
+  return {status::ok, {}};
+}
+
+/// The levels that the root names; the first ones of a new pool are made. With `dropped`, those that cannot be are told there and left out.
+template <medium M, class Kind>
+error table<M, Kind>::read_levels(const std::string& path, bool restored, std::vector<std::string>* dropped, std::vector<level_view>& found) {
+  auto damaged = [&](const std::string& what) -> error { return {status::unusable, "cannot use " + path + " as a pool: " + what}; };
+  geometry g{load(m_, root_of_table().geometry)};
+  if (g.none()) {
+    if (p_.read_only()) return damaged("it has no levels");
+    if (status s = build({}, first_top_); s != status::ok) return {s, "cannot create " + path + ": no room for its first levels"};
+    found.assign(levels().at, levels().at + levels().count);
+    return {status::ok, {}};
+  }
+  if (!g.sound() || g.bottom() < least_bottom || g.bottom() + shape_.levels > level_sizes) {
+    std::string wrong = "the word that says where its levels begin, at offset " + std::to_string(p_.offset_of(&root_of_table().geometry)) + ", is damaged (check bits)";
+    if (dropped == nullptr) return damaged(wrong);
+    dropped->push_back(wrong + "; all records are lost");
+    return {status::ok, {}};
+  }
+  for (unsigned n = 0; n < shape_.levels; ++n) {
+    unsigned log2 = g.bottom() + shape_.levels - 1 - n;
+    pm<std::uint64_t>& word = level_word(g.bank(), log2);
+    checked_place at{load(m_, word)};
+    std::uint64_t bytes = shape_.level_bytes(log2);
+    std::string wrong;
+    if (at.none() || !at.sound() || at.exponent() != log2)
+      wrong = "is damaged (check bits)";
+    else if (at.offset() < p_.block().heap_offset || bytes > p_.end() || at.offset() > p_.end() - bytes)
+      wrong = "points outside the pool";
+    else if (std::any_of(found.begin(), found.end(), [&](const level_view& l) { return l.offset == at.offset(); }) ||
+             !(restored ? heap_.holds(at.offset(), bytes) : heap_.adopt(at.offset(), bytes)))
+      wrong = "names space that is not its own";
+    if (wrong.empty()) {
+      found.push_back(view_of(at.offset(), log2));
+      continue;
+    }
+    wrong = "the word of the level of 2^" + std::to_string(log2) + " buckets at offset " + std::to_string(p_.offset_of(&word)) + " " + wrong;
+    if (dropped == nullptr) return damaged(wrong);
+    dropped->push_back(wrong + "; its records are lost");
+  }
+  if (found.size() == shape_.levels) switch_levels(found, g.bank());
+  return {status::ok, {}};
+}
+
+/// Returns whether it holds a record; makes it empty if it was neither that nor empty.
+template <medium M, class Kind>
+bool table<M, Kind>::sweep_slot(const slot_ref& at) {
+  std::uint64_t state = load(m_, *at.state);
+  if (state >= first_fingerprint) return true;
+  if (state != empty_state && !p_.read_only()) {
+    p_.about_to_change();
+    store(m_, *at.state, empty_state);
+  }
+  return false;
+}
+
+/// After a crash. What the process that died had made visible and perhaps not durable is written back (X1): the root, all of the levels.
+template <medium M, class Kind>
+void table<M, Kind>::sweep() {
+  std::uint64_t records = 0;
+  flushed started;
+  bool writes_back = unsettled<M>::needed && !p_.read_only();
+  for (int i = 0; Kind::in_slot && i < static_cast<int>(first_fingerprint); ++i) records += sweep_slot(escape_slot(i));
+  for (const level_view& l : levels().all()) {
+    for (std::uint64_t index = 0; index < l.buckets(); ++index)
+      for (unsigned i = 0; i < shape_.slots; ++i) records += sweep_slot(slot_at(bucket_at(l, index), i));
+    if (writes_back) started += flush(m_, extent{l.first, shape_.bucket_bytes() << l.log2});
+  }
+  if (writes_back) {
+    started += flush(m_, extent_of(root_of_table()));
+    [[maybe_unused]] durable done = fence(m_, std::move(started));
+  }
+  records_at_open_ = records;
+}
+
+/// Tells the heap of each record of a byte table. Writers wait stripe by stripe.
+template <medium M, class Kind>
+void table<M, Kind>::recount(const background* asking) {
+  bool sound = true;
+  if constexpr (!Kind::in_slot) {
+    const levels_view& v = levels();  // growth waits for this
+    for (stripe_index stripe = 0; stripe < stripes_of(v); ++stripe) {
+      if (asking != nullptr && asking->stopping()) return;
+      std::scoped_lock lock(locks_[stripe]);
+      for_each_record_of(v, std::uint64_t{stripe} << (64 - v.stripe_bits), v.stripe_bits, [&](const resident& r) {
+        auto record = record_at(m_, p_, r.value_word);
+        sound &= record && heap_.adopt(r.value_word, record->bytes());
+      });
+    }
+    if (sound) {
+      heap_.settle();
+      heap_.end_recovery();
+    }
+  }
+  if (!sound) damage_found_ = true;  // what is free is not known: only new space is used, and check tells the rest
+  adopted_.store(true, std::memory_order_release);
+  adopted_.notify_all();
+}
+
+// ------------------------------------------------------------------------------------------------------------------ sizes
+
+template <medium M, class Kind>
+std::uint64_t table<M, Kind>::size() {
+  auto sum = static_cast<std::int64_t>(records_at_open_);
+  for (stripe_index s = 0, end = counting_stripes_; s < end; ++s) sum += stripes_[s].records.load(std::memory_order_relaxed);
+  return static_cast<std::uint64_t>(std::max<std::int64_t>(sum, 0));
+}
+
+template <medium M, class Kind>
+std::uint64_t table<M, Kind>::slots() {
+  return slots_of(shape_, top_log2());
+}
+
+// --------------------------------------------------------------------------------------------------------------- clean close
+
+template <medium M, class Kind>
+void table<M, Kind>::lock_all() {
+  resize_lock_.lock();
+  lock_stripes(levels());
+  locked_ = &levels();
+}
+
+template <medium M, class Kind>
+void table<M, Kind>::unlock_all() {
+  unlock_stripes(*locked_);  // others may be in use since
+  resize_lock_.unlock();
+}
+
+template <medium M, class Kind>
+status table<M, Kind>::sync() {
+  return sync_clean(p_, *this);
+}
+
+template <medium M, class Kind>
+status table<M, Kind>::close() {
+  if (p_.read_only()) return status::ok;
+  adopted_.wait(false, std::memory_order_acquire);
+  background_.stop();
+  if (!p_.changing() || damage_found_) return status::ok;
+  return close_clean(heap_, p_, size(), !Kind::in_slot);
+}
+
+// ---------------------------------------------------------------------------------------------------------------- salvage
+
+/// Keeps the records that verify. If there is something that does not, the whole table is built anew from them.
+template <medium M, class Kind>
+error table<M, Kind>::salvage(const std::string& path, std::span<const level_view> found, std::vector<std::string>& dropped) {
+  p_.about_to_change();
+  std::vector<live_record> kept;
+  for (const level_view& l : found)
+    for (std::uint64_t index = 0; index < l.buckets(); ++index)
+      for_each_resident(bucket_at(l, index), [&](const resident& r) {
+        std::string why = fault_of(r);
+        if (why.empty() && !belongs(l, index, r.hash)) why = "it is out of place";
+        if (why.empty())
+          kept.push_back(r);
+        else
+          dropped.push_back(where(l, index) + ": dropped a record, " + why);
+      });
+  std::stable_sort(kept.begin(), kept.end(), live_record::before);
+  std::vector<live_record> once;
+  for (const live_record& r : kept) {
+    once.push_back(r);
+    std::string why;
+    if (seen_before<Kind>(m_, p_, once, once.size() - 1)) why = "its key is there twice";
+    if constexpr (!Kind::in_slot)
+      if (why.empty() && !heap_.adopt(r.value_word, record_at(m_, p_, r.value_word)->bytes())) why = "its bytes are another's";
+    if (why.empty()) continue;
+    once.pop_back();
+    dropped.push_back("dropped a record, " + why);
+  }
+  for (int i = 0; i < static_cast<int>(first_fingerprint); ++i) {
+    std::uint64_t state = load(m_, *escape_slot(i).state);
+    if (state < first_fingerprint || (Kind::in_slot && state == escape_fingerprint)) continue;
+    dropped.push_back("escape slot " + std::to_string(i) + ": dropped a record, its state is none");
+    store(m_, *escape_slot(i).state, empty_state);
+  }
+  if (!dropped.empty()) {
+    unsigned top = found.empty() ? first_top_ : std::max(first_top_, found.front().log2);
+    if (status s = build(once, std::min(top, top_for(once.size(), shape_))); s != status::ok)
+      return {s, "cannot salvage " + path + ": " + std::string(message(s))};
+    if (found.size() < shape_.levels)
+      for (const level_view& l : found) heap_.free(l.offset, shape_.level_bytes(l.log2));  // build knew of none
+  }
+  sweep();
+  return {status::ok, {}};
+}
+
+}  // namespace durahash::gphash

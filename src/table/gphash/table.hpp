@@ -1,0 +1,303 @@
+// GPHash (FAST'25) on the host: the table, its parts and their invariants. docs/engines/gphash.md tells the whole.
+//
+// Levels of buckets, each of twice the buckets of the one below. A key has a few places, each of which names a bucket in every level.
+//
+//   G1  A record lies in one of its places' buckets, once.
+//   G2  What a slot with a fingerprint holds was durable, or is a part of the state's line before it, when the fingerprint was stored.
+//   G3  A value word is stored in a slot only if no crash can bring back the fingerprint that stood there.
+//   G4  The root's geometry word names levels whose places, and all of whose records, are durable.
+//   G5  A write that adds or removes a key changes its stripe's version before it changes the table.
+//   G6  What a reader is given is durable: a stripe with a publication under way is unsettled, and its readers flush what they have read.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <deque>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/background.hpp"
+#include "base/spin_lock.hpp"
+#include "base/zeroed_array.hpp"
+#include "persist/unsettled.hpp"
+#include "table/complaints.hpp"
+#include "table/concept.hpp"
+#include "table/gphash/format.hpp"
+#include "table/live_record.hpp"
+
+namespace durahash::gphash {
+
+/// Lines in which a removal is visible and not yet durable (G3). Several lines share a counter: one that says too much costs a flush.
+template <medium M>
+class departures {
+ public:
+  static constexpr bool needed = !M::visible_is_durable;
+  departures() {
+    if constexpr (needed) counters_ = zeroed_array<std::atomic<std::uint32_t>>(std::size_t{1} << log2_counters);
+  }
+  void begin(std::uint64_t offset) noexcept {
+    if constexpr (needed) counter(offset).fetch_add(1, std::memory_order_relaxed);  // the store that follows releases it
+  }
+  void end(std::uint64_t offset, const durable&) noexcept {
+    if constexpr (needed) counter(offset).fetch_sub(1, std::memory_order_release);
+  }
+  /// Asked by who has seen the slot empty.
+  bool any_in(std::uint64_t offset) const noexcept {
+    if constexpr (needed)
+      return counter(offset).load(std::memory_order_acquire) != 0;
+    else
+      return false;
+  }
+
+ private:
+  static constexpr unsigned log2_counters = 12;
+  std::atomic<std::uint32_t>& counter(std::uint64_t offset) const noexcept {
+    return counters_[(offset / line_bytes) * 0x9e3779b97f4a7c15u >> (64 - log2_counters)];
+  }
+  zeroed_array<std::atomic<std::uint32_t>> counters_;
+};
+
+/// What one lock guards: the keys whose hashes begin with the same bits. No bucket and no slot is ever locked.
+using stripe_index = std::uint32_t;
+
+template <medium M, class Kind>
+class table {
+ public:
+  using kind = Kind;
+  using key_type = typename Kind::key_type;
+  using value_type = typename Kind::value_type;
+
+  /// Resolves the options of a new pool. Settings: levels, hashes, slots (docs/engines/gphash.md).
+  static result<engine_plan> plan(const options& how);
+
+  /// On a pool that `plan` was made for. Reads the geometry; `open` says what is wrong with it.
+  explicit table(pool<M>& p);
+  ~table();
+  /// With `dropped`, what does not verify is dropped and told there; without, it refuses the open or is left to check().
+  error open(const std::string& path, std::vector<std::string>* dropped = nullptr);
+
+  // find.hpp
+  template <class Read>
+  status get(key_type key, Read&& read);
+  template <class Read>
+  void get_many(std::span<const key_type> keys, Read&& read, status* answers);
+  template <class Visit>
+  status scan(cursor& at, std::size_t limit, Visit&& visit);
+
+  // write.hpp
+  template <decider<value_type> Decide>
+  status write(key_type key, Decide&& decide);
+  void put_many(std::span<const key_type> keys, const value_type* values, status* answers);
+  void erase_many(std::span<const key_type> keys, status* answers);
+
+  // grow.hpp
+  status reserve(std::uint64_t records);
+  status compact();
+
+  // recover.hpp
+  std::uint64_t size();
+  std::uint64_t slots();
+  status sync();
+  status close();
+  void lock_all();  // keeps writers out
+  void unlock_all();
+
+  // check.hpp
+  void check(check_report& report);
+  void describe(table_stats& stats);
+  std::uint64_t live_bytes() const { return p_.block().heap_offset + heap_.used_bytes() - heap_.pending_bytes(); }
+  std::uint64_t free_bytes() { return p_.free_bytes() + heap_.idle_cell_bytes() + heap_.pending_bytes(); }
+
+ private:
+  static constexpr std::size_t group_size = 64;  // operations whose cache misses and fences are shared
+  static constexpr unsigned most_stripe_bits = 16;
+  static constexpr unsigned maps = 16;           // ways from a hash to each of its other places
+
+  /// What is known of a stripe in DRAM. Zeros at first.
+  struct stripe_state {
+    std::atomic<std::uint32_t> version;
+    std::atomic<std::int32_t> records;  // since open; guarded by the lock, but for the counter's readers
+  };
+  struct no_guard {};
+  using read_guard = std::conditional_t<Kind::in_slot, no_guard, epoch_guard>;
+
+  struct level_view {
+    pm<std::uint64_t>* first = nullptr;
+    std::uint64_t offset = 0;
+    unsigned log2 = 0;
+    std::uint64_t buckets() const noexcept { return std::uint64_t{1} << log2; }
+  };
+  /// The levels, from the top down. Never changed, replaced as a whole; kept until the table goes, so that a reader sees by the pointer whether they are
+  /// still the same.
+  struct levels_view {
+    level_view at[most_levels];
+    unsigned count = 0, stripe_bits = 0, bank = 0;
+    std::span<const level_view> all() const noexcept { return {at, count}; }
+  };
+  /// Its state words; the value words follow.
+  using bucket = pm<std::uint64_t>*;
+  struct slot_ref {
+    pm<std::uint64_t>* state = nullptr;
+    pm<std::uint64_t>* value = nullptr;
+  };
+  /// What a hash says: where to look, and for what.
+  struct spot {
+    std::uint64_t hash = 0;
+    std::uint64_t fingerprint = 0;
+    int escape = -1;  // the escape slot, of a word that has no fingerprint
+    std::uint64_t place[most_hashes];
+  };
+  struct resident : live_record {
+    slot_ref where;
+  };
+  /// Where a key is, or where it would go.
+  struct finding {
+    slot_ref found, room;
+  };
+  /// A change that is written but for its commit word.
+  struct change {
+    stripe_index stripe = 0;
+    slot_ref where = {};
+    pm<std::uint64_t>* word = nullptr;
+    std::uint64_t next = 0;
+    bool apart = false;    // what it must come after lies in other lines, and was flushed
+    bool removal = false;
+    bool inserts = false;
+    std::uint64_t retired_offset = 0, retired_bytes = 0;
+  };
+  enum class staged : std::uint8_t { nothing_to_do, ready, no_room };
+  enum class probed : std::uint8_t { hit, miss, torn, damaged };
+  /// Levels as they are to be written, from the top down: the words of each.
+  struct image {
+    unsigned top = 0;
+    std::array<std::vector<std::uint64_t>, most_levels> words;
+  };
+
+  // places
+  std::uint64_t hash_of(key_type key) const noexcept;
+  spot spot_of(std::uint64_t hash) const noexcept;
+  std::uint64_t other_place(std::uint64_t hash, unsigned which, unsigned map) const noexcept {
+    return hash ^ flips_[which][map] ^ (((hash ^ hash >> 7) >> 1) & carries_[which][map]);
+  }
+  static std::uint64_t number(const level_view& l, std::uint64_t place) noexcept { return place >> (64 - l.log2); }
+  bucket bucket_at(const level_view& l, std::uint64_t index) const noexcept { return l.first + (index << (shape_.bytes_log2() - 3)); }
+  bucket bucket_of(const level_view& l, std::uint64_t place) const noexcept { return bucket_at(l, number(l, place)); }
+  slot_ref slot_at(bucket b, unsigned index) const noexcept { return {b + index, b + shape_.slots + index}; }
+  slot_ref escape_slot(int index) const noexcept { return {&root_of_table().escapes[index].state, &root_of_table().escapes[index].value}; }
+  extent bucket_extent(bucket b) const noexcept { return {b, shape_.bucket_bytes()}; }
+  root& root_of_table() const noexcept { return *p_.at(poff<root>{p_.block().engine_offset}); }
+  const levels_view& levels() const noexcept { return *levels_.load(std::memory_order_acquire); }
+  static stripe_index stripe_of(const levels_view& v, std::uint64_t hash) noexcept { return static_cast<stripe_index>(hash >> (64 - v.stripe_bits)); }
+  static stripe_index stripes_of(const levels_view& v) noexcept { return stripe_index{1} << v.stripe_bits; }
+  level_view view_of(std::uint64_t offset, unsigned log2) const noexcept { return {p_.at(poff<pm<std::uint64_t>>{offset}), offset, log2}; }
+  unsigned top_log2() const noexcept { return levels().at[0].log2; }
+
+  // find.hpp
+  std::uint32_t match(bucket b, std::uint64_t word) const noexcept;
+  template <class OnMatch>
+  bool look_everywhere(const levels_view& v, const spot& s, OnMatch&& on_match) const;
+  void ask_for(const levels_view& v, const spot& s) const noexcept;
+  template <class Read>
+  probed judge(const spot& s, Read& read) const;
+  template <class Read>
+  status search(key_type key, const spot& s, Read& read);
+  void settle_for_reader(const levels_view& v, const spot& s);
+  std::uint64_t key_word_of(std::uint64_t fingerprint) const noexcept;
+  template <class Visit>
+  void for_each_resident(bucket b, Visit&& visit) const;
+  template <class Visit>
+  void for_each_escape(Visit&& visit) const;
+  template <class Visit>
+  void for_each_bucket_of(const levels_view& v, std::uint64_t prefix, unsigned bits, Visit&& visit) const;
+  template <class Visit>
+  void for_each_record_of(const levels_view& v, std::uint64_t prefix, unsigned bits, Visit&& visit) const;
+
+  // write.hpp
+  const levels_view& lock_stripe(std::uint64_t hash);
+  void unlock(const levels_view& v, std::uint64_t hash) noexcept { locks_[stripe_of(v, hash)].unlock(); }
+  finding locate(const levels_view& v, const spot& s, key_type key) const;
+  slot_ref room_for(const levels_view& v, const spot& s) const;
+  bool claim(const levels_view& v, const spot& s, finding& at);
+  template <class Decide>
+  staged stage(const levels_view& v, const spot& s, key_type key, Decide& decide, change& c, status& answer, flushed& started);
+  staged stage_set(const levels_view& v, const spot& s, finding& at, key_type key, value_type value, change& c, status& answer, flushed& started);
+  void stage_removal(const finding& at, change& c) const;
+  void retire_record(const slot_ref& at, change& c) const;
+  std::optional<std::uint64_t> value_word_for(key_type key, value_type value, flushed& started);
+  ordered payload_order(const change& c) const;
+  void commit(const change& c, flushed started);
+  void begin(const change& c);
+  void end(const change& c, const durable& done);
+  void outdate(stripe_index stripe) noexcept { stripes_[stripe].version.fetch_add(1, std::memory_order_acq_rel); }
+  template <class Decide>
+  status write_one(key_type key, std::uint64_t hash, Decide& decide);
+  template <class MakeDecide>
+  void write_many(std::span<const key_type> keys, status* answers, MakeDecide&& decide_of);
+  template <class MakeDecide>
+  std::size_t write_group(std::span<const key_type> keys, const std::uint64_t* hashes, status* answers, MakeDecide& decide_of);
+  void commit_group(std::span<const change> changes, bool any_apart, flushed payloads);
+
+  // grow.hpp
+  std::optional<std::uint64_t> allocate(std::uint64_t bytes);
+  void give_back(const level_view& l);
+  flushed write_words(pm<std::uint64_t>* at, std::span<const std::uint64_t> words);
+  void lock_stripes(const levels_view& v);
+  void unlock_stripes(const levels_view& v);
+  status grow(const levels_view& seen);
+  status put_level_on_top(const levels_view& v);
+  flushed copy_bucket(const level_view& from, std::uint64_t index, const level_view& to, std::vector<std::uint64_t>& words);
+  pm<std::uint64_t>& level_word(unsigned bank, unsigned log2) const noexcept { return root_of_table().levels[bank][log2]; }
+  void switch_levels(std::span<const level_view> now, unsigned bank);
+  std::vector<live_record> all_records(std::span<const level_view> in) const;
+  bool lay_out(const std::vector<live_record>& records, unsigned top, image& made) const;
+  status build(const std::vector<live_record>& records, unsigned top);
+  void move_level_down(const level_view& l);
+  status move_records_down(std::uint64_t behind);
+
+  // recover.hpp
+  error read_levels(const std::string& path, bool restored, std::vector<std::string>* dropped, std::vector<level_view>& found);
+  void sweep();
+  bool sweep_slot(const slot_ref& at);
+  void recount(const background* asking);
+  error salvage(const std::string& path, std::span<const level_view> found, std::vector<std::string>& dropped);
+
+  // check.hpp
+  std::string where(const level_view& l, std::uint64_t index) const;
+  std::string fault_of(const live_record& r) const;
+  bool belongs(const level_view& l, std::uint64_t index, std::uint64_t hash) const;
+  std::uint64_t check_level(const level_view& l, unsigned bank, complaints& complain, std::uint64_t& reached_bytes, std::vector<live_record>& seen);
+  std::uint64_t check_escapes(complaints& complain);
+
+  pool<M>& p_;
+  M& m_;
+  heap<M> heap_;
+  hash_seeds seeds_;
+  mixer mixer_;
+  shape shape_;
+  unsigned first_top_;
+  std::uint64_t flips_[most_hashes][maps], carries_[most_hashes][maps];  // of the places but the first
+  std::atomic<const levels_view*> levels_{nullptr};
+  zeroed_array<spin_lock> locks_;
+  zeroed_array<stripe_state> stripes_;
+  unsettled<M> unsettled_;                          // by stripe
+  departures<M> leaving_;
+  turn_mutex resize_lock_;
+  const levels_view* locked_ = nullptr;             // by lock_all
+  std::deque<levels_view> views_;
+  std::atomic<stripe_index> counting_stripes_{0};   // the most there were
+  std::uint64_t records_at_open_ = 0;
+  std::atomic<bool> adopted_{true};   // false while the records of a byte table are collected
+  std::atomic<bool> damage_found_{false};
+  std::atomic<std::uint64_t> resizes_{0}, rehashed_{0}, lost_claims_{0};
+  background background_;  // last: stopped before anything it uses goes
+};
+
+}  // namespace durahash::gphash
+
+#include "table/gphash/check.hpp"
+#include "table/gphash/find.hpp"
+#include "table/gphash/grow.hpp"
+#include "table/gphash/recover.hpp"
+#include "table/gphash/write.hpp"

@@ -1,0 +1,297 @@
+// GPHash: insert, update, removal (paper §3.2.3), and groups of them that share fences.
+//
+// One write, its key's stripe held; of slots, compare-and-swap decides whose they are:
+//   insert   1  a slot claimed                                        crash: recovery empties it
+//            2  byte tables: record written; value word stored; what is not in the state's line flushed, fenced
+//            3  COMMIT: the fingerprint published                     crash before: old state; after: new state
+//   update   1  byte tables: record written, flushed, fenced
+//            2  COMMIT: the value word published                      crash before: old value; after: new value
+//   removal  1  COMMIT: the state becomes `empty`, published          crash before: old state; after: new state
+// The old record is retired: reused after its readers left. Who claims a slot while the removal that emptied it is not durable makes it so (G3).
+//
+// A group does 1 and 2 of up to 64 keys in as many stripes, then one fence, the commit words of all, one fence. Each record is atomic by itself; the group
+// is not. All locks are taken before the first flush.
+#pragma once
+
+#include "table/gphash/table.hpp"
+
+namespace durahash::gphash {
+
+/// The stripe of a hash, locked. The levels stay what they are until it is unlocked.
+template <medium M, class Kind>
+auto table<M, Kind>::lock_stripe(std::uint64_t hash) -> const levels_view& {
+  while (true) {  // ends: each further round means that the levels were replaced
+    const levels_view& v = levels();
+    spin_lock& lock = locks_[stripe_of(v, hash)];
+    lock.lock();
+    if (&levels() == &v) return v;
+    lock.unlock();
+  }
+}
+
+template <medium M, class Kind>
+template <decider<typename Kind::value_type> Decide>
+status table<M, Kind>::write(key_type key, Decide&& decide) {
+  std::uint64_t hash = hash_of(key);
+  ask_for(levels(), spot_of(hash));
+  return write_one(key, hash, decide);
+}
+
+template <medium M, class Kind>
+template <class Decide>
+status table<M, Kind>::write_one(key_type key, std::uint64_t hash, Decide& decide) {
+  while (true) {  // ends: every round but the first has found larger levels, up to no_space
+    const levels_view& v = lock_stripe(hash);
+    p_.about_to_change();
+    change c{.stripe = stripe_of(v, hash)};
+    flushed started;
+    status answer = status::ok;
+    staged made = stage(v, spot_of(hash), key, decide, c, answer, started);
+    if (made == staged::ready) commit(c, std::move(started));
+    unlock(v, hash);
+    if (made != staged::no_room) return answer;
+    if (status grown = grow(v); grown != status::ok) return grown;
+  }
+}
+
+// --------------------------------------------------------------------------------------------------------------- the place
+
+/// Where the key is; else where there is room for it.
+template <medium M, class Kind>
+auto table<M, Kind>::locate(const levels_view& v, const spot& s, key_type key) const -> finding {
+  finding at;
+  look_everywhere(v, s, [&](slot_ref candidate) {
+    if (!names_key<Kind>(m_, p_, load(m_, *candidate.value), key)) return false;
+    at.found = candidate;
+    return true;
+  });
+  if (at.found.state == nullptr) at.room = room_for(v, s);
+  return at;
+}
+
+/// The first empty slot of the bucket with most of them; of equals of the one in the uppermost level (§3.2.3, "less-loaded"). Or nothing.
+template <medium M, class Kind>
+auto table<M, Kind>::room_for(const levels_view& v, const spot& s) const -> slot_ref {
+  if (s.escape >= 0) return load(m_, *escape_slot(s.escape).state) == empty_state ? escape_slot(s.escape) : slot_ref();
+  slot_ref room;
+  int most = 0;
+  for (unsigned l = 0; l < shape_.levels; ++l)
+    for (unsigned which = 0; which < shape_.hashes; ++which) {
+      bucket b = bucket_of(v.at[l], s.place[which]);
+      std::uint32_t empty = match(b, empty_state);
+      if (std::popcount(empty) <= most) continue;
+      most = std::popcount(empty);
+      room = slot_at(b, static_cast<unsigned>(std::countr_zero(empty)));
+    }
+  return room;
+}
+
+/// Makes the room that was found the caller's, or other room of the key's. Returns false when there is none.
+template <medium M, class Kind>
+bool table<M, Kind>::claim(const levels_view& v, const spot& s, finding& at) {
+  while (at.room.state != nullptr) {  // ends: each further round means that another writer got a slot
+    if (store_if(m_, *at.room.state, empty_state, claimed_state)) {
+      if (leaving_.any_in(p_.offset_of(at.room.state))) [[unlikely]] {
+        [[maybe_unused]] durable left = persist(m_, extent_of(*at.room.state));
+      }
+      return true;
+    }
+    lost_claims_.fetch_add(1, std::memory_order_relaxed);
+    at.room = room_for(v, s);
+  }
+  return false;
+}
+
+// ------------------------------------------------------------------------------------------------------- stage and commit
+
+template <medium M, class Kind>
+template <class Decide>
+auto table<M, Kind>::stage(const levels_view& v, const spot& s, key_type key, Decide& decide, change& c, status& answer, flushed& started) -> staged {
+  using act = typename decision<value_type>::what;
+  finding at = locate(v, s, key);
+  std::optional<value_type> present;
+  if (at.found.state != nullptr && !(present = value_of<Kind>(m_, p_, load(m_, *at.found.value)))) return answer = status::damaged, staged::nothing_to_do;
+  decision<value_type> wanted = decide(present);
+  answer = wanted.answer;
+  switch (wanted.act) {
+    case act::set: return stage_set(v, s, at, key, wanted.value, c, answer, started);
+    case act::remove: stage_removal(at, c); return staged::ready;
+    case act::keep: break;
+  }
+  return staged::nothing_to_do;
+}
+
+template <medium M, class Kind>
+auto table<M, Kind>::stage_set(const levels_view& v, const spot& s, finding& at, key_type key, value_type value, change& c, status& answer,
+                               flushed& started) -> staged {
+  bool update = at.found.state != nullptr;
+  if (!update) {
+    outdate(c.stripe);
+    if (!claim(v, s, at)) return staged::no_room;
+  }
+  auto value_word = value_word_for(key, value, started);
+  if (!value_word) {
+    if (!update) {
+      [[maybe_unused]] durable done = publish(m_, *at.room.state, empty_state, after_nothing("nothing was stored in it"));
+    }
+    return answer = status::no_space, staged::nothing_to_do;
+  }
+  c.apart = !Kind::in_slot;
+  if (update) {
+    c.where = at.found;
+    c.word = at.found.value;
+    c.next = *value_word;
+    retire_record(at.found, c);
+    return staged::ready;
+  }
+  c.where = at.room;
+  c.word = at.room.state;
+  c.next = s.fingerprint;
+  c.inserts = true;
+  store(m_, *at.room.value, *value_word);
+  if (!shape_.one_line() && s.escape < 0) {
+    started += flush(m_, extent_of(*at.room.value));
+    c.apart = true;
+  }
+  return staged::ready;
+}
+
+template <medium M, class Kind>
+void table<M, Kind>::stage_removal(const finding& at, change& c) const {
+  c.where = at.found;
+  c.word = at.found.state;
+  c.next = empty_state;
+  c.removal = true;
+  retire_record(at.found, c);
+}
+
+template <medium M, class Kind>
+void table<M, Kind>::retire_record([[maybe_unused]] const slot_ref& at, [[maybe_unused]] change& c) const {
+  if constexpr (!Kind::in_slot) {
+    c.retired_offset = load(m_, *at.value);
+    c.retired_bytes = record_at(m_, p_, c.retired_offset)->bytes();
+  }
+}
+
+/// The value itself, or the offset of a new record, whose write-back has begun; nothing when there is no space for it.
+template <medium M, class Kind>
+std::optional<std::uint64_t> table<M, Kind>::value_word_for([[maybe_unused]] key_type key, value_type value, [[maybe_unused]] flushed& started) {
+  if constexpr (Kind::in_slot)
+    return value;
+  else
+    return write_record(m_, heap_, p_, key, value, started);
+}
+
+/// Why the commit word of a change may follow what was stored before it, if that was not flushed.
+template <medium M, class Kind>
+ordered table<M, Kind>::payload_order(const change& c) const {
+  return c.inserts ? after_same_line(c.where.state, c.where.value, sizeof *c.where.value) : after_nothing("one word is all that changes");
+}
+
+template <medium M, class Kind>
+void table<M, Kind>::commit(const change& c, flushed started) {
+  ordered payload = c.apart ? after(fence(m_, std::move(started))) : payload_order(c);
+  begin(c);
+  end(c, publish(m_, *c.word, c.next, std::move(payload)));  // COMMIT: the record appears, changes or goes
+}
+
+/// Before the commit word is stored.
+template <medium M, class Kind>
+void table<M, Kind>::begin(const change& c) {
+  if (c.removal) {
+    outdate(c.stripe);
+    leaving_.begin(p_.offset_of(c.where.state));
+  }
+  unsettled_.begin(c.stripe);
+}
+
+template <medium M, class Kind>
+void table<M, Kind>::end(const change& c, const durable& done) {
+  unsettled_.end(c.stripe, done);
+  if (c.removal) leaving_.end(p_.offset_of(c.where.state), done);
+  if (c.inserts || c.removal) {
+    auto& records = stripes_[c.stripe].records;
+    records.store(records.load(std::memory_order_relaxed) + (c.inserts ? 1 : -1), std::memory_order_relaxed);
+  }
+  if (c.retired_bytes != 0) heap_.retire(c.retired_offset, c.retired_bytes);
+}
+
+// ------------------------------------------------------------------------------------------------------------------ groups
+
+template <medium M, class Kind>
+void table<M, Kind>::put_many(std::span<const key_type> keys, const value_type* values, status* answers) {
+  write_many(keys, answers, [values](std::size_t i) {
+    return [value = values[i]](const std::optional<value_type>&) { return decision<value_type>::set(value); };
+  });
+}
+
+template <medium M, class Kind>
+void table<M, Kind>::erase_many(std::span<const key_type> keys, status* answers) {
+  write_many(keys, answers, [](std::size_t) { return decide_erase<value_type>; });
+}
+
+template <medium M, class Kind>
+template <class MakeDecide>
+void table<M, Kind>::write_many(std::span<const key_type> keys, status* answers, MakeDecide&& decide_of) {
+  std::uint64_t hashes[group_size];
+  for (std::size_t start = 0; start < keys.size(); start += group_size) {
+    std::size_t count = std::min(group_size, keys.size() - start);
+    for (std::size_t i = 0; i < count; ++i) {
+      hashes[i] = hash_of(keys[start + i]);
+      ask_for(levels(), spot_of(hashes[i]));
+    }
+    for (std::size_t done = 0; done < count;) {  // ends: a group has at least one record
+      auto decide = [&](std::size_t i) { return decide_of(start + done + i); };
+      done += write_group(keys.subspan(start + done, count - done), hashes + done, answers + start + done, decide);
+    }
+  }
+}
+
+/// Writes the first keys, as far as their stripes differ, their locks are free and there is room; at least one. Returns how many.
+template <medium M, class Kind>
+template <class MakeDecide>
+std::size_t table<M, Kind>::write_group(std::span<const key_type> keys, const std::uint64_t* hashes, status* answers, MakeDecide& decide_of) {
+  change changes[group_size];
+  const levels_view& v = lock_stripe(hashes[0]);
+  std::size_t locked = 1;
+  // Blocks only while nothing is held, so that two groups never wait for each other. A stripe that this group holds already is also found locked.
+  while (locked < keys.size() && locks_[stripe_of(v, hashes[locked])].try_lock()) ++locked;
+  p_.about_to_change();
+
+  flushed payloads;
+  bool any_apart = false, last_needs_room = false;
+  std::size_t taken = 0, ready = 0;
+  for (; taken < locked && !last_needs_room; ++taken) {
+    auto decide = decide_of(taken);
+    change& c = changes[ready];
+    c = {.stripe = stripe_of(v, hashes[taken])};
+    switch (stage(v, spot_of(hashes[taken]), keys[taken], decide, c, answers[taken], payloads)) {
+      case staged::nothing_to_do: break;
+      case staged::ready: any_apart |= c.apart; ++ready; break;
+      case staged::no_room: last_needs_room = true; break;  // the levels grow when nothing is locked
+    }
+  }
+  commit_group({changes, ready}, any_apart, std::move(payloads));
+  for (std::size_t n = 0; n < locked; ++n) unlock(v, hashes[n]);
+  if (last_needs_room) {
+    auto decide = decide_of(taken - 1);
+    answers[taken - 1] = write_one(keys[taken - 1], hashes[taken - 1], decide);
+  }
+  return taken;
+}
+
+template <medium M, class Kind>
+void table<M, Kind>::commit_group(std::span<const change> changes, bool any_apart, flushed payloads) {
+  if (changes.empty()) return;
+  std::optional<durable> before;
+  if (any_apart) before = fence(m_, std::move(payloads));
+  flushed words;
+  for (const change& c : changes) {
+    begin(c);
+    words += announce(m_, *c.word, c.next, c.apart ? after_group(*before) : payload_order(c));  // COMMIT: one record each
+  }
+  durable done = fence(m_, std::move(words));
+  for (const change& c : changes) end(c, done);
+}
+
+}  // namespace durahash::gphash
