@@ -131,6 +131,9 @@ program program_of(const campaign& what, const job& j, pace speed, std::mt19937_
   std::size_t crashed = what.operations / share;
   auto end = made.operations.begin() + static_cast<std::ptrdiff_t>(prepares + crashed + 1);
   made.operations.erase(end, made.operations.end());  // the shorter one begins as the longer one does
+  if (random() % 2 == 0) return made;
+  for (std::size_t n = prepares; n < made.operations.size(); ++n)  // or one new key after the other: the table grows
+    made.operations[n] = {act::insert, {made.keys++}, static_cast<std::uint32_t>(n + 1)};
   return made;
 }
 

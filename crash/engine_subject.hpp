@@ -171,8 +171,8 @@ std::unique_ptr<subject> make_subject(const subject_kind& kind, region& r, trace
     auto plan = E::plan(how);
     check(static_cast<bool>(plan), "settings of an explored engine");
     superblock block = new_superblock(kind.engine, kind.data, kind.data, kind.level, plan->settings, plan->engine_bytes);
-    block.seed_flip = 0x243f6a8885a308d3u;
-    block.seed_multiply = 0x13198a2e03707345u;
+    block.seed_flip = explored_seeds.flip;
+    block.seed_multiply = explored_seeds.multiply;
     auto made = pool<M>::create(std::move(map), std::make_unique<M>(t), block);
     if (!made) return why_not = made.failure().message, nullptr;
     p = std::move(*made);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "table/gphash/format.hpp"
+
 namespace durahash::crash {
 
 const char* name_of(act a) {
@@ -68,6 +70,8 @@ program random_program(const mix& how, std::mt19937_64& random) {
 std::uint64_t word_key(key_number n) {
   if (n == 0) return 0;
   if (n == 1) return ~std::uint64_t{0};
+  static const gphash::mixer mixture(explored_seeds);
+  if (n < 4) return mixture.key_of(n - 2);
   return n % 2 == 0 ? n : n * 0x9e3779b97f4a7c15u;
 }
 

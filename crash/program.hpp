@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "base/hash.hpp"
+
 namespace durahash::crash {
 
 enum class act : std::uint8_t {
@@ -44,7 +46,10 @@ struct mix {
 
 program random_program(const mix& how, std::mt19937_64& random);
 
-/// The key of that number. Number 0 is 0 or the empty string, number 1 is 2^64 - 1 or a string of zero bytes.
+/// Of every pool that is explored.
+inline constexpr hash_seeds explored_seeds{0x243f6a8885a308d3u, 0x13198a2e03707345u};
+
+/// The key of that number. Number 0 is 0 or the empty string, number 1 is 2^64 - 1 or a string of zero bytes. Words 2 and 3 have no fingerprint in GPHash.
 std::uint64_t word_key(key_number n);
 std::string bytes_key(key_number n);
 

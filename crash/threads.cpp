@@ -9,16 +9,25 @@ namespace durahash::crash {
 
 namespace {
 
-/// One thread makes room for new keys in a crowded table, or has it grow; the others look for keys that this may move.
+/// One thread makes room for new keys in a crowded table, or has it grow; the others look for keys that this may move, or add one to what has grown.
 threaded_program crowd(std::size_t threads, std::mt19937_64& random) {
   threaded_program made;
   auto crowded = static_cast<key_number>(4 + random() % 40);
-  made.first.keys = crowded + 3u;
+  made.first.keys = static_cast<key_number>(crowded + 2u + threads);
+  bool add = random() % 2 == 0;
   for (key_number k = 0; k < crowded; ++k) made.first.operations.push_back({act::put, {k}, 100u + k});
   auto one_of_them = [&] { return static_cast<key_number>(random() % crowded); };
-  while (made.threads.size() + 1 < threads) made.threads.push_back({{act::get, {one_of_them()}, 0}, {act::get, {one_of_them()}, 0}});
+  key_number fresh = crowded + 3u;
+  while (made.threads.size() + 1 < threads) {
+    made.threads.push_back({{act::get, {one_of_them()}, 0}, {act::get, {one_of_them()}, 0}});
+    if (add) made.threads.back().front() = {act::insert, {fresh}, 600u + fresh}, ++fresh;
+  }
   made.threads.push_back({});
-  for (key_number k = crowded; k < made.first.keys; ++k) made.threads.back().push_back({act::insert, {k}, 600u + k});
+  if (add && random() % 3 == 0) {  // or it moves all of them
+    made.threads.back().push_back({act::compact, {}, 0});
+    return made;
+  }
+  for (key_number k = crowded; k < crowded + 3u; ++k) made.threads.back().push_back({act::insert, {k}, 600u + k});
   return made;
 }
 

@@ -162,7 +162,7 @@ bool table<M, Kind>::sweep_slot(const slot_ref& at) {
   return false;
 }
 
-/// After a crash. What the process that died had made visible and perhaps not durable is written back (X1): the root, all of the levels.
+/// After a crash. What the process that died had made visible and perhaps not durable is written back (X1): all of the levels. The root already was.
 template <medium M, class Kind>
 void table<M, Kind>::sweep() {
   std::uint64_t records = 0;
@@ -175,7 +175,6 @@ void table<M, Kind>::sweep() {
     if (writes_back) started += flush(m_, extent{l.first, shape_.bucket_bytes() << l.log2});
   }
   if (writes_back) {
-    started += flush(m_, extent_of(root_of_table()));
     [[maybe_unused]] durable done = fence(m_, std::move(started));
   }
   records_at_open_ = records;
