@@ -54,4 +54,14 @@ struct direct_access {
   void enter(verb, const site&) const noexcept {}
 };
 
+/// Whether a read is a plain load that nobody listens to, so that several may be one instruction. ThreadSanitizer knows no such instructions.
+#ifdef __SANITIZE_THREAD__
+template <class M>
+inline constexpr bool reads_plainly = false;
+#else
+template <class M>
+inline constexpr bool reads_plainly =
+    std::is_same_v<decltype(&M::template read<std::uint64_t>), decltype(&direct_access::template read<std::uint64_t>)>;
+#endif
+
 }  // namespace durahash

@@ -4,9 +4,6 @@
 // meanwhile and came back has had this key removed and added in between (G5). A record moves only with the levels.
 #pragma once
 
-#include <emmintrin.h>
-#include <smmintrin.h>
-
 #include "table/gphash/table.hpp"
 
 namespace durahash::gphash {
@@ -26,6 +23,7 @@ auto table<M, Kind>::spot_of(std::uint64_t hash) const noexcept -> spot {
   spot s;
   s.hash = s.place[0] = hash;
   s.fingerprint = hash;
+  s.escape = -1;
   if (Kind::in_slot && hash < first_fingerprint) [[unlikely]] {
     s.fingerprint = escape_fingerprint;
     s.escape = static_cast<int>(hash);
@@ -35,39 +33,42 @@ auto table<M, Kind>::spot_of(std::uint64_t hash) const noexcept -> spot {
   return s;
 }
 
-/// The slots of a bucket whose state is this word.
+/// The buckets of a key, in the order of precedence: levels from the top down, in each of them its places. Asked for on the way.
 template <medium M, class Kind>
-[[gnu::always_inline]] inline std::uint32_t table<M, Kind>::match(bucket b, std::uint64_t word) const noexcept {
-  __m128i wanted = _mm_set1_epi64x(static_cast<long long>(word));
-  std::uint32_t equal = 0;
-  for (unsigned i = 0; i < shape_.slots; i += 2) {
-    __m128i two = _mm_set_epi64x(static_cast<long long>(load(m_, b[i + 1])), static_cast<long long>(load(m_, b[i])));
-    equal |= static_cast<std::uint32_t>(_mm_movemask_pd(_mm_castsi128_pd(_mm_cmpeq_epi64(two, wanted)))) << i;
-  }
-  return equal;
+[[gnu::always_inline]] inline auto table<M, Kind>::warp_over(const levels_view& v, const spot& s) const noexcept -> warp_view {
+  warp_view w;
+  unsigned count = 0;
+  for (unsigned l = 0; l < shape_.levels; ++l)
+    for (unsigned which = 0; which < shape_.hashes; ++which) {
+      w.buckets[count] = bucket_of(v.at[l], s.place[which])->raw();
+      __builtin_prefetch(w.buckets[count++]);
+    }
+  return w;
 }
 
-/// Asks for the states of all of the key's buckets.
+/// The lanes whose state is this word (§3.1, "one-shot warp access").
 template <medium M, class Kind>
-[[gnu::always_inline]] inline void table<M, Kind>::ask_for(const levels_view& v, const spot& s) const noexcept {
-  for (unsigned l = 0; l < shape_.levels; ++l)
-    for (unsigned which = 0; which < shape_.hashes; ++which) __builtin_prefetch(bucket_of(v.at[l], s.place[which]));
+[[gnu::always_inline]] inline std::uint32_t table<M, Kind>::ballot(const warp_view& w, std::uint64_t word) const noexcept {
+  unsigned buckets = shape_.levels * shape_.hashes;
+  if constexpr (reads_plainly<M>) {
+    return warp_.ballot(w.buckets, buckets, shape_.slots, word);
+  } else {
+    std::uint32_t equal = 0;
+    for (unsigned lane = 0; lane < buckets << shape_.slots_log2; ++lane) equal |= std::uint32_t{load(m_, *slot_of(w, lane).state) == word} << lane;
+    return equal;
+  }
 }
 
 /// Calls on_match(slot) for each slot with the fingerprint, in the order of precedence, until that says true. Returns whether it did.
 template <medium M, class Kind>
 template <class OnMatch>
-[[gnu::always_inline]] inline bool table<M, Kind>::look_everywhere(const levels_view& v, const spot& s, OnMatch&& on_match) const {
+[[gnu::always_inline]] inline bool table<M, Kind>::look_everywhere(const warp_view& w, const spot& s, OnMatch&& on_match) const {
   if (s.escape >= 0) [[unlikely]] {
     slot_ref at = escape_slot(s.escape);
     return load(m_, *at.state) == s.fingerprint && on_match(at);
   }
-  for (unsigned l = 0; l < shape_.levels; ++l)
-    for (unsigned which = 0; which < shape_.hashes; ++which) {
-      bucket b = bucket_of(v.at[l], s.place[which]);
-      for (std::uint32_t hits = match(b, s.fingerprint); hits != 0;)
-        if (on_match(slot_at(b, static_cast<unsigned>(take_lowest(hits))))) return true;
-    }
+  for (std::uint32_t hits = ballot(w, s.fingerprint); hits != 0;)
+    if (on_match(slot_of(w, static_cast<unsigned>(take_lowest(hits))))) return true;
   return false;
 }
 
@@ -77,8 +78,8 @@ template <class Read>
 status table<M, Kind>::get(key_type key, Read&& read) {
   spot s = spot_of(hash_of(key));
   if constexpr (Kind::in_slot) {
-    ask_for(levels(), s);
-    if (probed seen = judge(s, read); seen != probed::torn) [[likely]]
+    const levels_view& v = levels();
+    if (probed seen = judge(v, warp_over(v, s), s, read); seen != probed::torn) [[likely]]
       return seen == probed::hit ? status::ok : status::not_found;
   }
   return search(key, s, read);
@@ -87,13 +88,12 @@ status table<M, Kind>::get(key_type key, Read&& read) {
 /// What a look at a word table is worth; `torn` also says "not settled".
 template <medium M, class Kind>
 template <class Read>
-[[gnu::always_inline]] inline auto table<M, Kind>::judge(const spot& s, Read& read) const -> probed {
-  const levels_view& v = levels();
+[[gnu::always_inline]] inline auto table<M, Kind>::judge(const levels_view& v, const warp_view& w, const spot& s, Read& read) const -> probed {
   stripe_index stripe = stripe_of(v, s.hash);
   std::uint32_t version = stripes_[stripe].version.load(std::memory_order_acquire);
   std::uint64_t value = 0;
   bool same = true;
-  bool hit = look_everywhere(v, s, [&](slot_ref at) {
+  bool hit = look_everywhere(w, s, [&](slot_ref at) {
     value = load(m_, *at.value);
     same = load(m_, *at.state) == s.fingerprint;
     return true;
@@ -112,10 +112,9 @@ template <class Read>
     const levels_view& v = levels();
     stripe_index stripe = stripe_of(v, s.hash);
     std::uint32_t version = stripes_[stripe].version.load(std::memory_order_acquire);
-    ask_for(v, s);
     std::optional<value_type> value;
     bool same = true, damaged = false;
-    look_everywhere(v, s, [&](slot_ref at) {
+    look_everywhere(warp_over(v, s), s, [&](slot_ref at) {
       std::uint64_t value_word = load(m_, *at.value);
       if constexpr (Kind::in_slot) {
         value = value_word;
@@ -161,16 +160,18 @@ template <class Read>
 void table<M, Kind>::get_many(std::span<const key_type> keys, Read&& read, status* answers) {
   [[maybe_unused]] read_guard guard;
   spot spots[group_size];
+  warp_view warps[group_size];
   for (std::size_t start = 0; start < keys.size(); start += group_size) {
     std::size_t count = std::min(group_size, keys.size() - start);
+    const levels_view& v = levels();
     for (std::size_t i = 0; i < count; ++i) {
       spots[i] = spot_of(hash_of(keys[start + i]));
-      ask_for(levels(), spots[i]);
+      warps[i] = warp_over(v, spots[i]);
     }
     for (std::size_t i = 0; i < count; ++i) {
       auto read_one = [&](value_type value) { read(start + i, value); };
       probed seen = probed::torn;
-      if constexpr (Kind::in_slot) seen = judge(spots[i], read_one);
+      if constexpr (Kind::in_slot) seen = judge(v, warps[i], spots[i], read_one);
       answers[start + i] = seen == probed::hit ? status::ok : seen == probed::miss ? status::not_found : search(keys[start + i], spots[i], read_one);
     }
   }

@@ -10,7 +10,7 @@
 
 namespace durahash::gphash {
 
-inline constexpr unsigned most_levels = 4, most_hashes = 4, most_slots = 16, lanes = 32;
+inline constexpr unsigned most_levels = 4, most_hashes = 4, most_slots = 16;
 inline constexpr unsigned level_sizes = 40;      // a level has 2^2 to 2^39 buckets
 inline constexpr unsigned least_bottom = 2;      // log2 of the smallest bottom level: the places of a key differ in their first two bits
 

@@ -22,7 +22,7 @@ inline constexpr setting_rule rules[] = {
 /// What a pool of these settings looks like; nothing if no pool can.
 inline std::optional<shape> shape_of(std::uint64_t levels, std::uint64_t hashes, std::uint64_t slots) {
   if (levels < 1 || levels > most_levels || hashes < 1 || hashes > most_hashes || slots < 2 || slots > most_slots || !std::has_single_bit(slots)) return {};
-  if (levels * hashes * slots > lanes) return {};
+  if (levels * hashes * slots > host_warp::lanes) return {};
   return shape{static_cast<unsigned>(levels), static_cast<unsigned>(hashes), static_cast<unsigned>(slots), static_cast<unsigned>(std::countr_zero(slots))};
 }
 
@@ -34,7 +34,7 @@ result<engine_plan> table<M, Kind>::plan(const options& how) {
   if (error e = resolve_settings(engine_kind::gphash, detail::rules, how.settings, values); e.code != status::ok) return e;
   auto shape = detail::shape_of(values[0], values[1], values[2]);
   if (!shape)
-    return error{status::invalid_argument, "the settings levels, hashes and slots must multiply to at most " + std::to_string(lanes) +
+    return error{status::invalid_argument, "the settings levels, hashes and slots must multiply to at most " + std::to_string(host_warp::lanes) +
                                                ", and slots must be a power of two; not " + std::to_string(values[0]) + ", " +
                                                std::to_string(values[1]) + " and " + std::to_string(values[2])};
   engine_plan made;

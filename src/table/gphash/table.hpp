@@ -26,6 +26,7 @@
 #include "table/concept.hpp"
 #include "table/gphash/format.hpp"
 #include "table/live_record.hpp"
+#include "warp/host_warp.hpp"
 
 namespace durahash::gphash {
 
@@ -144,10 +145,13 @@ class table {
   };
   /// What a hash says: where to look, and for what.
   struct spot {
-    std::uint64_t hash = 0;
-    std::uint64_t fingerprint = 0;
-    int escape = -1;  // the escape slot, of a word that has no fingerprint
+    std::uint64_t hash, fingerprint;
+    int escape;  // the escape slot, of a word that has no fingerprint; or -1
     std::uint64_t place[most_hashes];
+  };
+  /// The key's buckets, whose slots are the lanes of a warp.
+  struct warp_view {
+    std::uint64_t* buckets[most_levels * most_hashes];
   };
   struct resident : live_record {
     slot_ref where;
@@ -195,12 +199,15 @@ class table {
   unsigned top_log2() const noexcept { return levels().at[0].log2; }
 
   // find.hpp
-  std::uint32_t match(bucket b, std::uint64_t word) const noexcept;
+  warp_view warp_over(const levels_view& v, const spot& s) const noexcept;
+  slot_ref slot_of(const warp_view& w, unsigned lane) const noexcept {
+    return slot_at(reinterpret_cast<bucket>(w.buckets[lane >> shape_.slots_log2]), lane & (shape_.slots - 1));
+  }
+  std::uint32_t ballot(const warp_view& w, std::uint64_t word) const noexcept;
   template <class OnMatch>
-  bool look_everywhere(const levels_view& v, const spot& s, OnMatch&& on_match) const;
-  void ask_for(const levels_view& v, const spot& s) const noexcept;
+  bool look_everywhere(const warp_view& w, const spot& s, OnMatch&& on_match) const;
   template <class Read>
-  probed judge(const spot& s, Read& read) const;
+  probed judge(const levels_view& v, const warp_view& w, const spot& s, Read& read) const;
   template <class Read>
   status search(key_type key, const spot& s, Read& read);
   void settle_for_reader(const levels_view& v, const spot& s);
@@ -218,7 +225,7 @@ class table {
   const levels_view& lock_stripe(std::uint64_t hash);
   void unlock(const levels_view& v, std::uint64_t hash) noexcept { locks_[stripe_of(v, hash)].unlock(); }
   finding locate(const levels_view& v, const spot& s, key_type key) const;
-  slot_ref room_for(const levels_view& v, const spot& s) const;
+  slot_ref room_for(const warp_view& w, const spot& s) const;
   bool claim(const levels_view& v, const spot& s, finding& at);
   template <class Decide>
   staged stage(const levels_view& v, const spot& s, key_type key, Decide& decide, change& c, status& answer, flushed& started);
@@ -276,6 +283,7 @@ class table {
   hash_seeds seeds_;
   mixer mixer_;
   shape shape_;
+  host_warp warp_;
   unsigned first_top_;
   std::uint64_t flips_[most_hashes][maps], carries_[most_hashes][maps];  // of the places but the first
   std::atomic<const levels_view*> levels_{nullptr};

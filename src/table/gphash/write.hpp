@@ -33,7 +33,7 @@ template <medium M, class Kind>
 template <decider<typename Kind::value_type> Decide>
 status table<M, Kind>::write(key_type key, Decide&& decide) {
   std::uint64_t hash = hash_of(key);
-  ask_for(levels(), spot_of(hash));
+  warp_over(levels(), spot_of(hash));
   return write_one(key, hash, decide);
 }
 
@@ -60,30 +60,28 @@ status table<M, Kind>::write_one(key_type key, std::uint64_t hash, Decide& decid
 template <medium M, class Kind>
 auto table<M, Kind>::locate(const levels_view& v, const spot& s, key_type key) const -> finding {
   finding at;
-  look_everywhere(v, s, [&](slot_ref candidate) {
+  warp_view w = warp_over(v, s);
+  look_everywhere(w, s, [&](slot_ref candidate) {
     if (!names_key<Kind>(m_, p_, load(m_, *candidate.value), key)) return false;
     at.found = candidate;
     return true;
   });
-  if (at.found.state == nullptr) at.room = room_for(v, s);
+  if (at.found.state == nullptr) at.room = room_for(w, s);
   return at;
 }
 
 /// The first empty slot of the bucket with most of them; of equals of the one in the uppermost level (§3.2.3, "less-loaded"). Or nothing.
 template <medium M, class Kind>
-auto table<M, Kind>::room_for(const levels_view& v, const spot& s) const -> slot_ref {
+auto table<M, Kind>::room_for(const warp_view& w, const spot& s) const -> slot_ref {
   if (s.escape >= 0) return load(m_, *escape_slot(s.escape).state) == empty_state ? escape_slot(s.escape) : slot_ref();
-  slot_ref room;
+  std::uint32_t empty = ballot(w, empty_state);
+  unsigned best = 0;
   int most = 0;
-  for (unsigned l = 0; l < shape_.levels; ++l)
-    for (unsigned which = 0; which < shape_.hashes; ++which) {
-      bucket b = bucket_of(v.at[l], s.place[which]);
-      std::uint32_t empty = match(b, empty_state);
-      if (std::popcount(empty) <= most) continue;
-      most = std::popcount(empty);
-      room = slot_at(b, static_cast<unsigned>(std::countr_zero(empty)));
-    }
-  return room;
+  for (unsigned lane = 0; lane < shape_.levels * shape_.hashes << shape_.slots_log2; lane += shape_.slots) {
+    int here = std::popcount(empty >> lane & static_cast<std::uint32_t>(low_bits(shape_.slots)));
+    if (here > most) most = here, best = lane;
+  }
+  return most == 0 ? slot_ref() : slot_of(w, best + static_cast<unsigned>(std::countr_zero(empty >> best)));
 }
 
 /// Makes the room that was found the caller's, or other room of the key's. Returns false when there is none.
@@ -97,7 +95,7 @@ bool table<M, Kind>::claim(const levels_view& v, const spot& s, finding& at) {
       return true;
     }
     lost_claims_.fetch_add(1, std::memory_order_relaxed);
-    at.room = room_for(v, s);
+    at.room = room_for(warp_over(v, s), s);
   }
   return false;
 }
@@ -238,7 +236,7 @@ void table<M, Kind>::write_many(std::span<const key_type> keys, status* answers,
     std::size_t count = std::min(group_size, keys.size() - start);
     for (std::size_t i = 0; i < count; ++i) {
       hashes[i] = hash_of(keys[start + i]);
-      ask_for(levels(), spot_of(hashes[i]));
+      warp_over(levels(), spot_of(hashes[i]));
     }
     for (std::size_t done = 0; done < count;) {  // ends: a group has at least one record
       auto decide = [&](std::size_t i) { return decide_of(start + done + i); };

@@ -1,0 +1,43 @@
+// One trace of operations leaves the same bytes, whatever the instructions of the host's warp.
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "test/table/engine_rig.hpp"
+
+namespace durahash::test {
+namespace {
+
+template <class Kind>
+std::string pool_after_a_trace(const char* width, const options& how) {
+  EXPECT_EQ(::setenv("DURAHASH_WARP", width, 1), 0);
+  auto r = make_rig<plain_medium, Kind, gphash_engine>(how);
+  EXPECT_EQ(::unsetenv("DURAHASH_WARP"), 0);
+  std::mt19937_64 random(20261121);
+  for (int n = 0; n < 20'000; ++n) {
+    std::uint64_t key = random() % 3000, value = random() % 1000;
+    if (random() % 4 == 0)
+      erase(*r, key);
+    else
+      EXPECT_EQ(put(*r, key, value), status::ok);
+    if (n % 8000 == 7999) {
+      EXPECT_EQ(r->t->compact(), status::ok);
+    }
+  }
+  r->t->close();
+  constexpr std::size_t before_the_root = engine_area_offset;  // the superblock has a time and an id
+  return {reinterpret_cast<const char*>(r->p->at(before_the_root)), reinterpret_cast<const char*>(r->p->at(0)) + r->p->end()};
+}
+
+TEST(GphashGolden, PoolsAreTheSameBytesForEveryWidth) {
+  for (std::array<std::uint64_t, 3> shape : {std::array<std::uint64_t, 3>{2, 2, 8}, {1, 2, 16}, {4, 2, 4}, {4, 4, 2}}) {
+    options how;
+    how.settings = {{"levels", shape[0]}, {"hashes", shape[1]}, {"slots", shape[2]}};
+    std::string words = pool_after_a_trace<word_records>("scalar", how);
+    EXPECT_GT(words.size(), 3000u * 16);
+    for (const char* width : {"avx2", "avx512"}) EXPECT_TRUE(pool_after_a_trace<word_records>(width, how) == words) << width;
+  }
+}
+
+}  // namespace
+}  // namespace durahash::test
