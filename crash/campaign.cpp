@@ -132,8 +132,10 @@ program program_of(const campaign& what, const job& j, pace speed, std::mt19937_
   auto end = made.operations.begin() + static_cast<std::ptrdiff_t>(prepares + crashed + 1);
   made.operations.erase(end, made.operations.end());  // the shorter one begins as the longer one does
   if (random() % 2 == 0) return made;
-  for (std::size_t n = prepares; n < made.operations.size(); ++n)  // or one new key after the other: the table grows
-    made.operations[n] = {act::insert, {made.keys++}, static_cast<std::uint32_t>(n + 1)};
+  auto fresh = made.keys;  // or one new key after the other: the table grows
+  made.keys = static_cast<key_number>(made.keys + what.operations);  // as many for a shorter program
+  for (std::size_t n = prepares; n < made.operations.size(); ++n)
+    made.operations[n] = {act::insert, {static_cast<key_number>(fresh + (n - prepares))}, static_cast<std::uint32_t>(n + 1)};
   return made;
 }
 

@@ -20,6 +20,9 @@ LEVEL_FIND = "src/table/level/find.hpp"
 LEVEL_WRITE = "src/table/level/write.hpp"
 LEVEL_GROW = "src/table/level/grow.hpp"
 LEVEL_RECOVER = "src/table/level/recover.hpp"
+GPHASH_FIND = "src/table/gphash/find.hpp"
+GPHASH_WRITE = "src/table/gphash/write.hpp"
+GPHASH_RECOVER = "src/table/gphash/recover.hpp"
 
 BUGS = [
     ("readers-give-away-what-is-not-durable", "all four, X1",
@@ -339,4 +342,20 @@ BUGS = [
      LEVEL_WRITE,
      [("  durable twice = publish(m_, *there.state, state.with_tokens(state.tokens() | 1u << free).word, after(std::move(written)));\n",
        "  store(m_, *there.state, state.with_tokens(state.tokens() | 1u << free).word);\n  durable twice = std::move(written);\n")]),
+    ("gphash-readers-give-away-what-is-not-durable", "all four, X1",
+     "A lock-free reader returns a value whose commit word is visible but not durable; a power cut undoes it.",
+     "u64/power/threads",
+     GPHASH_FIND,
+     [(" || !unsettled_.settled(stripe)) return probed::torn;", ") return probed::torn;"),
+      ("    settle_for_reader(v, s);\n", "")]),
+    ("gphash-claimed-slots-stay-claimed", "GPHash 3",
+     "Recovery leaves slots as insertions had claimed them that the crash ended: nobody can have them any more.",
+     "u64/power",
+     GPHASH_RECOVER,
+     [("    store(m_, *at.state, empty_state);\n", "")]),
+    ("gphash-fingerprint-before-value", "GPHash 5",
+     "The fingerprint of a small key is its key: published while the value is not durable, it shows the slot's old value.",
+     "u64/power/as in the paper",
+     GPHASH_WRITE,
+     [("    started += flush(m_, extent_of(*at.room.value));\n", "")]),
 ]
