@@ -63,7 +63,7 @@ def main():
     parser.add_argument("--only", help="this bug alone")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--rounds", type=int, default=60)
+    parser.add_argument("--rounds", type=int, default=400)
     parser.add_argument("--compiler", default="ccache g++" if shutil.which("ccache") else "g++")
     arguments = parser.parse_args()
     arguments.build = arguments.build.resolve()
