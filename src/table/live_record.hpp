@@ -1,7 +1,9 @@
 // Records as iteration, rebuilding and checking see them: the two words of a slot, and the hash.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,6 +39,17 @@ std::optional<typename Kind::value_type> value_of(M& m, const pool<M>& p, std::u
   }
 }
 
+/// A new value word: the value itself, or the offset of a new record, whose write-back has begun; nothing when there is no space for it.
+template <class Kind, medium M>
+std::optional<std::uint64_t> new_value_word([[maybe_unused]] M& m, [[maybe_unused]] heap<M>& h, [[maybe_unused]] pool<M>& p,
+                                            [[maybe_unused]] typename Kind::key_type key, typename Kind::value_type value,
+                                            [[maybe_unused]] flushed& started) {
+  if constexpr (Kind::in_slot)
+    return value;
+  else
+    return write_record(m, h, p, key, value, started);
+}
+
 template <class Kind, medium M>
 bool same_key(M& m, const pool<M>& p, const live_record& a, const live_record& b) {
   if constexpr (Kind::in_slot) {
@@ -55,14 +68,16 @@ bool seen_before(M& m, const pool<M>& p, const auto& records, std::size_t i) {
   return false;
 }
 
-/// Visits at most `left` of the records, which are in hash order, and those that share the last one's hash: the cursor cannot tell them apart.
-/// Where that is not `all`, `at` names the next record.
+/// Visits what was read of a stretch of hashes, from the cursor on: at most `left` records, and those that share the last one's hash, for the cursor cannot
+/// tell them apart. The cursor moves to the next record, or to `end`, where the stretch ends; 0 stands for the end of all hashes.
 template <class Kind, medium M, class Visit>
-status visit_in_order(M& m, const pool<M>& p, const auto& records, cursor& at, std::size_t& left, bool& all, Visit& visit) {
+status visit_stretch(M& m, const pool<M>& p, std::vector<live_record>& records, std::uint64_t end, cursor& at, std::size_t& left, Visit& visit) {
+  std::erase_if(records, [&](const live_record& r) { return r.hash < at.position; });
+  std::sort(records.begin(), records.end(), live_record::before);
   for (std::size_t i = 0; i < records.size(); ++i) {
     const live_record& r = records[i];
     bool new_hash = i == 0 || records[i - 1].hash != r.hash;
-    if (new_hash && left == 0) return at.position = r.hash, all = false, status::ok;
+    if (new_hash && left == 0) return at.position = r.hash, status::ok;
     if (seen_before<Kind>(m, p, records, i)) continue;  // erased and put again elsewhere while they were read
     if constexpr (Kind::in_slot) {
       visit(r.key_word, r.value_word);
@@ -73,6 +88,8 @@ status visit_in_order(M& m, const pool<M>& p, const auto& records, cursor& at, s
     }
     if (left > 0) --left;
   }
+  at.done = end == 0;
+  at.position = at.done ? ~std::uint64_t{0} : end;
   return status::ok;
 }
 

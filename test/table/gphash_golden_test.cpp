@@ -8,6 +8,10 @@
 namespace durahash::test {
 namespace {
 
+#ifndef __SANITIZE_THREAD__
+static_assert(reads_plainly<plain_medium>, "else this compares the scalar warp with itself");
+#endif
+
 template <class Kind>
 std::string pool_after_a_trace(const char* width, const options& how) {
   EXPECT_EQ(::setenv("DURAHASH_WARP", width, 1), 0);

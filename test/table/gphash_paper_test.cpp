@@ -42,7 +42,19 @@ double fill_until_it_grows(Rig& r, std::uint64_t first_key) {
   return static_cast<double>(records - 1) / static_cast<double>(slots);
 }
 
-/// §3.1, §4.2: up to 0.92 in the paper, which does not say for which table. Many hashes and levels of few slots reach it; the default does not in a large one.
+/// The mean over some tables.
+double load_at_the_first_failure(const one_shot& c, unsigned top, unsigned runs) {
+  double mean = 0;
+  for (unsigned run = 0; run < runs; ++run) {
+    auto r = make_gphash<plain_medium, word_records>(table_of(c, top));
+    EXPECT_EQ(r->t->slots(), gphash::slots_of(c.shape(), top));
+    mean += fill_until_it_grows(*r, std::uint64_t{run} << 32) / runs;
+  }
+  std::printf("%-10s top of 2^%u buckets: grows at load factor %.3f\n", c.text().c_str(), top, mean);
+  return mean;
+}
+
+/// §3.1, §4.2: up to 0.92 in the paper, which does not say for which table. Many hashes and levels of few slots reach it; the default does not.
 TEST(GphashPaper, LoadFactorAtTheFirstFailure) {
   struct expected {
     one_shot c;
@@ -51,17 +63,15 @@ TEST(GphashPaper, LoadFactorAtTheFirstFailure) {
   for (const expected& e : {expected{{1, 1, 16}, 0.30, 0.60}, expected{{1, 2, 16}, 0.84, 0.93}, expected{{2, 2, 8}, 0.85, 0.93}, expected{{4, 2, 4}, 0.88, 0.96},
                             expected{{1, 4, 8}, 0.85, 0.94}, expected{{2, 4, 4}, 0.87, 0.96}, expected{{4, 4, 2}, 0.93, 0.99}})
     for (unsigned top : {10u, 14u}) {
-      constexpr unsigned runs = 4;
-      double mean = 0;
-      for (unsigned run = 0; run < runs; ++run) {
-        auto r = make_gphash<plain_medium, word_records>(table_of(e.c, top));
-        ASSERT_EQ(r->t->slots(), gphash::slots_of(e.c.shape(), top));
-        mean += fill_until_it_grows(*r, std::uint64_t{run} << 32) / runs;
-      }
-      std::printf("%-10s top of 2^%u buckets: grows at load factor %.3f\n", e.c.text().c_str(), top, mean);
-      EXPECT_GT(mean, e.least) << e.c.text();
-      EXPECT_LT(mean, e.most) << e.c.text();
+      double load = load_at_the_first_failure(e.c, top, 4);
+      EXPECT_GT(load, e.least) << e.c.text();
+      EXPECT_LT(load, e.most) << e.c.text();
     }
+}
+
+/// Half a minute: for the document. --gtest_also_run_disabled_tests
+TEST(GphashPaper, DISABLED_LoadFactorOfLargeTables) {
+  for (const one_shot& c : {one_shot{1, 2, 16}, one_shot{2, 2, 8}, one_shot{4, 2, 4}, one_shot{4, 4, 2}}) EXPECT_GT(load_at_the_first_failure(c, 20, 1), 0.8);
 }
 
 /// §3.2.3: "there is no rehashing failure". Every growth doubles the slots, and copies the records of the bottom level, which are a share of the slots that

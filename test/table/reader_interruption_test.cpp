@@ -95,7 +95,7 @@ TYPED_TEST(Reader, IsNotFooledByASlotThatWasLentMeanwhile) {
 }
 
 /// CRASH.md, CCEH 14, and what the paper's reader lock is for: the segment is split, the key changed where it now lives, its old slot filled by others.
-TYPED_TEST(Reader, FindsAKeyWhileItsSegmentIsSplit) {
+TYPED_TEST(Reader, FindsAKeyWhileTheTableGrows) {
   this->everywhere(
       [](auto& r, std::uint64_t key) {
         for (std::uint64_t other = 1000; other < 1100; ++other) put(r, other, 777);
@@ -108,7 +108,7 @@ TYPED_TEST(Reader, FindsAKeyWhileItsSegmentIsSplit) {
       });
 }
 
-TYPED_TEST(Reader, FindsAKeyWhileSegmentsAreMergedAndMoved) {
+TYPED_TEST(Reader, FindsAKeyWhileTheTableIsCompacted) {
   this->everywhere(
       [](auto& r, std::uint64_t key) {
         for (std::uint64_t other = 1000; other < 1100; ++other) put(r, other, 777);

@@ -24,10 +24,8 @@ void table<M, Kind>::check(check_report& report) {
   std::uint64_t reached_bytes = 0, counted = check_escapes(complain);
   check_directory(complain, reached_bytes);
   for_each_segment([&](const segment& s) { counted += check_segment(s, complain, reached_bytes); });
-  report.records = counted;
-  if (counted != size()) complain("the table counts " + std::to_string(size()) + " records, and holds " + std::to_string(counted));
-  if (!damage_found_ && reached_bytes != heap_.used_bytes() - heap_.pending_bytes())
-    complain("the heap has " + std::to_string(heap_.used_bytes()) + " bytes in use, and " + std::to_string(reached_bytes) + " are reachable");
+  complain.if_records_differ(size(), counted);
+  if (!damage_found_) complain.if_bytes_differ(heap_.used_bytes() - heap_.pending_bytes(), reached_bytes);
   unlock_all();
 }
 

@@ -309,13 +309,7 @@ status table<M, Kind>::scan(cursor& at, std::size_t limit, Visit&& visit) {
     if (!records) continue;  // ends: each further round means that a writer got on
     settle_for_reader(s.stripe, {buckets_at(s.offset()), 0, buckets_per_segment() - 1, 0, 0}, static_cast<unsigned>(buckets_per_segment()));
     settle_for_reader(escape_stripe, escape_window({}), 1);
-    std::erase_if(*records, [&](const live_record& r) { return r.hash < at.position; });
-    std::sort(records->begin(), records->end(), live_record::before);
-    bool all = true;
-    if (status visited = visit_in_order<Kind>(m_, p_, *records, at, left, all, visit); visited != status::ok) return visited;
-    if (!all) return status::ok;
-    at.done = s.end() == 0;
-    at.position = at.done ? ~std::uint64_t{0} : s.end();
+    if (status visited = visit_stretch<Kind>(m_, p_, *records, s.end(), at, left, visit); visited != status::ok) return visited;
   }
   return status::ok;
 }

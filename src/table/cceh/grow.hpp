@@ -415,7 +415,7 @@ status table<M, Kind>::move_records_down(const segment& s, std::uint64_t behind)
       p_.about_to_change();
       settle_inherited(s.stripe);
       flushed started;
-      auto moved = value_word_for(record->key, record->value, started);
+      auto moved = new_value_word<Kind>(m_, heap_, p_, record->key, record->value, started);
       if (!moved) return;
       change c{.stripe = s.stripe};
       stage_update(at, *moved, c);

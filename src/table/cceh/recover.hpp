@@ -69,8 +69,7 @@ error table<M, Kind>::open(const std::string& path, std::vector<std::string>* dr
   if (dropped != nullptr) {
     heap_.settle();
     heap_.end_recovery();
-    dropped->push_back("kept " + std::to_string(size()) + " records, dropped " + std::to_string(dropped->size()) +
-                       (Kind::in_slot ? "; u64 records carry no checksum: what was torn inside a record or lost whole is not noticed" : ""));
+    dropped->push_back(kept_and_dropped(size(), dropped->size(), Kind::in_slot));
     return {status::ok, {}};
   }
   if (clean) records_at_open_ = p_.root().records;

@@ -266,7 +266,6 @@ class table {
   void unlock(const segment& s) noexcept { stripes_[s.stripe].lock.unlock(); }
   place walk(const segment& s, const window& w, key_type key) const;
   std::uint32_t stale_slots(const segment& s, const bucket& b) const;
-  std::optional<std::uint64_t> value_word_for(key_type key, value_type value, flushed& started);
   template <class Decide>
   status write_in(const segment& s, std::uint64_t hash, key_type key, Decide& decide, bool& needs_room, bool& wants_survey);
   void stage_value(const place& at, std::uint64_t value_word, std::uint64_t key_word, change& c) const;

@@ -58,7 +58,7 @@ status table<M, Kind>::write_in(const segment& s, std::uint64_t hash, key_type k
   }
   if (at.found == nullptr && at.room == nullptr) return needs_room = true, status::ok;
   flushed started;
-  auto value_word = value_word_for(key, wanted.value, started);
+  auto value_word = new_value_word<Kind>(m_, heap_, p_, key, wanted.value, started);
   if (!value_word) return status::no_space;
   stage_value(at, *value_word, w.key_word, c);
   if constexpr (Kind::in_slot)
@@ -147,15 +147,6 @@ std::uint32_t table<M, Kind>::stale_slots(const segment& s, const bucket& b) con
 }
 
 // ------------------------------------------------------------------------------------------------------- stage and commit
-
-/// The value itself, or the offset of a new record, whose write-back has begun; nothing when there is no space for it.
-template <medium M, class Kind>
-std::optional<std::uint64_t> table<M, Kind>::value_word_for([[maybe_unused]] key_type key, value_type value, [[maybe_unused]] flushed& started) {
-  if constexpr (Kind::in_slot)
-    return value;
-  else
-    return write_record(m_, heap_, p_, key, value, started);
-}
 
 /// A new value for the record that was found, or a new record in the room that was found. All but the commit word is stored.
 template <medium M, class Kind>
@@ -338,7 +329,7 @@ template <medium M, class Kind>
 durable table<M, Kind>::write_group_records(std::span<const key_type> keys, const value_type* values, group& g) {
   flushed started;
   for (std::size_t i = 0; i < keys.size(); ++i) {
-    auto made = value_word_for(keys[i], values[i], started);
+    auto made = new_value_word<Kind>(m_, heap_, p_, keys[i], values[i], started);
     g.value_words[i] = made.value_or(0);
     g.unused |= std::uint64_t{made.has_value()} << i;
   }

@@ -30,28 +30,25 @@ void table<M, Kind>::check(check_report& report) {
   complaints complain(report);
   const levels_view& v = levels();
   geometry g{load(m_, root_of_table().geometry)};
-  if (!g.sound() || g.bottom() + shape_.levels - 1 != v.at[0].log2 || g.bank() != v.bank) complain("the root does not name the levels in use");
+  if (!g.sound() || g.bottom() + shape_.levels - 1 != v.at[0].log2) complain("the root does not name the levels in use");
   std::uint64_t reached_bytes = 0, counted = check_escapes(complain);
   std::vector<live_record> seen;
-  for (const level_view& l : v.all()) counted += check_level(l, v.bank, complain, reached_bytes, seen);
+  for (const level_view& l : v.all()) counted += check_level(l, complain, reached_bytes, seen);
   std::sort(seen.begin(), seen.end(), live_record::before);
   for (std::size_t i = 0; i < seen.size(); ++i)
     if (seen_before<Kind>(m_, p_, seen, i)) complain("a key lives in two slots");
-  report.records = counted;
-  if (counted != size()) complain("the table counts " + std::to_string(size()) + " records, and holds " + std::to_string(counted));
-  if (!damage_found_ && reached_bytes != heap_.used_bytes() - heap_.pending_bytes())
-    complain("the heap has " + std::to_string(heap_.used_bytes()) + " bytes in use, and " + std::to_string(reached_bytes) + " are reachable");
+  complain.if_records_differ(size(), counted);
+  if (!damage_found_) complain.if_bytes_differ(heap_.used_bytes() - heap_.pending_bytes(), reached_bytes);
   unlock_all();
 }
 
 /// G1, and that the root names the level. Returns its records, and adds them to `seen`.
 template <medium M, class Kind>
-std::uint64_t table<M, Kind>::check_level(const level_view& l, unsigned bank, complaints& complain, std::uint64_t& reached_bytes,
-                                          std::vector<live_record>& seen) {
+std::uint64_t table<M, Kind>::check_level(const level_view& l, complaints& complain, std::uint64_t& reached_bytes, std::vector<live_record>& seen) {
   std::uint64_t bytes = shape_.level_bytes(l.log2), records = 0;
   reached_bytes += cell_bytes_for(bytes);
   if (!heap_.holds(l.offset, bytes)) complain("the level at offset " + std::to_string(l.offset) + " is not allocated");
-  if (load(m_, level_word(bank, l.log2)) != checked_place::of(l.offset, l.log2).word)
+  if (load(m_, level_word(bank(), l.log2)) != checked_place::of(l.offset, l.log2).word)
     complain("the root does not name the level of 2^" + std::to_string(l.log2) + " buckets in use");
   for (std::uint64_t index = 0; index < l.buckets(); ++index) {
     bucket b = bucket_at(l, index);

@@ -146,8 +146,8 @@ void table<M, Kind>::settle_for_reader(const levels_view& v, const spot& s) {
     if (s.escape >= 0) {
       started += flush(m_, extent_of(root_of_table().escapes[s.escape]));
     } else {
-      for (unsigned l = 0; l < shape_.levels; ++l)
-        for (unsigned which = 0; which < shape_.hashes; ++which) started += flush(m_, bucket_extent(bucket_of(v.at[l], s.place[which])));
+      for (const level_view& level : v.all())
+        for (unsigned which = 0; which < shape_.hashes; ++which) started += flush(m_, bucket_extent(bucket_of(level, s.place[which])));
     }
     [[maybe_unused]] durable done = fence(m_, std::move(started));
   }
@@ -222,10 +222,9 @@ void table<M, Kind>::for_each_bucket_of(const levels_view& v, std::uint64_t pref
   note(prefix);
   for (unsigned which = 1; which < shape_.hashes; ++which)
     for (unsigned map = 0; map < maps; ++map) note(other_place(prefix, which, map));
-  for (unsigned l = 0; l < shape_.levels; ++l) {
-    const level_view& level = v.at[l];
+  std::sort(places, places + count);
+  for (const level_view& level : v.all()) {
     std::uint64_t last = ~std::uint64_t{0};
-    std::sort(places, places + count);
     for (std::size_t n = 0; n < count; ++n) {
       std::uint64_t first = number(level, places[n]), end = first + (level.log2 > bits ? std::uint64_t{1} << (level.log2 - bits) : 1);
       if (first == last) continue;  // a bucket of several prefixes
@@ -268,14 +267,8 @@ status table<M, Kind>::scan(cursor& at, std::size_t limit, Visit&& visit) {
       if (prefix == 0) started += flush(m_, extent{root_of_table().escapes, sizeof root_of_table().escapes});
       [[maybe_unused]] durable done = fence(m_, std::move(started));
     }
-    std::erase_if(records, [&](const live_record& r) { return r.hash < at.position; });
-    std::sort(records.begin(), records.end(), live_record::before);
-    bool all = true;
-    if (status visited = visit_in_order<Kind>(m_, p_, records, at, left, all, visit); visited != status::ok) return visited;
-    if (!all) return status::ok;
-    std::uint64_t next = prefix + (std::uint64_t{1} << (64 - bits));
-    at.done = next == 0;
-    at.position = at.done ? ~std::uint64_t{0} : next;
+    std::uint64_t end = prefix + (std::uint64_t{1} << (64 - bits));
+    if (status visited = visit_stretch<Kind>(m_, p_, records, end, at, left, visit); visited != status::ok) return visited;
   }
   return status::ok;
 }

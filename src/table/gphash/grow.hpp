@@ -70,13 +70,13 @@ status table<M, Kind>::put_level_on_top(const levels_view& v) {
   flushed started;
   std::vector<std::uint64_t> words;
   for (std::uint64_t index = 0; index < bottom.buckets(); ++index) started += copy_bucket(bottom, index, made, words);
-  store(m_, level_word(v.bank, top), checked_place::of(*offset, top).word);
-  started += flush(m_, extent_of(level_word(v.bank, top)));
+  store(m_, level_word(bank(), top), checked_place::of(*offset, top).word);
+  started += flush(m_, extent_of(level_word(bank(), top)));
   durable written = fence(m_, std::move(started));
-  [[maybe_unused]] durable done = publish(m_, root_of_table().geometry, geometry::of(bottom.log2 + 1, v.bank).word, after(std::move(written)));  // COMMIT
+  [[maybe_unused]] durable done = publish(m_, root_of_table().geometry, geometry::of(bottom.log2 + 1, bank()).word, after(std::move(written)));  // COMMIT
   std::vector<level_view> now{made};
   now.insert(now.end(), v.at, v.at + shape_.levels - 1);
-  switch_levels(now, v.bank);
+  switch_levels(now);
   give_back(bottom);
   resizes_.fetch_add(1, std::memory_order_relaxed);
   return status::ok;
@@ -103,11 +103,10 @@ flushed table<M, Kind>::copy_bucket(const level_view& from, std::uint64_t index,
 }
 
 template <medium M, class Kind>
-void table<M, Kind>::switch_levels(std::span<const level_view> now, unsigned bank) {
+void table<M, Kind>::switch_levels(std::span<const level_view> now) {
   levels_view& made = views_.emplace_back();
   std::copy(now.begin(), now.end(), made.at);
   made.count = static_cast<unsigned>(now.size());
-  made.bank = bank;
   made.stripe_bits = std::min(made.at[0].log2, most_stripe_bits);
   counting_stripes_ = std::max(counting_stripes_.load(), stripes_of(made));
   levels_.store(&made, std::memory_order_release);
@@ -156,7 +155,7 @@ status table<M, Kind>::build(const std::vector<live_record>& records, unsigned t
   while (top < level_sizes && !lay_out(records, top, made)) ++top;
   if (top >= level_sizes) return status::no_space;
   const levels_view* before = levels_.load(std::memory_order_relaxed);
-  unsigned bank = before == nullptr ? 0 : before->bank ^ 1;
+  unsigned other_bank = bank() ^ 1;  // of what the root names now, whole or damaged
   std::vector<level_view> now;
   flushed started;
   for (unsigned l = 0; l < shape_.levels; ++l) {
@@ -170,12 +169,12 @@ status table<M, Kind>::build(const std::vector<live_record>& records, unsigned t
   p_.about_to_change();
   for (unsigned l = 0; l < shape_.levels; ++l) {
     started += write_words(now[l].first, made.words[l]);
-    store(m_, level_word(bank, top - l), checked_place::of(now[l].offset, top - l).word);
-    started += flush(m_, extent_of(level_word(bank, top - l)));
+    store(m_, level_word(other_bank, top - l), checked_place::of(now[l].offset, top - l).word);
+    started += flush(m_, extent_of(level_word(other_bank, top - l)));
   }
   durable written = fence(m_, std::move(started));
-  [[maybe_unused]] durable done = publish(m_, root_of_table().geometry, geometry::of(top + 1 - shape_.levels, bank).word, after(std::move(written)));  // COMMIT
-  switch_levels(now, bank);
+  [[maybe_unused]] durable done = publish(m_, root_of_table().geometry, geometry::of(top + 1 - shape_.levels, other_bank).word, after(std::move(written)));  // COMMIT
+  switch_levels(now);
   if (before != nullptr)
     for (const level_view& l : before->all()) give_back(l);
   return status::ok;
@@ -243,12 +242,12 @@ void table<M, Kind>::move_level_down(const level_view& l) {
     started += write_words(bucket_at(made, index), words);
   }
   durable written = fence(m_, std::move(started));
-  [[maybe_unused]] durable done = publish(m_, level_word(v.bank, l.log2), checked_place::of(*offset, l.log2).word, after(std::move(written)));
+  [[maybe_unused]] durable done = publish(m_, level_word(bank(), l.log2), checked_place::of(*offset, l.log2).word, after(std::move(written)));
   level_view gone = l;
   std::vector<level_view> now(v.at, v.at + v.count);
   for (level_view& each : now)
     if (each.log2 == made.log2) each = made;
-  switch_levels(now, v.bank);
+  switch_levels(now);
   give_back(gone);
 }
 
@@ -266,7 +265,7 @@ status table<M, Kind>::move_records_down(std::uint64_t behind) {
           if (answer != status::ok || r.value_word < behind || !heap_.has_room_before(r.value_word, record->bytes())) return;
           p_.about_to_change();
           flushed started;
-          auto moved = value_word_for(record->key, record->value, started);
+          auto moved = new_value_word<Kind>(m_, heap_, p_, record->key, record->value, started);
           if (!moved) return;
           change c{.stripe = stripe_of(v, r.hash), .where = r.where, .word = r.where.value, .next = *moved, .apart = true};
           retire_record(r.where, c);

@@ -85,8 +85,7 @@ error table<M, Kind>::open(const std::string& path, std::vector<std::string>* dr
     if (error e = salvage(path, found, *dropped); e.code != status::ok) return e;
     heap_.settle();
     heap_.end_recovery();
-    dropped->push_back("kept " + std::to_string(size()) + " records, dropped " + std::to_string(dropped->size()) +
-                       (Kind::in_slot ? "; u64 records carry no checksum: what was torn inside a record or lost whole is not noticed" : ""));
+    dropped->push_back(kept_and_dropped(size(), dropped->size(), Kind::in_slot));
     return {status::ok, {}};
   }
   if (clean)
@@ -146,7 +145,7 @@ error table<M, Kind>::read_levels(const std::string& path, bool restored, std::v
     if (dropped == nullptr) return damaged(wrong);
     dropped->push_back(wrong + "; its records are lost");
   }
-  if (found.size() == shape_.levels) switch_levels(found, g.bank());
+  if (found.size() == shape_.levels) switch_levels(found);
   return {status::ok, {}};
 }
 
@@ -167,14 +166,14 @@ template <medium M, class Kind>
 void table<M, Kind>::sweep() {
   std::uint64_t records = 0;
   flushed started;
-  bool writes_back = unsettled<M>::needed && !p_.read_only();
+  constexpr bool writes_back = unsettled<M>::needed;
   for (int i = 0; Kind::in_slot && i < static_cast<int>(first_fingerprint); ++i) records += sweep_slot(escape_slot(i));
   for (const level_view& l : levels().all()) {
     for (std::uint64_t index = 0; index < l.buckets(); ++index)
       for (unsigned i = 0; i < shape_.slots; ++i) records += sweep_slot(slot_at(bucket_at(l, index), i));
-    if (writes_back) started += flush(m_, extent{l.first, shape_.bucket_bytes() << l.log2});
+    if constexpr (writes_back) started += flush(m_, extent{l.first, shape_.bucket_bytes() << l.log2});
   }
-  if (writes_back) {
+  if constexpr (writes_back) {
     [[maybe_unused]] durable done = fence(m_, std::move(started));
   }
   records_at_open_ = records;

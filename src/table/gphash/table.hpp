@@ -134,7 +134,7 @@ class table {
   /// still the same.
   struct levels_view {
     level_view at[most_levels];
-    unsigned count = 0, stripe_bits = 0, bank = 0;
+    unsigned count = 0, stripe_bits = 0;
     std::span<const level_view> all() const noexcept { return {at, count}; }
   };
   /// Its state words; the value words follow.
@@ -232,7 +232,6 @@ class table {
   staged stage_set(const levels_view& v, const spot& s, finding& at, key_type key, value_type value, change& c, status& answer, flushed& started);
   void stage_removal(const finding& at, change& c) const;
   void retire_record(const slot_ref& at, change& c) const;
-  std::optional<std::uint64_t> value_word_for(key_type key, value_type value, flushed& started);
   ordered payload_order(const change& c) const;
   void commit(const change& c, flushed started);
   void begin(const change& c);
@@ -255,8 +254,9 @@ class table {
   status grow(const levels_view& seen);
   status put_level_on_top(const levels_view& v);
   flushed copy_bucket(const level_view& from, std::uint64_t index, const level_view& to, std::vector<std::uint64_t>& words);
+  unsigned bank() const noexcept { return geometry{load(m_, root_of_table().geometry)}.bank(); }
   pm<std::uint64_t>& level_word(unsigned bank, unsigned log2) const noexcept { return root_of_table().levels[bank][log2]; }
-  void switch_levels(std::span<const level_view> now, unsigned bank);
+  void switch_levels(std::span<const level_view> now);
   std::vector<live_record> all_records(std::span<const level_view> in) const;
   bool lay_out(const std::vector<live_record>& records, unsigned top, image& made) const;
   status build(const std::vector<live_record>& records, unsigned top);
@@ -274,7 +274,7 @@ class table {
   std::string where(const level_view& l, std::uint64_t index) const;
   std::string fault_of(const live_record& r) const;
   bool belongs(const level_view& l, std::uint64_t index, std::uint64_t hash) const;
-  std::uint64_t check_level(const level_view& l, unsigned bank, complaints& complain, std::uint64_t& reached_bytes, std::vector<live_record>& seen);
+  std::uint64_t check_level(const level_view& l, complaints& complain, std::uint64_t& reached_bytes, std::vector<live_record>& seen);
   std::uint64_t check_escapes(complaints& complain);
 
   pool<M>& p_;

@@ -127,7 +127,7 @@ auto table<M, Kind>::stage_set(const levels_view& v, const spot& s, finding& at,
     outdate(c.stripe);
     if (!claim(v, s, at)) return staged::no_room;
   }
-  auto value_word = value_word_for(key, value, started);
+  auto value_word = new_value_word<Kind>(m_, heap_, p_, key, value, started);
   if (!value_word) {
     if (!update) {
       [[maybe_unused]] durable done = publish(m_, *at.room.state, empty_state, after_nothing("nothing was stored in it"));
@@ -171,15 +171,6 @@ void table<M, Kind>::retire_record([[maybe_unused]] const slot_ref& at, [[maybe_
   }
 }
 
-/// The value itself, or the offset of a new record, whose write-back has begun; nothing when there is no space for it.
-template <medium M, class Kind>
-std::optional<std::uint64_t> table<M, Kind>::value_word_for([[maybe_unused]] key_type key, value_type value, [[maybe_unused]] flushed& started) {
-  if constexpr (Kind::in_slot)
-    return value;
-  else
-    return write_record(m_, heap_, p_, key, value, started);
-}
-
 /// Why the commit word of a change may follow what was stored before it, if that was not flushed.
 template <medium M, class Kind>
 ordered table<M, Kind>::payload_order(const change& c) const {
@@ -218,9 +209,7 @@ void table<M, Kind>::end(const change& c, const durable& done) {
 
 template <medium M, class Kind>
 void table<M, Kind>::put_many(std::span<const key_type> keys, const value_type* values, status* answers) {
-  write_many(keys, answers, [values](std::size_t i) {
-    return [value = values[i]](const std::optional<value_type>&) { return decision<value_type>::set(value); };
-  });
+  write_many(keys, answers, [values](std::size_t i) { return decide_write(durahash::detail::write_mode::put, values[i]); });
 }
 
 template <medium M, class Kind>

@@ -284,14 +284,8 @@ status table<M, Kind>::scan(cursor& at, std::size_t limit, Visit&& visit) {
     collect_at(prefix);
     for (unsigned which = 0; which < second_places; ++which) collect_at(second_place(prefix, which));
     if (&levels() != &v || moves.load(std::memory_order_acquire) != moved) continue;  // ends: each further round means that a writer got on
-    std::erase_if(records, [&](const live_record& r) { return r.hash < at.position; });
-    std::sort(records.begin(), records.end(), live_record::before);
-    bool all = true;
-    if (status visited = visit_in_order<Kind>(m_, p_, records, at, left, all, visit); visited != status::ok) return visited;
-    if (!all) return status::ok;
-    std::uint64_t next = prefix + (std::uint64_t{1} << (64 - bits));
-    at.done = next == 0;
-    at.position = at.done ? ~std::uint64_t{0} : next;
+    std::uint64_t end = prefix + (std::uint64_t{1} << (64 - bits));
+    if (status visited = visit_stretch<Kind>(m_, p_, records, end, at, left, visit); visited != status::ok) return visited;
   }
   return status::ok;
 }

@@ -561,7 +561,7 @@ status table<M, Kind>::move_records_down(std::uint64_t behind) {
           p_.about_to_change();
           settle_inherited(v, stripe);
           flushed started;
-          auto moved = value_word_for(record->key, record->value, started);
+          auto moved = new_value_word<Kind>(m_, heap_, p_, record->key, record->value, started);
           if (!moved) return;
           change c;
           c.stripe = stripe;

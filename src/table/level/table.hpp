@@ -275,7 +275,6 @@ class table {
   staged stage_update(const holder& at, key_type key, const spot& s, value_type value, change& c, status& answer, flushed& started);
   void stage_removal(const levels_view& v, const holder& at, const spot& s, change& c) const;
   void retire_record(const slot& s, change& c) const;
-  std::optional<std::uint64_t> value_word_for(key_type key, value_type value, flushed& started);
   bool find_room(const levels_view& v, const spot& s, unsigned& level, unsigned& which) const;
   int free_slot(bucket_state state) const noexcept;
   bool fill(const levels_view& v, unsigned level, const spot& s, unsigned which, int slot, std::uint64_t value_word, flushed& started);

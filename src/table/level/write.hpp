@@ -120,7 +120,7 @@ auto table<M, Kind>::stage_insert(const locked& l, const levels_view& v, key_typ
                                   flushed& started) -> staged {
   unsigned level = 0, which = 0;
   if (!find_room(v, s, level, which)) return staged::no_room;
-  auto value_word = value_word_for(key, value, started);
+  auto value_word = new_value_word<Kind>(m_, heap_, p_, key, value, started);
   if (!value_word) return answer = status::no_space, staged::nothing_to_do;
   c.stripe = l.stripe[which];
   c.where = bucket_of(v.at[level], s.place[which]);
@@ -135,7 +135,7 @@ auto table<M, Kind>::stage_insert(const locked& l, const levels_view& v, key_typ
 template <medium M, class Kind>
 auto table<M, Kind>::stage_update(const holder& at, key_type key, const spot& s, value_type value, change& c, status& answer, flushed& started)
     -> staged {
-  auto value_word = value_word_for(key, value, started);
+  auto value_word = new_value_word<Kind>(m_, heap_, p_, key, value, started);
   if (!value_word) return answer = status::no_space, staged::nothing_to_do;
   slot& old = slot_of(at.where, at.slot);
   c.where = at.where;
@@ -171,15 +171,6 @@ void table<M, Kind>::retire_record([[maybe_unused]] const slot& s, [[maybe_unuse
     c.retired_offset = load(m_, s.value);
     c.retired_bytes = record_at(m_, p_, c.retired_offset)->bytes();
   }
-}
-
-/// The value itself, or the offset of a new record, whose write-back has begun; nothing when there is no space for it.
-template <medium M, class Kind>
-std::optional<std::uint64_t> table<M, Kind>::value_word_for([[maybe_unused]] key_type key, value_type value, [[maybe_unused]] flushed& started) {
-  if constexpr (Kind::in_slot)
-    return value;
-  else
-    return write_record(m_, heap_, p_, key, value, started);
 }
 
 /// The less loaded of the key's buckets in the largest level that has room there (§3.1).

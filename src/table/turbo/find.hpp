@@ -221,13 +221,8 @@ status table<M, Kind>::scan(cursor& at, std::size_t limit, Visit&& visit) {
     if (!records) continue;  // ends: as in live_records
     shard_view v = view(s);  // if it moved since: all that was seen of the old array is durable
     settle_for_reader(s, v, 0, static_cast<unsigned>(v.buckets()));
-    std::erase_if(*records, [&](const live_record& r) { return r.hash < at.position; });
-    std::sort(records->begin(), records->end(), live_record::before);
-    bool all = true;
-    if (status visited = visit_in_order<Kind>(m_, p_, *records, at, left, all, visit); visited != status::ok) return visited;
-    if (!all) return status::ok;
-    at.done = s + 1 == shards();
-    at.position = at.done ? ~std::uint64_t{0} : std::uint64_t{s + 1} << (64 - shard_bits_);
+    std::uint64_t end = s + 1 == shards() ? 0 : std::uint64_t{s + 1} << (64 - shard_bits_);
+    if (status visited = visit_stretch<Kind>(m_, p_, *records, end, at, left, visit); visited != status::ok) return visited;
   }
   return status::ok;
 }

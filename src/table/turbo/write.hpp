@@ -199,18 +199,12 @@ void table<M, Kind>::finish(const change& c) {
 
 template <medium M, class Kind>
 void table<M, Kind>::put_many(std::span<const key_type> keys, const value_type* values, status* answers) {
-  write_many(keys, answers, [values](std::size_t i) {
-    return [value = values[i]](const std::optional<value_type>&) { return decision<value_type>::set(value); };
-  });
+  write_many(keys, answers, [values](std::size_t i) { return decide_write(durahash::detail::write_mode::put, values[i]); });
 }
 
 template <medium M, class Kind>
 void table<M, Kind>::erase_many(std::span<const key_type> keys, status* answers) {
-  write_many(keys, answers, [](std::size_t) {
-    return [](const std::optional<value_type>& present) {
-      return present ? decision<value_type>::remove() : decision<value_type>::keep(status::not_found);
-    };
-  });
+  write_many(keys, answers, [](std::size_t) { return decide_erase<value_type>; });
 }
 
 template <medium M, class Kind>
