@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstring>
+#include <string>
 #include <vector>
 
 #include "base/hash.hpp"
@@ -21,6 +22,14 @@ bool restore_heap(heap<M>& h, pool<M>& p) {
   if (checksum(words.data(), root.heap_state_bytes) == root.heap_state_checksum && h.restore(words)) return true;
   h.begin_recovery();  // anew: what is wrong with the saved state does not matter, the slots know better
   return false;
+}
+
+/// What a clean pool with records says whose root names nothing, as that of a new pool does: it must not open as an empty one. Otherwise nothing.
+template <medium M>
+std::string lost_root(const pool<M>& p) {
+  const root_record& root = p.root();
+  if (root.state != pool_state::clean || root.records == 0) return {};
+  return "it has " + std::to_string(root.records) + " records, and what names them, from offset " + std::to_string(p.block().engine_offset) + " on, is gone";
 }
 
 /// All that has returned is on the medium, and the pool clean, until the next write. `e` is the engine; its lock_all keeps writers out.

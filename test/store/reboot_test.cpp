@@ -1,12 +1,15 @@
 // What open makes of a pool that another run of the machine left: the boot id and the state in its root tell a dead process from a machine that
 // went down. The reboot is written into the file; everything else is as the library left it.
+#include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <thread>
 
 #include "bad_input.hpp"
 #include "patched_pool.hpp"
+#include "table/place.hpp"
 
 namespace durahash::test {
 namespace {
@@ -164,6 +167,92 @@ TEST_P(Reboot, SalvageOfDamageAnywhereNeverCrashesAndLeavesASoundPool) {
     for (std::uint64_t n = 0; n < 2 * records; ++n)
       ASSERT_EQ((*opened)->put(nth_key(GetParam(), n), image_value(GetParam(), n)), status::ok);
     EXPECT_GE((*opened)->pool().size(), 2 * records);
+    expect_sound(**opened);
+  }
+}
+
+/// A clean pool whose root names nothing would open as an empty one, and its records' space be handed out.
+TEST_P(Reboot, APoolThatLostItsRootIsNotTakenForANewOne) {
+  std::string image = clean_image();
+  superblock block = superblock_in(image);
+  image.replace(block.engine_offset, block.engine_bytes, block.engine_bytes, '\0');
+  auto refused = open(image);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.failure().code, status::unusable);
+  EXPECT_NE(refused.failure().message.find(std::to_string(records) + " records"), std::string::npos) << refused.failure().message;
+  EXPECT_TRUE(read_file(folder_.file("pool")) == image) << "the refused open changed the file";
+}
+
+/// The engine's own fixed structures lie in front of the heap: whatever becomes of a line of theirs, the pool is refused or made sound, and holds what is put.
+TEST_P(Reboot, SalvageOfDamageInFrontOfTheHeapLeavesASoundPool) {
+  constexpr std::size_t line = 64, most_lines = 32;
+  std::string clean = clean_image(), whole = after_reboot(clean, pool_state::changing);
+  superblock block = superblock_in(whole);
+  random_stream random(stream_seed("front/" + GetParam().name()));
+  std::size_t lines = block.engine_bytes / line, step = std::max<std::size_t>(lines / most_lines, 1);
+  for (std::size_t at = block.engine_offset; at < block.engine_offset + lines * line; at += step * line)
+    for (const char* what : {"zeros", "ones", "noise", "a line of the heap"}) {
+      SCOPED_TRACE(std::string(what) + " at offset " + std::to_string(at) + ", seed " + std::to_string(run_seed()));
+      std::string torn = whole, bytes(line, *what == 'o' ? '\xff' : '\0');
+      if (*what == 'n') std::generate(bytes.begin(), bytes.end(), [&] { return static_cast<char>(random.below(256)); });
+      if (*what == 'a') bytes = whole.substr(block.heap_offset + random.below(1000) * line, line);
+      torn.replace(at, line, bytes);
+      if (auto opened = open(std::string(clean).replace(at, line, bytes))) {  // not all damage can be seen; none may stop the process
+        for (const auto& [key, value] : expected()) (void)(*opened)->put(key, value);
+        (void)(*opened)->pool().check();
+      }
+      auto opened = open(torn, true);
+      if (!opened) {
+        EXPECT_GE(opened.failure().message.size(), 20u);
+        continue;
+      }
+      expect_sound(**opened);
+      for (const auto& [key, value] : expected()) ASSERT_EQ((*opened)->put(key, value), status::ok);
+      EXPECT_GE((*opened)->pool().size(), records);
+      expect_sound(**opened);
+    }
+}
+
+/// Words that name places, sound each and not where they belong: what they name is another's, or is named twice.
+TEST_P(Reboot, SalvageOfPlacesNamedByOthersLeavesASoundPool) {
+  constexpr std::uint64_t many = 6000;  // so that CCEH's directory names several segments
+  std::string whole = after_reboot(pool_image(GetParam(), many), pool_state::changing);
+  superblock block = superblock_in(whole);
+  auto word_at = [&](std::size_t at) {
+    std::uint64_t word;
+    std::memcpy(&word, whole.data() + at, sizeof word);
+    return word;
+  };
+  std::vector<std::size_t> named;
+  auto take_words = [&](std::size_t from, std::size_t count) {
+    for (std::size_t at = from; at < from + 8 * count; at += 8)
+      if (checked_place{word_at(at)}.sound()) named.push_back(at);
+  };
+  take_words(block.engine_offset, block.engine_bytes / 8);
+  if (GetParam().engine == engine_kind::cceh) {  // its root names the directory, and that the segments
+    checked_place directory{word_at(block.engine_offset)};
+    take_words(directory.offset(), std::size_t{1} << directory.exponent());
+  }
+  ASSERT_GE(named.size(), 2u);
+  random_stream random(stream_seed("places/" + GetParam().name()));
+  for (int round = 0; round < 20; ++round) {
+    std::string torn = whole;
+    std::size_t to = named[random.below(named.size())], from = named[random.below(named.size())];
+    checked_place place{word_at(from)};
+    std::uint64_t kinds[] = {place.word, checked_place::of(place.offset(), place.exponent() + 1).word,
+                             checked_place::of(align_up(torn.size(), page_bytes), place.exponent()).word};
+    std::uint64_t word = kinds[random.below(std::size(kinds))];
+    SCOPED_TRACE("the word at " + std::to_string(to) + " made that at " + std::to_string(from) + ", or about that; round " + std::to_string(round) + ", seed " +
+                 std::to_string(run_seed()));
+    std::memcpy(torn.data() + to, &word, sizeof word);
+    auto opened = open(torn, true);
+    if (!opened) {
+      EXPECT_GE(opened.failure().message.size(), 20u);
+      continue;
+    }
+    expect_sound(**opened);
+    for (std::uint64_t n = 0; n < many; ++n) ASSERT_EQ((*opened)->put(nth_key(GetParam(), n), image_value(GetParam(), n)), status::ok);
+    EXPECT_GE((*opened)->pool().size(), many);
     expect_sound(**opened);
   }
 }

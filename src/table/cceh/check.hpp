@@ -83,15 +83,25 @@ std::uint64_t table<M, Kind>::check_segment(const segment& s, complaints& compla
   return found.size();
 }
 
+/// The escape slots whose keys cannot be there, or are there twice.
+template <medium M, class Kind>
+std::uint32_t table<M, Kind>::impossible_escapes() const {
+  const bucket& b = root_of_table().escapes;
+  std::uint32_t possible = match(b, empty_word);
+  for (std::uint64_t word : {escape_of_empty, escape_of_removed}) {
+    std::uint32_t found = Kind::in_slot ? match(b, word) : 0;
+    possible |= found & -found;
+  }
+  return low_bits(slots_per_bucket) & ~possible;
+}
+
 /// Returns the records in the escape slots.
 template <medium M, class Kind>
 std::uint64_t table<M, Kind>::check_escapes(complaints& complain) {
   const bucket& b = root_of_table().escapes;
-  std::uint32_t first = match(b, escape_of_empty), second = match(b, escape_of_removed), none = match(b, empty_word);
-  if (!Kind::in_slot && none != low_bits(slots_per_bucket)) complain("the escape slots hold something, and byte tables have no use for them");
-  if ((first | second | none) != low_bits(slots_per_bucket)) complain("the escape slots hold a word that they cannot");
-  if (std::popcount(first) > 1 || std::popcount(second) > 1) complain("the escape slots hold a key twice");
-  return static_cast<std::uint64_t>(std::popcount(first) + std::popcount(second));
+  if (impossible_escapes() != 0) complain("the escape slots hold a key that cannot be there");
+  std::uint32_t present = match(b, escape_of_empty) | match(b, escape_of_removed);
+  return static_cast<std::uint64_t>(std::popcount(present));
 }
 
 // ----------------------------------------------------------------------------------------------------------------- figures

@@ -136,7 +136,9 @@ template <medium M, class Kind>
 error table<M, Kind>::recover_directory(const std::string& path, bool restored, std::vector<std::string>* dropped) {
   auto damaged = [&](const std::string& what) -> error { return {status::unusable, "cannot use " + path + " as a pool: " + what}; };
   checked_place made{load(m_, root_of_table().directory)};
-  if (made.none() && !p_.read_only()) {
+  if (made.none() && dropped == nullptr) {
+    if (std::string lost = lost_root(p_); !lost.empty()) return damaged(lost);
+    if (p_.read_only()) return damaged("it has no directory");
     p_.about_to_change();
     status s = build({}, first_depth_, p_.flush_header());
     return {s, s == status::ok ? "" : "cannot create " + path + ": no room for its first segments"};
@@ -145,10 +147,17 @@ error table<M, Kind>::recover_directory(const std::string& path, bool restored, 
     return offset >= p_.block().heap_offset && bytes <= p_.end() && offset <= p_.end() - bytes;
   };
   auto take = [&](std::uint64_t offset, std::uint64_t bytes) { return restored ? heap_.holds(offset, bytes) : heap_.adopt(offset, bytes); };
-  std::string word_at = "the directory's word at offset " + std::to_string(p_.block().engine_offset);
-  if (made.none() || !made.sound() || made.exponent() > most_depth) return damaged(word_at + " is damaged (check bits)");
-  if (!in_pool(made.offset(), directory_bytes(made.exponent()))) return damaged(word_at + " points outside the pool");
-  if (!take(made.offset(), directory_bytes(made.exponent()))) return damaged(word_at + " names space that is not its own");
+  std::string wrong_word;
+  if (made.none()) wrong_word = "names no directory, as in a new pool";
+  else if (!made.sound() || made.exponent() > most_depth) wrong_word = "is damaged (check bits)";
+  else if (!in_pool(made.offset(), directory_bytes(made.exponent()))) wrong_word = "points outside the pool";
+  else if (!take(made.offset(), directory_bytes(made.exponent()))) wrong_word = "names space that is not its own";
+  if (!wrong_word.empty()) {
+    wrong_word = "the directory's word at offset " + std::to_string(p_.block().engine_offset) + " " + wrong_word;
+    if (dropped == nullptr) return damaged(wrong_word);
+    dropped->push_back(wrong_word + "; all records are lost");
+    return salvage(path, {}, *dropped);
+  }
   directory_.store(place_view::of(made, 0).word, std::memory_order_release);
 
   settle_directory();
@@ -158,13 +167,17 @@ error table<M, Kind>::recover_directory(const std::string& path, bool restored, 
   named[made.offset() / unit] = true;
   for (leaf& l : leaves) {
     std::string wrong;
+    std::vector<std::uint64_t> taken;
     if (l.state == detail::node_state::damaged) wrong = "are damaged";
     for (checked_place half : {l.left, l.right}) {
       if (!wrong.empty()) break;
       if (!in_pool(half.offset(), segment_bytes())) wrong = "point outside the pool";
       else if (half.offset() % unit != 0 || named[half.offset() / unit] || !take(half.offset(), segment_bytes()))
         wrong = "name space that is not their own";
-      else named[half.offset() / unit] = true;
+      else {
+        named[half.offset() / unit] = true;
+        taken.push_back(half.offset());
+      }
       if (l.left.offset() == l.right.offset()) break;  // one segment's
     }
     // What stands in front of a torn leaf's new entries is looked at where nobody may write, and named anew where one may.
@@ -175,8 +188,10 @@ error table<M, Kind>::recover_directory(const std::string& path, bool restored, 
                         std::to_string(made.offset() + 8 * l.where.begin) + " ";
     if (dropped == nullptr) return damaged(where + wrong);
     l.state = detail::node_state::damaged;
+    for (std::uint64_t offset : taken) heap_.free(offset, segment_bytes());
     dropped->push_back(where + wrong + "; their records are lost");
   }
+  if (dropped == nullptr && impossible_escapes() != 0) return damaged("its escape slots, behind the directory's word, hold keys that cannot be there");
   if (dropped != nullptr) return salvage(path, leaves, *dropped);
   for (const leaf& l : leaves) deepest_ += l.left.exponent() != made.exponent() ? 0 : l.left == l.right ? 1 : 2;
   if (!p_.read_only()) repair(leaves);
@@ -405,6 +420,7 @@ error table<M, Kind>::salvage(const std::string& path, const std::vector<leaf>& 
   }
   if constexpr (!Kind::in_slot)
     for (const live_record& r : once) heap_.adopt(r.value_word, record_at(m_, p_, r.value_word)->bytes());
+  salvage_escapes(dropped);
   if (dropped.empty()) {
     repair(leaves);
     count_deepest();
@@ -415,6 +431,18 @@ error table<M, Kind>::salvage(const std::string& path, const std::vector<leaf>& 
   }
   records_at_open_ = once.size() + escaped_records(everything()).size();
   return {status::ok, {}};
+}
+
+/// Empties the escape slots whose keys cannot be there. `build` makes that durable.
+template <medium M, class Kind>
+void table<M, Kind>::salvage_escapes(std::vector<std::string>& dropped) {
+  bucket& b = root_of_table().escapes;
+  for (std::uint32_t wrong = impossible_escapes(); wrong != 0; wrong &= wrong - 1) {
+    slot& at = b.slots[std::countr_zero(wrong)];
+    dropped.push_back("escape slot at offset " + std::to_string(p_.offset_of(&at)) + ": dropped a record, its key cannot be there");
+    p_.about_to_change();
+    store(m_, at.key, empty_word);
+  }
 }
 
 /// Tells the records of a segment that verify.

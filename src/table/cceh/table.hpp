@@ -325,10 +325,12 @@ class table {
   void recount(const background* asking);
   bool adopt_records(const segment& s, std::int32_t& count);
   error salvage(const std::string& path, const std::vector<leaf>& leaves, std::vector<std::string>& dropped);
+  void salvage_escapes(std::vector<std::string>& dropped);
   void salvage_segment(const segment& s, std::vector<live_record>& kept, std::vector<std::string>& dropped) const;
 
   // check.hpp
   std::uint64_t check_segment(const segment& s, complaints& complain, std::uint64_t& reached_bytes);
+  std::uint32_t impossible_escapes() const;
   std::uint64_t check_escapes(complaints& complain);
   void check_directory(complaints& complain, std::uint64_t& reached_bytes);
   bool in_window(const resident& r) const;

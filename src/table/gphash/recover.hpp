@@ -81,6 +81,8 @@ error table<M, Kind>::open(const std::string& path, std::vector<std::string>* dr
   if (!restored) heap_.begin_recovery();
   std::vector<level_view> found;
   if (error e = read_levels(path, restored, dropped, found); e.code != status::ok) return e;
+  for (int i = 0; dropped == nullptr && i < static_cast<int>(first_fingerprint); ++i)
+    if (impossible_escape(i)) return {status::unusable, "cannot use " + path + " as a pool: its escape slot " + std::to_string(i) + " holds what cannot be there"};
   if (dropped != nullptr) {
     if (error e = salvage(path, found, *dropped); e.code != status::ok) return e;
     heap_.settle();
@@ -113,7 +115,9 @@ error table<M, Kind>::read_levels(const std::string& path, bool restored, std::v
   auto damaged = [&](const std::string& what) -> error { return {status::unusable, "cannot use " + path + " as a pool: " + what}; };
   geometry g{load(m_, root_of_table().geometry)};
   if (g.none()) {
+    if (std::string lost = lost_root(p_); !lost.empty() && dropped == nullptr) return damaged(lost);
     if (p_.read_only()) return damaged("it has no levels");
+    if (dropped != nullptr) dropped->push_back("no levels are named, as in a new pool; all records are lost");
     if (status s = build({}, first_top_); s != status::ok) return {s, "cannot create " + path + ": no room for its first levels"};
     found.assign(levels().at, levels().at + levels().count);
     return {status::ok, {}};
@@ -147,6 +151,13 @@ error table<M, Kind>::read_levels(const std::string& path, bool restored, std::v
   }
   if (found.size() == shape_.levels) switch_levels(found);
   return {status::ok, {}};
+}
+
+/// Neither what a record there is, nor what a crash leaves.
+template <medium M, class Kind>
+bool table<M, Kind>::impossible_escape(int index) const {
+  std::uint64_t state = load(m_, *escape_slot(index).state);
+  return state != empty_state && !(Kind::in_slot && (state == claimed_state || state == escape_fingerprint));
 }
 
 /// Returns whether it holds a record; makes it empty if it was neither that nor empty.
@@ -276,10 +287,9 @@ error table<M, Kind>::salvage(const std::string& path, std::span<const level_vie
     dropped.push_back("dropped a record, " + why);
   }
   for (int i = 0; i < static_cast<int>(first_fingerprint); ++i) {
-    std::uint64_t state = load(m_, *escape_slot(i).state);
-    if (state < first_fingerprint || (Kind::in_slot && state == escape_fingerprint)) continue;
+    if (!impossible_escape(i)) continue;
     dropped.push_back("escape slot " + std::to_string(i) + ": dropped a record, its state is none");
-    store(m_, *escape_slot(i).state, empty_state);
+    [[maybe_unused]] durable done = publish(m_, *escape_slot(i).state, empty_state, after_nothing("the record is given up"));
   }
   if (!dropped.empty()) {
     unsigned top = found.empty() ? first_top_ : std::max(first_top_, found.front().log2);

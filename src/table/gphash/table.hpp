@@ -275,6 +275,7 @@ class table {
   std::string fault_of(const live_record& r) const;
   bool belongs(const level_view& l, std::uint64_t index, std::uint64_t hash) const;
   std::uint64_t check_level(const level_view& l, complaints& complain, std::uint64_t& reached_bytes, std::vector<live_record>& seen);
+  bool impossible_escape(int index) const;
   std::uint64_t check_escapes(complaints& complain);
 
   pool<M>& p_;

@@ -126,7 +126,11 @@ error table<M, Kind>::recover_levels(const std::string& path, bool restored, std
     found.push_back(view_of(at.offset(), log2));
     drain_largest = (at.exponent() & draining) != 0;  // the last one's counts
   }
-  if (p_.read_only() && found.empty()) return damaged("it has no levels");
+  if (found.empty()) {
+    if (std::string gone = lost_root(p_); !gone.empty() && dropped == nullptr) return damaged(gone);
+    if (p_.read_only()) return damaged("it has no levels");
+    if (dropped != nullptr) dropped->push_back("no levels are named, as in a new pool; all records are lost");
+  }
   if (!found.empty()) switch_levels(found, drain_largest, false);
   if (!p_.read_only() && found.size() < 2) {  // a new pool, or what a crash left of one
     p_.about_to_change();

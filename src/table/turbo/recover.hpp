@@ -113,6 +113,7 @@ error table<M, Kind>::read_directory(const std::string& path, bool restored, std
     return {status::unusable, "cannot use " + path + " as a pool: the directory entry of shard " + std::to_string(s) +
                                   " at offset " + std::to_string(offset) + " " + what};
   };
+  shard_index found = 0;
   for (shard_index s = 0; s < shards(); ++s) {
     directory_entry entry{{load(m_, directory(s))}};
     if (entry.none()) continue;
@@ -125,6 +126,7 @@ error table<M, Kind>::read_directory(const std::string& path, bool restored, std
       wrong = "overlaps another extent";
     if (wrong == nullptr) {
       mirrors_[s].store(shard_view::of(entry, 0).word, std::memory_order_release);
+      ++found;
       continue;
     }
     error e = damaged(s, wrong);
@@ -133,6 +135,8 @@ error table<M, Kind>::read_directory(const std::string& path, bool restored, std
     p_.about_to_change();
     drop_array(s);
   }
+  if (std::string gone = lost_root(p_); found == 0 && !gone.empty() && dropped == nullptr)
+    return {status::unusable, "cannot use " + path + " as a pool: " + gone};
   return {status::ok, {}};
 }
 
