@@ -1,4 +1,8 @@
-# The CUDA backend. Nothing is built yet: this makes sure that the compiler is there and works.
+# The CUDA backend: DURAHASH_HAS_CUDA says whether it is built, durahash_cuda_compiler how.
+set(DURAHASH_HAS_CUDA OFF)
+if(NOT DURAHASH_CUDA)
+  return()
+endif()
 include(CheckLanguage)
 check_language(CUDA)
 if(NOT CMAKE_CUDA_COMPILER)
@@ -6,19 +10,19 @@ if(NOT CMAKE_CUDA_COMPILER)
   return()
 endif()
 if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
-  set(CMAKE_CUDA_ARCHITECTURES "80;90")
+  set(CMAKE_CUDA_ARCHITECTURES "80;90;100")
 endif()
 enable_language(CUDA)
+find_package(CUDAToolkit REQUIRED)
+if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake 3.25 does not know it
+  set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
+endif()
 set(CMAKE_CUDA_STANDARD 20)
 set(CMAKE_CUDA_STANDARD_REQUIRED ON)
+set(CMAKE_CUDA_EXTENSIONS OFF)
 add_library(durahash_cuda_compiler INTERFACE)
 target_compile_options(durahash_cuda_compiler INTERFACE
-  $<$<COMPILE_LANGUAGE:CUDA>:--Werror=all-warnings -Xcompiler=-Wall,-Wextra,-Werror>)
-
-file(GLOB_RECURSE durahash_cuda_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/gpu/*.cu")
-if(durahash_cuda_sources)
-  add_library(durahash_gpu STATIC ${durahash_cuda_sources})
-  target_link_libraries(durahash_gpu PRIVATE durahash_cuda_compiler PUBLIC durahash)
-else()
-  message(STATUS "CUDA: ${CMAKE_CUDA_COMPILER} ${CMAKE_CUDA_COMPILER_VERSION} works; there are no CUDA sources yet")
-endif()
+  --expt-relaxed-constexpr  # arithmetic is constexpr, and the same on host and device
+  $<$<BOOL:${DURAHASH_WERROR}>:--Werror=all-warnings>
+  -Xcompiler=-Wall,-Wextra$<$<BOOL:${DURAHASH_WERROR}>:,-Werror>,-march=${DURAHASH_MARCH})
+set(DURAHASH_HAS_CUDA ON)

@@ -22,13 +22,13 @@ ALLOWED = {
     "table": BELOW_TABLE,  # files directly in src/table: what the engines share
     "table/*": BELOW_TABLE | {"table"},
     "table/gphash": BELOW_TABLE | {"table", "warp"},
-    "gpu": BELOW_TABLE | {"table", "table/gphash", "warp"},
+    "gpu": BELOW_TABLE | {"table", "table/gphash", "warp", "store"},
     "store": BELOW_TABLE | {"table", "table/*"},
     "bench": {"api"},
     "tool": {"api", "bench", "crash"},
     "examples": {"api"},
     "bindings": {"api"},
-    "crash": BELOW_TABLE | {"table", "table/*", "store"},
+    "crash": BELOW_TABLE | {"table", "table/*", "store", "gpu"},
     "test": {"anything"},
     "fuzz": {"anything"},
 }

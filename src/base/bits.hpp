@@ -24,9 +24,25 @@ constexpr std::uint64_t low_bits(unsigned count) noexcept {
   return count >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << count) - 1;
 }
 
+/// As std::popcount and std::countr_zero, on a device too.
+constexpr int count_bits(std::uint32_t bits) noexcept {
+#ifdef __CUDA_ARCH__
+  return __popc(bits);
+#else
+  return std::popcount(bits);
+#endif
+}
+constexpr int lowest_bit(std::uint32_t bits) noexcept {
+#ifdef __CUDA_ARCH__
+  return __ffs(static_cast<int>(bits)) - 1;
+#else
+  return std::countr_zero(bits);
+#endif
+}
+
 /// Takes the lowest set bit out of `bits` and returns its index.
 constexpr int take_lowest(std::uint32_t& bits) noexcept {
-  int index = std::countr_zero(bits);
+  int index = lowest_bit(bits);
   bits &= bits - 1;
   return index;
 }

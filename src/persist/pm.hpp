@@ -28,9 +28,9 @@ class alignas(sizeof(T)) pm {
   pm& operator=(const pm&) = delete;
   pm& operator=(T) = delete;
 
-  /// For the verbs.
-  word* raw() noexcept { return &raw_; }
-  const word* raw() const noexcept { return &raw_; }
+  /// For the verbs, and for a device's.
+  constexpr word* raw() noexcept { return &raw_; }
+  constexpr const word* raw() const noexcept { return &raw_; }
 
  private:
   word raw_;

@@ -69,6 +69,10 @@ class bound_table : public Interface {
   }
   const std::vector<std::string>& salvage_report() const override { return salvaged_; }
 
+  /// For who lends the engine to a device.
+  E& engine() noexcept { return engine_; }
+  durahash::pool<M>& storage() noexcept { return *pool_; }
+
  protected:
   bool writable() const noexcept { return !pool_->read_only(); }
 

@@ -16,9 +16,9 @@ struct decision {
   status answer;  // of the operation, if `act` succeeds
   Value value{};  // for set
 
-  static decision keep(status answer) { return {what::keep, answer, {}}; }
-  static decision set(Value value) { return {what::set, status::ok, value}; }
-  static decision remove() { return {what::remove, status::ok, {}}; }
+  static constexpr decision keep(status answer) { return {what::keep, answer, {}}; }
+  static constexpr decision set(Value value) { return {what::set, status::ok, value}; }
+  static constexpr decision remove() { return {what::remove, status::ok, {}}; }
 };
 
 /// A decider: called at most a few times, under the engine's lock, with the present value or nothing.
@@ -29,7 +29,7 @@ concept decider = requires(D& d, const std::optional<Value>& present) {
 
 /// The decider of put, insert and update.
 template <class Value>
-auto decide_write(detail::write_mode mode, Value value) {
+constexpr auto decide_write(detail::write_mode mode, Value value) {
   return [mode, value](const std::optional<Value>& present) {
     if (mode == detail::write_mode::insert && present) return decision<Value>::keep(status::exists);
     if (mode == detail::write_mode::update && !present) return decision<Value>::keep(status::not_found);
@@ -38,12 +38,12 @@ auto decide_write(detail::write_mode mode, Value value) {
 }
 
 template <class Value>
-decision<Value> decide_erase(const std::optional<Value>& present) {
+constexpr decision<Value> decide_erase(const std::optional<Value>& present) {
   return present ? decision<Value>::remove() : decision<Value>::keep(status::not_found);
 }
 
 template <class Value>
-auto decide_exchange(Value expected, Value desired) {
+constexpr auto decide_exchange(Value expected, Value desired) {
   return [expected, desired](const std::optional<Value>& present) {
     if (!present) return decision<Value>::keep(status::not_found);
     return *present == expected ? decision<Value>::set(desired) : decision<Value>::keep(status::mismatch);

@@ -11,26 +11,11 @@ namespace durahash::gphash {
 template <medium M, class Kind>
 std::uint64_t table<M, Kind>::hash_of(key_type key) const noexcept {
   if constexpr (Kind::in_slot) {
-    return mixer_.mix(key);
+    return places_.words().mix(key);
   } else {
     std::uint64_t hash = bytes_hash(key, seeds_);
     return hash < first_fingerprint ? hash + first_fingerprint : hash;  // eight hashes fewer, which share others' buckets
   }
-}
-
-template <medium M, class Kind>
-auto table<M, Kind>::spot_of(std::uint64_t hash) const noexcept -> spot {
-  spot s;
-  s.hash = s.place[0] = hash;
-  s.fingerprint = hash;
-  s.escape = -1;
-  if (Kind::in_slot && hash < first_fingerprint) [[unlikely]] {
-    s.fingerprint = escape_fingerprint;
-    s.escape = static_cast<int>(hash);
-  }
-  std::uint64_t choice = hash * 0x9e3779b97f4a7c15u;
-  for (unsigned which = 1; which < shape_.hashes; ++which) s.place[which] = other_place(hash, which, choice >> (64 - 4 * which) & (maps - 1));
-  return s;
 }
 
 /// The buckets of a key, in the order of precedence: levels from the top down, in each of them its places. Asked for on the way.
@@ -54,7 +39,7 @@ template <medium M, class Kind>
     return warp_.ballot(w.buckets, buckets, shape_.slots, word);
   } else {
     std::uint32_t equal = 0;
-    for (unsigned lane = 0; lane < buckets << shape_.slots_log2; ++lane) equal |= std::uint32_t{load(m_, *slot_of(w, lane).state) == word} << lane;
+    for (unsigned lane = 0; lane < shape_.lanes(); ++lane) equal |= std::uint32_t{load(m_, *slot_of(w, lane).state) == word} << lane;
     return equal;
   }
 }
@@ -182,7 +167,7 @@ void table<M, Kind>::get_many(std::span<const key_type> keys, Read&& read, statu
 /// The key of a word table, the hash of a byte table.
 template <medium M, class Kind>
 std::uint64_t table<M, Kind>::key_word_of(std::uint64_t fingerprint) const noexcept {
-  return Kind::in_slot ? mixer_.key_of(fingerprint) : fingerprint;
+  return Kind::in_slot ? places_.words().key_of(fingerprint) : fingerprint;
 }
 
 /// Calls visit(resident) for each record in the bucket. One that is removed meanwhile is not there.
@@ -212,21 +197,21 @@ void table<M, Kind>::for_each_escape(Visit&& visit) const {
 template <medium M, class Kind>
 template <class Visit>
 void table<M, Kind>::for_each_bucket_of(const levels_view& v, std::uint64_t prefix, unsigned bits, Visit&& visit) const {
-  std::uint64_t places[1 + (most_hashes - 1) * maps];  // of few bits many are the same
+  std::uint64_t found[1 + (most_hashes - 1) * places::maps];  // of few bits many are the same
   std::size_t count = 0;
   auto note = [&](std::uint64_t place) {
     place = place >> (64 - bits) << (64 - bits);
-    if (std::find(places, places + count, place) != places + count) return;
-    places[count++] = place;
+    if (std::find(found, found + count, place) != found + count) return;
+    found[count++] = place;
   };
   note(prefix);
   for (unsigned which = 1; which < shape_.hashes; ++which)
-    for (unsigned map = 0; map < maps; ++map) note(other_place(prefix, which, map));
-  std::sort(places, places + count);
+    for (unsigned map = 0; map < places::maps; ++map) note(places_.other_place(prefix, which, map));
+  std::sort(found, found + count);
   for (const level_view& level : v.all()) {
     std::uint64_t last = ~std::uint64_t{0};
     for (std::size_t n = 0; n < count; ++n) {
-      std::uint64_t first = number(level, places[n]), end = first + (level.log2 > bits ? std::uint64_t{1} << (level.log2 - bits) : 1);
+      std::uint64_t first = number(level, found[n]), end = first + (level.log2 > bits ? std::uint64_t{1} << (level.log2 - bits) : 1);
       if (first == last) continue;  // a bucket of several prefixes
       for (std::uint64_t index = first; index < end; ++index) visit(bucket_at(level, index));
       last = first;

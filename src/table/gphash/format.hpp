@@ -23,6 +23,8 @@ inline constexpr std::uint64_t escape_fingerprint = ~std::uint64_t{0};
 struct shape {
   unsigned levels, hashes, slots, slots_log2;
 
+  /// Slots that a key may be in: one for each lane of a warp.
+  constexpr unsigned lanes() const noexcept { return levels * hashes << slots_log2; }
   constexpr unsigned bytes_log2() const noexcept { return slots_log2 + 4; }
   constexpr std::uint64_t bucket_bytes() const noexcept { return std::uint64_t{1} << bytes_log2(); }
   constexpr std::uint64_t level_bytes(unsigned log2) const noexcept {
@@ -65,15 +67,14 @@ static_assert(sizeof(root) == 64 + 2 * level_sizes * 8 + 128 && offsetof(root, e
 /// A bijection of words whose high bits depend on all of the key: the fingerprint of a u64 key is the key.
 class mixer {
  public:
-  explicit mixer(const hash_seeds& seeds) noexcept : flip_(seeds.flip), multiply_(seeds.multiply | 1) {
-    inverse_ = inverse_of(multiply_);
-  }
-  std::uint64_t mix(std::uint64_t key) const noexcept {
+  constexpr explicit mixer(const hash_seeds& seeds) noexcept
+      : flip_(seeds.flip), multiply_(seeds.multiply | 1), inverse_(inverse_of(seeds.multiply | 1)) {}
+  constexpr std::uint64_t mix(std::uint64_t key) const noexcept {
     std::uint64_t x = (key ^ flip_) * multiply_;
     x = (x ^ x >> 32) * second;
     return x ^ x >> 32;
   }
-  std::uint64_t key_of(std::uint64_t mixed) const noexcept {
+  constexpr std::uint64_t key_of(std::uint64_t mixed) const noexcept {
     std::uint64_t x = (mixed ^ mixed >> 32) * inverse_of(second);
     return ((x ^ x >> 32) * inverse_) ^ flip_;
   }

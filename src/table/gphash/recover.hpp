@@ -46,17 +46,9 @@ result<engine_plan> table<M, Kind>::plan(const options& how) {
 
 template <medium M, class Kind>
 table<M, Kind>::table(pool<M>& p)
-    : p_(p), m_(p.medium()), heap_(p), seeds_{p.block().seed_flip, p.block().seed_multiply}, mixer_(seeds_),
+    : p_(p), m_(p.medium()), heap_(p), seeds_{p.block().seed_flip, p.block().seed_multiply},
       shape_(detail::shape_of(p.block().settings[setting::levels], p.block().settings[setting::hashes], p.block().settings[setting::slots]).value_or(shape{})),
-      first_top_(static_cast<unsigned>(p.block().settings[setting::first_top])) {
-  for (unsigned which = 1; which < most_hashes; ++which)
-    for (unsigned map = 0; map < maps; ++map) {  // docs/format.md
-      std::uint64_t words[2] = {seeds_.flip, seeds_.multiply}, first_bits[] = {0, 2, 1, 3};
-      std::uint64_t number = 2 * (which * maps + map);
-      flips_[which][map] = (checksum(words, sizeof words, number) & low_bits(62)) | first_bits[which] << 62;
-      carries_[which][map] = checksum(words, sizeof words, number + 1) & low_bits(62);
-    }
-}
+      places_(shape_, seeds_), first_top_(static_cast<unsigned>(p.block().settings[setting::first_top])) {}
 
 template <medium M, class Kind>
 table<M, Kind>::~table() {

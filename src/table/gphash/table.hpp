@@ -24,7 +24,7 @@
 #include "persist/unsettled.hpp"
 #include "table/complaints.hpp"
 #include "table/concept.hpp"
-#include "table/gphash/format.hpp"
+#include "table/gphash/lent.hpp"
 #include "table/live_record.hpp"
 #include "warp/host_warp.hpp"
 
@@ -95,6 +95,7 @@ class table {
 
   // grow.hpp
   status reserve(std::uint64_t records);
+  status expand() { return grow(levels()); }  // a level more on top, whatever the load
   status compact();
 
   // recover.hpp
@@ -105,6 +106,12 @@ class table {
   void lock_all();  // keeps writers out
   void unlock_all();
 
+  // lend.hpp
+  lent_table lend()
+    requires(Kind::in_slot);
+  void take_back(std::int64_t added)
+    requires(Kind::in_slot);
+
   // check.hpp
   void check(check_report& report);
   void describe(table_stats& stats);
@@ -114,7 +121,6 @@ class table {
  private:
   static constexpr std::size_t group_size = 64;  // operations whose cache misses and fences are shared
   static constexpr unsigned most_stripe_bits = 16;
-  static constexpr unsigned maps = 16;           // ways from a hash to each of its other places
 
   /// What is known of a stripe in DRAM. Zeros at first.
   struct stripe_state {
@@ -142,12 +148,6 @@ class table {
   struct slot_ref {
     pm<std::uint64_t>* state = nullptr;
     pm<std::uint64_t>* value = nullptr;
-  };
-  /// What a hash says: where to look, and for what.
-  struct spot {
-    std::uint64_t hash, fingerprint;
-    int escape;  // the escape slot, of a word that has no fingerprint; or -1
-    std::uint64_t place[most_hashes];
   };
   /// The key's buckets, whose slots are the lanes of a warp.
   struct warp_view {
@@ -181,10 +181,7 @@ class table {
 
   // places
   std::uint64_t hash_of(key_type key) const noexcept;
-  spot spot_of(std::uint64_t hash) const noexcept;
-  std::uint64_t other_place(std::uint64_t hash, unsigned which, unsigned map) const noexcept {
-    return hash ^ flips_[which][map] ^ (((hash ^ hash >> 7) >> 1) & carries_[which][map]);
-  }
+  spot spot_of(std::uint64_t hash) const noexcept { return places_.spot_of(hash, Kind::in_slot); }
   static std::uint64_t number(const level_view& l, std::uint64_t place) noexcept { return place >> (64 - l.log2); }
   bucket bucket_at(const level_view& l, std::uint64_t index) const noexcept { return l.first + (index << (shape_.bytes_log2() - 3)); }
   bucket bucket_of(const level_view& l, std::uint64_t place) const noexcept { return bucket_at(l, number(l, place)); }
@@ -282,11 +279,10 @@ class table {
   M& m_;
   heap<M> heap_;
   hash_seeds seeds_;
-  mixer mixer_;
   shape shape_;
+  places places_;
   host_warp warp_;
   unsigned first_top_;
-  std::uint64_t flips_[most_hashes][maps], carries_[most_hashes][maps];  // of the places but the first
   std::atomic<const levels_view*> levels_{nullptr};
   zeroed_array<spin_lock> locks_;
   zeroed_array<stripe_state> stripes_;
@@ -308,5 +304,6 @@ class table {
 #include "table/gphash/check.hpp"
 #include "table/gphash/find.hpp"
 #include "table/gphash/grow.hpp"
+#include "table/gphash/lend.hpp"
 #include "table/gphash/recover.hpp"
 #include "table/gphash/write.hpp"

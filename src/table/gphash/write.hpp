@@ -70,18 +70,12 @@ auto table<M, Kind>::locate(const levels_view& v, const spot& s, key_type key) c
   return at;
 }
 
-/// The first empty slot of the bucket with most of them; of equals of the one in the uppermost level (§3.2.3, "less-loaded"). Or nothing.
+/// An empty slot of the key's, or nothing.
 template <medium M, class Kind>
 auto table<M, Kind>::room_for(const warp_view& w, const spot& s) const -> slot_ref {
   if (s.escape >= 0) return load(m_, *escape_slot(s.escape).state) == empty_state ? escape_slot(s.escape) : slot_ref();
-  std::uint32_t empty = ballot(w, empty_state);
-  unsigned best = 0;
-  int most = 0;
-  for (unsigned lane = 0; lane < shape_.levels * shape_.hashes << shape_.slots_log2; lane += shape_.slots) {
-    int here = std::popcount(empty >> lane & static_cast<std::uint32_t>(low_bits(shape_.slots)));
-    if (here > most) most = here, best = lane;
-  }
-  return most == 0 ? slot_ref() : slot_of(w, best + static_cast<unsigned>(std::countr_zero(empty >> best)));
+  int lane = places_.room_in(ballot(w, empty_state));
+  return lane < 0 ? slot_ref() : slot_of(w, static_cast<unsigned>(lane));
 }
 
 /// Makes the room that was found the caller's, or other room of the key's. Returns false when there is none.

@@ -1,0 +1,126 @@
+// A batch, and what one warp does of it. Every function here works on the operations first, first + step, ... of a batch of n.
+#pragma once
+
+#include <cstddef>
+
+#include "gpu/operations.hpp"
+
+namespace durahash::gpu {
+
+enum class action : std::uint8_t { find, put, insert, update, erase };
+
+/// Arrays that the device reads and writes. `values` is read by writes and written by finds; it may be missing for find and erase.
+struct batch {
+  action what;
+  std::size_t count;
+  const std::uint64_t* keys;
+  std::uint64_t* values;
+  status* answers;
+};
+
+/// The answer of an operation that has not been done yet.
+inline constexpr status pending = static_cast<status>(0xff);
+
+/// Counted on the device.
+struct tallies {
+  std::int64_t records = 0;    // added, less removed
+  std::uint64_t full = 0;      // operations that found no room
+  std::uint64_t pending = 0;   // operations whose stripe another one of the group held
+};
+
+template <class Side>
+class batch_run {
+ public:
+  DURAHASH_ON_DEVICE batch_run(Side& side, const lent_table& table, const batch& all, tallies& total) noexcept
+      : side_(side), operations_(side, table), all_(all), total_(total) {}
+
+  DURAHASH_ON_DEVICE void find(std::size_t first, std::size_t step) {
+    for (std::size_t i = first; i < all_.count; i += step) {
+      std::uint64_t value = 0;
+      status answer = operations_.find(all_.keys[i], value);
+      if (all_.values != nullptr && answer == status::ok) set(all_.values[i], value);
+      set(all_.answers[i], answer);
+    }
+  }
+
+  /// Writes that are done at once, where visible is durable: those whose answer is `pending`.
+  DURAHASH_ON_DEVICE void write(std::size_t first, std::size_t step) {
+    tallies mine;
+    for (std::size_t i = first; i < all_.count; i += step) {
+      if (all_.answers[i] != pending) continue;
+      std::int32_t records = 0;
+      status answer = decided(i, [&](auto decide) { return operations_.write(all_.keys[i], decide, records); });
+      mine.records += records;
+      mine.full += answer == status::no_space;
+      set(all_.answers[i], answer);
+    }
+    add(mine);
+  }
+
+  /// First half of writes that become durable together, likewise. An operation whose stripe is held, by one before it, stays pending.
+  DURAHASH_ON_DEVICE void stage(std::size_t first, std::size_t step, change* changes) {
+    tallies mine;
+    for (std::size_t i = first; i < all_.count; i += step) {
+      if (all_.answers[i] != pending) continue;
+      std::uint64_t hash = operations_.hash_of(all_.keys[i]);
+      if (!side_.try_take(hash)) {
+        ++mine.pending;
+        continue;
+      }
+      change c;
+      status answer = decided(i, [&](auto decide) { return operations_.stage(all_.keys[i], decide, c); });  // the stripe stays held, until the commit
+      set(changes[i], c);
+      set(all_.answers[i], answer);
+      mine.full += answer == status::no_space;
+      if (c.word == nullptr) side_.give(hash);
+    }
+    add(mine);
+  }
+
+  /// Second half. What they come after is durable.
+  DURAHASH_ON_DEVICE void commit(std::size_t first, std::size_t step, const change* changes) {
+    tallies mine;
+    for (std::size_t i = first; i < all_.count; i += step) {
+      change c = changes[i];
+      if (c.word == nullptr) continue;
+      operations_.commit(c);
+      side_.order();
+      side_.give(operations_.hash_of(all_.keys[i]));
+      mine.records += c.records;
+    }
+    add(mine);
+  }
+
+  /// Operations that found no room are to be done again.
+  DURAHASH_ON_DEVICE void retry_full(std::size_t first, std::size_t step) {
+    for (std::size_t i = first; i < all_.count; i += step)
+      if (all_.answers[i] == status::no_space) set(all_.answers[i], pending);
+  }
+
+ private:
+  /// Calls with the decider of the i-th operation.
+  template <class Call>
+  DURAHASH_ON_DEVICE status decided(std::size_t i, Call&& call) const {
+    using detail::write_mode;
+    switch (all_.what) {
+      case action::put: return call(decide_write(write_mode::put, all_.values[i]));
+      case action::insert: return call(decide_write(write_mode::insert, all_.values[i]));
+      case action::update: return call(decide_write(write_mode::update, all_.values[i]));
+      default: return call(decide_erase<std::uint64_t>);
+    }
+  }
+  template <class T>
+  DURAHASH_ON_DEVICE void set(T& at, T value) const {
+    side_.warp.one([&] { return at = value, true; });
+  }
+  DURAHASH_ON_DEVICE void add(const tallies& mine) const {
+    side_.warp.one([&] { return side_.add(total_, mine), true; });
+  }
+
+  Side& side_;
+  operations<Side> operations_;
+  const batch& all_;
+  tallies& total_;
+};
+
+}  // namespace durahash::gpu

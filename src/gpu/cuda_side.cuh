@@ -1,0 +1,66 @@
+// The device's side of gpu/operations.hpp: a warp, the pool's words in host memory, turns in the device's own.
+#pragma once
+
+#include <cuda/atomic>
+
+#include "gpu/batch.hpp"
+#include "gpu/cuda_warp.cuh"
+
+namespace durahash::gpu {
+
+/// Words of the pool are atomic among this device's threads. Releases reach the host's caches in their order, so that a process that dies leaves none without
+/// what came before it.
+class cuda_side {
+ public:
+  static constexpr unsigned stripe_bits = 20;
+
+  __device__ explicit cuda_side(std::uint32_t* turns) : turns_(turns) {}
+
+  cuda_warp warp;
+  __device__ std::uint64_t load(pm<std::uint64_t>& at) const { return word(at).load(cuda::memory_order_acquire); }
+  __device__ void store(pm<std::uint64_t>& at, std::uint64_t value) const {
+    cuda::atomic_ref<std::uint64_t, cuda::thread_scope_system>(*at.raw()).store(value, cuda::memory_order_release);
+  }
+  __device__ bool store_if(pm<std::uint64_t>& at, std::uint64_t old, std::uint64_t value) const {
+    return word(at).compare_exchange_strong(old, value, cuda::memory_order_acq_rel, cuda::memory_order_acquire);
+  }
+  __device__ void order() const { __threadfence_system(); }
+
+  __device__ bool try_take(std::uint64_t hash) const {
+    return warp.one([&] {
+      std::uint32_t seen = turn(hash).load(cuda::memory_order_relaxed);
+      return (seen & 1) == 0 && turn(hash).compare_exchange_strong(seen, seen | 1, cuda::memory_order_acquire, cuda::memory_order_relaxed);
+    });
+  }
+  __device__ void take(std::uint64_t hash) const {
+    while (!try_take(hash)) __nanosleep(64);
+  }
+  __device__ void give(std::uint64_t hash) const {
+    warp.one([&] { return turn(hash).fetch_and(~1u, cuda::memory_order_release); });
+  }
+  __device__ void outdate(std::uint64_t hash) const {
+    warp.one([&] { return turn(hash).fetch_add(2, cuda::memory_order_acq_rel); });
+  }
+  __device__ std::uint32_t version(std::uint64_t hash) const {
+    return warp.one([&] { return turn(hash).load(cuda::memory_order_acquire) >> 1; });
+  }
+
+  __device__ void add(tallies& total, const tallies& mine) const {
+    using unsigned_word = unsigned long long;
+    if (mine.records != 0) atomicAdd(reinterpret_cast<unsigned_word*>(&total.records), static_cast<unsigned_word>(mine.records));
+    if (mine.full != 0) atomicAdd(reinterpret_cast<unsigned_word*>(&total.full), mine.full);
+    if (mine.pending != 0) atomicAdd(reinterpret_cast<unsigned_word*>(&total.pending), mine.pending);
+  }
+
+ private:
+  __device__ static cuda::atomic_ref<std::uint64_t, cuda::thread_scope_device> word(pm<std::uint64_t>& at) {
+    return cuda::atomic_ref<std::uint64_t, cuda::thread_scope_device>(*at.raw());
+  }
+  __device__ cuda::atomic_ref<std::uint32_t, cuda::thread_scope_device> turn(std::uint64_t hash) const {
+    return cuda::atomic_ref<std::uint32_t, cuda::thread_scope_device>(turns_[hash >> (64 - stripe_bits)]);
+  }
+
+  std::uint32_t* turns_;
+};
+
+}  // namespace durahash::gpu

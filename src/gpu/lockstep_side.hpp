@@ -1,0 +1,57 @@
+// The host's side of gpu/operations.hpp: a warp in lockstep over a medium. For tests and the explorer.
+#pragma once
+
+#include <atomic>
+#include <thread>
+
+#include "base/zeroed_array.hpp"
+#include "gpu/batch.hpp"
+#include "persist/order.hpp"
+#include "warp/lockstep_warp.hpp"
+
+namespace durahash::gpu {
+
+/// Turns and versions of stripes, as every side keeps them: bit 0 taken, the others a version.
+class lockstep_turns {
+ public:
+  static constexpr unsigned bits = 12;
+  std::atomic<std::uint32_t>& of(std::uint64_t hash) const noexcept { return words_[hash >> (64 - bits)]; }
+
+ private:
+  zeroed_array<std::atomic<std::uint32_t>> words_ = zeroed_array<std::atomic<std::uint32_t>>(std::size_t{1} << bits);
+};
+
+template <medium M>
+class lockstep_side {
+ public:
+  lockstep_side(M& m, const lockstep_turns& turns) noexcept : m_(m), turns_(turns) {}
+
+  lockstep_warp warp;
+  std::uint64_t load(const pm<std::uint64_t>& at) const noexcept { return durahash::load(m_, at); }
+  void store(pm<std::uint64_t>& at, std::uint64_t value) const noexcept { durahash::store(m_, at, value); }
+  bool store_if(pm<std::uint64_t>& at, std::uint64_t old, std::uint64_t value) const noexcept { return durahash::store_if(m_, at, old, value); }
+  void order() const noexcept {}  // each store is a release
+
+  bool try_take(std::uint64_t hash) const noexcept {
+    std::uint32_t seen = turns_.of(hash).load(std::memory_order_relaxed);
+    return (seen & 1) == 0 && turns_.of(hash).compare_exchange_strong(seen, seen | 1, std::memory_order_acquire);
+  }
+  void take(std::uint64_t hash) const noexcept {
+    while (!try_take(hash)) std::this_thread::yield();
+  }
+  void give(std::uint64_t hash) const noexcept { turns_.of(hash).fetch_and(~1u, std::memory_order_release); }
+  void outdate(std::uint64_t hash) const noexcept { turns_.of(hash).fetch_add(2, std::memory_order_acq_rel); }
+  std::uint32_t version(std::uint64_t hash) const noexcept { return turns_.of(hash).load(std::memory_order_acquire) >> 1; }
+
+  void add(tallies& total, const tallies& mine) const noexcept {
+    std::atomic_ref(total.records).fetch_add(mine.records, std::memory_order_relaxed);
+    std::atomic_ref(total.full).fetch_add(mine.full, std::memory_order_relaxed);
+    std::atomic_ref(total.pending).fetch_add(mine.pending, std::memory_order_relaxed);
+  }
+
+ private:
+  M& m_;
+  const lockstep_turns& turns_;
+};
+
+}  // namespace durahash::gpu

@@ -1,0 +1,70 @@
+// GPHash: where a key may be (docs/format.md, "Gphash"). Arithmetic alone, trivially copyable, constexpr: host and device compute the same.
+#pragma once
+
+#include "base/hash.hpp"
+#include "table/gphash/format.hpp"
+
+namespace durahash::gphash {
+
+/// What to look for.
+struct target {
+  std::uint64_t hash, fingerprint;
+  int escape;  // the escape slot, of a word that has no fingerprint; or -1
+};
+/// And where.
+struct spot : target {
+  std::uint64_t place[most_hashes];
+};
+
+class places {
+ public:
+  static constexpr unsigned maps = 16;  // ways from a hash to each of its other places
+
+  places(const shape& s, const hash_seeds& seeds) noexcept : shape_(s), mixer_(seeds) {
+    for (unsigned which = 1; which < most_hashes; ++which)
+      for (unsigned map = 0; map < maps; ++map) {
+        std::uint64_t words[2] = {seeds.flip, seeds.multiply}, first_bits[] = {0, 2, 1, 3};
+        std::uint64_t number = 2 * (which * maps + map);
+        flips_[which][map] = (checksum(words, sizeof words, number) & low_bits(62)) | first_bits[which] << 62;
+        carries_[which][map] = checksum(words, sizeof words, number + 1) & low_bits(62);
+      }
+  }
+
+  constexpr const shape& form() const noexcept { return shape_; }
+  constexpr const mixer& words() const noexcept { return mixer_; }
+
+  /// `of_words`: the hash is a word key's mixture, and eight of them stand for states.
+  static constexpr target target_of(std::uint64_t hash, bool of_words) noexcept {
+    if (of_words && hash < first_fingerprint) [[unlikely]] return {hash, escape_fingerprint, static_cast<int>(hash)};
+    return {hash, hash, -1};
+  }
+  constexpr spot spot_of(std::uint64_t hash, bool of_words) const noexcept {
+    spot s{target_of(hash, of_words), {}};
+    for (unsigned which = 0; which < shape_.hashes; ++which) s.place[which] = place(hash, which);
+    return s;
+  }
+  constexpr std::uint64_t place(std::uint64_t hash, unsigned which) const noexcept {
+    return which == 0 ? hash : other_place(hash, which, hash * 0x9e3779b97f4a7c15u >> (64 - 4 * which) & (maps - 1));
+  }
+  constexpr std::uint64_t other_place(std::uint64_t hash, unsigned which, unsigned map) const noexcept {
+    return hash ^ flips_[which][map] ^ (((hash ^ hash >> 7) >> 1) & carries_[which][map]);
+  }
+
+  /// The lane of the first empty slot of the bucket with most of them; of equals of the one in the uppermost level (§3.2.3, "less-loaded"). -1: none.
+  constexpr int room_in(std::uint32_t empty) const noexcept {
+    int best = -1, most = 0;
+    for (unsigned lane = 0; lane < shape_.lanes(); lane += shape_.slots) {
+      std::uint32_t bucket = empty >> lane & static_cast<std::uint32_t>(low_bits(shape_.slots));
+      if (int here = count_bits(bucket); here > most) most = here, best = static_cast<int>(lane) + lowest_bit(bucket);
+    }
+    return best;
+  }
+
+ private:
+  shape shape_;
+  mixer mixer_;
+  std::uint64_t flips_[most_hashes][maps] = {}, carries_[most_hashes][maps] = {};  // of the places but the first
+};
+static_assert(std::is_trivially_copyable_v<places>);
+
+}  // namespace durahash::gphash

@@ -1,0 +1,328 @@
+// gpu::map on a device of host threads, and on a GPU where there is one: the kernels' own lines (gpu/operations.hpp, gpu/batch.hpp), growth, commits, and the
+// pool as the CPU finds it.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <map>
+#include <random>
+#include <span>
+
+#include "durahash/map.hpp"
+#include "durahash/table.hpp"
+#include "gpu/map.hpp"
+#include "test/gpu/lockstep_device.hpp"
+#include "test/store/scratch.hpp"
+
+namespace durahash::test {
+namespace {
+
+using model = std::map<std::uint64_t, std::uint64_t>;
+
+/// At the level power the pool is in memory: a plain file cannot promise it.
+struct shape_case {
+  std::string name;
+  std::map<std::string, std::uint64_t> settings;
+  bool to_power = false;
+  bool on_gpu = false;
+};
+
+/// An array that host and device see.
+template <class T>
+class shared_array {
+ public:
+  shared_array(gpu::device& d, std::size_t count) : device_(d), all_(static_cast<T*>(d.allocate(count * sizeof(T))), count) {}
+  shared_array(gpu::device& d, const std::vector<T>& from) : shared_array(d, from.size()) { std::copy(from.begin(), from.end(), all_.begin()); }
+  ~shared_array() { device_.free(all_.data()); }
+  shared_array(const shared_array&) = delete;
+  shared_array& operator=(const shared_array&) = delete;
+  T* data() const { return all_.data(); }
+  std::size_t size() const { return all_.size(); }
+  auto begin() const { return all_.begin(); }
+  auto end() const { return all_.end(); }
+  T& operator[](std::size_t i) const { return all_[i]; }
+
+ private:
+  gpu::device& device_;
+  std::span<T> all_;
+};
+using shared_words = shared_array<std::uint64_t>;
+using shared_answers = shared_array<status>;
+
+/// A pool, a device of so many warps, and what must be in it.
+class GpuMap : public testing::TestWithParam<shape_case> {
+ protected:
+  result<gpu::map> open(unsigned warps = 2, std::uint64_t most_staged = 1 << 12) {
+    options how;
+    how.medium = GetParam().to_power ? medium_kind::memory : medium_kind::file;
+    how.durability = GetParam().to_power ? durability_level::power : durability_level::process;
+    if (!std::filesystem::exists(path())) how.settings = GetParam().settings;
+    std::unique_ptr<gpu::device> made = std::make_unique<lockstep_device>(warps);
+    if (GetParam().on_gpu) made = std::move(*gpu::cuda_device(0));
+    device = made.get();
+    return gpu::open_on(std::move(made), path(), how, {.most_staged = most_staged});
+  }
+  void SetUp() override {
+    if (!GetParam().on_gpu) return;
+    if (auto found = gpu::cuda_device(0); !found) GTEST_SKIP() << "no GPU: " << found.failure().message;
+  }
+  std::string path() const { return folder_.file("pool"); }
+
+  void expect_on_the_cpu(const model& wanted) {
+    if (GetParam().to_power) return;
+    auto pool = map<std::uint64_t, std::uint64_t>::open(path());
+    ASSERT_TRUE(pool) << pool.failure().message;
+    EXPECT_EQ(pool->size(), wanted.size());
+    check_report report = pool->check();
+    EXPECT_TRUE(report.ok) << report.violations.front();
+    for (auto [key, value] : wanted) ASSERT_EQ(pool->get(key), value) << "key " << key;
+  }
+  void expect_found(gpu::map& m, const model& wanted) {
+    std::vector<std::uint64_t> all;
+    for (auto [key, value] : wanted) all.push_back(key);
+    shared_words keys(*device, all), values(*device, all.size());
+    shared_answers answers(*device, all.size());
+    m.find_async(keys.size(), keys.data(), values.data(), answers.data());
+    ASSERT_EQ(m.commit(), status::ok);
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      ASSERT_EQ(answers[i], status::ok) << "key " << keys[i];
+      ASSERT_EQ(values[i], wanted.at(keys[i])) << "key " << keys[i];
+    }
+  }
+
+  gpu::device* device = nullptr;
+
+ private:
+  scratch_folder folder_;
+};
+
+std::vector<shape_case> every_case() {
+  std::vector<shape_case> all = {{"levels2_hashes2_slots8", {}},
+                                 {"levels1_hashes2_slots16", {{"levels", 1}, {"hashes", 2}, {"slots", 16}}},
+                                 {"levels4_hashes2_slots4", {{"levels", 4}, {"hashes", 2}, {"slots", 4}}},
+                                 {"levels4_hashes4_slots2", {{"levels", 4}, {"hashes", 4}, {"slots", 2}}},
+                                 {"levels1_hashes1_slots2", {{"levels", 1}, {"hashes", 1}, {"slots", 2}}},
+                                 {"levels2_hashes2_slots8_to_power", {}, true},
+                                 {"levels4_hashes2_slots4_to_power", {{"levels", 4}, {"hashes", 2}, {"slots", 4}}, true}};
+  for (std::size_t i = 0, count = all.size(); i < count; ++i) {
+    shape_case on_gpu = all[i];
+    on_gpu.name += "_gpu";
+    on_gpu.on_gpu = true;
+    all.push_back(on_gpu);
+  }
+  return all;
+}
+INSTANTIATE_TEST_SUITE_P(Every, GpuMap, testing::ValuesIn(every_case()), [](const auto& each) { return each.param.name; });
+
+std::vector<std::uint64_t> random_words(std::size_t count, std::mt19937_64& random) {
+  std::vector<std::uint64_t> words(count);
+  for (std::uint64_t& word : words) word = random();
+  return words;
+}
+
+TEST_P(GpuMap, FillsAPoolThatTheCpuReads) {
+  std::mt19937_64 random(1);
+  std::vector<std::uint64_t> keys = random_words(20'000, random), values = random_words(20'000, random);
+  model wanted;
+  for (std::size_t i = 0; i < keys.size(); ++i) wanted[keys[i]] = values[i];
+  {
+    auto made = open();
+    ASSERT_TRUE(made) << made.failure().message;
+    shared_words shared_keys(*device, keys), shared_values(*device, values);
+    shared_answers answers(*device, keys.size());
+    ASSERT_EQ(made->put(keys.size(), shared_keys.data(), shared_values.data(), answers.data()), status::ok);
+    for (status answer : answers) ASSERT_EQ(answer, status::ok);
+    expect_found(*made, wanted);
+    EXPECT_EQ(made->size(), wanted.size());
+    EXPECT_TRUE(made->check().ok);
+  }
+  expect_on_the_cpu(wanted);
+}
+
+TEST_P(GpuMap, SearchesAPoolThatTheCpuFilled) {
+  if (GetParam().to_power) GTEST_SKIP() << "memory is gone when the CPU closes it";
+  model wanted;
+  {
+    options how;
+    how.engine = engine_kind::gphash;
+    how.settings = GetParam().settings;
+    auto pool = map<std::uint64_t, std::uint64_t>::open(path(), how);
+    ASSERT_TRUE(pool) << pool.failure().message;
+    for (std::uint64_t n = 0; n < 5000; ++n) {
+      ASSERT_EQ(pool->put(n * n, n), status::ok);
+      wanted[n * n] = n;
+    }
+  }
+  auto made = open();
+  ASSERT_TRUE(made) << made.failure().message;
+  expect_found(*made, wanted);
+  shared_words absent(*device, {2, 3, 5, ~std::uint64_t{0}}), values(*device, {77, 77, 77, 77});
+  shared_answers answers(*device, 4);
+  made->find_async(4, absent.data(), values.data(), answers.data());
+  for (std::size_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(answers[i], status::not_found);
+    EXPECT_EQ(values[i], 77u) << "a value was written for an absent key";
+  }
+}
+
+/// Every answer is the model's, whatever the mixture; keys of a batch are unique here, so that the order within it does not matter.
+TEST_P(GpuMap, AnswersAsTheModel) {
+  std::mt19937_64 random(7);
+  model wanted;
+  auto made = open(3);
+  ASSERT_TRUE(made) << made.failure().message;
+  for (int round = 0; round < 60; ++round) {
+    std::map<std::uint64_t, std::uint64_t> batch;
+    while (batch.size() < 64) batch[random() % 3 == 0 ? random() % 8 : random() % 400] = random();
+    shared_words keys(*device, batch.size()), values(*device, batch.size());
+    std::size_t at = 0;
+    for (auto [key, value] : batch) keys[at] = key, values[at++] = value;
+    shared_answers answers(*device, keys.size());
+    std::vector<status> expected(keys.size(), status::ok);
+    int what = static_cast<int>(random() % 4);
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      bool there = wanted.contains(keys[i]);
+      if (what == 1 && there) expected[i] = status::exists;
+      if (what >= 2 && !there) expected[i] = status::not_found;
+      if (expected[i] != status::ok) continue;
+      if (what == 3) wanted.erase(keys[i]);
+      else wanted[keys[i]] = values[i];
+    }
+    auto n = keys.size();
+    status done = what == 0   ? made->put(n, keys.data(), values.data(), answers.data())
+                  : what == 1 ? made->insert(n, keys.data(), values.data(), answers.data())
+                  : what == 2 ? made->update_async(n, keys.data(), values.data(), answers.data())
+                              : made->erase_async(n, keys.data(), answers.data());
+    ASSERT_EQ(done, status::ok);
+    ASSERT_EQ(made->commit(), status::ok);
+    for (std::size_t i = 0; i < n; ++i) ASSERT_EQ(answers[i], expected[i]) << "round " << round << ", action " << what << ", key " << keys[i];
+    ASSERT_EQ(made->size(), wanted.size());
+  }
+  expect_found(*made, wanted);
+  check_report report = made->check();
+  EXPECT_TRUE(report.ok) << report.violations.front();
+}
+
+TEST_P(GpuMap, KeysOfABatchNeedNotBeUnique) {
+  auto made = open(4);
+  ASSERT_TRUE(made) << made.failure().message;
+  constexpr std::size_t n = 4000, different = 10;
+  shared_words keys(*device, n), values(*device, n);
+  for (std::size_t i = 0; i < n; ++i) keys[i] = i % different, values[i] = i;
+  shared_answers answers(*device, n);
+  ASSERT_EQ(made->insert(n, keys.data(), values.data(), answers.data()), status::ok);
+  std::map<std::uint64_t, std::uint64_t> inserted;
+  for (std::size_t i = 0; i < n; ++i) {
+    if (answers[i] == status::ok) {
+      EXPECT_TRUE(inserted.emplace(keys[i], values[i]).second) << "key " << keys[i] << " was inserted twice";
+    } else {
+      EXPECT_EQ(answers[i], status::exists);
+    }
+  }
+  EXPECT_EQ(inserted.size(), different);
+  expect_found(*made, inserted);
+  EXPECT_EQ(made->size(), different);
+  EXPECT_TRUE(made->check().ok);
+}
+
+TEST_P(GpuMap, ReusesWhatWasErasedAndGivesItBack) {
+  auto made = open();
+  ASSERT_TRUE(made) << made.failure().message;
+  std::mt19937_64 random(3);
+  std::uint64_t most = 0;
+  for (int round = 0; round < 8; ++round) {
+    shared_words keys(*device, random_words(5000, random));
+    shared_answers answers(*device, keys.size());
+    ASSERT_EQ(made->put(keys.size(), keys.data(), keys.data(), answers.data()), status::ok);
+    if (round == 0) most = made->info().slots;
+    EXPECT_LE(made->info().slots, 4 * most) << "slots of erased keys are lost";
+    for (std::size_t at = 0; at < keys.size(); at += 2500) {
+      ASSERT_EQ(made->erase_async(2500, keys.data() + at, answers.data() + at), status::ok) << "at " << at;
+      ASSERT_EQ(made->commit(), status::ok);
+    }
+    for (status answer : answers) ASSERT_EQ(answer, status::ok);
+    EXPECT_EQ(made->size(), 0u);
+  }
+  std::uint64_t before = made->info().file_bytes;
+  ASSERT_EQ(made->compact(), status::ok);
+  EXPECT_LE(made->info().file_bytes, before);
+  if (auto* lockstep = dynamic_cast<lockstep_device*>(device)) {
+    EXPECT_EQ(lockstep->pinned_bytes(), made->info().file_bytes) << "what is pinned is not what the pool has";
+  }
+  EXPECT_TRUE(made->check().ok);
+}
+
+TEST_P(GpuMap, ABatchWithoutRoomSaysSoAndIsDoneAfterAReserve) {
+  auto made = open();
+  ASSERT_TRUE(made) << made.failure().message;
+  std::mt19937_64 random(5);
+  shared_words keys(*device, random_words(3000, random));
+  shared_answers answers(*device, keys.size());
+  ASSERT_EQ(made->put_async(keys.size(), keys.data(), keys.data(), answers.data()), status::ok);
+  ASSERT_EQ(made->commit(), status::ok);
+  auto full = static_cast<std::uint64_t>(std::count(answers.begin(), answers.end(), status::no_space));
+  EXPECT_GT(full, 0u) << "the first levels hold 3,000 records?";
+  EXPECT_EQ(made->size(), keys.size() - full);
+  while (std::count(answers.begin(), answers.end(), status::no_space) != 0) {
+    ASSERT_EQ(made->reserve(made->info().slots), status::ok);
+    ASSERT_EQ(made->put_async(keys.size(), keys.data(), keys.data(), answers.data()), status::ok);
+    ASSERT_EQ(made->commit(), status::ok);
+  }
+  EXPECT_EQ(std::count(answers.begin(), answers.end(), status::ok), static_cast<std::ptrdiff_t>(keys.size()));
+  EXPECT_EQ(made->size(), keys.size());
+}
+
+/// Staged is not visible; a commit makes it so. More than fits waits for a commit of what is staged.
+TEST_P(GpuMap, WritesAtPowerAppearWithTheCommit) {
+  if (!GetParam().to_power) GTEST_SKIP() << "at the level process a write is done with its stream";
+  auto made = open(2, 100);
+  ASSERT_TRUE(made) << made.failure().message;
+  shared_words keys(*device, 60), values(*device, 60), found(*device, 60);
+  for (std::size_t i = 0; i < keys.size(); ++i) keys[i] = 1000 + i, values[i] = i;
+  shared_answers answers(*device, 60), answers_of_find(*device, 60);
+  ASSERT_EQ(made->put_async(60, keys.data(), values.data(), answers.data()), status::ok);
+  made->find_async(60, keys.data(), found.data(), answers_of_find.data());
+  ASSERT_EQ(device->wait(nullptr).code, status::ok);
+  EXPECT_EQ(std::count(answers_of_find.begin(), answers_of_find.end(), status::not_found), 60);
+  EXPECT_EQ(made->erase_async(60, keys.data(), answers_of_find.data()), status::no_space) << "120 operations in room for 100";
+  // A second batch of the same keys: later in the stream, so it decides.
+  for (std::size_t i = 0; i < found.size(); ++i) found[i] = 500 + i;
+  ASSERT_EQ(made->put_async(40, keys.data(), found.data(), answers_of_find.data()), status::ok);
+  ASSERT_EQ(made->commit(), status::ok);
+  EXPECT_EQ(std::count(answers_of_find.begin(), answers_of_find.begin() + 40, status::ok), 40);
+  model wanted;
+  for (std::size_t i = 0; i < keys.size(); ++i) wanted[keys[i]] = i < 40 ? 500 + i : i;
+  expect_found(*made, wanted);
+  EXPECT_EQ(made->size(), 60u);
+  EXPECT_EQ(made->durability(), durability_level::power);
+  EXPECT_TRUE(made->check().ok);
+}
+
+TEST(GpuMapOpen, RefusesWhatADeviceCannotUse) {
+  scratch_folder folder;
+  auto refusal = [&](const char* file, options how, gpu::device_options on = {}) {
+    auto made = gpu::open_on(std::make_unique<lockstep_device>(), folder.file(file), how, on);
+    return made ? std::string("it opened") : made.failure().message;
+  };
+  options how;
+  how.engine = engine_kind::turbo;
+  EXPECT_NE(refusal("a", how).find("gphash"), std::string::npos);
+  how.engine = engine_kind::gphash;
+  how.key = data_kind::bytes;
+  EXPECT_NE(refusal("a", how).find("u64"), std::string::npos);
+  how.key = data_kind::u64;
+  how.mode = open_mode::read_only;
+  EXPECT_NE(refusal("a", how).find("read_only"), std::string::npos);
+  how.mode = open_mode::create_or_open;
+  EXPECT_NE(refusal("a", how, {.most_staged = 0}).find("most_staged"), std::string::npos);
+  how.medium = medium_kind::emulated;
+  EXPECT_NE(refusal("a", how).find("emulated"), std::string::npos);
+  how.medium = medium_kind::automatic;
+  {
+    auto other = durahash::table::open(folder.file("b"));
+    ASSERT_TRUE(other);
+  }
+  EXPECT_NE(refusal("b", {}).find("engine"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace durahash::test
