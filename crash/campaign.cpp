@@ -48,7 +48,8 @@ std::vector<job> jobs_of(const campaign& what) {
       subject_kind power{e.engine, data, durability_level::power, v.settings, v.name};
       subject_kind process{e.engine, data, durability_level::process, v.settings, v.name};
       all.push_back({power, e.make});
-      if (what.threads > 1) all.push_back({power, e.make, machine::adr, flavour::threads});
+      bool to_power = v.threads == durability_level::power;
+      if (what.threads > 1) all.push_back({to_power ? power : process, e.make, to_power ? machine::adr : machine::eadr, flavour::threads});
       all.push_back({power, e.make, machine::adr, flavour::twice});
       all.push_back({power, e.make, machine::eadr});
       all.push_back({process, e.make, machine::eadr});

@@ -1,13 +1,35 @@
 #include "crash/engine_subject.hpp"
+#include "crash/lent_table.hpp"
 #include "crash/subjects.hpp"
 #include "table/gphash/table.hpp"
 
 namespace durahash::crash {
+namespace {
+
+const std::string by_a_device = "by a device", by_a_device_apart = "by a device, values apart", killed_device = "by a device that dies in a kernel";
+
+std::unique_ptr<subject> make_gphash(const subject_kind& kind, region& r, tracer& t, bool create, std::string& why_not) {
+  using power = recording_medium<false>;
+  using process = recording_medium<true>;
+  if (kind.variant == killed_device && kind.level == durability_level::power)
+    return make_subject<lent_table<power, loose_side<power>>, power>(kind, r, t, create, why_not);
+  if (!kind.variant.starts_with(by_a_device)) return make_any<gphash::table>(kind, r, t, create, why_not);
+  if (kind.level == durability_level::power) return make_subject<lent_table<power>, power>(kind, r, t, create, why_not);
+  return make_subject<lent_table<process>, process>(kind, r, t, create, why_not);
+}
+
+}  // namespace
 
 explored_engine gphash_subject() {
+  // Warps of a device at once are explored where visible is durable: elsewhere a find beside a commit may see what it makes durable.
   return {engine_kind::gphash,
-          make_any<gphash::table>,
-          {{"", {{"levels", 1}, {"hashes", 1}, {"slots", 2}}}, {"two levels", {{"levels", 2}, {"hashes", 2}, {"slots", 2}}}, {"as in the paper", {}}}};
+          make_gphash,
+          {{"", {{"levels", 1}, {"hashes", 1}, {"slots", 2}}},
+           {"two levels", {{"levels", 2}, {"hashes", 2}, {"slots", 2}}},
+           {"as in the paper", {}},
+           {by_a_device, {{"levels", 1}, {"hashes", 1}, {"slots", 2}}, data_kind::u64, durability_level::process},
+           {by_a_device_apart, {{"levels", 1}, {"hashes", 1}, {"slots", 8}}, data_kind::u64, durability_level::process},
+           {killed_device, {{"levels", 1}, {"hashes", 1}, {"slots", 8}}, data_kind::u64, durability_level::process}}};
 }
 
 }  // namespace durahash::crash

@@ -51,6 +51,7 @@ struct explored_variant {
   std::string name;
   std::map<std::string, std::uint64_t> settings;
   std::optional<data_kind> only = {};
+  durability_level threads = durability_level::power;  // of programs of several threads
 };
 
 /// The engines' own: subjects.cpp lists them.

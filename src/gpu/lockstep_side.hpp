@@ -4,6 +4,7 @@
 #include <atomic>
 #include <thread>
 
+#include "base/turns.hpp"
 #include "base/zeroed_array.hpp"
 #include "gpu/batch.hpp"
 #include "persist/order.hpp"
@@ -37,7 +38,11 @@ class lockstep_side {
     return (seen & 1) == 0 && turns_.of(hash).compare_exchange_strong(seen, seen | 1, std::memory_order_acquire);
   }
   void take(std::uint64_t hash) const noexcept {
-    while (!try_take(hash)) std::this_thread::yield();
+    while (!try_take(hash))  // ends when the other warp's operation does
+      if (durahash::turns* t = durahash::turns::current())
+        t->pass();
+      else
+        std::this_thread::yield();
   }
   void give(std::uint64_t hash) const noexcept { turns_.of(hash).fetch_and(~1u, std::memory_order_release); }
   void outdate(std::uint64_t hash) const noexcept { turns_.of(hash).fetch_add(2, std::memory_order_acq_rel); }

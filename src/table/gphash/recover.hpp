@@ -171,6 +171,7 @@ void table<M, Kind>::sweep() {
   flushed started;
   constexpr bool writes_back = unsettled<M>::needed;
   for (int i = 0; Kind::in_slot && i < static_cast<int>(first_fingerprint); ++i) records += sweep_slot(escape_slot(i));
+  if constexpr (writes_back && Kind::in_slot) started += flush(m_, extent_of(root_of_table().escapes));  // emptied for good: a pool may be clean from now on
   for (const level_view& l : levels().all()) {
     for (std::uint64_t index = 0; index < l.buckets(); ++index)
       for (unsigned i = 0; i < shape_.slots; ++i) records += sweep_slot(slot_at(bucket_at(l, index), i));

@@ -23,6 +23,8 @@ LEVEL_RECOVER = "src/table/level/recover.hpp"
 GPHASH_FIND = "src/table/gphash/find.hpp"
 GPHASH_WRITE = "src/table/gphash/write.hpp"
 GPHASH_RECOVER = "src/table/gphash/recover.hpp"
+GPU_OPERATIONS = "src/gpu/operations.hpp"
+GPU_BATCH = "src/gpu/batch.hpp"
 
 BUGS = [
     ("readers-give-away-what-is-not-durable", "all four, X1",
@@ -358,4 +360,20 @@ BUGS = [
      "u64/power/as in the paper",
      GPHASH_WRITE,
      [("    started += flush(m_, extent_of(*at.room.value));\n", "")]),
+    ("gpu-nothing-orders-value-and-fingerprint", "GPHash 5",
+     "A kernel stores the value and the fingerprint with no fence between: the process dies when one of them has reached memory.",
+     "a device that dies in a kernel",
+     GPU_OPERATIONS,
+     [("    status answer = stage(key, decide, c);\n    side_.order();\n", "    status answer = stage(key, decide, c);\n")]),
+    ("gpu-two-warps-write-one-key", "GPHash 4",
+     "Writes of one key do not take turns: two warps each find it absent, and both insert it.",
+     "by a device",
+     GPU_OPERATIONS,
+     [("    side_.take(hash);\n", ""), ("    side_.give(hash);\n    records", "    records")]),
+    ("gpu-a-slot-is-lent-while-it-is-read", "GPHash 4",
+     "Removals do not change their stripe's version: a reader takes the value of another key that got the slot meanwhile for its own.",
+     "by a device",
+     GPU_OPERATIONS,
+     [("    if (wanted.act == act::remove) {\n      side_.outdate(s.hash);\n", "    if (wanted.act == act::remove) {\n"),
+      ("    side_.outdate(s.hash);\n    if (at = claim(s)", "    if (at = claim(s)")]),
 ]

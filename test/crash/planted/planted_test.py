@@ -39,7 +39,7 @@ def try_bug(bug, arguments, folder):
     shutil.copytree(ROOT / "src", home / "src")
     copy.write_text(planted_source(file, changes))
     # An engine is instantiated in one file; all else is as in the build. crash/ is copied too, for its own folder comes first in an include.
-    engine = next((e for e in ("cceh", "level", "gphash") if f"table/{e}/" in file), "turbo")
+    engine = next((e for e in ("cceh", "level", "gphash") if f"table/{e}/" in file), "gphash" if "src/gpu/" in file else "turbo")
     shutil.copytree(ROOT / "crash", home / "crash")
     program = home / "explore"
     compiled = home / "subject.o"
