@@ -77,5 +77,27 @@ TEST(GphashWriter, AValueEntersASlotOnlyWhenTheRemovalThatEmptiedItIsDurable) {
   EXPECT_GE(cuts, 20);
 }
 
+/// Found by the explorer: an insertion of a word without a fingerprint dies with its slot claimed. Recovery empties it; then a sync, and the power goes.
+TEST(GphashRecovery, WhatItEmptiesIsEmptyInAPoolThatIsCleanLater) {
+  auto r = make_rig<probing_medium, word_records, gphash_engine>(options{});
+  ASSERT_EQ(r->put(1, 1), status::ok);
+  std::vector<std::byte> claimed = r->m->image();
+  constexpr std::uint64_t without_fingerprint = 3, state = gphash::claimed_state;
+  std::uint64_t at = r->p->block().engine_offset + offsetof(gphash::root, escapes) + without_fingerprint * sizeof(gphash::slot);
+  std::memcpy(claimed.data() + at, &state, sizeof state);
+
+  auto recovered = after_power_cut<probing_medium, word_records, gphash_engine>(claimed);
+  ASSERT_NE(recovered, nullptr);
+  ASSERT_EQ(recovered->t->sync(), status::ok);
+  auto later = after_power_cut<probing_medium, word_records, gphash_engine>(recovered->m->image());
+  ASSERT_NE(later, nullptr);
+  check_report report;
+  later->t->check(report);
+  EXPECT_TRUE(report.ok) << report.violations.front();
+  std::uint64_t key = gphash::mixer({later->p->block().seed_flip, later->p->block().seed_multiply}).key_of(without_fingerprint);
+  EXPECT_EQ(later->put(key, 7), status::ok);
+  EXPECT_EQ(later->get(key), 7u);
+}
+
 }  // namespace
 }  // namespace durahash::test
