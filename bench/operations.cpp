@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "bench/crew.hpp"
+
 namespace durahash::bench {
 namespace {
 
@@ -89,6 +91,12 @@ operations draw(const drawing& what, unsigned thread) {
   if (what.distribution == distribution_kind::distinct) draw_distinct(what, begin, count, drawn);
   else if (what.distribution == distribution_kind::latest) draw_latest(what, begin, count, random, drawn);
   else draw_asked(what, count, random, drawn);
+  return drawn;
+}
+
+std::vector<operations> draw_all(const drawing& what) {
+  std::vector<operations> drawn(what.threads);
+  run_crew(what.threads, [&](unsigned t) { drawn[t] = draw(what, t); });
   return drawn;
 }
 

@@ -31,6 +31,9 @@ struct drawing {
 /// The operations of thread `thread`, its share of drawing::ops. Threads never insert the same key, nor erase it.
 operations draw(const drawing& what, unsigned thread);
 
+/// Of all threads, each drawn by a thread of its own.
+std::vector<operations> draw_all(const drawing& what);
+
 /// How many operations thread `thread` has, and which of all comes first.
 std::uint64_t share_of(std::uint64_t ops, unsigned threads, unsigned thread) noexcept;
 std::uint64_t share_begin(std::uint64_t ops, unsigned threads, unsigned thread) noexcept;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "bench/distribution.hpp"
+#include "bench/popularity.hpp"
 #include "bench/workload.hpp"
 #include "durahash/info.hpp"
 
@@ -25,10 +26,11 @@ struct media_figures {
 struct workload_outcome {
   workload_kind workload{};
   distribution_kind distribution{};
-  bool cold = false;              ///< the first load of the process
-  std::uint64_t ops = 0;          ///< of one repetition
-  std::vector<double> seconds;    ///< of each repetition
-  double page_faults_per_op = 0;  ///< minor faults suffered by the operating threads themselves, mean
+  bool cold = false;                    ///< the first load of the process
+  std::uint64_t ops = 0;                ///< of one repetition
+  std::vector<double> seconds;          ///< of each repetition
+  std::optional<popularity> asked_for;  ///< nothing where every record is used once
+  double page_faults_per_op = 0;        ///< minor faults suffered by the operating threads themselves, mean
   std::optional<latency_figures> latency;
   std::optional<media_figures> media;  ///< medium emulated only
 

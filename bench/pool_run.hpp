@@ -32,7 +32,7 @@ class pool_run {
 
   /// Draws the operations of `workload` and performs them.
   pass_result perform(workload_kind workload, bool timed_each) {
-    std::vector<operations> todo = draw_all(workload, ops_of(asked_, workload));
+    std::vector<operations> todo = draw_all(drawing_of(asked_, workload));
     pass_result result = pass(todo, asked_.batch, timed_each, 0, 1);
     settle(workload, todo);
     return result;
@@ -41,7 +41,7 @@ class pool_run {
   /// A load with every operation timed, which pauses at equal distances to look at the pool.
   pass_result perform_watched_load(workload_kind workload, growth& seen) {
     constexpr unsigned pauses = 64;
-    std::vector<operations> todo = draw_all(workload, asked_.keys);
+    std::vector<operations> todo = draw_all(drawing_of(asked_, workload));
     pass_result all;
     double bytes_per_key_sum = 0, peak = 0;
     for (unsigned i = 0; i < pauses; ++i) {
@@ -59,7 +59,7 @@ class pool_run {
 
   /// Fills the pool, in batches and without measuring.
   void load_quietly() {
-    std::vector<operations> todo = draw_all(workload_kind::load, asked_.keys);
+    std::vector<operations> todo = draw_all(drawing_of(asked_, workload_kind::load));
     pass(todo, quiet_batch, false, 0, 1);
   }
 
@@ -83,15 +83,6 @@ class pool_run {
 
   static double bytes_per_key(std::uint64_t bytes, const pool_info& facts) {
     return facts.records == 0 ? 0 : static_cast<double>(bytes) / static_cast<double>(facts.records);
-  }
-
-  std::vector<operations> draw_all(workload_kind workload, std::uint64_t ops) {
-    const workload_traits& traits = traits_of(workload);
-    drawing what{workload, traits.distribution, asked_.theta, asked_.keys, ops, asked_.threads, asked_.seed};
-    if (asked_.distribution && !traits.distribution_fixed) what.distribution = *asked_.distribution;
-    std::vector<operations> drawn(asked_.threads);
-    run_crew(asked_.threads, [&](unsigned t) { drawn[t] = draw(what, t); });
-    return drawn;
   }
 
   /// Performs part `part` of `parts` of each thread's operations.

@@ -34,12 +34,17 @@ json result_json(const report& all, const engine_outcome& engine, const workload
   auto media = [&](double media_figures::*figure) {
     return result.media ? json((*result.media).*figure) : json(nullptr);
   };
+  auto asked_for = [&](double (popularity::*figure)() const noexcept) {
+    return result.asked_for ? json(((*result.asked_for).*figure)()) : json(nullptr);
+  };
   std::vector<double> mops_of_each;
   for (double seconds : result.seconds) mops_of_each.push_back(result.mops_of(seconds));
   return {{"workload", traits_of(result.workload).name},
           {"distribution", name_of(result.distribution)},
           {"memory", result.cold ? "cold" : "warm"},
           {"ops", result.ops},
+          {"unique_ratio", asked_for(&popularity::unique_ratio)},
+          {"top_1_percent_share", asked_for(&popularity::top_1_percent_share)},
           {"seconds", result.median_seconds()},
           {"mops", result.mops()},
           {"mops_of_each_repetition", mops_of_each},

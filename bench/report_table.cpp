@@ -100,6 +100,22 @@ void add_growth(lines& text, const growth& loaded) {
   add(text, " · {:.1f} bytes of pool per record\n", loaded.file_bytes_per_key);
 }
 
+// What the workloads ask for is the same for every engine.
+void add_popularity(lines& text, const std::vector<workload_outcome>& results) {
+  bool any = std::any_of(results.begin(), results.end(), [](const auto& result) { return result.asked_for; });
+  if (!any) return;
+  add(text, "\nKeys asked for\n  {:<20} {:<9} {:>11} {:>14} {:>13} {:>8}\n", "workload", "keys", "operations",
+      "different keys", "unique ratio", "top 1 %");
+  for (const workload_outcome& result : results) {
+    if (!result.asked_for) continue;
+    const popularity& found = *result.asked_for;
+    add(text, "  {:<20} {:<9} {:>11} {:>14} {:>13.4f} {:>6.1f} %\n", traits_of(result.workload).name,
+        name_of(result.distribution), grouped(found.operations), grouped(found.different_keys), found.unique_ratio(),
+        found.top_1_percent_share() * 100);
+  }
+  add(text, "unique ratio: different keys per operation; top 1 %: operations on the most popular 1 % of these keys.\n");
+}
+
 void add_notes(lines& text, const report& all, const columns& shown) {
   const request& asked = all.asked;
   if (shown.latency)
@@ -135,6 +151,7 @@ std::string table_of(const report& all) {
     for (const workload_outcome& result : engine.results) add_result(text, all, engine, result, shown);
     add_growth(text, engine.loaded);
   }
+  add_popularity(text, all.engines.front().results);
   add_notes(text, all, shown);
   return to_string(text);
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "bench/distribution.hpp"
+#include "bench/operations.hpp"
 #include "bench/workload.hpp"
 #include "durahash/options.hpp"
 
@@ -53,6 +54,16 @@ inline std::uint64_t ops_of(const request& asked, workload_kind kind) {
   std::uint64_t ops = asked.ops ? asked.ops : asked.keys / (write_share(kind) > 0 ? 4 : 2);
   if (kind == workload_kind::erase && ops > asked.keys) ops = asked.keys;
   return ops > 0 ? ops : 1;
+}
+
+inline distribution_kind distribution_of(const request& asked, workload_kind kind) {
+  const workload_traits& traits = traits_of(kind);
+  return traits.distribution_fixed ? traits.distribution : asked.distribution.value_or(traits.distribution);
+}
+
+/// What one pass of a workload is drawn from.
+inline drawing drawing_of(const request& asked, workload_kind kind) {
+  return {kind, distribution_of(asked, kind), asked.theta, asked.keys, ops_of(asked, kind), asked.threads, asked.seed};
 }
 
 }  // namespace durahash::bench

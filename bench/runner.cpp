@@ -115,11 +115,9 @@ class engine_run {
   }
 
   workload_outcome described(workload_kind workload) const {
-    const workload_traits& traits = traits_of(workload);
     workload_outcome outcome;
     outcome.workload = workload;
-    outcome.distribution =
-        asked_.distribution && !traits.distribution_fixed ? *asked_.distribution : traits.distribution;
+    outcome.distribution = distribution_of(asked_, workload);
     return outcome;
   }
 
@@ -146,16 +144,28 @@ class engine_run {
   pool_info facts_;
 };
 
+/// The same for every engine and repetition, hence counted once, and not while a pool is open.
+void count_keys(const request& asked, std::vector<engine_outcome>& outcomes) {
+  for (workload_kind workload : asked.workloads) {
+    drawing what = drawing_of(asked, workload);
+    if (what.distribution == distribution_kind::distinct) continue;
+    popularity found = popularity_of(draw_all(what));
+    for (engine_outcome& engine : outcomes)
+      for (workload_outcome& result : engine.results)
+        if (result.workload == workload) result.asked_for = found;
+  }
+}
+
 template <class Table>
 std::vector<engine_outcome> run_all(const request& asked, const narrator& tell) {
   if (asked.workloads.empty()) return {};
   std::vector<std::unique_ptr<engine_run<Table>>> runs;
   for (engine_kind engine : asked.engines) runs.push_back(std::make_unique<engine_run<Table>>(asked, engine));
 
-  std::uint64_t rounds = 1 + asked.repeat + (asked.latency ? 1 : 0), step = 0;
+  std::uint64_t rounds = 1 + asked.repeat + (asked.latency ? 1 : 0), steps = rounds * runs.size() + 1, step = 0;
   auto turn = [&](const std::string& doing, auto&& act) {
     for (std::size_t i = 0; i < runs.size(); ++i) {
-      tell(fmt::format("{}: {}", name_of(asked.engines[i]), doing), step++, rounds * runs.size());
+      tell(fmt::format("{}: {}", name_of(asked.engines[i]), doing), step++, steps);
       act(*runs[i]);
     }
   };
@@ -166,6 +176,8 @@ std::vector<engine_outcome> run_all(const request& asked, const narrator& tell) 
 
   std::vector<engine_outcome> outcomes;
   for (auto& one : runs) outcomes.push_back(one->finish());
+  tell("counting how often each key is asked for", step, steps);
+  count_keys(asked, outcomes);
   return outcomes;
 }
 

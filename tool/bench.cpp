@@ -223,7 +223,9 @@ std::string workload_help() {
   std::string text = "Workloads, in the order in which they run:\n";
   for (const bench::workload_traits& traits : bench::all_workloads())
     text += fmt::format("  {:<14}{}\n", traits.name, traits.help);
-  return text;
+  return text +
+         "\nReports give for every workload that repeats keys unique_ratio, different keys per operation, and\n"
+         "top_1_percent_share, the share of the operations that ask for the most popular 1 % of these keys.\n";
 }
 
 void add_pool_options(CLI::App& command, bench_arguments& a) {

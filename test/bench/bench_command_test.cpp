@@ -64,6 +64,17 @@ TEST(BenchCommand, WhatIsNotCountedIsNullAndNotZero) {
   EXPECT_TRUE(result["media_write_blocks_per_op"].is_null());
 }
 
+TEST(BenchCommand, ReportsSayHowUnevenTheKeysOfAWorkloadAre) {
+  json report = run_bench("--keys 20000 --ops 74000 --repeat 1 --workload insert,ycsb-c --no-latency");
+  EXPECT_TRUE(result_of(report, "insert")["unique_ratio"].is_null());
+  EXPECT_TRUE(result_of(report, "insert")["top_1_percent_share"].is_null());
+  json result = result_of(report, "ycsb-c");
+  EXPECT_GT(result["unique_ratio"], 0.01);
+  EXPECT_LT(result["unique_ratio"], 0.3);  // 20,000 records in 74,000 operations
+  EXPECT_GT(result["top_1_percent_share"], 0.1);
+  EXPECT_LT(result["top_1_percent_share"], 0.9);
+}
+
 class BenchCommandShapes : public testing::TestWithParam<const char*> {};
 
 TEST_P(BenchCommandShapes, RunsEveryWorkloadWithEveryAnswerRight) {
