@@ -19,6 +19,8 @@ std::string_view name_of(distribution_kind kind) noexcept {
     case distribution_kind::zipfian: return "zipfian";
     case distribution_kind::latest: return "latest";
     case distribution_kind::distinct: return "distinct";
+    case distribution_kind::tables: return "tables";
+    case distribution_kind::rmat: return "rmat";
   }
   return "?";
 }

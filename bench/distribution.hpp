@@ -14,6 +14,8 @@ enum class distribution_kind : std::uint8_t {
   zipfian,   ///< the hot records lie anywhere in load order
   latest,    ///< zipfian over recency: the newest record is the hottest
   distinct,  ///< every record at most once, in random order
+  tables,    ///< zipfian in each of many tables, with an exponent of its own
+  rmat,      ///< a vertex as often as it has edges
 };
 
 std::string_view name_of(distribution_kind) noexcept;

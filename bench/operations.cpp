@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "bench/crew.hpp"
+#include "bench/embedding_tables.hpp"
+#include "bench/rmat_graph.hpp"
 
 namespace durahash::bench {
 namespace {
@@ -58,6 +60,30 @@ void draw_latest(const drawing& what, std::uint64_t begin, std::uint64_t count, 
   }
 }
 
+// DLRM: a sample looks up a row of each table.
+void draw_look_ups(const drawing& what, std::uint64_t begin, std::uint64_t count, operations& drawn) {
+  key_space space(what.seed);
+  embedding_tables tables(what.records, what.seed);
+  for (std::uint64_t i = begin; i < begin + count; ++i) drawn.keys.push_back(space.key(tables.look_up(i)));
+}
+
+// PageRank: an iteration goes through the edges in the order of their numbers and looks at the rank of each one's source; after every 36 of
+// them, the average that a vertex has, the next vertex gets a new rank. Every iteration is the same.
+void draw_iterations(const drawing& what, std::uint64_t begin, std::uint64_t count, operations& drawn) {
+  constexpr std::uint64_t turn = rmat_graph::edge_factor + 1;
+  const workload_traits& traits = traits_of(what.workload);
+  key_space space(what.seed);
+  rmat_graph graph(what.records, what.seed);
+  permutation order(what.records, what.seed);  // low numbers have most edges: let them lie anywhere in load order
+  for (std::uint64_t i = begin; i < begin + count; ++i) {
+    std::uint64_t vertex = i / turn % graph.vertices(), at = i % turn;
+    bool searches = at < rmat_graph::edge_factor;
+    std::uint64_t asked = searches ? graph.edge(vertex * rmat_graph::edge_factor + at).source : vertex;
+    drawn.kinds.push_back(searches ? traits.first : traits.second);
+    drawn.keys.push_back(space.key(order(asked)));
+  }
+}
+
 void draw_asked(const drawing& what, std::uint64_t count, random_source& random, operations& drawn) {
   const workload_traits& traits = traits_of(what.workload);
   key_space space(what.seed);
@@ -88,9 +114,14 @@ operations draw(const drawing& what, unsigned thread) {
   operations drawn;
   drawn.kind = traits_of(what.workload).first;
   drawn.keys.reserve(count);
-  if (what.distribution == distribution_kind::distinct) draw_distinct(what, begin, count, drawn);
-  else if (what.distribution == distribution_kind::latest) draw_latest(what, begin, count, random, drawn);
-  else draw_asked(what, count, random, drawn);
+  switch (what.distribution) {
+    case distribution_kind::distinct: draw_distinct(what, begin, count, drawn); break;
+    case distribution_kind::latest: draw_latest(what, begin, count, random, drawn); break;
+    case distribution_kind::tables: draw_look_ups(what, begin, count, drawn); break;
+    case distribution_kind::rmat: draw_iterations(what, begin, count, drawn); break;
+    case distribution_kind::uniform:
+    case distribution_kind::zipfian: draw_asked(what, count, random, drawn); break;
+  }
   return drawn;
 }
 

@@ -28,7 +28,8 @@ struct drawing {
   std::uint64_t seed = 0;
 };
 
-/// The operations of thread `thread`, its share of drawing::ops. Threads never insert the same key, nor erase it.
+/// The operations of thread `thread`, its share of drawing::ops. Threads never insert the same key, nor erase it. Those of dlrm and pagerank are
+/// parts of one trace, which is the same for any number of threads.
 operations draw(const drawing& what, unsigned thread);
 
 /// Of all threads, each drawn by a thread of its own.

@@ -4,7 +4,9 @@
 #include <iterator>
 
 #include "bench/clock.hpp"
+#include "bench/embedding_tables.hpp"
 #include "bench/report.hpp"
+#include "bench/rmat_graph.hpp"
 
 namespace durahash::bench {
 namespace {
@@ -116,6 +118,32 @@ void add_popularity(lines& text, const std::vector<workload_outcome>& results) {
   add(text, "unique ratio: different keys per operation; top 1 %: operations on the most popular 1 % of these keys.\n");
 }
 
+std::string exponents_of(const embedding_tables& tables) {
+  std::string list;
+  for (std::size_t t = 0; t < tables.tables().size(); ++t)
+    list += fmt::format("{}{:g}", t % 13 == 0 ? "\n  " : " ", tables.tables()[t].exponent);
+  return list;
+}
+
+void add_traces(lines& text, const request& asked) {
+  auto runs = [&](workload_kind kind) {
+    return std::find(asked.workloads.begin(), asked.workloads.end(), kind) != asked.workloads.end();
+  };
+  if (runs(workload_kind::dlrm)) {
+    embedding_tables tables(asked.keys, asked.seed);
+    add(text, "dlrm: {} tables with {} rows in all; zipf exponents, drawn by the seed, an assumption:{}\n",
+        tables.tables().size(), grouped(tables.rows()), exponents_of(tables));
+  }
+  if (runs(workload_kind::pagerank)) {
+    rmat_graph graph(asked.keys, asked.seed);
+    std::uint64_t iteration = graph.edges() + graph.vertices();
+    add(text, "pagerank: R-MAT of scale {}, {} vertices, {} edges; {} operations are {:.4g} iterations.\n",
+        graph.scale(), grouped(graph.vertices()), grouped(graph.edges()),
+        grouped(ops_of(asked, workload_kind::pagerank)),
+        static_cast<double>(ops_of(asked, workload_kind::pagerank)) / static_cast<double>(iteration));
+  }
+}
+
 void add_notes(lines& text, const report& all, const columns& shown) {
   const request& asked = all.asked;
   if (shown.latency)
@@ -152,6 +180,7 @@ std::string table_of(const report& all) {
     add_growth(text, engine.loaded);
   }
   add_popularity(text, all.engines.front().results);
+  add_traces(text, all.asked);
   add_notes(text, all, shown);
   return to_string(text);
 }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "bench/rmat_graph.hpp"
+
 namespace durahash::bench {
 namespace {
 
@@ -34,6 +36,10 @@ const std::vector<workload_traits>& all_workloads() noexcept {
        operation::get, operation::update, 0.5, spread::zipfian, false},
       {ycsb_f, "ycsb-f", "50 % gets, 50 % read-modify-writes",
        operation::get, operation::read_modify_write, 0.5, spread::zipfian, false},
+      {dlrm, "dlrm", "gets of a recommender: samples of one row of each of 26 tables",
+       operation::get, operation::get, 0, spread::tables, true},
+      {pagerank, "pagerank", "36 gets, of the sources of a graph's edges, to 1 update of a vertex",
+       operation::get, operation::update, 1.0 / (rmat_graph::edge_factor + 1), spread::rmat, true},
       {ycsb_d, "ycsb-d", "95 % gets of the latest records, 5 % inserts",
        operation::get, operation::insert, 0.05, spread::latest, true},
       {erase, "erase", "erases of records that are there, each once",

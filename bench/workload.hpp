@@ -22,6 +22,8 @@ enum class workload_kind : std::uint8_t {
   ycsb_b,         ///< 95 % get, 5 % update
   ycsb_a,         ///< 50 % get, 50 % update
   ycsb_f,         ///< 50 % get, 50 % read, modify, write
+  dlrm,           ///< get of one row of each of 26 embedding tables, again and again
+  pagerank,       ///< get of the source of every edge of a graph, update of every vertex
   ycsb_d,         ///< 95 % get of the latest, 5 % insert
   erase,          ///< erase of records that are there, each once
   insert_steady,  ///< insert of new records into a table that has room reserved for them

@@ -219,13 +219,24 @@ void bench_command(const bench_arguments& arguments) try {
   throw failure(why.code == status::damaged ? exit_not_found : exit_code_of(why.code), why.what());
 }
 
+constexpr const char* trace_help =
+    "\nTwo of them are traces made from the seed, in the shape of data sets that are not needed:\n"
+    "  dlrm          Criteo Kaggle: its 26 tables, scaled down alike until they have --keys rows together (all of "
+    "them:\n"
+    "                33762577); one look-up per table and sample, so that 1000 samples are --batch 26000. Each "
+    "table's\n"
+    "                rows are zipfian with an exponent drawn from 0.8, 1.05 and 1.2, which is an assumption.\n"
+    "  pagerank      Twitter: R-MAT (0.57, 0.19, 0.19, 0.05) with 36 edges per vertex and the largest power of two of\n"
+    "                vertices that --keys allows. An iteration is 37 operations per vertex; --ops says how much is "
+    "run.\n"
+    "Reports give for every workload that repeats keys unique_ratio, different keys per operation, and\n"
+    "top_1_percent_share, the share of the operations that ask for the most popular 1 % of these keys.\n";
+
 std::string workload_help() {
   std::string text = "Workloads, in the order in which they run:\n";
   for (const bench::workload_traits& traits : bench::all_workloads())
     text += fmt::format("  {:<14}{}\n", traits.name, traits.help);
-  return text +
-         "\nReports give for every workload that repeats keys unique_ratio, different keys per operation, and\n"
-         "top_1_percent_share, the share of the operations that ask for the most popular 1 % of these keys.\n";
+  return text + trace_help;
 }
 
 void add_pool_options(CLI::App& command, bench_arguments& a) {

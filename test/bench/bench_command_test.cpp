@@ -7,6 +7,7 @@
 #include <fstream>
 #include <set>
 
+#include "bench/workload.hpp"
 #include "tool_run.hpp"
 
 namespace durahash::bench {
@@ -52,7 +53,7 @@ TEST(BenchCommand, JsonHasEveryFieldOfTheContractForEveryWorkload) {
   std::set<std::string> names;
   for (const json& result : report["results"]) names.insert(result["workload"]);
   EXPECT_EQ(names, (std::set<std::string>{"insert", "load", "positive", "negative", "update", "erase", "insert-steady",
-                                          "ycsb-a", "ycsb-b", "ycsb-c", "ycsb-d", "ycsb-f"}));
+                                          "ycsb-a", "ycsb-b", "ycsb-c", "ycsb-d", "ycsb-f", "dlrm", "pagerank"}));
   EXPECT_EQ(report["engine"], "turbo");
   EXPECT_EQ(report["medium"], "memory");
   EXPECT_EQ(report["keys"], 2000);
@@ -64,15 +65,46 @@ TEST(BenchCommand, WhatIsNotCountedIsNullAndNotZero) {
   EXPECT_TRUE(result["media_write_blocks_per_op"].is_null());
 }
 
-TEST(BenchCommand, ReportsSayHowUnevenTheKeysOfAWorkloadAre) {
-  json report = run_bench("--keys 20000 --ops 74000 --repeat 1 --workload insert,ycsb-c --no-latency");
+TEST(BenchCommand, TracesSayHowUnevenTheirKeysAre) {
+  json report = run_bench("--keys 20000 --ops 74000 --repeat 1 --workload insert,ycsb-c,dlrm,pagerank --no-latency");
   EXPECT_TRUE(result_of(report, "insert")["unique_ratio"].is_null());
   EXPECT_TRUE(result_of(report, "insert")["top_1_percent_share"].is_null());
-  json result = result_of(report, "ycsb-c");
-  EXPECT_GT(result["unique_ratio"], 0.01);
-  EXPECT_LT(result["unique_ratio"], 0.3);  // 20,000 records in 74,000 operations
-  EXPECT_GT(result["top_1_percent_share"], 0.1);
-  EXPECT_LT(result["top_1_percent_share"], 0.9);
+  for (const char* workload : {"ycsb-c", "dlrm", "pagerank"}) {
+    json result = result_of(report, workload);
+    EXPECT_GT(result["unique_ratio"], 0.01) << workload;
+    EXPECT_LT(result["unique_ratio"], 0.3) << workload;  // 20,000 records in 74,000 operations
+    EXPECT_GT(result["top_1_percent_share"], 0.1) << workload;
+    EXPECT_LT(result["top_1_percent_share"], 0.9) << workload;
+  }
+  EXPECT_EQ(result_of(report, "dlrm")["distribution"], "tables");
+  EXPECT_EQ(result_of(report, "pagerank")["distribution"], "rmat");
+}
+
+TEST(BenchCommand, ATraceIsTheSameForEveryEngineNumberOfThreadsAndBatch) {
+  const std::string arguments = "--keys 5000 --ops 10000 --repeat 1 --workload dlrm,pagerank --no-latency --seed 3";
+  json one = run_bench(arguments), reports = run_bench(arguments + " --engine all --threads 2 --batch 104 2>/dev/null");
+  for (const json& report : reports.is_array() ? reports : json::array({reports}))
+    for (const char* workload : {"dlrm", "pagerank"})
+      for (const char* figure : {"unique_ratio", "top_1_percent_share"})
+        EXPECT_EQ(result_of(report, workload)[figure], result_of(one, workload)[figure]) << workload << " " << figure;
+}
+
+TEST(BenchCommand, TheTableForPeopleSaysWhatATraceIsMadeOf) {
+  tool_answer answer = run_tool(std::string("bench --workload insert,dlrm,pagerank") + tiny);
+  EXPECT_EQ(answer.exit_code, 0);
+  for (const char* word : {"unique ratio", "top 1 %", "26 tables with 1,", "an assumption", "scale 10, 1,024 vertices"})
+    EXPECT_NE(answer.output.find(word), std::string::npos) << word << " in\n" << answer.output;
+}
+
+TEST(BenchCommand, TracesWorkOnAsFewRecordsAsOne) {
+  json report = run_bench("--keys 1 --ops 100 --repeat 1 --workload dlrm,pagerank --no-latency");
+  for (const json& result : report["results"]) EXPECT_EQ(result["top_1_percent_share"], 1) << result["workload"];
+}
+
+TEST(BenchCommand, HelpNamesEveryWorkload) {
+  std::string help = run_tool("bench --help").output;
+  for (const workload_traits& traits : all_workloads())
+    EXPECT_NE(help.find("\n  " + std::string(traits.name) + " "), std::string::npos) << traits.name;
 }
 
 class BenchCommandShapes : public testing::TestWithParam<const char*> {};

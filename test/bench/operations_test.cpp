@@ -50,8 +50,9 @@ TEST(Operations, NegativeKeysAreNeverPresent) {
 
 TEST(Operations, PositiveUpdateAndMixesAskForLoadedKeysOnly) {
   std::set<std::uint64_t> loaded = loaded_keys();
-  for (workload_kind workload : {workload_kind::positive, workload_kind::update, workload_kind::ycsb_a,
-                                 workload_kind::ycsb_b, workload_kind::ycsb_c, workload_kind::ycsb_f})
+  for (workload_kind workload :
+       {workload_kind::positive, workload_kind::update, workload_kind::ycsb_a, workload_kind::ycsb_b,
+        workload_kind::ycsb_c, workload_kind::ycsb_f, workload_kind::dlrm, workload_kind::pagerank})
     for (std::uint64_t key : draw(asked(workload, 5000, 1), 0).keys) ASSERT_TRUE(loaded.contains(key));
 }
 
@@ -108,13 +109,42 @@ TEST(Operations, ThreadsInsertDifferentKeysInYcsbD) {
   EXPECT_GT(inserted.size(), 100u);
 }
 
+TEST(Operations, AnIterationOfPagerankSearches36TimesAndUpdatesEveryVertexOnce) {
+  constexpr std::uint64_t vertices = 1024, iteration = 37 * vertices;  // records is 2000
+  operations drawn = draw(asked(workload_kind::pagerank, 2 * iteration, 1), 0);
+  std::set<std::uint64_t> updated;
+  for (std::size_t i = 0; i < iteration; ++i) {
+    ASSERT_EQ(drawn.keys[i], drawn.keys[iteration + i]);  // the second iteration goes through the same edges
+    ASSERT_EQ(drawn.kinds[i], i % 37 == 36 ? operation_kind::update : operation_kind::get);
+    if (drawn.kinds[i] == operation_kind::update) {
+      EXPECT_TRUE(updated.insert(drawn.keys[i]).second);
+    }
+  }
+  EXPECT_EQ(updated.size(), vertices);
+  for (std::uint64_t key : drawn.keys) ASSERT_TRUE(updated.contains(key));
+}
+
+TEST(Operations, ATraceIsTheSameHoweverManyThreadsShareIt) {
+  for (workload_kind workload : {workload_kind::dlrm, workload_kind::pagerank}) {
+    operations whole = draw(asked(workload, 10'000, 1), 0), pieces;
+    for (const operations& part : draw_all(asked(workload, 10'000, 3))) {
+      pieces.keys.insert(pieces.keys.end(), part.keys.begin(), part.keys.end());
+      pieces.kinds.insert(pieces.kinds.end(), part.kinds.begin(), part.kinds.end());
+    }
+    EXPECT_EQ(pieces.keys, whole.keys);
+    EXPECT_EQ(pieces.kinds, whole.kinds);
+  }
+}
+
 TEST(Operations, TheSameSeedDrawsTheSameAndAnotherDoesNot) {
-  drawing what = asked(workload_kind::ycsb_a, 1000, 1);
-  operations first = draw(what, 0), again = draw(what, 0);
-  EXPECT_EQ(first.keys, again.keys);
-  EXPECT_EQ(first.kinds, again.kinds);
-  what.seed = seed + 1;
-  EXPECT_NE(draw(what, 0).keys, first.keys);
+  for (workload_kind workload : {workload_kind::ycsb_a, workload_kind::dlrm, workload_kind::pagerank}) {
+    drawing what = asked(workload, 1000, 1);
+    operations first = draw(what, 0), again = draw(what, 0);
+    EXPECT_EQ(first.keys, again.keys);
+    EXPECT_EQ(first.kinds, again.kinds);
+    what.seed = seed + 1;
+    EXPECT_NE(draw(what, 0).keys, first.keys);
+  }
 }
 
 TEST(Operations, ValuesTellOtherKeysApart) {
