@@ -132,7 +132,7 @@ bench::request request_of(const bench_arguments& arguments) {
   asked.keys = number("--keys", arguments.keys, 1, std::uint64_t{1} << 40);
   if (!arguments.ops.empty()) asked.ops = number("--ops", arguments.ops, 1, std::uint64_t{1} << 40);
   asked.threads = static_cast<unsigned>(number("--threads", arguments.threads, 1, 1024));
-  asked.batch = std::max<std::uint64_t>(1, number("--batch", arguments.batch, 0, 1 << 20));
+  asked.batch = std::max<std::uint64_t>(1, number("--batch", arguments.batch, 0, 1 << 21));
   if (!arguments.distribution.empty()) asked.distribution = bench::distribution_named(arguments.distribution);
   asked.theta = arguments.theta;
   asked.seed = number("--seed", arguments.seed, 0, ~std::uint64_t{0});

@@ -96,6 +96,11 @@ TEST(BenchCommand, TheTableForPeopleSaysWhatATraceIsMadeOf) {
     EXPECT_NE(answer.output.find(word), std::string::npos) << word << " in\n" << answer.output;
 }
 
+TEST(BenchCommand, ABatchHolds65536SamplesOfDlrm) {
+  json report = run_bench("--keys 2000 --ops 1703936 --batch 1703936 --repeat 1 --workload dlrm --no-latency");
+  EXPECT_EQ(report["batch"], 26 * 65536);
+}
+
 TEST(BenchCommand, TracesWorkOnAsFewRecordsAsOne) {
   json report = run_bench("--keys 1 --ops 100 --repeat 1 --workload dlrm,pagerank --no-latency");
   for (const json& result : report["results"]) EXPECT_EQ(result["top_1_percent_share"], 1) << result["workload"];
