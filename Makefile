@@ -7,10 +7,10 @@ CRASH_IMAGES ?= 10M
 TOOL := build/bin/durahash
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test check bench crash asan tsan fuzz guest format tidy clean
+.PHONY: help setup build demo test check bench crash asan tsan fuzz guest gpu-report format tidy clean
 
 help:  ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup:  ## install what a bare Debian 12 lacks (the other targets do it by themselves)
 	@scripts/setup.sh
@@ -54,6 +54,9 @@ guest:  ## conformance, kill -9 and GUEST_ROUNDS (50) power cuts in a QEMU guest
 	@scripts/setup.sh guest
 	@scripts/build.sh release durahash_tool store_test
 	@test/guest/guest.py --bin build/bin --cuts $(GUEST_ROUNDS) $(GUEST)
+
+gpu-report: setup  ## the CUDA backend: registers of its kernels; where there is a GPU its tests, compute-sanitizer and throughput, too
+	@scripts/gpu_report.sh
 
 format:  ## clang-format over our sources
 	@scripts/setup.sh lint

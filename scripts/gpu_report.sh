@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# `make gpu-report`: what the CUDA backend needs, whether it is right, and what it reaches, on the machine that this runs on. Where there is no GPU, the first
+# alone. GPU_KEYS (16777216): records of the pool for the throughput table.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+nvcc=$(command -v "${CUDACXX:-nvcc}" || echo /usr/local/cuda/bin/nvcc)
+if [ ! -x "$nvcc" ]; then
+  echo "no nvcc here: install the CUDA toolkit, or set CUDACXX to it" >&2
+  exit 2
+fi
+built=$(mktemp -d)
+trap 'rm -rf "$built"' EXIT
+
+echo "== kernels: registers, and bytes of stack and of registers spilled to it, of a thread"
+printf '  %-8s %-12s %9s %7s %7s\n' arch kernel registers stack spilled
+for arch in sm_80 sm_90 sm_100; do
+  "$nvcc" -std=c++20 --expt-relaxed-constexpr -O3 --Werror=all-warnings -arch=$arch -Isrc -Iinclude -Xptxas -v -c src/gpu/cuda_device.cu -o "$built/object.o" 2>&1 |
+    awk -v arch=$arch '
+      BEGIN {split("find write stage commit retry_full", names, " ")}
+      /Compiling entry function/ {match($0, /halfE[0-9]/); kernel = names[substr($0, RSTART + 5, 1) + 1]}
+      /bytes stack frame/ {stack = $1; spilled = $5}
+      /Used [0-9]+ registers/ {match($0, /Used [0-9]+/); printf "  %-8s %-12s %9d %7d %7d\n", arch, kernel, substr($0, RSTART + 5, RLENGTH - 5), stack, spilled}'
+done
+
+scripts/build.sh release gpu_test gpu_rates
+if ! nvidia-smi -L 2>/dev/null; then
+  echo "no GPU here: tests on one, compute-sanitizer and throughput are left out"
+  exit 0
+fi
+echo "== tests, on the GPU too"
+build/bin/gpu_test --gtest_brief=1
+sanitizer=$(command -v compute-sanitizer || echo /usr/local/cuda/bin/compute-sanitizer)
+if [ -x "$sanitizer" ]; then
+  echo "== compute-sanitizer"
+  for tool in memcheck racecheck; do "$sanitizer" --tool $tool --error-exitcode 1 build/bin/gpu_test --gtest_brief=1 --gtest_filter='*_gpu'; done
+fi
+echo "== throughput"
+build/bin/gpu_rates "${GPU_KEYS:-16777216}"
