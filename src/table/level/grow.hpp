@@ -7,11 +7,11 @@
 //   4  COMMIT: the smallest level's word removed; it is freed when writers and readers have left it
 //
 // Shrinking:
-//   1  a level of a quarter of the top's size, as above; its word            crash: an expansion with an empty level to drain
-//   2  COMMIT: the top's word is marked as draining                          crash after: the drain begins anew
+//   1  a level of a quarter of the top's size, as above; its word            crash after: an expansion, which drains the new level
+//   2  the top's word is marked as draining, when that may be; not flushed   crash after: the drain begins anew, the top's or the new level's
 //   3, 4  as above, with the top
 //
-// A record that finds no place while a level is drained: shrinking is called off by taking the mark away; else one more level is put on top.
+// A record that finds no place while a level is drained: shrinking is called off by taking the mark away, likewise; else one more level is put on top.
 #pragma once
 
 #include <sched.h>
@@ -55,7 +55,7 @@ auto table<M, Kind>::present_levels() const -> std::vector<level_view> {
 
 /// New levels join, which nobody sees before all of them are there. Under resize_lock_.
 template <medium M, class Kind>
-status table<M, Kind>::add_levels(std::span<const new_level> made) {
+status table<M, Kind>::add_levels(std::span<const new_level> made, bool drain_largest) {
   std::vector<level_view> now = present_levels();
   std::vector<std::uint64_t> offsets;
   for (const new_level& l : made) {
@@ -76,7 +76,7 @@ status table<M, Kind>::add_levels(std::span<const new_level> made) {
                                             after_nothing("the level is durable"));  // COMMIT: it belongs to the table
     now.push_back(view_of(offsets[n], made[n].log2));
   }
-  switch_levels(std::move(now), false, dynamic_);
+  switch_levels(std::move(now), drain_largest, dynamic_ && !drain_largest);
   return status::ok;
 }
 
@@ -168,8 +168,7 @@ status table<M, Kind>::make_room(const levels_view* full, patience p) {
   const level_view& top = full->at[0];
   if (full->draining != nullptr && full->draining->log2 == top.log2) {  // shrinking is called off
     p_.about_to_change();
-    [[maybe_unused]] durable done = publish(m_, root_of_table().levels[top.log2], checked_place::of(top.offset, top.log2).word,
-                                            after_nothing("the level stays"));  // COMMIT: the smallest is drained instead
+    mark_top(top, 0);
     switch_levels(present_levels(), false, false);
     return status::ok;
   }
@@ -307,7 +306,8 @@ bool table<M, Kind>::move_together(const levels_view& v, const drain& d, std::ui
   flushed started;
   if (v.first_open == 1 && state.tokens() != 0 && state.filter() != new_bucket.filter()) {  // its records go below it
     state = state.next(state.tokens(), new_bucket.filter());
-    started += announce(m_, *b.state, state.word, after_nothing("a filter that says too much costs a look"));
+    store(m_, *b.state, state.word);  // crash: a filter that says too much costs a look
+    started += flush(m_, extent_of(*b.state));
   }
   for_each_resident(b, [&](const resident& r) {
     spot s = spot_of(r);
@@ -442,6 +442,12 @@ void table<M, Kind>::look_around() {
     background_.submit(start);
 }
 
+/// Which level is drained when a crash comes. Not flushed: without the mark what has moved down moves up again.
+template <medium M, class Kind>
+void table<M, Kind>::mark_top(const level_view& top, unsigned mark) {
+  store(m_, root_of_table().levels[top.log2], checked_place::of(top.offset, top.log2 | mark).word);
+}
+
 /// Begins to; those who write go on with it.
 template <medium M, class Kind>
 status table<M, Kind>::shrink() {
@@ -449,17 +455,9 @@ status table<M, Kind>::shrink() {
   const levels_view& v = levels();
   if (v.count != 2 || v.at[0].log2 < 3 || !under_previous(v, 1)) return status::ok;
   drop_prepared();
-  level_view top = v.at[0];
-  new_level below{top.log2 - 2, {}};
-  auto offset = write_level(below);
-  if (!offset) return status::no_space;
-  p_.about_to_change();
-  durable added = publish(m_, root_of_table().levels[below.log2], checked_place::of(*offset, below.log2).word, after_nothing("the level is durable"));
-  [[maybe_unused]] durable done = publish(m_, root_of_table().levels[top.log2], checked_place::of(top.offset, top.log2 | draining).word,
-                                          after(std::move(added)));  // COMMIT: the top goes
-  std::vector<level_view> now = present_levels();
-  now.push_back(view_of(*offset, below.log2));
-  switch_levels(std::move(now), true, false);
+  new_level below{v.at[0].log2 - 2, {}};
+  if (status added = add_levels({&below, 1}, true); added != status::ok) return added;
+  mark_top(v.at[0], draining);
   shrinks_.fetch_add(1, std::memory_order_relaxed);
   return status::ok;
 }

@@ -303,7 +303,7 @@ class table {
     bucket_state every;  // of each of its buckets
   };
   std::optional<std::uint64_t> write_level(new_level made, const background* asking = nullptr);
-  status add_levels(std::span<const new_level> made);
+  status add_levels(std::span<const new_level> made, bool drain_largest = false);
   void switch_levels(std::vector<level_view> now, bool drain_largest, bool bottom_first);
   std::vector<level_view> present_levels() const;
   void count_anew(unsigned old_bits, unsigned bits);
@@ -326,6 +326,7 @@ class table {
   double sampled_load(const level_view& l);
   void prepare_ahead();
   void drop_prepared();
+  void mark_top(const level_view& top, unsigned mark);
   status shrink();
   void move_level_down(unsigned log2);
   status move_records_down(std::uint64_t behind);

@@ -201,7 +201,8 @@ bool table<M, Kind>::fill(const levels_view& v, unsigned level, const spot& s, u
   bucket above = bucket_of(v.at[level - 1], s.place[which]);
   bucket_state state = state_of(above);
   if (state.admits(s.filter_class)) return apart;
-  started += announce(m_, *above.state, state.with_class(s.filter_class).word, after_nothing("a filter that says too much costs a look"));
+  store(m_, *above.state, state.with_class(s.filter_class).word);  // crash: a filter that says too much costs a look
+  started += flush(m_, extent_of(*above.state));
   return true;
 }
 
@@ -287,7 +288,7 @@ std::uint32_t table<M, Kind>::exact_filter(const level_view& below, const level_
 
 /// The paper's update in a full bucket (§3.3). The log has the new value, not the old one: a reader may be given the new one as soon as it is visible.
 ///   1  COMMIT: slot, key and new value logged, with a checksum, durably    crash after: recovery stores the new value
-///   2  the value word stored, durably
+///   2  the value word stored, durably: the log goes, and readers do not look at it
 ///   3  the checksum cleared, durably: a later update must not be undone
 template <medium M, class Kind>
 void table<M, Kind>::update_logged(slot& old, std::uint64_t value_word, const change& c, flushed started) {

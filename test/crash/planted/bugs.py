@@ -329,8 +329,8 @@ BUGS = [
      "The filter above is not durable when the token below is: after a crash no search gets there.",
      "u64/power",
      LEVEL_WRITE,
-     [("  started += announce(m_, *above.state, state.with_class(s.filter_class).word, after_nothing(\"a filter that says too much costs a look\"));\n  return true;\n",
-       "  started += announce(m_, *above.state, state.with_class(s.filter_class).word, after_nothing(\"a filter that says too much costs a look\"));\n  return apart;\n")]),
+     [("  started += flush(m_, extent_of(*above.state));\n  return true;\n",
+       "  started += flush(m_, extent_of(*above.state));\n  return apart;\n")]),
 
     ("level-records-enter-what-is-drained", "invariant L6",
      "While the table shrinks, new records go to the level that is on its way out.",
