@@ -4,6 +4,8 @@
 // Named after CRASH.md, Level 1 to 7 and 9. 8 is in level_interruption_test.cpp.
 #include <gtest/gtest.h>
 
+#include <thread>
+
 #include "test/table/level_cut.hpp"
 
 namespace durahash::test {
@@ -175,6 +177,41 @@ TEST(Level, L5TheLogOfAnUpdateIsDurableBeforeTheValueAndGoneBeforeTheNext) {
       if (updates == 16) break;
     }
     EXPECT_EQ(updates, 16) << "with a log";
+  });
+}
+
+/// What other threads flush and fence comes to nothing.
+class own_thread_medium : public probing_medium {
+ public:
+  using probing_medium::probing_medium;
+  void flush(const void* at, std::size_t bytes) {
+    if (std::this_thread::get_id() == own_) probing_medium::flush(at, bytes);
+  }
+  void fence() {
+    if (std::this_thread::get_id() == own_) probing_medium::fence();
+  }
+
+ private:
+  std::thread::id own_ = std::this_thread::get_id();
+};
+static_assert(medium<own_thread_medium>);
+
+/// Who opens a large pool does not count its records: another thread does, whose fences are not for the log that recovery has forgotten.
+TEST(Level, L5WhoForgetsTheLogWaitsUntilItIsGone) {
+  with_both_kinds([]<class Kind>(Kind) {
+    auto r = make_level<watched_medium, Kind>(level_with_top(15, 1, {{"in_place", 0}}));
+    ASSERT_EQ(put(*r, 1, 1), status::ok);
+    int logs = 0;
+    cut_everywhere(*r, [&] { EXPECT_EQ(put(*r, 1, 2), status::ok); },
+                   [&](const image& left) {
+                     if (level_image(left).logs == 0) return;
+                     ++logs;
+                     auto found = after_power_cut<own_thread_medium, Kind, level_engine>(left);
+                     ASSERT_NE(found, nullptr);
+                     EXPECT_EQ(level_image(found->m->image()).logs, 0);
+                     EXPECT_EQ(get(*found, 1), 2);
+                   });
+    EXPECT_GE(logs, 2);
   });
 }
 
