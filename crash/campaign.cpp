@@ -22,6 +22,7 @@ enum class flavour : std::uint8_t {
 struct job {
   subject_kind kind;
   maker make;
+  const explored_variant* variant;
   machine stops = machine::adr;
   crash::flavour flavour = flavour::one_thread;
   std::uint64_t seed = 0;
@@ -47,12 +48,12 @@ std::vector<job> jobs_of(const campaign& what) {
       if (v.only && *v.only != data) continue;
       subject_kind power{e.engine, data, durability_level::power, v.settings, v.name};
       subject_kind process{e.engine, data, durability_level::process, v.settings, v.name};
-      all.push_back({power, e.make});
+      all.push_back({power, e.make, &v});
       bool to_power = v.threads == durability_level::power;
-      if (what.threads > 1) all.push_back({to_power ? power : process, e.make, to_power ? machine::adr : machine::eadr, flavour::threads});
-      all.push_back({power, e.make, machine::adr, flavour::twice});
-      all.push_back({power, e.make, machine::eadr});
-      all.push_back({process, e.make, machine::eadr});
+      if (what.threads > 1) all.push_back({to_power ? power : process, e.make, &v, to_power ? machine::adr : machine::eadr, flavour::threads});
+      all.push_back({power, e.make, &v, machine::adr, flavour::twice});
+      all.push_back({power, e.make, &v, machine::eadr});
+      all.push_back({process, e.make, &v, machine::eadr});
     }
   }
   std::erase_if(all, [&](const job& j) { return j.text().find(what.only) == std::string::npos; });
@@ -99,6 +100,7 @@ plan plan_of(const job& j, pace speed) {
     how.images = {.all_up_to = 64, .options_per_line = 10, .lines_each = 8, .samples = 6};
     how.nested_every = 2000, how.deeper_every = 8000, how.kill_every = 20, how.go_on_every = 8;
   }
+  if (j.variant->keys != 0) how.nested_every = quick ? 40 : 24, how.kill_every = 1;  // these are soon done
   if (j.stops == machine::eadr) how.kill_every = 0, how.nested_every = 12, how.deeper_every = 48;
   if (j.flavour == flavour::threads) {
     how.images = quick ? effort{.all_up_to = 16, .options_per_line = 6, .lines_each = 4, .samples = 2} : how.nested_images;
@@ -122,10 +124,14 @@ std::uint64_t most_schedules(const campaign& what) {
 
 /// The program of a job of one thread.
 program program_of(const campaign& what, const job& j, pace speed, std::mt19937_64& random) {
+  mix how;
+  if (j.variant->keys != 0) how.keys = j.variant->keys;
   // Where all that was stored is kept there is one image for each crash, and time for more operations.
-  if (j.flavour != flavour::twice) return random_program({.operations = j.stops == machine::eadr ? what.operations * 4 : what.operations}, random);
+  how.operations = j.stops == machine::eadr ? what.operations * 4 : what.operations;
+  if (j.flavour != flavour::twice) return random_program(how, random);
   std::size_t prepares = random() % what.operations;  // from an empty table to one that has grown
-  program made = random_program({.operations = prepares + what.operations / 2 + 1}, random);
+  how.operations = prepares + what.operations / 2 + 1;
+  program made = random_program(how, random);
   made.prepares = prepares;
   std::size_t share = speed == pace::deep ? 2 : speed == pace::usual ? 6 : 20;
   if (j.kind.words() && speed == pace::usual) share = 3;  // these store less
@@ -158,9 +164,10 @@ findings explore(const campaign& what, const job& j, const elision* without) {
   how.leave_out = without;
   findings found;
   if (j.flavour == flavour::threads) {
-    std::size_t programs = what.pace == pace::quick ? 2 : 3;
+    const std::vector<threaded_program>& own = j.variant->by_hand;
+    std::size_t programs = !own.empty() ? own.size() : what.pace == pace::quick ? 2 : 3;
     for (std::size_t n = 0; n < programs && found.violations.empty(); ++n) {
-      threaded_program p = random_threads(what.threads, 2, random);
+      threaded_program p = !own.empty() ? own[n] : random_threads(what.threads, 2, random);
       explorer x(j.kind, j.make, how, random());
       x.tell("  " + j.text() + "\n  " + text_of(p));
       explore_threads(j.kind, j.make, x, p, {.preemptions = 2, .most_schedules = most_schedules(what)}, random);
@@ -266,7 +273,9 @@ void run_matrix(const campaign& what, const std::vector<job>& round, outcome& re
            [&](std::size_t i) {
              std::optional<elision> left_out = elision_named(candidates[i]);
              findings all;
-             for (std::size_t n = 0; n < rounds * round.size() && all.violations.empty(); ++n) {
+             // Where there is an argument, one round tries to refute it.
+             std::size_t tried = explored(what.engine).equivalent.contains(candidates[i]) ? 1 : rounds;
+             for (std::size_t n = 0; n < tried * round.size() && all.violations.empty(); ++n) {
                job j = job_of(what, round, n);
                if (j.stops == machine::eadr) continue;  // nothing is lost there
                all.add(explore(quick, j, &*left_out));

@@ -4,8 +4,36 @@
 
 namespace durahash::crash {
 
+namespace {
+
+constexpr const char* one_word = "a value is one word, all or nothing without a log: it is logged as in the paper, for comparison";
+
+/// A logged update, and all that another thread can do with what it leaves: be given the value, and write another one into the same slot without a log.
+threaded_program logged_and_written_anew() {
+  operation first{act::put, {0}, 1}, update{act::update, {0}, 2}, seek{act::get, {0}, 0}, erase{act::erase, {0}, 0}, anew{act::put, {0}, 3};
+  return {{{first}, 1}, {{update}, {seek, erase, anew}}};
+}
+
+/// A level goes, and a record takes its space: byte records of this key and version are as long as the smallest level.
+threaded_program drained_and_lent() {
+  operation grow{act::reserve, {}, 0}, lend{act::put, {35}, 3}, seek{act::get, {35}, 0};
+  return {{{}, 36}, {{grow, lend}, {seek}}};
+}
+
+}  // namespace
+
 explored_engine level_subject() {
-  return {engine_kind::level, make_any<level::table>, {{"", {{"slots", 1}}}, {"as in the paper", {{"slots", 4}, {"in_place", 0}, {"dynamic", 0}}}}};
+  return {engine_kind::level,
+          make_any<level::table>,
+          {{"few-keys", {{"slots", 1}, {"in_place", 0}}, {}, durability_level::power, 3, {logged_and_written_anew(), drained_and_lent()}},
+           {"", {{"slots", 1}}},
+           {"as in the paper", {{"slots", 4}, {"in_place", 0}, {"dynamic", 0}}}},
+          {{"the flush of src/table/level/write.hpp:302 flush", one_word},
+           {"the fence of src/table/level/write.hpp:302 fence", one_word},
+           {"the order of src/table/level/grow.hpp:394 publish", "what may lie before it in its line is the mark of the top, without which a drain turns round"},
+           {"the order of src/table/level/write.hpp:239 publish", "a value is one word: what lies before it in its line are filters, which may say too much"},
+           {"the fence of src/table/level/recover.hpp:186 fence",
+            "who opens a small pool counts its records, and fences on the way; of a large one another thread does, and level_step_cut_test.cpp shows it"}}};
 }
 
 }  // namespace durahash::crash

@@ -7,12 +7,6 @@
 
 namespace durahash::crash {
 
-/// One thing for each thread to do, on a table that `first` has filled.
-struct threaded_program {
-  program first;
-  std::vector<std::vector<operation>> threads;
-};
-
 threaded_program random_threads(std::size_t threads, std::size_t operations, std::mt19937_64& random);
 
 /// Explores the program under its schedules. Returns false when to stop.
