@@ -64,27 +64,39 @@ status table<M, Kind>::get(key_type key, Read&& read) {
   spot s = spot_of(hash_of(key));
   if constexpr (Kind::in_slot) {
     const levels_view& v = levels();
-    if (probed seen = judge(v, warp_over(v, s), s, read); seen != probed::torn) [[likely]]
+    warp_view w = warp_over(v, s);
+    if (probed seen = judge(v, w, s, glance_at(v, w, s), read); seen != probed::torn) [[likely]]
       return seen == probed::hit ? status::ok : status::not_found;
   }
   return search(key, s, read);
 }
 
-/// What a look at a word table is worth; `torn` also says "not settled".
+/// The stripe's version, then the slots with the fingerprint.
+template <medium M, class Kind>
+[[gnu::always_inline]] inline auto table<M, Kind>::glance_at(const levels_view& v, const warp_view& w, const spot& s) const -> glance {
+  std::uint32_t version = stripes_[stripe_of(v, s.hash)].version.load(std::memory_order_acquire);
+  if (s.escape >= 0) [[unlikely]] return {version, std::uint32_t{load(m_, *escape_slot(s.escape).state) == s.fingerprint}};
+  return {version, ballot(w, s.fingerprint)};
+}
+template <medium M, class Kind>
+[[gnu::always_inline]] inline auto table<M, Kind>::hit_of(const warp_view& w, const spot& s, const glance& seen) const noexcept -> slot_ref {
+  return s.escape >= 0 ? escape_slot(s.escape) : slot_of(w, static_cast<unsigned>(lowest_bit(seen.hits)));
+}
+
+/// What a glance at a word table is worth; `torn` also says "not settled".
 template <medium M, class Kind>
 template <class Read>
-[[gnu::always_inline]] inline auto table<M, Kind>::judge(const levels_view& v, const warp_view& w, const spot& s, Read& read) const -> probed {
+[[gnu::always_inline]] inline auto table<M, Kind>::judge(const levels_view& v, const warp_view& w, const spot& s, const glance& seen, Read& read) const -> probed {
   stripe_index stripe = stripe_of(v, s.hash);
-  std::uint32_t version = stripes_[stripe].version.load(std::memory_order_acquire);
   std::uint64_t value = 0;
   bool same = true;
-  bool hit = look_everywhere(w, s, [&](slot_ref at) {
+  if (seen.hits != 0) {
+    slot_ref at = hit_of(w, s, seen);
     value = load(m_, *at.value);
     same = load(m_, *at.state) == s.fingerprint;
-    return true;
-  });
-  if (!same || stripes_[stripe].version.load(std::memory_order_acquire) != version || &levels() != &v || !unsettled_.settled(stripe)) return probed::torn;
-  if (!hit) return probed::miss;
+  }
+  if (!same || stripes_[stripe].version.load(std::memory_order_acquire) != seen.version || &levels() != &v || !unsettled_.settled(stripe)) return probed::torn;
+  if (seen.hits == 0) return probed::miss;
   read(value);
   return probed::hit;
 }
@@ -146,6 +158,7 @@ void table<M, Kind>::get_many(std::span<const key_type> keys, Read&& read, statu
   [[maybe_unused]] read_guard guard;
   spot spots[group_size];
   warp_view warps[group_size];
+  glance glances[group_size];
   for (std::size_t start = 0; start < keys.size(); start += group_size) {
     std::size_t count = std::min(group_size, keys.size() - start);
     const levels_view& v = levels();
@@ -153,10 +166,15 @@ void table<M, Kind>::get_many(std::span<const key_type> keys, Read&& read, statu
       spots[i] = spot_of(hash_of(keys[start + i]));
       warps[i] = warp_over(v, spots[i]);
     }
+    if constexpr (Kind::in_slot)
+      for (std::size_t i = 0; i < count; ++i) {
+        glances[i] = glance_at(v, warps[i], spots[i]);
+        if (glances[i].hits != 0) __builtin_prefetch(hit_of(warps[i], spots[i], glances[i]).value->raw());
+      }
     for (std::size_t i = 0; i < count; ++i) {
       auto read_one = [&](value_type value) { read(start + i, value); };
       probed seen = probed::torn;
-      if constexpr (Kind::in_slot) seen = judge(v, warps[i], spots[i], read_one);
+      if constexpr (Kind::in_slot) seen = judge(v, warps[i], spots[i], glances[i], read_one);
       answers[start + i] = seen == probed::hit ? status::ok : seen == probed::miss ? status::not_found : search(keys[start + i], spots[i], read_one);
     }
   }

@@ -153,6 +153,10 @@ class table {
   struct warp_view {
     std::uint64_t* buckets[most_levels * most_hashes];
   };
+  /// What a reader saw first of a word table.
+  struct glance {
+    std::uint32_t version, hits;
+  };
   struct resident : live_record {
     slot_ref where;
   };
@@ -166,7 +170,8 @@ class table {
     slot_ref where = {};
     pm<std::uint64_t>* word = nullptr;
     std::uint64_t next = 0;
-    bool apart = false;    // what it must come after lies in other lines, and was flushed
+    bool apart = false;    // what it must come after lies in other lines
+    bool value_apart = false;  // the value word does, and is to be flushed
     bool removal = false;
     bool inserts = false;
     std::uint64_t retired_offset = 0, retired_bytes = 0;
@@ -203,8 +208,10 @@ class table {
   std::uint32_t ballot(const warp_view& w, std::uint64_t word) const noexcept;
   template <class OnMatch>
   bool look_everywhere(const warp_view& w, const spot& s, OnMatch&& on_match) const;
+  glance glance_at(const levels_view& v, const warp_view& w, const spot& s) const;
+  slot_ref hit_of(const warp_view& w, const spot& s, const glance& seen) const noexcept;
   template <class Read>
-  probed judge(const levels_view& v, const warp_view& w, const spot& s, Read& read) const;
+  probed judge(const levels_view& v, const warp_view& w, const spot& s, const glance& seen, Read& read) const;
   template <class Read>
   status search(key_type key, const spot& s, Read& read);
   void settle_for_reader(const levels_view& v, const spot& s);
@@ -230,6 +237,7 @@ class table {
   void stage_removal(const finding& at, change& c) const;
   void retire_record(const slot_ref& at, change& c) const;
   ordered payload_order(const change& c) const;
+  flushed flush_value(const change& c);
   void commit(const change& c, flushed started);
   void begin(const change& c);
   void end(const change& c, const durable& done);

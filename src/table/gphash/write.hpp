@@ -141,10 +141,8 @@ auto table<M, Kind>::stage_set(const levels_view& v, const spot& s, finding& at,
   c.next = s.fingerprint;
   c.inserts = true;
   store(m_, *at.room.value, *value_word);
-  if (!shape_.one_line() && s.escape < 0) {
-    started += flush(m_, extent_of(*at.room.value));
-    c.apart = true;
-  }
+  c.value_apart = !shape_.one_line() && s.escape < 0;
+  c.apart |= c.value_apart;
   return staged::ready;
 }
 
@@ -173,9 +171,15 @@ ordered table<M, Kind>::payload_order(const change& c) const {
 
 template <medium M, class Kind>
 void table<M, Kind>::commit(const change& c, flushed started) {
+  started += flush_value(c);
   ordered payload = c.apart ? after(fence(m_, std::move(started))) : payload_order(c);
   begin(c);
   end(c, publish(m_, *c.word, c.next, std::move(payload)));  // COMMIT: the record appears, changes or goes
+}
+
+template <medium M, class Kind>
+flushed table<M, Kind>::flush_value(const change& c) {
+  return c.value_apart ? flush(m_, extent_of(*c.where.value)) : flushed();
 }
 
 /// Before the commit word is stored.
@@ -264,11 +268,13 @@ std::size_t table<M, Kind>::write_group(std::span<const key_type> keys, const st
 template <medium M, class Kind>
 void table<M, Kind>::commit_group(std::span<const change> changes, bool any_apart, flushed payloads) {
   if (changes.empty()) return;
+  // Locked instructions wait for write-backs under way: what stages and begins has them, so nothing is flushed before, nor between.
   std::optional<durable> before;
+  for (const change& c : changes) payloads += flush_value(c);
   if (any_apart) before = fence(m_, std::move(payloads));
+  for (const change& c : changes) begin(c);
   flushed words;
   for (const change& c : changes) {
-    begin(c);
     words += announce(m_, *c.word, c.next, c.apart ? after_group(*before) : payload_order(c));  // COMMIT: one record each
   }
   durable done = fence(m_, std::move(words));

@@ -359,7 +359,7 @@ BUGS = [
      "The fingerprint of a small key is its key: published while the value is not durable, it shows the slot's old value.",
      "u64/power/as in the paper",
      GPHASH_WRITE,
-     [("    started += flush(m_, extent_of(*at.room.value));\n", "")]),
+     [("c.value_apart ? flush(m_, extent_of(*c.where.value)) : flushed()", "flushed()")]),
     ("gpu-nothing-orders-value-and-fingerprint", "GPHash 5",
      "A kernel stores the value and the fingerprint with no fence between: the process dies when one of them has reached memory.",
      "a device that dies in a kernel",
