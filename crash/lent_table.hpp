@@ -200,7 +200,7 @@ class lent_table {
   M& medium_;
   home home_;
   gpu::lockstep_turns turns_;
-  gpu::lent_table lent_{gphash::places({}, {}), {}, {}, nullptr};
+  gpu::lent_table lent_ = gpu::lent_table::none();
   gpu::tallies counted_;
   turn_mutex gate_, engine_;
   bool at_work_ = false, lent_out_ = false;  // guarded by gate_

@@ -12,7 +12,7 @@ using stream = void*;
 
 struct device_options {
   int number = 0;                            ///< of the CUDA device
-  std::uint64_t most_staged = 1u << 20;      ///< at the level power: operations between two commits; 40 bytes of host memory each
+  std::uint64_t most_staged = 1u << 20;      ///< at the level power: operations between two commits; 32 bytes of host memory each
 };
 
 /// Keys and values are 64-bit words. Arrays are memory that the device reads (cudaMalloc, cudaHostAlloc), of `n` elements; they must live until the batch is done.
@@ -25,24 +25,26 @@ class map {
  public:
   /// As durahash::map::open; a new pool gets the engine gphash, and a pool of another engine is refused. The device must be able to use host memory that is
   /// registered with it at its own addresses, which CUDA devices on Linux are; the pool must lie where the kernel lets memory be pinned: /dev/shm, hugetlbfs,
-  /// device DAX. Everything else is refused with the driver's words.
+  /// device DAX, says the driver's documentation. What it refuses is refused with its words.
   static result<map> open(const std::string& path, const options& how = {}, const device_options& on = {});
 
   /// Looks up keys. answers: ok, and the value; or not_found. `values` may be null: then it only says whether they are there.
   /// Never waits, allocates or resizes. Sees what batches before it in its stream did; at the level power, what was staged only once it is committed.
-  void find_async(std::size_t n, const std::uint64_t* keys, std::uint64_t* values, status* answers, stream on = nullptr);
+  /// Returns   ok; closed, or io_error after the device failed: then nothing was done.
+  status find_async(std::size_t n, const std::uint64_t* keys, std::uint64_t* values, status* answers, stream on = nullptr);
 
   /// Writes. answers: as of durahash::map; no_space where all places of a key are taken: `reserve`, and again.
   /// At the level process done, and durable, when the stream is there. At the level power staged: not visible, answers open, until `commit`; then `on` is the
   /// stream of all batches until that. Never waits, allocates or resizes.
-  /// Returns   ok; at the level power no_space if more than most_staged operations wait for a commit: this batch was not taken.
+  /// Returns   ok; at the level power no_space if more than most_staged operations wait for a commit: this batch was not taken. closed, io_error.
   status put_async(std::size_t n, const std::uint64_t* keys, const std::uint64_t* values, status* answers, stream on = nullptr);
   status insert_async(std::size_t n, const std::uint64_t* keys, const std::uint64_t* values, status* answers, stream on = nullptr);
   status update_async(std::size_t n, const std::uint64_t* keys, const std::uint64_t* values, status* answers, stream on = nullptr);
   status erase_async(std::size_t n, const std::uint64_t* keys, status* answers, stream on = nullptr);
 
   /// Waits for the stream. When it returns ok, all writes of it are durable and their answers final.
-  /// Returns   ok, or io_error: the device failed; `why` has its words. Close and open the pool then: it is as after a crash.
+  /// Returns   ok, closed, or io_error: the device failed; `why` has its words. From then on nothing is done, and the pool is left as a crash leaves it: close
+  ///           it, and open it again.
   status commit(stream on = nullptr, std::string* why = nullptr);
 
   /// As the _async one and commit, with growth as often as needed.
@@ -50,7 +52,7 @@ class map {
   status put(std::size_t n, const std::uint64_t* keys, const std::uint64_t* values, status* answers, stream on = nullptr);
   status insert(std::size_t n, const std::uint64_t* keys, const std::uint64_t* values, status* answers, stream on = nullptr);
 
-  // As of durahash::handle. Each waits for the device, and commits.
+  // As of durahash::handle. Each waits for the device, and commits. Closed or moved from: `closed`, or nothing.
   status reserve(std::uint64_t records);
   status compact();
   status sync();
@@ -58,7 +60,7 @@ class map {
   std::uint64_t size();
   pool_info info();
   check_report check();
-  const std::vector<std::string>& salvage_report() const;
+  std::vector<std::string> salvage_report() const;
 
   /// What a write's answer promises. At `power` a write-back by the processor follows each batch: device stores alone reach no further than its caches.
   durability_level durability() const;
@@ -70,6 +72,7 @@ class map {
   ~map();
 
  private:
+  bool is_open() const;
   std::unique_ptr<part> part_;
 };
 

@@ -57,22 +57,22 @@ class batch_run {
     add(mine);
   }
 
-  /// First half of writes that become durable together, likewise. An operation whose stripe is held, by one before it, stays pending.
+  /// First half of writes that become durable together, likewise. An operation whose stripe is held stays pending. Stripes are held until the commit by those
+  /// that changed nothing, too: else a later batch's operation could overtake one that found the stripe held for that moment.
   DURAHASH_ON_DEVICE void stage(std::size_t first, std::size_t step, change* changes) {
     tallies mine;
     for (std::size_t i = first; i < all_.count; i += step) {
       if (all_.answers[i] != pending) continue;
-      std::uint64_t hash = operations_.hash_of(all_.keys[i]);
-      if (!side_.try_take(hash)) {
+      if (!side_.try_take(operations_.hash_of(all_.keys[i]))) {
         ++mine.pending;
         continue;
       }
       change c;
-      status answer = decided(i, [&](auto decide) { return operations_.stage(all_.keys[i], decide, c); });  // the stripe stays held, until the commit
+      status answer = decided(i, [&](auto decide) { return operations_.stage(all_.keys[i], decide, c); });
+      c.held = true;
       set(changes[i], c);
       set(all_.answers[i], answer);
       mine.full += answer == status::no_space;
-      if (c.word == nullptr) side_.give(hash);
     }
     add(mine);
   }
@@ -82,7 +82,7 @@ class batch_run {
     tallies mine;
     for (std::size_t i = first; i < all_.count; i += step) {
       change c = changes[i];
-      if (c.word == nullptr) continue;
+      if (!c.held) continue;
       operations_.commit(c);
       side_.order();
       side_.give(operations_.hash_of(all_.keys[i]));

@@ -80,7 +80,7 @@ class cuda_gpu final : public device {
   void commit(const lent_table& table, const batch& b, const change* changes, stream on) override {
     launch<half::commit>(table, b, const_cast<change*>(changes), on);
   }
-  void retry_full(const batch& b, stream on) override { launch<half::retry_full>(lent_table(no_table()), b, nullptr, on); }
+  void retry_full(const batch& b, stream on) override { launch<half::retry_full>(lent_table::none(), b, nullptr, on); }
 
   error wait(stream on) override { return counted_after(cudaStreamSynchronize(static_cast<cudaStream_t>(on))); }
   error wait_for_all() override { return counted_after(cudaDeviceSynchronize()); }
@@ -91,7 +91,6 @@ class cuda_gpu final : public device {
     if (code == cudaSuccess) return {status::ok, {}};
     return {status::io_error, what + ": " + cudaGetErrorString(code) + " (" + cudaGetErrorName(code) + ")"};
   }
-  static lent_table no_table() { return {gphash::places({}, {}), {}, {}, nullptr}; }
   void note(cudaError_t code) {
     if (code != cudaSuccess && failure_ == cudaSuccess) failure_ = code;
   }

@@ -1,6 +1,5 @@
 #include "gpu/map.hpp"
 
-#include <deque>
 #include <vector>
 
 #include "gpu/split_commit.hpp"
@@ -19,6 +18,7 @@ class lender {
   virtual ~lender() = default;
   virtual lent_table lend() = 0;
   virtual void take_back(std::int64_t added) = 0;
+  virtual void give_up_loan() = 0;
   virtual status expand() = 0;
   virtual std::span<std::byte> memory() const = 0;
   virtual void flush_payloads(std::span<const change>) = 0;
@@ -34,6 +34,7 @@ class lender_on final : public lender {
 
   lent_table lend() override { return table_.engine().lend(); }
   void take_back(std::int64_t added) override { table_.engine().take_back(added); }
+  void give_up_loan() override { table_.engine().give_up_loan(); }
   status expand() override { return table_.engine().expand(); }
   std::span<std::byte> memory() const override { return {table_.storage().at(std::uint64_t{0}), table_.storage().end()}; }
   void flush_payloads(std::span<const change> changes) override {
@@ -77,9 +78,16 @@ class map::part {
     return lend();
   }
 
-  void find(const batch& b, stream on) { device_->find(lent_, b, on); }
+  /// Whether there is a pool, and a device that works.
+  status state() const noexcept { return !table_ ? status::closed : failure_.code; }
+
+  status find(const batch& b, stream on) {
+    if (state() == status::ok) device_->find(lent_, b, on);
+    return state();
+  }
 
   status write(const batch& b, stream on) {
+    if (state() != status::ok) return state();
     if (!by_batch()) {
       device_->begin(b, on);
       device_->write(lent_, b, on);
@@ -87,30 +95,27 @@ class map::part {
     }
     if (b.count > most_staged_ - staged_count_) return status::no_space;
     device_->begin(b, on);
-    staged_on_ = on;
-    staged_.push_back({b, changes_ + staged_count_});
-    staged_count_ += b.count;
-    stage(staged_.back(), on);
+    stage_next(b, on);
     return status::ok;
   }
 
   /// Durable is what returns. Rounds, since operations of one stripe take turns: in each the first of those that wait gets its.
   error commit(stream on) {
-    while (true) {
-      if (error e = device_->wait(on); e.code != status::ok) return e;
-      if (staged_.empty()) break;
+    if (state() != status::ok) return {state(), failure_.message};
+    if (error e = device_->wait(on); e.code != status::ok) return fail(e);
+    while (!staged_.empty()) {
+      if (error e = device_->wait(staged_on_); e.code != status::ok) return fail(e);
       std::span<const change> changes(changes_, staged_count_);
       pool_->flush_payloads(changes);
-      for (const staged& s : staged_) device_->commit(lent_, s.what, s.changes, on);
-      if (error e = device_->wait(on); e.code != status::ok) return e;
+      for (const staged& s : staged_) device_->commit(lent_, s.what, s.changes, staged_on_);
+      if (error e = device_->wait(staged_on_); e.code != status::ok) return fail(e);
       pool_->flush_words(changes);
       std::uint64_t waited = device_->counted().pending;
       if (std::exchange(pending_told_, waited) == waited) {
-        staged_.clear();
-        staged_count_ = 0;
-        break;
+        forget_staged();
+      } else {
+        for (const staged& s : staged_) stage(s);
       }
-      for (const staged& s : staged_) stage(s, on);
     }
     return {status::ok, {}};
   }
@@ -127,31 +132,31 @@ class map::part {
     return {status::ok, {}};
   }
 
-  /// Calls with the engine at home. Whoever has the pool's memory pinned must not see it shrink.
+  /// Calls with the engine at home; after a failure it stays there. Whoever has the pool's memory pinned must not see it shrink.
   template <class Call>
   auto at_home(Call&& call, bool may_shrink = false) -> decltype(call()) {
-    if (lent_out_) {
-      failure_ = come_to_rest();
-      take_home();
-    }
+    come_home();
     if (may_shrink) unpin();
     auto answer = call();
-    if (error e = lend(); e.code != status::ok && failure_.code == status::ok) failure_ = e;
+    if (state() == status::ok)
+      if (error e = lend(); e.code != status::ok) fail(e);
     return answer;
+  }
+  template <class Call>
+  status change_at_home(Call&& call, bool may_shrink = false) {
+    if (state() != status::ok) return state();
+    status answer = at_home([&] { return state() == status::ok ? call() : state(); }, may_shrink);
+    return state() == status::ok ? answer : state();
   }
 
   status close() {
-    if (!table_) return status::ok;
-    error e{status::ok, {}};
-    if (lent_out_) {
-      e = come_to_rest();
-      take_home();
-    }
+    if (!table_) return status::closed;
+    come_home();
     unpin();
     device_->free(std::exchange(changes_, nullptr));
-    status s = table_->close();
+    status closed = table_->close();
     table_.reset();
-    return e.code != status::ok ? e.code : s;
+    return failure_.code != status::ok ? failure_.code : closed;
   }
 
  private:
@@ -161,35 +166,41 @@ class map::part {
     change* changes;
   };
 
-  void stage(const staged& s, stream on) {
+  void stage_next(const batch& b, stream on) {
+    staged_on_ = on;
+    staged_.push_back({b, changes_ + staged_count_});
+    staged_count_ += b.count;
+    stage(staged_.back());
+  }
+  void stage(const staged& s) {
     std::fill_n(s.changes, s.what.count, change{});
-    device_->stage(lent_, s.what, s.changes, on);
+    device_->stage(lent_, s.what, s.changes, staged_on_);
+  }
+  void forget_staged() {
+    staged_.clear();
+    staged_count_ = 0;
   }
 
   error write_piece(const batch& b, stream on) {
     while (true) {  // ends: every round but the first has found a larger table, up to no_space
       std::uint64_t full_before = device_->counted().full;
-      if (by_batch()) {
-        staged_on_ = on;
-        staged_ = {{b, changes_}};
-        staged_count_ = b.count;
-        stage(staged_.back(), on);
-      } else {
+      if (by_batch())
+        stage_next(b, on);
+      else
         device_->write(lent_, b, on);
-      }
       if (error e = commit(on); e.code != status::ok) return e;
       if (device_->counted().full == full_before) return {status::ok, {}};
-      status grown = at_home([&] { return pool_->expand(); });
-      if (failure_.code != status::ok) return failure_;
-      if (grown != status::ok) return {grown, std::string(message(grown))};
+      if (status grown = change_at_home([&] { return pool_->expand(); }); grown != status::ok) return {grown, std::string(message(grown))};
       device_->retry_full(b, on);
     }
   }
 
-  error come_to_rest() {
-    error e = commit(staged_on_);
-    error all = device_->wait_for_all();
-    return e.code != status::ok ? e : all;
+  /// Nobody knows what the device did: the pool is left as by a crash, and nothing more is done in it.
+  error fail(const error& e) {
+    failure_ = e;
+    forget_staged();
+    if (std::exchange(lent_out_, false)) pool_->give_up_loan();
+    return e;
   }
   error lend() {
     std::span<std::byte> all = pool_->memory();
@@ -202,7 +213,9 @@ class map::part {
     lent_out_ = true;
     return {status::ok, {}};
   }
-  void take_home() {
+  void come_home() {
+    if (!lent_out_ || commit(nullptr).code != status::ok) return;
+    if (error e = device_->wait_for_all(); e.code != status::ok) return static_cast<void>(fail(e));
     std::int64_t records = device_->counted().records;
     pool_->take_back(records - std::exchange(records_told_, records));
     lent_out_ = false;
@@ -216,8 +229,9 @@ class map::part {
   std::unique_ptr<detail::word_table> table_;
   std::unique_ptr<lender> pool_;
   std::unique_ptr<device> device_;
-  lent_table lent_{places({}, {}), {}, {}, nullptr};
+  lent_table lent_ = lent_table::none();
   bool lent_out_ = false;
+  error failure_{status::ok, {}};
   std::int64_t records_told_ = 0;
   std::uint64_t pending_told_ = 0;
   std::uint64_t most_staged_, staged_count_ = 0;
@@ -226,9 +240,6 @@ class map::part {
   change* changes_ = nullptr;
   std::vector<std::span<std::byte>> pins_;
   std::size_t pinned_ = 0;
-  error failure_{status::ok, {}};
-
-  using places = gphash::places;
 };
 
 // -------------------------------------------------------------------------------------------------------------------- map
@@ -239,7 +250,9 @@ map& map::operator=(map&&) noexcept = default;
 map::~map() = default;
 
 result<map> open_on(std::unique_ptr<device> d, const std::string& path, options how, const device_options& on) {
-  if (on.most_staged == 0) return error{status::invalid_argument, "device_options.most_staged is 0: no operation could be staged"};
+  constexpr std::uint64_t most = std::uint64_t{1} << 32;
+  if (on.most_staged == 0 || on.most_staged > most)
+    return error{status::invalid_argument, "device_options.most_staged is " + std::to_string(on.most_staged) + ": it must be from 1 to " + std::to_string(most)};
   if (!how.engine && how.mode != open_mode::read_only) how.engine = engine_kind::gphash;
   if (!how.key) how.key = data_kind::u64;
   if (!how.value) how.value = data_kind::u64;
@@ -268,52 +281,54 @@ batch writing(action what, std::size_t n, const std::uint64_t* keys, const std::
 
 }  // namespace
 
-void map::find_async(std::size_t n, const std::uint64_t* keys, std::uint64_t* values, status* answers, stream on) {
-  part_->find({action::find, n, keys, values, answers}, on);
+status map::find_async(std::size_t n, const std::uint64_t* keys, std::uint64_t* values, status* answers, stream on) {
+  return part_ ? part_->find({action::find, n, keys, values, answers}, on) : status::closed;
 }
 status map::put_async(std::size_t n, const std::uint64_t* keys, const std::uint64_t* values, status* answers, stream on) {
-  return part_->write(writing(action::put, n, keys, values, answers), on);
+  return part_ ? part_->write(writing(action::put, n, keys, values, answers), on) : status::closed;
 }
 status map::insert_async(std::size_t n, const std::uint64_t* keys, const std::uint64_t* values, status* answers, stream on) {
-  return part_->write(writing(action::insert, n, keys, values, answers), on);
+  return part_ ? part_->write(writing(action::insert, n, keys, values, answers), on) : status::closed;
 }
 status map::update_async(std::size_t n, const std::uint64_t* keys, const std::uint64_t* values, status* answers, stream on) {
-  return part_->write(writing(action::update, n, keys, values, answers), on);
+  return part_ ? part_->write(writing(action::update, n, keys, values, answers), on) : status::closed;
 }
 status map::erase_async(std::size_t n, const std::uint64_t* keys, status* answers, stream on) {
-  return part_->write(writing(action::erase, n, keys, nullptr, answers), on);
+  return part_ ? part_->write(writing(action::erase, n, keys, nullptr, answers), on) : status::closed;
 }
 status map::commit(stream on, std::string* why) {
-  error e = part_->commit(on);
+  error e = part_ ? part_->commit(on) : error{status::closed, {}};
   if (why != nullptr) *why = e.message;
   return e.code;
 }
 status map::put(std::size_t n, const std::uint64_t* keys, const std::uint64_t* values, status* answers, stream on) {
-  return part_->write_all(writing(action::put, n, keys, values, answers), on).code;
+  return part_ ? part_->write_all(writing(action::put, n, keys, values, answers), on).code : status::closed;
 }
 status map::insert(std::size_t n, const std::uint64_t* keys, const std::uint64_t* values, status* answers, stream on) {
-  return part_->write_all(writing(action::insert, n, keys, values, answers), on).code;
+  return part_ ? part_->write_all(writing(action::insert, n, keys, values, answers), on).code : status::closed;
 }
 status map::reserve(std::uint64_t records) {
-  return part_->at_home([&] { return part_->table().reserve(records); });
+  return part_ ? part_->change_at_home([&] { return part_->table().reserve(records); }) : status::closed;
 }
 status map::compact() {
-  return part_->at_home([&] { return part_->table().compact(); }, true);
+  return part_ ? part_->change_at_home([&] { return part_->table().compact(); }, true) : status::closed;
 }
 status map::sync() {
-  return part_->at_home([&] { return part_->table().sync(); });
+  return part_ ? part_->change_at_home([&] { return part_->table().sync(); }) : status::closed;
 }
-status map::close() { return part_->close(); }
+status map::close() { return part_ ? part_->close() : status::closed; }
 std::uint64_t map::size() {
-  return part_->at_home([&] { return part_->table().size(); });
+  return is_open() ? part_->at_home([&] { return part_->table().size(); }) : 0;
 }
 pool_info map::info() {
-  return part_->at_home([&] { return part_->table().info(); });
+  return is_open() ? part_->at_home([&] { return part_->table().info(); }) : pool_info{};
 }
 check_report map::check() {
+  if (!is_open()) return {.ok = false, .records = 0, .violations = {"the table is closed"}};
   return part_->at_home([&] { return part_->table().check(); });
 }
-const std::vector<std::string>& map::salvage_report() const { return part_->table().salvage_report(); }
-durability_level map::durability() const { return part_->table().kinds().durability; }
+std::vector<std::string> map::salvage_report() const { return is_open() ? part_->table().salvage_report() : std::vector<std::string>(); }
+durability_level map::durability() const { return is_open() ? part_->table().kinds().durability : durability_level::none; }
+bool map::is_open() const { return part_ && part_->state() != status::closed; }
 
 }  // namespace durahash::gpu

@@ -34,7 +34,9 @@ struct change {
   std::uint64_t next = 0;
   pm<std::uint64_t>* payload = nullptr;  // the value word of an insert, if it lies in another line
   std::int32_t records = 0;              // added
+  bool held = false;                     // the stripe is, until the batch's commit
 };
+static_assert(sizeof(change) == 32);
 
 /// `Side` is where it runs: a warp; loads and stores of the pool; turns and versions of stripes, which are volatile.
 ///   warp                              what a warp is: warp/lockstep_warp.hpp

@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "gpu/device.hpp"
@@ -37,11 +38,13 @@ class lockstep_device final : public gpu::device {
     on_warps(t, b, [&](auto& run, std::size_t first, std::size_t step) { run.commit(first, step, changes); });
   }
   void retry_full(const gpu::batch& b, gpu::stream) override {
-    on_warps({gphash::places({}, {}), {}, {}, nullptr}, b, [](auto& run, std::size_t first, std::size_t step) { run.retry_full(first, step); });
+    on_warps(gpu::lent_table::none(), b, [](auto& run, std::size_t first, std::size_t step) { run.retry_full(first, step); });
   }
-  error wait(gpu::stream) override { return {status::ok, {}}; }
+  error wait(gpu::stream) override { return std::exchange(fails, false) ? error{status::io_error, "the device failed"} : error{status::ok, {}}; }
   error wait_for_all() override { return {status::ok, {}}; }
   gpu::tallies counted() override { return total_; }
+
+  bool fails = false;  // the next wait
 
   std::size_t pinned_bytes() const noexcept { return pinned_; }
 

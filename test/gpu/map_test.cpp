@@ -298,6 +298,65 @@ TEST_P(GpuMap, WritesAtPowerAppearWithTheCommit) {
   EXPECT_TRUE(made->check().ok);
 }
 
+/// A round's stripes stay held by operations that changed nothing, too, so that none of a later batch overtakes one that waits.
+TEST(GpuBatch, AStripeIsHeldUntilTheCommit) {
+  process_medium medium;
+  gpu::lockstep_turns turns;
+  gpu::lockstep_side<process_medium> side(medium, turns);
+  gphash::shape one{1, 1, 2, 1};
+  alignas(64) std::uint64_t memory[16] = {};
+  auto* bucket = reinterpret_cast<pm<std::uint64_t>*>(memory);
+  gpu::lent_table table{gphash::places(one, {7, 9}), {bucket}, {2}, nullptr};
+  std::uint64_t key = 5, value = 1;
+  status answer = gpu::pending, later = gpu::pending;
+  gpu::tallies total;
+  gpu::change nothing, change;
+  gpu::batch update{gpu::action::update, 1, &key, &value, &answer}, put{gpu::action::put, 1, &key, &value, &later};
+  gpu::batch_run<gpu::lockstep_side<process_medium>> first(side, table, update, total), second(side, table, put, total);
+  first.stage(0, 1, &nothing);
+  EXPECT_EQ(answer, status::not_found);
+  second.stage(0, 1, &change);
+  EXPECT_EQ(later, gpu::pending) << "it overtakes what waits for this stripe";
+  first.commit(0, 1, &nothing);
+  second.stage(0, 1, &change);
+  EXPECT_EQ(later, status::ok);
+  second.commit(0, 1, &change);
+  EXPECT_EQ(total.records, 1);
+}
+
+/// Nobody knows what a device did that failed: nothing more is done, no close calls the pool clean, and the next process recovers it.
+TEST_P(GpuMap, ADeviceThatFailsLeavesThePoolAsACrashDoes) {
+  if (GetParam().on_gpu) GTEST_SKIP() << "no GPU fails when it is told to";
+  model wanted;
+  {
+    auto made = open();
+    ASSERT_TRUE(made) << made.failure().message;
+    shared_words keys(*device, {1, 2, 3});
+    shared_answers answers(*device, 3);
+    ASSERT_EQ(made->put(3, keys.data(), keys.data(), answers.data()), status::ok);
+    wanted = {{1, 1}, {2, 2}, {3, 3}};
+    static_cast<lockstep_device*>(device)->fails = true;
+    std::string why;
+    EXPECT_EQ(made->commit(nullptr, &why), status::io_error);
+    EXPECT_EQ(why, "the device failed");
+    EXPECT_EQ(made->put_async(3, keys.data(), keys.data(), answers.data()), status::io_error);
+    EXPECT_EQ(made->find_async(3, keys.data(), nullptr, answers.data()), status::io_error);
+    EXPECT_EQ(made->reserve(100'000), status::io_error);
+    EXPECT_EQ(made->sync(), status::io_error);
+    EXPECT_EQ(made->close(), status::io_error);
+    EXPECT_EQ(made->close(), status::closed);
+    EXPECT_EQ(made->put_async(3, keys.data(), keys.data(), answers.data()), status::closed);
+    EXPECT_EQ(made->size(), 0u);
+    EXPECT_FALSE(made->check().ok);
+  }
+  if (GetParam().to_power) return;  // memory is gone
+  auto pool = map<std::uint64_t, std::uint64_t>::open(path());
+  ASSERT_TRUE(pool) << pool.failure().message;
+  EXPECT_FALSE(pool->info().clean);
+  EXPECT_TRUE(pool->check().ok);
+  for (auto [key, value] : wanted) EXPECT_EQ(pool->get(key), value);
+}
+
 TEST(GpuMapOpen, RefusesWhatADeviceCannotUse) {
   scratch_folder folder;
   auto refusal = [&](const char* file, options how, gpu::device_options on = {}) {

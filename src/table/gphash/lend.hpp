@@ -32,4 +32,13 @@ void table<M, Kind>::take_back(std::int64_t added)
   unlock_all();
 }
 
+/// In place of take_back when the borrower failed, and nobody knows what it did: the pool stays as a crash leaves it, and no close calls it clean.
+template <medium M, class Kind>
+void table<M, Kind>::give_up_loan()
+  requires(Kind::in_slot)
+{
+  damage_found_ = true;
+  take_back(0);
+}
+
 }  // namespace durahash::gphash

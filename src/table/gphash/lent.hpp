@@ -13,6 +13,7 @@ struct lent_table {
   unsigned log2[most_levels];
   slot* escapes;
 
+  static lent_table none() noexcept { return {places({}, {}), {}, {}, nullptr}; }
   constexpr unsigned lanes() const noexcept { return where.form().lanes(); }
   /// Of a hash without an escape slot: the slot that is a lane's.
   constexpr pm<std::uint64_t>& state_of(std::uint64_t hash, unsigned lane) const noexcept { return bucket_of(hash, lane)[slot_in(lane)]; }

@@ -111,6 +111,8 @@ class table {
     requires(Kind::in_slot);
   void take_back(std::int64_t added)
     requires(Kind::in_slot);
+  void give_up_loan()
+    requires(Kind::in_slot);
 
   // check.hpp
   void check(check_report& report);
