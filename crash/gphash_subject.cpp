@@ -8,6 +8,17 @@ namespace {
 
 const std::string by_a_device = "by a device", by_a_device_apart = "by a device, values apart", killed_device = "by a device that dies in a kernel";
 
+/// A slot is another key's for a while, and the first one's again: who looks for that one meanwhile must not take the other's value for its own.
+threaded_program a_slot_lent() {
+  const gphash::mixer mixture(explored_seeds);
+  auto bucket = [&](key_number n) { return mixture.mix(word_key(n)) >> (64 - gphash::least_bottom); };
+  key_number hot = 4, rival = 5;
+  while (bucket(rival) != bucket(hot)) ++rival;
+  operation first{act::put, {hot}, 1}, seek{act::get, {hot}, 0};
+  operation leave{act::erase, {hot}, 0}, lend{act::put, {rival}, 2}, give_back{act::erase, {rival}, 0}, again{act::put, {hot}, 3};
+  return {{{first}, static_cast<key_number>(rival + 1u)}, {{seek}, {leave, lend}, {give_back, again}}};
+}
+
 std::unique_ptr<subject> make_gphash(const subject_kind& kind, region& r, tracer& t, bool create, std::string& why_not) {
   using power = recording_medium<false>;
   using process = recording_medium<true>;
@@ -27,7 +38,7 @@ explored_engine gphash_subject() {
           {{"", {{"levels", 1}, {"hashes", 1}, {"slots", 2}}},
            {"two levels", {{"levels", 2}, {"hashes", 2}, {"slots", 2}}},
            {"as in the paper", {}},
-           {by_a_device, {{"levels", 1}, {"hashes", 1}, {"slots", 2}}, data_kind::u64, durability_level::process},
+           {by_a_device, {{"levels", 1}, {"hashes", 1}, {"slots", 2}}, data_kind::u64, durability_level::process, 0, {a_slot_lent()}},
            {by_a_device_apart, {{"levels", 1}, {"hashes", 1}, {"slots", 8}}, data_kind::u64, durability_level::process},
            {killed_device, {{"levels", 1}, {"hashes", 1}, {"slots", 8}}, data_kind::u64, durability_level::process}}};
 }

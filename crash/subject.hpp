@@ -53,7 +53,7 @@ struct explored_variant {
   std::optional<data_kind> only = {};
   durability_level threads = durability_level::power;  // of programs of several threads
   key_number keys = 0;  // of its programs of one thread; 0: as many as usual. Of few keys each is changed again and again
-  std::vector<threaded_program> by_hand = {};  // its programs of several threads; empty: drawn ones
+  std::vector<threaded_program> by_hand = {};  // its first programs of several threads; the others are drawn
 };
 
 /// The engines' own: subjects.cpp lists them.

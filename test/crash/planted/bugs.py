@@ -372,7 +372,7 @@ BUGS = [
      [("    side_.take(hash);\n", ""), ("    side_.give(hash);\n    records", "    records")]),
     ("gpu-a-slot-is-lent-while-it-is-read", "GPHash 4",
      "Removals do not change their stripe's version: a reader takes the value of another key that got the slot meanwhile for its own.",
-     "by a device",
+     "by a device/threads",
      GPU_OPERATIONS,
      [("    if (wanted.act == act::remove) {\n      side_.outdate(s.hash);\n", "    if (wanted.act == act::remove) {\n"),
       ("    side_.outdate(s.hash);\n    if (at = claim(s)", "    if (at = claim(s)")]),
