@@ -227,6 +227,11 @@ void table<M, Kind>::get_many(std::span<const key_type> keys, Read&& read, statu
       segments[i] = segment_under_guard(hashes[i]);
       __builtin_prefetch(&buckets_at(segments[i].offset())[home_of(hashes[i])]);
     }
+    for (std::size_t i = 0; i < count; ++i) {  // where the home bucket is not the end of the search, the next one is needed, too
+      window w = window_of(segments[i], hashes[i], keys[start + i]);
+      bucket_keys home = keys_of(w[0]);
+      __builtin_prefetch(&w[(match(home, w.key_word) | match(home, empty_word)) == 0]);
+    }
     for (std::size_t i = 0; i < count; ++i) {
       key_type key = keys[start + i];
       auto read_one = [&](value_type value) { read(start + i, value); };
