@@ -176,6 +176,44 @@ void table<M, Kind>::settle_inherited(const levels_view& v, stripe_index stripe)
 
 // ----------------------------------------------------------------------------------------------------------------- batches
 
+/// Where a group's keys may be. Calls ask(address) for the buckets that are looked at first.
+template <medium M, class Kind>
+template <class Ask>
+void table<M, Kind>::spots_of(std::span<const key_type> keys, spot* spots, Ask&& ask) const {
+  const levels_view& v = levels();
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    std::uint64_t hash = Kind::hash(keys[i], seeds_);
+    spots[i] = spot_of(hash, Kind::key_word(keys[i], hash));
+    for (std::uint64_t place : spots[i].place) ask(bucket_of(v.at[v.bottom_first], place).state);
+  }
+}
+
+/// Calls ask(address) for what these lead to: the slots that they name, or the buckets below, and then the slots that those name. Each step reads what the one
+/// before has asked for.
+template <medium M, class Kind>
+template <class Ask>
+void table<M, Kind>::look_ahead(std::span<const spot> spots, Ask&& ask) const {
+  const levels_view& v = levels();
+  const level_view& first = v.at[v.bottom_first];
+  const level_view& then = v.at[!v.bottom_first && v.count > 1];
+  auto ask_for_slot = [&](bucket b, const spot& s) {
+    std::uint32_t hits = match(b, s.tag) & state_of(b).tokens();
+    if (hits != 0) ask(&slot_of(b, std::countr_zero(hits)));
+    return hits != 0;
+  };
+  std::uint8_t below[group_size] = {};  // of each spot the places that are looked at there
+  for (std::size_t i = 0; i < spots.size(); ++i)
+    for (unsigned which = 0; which < 2; ++which) {
+      bucket b = bucket_of(first, spots[i].place[which]);
+      bool ends = ask_for_slot(b, spots[i]) || (v.filtered && !v.bottom_first && !state_of(b).admits(spots[i].filter_class));
+      if (ends) continue;
+      ask(bucket_of(then, spots[i].place[which]).state);
+      below[i] |= static_cast<std::uint8_t>(1u << which);
+    }
+  for (std::size_t i = 0; i < spots.size(); ++i)
+    for (std::uint32_t places = below[i]; places != 0;) ask_for_slot(bucket_of(then, spots[i].place[take_lowest(places)]), spots[i]);
+}
+
 template <medium M, class Kind>
 template <class Read>
 void table<M, Kind>::get_many(std::span<const key_type> keys, Read&& read, status* answers) {
@@ -183,22 +221,9 @@ void table<M, Kind>::get_many(std::span<const key_type> keys, Read&& read, statu
   spot spots[group_size];
   for (std::size_t start = 0; start < keys.size(); start += group_size) {
     std::size_t count = std::min(group_size, keys.size() - start);
-    const levels_view& v = levels();
-    const level_view& first = v.at[v.bottom_first ? 1 : 0];
-    for (std::size_t i = 0; i < count; ++i) {
-      std::uint64_t hash = Kind::hash(keys[start + i], seeds_);
-      spots[i] = spot_of(hash, Kind::key_word(keys[start + i], hash));
-      for (std::uint64_t place : spots[i].place) __builtin_prefetch(bucket_of(first, place).state);
-    }
-    for (std::size_t i = 0; i < count; ++i)  // then what these lead to: the slot's line, or the bucket below
-      for (std::uint64_t place : spots[i].place) {
-        bucket b = bucket_of(first, place);
-        bucket_state state = state_of(b);
-        if (std::uint32_t hits = match(b, spots[i].tag) & state.tokens(); hits != 0)
-          __builtin_prefetch(&slot_of(b, std::countr_zero(hits)));
-        else if (v.bottom_first || state.admits(spots[i].filter_class))
-          __builtin_prefetch(bucket_of(v.at[v.bottom_first ? 0 : 1], place).state);
-      }
+    auto ask = [](const void* at) { __builtin_prefetch(at); };
+    spots_of(keys.subspan(start, count), spots, ask);
+    look_ahead({spots, count}, ask);
     for (std::size_t i = 0; i < count; ++i) {
       auto read_one = [&](value_type value) { read(start + i, value); };
       probed seen = probed::torn;

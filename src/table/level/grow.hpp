@@ -319,7 +319,7 @@ bool table<M, Kind>::move_together(const levels_view& v, const drain& d, std::ui
       if (a == arrivals + count) *a = {to, state_of(to).with_tokens(state_of(to).tokens())};
       int free = free_slot(a->next);
       if (free < 0) continue;
-      store_slot(to, free, s, r.value_word, started);
+      started += flush_item({store_slot(to, free, s, r.value_word), {}});
       a->next.word |= 1u << free;
       count += a == arrivals + count;
       hashes[std::popcount(leaving)] = r.hash;

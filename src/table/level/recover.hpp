@@ -305,7 +305,7 @@ void table<M, Kind>::salvage(std::vector<std::string>& dropped) {
         if (why.empty() && !Kind::in_slot && !heap_.adopt(r.value_word, record_at(m_, p_, r.value_word)->bytes())) why = "its bytes are another's";
         if (why.empty()) {
           ++kept;
-          store_slot(b, r.slot, s, r.value_word, started);  // its tag may be what is damaged
+          store_slot(b, r.slot, s, r.value_word);  // its tag may be what is damaged
           return;
         }
         dropped.push_back(where(v.at[i], index) + ": dropped a record, " + why);

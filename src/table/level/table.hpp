@@ -147,7 +147,7 @@ class table {
   struct sightings {
     sighting seen[2 * most_levels];  // begins as it may: it is on the way of every search
     std::uint32_t looked = 0;        // one bit each
-    sightings() noexcept { seen[2] = seen[3] = {nullptr, 0}; }
+    sightings() noexcept { seen[2].where = seen[3].where = nullptr, seen[2].state = seen[3].state = 0; }
     bucket_state state(unsigned n) const noexcept { return {seen[n].state}; }
     bucket where(unsigned n) const noexcept { return {seen[n].where}; }
   };
@@ -159,6 +159,12 @@ class table {
     unsigned which = 0;  // of the key's places
     bool found() const noexcept { return slot >= 0; }
   };
+  /// The lines that a new item changes besides that of its bucket's state: to be durable before its token is stored.
+  struct item_lines {
+    slot* slot_apart = nullptr;
+    bucket above;  // whose filter admits it now
+    bool any() const noexcept { return slot_apart != nullptr || above.state != nullptr; }
+  };
   /// A change that is written but not committed.
   struct change {
     stripe_index stripe = 0;
@@ -167,7 +173,8 @@ class table {
     pm<std::uint64_t>* value = nullptr;  // what changes is this word alone
     std::uint64_t value_word = 0;
     int filled = -1;             // the slot with the payload, or none
-    bool payload_apart = false;  // it lies in other lines than the commit word, and was flushed
+    item_lines lines;
+    bool payload_apart = false;  // it lies in other lines than the commit word, these or a record's
     std::int8_t records = 0;
     const levels_view* levels = nullptr;  // of a removal from a bucket with one above: that one's filter may say less then
     unsigned level = 0;
@@ -262,6 +269,10 @@ class table {
   template <class Visit>
   void for_each_resident(bucket b, Visit&& visit) const;
   void collect(bucket b, std::uint64_t prefix, unsigned bits, std::vector<live_record>& found) const;
+  template <class Ask>
+  void spots_of(std::span<const key_type> keys, spot* spots, Ask&& ask) const;
+  template <class Ask>
+  void look_ahead(std::span<const spot> spots, Ask&& ask) const;
 
   // write.hpp
   locked lock_pair(const spot& s);
@@ -277,8 +288,9 @@ class table {
   void retire_record(const slot& s, change& c) const;
   bool find_room(const levels_view& v, const spot& s, unsigned& level, unsigned& which) const;
   int free_slot(bucket_state state) const noexcept;
-  bool fill(const levels_view& v, unsigned level, const spot& s, unsigned which, int slot, std::uint64_t value_word, flushed& started);
-  bool store_slot(bucket b, int index, const spot& s, std::uint64_t value_word, flushed& started);
+  item_lines fill(const levels_view& v, unsigned level, const spot& s, unsigned which, int slot, std::uint64_t value_word) const;
+  slot* store_slot(bucket b, int index, const spot& s, std::uint64_t value_word) const;
+  flushed flush_item(const item_lines& lines) const;
   ordered payload_order(const change& c) const;
   bool commit_group(std::span<const change> changes, flushed payloads);
   bool finish(const change& c);
@@ -291,7 +303,8 @@ class table {
   void count_moved(const levels_view& v, std::uint64_t hash) noexcept;
   void add_records(stripe_index stripe, std::int32_t records) noexcept;
   template <class MakeDecide>
-  void write_many(std::span<const key_type> keys, status* answers, MakeDecide&& decide_of);
+  void write_many(std::span<const key_type> keys, status* answers, bool puts, MakeDecide&& decide_of);
+  void ask_for_rooms(std::span<const spot> spots) const;
   std::size_t lock_group(std::span<const spot> spots, group& g);
   bool meets(const group& g, const spot& s) const;
   template <class MakeDecide>

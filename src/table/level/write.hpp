@@ -11,8 +11,8 @@
 //   2  the token there, durably                                             crash: the record is there twice; recovery removes the named one
 //   3  COMMIT: the token here removed, durably                              crash after: moved
 //
-// A group does step 1 for up to 64 keys, then one fence, step 3 for all, one fence. Each record is atomic by itself; the group is not. All locks are
-// taken before the first flush: a locked instruction between flushes waits for them.
+// A group stores step 1 for up to 64 keys, flushes it, one fence, step 3 for all, one fence. Each record is atomic by itself; the group is not. Locks are
+// taken before the first flush: a locked instruction between flushes waits for them. Keys without room come after the others, one by one.
 #pragma once
 
 #include "table/level/table.hpp"
@@ -87,14 +87,16 @@ void table<M, Kind>::unlock(const locked& l) noexcept {
 
 template <medium M, class Kind>
 auto table<M, Kind>::walk(const levels_view& v, key_type key, const spot& s) const -> holder {
-  holder at;
+  bucket where{};
+  int index = -1;
+  unsigned found = 0;
   sightings seen;
   look_everywhere(v, s, seen, [&](bucket b, bucket_state, int slot, unsigned n) {
     if (!names_key<Kind>(m_, p_, load(m_, slot_of(b, slot).value), key)) return false;
-    at = {b, slot, level_of(v, n), n % 2};
+    where = b, index = slot, found = n;
     return true;
   });
-  return at;
+  return {where, index, level_of(v, found), found % 2};
 }
 
 /// The levels were read under the locks: one that goes stays what it is until they are released.
@@ -126,7 +128,8 @@ auto table<M, Kind>::stage_insert(const locked& l, const levels_view& v, key_typ
   c.where = bucket_of(v.at[level], s.place[which]);
   bucket_state state = state_of(c.where);
   c.filled = free_slot(state);
-  c.payload_apart = fill(v, level, s, which, c.filled, *value_word, started) || !Kind::in_slot;
+  c.lines = fill(v, level, s, which, c.filled, *value_word);
+  c.payload_apart = c.lines.any() || !Kind::in_slot;
   c.next = state.with_tokens(state.tokens() | 1u << c.filled);
   c.records = 1;
   return staged::ready;
@@ -150,7 +153,8 @@ auto table<M, Kind>::stage_update(const holder& at, key_type key, const spot& s,
   }
   if (other < 0) return update_logged(old, *value_word, c, std::move(started)), staged::nothing_to_do;
   c.filled = other;
-  c.payload_apart |= store_slot(at.where, other, s, *value_word, started);
+  c.lines.slot_apart = store_slot(at.where, other, s, *value_word);
+  c.payload_apart = c.lines.any() || !Kind::in_slot;
   c.next = state.with_tokens((state.tokens() | 1u << other) & ~(1u << at.slot));
   return staged::ready;
 }
@@ -193,21 +197,22 @@ int table<M, Kind>::free_slot(bucket_state state) const noexcept {
   return free == 0 ? -1 : std::countr_zero(free);
 }
 
-/// A new item without its token. Returns whether it needs a fence of its own: what is not in the state's line is being written back.
+/// A new item without its token. Not flushed: a group writes back when all is stored, since stores wait for write-backs that came before them.
 template <medium M, class Kind>
-bool table<M, Kind>::fill(const levels_view& v, unsigned level, const spot& s, unsigned which, int index, std::uint64_t value_word, flushed& started) {
-  bool apart = store_slot(bucket_of(v.at[level], s.place[which]), index, s, value_word, started);
-  if (!under_previous(v, level)) return apart;
+auto table<M, Kind>::fill(const levels_view& v, unsigned level, const spot& s, unsigned which, int index, std::uint64_t value_word) const -> item_lines {
+  item_lines lines{store_slot(bucket_of(v.at[level], s.place[which]), index, s, value_word), {}};
+  if (!under_previous(v, level)) return lines;
   bucket above = bucket_of(v.at[level - 1], s.place[which]);
   bucket_state state = state_of(above);
-  if (state.admits(s.filter_class)) return apart;
+  if (state.admits(s.filter_class)) return lines;
   store(m_, *above.state, state.with_class(s.filter_class).word);  // crash: a filter that says too much costs a look
-  started += flush(m_, extent_of(*above.state));
-  return true;
+  lines.above = above;
+  return lines;
 }
 
+/// Returns the slot if it is in another line than the state.
 template <medium M, class Kind>
-bool table<M, Kind>::store_slot(bucket b, int index, const spot& s, std::uint64_t value_word, flushed& started) {
+auto table<M, Kind>::store_slot(bucket b, int index, const spot& s, std::uint64_t value_word) const -> slot* {
   slot& at = slot_of(b, index);
   store(m_, at.key, s.key_word);
   store(m_, at.value, value_word);
@@ -215,9 +220,15 @@ bool table<M, Kind>::store_slot(bucket b, int index, const spot& s, std::uint64_
   pm<std::uint64_t>& tags = b.tags(n / 8);
   unsigned shift = n % 8 * 8;
   store(m_, tags, (load(m_, tags) & ~(std::uint64_t{0xff} << shift)) | std::uint64_t{s.tag} << shift);
-  if (beside_state(index)) return false;
-  started += flush(m_, extent_of(at));
-  return true;
+  return beside_state(index) ? nullptr : &at;
+}
+
+template <medium M, class Kind>
+flushed table<M, Kind>::flush_item(const item_lines& lines) const {
+  flushed started;
+  if (lines.slot_apart != nullptr) started += flush(m_, extent_of(*lines.slot_apart));
+  if (lines.above.state != nullptr) started += flush(m_, extent_of(*lines.above.state));
+  return started;
 }
 
 /// Why a payload that was not flushed needs no fence of its own.
@@ -230,6 +241,7 @@ ordered table<M, Kind>::payload_order(const change& c) const {
 template <medium M, class Kind>
 bool table<M, Kind>::commit_group(std::span<const change> changes, flushed payloads) {
   std::optional<durable> before;
+  for (const change& c : changes) payloads += flush_item(c.lines);
   if (std::any_of(changes.begin(), changes.end(), [](const change& c) { return c.payload_apart; })) before = fence(m_, std::move(payloads));
   flushed words;
   for (const change& c : changes) {
@@ -353,7 +365,7 @@ bool table<M, Kind>::move(const levels_view& v, const resident& r, const spot& s
   flushed started;
   store(m_, d.moving, p_.offset_of(r.where.state));
   started += flush(m_, extent_of(d.moving));
-  fill(v, to, s, which, free, r.value_word, started);
+  started += flush_item(fill(v, to, s, which, free, r.value_word));
   durable written = fence(m_, std::move(started));
 
   stripe_index there_stripe = stripe_of(v, s.place[which]);
@@ -385,31 +397,40 @@ void table<M, Kind>::count_moved(const levels_view& v, std::uint64_t hash) noexc
 
 template <medium M, class Kind>
 void table<M, Kind>::put_many(std::span<const key_type> keys, const value_type* values, status* answers) {
-  write_many(keys, answers, [values](std::size_t i) {
+  write_many(keys, answers, true, [values](std::size_t i) {
     return [value = values[i]](const std::optional<value_type>&) { return decision<value_type>::set(value); };
   });
 }
 
 template <medium M, class Kind>
 void table<M, Kind>::erase_many(std::span<const key_type> keys, status* answers) {
-  write_many(keys, answers, [](std::size_t) { return decide_erase<value_type>; });
+  write_many(keys, answers, false, [](std::size_t) { return decide_erase<value_type>; });
 }
 
 template <medium M, class Kind>
 template <class MakeDecide>
-void table<M, Kind>::write_many(std::span<const key_type> keys, status* answers, MakeDecide&& decide_of) {
+void table<M, Kind>::write_many(std::span<const key_type> keys, status* answers, bool puts, MakeDecide&& decide_of) {
   spot spots[group_size];
   for (std::size_t start = 0; start < keys.size(); start += group_size) {
     std::size_t count = std::min(group_size, keys.size() - start);
-    const levels_view& v = levels();
-    for (std::size_t i = 0; i < count; ++i) {
-      std::uint64_t hash = Kind::hash(keys[start + i], seeds_);
-      spots[i] = spot_of(hash, Kind::key_word(keys[start + i], hash));
-      for (std::uint64_t place : spots[i].place) prefetch_for_write(bucket_of(v.at[v.first_open], place).state);
-    }
+    spots_of(keys.subspan(start, count), spots, prefetch_for_write);
+    look_ahead({spots, count}, prefetch_for_write);
+    if (puts) ask_for_rooms({spots, count});
     auto decide = [&](std::size_t i) { return decide_of(start + i); };
     for (std::size_t done = 0; done < count;)  // ends: a group has at least one record
       done += write_group(keys.subspan(start, count), spots, answers + start, done, decide);
+  }
+}
+
+/// The slots that new records may get.
+template <medium M, class Kind>
+void table<M, Kind>::ask_for_rooms(std::span<const spot> spots) const {
+  const levels_view& v = levels();
+  unsigned level = 0, which = 0;
+  for (const spot& s : spots) {
+    if (!find_room(v, s, level, which)) continue;
+    bucket b = bucket_of(v.at[level], s.place[which]);
+    if (int index = free_slot(state_of(b)); index >= 0) prefetch_for_write(&slot_of(b, index));
   }
 }
 
@@ -461,8 +482,8 @@ std::size_t table<M, Kind>::write_group(std::span<const key_type> keys, const sp
   std::size_t locked_keys = lock_group({spots + first, keys.size() - first}, g), taken = 0;
   p_.about_to_change();
   flushed payloads;
-  bool needs_room = false;
-  for (; taken < locked_keys && !needs_room; ++taken) {
+  std::uint64_t postponed = 0;  // those without room, by bit
+  for (; taken < locked_keys; ++taken) {
     std::size_t i = first + taken;
     if (g.ready > 0 && meets(g, spots[i])) break;
     auto decide = decide_of(i);
@@ -472,15 +493,15 @@ std::size_t table<M, Kind>::write_group(std::span<const key_type> keys, const sp
     switch (stage(g.keys[taken], levels(), keys[i], spots[i], decide, c, answers[i], payloads)) {
       case staged::nothing_to_do: break;
       case staged::ready: g.keep_staged(); break;
-      case staged::no_room: needs_room = true; break;
+      case staged::no_room: postponed |= std::uint64_t{1} << taken; break;
     }
   }
   bool wants_look = g.ready > 0 && commit_group({g.changes, g.ready}, std::move(payloads));
   for (std::size_t n = 0; n < g.held_count; ++n) locks_[g.held[n]].unlock();
   if (wants_look) look_around();
   drain_some(taken);
-  if (needs_room) {  // a movement or a new level waits for no lock while others are held
-    std::size_t i = first + taken - 1;
+  for (; postponed != 0; postponed &= postponed - 1) {  // a movement or a new level waits for no lock while others are held
+    std::size_t i = first + static_cast<std::size_t>(std::countr_zero(postponed));
     auto decide = decide_of(i);
     answers[i] = write(keys[i], decide);
   }

@@ -283,7 +283,7 @@ BUGS = [
      "An item that does not lie in its token's line is not made durable before the token.",
      "as in the paper",
      LEVEL_WRITE,
-     [("  started += flush(m_, extent_of(at));\n  return true;\n", "  return false;\n"),
+     [("  return beside_state(index) ? nullptr : &at;\n", "  return nullptr;\n"),
       ("  return after_same_line(c.where.state, &slot_of(c.where, c.filled), sizeof(slot));\n", "  return after_nothing(\"planted\");\n")]),
 
     ("level-the-level-goes-too-early", "Level 4",
@@ -329,8 +329,7 @@ BUGS = [
      "The filter above is not durable when the token below is: after a crash no search gets there.",
      "u64/power",
      LEVEL_WRITE,
-     [("  started += flush(m_, extent_of(*above.state));\n  return true;\n",
-       "  started += flush(m_, extent_of(*above.state));\n  return apart;\n")]),
+     [("  lines.above = above;\n", "")]),
 
     ("level-records-enter-what-is-drained", "invariant L6",
      "While the table shrinks, new records go to the level that is on its way out.",
