@@ -22,7 +22,7 @@ build: setup  ## the tool, at build/bin/durahash, and the library
 demo: build  ## index a real file tree while being killed again and again, and lose nothing (2 minutes)
 	@$(TOOL) demo
 
-test: setup  ## everything: layers, release tests, the same under the sanitizers (some 40 minutes on 2 cores)
+test: setup  ## everything: layers, release tests, the same under the sanitizers (some 45 minutes on 2 cores)
 	@JOBS=$(JOBS) scripts/test.sh
 
 check: setup  ## the tests of the release build alone
