@@ -21,4 +21,16 @@ std::uint64_t histogram::quantile(double share) const noexcept {
   return std::min(log_linear::last_value_of(bucket), max_);
 }
 
+std::vector<histogram::step> histogram::steps() const {
+  constexpr std::size_t merged = 8;
+  static_assert(log_linear::bucket_count % merged == 0);
+  std::vector<step> filled;
+  for (std::size_t first = 0; first < log_linear::bucket_count; first += merged) {
+    std::uint64_t count = 0;
+    for (std::size_t bucket = first; bucket < first + merged; ++bucket) count += buckets_[bucket];
+    if (count != 0) filled.push_back({std::min(log_linear::last_value_of(first + merged - 1), max_), count});
+  }
+  return filled;
+}
+
 }  // namespace durahash::bench

@@ -52,6 +52,12 @@ class histogram {
   /// the maximum. share in (0, 1]. 0 when nothing was recorded.
   std::uint64_t quantile(double share) const noexcept;
 
+  /// How many values are at most that, and above the step before; steps without any left out. Eight steps to a power of two.
+  struct step {
+    std::uint64_t at_most, count;
+  };
+  std::vector<step> steps() const;
+
  private:
   std::vector<std::uint64_t> buckets_;
   std::uint64_t count_ = 0;

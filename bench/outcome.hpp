@@ -16,6 +16,11 @@ namespace durahash::bench {
 /// Of single operations; of a batch, its time divided by its size.
 struct latency_figures {
   double p50 = 0, p99 = 0, p999 = 0, max = 0;  ///< ns
+  struct step {
+    double at_most = 0;  ///< ns
+    std::uint64_t count = 0;
+  };
+  std::vector<step> steps;  ///< all of them: how many took at most that, and longer than the step before
 };
 
 /// Per operation, the mean over the timed repetitions.

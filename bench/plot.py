@@ -48,6 +48,27 @@ def draw_latencies(axes, runs):
     axes.legend(fontsize=7)
 
 
+def draw_tails(axes, runs):
+    """Of the first workload that was timed: the share of the operations that took longer."""
+    timed = [[result for result in run["results"] if result["latency_steps"]] for run in runs]
+    for run, results in zip(runs, timed):
+        steps = results[0]["latency_steps"]
+        total = left = sum(count for _, count in steps)
+        shares = []
+        for _, count in steps[:-1]:
+            left -= count
+            shares.append(left / total)
+        bounds = [at_most for at_most, _ in steps]
+        # The slowest share is drawn to the maximum, since a share of 0 has no place on this axis.
+        axes.step(bounds, [*shares, shares[-1] if shares else 1], where="post", label=run["engine"])
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_xlabel(f"ns per operation of {label(timed[0][0])}")
+    axes.set_ylabel("share that takes longer")
+    axes.grid(alpha=0.3)
+    axes.legend()
+
+
 def title(run):
     batch = f"batches of {run['batch']}" if run["batch"] > 1 else "single operations"
     return (f"{run['medium']}, durability {run['durability']}: {run['keys']:,} records, {run['threads']} thread(s), {batch}, "
@@ -59,10 +80,11 @@ def main(report, picture):
         runs = json.load(file)
     runs = runs if isinstance(runs, list) else [runs]
     with_latency = any(result["latency_ns"] for run in runs for result in run["results"])
-    figure, axes = plt.subplots(2 if with_latency else 1, 1, squeeze=False, figsize=(10, 9 if with_latency else 5))
+    figure, axes = plt.subplots(3 if with_latency else 1, 1, squeeze=False, figsize=(10, 13 if with_latency else 5))
     draw_rates(axes[0][0], runs)
     if with_latency:
         draw_latencies(axes[1][0], runs)
+        draw_tails(axes[2][0], runs)
     figure.suptitle(title(runs[0]), fontsize=10)
     figure.tight_layout()
     figure.savefig(picture, dpi=150)

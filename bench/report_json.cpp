@@ -26,6 +26,13 @@ json latency_json(const std::optional<latency_figures>& latency) {
   return {{"p50", latency->p50}, {"p99", latency->p99}, {"p999", latency->p999}, {"max", latency->max}};
 }
 
+json latency_steps_json(const std::optional<latency_figures>& latency) {
+  if (!latency) return nullptr;
+  json steps = json::array();
+  for (auto [at_most, count] : latency->steps) steps.push_back({at_most, count});
+  return steps;
+}
+
 std::string latency_of(const request& asked) {
   return asked.batch > 1 ? "batch of " + std::to_string(asked.batch) + ", its time divided by its size" : "operation";
 }
@@ -50,6 +57,7 @@ json result_json(const report& all, const engine_outcome& engine, const workload
           {"mops_of_each_repetition", mops_of_each},
           {"latency_ns", latency_json(result.latency)},
           {"latency_of", latency_of(all.asked)},
+          {"latency_steps", latency_steps_json(result.latency)},
           {"flushes_per_op", media(&media_figures::flushes)},
           {"fences_per_op", media(&media_figures::fences)},
           {"media_read_blocks_per_op", media(&media_figures::read_blocks)},

@@ -30,6 +30,7 @@ struct request {
   record_shape shape;
   std::map<std::string, std::uint64_t> settings;
   std::uint32_t flush_latency_ns = 0;
+  std::uint32_t read_latency_ns = 0;
   std::uint32_t block_latency_ns = 0;
   std::uint64_t address_space_bytes =
       options{}.address_space_bytes;  ///< less where a tool such as valgrind allows no more

@@ -29,7 +29,8 @@ struct tally {
   void add_latencies(const pass_result& pass) {
     double ns = ns_per_tick();
     auto at = [&](double share) { return static_cast<double>(pass.latencies.quantile(share)) * ns; };
-    outcome.latency = {at(0.5), at(0.99), at(0.999), static_cast<double>(pass.latencies.max()) * ns};
+    outcome.latency = {at(0.5), at(0.99), at(0.999), static_cast<double>(pass.latencies.max()) * ns, {}};
+    for (auto [at_most, count] : pass.latencies.steps()) outcome.latency->steps.push_back({static_cast<double>(at_most) * ns, count});
   }
 
   workload_outcome finish(bool counted) {

@@ -22,6 +22,7 @@ options options_of(const request& asked, engine_kind engine) {
   how.medium = asked.medium;
   how.settings = asked.settings;
   how.flush_latency_ns = asked.flush_latency_ns;
+  how.read_latency_ns = asked.read_latency_ns;
   how.block_latency_ns = asked.block_latency_ns;
   how.address_space_bytes = asked.address_space_bytes;
   return how;

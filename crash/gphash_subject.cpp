@@ -8,6 +8,12 @@ namespace {
 
 const std::string by_a_device = "by a device", by_a_device_apart = "by a device, values apart", killed_device = "by a device that dies in a kernel";
 
+/// A load of the cache goes on beside a write: it is over before, during, or after that.
+threaded_program a_copy_opens() {
+  operation first{act::put, {4}, 1}, seek{act::get, {4}, 0}, update{act::update, {4}, 2};
+  return {{{first}, 5}, {{seek, seek, seek}, {update, seek}}};
+}
+
 /// A slot is another key's for a while, and the first one's again: who looks for that one meanwhile must not take the other's value for its own.
 threaded_program a_slot_lent() {
   const gphash::mixer mixture(explored_seeds);
@@ -38,6 +44,7 @@ explored_engine gphash_subject() {
           {{"", {{"levels", 1}, {"hashes", 1}, {"slots", 2}}},
            {"two levels", {{"levels", 2}, {"hashes", 2}, {"slots", 2}}},
            {"as in the paper", {}},
+           {"with copies", {{"levels", 1}, {"hashes", 1}, {"slots", 2}, {"cache", 50}}, data_kind::u64, durability_level::power, 0, {a_copy_opens()}},
            {by_a_device, {{"levels", 1}, {"hashes", 1}, {"slots", 2}}, data_kind::u64, durability_level::process, 0, {a_slot_lent()}},
            {by_a_device_apart, {{"levels", 1}, {"hashes", 1}, {"slots", 8}}, data_kind::u64, durability_level::process},
            {killed_device, {{"levels", 1}, {"hashes", 1}, {"slots", 8}}, data_kind::u64, durability_level::process}}};

@@ -32,6 +32,7 @@ struct bench_arguments {
   std::vector<std::string> settings;
   std::string flush_latency_ns = "0";
   std::string block_latency_ns = "0";
+  std::string read_latency_ns = "0";
   std::string address_space_gib = "1024";
 
   std::string workload = "insert,positive,negative,update,erase";
@@ -116,6 +117,7 @@ void read_pool(const bench_arguments& arguments, bench::request& asked) {
       static_cast<std::uint32_t>(number("--flush-latency", arguments.flush_latency_ns, 0, 1'000'000));
   asked.block_latency_ns =
       static_cast<std::uint32_t>(number("--block-latency", arguments.block_latency_ns, 0, 1'000'000));
+  asked.read_latency_ns = static_cast<std::uint32_t>(number("--read-latency", arguments.read_latency_ns, 0, 1'000'000));
   asked.address_space_bytes = number("--address-space-gib", arguments.address_space_gib, 1, 1 << 16) << 30;
 
   asked.shape.kind = *data_kind_named(arguments.key);
@@ -257,6 +259,7 @@ void add_pool_options(CLI::App& command, bench_arguments& a) {
   command.add_option("--flush-latency", a.flush_latency_ns, "medium emulated: ns added to each line flushed (0)");
   command.add_option("--block-latency", a.block_latency_ns,
                      "medium emulated: ns added to each 256-byte block written (0)");
+  command.add_option("--read-latency", a.read_latency_ns, "medium emulated: ns added to each 256-byte block read (0)");
   command.add_option("--address-space-gib", a.address_space_gib,
                      "addresses set aside; valgrind grants no more than 16 (1024)");
 }

@@ -54,9 +54,10 @@ struct options {
   /// Address space set aside for growth; costs no memory.
   std::uint64_t address_space_bytes = std::uint64_t{1} << 40;
 
-  /// Medium `emulated` only: added to each flushed line and each 256-byte block written, in nanoseconds.
+  /// Medium `emulated` only: added to each flushed line, each 256-byte block written and each one read that is not in the read buffer, in nanoseconds.
   std::uint32_t flush_latency_ns = 0;
   std::uint32_t block_latency_ns = 0;
+  std::uint32_t read_latency_ns = 0;
 
   /// Open a pool that a reboot interrupted, drop what does not verify, and say so. See table::salvage_report().
   bool salvage = false;

@@ -10,19 +10,21 @@
 
 namespace durahash {
 
+/// Between two tries to get what another thread holds for a moment. After a while the holder is assumed descheduled, and gets the processor.
+inline void await_holder(int tries) noexcept {
+  if (turns* t = turns::current()) [[unlikely]]
+    t->pass();
+  else
+    tries < 64 ? _mm_pause() : static_cast<void>(sched_yield());
+}
+
 class spin_lock {
  public:
   bool try_lock() noexcept {
     return !held_.load(std::memory_order_relaxed) && !held_.exchange(true, std::memory_order_acquire);
   }
   void lock() noexcept {
-    // Ends when the holder leaves its section. After a while the holder is assumed descheduled, and gets the processor.
-    for (int spins = 0; !try_lock(); ++spins) {
-      if (turns* t = turns::current()) [[unlikely]]
-        t->pass();
-      else
-        spins < 64 ? _mm_pause() : static_cast<void>(sched_yield());
-    }
+    for (int tries = 0; !try_lock(); ++tries) await_holder(tries);  // ends when the holder leaves its section
   }
   void unlock() noexcept { held_.store(false, std::memory_order_release); }
 

@@ -30,6 +30,9 @@ class zeroed_array {
     return *this;
   }
 
+  /// Zeros again, and no memory.
+  void discard() noexcept { ::madvise(first_, bytes_, MADV_DONTNEED); }
+
   T& operator[](std::size_t i) const noexcept { return first_[i]; }
 
  private:

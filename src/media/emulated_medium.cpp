@@ -63,7 +63,10 @@ void emulated_medium::will_read(const void* at, std::size_t bytes) noexcept {
   thread_counts& counts = mine();
   auto last = block_of(static_cast<const std::byte*>(at) + bytes - 1);
   for (auto block = block_of(at); block <= last; ++block)
-    if (counts.read.touch(block)) thread_counts::add(counts.blocks_read);
+    if (counts.read.touch(block)) {
+      thread_counts::add(counts.blocks_read);
+      wait(added_.read_ns);
+    }
 }
 
 void emulated_medium::flush(const void* at, std::size_t bytes) noexcept {

@@ -17,6 +17,7 @@ class emulated_medium : public direct_access {
   struct latency {
     std::uint32_t flush_ns = 0;  // added to each line written back
     std::uint32_t block_ns = 0;  // added to each 256-byte block that leaves the write-combining buffer
+    std::uint32_t read_ns = 0;   // added to each 256-byte block that comes into the read buffer
   };
 
   explicit emulated_medium(latency added);

@@ -265,7 +265,7 @@ result<opened> finish(opening o) {
   bool flushes = o.block.durability == durability_level::power && !o.map->read_only();
   if (o.how.medium == medium_kind::emulated && !o.map->read_only())
     return with_engine(std::move(o), std::make_unique<emulated_medium>(
-                                         emulated_medium::latency{o.how.flush_latency_ns, o.how.block_latency_ns}));
+                                         emulated_medium::latency{o.how.flush_latency_ns, o.how.block_latency_ns, o.how.read_latency_ns}));
   if (flushes) return with_engine(std::move(o), std::make_unique<pmem_medium>(domain));
   return with_engine(std::move(o), std::make_unique<process_medium>());
 }

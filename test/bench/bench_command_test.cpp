@@ -37,6 +37,12 @@ void expect_contract(const json& report) {
     EXPECT_LE(latency["p50"], latency["p99"]);
     EXPECT_LE(latency["p99"], latency["p999"]);
     EXPECT_LE(latency["p999"], latency["max"]);
+    std::uint64_t timed = 0;
+    for (const json& step : result["latency_steps"]) timed += step[1].get<std::uint64_t>();
+    if (report["batch"] == 1) {
+      EXPECT_EQ(timed, result["ops"]) << "every operation is in a step";
+    }
+    EXPECT_EQ(result["latency_steps"].back()[0], latency["max"]);
   }
 }
 

@@ -80,6 +80,24 @@ TEST(Histogram, MergingIsRecordingInOne) {
   for (double share : {0.1, 0.5, 0.99, 1.0}) EXPECT_EQ(left.quantile(share), all.quantile(share));
 }
 
+TEST(Histogram, StepsHoldAllThatWasRecorded) {
+  random_source random(12);
+  histogram seen;
+  std::vector<std::uint64_t> values;
+  for (int i = 0; i < 5'000; ++i) values.push_back(random.below(std::uint64_t{1} << (1 + i % 40)));
+  for (std::uint64_t value : values) seen.record(value);
+  std::sort(values.begin(), values.end());
+  auto steps = seen.steps();
+  std::uint64_t so_far = 0;
+  for (auto [at_most, count] : steps) {
+    so_far += count;
+    EXPECT_EQ(so_far, std::upper_bound(values.begin(), values.end(), at_most) - values.begin()) << at_most;
+  }
+  EXPECT_EQ(steps.back().at_most, values.back());
+  EXPECT_LT(steps.size(), 8u * 40);
+  EXPECT_TRUE(histogram().steps().empty());
+}
+
 TEST(Histogram, AnEmptyOneAnswersZeroAndASingleValueAnswersItself) {
   histogram empty;
   EXPECT_EQ(empty.quantile(0.5), 0u);

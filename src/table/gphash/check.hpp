@@ -118,6 +118,12 @@ void table<M, Kind>::describe(table_stats& stats) {
                    {"resizes", static_cast<double>(resizes_.load())},
                    {"rehashed", static_cast<double>(rehashed_.load())},
                    {"lost_claims", static_cast<double>(lost_claims_.load())}};
+  if (v.cache == nullptr) return;
+  bucket_cache::counts cache = v.cache->figures();
+  stats.figures.push_back({"cache_copies", static_cast<double>(cache.copies)});
+  stats.figures.push_back({"cache_looks", static_cast<double>(cache.looks)});
+  stats.figures.push_back({"cache_loads", static_cast<double>(cache.loads)});
+  stats.figures.push_back({"cache_hit_rate", cache.looks == 0 ? 0 : static_cast<double>(cache.hits) / static_cast<double>(cache.looks)});
 }
 
 }  // namespace durahash::gphash

@@ -31,6 +31,46 @@ template <medium M, class Kind>
   return w;
 }
 
+/// The same for a search: where a bucket has a copy, that.
+template <medium M, class Kind>
+[[gnu::always_inline]] inline auto table<M, Kind>::aim(const levels_view& v, const spot& s) -> warp_view {
+  return v.cache == nullptr ? warp_over(v, s) : aim_at_copies(v, s);
+}
+template <medium M, class Kind>
+[[gnu::noinline]] auto table<M, Kind>::aim_at_copies(const levels_view& v, const spot& s) -> warp_view {
+  warp_view w;
+  bool counts = v.cache->samples(s.hash);
+  unsigned count = 0;
+  for (unsigned l = 0; l < shape_.levels; ++l)
+    for (unsigned which = 0; which < shape_.hashes; ++which, ++count) {
+      std::uint64_t in_cache = v.first_in_cache[l] + number(v.at[l], s.place[which]);
+      std::uint64_t* words = v.cache->find(in_cache, w.tickets[count]);
+      if (counts) v.cache->count_look(in_cache, words != nullptr);
+      w.copies |= std::uint32_t{words != nullptr} << count;
+      w.buckets[count] = words != nullptr ? words : bucket_of(v.at[l], s.place[which])->raw();
+      __builtin_prefetch(w.buckets[count]);
+    }
+  if (counts && v.cache->is_time()) background_.submit([this, &v](const background&) { load_cache(v); });
+  return w;
+}
+template <medium M, class Kind>
+void table<M, Kind>::ask_for_copies(const levels_view& v, const spot& s) const noexcept {
+  for (unsigned l = 0; l < shape_.levels; ++l)
+    for (unsigned which = 0; which < shape_.hashes; ++which) v.cache->ask_for(v.first_in_cache[l] + number(v.at[l], s.place[which]));
+}
+template <medium M, class Kind>
+bool table<M, Kind>::copies_unchanged(const levels_view& v, const warp_view& w) const noexcept {
+  bool all = true;
+  for (std::uint32_t copies = w.copies; copies != 0;) all = v.cache->unchanged(w.tickets[take_lowest(copies)]) && all;
+  return all;
+}
+/// A word of a lane's bucket, in the pool or in a copy.
+template <medium M, class Kind>
+[[gnu::always_inline]] inline std::uint64_t table<M, Kind>::word_at(const warp_view& w, unsigned lane, const pm<std::uint64_t>& word) const noexcept {
+  if ((w.copies >> (lane >> shape_.slots_log2) & 1) != 0) return __atomic_load_n(word.raw(), __ATOMIC_RELAXED);
+  return load(m_, word);
+}
+
 /// The lanes whose state is this word (§3.1, "one-shot warp access").
 template <medium M, class Kind>
 [[gnu::always_inline]] inline std::uint32_t table<M, Kind>::ballot(const warp_view& w, std::uint64_t word) const noexcept {
@@ -39,7 +79,7 @@ template <medium M, class Kind>
     return warp_.ballot(w.buckets, buckets, shape_.slots, word);
   } else {
     std::uint32_t equal = 0;
-    for (unsigned lane = 0; lane < shape_.lanes(); ++lane) equal |= std::uint32_t{load(m_, *slot_of(w, lane).state) == word} << lane;
+    for (unsigned lane = 0; lane < shape_.lanes(); ++lane) equal |= std::uint32_t{word_at(w, lane, *slot_of(w, lane).state) == word} << lane;
     return equal;
   }
 }
@@ -64,7 +104,7 @@ status table<M, Kind>::get(key_type key, Read&& read) {
   spot s = spot_of(hash_of(key));
   if constexpr (Kind::in_slot) {
     const levels_view& v = levels();
-    warp_view w = warp_over(v, s);
+    warp_view w = aim(v, s);
     if (probed seen = judge(v, w, s, glance_at(v, w, s), read); seen != probed::torn) [[likely]]
       return seen == probed::hit ? status::ok : status::not_found;
   }
@@ -92,9 +132,11 @@ template <class Read>
   bool same = true;
   if (seen.hits != 0) {
     slot_ref at = hit_of(w, s, seen);
-    value = load(m_, *at.value);
-    same = load(m_, *at.state) == s.fingerprint;
+    auto lane = static_cast<unsigned>(lowest_bit(seen.hits));
+    value = s.escape >= 0 ? load(m_, *at.value) : word_at(w, lane, *at.value);
+    same = (s.escape >= 0 ? load(m_, *at.state) : word_at(w, lane, *at.state)) == s.fingerprint;
   }
+  if (w.copies != 0 && !copies_unchanged(v, w)) return probed::torn;
   if (!same || stripes_[stripe].version.load(std::memory_order_acquire) != seen.version || &levels() != &v || !unsettled_.settled(stripe)) return probed::torn;
   if (seen.hits == 0) return probed::miss;
   read(value);
@@ -164,8 +206,13 @@ void table<M, Kind>::get_many(std::span<const key_type> keys, Read&& read, statu
     const levels_view& v = levels();
     for (std::size_t i = 0; i < count; ++i) {
       spots[i] = spot_of(hash_of(keys[start + i]));
-      warps[i] = warp_over(v, spots[i]);
+      if (v.cache == nullptr)
+        warps[i] = warp_over(v, spots[i]);
+      else
+        ask_for_copies(v, spots[i]);
     }
+    if (v.cache != nullptr)
+      for (std::size_t i = 0; i < count; ++i) warps[i] = aim_at_copies(v, spots[i]);
     if constexpr (Kind::in_slot)
       for (std::size_t i = 0; i < count; ++i) {
         glances[i] = glance_at(v, warps[i], spots[i]);

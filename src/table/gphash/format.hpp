@@ -91,7 +91,7 @@ class mixer {
 };
 
 /// Settings in the superblock, by index.
-enum setting : std::size_t { levels, hashes, slots, first_top };
+enum setting : std::size_t { levels, hashes, slots, first_top, cache, cache_policy };
 
 /// Slots of a table with this top level.
 constexpr std::uint64_t slots_of(const shape& s, unsigned top) noexcept {

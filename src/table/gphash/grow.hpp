@@ -109,7 +109,28 @@ void table<M, Kind>::switch_levels(std::span<const level_view> now) {
   made.count = static_cast<unsigned>(now.size());
   made.stripe_bits = std::min(made.at[0].log2, most_stripe_bits);
   counting_stripes_ = std::max(counting_stripes_.load(), stripes_of(made));
+  std::uint64_t buckets = 0;
+  for (unsigned l = 0; l < made.count; ++l) made.first_in_cache[l] = buckets, buckets += made.at[l].buckets();
+  bucket_cache* before = caches_.empty() ? nullptr : &caches_.back();
+  if (cache_percent_ != 0) made.cache = &caches_.emplace_back(buckets, shape_.slots, cache_percent_, cache_policy_);
   levels_.store(&made, std::memory_order_release);
+  if (before != nullptr) before->give_back_memory();
+}
+
+/// Copies of the buckets that are looked at most by now, in place of others.
+template <medium M, class Kind>
+void table<M, Kind>::load_cache(const levels_view& v) {
+  std::scoped_lock lock(resize_lock_);
+  if (&levels() != &v) return;
+  auto writers_passed = [&] {
+    for (stripe_index s = 0; s < stripes_of(v); ++s) std::scoped_lock passed(locks_[s]);
+  };
+  v.cache->load(writers_passed, [&](std::uint64_t in_cache, std::uint64_t* words) {
+    unsigned l = v.count - 1;
+    while (in_cache < v.first_in_cache[l]) --l;
+    bucket b = bucket_at(v.at[l], in_cache - v.first_in_cache[l]);
+    for (unsigned n = 0; n < 2 * shape_.slots; ++n) __atomic_store_n(&words[n], load(m_, b[n]), __ATOMIC_RELAXED);
+  });
 }
 
 // ---------------------------------------------------------------------------------------------------------- size on demand

@@ -29,6 +29,7 @@ void table<M, Kind>::take_back(std::int64_t added)
 {
   records_at_open_ += static_cast<std::uint64_t>(added);
   for (stripe_index s = 0; s < stripes_of(levels()); ++s) outdate(s);
+  if (levels().cache != nullptr) levels().cache->forget();
   unlock_all();
 }
 

@@ -17,6 +17,8 @@ inline constexpr setting_rule rules[] = {
     {"levels", 1, most_levels},
     {"hashes", 1, most_hashes},   // places of a key
     {"slots", 2, most_slots},     // of a bucket
+    {"cache", 0, 90},             // copies in DRAM for so many percent of the buckets
+    {"cache_policy", 0, 2},       // which ones: replacement_policy
 };
 
 /// What a pool of these settings looks like; nothing if no pool can.
@@ -30,15 +32,18 @@ inline std::optional<shape> shape_of(std::uint64_t levels, std::uint64_t hashes,
 
 template <medium M, class Kind>
 result<engine_plan> table<M, Kind>::plan(const options& how) {
-  std::uint64_t values[] = {2, 2, 8};
+  std::uint64_t values[] = {2, 2, 8, 0, 0};
   if (error e = resolve_settings(engine_kind::gphash, detail::rules, how.settings, values); e.code != status::ok) return e;
   auto shape = detail::shape_of(values[0], values[1], values[2]);
   if (!shape)
     return error{status::invalid_argument, "the settings levels, hashes and slots must multiply to at most " + std::to_string(host_warp::lanes) +
                                                ", and slots must be a power of two; not " + std::to_string(values[0]) + ", " +
                                                std::to_string(values[1]) + " and " + std::to_string(values[2])};
+  if (!Kind::in_slot && values[3] != 0) return error{status::invalid_argument, "the setting cache is for tables of u64 to u64"};
   engine_plan made;
-  std::copy(std::begin(values), std::end(values), made.settings.begin());
+  std::copy(values, values + 3, made.settings.begin());
+  made.settings[setting::cache] = values[3];
+  made.settings[setting::cache_policy] = values[4];
   made.settings[setting::first_top] = top_for(how.capacity, *shape);
   made.engine_bytes = sizeof(root);
   return made;
@@ -48,7 +53,9 @@ template <medium M, class Kind>
 table<M, Kind>::table(pool<M>& p)
     : p_(p), m_(p.medium()), heap_(p), seeds_{p.block().seed_flip, p.block().seed_multiply},
       shape_(detail::shape_of(p.block().settings[setting::levels], p.block().settings[setting::hashes], p.block().settings[setting::slots]).value_or(shape{})),
-      places_(shape_, seeds_), first_top_(static_cast<unsigned>(p.block().settings[setting::first_top])) {}
+      places_(shape_, seeds_), first_top_(static_cast<unsigned>(p.block().settings[setting::first_top])),
+      cache_percent_(Kind::in_slot ? static_cast<unsigned>(std::min<std::uint64_t>(p.block().settings[setting::cache], 90)) : 0),
+      cache_policy_(static_cast<replacement_policy>(p.block().settings[setting::cache_policy] % 3)) {}
 
 template <medium M, class Kind>
 table<M, Kind>::~table() {

@@ -24,6 +24,7 @@
 #include "persist/unsettled.hpp"
 #include "table/complaints.hpp"
 #include "table/concept.hpp"
+#include "table/gphash/bucket_cache.hpp"
 #include "table/gphash/lent.hpp"
 #include "table/live_record.hpp"
 #include "warp/host_warp.hpp"
@@ -70,7 +71,7 @@ class table {
   using key_type = typename Kind::key_type;
   using value_type = typename Kind::value_type;
 
-  /// Resolves the options of a new pool. Settings: levels, hashes, slots (docs/engines/gphash.md).
+  /// Resolves the options of a new pool. Settings: levels, hashes, slots, cache, cache_policy (docs/engines/gphash.md).
   static result<engine_plan> plan(const options& how);
 
   /// On a pool that `plan` was made for. Reads the geometry; `open` says what is wrong with it.
@@ -143,6 +144,8 @@ class table {
   struct levels_view {
     level_view at[most_levels];
     unsigned count = 0, stripe_bits = 0;
+    bucket_cache* cache = nullptr;                   // of their buckets, or none
+    std::uint64_t first_in_cache[most_levels] = {};  // the number there of each level's first bucket
     std::span<const level_view> all() const noexcept { return {at, count}; }
   };
   /// Its state words; the value words follow.
@@ -154,6 +157,8 @@ class table {
   /// The key's buckets, whose slots are the lanes of a warp.
   struct warp_view {
     std::uint64_t* buckets[most_levels * most_hashes];
+    std::uint32_t copies = 0;  // bit n: the n-th is a copy, to be believed while its ticket is good
+    bucket_cache::ticket tickets[most_levels * most_hashes];
   };
   /// What a reader saw first of a word table.
   struct glance {
@@ -204,6 +209,11 @@ class table {
 
   // find.hpp
   warp_view warp_over(const levels_view& v, const spot& s) const noexcept;
+  warp_view aim(const levels_view& v, const spot& s);
+  warp_view aim_at_copies(const levels_view& v, const spot& s);
+  bool copies_unchanged(const levels_view& v, const warp_view& w) const noexcept;
+  std::uint64_t word_at(const warp_view& w, unsigned lane, const pm<std::uint64_t>& word) const noexcept;
+  void ask_for_copies(const levels_view& v, const spot& s) const noexcept;
   slot_ref slot_of(const warp_view& w, unsigned lane) const noexcept {
     return slot_at(reinterpret_cast<bucket>(w.buckets[lane >> shape_.slots_log2]), lane & (shape_.slots - 1));
   }
@@ -241,6 +251,7 @@ class table {
   ordered payload_order(const change& c) const;
   flushed flush_value(const change& c);
   void commit(const change& c, flushed started);
+  flushed announce_change(const change& c, ordered payload);
   void begin(const change& c);
   void end(const change& c, const durable& done);
   void outdate(stripe_index stripe) noexcept { stripes_[stripe].version.fetch_add(1, std::memory_order_acq_rel); }
@@ -264,6 +275,7 @@ class table {
   unsigned bank() const noexcept { return geometry{load(m_, root_of_table().geometry)}.bank(); }
   pm<std::uint64_t>& level_word(unsigned bank, unsigned log2) const noexcept { return root_of_table().levels[bank][log2]; }
   void switch_levels(std::span<const level_view> now);
+  void load_cache(const levels_view& v);
   std::vector<live_record> all_records(std::span<const level_view> in) const;
   bool lay_out(const std::vector<live_record>& records, unsigned top, image& made) const;
   status build(const std::vector<live_record>& records, unsigned top);
@@ -293,6 +305,8 @@ class table {
   places places_;
   host_warp warp_;
   unsigned first_top_;
+  unsigned cache_percent_;
+  replacement_policy cache_policy_;
   std::atomic<const levels_view*> levels_{nullptr};
   zeroed_array<spin_lock> locks_;
   zeroed_array<stripe_state> stripes_;
@@ -301,6 +315,7 @@ class table {
   turn_mutex resize_lock_;
   const levels_view* locked_ = nullptr;             // by lock_all
   std::deque<levels_view> views_;
+  std::deque<bucket_cache> caches_;                 // the last is in use; without copies on pools that have none
   std::atomic<stripe_index> counting_stripes_{0};   // the most there were
   std::uint64_t records_at_open_ = 0;
   std::atomic<bool> adopted_{true};   // false while the records of a byte table are collected

@@ -174,7 +174,25 @@ void table<M, Kind>::commit(const change& c, flushed started) {
   started += flush_value(c);
   ordered payload = c.apart ? after(fence(m_, std::move(started))) : payload_order(c);
   begin(c);
-  end(c, publish(m_, *c.word, c.next, std::move(payload)));  // COMMIT: the record appears, changes or goes
+  end(c, fence(m_, announce_change(c, std::move(payload))));
+}
+
+/// The commit word is stored, in the bucket's copy too if there is one.
+template <medium M, class Kind>
+flushed table<M, Kind>::announce_change(const change& c, ordered payload) {
+  const levels_view& v = levels();  // as they were when the stripe was locked
+  std::optional<bucket_cache::hold> copy;
+  unsigned slot = 0;
+  for (unsigned l = 0; v.cache != nullptr && l < v.count; ++l) {
+    auto word = static_cast<std::uint64_t>(c.where.state - v.at[l].first), words_per_bucket = std::uint64_t{2} << shape_.slots_log2;
+    if (c.where.state < v.at[l].first || word / words_per_bucket >= v.at[l].buckets()) continue;
+    copy.emplace(*v.cache, v.first_in_cache[l] + word / words_per_bucket);
+    slot = static_cast<unsigned>(word % words_per_bucket);
+    break;
+  }
+  flushed started = announce(m_, *c.word, c.next, std::move(payload));  // COMMIT: the record appears, changes or goes
+  if (copy) copy->store(slot, load(m_, *c.where.state), load(m_, *c.where.value));
+  return started;
 }
 
 template <medium M, class Kind>
@@ -274,9 +292,7 @@ void table<M, Kind>::commit_group(std::span<const change> changes, bool any_apar
   if (any_apart) before = fence(m_, std::move(payloads));
   for (const change& c : changes) begin(c);
   flushed words;
-  for (const change& c : changes) {
-    words += announce(m_, *c.word, c.next, c.apart ? after_group(*before) : payload_order(c));  // COMMIT: one record each
-  }
+  for (const change& c : changes) words += announce_change(c, c.apart ? after_group(*before) : payload_order(c));
   durable done = fence(m_, std::move(words));
   for (const change& c : changes) end(c, done);
 }

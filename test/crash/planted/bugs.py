@@ -22,6 +22,7 @@ LEVEL_GROW = "src/table/level/grow.hpp"
 LEVEL_RECOVER = "src/table/level/recover.hpp"
 GPHASH_FIND = "src/table/gphash/find.hpp"
 GPHASH_WRITE = "src/table/gphash/write.hpp"
+GPHASH_CACHE = "src/table/gphash/bucket_cache.hpp"
 GPHASH_RECOVER = "src/table/gphash/recover.hpp"
 GPU_OPERATIONS = "src/gpu/operations.hpp"
 GPU_BATCH = "src/gpu/batch.hpp"
@@ -359,6 +360,16 @@ BUGS = [
      "u64/power/as in the paper",
      GPHASH_WRITE,
      [("c.value_apart ? flush(m_, extent_of(*c.where.value)) : flushed()", "flushed()")]),
+    ("gphash-a-copy-opens-before-its-writers-know", "invariant B3",
+     "A bucket's copy opens while a writer that found none is still at work: searches go on finding the value that it overwrites.",
+     "with copies/threads",
+     GPHASH_CACHE,
+     [("    if (!filled.empty()) writers_passed();", "    if (false) writers_passed();")]),
+    ("gphash-a-copy-is-not-told", "invariant B2",
+     "A write changes the pool, and not the bucket's copy.",
+     "with copies",
+     GPHASH_WRITE,
+     [("  if (copy) copy->store(slot, load(m_, *c.where.state), load(m_, *c.where.value));\n", "")]),
     ("gpu-nothing-orders-value-and-fingerprint", "GPHash 5",
      "A kernel stores the value and the fingerprint with no fence between: the process dies when one of them has reached memory.",
      "a device that dies in a kernel",
