@@ -54,6 +54,27 @@ double load_at_the_first_failure(const one_shot& c, unsigned top, unsigned runs)
   return mean;
 }
 
+/// Keys whose hashes agree in 40 bits lie in one bucket of any table: the one too many is refused before the table is larger than it may sensibly be.
+TEST(GphashPaper, KeysThatNoGrowthSetsApartAreRefused) {
+  one_shot c{1, 1, 2};
+  auto r = make_gphash<plain_medium, word_records>(table_of(c, 4));
+  gphash::mixer mixture({r->p->block().seed_flip, r->p->block().seed_multiply});
+  auto key = [&](std::uint64_t n) { return mixture.key_of(std::uint64_t{0xabcdef} << 40 | n); };
+  EXPECT_EQ(r->put(key(1), 1), status::ok);
+  EXPECT_EQ(r->put(key(2), 2), status::ok);
+  EXPECT_EQ(r->put(key(3), 3), status::no_space);
+  EXPECT_LE(r->t->slots(), std::uint64_t{2} * 4096 * 64);
+  EXPECT_EQ(r->get(key(1)), 1u);
+  EXPECT_EQ(r->get(key(2)), 2u);
+  EXPECT_EQ(r->get(key(3)), std::nullopt);
+  EXPECT_EQ(r->put(random_key(1), 4), status::ok);
+  EXPECT_EQ(r->t->compact(), status::ok);
+  EXPECT_EQ(r->t->size(), 3u);
+  check_report report;
+  r->t->check(report);
+  EXPECT_TRUE(report.ok);
+}
+
 /// §3.1, §4.2: up to 0.92 in the paper, which does not say for which table. Many hashes and levels of few slots reach it; the default does not.
 TEST(GphashPaper, LoadFactorAtTheFirstFailure) {
   struct expected {

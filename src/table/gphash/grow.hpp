@@ -62,7 +62,7 @@ template <medium M, class Kind>
 status table<M, Kind>::put_level_on_top(const levels_view& v) {
   unsigned top = v.at[0].log2 + 1;
   const level_view& bottom = v.at[shape_.levels - 1];
-  if (top == level_sizes) return status::no_space;
+  if (top == level_sizes || growth_is_vain(shape_, top - 1, size())) return status::no_space;
   auto offset = allocate(shape_.level_bytes(top));
   if (!offset) return status::no_space;
   p_.about_to_change();
@@ -173,7 +173,8 @@ bool table<M, Kind>::lay_out(const std::vector<live_record>& records, unsigned t
 template <medium M, class Kind>
 status table<M, Kind>::build(const std::vector<live_record>& records, unsigned top) {
   image made;
-  while (top < level_sizes && !lay_out(records, top, made)) ++top;
+  for (; top < level_sizes && !lay_out(records, top, made); ++top)
+    if (growth_is_vain(shape_, top, records.size())) return status::no_space;
   if (top >= level_sizes) return status::no_space;
   const levels_view* before = levels_.load(std::memory_order_relaxed);
   unsigned other_bank = bank() ^ 1;  // of what the root names now, whole or damaged
