@@ -413,9 +413,12 @@ void table<M, Kind>::write_many(std::span<const key_type> keys, status* answers,
   spot spots[group_size];
   for (std::size_t start = 0; start < keys.size(); start += group_size) {
     std::size_t count = std::min(group_size, keys.size() - start);
-    spots_of(keys.subspan(start, count), spots, prefetch_for_write);
-    look_ahead({spots, count}, prefetch_for_write);
-    if (puts) ask_for_rooms({spots, count});
+    {
+      [[maybe_unused]] read_guard guard;  // no lock is held yet: the levels that are looked at may be on their way out
+      spots_of(keys.subspan(start, count), spots, prefetch_for_write);
+      look_ahead({spots, count}, prefetch_for_write);
+      if (puts) ask_for_rooms({spots, count});
+    }
     auto decide = [&](std::size_t i) { return decide_of(start + i); };
     for (std::size_t done = 0; done < count;)  // ends: a group has at least one record
       done += write_group(keys.subspan(start, count), spots, answers + start, done, decide);
