@@ -3,7 +3,7 @@
 // Expansion:
 //   1  a level of twice the top's size is written, flushed, fenced           crash: unreachable, hence free
 //   2  COMMIT: its word in the root                                          crash after: the drain begins anew
-//   3  the smallest level is drained, each bucket as one movement (write.hpp): records go to the buckets above it, under the same lock
+//   3  the smallest level is drained, each bucket as one movement (move.hpp): records go to the buckets above it, under the same lock
 //   4  COMMIT: the smallest level's word removed; it is freed when writers and readers have left it
 //
 // Shrinking:
@@ -13,8 +13,6 @@
 //
 // A record that finds no place while a level is drained: shrinking is called off by taking the mark away, likewise; else one more level is put on top.
 #pragma once
-
-#include <sched.h>
 
 #include "table/level/table.hpp"
 
@@ -205,198 +203,6 @@ void table<M, Kind>::prepare_ahead() {
 template <medium M, class Kind>
 void table<M, Kind>::drop_prepared() {
   if (prepared_ != 0) heap_.free(std::exchange(prepared_, 0), shape_.level_bytes(prepared_log2_));
-}
-
-// ------------------------------------------------------------------------------------------------------------------- drain
-
-template <medium M, class Kind>
-std::optional<std::uint64_t> table<M, Kind>::drain::take() {
-  if (next.load(std::memory_order_relaxed) < buckets())
-    if (std::uint64_t n = next.fetch_add(1, std::memory_order_relaxed); n < buckets()) return n;
-  std::scoped_lock guard(lock);
-  if (put_back.empty()) return std::nullopt;
-  std::uint64_t n = put_back.back();
-  put_back.pop_back();
-  return n;
-}
-
-/// Bounded work for a level that is going: what a write does when it is done with its own. Nothing is locked.
-template <medium M, class Kind>
-void table<M, Kind>::drain_some(std::uint64_t buckets) {
-  for (; buckets > 0; --buckets) {
-    drain* d = levels().draining;
-    if (d == nullptr || !drain_next(*d)) return;
-  }
-}
-
-/// Returns whether it got on.
-template <medium M, class Kind>
-bool table<M, Kind>::drain_next(drain& d) {
-  auto index = d.take();
-  if (!index) return false;
-  if (!drain_bucket(d, *index)) {
-    std::scoped_lock lock(d.lock);
-    d.put_back.push_back(*index);
-    return false;
-  }
-  if (d.done.fetch_add(1, std::memory_order_acq_rel) + 1 == d.buckets()) finish_drain(d);
-  return true;
-}
-
-/// With the setting `helper`, a level that goes is drained in the background, too. Nothing is locked.
-template <medium M, class Kind>
-void table<M, Kind>::start_helper() {
-  if (!helper_ || levels().draining == nullptr) return;
-  background_.submit([this](const background& self) {
-    for (drain* d = levels().draining; d != nullptr && !self.stopping() && drain_next(*d);) d = levels().draining;
-  });
-}
-
-template <medium M, class Kind>
-status table<M, Kind>::drain_all() {
-  while (drain* d = levels().draining) {  // ends: each round drains a bucket, or waits for others that do
-    if (drain_next(*d)) continue;
-    {
-      std::scoped_lock lock(d->lock);
-      if (!d->put_back.empty()) return status::no_space;
-    }
-    if (levels().draining != d) continue;
-    if (turns* t = turns::current())
-      t->pass();
-    else
-      sched_yield();
-  }
-  return status::ok;
-}
-
-/// Returns false when some record finds no place.
-template <medium M, class Kind>
-bool table<M, Kind>::drain_bucket(drain& d, std::uint64_t index) {
-  while (true) {  // ends: each further round has a record less in the bucket, or other levels
-    const levels_view* v = &levels();
-    stripe_index stripe = stripe_of(*v, index << (64 - d.log2));
-    bool empty;
-    {
-      std::scoped_lock lock(locks_[stripe]);
-      if (levels().stripe_bits != v->stripe_bits) continue;
-      v = &levels();
-      if (v->draining != &d) return true;  // called off
-      p_.about_to_change();
-      settle_inherited(*v, stripe);
-      empty = move_together(*v, d, index, stripe);
-    }
-    if (empty) return true;
-    if (!move_out(d, index)) return false;
-  }
-}
-
-/// The records of a bucket, as far as there is room in the places under the same lock. Returns whether that was all.
-template <medium M, class Kind>
-bool table<M, Kind>::move_together(const levels_view& v, const drain& d, std::uint64_t index, stripe_index stripe) {
-  const level_view& from = v.at[index_of(v, d.log2)];
-  bucket b = bucket_at(from, index);
-  bucket_state state = state_of(b);
-  struct arrival {
-    bucket where;
-    bucket_state next;
-  } arrivals[most_slots];
-  std::size_t count = 0;
-  std::uint64_t hashes[most_slots];
-  std::uint32_t leaving = 0;
-  flushed started;
-  if (v.first_open == 1 && state.tokens() != 0 && state.filter() != new_bucket.filter()) {  // its records go below it
-    state = state.next(state.tokens(), new_bucket.filter());
-    store(m_, *b.state, state.word);  // crash: a filter that says too much costs a look
-    started += flush(m_, extent_of(*b.state));
-  }
-  for_each_resident(b, [&](const resident& r) {
-    spot s = spot_of(r);
-    unsigned which = number(from, s.place[0]) == index ? 0 : 1;
-    for (unsigned level = v.first_open; level < v.end_open; ++level) {
-      bucket to = bucket_of(v.at[level], s.place[which]);
-      if (under_previous(v, level) && !state_of(bucket_of(v.at[level - 1], s.place[which])).admits(s.filter_class)) continue;
-      arrival* a = std::find_if(arrivals, arrivals + count, [&](const arrival& other) { return other.where == to; });
-      if (a == arrivals + count) *a = {to, state_of(to).with_tokens(state_of(to).tokens())};
-      int free = free_slot(a->next);
-      if (free < 0) continue;
-      started += flush_item({store_slot(to, free, s, r.value_word), {}});
-      a->next.word |= 1u << free;
-      count += a == arrivals + count;
-      hashes[std::popcount(leaving)] = r.hash;
-      leaving |= 1u << r.slot;
-      return;
-    }
-  });
-  if (leaving != 0) {
-    std::scoped_lock lock(desk_locks_[stripe % desk_count]);
-    desk& k = root_of_table().desks[stripe % desk_count];
-    store(m_, k.moving, p_.offset_of(b.state));
-    started += flush(m_, extent_of(k.moving));
-    durable written = fence(m_, std::move(started));
-    unsettled_.begin(stripe);
-    flushed tokens;
-    for (std::size_t n = 0; n < count; ++n) tokens += announce(m_, *arrivals[n].where.state, arrivals[n].next.word, after_group(written));
-    durable twice = fence(m_, std::move(tokens));
-    for (int n = 0; n < std::popcount(leaving); ++n) count_moved(v, hashes[n]);
-    durable once = publish(m_, *b.state, state.with_tokens(state.tokens() & ~leaving).word, after(std::move(twice)));  // COMMIT: they have moved
-    unsettled_.end(stripe, once);
-    rehashed_.fetch_add(static_cast<std::uint64_t>(std::popcount(leaving)), std::memory_order_relaxed);
-  }
-  unsigned above = index_of(v, d.log2 + 2);
-  if (v.first_open == 0 && above + 1 < v.count && under_previous(v, above + 1))
-    for (std::uint64_t n = index << 2; n < (index + 1) << 2; ++n) refresh_filter(v, above, n);
-  return leaving == (state.tokens() & shape_.all_tokens());
-}
-
-/// One record of a bucket, to any of its places, under the locks of both. Returns false when there is none with room, nor can be.
-template <medium M, class Kind>
-bool table<M, Kind>::move_out(const drain& d, std::uint64_t index) {
-  while (true) {  // ends: each further round has one level more, or another record
-    const levels_view* v = &levels();
-    if (v->draining != &d) return true;
-    std::optional<resident> chosen;
-    for_each_resident(bucket_at(v->at[index_of(*v, d.log2)], index), [&](const resident& r) { chosen = r; });
-    if (!chosen) return true;
-    spot s = spot_of(*chosen);
-    locked l = lock_pair(s);
-    v = &levels();
-    bool moved = v->draining != &d;
-    const bucket_state state = state_of(chosen->where);
-    bool still_there = !moved && (state.tokens() >> chosen->slot & 1) != 0 && load(m_, slot_of(chosen->where, chosen->slot).key) == chosen->key_word;
-    if (still_there) {
-      chosen->value_word = load(m_, slot_of(chosen->where, chosen->slot).value);
-      for (stripe_index stripe : l.stripe) settle_inherited(*v, stripe);
-      unsigned here = number(v->at[index_of(*v, d.log2)], s.place[0]) == index ? 0 : 1;
-      auto move_somewhere = [&] {
-        for (unsigned level = v->first_open; level < v->end_open; ++level)
-          if (move(*v, *chosen, s, level, here, l.stripe[here]) || move(*v, *chosen, s, level, 1 - here, l.stripe[here])) return true;
-        return false;
-      };
-      moved = move_somewhere() || (make_way(l, *v, s) && move_somewhere());
-    }
-    unlock(l);
-    if (moved) {
-      if (still_there) rehashed_.fetch_add(1, std::memory_order_relaxed);
-      return true;
-    }
-    if (still_there && make_room(v, patience::has_none) != status::ok) return false;
-  }
-}
-
-/// After the last bucket. Nothing is locked.
-template <medium M, class Kind>
-void table<M, Kind>::finish_drain(const drain& d) {
-  std::scoped_lock lock(resize_lock_);
-  const levels_view& v = levels();
-  if (v.draining != &d) return;
-  level_view gone = v.at[index_of(v, d.log2)];
-  p_.about_to_change();
-  [[maybe_unused]] durable done = publish(m_, root_of_table().levels[d.log2], 0, after_nothing("its buckets are empty, durably"));  // COMMIT: it goes
-  std::vector<level_view> now = present_levels();
-  std::erase_if(now, [&](const level_view& l) { return l.log2 == d.log2; });
-  switch_levels(std::move(now), false, v.bottom_first);
-  await_writers();
-  give_back(gone.offset, shape_.level_bytes(gone.log2));
 }
 
 // -------------------------------------------------------------------------------------------------- when the table is right

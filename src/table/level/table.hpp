@@ -297,10 +297,6 @@ class table {
   void refresh_filter(const levels_view& v, unsigned level, std::uint64_t index);
   std::uint32_t exact_filter(const level_view& below, const level_view& above, std::uint64_t index) const;
   void update_logged(slot& old, std::uint64_t value_word, const change& c, flushed started);
-  bool make_way(const locked& l, const levels_view& v, const spot& s);
-  bool move_from(const locked& l, const levels_view& v, const spot& s, unsigned from, unsigned to);
-  bool move(const levels_view& v, const resident& r, const spot& s, unsigned to, unsigned which, stripe_index from_stripe);
-  void count_moved(const levels_view& v, std::uint64_t hash) noexcept;
   void add_records(stripe_index stripe, std::int32_t records) noexcept;
   template <class MakeDecide>
   void write_many(std::span<const key_type> keys, status* answers, bool puts, MakeDecide&& decide_of);
@@ -309,6 +305,20 @@ class table {
   bool meets(const group& g, const spot& s) const;
   template <class MakeDecide>
   std::size_t write_group(std::span<const key_type> keys, const spot* spots, status* answers, std::size_t first, MakeDecide& decide_of);
+
+  // move.hpp
+  bool make_way(const locked& l, const levels_view& v, const spot& s);
+  bool move_from(const locked& l, const levels_view& v, const spot& s, unsigned from, unsigned to);
+  bool move(const levels_view& v, const resident& r, const spot& s, unsigned to, unsigned which, stripe_index from_stripe);
+  void count_moved(const levels_view& v, std::uint64_t hash) noexcept;
+  void drain_some(std::uint64_t buckets);
+  bool drain_next(drain& d);
+  void start_helper();
+  status drain_all();
+  bool drain_bucket(drain& d, std::uint64_t index);
+  bool move_together(const levels_view& v, const drain& d, std::uint64_t index, stripe_index stripe);
+  bool move_out(const drain& d, std::uint64_t index);
+  void finish_drain(const drain& d);
 
   // grow.hpp
   struct new_level {
@@ -326,14 +336,6 @@ class table {
   enum class patience : std::uint8_t { waits, has_none };
   status make_room(const levels_view* full, patience p);
   void give_back(std::uint64_t offset, std::uint64_t bytes);
-  void drain_some(std::uint64_t buckets);
-  bool drain_next(drain& d);
-  void start_helper();
-  status drain_all();
-  bool drain_bucket(drain& d, std::uint64_t index);
-  bool move_together(const levels_view& v, const drain& d, std::uint64_t index, stripe_index stripe);
-  bool move_out(const drain& d, std::uint64_t index);
-  void finish_drain(const drain& d);
   static unsigned index_of(const levels_view& v, unsigned log2) noexcept;
   void look_around();
   double sampled_load(const level_view& l);
@@ -393,5 +395,6 @@ class table {
 #include "table/level/check.hpp"
 #include "table/level/find.hpp"
 #include "table/level/grow.hpp"
+#include "table/level/move.hpp"
 #include "table/level/recover.hpp"
 #include "table/level/write.hpp"

@@ -1,15 +1,10 @@
-// Level hashing: insert, update, removal, movement (paper §3.1, §3.3), and groups of them that share fences.
+// Level hashing: insert, update, removal (paper §3.1, §3.3), and groups of them that share fences.
 //
 // One write, under the locks of its key's two stripes:
 //   1  payload (record, slot, tag; a bit in the filter above) stored        crash: no token names it; a record's cell is unreachable, hence free
 //   2  payload flushed and fenced, unless it lies in the commit word's line
 //   3  COMMIT: the bucket's state published; of an update the value word     crash before: old state; after: new state
 //   4  the old record is retired: reused after its readers left             crash: unreachable, hence free
-//
-// A movement from one bucket to another, under the locks of both:
-//   1  a desk names the bucket that is left; slot, tag and filter at the other; flushed, fenced
-//   2  the token there, durably                                             crash: the record is there twice; recovery removes the named one
-//   3  COMMIT: the token here removed, durably                              crash after: moved
 //
 // A group stores step 1 for up to 64 keys, flushes it, one fence, step 3 for all, one fence. Each record is atomic by itself; the group is not. Locks are
 // taken before the first flush: a locked instruction between flushes waits for them. Keys without room come after the others, one by one.
@@ -317,80 +312,6 @@ void table<M, Kind>::update_logged(slot& old, std::uint64_t value_word, const ch
   unsettled_.end(c.stripe, replaced);
   [[maybe_unused]] durable cleared = publish(m_, d.logged_check, 0, after(std::move(replaced)));
   finish(c);
-}
-
-// --------------------------------------------------------------------------------------------------------------- movement
-
-/// Frees a slot in one of the key's buckets by at most one movement (§3.1, §3.2). Returns whether it did. Locks of other stripes are only tried: a
-/// record behind one that is held stays where it is.
-template <medium M, class Kind>
-bool table<M, Kind>::make_way(const locked& l, const levels_view& v, const spot& s) {
-  unsigned top = v.first_open, bottom = top + 1;
-  return move_from(l, v, s, top, top) || move_from(l, v, s, bottom, bottom) || (bottom_to_top_ && move_from(l, v, s, bottom, top));
-}
-
-template <medium M, class Kind>
-bool table<M, Kind>::move_from(const locked& l, const levels_view& v, const spot& s, unsigned from, unsigned to) {
-  for (unsigned n = 0; n < 2; ++n) {
-    bucket b = bucket_of(v.at[from], s.place[n]);
-    bool moved = false;
-    for_each_resident(b, [&](const resident& r) {
-      if (moved) return;
-      spot other = spot_of(r);
-      unsigned here = bucket_of(v.at[from], other.place[0]) == b ? 0 : 1;
-      for (unsigned which : {1 - here, here}) {
-        if (moved || (from == to && which == here) || free_slot(state_of(bucket_of(v.at[to], other.place[which]))) < 0) continue;
-        stripe_index stripe = stripe_of(v, other.place[which]);
-        bool held = stripe == l.stripe[0] || stripe == l.stripe[1];
-        if (!held && !locks_[stripe].try_lock()) continue;
-        settle_inherited(v, stripe);
-        // Levels that came before the lock was taken may have drained the bucket behind it.
-        moved = (held || &levels() == &v) && move(v, r, other, to, which, l.stripe[n]);
-        if (!held) locks_[stripe].unlock();
-      }
-    });
-    if (moved) return true;
-  }
-  return false;
-}
-
-/// With both stripes locked. Returns false when there is no room.
-template <medium M, class Kind>
-bool table<M, Kind>::move(const levels_view& v, const resident& r, const spot& s, unsigned to, unsigned which, stripe_index from_stripe) {
-  bucket there = bucket_of(v.at[to], s.place[which]);
-  int free = free_slot(state_of(there));
-  if (free < 0) return false;
-  std::scoped_lock lock(desk_locks_[from_stripe % desk_count]);
-  desk& d = root_of_table().desks[from_stripe % desk_count];
-  flushed started;
-  store(m_, d.moving, p_.offset_of(r.where.state));
-  started += flush(m_, extent_of(d.moving));
-  started += flush_item(fill(v, to, s, which, free, r.value_word));
-  durable written = fence(m_, std::move(started));
-
-  stripe_index there_stripe = stripe_of(v, s.place[which]);
-  bucket_state state = state_of(there);
-  unsettled_.begin(there_stripe);
-  durable twice = publish(m_, *there.state, state.with_tokens(state.tokens() | 1u << free).word, after(std::move(written)));
-  unsettled_.end(there_stripe, twice);
-  count_moved(v, r.hash);
-  state = state_of(r.where);
-  unsettled_.begin(from_stripe);
-  durable once = publish(m_, *r.where.state, state.with_tokens(state.tokens() & ~(1u << r.slot)).word, after(std::move(twice)));  // COMMIT: it has moved
-  unsettled_.end(from_stripe, once);
-  {
-    std::scoped_lock counting(counts_lock_);
-    add_records(there_stripe, 1);
-    add_records(from_stripe, -1);
-  }
-  movements_.fetch_add(1, std::memory_order_relaxed);
-  return true;
-}
-
-/// Scans that have looked where the record was going, and not yet where it was, look again. Between its two tokens.
-template <medium M, class Kind>
-void table<M, Kind>::count_moved(const levels_view& v, std::uint64_t hash) noexcept {
-  stripes_[stripe_of(v, hash)].moves.fetch_add(1, std::memory_order_acq_rel);
 }
 
 // ------------------------------------------------------------------------------------------------------------------ groups
