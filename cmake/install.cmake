@@ -8,6 +8,19 @@ set(durahash_package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/durahash")
 
 install(TARGETS durahash EXPORT durahashTargets)
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/durahash" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
+# For kernels of one's own: durahash/gpu_ref.cuh and what it is made of, in a folder of its own.
+add_library(durahash_device INTERFACE)
+set_target_properties(durahash_device PROPERTIES EXPORT_NAME device)
+target_link_libraries(durahash_device INTERFACE durahash)
+target_include_directories(durahash_device INTERFACE "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/durahash/device>")
+target_compile_options(durahash_device INTERFACE "$<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr>")
+install(TARGETS durahash_device EXPORT durahashTargets)
+install(FILES "${PROJECT_SOURCE_DIR}/src/gpu/device/durahash/gpu_ref.cuh" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/durahash")
+foreach(header base/bits.hpp base/seeds.hpp persist/pm.hpp table/place.hpp table/decision.hpp table/gphash/format.hpp table/gphash/places.hpp table/gphash/lent.hpp
+    gpu/bucket_copies.hpp gpu/operations.hpp gpu/batch.hpp gpu/device_view.hpp gpu/cuda_warp.cuh gpu/cuda_side.cuh)
+  get_filename_component(folder "${header}" DIRECTORY)
+  install(FILES "${PROJECT_SOURCE_DIR}/src/${header}" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/durahash/device/${folder}")
+endforeach()
 install(EXPORT durahashTargets NAMESPACE durahash:: DESTINATION "${durahash_package_dir}")
 configure_package_config_file("${PROJECT_SOURCE_DIR}/cmake/durahashConfig.cmake.in"
   "${PROJECT_BINARY_DIR}/durahashConfig.cmake" INSTALL_DESTINATION "${durahash_package_dir}")

@@ -165,9 +165,10 @@ findings explore(const campaign& what, const job& j, const elision* without) {
   findings found;
   if (j.flavour == flavour::threads) {
     const std::vector<threaded_program>& own = j.variant->by_hand;
-    std::size_t programs = own.size() + (what.pace == pace::quick ? 2 : 3);
+    std::size_t drawn = what.pace == pace::quick ? 2 : 3, programs = own.size() + drawn + 1;
     for (std::size_t n = 0; n < programs && found.violations.empty(); ++n) {
-      threaded_program p = n < own.size() ? own[n] : random_threads(what.threads, 2, random);
+      bool more_threads = n + 1 == programs;  // one more, and one operation each
+      threaded_program p = n < own.size() ? own[n] : more_threads ? random_threads(what.threads + 1, 1, random) : random_threads(what.threads, 2, random);
       explorer x(j.kind, j.make, how, random());
       x.tell("  " + j.text() + "\n  " + text_of(p));
       explore_threads(j.kind, j.make, x, p, {.preemptions = 2, .most_schedules = most_schedules(what)}, random);

@@ -19,7 +19,7 @@ enum class pace : std::uint8_t { quick, usual, deep };
 struct campaign {
   engine_kind engine = engine_kind::turbo;
   std::size_t operations = 60;         // of a program of one thread
-  std::size_t threads = 2;             // of the programs of several; below 2: none
+  std::size_t threads = 2;             // of the programs of several, but for the last of a job, which has one more; below 2: none
   std::uint64_t seed = 1;
   std::size_t rounds = 2;              // each runs every job once, with seeds of its own
   std::uint64_t images = 0;            // go on with rounds until so many unique images were seen; 0: no matter

@@ -67,7 +67,7 @@ class engine_subject final : public subject {
     if constexpr (words)
       return std::to_string(word_key(key));
     else
-      return bytes_key(key);
+      return key_of(key);
   }
   std::uint64_t size() override { return engine_->size(); }
   std::uint64_t unaccounted_bytes() override {
@@ -81,9 +81,11 @@ class engine_subject final : public subject {
   }
 
  private:
-  static owned_key key_of(key_number key) {
+  owned_key key_of(key_number key) const {
     if constexpr (words)
       return word_key(key);
+    else if constexpr (kind::fixed_key)
+      return fixed_key(key, engine_->key_bytes());
     else
       return bytes_key(key);
   }
@@ -189,17 +191,19 @@ std::unique_ptr<subject> make_subject(const subject_kind& kind, region& r, trace
   return made;
 }
 
+/// Both levels of one engine and one kind of records.
+template <template <class, class> class Engine, class Kind>
+std::unique_ptr<subject> make_either(const subject_kind& kind, region& r, tracer& t, bool create, std::string& why_not) {
+  using power = recording_medium<false>;
+  using process = recording_medium<true>;
+  return kind.level == durability_level::power ? make_subject<Engine<power, Kind>, power>(kind, r, t, create, why_not)
+                                               : make_subject<Engine<process, Kind>, process>(kind, r, t, create, why_not);
+}
+
 /// All kinds of records and levels of one engine.
 template <template <class, class> class Engine>
 std::unique_ptr<subject> make_any(const subject_kind& kind, region& r, tracer& t, bool create, std::string& why_not) {
-  using power = recording_medium<false>;
-  using process = recording_medium<true>;
-  bool to_power = kind.level == durability_level::power;
-  if (kind.words())
-    return to_power ? make_subject<Engine<power, word_records>, power>(kind, r, t, create, why_not)
-                    : make_subject<Engine<process, word_records>, process>(kind, r, t, create, why_not);
-  return to_power ? make_subject<Engine<power, byte_records>, power>(kind, r, t, create, why_not)
-                  : make_subject<Engine<process, byte_records>, process>(kind, r, t, create, why_not);
+  return kind.words() ? make_either<Engine, word_records>(kind, r, t, create, why_not) : make_either<Engine, byte_records>(kind, r, t, create, why_not);
 }
 
 }  // namespace durahash::crash

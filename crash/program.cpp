@@ -83,6 +83,17 @@ std::string bytes_key(key_number n) {
   return key;
 }
 
+std::string fixed_key(key_number n, std::size_t bytes) {
+  if (n == 0) return std::string(bytes, '\0');
+  if (n == 1) return std::string(bytes, '\xff');
+  std::string key;
+  for (std::uint64_t word = 0; key.size() < bytes; ++word) {
+    std::uint64_t told = n | word << 16;
+    key.append(reinterpret_cast<const char*>(&told), sizeof told);
+  }
+  return key;
+}
+
 value_id value_of(key_number key, std::uint32_t version, bool words) {
   if (!words && version % 11 == 0) version = 0;  // the empty value: one for all
   value_id id = std::uint64_t{version} << 16 | key;

@@ -58,6 +58,8 @@ inline constexpr hash_seeds explored_seeds{0x243f6a8885a308d3u, 0x13198a2e037073
 /// The key of that number. Number 0 is 0 or the empty string, number 1 is 2^64 - 1 or a string of zero bytes. Words 2 and 3 have no fingerprint in GPHash.
 std::uint64_t word_key(key_number n);
 std::string bytes_key(key_number n);
+/// Of tables whose keys all have so many bytes, a multiple of 8. Every word of a key tells its number, so that one torn from two keys is neither.
+std::string fixed_key(key_number n, std::size_t bytes);
 
 /// A value as the model knows it: for u64 tables the word itself, for byte tables what its text is made from.
 using value_id = std::uint64_t;

@@ -41,9 +41,10 @@ std::vector<std::size_t> interesting_words(const std::string& bytes) {
   return found;
 }
 
-sound_pool snapshot(const std::string& path, engine_kind engine, data_kind key, data_kind value, bool clean) {
+sound_pool snapshot(const std::string& path, engine_kind engine, data_kind key, data_kind value, std::size_t key_bytes, bool clean) {
   sound_pool made;
-  made.name = std::string(name_of(engine)) + " " + std::string(name_of(key)) + "/" + std::string(name_of(value)) + (clean ? ", closed" : ", killed");
+  made.name = std::string(name_of(engine)) + " " + std::string(name_of(key)) + "/" + std::string(name_of(value)) +
+              (key_bytes != 0 ? ", keys of " + std::to_string(key_bytes) : "") + (clean ? ", closed" : ", killed");
   made.key = key;
   made.value = value;
   made.clean = clean;
@@ -53,11 +54,11 @@ sound_pool snapshot(const std::string& path, engine_kind engine, data_kind key, 
 }
 
 /// Inserts, updates and erases, so that every state of a slot occurs.
-void fill(table& t, data_kind key, data_kind value) {
-  for (std::uint64_t n = 0; n < sound_records + 20; ++n)
-    require(t.put(nth_key(key, n), nth_value(value, n + 7)), "put");
-  for (std::uint64_t n = 0; n < sound_records; ++n) require(t.put(nth_key(key, n), nth_value(value, n)), "put again");
-  for (std::uint64_t n = sound_records; n < sound_records + 20; ++n) require(t.erase(nth_key(key, n)), "erase");
+void fill(table& t, data_kind kind, data_kind value, std::size_t key_bytes) {
+  auto key = [&](std::uint64_t n) { return nth_key(kind, n, key_bytes); };
+  for (std::uint64_t n = 0; n < sound_records + 20; ++n) require(t.put(key(n), nth_value(value, n + 7)), "put");
+  for (std::uint64_t n = 0; n < sound_records; ++n) require(t.put(key(n), nth_value(value, n)), "put again");
+  for (std::uint64_t n = sound_records; n < sound_records + 20; ++n) require(t.erase(key(n)), "erase");
 }
 
 /// Takes the chance out of a pool without records: the same input must mean the same damage in every process.
@@ -81,12 +82,13 @@ table opened(const std::string& path, options how) {
   return std::move(*made);
 }
 
-void add_pools(std::vector<sound_pool>& pools, const std::string& path, engine_kind engine, data_kind key, data_kind value) {
+void add_pools(std::vector<sound_pool>& pools, const std::string& path, engine_kind engine, data_kind key, data_kind value, std::size_t key_bytes = 0) {
   options how;
   how.engine = engine;
   if (engine == engine_kind::cceh) how.settings = {{"segment", 3}, {"probe", 2}, {"copy_on_write", key == value}};  // small: there are many
   if (engine == engine_kind::level) how.settings = {{"slots", key == value ? 7 : 3}, {"in_place", key == value}};
   if (engine == engine_kind::gphash && key == value) how.settings = {{"levels", 1}, {"slots", 4}};
+  if (key_bytes != 0) how.settings = {{"key_bytes", key_bytes}};
   how.mode = open_mode::create_new;
   how.key = key;
   how.value = value;
@@ -97,15 +99,19 @@ void add_pools(std::vector<sound_pool>& pools, const std::string& path, engine_k
 
   how.mode = open_mode::open_existing;
   table t = opened(path, how);
-  fill(t, key, value);
-  pools.push_back(snapshot(path, engine, key, value, false));
+  fill(t, key, value, key_bytes);
+  pools.push_back(snapshot(path, engine, key, value, key_bytes, false));
   require(t.close(), "close");
-  pools.push_back(snapshot(path, engine, key, value, true));
+  pools.push_back(snapshot(path, engine, key, value, key_bytes, true));
 }
 
 }  // namespace
 
-std::string nth_key(data_kind kind, std::uint64_t n) {
+std::string nth_key(data_kind kind, std::uint64_t n, std::size_t key_bytes) {
+  if (key_bytes != 0) {
+    std::string key = "key " + std::to_string(n);
+    return key + std::string(key_bytes - key.size(), static_cast<char>('a' + n % 26));
+  }
   if (kind == data_kind::bytes) return n == 0 ? "" : "key " + std::to_string(n) + std::string(n % 40, 'k');
   std::uint64_t word = n == 1 ? ~std::uint64_t{0} : n * 0x9e3779b97f4a7c15u;  // 0 is a key too
   return {reinterpret_cast<const char*>(&word), sizeof word};
@@ -128,6 +134,8 @@ std::vector<sound_pool> make_sound_pools() {
         add_pools(made, path, engine, key, value);
         std::filesystem::remove(path);
       }
+  add_pools(made, path, engine_kind::gphash, data_kind::bytes, data_kind::bytes, 24);
+  std::filesystem::remove(path);
   return made;
 }
 

@@ -18,14 +18,14 @@ struct sound_pool {
   std::vector<std::size_t> words;  ///< offsets of the 8-byte words that are not 0, and of some neighbours
 };
 
-/// Every key and value kind, clean and not; the same bytes in every process of this run of the machine.
+/// Every key and value kind, and keys in the buckets, clean and not; the same bytes in every process of this run of the machine.
 std::vector<sound_pool> make_sound_pools();
 const std::vector<sound_pool>& sound_pools();  ///< made once
 
 inline constexpr std::uint64_t sound_records = 160;
 
-/// The n-th key and value of a sound pool; n from sound_records on is absent from it.
-std::string nth_key(data_kind kind, std::uint64_t n);
+/// The n-th key and value of a sound pool; n from sound_records on is absent from it. `key_bytes`: of every key; 0: keys of many lengths.
+std::string nth_key(data_kind kind, std::uint64_t n, std::size_t key_bytes = 0);
 std::string nth_value(data_kind kind, std::uint64_t n);
 
 }  // namespace durahash::fuzz

@@ -168,7 +168,7 @@ void add_crash(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand("crash", "Crash tables in every way the hardware allows, and prove that nothing is lost");
   command->add_option("--engine", a->engine, "an engine, or all")->capture_default_str();
   command->add_option("--ops", a->ops, "operations of each program")->capture_default_str();
-  command->add_option("--threads", a->threads, "threads of the concurrent programs; 1: none")->capture_default_str();
+  command->add_option("--threads", a->threads, "threads of the concurrent programs, but for one of each kind of table, which has one more; 1: none")->capture_default_str();
   command->add_option("--seed", a->seed, "the same seed, the same exploration")->capture_default_str();
   command->add_option("--rounds", a->rounds, "each explores every kind of table once, with programs of its own")->capture_default_str();
   command->add_option("--images", a->images, "further rounds until so many unique images were seen, such as 1M")->capture_default_str();

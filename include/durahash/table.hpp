@@ -12,7 +12,8 @@
 namespace durahash {
 
 /// A hash table from bytes to bytes that is still there after `kill -9`. It opens every pool: where keys or values are u64 they are
-/// the 8 bytes of the word, little-endian, and other lengths are answered with invalid_argument.
+/// the 8 bytes of the word, little-endian, and other lengths are answered with invalid_argument. So are, of a pool whose keys have one length (key_bytes of
+/// the engine gphash), keys of another.
 ///
 /// Keys    any bytes, empty allowed, at most max_key_bytes.  Values: any bytes, empty allowed, at most max_value_bytes.
 /// Durable when an operation returns, its effect survives whatever the pool's durability level names.

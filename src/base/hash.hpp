@@ -7,15 +7,12 @@
 #include <cstdint>
 #include <string_view>
 
+#include "base/seeds.hpp"
+
 namespace durahash {
 
 /// Names the functions below in the superblock: 1 = word_hash (multiply-mix), XXH3-64 for bytes.
 inline constexpr std::uint32_t hash_id_mix_xxh3 = 1;
-
-struct hash_seeds {
-  std::uint64_t flip = 0;      ///< xor-ed into the key
-  std::uint64_t multiply = 1;  ///< odd
-};
 
 /// One widening multiplication, both halves folded: every bit of the key reaches the high bits, which choose shard and bucket.
 inline std::uint64_t word_hash(std::uint64_t key, const hash_seeds& seeds) noexcept {

@@ -16,6 +16,7 @@ struct batch {
   const std::uint64_t* keys;
   std::uint64_t* values;
   status* answers;
+  std::uint32_t now = 0;  // of finds: their number, for the cache
 };
 
 /// The answer of an operation that has not been done yet.
@@ -26,6 +27,10 @@ struct tallies {
   std::int64_t records = 0;    // added, less removed
   std::uint64_t full = 0;      // operations that found no room
   std::uint64_t pending = 0;   // operations whose stripe another one of the group held
+  std::uint64_t moved = 0;     // records copied to a new level
+  std::uint64_t misplaced = 0; // records that no place leads to, found meanwhile
+  std::uint64_t looks = 0;     // of sampled searches: at buckets
+  std::uint64_t copies = 0;    // of these: at copies
 };
 
 template <class Side>
@@ -35,12 +40,19 @@ class batch_run {
       : side_(side), operations_(side, table), all_(all), total_(total) {}
 
   DURAHASH_ON_DEVICE void find(std::size_t first, std::size_t step) {
+    constexpr std::size_t sampled = 16;  // one search of so many is counted
+    typename operations<Side>::looks seen{all_.now};
     for (std::size_t i = first; i < all_.count; i += step) {
       std::uint64_t value = 0;
-      status answer = operations_.find(all_.keys[i], value);
+      status answer = operations_.find(all_.keys[i], value, i % sampled == 0 ? &seen : nullptr);
       if (all_.values != nullptr && answer == status::ok) set(all_.values[i], value);
       set(all_.answers[i], answer);
     }
+    if (seen.buckets == 0) return;
+    tallies mine;
+    mine.looks = seen.buckets;
+    mine.copies = seen.copies;
+    add(mine);
   }
 
   /// Writes that are done at once, where visible is durable: those whose answer is `pending`.
@@ -89,6 +101,23 @@ class batch_run {
       mine.records += c.records;
     }
     add(mine);
+  }
+
+  /// Growth: the new level, from the buckets of the bottom. The batch has no part in it.
+  DURAHASH_ON_DEVICE void copy_up(std::uint64_t first, std::uint64_t step, std::uint64_t buckets, const lent_level& top) {
+    tallies mine;
+    for (std::uint64_t index = first; index < buckets; index += step) mine.moved += operations_.copy_up(index, top, mine.misplaced);
+    add(mine);
+  }
+
+  /// Records of buckets, so many from the first one on, appended. The batch has no part in it.
+  DURAHASH_ON_DEVICE void export_records(std::uint64_t first_bucket, std::uint64_t buckets, const exported& to, std::uint64_t first, std::uint64_t step) {
+    for (std::uint64_t n = first; n < buckets; n += step) operations_.export_bucket(first_bucket + n, to);
+  }
+
+  /// A step of a load of copies. The batch has no part in it.
+  DURAHASH_ON_DEVICE void copies(copies_step what, const copy_task* tasks, std::size_t count, std::size_t first, std::size_t step) {
+    for (std::size_t i = first; i < count; i += step) operations_.copies(what, tasks[i]);
   }
 
   /// Operations that found no room are to be done again.

@@ -2,6 +2,8 @@
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
+#include <atomic>
+#include <mutex>
 
 #include "gpu/cuda_side.cuh"
 #include "gpu/device.hpp"
@@ -11,12 +13,23 @@ namespace {
 
 constexpr unsigned threads_per_block = 256, warps_per_block = threads_per_block / cuda_warp::lanes;
 
-enum class half : std::uint8_t { find, write, stage, commit, retry_full };
+enum class half : std::uint8_t { find, write, stage, commit, retry_full, copy_up, copies, export_records };
+
+/// Of kernels that are no batch.
+struct extra_work {
+  lent_level top = {};
+  copies_step step = {};
+  const copy_task* tasks = nullptr;
+  std::size_t count = 0;
+  std::uint64_t first_bucket = 0, buckets = 0;
+  exported to = {};
+};
 
 template <half Half>
 __global__ void __launch_bounds__(threads_per_block) run(const __grid_constant__ lent_table table, const __grid_constant__ batch b, change* changes,
+                                                         const __grid_constant__ extra_work more, const __grid_constant__ bucket_copies copies,
                                                          std::uint32_t* turns, tallies* total) {
-  cuda_side side(turns);
+  cuda_side side(turns, copies);
   batch_run<cuda_side> all(side, table, b, *total);
   std::size_t warp = blockIdx.x * std::size_t{warps_per_block} + threadIdx.x / cuda_warp::lanes, warps = gridDim.x * std::size_t{warps_per_block};
   if constexpr (Half == half::find) all.find(warp, warps);
@@ -24,11 +37,16 @@ __global__ void __launch_bounds__(threads_per_block) run(const __grid_constant__
   if constexpr (Half == half::stage) all.stage(warp, warps, changes);
   if constexpr (Half == half::commit) all.commit(warp, warps, changes);
   if constexpr (Half == half::retry_full) all.retry_full(warp, warps);
+  if constexpr (Half == half::copy_up) all.copy_up(warp, warps, table.bottom_buckets(), more.top);
+  if constexpr (Half == half::copies) all.copies(more.step, more.tasks, more.count, warp, warps);
+  if constexpr (Half == half::export_records) all.export_records(more.first_bucket, more.buckets, more.to, warp, warps);
 }
 
 class cuda_gpu final : public device {
  public:
   ~cuda_gpu() override {
+    for (cudaStream_t made : {stream_for_copies_, transfers_})
+      if (made != nullptr) cudaStreamDestroy(made);
     cudaFree(turns_);
     cudaFree(total_);
   }
@@ -53,8 +71,11 @@ class cuda_gpu final : public device {
     std::size_t turns_bytes = sizeof(std::uint32_t) << cuda_side::stripe_bits;
     if (error e = said(cudaMalloc(&turns_, turns_bytes), "no device memory for the stripes' turns"); e.code != status::ok) return e;
     if (error e = said(cudaMalloc(&total_, sizeof(tallies)), "no device memory for counters"); e.code != status::ok) return e;
-    cudaMemset(turns_, 0, turns_bytes);
-    return said(cudaMemset(total_, 0, sizeof(tallies)), "cannot write to the CUDA device");
+    for (cudaStream_t* made : {&stream_for_copies_, &transfers_})
+      if (error e = said(cudaStreamCreateWithFlags(made, cudaStreamNonBlocking), "no stream of the CUDA device"); e.code != status::ok) return e;
+    clear(turns_, turns_bytes);
+    clear(total_, sizeof(tallies));
+    return said(failure_.exchange(cudaSuccess), "cannot write to the CUDA device");
   }
 
   error take(std::span<std::byte> memory) override {
@@ -63,16 +84,42 @@ class cuda_gpu final : public device {
                 "cannot pin " + std::to_string(memory.size()) + " bytes of the pool for the device (use a pool in /dev/shm, hugetlbfs or on device DAX)");
   }
   void release(std::span<std::byte> memory) override { note(cudaHostUnregister(memory.data())); }
-  void* allocate(std::size_t bytes) override {
+  void* allocate(std::size_t bytes, memory_kind kind) override {
+    cudaSetDevice(number_);
     void* memory = nullptr;
-    return cudaHostAlloc(&memory, bytes, cudaHostAllocPortable | cudaHostAllocMapped) == cudaSuccess ? memory : nullptr;
+    cudaError_t got = kind == memory_kind::own ? cudaMalloc(&memory, bytes) : cudaHostAlloc(&memory, bytes, cudaHostAllocPortable | cudaHostAllocMapped);
+    if (got != cudaSuccess) cudaGetLastError();  // told by the null, and nothing else has failed
+    return got == cudaSuccess ? memory : nullptr;
   }
-  void free(void* memory) override {
-    if (memory != nullptr) note(cudaFreeHost(memory));
+  void free(void* memory, memory_kind kind) override {
+    if (memory != nullptr) note(kind == memory_kind::own ? cudaFree(memory) : cudaFreeHost(memory));
+  }
+  void clear(void* memory, std::size_t bytes) override {
+    cudaSetDevice(number_);
+    note(cudaMemsetAsync(memory, 0, bytes, transfers_));
+    note(cudaStreamSynchronize(transfers_));
+  }
+  error copy(void* to, const void* from, std::size_t bytes) override {
+    cudaSetDevice(number_);
+    cudaError_t done = cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, transfers_);
+    if (done == cudaSuccess) done = cudaStreamSynchronize(transfers_);
+    return said(done, "cannot copy " + std::to_string(bytes) + " bytes between the pool and the CUDA device");
   }
 
   void find(const lent_table& table, const batch& b, stream on) override { launch<half::find>(table, b, nullptr, on); }
   void write(const lent_table& table, const batch& b, stream on) override { launch<half::write>(table, b, nullptr, on); }
+  void copy_up(const lent_table& table, const lent_level& top, stream on) override {
+    start_kernel<half::copy_up>(table, {}, nullptr, {.top = top}, table.bottom_buckets(), on);
+  }
+  void export_records(const lent_table& table, std::uint64_t first_bucket, std::uint64_t buckets, const exported& to, stream on) override {
+    if (buckets != 0) start_kernel<half::export_records>(table, {}, nullptr, {.first_bucket = first_bucket, .buckets = buckets, .to = to}, buckets, on);
+  }
+  void use_copies(const bucket_copies& copies) override { copies_ = copies; }
+  void run_copies(copies_step step, const lent_table& table, const copy_task* tasks, std::size_t count, stream on) override {
+    if (count != 0) start_kernel<half::copies>(table, {}, nullptr, {.step = step, .tasks = tasks, .count = count}, count, on);
+  }
+  stream stream_for_copies() override { return stream_for_copies_; }
+  void describe(device_view& into) const override { into.turns = turns_, into.total = total_, into.copies = copies_; }
   void begin(const batch& b, stream on) override {
     if (b.count != 0) note(cudaMemsetAsync(b.answers, static_cast<int>(pending), b.count, static_cast<cudaStream_t>(on)));
   }
@@ -84,7 +131,10 @@ class cuda_gpu final : public device {
 
   error wait(stream on) override { return counted_after(cudaStreamSynchronize(static_cast<cudaStream_t>(on))); }
   error wait_for_all() override { return counted_after(cudaDeviceSynchronize()); }
-  tallies counted() override { return counted_; }
+  tallies counted() override {
+    std::scoped_lock lock(counting_);
+    return counted_;
+  }
 
  private:
   static error said(cudaError_t code, const std::string& what) {
@@ -92,29 +142,39 @@ class cuda_gpu final : public device {
     return {status::io_error, what + ": " + cudaGetErrorString(code) + " (" + cudaGetErrorName(code) + ")"};
   }
   void note(cudaError_t code) {
-    if (code != cudaSuccess && failure_ == cudaSuccess) failure_ = code;
+    cudaError_t none = cudaSuccess;
+    if (code != cudaSuccess) failure_.compare_exchange_strong(none, code);  // the first one is told
   }
 
   template <half Half>
   void launch(const lent_table& table, const batch& b, change* changes, stream on) {
-    if (b.count == 0) return;
+    if (b.count != 0) start_kernel<Half>(table, b, changes, {}, b.count, on);
+  }
+  /// As many warps as there is work for, and the device runs at a time.
+  template <half Half>
+  void start_kernel(const lent_table& table, const batch& b, change* changes, const extra_work& more, std::uint64_t work, stream on) {
     cudaSetDevice(number_);
-    auto blocks = static_cast<unsigned>(std::min<std::size_t>((b.count + warps_per_block - 1) / warps_per_block, most_blocks_));
-    run<Half><<<blocks, threads_per_block, 0, static_cast<cudaStream_t>(on)>>>(table, b, changes, turns_, total_);
+    auto blocks = static_cast<unsigned>(std::min<std::uint64_t>((work + warps_per_block - 1) / warps_per_block, most_blocks_));
+    run<Half><<<blocks, threads_per_block, 0, static_cast<cudaStream_t>(on)>>>(table, b, changes, more, copies_, turns_, total_);
     note(cudaGetLastError());
   }
   error counted_after(cudaError_t waited) {
     note(waited);
-    if (failure_ == cudaSuccess) note(cudaMemcpy(&counted_, total_, sizeof counted_, cudaMemcpyDeviceToHost));
-    return said(std::exchange(failure_, cudaSuccess), "the CUDA device failed");
+    std::scoped_lock lock(counting_);
+    if (failure_ == cudaSuccess) note(cudaMemcpyAsync(&counted_, total_, sizeof counted_, cudaMemcpyDeviceToHost, transfers_));
+    note(cudaStreamSynchronize(transfers_));
+    return said(failure_.exchange(cudaSuccess), "the CUDA device failed");
   }
 
   int number_ = 0;
   unsigned most_blocks_ = 1;
+  cudaStream_t stream_for_copies_ = nullptr, transfers_ = nullptr;  // none waits for the default stream, nor that for it
+  bucket_copies copies_;
   std::uint32_t* turns_ = nullptr;
   tallies* total_ = nullptr;
+  std::mutex counting_;  // loads of copies wait in a thread of their own
   tallies counted_;
-  cudaError_t failure_ = cudaSuccess;
+  std::atomic<cudaError_t> failure_{cudaSuccess};
 };
 
 }  // namespace

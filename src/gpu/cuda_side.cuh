@@ -14,9 +14,10 @@ class cuda_side {
  public:
   static constexpr unsigned stripe_bits = 20;
 
-  __device__ explicit cuda_side(std::uint32_t* turns) : turns_(turns) {}
+  __device__ cuda_side(std::uint32_t* turns, const bucket_copies& of_buckets) : copies(of_buckets), turns_(turns) {}
 
   cuda_warp warp;
+  const bucket_copies& copies;
   __device__ std::uint64_t load(pm<std::uint64_t>& at) const { return word(at).load(cuda::memory_order_acquire); }
   __device__ void store(pm<std::uint64_t>& at, std::uint64_t value) const {
     cuda::atomic_ref<std::uint64_t, cuda::thread_scope_system>(*at.raw()).store(value, cuda::memory_order_release);
@@ -33,8 +34,9 @@ class cuda_side {
     });
   }
   __device__ void take(std::uint64_t hash) const {
-    while (!try_take(hash)) __nanosleep(64);
+    while (!try_take(hash)) wait();
   }
+  __device__ void wait() const { __nanosleep(64); }
   __device__ void give(std::uint64_t hash) const {
     warp.one([&] { return turn(hash).fetch_and(~1u, cuda::memory_order_release); });
   }
@@ -45,14 +47,39 @@ class cuda_side {
     return warp.one([&] { return turn(hash).load(cuda::memory_order_acquire) >> 1; });
   }
 
+  template <class Word>
+  __device__ Word own_load(const Word& at) const {
+    return own(const_cast<Word&>(at)).load(cuda::memory_order_acquire);
+  }
+  template <class Word>
+  __device__ void own_store(Word& at, Word value) const {
+    own(at).store(value, cuda::memory_order_release);
+  }
+  __device__ void own_add(std::uint32_t& at, std::uint32_t more) const { own(at).fetch_add(more, cuda::memory_order_acq_rel); }
+  __device__ std::uint64_t own_count(std::uint64_t& at, std::uint64_t more) const { return own(at).fetch_add(more, cuda::memory_order_relaxed); }
+  __device__ bool own_store_if(std::uint32_t& at, std::uint32_t old, std::uint32_t value) const {
+    return own(at).compare_exchange_strong(old, value, cuda::memory_order_acq_rel, cuda::memory_order_acquire);
+  }
+
   __device__ void add(tallies& total, const tallies& mine) const {
-    using unsigned_word = unsigned long long;
-    if (mine.records != 0) atomicAdd(reinterpret_cast<unsigned_word*>(&total.records), static_cast<unsigned_word>(mine.records));
-    if (mine.full != 0) atomicAdd(reinterpret_cast<unsigned_word*>(&total.full), mine.full);
-    if (mine.pending != 0) atomicAdd(reinterpret_cast<unsigned_word*>(&total.pending), mine.pending);
+    count(total.records, mine.records);
+    count(total.full, mine.full);
+    count(total.pending, mine.pending);
+    count(total.moved, mine.moved);
+    count(total.misplaced, mine.misplaced);
+    count(total.looks, mine.looks);
+    count(total.copies, mine.copies);
   }
 
  private:
+  template <class Word>
+  __device__ static cuda::atomic_ref<Word, cuda::thread_scope_device> own(Word& at) {
+    return cuda::atomic_ref<Word, cuda::thread_scope_device>(at);
+  }
+  template <class Number>
+  __device__ static void count(Number& total, Number mine) {
+    if (mine != 0) atomicAdd(reinterpret_cast<unsigned long long*>(&total), static_cast<unsigned long long>(mine));
+  }
   __device__ static cuda::atomic_ref<std::uint64_t, cuda::thread_scope_device> word(pm<std::uint64_t>& at) {
     return cuda::atomic_ref<std::uint64_t, cuda::thread_scope_device>(*at.raw());
   }

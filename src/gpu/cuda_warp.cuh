@@ -23,6 +23,14 @@ class cuda_warp {
   __device__ auto each(F&& f) const {
     return varying<decltype(f(0u))>(f(lane()));
   }
+  template <class T>
+  __device__ T of(const varying<T>& v, unsigned) const {
+    return v.mine_;
+  }
+  template <class T>
+  __device__ T from(const varying<T>& v, unsigned lane) const {
+    return __shfl_sync(all, v.mine_, static_cast<int>(lane));
+  }
   __device__ std::uint32_t ballot(const varying<bool>& v) const { return __ballot_sync(all, v.mine_); }
   template <class F>
   __device__ auto one(F&& f) const {

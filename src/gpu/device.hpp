@@ -6,20 +6,31 @@
 #include <string>
 
 #include "durahash/gpu.hpp"
-#include "gpu/batch.hpp"
+#include "gpu/device_view.hpp"
 
 namespace durahash::gpu {
 
-class device {
- public:
-  virtual ~device() = default;
+enum class memory_kind : std::uint8_t {
+  shared,  // both sides read and write it
+  own,     // the device's alone, but for copies
+};
 
+class device_memory {
+ public:
+  virtual ~device_memory() = default;
+  /// Null if there is none.
+  virtual void* allocate(std::size_t bytes, memory_kind kind = memory_kind::shared) = 0;
+  virtual void free(void* memory, memory_kind kind = memory_kind::shared) = 0;
+  virtual void clear(void* memory, std::size_t bytes) = 0;
+  /// From any memory to any, at once.
+  virtual error copy(void* to, const void* from, std::size_t bytes) = 0;
+};
+
+class device : public device_memory {
+ public:
   /// Makes memory of this process the device's too, at the same addresses.
   virtual error take(std::span<std::byte> memory) = 0;
   virtual void release(std::span<std::byte> memory) = 0;
-  /// Memory that both sides read and write. Null if there is none.
-  virtual void* allocate(std::size_t bytes) = 0;
-  virtual void free(void* memory) = 0;
 
   virtual void find(const lent_table& table, const batch& b, stream on) = 0;
   virtual void write(const lent_table& table, const batch& b, stream on) = 0;
@@ -27,6 +38,17 @@ class device {
   virtual void stage(const lent_table& table, const batch& b, change* changes, stream on) = 0;
   virtual void commit(const lent_table& table, const batch& b, const change* changes, stream on) = 0;
   virtual void retry_full(const batch& b, stream on) = 0;  // answers no_space become pending
+  virtual void copy_up(const lent_table& table, const lent_level& top, stream on) = 0;  // growth
+
+  virtual void export_records(const lent_table& table, std::uint64_t first_bucket, std::uint64_t buckets, const exported& to, stream on) = 0;
+
+  /// Of hot buckets, from now on.
+  virtual void use_copies(const bucket_copies& copies) = 0;
+  virtual void run_copies(copies_step step, const lent_table& table, const copy_task* tasks, std::size_t count, stream on) = 0;
+  virtual stream stream_for_copies() = 0;
+
+  /// For kernels that are not the library's: turns, total and copies.
+  virtual void describe(device_view& into) const = 0;
 
   /// Until all of this stream is done, or of every one. Says what went wrong since the last time, if anything did.
   virtual error wait(stream on) = 0;

@@ -25,9 +25,10 @@ class lockstep_turns {
 template <medium M>
 class lockstep_side {
  public:
-  lockstep_side(M& m, const lockstep_turns& turns) noexcept : m_(m), turns_(turns) {}
+  lockstep_side(M& m, const lockstep_turns& turns, const bucket_copies& of_buckets = {}) noexcept : copies(of_buckets), m_(m), turns_(turns) {}
 
   lockstep_warp warp;
+  bucket_copies copies;
   std::uint64_t load(const pm<std::uint64_t>& at) const noexcept { return durahash::load(m_, at); }
   void store(pm<std::uint64_t>& at, std::uint64_t value) const noexcept { durahash::store(m_, at, value); }
   bool store_if(pm<std::uint64_t>& at, std::uint64_t old, std::uint64_t value) const noexcept { return durahash::store_if(m_, at, old, value); }
@@ -38,20 +39,40 @@ class lockstep_side {
     return (seen & 1) == 0 && turns_.of(hash).compare_exchange_strong(seen, seen | 1, std::memory_order_acquire);
   }
   void take(std::uint64_t hash) const noexcept {
-    while (!try_take(hash))  // ends when the other warp's operation does
-      if (durahash::turns* t = durahash::turns::current())
-        t->pass();
-      else
-        std::this_thread::yield();
+    while (!try_take(hash)) wait();  // ends when the other warp's operation does
+  }
+  void wait() const {
+    if (durahash::turns* t = durahash::turns::current())
+      t->pass();
+    else
+      std::this_thread::yield();
   }
   void give(std::uint64_t hash) const noexcept { turns_.of(hash).fetch_and(~1u, std::memory_order_release); }
   void outdate(std::uint64_t hash) const noexcept { turns_.of(hash).fetch_add(2, std::memory_order_acq_rel); }
   std::uint32_t version(std::uint64_t hash) const noexcept { return turns_.of(hash).load(std::memory_order_acquire) >> 1; }
 
+  template <class Word>
+  Word own_load(const Word& at) const noexcept {
+    return std::atomic_ref(const_cast<Word&>(at)).load(std::memory_order_acquire);
+  }
+  template <class Word>
+  void own_store(Word& at, Word value) const noexcept {
+    std::atomic_ref(at).store(value, std::memory_order_release);
+  }
+  void own_add(std::uint32_t& at, std::uint32_t more) const noexcept { std::atomic_ref(at).fetch_add(more, std::memory_order_acq_rel); }
+  std::uint64_t own_count(std::uint64_t& at, std::uint64_t more) const noexcept { return std::atomic_ref(at).fetch_add(more, std::memory_order_relaxed); }
+  bool own_store_if(std::uint32_t& at, std::uint32_t old, std::uint32_t value) const noexcept {
+    return std::atomic_ref(at).compare_exchange_strong(old, value, std::memory_order_acq_rel);
+  }
+
   void add(tallies& total, const tallies& mine) const noexcept {
     std::atomic_ref(total.records).fetch_add(mine.records, std::memory_order_relaxed);
     std::atomic_ref(total.full).fetch_add(mine.full, std::memory_order_relaxed);
     std::atomic_ref(total.pending).fetch_add(mine.pending, std::memory_order_relaxed);
+    std::atomic_ref(total.moved).fetch_add(mine.moved, std::memory_order_relaxed);
+    std::atomic_ref(total.misplaced).fetch_add(mine.misplaced, std::memory_order_relaxed);
+    std::atomic_ref(total.looks).fetch_add(mine.looks, std::memory_order_relaxed);
+    std::atomic_ref(total.copies).fetch_add(mine.copies, std::memory_order_relaxed);
   }
 
  private:

@@ -1,89 +1,101 @@
 #include "gpu/map.hpp"
 
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
 #include <vector>
 
-#include "gpu/split_commit.hpp"
-#include "media/pmem_medium.hpp"
-#include "media/process_medium.hpp"
-#include "store/bound_table.hpp"
-#include "store/open.hpp"
-#include "table/gphash/table.hpp"
+#include "gpu/cache.hpp"
+#include "gpu/lender.hpp"
 
 namespace durahash::gpu {
-namespace {
-
-/// A pool that a device may have: the engine gphash of words, on one of two media.
-class lender {
- public:
-  virtual ~lender() = default;
-  virtual lent_table lend() = 0;
-  virtual void take_back(std::int64_t added) = 0;
-  virtual void give_up_loan() = 0;
-  virtual status expand() = 0;
-  virtual std::span<std::byte> memory() const = 0;
-  virtual void flush_payloads(std::span<const change>) = 0;
-  virtual void flush_words(std::span<const change>) = 0;
-};
-
-template <medium M>
-class lender_on final : public lender {
- public:
-  using engine = gphash::table<M, word_records>;
-  using bound = bound_words<engine, M>;
-  explicit lender_on(bound& table) : table_(table) {}
-
-  lent_table lend() override { return table_.engine().lend(); }
-  void take_back(std::int64_t added) override { table_.engine().take_back(added); }
-  void give_up_loan() override { table_.engine().give_up_loan(); }
-  status expand() override { return table_.engine().expand(); }
-  std::span<std::byte> memory() const override { return {table_.storage().at(std::uint64_t{0}), table_.storage().end()}; }
-  void flush_payloads(std::span<const change> changes) override {
-    [[maybe_unused]] durable done = gpu::flush_payloads(table_.storage().medium(), changes);
-  }
-  void flush_words(std::span<const change> changes) override {
-    [[maybe_unused]] durable done = gpu::flush_words(table_.storage().medium(), changes);
-  }
-
- private:
-  bound& table_;
-};
-
-template <medium M>
-std::unique_ptr<lender> lender_of(detail::word_table& table) {
-  auto* bound = dynamic_cast<typename lender_on<M>::bound*>(&table);
-  return bound == nullptr ? nullptr : std::make_unique<lender_on<M>>(*bound);
-}
-
-}  // namespace
-
 // ------------------------------------------------------------------------------------------------------------------- parts
 
 class map::part {
  public:
-  part(std::unique_ptr<detail::word_table> table, std::unique_ptr<device> d, std::uint64_t most_staged)
-      : table_(std::move(table)), pool_(lender_of<process_medium>(*table_)), device_(std::move(d)), most_staged_(most_staged) {
-    if (!pool_) pool_ = lender_of<pmem_medium>(*table_);
-  }
+  part(std::unique_ptr<detail::word_table> table, std::unique_ptr<device> d, const device_options& on)
+      : table_(std::move(table)), pool_(lender_of(*table_)), device_(std::move(d)), place_(on.place), cache_percent_(on.cache_percent), policy_(on.policy), most_staged_(on.most_staged) {}
   ~part() { static_cast<void>(close()); }
 
   bool lendable() const noexcept { return pool_ != nullptr; }
-  bool by_batch() const { return table_->kinds().durability == durability_level::power; }
+  /// Whether writes are done in two halves, the second with a commit.
+  bool by_batch() const { return mirror_ || table_->kinds().durability == durability_level::power; }
+  table_place place() const noexcept { return place_; }
   detail::word_table& table() noexcept { return *table_; }
 
   error start() {
+    if (place_ == table_place::automatic || place_ == table_place::pool) {
+      error pinned = pin();
+      if (pinned.code != status::ok && place_ == table_place::pool) return pinned;
+      place_ = pinned.code == status::ok ? table_place::pool : table_place::host_mirror;
+    }
+    if (place_ != table_place::pool) mirror_.emplace(*device_, place_ == table_place::device_mirror ? memory_kind::own : memory_kind::shared);
+    if (cache_percent_ != 0) cache_.emplace(*device_, cache_percent_, policy_);
     if (by_batch()) {
       changes_ = static_cast<change*>(device_->allocate(most_staged_ * sizeof(change)));
       if (changes_ == nullptr) return {status::no_space, "no memory that host and device share, for " + std::to_string(most_staged_) + " staged operations"};
     }
+    if (place_ == table_place::pool) pool_->own();
     return lend();
   }
 
   /// Whether there is a pool, and a device that works.
-  status state() const noexcept { return !table_ ? status::closed : failure_.code; }
+  status state() const noexcept { return !table_ ? status::closed : failed_ ? failure_.code : status::ok; }
 
-  status find(const batch& b, stream on) {
-    if (state() == status::ok) device_->find(lent_, b, on);
-    return state();
+  status export_batch(export_cursor& at, std::size_t n, std::uint64_t* keys, std::uint64_t* values, std::size_t& count, stream on) {
+    count = 0;
+    if (constexpr std::size_t least = 32; n < least) return status::invalid_argument;
+    if (error e = commit(on); e.code != status::ok) return e.code;
+    std::uint64_t buckets = lent_.buckets() + 1;  // the last are the escape slots
+    if (at.next != 0 && at.buckets != buckets) return status::mismatch;
+    at.buckets = buckets;
+    auto* counter = static_cast<std::uint64_t*>(device_->allocate(sizeof(std::uint64_t)));
+    if (counter == nullptr) return status::no_space;
+    *counter = 0;
+    std::uint64_t some = std::min<std::uint64_t>(buckets - std::min(at.next, buckets), n / std::max(lent_.where.form().slots, unsigned{gphash::first_fingerprint}));
+    device_->export_records(lent_, at.next, some, {keys, values, counter}, on);
+    error waited = device_->wait(on);
+    count = *counter;
+    device_->free(counter);
+    if (waited.code != status::ok) return fail(waited).code;
+    at.next += some;
+    at.done = at.next >= buckets;
+    return status::ok;
+  }
+
+  /// As for finds, others may be beside it.
+  error load_cache() {
+    if (!table_) return {status::closed, {}};
+    const only_one here(*this, loading_);
+    if (failed_) return {status::io_error, {}};
+    if (!cache_) return {status::ok, {}};
+    error loaded = cache_->load();
+    failed_in_a_load_ = failed_in_a_load_ || loaded.code != status::ok;
+    return loaded;
+  }
+  cache_figures cache_now() {
+    const only_one here(*this, loading_);
+    if (!cache_ || failed_ || device_->wait_for_all().code != status::ok) return {};
+    tallies now = device_->counted();
+    return {cache_->copies(), cache_->loads(), now.looks, now.copies};
+  }
+
+  /// Others may be beside it.
+  status find(batch b, stream on) {
+    if (!table_) return status::closed;
+    std::unique_lock lock(gate_);
+    gate_opens_.wait(lock, [&] { return !levels_change_; });
+    if (failed_) return status::io_error;
+    b.now = ++finds_;
+    device_->find(lent_, b, on);
+    return status::ok;
+  }
+
+  void view(device_view& into) {
+    if (state() != status::ok) return;
+    device_->describe(into);
+    into.table = lent_;
+    into.writes_at_once = !by_batch();
   }
 
   status write(const batch& b, stream on) {
@@ -102,16 +114,17 @@ class map::part {
   /// Durable is what returns. Rounds, since operations of one stripe take turns: in each the first of those that wait gets its.
   error commit(stream on) {
     if (state() != status::ok) return {state(), failure_.message};
+    if (failed_in_a_load_) return fail({status::io_error, "the device failed while buckets were copied"});
     if (error e = device_->wait(on); e.code != status::ok) return fail(e);
     while (!staged_.empty()) {
       if (error e = device_->wait(staged_on_); e.code != status::ok) return fail(e);
       std::span<const change> changes(changes_, staged_count_);
-      pool_->flush_payloads(changes);
+      mirror_ ? pool_->store_changes(changes, *mirror_) : pool_->flush_payloads(changes);
       for (const staged& s : staged_) device_->commit(lent_, s.what, s.changes, staged_on_);
       if (error e = device_->wait(staged_on_); e.code != status::ok) return fail(e);
-      pool_->flush_words(changes);
+      if (!mirror_) pool_->flush_words(changes);
       std::uint64_t waited = device_->counted().pending;
-      if (std::exchange(pending_told_, waited) == waited) {
+      if (std::exchange(told_.pending, waited) == waited) {
         forget_staged();
       } else {
         for (const staged& s : staged_) stage(s);
@@ -132,20 +145,23 @@ class map::part {
     return {status::ok, {}};
   }
 
-  /// Calls with the engine at home; after a failure it stays there. Whoever has the pool's memory pinned must not see it shrink.
+  /// Calls with the engine at home; after a failure it stays there. `changes`: records or levels may move, and the pool may get shorter, of which nothing may
+  /// be pinned then.
   template <class Call>
-  auto at_home(Call&& call, bool may_shrink = false) -> decltype(call()) {
+  auto at_home(Call&& call, bool changes = false) -> decltype(call()) {
+    const only_one here(*this, levels_change_);
     come_home();
-    if (may_shrink) unpin();
+    if (changes) unpin();
     auto answer = call();
+    outdated_ |= changes;
     if (state() == status::ok)
       if (error e = lend(); e.code != status::ok) fail(e);
     return answer;
   }
   template <class Call>
-  status change_at_home(Call&& call, bool may_shrink = false) {
+  status ask_at_home(Call&& call, bool changes = true) {
     if (state() != status::ok) return state();
-    status answer = at_home([&] { return state() == status::ok ? call() : state(); }, may_shrink);
+    status answer = at_home([&] { return state() == status::ok ? call() : state(); }, changes);
     return state() == status::ok ? answer : state();
   }
 
@@ -153,10 +169,13 @@ class map::part {
     if (!table_) return status::closed;
     come_home();
     unpin();
+    cache_.reset();
+    mirror_.reset();
     device_->free(std::exchange(changes_, nullptr));
+    if (pool_ && !failed_) pool_->disown();  // else nobody knows whether the device is done
     status closed = table_->close();
     table_.reset();
-    return failure_.code != status::ok ? failure_.code : closed;
+    return failed_ ? failure_.code : closed;
   }
 
  private:
@@ -164,6 +183,29 @@ class map::part {
   struct staged {
     batch what;
     change* changes;
+  };
+
+  /// While it lives the levels change, or a load of copies is under way: never both, and no find starts while the levels change. A flag and no lock that is held:
+  /// the loan itself is a lock of the engine's, which is taken within as well as before.
+  class only_one {
+   public:
+    only_one(part& p, bool& what) : part_(p), what_(what) {
+      std::unique_lock lock(p.gate_);
+      p.gate_opens_.wait(lock, [&] { return !p.levels_change_ && !p.loading_; });
+      what = true;
+    }
+    ~only_one() {
+      {
+        std::scoped_lock lock(part_.gate_);
+        what_ = false;
+      }
+      part_.gate_opens_.notify_all();
+    }
+    only_one(const only_one&) = delete;
+
+   private:
+    part& part_;
+    bool& what_;
   };
 
   void stage_next(const batch& b, stream on) {
@@ -190,35 +232,75 @@ class map::part {
         device_->write(lent_, b, on);
       if (error e = commit(on); e.code != status::ok) return e;
       if (device_->counted().full == full_before) return {status::ok, {}};
-      if (status grown = change_at_home([&] { return pool_->expand(); }); grown != status::ok) return {grown, std::string(message(grown))};
+      if (error e = grow(on); e.code != status::ok) return e;
       device_->retry_full(b, on);
     }
+  }
+
+  /// A level more on top, which the device writes (table/gphash/lend.hpp). All is committed.
+  error grow(stream on) {
+    std::optional<lent_level> home = pool_->lend_top(device_->counted().records - told_.records);
+    if (!home) return {status::no_space, std::string(message(status::no_space))};
+    lent_level top = mirror_ ? mirror_->add_level(lent_, *home) : *home;
+    error ready = top.first == nullptr ? error{status::no_space, "no memory for the copy of a larger table"} : mirror_ ? error{status::ok, {}} : pin();
+    if (ready.code != status::ok) return pool_->give_top_back(), ready;
+    device_->copy_up(lent_, top, on);
+    if (error e = device_->wait(on); e.code != status::ok) return fail(e);
+    if (mirror_)
+      if (error e = mirror_->bring_home(top, [&](std::uint64_t first, auto words) { pool_->write_top(first, words); }); e.code != status::ok) return fail(e);
+    tallies now = device_->counted();
+    lent_table grown = pool_->put_on_top(now.moved - std::exchange(told_.moved, now.moved), now.misplaced - std::exchange(told_.misplaced, now.misplaced));
+    const only_one here(*this, levels_change_);
+    if (error e = device_->wait_for_all(); e.code != status::ok) return fail(e);  // finds of other streams, which see the bottom level
+    lent_ = mirror_ ? mirror_->shown(grown) : grown;
+    if (cache_) static_cast<void>(cache_->begin(lent_));  // without memory for copies it goes on without
+    return {status::ok, {}};
   }
 
   /// Nobody knows what the device did: the pool is left as by a crash, and nothing more is done in it.
   error fail(const error& e) {
     failure_ = e;
+    failed_ = true;
     forget_staged();
     if (std::exchange(lent_out_, false)) pool_->give_up_loan();
     return e;
   }
   error lend() {
-    std::span<std::byte> all = pool_->memory();
-    if (all.size() > pinned_) {
-      if (error e = device_->take(all.subspan(pinned_)); e.code != status::ok) return e;
-      pins_.push_back(all.subspan(pinned_));
-      pinned_ = all.size();
-    }
-    lent_ = pool_->lend();
+    if (!mirror_)
+      if (error e = pin(); e.code != status::ok) return e;
+    lent_table home = pool_->lend();
     lent_out_ = true;
+    bool anew = std::exchange(outdated_, false);
+    if (error e = anew ? copy(home) : error{status::ok, {}}; e.code != status::ok) {  // the device has changed nothing yet
+      pool_->take_back(0);
+      lent_out_ = false;
+      return e;
+    }
+    lent_ = mirror_ ? mirror_->shown(home) : home;
     return {status::ok, {}};
+  }
+  /// Into the mirror; and the cache begins anew.
+  error copy(const lent_table& home) {
+    if (mirror_)
+      if (error e = mirror_->copy(home); e.code != status::ok) return e;
+    return cache_ ? cache_->begin(mirror_ ? mirror_->shown(home) : home) : error{status::ok, {}};
   }
   void come_home() {
     if (!lent_out_ || commit(nullptr).code != status::ok) return;
     if (error e = device_->wait_for_all(); e.code != status::ok) return static_cast<void>(fail(e));
     std::int64_t records = device_->counted().records;
-    pool_->take_back(records - std::exchange(records_told_, records));
+    pool_->take_back(records - std::exchange(told_.records, records));
     lent_out_ = false;
+  }
+
+  /// What of the pool's memory is not pinned yet.
+  error pin() {
+    std::span<std::byte> all = pool_->memory();
+    if (all.size() <= pinned_) return {status::ok, {}};
+    if (error e = device_->take(all.subspan(pinned_)); e.code != status::ok) return e;
+    pins_.push_back(all.subspan(pinned_));
+    pinned_ = all.size();
+    return {status::ok, {}};
   }
   void unpin() {
     for (std::span<std::byte> memory : pins_) device_->release(memory);
@@ -229,11 +311,21 @@ class map::part {
   std::unique_ptr<detail::word_table> table_;
   std::unique_ptr<lender> pool_;
   std::unique_ptr<device> device_;
+  table_place place_;
+  unsigned cache_percent_;
+  cache_policy policy_;
+  std::optional<mirror> mirror_;
+  std::optional<cached_buckets> cache_;
+  bool outdated_ = true;     // mirror and copies
+  std::mutex gate_;          // finds start under it; of what follows
+  std::condition_variable gate_opens_;
+  bool levels_change_ = false, loading_ = false;
+  std::uint32_t finds_ = 0;  // batches of them
   lent_table lent_ = lent_table::none();
   bool lent_out_ = false;
+  std::atomic<bool> failed_{false}, failed_in_a_load_{false};  // the latter is told to who commits next
   error failure_{status::ok, {}};
-  std::int64_t records_told_ = 0;
-  std::uint64_t pending_told_ = 0;
+  tallies told_;  // of what the device counted
   std::uint64_t most_staged_, staged_count_ = 0;
   std::vector<staged> staged_;
   stream staged_on_ = nullptr;
@@ -256,12 +348,16 @@ result<map> open_on(std::unique_ptr<device> d, const std::string& path, options 
   if (!how.engine && how.mode != open_mode::read_only) how.engine = engine_kind::gphash;
   if (!how.key) how.key = data_kind::u64;
   if (!how.value) how.value = data_kind::u64;
+  if (on.place > table_place::device_mirror) return error{status::invalid_argument, "device_options.place is no table_place"};
+  if (on.cache_percent > 90) return error{status::invalid_argument, "device_options.cache_percent is " + std::to_string(on.cache_percent) + ": it must be from 0 to 90"};
+  if (on.policy > cache_policy::random) return error{status::invalid_argument, "device_options.policy is no cache_policy"};
+  if (on.cache_percent != 0 && on.place == table_place::device_mirror) return error{status::invalid_argument, "a table that is in the device's memory needs no copies of its buckets there"};
   if (how.mode == open_mode::read_only) return error{status::invalid_argument, "a device opens a pool to write, too: the mode read_only is not for it"};
   if (*how.engine != engine_kind::gphash) return error{status::invalid_argument, "a device searches pools of the engine gphash alone"};
   if (*how.key != data_kind::u64 || *how.value != data_kind::u64) return error{status::invalid_argument, "a device searches pools of u64 keys and u64 values"};
   auto opened = open_pool(path, how);
   if (!opened) return opened.failure();
-  auto made = std::make_unique<map::part>(std::move(opened->words), std::move(d), on.most_staged);
+  auto made = std::make_unique<map::part>(std::move(opened->words), std::move(d), on);
   if (!made->lendable()) return error{status::invalid_argument, "a device cannot use the medium " + std::string(name_of(how.medium))};
   if (error e = made->start(); e.code != status::ok) return e;
   return map(std::move(made));
@@ -307,14 +403,23 @@ status map::put(std::size_t n, const std::uint64_t* keys, const std::uint64_t* v
 status map::insert(std::size_t n, const std::uint64_t* keys, const std::uint64_t* values, status* answers, stream on) {
   return part_ ? part_->write_all(writing(action::insert, n, keys, values, answers), on).code : status::closed;
 }
+status map::export_batch(export_cursor& at, std::size_t n, std::uint64_t* keys, std::uint64_t* values, std::size_t& exported, stream on) {
+  exported = 0;
+  return part_ ? part_->export_batch(at, n, keys, values, exported, on) : status::closed;
+}
+void map::view(device_view& into) {
+  if (part_) part_->view(into);
+}
+status map::load_cache() { return part_ ? part_->load_cache().code : status::closed; }
+map::cache_figures map::cache() { return is_open() ? part_->cache_now() : cache_figures{}; }
 status map::reserve(std::uint64_t records) {
-  return part_ ? part_->change_at_home([&] { return part_->table().reserve(records); }) : status::closed;
+  return part_ ? part_->ask_at_home([&] { return part_->table().reserve(records); }) : status::closed;
 }
 status map::compact() {
-  return part_ ? part_->change_at_home([&] { return part_->table().compact(); }, true) : status::closed;
+  return part_ ? part_->ask_at_home([&] { return part_->table().compact(); }) : status::closed;
 }
 status map::sync() {
-  return part_ ? part_->change_at_home([&] { return part_->table().sync(); }) : status::closed;
+  return part_ ? part_->ask_at_home([&] { return part_->table().sync(); }, false) : status::closed;
 }
 status map::close() { return part_ ? part_->close() : status::closed; }
 std::uint64_t map::size() {
@@ -328,6 +433,7 @@ check_report map::check() {
   return part_->at_home([&] { return part_->table().check(); });
 }
 std::vector<std::string> map::salvage_report() const { return is_open() ? part_->table().salvage_report() : std::vector<std::string>(); }
+table_place map::place() const { return is_open() ? part_->place() : table_place::automatic; }
 durability_level map::durability() const { return is_open() ? part_->table().kinds().durability : durability_level::none; }
 bool map::is_open() const { return part_ && part_->state() != status::closed; }
 

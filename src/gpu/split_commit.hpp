@@ -1,8 +1,10 @@
-// What stands between the halves of a batch at the level power, and after them: write-backs by the processor. A device's stores reach its caches at most.
+// What stands between the halves of a batch, and after them: at the level power write-backs by the processor, since a device's stores reach its caches at most;
+// for a table that the device has a copy of, the stores in the pool.
 #pragma once
 
 #include <span>
 
+#include "gpu/mirror.hpp"
 #include "gpu/operations.hpp"
 #include "persist/order.hpp"
 
@@ -13,7 +15,7 @@ template <medium M>
 durable flush_payloads(M& m, std::span<const change> changes) {
   flushed started;
   for (const change& c : changes)
-    if (c.payload != nullptr) started += flush(m, extent_of(*c.payload));
+    if (c.apart) started += flush(m, extent_of(*c.payload));
   return fence(m, std::move(started));
 }
 
@@ -24,6 +26,22 @@ durable flush_words(M& m, std::span<const change> changes) {
   for (const change& c : changes)
     if (c.word != nullptr) started += flush(m, extent_of(*c.word));
   return fence(m, std::move(started));
+}
+
+/// The same for changes of a copy: the pool gets them, before they are visible in the copy. Returns when they are durable.
+template <medium M>
+durable store_changes(M& m, std::span<const change> changes, const mirror& copy) {
+  flushed payloads, words;
+  for (const change& c : changes) {
+    if (c.payload == nullptr) continue;
+    pm<std::uint64_t>& home = copy.home_of(c.payload);
+    store(m, home, c.value);
+    if (!same_line(&home, &copy.home_of(c.word))) payloads += flush(m, extent_of(home));
+  }
+  durable before = fence(m, std::move(payloads));
+  for (const change& c : changes)
+    if (c.word != nullptr) words += announce(m, copy.home_of(c.word), c.next, after_group(before));  // COMMIT
+  return fence(m, std::move(words));
 }
 
 }  // namespace durahash::gpu

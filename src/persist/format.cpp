@@ -81,6 +81,11 @@ root_record sealed(root_record root) {
   return root;
 }
 
+owner_record sealed(owner_record owner) {
+  owner.checksum = checksum_of(owner);
+  return owner;
+}
+
 result<superblock> read_superblock(const std::byte* base, std::uint64_t bytes, bool read_only, const std::string& path) {
   if (bytes == 0) return unusable(path, "it is empty (0 bytes)");
   if (bytes < engine_area_offset)
@@ -113,6 +118,12 @@ result<root_record> read_root(const std::byte* base, std::uint64_t bytes, const 
        root.heap_state_offset % 8 != 0 || root.heap_state_bytes % 8 != 0))
     return unusable(path, "its root record at offset " + number(offset) + " places the allocation state outside the pool");
   return root;
+}
+
+std::optional<owner_record> read_owner(const std::byte* base) {
+  auto owner = copy_from<owner_record>(base + owner_offset);
+  if (owner.checksum != checksum_of(owner)) return std::nullopt;  // all zeros, too
+  return owner;
 }
 
 std::array<std::uint8_t, 16> this_boot() {

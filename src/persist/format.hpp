@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "base/bits.hpp"
 #include "durahash/options.hpp"
@@ -66,7 +67,23 @@ static_assert(sizeof(root_record) == 80 && offsetof(root_record, checksum) == 72
 
 inline constexpr std::uint64_t selector_offset = 2 * page_bytes;  // pm<u64>: the sequence of the root in force
 inline constexpr std::uint64_t root_offsets[2] = {selector_offset + 256, selector_offset + 512};  // by sequence % 2
+inline constexpr std::uint64_t owner_offset = selector_offset + 768;
 inline constexpr std::uint64_t engine_area_offset = 4 * page_bytes;
+
+enum class owner_side : std::uint32_t { device = 1 };
+
+/// Whose device may write to the pool, whoever holds the file's lock. All zeros: nobody's. It need outlive processes alone and is not flushed; one that was
+/// half written when its process died has a wrong checksum, and its device had not begun, or was done.
+struct owner_record {
+  std::array<std::uint8_t, 16> boot_id;
+  std::uint64_t process;               // its number
+  std::uint64_t start_ticks;           // when it began, as /proc/PID/stat says: numbers are used again
+  owner_side side;
+  std::uint32_t reserved;
+  std::array<std::uint64_t, 2> more_reserved;
+  std::uint64_t checksum;              // XXH3-64 of all bytes before it
+};
+static_assert(sizeof(owner_record) == 64 && offsetof(owner_record, checksum) == 56 && owner_offset % line_bytes == 0);
 
 /// What a new pool says of itself, but for its seeds, its uuid and the time.
 superblock new_superblock(engine_kind engine, data_kind key, data_kind value, durability_level durability, const setting_words& settings,
@@ -74,6 +91,7 @@ superblock new_superblock(engine_kind engine, data_kind key, data_kind value, du
 
 superblock sealed(superblock block);
 root_record sealed(root_record root);
+owner_record sealed(owner_record owner);
 
 /// Finds what the pool is in its first bytes. `bytes` is the length of the file.
 /// Returns   the superblock, or an error that says what is wrong and at which offset.
@@ -81,6 +99,9 @@ result<superblock> read_superblock(const std::byte* base, std::uint64_t bytes, b
 
 /// Likewise for the root in force.
 result<root_record> read_root(const std::byte* base, std::uint64_t bytes, const superblock& block, const std::string& path);
+
+/// The owner that a pool names; nothing if it names nobody, or its record is damaged.
+std::optional<owner_record> read_owner(const std::byte* base);
 
 /// This run of the machine: /proc/sys/kernel/random/boot_id.
 std::array<std::uint8_t, 16> this_boot();

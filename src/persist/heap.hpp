@@ -46,7 +46,7 @@ class heap {
   ~heap() { settle(); }
   heap(const heap&) = delete;
 
-  /// Returns   the offset of at least `bytes` bytes aligned to 16 (to a block, for multiples of 256 that are powers of two), or nothing when there is no space.
+  /// Returns   the offset of at least `bytes` bytes aligned to 16 (to a block, for multiples of 256), or nothing when there is no space.
   std::optional<std::uint64_t> allocate(std::uint64_t bytes);
 
   /// While it lives, cells are taken from a new slab if that lies in front of every slab with room. For compaction.

@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstring>
 #include <memory>
 #include <optional>
 
@@ -25,6 +26,18 @@
 #include "persist/order.hpp"
 
 namespace durahash {
+
+namespace detail {
+
+inline pm<std::uint64_t>& selector_at(std::byte* base) { return *reinterpret_cast<pm<std::uint64_t>*>(base + selector_offset); }
+
+template <medium M>
+void clear_owner(M& m, std::byte* base) {
+  constexpr owner_record nobody{};
+  if (std::memcmp(base + owner_offset, &nobody, sizeof nobody) != 0) store_bytes(m, base + owner_offset, &nobody, sizeof nobody);
+}
+
+}  // namespace detail
 
 template <medium M>
 class pool {
@@ -81,6 +94,11 @@ class pool {
   /// Marks the pool clean. No writer may be at work; growth waits. All bytes are on the disk first, where there is one.
   status mark_clean(std::uint64_t records, std::uint64_t state_offset, std::uint64_t state_bytes, std::uint64_t state_checksum);
 
+  /// Names who owns the pool beside the file's lock (persist/owner.hpp), or that nobody does. Every later process of this run of the machine sees it; it is
+  /// not flushed.
+  void set_owner(const owner_record& owner) { store_bytes(*medium_, base_ + owner_offset, &owner, sizeof owner); }
+  void clear_owner() { detail::clear_owner(*medium_, base_); }
+
   /// Waits until every byte of the pool is on the disk, where there is one.
   status write_all_to_disk() { return map_->write_to_disk(0, end()); }
 
@@ -110,12 +128,6 @@ class pool {
 
 // ---------------------------------------------------------------------------------------------------------------- creation
 
-namespace detail {
-
-inline pm<std::uint64_t>& selector_at(std::byte* base) { return *reinterpret_cast<pm<std::uint64_t>*>(base + selector_offset); }
-
-}  // namespace detail
-
 template <medium M>
 result<std::unique_ptr<pool<M>>> pool<M>::create(std::unique_ptr<mapping> map, std::unique_ptr<M> medium, const superblock& block) {
   if (status s = map->grow(block.heap_offset); s != status::ok)
@@ -124,6 +136,7 @@ result<std::unique_ptr<pool<M>>> pool<M>::create(std::unique_ptr<mapping> map, s
   std::byte* base = map->base();
   for (std::uint64_t at = block.engine_offset; at < block.engine_offset + block.engine_bytes; at += 8)  // a device may hold older bytes
     if (auto& word = *reinterpret_cast<pm<std::uint64_t>*>(base + at); load(m, word) != 0) store(m, word, 0);
+  detail::clear_owner(m, base);
   root_record root{};
   root.pool_bytes = map->backed_bytes();
   root.boot_id = this_boot();

@@ -185,6 +185,7 @@ class bound_bytes final : public bound_table<E, M, detail::bytes_table> {
 
  private:
   bool takes_key(bytes key) const noexcept {
+    if constexpr (E::kind::fixed_key) return key.size() == engine_.key_bytes();
     return pool_->block().key == data_kind::u64 ? key.size() == 8 : key.size() <= max_key_bytes;
   }
   bool takes_value(bytes value) const noexcept {

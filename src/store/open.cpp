@@ -12,6 +12,7 @@
 #include "media/pmem_mapping.hpp"
 #include "media/pmem_medium.hpp"
 #include "media/process_medium.hpp"
+#include "persist/owner.hpp"
 #include "store/bound_table.hpp"
 #include "table/cceh/table.hpp"
 #include "table/gphash/table.hpp"
@@ -204,6 +205,12 @@ error refuse_cut_off(opening& o) {
                                        std::to_string(o.root.pool_bytes) + ": it was cut off");
 }
 
+/// Readers wait, too: what they would read is being written.
+error await_owner(const opening& o) {
+  auto owner = read_owner(o.map->base());
+  return owner ? outlast(*owner, o.path) : error{status::ok, {}};
+}
+
 /// A pool of power durability lives on persistent memory: the path decides, not the caller.
 bool needs_remapping(const opening& o, medium_kind asked) {
   return asked == medium_kind::automatic && o.mapped == medium_kind::file && o.block.durability == durability_level::power;
@@ -220,6 +227,7 @@ result<opened> bind(opening o, std::unique_ptr<M> m) {
     p = std::move(*made);
   } else {
     p = std::make_unique<pool<M>>(std::move(o.map), std::move(m), o.block, o.root);
+    if (!p->read_only()) p->clear_owner();  // await_owner has seen that it is gone
   }
   pool<M>& made = *p;
   auto open_it = [&](auto table, auto& place) -> error {
@@ -256,7 +264,11 @@ result<opened> with_engine(opening o, std::unique_ptr<M> m) {
   if (o.block.engine == engine_kind::turbo) return with_kind<turbo::table, M>(std::move(o), std::move(m));
   if (o.block.engine == engine_kind::cceh) return with_kind<cceh::table, M>(std::move(o), std::move(m));
   if (o.block.engine == engine_kind::level) return with_kind<level::table, M>(std::move(o), std::move(m));
-  if (o.block.engine == engine_kind::gphash) return with_kind<gphash::table, M>(std::move(o), std::move(m));
+  if (o.block.engine == engine_kind::gphash) {
+    bool keys_in_slots = o.block.key == data_kind::bytes && o.block.settings[gphash::setting::key_bytes] != 0;
+    if (keys_in_slots) return bind<gphash::table<M, fixed_records>, M>(std::move(o), std::move(m));
+    return with_kind<gphash::table, M>(std::move(o), std::move(m));
+  }
   return refused(status::unusable, "cannot open " + o.path + ": the engine " + std::string(name_of(o.block.engine)) + " is not in this build");
 }
 
@@ -294,6 +306,7 @@ result<opened> open_pool(const std::string& path, options how) {
   }
   if (error e = refuse_torn(o); e.code != status::ok) return e;
   if (error e = refuse_cut_off(o); e.code != status::ok) return e;
+  if (error e = await_owner(o); e.code != status::ok) return e;
   return finish(std::move(o));
 }
 

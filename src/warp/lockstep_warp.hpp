@@ -9,6 +9,8 @@ namespace durahash {
 /// What a warp is: control flow is the same in all lanes, and what differs from lane to lane is `varying`, which converts to nothing.
 ///
 ///   each(f)       f(lane) in every lane
+///   of(v, lane)   what is this lane's, within `each`
+///   from(v, lane) what is that lane's
 ///   ballot(v)     bit `lane` says whether the lane's is true
 ///   one(f)        f() in one lane; all get what it returns
 class lockstep_warp {
@@ -22,6 +24,14 @@ class lockstep_warp {
     varying<decltype(f(0u))> made{};
     for (unsigned lane = 0; lane < lanes; ++lane) made[lane] = f(lane);
     return made;
+  }
+  template <class T>
+  T of(const varying<T>& v, unsigned lane) const noexcept {
+    return v[lane];
+  }
+  template <class T>
+  T from(const varying<T>& v, unsigned lane) const noexcept {
+    return v[lane];
   }
   std::uint32_t ballot(const varying<bool>& v) const noexcept {
     std::uint32_t made = 0;

@@ -21,7 +21,8 @@ import read_pool
 TOOL = os.environ["DURAHASH"]
 
 
-class Format(unittest.TestCase):
+class PoolCase(unittest.TestCase):
+    """A pool that the tool makes and a test reads."""
     engine = ("turbo",)
 
     def setUp(self):
@@ -74,6 +75,8 @@ class Format(unittest.TestCase):
         self.assertEqual(dict(found), records)
         self.assertEqual(dict(found), dict(self.dumped()))
 
+
+class Format(PoolCase):
     def test_words(self):
         self.agree("u64", "u64", {0: 2**64 - 1, 2**64 - 1: 0, **{self.word(): self.word() for _ in range(20000)}})
 
@@ -112,6 +115,59 @@ class Format(unittest.TestCase):
             file.seek(8448 + 256 * ((selector + 1) % 2))
             file.write(b"\xff" * 80)  # the other one does not matter
         self.assertEqual(self.read(), [(1, 2)])
+
+
+class Owner(PoolCase):
+    """A record of the owner written by the page alone is what the tool takes it for."""
+    OFFSET = 8960
+
+    def setUp(self):
+        super().setUp()
+        self.fill("u64", "u64", [(1, 2)])
+
+    def set_owner(self, pid, other_run=False):
+        with open("/proc/sys/kernel/random/boot_id") as file:
+            boot = bytearray.fromhex(file.read().strip().replace("-", ""))
+        boot[0] ^= other_run
+        with open(f"/proc/{pid}/stat") as file:
+            start = int(file.read().rpartition(")")[2].split()[22 - 3])
+        record = struct.pack("<16sQQI20x", bytes(boot), pid, start, 1)
+        record += struct.pack("<Q", xxhash.xxh3_64_intdigest(record))
+        with open(self.pool, "r+b") as file:
+            file.seek(self.OFFSET)
+            file.write(record)
+        self.assertEqual(read_pool.owner(self.content()), (bytes(boot), pid, start))
+
+    def cleared(self):
+        return self.content()[self.OFFSET:self.OFFSET + 64] == bytes(64)
+
+    def test_nobody_owns_a_pool_of_the_processor(self):
+        self.assertIsNone(read_pool.owner(self.content()))
+        self.assertTrue(self.cleared())
+
+    def test_a_process_that_lives_keeps_others_out(self):
+        self.set_owner(os.getpid())
+        before = self.content()
+        refused = subprocess.run([TOOL, "put", self.pool, "3", "4"], capture_output=True, text=True)
+        self.assertEqual(refused.returncode, 3)
+        self.assertIn(f"process {os.getpid()} ", refused.stderr)
+        self.assertEqual(self.content(), before)
+
+    def test_one_that_is_gone_does_not(self):
+        child = subprocess.Popen(["sleep", "1000"])
+        self.set_owner(child.pid)
+        child.kill()  # and is not waited for: a zombie has no files
+        self.tool("put", self.pool, "3", "4")
+        self.assertTrue(self.cleared())
+        child.wait()
+        self.assertEqual(sorted(self.read()), [(1, 2), (3, 4)])
+
+    def test_nor_does_one_of_another_run_of_the_machine(self):
+        self.set_owner(os.getpid(), other_run=True)
+        self.tool("get", self.pool, "1")
+        self.assertFalse(self.cleared())  # a reader changes nothing
+        self.tool("put", self.pool, "3", "4")
+        self.assertTrue(self.cleared())
 
 
 class FormatOfCceh(Format):
@@ -300,6 +356,83 @@ class FormatOfGphashInOneLevel(FormatOfGphash):
 
 class FormatOfGphashWithFourPlaces(FormatOfGphash):
     engine = ("gphash", "--set", "levels=4", "--set", "hashes=4", "--set", "slots=2")
+
+
+class FormatOfGphashWithKeysInTheBuckets(PoolCase):
+    key_bytes = 32
+
+    @property
+    def engine(self):
+        return "gphash", "--set", f"key_bytes={self.key_bytes}"
+
+    def keys(self, count):
+        return [bytes(self.key_bytes), *(self.random.randbytes(self.key_bytes) for _ in range(count))]
+
+    def test_bytes(self):
+        self.agree("bytes", "bytes", {key: self.bytes(4097) for key in self.keys(3000)})
+
+    def test_bytes_to_words(self):
+        self.agree("bytes", "u64", {key: self.word() for key in self.keys(3000)})
+
+    def test_after_erases_and_compaction(self):
+        records = {key: b"value of " + key for key in self.keys(5000)}
+        self.fill("bytes", "bytes", records.items())
+        gone = list(records)[:4000]
+        lines = "".join(json.dumps({"key_base64": base64.b64encode(key).decode(), "erase": True}) + "\n" for key in gone)
+        self.tool("load", self.pool, "-", "--format", "jsonl", text=lines)
+        for key in gone:
+            del records[key]
+        self.tool("compact", self.pool)
+        self.assertEqual(dict(self.read()), records)
+        self.tool("check", self.pool)
+
+    def test_a_flipped_bit_of_a_key_or_a_value_is_noticed_and_salvaged(self):
+        records = {key: self.random.randbytes(50) for key in self.keys(20)}  # so few that no level is left behind, with copies of them
+        for which in range(2):
+            self.fill("bytes", "bytes", records.items())
+            victim = list(records.items())[10 + which]
+            with open(self.pool, "r+b") as file:
+                file.seek(file.read().index(victim[which]) + 7)
+                file.write(bytes([victim[which][7] ^ 16]))
+            with self.assertRaises(read_pool.Damaged):
+                self.read()
+            self.assertNotEqual(subprocess.run([TOOL, "check", self.pool], capture_output=True, check=False).returncode, 0)
+            subprocess.run([TOOL, "check", "--salvage", self.pool], capture_output=True, check=False)
+            self.assertEqual(dict(self.read()), {key: value for key, value in records.items() if key != victim[0]})
+            os.unlink(self.pool)
+
+    def test_a_whole_record_of_another_key_is_noticed(self):
+        """As a torn file has it: the bucket is old, and the heap's cell another key's by now."""
+        keys = self.keys(2)
+        self.fill("bytes", "bytes", [(key, b"value") for key in keys])
+        with open(self.pool, "r+b") as file:
+            pool = file.read()
+            places = [pool.index(key) for key in keys[1:]]
+            slots = [self.value_word_of(pool, at) for at in places]
+            (value,) = struct.unpack_from("<Q", pool, slots[1])
+            file.seek(slots[0])
+            file.write(struct.pack("<Q", value))
+        with self.assertRaises(read_pool.Damaged):
+            self.read()
+        found = subprocess.run([TOOL, "check", self.pool], capture_output=True, text=True, check=False)
+        self.assertIn("is damaged (checksum)", found.stdout + found.stderr)
+
+    def value_word_of(self, pool, key_at):
+        """Of the slot whose key lies there: buckets of 8 slots."""
+        for slot in range(8):
+            at = key_at - 128 - self.key_bytes * slot
+            state = struct.unpack_from("<Q", pool, at + 8 * slot)[0]
+            if state == read_pool.xxhash.xxh3_64_intdigest(pool[key_at:key_at + self.key_bytes], seed=struct.unpack_from("<Q", pool, 48)[0]):
+                return at + 64 + 8 * slot
+        self.fail("the key lies in no slot")
+
+
+class FormatOfGphashWithShortKeysInTheBuckets(FormatOfGphashWithKeysInTheBuckets):
+    key_bytes = 8
+
+
+class FormatOfGphashWithLongKeysInTheBuckets(FormatOfGphashWithKeysInTheBuckets):
+    key_bytes = 128
 
 
 if __name__ == "__main__":

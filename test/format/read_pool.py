@@ -49,6 +49,16 @@ def root(pool, length):
     return pool_bytes
 
 
+def owner(pool):
+    """Of a pool that is lent to a device: boot id, process, its start. Else None."""
+    record = bytes(pool[8960:8960 + 64])
+    if xxhash.xxh3_64_intdigest(record[:56]) != struct.unpack_from("<Q", record, 56)[0]:
+        return None
+    boot, process, start, side, *zeros = struct.unpack_from("<16sQQI5I", record)
+    require(side == 1 and not any(zeros), "the owner")
+    return boot, process, start
+
+
 def place(pool, at):
     """What a place word names: an offset and an exponent."""
     (word,) = struct.unpack_from("<Q", pool, at)
@@ -163,8 +173,10 @@ class GphashMixture:
 
 
 def gphash_slots(pool, engine_offset, settings, flip, multiply, in_slot):
-    """As above."""
+    """As above; where keys lie in the slots, they come last."""
     levels, hashes, slots = settings[:3]
+    key_bytes = settings[6]
+    bucket_bytes = 16 * slots if key_bytes == 0 else -(-slots * (16 + key_bytes) // 128) * 128
     (geometry,) = struct.unpack_from("<Q", pool, engine_offset)
     low = geometry & 0xFF
     require(low >> 7 and geometry >> 8 == (low * 0x9E3779B97F4A7C15 & ALL_ONES) >> 8, "the geometry")
@@ -184,23 +196,26 @@ def gphash_slots(pool, engine_offset, settings, flip, multiply, in_slot):
         offset, exponent = place(pool, engine_offset + 64 + 8 * (40 * bank + log2))
         require(offset and exponent == log2, f"the word of the level of 2^{log2} buckets")
         for number in range(1 << log2):
-            at = offset + 16 * slots * number
+            at = offset + bucket_bytes * number
             for slot in range(slots):
                 (state,), (value,) = struct.unpack_from("<Q", pool, at + 8 * slot), struct.unpack_from("<Q", pool, at + 8 * (slots + slot))
                 if state >= 8:
                     here = lambda h, k=log2, n=number: any(p >> 64 - k == n for p in places(h))
-                    yield mixture.key_of(state) if in_slot else state, value, here
+                    keys = at + 16 * slots + key_bytes * slot
+                    yield mixture.key_of(state) if in_slot else state, value, here, False, bytes(pool[keys:][:key_bytes]) if key_bytes else None
     for i in range(8 * in_slot):
         state, value = struct.unpack_from("<QQ", pool, engine_offset + 704 + 16 * i)
         if state == ALL_ONES:
             yield mixture.key_of(i), value, lambda h, i=i: h == i
 
 
-def record(pool, offset):
+def record(pool, offset, slot_key=None):
     key_bytes, value_bytes, check = struct.unpack_from("<IIQ", pool, offset)
     key = bytes(pool[offset + 16:][:key_bytes])
     value = bytes(pool[offset + 16 + key_bytes:][:value_bytes])
-    seed = xxhash.xxh3_64_intdigest(key, seed=key_bytes << 32 | value_bytes)
+    require(slot_key is None or key_bytes == 0, f"a key in the record at {offset}")
+    key = key if slot_key is None else slot_key
+    seed = xxhash.xxh3_64_intdigest(key, seed=len(key) << 32 | value_bytes)
     require(xxhash.xxh3_64_intdigest(value, seed=seed) == check, f"record at {offset}")
     return key, value
 
@@ -223,10 +238,11 @@ def records(pool):
              LEVEL: lambda: level_slots(pool, engine_offset, settings, flip, multiply),
              GPHASH: lambda: gphash_slots(pool, engine_offset, settings, flip, multiply, in_slot)}[engine]()
     found = {}
-    for key_word, value_word, belongs, *may_be_there in slots:
+    for key_word, value_word, belongs, *more in slots:
+        may_be_there, slot_key = (*more, None, None)[:2]
         key, value, hashed = key_word, value_word, hash_of_word(key_word)
         if not in_slot:
-            key, value = record(pool, value_word)
+            key, value = record(pool, value_word, slot_key)
             hashed = xxhash.xxh3_64_intdigest(key, seed=flip)
             hashed ^= engine == CCEH and hashed in (0, ALL_ONES)
             hashed += 8 * (engine == GPHASH and hashed < 8)
@@ -235,7 +251,7 @@ def records(pool):
             value = int.from_bytes(value, "little") if value_kind == 1 else value
         require(belongs(hashed), "a slot in the wrong place")
         if key in found:
-            require(any(may_be_there) and found[key] == value, "a key that is there twice")
+            require(may_be_there and found[key] == value, "a key that is there twice")
             continue
         found[key] = value
         yield key, value

@@ -1,123 +1,16 @@
 // gpu::map on a device of host threads, and on a GPU where there is one: the kernels' own lines (gpu/operations.hpp, gpu/batch.hpp), growth, commits, and the
 // pool as the CPU finds it.
-#include <gtest/gtest.h>
+#include <atomic>
+#include <fstream>
+#include <thread>
 
-#include <filesystem>
-#include <map>
-#include <random>
-#include <span>
-
-#include "durahash/map.hpp"
-#include "durahash/table.hpp"
-#include "gpu/map.hpp"
-#include "test/gpu/lockstep_device.hpp"
-#include "test/store/scratch.hpp"
+#include "persist/format.hpp"
+#include "test/gpu/map_rig.hpp"
 
 namespace durahash::test {
 namespace {
 
-using model = std::map<std::uint64_t, std::uint64_t>;
-
-/// At the level power the pool is in memory: a plain file cannot promise it.
-struct shape_case {
-  std::string name;
-  std::map<std::string, std::uint64_t> settings;
-  bool to_power = false;
-  bool on_gpu = false;
-};
-
-/// An array that host and device see.
-template <class T>
-class shared_array {
- public:
-  shared_array(gpu::device& d, std::size_t count) : device_(d), all_(static_cast<T*>(d.allocate(count * sizeof(T))), count) {}
-  shared_array(gpu::device& d, const std::vector<T>& from) : shared_array(d, from.size()) { std::copy(from.begin(), from.end(), all_.begin()); }
-  ~shared_array() { device_.free(all_.data()); }
-  shared_array(const shared_array&) = delete;
-  shared_array& operator=(const shared_array&) = delete;
-  T* data() const { return all_.data(); }
-  std::size_t size() const { return all_.size(); }
-  auto begin() const { return all_.begin(); }
-  auto end() const { return all_.end(); }
-  T& operator[](std::size_t i) const { return all_[i]; }
-
- private:
-  gpu::device& device_;
-  std::span<T> all_;
-};
-using shared_words = shared_array<std::uint64_t>;
-using shared_answers = shared_array<status>;
-
-/// A pool, a device of so many warps, and what must be in it.
-class GpuMap : public testing::TestWithParam<shape_case> {
- protected:
-  result<gpu::map> open(unsigned warps = 2, std::uint64_t most_staged = 1 << 12) {
-    options how;
-    how.medium = GetParam().to_power ? medium_kind::memory : medium_kind::file;
-    how.durability = GetParam().to_power ? durability_level::power : durability_level::process;
-    if (!std::filesystem::exists(path())) how.settings = GetParam().settings;
-    std::unique_ptr<gpu::device> made = std::make_unique<lockstep_device>(warps);
-    if (GetParam().on_gpu) made = std::move(*gpu::cuda_device(0));
-    device = made.get();
-    return gpu::open_on(std::move(made), path(), how, {.most_staged = most_staged});
-  }
-  void SetUp() override {
-    if (!GetParam().on_gpu) return;
-    if (auto found = gpu::cuda_device(0); !found) GTEST_SKIP() << "no GPU: " << found.failure().message;
-  }
-  std::string path() const { return folder_.file("pool"); }
-
-  void expect_on_the_cpu(const model& wanted) {
-    if (GetParam().to_power) return;
-    auto pool = map<std::uint64_t, std::uint64_t>::open(path());
-    ASSERT_TRUE(pool) << pool.failure().message;
-    EXPECT_EQ(pool->size(), wanted.size());
-    check_report report = pool->check();
-    EXPECT_TRUE(report.ok) << report.violations.front();
-    for (auto [key, value] : wanted) ASSERT_EQ(pool->get(key), value) << "key " << key;
-  }
-  void expect_found(gpu::map& m, const model& wanted) {
-    std::vector<std::uint64_t> all;
-    for (auto [key, value] : wanted) all.push_back(key);
-    shared_words keys(*device, all), values(*device, all.size());
-    shared_answers answers(*device, all.size());
-    m.find_async(keys.size(), keys.data(), values.data(), answers.data());
-    ASSERT_EQ(m.commit(), status::ok);
-    for (std::size_t i = 0; i < keys.size(); ++i) {
-      ASSERT_EQ(answers[i], status::ok) << "key " << keys[i];
-      ASSERT_EQ(values[i], wanted.at(keys[i])) << "key " << keys[i];
-    }
-  }
-
-  gpu::device* device = nullptr;
-
- private:
-  scratch_folder folder_;
-};
-
-std::vector<shape_case> every_case() {
-  std::vector<shape_case> all = {{"levels2_hashes2_slots8", {}},
-                                 {"levels1_hashes2_slots16", {{"levels", 1}, {"hashes", 2}, {"slots", 16}}},
-                                 {"levels4_hashes2_slots4", {{"levels", 4}, {"hashes", 2}, {"slots", 4}}},
-                                 {"levels4_hashes4_slots2", {{"levels", 4}, {"hashes", 4}, {"slots", 2}}},
-                                 {"levels1_hashes1_slots2", {{"levels", 1}, {"hashes", 1}, {"slots", 2}}},
-                                 {"levels2_hashes2_slots8_to_power", {}, true},
-                                 {"levels4_hashes2_slots4_to_power", {{"levels", 4}, {"hashes", 2}, {"slots", 4}}, true}};
-  for (std::size_t i = 0, count = all.size(); i < count; ++i) {
-    shape_case on_gpu = all[i];
-    on_gpu.name += "_gpu";
-    on_gpu.on_gpu = true;
-    all.push_back(on_gpu);
-  }
-  return all;
-}
 INSTANTIATE_TEST_SUITE_P(Every, GpuMap, testing::ValuesIn(every_case()), [](const auto& each) { return each.param.name; });
-
-std::vector<std::uint64_t> random_words(std::size_t count, std::mt19937_64& random) {
-  std::vector<std::uint64_t> words(count);
-  for (std::uint64_t& word : words) word = random();
-  return words;
-}
 
 TEST_P(GpuMap, FillsAPoolThatTheCpuReads) {
   std::mt19937_64 random(1);
@@ -194,6 +87,11 @@ TEST_P(GpuMap, AnswersAsTheModel) {
                               : made->erase_async(n, keys.data(), answers.data());
     ASSERT_EQ(done, status::ok);
     ASSERT_EQ(made->commit(), status::ok);
+    if (round % 4 == 0) {
+      shared_answers found(*device, n);
+      made->find_async(n, keys.data(), nullptr, found.data());
+      ASSERT_EQ(made->load_cache(), status::ok);
+    }
     for (std::size_t i = 0; i < n; ++i) ASSERT_EQ(answers[i], expected[i]) << "round " << round << ", action " << what << ", key " << keys[i];
     ASSERT_EQ(made->size(), wanted.size());
   }
@@ -247,7 +145,7 @@ TEST_P(GpuMap, ReusesWhatWasErasedAndGivesItBack) {
   ASSERT_EQ(made->compact(), status::ok);
   EXPECT_LE(made->info().file_bytes, before);
   if (auto* lockstep = dynamic_cast<lockstep_device*>(device)) {
-    EXPECT_EQ(lockstep->pinned_bytes(), made->info().file_bytes) << "what is pinned is not what the pool has";
+    EXPECT_EQ(lockstep->pinned_bytes(), GetParam().place == gpu::table_place::pool ? made->info().file_bytes : 0) << "what is pinned is not what the pool has";
   }
   EXPECT_TRUE(made->check().ok);
 }
@@ -273,11 +171,12 @@ TEST_P(GpuMap, ABatchWithoutRoomSaysSoAndIsDoneAfterAReserve) {
 }
 
 /// Staged is not visible; a commit makes it so. More than fits waits for a commit of what is staged.
-TEST_P(GpuMap, WritesAtPowerAppearWithTheCommit) {
-  if (!GetParam().to_power) GTEST_SKIP() << "at the level process a write is done with its stream";
+TEST_P(GpuMap, StagedWritesAppearWithTheCommit) {
+  if (!GetParam().to_power && GetParam().place == gpu::table_place::pool) GTEST_SKIP() << "in the pool, at the level process, a write is done with its stream";
   auto made = open(2, 100);
   ASSERT_TRUE(made) << made.failure().message;
   shared_words keys(*device, 60), values(*device, 60), found(*device, 60);
+  ASSERT_EQ(made->reserve(1000), status::ok);
   for (std::size_t i = 0; i < keys.size(); ++i) keys[i] = 1000 + i, values[i] = i;
   shared_answers answers(*device, 60), answers_of_find(*device, 60);
   ASSERT_EQ(made->put_async(60, keys.data(), values.data(), answers.data()), status::ok);
@@ -294,7 +193,7 @@ TEST_P(GpuMap, WritesAtPowerAppearWithTheCommit) {
   for (std::size_t i = 0; i < keys.size(); ++i) wanted[keys[i]] = i < 40 ? 500 + i : i;
   expect_found(*made, wanted);
   EXPECT_EQ(made->size(), 60u);
-  EXPECT_EQ(made->durability(), durability_level::power);
+  EXPECT_EQ(made->durability(), GetParam().to_power ? durability_level::power : durability_level::process);
   EXPECT_TRUE(made->check().ok);
 }
 
@@ -357,31 +256,87 @@ TEST_P(GpuMap, ADeviceThatFailsLeavesThePoolAsACrashDoes) {
   for (auto [key, value] : wanted) EXPECT_EQ(pool->get(key), value);
 }
 
-TEST(GpuMapOpen, RefusesWhatADeviceCannotUse) {
-  scratch_folder folder;
-  auto refusal = [&](const char* file, options how, gpu::device_options on = {}) {
-    auto made = gpu::open_on(std::make_unique<lockstep_device>(), folder.file(file), how, on);
-    return made ? std::string("it opened") : made.failure().message;
-  };
-  options how;
-  how.engine = engine_kind::turbo;
-  EXPECT_NE(refusal("a", how).find("gphash"), std::string::npos);
-  how.engine = engine_kind::gphash;
-  how.key = data_kind::bytes;
-  EXPECT_NE(refusal("a", how).find("u64"), std::string::npos);
-  how.key = data_kind::u64;
-  how.mode = open_mode::read_only;
-  EXPECT_NE(refusal("a", how).find("read_only"), std::string::npos);
-  how.mode = open_mode::create_or_open;
-  EXPECT_NE(refusal("a", how, {.most_staged = 0}).find("most_staged"), std::string::npos);
-  how.medium = medium_kind::emulated;
-  EXPECT_NE(refusal("a", how).find("emulated"), std::string::npos);
-  how.medium = medium_kind::automatic;
-  {
-    auto other = durahash::table::open(folder.file("b"));
-    ASSERT_TRUE(other);
+TEST_P(GpuMap, ExportsEveryRecordOnce) {
+  auto made = open();
+  ASSERT_TRUE(made) << made.failure().message;
+  std::mt19937_64 random(11);
+  std::vector<std::uint64_t> all = random_words(3000, random);
+  shared_words keys(*device, all), some_keys(*device, 100), some_values(*device, 100);
+  shared_answers answers(*device, keys.size());
+  ASSERT_EQ(made->put(keys.size(), keys.data(), keys.data(), answers.data()), status::ok);
+  model wanted, found;
+  for (std::uint64_t key : all) wanted[key] = key;
+  std::size_t count = 0;
+  gpu::map::export_cursor at;
+  EXPECT_EQ(made->export_batch(at, 31, some_keys.data(), some_values.data(), count), status::invalid_argument);
+  while (!at.done) {
+    ASSERT_EQ(made->export_batch(at, some_keys.size(), some_keys.data(), some_values.data(), count), status::ok);
+    ASSERT_LE(count, some_keys.size());
+    for (std::size_t i = 0; i < count; ++i) ASSERT_TRUE(found.emplace(some_keys[i], some_values[i]).second) << "key " << some_keys[i] << " came twice";
   }
-  EXPECT_NE(refusal("b", {}).find("engine"), std::string::npos);
+  EXPECT_EQ(found, wanted);
+  gpu::map::export_cursor old;
+  ASSERT_EQ(made->export_batch(old, some_keys.size(), some_keys.data(), some_values.data(), count), status::ok);
+  ASSERT_EQ(made->reserve(8 * made->info().slots), status::ok);
+  EXPECT_EQ(made->export_batch(old, some_keys.size(), some_keys.data(), some_values.data(), count), status::mismatch);
+}
+
+/// Keys whose mixture is no fingerprint have slots of their own, and are exported from there; and one whose mixture is all ones is as the others.
+TEST_P(GpuMap, ExportsKeysOfEscapeSlots) {
+  if (GetParam().to_power) GTEST_SKIP() << "the seeds of a pool in memory cannot be read";
+  {
+    auto made = open();
+    ASSERT_TRUE(made) << made.failure().message;
+  }
+  std::ifstream file(path(), std::ios::binary);
+  superblock block;
+  file.read(reinterpret_cast<char*>(&block), sizeof block);
+  gphash::mixer mixture({block.seed_flip, block.seed_multiply});
+  auto made = open();
+  ASSERT_TRUE(made) << made.failure().message;
+  model wanted, found;
+  for (std::uint64_t mixed : {0, 1, 2, 3, 4, 5, 6, 7, 8, 9}) wanted[mixture.key_of(mixed)] = mixed;
+  wanted[mixture.key_of(~std::uint64_t{0})] = 77;
+  shared_words keys(*device, wanted.size()), values(*device, wanted.size()), some_keys(*device, 32), some_values(*device, 32);
+  std::size_t n = 0, count = 0;
+  for (auto [key, value] : wanted) keys[n] = key, values[n++] = value;
+  shared_answers answers(*device, n);
+  ASSERT_EQ(made->put(n, keys.data(), values.data(), answers.data()), status::ok);
+  gpu::map::export_cursor at;
+  while (!at.done) {
+    ASSERT_EQ(made->export_batch(at, 32, some_keys.data(), some_values.data(), count), status::ok);
+    for (std::size_t i = 0; i < count; ++i) ASSERT_TRUE(found.emplace(some_keys[i], some_values[i]).second);
+  }
+  EXPECT_EQ(found, wanted);
+}
+
+/// Finds of another thread go on beside writes and growth, whose old levels they may still see.
+TEST_P(GpuMap, FindsGoOnBesideGrowth) {
+  auto made = open(2);
+  ASSERT_TRUE(made) << made.failure().message;
+  constexpr std::size_t kept = 200, added = 4000;
+  shared_words keys(*device, kept), values(*device, kept), more(*device, added);
+  shared_answers answers(*device, kept), answers_of_more(*device, added);
+  for (std::size_t i = 0; i < kept; ++i) keys[i] = i * 77;
+  for (std::size_t i = 0; i < added; ++i) more[i] = 1'000'000 + i;
+  ASSERT_EQ(made->put(kept, keys.data(), keys.data(), answers.data()), status::ok);
+  std::atomic<bool> done{false};
+  std::uint64_t found = 0, wrong = 0, slots = made->info().slots;
+  std::jthread reader([&] {
+    for (int round = 0; round < 5 || !done; ++round) {
+      shared_answers mine(*device, kept);
+      ASSERT_EQ(made->find_async(kept, keys.data(), values.data(), mine.data()), status::ok);
+      ASSERT_EQ(device->wait(nullptr).code, status::ok);
+      for (std::size_t i = 0; i < kept; ++i) ++(mine[i] == status::ok && values[i] == keys[i] ? found : wrong);
+    }
+  });
+  for (std::size_t at = 0; at < added; at += 500) ASSERT_EQ(made->put(500, more.data() + at, more.data() + at, answers_of_more.data() + at), status::ok);
+  done = true;
+  reader.join();
+  EXPECT_EQ(wrong, 0u);
+  EXPECT_GE(found, 5 * kept);
+  EXPECT_GT(made->info().slots, slots) << "it did not grow";
+  EXPECT_TRUE(made->check().ok);
 }
 
 }  // namespace

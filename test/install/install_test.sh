@@ -31,6 +31,18 @@ cat "$scratch/run2.txt"
 grep -qx 'run 3' "$scratch/run3.txt" || fail "the third run does not count the two before it"
 grep -qx '  found: the words of run 2' "$scratch/run3.txt" || fail "what the killed run wrote is gone"
 
+# A kernel of one's own, where there is a compiler for it.
+nvcc=$(command -v "${CUDACXX:-nvcc}" || echo /usr/local/cuda/bin/nvcc)
+if [ -x "$nvcc" ]; then
+  mkdir -p "$scratch/kernel/test/gpu"
+  cp "$source"/test/gpu/ref_kernel.* "$scratch/kernel/test/gpu"
+  "$nvcc" -std=c++20 --expt-relaxed-constexpr --Werror=all-warnings -arch=sm_90 -I"$scratch/kernel" -I"$scratch/prefix/include" \
+    -I"$scratch/prefix/include/durahash/device" -c "$scratch/kernel/test/gpu/ref_kernel.cu" -o "$scratch/kernel/ref_kernel.o" ||
+    fail "a kernel does not compile with what was installed"
+else
+  echo "install_test: no nvcc here, no kernel compiled"
+fi
+
 # The version file refuses a version that is not this one.
 if cmake -S "$scratch/embed" -B "$scratch/too-new" -DCMAKE_PREFIX_PATH="$scratch/prefix" \
     -DCMAKE_PROJECT_INCLUDE="$source/test/install/require_newer.cmake" >"$scratch/too-new.log" 2>&1; then

@@ -69,6 +69,22 @@ TEST_F(NonsenseOptions, CapacitiesPastAllMemoryAreRefused) {
   }
 }
 
+TEST_F(NonsenseOptions, KeyLengthsThatNoSlotHasAreRefused) {
+  auto gphash_with = [&](std::uint64_t key_bytes, data_kind key, const char* engine_setting = "levels") {
+    return options_with([&](options& how) {
+      how.engine = engine_kind::gphash;
+      how.key = how.value = key;
+      how.settings = {{"key_bytes", key_bytes}, {engine_setting, 2}};
+    });
+  };
+  for (std::uint64_t bytes : {1u, 7u, 12u, 127u, 129u, 136u}) {
+    SCOPED_TRACE(bytes);
+    expect_nonsense(gphash_with(bytes, data_kind::bytes), "key_bytes");
+  }
+  expect_nonsense(gphash_with(8, data_kind::u64), "key_bytes");
+  expect_nonsense(gphash_with(32, data_kind::bytes, "cache"), "cache");
+}
+
 TEST_F(NonsenseOptions, LimitsTooSmallForAnyPoolAreRefused) {
   for (std::uint64_t limit : {1u, 4096u, 10'000u}) {
     SCOPED_TRACE(limit);

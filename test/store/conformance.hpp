@@ -57,6 +57,7 @@ class conformance : public testing::TestWithParam<setup> {
   void drop() { pool_.reset(); }
 
   bool keys_are_bytes() const { return with().key() == data_kind::bytes; }
+  bool keys_have_one_length() const { return !keys_are_bytes() || with().key_bytes != 0; }
   bool values_are_bytes() const { return with().value() == data_kind::bytes; }
   bool through_table() const { return with().api != api_kind::words; }
 

@@ -11,7 +11,7 @@ using Limits = conformance;
 INSTANTIATE_TEST_SUITE_P(Every, Limits, testing::ValuesIn(every_setup()), setup_name());
 
 TEST_P(Limits, TheLongestKeyIsLegalAndOneByteMoreIsRefused) {
-  if (!keys_are_bytes()) GTEST_SKIP() << "keys are words here";
+  if (keys_have_one_length()) GTEST_SKIP() << "keys have one length here";
   std::string longest(max_key_bytes, 'k'), too_long(max_key_bytes + 1, 'k');
   EXPECT_EQ(pool().put(longest, value(1)), status::ok);
   EXPECT_EQ(pool().get(longest), value(1));
@@ -108,7 +108,7 @@ TEST_P(FullPools, RefuseEveryKindOfWriteThatNeedsRoomAndChangeNothing) {
   attempt(pool().update(key(0), big), key(0), big);
   attempt(pool().compare_and_set(key(1), expected[key(1)], big), key(1), big);
   for (status answer : pool().put_many(keys(n + 2, n + 3), {big})) attempt(answer, key(n + 2), big);
-  if (values_are_bytes()) {
+  if (values_are_bytes() && with().key_bytes == 0) {  // where buckets have the keys, a pool is full as soon as the next level finds no room, which is larger
     EXPECT_FALSE(pool().contains(key(n))) << "a value of 100 kB found room in a full pool";
   }
   expect_contents(pool(), expected);
@@ -168,7 +168,7 @@ TEST_P(FullPools, UpdatesInPlaceGoOnAsLongAsTheyCan) {
   // u64 to u64: an update needs no new room. Else the record is in the heap, and a few erases make the room that updates pass on to one another:
   // keys and values of one length each, so that every record fits where another one was.
   bool in_the_table = !keys_are_bytes() && !values_are_bytes();
-  auto fixed_key = [&](std::uint64_t n) { return keys_are_bytes() ? "k" + std::to_string(10'000'000 + n) : key(n); };
+  auto fixed_key = [&](std::uint64_t n) { return keys_have_one_length() ? key(n) : "k" + std::to_string(10'000'000 + n); };
   std::uint64_t count = 0;
   while (count < 2'000'000 && pool().put(fixed_key(count), long_value(with(), count, 1000)) == status::ok) ++count;
   ASSERT_GE(count, 1000u);

@@ -136,7 +136,7 @@ TEST_P(Operations, EveryWordIsALegalKeyAndALegalValue) {
 }
 
 TEST_P(Operations, KeysMayBeEmptyAndContainAnyByte) {
-  if (!keys_are_bytes()) GTEST_SKIP() << "keys are words here";
+  if (keys_have_one_length()) GTEST_SKIP() << "keys have one length here";
   using namespace std::string_literals;
   strings odd = {""s, "\0"s, "\0\0"s, "a"s, "a\0"s, "a\0b"s, "a\0c"s, "\xff\xff"s, "\n\r\t"s, std::string(8, '\0'), std::string(16, '\xff')};
   for (int byte = 0; byte < 256; ++byte) odd.push_back("one byte differs: " + std::string(1, static_cast<char>(byte)));
@@ -152,8 +152,25 @@ TEST_P(Operations, KeysMayBeEmptyAndContainAnyByte) {
   EXPECT_TRUE(pool().contains("\0"s));
 }
 
+TEST_P(Operations, KeysOfOneLengthThatDifferInAnyByteAreTwoKeys) {
+  if (with().key_bytes == 0) GTEST_SKIP() << "keys are words here, or have any length";
+  std::string plain(with().key_bytes, '\0');
+  model expected{{plain, value(0)}};
+  ASSERT_EQ(pool().put(plain, value(0)), status::ok);
+  for (std::size_t at = 0; at < plain.size(); ++at)
+    for (char byte : {'\1', '\xff'}) {
+      std::string other = plain;
+      other[at] = byte;
+      EXPECT_FALSE(pool().contains(other)) << "byte " << at;
+      ASSERT_EQ(pool().insert(other, value(at)), status::ok);
+      expected[other] = value(at);
+    }
+  expect_contents(pool(), expected);
+  expect_sound(pool());
+}
+
 TEST_P(Operations, LongKeysThatDifferInTheLastByteAreTwoKeys) {
-  if (!keys_are_bytes()) GTEST_SKIP() << "keys are words here";
+  if (keys_have_one_length()) GTEST_SKIP() << "keys have one length here";
   for (std::size_t length : {2u, 9u, 17u, 33u, 65u, 129u, 257u, 4096u, 65536u}) {
     std::string one(length, 'k'), other = one;
     other.back() = 'l';
@@ -192,17 +209,22 @@ TEST_P(Operations, AValueMayShrinkAndGrowInPlace) {
   expect_sound(pool());
 }
 
-TEST_P(Operations, AWordOfAnotherLengthIsAnInvalidArgument) {
+TEST_P(Operations, AKeyOrAWordOfAnotherLengthIsAnInvalidArgument) {
   if (!through_table()) GTEST_SKIP() << "the types of map rule this out";
   ASSERT_EQ(pool().put(key(1), value(1)), status::ok);
-  for (std::string_view wrong : {"", "1234567", "123456789"}) {
+  const std::string too_long(with().key_bytes + 8, 'k');
+  for (std::string_view wrong : {std::string_view(), std::string_view("1234567"), std::string_view("123456789"), std::string_view(too_long)}) {
+    if (wrong.size() == 8) continue;  // a word
     std::string untouched = "untouched";
-    if (!keys_are_bytes()) {
+    if (keys_have_one_length()) {
       EXPECT_EQ(pool().put(wrong, value(2)), status::invalid_argument);
       EXPECT_EQ(pool().insert(wrong, value(2)), status::invalid_argument);
       EXPECT_EQ(pool().update(wrong, value(2)), status::invalid_argument);
       EXPECT_EQ(pool().get(wrong, untouched), status::invalid_argument);
       EXPECT_EQ(pool().erase(wrong), status::invalid_argument);
+      EXPECT_EQ(pool().compare_and_set(wrong, value(1), value(2)), status::invalid_argument);
+      std::uint64_t previous = 0;
+      EXPECT_EQ(pool().fetch_add(wrong, 1, previous), status::invalid_argument);
       EXPECT_FALSE(pool().contains(wrong));
     }
     if (!values_are_bytes()) {

@@ -19,6 +19,16 @@ constexpr engine_kind engines[] = {
 constexpr api_kind apis[] = {api_kind::words, api_kind::words_as_bytes, api_kind::bytes, api_kind::words_to_bytes,
                              api_kind::bytes_to_words};
 
+/// Of gphash, with keys in the slots: lengths whose buckets have other lines and blocks, on each place.
+const setup fixed_keys[] = {
+    {engine_kind::gphash, place_kind::memory, api_kind::bytes, durability_level::process, 128},
+    {engine_kind::gphash, place_kind::shm, api_kind::bytes, durability_level::process, 8},
+    {engine_kind::gphash, place_kind::shm, api_kind::bytes_to_words, durability_level::process, 24},
+    {engine_kind::gphash, place_kind::disk, api_kind::bytes, durability_level::process, 32},
+    {engine_kind::gphash, place_kind::emulated, api_kind::bytes, durability_level::power, 32},
+    {engine_kind::gphash, place_kind::pmem, api_kind::bytes, durability_level::power, 32},
+};
+
 struct placed_durability {
   place_kind place;
   durability_level durability;
@@ -65,7 +75,7 @@ std::string pmem_folder() { return environment_or("DURAHASH_PMEM_DIR", ""); }
 std::string setup::name() const {
   std::string text(name_of(engine));
   for (std::string_view part : {name_of_place(place), name_of_api(api), name_of(durability)}) text.append("_").append(part);
-  return text;
+  return key_bytes == 0 ? text : text + "_keys_of_" + std::to_string(key_bytes);
 }
 
 data_kind setup::key() const {
@@ -102,6 +112,7 @@ options setup::create_options() const {
   how.medium = medium();
   // So that every suite sees copies of buckets.
   if (engine == engine_kind::gphash && place == place_kind::emulated && key() == data_kind::u64 && value() == data_kind::u64) how.settings["cache"] = 30;
+  if (key_bytes != 0) how.settings["key_bytes"] = key_bytes;
   return how;
 }
 
@@ -119,11 +130,14 @@ std::vector<setup> every_setup() {
 #else
   constexpr bool all_durabilities = true;
 #endif
+  auto is_there = [](place_kind place) { return place != place_kind::pmem || !pmem_folder().empty(); };
   std::vector<setup> all;
   for (engine_kind engine : engines)
     for (auto [place, durability] : placed_durabilities)
       for (api_kind api : apis)
-        if ((place != place_kind::pmem || !pmem_folder().empty()) && (all_durabilities || is_usual(place, durability))) all.push_back({engine, place, api, durability});
+        if (is_there(place) && (all_durabilities || is_usual(place, durability))) all.push_back({engine, place, api, durability});
+  for (const setup& s : fixed_keys)
+    if (is_there(s.place)) all.push_back(s);
   return all;
 }
 

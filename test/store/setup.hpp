@@ -28,6 +28,7 @@ struct setup {
   place_kind place{};
   api_kind api{};
   durability_level durability{};
+  std::uint64_t key_bytes = 0;  // of every key, which then lies in its slot; 0: keys of all lengths
 
   std::string name() const;  ///< for example turbo_shm_bytes_process: a legal test name
   data_kind key() const;

@@ -148,6 +148,11 @@ std::uint64_t bytes_word(std::string_view bytes) {
 std::string nth_key(const setup& with, std::uint64_t n) {
   // Words: neighbours of 0 and of 2^64-1 by turns, so that both ends of the domain are always in play.
   if (with.key() == data_kind::u64) return word_bytes(n % 2 == 0 ? n / 2 : ~(n / 2));
+  if (with.key_bytes != 0) {  // the last word alone, or all of them, tell two keys apart
+    std::string key;
+    for (std::uint64_t at = 8; at < with.key_bytes; at += 8) key += word_bytes(n % 2 == 0 ? 0 : mixed(n));
+    return key + word_bytes(n);
+  }
   if (n == 0) return {};
   std::string key = "key/" + std::to_string(n);
   if (n % 3 == 0) key.insert(4, "a/longer/folder/that/fills/more/than/one/cache/line/of/the/record/");

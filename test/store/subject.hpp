@@ -50,7 +50,7 @@ result<std::unique_ptr<subject>> open_subject(const setup& with, const std::stri
 std::string word_bytes(std::uint64_t word);
 std::uint64_t bytes_word(std::string_view bytes);  ///< of exactly 8 bytes
 
-/// The n-th key of a setup: distinct for distinct n; bytes keys have lengths from 0 up.
+/// The n-th key of a setup: distinct for distinct n; bytes keys have lengths from 0 up, unless the setup has one for all.
 std::string nth_key(const setup& with, std::uint64_t n);
 /// A value made from n: bytes values have lengths from 0 to about 200.
 std::string nth_value(const setup& with, std::uint64_t n);

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <charconv>
 #include <map>
 #include <string>
 
@@ -16,15 +18,20 @@ struct plain_medium : process_medium {
   explicit plain_medium(const std::byte*) {}
 };
 
-/// A number as a key, or as a short value. Strings have 16 bytes, as the paper's keys (§4.1).
+/// A number as a key, or as a short value. Strings have 16 bytes, as the paper's keys (§4.1), or as many as the keys in slots have.
 template <class Kind>
 auto item(std::uint64_t n) {
-  if constexpr (Kind::in_slot)
+  if constexpr (Kind::in_slot) {
     return n;
-  else
+  } else if constexpr (Kind::fixed_key) {
+    std::string text = fmt::format("{:0{}x}", n, std::min<std::size_t>(Kind::key_bytes, 16));
+    while (text.size() < Kind::key_bytes) text += fmt::format("{:08x}", n * text.size());
+    return text;
+  } else {
     return fmt::format("{:016x}", n);
+  }
 }
-/// A number as a value. Strings have up to 216 bytes.
+/// A number as a value. Strings have up to 200 bytes more than keys.
 template <class Kind>
 auto value_of(std::uint64_t n) {
   if constexpr (Kind::in_slot)
@@ -45,13 +52,18 @@ template <class M, class Kind, class Engine>
 status erase(rig<M, Kind, Engine>& r, std::uint64_t key) {
   return r.erase(item<Kind>(key));
 }
+/// The number; of a value that nobody wrote, 2^64-1.
 template <class M, class Kind, class Engine>
 std::optional<std::uint64_t> get(rig<M, Kind, Engine>& r, std::uint64_t key) {
   auto found = r.get(item<Kind>(key));
-  if constexpr (Kind::in_slot)
+  if constexpr (Kind::in_slot) {
     return found;
-  else
-    return found ? std::optional(std::stoull(found->substr(0, 16), nullptr, 16)) : std::nullopt;
+  } else {
+    if (!found) return std::nullopt;
+    std::uint64_t number = ~std::uint64_t{0};
+    std::from_chars(found->data(), found->data() + std::min<std::size_t>(found->size(), 16), number, 16);
+    return number;
+  }
 }
 
 template <class Kind, class Engine, class M>

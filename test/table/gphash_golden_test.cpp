@@ -1,6 +1,7 @@
 // One trace of operations leaves the same bytes, whatever the instructions of the host's warp.
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <random>
 
 #include "test/table/engine_rig.hpp"
@@ -17,6 +18,7 @@ std::string pool_after_a_trace(const char* width, const options& how) {
   EXPECT_EQ(::setenv("DURAHASH_WARP", width, 1), 0);
   auto r = make_rig<plain_medium, Kind, gphash_engine>(how);
   EXPECT_EQ(::unsetenv("DURAHASH_WARP"), 0);
+  std::optional<epoch_guard> nothing_is_reclaimed(std::in_place);  // records would go where the background has made room by chance
   std::mt19937_64 random(20261121);
   for (int n = 0; n < 20'000; ++n) {
     std::uint64_t key = random() % 3000, value = random() % 1000;
@@ -28,18 +30,25 @@ std::string pool_after_a_trace(const char* width, const options& how) {
       EXPECT_EQ(r->t->compact(), status::ok);
     }
   }
+  nothing_is_reclaimed.reset();
   r->t->close();
   constexpr std::size_t before_the_root = engine_area_offset;  // the superblock has a time and an id
   return {reinterpret_cast<const char*>(r->p->at(before_the_root)), reinterpret_cast<const char*>(r->p->at(0)) + r->p->end()};
+}
+
+template <class Kind>
+void expect_same_bytes(const options& how) {
+  std::string scalar = pool_after_a_trace<Kind>("scalar", how);
+  EXPECT_GT(scalar.size(), 3000u * 16);
+  for (const char* width : {"avx2", "avx512"}) EXPECT_TRUE(pool_after_a_trace<Kind>(width, how) == scalar) << width;
 }
 
 TEST(GphashGolden, PoolsAreTheSameBytesForEveryWidth) {
   for (std::array<std::uint64_t, 3> shape : {std::array<std::uint64_t, 3>{2, 2, 8}, {1, 2, 16}, {4, 2, 4}, {4, 4, 2}}) {
     options how;
     how.settings = {{"levels", shape[0]}, {"hashes", shape[1]}, {"slots", shape[2]}};
-    std::string words = pool_after_a_trace<word_records>("scalar", how);
-    EXPECT_GT(words.size(), 3000u * 16);
-    for (const char* width : {"avx2", "avx512"}) EXPECT_TRUE(pool_after_a_trace<word_records>(width, how) == words) << width;
+    expect_same_bytes<word_records>(how);
+    expect_same_bytes<fixed_keys<32>>(how);
   }
 }
 

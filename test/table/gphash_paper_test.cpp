@@ -123,7 +123,7 @@ TEST(GphashPaper, AGrowthCopiesTheBottomLevelAndNeverFails) {
 }
 
 struct cost {
-  double flushes = 0, fences = 0;
+  double flushes = 0, fences = 0, blocks_read = 0, blocks_written = 0;
 };
 template <class Body>
 cost cost_of(counted_medium& m, std::uint64_t operations, Body body) {
@@ -131,7 +131,8 @@ cost cost_of(counted_medium& m, std::uint64_t operations, Body body) {
   body();
   media_counts after = m.counts();
   auto per = [&](std::uint64_t from, std::uint64_t to) { return static_cast<double>(to - from) / static_cast<double>(operations); };
-  return {per(before.flushes, after.flushes), per(before.fences, after.fences)};
+  return {per(before.flushes, after.flushes), per(before.fences, after.fences), per(before.media_read_blocks, after.media_read_blocks),
+          per(before.media_write_blocks, after.media_write_blocks)};
 }
 
 /// In a table that does not grow meanwhile.
@@ -156,6 +157,55 @@ TEST(GphashCost, FlushesAndFencesOfAnOperation) {
     EXPECT_NEAR(update.fences, 1, 0.01);
     EXPECT_NEAR(remove.flushes, 1, 0.01);
     EXPECT_NEAR(remove.fences, 1, 0.01);
+  }
+}
+
+struct operation_costs {
+  cost insert, found, absent, update, remove;
+};
+/// Of keys of 32 bytes in a table that does not grow meanwhile.
+template <class Kind>
+operation_costs costs_of_records(std::size_t value_bytes) {
+  constexpr std::uint64_t records = 2000;
+  auto r = make_gphash<counted_medium, Kind>(table_of({2, 2, 8}, 10));
+  auto each = [&](std::uint64_t first, auto operation) {
+    return cost_of(*r->m, records, [&] {
+      for (std::uint64_t n = first; n < first + records; ++n) operation(item<fixed_keys<32>>(random_key(n)));
+    });
+  };
+  auto put_values = [&](char letter) {
+    return [&r, value = std::string(value_bytes, letter)](const std::string& key) { EXPECT_EQ(r->put(key, value), status::ok); };
+  };
+  auto search = [&](const std::string& key) { r->get(key); };
+  operation_costs c;
+  c.insert = each(0, put_values('a'));
+  c.found = each(0, search);
+  c.absent = each(records, search);
+  c.update = each(0, put_values('b'));
+  c.remove = each(0, [&](const std::string& key) { EXPECT_EQ(r->erase(key), status::ok); });
+  auto print = [&](const char* name, const cost& of) {
+    std::printf("keys of 32 bytes in the %-7s values of %3zu: %-6s %.3f flushes %.3f fences %.3f blocks read %.3f written\n", Kind::fixed_key ? "buckets" : "heap",
+                value_bytes, name, of.flushes, of.fences, of.blocks_read, of.blocks_written);
+  };
+  print("insert", c.insert), print("found", c.found), print("absent", c.absent), print("update", c.update), print("remove", c.remove);
+  return c;
+}
+
+TEST(GphashCost, OfAKeyInItsBucketAndOfOneInTheHeap) {
+  for (std::size_t value_bytes : {8u, 128u}) {
+    operation_costs heap = costs_of_records<byte_records>(value_bytes), bucket = costs_of_records<fixed_keys<32>>(value_bytes);
+    for (const operation_costs& c : {heap, bucket}) {
+      EXPECT_NEAR(c.insert.fences, 2, 0.01);
+      EXPECT_NEAR(c.update.fences, 2, 0.01);
+      EXPECT_NEAR(c.remove.fences, 1, 0.01);
+      EXPECT_NEAR(c.absent.blocks_read, 4, 0.1) << "an absent key is told by the states";
+      EXPECT_EQ(c.found.flushes + c.absent.flushes, 0);
+    }
+    if (value_bytes == 8) {  // the record is in one line either way, and the key in another one; the pool's own growth is counted, too
+      EXPECT_NEAR(heap.insert.flushes, 3, 0.1);
+      EXPECT_NEAR(bucket.insert.flushes, 4, 0.1);
+      EXPECT_NEAR(bucket.update.flushes, heap.update.flushes, 0.1);
+    }
   }
 }
 

@@ -113,13 +113,22 @@ TYPED_TEST_SUITE(PowerCut, engines, names);
 TYPED_TEST(PowerCut, KeepsEveryWordThatWasAcknowledged) { this->template keep_what_was_acknowledged<word_records>(); }
 TYPED_TEST(PowerCut, KeepsEveryRecordThatWasAcknowledged) { this->template keep_what_was_acknowledged<byte_records>(); }
 
+template <class Kind, class Engine>
+void expect_forgotten_flushes_noticed(const options& how) {
+  for (int every : {2, 3, 5, 11}) EXPECT_NE((power_cuts<Kind, Engine>(how, 400, every)), "") << "each " << every << "th flush forgotten, and nobody noticed";
+}
 TYPED_TEST(PowerCut, IsNoticedWhenFlushesAreForgotten) {
   this->with_each_setting([](const options& how) {
-    for (int every : {2, 3, 5, 11}) {
-      EXPECT_NE((power_cuts<word_records, TypeParam>(how, 400, every)), "") << "each " << every << "th flush forgotten, and nobody noticed";
-      EXPECT_NE((power_cuts<byte_records, TypeParam>(how, 400, every)), "") << "each " << every << "th flush forgotten, and nobody noticed";
-    }
+    expect_forgotten_flushes_noticed<word_records, TypeParam>(how);
+    expect_forgotten_flushes_noticed<byte_records, TypeParam>(how);
   });
+}
+
+/// GPHash has keys in its slots, too: in the states' line, and in lines of their own.
+using PowerCutOfKeysInSlots = PowerCut<gphash_cuts>;
+TEST_F(PowerCutOfKeysInSlots, KeepsEveryRecordThatWasAcknowledged) { keep_what_was_acknowledged<fixed_keys<32>>(); }
+TEST_F(PowerCutOfKeysInSlots, IsNoticedWhenFlushesAreForgotten) {
+  with_each_setting([](const options& how) { expect_forgotten_flushes_noticed<fixed_keys<32>, gphash_cuts>(how); });
 }
 
 }  // namespace

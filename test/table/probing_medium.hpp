@@ -116,6 +116,12 @@ struct gphash_engine {
   using table = gphash::table<M, Kind>;
 };
 
+/// Keys of so many bytes, in the slots.
+template <std::size_t Bytes>
+struct fixed_keys : fixed_records {
+  static constexpr std::size_t key_bytes = Bytes;
+};
+
 /// A table over a medium of the test's choice, with what it stands on.
 template <class M, class Kind, class Engine = turbo_engine>
 struct rig {
@@ -166,7 +172,8 @@ std::unique_ptr<rig<M, Kind, Engine>> make_rig(const superblock& block) {
 }
 
 template <class M, class Kind, class Engine = turbo_engine>
-std::unique_ptr<rig<M, Kind, Engine>> make_rig(const options& how = {}) {
+std::unique_ptr<rig<M, Kind, Engine>> make_rig(options how = {}) {
+  if constexpr (Kind::fixed_key) how.settings["key_bytes"] = Kind::key_bytes;
   return make_rig<M, Kind, Engine>(block_for<Engine>(how, Kind::in_slot));
 }
 

@@ -74,7 +74,7 @@ class Reader : public testing::Test {
 };
 using subjects = testing::Types<cceh_with<word_records, false>, cceh_with<word_records, true>, cceh_with<byte_records, false>, cceh_with<byte_records, true>,
                                 gphash_with<word_records, 1, 1, 2>, gphash_with<word_records, 2, 2, 8>, gphash_with<byte_records, 1, 1, 2>,
-                                gphash_with<byte_records, 2, 2, 8>>;
+                                gphash_with<byte_records, 2, 2, 8>, gphash_with<fixed_keys<32>, 1, 1, 2>, gphash_with<fixed_keys<32>, 2, 2, 8>>;
 TYPED_TEST_SUITE(Reader, subjects);
 
 TYPED_TEST(Reader, SeesAnUpdateOrWhatWasBefore) {

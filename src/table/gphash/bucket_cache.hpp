@@ -9,21 +9,14 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
-#include <functional>
-#include <random>
 #include <vector>
 
 #include "base/bits.hpp"
 #include "base/spin_lock.hpp"
 #include "base/zeroed_array.hpp"
+#include "table/gphash/bucket_choice.hpp"
 
 namespace durahash::gphash {
-
-enum class replacement_policy : std::uint8_t {
-  lfu,     // by the looks since the load before the last, older ones counting half again and again
-  lru,     // by the last look
-  random,
-};
 
 class bucket_cache {
  public:
@@ -38,7 +31,7 @@ class bucket_cache {
 
   /// Of so many buckets, which have two words per slot, `percent` get a copy.
   bucket_cache(std::uint64_t buckets, unsigned slots, unsigned percent, replacement_policy policy)
-      : buckets_(buckets), slots_(slots), policy_(policy), count_(static_cast<std::uint32_t>(buckets * percent / 100)),
+      : buckets_(buckets), slots_(slots), choice_(policy), count_(static_cast<std::uint32_t>(buckets * percent / 100)),
         sample_every_(static_cast<std::uint32_t>(std::clamp<std::uint64_t>(buckets / 64, 1, 16))), due_(first_period()), entries_(buckets),
         copies_(std::max(count_, 1u)), words_(std::max<std::size_t>(count_, 1) * words_per_bucket()) {}
 
@@ -70,7 +63,7 @@ class bucket_cache {
   }
   void count_look(std::uint64_t bucket, bool hit) noexcept {
     std::atomic<std::uint32_t>& mark = entries_[bucket].mark;
-    mark.store(policy_ == replacement_policy::lru ? now_.load(std::memory_order_relaxed) : mark.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    mark.store(choice_.by_time() ? now_.load(std::memory_order_relaxed) : mark.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     looks_.fetch_add(1, std::memory_order_relaxed);
     if (hit) hits_.fetch_add(1, std::memory_order_relaxed);
   }
@@ -207,34 +200,18 @@ class bucket_cache {
 
   /// The buckets that are to have copies.
   std::vector<bool> choose() {
-    std::vector<bool> chosen(buckets_);
-    if (policy_ == replacement_policy::random) {
-      for (std::uint32_t left = count_; left != 0;) {
-        std::uint64_t bucket = random_() % buckets_;
-        if (!chosen[bucket]) chosen[bucket] = true, --left;
-      }
-      return chosen;
-    }
     std::vector<std::uint32_t> marks(buckets_);
     for (std::uint64_t bucket = 0; bucket < buckets_; ++bucket) {
       std::atomic<std::uint32_t>& mark = entries_[bucket].mark;
       marks[bucket] = mark.load(std::memory_order_relaxed);
-      if (policy_ == replacement_policy::lfu) mark.store(marks[bucket] / 2, std::memory_order_relaxed);
+      if (choice_.by_looks()) mark.store(marks[bucket] / 2, std::memory_order_relaxed);
     }
-    if (count_ == 0) return chosen;
-    std::vector<std::uint32_t> sorted = marks;
-    std::nth_element(sorted.begin(), sorted.begin() + (count_ - 1), sorted.end(), std::greater<>());
-    std::uint32_t bar = sorted[count_ - 1], left = count_;
-    for (std::uint64_t bucket = 0; bucket < buckets_; ++bucket)
-      if (marks[bucket] > bar) chosen[bucket] = true, --left;
-    for (std::uint64_t bucket = 0; bucket < buckets_ && left != 0 && bar != 0; ++bucket)
-      if (marks[bucket] == bar) chosen[bucket] = true, --left;
-    return chosen;
+    return choice_.choose(marks, count_);
   }
 
   std::uint64_t buckets_;
   unsigned slots_;
-  replacement_policy policy_;
+  bucket_choice choice_;
   std::uint32_t count_, sample_every_;
   std::atomic<std::int64_t> due_;
   std::atomic<std::uint32_t> now_{1}, in_use_{0};
@@ -243,7 +220,6 @@ class bucket_cache {
   zeroed_array<copy_state> copies_;
   zeroed_array<std::uint64_t> words_;
   zeroed_array<std::atomic<std::uint32_t>> ticks_ = zeroed_array<std::atomic<std::uint32_t>>(std::size_t{1} << log2_ticks);
-  std::mt19937_64 random_;
 };
 
 }  // namespace durahash::gphash

@@ -11,7 +11,7 @@ std::string table<M, Kind>::where(const level_view& l, std::uint64_t index) cons
 }
 
 template <medium M, class Kind>
-std::string table<M, Kind>::fault_of(const live_record& r) const {
+std::string table<M, Kind>::fault_of(const found_record& r) const {
   return durahash::fault_of<Kind>(m_, p_, seeds_, r, [this](key_type key, const hash_seeds&) { return hash_of(key); });
 }
 
@@ -32,7 +32,7 @@ void table<M, Kind>::check(check_report& report) {
   geometry g{load(m_, root_of_table().geometry)};
   if (!g.sound() || g.bottom() + shape_.levels - 1 != v.at[0].log2) complain("the root does not name the levels in use");
   std::uint64_t reached_bytes = 0, counted = check_escapes(complain);
-  std::vector<live_record> seen;
+  std::vector<found_record> seen;
   for (const level_view& l : v.all()) counted += check_level(l, complain, reached_bytes, seen);
   std::sort(seen.begin(), seen.end(), live_record::before);
   for (std::size_t i = 0; i < seen.size(); ++i)
@@ -44,7 +44,7 @@ void table<M, Kind>::check(check_report& report) {
 
 /// G1, and that the root names the level. Returns its records, and adds them to `seen`.
 template <medium M, class Kind>
-std::uint64_t table<M, Kind>::check_level(const level_view& l, complaints& complain, std::uint64_t& reached_bytes, std::vector<live_record>& seen) {
+std::uint64_t table<M, Kind>::check_level(const level_view& l, complaints& complain, std::uint64_t& reached_bytes, std::vector<found_record>& seen) {
   std::uint64_t bytes = shape_.level_bytes(l.log2), records = 0;
   reached_bytes += cell_bytes_for(bytes);
   if (!heap_.holds(l.offset, bytes)) complain("the level at offset " + std::to_string(l.offset) + " is not allocated");
@@ -118,6 +118,7 @@ void table<M, Kind>::describe(table_stats& stats) {
                    {"resizes", static_cast<double>(resizes_.load())},
                    {"rehashed", static_cast<double>(rehashed_.load())},
                    {"lost_claims", static_cast<double>(lost_claims_.load())}};
+  if constexpr (Kind::fixed_key) stats.figures.push_back({"key_bytes", static_cast<double>(shape_.key_bytes)});
   if (v.cache == nullptr) return;
   bucket_cache::counts cache = v.cache->figures();
   stats.figures.push_back({"cache_copies", static_cast<double>(cache.copies)});

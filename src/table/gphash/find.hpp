@@ -154,12 +154,13 @@ template <class Read>
     std::optional<value_type> value;
     bool same = true, damaged = false;
     look_everywhere(warp_over(v, s), s, [&](slot_ref at) {
+      if (Kind::fixed_key && !holds_key(at, key)) return false;
       std::uint64_t value_word = load(m_, *at.value);
       if constexpr (Kind::in_slot) {
         value = value_word;
       } else {
         auto record = record_at(m_, p_, value_word);
-        if (record && record->key != key) return false;
+        if (!Kind::fixed_key && record && record->key != key) return false;
         damaged = !record;
         if (record) value = record->value;
       }
@@ -175,8 +176,8 @@ template <class Read>
   }
 }
 
-/// What a reader has seen, and a crash could still undo, is made durable before the reader gives it away (G6). Records need no flush: they were durable
-/// before a slot named them.
+/// What a reader has seen, and a crash could still undo, is made durable before the reader gives it away (G6). Records and keys need no flush: they were
+/// durable before the slot was theirs.
 template <medium M, class Kind>
 void table<M, Kind>::settle_for_reader(const levels_view& v, const spot& s) {
   if constexpr (unsettled<M>::needed) {
@@ -186,7 +187,7 @@ void table<M, Kind>::settle_for_reader(const levels_view& v, const spot& s) {
       started += flush(m_, extent_of(root_of_table().escapes[s.escape]));
     } else {
       for (const level_view& level : v.all())
-        for (unsigned which = 0; which < shape_.hashes; ++which) started += flush(m_, bucket_extent(bucket_of(level, s.place[which])));
+        for (unsigned which = 0; which < shape_.hashes; ++which) started += flush(m_, words_extent(bucket_of(level, s.place[which])));
     }
     [[maybe_unused]] durable done = fence(m_, std::move(started));
   }
@@ -235,6 +236,18 @@ std::uint64_t table<M, Kind>::key_word_of(std::uint64_t fingerprint) const noexc
   return Kind::in_slot ? places_.words().key_of(fingerprint) : fingerprint;
 }
 
+/// Whether the key of a slot with its fingerprint is this one. A reader looks at state and version again behind it: the slot may be lent meanwhile.
+template <medium M, class Kind>
+bool table<M, Kind>::holds_key([[maybe_unused]] const slot_ref& at, key_type key) const {
+  if constexpr (Kind::fixed_key) {
+    for (unsigned n = 0; n < shape_.key_words(); ++n)
+      if (load(m_, at.key[n]) != word_of_key(key, n)) return false;
+    return true;
+  } else {
+    return names_key<Kind>(m_, p_, load(m_, *at.value), key);
+  }
+}
+
 /// Calls visit(resident) for each record in the bucket. One that is removed meanwhile is not there.
 template <medium M, class Kind>
 template <class Visit>
@@ -243,8 +256,16 @@ void table<M, Kind>::for_each_resident(bucket b, Visit&& visit) const {
     slot_ref at = slot_at(b, i);
     std::uint64_t state = load(m_, *at.state);
     if (state < first_fingerprint) continue;
-    std::uint64_t value = load(m_, *at.value);
-    if (load(m_, *at.state) == state) visit(resident{{state, key_word_of(state), value}, at});
+    resident r;
+    r.hash = state;
+    r.key_word = key_word_of(state);
+    r.value_word = load(m_, *at.value);
+    r.where = at;
+    if constexpr (Kind::fixed_key) {
+      m_.will_read(at.key, shape_.key_bytes);
+      r.key = {reinterpret_cast<const char*>(at.key->raw()), shape_.key_bytes};
+    }
+    if (load(m_, *at.state) == state) visit(r);
   }
 }
 
@@ -253,8 +274,13 @@ template <class Visit>
 void table<M, Kind>::for_each_escape(Visit&& visit) const {
   for (int i = 0; Kind::in_slot && i < static_cast<int>(first_fingerprint); ++i) {
     slot_ref at = escape_slot(i);
-    auto hash = static_cast<std::uint64_t>(i);
-    if (load(m_, *at.state) == escape_fingerprint) visit(resident{{hash, key_word_of(hash), load(m_, *at.value)}, at});
+    if (load(m_, *at.state) != escape_fingerprint) continue;
+    resident r;
+    r.hash = static_cast<std::uint64_t>(i);
+    r.key_word = key_word_of(r.hash);
+    r.value_word = load(m_, *at.value);
+    r.where = at;
+    visit(r);
   }
 }
 
@@ -300,7 +326,8 @@ template <medium M, class Kind>
 template <class Visit>
 status table<M, Kind>::scan(cursor& at, std::size_t limit, Visit&& visit) {
   std::size_t left = std::max<std::size_t>(limit, 1);
-  std::vector<live_record> records;
+  std::vector<found_record> records;
+  std::list<std::array<std::uint64_t, most_key_bytes / 8>> keys;  // copies: a slot may be lent as soon as it has been looked at
   while (!at.done && left > 0) {
     [[maybe_unused]] read_guard guard;
     const levels_view& v = levels();
@@ -309,11 +336,19 @@ status table<M, Kind>::scan(cursor& at, std::size_t limit, Visit&& visit) {
     std::uint64_t prefix = std::uint64_t{stripe} << (64 - bits);
     std::uint32_t version = stripes_[stripe].version.load(std::memory_order_acquire);
     records.clear();
-    for_each_record_of(v, prefix, bits, [&](const resident& r) { records.push_back(r); });
+    keys.clear();
+    for_each_record_of(v, prefix, bits, [&](const resident& r) {
+      records.push_back(r);
+      if constexpr (Kind::fixed_key) {
+        auto& copy = keys.emplace_back();
+        for (unsigned n = 0; n < shape_.key_words(); ++n) copy[n] = load(m_, r.where.key[n]);
+        records.back().key = {reinterpret_cast<const char*>(copy.data()), shape_.key_bytes};
+      }
+    });
     if (&levels() != &v || stripes_[stripe].version.load(std::memory_order_acquire) != version) continue;  // ends: a writer got on
     if (!unsettled_.settled(stripe)) {
       flushed started;
-      for_each_bucket_of(v, prefix, bits, [&](bucket b) { started += flush(m_, bucket_extent(b)); });
+      for_each_bucket_of(v, prefix, bits, [&](bucket b) { started += flush(m_, words_extent(b)); });
       if (prefix == 0) started += flush(m_, extent{root_of_table().escapes, sizeof root_of_table().escapes});
       [[maybe_unused]] durable done = fence(m_, std::move(started));
     }

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
+#include <string_view>
 
 #include "base/bits.hpp"
-#include "base/hash.hpp"
+#include "base/seeds.hpp"
 #include "persist/pm.hpp"
 #include "table/place.hpp"
 
@@ -19,20 +21,31 @@ inline constexpr std::uint64_t empty_state = 0, claimed_state = 1;
 inline constexpr std::uint64_t first_fingerprint = 8;  // the words between stand for nothing yet
 inline constexpr std::uint64_t escape_fingerprint = ~std::uint64_t{0};
 
-/// How a bucket is laid out: the state words, the value words.
+inline constexpr unsigned least_key_bytes = 8, most_key_bytes = 128;  // of keys in the slots
+inline constexpr std::uint64_t keyed_bucket_multiple = 128;           // of its bytes, hence of its offset: what a GPU reads at once
+
+/// How a bucket is laid out: the state words, the value words, the keys.
 struct shape {
   unsigned levels, hashes, slots, slots_log2;
+  unsigned key_bytes = 0;  // of each slot's key; 0: none lies there
 
   /// Slots that a key may be in: one for each lane of a warp.
   constexpr unsigned lanes() const noexcept { return levels * hashes << slots_log2; }
-  constexpr unsigned bytes_log2() const noexcept { return slots_log2 + 4; }
-  constexpr std::uint64_t bucket_bytes() const noexcept { return std::uint64_t{1} << bytes_log2(); }
+  /// States and values: all that changes of a record while it is there.
+  constexpr unsigned words_log2() const noexcept { return slots_log2 + 1; }
+  constexpr std::uint64_t words_bytes() const noexcept { return std::uint64_t{8} << words_log2(); }
+  constexpr std::uint64_t bucket_bytes() const noexcept {
+    if (key_bytes == 0) return words_bytes();
+    return (words_bytes() + std::uint64_t{slots} * key_bytes + keyed_bucket_multiple - 1) / keyed_bucket_multiple * keyed_bucket_multiple;
+  }
+  constexpr std::size_t bucket_words() const noexcept { return static_cast<std::size_t>(bucket_bytes() / 8); }
+  constexpr unsigned key_words() const noexcept { return key_bytes / 8; }
   constexpr std::uint64_t level_bytes(unsigned log2) const noexcept {
     std::uint64_t bytes = bucket_bytes() << log2;
     return bytes < block_bytes ? block_bytes : bytes;
   }
   /// A value lies in its state's line.
-  constexpr bool one_line() const noexcept { return bucket_bytes() <= line_bytes; }
+  constexpr bool one_line() const noexcept { return words_bytes() <= line_bytes; }
 };
 
 /// Where the levels begin: bits 0-5 log2 of the bottom level, 6 the bank; 7 set; 8-63 check.
@@ -64,6 +77,13 @@ struct root {
 };
 static_assert(sizeof(root) == 64 + 2 * level_sizes * 8 + 128 && offsetof(root, escapes) % line_bytes == 0);
 
+/// The n-th word of a key as it lies in a slot.
+inline std::uint64_t word_of_key(std::string_view key, unsigned n) noexcept {
+  std::uint64_t word;
+  std::memcpy(&word, key.data() + n * sizeof word, sizeof word);
+  return word;
+}
+
 /// A bijection of words whose high bits depend on all of the key: the fingerprint of a u64 key is the key.
 class mixer {
  public:
@@ -91,7 +111,7 @@ class mixer {
 };
 
 /// Settings in the superblock, by index.
-enum setting : std::size_t { levels, hashes, slots, first_top, cache, cache_policy };
+enum setting : std::size_t { levels, hashes, slots, first_top, cache, cache_policy, key_bytes };
 
 /// Slots of a table with this top level.
 constexpr std::uint64_t slots_of(const shape& s, unsigned top) noexcept {

@@ -13,6 +13,20 @@
 
 namespace durahash::gphash {
 
+namespace detail {
+
+/// A cell's offset is a multiple of its bytes, or of a page's: place words name blocks.
+constexpr bool every_level_begins_at_a_block() {
+  for (unsigned slots_log2 = 1; slots_log2 <= 4; ++slots_log2)
+    for (unsigned key_bytes = 0; key_bytes <= most_key_bytes; key_bytes += 8)
+      for (unsigned log2 = least_bottom; log2 < level_sizes; ++log2)
+        if (cell_bytes_for(shape{1, 1, 1u << slots_log2, slots_log2, key_bytes}.level_bytes(log2)) % block_bytes != 0) return false;
+  return true;
+}
+static_assert(every_level_begins_at_a_block());
+
+}  // namespace detail
+
 template <medium M, class Kind>
 std::optional<std::uint64_t> table<M, Kind>::allocate(std::uint64_t bytes) {
   if (auto offset = heap_.allocate(bytes)) return offset;
@@ -60,18 +74,33 @@ status table<M, Kind>::grow(const levels_view& seen) {
 
 template <medium M, class Kind>
 status table<M, Kind>::put_level_on_top(const levels_view& v) {
-  unsigned top = v.at[0].log2 + 1;
+  auto made = allocate_top(v, size());
+  if (!made) return status::no_space;
   const level_view& bottom = v.at[shape_.levels - 1];
-  if (top == level_sizes || growth_is_vain(shape_, top - 1, size())) return status::no_space;
-  auto offset = allocate(shape_.level_bytes(top));
-  if (!offset) return status::no_space;
-  p_.about_to_change();
-  level_view made = view_of(*offset, top);
   flushed started;
   std::vector<std::uint64_t> words;
-  for (std::uint64_t index = 0; index < bottom.buckets(); ++index) started += copy_bucket(bottom, index, made, words);
-  store(m_, level_word(bank(), top), checked_place::of(*offset, top).word);
-  started += flush(m_, extent_of(level_word(bank(), top)));
+  for (std::uint64_t index = 0; index < bottom.buckets(); ++index) started += copy_bucket(bottom, index, *made, words);
+  adopt_top(v, *made, std::move(started));
+  return status::ok;
+}
+
+/// A level of twice the top's size, of which every word is to be written; nothing if there is no space, or no use.
+template <medium M, class Kind>
+auto table<M, Kind>::allocate_top(const levels_view& v, std::uint64_t records) -> std::optional<level_view> {
+  unsigned top = v.at[0].log2 + 1;
+  if (top == level_sizes || growth_is_vain(shape_, top - 1, records)) return std::nullopt;
+  auto offset = allocate(shape_.level_bytes(top));
+  if (!offset) return std::nullopt;
+  p_.about_to_change();
+  return view_of(*offset, top);
+}
+
+/// Puts it on top of these. `started`: the write-back of all of it.
+template <medium M, class Kind>
+void table<M, Kind>::adopt_top(const levels_view& v, const level_view& made, flushed started) {
+  const level_view& bottom = v.at[shape_.levels - 1];
+  store(m_, level_word(bank(), made.log2), checked_place::of(made.offset, made.log2).word);
+  started += flush(m_, extent_of(level_word(bank(), made.log2)));
   durable written = fence(m_, std::move(started));
   [[maybe_unused]] durable done = publish(m_, root_of_table().geometry, geometry::of(bottom.log2 + 1, bank()).word, after(std::move(written)));  // COMMIT
   std::vector<level_view> now{made};
@@ -79,13 +108,12 @@ status table<M, Kind>::put_level_on_top(const levels_view& v) {
   switch_levels(now);
   give_back(bottom);
   resizes_.fetch_add(1, std::memory_order_relaxed);
-  return status::ok;
 }
 
 /// The buckets of the new level that lie over one of the bottom, with its records. They lie side by side.
 template <medium M, class Kind>
 flushed table<M, Kind>::copy_bucket(const level_view& from, std::uint64_t index, const level_view& to, std::vector<std::uint64_t>& words) {
-  std::uint64_t first = index << (to.log2 - from.log2), words_per_bucket = std::uint64_t{2} << shape_.slots_log2;
+  std::uint64_t first = index << (to.log2 - from.log2), words_per_bucket = shape_.bucket_words();
   words.assign(words_per_bucket << (to.log2 - from.log2), empty_state);
   for_each_resident(bucket_at(from, index), [&](const resident& r) {
     spot s = spot_of(r.hash);
@@ -95,11 +123,18 @@ flushed table<M, Kind>::copy_bucket(const level_view& from, std::uint64_t index,
     std::uint64_t* bucket_words = &words[(number(to, s.place[which]) - first) * words_per_bucket];
     unsigned free_slot = 0;
     while (bucket_words[free_slot] != empty_state) ++free_slot;
-    bucket_words[free_slot] = r.hash;
-    bucket_words[shape_.slots + free_slot] = r.value_word;
+    write_slot(bucket_words, free_slot, r);
     rehashed_.fetch_add(1, std::memory_order_relaxed);
   });
   return write_words(bucket_at(to, first), words);
+}
+
+/// Into a bucket that is not in the pool yet.
+template <medium M, class Kind>
+void table<M, Kind>::write_slot(std::uint64_t* bucket_words, unsigned index, const found_record& r) const {
+  bucket_words[index] = r.hash;
+  bucket_words[shape_.slots + index] = r.value_word;
+  if constexpr (Kind::fixed_key) std::memcpy(bucket_words + 2 * shape_.slots + index * shape_.key_words(), r.key.data(), r.key.size());
 }
 
 template <medium M, class Kind>
@@ -136,8 +171,8 @@ void table<M, Kind>::load_cache(const levels_view& v) {
 // ---------------------------------------------------------------------------------------------------------- size on demand
 
 template <medium M, class Kind>
-std::vector<live_record> table<M, Kind>::all_records(std::span<const level_view> in) const {
-  std::vector<live_record> all;
+auto table<M, Kind>::all_records(std::span<const level_view> in) const -> std::vector<found_record> {
+  std::vector<found_record> all;
   for (const level_view& l : in)
     for (std::uint64_t index = 0; index < l.buckets(); ++index) for_each_resident(bucket_at(l, index), [&](const resident& r) { all.push_back(r); });
   return all;
@@ -145,13 +180,13 @@ std::vector<live_record> table<M, Kind>::all_records(std::span<const level_view>
 
 /// Returns false when some record finds no room.
 template <medium M, class Kind>
-bool table<M, Kind>::lay_out(const std::vector<live_record>& records, unsigned top, image& made) const {
-  std::size_t words_per_bucket = std::size_t{2} << shape_.slots_log2;
+bool table<M, Kind>::lay_out(const std::vector<found_record>& records, unsigned top, image& made) const {
+  std::size_t words_per_bucket = shape_.bucket_words();
   made.top = top;
   for (unsigned l = 0; l < shape_.levels; ++l) made.words[l].assign(words_per_bucket << (top - l), empty_state);
-  for (const live_record& r : records) {
+  for (const found_record& r : records) {
     spot s = spot_of(r.hash);
-    std::uint64_t* room = nullptr;
+    std::uint64_t* roomiest = nullptr;
     std::ptrdiff_t most = 0;
     for (unsigned l = 0; l < shape_.levels; ++l)
       for (unsigned which = 0; which < shape_.hashes; ++which) {
@@ -159,11 +194,10 @@ bool table<M, Kind>::lay_out(const std::vector<live_record>& records, unsigned t
         std::ptrdiff_t empty = std::count(bucket_words, bucket_words + shape_.slots, empty_state);
         if (empty <= most) continue;
         most = empty;
-        room = std::find(bucket_words, bucket_words + shape_.slots, empty_state);
+        roomiest = bucket_words;
       }
-    if (room == nullptr) return false;
-    room[0] = r.hash;
-    room[shape_.slots] = r.value_word;
+    if (roomiest == nullptr) return false;
+    write_slot(roomiest, static_cast<unsigned>(std::find(roomiest, roomiest + shape_.slots, empty_state) - roomiest), r);
   }
   return true;
 }
@@ -171,7 +205,7 @@ bool table<M, Kind>::lay_out(const std::vector<live_record>& records, unsigned t
 /// New levels, of at least that size, for these records, in place of what there is. Nobody else writes.
 /// crash before the geometry is published: what was there stays, and the new levels are unreachable, hence free.
 template <medium M, class Kind>
-status table<M, Kind>::build(const std::vector<live_record>& records, unsigned top) {
+status table<M, Kind>::build(const std::vector<found_record>& records, unsigned top) {
   image made;
   for (; top < level_sizes && !lay_out(records, top, made); ++top)
     if (growth_is_vain(shape_, top, records.size())) return status::no_space;
@@ -224,7 +258,7 @@ status table<M, Kind>::compact() {
   adopted_.wait(false, std::memory_order_acquire);  // the allocation state must be known
   typename heap<M>::front_first front(heap_);
   lock_all();
-  std::vector<live_record> all = all_records(levels().all());
+  std::vector<found_record> all = all_records(levels().all());
   unsigned least = least_bottom + shape_.levels - 1;
   while (least < top_log2() && slots_of(shape_, least) < all.size()) ++least;
   image fits;
@@ -257,7 +291,7 @@ void table<M, Kind>::move_level_down(const level_view& l) {
   if (!offset) return;
   p_.about_to_change();
   level_view made = view_of(*offset, l.log2);
-  std::vector<std::uint64_t> words(std::size_t{2} << shape_.slots_log2);
+  std::vector<std::uint64_t> words(shape_.bucket_words());
   flushed started;
   for (std::uint64_t index = 0; index < l.buckets(); ++index) {
     for (std::size_t i = 0; i < words.size(); ++i) words[i] = load(m_, bucket_at(l, index)[i]);
@@ -287,7 +321,9 @@ status table<M, Kind>::move_records_down(std::uint64_t behind) {
           if (answer != status::ok || r.value_word < behind || !heap_.has_room_before(r.value_word, record->bytes())) return;
           p_.about_to_change();
           flushed started;
-          auto moved = new_value_word<Kind>(m_, heap_, p_, record->key, record->value, started);
+          key_type key = record->key;
+          if constexpr (Kind::fixed_key) key = r.key;
+          auto moved = new_value_word<Kind>(m_, heap_, p_, key, record->value, started);
           if (!moved) return;
           change c{.stripe = stripe_of(v, r.hash), .where = r.where, .word = r.where.value, .next = *moved, .apart = true};
           retire_record(r.where, c);

@@ -13,6 +13,11 @@ lent_table table<M, Kind>::lend()
 {
   lock_all();
   if (!p_.read_only()) p_.about_to_change();
+  return as_lent();
+}
+
+template <medium M, class Kind>
+lent_table table<M, Kind>::as_lent() const {
   const levels_view& v = levels();
   lent_table lent{places_, {}, {}, root_of_table().escapes};
   for (unsigned l = 0; l < v.count; ++l) {
@@ -20,6 +25,50 @@ lent_table table<M, Kind>::lend()
     lent.log2[l] = v.at[l].log2;
   }
   return lent;
+}
+
+/// Growth by the borrower, who does nothing else meanwhile: a level for him to write, with the records of the bottom level (grow.hpp, step 1); nothing if there
+/// is no space. `added`: as in take_back, by now. A crash, or a borrower who gives up, leaves it unreachable.
+template <medium M, class Kind>
+std::optional<lent_level> table<M, Kind>::lend_top(std::int64_t added)
+  requires(Kind::in_slot)
+{
+  auto made = allocate_top(levels(), size() + static_cast<std::uint64_t>(added));
+  if (!made) return std::nullopt;
+  top_to_be_ = *made;
+  return lent_level{made->first, made->log2};
+}
+
+/// In his place: words of it, from the first-th on.
+template <medium M, class Kind>
+void table<M, Kind>::write_top(std::uint64_t first, std::span<const std::uint64_t> words)
+  requires(Kind::in_slot)
+{
+  for (std::size_t i = 0; i < words.size(); ++i) store(m_, top_to_be_.first[first + i], words[i]);
+}
+
+/// It is written: it is made durable, and the levels begin with it. `moved`: the records it has; `misplaced`: those of the bottom that no place led to.
+/// Returns the table as it is lent from now on.
+template <medium M, class Kind>
+lent_table table<M, Kind>::put_on_top(std::uint64_t moved, std::uint64_t misplaced)
+  requires(Kind::in_slot)
+{
+  const levels_view& v = levels();
+  rehashed_.fetch_add(moved, std::memory_order_relaxed);
+  if (misplaced != 0) damage_found_ = true;
+  stripe_index more = stripe_index{1} << std::min(top_to_be_.log2, most_stripe_bits);
+  for (stripe_index s = stripes_of(v); s < more; ++s) locks_[s].lock();  // the loan goes on
+  adopt_top(v, top_to_be_, flush(m_, extent{top_to_be_.first, shape_.bucket_bytes() << top_to_be_.log2}));
+  locked_ = &levels();
+  return as_lent();
+}
+
+/// He could not write it.
+template <medium M, class Kind>
+void table<M, Kind>::give_top_back()
+  requires(Kind::in_slot)
+{
+  heap_.free(top_to_be_.offset, shape_.level_bytes(top_to_be_.log2));
 }
 
 /// `added`: records, less those removed. All that the borrower did is durable.

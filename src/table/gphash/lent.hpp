@@ -6,6 +6,12 @@
 
 namespace durahash::gphash {
 
+/// A level that the borrower writes, every word of it.
+struct lent_level {
+  pm<std::uint64_t>* first;
+  unsigned log2;
+};
+
 /// Where everything lies, as the borrower's addresses. Trivially copyable: a kernel's parameter.
 struct lent_table {
   places where;
@@ -15,6 +21,22 @@ struct lent_table {
 
   static lent_table none() noexcept { return {places({}, {}), {}, {}, nullptr}; }
   constexpr unsigned lanes() const noexcept { return where.form().lanes(); }
+  constexpr unsigned words_per_bucket() const noexcept { return 2u << where.form().slots_log2; }
+  constexpr std::uint64_t words_of(unsigned level_log2) const noexcept { return std::uint64_t{words_per_bucket()} << level_log2; }
+  /// Buckets are numbered through all levels, from the top down.
+  constexpr std::uint64_t first_bucket(unsigned level) const noexcept {
+    std::uint64_t before = 0;
+    for (unsigned l = 0; l < level; ++l) before += std::uint64_t{1} << log2[l];
+    return before;
+  }
+  constexpr std::uint64_t buckets() const noexcept { return first_bucket(where.form().levels); }
+  constexpr pm<std::uint64_t>* bucket(std::uint64_t number) const noexcept {
+    unsigned level = 0;
+    while (number >> log2[level] != 0) number -= std::uint64_t{1} << log2[level++];
+    return levels[level] + number * words_per_bucket();
+  }
+  constexpr unsigned bottom() const noexcept { return where.form().levels - 1; }
+  constexpr std::uint64_t bottom_buckets() const noexcept { return std::uint64_t{1} << log2[bottom()]; }
   /// Of a hash without an escape slot: the slot that is a lane's.
   constexpr pm<std::uint64_t>& state_of(std::uint64_t hash, unsigned lane) const noexcept { return bucket_of(hash, lane)[slot_in(lane)]; }
   constexpr pm<std::uint64_t>& value_of(std::uint64_t hash, unsigned lane) const noexcept { return bucket_of(hash, lane)[where.form().slots + slot_in(lane)]; }

@@ -1,7 +1,6 @@
 // GPHash: where a key may be (docs/format.md, "Gphash"). Arithmetic alone, trivially copyable, constexpr: host and device compute the same.
 #pragma once
 
-#include "base/hash.hpp"
 #include "table/gphash/format.hpp"
 
 namespace durahash::gphash {
@@ -20,15 +19,7 @@ class places {
  public:
   static constexpr unsigned maps = 16;  // ways from a hash to each of its other places
 
-  places(const shape& s, const hash_seeds& seeds) noexcept : shape_(s), mixer_(seeds) {
-    for (unsigned which = 1; which < most_hashes; ++which)
-      for (unsigned map = 0; map < maps; ++map) {
-        std::uint64_t words[2] = {seeds.flip, seeds.multiply}, first_bits[] = {0, 2, 1, 3};
-        std::uint64_t number = 2 * (which * maps + map);
-        flips_[which][map] = (checksum(words, sizeof words, number) & low_bits(62)) | first_bits[which] << 62;
-        carries_[which][map] = checksum(words, sizeof words, number + 1) & low_bits(62);
-      }
-  }
+  places(const shape& s, const hash_seeds& seeds) noexcept;  // by the host
 
   constexpr const shape& form() const noexcept { return shape_; }
   constexpr const mixer& words() const noexcept { return mixer_; }

@@ -19,31 +19,41 @@ inline constexpr setting_rule rules[] = {
     {"slots", 2, most_slots},     // of a bucket
     {"cache", 0, 90},             // copies in DRAM for so many percent of the buckets
     {"cache_policy", 0, 2},       // which ones: replacement_policy
+    {"key_bytes", 0, most_key_bytes},  // of every key of a byte table, which then lies in its slot; 0: keys of any length, in the heap
 };
 
 /// What a pool of these settings looks like; nothing if no pool can.
-inline std::optional<shape> shape_of(std::uint64_t levels, std::uint64_t hashes, std::uint64_t slots) {
+inline std::optional<shape> shape_of(std::uint64_t levels, std::uint64_t hashes, std::uint64_t slots, std::uint64_t key_bytes = 0) {
   if (levels < 1 || levels > most_levels || hashes < 1 || hashes > most_hashes || slots < 2 || slots > most_slots || !std::has_single_bit(slots)) return {};
   if (levels * hashes * slots > host_warp::lanes) return {};
-  return shape{static_cast<unsigned>(levels), static_cast<unsigned>(hashes), static_cast<unsigned>(slots), static_cast<unsigned>(std::countr_zero(slots))};
+  if (key_bytes % 8 != 0 || key_bytes > most_key_bytes) return {};
+  return shape{static_cast<unsigned>(levels), static_cast<unsigned>(hashes), static_cast<unsigned>(slots), static_cast<unsigned>(std::countr_zero(slots)),
+               static_cast<unsigned>(key_bytes)};
 }
 
 }  // namespace detail
 
 template <medium M, class Kind>
 result<engine_plan> table<M, Kind>::plan(const options& how) {
-  std::uint64_t values[] = {2, 2, 8, 0, 0};
+  std::uint64_t values[] = {2, 2, 8, 0, 0, 0};
   if (error e = resolve_settings(engine_kind::gphash, detail::rules, how.settings, values); e.code != status::ok) return e;
   auto shape = detail::shape_of(values[0], values[1], values[2]);
   if (!shape)
     return error{status::invalid_argument, "the settings levels, hashes and slots must multiply to at most " + std::to_string(host_warp::lanes) +
                                                ", and slots must be a power of two; not " + std::to_string(values[0]) + ", " +
                                                std::to_string(values[1]) + " and " + std::to_string(values[2])};
-  if (!Kind::in_slot && values[3] != 0) return error{status::invalid_argument, "the setting cache is for tables of u64 to u64"};
+  std::uint64_t key_bytes = values[5];
+  if (key_bytes % 8 != 0)
+    return error{status::invalid_argument, "the setting key_bytes must be 0 or a multiple of 8 from " + std::to_string(least_key_bytes) + " to " +
+                                               std::to_string(most_key_bytes) + ", not " + std::to_string(key_bytes)};
+  if (key_bytes != 0 && how.key.value_or(data_kind::bytes) != data_kind::bytes)
+    return error{status::invalid_argument, "the setting key_bytes is for tables whose keys are bytes; a u64 key lies in its slot anyway"};
+  if ((!Kind::in_slot || key_bytes != 0) && values[3] != 0) return error{status::invalid_argument, "the setting cache is for tables of u64 to u64"};
   engine_plan made;
   std::copy(values, values + 3, made.settings.begin());
   made.settings[setting::cache] = values[3];
   made.settings[setting::cache_policy] = values[4];
+  made.settings[setting::key_bytes] = key_bytes;
   made.settings[setting::first_top] = top_for(how.capacity, *shape);
   made.engine_bytes = sizeof(root);
   return made;
@@ -52,7 +62,9 @@ result<engine_plan> table<M, Kind>::plan(const options& how) {
 template <medium M, class Kind>
 table<M, Kind>::table(pool<M>& p)
     : p_(p), m_(p.medium()), heap_(p), seeds_{p.block().seed_flip, p.block().seed_multiply},
-      shape_(detail::shape_of(p.block().settings[setting::levels], p.block().settings[setting::hashes], p.block().settings[setting::slots]).value_or(shape{})),
+      shape_(detail::shape_of(p.block().settings[setting::levels], p.block().settings[setting::hashes], p.block().settings[setting::slots],
+                              p.block().settings[setting::key_bytes])
+                 .value_or(shape{})),
       places_(shape_, seeds_), first_top_(static_cast<unsigned>(p.block().settings[setting::first_top])),
       cache_percent_(Kind::in_slot ? static_cast<unsigned>(std::min<std::uint64_t>(p.block().settings[setting::cache], 90)) : 0),
       cache_policy_(static_cast<replacement_policy>(p.block().settings[setting::cache_policy] % 3)) {}
@@ -66,7 +78,7 @@ table<M, Kind>::~table() {
 
 template <medium M, class Kind>
 error table<M, Kind>::open(const std::string& path, std::vector<std::string>* dropped) {
-  if (shape_.levels == 0 || first_top_ + 1 < least_bottom + shape_.levels || first_top_ >= level_sizes || p_.block().engine_bytes != sizeof(root))
+  if (shape_.levels == 0 || (shape_.key_bytes != 0) != Kind::fixed_key || first_top_ + 1 < least_bottom + shape_.levels || first_top_ >= level_sizes || p_.block().engine_bytes != sizeof(root))
     return {status::unusable, "cannot use " + path + " as a pool: its superblock holds settings that the engine gphash does not allow"};
 
   locks_ = zeroed_array<spin_lock>(std::size_t{1} << most_stripe_bits);
@@ -263,7 +275,7 @@ status table<M, Kind>::close() {
 template <medium M, class Kind>
 error table<M, Kind>::salvage(const std::string& path, std::span<const level_view> found, std::vector<std::string>& dropped) {
   p_.about_to_change();
-  std::vector<live_record> kept;
+  std::vector<found_record> kept;
   for (const level_view& l : found)
     for (std::uint64_t index = 0; index < l.buckets(); ++index)
       for_each_resident(bucket_at(l, index), [&](const resident& r) {
@@ -275,8 +287,8 @@ error table<M, Kind>::salvage(const std::string& path, std::span<const level_vie
           dropped.push_back(where(l, index) + ": dropped a record, " + why);
       });
   std::stable_sort(kept.begin(), kept.end(), live_record::before);
-  std::vector<live_record> once;
-  for (const live_record& r : kept) {
+  std::vector<found_record> once;
+  for (const found_record& r : kept) {
     once.push_back(r);
     std::string why;
     if (seen_before<Kind>(m_, p_, once, once.size() - 1)) why = "its key is there twice";

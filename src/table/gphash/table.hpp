@@ -4,7 +4,7 @@
 //
 //   G1  A record lies in one of its places' buckets, once.
 //   G2  What a slot with a fingerprint holds was durable, or is a part of the state's line before it, when the fingerprint was stored.
-//   G3  A value word is stored in a slot only if no crash can bring back the fingerprint that stood there.
+//   G3  A value word or a key is stored in a slot only if no crash can bring back the fingerprint that stood there.
 //   G4  The root's geometry word names levels whose places, and all of whose records, are durable.
 //   G5  A write that adds or removes a key changes its stripe's version before it changes the table.
 //   G6  What a reader is given is durable: a stripe with a publication under way is unsettled, and its readers flush what they have read.
@@ -14,6 +14,7 @@
 #include <array>
 #include <atomic>
 #include <deque>
+#include <list>
 #include <optional>
 #include <span>
 #include <vector>
@@ -71,7 +72,7 @@ class table {
   using key_type = typename Kind::key_type;
   using value_type = typename Kind::value_type;
 
-  /// Resolves the options of a new pool. Settings: levels, hashes, slots, cache, cache_policy (docs/engines/gphash.md).
+  /// Resolves the options of a new pool. Settings: levels, hashes, slots, cache, cache_policy, key_bytes (docs/engines/gphash.md).
   static result<engine_plan> plan(const options& how);
 
   /// On a pool that `plan` was made for. Reads the geometry; `open` says what is wrong with it.
@@ -79,6 +80,13 @@ class table {
   ~table();
   /// With `dropped`, what does not verify is dropped and told there; without, it refuses the open or is left to check().
   error open(const std::string& path, std::vector<std::string>* dropped = nullptr);
+
+  /// Of every key.
+  std::size_t key_bytes() const noexcept
+    requires(Kind::fixed_key)
+  {
+    return shape_.key_bytes;
+  }
 
   // find.hpp
   template <class Read>
@@ -111,6 +119,14 @@ class table {
   lent_table lend()
     requires(Kind::in_slot);
   void take_back(std::int64_t added)
+    requires(Kind::in_slot);
+  std::optional<lent_level> lend_top(std::int64_t added)
+    requires(Kind::in_slot);
+  void write_top(std::uint64_t first, std::span<const std::uint64_t> words)
+    requires(Kind::in_slot);
+  lent_table put_on_top(std::uint64_t moved, std::uint64_t misplaced)
+    requires(Kind::in_slot);
+  void give_top_back()
     requires(Kind::in_slot);
   void give_up_loan()
     requires(Kind::in_slot);
@@ -148,12 +164,17 @@ class table {
     std::uint64_t first_in_cache[most_levels] = {};  // the number there of each level's first bucket
     std::span<const level_view> all() const noexcept { return {at, count}; }
   };
-  /// Its state words; the value words follow.
+  /// Its state words; the value words follow, then the keys.
   using bucket = pm<std::uint64_t>*;
-  struct slot_ref {
+  struct two_words {
     pm<std::uint64_t>* state = nullptr;
     pm<std::uint64_t>* value = nullptr;
   };
+  struct words_and_key : two_words {
+    pm<std::uint64_t>* key = nullptr;
+  };
+  using slot_ref = std::conditional_t<Kind::fixed_key, words_and_key, two_words>;
+  using found_record = record_of<Kind>;
   /// The key's buckets, whose slots are the lanes of a warp.
   struct warp_view {
     std::uint64_t* buckets[most_levels * most_hashes];
@@ -164,7 +185,7 @@ class table {
   struct glance {
     std::uint32_t version, hits;
   };
-  struct resident : live_record {
+  struct resident : found_record {
     slot_ref where;
   };
   /// Where a key is, or where it would go.
@@ -195,17 +216,35 @@ class table {
   std::uint64_t hash_of(key_type key) const noexcept;
   spot spot_of(std::uint64_t hash) const noexcept { return places_.spot_of(hash, Kind::in_slot); }
   static std::uint64_t number(const level_view& l, std::uint64_t place) noexcept { return place >> (64 - l.log2); }
-  bucket bucket_at(const level_view& l, std::uint64_t index) const noexcept { return l.first + (index << (shape_.bytes_log2() - 3)); }
+  bucket bucket_at(const level_view& l, std::uint64_t index) const noexcept {
+    if constexpr (Kind::fixed_key)
+      return l.first + index * shape_.bucket_words();
+    else
+      return l.first + (index << shape_.words_log2());
+  }
   bucket bucket_of(const level_view& l, std::uint64_t place) const noexcept { return bucket_at(l, number(l, place)); }
-  slot_ref slot_at(bucket b, unsigned index) const noexcept { return {b + index, b + shape_.slots + index}; }
-  slot_ref escape_slot(int index) const noexcept { return {&root_of_table().escapes[index].state, &root_of_table().escapes[index].value}; }
-  extent bucket_extent(bucket b) const noexcept { return {b, shape_.bucket_bytes()}; }
+  slot_ref slot_at(bucket b, unsigned index) const noexcept {
+    if constexpr (Kind::fixed_key)
+      return {{b + index, b + shape_.slots + index}, b + 2 * shape_.slots + index * shape_.key_words()};
+    else
+      return {b + index, b + shape_.slots + index};
+  }
+  slot_ref escape_slot(int index) const noexcept {
+    if constexpr (Kind::fixed_key)
+      return {{&root_of_table().escapes[index].state, &root_of_table().escapes[index].value}, nullptr};
+    else
+      return {&root_of_table().escapes[index].state, &root_of_table().escapes[index].value};
+  }
+  /// Keys are durable before the fingerprint that a reader sees is stored, but for what lies in a state's line.
+  extent words_extent(bucket b) const noexcept { return {b, shape_.words_bytes()}; }
   root& root_of_table() const noexcept { return *p_.at(poff<root>{p_.block().engine_offset}); }
   const levels_view& levels() const noexcept { return *levels_.load(std::memory_order_acquire); }
   static stripe_index stripe_of(const levels_view& v, std::uint64_t hash) noexcept { return static_cast<stripe_index>(hash >> (64 - v.stripe_bits)); }
   static stripe_index stripes_of(const levels_view& v) noexcept { return stripe_index{1} << v.stripe_bits; }
   level_view view_of(std::uint64_t offset, unsigned log2) const noexcept { return {p_.at(poff<pm<std::uint64_t>>{offset}), offset, log2}; }
   unsigned top_log2() const noexcept { return levels().at[0].log2; }
+
+  lent_table as_lent() const;
 
   // find.hpp
   warp_view warp_over(const levels_view& v, const spot& s) const noexcept;
@@ -228,6 +267,7 @@ class table {
   status search(key_type key, const spot& s, Read& read);
   void settle_for_reader(const levels_view& v, const spot& s);
   std::uint64_t key_word_of(std::uint64_t fingerprint) const noexcept;
+  bool holds_key(const slot_ref& at, key_type key) const;
   template <class Visit>
   void for_each_resident(bucket b, Visit&& visit) const;
   template <class Visit>
@@ -246,6 +286,8 @@ class table {
   template <class Decide>
   staged stage(const levels_view& v, const spot& s, key_type key, Decide& decide, change& c, status& answer, flushed& started);
   staged stage_set(const levels_view& v, const spot& s, finding& at, key_type key, value_type value, change& c, status& answer, flushed& started);
+  void store_key(const slot_ref& at, key_type key);
+  flushed flush_key(const slot_ref& at);
   void stage_removal(const finding& at, change& c) const;
   void retire_record(const slot_ref& at, change& c) const;
   ordered payload_order(const change& c) const;
@@ -271,14 +313,17 @@ class table {
   void unlock_stripes(const levels_view& v);
   status grow(const levels_view& seen);
   status put_level_on_top(const levels_view& v);
+  std::optional<level_view> allocate_top(const levels_view& v, std::uint64_t records);
+  void adopt_top(const levels_view& v, const level_view& made, flushed started);
   flushed copy_bucket(const level_view& from, std::uint64_t index, const level_view& to, std::vector<std::uint64_t>& words);
   unsigned bank() const noexcept { return geometry{load(m_, root_of_table().geometry)}.bank(); }
   pm<std::uint64_t>& level_word(unsigned bank, unsigned log2) const noexcept { return root_of_table().levels[bank][log2]; }
   void switch_levels(std::span<const level_view> now);
   void load_cache(const levels_view& v);
-  std::vector<live_record> all_records(std::span<const level_view> in) const;
-  bool lay_out(const std::vector<live_record>& records, unsigned top, image& made) const;
-  status build(const std::vector<live_record>& records, unsigned top);
+  std::vector<found_record> all_records(std::span<const level_view> in) const;
+  void write_slot(std::uint64_t* bucket_words, unsigned index, const found_record& r) const;
+  bool lay_out(const std::vector<found_record>& records, unsigned top, image& made) const;
+  status build(const std::vector<found_record>& records, unsigned top);
   void move_level_down(const level_view& l);
   status move_records_down(std::uint64_t behind);
 
@@ -291,9 +336,9 @@ class table {
 
   // check.hpp
   std::string where(const level_view& l, std::uint64_t index) const;
-  std::string fault_of(const live_record& r) const;
+  std::string fault_of(const found_record& r) const;
   bool belongs(const level_view& l, std::uint64_t index, std::uint64_t hash) const;
-  std::uint64_t check_level(const level_view& l, complaints& complain, std::uint64_t& reached_bytes, std::vector<live_record>& seen);
+  std::uint64_t check_level(const level_view& l, complaints& complain, std::uint64_t& reached_bytes, std::vector<found_record>& seen);
   bool impossible_escape(int index) const;
   std::uint64_t check_escapes(complaints& complain);
 
@@ -314,6 +359,7 @@ class table {
   departures<M> leaving_;
   turn_mutex resize_lock_;
   const levels_view* locked_ = nullptr;             // by lock_all
+  level_view top_to_be_;                            // by lend_top
   std::deque<levels_view> views_;
   std::deque<bucket_cache> caches_;                 // the last is in use; without copies on pools that have none
   std::atomic<stripe_index> counting_stripes_{0};   // the most there were

@@ -2,7 +2,7 @@
 //
 // One write, its key's stripe held; of slots, compare-and-swap decides whose they are:
 //   insert   1  a slot claimed                                        crash: recovery empties it
-//            2  byte tables: record written; value word stored; what is not in the state's line flushed, fenced
+//            2  byte tables: record written; key, where it lies in the slot, and value word stored; what is not in the state's line flushed, fenced
 //            3  COMMIT: the fingerprint published                     crash before: old state; after: new state
 //   update   1  byte tables: record written, flushed, fenced
 //            2  COMMIT: the value word published                      crash before: old value; after: new value
@@ -62,7 +62,7 @@ auto table<M, Kind>::locate(const levels_view& v, const spot& s, key_type key) c
   finding at;
   warp_view w = warp_over(v, s);
   look_everywhere(w, s, [&](slot_ref candidate) {
-    if (!names_key<Kind>(m_, p_, load(m_, *candidate.value), key)) return false;
+    if (!holds_key(candidate, key)) return false;
     at.found = candidate;
     return true;
   });
@@ -140,10 +140,25 @@ auto table<M, Kind>::stage_set(const levels_view& v, const spot& s, finding& at,
   c.word = at.room.state;
   c.next = s.fingerprint;
   c.inserts = true;
+  store_key(at.room, key);
   store(m_, *at.room.value, *value_word);
   c.value_apart = !shape_.one_line() && s.escape < 0;
   c.apart |= c.value_apart;
   return staged::ready;
+}
+
+template <medium M, class Kind>
+void table<M, Kind>::store_key([[maybe_unused]] const slot_ref& at, [[maybe_unused]] key_type key) {
+  if constexpr (Kind::fixed_key)
+    for (unsigned n = 0; n < shape_.key_words(); ++n) store(m_, at.key[n], word_of_key(key, n));
+}
+
+/// What of it does not lie in the state's line, which ends before it or within it.
+template <medium M, class Kind>
+flushed table<M, Kind>::flush_key(const slot_ref& at) {
+  auto key = reinterpret_cast<std::uintptr_t>(at.key), end = key + shape_.key_bytes;
+  key = std::max(key, align_up(reinterpret_cast<std::uintptr_t>(at.state) + 1, line_bytes));
+  return key < end ? flush(m_, extent{reinterpret_cast<const void*>(key), end - key}) : flushed();
 }
 
 template <medium M, class Kind>
@@ -197,7 +212,10 @@ flushed table<M, Kind>::announce_change(const change& c, ordered payload) {
 
 template <medium M, class Kind>
 flushed table<M, Kind>::flush_value(const change& c) {
-  return c.value_apart ? flush(m_, extent_of(*c.where.value)) : flushed();
+  flushed started = c.value_apart ? flush(m_, extent_of(*c.where.value)) : flushed();
+  if constexpr (Kind::fixed_key)
+    if (c.inserts) started += flush_key(c.where);
+  return started;
 }
 
 /// Before the commit word is stored.

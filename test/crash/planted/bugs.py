@@ -18,6 +18,7 @@ CCEH_RECOVER = "src/table/cceh/recover.hpp"
 CCEH_TABLE = "src/table/cceh/table.hpp"
 LEVEL_FIND = "src/table/level/find.hpp"
 LEVEL_WRITE = "src/table/level/write.hpp"
+LEVEL_MOVE = "src/table/level/move.hpp"
 LEVEL_GROW = "src/table/level/grow.hpp"
 LEVEL_RECOVER = "src/table/level/recover.hpp"
 GPHASH_FIND = "src/table/gphash/find.hpp"
@@ -26,6 +27,7 @@ GPHASH_CACHE = "src/table/gphash/bucket_cache.hpp"
 GPHASH_RECOVER = "src/table/gphash/recover.hpp"
 GPU_OPERATIONS = "src/gpu/operations.hpp"
 GPU_BATCH = "src/gpu/batch.hpp"
+GPU_SPLIT = "src/gpu/split_commit.hpp"
 
 BUGS = [
     ("readers-give-away-what-is-not-durable", "all four, X1",
@@ -290,7 +292,7 @@ BUGS = [
     ("level-the-level-goes-too-early", "Level 4",
      "A level's word is removed, and its space given to others, while its last bucket is still to be drained.",
      "",
-     LEVEL_GROW,
+     LEVEL_MOVE,
      [("if (d.done.fetch_add(1, std::memory_order_acq_rel) + 1 == d.buckets()) finish_drain(d);",
        "if (d.done.fetch_add(1, std::memory_order_acq_rel) + 2 == d.buckets()) finish_drain(d);")]),
 
@@ -309,7 +311,7 @@ BUGS = [
     ("level-rehash-never-fails", "Level 7",
      "A record of the level that is drained finds no place, and goes with its level.",
      "",
-     LEVEL_GROW,
+     LEVEL_MOVE,
      [("    if (!move_out(d, index)) return false;\n", "    return true;\n")]),
 
     ("level-places-of-another-day", "Level 9",
@@ -341,7 +343,7 @@ BUGS = [
     ("level-removed-before-its-copy-is-durable", "the movement's order",
      "A movement takes the token here away before the token there is durable.",
      "level/u64/power",
-     LEVEL_WRITE,
+     LEVEL_MOVE,
      [("  durable twice = publish(m_, *there.state, state.with_tokens(state.tokens() | 1u << free).word, after(std::move(written)));\n",
        "  store(m_, *there.state, state.with_tokens(state.tokens() | 1u << free).word);\n  durable twice = std::move(written);\n")]),
     ("gphash-readers-give-away-what-is-not-durable", "all four, X1",
@@ -360,6 +362,17 @@ BUGS = [
      "u64/power/as in the paper",
      GPHASH_WRITE,
      [("c.value_apart ? flush(m_, extent_of(*c.where.value)) : flushed()", "flushed()")]),
+    ("gphash-fingerprint-before-key", "invariant G2",
+     "The fingerprint is published while the key is not durable: it shows the key that the slot had before, or what of the new one was written back.",
+     "bytes/power/with keys in the buckets",
+     GPHASH_WRITE,
+     [("    if (c.inserts) started += flush_key(c.where);\n", "    if (false) started += flush_key(c.where);\n")]),
+    ("gphash-readers-do-not-look-again-behind-the-key", "GPHash 7",
+     "A reader that has compared the key takes the value of another one, to which the slot was given meanwhile.",
+     "with keys in the buckets/threads",
+     GPHASH_FIND,
+     [("    if (!same || stripes_[stripe].version.load(std::memory_order_acquire) != version || &levels() != &v) continue;\n",
+       "    if (&levels() != &v) continue;\n")]),
     ("gphash-a-copy-opens-before-its-writers-know", "invariant B3",
      "A bucket's copy opens while a writer that found none is still at work: searches go on finding the value that it overwrites.",
      "with copies/threads",
@@ -386,4 +399,14 @@ BUGS = [
      GPU_OPERATIONS,
      [("    if (wanted.act == act::remove) {\n      side_.outdate(s.hash);\n", "    if (wanted.act == act::remove) {\n"),
       ("    side_.outdate(s.hash);\n    if (at = claim(s)", "    if (at = claim(s)")]),
+    ("gpu-a-new-level-shows-what-was-there", "GPHash 2",
+     "The kernel that writes a new level leaves its empty slots as they are: in memory that was used before, removed keys come back.",
+     "by a device",
+     GPU_OPERATIONS,
+     [("          side_.store(to[lane], gphash::empty_state);\n", "")]),
+    ("gpu-a-mirror-shows-values-before-they-are-stored", "invariant G2",
+     "A commit stores the fingerprints of a mirror's insertions in the pool without waiting for their values.",
+     "in its own memory",
+     GPU_SPLIT,
+     [("payloads += flush(m, extent_of(home));", "static_cast<void>(home);")]),
 ]

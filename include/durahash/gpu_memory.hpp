@@ -1,0 +1,20 @@
+// What a program that fills batches for a device needs beside a `gpu::map`, so that it can do without CUDA's own headers.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "durahash/status.hpp"
+
+namespace durahash::gpu {
+
+/// What its maker calls the CUDA device of that number.
+/// Returns   the name, or what stands in the way of using the device: as of gpu::map::open.
+result<std::string> device_name(int number);
+
+/// Pinned host memory for the arrays of batches: every CUDA device of this process reads and writes it, over its bus, at the processor's own addresses.
+/// Null where there is none, or no device.
+void* allocate_shared(std::size_t bytes);
+void free_shared(void* memory);
+
+}  // namespace durahash::gpu

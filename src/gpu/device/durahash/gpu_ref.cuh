@@ -1,0 +1,59 @@
+// A durahash pool within CUDA kernels of one's own. For nvcc with --expt-relaxed-constexpr and C++20; link durahash::device.
+#pragma once
+
+#include "durahash/gpu.hpp"
+#include "gpu/cuda_side.cuh"
+#include "gpu/device_view.hpp"
+
+namespace durahash::gpu {
+
+/// A handle to an open map, to be passed to kernels by value. Good until something is called on the map that waits for the device (gpu.hpp) or grows it: kernels
+/// that have the handle are done by then, and a new one is taken after that.
+///
+/// Every function is called by all 32 threads of a warp, with the same arguments, and all get the answer: one warp does one operation (GPHash §3.1).
+///
+/// Cost      find: the key's buckets, at most 32 slots in one go; writes besides one line written, two with buckets of more than 4 slots
+/// Durable   writes: when the kernel is done, at the level process and with the table in the pool itself; elsewhere they are refused with `read_only`, since they
+///           would need a commit: use the batches of gpu.hpp
+/// Threads   any number of warps, kernels and streams, beside batches
+/// Crash     as of gpu.hpp
+class ref {
+ public:
+  /// On the host. `m` must be open; of a closed one, or one whose device failed, every operation answers `closed`.
+  explicit ref(map& m) { m.view(view_); }
+
+  /// Returns   ok, and the value; not_found.
+  __device__ status find(std::uint64_t key, std::uint64_t& value) const {
+    if (view_.turns == nullptr) return status::closed;
+    cuda_side side(view_.turns, view_.copies);
+    return operations<cuda_side>(side, view_.table).find(key, value);
+  }
+  __device__ bool contains(std::uint64_t key) const {
+    std::uint64_t value;
+    return find(key, value) == status::ok;
+  }
+
+  /// Returns   as of gpu.hpp's batches; no_space: all places of the key are taken, and `reserve` between kernels makes room; read_only, closed.
+  __device__ status put(std::uint64_t key, std::uint64_t value) const { return write(key, decide_write(detail::write_mode::put, value)); }
+  __device__ status insert(std::uint64_t key, std::uint64_t value) const { return write(key, decide_write(detail::write_mode::insert, value)); }
+  __device__ status update(std::uint64_t key, std::uint64_t value) const { return write(key, decide_write(detail::write_mode::update, value)); }
+  __device__ status erase(std::uint64_t key) const { return write(key, decide_erase<std::uint64_t>); }
+
+ private:
+  template <class Decide>
+  __device__ status write(std::uint64_t key, Decide&& decide) const {
+    if (view_.turns == nullptr) return status::closed;
+    if (!view_.writes_at_once) return status::read_only;
+    cuda_side side(view_.turns, view_.copies);
+    tallies mine;
+    std::int32_t records = 0;
+    status answer = operations<cuda_side>(side, view_.table).write(key, decide, records);
+    mine.records = records;
+    if (records != 0) side.warp.one([&] { return side.add(*view_.total, mine), true; });
+    return answer;
+  }
+
+  device_view view_;
+};
+
+}  // namespace durahash::gpu

@@ -1,0 +1,125 @@
+// What gpu::map::open does where something stands in the way; and a kernel of one's own, where there is a GPU.
+#include "durahash/table.hpp"
+#include "test/gpu/map_rig.hpp"
+#include "test/gpu/ref_kernel.hpp"
+
+namespace durahash::test {
+namespace {
+
+#ifdef DURAHASH_HAS_CUDA
+/// A kernel of one's own reads and writes the pool; in a mirror it reads, and is told that it cannot write.
+TEST(GpuRef, InAKernelOfOnesOwn) {
+  auto found = gpu::cuda_device(0);
+  if (!found) GTEST_SKIP() << "no GPU: " << found.failure().message;
+  scratch_folder folder;
+  gpu::device& d = **found;
+  constexpr std::size_t n = 2000;
+  auto made = gpu::open_on(std::move(*found), folder.file("a"), {.capacity = 2 * n}, {.place = gpu::table_place::pool});
+  ASSERT_TRUE(made) << made.failure().message;
+  shared_words keys(d, n), there(d, {0});
+  shared_answers answers(d, n);
+  for (std::size_t i = 0; i < n; ++i) keys[i] = i * i;
+  for (std::uint64_t round = 0; round < 3; ++round) {
+    run_count_up(*made, n, keys.data(), answers.data(), there.data());
+    ASSERT_EQ(made->commit(), status::ok);
+    for (status answer : answers) ASSERT_EQ(answer, status::ok);
+    EXPECT_EQ(there[0], round * n);
+  }
+  EXPECT_EQ(made->size(), n);
+  ASSERT_EQ(made->close(), status::ok);
+  auto pool = map<std::uint64_t, std::uint64_t>::open(folder.file("a"));
+  ASSERT_TRUE(pool) << pool.failure().message;
+  for (std::uint64_t key : keys) ASSERT_EQ(pool->get(key), 3u);
+}
+#endif
+
+/// A pool that cannot be pinned has a mirror, if the caller leaves the choice; and without memory for one there is a clear answer.
+TEST(GpuMapOpen, AMirrorWhereThePoolCannotBePinned) {
+  scratch_folder folder;
+  auto stubborn = [] {
+    auto d = std::make_unique<lockstep_device>();
+    d->refuses_pins = true;
+    return d;
+  };
+  auto refused = gpu::open_on(stubborn(), folder.file("a"), {}, {.place = gpu::table_place::pool});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.failure().message, "this memory cannot be pinned");
+  auto made = gpu::open_on(stubborn(), folder.file("a"), {}, {});
+  ASSERT_TRUE(made) << made.failure().message;
+  EXPECT_EQ(made->place(), gpu::table_place::host_mirror);
+  std::vector<std::uint64_t> keys(3000), values(3000);
+  for (std::size_t i = 0; i < keys.size(); ++i) keys[i] = i * i;
+  std::vector<status> answers(keys.size());
+  ASSERT_EQ(made->insert(keys.size(), keys.data(), keys.data(), answers.data()), status::ok);
+  EXPECT_EQ(made->size(), keys.size());
+  ASSERT_EQ(made->close(), status::ok);
+  auto pool = map<std::uint64_t, std::uint64_t>::open(folder.file("a"));
+  ASSERT_TRUE(pool) << pool.failure().message;
+  for (std::uint64_t key : keys) ASSERT_EQ(pool->get(key), key);
+  EXPECT_TRUE(pool->check().ok);
+}
+
+TEST(GpuMapOpen, ADeviceWithoutMemoryForTheTable) {
+  scratch_folder folder;
+  auto small = [](std::size_t most) {
+    auto d = std::make_unique<lockstep_device>();
+    d->most_own_bytes = most;
+    return d;
+  };
+  auto refused = gpu::open_on(small(100), folder.file("a"), {}, {.place = gpu::table_place::device_mirror});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.failure().code, status::no_space);
+  EXPECT_NE(refused.failure().message.find("on the device"), std::string::npos) << refused.failure().message;
+  {
+    auto pool = map<std::uint64_t, std::uint64_t>::open(folder.file("a"), {.mode = open_mode::read_only});
+    ASSERT_TRUE(pool) << pool.failure().message;
+    EXPECT_TRUE(pool->info().clean) << "a device that was refused left the pool as a crash does";
+  }
+
+  auto made = gpu::open_on(small(20'000), folder.file("a"), {}, {.place = gpu::table_place::device_mirror});
+  ASSERT_TRUE(made) << made.failure().message;
+  std::vector<std::uint64_t> keys(3000);
+  for (std::size_t i = 0; i < keys.size(); ++i) keys[i] = i * i;
+  std::vector<status> answers(keys.size());
+  EXPECT_EQ(made->insert(keys.size(), keys.data(), keys.data(), answers.data()), status::no_space) << "a table of 3,000 records in 20,000 bytes?";
+  auto done = static_cast<std::uint64_t>(std::count(answers.begin(), answers.end(), status::ok));
+  EXPECT_GT(done, 0u);
+  EXPECT_EQ(made->size(), done) << "what found room is not all there";
+  EXPECT_TRUE(made->check().ok) << "the level that was not used is lost";
+  ASSERT_EQ(made->close(), status::ok);
+  auto pool = map<std::uint64_t, std::uint64_t>::open(folder.file("a"));
+  ASSERT_TRUE(pool) << pool.failure().message;
+  for (std::size_t i = 0; i < keys.size(); ++i) ASSERT_EQ(pool->get(keys[i]).has_value(), answers[i] == status::ok);
+}
+
+TEST(GpuMapOpen, RefusesWhatADeviceCannotUse) {
+  scratch_folder folder;
+  auto refusal = [&](const char* file, options how, gpu::device_options on = {}) {
+    auto made = gpu::open_on(std::make_unique<lockstep_device>(), folder.file(file), how, on);
+    return made ? std::string("it opened") : made.failure().message;
+  };
+  options how;
+  how.engine = engine_kind::turbo;
+  EXPECT_NE(refusal("a", how).find("gphash"), std::string::npos);
+  how.engine = engine_kind::gphash;
+  how.key = data_kind::bytes;
+  EXPECT_NE(refusal("a", how).find("u64"), std::string::npos);
+  how.key = data_kind::u64;
+  how.mode = open_mode::read_only;
+  EXPECT_NE(refusal("a", how).find("read_only"), std::string::npos);
+  how.mode = open_mode::create_or_open;
+  EXPECT_NE(refusal("a", how, {.most_staged = 0}).find("most_staged"), std::string::npos);
+  EXPECT_NE(refusal("a", how, {.cache_percent = 91}).find("cache_percent"), std::string::npos);
+  EXPECT_NE(refusal("a", how, {.place = gpu::table_place::device_mirror, .cache_percent = 10}).find("needs no copies"), std::string::npos);
+  how.medium = medium_kind::emulated;
+  EXPECT_NE(refusal("a", how).find("emulated"), std::string::npos);
+  how.medium = medium_kind::automatic;
+  {
+    auto other = durahash::table::open(folder.file("b"));
+    ASSERT_TRUE(other);
+  }
+  EXPECT_NE(refusal("b", {}).find("engine"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace durahash::test
