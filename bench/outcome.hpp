@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/device.hpp"
 #include "bench/distribution.hpp"
 #include "bench/popularity.hpp"
 #include "bench/workload.hpp"
@@ -53,10 +54,17 @@ struct growth {
   double file_bytes_per_key = 0;
 };
 
+/// Of a pool that a device works on.
+struct device_facts {
+  gpu::table_place place{};
+  std::optional<double> cache_hit_rate;  ///< of the buckets that finds looked at, where there is a cache
+};
+
 struct engine_outcome {
   engine_kind engine{};
   durability_level durability{};
   medium_kind medium{};
+  std::optional<device_facts> device;  ///< nothing on the processor
   growth loaded;
   std::vector<workload_outcome> results;
 };

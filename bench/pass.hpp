@@ -11,23 +11,32 @@
 
 namespace durahash::bench {
 
+/// What a pass is timed by: the time of day, or the hands' own clock where they have one.
+template <class Hands>
+ticks clock_of(const Hands& hands) noexcept {
+  if constexpr (requires { hands.clock(); })
+    return hands.clock();
+  else
+    return ordered_ticks();
+}
+
 /// Calls `step(first, count)` over [begin, end) in units of `unit` operations; step says how many went as expected.
 /// With `latencies` each unit is timed: its time per operation, in ticks.
-template <class Step>
-[[gnu::noinline]] std::uint64_t run_units(std::uint64_t begin, std::uint64_t end, std::uint64_t unit,
+template <class Hands, class Step>
+[[gnu::noinline]] std::uint64_t run_units(const Hands& hands, std::uint64_t begin, std::uint64_t end, std::uint64_t unit,
                                           histogram* latencies, Step&& step) {
   std::uint64_t right = 0;
   if (latencies == nullptr) {
     for (std::uint64_t i = begin; i < end; i += unit) right += step(i, std::min(unit, end - i));
     return right;
   }
-  ticks before = ordered_ticks();
+  ticks before = clock_of(hands);
   for (std::uint64_t i = begin; i < end; i += unit) {
     std::uint64_t count = std::min(unit, end - i);
     right += step(i, count);
-    ticks now = ordered_ticks();
+    ticks now = clock_of(hands);
     latencies->record((now - before) / count);
-    before = ordered_ticks();
+    before = clock_of(hands);
   }
   return right;
 }
@@ -37,11 +46,11 @@ template <class Hands>
 std::uint64_t run_singles(Hands& hands, const operations& todo, generation g, std::uint64_t begin, std::uint64_t end,
                           histogram* latencies) {
   auto run = [&](auto&& one) {
-    return run_units(begin, end, 1, latencies, [&](std::uint64_t i, std::uint64_t) { return one(todo.keys[i]); });
+    return run_units(hands, begin, end, 1, latencies, [&](std::uint64_t i, std::uint64_t) { return one(todo.keys[i]); });
   };
   auto read_modify_write = [&](std::uint64_t key) { return hands.get(key) & hands.update(key, g); };
   if (todo.is_mix())
-    return run_units(begin, end, 1, latencies, [&](std::uint64_t i, std::uint64_t) -> std::uint64_t {
+    return run_units(hands, begin, end, 1, latencies, [&](std::uint64_t i, std::uint64_t) -> std::uint64_t {
       switch (std::uint64_t key = todo.keys[i]; todo.kinds[i]) {
         case operation_kind::get: return hands.get(key);
         case operation_kind::insert: return hands.insert(key, g);
@@ -98,22 +107,29 @@ class mixed_batch {
   std::vector<std::uint64_t> reads_, writes_;
 };
 
-/// In batches. insert, update and put are all put_many.
+/// In batches. insert and update are put_many for hands that know no batches of them.
 template <class Hands>
 std::uint64_t run_batches(Hands& hands, const operations& todo, generation g, std::uint64_t batch, std::uint64_t begin,
                           std::uint64_t end, histogram* latencies) {
   std::span<const std::uint64_t> keys = todo.keys;
   auto run = [&](auto&& many) {
-    return run_units(begin, end, batch, latencies,
+    return run_units(hands, begin, end, batch, latencies,
                      [&](std::uint64_t first, std::uint64_t count) { return many(keys.subspan(first, count)); });
   };
-  if (todo.is_mix()) return run_units(begin, end, batch, latencies, mixed_batch<Hands>(hands, todo, g));
+  if (todo.is_mix()) return run_units(hands, begin, end, batch, latencies, mixed_batch<Hands>(hands, todo, g));
   switch (todo.kind) {
     case operation_kind::get: return run([&](auto some) { return hands.get_many(some); });
     case operation_kind::get_absent: return run([&](auto some) { return hands.get_absent_many(some); });
     case operation_kind::erase: return run([&](auto some) { return hands.erase_many(some); });
-    default: return run([&](auto some) { return hands.put_many(some, g); });
+    case operation_kind::insert:
+      if constexpr (requires { hands.insert_many(keys, g); }) return run([&](auto some) { return hands.insert_many(some, g); });
+      break;
+    case operation_kind::update:
+      if constexpr (requires { hands.update_many(keys, g); }) return run([&](auto some) { return hands.update_many(some, g); });
+      break;
+    default: break;
   }
+  return run([&](auto some) { return hands.put_many(some, g); });
 }
 
 }  // namespace durahash::bench

@@ -71,7 +71,8 @@ def draw_tails(axes, runs):
 
 def title(run):
     batch = f"batches of {run['batch']}" if run["batch"] > 1 else "single operations"
-    return (f"{run['medium']}, durability {run['durability']}: {run['keys']:,} records, {run['threads']} thread(s), {batch}, "
+    on = "" if run["device"] == "cpu" else f"{run['device']} ({run['device_memory']}), "
+    return (f"{on}{run['medium']}, durability {run['durability']}: {run['keys']:,} records, {run['threads']} thread(s), {batch}, "
             f"median of {run['repetitions']}, seed {run['seed']}\n{run['machine']['cpu']}, commit {run['machine']['commit']}")
 
 

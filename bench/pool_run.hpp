@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "bench/crew.hpp"
+#include "bench/device_pool.hpp"
 #include "bench/hands.hpp"
 #include "bench/outcome.hpp"
 #include "bench/pass.hpp"
@@ -24,9 +25,18 @@ struct pass_result {
 };
 
 template <class Table>
+struct hands_on;
+template <>
+struct hands_on<word_map> : std::type_identity<word_hands> {};
+template <>
+struct hands_on<table> : std::type_identity<bytes_hands> {};
+template <>
+struct hands_on<device_pool> : std::type_identity<device_hands> {};
+
+template <class Table>
 class pool_run {
  public:
-  using hands = std::conditional_t<std::is_same_v<Table, word_map>, word_hands, bytes_hands>;
+  using hands = typename hands_on<Table>::type;
 
   pool_run(const request& asked, engine_kind engine) : asked_(asked), pool_(open_scratch<Table>(asked, engine)) {}
 
@@ -67,6 +77,11 @@ class pool_run {
     if (status s = pool_.reserve(records); s != status::ok) throw failure(s, std::string(message(s)));
   }
 
+  std::optional<device_facts> device() {
+    if constexpr (on_device) return pool_.facts();
+    return std::nullopt;
+  }
+
   pool_info look(growth& seen) {
     pool_info facts = pool_.info();
     if (facts.records != asked_.keys)
@@ -79,7 +94,8 @@ class pool_run {
   }
 
  private:
-  static constexpr std::uint64_t quiet_batch = 64;
+  static constexpr bool on_device = std::is_same_v<Table, device_pool>;
+  static constexpr std::uint64_t quiet_batch = on_device ? std::uint64_t{1} << 16 : 64;
 
   static double bytes_per_key(std::uint64_t bytes, const pool_info& facts) {
     return facts.records == 0 ? 0 : static_cast<double>(bytes) / static_cast<double>(facts.records);
@@ -100,12 +116,13 @@ class pool_run {
       std::uint64_t begin = share_begin(todo[t].keys.size(), parts, part),
                     end = share_begin(todo[t].keys.size(), parts, part + 1);
       histogram* mine = timed_each ? &latencies[t] : nullptr;
-      std::uint64_t met = batch > 1 ? run_batches(crew_hands[t], todo[t], g, batch, begin, end, mine)
-                                    : run_singles(crew_hands[t], todo[t], g, begin, end, mine);
-      right[t] = met;
+      if constexpr (!on_device)
+        if (batch == 1) return void(right[t] = run_singles(crew_hands[t], todo[t], g, begin, end, mine));
+      right[t] = run_batches(crew_hands[t], todo[t], g, batch, begin, end, mine);
     });
     result.media = difference(cost_of_counting, difference(before, counts()));
     result.seconds = crew.seconds;
+    if constexpr (on_device) result.seconds = static_cast<double>(crew_hands[0].clock()) * ns_per_tick() / 1e9;
     result.page_faults = crew.page_faults;
     std::uint64_t met = 0;
     for (unsigned t = 0; t < asked_.threads; ++t) {
@@ -148,7 +165,11 @@ class pool_run {
   }
 
   // Elsewhere there is nothing to count, and stats() reads the whole table.
-  media_counts counts() { return asked_.medium == medium_kind::emulated ? pool_.stats().media : media_counts{}; }
+  media_counts counts() {
+    if constexpr (!on_device)
+      if (asked_.medium == medium_kind::emulated) return pool_.stats().media;
+    return {};
+  }
 
   static media_counts difference(const media_counts& from, const media_counts& to) {
     return {to.flushes - from.flushes, to.fences - from.fences, to.media_read_blocks - from.media_read_blocks,

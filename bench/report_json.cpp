@@ -79,6 +79,7 @@ json limits_json(const std::optional<limits_report>& limits) {
 json shared_part(const report& all) {
   const request& asked = all.asked;
   return {{"machine", machine_json(all.machine)},
+          {"device", device_of(asked)},
           {"medium", name_of(asked.medium)},
           {"keys", asked.keys},
           {"threads", asked.threads},
@@ -97,6 +98,11 @@ json shared_part(const report& all) {
 json engine_json(const report& all, const engine_outcome& engine) {
   json one = shared_part(all);
   one["engine"] = name_of(engine.engine);
+  one["device_memory"] = engine.device ? json(name_of(engine.device->place)) : json(nullptr);
+  if (engine.device && engine.device->cache_hit_rate)
+    one["device_cache"] = {{"percent", all.asked.lending.cache_percent},
+                           {"policy", name_of(all.asked.lending.policy)},
+                           {"hit_rate", *engine.device->cache_hit_rate}};
   one["durability"] = name_of(engine.durability);
   one["results"] = json::array();
   for (const workload_outcome& result : engine.results) one["results"].push_back(result_json(all, engine, result));

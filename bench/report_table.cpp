@@ -56,6 +56,10 @@ void add_heading(lines& text, const report& all, const engine_outcome& engine) {
       records_of(asked.shape), asked.threads, asked.threads == 1 ? "" : "s",
       asked.batch > 1 ? fmt::format("batches of {}", asked.batch) : "single operations", asked.seed, asked.repeat,
       asked.repeat == 1 ? "" : "s");
+  if (engine.device) add(text, "on {}, device memory: {}\n", device_of(asked), name_of(engine.device->place));
+  if (engine.device && engine.device->cache_hit_rate)
+    add(text, "with copies of {} % of the buckets ({}), which had {:.3f} of what finds looked at\n", asked.lending.cache_percent,
+        name_of(asked.lending.policy), *engine.device->cache_hit_rate);
   for (const auto& [name, value] : asked.settings) add(text, "with {}={}\n", name, value);
 }
 
@@ -152,6 +156,10 @@ void add_notes(lines& text, const report& all, const columns& shown) {
         "each.\n",
         asked.batch > 1 ? fmt::format("batch of {}", asked.batch) : std::string("operation"), clock_ns());
   if (shown.latency && asked.batch > 1) add(text, "They are the time of a batch divided by its size.\n");
+  if (asked.on)
+    add(text,
+        "\nTimes are of batches alone: each from its call until its answers are final, with commit and growth. Keys, "
+        "values and\nanswers are in pinned host memory, filled before and checked after.\n");
   add(text, "faults: page faults per operation that the measured threads suffered themselves.\n");
   if (!shown.limit) return;
   limit_names names = limits_of(all.engines.front().durability, asked.batch);

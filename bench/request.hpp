@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/device.hpp"
 #include "bench/distribution.hpp"
 #include "bench/operations.hpp"
 #include "bench/workload.hpp"
@@ -35,11 +36,14 @@ struct request {
   std::uint64_t address_space_bytes =
       options{}.address_space_bytes;  ///< less where a tool such as valgrind allows no more
 
+  std::shared_ptr<device> on;    ///< runs the batches; null: the processor
+  gpu::device_options lending;   ///< how the pool is lent to it
+
   std::vector<workload_kind> workloads;  ///< in running order
   std::uint64_t keys = 0;                ///< records loaded
   std::uint64_t ops = 0;                 ///< per workload; 0: half of `keys` for gets, a quarter where there are writes
   unsigned threads = 1;
-  std::uint64_t batch = 1;  ///< 1: single operations
+  std::uint64_t batch = 1;  ///< 1: single operations; on a device, batches of one
   std::optional<distribution_kind> distribution;
   double theta = 0.99;
   std::uint64_t seed = 1;
@@ -48,6 +52,8 @@ struct request {
   bool cold = false;    ///< report the first load of all, into memory never touched, too
   bool latency = true;  ///< one more repetition, in which every operation is timed
 };
+
+inline std::string device_of(const request& asked) { return asked.on ? asked.on->name() : "cpu"; }
 
 /// Operations of one pass of a workload.
 inline std::uint64_t ops_of(const request& asked, workload_kind kind) {

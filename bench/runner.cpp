@@ -71,6 +71,7 @@ class engine_run {
         sum->add(pool.perform(sum->outcome.workload, false));
         if (is_load(sum->outcome.workload)) look(pool);
       }
+      device_ = pool.device();
     }
   }
 
@@ -88,7 +89,7 @@ class engine_run {
 
   engine_outcome finish() {
     bool counted = asked_.medium == medium_kind::emulated;
-    engine_outcome all{engine_, facts_.durability, facts_.medium, loaded_, {}};
+    engine_outcome all{engine_, facts_.durability, facts_.medium, device_, loaded_, {}};
     if (!cold_.outcome.seconds.empty()) all.results.push_back(cold_.finish(counted));
     for (tally& sum : tallies_) all.results.push_back(sum.finish(counted));
     return all;
@@ -134,7 +135,10 @@ class engine_run {
     look(pool);
   }
 
-  void look(pool_run<Table>& pool) { facts_ = pool.look(loaded_); }
+  void look(pool_run<Table>& pool) {
+    facts_ = pool.look(loaded_);
+    device_ = pool.device();
+  }
 
   const request& asked_;
   engine_kind engine_;
@@ -143,6 +147,7 @@ class engine_run {
   tally cold_;
   growth loaded_;
   pool_info facts_;
+  std::optional<device_facts> device_;
 };
 
 /// The same for every engine and repetition, hence counted once, and not while a pool is open.
@@ -192,6 +197,7 @@ double workload_outcome::median_seconds() const {
 }
 
 std::vector<engine_outcome> run(const request& asked, const narrator& tell) {
+  if (asked.on) return run_all<device_pool>(asked, tell);
   return asked.shape.kind == data_kind::u64 ? run_all<word_map>(asked, tell) : run_all<table>(asked, tell);
 }
 

@@ -23,11 +23,16 @@ std::string default_path();
 
 options options_of(const request& asked, engine_kind engine);
 
+template <class Table>
+result<Table> open_table(const request& asked, const options& how) {
+  return Table::open(asked.path, how);
+}
+
 /// Opens a new pool. Its file loses its name at once and lives as long as the pool is open, so that nothing is left behind even when the
 /// process is killed.
 template <class Table>
 Table open_scratch(const request& asked, engine_kind engine) {
-  auto opened = Table::open(asked.path, options_of(asked, engine));
+  auto opened = open_table<Table>(asked, options_of(asked, engine));
   if (!opened) throw failure(opened.failure().code, opened.failure().message);
   if (asked.medium != medium_kind::memory) ::unlink(asked.path.c_str());
   return std::move(*opened);

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # `make gpu-report`: what the CUDA backend needs, whether it is right, and what it reaches, on the machine that this runs on. Where there is no GPU, the first
-# alone. GPU_KEYS (16777216): records of the pool for the throughput table.
+# alone. GPU_KEYS (16777216): records of the pool for the throughput tables. GPU_BENCH: options of `durahash bench` for one more such table.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -17,23 +17,31 @@ printf '  %-8s %-12s %9s %7s %7s\n' arch kernel registers stack spilled
 for arch in sm_80 sm_90 sm_100; do
   "$nvcc" -std=c++20 --expt-relaxed-constexpr -O3 --Werror=all-warnings -arch=$arch -Isrc -Iinclude -Xptxas -v -c src/gpu/cuda_device.cu -o "$built/object.o" 2>&1 |
     awk -v arch=$arch '
-      BEGIN {split("find write stage commit retry_full", names, " ")}
+      BEGIN {split("find write stage commit retry_full copy_up copies export", names, " ")}
       /Compiling entry function/ {match($0, /halfE[0-9]/); kernel = names[substr($0, RSTART + 5, 1) + 1]}
       /bytes stack frame/ {stack = $1; spilled = $5}
       /Used [0-9]+ registers/ {match($0, /Used [0-9]+/); printf "  %-8s %-12s %9d %7d %7d\n", arch, kernel, substr($0, RSTART + 5, RLENGTH - 5), stack, spilled}'
 done
 
-scripts/build.sh release gpu_test gpu_rates
+scripts/build.sh release gpu_test bench_test durahash_tool
 if ! nvidia-smi -L 2>/dev/null; then
   echo "no GPU here: tests on one, compute-sanitizer and throughput are left out"
   exit 0
 fi
 echo "== tests, on the GPU too"
 build/bin/gpu_test --gtest_brief=1
+build/bin/bench_test --gtest_brief=1 --gtest_filter='*Device*'
 sanitizer=$(command -v compute-sanitizer || echo /usr/local/cuda/bin/compute-sanitizer)
 if [ -x "$sanitizer" ]; then
   echo "== compute-sanitizer"
   for tool in memcheck racecheck; do "$sanitizer" --tool $tool --error-exitcode 1 build/bin/gpu_test --gtest_brief=1 --gtest_filter='*_gpu'; done
 fi
 echo "== throughput"
-build/bin/gpu_rates "${GPU_KEYS:-16777216}"
+rates() { scripts/gpu_rates.py --keys "${GPU_KEYS:-16777216}" "$@"; }
+rates --device-memory pool
+for cache in 10 20 40; do rates --device-memory pool --device-cache $cache --distribution zipfian; done
+rates --device-memory device-mirror
+if [ -n "${GPU_BENCH:-}" ]; then
+  # shellcheck disable=SC2086  # options, each a word
+  rates $GPU_BENCH
+fi

@@ -23,6 +23,10 @@ namespace {
 
 struct bench_arguments {
   std::string engine = "turbo";
+  std::string device = "cpu";
+  std::string device_memory = "automatic";
+  std::string device_cache = "0";
+  std::string device_cache_policy = "lfu";
   std::string medium = "memory";
   std::string durability;
   std::string path;
@@ -39,7 +43,7 @@ struct bench_arguments {
   std::string keys = "4M";
   std::string ops;
   std::string threads = "1";
-  std::string batch = "1";
+  std::string batch;
   std::string distribution;
   double theta = 0.99;
   std::string seed = "1";
@@ -127,6 +131,43 @@ void read_pool(const bench_arguments& arguments, bench::request& asked) {
   }
 }
 
+constexpr const char* no_device = "cpu";
+constexpr std::string_view cuda = "cuda:";
+
+std::uint64_t batch_of(const bench_arguments& arguments) {
+  if (arguments.batch.empty()) return arguments.device == no_device ? 1 : 65536;
+  return std::max<std::uint64_t>(1, number("--batch", arguments.batch, 0, 1 << 22));
+}
+
+/// Says no to what a device cannot do before it looks for one.
+void read_device(const bench_arguments& arguments, bench::request& asked) {
+  if (arguments.device == no_device) {
+    if (arguments.device_memory != "automatic") throw failure(exit_usage, "--device-memory goes with --device cuda:N");
+    if (arguments.device_cache != "0") throw failure(exit_usage, "--device-cache goes with --device cuda:N; on the processor it is --set cache=PERCENT");
+    return;
+  }
+  const auto need = [&](bool given, const char* what) {
+    if (!given) throw failure(exit_usage, fmt::format("--device {} {}", arguments.device, what));
+  };
+  need(arguments.device.starts_with(cuda), "is neither cpu nor cuda:N");
+  need(arguments.engine == "gphash", "runs the engine gphash alone: give --engine gphash");
+  need(asked.shape.kind == data_kind::u64, "has keys and values of 8 bytes alone: give --key u64");
+  need(asked.medium != medium_kind::emulated, "works on --medium memory, file or pmem: nothing counts its stores");
+  need(asked.threads == 1, "gets its batches from one thread: give --threads 1");
+  need(!arguments.limits, "has other limits than those of the processor's memory: leave --limits out");
+  asked.lending.number = static_cast<int>(number("--device cuda:", arguments.device.substr(cuda.size()), 0, 1023));
+  for (const auto& [name, place] : bench::device_memories)
+    if (name == arguments.device_memory) asked.lending.place = place;
+  asked.lending.cache_percent = static_cast<unsigned>(number("--device-cache", arguments.device_cache, 0, 90));
+  need(asked.lending.cache_percent == 0 || asked.lending.place != gpu::table_place::device_mirror, "has the whole table in its memory: leave --device-cache out");
+  for (const auto& [name, policy] : bench::cache_policies)
+    if (name == arguments.device_cache_policy) asked.lending.policy = policy;
+  asked.lending.most_staged = std::max(asked.lending.most_staged, asked.batch);
+  auto found = bench::cuda_device(asked.lending.number);
+  if (!found) throw failure(exit_code_of(found.failure().code), found.failure().message);
+  asked.on = std::move(*found);
+}
+
 bench::request request_of(const bench_arguments& arguments) {
   bench::request asked;
   read_pool(arguments, asked);
@@ -134,13 +175,14 @@ bench::request request_of(const bench_arguments& arguments) {
   asked.keys = number("--keys", arguments.keys, 1, std::uint64_t{1} << 40);
   if (!arguments.ops.empty()) asked.ops = number("--ops", arguments.ops, 1, std::uint64_t{1} << 40);
   asked.threads = static_cast<unsigned>(number("--threads", arguments.threads, 1, 1024));
-  asked.batch = std::max<std::uint64_t>(1, number("--batch", arguments.batch, 0, 1 << 21));
+  asked.batch = batch_of(arguments);
   if (!arguments.distribution.empty()) asked.distribution = bench::distribution_named(arguments.distribution);
   asked.theta = arguments.theta;
   asked.seed = number("--seed", arguments.seed, 0, ~std::uint64_t{0});
   asked.repeat = static_cast<unsigned>(number("--repeat", arguments.repeat, 1, 1000));
   asked.cold = arguments.cold;
   asked.latency = !arguments.no_latency;
+  read_device(arguments, asked);
   if (!asked.workloads.empty()) asked.engines = engines_of(arguments.engine, asked);
   return asked;
 }
@@ -234,16 +276,30 @@ constexpr const char* trace_help =
     "Reports give for every workload that repeats keys unique_ratio, different keys per operation, and\n"
     "top_1_percent_share, the share of the operations that ask for the most popular 1 % of these keys.\n";
 
+constexpr const char* device_help =
+    "\nOn a GPU (--device cuda:N, with --engine gphash and u64 keys and values) everything is done in batches, by\n"
+    "durahash::gpu::map. Keys, values and answers are in pinned host memory, which the GPU reaches over its bus;\n"
+    "--device-memory says where the table is. Timed is each batch alone, from its call until its answers are final:\n"
+    "launch, kernels, growth of the table, and commit, with the stores into the pool where the table is a mirror. Filling\n"
+    "the arrays before and checking every answer after is not in it, and the next batch is not launched meanwhile.\n";
+
 std::string workload_help() {
   std::string text = "Workloads, in the order in which they run:\n";
   for (const bench::workload_traits& traits : bench::all_workloads())
     text += fmt::format("  {:<14}{}\n", traits.name, traits.help);
-  return text + trace_help;
+  return text + trace_help + device_help;
 }
 
 void add_pool_options(CLI::App& command, bench_arguments& a) {
   command.add_option("--engine", a.engine, "turbo, cceh, level, gphash, or all: they take turns (turbo)")
       ->check(CLI::IsMember({"turbo", "cceh", "level", "gphash", "all"}));
+  command.add_option("--device", a.device, "what runs it: cpu, or cuda:N, a GPU, for the engine gphash (cpu)");
+  command.add_option("--device-memory", a.device_memory,
+                     "where a GPU has the table: pool, in place; host-mirror, a copy in pinned memory; device-mirror, one in\n"
+                     "its own memory; automatic, pool where it can be pinned, else host-mirror (automatic)")
+      ->check(CLI::IsMember({"automatic", "pool", "host-mirror", "device-mirror"}));
+  command.add_option("--device-cache", a.device_cache, "of 100 buckets so many have a copy in the GPU's memory, 0 to 90 (0)");
+  command.add_option("--device-cache-policy", a.device_cache_policy, "which ones: lfu, lru or random (lfu)")->check(CLI::IsMember({"lfu", "lru", "random"}));
   command.add_option("--medium", a.medium, "memory, file, pmem, or emulated, which counts (memory)")
       ->check(CLI::IsMember({"memory", "file", "pmem", "emulated"}));
   command.add_option("--durability", a.durability, "process, power or none (power on pmem and emulated, else process)")
@@ -270,7 +326,8 @@ void add_work_options(CLI::App& command, bench_arguments& a) {
   command.add_option("--ops", a.ops,
                      "operations of each workload but the load (half of the keys; a quarter where it writes)");
   command.add_option("--threads", a.threads, "threads that share the operations (1)");
-  command.add_option("--batch", a.batch, "get_many, put_many and erase_many of so many; 1: single operations (1)");
+  command.add_option("--batch", a.batch,
+                     "get_many, put_many and erase_many of so many; 1: single operations (1; on a GPU 65536)");
   command
       .add_option("--distribution", a.distribution,
                   "uniform or zipfian, where a workload leaves the choice (zipfian for ycsb)")
@@ -305,6 +362,7 @@ void add_bench(CLI::App& app, int& exit_code) {
                   "  durahash bench --limits\n"
                   "  durahash bench --medium memory --durability power --keys 16M --batch 64\n"
                   "  durahash bench --medium emulated --keys 1M --workload insert,update,erase --json -\n"
+                  "  durahash bench --engine gphash --device cuda:0 --medium file --keys 16M\n"
                   "  durahash bench --medium file --path /mnt/data/bench.dh --workload ycsb-a,ycsb-c --threads 2");
   command->callback([arguments, &exit_code] {
     bench_command(*arguments);

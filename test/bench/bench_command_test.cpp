@@ -22,7 +22,7 @@ void expect_keys(const json& object, std::initializer_list<const char*> keys) {
 }
 
 void expect_contract(const json& report) {
-  expect_keys(report, {"machine", "engine", "medium", "keys", "threads", "batch", "seed", "results", "load_factor",
+  expect_keys(report, {"machine", "device", "engine", "medium", "keys", "threads", "batch", "seed", "results", "load_factor",
                        "bytes_per_key"});
   expect_keys(report["machine"], {"cpu", "cores", "kernel", "commit"});
   expect_keys(report["load_factor"], {"final", "peak"});
@@ -61,6 +61,8 @@ TEST(BenchCommand, JsonHasEveryFieldOfTheContractForEveryWorkload) {
   EXPECT_EQ(names, (std::set<std::string>{"insert", "load", "positive", "negative", "update", "erase", "insert-steady",
                                           "ycsb-a", "ycsb-b", "ycsb-c", "ycsb-d", "ycsb-f", "dlrm", "pagerank"}));
   EXPECT_EQ(report["engine"], "turbo");
+  EXPECT_EQ(report["device"], "cpu");
+  EXPECT_TRUE(report["device_memory"].is_null());
   EXPECT_EQ(report["medium"], "memory");
   EXPECT_EQ(report["keys"], 2000);
 }
@@ -260,11 +262,46 @@ TEST(BenchCommand, NonsenseIsRefusedWithASentenceThatNamesIt) {
                              {"--distribution normal", "normal"},
                              {"--theta x", "theta"},
                              {"--limits --limits-mib 3", "--limits-mib"},
+                             {"--device gpu --engine gphash", "gpu"},
+                             {"--device cuda:first --engine gphash", "first"},
+                             {"--device cuda:0", "--engine gphash"},
+                             {"--device cuda:0 --engine all", "--engine gphash"},
+                             {"--device cuda:0 --engine gphash --key bytes", "--key u64"},
+                             {"--device cuda:0 --engine gphash --medium emulated", "--medium"},
+                             {"--device cuda:0 --engine gphash --threads 2", "--threads 1"},
+                             {"--device cuda:0 --engine gphash --limits", "--limits"},
+                             {"--device-memory pool", "--device cuda:N"},
+                             {"--device cuda:0 --engine gphash --device-memory disk", "disk"},
                              {"--repeat 0", "--repeat"}}) {
     tool_answer answer = run_tool(std::string("bench ") + one.arguments + " 2>&1");
     EXPECT_EQ(answer.exit_code, 2) << one.arguments << "\n" << answer.output;
     EXPECT_NE(answer.output.find(one.named), std::string::npos) << one.arguments << "\n" << answer.output;
   }
+}
+
+/// On a GPU, or where there is none not at all: before a file is made.
+TEST(BenchCommand, RunsOnACudaDeviceOrSaysWhyNot) {
+  namespace fs = std::filesystem;
+  std::string report = fs::temp_directory_path() / ("bench-device-" + std::to_string(::getpid())), pool = report + ".dh";
+  tool_answer answer = run_tool("bench --engine gphash --device cuda:0 --medium file --path " + pool + " --json " + report + tiny + " 2>&1");
+  EXPECT_FALSE(fs::exists(pool));
+  if (answer.exit_code == 0) {
+    json told = json::parse(std::ifstream(report));
+    expect_contract(told);
+    EXPECT_TRUE(told["device"].get<std::string>().starts_with("cuda:0 ")) << told["device"];
+    EXPECT_EQ(told["batch"], 65536);
+    fs::remove(report);
+  } else {
+    EXPECT_EQ(answer.exit_code, 3);
+    EXPECT_NE(answer.output.find("CUDA"), std::string::npos) << answer.output;
+    EXPECT_FALSE(fs::exists(report));
+  }
+}
+
+TEST(BenchCommand, HasNoDeviceOfANumberThatNoneHas) {
+  tool_answer answer = run_tool("bench --engine gphash --device cuda:1023 2>&1");
+  EXPECT_TRUE(answer.exit_code == 2 || answer.exit_code == 3) << answer.exit_code;
+  EXPECT_NE(answer.output.find("CUDA"), std::string::npos) << answer.output;
 }
 
 TEST(BenchCommand, APathThatCannotBeWrittenEndsTheRunBeforeItBegins) {

@@ -1,0 +1,222 @@
+// The benchmark of a device, on threads in lockstep instead of one: every workload, and that a wrong answer is noticed.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "bench/device_pool.hpp"
+#include "bench/report.hpp"
+#include "bench/runner.hpp"
+#include "gpu/map.hpp"
+#include "test/gpu/lockstep_device.hpp"
+
+namespace durahash::bench {
+namespace {
+
+using nlohmann::json;
+using word = std::uint64_t;
+
+class threads_in_lockstep : public device {
+ public:
+  std::string name() const override { return "threads in lockstep"; }
+  result<gpu::map> open(const std::string& path, const options& how, const gpu::device_options& on) override {
+    return gpu::open_on(std::make_unique<test::lockstep_device>(), path, how, on);
+  }
+  void* allocate(std::size_t bytes) override {
+    ++arrays;
+    return std::malloc(bytes);
+  }
+  void free(void* memory) override {
+    --arrays;
+    std::free(memory);
+  }
+  int arrays = 0;
+};
+
+request small(std::shared_ptr<device> on, word batch = 100) {
+  request asked;
+  asked.engines = {engine_kind::gphash};
+  asked.on = std::move(on);
+  asked.keys = 1500;
+  asked.batch = batch;
+  asked.repeat = 1;
+  for (const workload_traits& each : all_workloads()) asked.workloads.push_back(each.kind);
+  return asked;
+}
+std::vector<engine_outcome> run(const request& asked) {
+  return bench::run(asked, [](const std::string&, word, word) {});
+}
+/// What the run gave up with.
+failure failure_of(const request& asked) {
+  try {
+    run(asked);
+  } catch (const failure& why) {
+    return why;
+  }
+  return {status::ok, "nothing failed"};
+}
+
+struct device_case {
+  word batch;
+  durability_level durability = durability_level::process;
+  gpu::table_place place = gpu::table_place::automatic;
+  const char* device_memory = "pool";
+  unsigned cache_percent = 0;
+};
+class BenchDevice : public testing::TestWithParam<device_case> {};
+INSTANTIATE_TEST_SUITE_P(Every, BenchDevice,
+                         testing::Values(device_case{1}, device_case{100}, device_case{4096}, device_case{100, durability_level::power},
+                                         device_case{100, durability_level::process, gpu::table_place::host_mirror, "host-mirror"},
+                                         device_case{100, durability_level::power, gpu::table_place::device_mirror, "device-mirror"},
+                                         device_case{100, durability_level::process, gpu::table_place::pool, "pool", 30}));
+
+TEST_P(BenchDevice, RunsEveryWorkloadWithEveryAnswerRight) {
+  auto on = std::make_shared<threads_in_lockstep>();
+  report all{small(on, GetParam().batch), this_machine(), {}, std::nullopt};
+  all.asked.durability = GetParam().durability;
+  all.asked.lending.place = GetParam().place;
+  all.asked.lending.cache_percent = GetParam().cache_percent;
+  all.asked.ops = 300;
+  all.engines = run(all.asked);
+  json shown = json_of(all);
+  EXPECT_EQ(shown["device"], "threads in lockstep");
+  EXPECT_EQ(shown["durability"], name_of(GetParam().durability));
+  EXPECT_EQ(shown["device_memory"], GetParam().device_memory);
+  EXPECT_EQ(shown.contains("device_cache"), GetParam().cache_percent != 0);
+  if (GetParam().cache_percent != 0) {
+    EXPECT_EQ(shown["device_cache"]["percent"], GetParam().cache_percent);
+    EXPECT_LE(shown["device_cache"]["hit_rate"], 1);
+    EXPECT_NE(table_of(all).find("with copies of 30 % of the buckets (lfu)"), std::string::npos);
+  }
+  EXPECT_GT(shown["load_factor"]["final"], 0);
+  std::set<std::string> names;
+  for (const json& result : shown["results"]) {
+    names.insert(result["workload"]);
+    EXPECT_GT(result["seconds"], 0) << result["workload"];
+    EXPECT_GT(result["latency_ns"]["p50"], 0) << result["workload"];
+  }
+  EXPECT_EQ(names.size(), all_workloads().size());
+  EXPECT_NE(table_of(all).find("on threads in lockstep"), std::string::npos);
+  EXPECT_EQ(on->arrays, 0) << "arrays that nobody gave back";
+}
+
+/// Opens pools in which a record is that the load puts there, too.
+class with_a_record_too_many final : public threads_in_lockstep {
+ public:
+  explicit with_a_record_too_many(word key) : key_(key) {}
+  result<gpu::map> open(const std::string& path, const options& how, const gpu::device_options& on) override {
+    auto made = threads_in_lockstep::open(path, how, on);
+    status answer{};
+    if (made) made->put(1, &key_, &key_, &answer);
+    return made;
+  }
+
+ private:
+  word key_;
+};
+
+TEST(BenchDeviceRun, ARunWithAWrongAnswerFails) {
+  request asked = small(nullptr);
+  asked.workloads = {workload_kind::insert};
+  asked.on = std::make_shared<with_a_record_too_many>(key_space(asked.seed).key(77));
+  failure why = failure_of(asked);
+  EXPECT_EQ(why.code, status::damaged);
+  EXPECT_NE(std::string(why.what()).find("1 of 1500 operations failed"), std::string::npos) << why.what();
+}
+
+/// The device of the second pool fails at once: in the first repetition, whose load is measured.
+class failing final : public threads_in_lockstep {
+ public:
+  result<gpu::map> open(const std::string& path, const options& how, const gpu::device_options& on) override {
+    auto made = std::make_unique<test::lockstep_device>();
+    made->fails = ++opened_ == 2;
+    return gpu::open_on(std::move(made), path, how, on);
+  }
+
+ private:
+  int opened_ = 0;
+};
+
+TEST(BenchDeviceRun, ADeviceThatFailsEndsTheRunInItsWords) {
+  failure why = failure_of(small(std::make_shared<failing>()));
+  EXPECT_EQ(why.code, status::io_error);
+  EXPECT_STREQ(why.what(), "the device failed");
+}
+
+class without_memory final : public threads_in_lockstep {
+  void* allocate(std::size_t) override { return nullptr; }
+};
+
+TEST(BenchDeviceRun, WithoutMemoryForABatchTheRunEnds) {
+  failure why = failure_of(small(std::make_shared<without_memory>(), 4096));
+  EXPECT_EQ(why.code, status::no_space);
+  EXPECT_NE(std::string(why.what()).find("host and device share"), std::string::npos) << why.what();
+}
+
+/// Hands on a pool with the records 1 to 4, of generation 7.
+class DeviceHands : public testing::Test {
+ protected:
+  void SetUp() override { ASSERT_EQ(hands.insert_many(present, 7), 4u); }
+  static device_pool open(const std::shared_ptr<device>& on) {
+    request asked = small(on);
+    return open_scratch<device_pool>(asked, engine_kind::gphash);
+  }
+  std::optional<status> surprise() const { return hands.surprise(); }
+
+  const std::array<word, 4> present{1, 2, 3, 4};
+  const std::array<word, 3> half{3, 99, 4};
+  std::shared_ptr<device> on = std::make_shared<threads_in_lockstep>();
+  device_pool pool = open(on);
+  device_hands hands{pool, record_shape{}, 4};
+};
+
+TEST_F(DeviceHands, CountWhatIsAsExpected) {
+  const std::array<word, 2> absent{5, 99};
+  EXPECT_EQ(hands.get_many(present), 4u);
+  EXPECT_EQ(hands.get_absent_many(absent), 2u);
+  EXPECT_EQ(hands.put_many(present, 8), 4u);
+  EXPECT_EQ(hands.update_many(present, 9), 4u);
+  EXPECT_EQ(hands.get_many(present), 4u);
+  EXPECT_EQ(hands.erase_many(present), 4u);
+  EXPECT_EQ(hands.get_absent_many(present), 4u);
+  EXPECT_EQ(hands.get_many({}), 0u);
+  EXPECT_FALSE(surprise());
+}
+
+TEST_F(DeviceHands, NoticeARecordThatIsMissing) {
+  EXPECT_EQ(hands.get_many(half), 2u);
+  EXPECT_EQ(surprise(), status::not_found);
+  EXPECT_EQ(hands.update_many(half, 8), 2u);
+  EXPECT_EQ(hands.erase_many(half), 2u);
+}
+
+TEST_F(DeviceHands, NoticeARecordThatShouldNotBeThere) {
+  EXPECT_EQ(hands.get_absent_many(half), 1u);
+  EXPECT_EQ(surprise(), status::ok);
+}
+
+TEST_F(DeviceHands, NoticeAnInsertOfWhatIsThere) {
+  EXPECT_EQ(hands.insert_many(half, 8), 1u);
+  EXPECT_EQ(surprise(), status::exists);
+}
+
+TEST_F(DeviceHands, NoticeAValueOfAnotherKey) {
+  word key = 3, value = value_of(std::uint64_t{1} << 40, 7);
+  status answer{};
+  ASSERT_EQ(pool.map().put(1, &key, &value, &answer), status::ok);
+  EXPECT_EQ(hands.get_many(present), 3u);
+  EXPECT_EQ(surprise(), status::mismatch);
+}
+
+TEST_F(DeviceHands, HaveAClockThatRunsWithTheirBatches) {
+  ticks before = hands.clock();
+  EXPECT_EQ(hands.get_many({}), 0u);
+  EXPECT_EQ(hands.clock(), before);
+  hands.get_many(present);
+  EXPECT_GT(hands.clock(), before);
+}
+
+}  // namespace
+}  // namespace durahash::bench
