@@ -1,15 +1,20 @@
-# durahash_test(<name> <sources>... [LABEL <label>] [USES <targets>...])
+# durahash_test(<name> <sources>... [TOOL] [LABEL <label>] [USES <targets>...])
 #
 # One GoogleTest executable <name>_test. Each TEST, TEST_F, TEST_P becomes one test of ctest, <name>.<suite>.<test>, which runs all its parameters;
 # <name>.others runs what was not recognised in the sources, so that nothing is left out. Suites with `Torture` or `Stress` in their name carry that label,
-# the others LABEL (default `unit`). The sources see src/, the constants DURAHASH_TOOL_PATH (the built tool) and DURAHASH_SOURCE_DIR, and get
+# those whose name ends with `Paper` or `Cost`, which measure and compare with the papers, `figures`, the others LABEL (default `unit`). The sources see
+# src/, the constants DURAHASH_SOURCE_DIR and, with TOOL, DURAHASH_TOOL_PATH (the built tool), and get
 # a main() unless one of them is called main.cpp.
 function(durahash_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 test "" "LABEL" "USES")
+  cmake_parse_arguments(PARSE_ARGV 1 test "TOOL" "LABEL" "USES")
   if(NOT test_LABEL)
     set(test_LABEL unit)
   endif()
   durahash_test_executable(${name}_test "${test_UNPARSED_ARGUMENTS}" "${test_USES}")
+  if(test_TOOL AND TARGET durahash_tool)
+    target_compile_definitions(${name}_test PRIVATE DURAHASH_TOOL_PATH="$<TARGET_FILE:durahash_tool>")
+    add_dependencies(${name}_test durahash_tool)
+  endif()
 
   set(recognised "")
   foreach(source IN LISTS test_UNPARSED_ARGUMENTS)
@@ -34,6 +39,8 @@ function(durahash_add_case name case filter label)
     string(REGEX MATCH "Torture|Stress" kind "${case}")
     string(TOLOWER ${kind} label)
     list(APPEND properties PROCESSORS 2)
+  elseif(case MATCHES "(Paper|Cost)\\.")
+    set(label figures)
   endif()
   add_test(NAME ${name}.${case} COMMAND ${name}_test "--gtest_filter=${filter}" --gtest_brief=1)
   set_tests_properties(${name}.${case} PROPERTIES LABELS ${label} ${properties})
@@ -48,8 +55,4 @@ function(durahash_test_executable target sources uses)
     target_link_libraries(${target} PRIVATE GTest::gtest_main)
   endif()
   target_compile_definitions(${target} PRIVATE DURAHASH_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
-  if(TARGET durahash_tool)
-    target_compile_definitions(${target} PRIVATE DURAHASH_TOOL_PATH="$<TARGET_FILE:durahash_tool>")
-    add_dependencies(${target} durahash_tool)
-  endif()
 endfunction()

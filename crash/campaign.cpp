@@ -100,7 +100,8 @@ plan plan_of(const job& j, pace speed) {
     how.images = {.all_up_to = 64, .options_per_line = 10, .lines_each = 8, .samples = 6};
     how.nested_every = 2000, how.deeper_every = 8000, how.kill_every = 20, how.go_on_every = 8;
   }
-  if (j.variant->keys != 0) how.nested_every = quick ? 40 : 24, how.kill_every = 1;  // these are soon done
+  constexpr key_number few = 4;
+  if (j.variant->keys != 0 && j.variant->keys <= few) how.nested_every = quick ? 40 : 24, how.kill_every = 1;  // these are soon done
   if (j.stops == machine::eadr) how.kill_every = 0, how.nested_every = 12, how.deeper_every = 48;
   if (j.flavour == flavour::threads) {
     how.images = quick ? effort{.all_up_to = 16, .options_per_line = 6, .lines_each = 4, .samples = 2} : how.nested_images;

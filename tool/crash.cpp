@@ -104,7 +104,7 @@ nlohmann::ordered_json json_of(const crash::campaign& what, const crash::outcome
 std::string text_of(const crash::campaign& what, const crash::outcome& o) {
   const crash::findings& f = o.found;
   std::string text = fmt::format("{} · {} of {} operations, {} · seed {} · {}\n\n", name_of(what.engine), counted(f.programs, "program"), what.operations,
-                                 f.schedules == 0 ? "one thread" : counted(f.schedules, "schedule") + " of " + std::to_string(what.threads) + " threads", what.seed,
+                                 f.schedules == 0 ? "one thread" : fmt::format("{} of {} and {} threads", counted(f.schedules, "schedule"), what.threads, what.threads + 1), what.seed,
                                  human_seconds(o.seconds));
   auto line = [&](const std::string& what_it_is, const std::string& figure, const std::string& more) {
     text += fmt::format("  {:<34}{:>16}   {}\n", what_it_is, figure, more);

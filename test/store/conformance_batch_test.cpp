@@ -40,7 +40,7 @@ TEST_P(Batches, ABatchOfEverySmallSizeIsWhole) {
 }
 
 TEST_P(Batches, AHugeBatchGrowsTheTable) {
-  constexpr std::uint64_t size = 30'000;
+  constexpr std::uint64_t size = 15'000;
   strings batch = keys(0, size), wanted = values(0, size), found(size);
   EXPECT_TRUE(all_are(pool().put_many(batch, wanted), status::ok));
   EXPECT_EQ(pool().pool().size(), size);

@@ -57,7 +57,7 @@ TEST_P(Limits, AValueThatIsTooLongIsRefusedByItsLengthAlone) {
 /// A pool that may not grow past a few megabytes.
 class FullPools : public conformance {
  protected:
-  static constexpr std::uint64_t limit = 4u << 20;
+  static constexpr std::uint64_t limit = 2u << 20;
 
   void SetUp() override {
     drop();

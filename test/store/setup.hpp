@@ -41,7 +41,7 @@ struct setup {
 
 std::ostream& operator<<(std::ostream&, const setup&);
 
-/// Every combination that the library promises to open.
+/// Every combination that the library promises to open; of instrumented builds a part, in which each engine meets each place and each API (DURAHASH_LONG=1: all).
 std::vector<setup> every_setup();
 /// Those for which `wanted` holds.
 std::vector<setup> setups_where(const std::function<bool(const setup&)>& wanted);

@@ -83,7 +83,7 @@ looked look(std::uint64_t percent, gphash::replacement_policy policy) {
 }
 
 /// §3.3, figure 11: LFU and LRU before Random; most of the gain from the first tenth.
-TEST(GphashCache, HitRatesAndWhatASearchReadsFromThePool) {
+TEST(GphashCachePaper, HitRatesAndWhatASearchReadsFromThePool) {
   looked none = look(0, gphash::replacement_policy::lfu);
   std::printf("no copies: %.2f blocks read\n", none.blocks);
   double last = 0;

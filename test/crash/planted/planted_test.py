@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """Plants every bug of bugs.py into a copy of the sources, builds the explorer with it, and sees that it is found.
 
-    planted_test.py --build DIR [--only NAME] [--jobs N] [--seed S] [--rounds N]
+    planted_test.py --build DIR [--only NAME] [--sample N [--draw D]] [--jobs N] [--seed S] [--rounds N]
 
 DIR is a build tree of the project: the explorer's other objects are taken from there. Exit code 0 when every bug is found, 1 when one is not.
 """
 import argparse
 import concurrent.futures
 import pathlib
+import random
 import shlex
 import shutil
 import subprocess
@@ -61,6 +62,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=pathlib.Path, required=True)
     parser.add_argument("--only", help="this bug alone")
+    parser.add_argument("--sample", type=int, help="so many of them, drawn anew in each run; that the others can be planted is seen all the same")
+    parser.add_argument("--draw", type=int, default=random.randrange(1 << 32), help="draws the sample again")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=400)
@@ -72,6 +75,9 @@ def main():
         sys.exit(f"no bug is called {arguments.only}")
     for bug in bugs:
         planted_source(bug[4], bug[5])
+    if arguments.sample is not None and arguments.sample < len(bugs):
+        print(f"{arguments.sample} of {len(bugs)} planted bugs (again with --sample {arguments.sample} --draw {arguments.draw})", flush=True)
+        bugs = random.Random(arguments.draw).sample(bugs, arguments.sample)
     missed = 0
     with tempfile.TemporaryDirectory(prefix="durahash-planted-") as made:
         folder = pathlib.Path(made)
