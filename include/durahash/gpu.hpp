@@ -96,6 +96,7 @@ class map {
   status close();
   std::uint64_t size();
   pool_info info();
+  table_stats stats();
   check_report check();
   std::vector<std::string> salvage_report() const;
 

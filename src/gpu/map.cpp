@@ -428,6 +428,9 @@ std::uint64_t map::size() {
 pool_info map::info() {
   return is_open() ? part_->at_home([&] { return part_->table().info(); }) : pool_info{};
 }
+table_stats map::stats() {
+  return is_open() ? part_->at_home([&] { return part_->table().stats(); }) : table_stats{};
+}
 check_report map::check() {
   if (!is_open()) return {.ok = false, .records = 0, .violations = {"the table is closed"}};
   return part_->at_home([&] { return part_->table().check(); });

@@ -1,4 +1,9 @@
 // What gpu::map::open does where something stands in the way; and a kernel of one's own, where there is a GPU.
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <numeric>
+
 #include "durahash/table.hpp"
 #include "test/gpu/map_rig.hpp"
 #include "test/gpu/ref_kernel.hpp"
@@ -32,6 +37,41 @@ TEST(GpuRef, InAKernelOfOnesOwn) {
   for (std::uint64_t key : keys) ASSERT_EQ(pool->get(key), 3u);
 }
 #endif
+
+/// A pool in a memfd: memory without a file system, which the kernel lets be pinned. The first half of its life it is a file.
+TEST(GpuMapOpen, APoolInAMemfd) {
+  scratch_folder folder;
+  constexpr std::uint64_t n = 3000;
+  {
+    auto made = map<std::uint64_t, std::uint64_t>::open(folder.file("a"), {.engine = engine_kind::gphash});
+    ASSERT_TRUE(made) << made.failure().message;
+    for (std::uint64_t key = 0; key < n; ++key) ASSERT_EQ(made->put(key, key * key), status::ok);
+    ASSERT_EQ(made->close(), status::ok);
+  }
+  std::string content = read_file(folder.file("a"));
+  int fd = memfd_create("durahash-test", MFD_CLOEXEC);
+  ASSERT_GE(fd, 0);
+  std::string path = "/proc/self/fd/" + std::to_string(fd);
+  write_file(path, content);
+  {
+    auto made = gpu::open_on(std::make_unique<lockstep_device>(), path, {}, {.place = gpu::table_place::pool});
+    ASSERT_TRUE(made) << made.failure().message;
+    std::vector<std::uint64_t> keys(4 * n), values(4 * n);
+    std::vector<status> answers(keys.size());
+    std::iota(keys.begin(), keys.end(), 0u);
+    ASSERT_EQ(made->insert(keys.size(), keys.data(), keys.data(), answers.data()), status::ok);  // of which it has some; and it grows
+    ASSERT_EQ(made->find_async(keys.size(), keys.data(), values.data(), answers.data()), status::ok);
+    ASSERT_EQ(made->commit(), status::ok);
+    for (std::uint64_t key : keys) ASSERT_EQ(values[key], key < n ? key * key : key);
+    ASSERT_EQ(made->close(), status::ok);
+  }
+  auto pool = map<std::uint64_t, std::uint64_t>::open(path);
+  ASSERT_TRUE(pool) << pool.failure().message;
+  EXPECT_EQ(pool->size(), 4 * n);
+  EXPECT_TRUE(pool->check().ok);
+  ASSERT_EQ(pool->close(), status::ok);
+  ::close(fd);
+}
 
 /// A pool that cannot be pinned has a mirror, if the caller leaves the choice; and without memory for one there is a clear answer.
 TEST(GpuMapOpen, AMirrorWhereThePoolCannotBePinned) {
