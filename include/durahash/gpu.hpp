@@ -42,19 +42,20 @@ class map {
  public:
   /// As durahash::map::open; a new pool gets the engine gphash, and a pool of another engine is refused. The device must be able to use host memory that is
   /// registered with it at its own addresses, which CUDA devices on Linux are. For table_place::pool the pool must lie where the kernel lets memory be pinned:
-  /// /dev/shm, hugetlbfs, device DAX, says the driver's documentation; what it refuses is refused with its words. A mirror is copied when the pool is opened, after
+  /// /dev/shm, a memfd, device DAX, says the driver's documentation; what it refuses is refused with its words. A mirror is copied when the pool is opened, after
   /// `reserve` and after `compact`; growth copies a new level alone.
   static result<map> open(const std::string& path, const options& how = {}, const device_options& on = {});
 
   /// Looks up keys. answers: ok, and the value; or not_found. `values` may be null: then it only says whether they are there.
-  /// Never waits, allocates or resizes. Sees what batches before it in its stream did; of what was staged, what is committed.
+  /// Never allocates or resizes, nor waits for the device. Sees what batches before it in its stream did; of what was staged, what is committed.
   /// Returns   ok; closed, or io_error after the device failed: then nothing was done.
   status find_async(std::size_t n, const std::uint64_t* keys, std::uint64_t* values, status* answers, stream on = nullptr);
 
   /// Writes. answers: as of durahash::map; no_space where all places of a key are taken: `reserve`, and again.
   /// In the pool itself and at the level process done, and durable, when the stream is there. At the level power, and in a mirror, staged: not visible, answers
-  /// open, until `commit`; then `on` is the stream of all batches until that. Never waits, allocates or resizes.
-  /// Returns   ok; where writes are staged no_space if more than most_staged of them wait for a commit: this batch was not taken. closed, io_error.
+  /// open, until `commit`; `on` is the stream of all batches until that. Never allocates or resizes, nor waits for the device.
+  /// Returns   ok; where writes are staged no_space if more than most_staged of them wait for a commit, invalid_argument if those of another stream do: this batch
+  ///           was not taken. closed, io_error.
   status put_async(std::size_t n, const std::uint64_t* keys, const std::uint64_t* values, status* answers, stream on = nullptr);
   status insert_async(std::size_t n, const std::uint64_t* keys, const std::uint64_t* values, status* answers, stream on = nullptr);
   status update_async(std::size_t n, const std::uint64_t* keys, const std::uint64_t* values, status* answers, stream on = nullptr);
@@ -72,9 +73,9 @@ class map {
 
   /// All records, in no order, some at a time: at most `n`, which must be 32 or more, go to the arrays, and `exported` says how many did. `at` goes on from where the
   /// last call ended; the first gets a new one, and the last leaves it done. Every record once, if nothing is written in between. Waits for the device, and commits.
-  /// Returns   ok; mismatch if the table has grown or shrunk since `at` began: begin again; invalid_argument, closed, io_error.
+  /// Returns   ok; mismatch if there was a growth, a `reserve` or a `compact` since `at` began: begin again; invalid_argument, closed, io_error.
   struct export_cursor {
-    std::uint64_t next = 0, buckets = 0;
+    std::uint64_t next = 0, layout = 0;
     bool done = false;
   };
   status export_batch(export_cursor& at, std::size_t n, std::uint64_t* keys, std::uint64_t* values, std::size_t& exported, stream on = nullptr);

@@ -25,7 +25,7 @@ class cached_buckets {
     table_ = table;
     buckets_ = table.buckets();
     bucket_copies made;
-    count_ = static_cast<std::uint32_t>(std::min<std::uint64_t>(buckets_ * percent_ / 100, most_copies));
+    count_ = static_cast<std::uint32_t>(std::min(buckets_ * percent_ / 100, gphash::most_copies));
     made.copy_of = of_zeros<std::uint32_t>(buckets_);
     made.marks = of_zeros<std::uint32_t>(buckets_);
     made.states = of_zeros<copy_state>(count_);
@@ -78,7 +78,7 @@ class cached_buckets {
   std::uint64_t loads() const noexcept { return loads_; }
 
  private:
-  static constexpr std::uint64_t most_copies = 0xffffffffu, no_bucket = ~std::uint64_t{0};
+  static constexpr std::uint64_t no_bucket = ~std::uint64_t{0};
 
   template <class T>
   T* of_zeros(std::uint64_t count) {

@@ -42,9 +42,25 @@ __global__ void __launch_bounds__(threads_per_block) run(const __grid_constant__
   if constexpr (Half == half::export_records) all.export_records(more.first_bucket, more.buckets, more.to, warp, warps);
 }
 
+/// The thread's device, for a while.
+class on_device {
+ public:
+  explicit on_device(int number) {
+    cudaGetDevice(&before_);
+    cudaSetDevice(number);
+  }
+  ~on_device() { cudaSetDevice(before_); }
+  on_device(const on_device&) = delete;
+
+ private:
+  int before_ = 0;
+};
+
 class cuda_gpu final : public device {
  public:
   ~cuda_gpu() override {
+    if (turns_ == nullptr) return;  // it did not start
+    const on_device here(number_);
     for (cudaStream_t made : {stream_for_copies_, transfers_})
       if (made != nullptr) cudaStreamDestroy(made);
     cudaFree(turns_);
@@ -57,7 +73,8 @@ class cuda_gpu final : public device {
     if (number < 0 || number >= count)
       return {status::invalid_argument, "there is no CUDA device " + std::to_string(number) + ": this machine has " + std::to_string(count)};
     number_ = number;
-    if (error e = said(cudaSetDevice(number), "cannot use the CUDA device " + std::to_string(number)); e.code != status::ok) return e;
+    const on_device here(number);
+    if (error e = said(cudaFree(nullptr), "cannot use the CUDA device " + std::to_string(number)); e.code != status::ok) return e;
     for (auto [attribute, what] : {std::pair{cudaDevAttrHostRegisterSupported, "register host memory"},
                                    std::pair{cudaDevAttrCanUseHostPointerForRegisteredMem, "use registered host memory at its own address"}}) {
       int can = 0;
@@ -79,28 +96,32 @@ class cuda_gpu final : public device {
   }
 
   error take(std::span<std::byte> memory) override {
-    cudaSetDevice(number_);
+    const on_device here(number_);
     return said(cudaHostRegister(memory.data(), memory.size(), cudaHostRegisterPortable | cudaHostRegisterMapped),
-                "cannot pin " + std::to_string(memory.size()) + " bytes of the pool for the device (use a pool in /dev/shm, hugetlbfs or on device DAX)");
+                "cannot pin " + std::to_string(memory.size()) + " bytes of the pool for the device (use a pool in /dev/shm, in a memfd or on device DAX)");
   }
-  void release(std::span<std::byte> memory) override { note(cudaHostUnregister(memory.data())); }
+  void release(std::span<std::byte> memory) override {
+    const on_device here(number_);
+    note(cudaHostUnregister(memory.data()));
+  }
   void* allocate(std::size_t bytes, memory_kind kind) override {
-    cudaSetDevice(number_);
+    const on_device here(number_);
     void* memory = nullptr;
     cudaError_t got = kind == memory_kind::own ? cudaMalloc(&memory, bytes) : cudaHostAlloc(&memory, bytes, cudaHostAllocPortable | cudaHostAllocMapped);
-    if (got != cudaSuccess) cudaGetLastError();  // told by the null, and nothing else has failed
+    if (got != cudaSuccess) cudaGetLastError();  // told by the null
     return got == cudaSuccess ? memory : nullptr;
   }
   void free(void* memory, memory_kind kind) override {
+    const on_device here(number_);
     if (memory != nullptr) note(kind == memory_kind::own ? cudaFree(memory) : cudaFreeHost(memory));
   }
   void clear(void* memory, std::size_t bytes) override {
-    cudaSetDevice(number_);
+    const on_device here(number_);
     note(cudaMemsetAsync(memory, 0, bytes, transfers_));
     note(cudaStreamSynchronize(transfers_));
   }
   error copy(void* to, const void* from, std::size_t bytes) override {
-    cudaSetDevice(number_);
+    const on_device here(number_);
     cudaError_t done = cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, transfers_);
     if (done == cudaSuccess) done = cudaStreamSynchronize(transfers_);
     return said(done, "cannot copy " + std::to_string(bytes) + " bytes between the pool and the CUDA device");
@@ -120,8 +141,10 @@ class cuda_gpu final : public device {
   }
   stream stream_for_copies() override { return stream_for_copies_; }
   void describe(device_view& into) const override { into.turns = turns_, into.total = total_, into.copies = copies_; }
-  void begin(const batch& b, stream on) override {
-    if (b.count != 0) note(cudaMemsetAsync(b.answers, static_cast<int>(pending), b.count, static_cast<cudaStream_t>(on)));
+  void answer_all(const batch& b, status answer, stream on) override {
+    const on_device here(number_);
+    static_assert(sizeof(status) == 1);
+    if (b.count != 0) note(cudaMemsetAsync(b.answers, static_cast<int>(answer), b.count, static_cast<cudaStream_t>(on)));
   }
   void stage(const lent_table& table, const batch& b, change* changes, stream on) override { launch<half::stage>(table, b, changes, on); }
   void commit(const lent_table& table, const batch& b, const change* changes, stream on) override {
@@ -129,8 +152,15 @@ class cuda_gpu final : public device {
   }
   void retry_full(const batch& b, stream on) override { launch<half::retry_full>(lent_table::none(), b, nullptr, on); }
 
-  error wait(stream on) override { return counted_after(cudaStreamSynchronize(static_cast<cudaStream_t>(on))); }
-  error wait_for_all() override { return counted_after(cudaDeviceSynchronize()); }
+  bool sound() const override { return failure_ == cudaSuccess; }
+  error wait(stream on) override {
+    const on_device here(number_);
+    return counted_after(cudaStreamSynchronize(static_cast<cudaStream_t>(on)));
+  }
+  error wait_for_all() override {
+    const on_device here(number_);
+    return counted_after(cudaDeviceSynchronize());
+  }
   tallies counted() override {
     std::scoped_lock lock(counting_);
     return counted_;
@@ -139,11 +169,14 @@ class cuda_gpu final : public device {
  private:
   static error said(cudaError_t code, const std::string& what) {
     if (code == cudaSuccess) return {status::ok, {}};
+    cudaGetLastError();  // told here, and to nobody else
     return {status::io_error, what + ": " + cudaGetErrorString(code) + " (" + cudaGetErrorName(code) + ")"};
   }
   void note(cudaError_t code) {
+    if (code == cudaSuccess) return;
+    cudaGetLastError();
     cudaError_t none = cudaSuccess;
-    if (code != cudaSuccess) failure_.compare_exchange_strong(none, code);  // the first one is told
+    failure_.compare_exchange_strong(none, code);  // the first one is told
   }
 
   template <half Half>
@@ -153,10 +186,11 @@ class cuda_gpu final : public device {
   /// As many warps as there is work for, and the device runs at a time.
   template <half Half>
   void start_kernel(const lent_table& table, const batch& b, change* changes, const extra_work& more, std::uint64_t work, stream on) {
-    cudaSetDevice(number_);
+    const on_device here(number_);
     auto blocks = static_cast<unsigned>(std::min<std::uint64_t>((work + warps_per_block - 1) / warps_per_block, most_blocks_));
-    run<Half><<<blocks, threads_per_block, 0, static_cast<cudaStream_t>(on)>>>(table, b, changes, more, copies_, turns_, total_);
-    note(cudaGetLastError());
+    // Its own answer, and not the last error of this thread, which may be somebody else's.
+    const void* parameters[] = {&table, &b, &changes, &more, &copies_, &turns_, &total_};
+    note(cudaLaunchKernel(reinterpret_cast<const void*>(&run<Half>), dim3(blocks), dim3(threads_per_block), const_cast<void**>(parameters), 0, static_cast<cudaStream_t>(on)));
   }
   error counted_after(cudaError_t waited) {
     note(waited);

@@ -16,7 +16,9 @@ result<std::string> device_name(int number) {
 
 void* allocate_shared(std::size_t bytes) {
   void* memory = nullptr;
-  return cudaHostAlloc(&memory, bytes, cudaHostAllocPortable | cudaHostAllocMapped) == cudaSuccess ? memory : nullptr;
+  if (cudaHostAlloc(&memory, bytes, cudaHostAllocPortable | cudaHostAllocMapped) == cudaSuccess) return memory;
+  cudaGetLastError();  // told by the null
+  return nullptr;
 }
 void free_shared(void* memory) { cudaFreeHost(memory); }
 

@@ -43,7 +43,11 @@ class cuda_warp {
 
  private:
   static constexpr unsigned all = 0xffffffffu;
-  __device__ static unsigned lane() { return threadIdx.x % lanes; }
+  __device__ static unsigned lane() {  // of blocks of any shape
+    unsigned id;
+    asm("mov.u32 %0, %%laneid;" : "=r"(id));
+    return id;
+  }
 };
 
 }  // namespace durahash::gpu

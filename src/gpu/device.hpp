@@ -34,7 +34,7 @@ class device : public device_memory {
 
   virtual void find(const lent_table& table, const batch& b, stream on) = 0;
   virtual void write(const lent_table& table, const batch& b, stream on) = 0;
-  virtual void begin(const batch& b, stream on) = 0;  // all answers pending
+  virtual void answer_all(const batch& b, status answer, stream on) = 0;
   virtual void stage(const lent_table& table, const batch& b, change* changes, stream on) = 0;
   virtual void commit(const lent_table& table, const batch& b, const change* changes, stream on) = 0;
   virtual void retry_full(const batch& b, stream on) = 0;  // answers no_space become pending
@@ -49,6 +49,9 @@ class device : public device_memory {
 
   /// For kernels that are not the library's: turns, total and copies.
   virtual void describe(device_view& into) const = 0;
+
+  /// Whether all that was asked for has begun, or will. If not, the next wait says why.
+  virtual bool sound() const = 0;
 
   /// Until all of this stream is done, or of every one. Says what went wrong since the last time, if anything did.
   virtual error wait(stream on) = 0;

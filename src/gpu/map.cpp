@@ -26,6 +26,7 @@ class map::part {
   error start() {
     if (place_ == table_place::automatic || place_ == table_place::pool) {
       error pinned = pin();
+      if (pinned.code != status::ok) unpin();
       if (pinned.code != status::ok && place_ == table_place::pool) return pinned;
       place_ = pinned.code == status::ok ? table_place::pool : table_place::host_mirror;
     }
@@ -46,9 +47,10 @@ class map::part {
     count = 0;
     if (constexpr std::size_t least = 32; n < least) return status::invalid_argument;
     if (error e = commit(on); e.code != status::ok) return e.code;
+    if (error e = device_->wait_for_all(); e.code != status::ok) return fail(e).code;
     std::uint64_t buckets = lent_.buckets() + 1;  // the last are the escape slots
-    if (at.next != 0 && at.buckets != buckets) return status::mismatch;
-    at.buckets = buckets;
+    if (at.next != 0 && at.layout != layout_) return status::mismatch;
+    at.layout = layout_;
     auto* counter = static_cast<std::uint64_t*>(device_->allocate(sizeof(std::uint64_t)));
     if (counter == nullptr) return status::no_space;
     *counter = 0;
@@ -70,12 +72,13 @@ class map::part {
     if (failed_) return {status::io_error, {}};
     if (!cache_) return {status::ok, {}};
     error loaded = cache_->load();
-    failed_in_a_load_ = failed_in_a_load_ || loaded.code != status::ok;
+    failed_beside_ = failed_beside_ || loaded.code != status::ok;
     return loaded;
   }
   cache_figures cache_now() {
     const only_one here(*this, loading_);
-    if (!cache_ || failed_ || device_->wait_for_all().code != status::ok) return {};
+    if (!cache_ || failed_) return {};
+    if (device_->wait_for_all().code != status::ok) return failed_beside_ = true, cache_figures{};
     tallies now = device_->counted();
     return {cache_->copies(), cache_->loads(), now.looks, now.copies};
   }
@@ -88,7 +91,7 @@ class map::part {
     if (failed_) return status::io_error;
     b.now = ++finds_;
     device_->find(lent_, b, on);
-    return status::ok;
+    return device_->sound() ? status::ok : status::io_error;
   }
 
   void view(device_view& into) {
@@ -100,21 +103,19 @@ class map::part {
 
   status write(const batch& b, stream on) {
     if (state() != status::ok) return state();
-    if (!by_batch()) {
-      device_->begin(b, on);
-      device_->write(lent_, b, on);
-      return status::ok;
+    if (by_batch()) {
+      if (!staged_.empty() && on != staged_on_) return status::invalid_argument;
+      if (b.count > most_staged_ - staged_count_) return status::no_space;
     }
-    if (b.count > most_staged_ - staged_count_) return status::no_space;
-    device_->begin(b, on);
-    stage_next(b, on);
-    return status::ok;
+    device_->answer_all(b, pending, on);
+    by_batch() ? stage_next(b, on) : device_->write(lent_, b, on);
+    return device_->sound() ? status::ok : status::io_error;
   }
 
   /// Durable is what returns. Rounds, since operations of one stripe take turns: in each the first of those that wait gets its.
   error commit(stream on) {
     if (state() != status::ok) return {state(), failure_.message};
-    if (failed_in_a_load_) return fail({status::io_error, "the device failed while buckets were copied"});
+    if (failed_beside_) return fail({status::io_error, "the device failed while buckets were copied"});
     if (error e = device_->wait(on); e.code != status::ok) return fail(e);
     while (!staged_.empty()) {
       if (error e = device_->wait(staged_on_); e.code != status::ok) return fail(e);
@@ -136,11 +137,16 @@ class map::part {
   /// With growth.
   error write_all(const batch& b, stream on) {
     if (error e = commit(on); e.code != status::ok) return e;  // what others staged
-    for (std::size_t done = 0, most = by_batch() ? most_staged_ : b.count; done < b.count; done += most) {
-      std::size_t count = std::min(most, b.count - done);
-      batch piece{b.what, count, b.keys + done, b.values + done, b.answers + done};
-      device_->begin(piece, on);
-      if (error e = write_piece(piece, on); e.code != status::ok) return e;
+    device_->answer_all(b, pending, on);
+    std::size_t most = by_batch() ? most_staged_ : b.count;
+    for (std::size_t done = 0; done < b.count; done += most) {
+      error e = write_piece(part_of(b, done, most), on);
+      if (e.code == status::ok) continue;
+      if (e.code == status::no_space && b.count - done > most) {  // nothing is done of what comes behind
+        device_->answer_all(part_of(b, done + most, b.count), e.code, on);
+        if (error waited = device_->wait(on); waited.code != status::ok) return fail(waited);
+      }
+      return e;
     }
     return {status::ok, {}};
   }
@@ -154,6 +160,7 @@ class map::part {
     if (changes) unpin();
     auto answer = call();
     outdated_ |= changes;
+    layout_ += changes;
     if (state() == status::ok)
       if (error e = lend(); e.code != status::ok) fail(e);
     return answer;
@@ -168,6 +175,7 @@ class map::part {
   status close() {
     if (!table_) return status::closed;
     come_home();
+    if (failed_) static_cast<void>(device_->wait_for_all());  // what still runs is done before its memory goes
     unpin();
     cache_.reset();
     mirror_.reset();
@@ -223,6 +231,10 @@ class map::part {
     staged_count_ = 0;
   }
 
+  /// From the first-th operation on, at most so many.
+  static batch part_of(const batch& b, std::size_t first, std::size_t most) {
+    return {b.what, std::min(most, b.count - first), b.keys + first, b.values + first, b.answers + first};
+  }
   error write_piece(const batch& b, stream on) {
     while (true) {  // ends: every round but the first has found a larger table, up to no_space
       std::uint64_t full_before = device_->counted().full;
@@ -237,8 +249,9 @@ class map::part {
     }
   }
 
-  /// A level more on top, which the device writes (table/gphash/lend.hpp). All is committed.
+  /// A level more on top, which the device writes (table/gphash/lend.hpp). All that was staged is committed; of other streams there may be writes under way.
   error grow(stream on) {
+    if (error e = device_->wait_for_all(); e.code != status::ok) return fail(e);
     std::optional<lent_level> home = pool_->lend_top(device_->counted().records - told_.records);
     if (!home) return {status::no_space, std::string(message(status::no_space))};
     lent_level top = mirror_ ? mirror_->add_level(lent_, *home) : *home;
@@ -253,6 +266,7 @@ class map::part {
     const only_one here(*this, levels_change_);
     if (error e = device_->wait_for_all(); e.code != status::ok) return fail(e);  // finds of other streams, which see the bottom level
     lent_ = mirror_ ? mirror_->shown(grown) : grown;
+    ++layout_;
     if (cache_) static_cast<void>(cache_->begin(lent_));  // without memory for copies it goes on without
     return {status::ok, {}};
   }
@@ -295,11 +309,14 @@ class map::part {
 
   /// What of the pool's memory is not pinned yet.
   error pin() {
+    constexpr std::size_t most_at_once = std::size_t{1} << 30;
     std::span<std::byte> all = pool_->memory();
-    if (all.size() <= pinned_) return {status::ok, {}};
-    if (error e = device_->take(all.subspan(pinned_)); e.code != status::ok) return e;
-    pins_.push_back(all.subspan(pinned_));
-    pinned_ = all.size();
+    while (pinned_ < all.size()) {
+      std::span<std::byte> next = all.subspan(pinned_, std::min(most_at_once, all.size() - pinned_));
+      if (error e = device_->take(next); e.code != status::ok) return e;
+      pins_.push_back(next);
+      pinned_ += next.size();
+    }
     return {status::ok, {}};
   }
   void unpin() {
@@ -323,7 +340,8 @@ class map::part {
   std::uint32_t finds_ = 0;  // batches of them
   lent_table lent_ = lent_table::none();
   bool lent_out_ = false;
-  std::atomic<bool> failed_{false}, failed_in_a_load_{false};  // the latter is told to who commits next
+  std::uint64_t layout_ = 0;  // how often records may have moved
+  std::atomic<bool> failed_{false}, failed_beside_{false};  // the latter in a load or a look at the copies, and is told to who commits next
   error failure_{status::ok, {}};
   tallies told_;  // of what the device counted
   std::uint64_t most_staged_, staged_count_ = 0;

@@ -33,8 +33,8 @@ TEST_P(GpuCopies, AreNeverBehindTheTable) {
     shared_answers mine(*device, hot);
     while (!done) {
       std::uint64_t least = committed;
-      ASSERT_EQ(made->find_async(hot, keys.data(), found.data(), mine.data()), status::ok);
-      ASSERT_EQ(device->wait(nullptr).code, status::ok);
+      ASSERT_EQ(made->find_async(hot, keys.data(), found.data(), mine.data(), beside()), status::ok);
+      ASSERT_EQ(device->wait(beside()).code, status::ok);
       for (std::size_t i = 0; i < hot; ++i) {
         ASSERT_EQ(mine[i], status::ok) << "key " << keys[i];
         ASSERT_GE(found[i], least) << "key " << keys[i] << " shows an older value";
@@ -57,6 +57,18 @@ TEST_P(GpuCopies, AreNeverBehindTheTable) {
 }
 
 /// A failure that a load has met is one of the map.
+TEST(GpuCache, ADeviceThatFailsWhileItsCopiesAreLookedAt) {
+  scratch_folder folder;
+  auto d = std::make_unique<lockstep_device>();
+  lockstep_device* device = d.get();
+  auto made = gpu::open_on(std::move(d), folder.file("a"), {}, {.cache_percent = 50});
+  ASSERT_TRUE(made) << made.failure().message;
+  device->fails = true;
+  EXPECT_EQ(made->cache().copies, 0u);
+  EXPECT_EQ(made->commit(), status::io_error) << "a failure that nobody was told of";
+  EXPECT_EQ(made->close(), status::io_error);
+}
+
 TEST(GpuCache, ADeviceThatFailsInALoad) {
   scratch_folder folder;
   auto d = std::make_unique<lockstep_device>();
@@ -94,6 +106,7 @@ TEST(GpuCache, HasWhatIsLookedForMost) {
       std::vector<std::uint64_t> drawn(batch);
       for (std::uint64_t& key : drawn) key = keys[static_cast<std::size_t>(std::lower_bound(sums.begin(), sums.end(), std::uniform_real_distribution<>(0, sum)(random)) - sums.begin())];
       ASSERT_EQ(made->find_async(batch, drawn.data(), values.data(), answers.data()), status::ok);
+      ASSERT_EQ(made->commit(), status::ok);
       for (std::size_t i = 0; i < batch; ++i) ASSERT_EQ(values[i], drawn[i]);
     };
     for (int load = 0; load < 4; ++load) {

@@ -1,12 +1,17 @@
-// A device of host threads: warps in lockstep, each batch done when the call returns.
+// A device of host threads: warps in lockstep. A stream is a thread that does one thing after another, some time after it was asked for, or only once somebody
+// waits for it; streams do not wait for one another.
 #pragma once
 
 #include <atomic>
-#include <cstdlib>
+#include <chrono>
 #include <condition_variable>
+#include <cstdlib>
 #include <cstring>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
 #include <mutex>
-#include <set>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -16,6 +21,68 @@
 #include "media/process_medium.hpp"
 
 namespace durahash::test {
+
+/// What one thread does in order; a lazy one when it is waited for. Its destructor waits until all is done.
+class work_queue {
+ public:
+  explicit work_queue(bool lazy) : lazy_(lazy) {}
+  ~work_queue() {
+    wait_until(asked());
+    {
+      std::scoped_lock lock(lock_);
+      closed_ = true;
+    }
+    changed_.notify_all();
+  }
+
+  void ask(std::function<void()> what) {
+    {
+      std::scoped_lock lock(lock_);
+      waiting_.push_back(std::move(what));
+      ++asked_;
+    }
+    changed_.notify_all();
+  }
+  std::uint64_t asked() {
+    std::scoped_lock lock(lock_);
+    return asked_;
+  }
+  /// Until so many things that were asked for are done.
+  void wait_until(std::uint64_t asked) {
+    std::unique_lock lock(lock_);
+    wanted_ = std::max(wanted_, asked);
+    changed_.notify_all();
+    changed_.wait(lock, [&] { return done_ >= asked; });
+  }
+
+ private:
+  void work() {
+    std::unique_lock lock(lock_);
+    while (true) {
+      changed_.wait(lock, [&] { return closed_ || (!waiting_.empty() && (!lazy_ || done_ < wanted_)); });
+      if (waiting_.empty()) return;
+      std::function<void()> next = std::move(waiting_.front());
+      waiting_.pop_front();
+      constexpr std::uint64_t late_every = 4;  // who does not wait is ahead of it now
+      bool late = !lazy_ && done_ % late_every == 0;
+      lock.unlock();
+      if (late) std::this_thread::sleep_for(std::chrono::microseconds(200));
+      next();
+      next = nullptr;
+      lock.lock();
+      ++done_;
+      changed_.notify_all();
+    }
+  }
+
+  std::mutex lock_;
+  std::condition_variable changed_;
+  std::deque<std::function<void()>> waiting_;
+  std::uint64_t asked_ = 0, wanted_ = 0, done_ = 0;
+  const bool lazy_;
+  bool closed_ = false;
+  std::jthread worker_{[this] { work(); }};
+};
 
 class lockstep_device final : public gpu::device {
  public:
@@ -41,41 +108,51 @@ class lockstep_device final : public gpu::device {
     return {status::ok, {}};
   }
 
-  void find(const gpu::lent_table& t, const gpu::batch& b, gpu::stream) override {
-    on_warps(t, b, [](auto& run, std::size_t first, std::size_t step) { run.find(first, step); });
+  void find(const gpu::lent_table& t, const gpu::batch& b, gpu::stream on) override {
+    on_warps(on, t, b, [](auto& run, std::size_t first, std::size_t step) { run.find(first, step); });
   }
-  void write(const gpu::lent_table& t, const gpu::batch& b, gpu::stream) override {
-    on_warps(t, b, [](auto& run, std::size_t first, std::size_t step) { run.write(first, step); });
+  void write(const gpu::lent_table& t, const gpu::batch& b, gpu::stream on) override {
+    on_warps(on, t, b, [](auto& run, std::size_t first, std::size_t step) { run.write(first, step); });
   }
-  void begin(const gpu::batch& b, gpu::stream) override { std::fill_n(b.answers, b.count, gpu::pending); }
-  void stage(const gpu::lent_table& t, const gpu::batch& b, gpu::change* changes, gpu::stream) override {
-    on_warps(t, b, [&](auto& run, std::size_t first, std::size_t step) { run.stage(first, step, changes); });
+  void answer_all(const gpu::batch& b, status answer, gpu::stream on) override {
+    queue_of(on).ask([b, answer] { std::fill_n(b.answers, b.count, answer); });
   }
-  void commit(const gpu::lent_table& t, const gpu::batch& b, const gpu::change* changes, gpu::stream) override {
-    on_warps(t, b, [&](auto& run, std::size_t first, std::size_t step) { run.commit(first, step, changes); });
+  void stage(const gpu::lent_table& t, const gpu::batch& b, gpu::change* changes, gpu::stream on) override {
+    on_warps(on, t, b, [changes](auto& run, std::size_t first, std::size_t step) { run.stage(first, step, changes); });
   }
-  void retry_full(const gpu::batch& b, gpu::stream) override {
-    on_warps(gpu::lent_table::none(), b, [](auto& run, std::size_t first, std::size_t step) { run.retry_full(first, step); });
+  void commit(const gpu::lent_table& t, const gpu::batch& b, const gpu::change* changes, gpu::stream on) override {
+    on_warps(on, t, b, [changes](auto& run, std::size_t first, std::size_t step) { run.commit(first, step, changes); });
   }
-  void copy_up(const gpu::lent_table& t, const gpu::lent_level& top, gpu::stream) override {
-    on_warps(t, {}, [&](auto& run, std::size_t first, std::size_t step) { run.copy_up(first, step, t.bottom_buckets(), top); });
+  void retry_full(const gpu::batch& b, gpu::stream on) override {
+    on_warps(on, gpu::lent_table::none(), b, [](auto& run, std::size_t first, std::size_t step) { run.retry_full(first, step); });
   }
-  void export_records(const gpu::lent_table& t, std::uint64_t first_bucket, std::uint64_t buckets, const gpu::exported& to, gpu::stream) override {
-    on_warps(t, {}, [&](auto& run, std::size_t first, std::size_t every) { run.export_records(first_bucket, buckets, to, first, every); });
+  void copy_up(const gpu::lent_table& t, const gpu::lent_level& top, gpu::stream on) override {
+    on_warps(on, t, {}, [buckets = t.bottom_buckets(), top](auto& run, std::size_t first, std::size_t step) { run.copy_up(first, step, buckets, top); });
+  }
+  void export_records(const gpu::lent_table& t, std::uint64_t first_bucket, std::uint64_t buckets, const gpu::exported& to, gpu::stream on) override {
+    on_warps(on, t, {}, [=](auto& run, std::size_t first, std::size_t every) { run.export_records(first_bucket, buckets, to, first, every); });
   }
   void use_copies(const gpu::bucket_copies& copies) override { copies_ = copies; }
-  void run_copies(gpu::copies_step step, const gpu::lent_table& t, const gpu::copy_task* tasks, std::size_t count, gpu::stream) override {
-    on_warps(t, {}, [&](auto& run, std::size_t first, std::size_t every) { run.copies(step, tasks, count, first, every); });
+  void run_copies(gpu::copies_step step, const gpu::lent_table& t, const gpu::copy_task* tasks, std::size_t count, gpu::stream on) override {
+    on_warps(on, t, {}, [=](auto& run, std::size_t first, std::size_t every) { run.copies(step, tasks, count, first, every); });
   }
-  gpu::stream stream_for_copies() override { return nullptr; }
-  void describe(gpu::device_view&) const override {}  // no kernels but the library's
-  error wait(gpu::stream) override { return fails.exchange(false) ? error{status::io_error, "the device failed"} : error{status::ok, {}}; }
-  /// All kernels that have begun by now, in threads other than this one.
+  gpu::stream stream_for_copies() override { return &copies_; }  // one that no test has
+  void describe(gpu::device_view&) const override {}             // no kernels but the library's
+  bool sound() const override { return true; }
+  error wait(gpu::stream on) override {
+    work_queue& queue = queue_of(on);
+    queue.wait_until(queue.asked());
+    return outcome();
+  }
+  /// For all that was asked for by now.
   error wait_for_all() override {
-    std::unique_lock lock(running_lock_);
-    std::uint64_t begun = begun_;
-    ended_.wait(lock, [&] { return running_.empty() || *running_.begin() >= begun; });
-    return {status::ok, {}};
+    std::vector<std::pair<work_queue*, std::uint64_t>> all;
+    {
+      std::scoped_lock lock(queues_lock_);
+      for (auto& [name, queue] : queues_) all.emplace_back(queue.get(), queue->asked());
+    }
+    for (auto [queue, asked] : all) queue->wait_until(asked);
+    return outcome();
   }
   gpu::tallies counted() override {  // beside finds, which count their looks
     auto now = [](auto& count) { return std::atomic_ref(count).load(); };
@@ -83,48 +160,41 @@ class lockstep_device final : public gpu::device {
   }
 
   std::atomic<bool> fails{false};  // the next wait
-  bool refuses_pins = false;
+  bool refuses_pins = false, lazy = false;
   std::size_t most_own_bytes = ~std::size_t{0};  // of one piece
 
   std::size_t pinned_bytes() const noexcept { return pinned_; }
 
  private:
+  error outcome() { return fails.exchange(false) ? error{status::io_error, "the device failed"} : error{status::ok, {}}; }
+  /// A kernel: what it is given is what there was when it was asked for.
   template <class Body>
-  void on_warps(const gpu::lent_table& t, const gpu::batch& b, Body body) {
-    std::uint64_t number = begin_kernel();
-    std::vector<std::jthread> threads;
-    for (unsigned w = 0; w < warps_; ++w)
-      threads.emplace_back([&, w] {
-        gpu::lockstep_side<process_medium> side(medium_, turns_, copies_);
-        gpu::batch_run<gpu::lockstep_side<process_medium>> run(side, t, b, total_);
-        body(run, w, warps_);
-      });
-    threads.clear();
-    end_kernel(number);
+  void on_warps(gpu::stream on, const gpu::lent_table& t, const gpu::batch& b, Body body) {
+    queue_of(on).ask([this, t, b, body, copies = copies_] {
+      std::vector<std::jthread> threads;
+      for (unsigned w = 0; w < warps_; ++w)
+        threads.emplace_back([&, w] {
+          gpu::lockstep_side<process_medium> side(medium_, turns_, copies);
+          gpu::batch_run<gpu::lockstep_side<process_medium>> run(side, t, b, total_);
+          body(run, w, warps_);
+        });
+    });
   }
-  std::uint64_t begin_kernel() {
-    std::scoped_lock lock(running_lock_);
-    running_.insert(begun_);
-    return begun_++;
-  }
-  void end_kernel(std::uint64_t number) {
-    {
-      std::scoped_lock lock(running_lock_);
-      running_.erase(number);
-    }
-    ended_.notify_all();
+  work_queue& queue_of(gpu::stream on) {
+    std::scoped_lock lock(queues_lock_);
+    std::unique_ptr<work_queue>& queue = queues_[on];
+    if (!queue) queue = std::make_unique<work_queue>(lazy);
+    return *queue;
   }
 
   unsigned warps_;
   process_medium medium_;
   gpu::lockstep_turns turns_;
-  std::mutex running_lock_;
-  std::condition_variable ended_;
-  std::uint64_t begun_ = 0;
-  std::set<std::uint64_t> running_;
   gpu::bucket_copies copies_;
   gpu::tallies total_;
   std::size_t pinned_ = 0;
+  std::mutex queues_lock_;
+  std::map<gpu::stream, std::unique_ptr<work_queue>> queues_;  // the last, so that they end first
 };
 
 }  // namespace durahash::test

@@ -69,6 +69,8 @@ class GpuMap : public testing::TestWithParam<shape_case> {
     if (auto found = gpu::cuda_device(0); !found) GTEST_SKIP() << "no GPU: " << found.failure().message;
   }
   std::string path() const { return folder_.file("pool"); }
+  /// A stream that is not the default one.
+  gpu::stream beside() { return GetParam().on_gpu ? device->stream_for_copies() : this; }
 
   void expect_on_the_cpu(const model& wanted) {
     if (GetParam().to_power) return;

@@ -50,7 +50,8 @@ TEST_P(GpuMap, SearchesAPoolThatTheCpuFilled) {
   expect_found(*made, wanted);
   shared_words absent(*device, {2, 3, 5, ~std::uint64_t{0}}), values(*device, {77, 77, 77, 77});
   shared_answers answers(*device, 4);
-  made->find_async(4, absent.data(), values.data(), answers.data());
+  ASSERT_EQ(made->find_async(4, absent.data(), values.data(), answers.data()), status::ok);
+  ASSERT_EQ(made->commit(), status::ok);
   for (std::size_t i = 0; i < 4; ++i) {
     EXPECT_EQ(answers[i], status::not_found);
     EXPECT_EQ(values[i], 77u) << "a value was written for an absent key";
@@ -89,8 +90,9 @@ TEST_P(GpuMap, AnswersAsTheModel) {
     ASSERT_EQ(made->commit(), status::ok);
     if (round % 4 == 0) {
       shared_answers found(*device, n);
-      made->find_async(n, keys.data(), nullptr, found.data());
+      ASSERT_EQ(made->find_async(n, keys.data(), nullptr, found.data()), status::ok);
       ASSERT_EQ(made->load_cache(), status::ok);
+      ASSERT_EQ(made->commit(), status::ok);
     }
     for (std::size_t i = 0; i < n; ++i) ASSERT_EQ(answers[i], expected[i]) << "round " << round << ", action " << what << ", key " << keys[i];
     ASSERT_EQ(made->size(), wanted.size());
@@ -325,8 +327,8 @@ TEST_P(GpuMap, FindsGoOnBesideGrowth) {
   std::jthread reader([&] {
     for (int round = 0; round < 5 || !done; ++round) {
       shared_answers mine(*device, kept);
-      ASSERT_EQ(made->find_async(kept, keys.data(), values.data(), mine.data()), status::ok);
-      ASSERT_EQ(device->wait(nullptr).code, status::ok);
+      ASSERT_EQ(made->find_async(kept, keys.data(), values.data(), mine.data(), beside()), status::ok);
+      ASSERT_EQ(device->wait(beside()).code, status::ok);
       for (std::size_t i = 0; i < kept; ++i) ++(mine[i] == status::ok && values[i] == keys[i] ? found : wrong);
     }
   });

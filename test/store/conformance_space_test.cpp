@@ -267,7 +267,7 @@ TEST_P(Space, SyncAnswersOkAtEveryMoment) {
 }
 
 TEST_P(Space, CapacitySavesResizes) {
-  constexpr std::uint64_t records = 40'000;
+  constexpr std::uint64_t records = 80'000;
   auto resizes_with = [&](std::uint64_t capacity) {
     drop();
     std::filesystem::remove(path());

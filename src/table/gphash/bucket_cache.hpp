@@ -31,7 +31,7 @@ class bucket_cache {
 
   /// Of so many buckets, which have two words per slot, `percent` get a copy.
   bucket_cache(std::uint64_t buckets, unsigned slots, unsigned percent, replacement_policy policy)
-      : buckets_(buckets), slots_(slots), choice_(policy), count_(static_cast<std::uint32_t>(buckets * percent / 100)),
+      : buckets_(buckets), slots_(slots), choice_(policy), count_(static_cast<std::uint32_t>(std::min(buckets * percent / 100, most_copies))),
         sample_every_(static_cast<std::uint32_t>(std::clamp<std::uint64_t>(buckets / 64, 1, 16))), due_(first_period()), entries_(buckets),
         copies_(std::max(count_, 1u)), words_(std::max<std::size_t>(count_, 1) * words_per_bucket()) {}
 

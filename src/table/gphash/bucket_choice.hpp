@@ -15,6 +15,8 @@ enum class replacement_policy : std::uint8_t {
   random,
 };
 
+inline constexpr std::uint64_t most_copies = 0xffffffffu;  // their numbers, from 1 on, have 32 bits
+
 class bucket_choice {
  public:
   explicit bucket_choice(replacement_policy policy) noexcept : policy_(policy) {}
