@@ -11,6 +11,12 @@
 
 namespace durahash::bench {
 
+/// Where the arrays of a batch are.
+enum class array_place : std::uint8_t {
+  host,    // pinned, which the device reads and writes over its bus
+  device,  // in the device's memory: copied there and back outside of what is timed
+};
+
 /// Tests have one that needs no GPU.
 class device {
  public:
@@ -20,9 +26,10 @@ class device {
   virtual std::string name() const = 0;
   virtual result<gpu::map> open(const std::string& path, const options& how, const gpu::device_options& on) = 0;
 
-  /// Host memory that the device, too, reads and writes. Null if there is none.
-  virtual void* allocate(std::size_t bytes) = 0;
-  virtual void free(void* memory) = 0;
+  /// Memory for arrays of batches. Null if there is none.
+  virtual void* allocate(std::size_t bytes, array_place place) = 0;
+  virtual void free(void* memory, array_place place) = 0;
+  virtual status copy(void* to, const void* from, std::size_t bytes) = 0;
 };
 
 /// Where a device has the table: gpu::table_place, by name.

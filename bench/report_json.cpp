@@ -99,6 +99,7 @@ json engine_json(const report& all, const engine_outcome& engine) {
   json one = shared_part(all);
   one["engine"] = name_of(engine.engine);
   one["device_memory"] = engine.device ? json(name_of(engine.device->place)) : json(nullptr);
+  if (engine.device) one["device_arrays"] = all.asked.arrays_at == array_place::host ? "host" : "device";
   if (engine.device && engine.device->cache_hit_rate)
     one["device_cache"] = {{"percent", all.asked.lending.cache_percent},
                            {"policy", name_of(all.asked.lending.policy)},

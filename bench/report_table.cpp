@@ -56,7 +56,8 @@ void add_heading(lines& text, const report& all, const engine_outcome& engine) {
       records_of(asked.shape), asked.threads, asked.threads == 1 ? "" : "s",
       asked.batch > 1 ? fmt::format("batches of {}", asked.batch) : "single operations", asked.seed, asked.repeat,
       asked.repeat == 1 ? "" : "s");
-  if (engine.device) add(text, "on {}, device memory: {}\n", device_of(asked), name_of(engine.device->place));
+  if (engine.device)
+    add(text, "on {}, device memory: {}{}\n", device_of(asked), name_of(engine.device->place), asked.arrays_at == array_place::host ? "" : ", batches in its memory");
   if (engine.device && engine.device->cache_hit_rate)
     add(text, "with copies of {} % of the buckets ({}), which had {:.3f} of what finds looked at\n", asked.lending.cache_percent,
         name_of(asked.lending.policy), *engine.device->cache_hit_rate);

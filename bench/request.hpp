@@ -38,6 +38,7 @@ struct request {
 
   std::shared_ptr<device> on;    ///< runs the batches; null: the processor
   gpu::device_options lending;   ///< how the pool is lent to it
+  array_place arrays_at = array_place::host;
 
   std::vector<workload_kind> workloads;  ///< in running order
   std::uint64_t keys = 0;                ///< records loaded

@@ -23,25 +23,45 @@ for arch in sm_80 sm_90 sm_100; do
       /Used [0-9]+ registers/ {match($0, /Used [0-9]+/); printf "  %-8s %-12s %9d %7d %7d\n", arch, kernel, substr($0, RSTART + 5, RLENGTH - 5), stack, spilled}'
 done
 
+export CUDACXX="$nvcc"  # the one that was just used
 scripts/build.sh release gpu_test bench_test durahash_tool
 if ! nvidia-smi -L 2>/dev/null; then
   echo "no GPU here: tests on one, compute-sanitizer and throughput are left out"
   exit 0
 fi
-echo "== tests, on the GPU too"
-build/bin/gpu_test --gtest_brief=1
-build/bin/bench_test --gtest_brief=1 --gtest_filter='*Device*'
+failed=()  # all of it is tried, whatever fails
+part() {
+  echo "== $1"
+  shift
+  "$@" || failed+=("$*")
+}
+export DURAHASH_REQUIRE_GPU=1  # a test that finds none fails
+part "tests, on the GPU too; SIGKILL within kernels, and the CPU opens the pool" build/bin/gpu_test --gtest_brief=1
+part "the benchmark's tests" build/bin/bench_test --gtest_brief=1 --gtest_filter='*Device*'
 sanitizer=$(command -v compute-sanitizer || echo /usr/local/cuda/bin/compute-sanitizer)
 if [ -x "$sanitizer" ]; then
-  echo "== compute-sanitizer"
-  for tool in memcheck racecheck; do "$sanitizer" --tool $tool --error-exitcode 1 build/bin/gpu_test --gtest_brief=1 --gtest_filter='*_gpu'; done
+  for tool in memcheck initcheck synccheck; do
+    # Without GpuKill: a sanitizer that is killed with its program tells nothing.
+    part "compute-sanitizer, $tool" "$sanitizer" --tool $tool --error-exitcode 1 build/bin/gpu_test --gtest_brief=1 --gtest_filter='*_gpu:GpuRef.*-*GpuKill*'
+  done
+else
+  failed+=("compute-sanitizer: it is not here")
 fi
 echo "== throughput"
-rates() { scripts/gpu_rates.py --keys "${GPU_KEYS:-16777216}" "$@"; }
-rates --device-memory pool
-for cache in 10 20 40; do rates --device-memory pool --device-cache $cache --distribution zipfian; done
-rates --device-memory device-mirror
-if [ -n "${GPU_BENCH:-}" ]; then
-  # shellcheck disable=SC2086  # options, each a word
-  rates $GPU_BENCH
+# The pool, and room for it to grow: 16 bytes and their share of empty slots.
+need=$((${GPU_KEYS:-16777216} * 64 / 1048576)) room=$(df --output=avail -m /dev/shm | tail -1)
+if [ "$room" -lt "$need" ]; then
+  failed+=("throughput: /dev/shm has $room MiB, and ${GPU_KEYS:-16777216} records want $need: set GPU_KEYS to fewer")
+else
+  rates() { part "durahash bench $*" scripts/gpu_rates.py --keys "${GPU_KEYS:-16777216}" "$@"; }
+  rates --device-memory pool
+  rates --device-memory pool --distribution zipfian
+  for cache in 10 20 40; do rates --device-memory pool --device-cache $cache --distribution zipfian; done
+  rates --device-memory device-mirror --device-arrays device
+  rates --device-memory device-mirror
+  if [ -n "${GPU_BENCH:-}" ]; then
+    # shellcheck disable=SC2086  # options, each a word
+    rates $GPU_BENCH
+  fi
 fi
+[ ${#failed[@]} -eq 0 ] || { printf 'FAILED: %s\n' "${failed[@]}" >&2; exit 1; }

@@ -25,6 +25,7 @@ struct bench_arguments {
   std::string engine = "turbo";
   std::string device = "cpu";
   std::string device_memory = "automatic";
+  std::string device_arrays = "host";
   std::string device_cache = "0";
   std::string device_cache_policy = "lfu";
   std::string medium = "memory";
@@ -143,6 +144,7 @@ std::uint64_t batch_of(const bench_arguments& arguments) {
 void read_device(const bench_arguments& arguments, bench::request& asked) {
   if (arguments.device == no_device) {
     if (arguments.device_memory != "automatic") throw failure(exit_usage, "--device-memory goes with --device cuda:N");
+    if (arguments.device_arrays != "host") throw failure(exit_usage, "--device-arrays goes with --device cuda:N");
     if (arguments.device_cache != "0") throw failure(exit_usage, "--device-cache goes with --device cuda:N; on the processor it is --set cache=PERCENT");
     return;
   }
@@ -158,6 +160,7 @@ void read_device(const bench_arguments& arguments, bench::request& asked) {
   asked.lending.number = static_cast<int>(number("--device cuda:", arguments.device.substr(cuda.size()), 0, 1023));
   for (const auto& [name, place] : bench::device_memories)
     if (name == arguments.device_memory) asked.lending.place = place;
+  asked.arrays_at = arguments.device_arrays == "host" ? bench::array_place::host : bench::array_place::device;
   asked.lending.cache_percent = static_cast<unsigned>(number("--device-cache", arguments.device_cache, 0, 90));
   need(asked.lending.cache_percent == 0 || asked.lending.place != gpu::table_place::device_mirror, "has the whole table in its memory: leave --device-cache out");
   for (const auto& [name, policy] : bench::cache_policies)
@@ -278,10 +281,11 @@ constexpr const char* trace_help =
 
 constexpr const char* device_help =
     "\nOn a GPU (--device cuda:N, with --engine gphash and u64 keys and values) everything is done in batches, by\n"
-    "durahash::gpu::map. Keys, values and answers are in pinned host memory, which the GPU reaches over its bus;\n"
-    "--device-memory says where the table is. Timed is each batch alone, from its call until its answers are final:\n"
-    "launch, kernels, growth of the table, and commit, with the stores into the pool where the table is a mirror. Filling\n"
-    "the arrays before and checking every answer after is not in it, and the next batch is not launched meanwhile.\n";
+    "durahash::gpu::map. Keys, values and answers are in pinned host memory, which the GPU reaches over its bus, or with\n"
+    "--device-arrays device in its own; --device-memory says where the table is. Timed is each batch alone, from its call\n"
+    "until its answers are final: launch, kernels, growth of the table, and commit, with the stores into the pool where\n"
+    "the table is a mirror. Filling the arrays before, copying them, and checking every answer after is not in it, and the\n"
+    "next batch is not launched meanwhile.\n";
 
 std::string workload_help() {
   std::string text = "Workloads, in the order in which they run:\n";
@@ -298,6 +302,8 @@ void add_pool_options(CLI::App& command, bench_arguments& a) {
                      "where a GPU has the table: pool, in place; host-mirror, a copy in pinned memory; device-mirror, one in\n"
                      "its own memory; automatic, pool where it can be pinned, else host-mirror (automatic)")
       ->check(CLI::IsMember({"automatic", "pool", "host-mirror", "device-mirror"}));
+  command.add_option("--device-arrays", a.device_arrays, "where a GPU has keys, values and answers of a batch: host, pinned, or device (host)")
+      ->check(CLI::IsMember({"host", "device"}));
   command.add_option("--device-cache", a.device_cache, "of 100 buckets so many have a copy in the GPU's memory, 0 to 90 (0)");
   command.add_option("--device-cache-policy", a.device_cache_policy, "which ones: lfu, lru or random (lfu)")->check(CLI::IsMember({"lfu", "lru", "random"}));
   command.add_option("--medium", a.medium, "memory, file, pmem, or emulated, which counts (memory)")

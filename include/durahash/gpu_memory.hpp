@@ -17,4 +17,12 @@ result<std::string> device_name(int number);
 void* allocate_shared(std::size_t bytes);
 void free_shared(void* memory);
 
+/// Memory of the CUDA device of that number alone, for arrays of batches that stay there. Null where there is none, or no device.
+void* allocate_on(int number, std::size_t bytes);
+void free_on(int number, void* memory);
+
+/// From any memory to any; done when it returns. Cost: device and bus.
+/// Returns   ok; io_error: the device failed.
+status copy_on(int number, void* to, const void* from, std::size_t bytes);
+
 }  // namespace durahash::gpu

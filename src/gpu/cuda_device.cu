@@ -1,11 +1,10 @@
 // A CUDA device: kernels of gpu/batch.hpp, and the pool's memory registered.
-#include <cuda_runtime_api.h>
-
 #include <algorithm>
 #include <atomic>
 #include <mutex>
 
 #include "gpu/cuda_side.cuh"
+#include "gpu/on_device.hpp"
 #include "gpu/device.hpp"
 
 namespace durahash::gpu {
@@ -41,20 +40,6 @@ __global__ void __launch_bounds__(threads_per_block) run(const __grid_constant__
   if constexpr (Half == half::copies) all.copies(more.step, more.tasks, more.count, warp, warps);
   if constexpr (Half == half::export_records) all.export_records(more.first_bucket, more.buckets, more.to, warp, warps);
 }
-
-/// The thread's device, for a while.
-class on_device {
- public:
-  explicit on_device(int number) {
-    cudaGetDevice(&before_);
-    cudaSetDevice(number);
-  }
-  ~on_device() { cudaSetDevice(before_); }
-  on_device(const on_device&) = delete;
-
- private:
-  int before_ = 0;
-};
 
 class cuda_gpu final : public device {
  public:

@@ -1,8 +1,7 @@
 // Names of CUDA devices, and pinned memory that all of them share.
-#include <cuda_runtime_api.h>
-
 #include "durahash/gpu_memory.hpp"
 #include "gpu/device.hpp"
+#include "gpu/on_device.hpp"
 
 namespace durahash::gpu {
 
@@ -21,5 +20,21 @@ void* allocate_shared(std::size_t bytes) {
   return nullptr;
 }
 void free_shared(void* memory) { cudaFreeHost(memory); }
+
+void* allocate_on(int number, std::size_t bytes) {
+  const on_device here(number);
+  void* memory = nullptr;
+  if (cudaMalloc(&memory, bytes) == cudaSuccess) return memory;
+  cudaGetLastError();  // told by the null
+  return nullptr;
+}
+void free_on(int number, void* memory) {
+  const on_device here(number);
+  cudaFree(memory);
+}
+status copy_on(int number, void* to, const void* from, std::size_t bytes) {
+  const on_device here(number);
+  return cudaMemcpy(to, from, bytes, cudaMemcpyDefault) == cudaSuccess ? status::ok : status::io_error;
+}
 
 }  // namespace durahash::gpu

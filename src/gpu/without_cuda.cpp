@@ -11,6 +11,9 @@ result<std::unique_ptr<device>> cuda_device(int) {
 result<std::string> device_name(int number) { return cuda_device(number).failure(); }
 void* allocate_shared(std::size_t) { return nullptr; }
 void free_shared(void*) {}
+void* allocate_on(int, std::size_t) { return nullptr; }
+void free_on(int, void*) {}
+status copy_on(int, void*, const void*, std::size_t) { return status::unusable; }
 #endif
 
 }  // namespace durahash::gpu

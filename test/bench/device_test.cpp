@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdlib>
+#include <cstring>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -24,15 +25,17 @@ class threads_in_lockstep : public device {
   result<gpu::map> open(const std::string& path, const options& how, const gpu::device_options& on) override {
     return gpu::open_on(std::make_unique<test::lockstep_device>(), path, how, on);
   }
-  void* allocate(std::size_t bytes) override {
+  void* allocate(std::size_t bytes, array_place place) override {
     ++arrays;
+    apart += place == array_place::device;
     return std::malloc(bytes);
   }
-  void free(void* memory) override {
+  void free(void* memory, array_place) override {
     --arrays;
     std::free(memory);
   }
-  int arrays = 0;
+  status copy(void* to, const void* from, std::size_t bytes) override { return std::memcpy(to, from, bytes), status::ok; }
+  int arrays = 0, apart = 0;
 };
 
 request small(std::shared_ptr<device> on, word batch = 100) {
@@ -64,13 +67,15 @@ struct device_case {
   gpu::table_place place = gpu::table_place::automatic;
   const char* device_memory = "pool";
   unsigned cache_percent = 0;
+  array_place arrays_at = array_place::host;
 };
 class BenchDevice : public testing::TestWithParam<device_case> {};
 INSTANTIATE_TEST_SUITE_P(Every, BenchDevice,
                          testing::Values(device_case{1}, device_case{100}, device_case{4096}, device_case{100, durability_level::power},
                                          device_case{100, durability_level::process, gpu::table_place::host_mirror, "host-mirror"},
                                          device_case{100, durability_level::power, gpu::table_place::device_mirror, "device-mirror"},
-                                         device_case{100, durability_level::process, gpu::table_place::pool, "pool", 30}));
+                                         device_case{100, durability_level::process, gpu::table_place::pool, "pool", 30},
+                                         device_case{100, durability_level::process, gpu::table_place::device_mirror, "device-mirror", 0, array_place::device}));
 
 TEST_P(BenchDevice, RunsEveryWorkloadWithEveryAnswerRight) {
   auto on = std::make_shared<threads_in_lockstep>();
@@ -78,8 +83,10 @@ TEST_P(BenchDevice, RunsEveryWorkloadWithEveryAnswerRight) {
   all.asked.durability = GetParam().durability;
   all.asked.lending.place = GetParam().place;
   all.asked.lending.cache_percent = GetParam().cache_percent;
+  all.asked.arrays_at = GetParam().arrays_at;
   all.asked.ops = 300;
   all.engines = run(all.asked);
+  EXPECT_EQ(on->apart != 0, GetParam().arrays_at == array_place::device);
   json shown = json_of(all);
   EXPECT_EQ(shown["device"], "threads in lockstep");
   EXPECT_EQ(shown["durability"], name_of(GetParam().durability));
@@ -146,7 +153,7 @@ TEST(BenchDeviceRun, ADeviceThatFailsEndsTheRunInItsWords) {
 }
 
 class without_memory final : public threads_in_lockstep {
-  void* allocate(std::size_t) override { return nullptr; }
+  void* allocate(std::size_t, array_place) override { return nullptr; }
 };
 
 TEST(BenchDeviceRun, WithoutMemoryForABatchTheRunEnds) {

@@ -22,6 +22,12 @@
 
 namespace durahash::test {
 
+/// Where `make gpu-report` runs the tests there is one: a test that finds none has failed.
+inline bool must_have_a_gpu() {
+  const char* set = std::getenv("DURAHASH_REQUIRE_GPU");
+  return set != nullptr && *set != 0;
+}
+
 /// What one thread does in order; a lazy one when it is waited for. Its destructor waits until all is done.
 class work_queue {
  public:

@@ -66,7 +66,10 @@ class GpuMap : public testing::TestWithParam<shape_case> {
   }
   void SetUp() override {
     if (!GetParam().on_gpu) return;
-    if (auto found = gpu::cuda_device(0); !found) GTEST_SKIP() << "no GPU: " << found.failure().message;
+    if (auto found = gpu::cuda_device(0); !found) {
+      if (must_have_a_gpu()) FAIL() << found.failure().message;
+      GTEST_SKIP() << "no GPU: " << found.failure().message;
+    }
   }
   std::string path() const { return folder_.file("pool"); }
   /// A stream that is not the default one.

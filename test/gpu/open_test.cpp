@@ -15,6 +15,7 @@ namespace {
 /// A kernel of one's own reads and writes the pool; in a mirror it reads, and is told that it cannot write.
 TEST(GpuRef, InAKernelOfOnesOwn) {
   auto found = gpu::cuda_device(0);
+  if (!found && must_have_a_gpu()) FAIL() << found.failure().message;
   if (!found) GTEST_SKIP() << "no GPU: " << found.failure().message;
   scratch_folder folder;
   gpu::device& d = **found;
