@@ -99,6 +99,7 @@ plan plan_of(const job& j, pace speed) {
   if (quick) {
     how.images = {.all_up_to = 64, .options_per_line = 10, .lines_each = 8, .samples = 6};
     how.nested_every = 2000, how.deeper_every = 8000, how.kill_every = 20, how.go_on_every = 8;
+    how.most_images = 300'000;  // a level that is written within a short program: millions
   }
   constexpr key_number few = 4;
   if (j.variant->keys != 0 && j.variant->keys <= few) how.nested_every = quick ? 40 : 24, how.kill_every = 1;  // these are soon done

@@ -45,18 +45,6 @@ threaded_program a_slot_given_away() {
   return {{{others, first}, static_cast<key_number>(rival + 1u)}, {{seek}, {leave, move_in}}};
 }
 
-/// Compaction builds a smaller level behind the one that it replaces, and moves it to the front: what another thread adds to it then is there only if the
-/// move is durable.
-threaded_program a_level_moves() {
-  constexpr key_number many = 30, fresh = many + 1u;
-  program first{{}, fresh + 1u};
-  for (key_number k = 0; k < many; ++k) first.operations.push_back({act::put, {k}, 100u + k});
-  first.operations.push_back({act::reserve, {}, 0});
-  first.operations.push_back({act::compact, {}, 0});  // into the front
-  for (key_number k = 3; k < many; ++k) first.operations.push_back({act::erase, {k}, 0});
-  return {first, {{{act::insert, {fresh}, 200}}, {{act::compact, {}, 0}}}};
-}
-
 std::unique_ptr<subject> make_gphash(const subject_kind& kind, region& r, tracer& t, bool create, std::string& why_not) {
   using power = recording_medium<false>;
   using process = recording_medium<true>;
@@ -77,7 +65,7 @@ explored_engine gphash_subject() {
   // Warps of a device at once are explored where visible is durable: elsewhere a find beside a commit may see what it makes durable.
   return {engine_kind::gphash,
           make_gphash,
-          {{"", {{"levels", 1}, {"hashes", 1}, {"slots", 2}}, {}, durability_level::power, 0, {a_level_moves()}},
+          {{"", {{"levels", 1}, {"hashes", 1}, {"slots", 2}}},
            {"two levels", {{"levels", 2}, {"hashes", 2}, {"slots", 2}}},
            {"as in the paper", {}},
            {"with copies", {{"levels", 1}, {"hashes", 1}, {"slots", 2}, {"cache", 50}}, data_kind::u64, durability_level::power, 0, {a_copy_opens()}},
