@@ -114,6 +114,9 @@ options setup::create_options() const {
   how.medium = medium();
   // So that every suite sees copies of buckets.
   if (engine == engine_kind::gphash && place == place_kind::emulated && key() == data_kind::u64 && value() == data_kind::u64) how.settings["cache"] = 30;
+  // And other configurations of one-shot probing than the default.
+  if (engine == engine_kind::gphash && place == place_kind::shm) how.settings.insert({{"levels", 1}, {"hashes", 2}, {"slots", 16}});
+  if (engine == engine_kind::gphash && place == place_kind::disk) how.settings.insert({{"levels", 4}, {"hashes", 4}, {"slots", 2}});
   if (key_bytes != 0) how.settings["key_bytes"] = key_bytes;
   return how;
 }
