@@ -18,9 +18,10 @@ stage "unit tests under AddressSanitizer and UndefinedBehaviorSanitizer"
 scripts/build.sh asan
 ctest --preset asan -j "$JOBS" -L unit --progress
 
-stage "stress tests under ThreadSanitizer"
-scripts/build.sh tsan store_test
+stage "stress tests, and streams of a device, under ThreadSanitizer"
+scripts/build.sh tsan store_test gpu_test
 scripts/with_tsan.sh ctest --preset tsan -j 1 -L stress
+scripts/with_tsan.sh ctest --preset tsan -j 1 -R '^gpu\.(GpuStreams|GpuCopies|GpuMap\.(FindsGoOn|AnswersAsTheModel|KeysOfABatch))'
 
 stage "all tests, release build"
 DURAHASH_STRESS_SECONDS=0.1 ctest --preset release -j "$JOBS"  # they have run longer above
