@@ -8,9 +8,9 @@ the pool) and compares `durahash dump` with what was acknowledged. Now and then 
   - nothing is there that was never sent, and no record is torn;
   - of the operations behind the last acknowledgement, only those of the one batch in flight may have an effect, each all or nothing.
 
-Keys come from a fixed set and values have a bounded length, so the content of a pool has a bound. The file must respect one too: in
-the second half of a pool's life it may never be more than a quarter (GROWTH) larger than it was in the first. A life of fewer than
-SETTLING rounds is too short to say so.
+Keys come from a fixed set and values have a bounded length, so the content of a pool has a bound. The file must respect one too. In the
+middle of its life a pool is filled with every key and killed: from then on it may never be larger than it was by then by more than a
+quarter (GROWTH) and one of the steps in which a pool takes space (STEP). A life of fewer than SETTLING rounds is too short to say so.
 
   torture.py [--rounds 400] [--seed S] [--engine turbo] [--kind u64|bytes|all]   exit code 1 if a promise is broken
   torture.py --self-test      plants losses, wrong values, phantoms and growth; exit code 1 unless every one is noticed
@@ -31,6 +31,7 @@ BATCH = 64
 KEYS = 3000
 OPERATIONS = 6000  # of a round; more than it lives to do
 GROWTH = 0.25
+STEP = 256 << 10  # of a small pool
 SETTLING = 40
 ABSENT = None
 
@@ -77,11 +78,10 @@ KINDS = {"u64": Words, "bytes": Strings}
 class Round:
     """The operations of one run, as the lines that load reads, with their results."""
 
-    def __init__(self, kind, chance, version, share_of_puts, count=OPERATIONS):
+    def __init__(self, kind, chance, version, keys, share_of_puts):
         self.operations = []  # (key, value or ABSENT)
         lines = []
-        for _ in range(count):
-            key = chance.choice(kind.keys)
+        for key in keys:
             if chance.random() < share_of_puts:
                 version += 1
                 value = kind.value(key, version, chance)
@@ -91,7 +91,16 @@ class Round:
                 lines.append(json.dumps({"key": key, "erase": True}))
             self.operations.append((key, value))
         self.version = version
-        self.text = "\n".join(lines).encode()
+        self.text = "".join(line + "\n" for line in lines).encode()
+
+
+def some_of(keys, chance):
+    return [chance.choice(keys) for _ in range(OPERATIONS)]
+
+
+def every_one_of(keys):
+    """In whole batches, so that each is acknowledged without an end of the input."""
+    return keys + keys[: -len(keys) % BATCH]
 
 
 class NoWork:
@@ -120,15 +129,35 @@ class Pool:
         with open(self.input, "wb") as file:
             file.write(work.text)
         with open(self.input, "rb") as stdin, open(self.acks, "wb") as stdout:
-            process = subprocess.Popen(
-                [TOOL, "load", self.path, "-", "--format", "jsonl", "--acks", "--batch", str(BATCH)],
-                stdin=stdin, stdout=stdout, stderr=subprocess.PIPE)
+            process = self.load(stdin, stdout)
         moment(self, process)
         process.kill()
         complaint = process.communicate(timeout=60)[1]
         if process.returncode not in (0, -9):
             raise BrokenPromise(f"load ended with {process.returncode}: {complaint.decode(errors='replace')}")
         return self.count_acks(work), process.returncode == -9
+
+    def load(self, stdin, stdout):
+        return subprocess.Popen([TOOL, "load", self.path, "-", "--format", "jsonl", "--acks", "--batch", str(BATCH)],
+                                stdin=stdin, stdout=stdout, stderr=subprocess.PIPE)
+
+    def fill_and_kill(self, work):
+        """Feeds whole batches of operations and kills when all are acknowledged, in a process that waits for more: nothing has cut the file."""
+        with open(self.acks, "wb") as stdout:
+            process = self.load(subprocess.PIPE, stdout)
+        try:
+            process.stdin.write(work.text)
+            process.stdin.flush()
+            patience = time.monotonic() + 60
+            while self.count_acks(work) < len(work.operations) and process.poll() is None and time.monotonic() < patience:
+                time.sleep(0.001)
+        except BrokenPipeError:
+            pass  # it ended early: told below
+        process.kill()
+        complaint = process.communicate(timeout=60)[1]
+        if process.returncode != -9 or self.count_acks(work) < len(work.operations):
+            raise BrokenPromise(f"load of every key: {self.count_acks(work)} of {len(work.operations)} acknowledged, "
+                                f"exit code {process.returncode}: {complaint.decode(errors='replace')}")
 
     def compact_and_kill(self):
         """No operation is in flight: the content stays as it is."""
@@ -217,13 +246,24 @@ class Life:
 
     def run(self):
         for number in range(self.rounds):
+            if number == self.rounds // 2:
+                self.fill()
             self.round(number)
         tool("check", self.pool.path)
+
+    def fill(self):
+        pool = self.pool
+        work = Round(pool.kind, pool.chance, pool.version, every_one_of(pool.kind.keys), 1)
+        pool.version = work.version
+        pool.fill_and_kill(work)
+        self.kills += 1
+        self.settled_bytes = max(self.settled_bytes, pool.file_bytes())
+        pool.verify(work, len(work.operations))
 
     def round(self, number):
         pool, chance = self.pool, self.pool.chance
         # Filling, emptying and standing still in turn: tables grow, collect and reuse.
-        work = Round(pool.kind, chance, pool.version, chance.choice([0.95, 0.8, 0.5, 0.2]))
+        work = Round(pool.kind, chance, pool.version, some_of(pool.kind.keys, chance), chance.choice([0.95, 0.8, 0.5, 0.2]))
         pool.version = work.version
         moment = while_it_opens if chance.random() < 0.2 else after_some_acks
         acknowledged, killed = pool.run_and_kill(work, moment)
@@ -241,14 +281,14 @@ class Life:
         self.watch_growth(number)
 
     def watch_growth(self, number):
-        """By its middle a pool has seen its content at its largest; from there on it may not grow."""
+        """In its middle a pool has had every key; from there on it may not grow."""
         size = self.pool.file_bytes()
         if number < self.rounds // 2:
             self.settled_bytes = max(self.settled_bytes, size)
             return
-        if self.rounds >= SETTLING and size > self.settled_bytes * (1 + GROWTH):
-            raise BrokenPromise(f"the file has {size} bytes after round {number + 1}, and had at most {self.settled_bytes} in the first "
-                                f"half of {self.rounds} rounds, with the same content")
+        if self.rounds >= SETTLING and size > self.settled_bytes * (1 + GROWTH) + STEP:
+            raise BrokenPromise(f"the file has {size} bytes after round {number + 1}, and had at most {self.settled_bytes} until "
+                                f"it had had every key, in the middle of its {self.rounds} rounds")
         self.final_bytes = max(self.final_bytes, size)
 
 
