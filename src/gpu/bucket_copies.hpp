@@ -8,13 +8,8 @@
 // The same lines are compiled for the GPU and, in lockstep on the host, for the tests.
 #pragma once
 
+#include "gpu/both_sides.hpp"
 #include "table/gphash/lent.hpp"
-
-#ifdef __CUDACC__
-#define DURAHASH_ON_DEVICE __device__
-#else
-#define DURAHASH_ON_DEVICE
-#endif
 
 namespace durahash::gpu {
 

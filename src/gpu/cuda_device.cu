@@ -24,13 +24,16 @@ struct extra_work {
   exported to = {};
 };
 
+__device__ std::size_t warp_number() { return blockIdx.x * std::size_t{warps_per_block} + threadIdx.x / cuda_warp::lanes; }
+__device__ std::size_t warps_in_all() { return gridDim.x * std::size_t{warps_per_block}; }
+
 template <half Half>
 __global__ void __launch_bounds__(threads_per_block) run(const __grid_constant__ lent_table table, const __grid_constant__ batch b, change* changes,
                                                          const __grid_constant__ extra_work more, const __grid_constant__ bucket_copies copies,
                                                          std::uint32_t* turns, tallies* total) {
   cuda_side side(turns, copies);
   batch_run<cuda_side> all(side, table, b, *total);
-  std::size_t warp = blockIdx.x * std::size_t{warps_per_block} + threadIdx.x / cuda_warp::lanes, warps = gridDim.x * std::size_t{warps_per_block};
+  std::size_t warp = warp_number(), warps = warps_in_all();
   if constexpr (Half == half::find) all.find(warp, warps);
   if constexpr (Half == half::write) all.write(warp, warps);
   if constexpr (Half == half::stage) all.stage(warp, warps, changes);
@@ -39,6 +42,16 @@ __global__ void __launch_bounds__(threads_per_block) run(const __grid_constant__
   if constexpr (Half == half::copy_up) all.copy_up(warp, warps, table.bottom_buckets(), more.top);
   if constexpr (Half == half::copies) all.copies(more.step, more.tasks, more.count, warp, warps);
   if constexpr (Half == half::export_records) all.export_records(more.first_bucket, more.buckets, more.to, warp, warps);
+}
+
+__global__ void __launch_bounds__(threads_per_block) run_find_rows(const __grid_constant__ lent_rows rows, const __grid_constant__ row_batch b) {
+  bucket_copies none;
+  cuda_side side(nullptr, none);
+  row_search<cuda_side>(side, rows).find_all(b, warp_number(), warps_in_all());
+}
+
+__global__ void __launch_bounds__(threads_per_block) run_spread(const __grid_constant__ changed_blocks blocks) {
+  spread_blocks(cuda_warp(), blocks, warp_number(), warps_in_all());
 }
 
 class cuda_gpu final : public device {
@@ -120,6 +133,12 @@ class cuda_gpu final : public device {
   void export_records(const lent_table& table, std::uint64_t first_bucket, std::uint64_t buckets, const exported& to, stream on) override {
     if (buckets != 0) start_kernel<half::export_records>(table, {}, nullptr, {.first_bucket = first_bucket, .buckets = buckets, .to = to}, buckets, on);
   }
+  void find_rows(const lent_rows& rows, const row_batch& b, stream on) override {
+    if (b.count != 0) start(&run_find_rows, b.count, on, rows, b);
+  }
+  void spread(const changed_blocks& blocks, stream on) override {
+    if (blocks.count != 0) start(&run_spread, blocks.count, on, blocks);
+  }
   void use_copies(const bucket_copies& copies) override { copies_ = copies; }
   void run_copies(copies_step step, const lent_table& table, const copy_task* tasks, std::size_t count, stream on) override {
     if (count != 0) start_kernel<half::copies>(table, {}, nullptr, {.step = step, .tasks = tasks, .count = count}, count, on);
@@ -168,14 +187,18 @@ class cuda_gpu final : public device {
   void launch(const lent_table& table, const batch& b, change* changes, stream on) {
     if (b.count != 0) start_kernel<Half>(table, b, changes, {}, b.count, on);
   }
-  /// As many warps as there is work for, and the device runs at a time.
   template <half Half>
   void start_kernel(const lent_table& table, const batch& b, change* changes, const extra_work& more, std::uint64_t work, stream on) {
+    start(&run<Half>, work, on, table, b, changes, more, copies_, turns_, total_);
+  }
+  /// As many warps as there is work for, and the device runs at a time.
+  template <class... Parameters>
+  void start(void (*kernel)(Parameters...), std::uint64_t work, stream on, const std::remove_cv_t<Parameters>&... parameters) {
     const on_device here(number_);
     auto blocks = static_cast<unsigned>(std::min<std::uint64_t>((work + warps_per_block - 1) / warps_per_block, most_blocks_));
     // Its own answer, and not the last error of this thread, which may be somebody else's.
-    const void* parameters[] = {&table, &b, &changes, &more, &copies_, &turns_, &total_};
-    note(cudaLaunchKernel(reinterpret_cast<const void*>(&run<Half>), dim3(blocks), dim3(threads_per_block), const_cast<void**>(parameters), 0, static_cast<cudaStream_t>(on)));
+    const void* all[] = {&parameters...};
+    note(cudaLaunchKernel(reinterpret_cast<const void*>(kernel), dim3(blocks), dim3(threads_per_block), const_cast<void**>(all), 0, static_cast<cudaStream_t>(on)));
   }
   error counted_after(cudaError_t waited) {
     note(waited);

@@ -7,6 +7,7 @@
 
 #include "durahash/gpu.hpp"
 #include "gpu/device_view.hpp"
+#include "gpu/rows.hpp"
 
 namespace durahash::gpu {
 
@@ -41,6 +42,9 @@ class device : public device_memory {
   virtual void copy_up(const lent_table& table, const lent_level& top, stream on) = 0;  // growth
 
   virtual void export_records(const lent_table& table, std::uint64_t first_bucket, std::uint64_t buckets, const exported& to, stream on) = 0;
+
+  virtual void find_rows(const lent_rows& rows, const row_batch& b, stream on) = 0;
+  virtual void spread(const changed_blocks& blocks, stream on) = 0;
 
   /// Of hot buckets, from now on.
   virtual void use_copies(const bucket_copies& copies) = 0;

@@ -7,6 +7,7 @@
 
 #include "gpu/cache.hpp"
 #include "gpu/lender.hpp"
+#include "gpu/pins.hpp"
 
 namespace durahash::gpu {
 // ------------------------------------------------------------------------------------------------------------------- parts
@@ -14,7 +15,7 @@ namespace durahash::gpu {
 class map::part {
  public:
   part(std::unique_ptr<detail::word_table> table, std::unique_ptr<device> d, const device_options& on)
-      : table_(std::move(table)), pool_(lender_of(*table_)), device_(std::move(d)), place_(on.place), cache_percent_(on.cache_percent), policy_(on.policy), most_staged_(on.most_staged) {}
+      : table_(std::move(table)), pool_(lender_of(*table_)), device_(std::move(d)), place_(on.place), pins_(*device_), cache_percent_(on.cache_percent), policy_(on.policy), most_staged_(on.most_staged) {}
   ~part() { static_cast<void>(close()); }
 
   bool lendable() const noexcept { return pool_ != nullptr; }
@@ -25,8 +26,8 @@ class map::part {
 
   error start() {
     if (place_ == table_place::automatic || place_ == table_place::pool) {
-      error pinned = pin();
-      if (pinned.code != status::ok) unpin();
+      error pinned = pins_.take(pool_->memory());
+      if (pinned.code != status::ok) pins_.release();
       if (pinned.code != status::ok && place_ == table_place::pool) return pinned;
       place_ = pinned.code == status::ok ? table_place::pool : table_place::host_mirror;
     }
@@ -157,7 +158,7 @@ class map::part {
   auto at_home(Call&& call, bool changes = false) -> decltype(call()) {
     const only_one here(*this, levels_change_);
     come_home();
-    if (changes) unpin();
+    if (changes) pins_.release();
     auto answer = call();
     outdated_ |= changes;
     layout_ += changes;
@@ -176,7 +177,7 @@ class map::part {
     if (!table_) return status::closed;
     come_home();
     if (failed_) static_cast<void>(device_->wait_for_all());  // what still runs is done before its memory goes
-    unpin();
+    pins_.release();
     cache_.reset();
     mirror_.reset();
     device_->free(std::exchange(changes_, nullptr));
@@ -255,7 +256,7 @@ class map::part {
     std::optional<lent_level> home = pool_->lend_top(device_->counted().records - told_.records);
     if (!home) return {status::no_space, std::string(message(status::no_space))};
     lent_level top = mirror_ ? mirror_->add_level(lent_, *home) : *home;
-    error ready = top.first == nullptr ? error{status::no_space, "no memory for the copy of a larger table"} : mirror_ ? error{status::ok, {}} : pin();
+    error ready = top.first == nullptr ? error{status::no_space, "no memory for the copy of a larger table"} : mirror_ ? error{status::ok, {}} : pins_.take(pool_->memory());
     if (ready.code != status::ok) return pool_->give_top_back(), ready;
     device_->copy_up(lent_, top, on);
     if (error e = device_->wait(on); e.code != status::ok) return fail(e);
@@ -281,7 +282,7 @@ class map::part {
   }
   error lend() {
     if (!mirror_)
-      if (error e = pin(); e.code != status::ok) return e;
+      if (error e = pins_.take(pool_->memory()); e.code != status::ok) return e;
     lent_table home = pool_->lend();
     lent_out_ = true;
     bool anew = std::exchange(outdated_, false);
@@ -307,28 +308,11 @@ class map::part {
     lent_out_ = false;
   }
 
-  /// What of the pool's memory is not pinned yet.
-  error pin() {
-    constexpr std::size_t most_at_once = std::size_t{1} << 30;
-    std::span<std::byte> all = pool_->memory();
-    while (pinned_ < all.size()) {
-      std::span<std::byte> next = all.subspan(pinned_, std::min(most_at_once, all.size() - pinned_));
-      if (error e = device_->take(next); e.code != status::ok) return e;
-      pins_.push_back(next);
-      pinned_ += next.size();
-    }
-    return {status::ok, {}};
-  }
-  void unpin() {
-    for (std::span<std::byte> memory : pins_) device_->release(memory);
-    pins_.clear();
-    pinned_ = 0;
-  }
-
   std::unique_ptr<detail::word_table> table_;
   std::unique_ptr<lender> pool_;
   std::unique_ptr<device> device_;
   table_place place_;
+  pins pins_;
   unsigned cache_percent_;
   cache_policy policy_;
   std::optional<mirror> mirror_;
@@ -348,8 +332,6 @@ class map::part {
   std::vector<staged> staged_;
   stream staged_on_ = nullptr;
   change* changes_ = nullptr;
-  std::vector<std::span<std::byte>> pins_;
-  std::size_t pinned_ = 0;
 };
 
 // -------------------------------------------------------------------------------------------------------------------- map

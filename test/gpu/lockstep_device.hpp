@@ -107,10 +107,12 @@ class lockstep_device final : public gpu::device {
   void free(void* memory, gpu::memory_kind) override { std::free(memory); }
   void clear(void* memory, std::size_t bytes) override { std::memset(memory, 0, bytes); }
   error copy(void* to, const void* from, std::size_t bytes) override {
-    auto* into = static_cast<std::uint32_t*>(to);  // all that is copied has whole words, and finds may mark some of them meanwhile
+    auto* into = static_cast<std::uint32_t*>(to);  // finds may mark words of what is copied meanwhile
     auto* out_of = static_cast<std::uint32_t*>(const_cast<void*>(from));
     for (std::size_t n = 0; n < bytes / sizeof(std::uint32_t); ++n)
       std::atomic_ref(into[n]).store(std::atomic_ref(out_of[n]).load(std::memory_order_relaxed), std::memory_order_relaxed);
+    std::size_t words = bytes / sizeof(std::uint32_t) * sizeof(std::uint32_t);
+    std::memcpy(static_cast<std::byte*>(to) + words, static_cast<const std::byte*>(from) + words, bytes - words);
     return {status::ok, {}};
   }
 
@@ -137,6 +139,15 @@ class lockstep_device final : public gpu::device {
   }
   void export_records(const gpu::lent_table& t, std::uint64_t first_bucket, std::uint64_t buckets, const gpu::exported& to, gpu::stream on) override {
     on_warps(on, t, {}, [=](auto& run, std::size_t first, std::size_t every) { run.export_records(first_bucket, buckets, to, first, every); });
+  }
+  void find_rows(const gpu::lent_rows& rows, const gpu::row_batch& b, gpu::stream on) override {
+    ask_warps(on, [this, rows, b](std::size_t first, std::size_t step) {
+      gpu::lockstep_side<process_medium> side(medium_, turns_);
+      gpu::row_search(side, rows).find_all(b, first, step);
+    });
+  }
+  void spread(const gpu::changed_blocks& blocks, gpu::stream on) override {
+    ask_warps(on, [blocks](std::size_t first, std::size_t step) { gpu::spread_blocks(lockstep_warp(), blocks, first, step); });
   }
   void use_copies(const gpu::bucket_copies& copies) override { copies_ = copies; }
   void run_copies(gpu::copies_step step, const gpu::lent_table& t, const gpu::copy_task* tasks, std::size_t count, gpu::stream on) override {
@@ -176,14 +187,17 @@ class lockstep_device final : public gpu::device {
   /// A kernel: what it is given is what there was when it was asked for.
   template <class Body>
   void on_warps(gpu::stream on, const gpu::lent_table& t, const gpu::batch& b, Body body) {
-    queue_of(on).ask([this, t, b, body, copies = copies_] {
+    ask_warps(on, [this, t, b, body, copies = copies_](std::size_t first, std::size_t step) {
+      gpu::lockstep_side<process_medium> side(medium_, turns_, copies);
+      gpu::batch_run<gpu::lockstep_side<process_medium>> run(side, t, b, total_);
+      body(run, first, step);
+    });
+  }
+  template <class Warp>
+  void ask_warps(gpu::stream on, Warp warp) {
+    queue_of(on).ask([this, warp] {
       std::vector<std::jthread> threads;
-      for (unsigned w = 0; w < warps_; ++w)
-        threads.emplace_back([&, w] {
-          gpu::lockstep_side<process_medium> side(medium_, turns_, copies);
-          gpu::batch_run<gpu::lockstep_side<process_medium>> run(side, t, b, total_);
-          body(run, w, warps_);
-        });
+      for (unsigned w = 0; w < warps_; ++w) threads.emplace_back([&, w] { warp(w, warps_); });
     });
   }
   work_queue& queue_of(gpu::stream on) {

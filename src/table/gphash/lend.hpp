@@ -16,6 +16,7 @@ lent_table table<M, Kind>::lend()
   return as_lent();
 }
 
+/// Where the table is, for somebody who only reads: good until a write.
 template <medium M, class Kind>
 lent_table table<M, Kind>::as_lent() const {
   const levels_view& v = levels();
@@ -25,6 +26,21 @@ lent_table table<M, Kind>::as_lent() const {
     lent.log2[l] = v.at[l].log2;
   }
   return lent;
+}
+
+/// Calls visit(extent) for all of the pool that a search for the key reads, and that a write of it has changed: but for new levels.
+template <medium M, class Kind>
+template <class Visit>
+void table<M, Kind>::for_each_extent_of(key_type key, Visit&& visit) const {
+  spot s = spot_of(hash_of(key));
+  const levels_view& v = levels();
+  for (const level_view& level : v.all())
+    for (unsigned which = 0; which < shape_.hashes; ++which) visit(extent{bucket_of(level, s.place[which]), shape_.bucket_bytes()});
+  look_everywhere(warp_over(v, s), s, [&](slot_ref at) {
+    if constexpr (!Kind::in_slot)
+      if (std::uint64_t offset = load(m_, *at.value); auto record = record_at(m_, p_, offset)) visit(extent{p_.at(offset), record->bytes()});
+    return false;
+  });
 }
 
 /// Growth by the borrower, who does nothing else meanwhile: a level for him to write, with the records of the bottom level (grow.hpp, step 1); nothing if there

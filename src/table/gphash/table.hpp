@@ -130,6 +130,9 @@ class table {
     requires(Kind::in_slot);
   void give_up_loan()
     requires(Kind::in_slot);
+  lent_table as_lent() const;
+  template <class Visit>
+  void for_each_extent_of(key_type key, Visit&& visit) const;
 
   // check.hpp
   void check(check_report& report);
@@ -243,8 +246,6 @@ class table {
   static stripe_index stripes_of(const levels_view& v) noexcept { return stripe_index{1} << v.stripe_bits; }
   level_view view_of(std::uint64_t offset, unsigned log2) const noexcept { return {p_.at(poff<pm<std::uint64_t>>{offset}), offset, log2}; }
   unsigned top_log2() const noexcept { return levels().at[0].log2; }
-
-  lent_table as_lent() const;
 
   // find.hpp
   warp_view warp_over(const levels_view& v, const spot& s) const noexcept;

@@ -1,9 +1,10 @@
 // A durahash pool within CUDA kernels of one's own. For nvcc with --expt-relaxed-constexpr and C++20; link durahash::device.
 #pragma once
 
-#include "durahash/gpu.hpp"
+#include "durahash/gpu_table.hpp"
 #include "gpu/cuda_side.cuh"
 #include "gpu/device_view.hpp"
+#include "gpu/rows.hpp"
 
 namespace durahash::gpu {
 
@@ -54,6 +55,24 @@ class ref {
   }
 
   device_view view_;
+};
+
+/// The same of an open gpu::table, to look up rows: good until something else than finds is called on it.
+class row_ref {
+ public:
+  explicit row_ref(table& t) { t.view(rows_); }
+
+  /// The value's first `room` bytes, and its length. `key`: key_bytes() of them, aligned to 8, in memory that the device reads.
+  /// Returns   ok, not_found, damaged, closed.
+  __device__ status find(const void* key, void* value, std::uint64_t room, std::uint32_t& length) const {
+    if (rows_.base == nullptr) return status::closed;
+    bucket_copies none;
+    cuda_side side(nullptr, none);
+    return row_search<cuda_side>(side, rows_).find(static_cast<const std::uint64_t*>(key), static_cast<std::byte*>(value), room, length);
+  }
+
+ private:
+  lent_rows rows_ = lent_rows::none();
 };
 
 }  // namespace durahash::gpu

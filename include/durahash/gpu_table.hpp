@@ -1,0 +1,72 @@
+// Rows of bytes that a GPU looks up: a GPHash pool of keys of one length and values of any. The same pool opens as a `table` on any machine.
+#pragma once
+
+#include "durahash/gpu.hpp"
+
+namespace durahash::gpu {
+
+struct lent_rows;
+
+/// A pool of u64 keys and byte values, such as the rows of embedding tables; or of keys of `--set key_bytes=N`, which lie in their buckets (GPHash §3.1). The
+/// device searches and copies; writes are done by the processor, whose engine they are `table`'s of.
+///
+/// Arrays   memory that the device reads and writes; those of writes may be any memory at all. Keys: `key_bytes()` each, one behind the other, aligned to 8; a
+///          u64 key is 8 bytes, little-endian. Values: `value_bytes` each; copied in words of 8 bytes where that is a multiple of 8 and the array is aligned to 8.
+/// Threads  any number in finds, of streams of their own or the same; all else one at a time, while finds wait for it and it waits for finds.
+///          Nobody else has the pool open to write meanwhile.
+/// Crash    writes: as of `table`, each durable when the call returns. Finds change nothing.
+class table {
+ public:
+  /// As durahash::table::open; a new pool gets the engine gphash and, if nothing is said, u64 keys or those of the setting key_bytes, and values of bytes. Pools of
+  /// other engines, of keys of any length, and of u64 to u64 (gpu::map) are refused. Of device_options: number, place. A mirror is a copy of the whole pool; writes
+  /// bring it what they changed, and growth, `reserve` and `compact` copy it again.
+  static result<table> open(const std::string& path, const options& how = {}, const device_options& on = {});
+
+  std::size_t key_bytes() const;
+
+  /// Looks up keys. answers: ok, and the value; not_found; damaged (`check` says what). With `lengths`, of n elements, values may have any length, which goes
+  /// there: `values` gets the first value_bytes bytes of longer ones. Without, a value of another length than value_bytes is a `mismatch`. `values` may be
+  /// null: then it only says whether keys are there.
+  /// Cost     one warp for each key: its buckets, at most 32 slots in one go; the key, the record's header, the value.
+  /// Returns  ok; closed, or io_error after the device failed: then nothing was done. Never allocates, nor waits for the device.
+  status find_async(std::size_t n, const void* keys, void* values, std::size_t value_bytes, status* answers, stream on = nullptr, std::uint32_t* lengths = nullptr);
+
+  /// Waits for the stream's finds.
+  /// Returns  ok, closed, or io_error: the device failed; `why` has its words. From then on finds are refused.
+  status wait(stream on = nullptr, std::string* why = nullptr);
+
+  /// Writes, as durahash::table's of the same names, key after key: of keys that come twice the last one counts. The table grows as it needs to. answers: theirs.
+  /// Returns  ok: see the answers; closed, io_error; no_space where a mirror has none: then the pool has what was written, and finds answer io_error.
+  status put(std::size_t n, const void* keys, const void* values, std::size_t value_bytes, status* answers);
+  status insert(std::size_t n, const void* keys, const void* values, std::size_t value_bytes, status* answers);
+  status update(std::size_t n, const void* keys, const void* values, std::size_t value_bytes, status* answers);
+  status erase(std::size_t n, const void* keys, status* answers);
+
+  // As of durahash::handle. Closed or moved from: `closed`, or nothing.
+  status reserve(std::uint64_t records);
+  status compact();
+  status sync();
+  status close();
+  std::uint64_t size();
+  pool_info info();
+  table_stats stats();
+  check_report check();
+  std::vector<std::string> salvage_report() const;
+
+  table_place place() const;  ///< never automatic
+  durability_level durability() const;
+
+  /// For gpu::row_ref (gpu_ref.cuh).
+  void view(lent_rows& into);
+
+  class part;  // how it is made
+  explicit table(std::unique_ptr<part> made);
+  table(table&&) noexcept;
+  table& operator=(table&&) noexcept;
+  ~table();
+
+ private:
+  std::unique_ptr<part> part_;
+};
+
+}  // namespace durahash::gpu

@@ -1,0 +1,66 @@
+// A copy of all of a pool in other memory, for a device that reads it there.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "gpu/device.hpp"
+
+namespace durahash::gpu {
+
+class pool_copy {
+ public:
+  pool_copy(device& d, memory_kind kind) noexcept : device_(d), kind_(kind) {}
+  ~pool_copy() { device_.free(copy_, kind_); }
+  pool_copy(const pool_copy&) = delete;
+
+  std::byte* at() const noexcept { return copy_; }
+  bool has_room_for(std::uint64_t pool_bytes) const noexcept { return pool_bytes <= capacity_; }
+
+  /// Of the whole pool, with room for it to grow by an eighth.
+  error make(std::span<const std::byte> pool) {
+    if (!has_room_for(pool.size())) {
+      device_.free(std::exchange(copy_, nullptr), kind_);
+      capacity_ = align_up(pool.size() + pool.size() / 8, block_bytes);
+      copy_ = static_cast<std::byte*>(device_.allocate(capacity_, kind_));
+    }
+    if (copy_ != nullptr) return device_.copy(copy_, pool.data(), pool.size());
+    std::uint64_t wanted = std::exchange(capacity_, 0);
+    return {status::no_space, "no memory " + std::string(kind_ == memory_kind::own ? "on the device" : "that host and device share") + " for a copy of " +
+                                  std::to_string(wanted) + " bytes of the pool"};
+  }
+
+  /// These blocks again: numbers of them, in any order. Nobody reads the copy meanwhile.
+  error bring(std::span<const std::byte> pool, std::vector<std::uint64_t>& blocks) {
+    std::sort(blocks.begin(), blocks.end());
+    blocks.erase(std::unique(blocks.begin(), blocks.end()), blocks.end());
+    std::uint64_t each = sizeof(std::uint64_t) + block_bytes;
+    std::uint64_t at_once = std::min<std::uint64_t>(blocks.size(), most_at_once);
+    auto* staging = static_cast<std::byte*>(device_.allocate(std::max<std::uint64_t>(at_once, 1) * each));
+    if (staging == nullptr) return make(pool);
+    auto* offsets = reinterpret_cast<std::uint64_t*>(staging + at_once * block_bytes);
+    error done{status::ok, {}};
+    for (std::size_t first = 0; first < blocks.size() && done.code == status::ok; first += at_once) {
+      std::size_t count = std::min<std::size_t>(at_once, blocks.size() - first);
+      for (std::size_t i = 0; i < count; ++i) {
+        offsets[i] = blocks[first + i] * block_bytes;
+        std::memcpy(staging + i * block_bytes, pool.data() + offsets[i], block_bytes);
+      }
+      device_.spread({copy_, offsets, staging, count}, nullptr);
+      done = device_.wait(nullptr);
+    }
+    device_.free(staging);
+    return done;
+  }
+
+ private:
+  static constexpr std::uint64_t most_at_once = std::uint64_t{1} << 16;
+
+  device& device_;
+  memory_kind kind_;
+  std::byte* copy_ = nullptr;
+  std::uint64_t capacity_ = 0;
+};
+
+}  // namespace durahash::gpu
