@@ -11,6 +11,7 @@ class cuda_gpu final : public device {
 
   std::string name() const override { return name_; }
   result<gpu::map> open(const std::string& path, const options& how, const gpu::device_options& on) override { return gpu::map::open(path, how, on); }
+  result<gpu::table> open_rows(const std::string& path, const options& how, const gpu::device_options& on) override { return gpu::table::open(path, how, on); }
   void* allocate(std::size_t bytes, array_place place) override {
     return place == array_place::host ? gpu::allocate_shared(bytes) : gpu::allocate_on(number_, bytes);
   }

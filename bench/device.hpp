@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "durahash/gpu.hpp"
+#include "durahash/gpu_table.hpp"
 
 namespace durahash::bench {
 
@@ -25,6 +25,7 @@ class device {
   /// For the report.
   virtual std::string name() const = 0;
   virtual result<gpu::map> open(const std::string& path, const options& how, const gpu::device_options& on) = 0;
+  virtual result<gpu::table> open_rows(const std::string& path, const options& how, const gpu::device_options& on) = 0;
 
   /// Memory for arrays of batches. Null if there is none.
   virtual void* allocate(std::size_t bytes, array_place place) = 0;

@@ -8,6 +8,7 @@
 
 #include "bench/crew.hpp"
 #include "bench/device_pool.hpp"
+#include "bench/device_rows.hpp"
 #include "bench/hands.hpp"
 #include "bench/outcome.hpp"
 #include "bench/pass.hpp"
@@ -32,6 +33,8 @@ template <>
 struct hands_on<table> : std::type_identity<bytes_hands> {};
 template <>
 struct hands_on<device_pool> : std::type_identity<device_hands> {};
+template <>
+struct hands_on<device_rows> : std::type_identity<row_hands> {};
 
 template <class Table>
 class pool_run {
@@ -94,7 +97,7 @@ class pool_run {
   }
 
  private:
-  static constexpr bool on_device = std::is_same_v<Table, device_pool>;
+  static constexpr bool on_device = std::is_base_of_v<timed_batches, hands>;
   static constexpr std::uint64_t quiet_batch = on_device ? std::uint64_t{1} << 16 : 64;
 
   static double bytes_per_key(std::uint64_t bytes, const pool_info& facts) {

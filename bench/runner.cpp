@@ -197,7 +197,7 @@ double workload_outcome::median_seconds() const {
 }
 
 std::vector<engine_outcome> run(const request& asked, const narrator& tell) {
-  if (asked.on) return run_all<device_pool>(asked, tell);
+  if (asked.on) return asked.shape.kind == data_kind::u64 ? run_all<device_pool>(asked, tell) : run_all<device_rows>(asked, tell);
   return asked.shape.kind == data_kind::u64 ? run_all<word_map>(asked, tell) : run_all<table>(asked, tell);
 }
 

@@ -13,7 +13,7 @@ import subprocess
 import sys
 
 WORKLOADS = {"insert": "load", "insert-steady": "insert", "positive": "positive", "negative": "negative", "update": "update", "erase": "erase"}
-# Calculated for 8-byte keys and values, not measured: where the table is, and what bounds it there.
+# Calculated for u64 keys and values, not measured: where the table is, and what bounds it there.
 BOUNDS = {"pool": ({"insert-steady": 160, "positive": 160, "negative": 190}, "in pinned host memory behind PCIe gen5"),
           "host-mirror": ({"insert-steady": 160, "positive": 160, "negative": 190}, "in pinned host memory behind PCIe gen5"),
           "device-mirror": ({"insert-steady": 10_000, "positive": 14_000, "negative": 17_000},
@@ -36,7 +36,7 @@ def measure(tool, device, path, keys, batch, options):
 
 
 def main():
-    parser = argparse.ArgumentParser(usage=__doc__.split("usage: ")[1].split("\n")[0])
+    parser = argparse.ArgumentParser(allow_abbrev=False, usage=__doc__.split("usage: ")[1].split("\n")[0])
     parser.add_argument("--tool", default="build/bin/durahash")
     parser.add_argument("--device", default="cuda:0")
     parser.add_argument("--path", default=f"/dev/shm/durahash-gpu-rates-{os.getpid()}")
@@ -57,7 +57,7 @@ def main():
             cache = report["device_cache"]
             print(f"{'':>10} copies of {cache['percent']} % of the buckets ({cache['policy']}) had {cache['hit_rate']:.3f} of what finds looked at")
         row(batch, {result["workload"]: result["mops"] for result in report["results"]})
-    if report["device_memory"] in BOUNDS and "device_cache" not in report:
+    if report["device_memory"] in BOUNDS and "device_cache" not in report and "--key" not in options:
         bounds, where = BOUNDS[report["device_memory"]]
         row("bound", bounds)
         print(f"\nbound: calculated for a table {where}; not measured")

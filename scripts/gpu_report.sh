@@ -18,7 +18,10 @@ for arch in sm_80 sm_90 sm_100; do
   "$nvcc" -std=c++20 --expt-relaxed-constexpr -O3 --Werror=all-warnings -arch=$arch -Isrc -Iinclude -Xptxas -v -c src/gpu/cuda_device.cu -o "$built/object.o" 2>&1 |
     awk -v arch=$arch '
       BEGIN {split("find write stage commit retry_full copy_up copies export", names, " ")}
-      /Compiling entry function/ {match($0, /halfE[0-9]/); kernel = names[substr($0, RSTART + 5, 1) + 1]}
+      /Compiling entry function/ {kernel = ""}
+      /Compiling entry function.*halfE[0-9]/ {match($0, /halfE[0-9]/); kernel = names[substr($0, RSTART + 5, 1) + 1]}
+      /Compiling entry function.*run_find_rows/ {kernel = "find_rows"}
+      /Compiling entry function.*run_spread/ {kernel = "spread"}
       /bytes stack frame/ {stack = $1; spilled = $5}
       /Used [0-9]+ registers/ {match($0, /Used [0-9]+/); printf "  %-8s %-12s %9d %7d %7d\n", arch, kernel, substr($0, RSTART + 5, RLENGTH - 5), stack, spilled}'
 done
@@ -48,8 +51,8 @@ else
   failed+=("compute-sanitizer: it is not here")
 fi
 echo "== throughput"
-# The pool, and room for it to grow: 16 bytes and their share of empty slots.
-need=$((${GPU_KEYS:-16777216} * 64 / 1048576)) room=$(df --output=avail -m /dev/shm | tail -1)
+# The pool, and room for it to grow: of rows, which are larger than words, 144 bytes of record and 24 of slot, with their share of what is empty.
+need=$((${GPU_KEYS:-16777216} * 384 / 1048576)) room=$(df --output=avail -m /dev/shm | tail -1)
 if [ "$room" -lt "$need" ]; then
   failed+=("throughput: /dev/shm has $room MiB, and ${GPU_KEYS:-16777216} records want $need: set GPU_KEYS to fewer")
 else
@@ -59,6 +62,13 @@ else
   for cache in 10 20 40; do rates --device-memory pool --device-cache $cache --distribution zipfian; done
   rates --device-memory device-mirror --device-arrays device
   rates --device-memory device-mirror
+  rows=(--key bytes --key-bytes 8 --value-bytes 128)  # of embedding tables
+  rates --device-memory pool "${rows[@]}"
+  rates --device-memory device-mirror --device-arrays device "${rows[@]}"
+  for memory in pool device-mirror; do
+    part "samples of 26 look-ups in embedding tables, $memory" build/bin/durahash bench --engine gphash --device cuda:0 --device-memory $memory --medium file \
+      --workload dlrm --batch 53248 --keys "${GPU_KEYS:-16777216}" "${rows[@]}"
+  done
   if [ -n "${GPU_BENCH:-}" ]; then
     # shellcheck disable=SC2086  # options, each a word
     rates $GPU_BENCH

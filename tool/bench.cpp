@@ -153,7 +153,8 @@ void read_device(const bench_arguments& arguments, bench::request& asked) {
   };
   need(arguments.device.starts_with(cuda), "is neither cpu nor cuda:N");
   need(arguments.engine == "gphash", "runs the engine gphash alone: give --engine gphash");
-  need(asked.shape.kind == data_kind::u64, "has keys and values of 8 bytes alone: give --key u64");
+  const bool words = asked.shape.kind == data_kind::u64;
+  need(words || (asked.shape.key_bytes % 8 == 0 && asked.shape.key_bytes <= 128), "has keys of whole words, up to 128 bytes: give --key-bytes 8, 16, ... 128");
   need(asked.medium != medium_kind::emulated, "works on --medium memory, file or pmem: nothing counts its stores");
   need(asked.threads == 1, "gets its batches from one thread: give --threads 1");
   need(!arguments.limits, "has other limits than those of the processor's memory: leave --limits out");
@@ -162,6 +163,7 @@ void read_device(const bench_arguments& arguments, bench::request& asked) {
     if (name == arguments.device_memory) asked.lending.place = place;
   asked.arrays_at = arguments.device_arrays == "host" ? bench::array_place::host : bench::array_place::device;
   asked.lending.cache_percent = static_cast<unsigned>(number("--device-cache", arguments.device_cache, 0, 90));
+  need(asked.lending.cache_percent == 0 || words, "has copies of buckets of u64 to u64 alone: leave --device-cache out");
   need(asked.lending.cache_percent == 0 || asked.lending.place != gpu::table_place::device_mirror, "has the whole table in its memory: leave --device-cache out");
   for (const auto& [name, policy] : bench::cache_policies)
     if (name == arguments.device_cache_policy) asked.lending.policy = policy;
@@ -280,12 +282,13 @@ constexpr const char* trace_help =
     "top_1_percent_share, the share of the operations that ask for the most popular 1 % of these keys.\n";
 
 constexpr const char* device_help =
-    "\nOn a GPU (--device cuda:N, with --engine gphash and u64 keys and values) everything is done in batches, by\n"
-    "durahash::gpu::map. Keys, values and answers are in pinned host memory, which the GPU reaches over its bus, or with\n"
-    "--device-arrays device in its own; --device-memory says where the table is. Timed is each batch alone, from its call\n"
-    "until its answers are final: launch, kernels, growth of the table, and commit, with the stores into the pool where\n"
-    "the table is a mirror. Filling the arrays before, copying them, and checking every answer after is not in it, and the\n"
-    "next batch is not launched meanwhile.\n";
+    "\nOn a GPU (--device cuda:N, with --engine gphash) everything is done in batches: u64 to u64 by durahash::gpu::map,\n"
+    "--key bytes by durahash::gpu::table, whose keys lie in their buckets and whose writes the processor does. Keys,\n"
+    "values and answers are in pinned host memory, which the GPU reaches over its bus, or with --device-arrays device in\n"
+    "its own; --device-memory says where the table is. Timed is each batch alone, from its call until its answers are\n"
+    "final: launch, kernels, growth of the table, and commit, with the stores into the pool where the table is a mirror.\n"
+    "Filling the arrays before, copying them, and checking every answer after is not in it, and the next batch is not\n"
+    "launched meanwhile. Rows of embedding tables: --workload dlrm --key bytes --key-bytes 8 --value-bytes 128.\n";
 
 std::string workload_help() {
   std::string text = "Workloads, in the order in which they run:\n";

@@ -17,6 +17,13 @@ struct lent_rows {
   unsigned key_bytes;                    // of every key: whole words
   bool keys_in_slots;                    // else in front of the values
 
+  /// Of a lane's slot: the state, the value's offset, the first word of the key.
+  constexpr pm<std::uint64_t>& state_of(std::uint64_t hash, unsigned lane) const noexcept { return bucket_of(hash, lane)[table.slot_in(lane)]; }
+  constexpr pm<std::uint64_t>& value_of(std::uint64_t hash, unsigned lane) const noexcept { return bucket_of(hash, lane)[table.where.form().slots + table.slot_in(lane)]; }
+  constexpr pm<std::uint64_t>* key_of(std::uint64_t hash, unsigned lane) const noexcept {
+    return bucket_of(hash, lane) + 2 * table.where.form().slots + table.slot_in(lane) * key_words();
+  }
+
   static lent_rows none() noexcept { return {gphash::lent_table::none(), nullptr, 0, 0, key_hash({}), 0, false}; }
   constexpr unsigned key_words() const noexcept { return key_bytes / 8; }
   /// As gphash::table::hash_of.
@@ -34,6 +41,12 @@ struct lent_rows {
     made.table.escapes = there(table.escapes);
     made.base = copy;
     return made;
+  }
+
+ private:
+  constexpr pm<std::uint64_t>* bucket_of(std::uint64_t hash, unsigned lane) const noexcept {
+    auto b = table.bucket_for(hash, lane);
+    return table.levels[b.level] + b.index * table.where.form().bucket_words();
   }
 };
 
@@ -62,13 +75,12 @@ class row_search {
 
   /// Returns   ok, with `length` and as much of the value as there is room for; not_found; damaged: what the slot leads to is no record.
   DURAHASH_ON_DEVICE status find(const std::uint64_t* key, std::byte* into, std::uint64_t room, std::uint32_t& length) const {
-    const gphash::lent_table& table = rows_.table;
     std::uint64_t hash = rows_.hash_of(key);
-    std::uint32_t hits = warp().ballot(warp().each([&](unsigned lane) { return lane < table.lanes() && side_.load(table.state_of(hash, lane)) == hash; }));
+    std::uint32_t hits = warp().ballot(warp().each([&](unsigned lane) { return lane < rows_.table.lanes() && side_.load(rows_.state_of(hash, lane)) == hash; }));
     while (hits != 0) {
       auto lane = static_cast<unsigned>(take_lowest(hits));
-      if (rows_.keys_in_slots && !same_words(key, [&](unsigned n) { return side_.load(table.key_of(hash, lane)[n]); })) continue;
-      std::uint64_t offset = warp().one([&] { return side_.load(table.value_of(hash, lane)); });
+      if (rows_.keys_in_slots && !same_words(key, [&](unsigned n) { return side_.load(rows_.key_of(hash, lane)[n]); })) continue;
+      std::uint64_t offset = warp().one([&] { return side_.load(rows_.value_of(hash, lane)); });
       if (offset % record_alignment != 0 || !rows_.contains(offset, header_bytes)) return status::damaged;
       const std::byte* record = rows_.base + offset;
       std::uint64_t lengths = warp().one([&] { return *reinterpret_cast<const std::uint64_t*>(record); });

@@ -8,9 +8,11 @@
 #include <set>
 
 #include "bench/device_pool.hpp"
+#include "bench/device_rows.hpp"
 #include "bench/report.hpp"
 #include "bench/runner.hpp"
 #include "gpu/map.hpp"
+#include "gpu/table.hpp"
 #include "test/gpu/lockstep_device.hpp"
 
 namespace durahash::bench {
@@ -24,6 +26,9 @@ class threads_in_lockstep : public device {
   std::string name() const override { return "threads in lockstep"; }
   result<gpu::map> open(const std::string& path, const options& how, const gpu::device_options& on) override {
     return gpu::open_on(std::make_unique<test::lockstep_device>(), path, how, on);
+  }
+  result<gpu::table> open_rows(const std::string& path, const options& how, const gpu::device_options& on) override {
+    return gpu::open_rows_on(std::make_unique<test::lockstep_device>(), path, how, on);
   }
   void* allocate(std::size_t bytes, array_place place) override {
     ++arrays;
@@ -68,6 +73,7 @@ struct device_case {
   const char* device_memory = "pool";
   unsigned cache_percent = 0;
   array_place arrays_at = array_place::host;
+  record_shape shape = {};
 };
 class BenchDevice : public testing::TestWithParam<device_case> {};
 INSTANTIATE_TEST_SUITE_P(Every, BenchDevice,
@@ -75,7 +81,9 @@ INSTANTIATE_TEST_SUITE_P(Every, BenchDevice,
                                          device_case{100, durability_level::process, gpu::table_place::host_mirror, "host-mirror"},
                                          device_case{100, durability_level::power, gpu::table_place::device_mirror, "device-mirror"},
                                          device_case{100, durability_level::process, gpu::table_place::pool, "pool", 30},
-                                         device_case{100, durability_level::process, gpu::table_place::device_mirror, "device-mirror", 0, array_place::device}));
+                                         device_case{100, durability_level::process, gpu::table_place::device_mirror, "device-mirror", 0, array_place::device},
+                                         device_case{100, durability_level::process, gpu::table_place::pool, "pool", 0, array_place::host, {data_kind::bytes, 8, 128}},
+                                         device_case{100, durability_level::power, gpu::table_place::device_mirror, "device-mirror", 0, array_place::device, {data_kind::bytes, 32, 4}}));
 
 TEST_P(BenchDevice, RunsEveryWorkloadWithEveryAnswerRight) {
   auto on = std::make_shared<threads_in_lockstep>();
@@ -84,6 +92,7 @@ TEST_P(BenchDevice, RunsEveryWorkloadWithEveryAnswerRight) {
   all.asked.lending.place = GetParam().place;
   all.asked.lending.cache_percent = GetParam().cache_percent;
   all.asked.arrays_at = GetParam().arrays_at;
+  all.asked.shape = GetParam().shape;
   all.asked.ops = 300;
   all.engines = run(all.asked);
   EXPECT_EQ(on->apart != 0, GetParam().arrays_at == array_place::device);
@@ -223,6 +232,51 @@ TEST_F(DeviceHands, HaveAClockThatRunsWithTheirBatches) {
   EXPECT_EQ(hands.clock(), before);
   hands.get_many(present);
   EXPECT_GT(hands.clock(), before);
+}
+
+/// Hands on a pool of rows.
+class RowHands : public testing::Test {
+ protected:
+  void SetUp() override { ASSERT_EQ(hands.insert_many(present, 7), 4u); }
+  static device_rows open(const record_shape& shape) {
+    request asked = small(std::make_shared<threads_in_lockstep>());
+    asked.shape = shape;
+    return open_scratch<device_rows>(asked, engine_kind::gphash);
+  }
+
+  const std::array<word, 4> present{1, 2, 3, 4};
+  const std::array<word, 3> half{3, 99, 4};
+  const record_shape shape{data_kind::bytes, 16, 24};
+  device_rows pool = open(shape);
+  row_hands hands{pool, shape, 4};
+};
+
+TEST_F(RowHands, CountWhatIsAsExpected) {
+  const std::array<word, 2> absent{5, 99};
+  EXPECT_EQ(hands.get_many(present), 4u);
+  EXPECT_EQ(hands.get_absent_many(absent), 2u);
+  EXPECT_EQ(hands.put_many(present, 8), 4u);
+  EXPECT_EQ(hands.update_many(present, 9), 4u);
+  EXPECT_EQ(hands.get_many(present), 4u);
+  EXPECT_EQ(hands.erase_many(present), 4u);
+  EXPECT_EQ(hands.get_absent_many(present), 4u);
+  EXPECT_FALSE(hands.surprise());
+}
+
+TEST_F(RowHands, NoticeWhatIsWrong) {
+  EXPECT_EQ(hands.get_many(half), 2u);
+  EXPECT_EQ(hands.surprise(), status::not_found);
+  EXPECT_EQ(hands.get_absent_many(half), 1u);
+  EXPECT_EQ(hands.insert_many(half, 8), 1u);
+  EXPECT_EQ(hands.erase_many(present), 4u);
+  std::string key(16, 'k'), value(24, 'v');
+  key.replace(0, 8, std::string("\3\0\0\0\0\0\0\0", 8));
+  value.replace(0, 8, std::string("\1\0\0\1\0\0\0\0", 8));
+  status answer{};
+  ASSERT_EQ(pool.table().put(1, key.data(), value.data(), value.size(), &answer), status::ok);
+  EXPECT_EQ(hands.get_many({present.data() + 2, 1}), 0u) << "a value of another key";
+  ASSERT_EQ(pool.table().put(1, key.data(), value.data(), 8, &answer), status::ok);
+  EXPECT_EQ(hands.get_many({present.data() + 2, 1}), 0u) << "a value of another length";
 }
 
 }  // namespace

@@ -397,7 +397,7 @@ TEST(GpuRowsOpen, RecordsThatAreNone) {
   std::uint64_t hash = rows.hash_of(&key);
   pm<std::uint64_t>* word = nullptr;
   for (unsigned lane = 0; lane < rows.table.lanes(); ++lane)
-    if (load(m, rows.table.state_of(hash, lane)) == hash) word = &rows.table.value_of(hash, lane);
+    if (load(m, rows.state_of(hash, lane)) == hash) word = &rows.value_of(hash, lane);
   ASSERT_NE(word, nullptr);
   std::uint64_t offset = load(m, *word);
   for (std::uint64_t wrong : {std::uint64_t{0}, rows.heap_offset - 16, offset + 8, rows.end - 8, rows.end, ~std::uint64_t{15}}) {
@@ -437,11 +437,11 @@ TEST(GpuRowsOpen, KeysOfOneHash) {
   gpu::lockstep_side<process_medium> side(m, turns);
   std::uint64_t hash = rows.hash_of(other), value = 0;
   for (unsigned lane = 0; lane < rows.table.lanes(); ++lane)  // as if both had one hash: the key that is there, where the other one would be
-    if (load(m, rows.table.state_of(rows.hash_of(key), lane)) == rows.hash_of(key)) value = load(m, rows.table.value_of(rows.hash_of(key), lane));
+    if (load(m, rows.state_of(rows.hash_of(key), lane)) == rows.hash_of(key)) value = load(m, rows.value_of(rows.hash_of(key), lane));
   auto lie = [&](unsigned lane, const std::uint64_t* of) {
-    store(m, rows.table.state_of(hash, lane), hash);
-    store(m, rows.table.value_of(hash, lane), value);
-    for (unsigned n = 0; n < 4; ++n) store(m, rows.table.key_of(hash, lane)[n], of[n]);
+    store(m, rows.state_of(hash, lane), hash);
+    store(m, rows.value_of(hash, lane), value);
+    for (unsigned n = 0; n < 4; ++n) store(m, rows.key_of(hash, lane)[n], of[n]);
   };
   auto find = [&] {
     char into[16];

@@ -21,7 +21,8 @@ struct lent_table {
 
   static lent_table none() noexcept { return {places({}, {}), {}, {}, nullptr}; }
   constexpr unsigned lanes() const noexcept { return where.form().lanes(); }
-  constexpr unsigned words_per_bucket() const noexcept { return static_cast<unsigned>(where.form().bucket_words()); }
+  /// Of buckets without keys.
+  constexpr unsigned words_per_bucket() const noexcept { return 2u << where.form().slots_log2; }
   constexpr std::uint64_t words_of(unsigned level_log2) const noexcept { return std::uint64_t{words_per_bucket()} << level_log2; }
   /// Buckets are numbered through all levels, from the top down.
   constexpr std::uint64_t first_bucket(unsigned level) const noexcept {
@@ -40,17 +41,22 @@ struct lent_table {
   /// Of a hash without an escape slot: the slot that is a lane's.
   constexpr pm<std::uint64_t>& state_of(std::uint64_t hash, unsigned lane) const noexcept { return bucket_of(hash, lane)[slot_in(lane)]; }
   constexpr pm<std::uint64_t>& value_of(std::uint64_t hash, unsigned lane) const noexcept { return bucket_of(hash, lane)[where.form().slots + slot_in(lane)]; }
-  /// Of a table with keys in its slots: the first word of the key.
-  constexpr pm<std::uint64_t>* key_of(std::uint64_t hash, unsigned lane) const noexcept {
-    return bucket_of(hash, lane) + 2 * where.form().slots + slot_in(lane) * where.form().key_words();
+  constexpr unsigned slot_in(unsigned lane) const noexcept { return lane & (where.form().slots - 1); }
+  /// A lane's bucket: its level, and its number there.
+  struct bucket_name {
+    unsigned level;
+    std::uint64_t index;
+  };
+  constexpr bucket_name bucket_for(std::uint64_t hash, unsigned lane) const noexcept {
+    const shape& f = where.form();
+    unsigned bucket = lane >> f.slots_log2, level = bucket / f.hashes, which = bucket % f.hashes;
+    return {level, where.place(hash, which) >> (64 - log2[level])};
   }
 
  private:
-  constexpr unsigned slot_in(unsigned lane) const noexcept { return lane & (where.form().slots - 1); }
   constexpr pm<std::uint64_t>* bucket_of(std::uint64_t hash, unsigned lane) const noexcept {
-    const shape& f = where.form();
-    unsigned bucket = lane >> f.slots_log2, level = bucket / f.hashes, which = bucket % f.hashes;
-    return levels[level] + (where.place(hash, which) >> (64 - log2[level])) * words_per_bucket();
+    bucket_name b = bucket_for(hash, lane);
+    return levels[b.level] + (b.index << (where.form().slots_log2 + 1));
   }
 };
 
