@@ -13,6 +13,7 @@
 #include "gpu/table.hpp"
 #include "test/gpu/lockstep_device.hpp"
 #include "test/gpu/map_rig.hpp"
+#include "test/gpu/ref_kernel.hpp"
 #include "test/store/scratch.hpp"
 
 namespace durahash::test {
@@ -211,6 +212,33 @@ std::vector<rows_case> rows_cases() {
   return all;
 }
 INSTANTIATE_TEST_SUITE_P(, GpuRows, testing::ValuesIn(rows_cases()), [](const auto& each) { return each.param.name; });
+
+#ifdef DURAHASH_HAS_CUDA
+TEST(GpuRef, RowsInAKernelOfOnesOwn) {
+  auto found = gpu::cuda_device(0);
+  if (!found && must_have_a_gpu()) FAIL() << found.failure().message;
+  if (!found) GTEST_SKIP() << "no GPU: " << found.failure().message;
+  scratch_folder folder;
+  gpu::device& d = **found;
+  auto made = gpu::open_rows_on(std::move(*found), folder.file("a"), {}, {.place = gpu::table_place::device_mirror});
+  ASSERT_TRUE(made) << made.failure().message;
+  constexpr std::size_t n = 1000;
+  shared_words keys(d, n), words(d, n);
+  shared_array<std::uint32_t> lengths(d, n);
+  shared_answers answers(d, n);
+  std::vector<std::uint64_t> rows(2 * n);
+  for (std::size_t i = 0; i < n; ++i) keys[i] = i * i, rows[2 * i] = i + 7;
+  ASSERT_EQ(made->put(n / 2, keys.data(), rows.data(), 16, answers.data()), status::ok);
+  run_look_rows_up(*made, n, keys.data(), words.data(), lengths.data(), answers.data());
+  ASSERT_EQ(made->wait(), status::ok);
+  for (std::size_t i = 0; i < n; ++i) {
+    ASSERT_EQ(answers[i], i < n / 2 ? status::ok : status::not_found);
+    if (i >= n / 2) continue;
+    EXPECT_EQ(words[i], i + 7);
+    EXPECT_EQ(lengths[i], 16u);
+  }
+}
+#endif
 
 // --------------------------------------------------------------------------------------------------- on a lockstep device
 
