@@ -45,12 +45,12 @@ std::uint32_t scalar_ballot(const std::uint64_t* const* buckets, unsigned count,
   return equal;
 }
 
-bool has(host_warp::width w) noexcept {
-  if (w == host_warp::width::avx512) return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx2");
-  return w == host_warp::width::scalar || __builtin_cpu_supports("avx2");
-}
-
 }  // namespace
+
+bool host_warp::is_here(width w) noexcept {
+  if (w == width::avx512) return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx2");
+  return w == width::scalar || __builtin_cpu_supports("avx2");
+}
 
 host_warp::width host_warp::widest() noexcept {
   constexpr struct {
@@ -59,13 +59,13 @@ host_warp::width host_warp::widest() noexcept {
   } all[] = {{"avx512", width::avx512}, {"avx2", width::avx2}, {"scalar", width::scalar}};
   const char* asked = std::getenv("DURAHASH_WARP");
   for (auto [name, w] : all)
-    if (asked != nullptr && name == asked && has(w)) return w;
+    if (asked != nullptr && name == asked && is_here(w)) return w;
   for (auto [name, w] : all)
-    if (has(w)) return w;
+    if (is_here(w)) return w;
   return width::scalar;
 }
 
 host_warp::host_warp(width w) noexcept
-    : ballot_(!has(w) || w == width::scalar ? scalar_ballot : w == width::avx2 ? avx2_ballot : avx512_ballot) {}
+    : ballot_(!is_here(w) || w == width::scalar ? scalar_ballot : w == width::avx2 ? avx2_ballot : avx512_ballot) {}
 
 }  // namespace durahash

@@ -10,6 +10,8 @@ class host_warp {
   static constexpr unsigned lanes = 32;
   enum class width : std::uint8_t { scalar, avx2, avx512 };
 
+  static bool is_here(width w) noexcept;
+
   /// The widest that this machine has; or what the environment variable DURAHASH_WARP names (scalar, avx2, avx512), if it has that.
   static width widest() noexcept;
 
