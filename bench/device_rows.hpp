@@ -25,11 +25,14 @@ class device_rows {
   batch_store arrays_;
 };
 
-/// Keys of the asked length lie in their buckets.
+/// Keys of 8 bytes are words in front of their values, if the settings do not say otherwise; longer ones lie in their buckets.
 template <>
 inline result<device_rows> open_table<device_rows>(const request& asked, const options& how) {
   options with_keys = how;
-  with_keys.settings["key_bytes"] = asked.shape.key_bytes;
+  if (asked.shape.key_bytes != sizeof(std::uint64_t))
+    with_keys.settings["key_bytes"] = asked.shape.key_bytes;
+  else if (!how.settings.contains("key_bytes"))
+    with_keys.key = data_kind::u64;
   auto opened = asked.on->open_rows(asked.path, with_keys, asked.lending);
   if (!opened) return opened.failure();
   return device_rows(asked.on, std::move(*opened), asked.shape, asked.arrays_at);
@@ -89,11 +92,16 @@ class row_hands : public timed_batches {
   std::span<const status> run(keys some, Batch batch) {
     if (some.empty()) return {};
     for (std::size_t i = 0; i < some.size(); ++i) std::memcpy(host().keys + i * shape_.key_bytes, &some[i], sizeof some[i]);
-    return timed_batches::run(some.size(), batch, [this] {
-      std::string why;
-      table_.wait(nullptr, &why);  // a device that failed says it again
-      return why;
-    });
+    auto why = [this] {
+      std::string words;
+      table_.wait(nullptr, &words);
+      return words;
+    };
+    auto shown = [&](std::size_t n) {
+      status done = batch(n);
+      return done == status::no_space ? status::io_error : done;  // a mirror's: the answers do not tell
+    };
+    return timed_batches::run(some.size(), shown, why);
   }
 
   gpu::table& table_;

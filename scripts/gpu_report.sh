@@ -51,7 +51,7 @@ else
   failed+=("compute-sanitizer: it is not here")
 fi
 echo "== throughput"
-# The pool, and room for it to grow: of rows, which are larger than words, 144 bytes of record and 24 of slot, with their share of what is empty.
+# The pool, and room for it to grow: of rows, which are larger than words, 160 bytes of record and 16 to 32 of slot, with their share of what is empty.
 need=$((${GPU_KEYS:-16777216} * 384 / 1048576)) room=$(df --output=avail -m /dev/shm | tail -1)
 if [ "$room" -lt "$need" ]; then
   failed+=("throughput: /dev/shm has $room MiB, and ${GPU_KEYS:-16777216} records want $need: set GPU_KEYS to fewer")
@@ -64,6 +64,7 @@ else
   rates --device-memory device-mirror
   rows=(--key bytes --key-bytes 8 --value-bytes 128)  # of embedding tables
   rates --device-memory pool "${rows[@]}"
+  rates --device-memory pool "${rows[@]}" --set key_bytes=8
   rates --device-memory device-mirror --device-arrays device "${rows[@]}"
   for memory in pool device-mirror; do
     part "samples of 26 look-ups in embedding tables, $memory" build/bin/durahash bench --engine gphash --device cuda:0 --device-memory $memory --medium file \

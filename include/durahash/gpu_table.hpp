@@ -12,37 +12,39 @@ struct lent_rows;
 ///
 /// Arrays   memory that the device reads and writes; those of writes may be any memory at all. Keys: `key_bytes()` each, one behind the other, aligned to 8; a
 ///          u64 key is 8 bytes, little-endian. Values: `value_bytes` each; copied in words of 8 bytes where that is a multiple of 8 and the array is aligned to 8.
-/// Threads  any number in finds, of streams of their own or the same; all else one at a time, while finds wait for it and it waits for finds.
-///          Nobody else has the pool open to write meanwhile.
+/// Threads  any; writes, `reserve`, `compact` and `close` wait for the finds under way, and those for them. Nobody else has the pool open to write meanwhile.
 /// Crash    writes: as of `table`, each durable when the call returns. Finds change nothing.
 class table {
  public:
   /// As durahash::table::open; a new pool gets the engine gphash and, if nothing is said, u64 keys or those of the setting key_bytes, and values of bytes. Pools of
   /// other engines, of keys of any length, and of u64 to u64 (gpu::map) are refused. Of device_options: number, place. A mirror is a copy of the whole pool; writes
-  /// bring it what they changed, and growth, `reserve` and `compact` copy it again.
+  /// bring it what they changed, and growth, `reserve` and `compact` copy it again. A pool that is opened to be read is enough to look rows up; drivers do not let
+  /// one be pinned, so `automatic` is a mirror then. A new pool stays, empty, where the device cannot use it.
   static result<table> open(const std::string& path, const options& how = {}, const device_options& on = {});
 
   std::size_t key_bytes() const;
 
   /// Looks up keys. answers: ok, and the value; not_found; damaged (`check` says what). With `lengths`, of n elements, values may have any length, which goes
-  /// there: `values` gets the first value_bytes bytes of longer ones. Without, a value of another length than value_bytes is a `mismatch`. `values` may be
-  /// null: then it only says whether keys are there.
+  /// there: `values` gets the first value_bytes bytes of longer ones. Without, a value of another length than value_bytes is a `mismatch`, and `values`
+  /// gets as much of it as there is room for. `values` may be null: then it only says whether keys are there. What was found before `wait` returns ok is not final.
   /// Cost     one warp for each key: its buckets, at most 32 slots in one go; the key, the record's header, the value.
-  /// Returns  ok; closed, or io_error after the device failed: then nothing was done. Never allocates, nor waits for the device.
+  /// Returns  ok; closed, or io_error after a failure, which `wait` tells: then nothing was done. Never allocates; waits for the device only where a write does.
   status find_async(std::size_t n, const void* keys, void* values, std::size_t value_bytes, status* answers, stream on = nullptr, std::uint32_t* lengths = nullptr);
 
   /// Waits for the stream's finds.
-  /// Returns  ok, closed, or io_error: the device failed; `why` has its words. From then on finds are refused.
+  /// Returns  ok, closed, or io_error: the device failed, or a mirror has no memory any more; `why` has the words. From then on finds are refused.
   status wait(stream on = nullptr, std::string* why = nullptr);
 
   /// Writes, as durahash::table's of the same names, key after key: of keys that come twice the last one counts. The table grows as it needs to. answers: theirs.
-  /// Returns  ok: see the answers; closed, io_error; no_space where a mirror has none: then the pool has what was written, and finds answer io_error.
+  /// Returns  ok: see the answers. no_space: a mirror has none for the larger pool; all was written, see the answers, and finds are refused from now on. io_error:
+  ///          the device failed; some of it may have been written, durably, and answers may be missing. invalid_argument: an array is missing, or value_bytes is more
+  ///          than max_value_bytes; nothing was done. closed.
   status put(std::size_t n, const void* keys, const void* values, std::size_t value_bytes, status* answers);
   status insert(std::size_t n, const void* keys, const void* values, std::size_t value_bytes, status* answers);
   status update(std::size_t n, const void* keys, const void* values, std::size_t value_bytes, status* answers);
   status erase(std::size_t n, const void* keys, status* answers);
 
-  // As of durahash::handle. Closed or moved from: `closed`, or nothing.
+  // As of durahash::handle. Closed or moved from: `closed`, or nothing. `reserve` and `compact` also answer what a write does when a mirror cannot follow.
   status reserve(std::uint64_t records);
   status compact();
   status sync();

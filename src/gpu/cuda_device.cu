@@ -125,7 +125,7 @@ class cuda_gpu final : public device {
     return said(done, "cannot copy " + std::to_string(bytes) + " bytes between the pool and the CUDA device");
   }
 
-  void find(const lent_table& table, const batch& b, stream on) override { launch<half::find>(table, b, nullptr, on); }
+  bool find(const lent_table& table, const batch& b, stream on) override { return launch<half::find>(table, b, nullptr, on); }
   void write(const lent_table& table, const batch& b, stream on) override { launch<half::write>(table, b, nullptr, on); }
   void copy_up(const lent_table& table, const lent_level& top, stream on) override {
     start_kernel<half::copy_up>(table, {}, nullptr, {.top = top}, table.bottom_buckets(), on);
@@ -133,9 +133,7 @@ class cuda_gpu final : public device {
   void export_records(const lent_table& table, std::uint64_t first_bucket, std::uint64_t buckets, const exported& to, stream on) override {
     if (buckets != 0) start_kernel<half::export_records>(table, {}, nullptr, {.first_bucket = first_bucket, .buckets = buckets, .to = to}, buckets, on);
   }
-  void find_rows(const lent_rows& rows, const row_batch& b, stream on) override {
-    if (b.count != 0) start(&run_find_rows, b.count, on, rows, b);
-  }
+  bool find_rows(const lent_rows& rows, const row_batch& b, stream on) override { return b.count == 0 || start(&run_find_rows, b.count, on, rows, b); }
   void spread(const changed_blocks& blocks, stream on) override {
     if (blocks.count != 0) start(&run_spread, blocks.count, on, blocks);
   }
@@ -176,29 +174,30 @@ class cuda_gpu final : public device {
     cudaGetLastError();  // told here, and to nobody else
     return {status::io_error, what + ": " + cudaGetErrorString(code) + " (" + cudaGetErrorName(code) + ")"};
   }
-  void note(cudaError_t code) {
-    if (code == cudaSuccess) return;
+  bool note(cudaError_t code) {
+    if (code == cudaSuccess) return true;
     cudaGetLastError();
     cudaError_t none = cudaSuccess;
     failure_.compare_exchange_strong(none, code);  // the first one is told
+    return false;
   }
 
   template <half Half>
-  void launch(const lent_table& table, const batch& b, change* changes, stream on) {
-    if (b.count != 0) start_kernel<Half>(table, b, changes, {}, b.count, on);
+  bool launch(const lent_table& table, const batch& b, change* changes, stream on) {
+    return b.count == 0 || start_kernel<Half>(table, b, changes, {}, b.count, on);
   }
   template <half Half>
-  void start_kernel(const lent_table& table, const batch& b, change* changes, const extra_work& more, std::uint64_t work, stream on) {
-    start(&run<Half>, work, on, table, b, changes, more, copies_, turns_, total_);
+  bool start_kernel(const lent_table& table, const batch& b, change* changes, const extra_work& more, std::uint64_t work, stream on) {
+    return start(&run<Half>, work, on, table, b, changes, more, copies_, turns_, total_);
   }
   /// As many warps as there is work for, and the device runs at a time.
   template <class... Parameters>
-  void start(void (*kernel)(Parameters...), std::uint64_t work, stream on, const std::remove_cv_t<Parameters>&... parameters) {
+  bool start(void (*kernel)(Parameters...), std::uint64_t work, stream on, const std::remove_cv_t<Parameters>&... parameters) {
     const on_device here(number_);
     auto blocks = static_cast<unsigned>(std::min<std::uint64_t>((work + warps_per_block - 1) / warps_per_block, most_blocks_));
     // Its own answer, and not the last error of this thread, which may be somebody else's.
     const void* all[] = {&parameters...};
-    note(cudaLaunchKernel(reinterpret_cast<const void*>(kernel), dim3(blocks), dim3(threads_per_block), const_cast<void**>(all), 0, static_cast<cudaStream_t>(on)));
+    return note(cudaLaunchKernel(reinterpret_cast<const void*>(kernel), dim3(blocks), dim3(threads_per_block), const_cast<void**>(all), 0, static_cast<cudaStream_t>(on)));
   }
   error counted_after(cudaError_t waited) {
     note(waited);

@@ -33,7 +33,7 @@ class device : public device_memory {
   virtual error take(std::span<std::byte> memory) = 0;
   virtual void release(std::span<std::byte> memory) = 0;
 
-  virtual void find(const lent_table& table, const batch& b, stream on) = 0;
+  virtual bool find(const lent_table& table, const batch& b, stream on) = 0;  // whether it began, or will
   virtual void write(const lent_table& table, const batch& b, stream on) = 0;
   virtual void answer_all(const batch& b, status answer, stream on) = 0;
   virtual void stage(const lent_table& table, const batch& b, change* changes, stream on) = 0;
@@ -43,7 +43,7 @@ class device : public device_memory {
 
   virtual void export_records(const lent_table& table, std::uint64_t first_bucket, std::uint64_t buckets, const exported& to, stream on) = 0;
 
-  virtual void find_rows(const lent_rows& rows, const row_batch& b, stream on) = 0;
+  virtual bool find_rows(const lent_rows& rows, const row_batch& b, stream on) = 0;
   virtual void spread(const changed_blocks& blocks, stream on) = 0;
 
   /// Of hot buckets, from now on.

@@ -91,8 +91,7 @@ class map::part {
     gate_opens_.wait(lock, [&] { return !levels_change_; });
     if (failed_) return status::io_error;
     b.now = ++finds_;
-    device_->find(lent_, b, on);
-    return device_->sound() ? status::ok : status::io_error;
+    return device_->find(lent_, b, on) ? status::ok : status::io_error;
   }
 
   void view(device_view& into) {

@@ -12,7 +12,10 @@ namespace durahash::gpu {
 class pool_copy {
  public:
   pool_copy(device& d, memory_kind kind) noexcept : device_(d), kind_(kind) {}
-  ~pool_copy() { device_.free(copy_, kind_); }
+  ~pool_copy() {
+    device_.free(copy_, kind_);
+    device_.free(staging_);
+  }
   pool_copy(const pool_copy&) = delete;
 
   std::byte* at() const noexcept { return copy_; }
@@ -35,32 +38,39 @@ class pool_copy {
   error bring(std::span<const std::byte> pool, std::vector<std::uint64_t>& blocks) {
     std::sort(blocks.begin(), blocks.end());
     blocks.erase(std::unique(blocks.begin(), blocks.end()), blocks.end());
-    std::uint64_t each = sizeof(std::uint64_t) + block_bytes;
-    std::uint64_t at_once = std::min<std::uint64_t>(blocks.size(), most_at_once);
-    auto* staging = static_cast<std::byte*>(device_.allocate(std::max<std::uint64_t>(at_once, 1) * each));
-    if (staging == nullptr) return make(pool);
-    auto* offsets = reinterpret_cast<std::uint64_t*>(staging + at_once * block_bytes);
-    error done{status::ok, {}};
-    for (std::size_t first = 0; first < blocks.size() && done.code == status::ok; first += at_once) {
-      std::size_t count = std::min<std::size_t>(at_once, blocks.size() - first);
+    if (!stage(std::min<std::uint64_t>(blocks.size(), most_at_once))) return make(pool);
+    for (std::size_t first = 0; first < blocks.size(); first += most_at_once) {
+      std::size_t count = std::min<std::size_t>(most_at_once, blocks.size() - first);
       for (std::size_t i = 0; i < count; ++i) {
-        offsets[i] = blocks[first + i] * block_bytes;
-        std::memcpy(staging + i * block_bytes, pool.data() + offsets[i], block_bytes);
+        offsets()[i] = blocks[first + i] * block_bytes;
+        std::memcpy(staging_ + i * block_bytes, pool.data() + offsets()[i], block_bytes);
       }
-      device_.spread({copy_, offsets, staging, count}, nullptr);
-      done = device_.wait(nullptr);
+      device_.spread({copy_, offsets(), staging_, count}, nullptr);
+      if (error e = device_.wait(nullptr); e.code != status::ok) return e;
     }
-    device_.free(staging);
-    return done;
+    return {status::ok, {}};
   }
 
  private:
   static constexpr std::uint64_t most_at_once = std::uint64_t{1} << 16;
 
+  /// Room for so many blocks and their offsets, which both sides see.
+  bool stage(std::uint64_t blocks) {
+    if (blocks <= staged_) return true;
+    device_.free(std::exchange(staging_, nullptr));
+    staged_ = blocks;
+    staging_ = static_cast<std::byte*>(device_.allocate(staged_ * (block_bytes + sizeof(std::uint64_t))));
+    if (staging_ == nullptr) staged_ = 0;
+    return staging_ != nullptr;
+  }
+  std::uint64_t* offsets() const noexcept { return reinterpret_cast<std::uint64_t*>(staging_ + staged_ * block_bytes); }
+
   device& device_;
   memory_kind kind_;
   std::byte* copy_ = nullptr;
   std::uint64_t capacity_ = 0;
+  std::byte* staging_ = nullptr;
+  std::uint64_t staged_ = 0;
 };
 
 }  // namespace durahash::gpu

@@ -6,10 +6,13 @@
 #include "gpu/rows.hpp"
 #include "media/pmem_medium.hpp"
 #include "media/process_medium.hpp"
+#include "persist/record.hpp"
 #include "store/bound_table.hpp"
 #include "table/gphash/table.hpp"
 
 namespace durahash::gpu {
+
+static_assert(row_header_bytes == sizeof(record_header) && offsetof(record_header, key_bytes) == 0 && offsetof(record_header, value_bytes) == 4);
 
 class row_source {
  public:

@@ -60,6 +60,8 @@ struct row_batch {
   status* answers;
 };
 
+static_assert(std::is_trivially_copyable_v<lent_rows>);
+
 /// Blocks of the pool that have changed, for a copy of it.
 struct changed_blocks {
   std::byte* copy;
@@ -67,6 +69,9 @@ struct changed_blocks {
   const std::byte* blocks;     // block_bytes each
   std::size_t count;
 };
+
+/// Of records, as persist/record.hpp has them (row_source.hpp compares).
+inline constexpr std::uint64_t row_header_bytes = 16, row_alignment = 16;
 
 template <class Side>
 class row_search {
@@ -76,17 +81,17 @@ class row_search {
   /// Returns   ok, with `length` and as much of the value as there is room for; not_found; damaged: what the slot leads to is no record.
   DURAHASH_ON_DEVICE status find(const std::uint64_t* key, std::byte* into, std::uint64_t room, std::uint32_t& length) const {
     std::uint64_t hash = rows_.hash_of(key);
-    std::uint32_t hits = warp().ballot(warp().each([&](unsigned lane) { return lane < rows_.table.lanes() && side_.load(rows_.state_of(hash, lane)) == hash; }));
+    std::uint32_t hits = warp().ballot(warp().each([&](unsigned lane) { return lane < rows_.table.lanes() && *rows_.state_of(hash, lane).raw() == hash; }));
     while (hits != 0) {
       auto lane = static_cast<unsigned>(take_lowest(hits));
-      if (rows_.keys_in_slots && !same_words(key, [&](unsigned n) { return side_.load(rows_.key_of(hash, lane)[n]); })) continue;
-      std::uint64_t offset = warp().one([&] { return side_.load(rows_.value_of(hash, lane)); });
-      if (offset % record_alignment != 0 || !rows_.contains(offset, header_bytes)) return status::damaged;
+      if (rows_.keys_in_slots && !same_words(key, [&](unsigned n) { return *rows_.key_of(hash, lane)[n].raw(); })) continue;
+      std::uint64_t offset = warp().one([&] { return *rows_.value_of(hash, lane).raw(); });
+      if (offset % row_alignment != 0 || !rows_.contains(offset, row_header_bytes)) return status::damaged;
       const std::byte* record = rows_.base + offset;
       std::uint64_t lengths = warp().one([&] { return *reinterpret_cast<const std::uint64_t*>(record); });
       auto key_bytes = static_cast<std::uint32_t>(lengths), value_bytes = static_cast<std::uint32_t>(lengths >> 32);
-      if (!rows_.contains(offset, header_bytes + std::uint64_t{key_bytes} + value_bytes)) return status::damaged;
-      const std::byte* text = record + header_bytes;
+      if (!rows_.contains(offset, row_header_bytes + std::uint64_t{key_bytes} + value_bytes)) return status::damaged;
+      const std::byte* text = record + row_header_bytes;
       if (!rows_.keys_in_slots && (key_bytes != rows_.key_bytes || !same_words(key, [&](unsigned n) { return reinterpret_cast<const std::uint64_t*>(text)[n]; }))) continue;
       length = value_bytes;
       if (into != nullptr) copy(text + key_bytes, into, room < value_bytes ? room : value_bytes);
@@ -109,8 +114,6 @@ class row_search {
   }
 
  private:
-  static constexpr std::uint64_t header_bytes = 16, record_alignment = 16;  // persist/record.hpp
-
   DURAHASH_ON_DEVICE auto& warp() const noexcept { return side_.warp; }
   template <class WordOf>
   DURAHASH_ON_DEVICE bool same_words(const std::uint64_t* key, WordOf&& word) const {

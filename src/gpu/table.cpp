@@ -1,9 +1,7 @@
 #include "gpu/table.hpp"
 
-#include <atomic>
 #include <filesystem>
 #include <mutex>
-#include <shared_mutex>
 #include <vector>
 
 #include "gpu/pins.hpp"
@@ -18,15 +16,16 @@ namespace durahash::gpu {
 class table::part {
  public:
   part(std::unique_ptr<detail::bytes_table> table, std::unique_ptr<device> d, const device_options& on)
-      : table_(std::move(table)), pool_(row_source_of(*table_)), device_(std::move(d)), place_(on.place), pins_(*device_) {}
+      : table_(std::move(table)), pool_(row_source_of(*table_)), durability_(table_->kinds().durability), device_(std::move(d)), place_(on.place), pins_(*device_) {}
   ~part() { static_cast<void>(close()); }
 
   bool readable() const noexcept { return pool_ != nullptr; }
   table_place place() const noexcept { return place_; }
-  detail::bytes_table* pool() noexcept { return table_.get(); }
-  std::size_t key_bytes() const noexcept { return rows_.key_bytes; }
+  durability_level durability() const noexcept { return durability_; }
+  std::size_t key_bytes() const noexcept { return key_bytes_; }
 
   error start() {
+    key_bytes_ = pool_->rows().key_bytes;
     if (place_ == table_place::automatic || place_ == table_place::pool) {
       error pinned = pins_.take(pool_->memory());
       if (pinned.code != status::ok) pins_.release();
@@ -38,53 +37,64 @@ class table::part {
   }
 
   status find(const row_batch& b, stream on) {
-    std::shared_lock lock(gate_);
+    std::scoped_lock lock(gate_);
     if (!table_) return status::closed;
-    if (!shown_) return status::io_error;
-    device_->find_rows(rows_, b, on);
-    return device_->sound() ? status::ok : status::io_error;
+    if (failure_.code != status::ok) return status::io_error;
+    return device_->find_rows(rows_, b, on) ? status::ok : status::io_error;
   }
   error wait(stream on) {
-    std::shared_lock lock(gate_);
+    error waited = device_->wait(on);  // others go on meanwhile
+    std::scoped_lock lock(gate_);
     if (!table_) return {status::closed, {}};
-    if (error e = device_->wait(on); e.code != status::ok) return failed(e);
-    return {shown_ ? status::ok : status::io_error, {}};
+    if (waited.code != status::ok) failed(waited);
+    return {failure_.code == status::ok ? status::ok : status::io_error, failure_.message};
   }
   void view(lent_rows& into) {
-    std::shared_lock lock(gate_);
-    if (table_ && shown_) into = rows_;
+    std::scoped_lock lock(gate_);
+    if (table_ && failure_.code == status::ok) into = rows_;
   }
 
-  /// Calls with the finds done, and what follows waiting. `moves`: records or levels may move, and the pool may get shorter.
+  /// Calls with the pool, beside the finds that are under way, or answers `none` if it is closed.
+  template <class Call, class None>
+  None ask(Call&& call, None none) {
+    std::scoped_lock lock(gate_);
+    return table_ ? call(*table_) : none;
+  }
+
+  /// Calls when the finds are done: records and levels may move, and the pool may get shorter.
   template <class Call>
-  auto alone(bool moves, Call&& call) -> decltype(call()) {
-    std::unique_lock lock(gate_);
+  status move(Call&& call) {
+    std::scoped_lock lock(gate_);
+    if (!table_) return status::closed;
     finish_finds();
-    if (moves) pins_.release();
-    auto answer = call();
-    if (moves && table_ && shown_) static_cast<void>(show_all());
-    return answer;
+    pins_.release();
+    status answer = status::ok;
+    error shown = changing([&] { answer = call(*table_); }, [&] { return show_all(); });
+    return answer != status::ok ? answer : shown.code;
   }
 
   enum class action { put, insert, update, erase };
   status write(action what, std::size_t n, const void* keys, const void* values, std::size_t value_bytes, status* answers) {
-    std::unique_lock lock(gate_);
+    std::scoped_lock lock(gate_);
     if (!table_) return status::closed;
+    if (value_bytes > max_value_bytes || (n != 0 && (keys == nullptr || answers == nullptr || (values == nullptr && value_bytes != 0)))) return status::invalid_argument;
     finish_finds();
-    std::size_t at_once = std::clamp<std::size_t>(most_bytes_at_once / (key_bytes() + value_bytes), 1, std::max<std::size_t>(n, 1));
+    error first_failure{status::ok, {}};
+    std::size_t at_once = std::clamp<std::size_t>(most_bytes_at_once / (key_bytes_ + value_bytes), 1, std::max<std::size_t>(n, 1));
     for (std::size_t first = 0; first < n; first += at_once) {
-      auto at = [first](const void* array, std::size_t bytes) { return static_cast<const std::byte*>(array) + first * bytes; };
-      std::size_t count = std::min(at_once, n - first);
-      if (error e = write_piece(what, count, at(keys, key_bytes()), values == nullptr ? nullptr : at(values, value_bytes), value_bytes, answers + first); e.code != status::ok) return e.code;
+      auto at = [first](const void* array, std::size_t bytes) { return array == nullptr ? nullptr : static_cast<const std::byte*>(array) + first * bytes; };
+      piece p{std::min(at_once, n - first), at(keys, key_bytes_), at(values, value_bytes), value_bytes, answers + first};
+      error done = write_piece(what, p);
+      if (first_failure.code == status::ok) first_failure = done;
+      if (done.code == status::io_error) break;  // the device does not even copy
     }
-    return status::ok;
+    return first_failure.code;
   }
 
   status close() {
-    std::unique_lock lock(gate_);
+    std::scoped_lock lock(gate_);
     if (!table_) return status::closed;
     finish_finds();
-    shown_ = false;
     pins_.release();
     copy_.reset();
     status closed = table_->close();
@@ -95,71 +105,90 @@ class table::part {
  private:
   static constexpr std::size_t most_bytes_at_once = std::size_t{16} << 20;
 
-  /// What fails here fails in the next wait, too, but for what it says.
+  struct piece {
+    std::size_t count;
+    const std::byte *keys, *values;
+    std::size_t value_bytes;
+    status* answers;
+  };
+
+  error failed(const error& e) {
+    if (failure_.code == status::ok) failure_ = e;
+    return e;
+  }
   void finish_finds() {
     if (error e = device_->wait_for_all(); e.code != status::ok) failed(e);
   }
-  error failed(const error& e) {
-    shown_ = false;
-    return e;
+  /// A change of the pool, and what shows it to the device. In between, and if one of them does not return, no find begins. A device that has failed is shown nothing.
+  template <class Change, class Show>
+  error changing(Change&& change, Show&& show) {
+    bool shows = failure_.code == status::ok;
+    if (shows) failure_ = {status::io_error, "a write was broken off: the device may not see all of it"};
+    change();
+    if (!shows) return {status::ok, {}};
+    return failure_ = show();
+  }
+  error copy(void* to, const void* from, std::size_t bytes) {
+    error done = bytes == 0 ? error{status::ok, {}} : device_->copy(to, from, bytes);
+    return done.code == status::ok ? done : failed({status::io_error, done.message});
   }
 
-  error write_piece(action what, std::size_t n, const std::byte* keys, const std::byte* values, std::size_t value_bytes, status* answers) {
-    std::vector<char> keys_here(n * key_bytes()), values_here(values == nullptr ? 0 : n * value_bytes);
-    if (error e = device_->copy(keys_here.data(), keys, keys_here.size()); e.code != status::ok) return failed(e);
-    if (error e = device_->copy(values_here.data(), values, values_here.size()); e.code != status::ok) return failed(e);
-    std::vector<std::string_view> key_views(n), value_views(n);
-    for (std::size_t i = 0; i < n; ++i) {
-      key_views[i] = {keys_here.data() + i * key_bytes(), key_bytes()};
-      if (values != nullptr) value_views[i] = {values_here.data() + i * value_bytes, value_bytes};
+  error write_piece(action what, const piece& p) {
+    std::vector<char> keys(p.count * key_bytes_), values(p.values == nullptr ? 0 : p.count * p.value_bytes);
+    if (error e = copy(keys.data(), p.keys, keys.size()); e.code != status::ok) return e;
+    if (error e = copy(values.data(), p.values, values.size()); e.code != status::ok) return e;
+    std::vector<std::string_view> key_views(p.count), value_views(p.count);
+    for (std::size_t i = 0; i < p.count; ++i) {
+      key_views[i] = {keys.data() + i * key_bytes_, key_bytes_};
+      if (p.values != nullptr) value_views[i] = {values.data() + i * p.value_bytes, p.value_bytes};
     }
-    std::vector<status> done(n);
-    switch (what) {
-      case action::put: table_->put_many(key_views, value_views.data(), done.data()); break;
-      case action::erase: table_->erase_many(key_views, done.data()); break;
-      default:
-        for (std::size_t i = 0; i < n; ++i)
-          done[i] = table_->write(what == action::insert ? detail::write_mode::insert : detail::write_mode::update, key_views[i], value_views[i]);
-    }
-    if (error e = device_->copy(answers, done.data(), n * sizeof(status)); e.code != status::ok) return failed(e);
-    return shown_ ? show_changes(key_views, done) : error{status::ok, {}};
+    std::vector<status> answers(p.count);
+    error shown = changing([&] { write_rows(what, key_views, value_views, answers); }, [&] { return show_changes(key_views, answers); });
+    if (error e = copy(p.answers, answers.data(), p.count * sizeof(status)); e.code != status::ok) return e;
+    return shown;
+  }
+  void write_rows(action what, std::span<const std::string_view> keys, std::span<const std::string_view> values, std::vector<status>& answers) {
+    using detail::write_mode;
+    if (what == action::put) return table_->put_many(keys, values.data(), answers.data());
+    if (what == action::erase) return table_->erase_many(keys, answers.data());
+    for (std::size_t i = 0; i < keys.size(); ++i) answers[i] = table_->write(what == action::insert ? write_mode::insert : write_mode::update, keys[i], values[i]);
   }
 
   /// The pool as it is now, to the device.
   error show_all() {
-    lent_rows home = pool_->rows();
+    lent_rows home = pool_->rows();  // before the memory, which only grows: no record lies outside of what is shown
     error e = copy_ ? copy_->make(pool_->memory()) : pins_.take(pool_->memory());
-    shown_ = e.code == status::ok;
-    home_levels_ = home.table;
-    rows_ = copy_ && shown_ ? home.copied_to(copy_->at()) : home;
+    shown_top_ = home.table.log2[0];
+    rows_ = copy_ && e.code == status::ok ? home.copied_to(copy_->at()) : home;
     return e;
   }
-  error show_changes(std::span<const std::string_view> keys, std::span<const status> done) {
+  error show_changes(std::span<const std::string_view> keys, std::span<const status> answers) {
     lent_rows home = pool_->rows();
-    if (!copy_ || home.table.levels[0] != home_levels_.levels[0] || !copy_->has_room_for(home.end)) return show_all();
+    bool grown = home.table.log2[0] != shown_top_;  // writes change no levels but by a larger one on top
+    if (!copy_ || grown || !copy_->has_room_for(home.end)) return show_all();
     std::vector<std::uint64_t> blocks;
     for (std::size_t i = 0; i < keys.size(); ++i) {
-      if (done[i] != status::ok) continue;
+      if (answers[i] != status::ok) continue;
       pool_->for_each_extent_of(keys[i], [&](std::uint64_t offset, std::uint64_t bytes) {
         for (std::uint64_t block = offset / block_bytes; block <= (offset + bytes - 1) / block_bytes; ++block) blocks.push_back(block);
       });
     }
-    error e = copy_->bring(pool_->memory(), blocks);
-    if (e.code != status::ok) return failed(e);
     rows_ = home.copied_to(copy_->at());
-    return e;
+    return copy_->bring(pool_->memory(), blocks);
   }
 
   std::unique_ptr<detail::bytes_table> table_;
   std::unique_ptr<row_source> pool_;
+  durability_level durability_;
   std::unique_ptr<device> device_;
   table_place place_;
+  std::size_t key_bytes_ = 0;
+  std::mutex gate_;                // of what follows; finds begin under it
   pins pins_;
   std::optional<pool_copy> copy_;
-  std::shared_mutex gate_;          // of what follows: finds share it
-  std::atomic<bool> shown_{false};  // the device sees the pool as it is, and works
+  error failure_{status::ok, {}};  // of the device, or of showing it the pool: no finds after that
   lent_rows rows_ = lent_rows::none();
-  gphash::lent_table home_levels_ = gphash::lent_table::none();
+  unsigned shown_top_ = 0;
 };
 
 // ------------------------------------------------------------------------------------------------------------------- table
@@ -175,7 +204,9 @@ result<table> open_rows_on(std::unique_ptr<device> d, const std::string& path, o
   if (on.cache_percent != 0) return refused("buckets of a pool with byte values have no copies on a device: device_options.cache_percent is for gpu::map");
   if (!how.engine && how.mode != open_mode::read_only) how.engine = engine_kind::gphash;
   if (how.engine && *how.engine != engine_kind::gphash) return refused("a device searches pools of the engine gphash alone");
-  bool is_new = path.empty() || !std::filesystem::exists(path);
+  if (how.medium == medium_kind::emulated) return refused("a device cannot use the medium " + std::string(name_of(how.medium)));
+  std::error_code unknown;  // then opening tells
+  bool is_new = path.empty() || how.medium == medium_kind::memory || !std::filesystem::exists(path, unknown);
   bool has_key_length = how.settings.contains("key_bytes") && how.settings.at("key_bytes") != 0;
   if (is_new && !how.key) how.key = has_key_length ? data_kind::bytes : data_kind::u64;
   if (is_new && !how.value) how.value = data_kind::bytes;
@@ -188,7 +219,6 @@ result<table> open_rows_on(std::unique_ptr<device> d, const std::string& path, o
   if (opened->bytes->kinds().engine != engine_kind::gphash) return refused("a device searches pools of the engine gphash alone");
   bool keys_of_one_length = opened->bytes->kinds().key == data_kind::u64;
   auto made = std::make_unique<table::part>(std::move(opened->bytes), std::move(d), on);
-  if (!made->readable() && how.medium == medium_kind::emulated) return refused("a device cannot use the medium " + std::string(name_of(how.medium)));
   if (!made->readable()) return refused(keys_of_one_length ? "a device cannot use this pool's medium" : other_keys);
   if (error e = made->start(); e.code != status::ok) return e;
   return table(std::move(made));
@@ -223,46 +253,35 @@ status table::erase(std::size_t n, const void* keys, status* answers) {
   return part_ ? part_->write(part::action::erase, n, keys, nullptr, 0, answers) : status::closed;
 }
 
-namespace {
-
-/// Calls with the pool; nothing, or `none`, of a closed one.
-template <class Part, class Call, class None>
-auto with_pool(Part* p, bool moves, Call&& call, None none) {
-  if (p == nullptr) return none;
-  return p->alone(moves, [&] { return p->pool() == nullptr ? none : call(*p->pool()); });
-}
-
-}  // namespace
-
 status table::reserve(std::uint64_t records) {
-  return with_pool(part_.get(), true, [&](detail::bytes_table& t) { return t.reserve(records); }, status::closed);
+  return part_ ? part_->move([&](detail::bytes_table& t) { return t.reserve(records); }) : status::closed;
 }
 status table::compact() {
-  return with_pool(part_.get(), true, [](detail::bytes_table& t) { return t.compact(); }, status::closed);
+  return part_ ? part_->move([](detail::bytes_table& t) { return t.compact(); }) : status::closed;
 }
 status table::sync() {
-  return with_pool(part_.get(), false, [](detail::bytes_table& t) { return t.sync(); }, status::closed);
+  return part_ ? part_->ask([](detail::bytes_table& t) { return t.sync(); }, status::closed) : status::closed;
 }
 status table::close() { return part_ ? part_->close() : status::closed; }
 std::uint64_t table::size() {
-  return with_pool(part_.get(), false, [](detail::bytes_table& t) { return t.size(); }, std::uint64_t{0});
+  return part_ ? part_->ask([](detail::bytes_table& t) { return t.size(); }, std::uint64_t{0}) : 0;
 }
 pool_info table::info() {
-  return with_pool(part_.get(), false, [](detail::bytes_table& t) { return t.info(); }, pool_info{});
+  return part_ ? part_->ask([](detail::bytes_table& t) { return t.info(); }, pool_info{}) : pool_info{};
 }
 table_stats table::stats() {
-  return with_pool(part_.get(), false, [](detail::bytes_table& t) { return t.stats(); }, table_stats{});
+  return part_ ? part_->ask([](detail::bytes_table& t) { return t.stats(); }, table_stats{}) : table_stats{};
 }
 check_report table::check() {
-  return with_pool(part_.get(), false, [](detail::bytes_table& t) { return t.check(); }, check_report{.ok = false, .records = 0, .violations = {"the table is closed"}});
+  check_report none{.ok = false, .records = 0, .violations = {"the table is closed"}};
+  return part_ ? part_->ask([](detail::bytes_table& t) { return t.check(); }, none) : none;
 }
 std::vector<std::string> table::salvage_report() const {
-  return with_pool(part_.get(), false, [](detail::bytes_table& t) { return t.salvage_report(); }, std::vector<std::string>());
+  std::vector<std::string> none;
+  return part_ ? part_->ask([](detail::bytes_table& t) { return t.salvage_report(); }, none) : none;
 }
 table_place table::place() const { return part_ ? part_->place() : table_place::automatic; }
-durability_level table::durability() const {
-  return with_pool(part_.get(), false, [](detail::bytes_table& t) { return t.kinds().durability; }, durability_level::none);
-}
+durability_level table::durability() const { return part_ ? part_->durability() : durability_level::none; }
 void table::view(lent_rows& into) {
   if (part_) part_->view(into);
 }

@@ -116,8 +116,9 @@ class lockstep_device final : public gpu::device {
     return {status::ok, {}};
   }
 
-  void find(const gpu::lent_table& t, const gpu::batch& b, gpu::stream on) override {
+  bool find(const gpu::lent_table& t, const gpu::batch& b, gpu::stream on) override {
     on_warps(on, t, b, [](auto& run, std::size_t first, std::size_t step) { run.find(first, step); });
+    return true;
   }
   void write(const gpu::lent_table& t, const gpu::batch& b, gpu::stream on) override {
     on_warps(on, t, b, [](auto& run, std::size_t first, std::size_t step) { run.write(first, step); });
@@ -140,11 +141,13 @@ class lockstep_device final : public gpu::device {
   void export_records(const gpu::lent_table& t, std::uint64_t first_bucket, std::uint64_t buckets, const gpu::exported& to, gpu::stream on) override {
     on_warps(on, t, {}, [=](auto& run, std::size_t first, std::size_t every) { run.export_records(first_bucket, buckets, to, first, every); });
   }
-  void find_rows(const gpu::lent_rows& rows, const gpu::row_batch& b, gpu::stream on) override {
+  bool find_rows(const gpu::lent_rows& rows, const gpu::row_batch& b, gpu::stream on) override {
+    if (refuses_launches) return false;
     ask_warps(on, [this, rows, b](std::size_t first, std::size_t step) {
       gpu::lockstep_side<process_medium> side(medium_, turns_);
       gpu::row_search(side, rows).find_all(b, first, step);
     });
+    return true;
   }
   void spread(const gpu::changed_blocks& blocks, gpu::stream on) override {
     ask_warps(on, [blocks](std::size_t first, std::size_t step) { gpu::spread_blocks(lockstep_warp(), blocks, first, step); });
@@ -177,7 +180,7 @@ class lockstep_device final : public gpu::device {
   }
 
   std::atomic<bool> fails{false};  // the next wait
-  bool refuses_pins = false, lazy = false;
+  bool refuses_pins = false, refuses_launches = false, lazy = false;
   std::size_t most_own_bytes = ~std::size_t{0};  // of one piece
 
   std::size_t pinned_bytes() const noexcept { return pinned_; }

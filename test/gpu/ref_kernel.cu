@@ -19,20 +19,20 @@ __global__ void count_up(gpu::ref table, std::size_t n, const std::uint64_t* key
   }
 }
 
-/// For each key its row's first word, and the length.
-__global__ void look_rows_up(gpu::row_ref rows, std::size_t n, const std::uint64_t* keys, std::uint64_t* words, std::uint32_t* lengths, status* answers) {
+/// For each key the sum of its row's two words, which different lanes have copied, and the length.
+__global__ void look_rows_up(const __grid_constant__ gpu::row_ref rows, std::size_t n, const std::uint64_t* keys, std::uint64_t* sums, std::uint64_t* rooms, std::uint32_t* lengths, status* answers) {
   std::size_t warp = (blockIdx.x * std::size_t{blockDim.x} + threadIdx.x) / 32, warps = gridDim.x * std::size_t{blockDim.x} / 32;
   for (std::size_t i = warp; i < n; i += warps) {
     std::uint32_t length = 0;
-    status answer = rows.find(keys + i, words + i, sizeof *words, length);
-    if (threadIdx.x % 32 == 0) answers[i] = answer, lengths[i] = length;
+    status answer = rows.find(keys + i, rooms + 2 * i, 2 * sizeof *rooms, length);
+    if (threadIdx.x % 32 == 0) answers[i] = answer, lengths[i] = length, sums[i] = rooms[2 * i] + rooms[2 * i + 1];
   }
 }
 
 }  // namespace
 
-void run_look_rows_up(gpu::table& t, std::size_t n, const std::uint64_t* keys, std::uint64_t* words, std::uint32_t* lengths, status* answers) {
-  look_rows_up<<<16, 256>>>(gpu::row_ref(t), n, keys, words, lengths, answers);
+void run_look_rows_up(gpu::table& t, std::size_t n, const std::uint64_t* keys, std::uint64_t* sums, std::uint64_t* rooms, std::uint32_t* lengths, status* answers) {
+  look_rows_up<<<16, 256>>>(gpu::row_ref(t), n, keys, sums, rooms, lengths, answers);
 }
 
 void run_count_up(gpu::map& m, std::size_t n, const std::uint64_t* keys, status* answers, std::uint64_t* there) {

@@ -223,18 +223,18 @@ TEST(GpuRef, RowsInAKernelOfOnesOwn) {
   auto made = gpu::open_rows_on(std::move(*found), folder.file("a"), {}, {.place = gpu::table_place::device_mirror});
   ASSERT_TRUE(made) << made.failure().message;
   constexpr std::size_t n = 1000;
-  shared_words keys(d, n), words(d, n);
+  shared_words keys(d, n), sums(d, n), rooms(d, 2 * n);
   shared_array<std::uint32_t> lengths(d, n);
   shared_answers answers(d, n);
   std::vector<std::uint64_t> rows(2 * n);
-  for (std::size_t i = 0; i < n; ++i) keys[i] = i * i, rows[2 * i] = i + 7;
+  for (std::size_t i = 0; i < n; ++i) keys[i] = i * i, rows[2 * i] = i, rows[2 * i + 1] = 7;
   ASSERT_EQ(made->put(n / 2, keys.data(), rows.data(), 16, answers.data()), status::ok);
-  run_look_rows_up(*made, n, keys.data(), words.data(), lengths.data(), answers.data());
+  run_look_rows_up(*made, n, keys.data(), sums.data(), rooms.data(), lengths.data(), answers.data());
   ASSERT_EQ(made->wait(), status::ok);
   for (std::size_t i = 0; i < n; ++i) {
     ASSERT_EQ(answers[i], i < n / 2 ? status::ok : status::not_found);
     if (i >= n / 2) continue;
-    EXPECT_EQ(words[i], i + 7);
+    EXPECT_EQ(sums[i], i + 7);
     EXPECT_EQ(lengths[i], 16u);
   }
 }
@@ -257,10 +257,11 @@ TEST(GpuStreams, AWriteOfRowsWaitsForFinds) {
     scratch_folder folder;
     gpu::table t = open_in_lockstep(folder.file("a"), place, true);
     std::vector<std::uint64_t> keys(500), values(2 * keys.size()), found(values.size());
-    std::vector<status> answers(keys.size()), done(keys.size());
+    std::vector<status> done(keys.size());
     int a_stream = 0;
     for (std::uint64_t round = 0; round < 6; ++round) {
       for (std::size_t i = 0; i < keys.size(); ++i) keys[i] = i, values[2 * i] = values[2 * i + 1] = i << 32 | round;
+      std::vector<status> answers(keys.size(), status::damaged);
       ASSERT_EQ(t.find_async(round == 0 ? 0 : keys.size(), keys.data(), found.data(), 16, answers.data(), &a_stream), status::ok);
       ASSERT_EQ(t.put(keys.size(), keys.data(), values.data(), 16, done.data()), status::ok);
       for (std::size_t i = 0; round != 0 && i < keys.size(); ++i) {
@@ -272,7 +273,7 @@ TEST(GpuStreams, AWriteOfRowsWaitsForFinds) {
   }
 }
 
-/// Threads that find and one that writes: each find answers one version of a row, whole, and no older one than before.
+/// Threads that find and one that writes: each find answers one version of a row, whole, and none older than the last that was written when it began.
 TEST(GpuStreams, FindsOfRowsBesideWrites) {
   for (gpu::table_place place : {gpu::table_place::pool, gpu::table_place::device_mirror}) {
     scratch_folder folder;
@@ -280,33 +281,84 @@ TEST(GpuStreams, FindsOfRowsBesideWrites) {
     constexpr std::size_t n = 300, words = 16;
     std::vector<std::uint64_t> keys(n);
     for (std::size_t i = 0; i < n; ++i) keys[i] = i * i;
+    std::atomic<std::uint64_t> written{0};
     auto write_version = [&](std::uint64_t version) {
       std::vector<std::uint64_t> values(n * words, version);
       std::vector<status> done(n);
-      return t.put(n, keys.data(), values.data(), words * 8, done.data());
+      EXPECT_EQ(t.put(n, keys.data(), values.data(), words * 8, done.data()), status::ok);
+      written = version;
     };
-    ASSERT_EQ(write_version(0), status::ok);
+    write_version(1);
     std::atomic<bool> over{false};
     std::vector<std::jthread> finders;
     for (int f = 0; f < 2; ++f)
       finders.emplace_back([&] {
-        std::vector<std::uint64_t> found(n * words), seen(n, 0);
-        std::vector<status> answers(n);
         int a_stream = 0;
-        while (!over) {
+        while (!over) {  // without a pause: a write gets its turn all the same
+          std::vector<std::uint64_t> found(n * words);
+          std::vector<status> answers(n, status::damaged);
+          std::uint64_t least = written;
           EXPECT_EQ(t.find_async(n, keys.data(), found.data(), words * 8, answers.data(), &a_stream), status::ok);
           EXPECT_EQ(t.wait(&a_stream), status::ok);
           for (std::size_t i = 0; i < n; ++i) {
             EXPECT_EQ(answers[i], status::ok);
-            EXPECT_GE(found[i * words], seen[i]);
-            seen[i] = found[i * words];
-            for (std::size_t w = 1; w < words; ++w) EXPECT_EQ(found[i * words + w], seen[i]);
+            EXPECT_GE(found[i * words], least);
+            for (std::size_t w = 1; w < words; ++w) EXPECT_EQ(found[i * words + w], found[i * words]);
           }
         }
       });
-    for (std::uint64_t version = 1; version < 30; ++version) EXPECT_EQ(write_version(version), status::ok);
+    for (std::uint64_t version = 2; version < 30; ++version) write_version(version);
     over = true;
   }
+}
+
+/// Of a pool that grows in several pieces of one write, all that a device may read is pinned, and nothing once it is closed. A mirror gets more blocks than it
+/// is brought at once.
+TEST(GpuRowsOpen, LargeWrites) {
+  constexpr std::size_t n = 6000, bytes = 4096;  // 23 MiB
+  for (gpu::table_place place : {gpu::table_place::pool, gpu::table_place::device_mirror}) {
+    scratch_folder folder;
+    auto device = std::make_unique<lockstep_device>();
+    lockstep_device& d = *device;
+    auto t = gpu::open_rows_on(std::move(device), folder.file("a"), {}, {.place = place});
+    ASSERT_TRUE(t) << t.failure().message;
+    ASSERT_EQ(t->reserve(2 * n), status::ok);
+    std::vector<std::uint64_t> keys(n);
+    std::vector<char> values(n * bytes), found(n * bytes);
+    std::vector<status> answers(n);
+    for (int version = 0; version < 3; ++version) {
+      for (std::size_t i = 0; i < n; ++i) keys[i] = i, std::memset(&values[i * bytes], static_cast<int>(i + 7 * static_cast<std::size_t>(version)), bytes);
+      ASSERT_EQ(t->put(n, keys.data(), values.data(), bytes, answers.data()), status::ok);
+      for (status answer : answers) ASSERT_EQ(answer, status::ok);
+      std::fill(found.begin(), found.end(), '-');
+      std::fill(answers.begin(), answers.end(), status::damaged);
+      ASSERT_EQ(t->find_async(n, keys.data(), found.data(), bytes, answers.data()), status::ok);
+      ASSERT_EQ(t->wait(), status::ok);
+      for (status answer : answers) ASSERT_EQ(answer, status::ok);
+      ASSERT_TRUE(found == values) << "version " << version;
+      std::size_t pinned = d.pinned_bytes();
+      EXPECT_TRUE(place == gpu::table_place::pool ? pinned >= t->info().live_bytes : pinned == 0) << pinned;
+    }
+    ASSERT_EQ(t->compact(), status::ok);
+    EXPECT_EQ(d.pinned_bytes(), place == gpu::table_place::pool ? t->info().file_bytes : 0);
+    ASSERT_EQ(t->close(), status::ok);
+    EXPECT_EQ(d.pinned_bytes(), 0u);
+  }
+}
+
+TEST(GpuRowsOpen, AMirrorWhereThePoolCannotBePinned) {
+  scratch_folder folder;
+  auto stubborn = [] {
+    auto d = std::make_unique<lockstep_device>();
+    d->refuses_pins = true;
+    return d;
+  };
+  auto refused = gpu::open_rows_on(stubborn(), folder.file("a"), {}, {.place = gpu::table_place::pool});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.failure().message, "this memory cannot be pinned");
+  auto t = gpu::open_rows_on(stubborn(), folder.file("a"), {}, {});
+  ASSERT_TRUE(t) << t.failure().message;
+  EXPECT_EQ(t->place(), gpu::table_place::host_mirror);
 }
 
 TEST(GpuRowsOpen, RefusesWhatADeviceCannotRead) {
@@ -320,9 +372,9 @@ TEST(GpuRowsOpen, RefusesWhatADeviceCannotRead) {
   EXPECT_NE(refusal("a", {.key = data_kind::u64, .value = data_kind::u64}).find("gpu::map"), std::string::npos);
   EXPECT_NE(refusal("a", {}, {.cache_percent = 10}).find("cache_percent"), std::string::npos);
   EXPECT_NE(refusal("a", {.medium = medium_kind::emulated}).find("emulated"), std::string::npos);
-  std::filesystem::remove(folder.file("a"));
   EXPECT_NE(refusal("a", {.mode = open_mode::read_only}).find("no such file"), std::string::npos);
   EXPECT_FALSE(std::filesystem::exists(folder.file("a"))) << "what was refused left a file";
+  EXPECT_NE(refusal((std::string(5000, 'n')).c_str(), {}).find("nnn"), std::string::npos) << "a name that no file has";
   ASSERT_TRUE(table::open(folder.file("bytes"), {.engine = engine_kind::gphash}));
   EXPECT_NE(refusal("bytes", {}).find("key_bytes"), std::string::npos);
   ASSERT_TRUE(table::open(folder.file("turbo"), {.engine = engine_kind::turbo, .key = data_kind::u64}));
@@ -361,21 +413,54 @@ TEST(GpuRowsOpen, ToReadOnly) {
   EXPECT_EQ(made->close(), status::closed);
 }
 
-/// A copy that does not fit any more: the pool has what was written, and finds say that they cannot go on.
+/// A copy that does not fit any more: the pool has all that was written, in pieces, and finds say that they cannot go on.
 TEST(GpuRowsOpen, ADeviceWithoutMemoryForTheCopy) {
   scratch_folder folder;
   EXPECT_THROW(open_in_lockstep(folder.file("a"), gpu::table_place::device_mirror, false, 100), std::runtime_error);
   gpu::table t = open_in_lockstep(folder.file("a"), gpu::table_place::device_mirror, false, 600'000);
-  std::vector<std::uint64_t> keys(4000);
-  for (std::size_t i = 0; i < keys.size(); ++i) keys[i] = i;
-  std::vector<char> values(keys.size() * 256, 'v');
-  std::vector<status> answers(keys.size(), status::damaged);
-  EXPECT_EQ(t.put(keys.size(), keys.data(), values.data(), 256, answers.data()), status::no_space);
+  constexpr std::size_t n = 9000, bytes = 4096;  // three pieces
+  std::vector<std::uint64_t> keys(n);
+  for (std::size_t i = 0; i < n; ++i) keys[i] = i;
+  std::vector<char> values(n * bytes, 'v');
+  std::vector<status> answers(n, status::damaged);
+  EXPECT_EQ(t.put(n, keys.data(), values.data(), bytes, answers.data()), status::no_space);
   for (status answer : answers) ASSERT_EQ(answer, status::ok);
-  EXPECT_EQ(t.find_async(1, keys.data(), values.data(), 256, answers.data()), status::io_error);
-  EXPECT_EQ(t.size(), keys.size());
+  EXPECT_EQ(t.find_async(1, keys.data(), values.data(), bytes, answers.data()), status::io_error);
+  std::string why;
+  EXPECT_EQ(t.wait(nullptr, &why), status::io_error);
+  EXPECT_NE(why.find("no memory on the device"), std::string::npos) << why;
+  EXPECT_EQ(t.size(), n);
   EXPECT_TRUE(t.check().ok);
+  EXPECT_EQ(t.erase(n - 1, keys.data(), answers.data()), status::ok) << "the pool goes on";
+  EXPECT_EQ(t.size(), 1u);
   ASSERT_EQ(t.close(), status::ok);
+}
+
+TEST(GpuRowsOpen, ACopyThatCannotFollowAReserve) {
+  scratch_folder folder;
+  gpu::table t = open_in_lockstep(folder.file("a"), gpu::table_place::device_mirror, false, 600'000);
+  EXPECT_EQ(t.reserve(100'000), status::no_space);
+  std::string why;
+  EXPECT_EQ(t.wait(nullptr, &why), status::io_error);
+  EXPECT_NE(why.find("no memory on the device"), std::string::npos) << why;
+  EXPECT_GE(t.info().slots, 100'000u);
+}
+
+TEST(GpuRowsOpen, ArgumentsThatAreNone) {
+  scratch_folder folder;
+  gpu::table t = open_in_lockstep(folder.file("a"), gpu::table_place::pool);
+  std::uint64_t key = 1;
+  status answer{};
+  EXPECT_EQ(t.put(1, nullptr, &key, 8, &answer), status::invalid_argument);
+  EXPECT_EQ(t.put(1, &key, nullptr, 8, &answer), status::invalid_argument);
+  EXPECT_EQ(t.put(1, &key, &key, 8, nullptr), status::invalid_argument);
+  EXPECT_EQ(t.put(1, &key, &key, ~std::size_t{7}, &answer), status::invalid_argument);
+  EXPECT_EQ(t.erase(1, nullptr, &answer), status::invalid_argument);
+  EXPECT_EQ(t.erase(0, nullptr, nullptr), status::ok);
+  EXPECT_EQ(t.put(1, &key, nullptr, 0, &answer), status::ok) << "an empty row";
+  EXPECT_EQ(answer, status::ok);
+  EXPECT_EQ(t.wait(), status::ok);
+  EXPECT_EQ(t.size(), 1u);
 }
 
 TEST(GpuRowsOpen, ADeviceThatFails) {
@@ -387,13 +472,18 @@ TEST(GpuRowsOpen, ADeviceThatFails) {
   std::vector<std::uint64_t> keys{1, 2}, values{3, 4};
   std::vector<status> answers(2);
   ASSERT_EQ(t->put(2, keys.data(), values.data(), 8, answers.data()), status::ok);
+  d.refuses_launches = true;
+  EXPECT_EQ(t->find_async(2, keys.data(), values.data(), 8, answers.data()), status::io_error);
+  d.refuses_launches = false;
   ASSERT_EQ(t->find_async(2, keys.data(), values.data(), 8, answers.data()), status::ok);
   d.fails = true;
-  std::string why;
-  EXPECT_EQ(t->wait(nullptr, &why), status::io_error);
-  EXPECT_EQ(why, "the device failed");
+  ASSERT_EQ(t->put(2, keys.data(), values.data(), 8, answers.data()), status::ok) << "the processor's";
+  for (int again = 0; again < 2; ++again) {
+    std::string why;
+    EXPECT_EQ(t->wait(nullptr, &why), status::io_error);
+    EXPECT_EQ(why, "the device failed");
+  }
   EXPECT_EQ(t->find_async(2, keys.data(), values.data(), 8, answers.data()), status::io_error);
-  EXPECT_EQ(t->wait(), status::io_error);
   EXPECT_EQ(t->size(), 2u);
   ASSERT_EQ(t->close(), status::ok);
   auto pool = table::open(folder.file("a"), {.mode = open_mode::read_only});
@@ -428,7 +518,8 @@ TEST(GpuRowsOpen, RecordsThatAreNone) {
     if (load(m, rows.state_of(hash, lane)) == hash) word = &rows.value_of(hash, lane);
   ASSERT_NE(word, nullptr);
   std::uint64_t offset = load(m, *word);
-  for (std::uint64_t wrong : {std::uint64_t{0}, rows.heap_offset - 16, offset + 8, rows.end - 8, rows.end, ~std::uint64_t{15}}) {
+  bytes[rows.end / 8 - 2] = 8 | std::uint64_t{16} << 32;  // a header that ends where the pool does
+  for (std::uint64_t wrong : {std::uint64_t{0}, rows.heap_offset - 16, offset + 8, rows.end - 16, rows.end - 8, rows.end, ~std::uint64_t{15}}) {
     store(m, *word, wrong);
     EXPECT_EQ(find(), status::damaged) << wrong;
   }

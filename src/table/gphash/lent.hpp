@@ -38,7 +38,7 @@ struct lent_table {
   }
   constexpr unsigned bottom() const noexcept { return where.form().levels - 1; }
   constexpr std::uint64_t bottom_buckets() const noexcept { return std::uint64_t{1} << log2[bottom()]; }
-  /// Of a hash without an escape slot: the slot that is a lane's.
+  /// Of a hash without an escape slot, in buckets without keys: the slot that is a lane's.
   constexpr pm<std::uint64_t>& state_of(std::uint64_t hash, unsigned lane) const noexcept { return bucket_of(hash, lane)[slot_in(lane)]; }
   constexpr pm<std::uint64_t>& value_of(std::uint64_t hash, unsigned lane) const noexcept { return bucket_of(hash, lane)[where.form().slots + slot_in(lane)]; }
   constexpr unsigned slot_in(unsigned lane) const noexcept { return lane & (where.form().slots - 1); }

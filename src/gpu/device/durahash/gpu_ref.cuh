@@ -57,18 +57,21 @@ class ref {
   device_view view_;
 };
 
-/// The same of an open gpu::table, to look up rows: good until something else than finds is called on it.
+/// The same of an open gpu::table, to look up rows: good until something else than finds is called on it. Best taken as `const __grid_constant__`, like any
+/// large parameter.
 class row_ref {
  public:
   explicit row_ref(table& t) { t.view(rows_); }
 
-  /// The value's first `room` bytes, and its length. `key`: key_bytes() of them, aligned to 8, in memory that the device reads.
+  /// The value's first `room` bytes, which all lanes may read then, and its length. `key`: key_bytes() of them, aligned to 8, in memory that the device reads.
   /// Returns   ok, not_found, damaged, closed.
   __device__ status find(const void* key, void* value, std::uint64_t room, std::uint32_t& length) const {
     if (rows_.base == nullptr) return status::closed;
     bucket_copies none;
     cuda_side side(nullptr, none);
-    return row_search<cuda_side>(side, rows_).find(static_cast<const std::uint64_t*>(key), static_cast<std::byte*>(value), room, length);
+    status answer = row_search<cuda_side>(side, rows_).find(static_cast<const std::uint64_t*>(key), static_cast<std::byte*>(value), room, length);
+    __syncwarp();  // each lane has copied a part
+    return answer;
   }
 
  private:
