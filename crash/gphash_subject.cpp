@@ -9,7 +9,7 @@ namespace {
 constexpr std::size_t fixed_bytes = 32;  // of two slots' keys one lies in the line of its state, the other one does not
 
 const std::string by_a_device = "by a device", by_a_device_apart = "by a device, values apart",
-                  by_a_device_few_keys = "by a device, keys of escape slots", killed_device = "by a device that dies in a kernel",
+                  by_a_device_few_keys = "by a device, keys of escape slots", by_a_device_copies = "by a device, with copies", killed_device = "by a device that dies in a kernel",
                   in_its_memory = "by a device, in its own memory";
 
 /// A load of the cache goes on beside a write: it is over before, during, or after that.
@@ -72,6 +72,7 @@ explored_engine gphash_subject() {
            {"with copies", {{"levels", 1}, {"hashes", 1}, {"slots", 2}, {"cache", 50}}, data_kind::u64, durability_level::power, 0, {a_copy_opens()}},
            {by_a_device, {{"levels", 1}, {"hashes", 1}, {"slots", 2}}, data_kind::u64, durability_level::process, 0, {a_slot_lent()}},
            {by_a_device_few_keys, {{"levels", 1}, {"hashes", 1}, {"slots", 2}}, data_kind::u64, durability_level::process, 4},
+           {by_a_device_copies, {{"levels", 1}, {"hashes", 2}, {"slots", 2}, {"cache", 50}}, data_kind::u64, durability_level::process, 0, {a_copy_opens(), a_slot_lent()}},
            {by_a_device_apart, {{"levels", 1}, {"hashes", 1}, {"slots", 8}}, data_kind::u64, durability_level::process},
            {killed_device, {{"levels", 1}, {"hashes", 1}, {"slots", 8}}, data_kind::u64, durability_level::process},
            {in_its_memory, {{"levels", 1}, {"hashes", 1}, {"slots", 8}}, data_kind::u64, durability_level::process},

@@ -3,7 +3,11 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <functional>
+#include <optional>
+#include <set>
 
+#include "gpu/cache.hpp"
 #include "gpu/lockstep_side.hpp"
 #include "gpu/split_commit.hpp"
 #include "media/process_medium.hpp"
@@ -36,13 +40,50 @@ class loose_side : public gpu::lockstep_side<M> {
   std::vector<pm<std::uint64_t>*> stored_;
 };
 
-/// The device's own memory, for a mirror: no part of the pool, so that no crash leaves anything of it.
-class own_memory final : public gpu::device_memory {
+/// The device's own memory, for mirrors and copies of buckets: no part of the pool, so that no crash leaves anything of it.
+template <class Base>
+class with_own_memory : public Base {
  public:
   void* allocate(std::size_t length, gpu::memory_kind) override { return std::aligned_alloc(line_bytes, align_up(length, line_bytes)); }
   void free(void* memory, gpu::memory_kind) override { std::free(memory); }
   void clear(void* memory, std::size_t length) override { std::memset(memory, 0, length); }
   error copy(void* to, const void* from, std::size_t length) override { return std::memcpy(to, from, length), error{status::ok, {}}; }
+};
+using own_memory = with_own_memory<gpu::device_memory>;
+
+/// What a load of copies needs of a device; everything else is done without one. Steps of a load are the caller's, one warp's.
+class loading_device final : public with_own_memory<gpu::device> {
+ public:
+  using gpu::device_memory::allocate, gpu::device_memory::free;
+
+  std::function<void(gpu::copies_step, const gpu::lent_table&, const gpu::copy_task*, std::size_t)> does;
+  std::function<void()> waits_for_all;
+  gpu::bucket_copies copies;
+
+  void use_copies(const gpu::bucket_copies& now) override { copies = now; }
+  void run_copies(gpu::copies_step step, const gpu::lent_table& table, const gpu::copy_task* tasks, std::size_t count, gpu::stream) override { does(step, table, tasks, count); }
+  gpu::stream stream_for_copies() override { return nullptr; }
+  error wait(gpu::stream) override { return {status::ok, {}}; }
+  error wait_for_all() override { return waits_for_all(), error{status::ok, {}}; }
+
+  error take(std::span<std::byte>) override { return error{not_here(), {}}; }
+  void release(std::span<std::byte>) override { not_here(); }
+  bool find(const gpu::lent_table&, const gpu::batch&, gpu::stream) override { return not_here() == status::ok; }
+  void write(const gpu::lent_table&, const gpu::batch&, gpu::stream) override { not_here(); }
+  void answer_all(const gpu::batch&, status, gpu::stream) override { not_here(); }
+  void stage(const gpu::lent_table&, const gpu::batch&, gpu::change*, gpu::stream) override { not_here(); }
+  void commit(const gpu::lent_table&, const gpu::batch&, const gpu::change*, gpu::stream) override { not_here(); }
+  void retry_full(const gpu::batch&, gpu::stream) override { not_here(); }
+  void copy_up(const gpu::lent_table&, const gpu::lent_level&, gpu::stream) override { not_here(); }
+  void export_records(const gpu::lent_table&, std::uint64_t, std::uint64_t, const gpu::exported&, gpu::stream) override { not_here(); }
+  bool find_rows(const gpu::lent_rows&, const gpu::row_batch&, gpu::stream) override { return not_here() == status::ok; }
+  void spread(const gpu::changed_blocks&, gpu::stream) override { not_here(); }
+  void describe(gpu::device_view&) const override { not_here(); }
+  bool sound() const override { return true; }
+  gpu::tallies counted() override { return not_here(), gpu::tallies{}; }
+
+ private:
+  static status not_here() { return check(false, "a load of copies asks for this"), status::ok; }
 };
 using side_of_a_mirror = gpu::lockstep_side<process_medium>;
 
@@ -58,14 +99,26 @@ class lent_table {
   using word = std::uint64_t;
 
   static result<engine_plan> plan(const options& how) { return home::plan(how); }
-  explicit lent_table(pool<M>& p) : medium_(p.medium()), home_(p) {}
+  explicit lent_table(pool<M>& p) : medium_(p.medium()), home_(p) {
+    auto percent = static_cast<unsigned>(p.block().settings[gphash::setting::cache]);
+    if (in_mirror || percent == 0) return;
+    loading_.does = [this](gpu::copies_step step, const gpu::lent_table& table, const gpu::copy_task* tasks, std::size_t count) {
+      side s = side_of();
+      gpu::batch none{};
+      gpu::batch_run<side>(s, table, none, counted_).copies(step, tasks, count, 0, 1);
+    };
+    loading_.waits_for_all = [this] { those_outside_now(); };
+    cache_.emplace(loading_, percent, gpu::cache_policy::lfu);
+  }
   ~lent_table() { come_home(); }
   error open(const std::string& path, std::vector<std::string>* dropped = nullptr) { return home_.open(path, dropped); }
 
   template <class Read>
   status get(word key, Read&& read) {
     word value = 0;
-    status found = out([&](side& s) { return gpu::operations<side>(s, lent_).find(key, value); });
+    load_copies();
+    typename gpu::operations<side>::looks seen{};
+    status found = out([&](side& s) { return gpu::operations<side>(s, lent_).find(key, value, cache_ ? &seen : nullptr); });
     if (found == status::ok) read(value);
     return found;
   }
@@ -196,6 +249,7 @@ class lent_table {
         static_cast<void>(mirror_.bring_home(made, [&](std::uint64_t first, auto words) { home_.write_top(first, words); }));
       gpu::lent_table grown = home_.put_on_top(counted_.moved - before.moved, counted_.misplaced - before.misplaced);
       lent_ = in_mirror ? mirror_.shown(grown) : grown;
+      if (cache_) static_cast<void>(cache_->begin(lent_));
     }
     std::scoped_lock done(gate_);
     at_work_ = false;
@@ -205,8 +259,10 @@ class lent_table {
   side side_of() {
     if constexpr (in_mirror)
       return side(beside_, turns_);
-    else
+    else if constexpr (std::is_same_v<Side, loose_side<M>>)
       return side(medium_, turns_);
+    else
+      return side(medium_, turns_, loading_.copies);
   }
   static void wait() {
     if (durahash::turns* t = durahash::turns::current())
@@ -218,23 +274,45 @@ class lent_table {
   /// Calls with a warp, the table lent. Several threads may be out at once.
   template <class Call>
   status out(Call&& call) {
-    while (!go_out()) wait();  // ends when who has the engine is done
+    std::uint64_t ticket = 0;
+    while (!go_out(ticket)) wait();  // ends when who has the engine is done
     side s = side_of();
     status answer = call(s);
-    --outside_;
+    std::scoped_lock lock(gate_);
+    outside_.erase(ticket);
     return answer;
   }
 
-  bool go_out() {
+  bool go_out(std::uint64_t& ticket) {
     std::scoped_lock lock(gate_);
     if (at_work_) return false;
     lend_out();
-    ++outside_;
+    outside_.insert(ticket = ++tickets_);
     return true;
+  }
+  bool is_outside(std::uint64_t up_to) {
+    std::scoped_lock lock(gate_);
+    return !outside_.empty() && *outside_.begin() <= up_to;
+  }
+  /// Waits for them.
+  void those_outside_now() {
+    std::uint64_t last = tickets_;  // one that goes out from here on knows what was done before
+    while (is_outside(last)) wait();
+  }
+  /// Beside those who are outside, but not beside a change of the levels.
+  void load_copies() {
+    if (!cache_ || !engine_.try_lock()) return;
+    {
+      std::scoped_lock lock(gate_);
+      lend_out();
+    }
+    static_cast<void>(cache_->load());
+    engine_.unlock();
   }
   void lend_out() {
     if (std::exchange(lent_out_, true)) return;
     lent_ = home_.lend();
+    if (cache_) static_cast<void>(cache_->begin(lent_));
     if (!in_mirror) return;
     static_cast<void>(mirror_.copy(lent_));
     lent_ = mirror_.shown(lent_);
@@ -244,7 +322,7 @@ class lent_table {
       std::scoped_lock nobody_new(gate_);
       at_work_ = true;
     }
-    while (outside_ != 0) wait();  // ends: nobody new goes out
+    while (is_outside(~std::uint64_t{0})) wait();  // ends: nobody new goes out
   }
 
   /// Calls with the engine at home, and nobody out.
@@ -273,7 +351,10 @@ class lent_table {
   gpu::tallies counted_;
   turn_mutex gate_, engine_;
   bool at_work_ = false, lent_out_ = false;  // guarded by gate_
-  std::atomic<int> outside_{0};
+  std::set<std::uint64_t> outside_;          // likewise: by when they went out
+  std::atomic<std::uint64_t> tickets_{0};
+  loading_device loading_;
+  std::optional<gpu::cached_buckets> cache_;
 };
 
 }  // namespace durahash::crash

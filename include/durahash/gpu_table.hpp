@@ -8,7 +8,7 @@ namespace durahash::gpu {
 struct lent_rows;
 
 /// A pool of u64 keys and byte values, such as the rows of embedding tables; or of keys of `--set key_bytes=N`, which lie in their buckets (GPHash §3.1). The
-/// device searches and copies; writes are done by the processor, whose engine they are `table`'s of.
+/// device searches and copies; the processor writes, with the engine that `durahash::table` has.
 ///
 /// Arrays   memory that the device reads and writes; those of writes may be any memory at all. Keys: `key_bytes()` each, one behind the other, aligned to 8; a
 ///          u64 key is 8 bytes, little-endian. Values: `value_bytes` each; copied in words of 8 bytes where that is a multiple of 8 and the array is aligned to 8.
@@ -55,7 +55,7 @@ class table {
   check_report check();
   std::vector<std::string> salvage_report() const;
 
-  table_place place() const;  ///< never automatic
+  table_place place() const;  ///< never automatic while it is open
   durability_level durability() const;
 
   /// For gpu::row_ref (gpu_ref.cuh).

@@ -115,7 +115,7 @@ class map::part {
   /// Durable is what returns. Rounds, since operations of one stripe take turns: in each the first of those that wait gets its.
   error commit(stream on) {
     if (state() != status::ok) return {state(), failure_.message};
-    if (failed_beside_) return fail({status::io_error, "the device failed while buckets were copied"});
+    if (failed_beside_) return fail({status::io_error, "the device failed while copies of buckets were loaded, or counted"});
     if (error e = device_->wait(on); e.code != status::ok) return fail(e);
     while (!staged_.empty()) {
       if (error e = device_->wait(staged_on_); e.code != status::ok) return fail(e);

@@ -79,7 +79,7 @@ TEST(GpuCache, ADeviceThatFailsInALoad) {
   EXPECT_EQ(made->load_cache(), status::io_error);
   std::string why;
   EXPECT_EQ(made->commit(nullptr, &why), status::io_error);
-  EXPECT_EQ(why, "the device failed while buckets were copied");
+  EXPECT_EQ(why, "the device failed while copies of buckets were loaded, or counted");
   EXPECT_EQ(made->load_cache(), status::io_error);
   EXPECT_EQ(made->close(), status::io_error);
 }

@@ -28,6 +28,8 @@ GPHASH_RECOVER = "src/table/gphash/recover.hpp"
 GPU_OPERATIONS = "src/gpu/operations.hpp"
 GPU_BATCH = "src/gpu/batch.hpp"
 GPU_SPLIT = "src/gpu/split_commit.hpp"
+GPU_CACHE = "src/gpu/cache.hpp"
+GPU_COPIES = "src/gpu/bucket_copies.hpp"
 
 BUGS = [
     ("readers-give-away-what-is-not-durable", "all four, X1",
@@ -409,6 +411,21 @@ BUGS = [
      "by a device",
      GPU_OPERATIONS,
      [("          side_.store(to[lane], gphash::empty_state);\n", "")]),
+    ("gpu-a-copy-opens-before-its-writers-know", "invariant B3",
+     "A bucket's copy in the device's memory opens while a writer that found none is still at work: searches go on finding the value that it overwrites.",
+     "by a device, with copies/threads",
+     GPU_CACHE,
+     [("tasks == 0 ? error{status::ok, {}} : device_.wait_for_all(); e.code", "error{status::ok, {}}; e.code")]),
+    ("gpu-a-copy-is-not-told", "invariant B2",
+     "A write of the device changes the pool, and not the bucket's copy.",
+     "by a device, with copies",
+     GPU_COPIES,
+     [("    side_.own_store(words[at], next);\n", "")]),
+    ("gpu-copies-are-not-looked-at-again", "invariant B1",
+     "A search believes a copy that a write has changed meanwhile.",
+     "by a device, with copies/threads",
+     GPU_OPERATIONS,
+     [("    if (changed != 0 || side_.version(s.hash) != version) return std::nullopt;\n", "    static_cast<void>(changed), static_cast<void>(version);\n")]),
     ("gpu-a-mirror-shows-values-before-they-are-stored", "invariant G2",
      "A commit stores the fingerprints of a mirror's insertions in the pool without waiting for their values.",
      "in its own memory",
