@@ -44,8 +44,8 @@ part "the benchmark's tests" build/bin/bench_test --gtest_brief=1 --gtest_filter
 sanitizer=$(command -v compute-sanitizer || echo /usr/local/cuda/bin/compute-sanitizer)
 if [ -x "$sanitizer" ]; then
   for tool in memcheck initcheck synccheck; do
-    # Without GpuKill: a sanitizer that is killed with its program tells nothing.
-    part "compute-sanitizer, $tool" "$sanitizer" --tool $tool --error-exitcode 1 build/bin/gpu_test --gtest_brief=1 --gtest_filter='*_gpu:GpuRef.*-*GpuKill*'
+    # Without GpuKill: a sanitizer that is killed with its program tells nothing. GpuGolden is one warp at a time, thousands of times.
+    part "compute-sanitizer, $tool" "$sanitizer" --tool $tool --error-exitcode 1 build/bin/gpu_test --gtest_brief=1 --gtest_filter='*_gpu:GpuRef.*-*GpuKill*:*GpuGolden*'
   done
 else
   failed+=("compute-sanitizer: it is not here")
