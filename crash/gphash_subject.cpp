@@ -12,6 +12,12 @@ const std::string by_a_device = "by a device", by_a_device_apart = "by a device,
                   by_a_device_few_keys = "by a device, keys of escape slots", by_a_device_copies = "by a device, with copies", killed_device = "by a device that dies in a kernel",
                   in_its_memory = "by a device, in its own memory";
 
+/// One of two insertions of a key finds the other's.
+threaded_program a_key_twice() {
+  operation other{act::put, {3}, 1}, insert{act::insert, {4}, 2}, insert_too{act::insert, {4}, 3}, seek{act::get, {4}, 0};
+  return {{{other}, 5}, {{insert, seek}, {insert_too, seek}}};
+}
+
 /// A load of the cache goes on beside a write: it is over before, during, or after that.
 threaded_program a_copy_opens() {
   operation first{act::put, {4}, 1}, seek{act::get, {4}, 0}, update{act::update, {4}, 2};
@@ -67,7 +73,7 @@ explored_engine gphash_subject() {
   return {engine_kind::gphash,
           make_gphash,
           {{"", {{"levels", 1}, {"hashes", 1}, {"slots", 2}}},
-           {"two levels", {{"levels", 2}, {"hashes", 2}, {"slots", 2}}},
+           {"two levels", {{"levels", 2}, {"hashes", 2}, {"slots", 2}}, std::nullopt, durability_level::process, 0, {a_key_twice()}},
            {"as in the paper", {}},
            {"with copies", {{"levels", 1}, {"hashes", 1}, {"slots", 2}, {"cache", 50}}, data_kind::u64, durability_level::power, 0, {a_copy_opens()}},
            {by_a_device, {{"levels", 1}, {"hashes", 1}, {"slots", 2}}, data_kind::u64, durability_level::process, 0, {a_slot_lent()}},
