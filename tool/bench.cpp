@@ -283,7 +283,8 @@ constexpr const char* trace_help =
 
 constexpr const char* device_help =
     "\nOn a GPU (--device cuda:N, with --engine gphash) everything is done in batches: u64 to u64 by durahash::gpu::map,\n"
-    "--key bytes by durahash::gpu::table, whose keys lie in their buckets and whose writes the processor does. Keys,\n"
+    "--key bytes by durahash::gpu::table, whose writes the processor does (keys of 8 bytes are words in front of their\n"
+    "values, or with --set key_bytes=8 in their buckets, where longer ones always are). Keys,\n"
     "values and answers are in pinned host memory, which the GPU reaches over its bus, or with --device-arrays device in\n"
     "its own; --device-memory says where the table is. Timed is each batch alone, from its call until its answers are\n"
     "final: launch, kernels, growth of the table, and commit, with the stores into the pool where the table is a mirror.\n"

@@ -18,8 +18,8 @@ class table {
  public:
   /// As durahash::table::open; a new pool gets the engine gphash and, if nothing is said, u64 keys or those of the setting key_bytes, and values of bytes. Pools of
   /// other engines, of keys of any length, and of u64 to u64 (gpu::map) are refused. Of device_options: number, place. A mirror is a copy of the whole pool; writes
-  /// bring it what they changed, and growth, `reserve` and `compact` copy it again. A pool that is opened to be read is enough to look rows up; drivers do not let
-  /// one be pinned, so `automatic` is a mirror then. A new pool stays, empty, where the device cannot use it.
+  /// bring it what they changed, and growth, `reserve` and `compact` copy it again. A pool that is opened to be read is enough to look rows up; where the driver does not
+  /// pin such memory, `automatic` is a mirror. A new pool stays, empty, where the device cannot use it.
   static result<table> open(const std::string& path, const options& how = {}, const device_options& on = {});
 
   std::size_t key_bytes() const;
