@@ -60,6 +60,8 @@ std::string_view message(status code) noexcept {
     case status::closed: return "the table is closed";
     case status::unusable: return "the pool cannot be used";
     case status::io_error: return "the operating system refused a file operation";
+    case status::out_of_memory: return "the process has no memory left for this";
+    case status::forked: return "the pool was opened by another process, of which this one is a fork; open it anew here";
     case status::damaged: return "the pool's bytes contradict its format; run check";
   }
   return "unknown status";
