@@ -51,11 +51,9 @@ class with_own_memory : public Base {
 };
 using own_memory = with_own_memory<gpu::device_memory>;
 
-/// What a load of copies needs of a device; everything else is done without one. Steps of a load are the caller's, one warp's.
-class loading_device final : public with_own_memory<gpu::device> {
+/// Loads copies: a step is the caller's work, that of one warp.
+class loading_device final : public with_own_memory<gpu::copies_device> {
  public:
-  using gpu::device_memory::allocate, gpu::device_memory::free;
-
   std::function<void(gpu::copies_step, const gpu::lent_table&, const gpu::copy_task*, std::size_t)> does;
   std::function<void()> waits_for_all;
   gpu::bucket_copies copies;
@@ -65,25 +63,6 @@ class loading_device final : public with_own_memory<gpu::device> {
   gpu::stream stream_for_copies() override { return nullptr; }
   error wait(gpu::stream) override { return {status::ok, {}}; }
   error wait_for_all() override { return waits_for_all(), error{status::ok, {}}; }
-
-  error take(std::span<std::byte>) override { return error{not_here(), {}}; }
-  void release(std::span<std::byte>) override { not_here(); }
-  bool find(const gpu::lent_table&, const gpu::batch&, gpu::stream) override { return not_here() == status::ok; }
-  void write(const gpu::lent_table&, const gpu::batch&, gpu::stream) override { not_here(); }
-  void answer_all(const gpu::batch&, status, gpu::stream) override { not_here(); }
-  void stage(const gpu::lent_table&, const gpu::batch&, gpu::change*, gpu::stream) override { not_here(); }
-  void commit(const gpu::lent_table&, const gpu::batch&, const gpu::change*, gpu::stream) override { not_here(); }
-  void retry_full(const gpu::batch&, gpu::stream) override { not_here(); }
-  void copy_up(const gpu::lent_table&, const gpu::lent_level&, gpu::stream) override { not_here(); }
-  void export_records(const gpu::lent_table&, std::uint64_t, std::uint64_t, const gpu::exported&, gpu::stream) override { not_here(); }
-  bool find_rows(const gpu::lent_rows&, const gpu::row_batch&, gpu::stream) override { return not_here() == status::ok; }
-  void spread(const gpu::changed_blocks&, gpu::stream) override { not_here(); }
-  void describe(gpu::device_view&) const override { not_here(); }
-  bool sound() const override { return true; }
-  gpu::tallies counted() override { return not_here(), gpu::tallies{}; }
-
- private:
-  static status not_here() { return check(false, "a load of copies asks for this"), status::ok; }
 };
 using side_of_a_mirror = gpu::lockstep_side<process_medium>;
 

@@ -15,7 +15,7 @@ static_assert(static_cast<int>(cache_policy::lru) == static_cast<int>(gphash::re
 
 class cached_buckets {
  public:
-  cached_buckets(device& d, unsigned percent, cache_policy policy) : device_(d), percent_(percent), choice_(static_cast<gphash::replacement_policy>(policy)) {}
+  cached_buckets(copies_device& d, unsigned percent, cache_policy policy) : device_(d), percent_(percent), choice_(static_cast<gphash::replacement_policy>(policy)) {}
   ~cached_buckets() { give_back(); }
   cached_buckets(const cached_buckets&) = delete;
 
@@ -108,7 +108,7 @@ class cached_buckets {
     in_use_ = 0;
   }
 
-  device& device_;
+  copies_device& device_;
   unsigned percent_;
   gphash::bucket_choice choice_;
   lent_table table_ = lent_table::none();

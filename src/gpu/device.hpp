@@ -27,7 +27,20 @@ class device_memory {
   virtual error copy(void* to, const void* from, std::size_t bytes) = 0;
 };
 
-class device : public device_memory {
+/// What copies of hot buckets need of a device (gpu/cache.hpp).
+class copies_device : public device_memory {
+ public:
+  /// From now on.
+  virtual void use_copies(const bucket_copies& copies) = 0;
+  virtual void run_copies(copies_step step, const lent_table& table, const copy_task* tasks, std::size_t count, stream on) = 0;
+  virtual stream stream_for_copies() = 0;
+
+  /// Until all of this stream is done, or of every one. Says what went wrong since the last time, if anything did.
+  virtual error wait(stream on) = 0;
+  virtual error wait_for_all() = 0;
+};
+
+class device : public copies_device {
  public:
   /// Makes memory of this process the device's too, at the same addresses.
   virtual error take(std::span<std::byte> memory) = 0;
@@ -46,20 +59,11 @@ class device : public device_memory {
   virtual bool find_rows(const lent_rows& rows, const row_batch& b, stream on) = 0;
   virtual void spread(const changed_blocks& blocks, stream on) = 0;
 
-  /// Of hot buckets, from now on.
-  virtual void use_copies(const bucket_copies& copies) = 0;
-  virtual void run_copies(copies_step step, const lent_table& table, const copy_task* tasks, std::size_t count, stream on) = 0;
-  virtual stream stream_for_copies() = 0;
-
   /// For kernels that are not the library's: turns, total and copies.
   virtual void describe(device_view& into) const = 0;
 
   /// Whether all that was asked for has begun, or will. If not, the next wait says why.
   virtual bool sound() const = 0;
-
-  /// Until all of this stream is done, or of every one. Says what went wrong since the last time, if anything did.
-  virtual error wait(stream on) = 0;
-  virtual error wait_for_all() = 0;
 
   /// Of all batches that were waited for, since the device was made.
   virtual tallies counted() = 0;

@@ -25,12 +25,7 @@ class map::part {
   detail::word_table& table() noexcept { return *table_; }
 
   error start() {
-    if (place_ == table_place::automatic || place_ == table_place::pool) {
-      error pinned = pins_.take(pool_->memory());
-      if (pinned.code != status::ok) pins_.release();
-      if (pinned.code != status::ok && place_ == table_place::pool) return pinned;
-      place_ = pinned.code == status::ok ? table_place::pool : table_place::host_mirror;
-    }
+    if (error e = pins_.settle(place_, pool_->memory()); e.code != status::ok) return e;
     if (place_ != table_place::pool) mirror_.emplace(*device_, place_ == table_place::device_mirror ? memory_kind::own : memory_kind::shared);
     if (cache_percent_ != 0) cache_.emplace(*device_, cache_percent_, policy_);
     if (by_batch()) {

@@ -25,6 +25,15 @@ class pins {
     }
     return {status::ok, {}};
   }
+  /// Where the device finds the table: the pool if it is asked for, or possible and nothing is; else a mirror, for which nothing is taken.
+  error settle(table_place& place, std::span<std::byte> pool) {
+    if (place != table_place::automatic && place != table_place::pool) return {status::ok, {}};
+    error taken = take(pool);
+    if (taken.code != status::ok) release();
+    if (taken.code != status::ok && place == table_place::pool) return taken;
+    place = taken.code == status::ok ? table_place::pool : table_place::host_mirror;
+    return {status::ok, {}};
+  }
   void release() {
     for (std::span<std::byte> piece : pieces_) device_.release(piece);
     pieces_.clear();

@@ -26,12 +26,7 @@ class table::part {
 
   error start() {
     key_bytes_ = pool_->rows().key_bytes;
-    if (place_ == table_place::automatic || place_ == table_place::pool) {
-      error pinned = pins_.take(pool_->memory());
-      if (pinned.code != status::ok) pins_.release();
-      if (pinned.code != status::ok && place_ == table_place::pool) return pinned;
-      place_ = pinned.code == status::ok ? table_place::pool : table_place::host_mirror;
-    }
+    if (error e = pins_.settle(place_, pool_->memory()); e.code != status::ok) return e;
     if (place_ != table_place::pool) copy_.emplace(*device_, place_ == table_place::device_mirror ? memory_kind::own : memory_kind::shared);
     return show_all();
   }

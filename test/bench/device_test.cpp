@@ -171,6 +171,20 @@ TEST(BenchDeviceRun, WithoutMemoryForABatchTheRunEnds) {
   EXPECT_NE(std::string(why.what()).find("host and device share"), std::string::npos) << why.what();
 }
 
+/// Of hands on a pool with these records.
+template <class Hands>
+void expect_all_as_expected(Hands& hands, const std::array<word, 4>& present) {
+  const std::array<word, 2> absent{5, 99};
+  EXPECT_EQ(hands.get_many(present), 4u);
+  EXPECT_EQ(hands.get_absent_many(absent), 2u);
+  EXPECT_EQ(hands.put_many(present, 8), 4u);
+  EXPECT_EQ(hands.update_many(present, 9), 4u);
+  EXPECT_EQ(hands.get_many(present), 4u);
+  EXPECT_EQ(hands.erase_many(present), 4u);
+  EXPECT_EQ(hands.get_absent_many(present), 4u);
+  EXPECT_FALSE(hands.surprise());
+}
+
 /// Hands on a pool with the records 1 to 4, of generation 7.
 class DeviceHands : public testing::Test {
  protected:
@@ -189,16 +203,8 @@ class DeviceHands : public testing::Test {
 };
 
 TEST_F(DeviceHands, CountWhatIsAsExpected) {
-  const std::array<word, 2> absent{5, 99};
-  EXPECT_EQ(hands.get_many(present), 4u);
-  EXPECT_EQ(hands.get_absent_many(absent), 2u);
-  EXPECT_EQ(hands.put_many(present, 8), 4u);
-  EXPECT_EQ(hands.update_many(present, 9), 4u);
-  EXPECT_EQ(hands.get_many(present), 4u);
-  EXPECT_EQ(hands.erase_many(present), 4u);
-  EXPECT_EQ(hands.get_absent_many(present), 4u);
+  expect_all_as_expected(hands, present);
   EXPECT_EQ(hands.get_many({}), 0u);
-  EXPECT_FALSE(surprise());
 }
 
 TEST_F(DeviceHands, NoticeARecordThatIsMissing) {
@@ -251,17 +257,7 @@ class RowHands : public testing::Test {
   row_hands hands{pool, shape, 4};
 };
 
-TEST_F(RowHands, CountWhatIsAsExpected) {
-  const std::array<word, 2> absent{5, 99};
-  EXPECT_EQ(hands.get_many(present), 4u);
-  EXPECT_EQ(hands.get_absent_many(absent), 2u);
-  EXPECT_EQ(hands.put_many(present, 8), 4u);
-  EXPECT_EQ(hands.update_many(present, 9), 4u);
-  EXPECT_EQ(hands.get_many(present), 4u);
-  EXPECT_EQ(hands.erase_many(present), 4u);
-  EXPECT_EQ(hands.get_absent_many(present), 4u);
-  EXPECT_FALSE(hands.surprise());
-}
+TEST_F(RowHands, CountWhatIsAsExpected) { expect_all_as_expected(hands, present); }
 
 TEST_F(RowHands, NoticeWhatIsWrong) {
   EXPECT_EQ(hands.get_many(half), 2u);

@@ -1,5 +1,6 @@
 // Batches in streams of their own. Those of these tests do nothing until somebody waits for them, so that a wait that is missing is seen.
 #include "test/gpu/map_rig.hpp"
+#include "test/gpu/rows_rig.hpp"
 
 namespace durahash::test {
 namespace {
@@ -128,6 +129,67 @@ TEST(GpuStreams, StatsAreThoseOfTheTable) {
   EXPECT_GE(resizes, 1);
   ASSERT_EQ(m.close(), status::ok);
   EXPECT_TRUE(m.stats().figures.empty());
+}
+
+/// A write waits for the finds before it, which answer what was there then: their records' cells may be used again.
+TEST(GpuStreams, AWriteOfRowsWaitsForFinds) {
+  for (gpu::table_place place : {gpu::table_place::pool, gpu::table_place::device_mirror}) {
+    scratch_folder folder;
+    gpu::table t = open_rows_in_lockstep(folder.file("a"), place, true);
+    std::vector<std::uint64_t> keys(500), values(2 * keys.size()), found(values.size());
+    std::vector<status> done(keys.size());
+    int a_stream = 0;
+    for (std::uint64_t round = 0; round < 6; ++round) {
+      for (std::size_t i = 0; i < keys.size(); ++i) keys[i] = i, values[2 * i] = values[2 * i + 1] = i << 32 | round;
+      std::vector<status> answers(keys.size(), status::damaged);
+      ASSERT_EQ(t.find_async(round == 0 ? 0 : keys.size(), keys.data(), found.data(), 16, answers.data(), &a_stream), status::ok);
+      ASSERT_EQ(t.put(keys.size(), keys.data(), values.data(), 16, done.data()), status::ok);
+      for (std::size_t i = 0; round != 0 && i < keys.size(); ++i) {
+        ASSERT_EQ(answers[i], status::ok) << "the write did not wait";
+        ASSERT_EQ(found[2 * i], i << 32 | (round - 1));
+        ASSERT_EQ(found[2 * i + 1], found[2 * i]);
+      }
+    }
+  }
+}
+
+/// Threads that find and one that writes: each find answers one version of a row, whole, and none older than the last that was written when it began.
+TEST(GpuStreams, FindsOfRowsBesideWrites) {
+  for (gpu::table_place place : {gpu::table_place::pool, gpu::table_place::device_mirror}) {
+    scratch_folder folder;
+    gpu::table t = open_rows_in_lockstep(folder.file("a"), place);
+    constexpr std::size_t n = 300, words = 16;
+    std::vector<std::uint64_t> keys(n);
+    for (std::size_t i = 0; i < n; ++i) keys[i] = i * i;
+    std::atomic<std::uint64_t> written{0};
+    auto write_version = [&](std::uint64_t version) {
+      std::vector<std::uint64_t> values(n * words, version);
+      std::vector<status> done(n);
+      EXPECT_EQ(t.put(n, keys.data(), values.data(), words * 8, done.data()), status::ok);
+      written = version;
+    };
+    write_version(1);
+    std::atomic<bool> over{false};
+    std::vector<std::jthread> finders;
+    for (int f = 0; f < 2; ++f)
+      finders.emplace_back([&] {
+        int a_stream = 0;
+        while (!over) {  // without a pause: a write gets its turn all the same
+          std::vector<std::uint64_t> found(n * words);
+          std::vector<status> answers(n, status::damaged);
+          std::uint64_t least = written;
+          EXPECT_EQ(t.find_async(n, keys.data(), found.data(), words * 8, answers.data(), &a_stream), status::ok);
+          EXPECT_EQ(t.wait(&a_stream), status::ok);
+          for (std::size_t i = 0; i < n; ++i) {
+            EXPECT_EQ(answers[i], status::ok);
+            EXPECT_GE(found[i * words], least);
+            for (std::size_t w = 1; w < words; ++w) EXPECT_EQ(found[i * words + w], found[i * words]);
+          }
+        }
+      });
+    for (std::uint64_t version = 2; version < 30; ++version) write_version(version);
+    over = true;
+  }
 }
 
 }  // namespace
