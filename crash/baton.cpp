@@ -80,24 +80,4 @@ void baton::pass() {
   choose(false);
 }
 
-void baton::entered_epoch() {
-  if (active_) ++threads_[running_]->epochs_deep;
-}
-
-void baton::left_epoch() {
-  if (!active_) return;
-  state& me = *threads_[running_];
-  if (--me.epochs_deep == 0) ++me.epochs_left;
-}
-
-void baton::await_epochs() {
-  if (!active_) return;
-  unsigned me = running_;
-  std::vector<std::pair<state*, std::uint64_t>> others;
-  for (unsigned i = 0; i < threads_.size(); ++i)
-    if (i != me && threads_[i]->epochs_deep != 0) others.push_back({threads_[i].get(), threads_[i]->epochs_left});
-  for (auto [other, left] : others)
-    while (!other->finished && other->epochs_left == left) pass();
-}
-
 }  // namespace durahash::crash

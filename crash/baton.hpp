@@ -17,9 +17,6 @@ namespace durahash::crash {
 class solo final : public turns {
  public:
   void pass() override;
-  void entered_epoch() override {}
-  void left_epoch() override {}
-  void await_epochs() override {}
 };
 
 class baton final : public turns, public scheduler {
@@ -34,17 +31,12 @@ class baton final : public turns, public scheduler {
   void yield() override;
 
   void pass() override;
-  void entered_epoch() override;
-  void left_epoch() override;
-  void await_epochs() override;
 
  private:
   struct state {
     std::binary_semaphore turn{0};
     bool finished = false;
     bool waits = false;             // until another thread has got on: till then there is no use in its turn
-    unsigned epochs_deep = 0;
-    std::uint64_t epochs_left = 0;  // how often it left the outermost one
   };
   void hand_to(unsigned next);
   void choose(bool may_go_on);

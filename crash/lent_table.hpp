@@ -290,7 +290,7 @@ class lent_table {
   }
   void lend_out() {
     if (std::exchange(lent_out_, true)) return;
-    lent_ = home_.lend();
+    lent_ = *home_.lend();
     if (cache_) static_cast<void>(cache_->begin(lent_));
     if (!in_mirror) return;
     static_cast<void>(mirror_.copy(lent_));

@@ -12,8 +12,17 @@
 
 namespace durahash {
 
+namespace detail {
+/// What answers `forked` in the place of a table that another process opened.
+any_table& of_another_process(const any_table&);
+}  // namespace detail
+
 /// An open pool. Movable, not copyable; a handle that was moved from answers `closed`. The destructor closes. Every operation may be called from several threads at once,
 /// `close` and the destructor excepted.
+///
+/// A handle belongs to the process that opened it. In a child (fork) every operation answers `forked`,
+/// finds nothing and changes nothing; `close` and the destructor leave the pool alone. The child may
+/// open the pool anew when its parent has closed it, or is dead.
 class handle {
  public:
   /// What the pool is. Never waits.
@@ -60,9 +69,14 @@ class handle {
 
  protected:
   explicit handle(std::unique_ptr<detail::any_table> table) : table_(std::move(table)) {}
-  detail::any_table& table() const { return *table_; }
+  detail::any_table& table() const {
+    if (!table_->opened_here()) [[unlikely]] return detail::of_another_process(*table_);
+    return *table_;
+  }
 
  private:
+  void drop() noexcept;
+
   std::unique_ptr<detail::any_table> table_;
 };
 

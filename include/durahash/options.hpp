@@ -51,8 +51,10 @@ struct options {
   /// The pool never grows past this many bytes (0: as far as the file system goes).
   std::uint64_t max_bytes = 0;
 
-  /// Address space set aside for growth; costs no memory.
-  std::uint64_t address_space_bytes = std::uint64_t{1} << 40;
+  /// Address space set aside for growth: the pool cannot grow past it while it is open. Costs no memory.
+  /// 0: eight times the file, 64 GiB at least. A process has 128 TiB in all; where it may not have as
+  /// much as this says (a limit, a sanitizer), the pool gets half of it, or half of that, and so on.
+  std::uint64_t address_space_bytes = 0;
 
   /// Medium `emulated` only: added to each flushed line, each 256-byte block written and each one read that is not in the read buffer, in nanoseconds.
   std::uint32_t flush_latency_ns = 0;

@@ -1,56 +1,167 @@
 #include "base/background.hpp"
 
+#include <pthread.h>
 #include <signal.h>
+
+#include <condition_variable>
+#include <mutex>
+#include <new>
+#include <thread>
 
 #include "base/turns.hpp"
 
 namespace durahash {
+namespace {
 
-void background::submit(job work) {
-  if (turns::current() != nullptr) return work(*this);  // the explorer's runs repeat exactly
-  std::scoped_lock lock(lock_);
-  if (stopping_) return;
-  waiting_.push_back(std::move(work));
-  if (!thread_.joinable()) {
-    // The program's signals are the program's: this thread takes none.
-    sigset_t all, before;
+/// The program's signals are the program's: threads that begin in here take none.
+class without_signals {
+ public:
+  without_signals() noexcept {
+    sigset_t all;
     sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    thread_ = std::thread([this] { run(); });
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
   }
-  changed_.notify_all();
+  ~without_signals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  without_signals(const without_signals&) = delete;
+
+ private:
+  sigset_t before_;
+};
+
+}  // namespace
+
+class background_thread {
+ public:
+  static background_thread& of_process() noexcept;
+
+  bool submit(background& owner, background::job work);
+  void stop(background& owner) noexcept;
+
+ private:
+  background_thread() = default;
+  bool start();
+  void run(std::uint64_t generation);
+  void append(background& owner) noexcept;
+  void remove(background& owner) noexcept;
+  background* take_first() noexcept;
+
+  std::mutex lock_;  // guards all below
+  std::condition_variable changed_;
+  std::thread thread_;
+  std::uint64_t generation_ = 0;  // of the thread; one of an earlier generation ends
+  unsigned owners_ = 0;
+  background* first_ = nullptr;    // of those that have jobs waiting
+  background* last_ = nullptr;
+  background* busy_ = nullptr;     // whose job runs
+};
+
+/// Never destroyed: pools may be closed while the process ends.
+background_thread& background_thread::of_process() noexcept {
+  alignas(background_thread) static unsigned char memory[sizeof(background_thread)];
+  static background_thread& made = [] () -> background_thread& {
+    auto* first = new (memory) background_thread;
+    pthread_atfork([] { of_process().lock_.lock(); }, [] { of_process().lock_.unlock(); }, [] { new (memory) background_thread; });
+    return *first;
+  }();
+  return made;
 }
 
-void background::run() {
+bool background_thread::submit(background& owner, background::job work) {
+  std::scoped_lock lock(lock_);
+  if (owner.stopping_) return false;
+  owner.waiting_.push_back(std::move(work));
+  if (!thread_.joinable() && !start()) return owner.waiting_.pop_back(), false;
+  if (!owner.enlisted_) owner.enlisted_ = true, ++owners_;
+  if (owner.waiting_.size() == 1) append(owner);
+  changed_.notify_all();
+  return true;
+}
+
+bool background_thread::start() {
+  without_signals begin;
+  try {
+    thread_ = std::thread([this, mine = ++generation_] { run(mine); });
+    return true;
+  } catch (const std::system_error&) {
+    return false;
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+}
+
+void background_thread::run(std::uint64_t generation) {
   std::unique_lock lock(lock_);
   while (true) {
-    changed_.wait(lock, [this] { return stopping_ || !waiting_.empty(); });
-    if (stopping_) return;
-    job work = std::move(waiting_.front());
-    waiting_.pop_front();
-    busy_ = true;
+    changed_.wait(lock, [&] { return generation != generation_ || (first_ != nullptr && busy_ == nullptr); });
+    if (generation != generation_) return;
+    background& owner = *take_first();
+    background::job work = std::move(owner.waiting_.front());
+    owner.waiting_.pop_front();
+    if (!owner.waiting_.empty()) append(owner);
+    busy_ = &owner;
     lock.unlock();
-    work(*this);
+    try {
+      work(owner);
+    } catch (const std::bad_alloc&) {
+      // What nobody waits for is left out. A job that somebody waits for sees to that itself.
+    }
+    work = nullptr;
     lock.lock();
-    busy_ = false;
+    busy_ = nullptr;
     changed_.notify_all();
   }
 }
 
-void background::wait_idle() {
+void background_thread::stop(background& owner) noexcept {
   std::unique_lock lock(lock_);
-  changed_.wait(lock, [this] { return stopping_ || (waiting_.empty() && !busy_); });
+  owner.stopping_ = true;
+  remove(owner);
+  owner.waiting_.clear();
+  changed_.wait(lock, [&] { return busy_ != &owner; });
+  if (!owner.enlisted_) return;
+  owner.enlisted_ = false;
+  if (--owners_ != 0) return;
+  std::thread ending = std::move(thread_);
+  ++generation_;
+  changed_.notify_all();
+  lock.unlock();
+  if (ending.joinable()) ending.join();
 }
 
-void background::stop() {
-  {
-    std::scoped_lock lock(lock_);
-    stopping_ = true;
-    waiting_.clear();
-    changed_.notify_all();
+void background_thread::append(background& owner) noexcept {
+  owner.next_ = nullptr;
+  (last_ == nullptr ? first_ : last_->next_) = &owner;
+  last_ = &owner;
+}
+
+void background_thread::remove(background& owner) noexcept {
+  background* before = nullptr;
+  for (background* b = first_; b != nullptr; before = b, b = b->next_) {
+    if (b != &owner) continue;
+    (before == nullptr ? first_ : before->next_) = owner.next_;
+    if (last_ == &owner) last_ = before;
+    return;
   }
-  if (thread_.joinable()) thread_.join();
+}
+
+background* background_thread::take_first() noexcept {
+  background* taken = first_;
+  first_ = taken->next_;
+  if (first_ == nullptr) last_ = nullptr;
+  return taken;
+}
+
+bool background::submit(job work) noexcept try {
+  if (turns::current() == nullptr) return background_thread::of_process().submit(*this, std::move(work));
+  work(*this);  // the explorer's runs repeat exactly
+  return true;
+} catch (const std::bad_alloc&) {
+  return false;
+}
+
+void background::stop() noexcept {
+  if (turns::current() == nullptr) return background_thread::of_process().stop(*this);
+  stopping_ = true;
 }
 
 }  // namespace durahash

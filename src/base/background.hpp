@@ -1,16 +1,18 @@
-// One helper thread that runs short jobs in order. Started by the first job, joined by the destructor. Under the crash explorer jobs run at once, in
-// the thread that submits them.
+// Work that nobody waits for. One thread of the process does all of it, for whoever has some.
+//
+// The thread starts with the first job and ends with the last owner of jobs. Under the crash explorer
+// its scheduler decides (base/turns.hpp).
+//
+// fork: a child has no such thread and no jobs; its next job starts a thread of its own.
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <deque>
 #include <functional>
-#include <mutex>
-#include <thread>
 
 namespace durahash {
 
+/// One owner's jobs. They run in order, one at a time, between those of other owners.
 class background {
  public:
   /// A job asks `stopping()` between its steps and returns early when it says so.
@@ -20,22 +22,22 @@ class background {
   background(const background&) = delete;
   ~background() { stop(); }
 
-  void submit(job work);
-  /// Waits until the jobs submitted before have run.
-  void wait_idle();
-  /// Drops waiting jobs, waits for the running one.
-  void stop();
+  /// Returns   false where the process has no thread or no memory for it: the job has not run then,
+  ///           nor will it. Does not throw.
+  bool submit(job work) noexcept;
+
+  /// Drops waiting jobs, waits for the running one, takes no more. Not in a job.
+  void stop() noexcept;
   bool stopping() const noexcept { return stopping_.load(std::memory_order_relaxed); }
 
  private:
-  void run();
+  friend class background_thread;
 
-  std::mutex lock_;
-  std::condition_variable changed_;
-  std::deque<job> waiting_;
-  bool busy_ = false;
   std::atomic<bool> stopping_{false};
-  std::thread thread_;
+  // Guarded by the thread's lock:
+  std::deque<job> waiting_;
+  background* next_ = nullptr;  // of those that have jobs waiting
+  bool enlisted_ = false;       // has had a job
 };
 
 }  // namespace durahash

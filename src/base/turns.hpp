@@ -12,10 +12,6 @@ class turns {
   virtual ~turns() = default;
   /// The caller cannot go on before another thread has.
   virtual void pass() = 0;
-  /// The caller enters, leaves an epoch; waits until every other thread that is in one has left it.
-  virtual void entered_epoch() = 0;
-  virtual void left_epoch() = 0;
-  virtual void await_epochs() = 0;
 
   /// Null but under the explorer. Set while no thread of the library runs.
   static turns* current() noexcept { return current_.load(std::memory_order_relaxed); }
@@ -24,6 +20,16 @@ class turns {
  private:
   static inline std::atomic<turns*> current_{nullptr};
 };
+
+/// Until the flag is no longer `from`. Who changes it notifies.
+inline void await_change(const std::atomic<bool>& flag, bool from) {
+  while (flag.load(std::memory_order_acquire) == from) {  // ends when another thread has got on
+    if (turns* t = turns::current())
+      t->pass();
+    else
+      flag.wait(from, std::memory_order_acquire);
+  }
+}
 
 /// A mutex that waits in turns where there are some.
 class turn_mutex {

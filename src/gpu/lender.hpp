@@ -16,7 +16,7 @@ namespace durahash::gpu {
 class lender {
  public:
   virtual ~lender() = default;
-  virtual lent_table lend() = 0;
+  virtual std::optional<lent_table> lend() = 0;
   virtual void take_back(std::int64_t added) = 0;
   virtual void give_up_loan() = 0;
   virtual std::optional<lent_level> lend_top(std::int64_t added) = 0;
@@ -38,7 +38,7 @@ class lender_on final : public lender {
   using bound = bound_words<engine, M>;
   explicit lender_on(bound& table) : table_(table) {}
 
-  lent_table lend() override { return home().lend(); }
+  std::optional<lent_table> lend() override { return home().lend(); }
   void take_back(std::int64_t added) override { home().take_back(added); }
   void give_up_loan() override { home().give_up_loan(); }
   std::optional<lent_level> lend_top(std::int64_t added) override { return home().lend_top(added); }

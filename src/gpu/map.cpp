@@ -277,7 +277,9 @@ class map::part {
   error lend() {
     if (!mirror_)
       if (error e = pins_.take(pool_->memory()); e.code != status::ok) return e;
-    lent_table home = pool_->lend();
+    std::optional<lent_table> lent = pool_->lend();
+    if (!lent) return {status::io_error, std::string(message(status::io_error))};
+    lent_table& home = *lent;
     lent_out_ = true;
     bool anew = std::exchange(outdated_, false);
     if (error e = anew ? copy(home) : error{status::ok, {}}; e.code != status::ok) {  // the device has changed nothing yet

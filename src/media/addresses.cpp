@@ -19,7 +19,10 @@ std::byte* reserve_addresses(std::uint64_t& bytes, std::uint64_t least, std::uin
   auto aligned = align_up(start, alignment);
   if (aligned != start) ::munmap(at, aligned - start);
   if (aligned - start != alignment) ::munmap(reinterpret_cast<void*>(aligned + bytes), alignment - (aligned - start));
+  keep_from_children(reinterpret_cast<std::byte*>(aligned), bytes);
   return reinterpret_cast<std::byte*>(aligned);
 }
+
+void keep_from_children(std::byte* at, std::uint64_t bytes) noexcept { ::madvise(at, bytes, MADV_DONTFORK); }
 
 }  // namespace durahash

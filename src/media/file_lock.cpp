@@ -1,6 +1,7 @@
 #include "media/file_lock.hpp"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -8,7 +9,11 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <mutex>
 #include <utility>
+
+#include "base/bits.hpp"
+#include "base/hash.hpp"
 
 namespace durahash {
 
@@ -45,7 +50,50 @@ bool name_to_disk(int file, const std::string& path) {
   return done;
 }
 
+std::uint32_t mark_of(int descriptor) noexcept {
+  struct statx facts {};
+  if (::statx(descriptor, "", AT_EMPTY_PATH, STATX_TYPE | STATX_INO | STATX_BTIME, &facts) != 0 || !S_ISREG(facts.stx_mode)) return 0;
+  std::uint64_t made_at[2] = {static_cast<std::uint64_t>(facts.stx_btime.tv_sec), facts.stx_btime.tv_nsec};
+  bool knows_time = (facts.stx_mask & STATX_BTIME) != 0 && made_at[0] != 0;
+  std::uint64_t sum = knows_time ? checksum(made_at, sizeof made_at) : checksum(&facts.stx_ino, sizeof facts.stx_ino);
+  return static_cast<std::uint32_t>(sum >> 32) | 1;
+}
+
 }  // namespace
+
+/// All of the process, so that a child can close them.
+struct open_files {
+  std::mutex lock;
+  locked_file* first = nullptr;
+
+  static open_files& of_process() noexcept {
+    alignas(open_files) static unsigned char memory[sizeof(open_files)];
+    static open_files& made = []() -> open_files& {
+      auto* all = new (memory) open_files;
+      pthread_atfork([] { of_process().lock.lock(); }, [] { of_process().lock.unlock(); }, [] {
+        for (locked_file* f = of_process().first; f != nullptr; f = f->next_) ::close(f->descriptor_);
+        new (memory) open_files;
+      });
+      return *all;
+    }();
+    return made;
+  }
+  void add(locked_file& f) noexcept {
+    std::scoped_lock adding(lock);
+    f.next_ = first, f.previous_ = nullptr;
+    if (first != nullptr) first->previous_ = &f;
+    first = &f;
+  }
+  void remove(locked_file& f) noexcept {
+    std::scoped_lock removing(lock);
+    (f.previous_ == nullptr ? first : f.previous_->next_) = f.next_;
+    if (f.next_ != nullptr) f.next_->previous_ = f.previous_;
+  }
+};
+
+locked_file::locked_file(int descriptor, std::string path) : descriptor_(descriptor), path_(std::move(path)), mark_(mark_of(descriptor)) {
+  open_files::of_process().add(*this);
+}
 
 result<locked_file> locked_file::open(const mapping_request& request) {
   bool nameless = false;
@@ -69,7 +117,12 @@ result<locked_file> locked_file::open(const mapping_request& request) {
 }
 
 locked_file::locked_file(locked_file&& other) noexcept
-    : descriptor_(std::exchange(other.descriptor_, -1)), path_(std::move(other.path_)), nameless_(other.nameless_) {}
+    : descriptor_(other.descriptor_), path_(std::move(other.path_)), mark_(other.mark_), nameless_(other.nameless_) {
+  if (descriptor_ < 0) return;
+  open_files::of_process().remove(other);
+  other.descriptor_ = -1;
+  open_files::of_process().add(*this);
+}
 
 status locked_file::appear() {
   if (nameless_) {
@@ -82,7 +135,9 @@ status locked_file::appear() {
 }
 
 locked_file::~locked_file() {
-  if (descriptor_ >= 0) ::close(descriptor_);
+  if (descriptor_ < 0) return;
+  open_files::of_process().remove(*this);
+  ::close(descriptor_);
 }
 
 std::uint64_t locked_file::bytes() const {

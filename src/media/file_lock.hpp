@@ -9,7 +9,9 @@
 
 namespace durahash {
 
-/// Owns a descriptor and, through it, an exclusive lock (shared for readers) that the kernel drops when the process dies.
+/// Owns a descriptor and, through it, an exclusive lock (shared for readers) that the kernel drops when
+/// the process dies. A child of the process does not keep it: fork() closes the descriptor there, and
+/// mappings of the file are not inherited (addresses.hpp).
 class locked_file {
  public:
   /// With request.create the file has no name yet: a crash before `appear` leaves nothing behind.
@@ -26,11 +28,20 @@ class locked_file {
   const std::string& path() const noexcept { return path_; }
   std::uint64_t bytes() const;
 
+  /// Tells this file from a copy of it, wherever it is mounted or moved to; 0 where nothing does. Made of
+  /// the time at which the file was made, or where a file system knows no such time, of its inode.
+  std::uint32_t mark() const noexcept { return mark_; }
+
  private:
-  locked_file(int descriptor, std::string path) : descriptor_(descriptor), path_(std::move(path)) {}
+  locked_file(int descriptor, std::string path);
   int descriptor_;
   std::string path_;
+  std::uint32_t mark_ = 0;
   bool nameless_ = false;
+
+  friend struct open_files;
+  locked_file* next_ = nullptr;  // of those that a child is to close
+  locked_file* previous_ = nullptr;
 };
 
 /// "<what> <path>: <the system's words for errno>"

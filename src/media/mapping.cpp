@@ -67,6 +67,7 @@ class file_mapping final : public mapping {
     }
   }
   status appear() override { return file_.appear(); }
+  std::uint32_t file_mark() const noexcept override { return file_.mark(); }
   status write_to_disk(std::uint64_t offset, std::uint64_t bytes) override {
     if (bytes == 0) return status::ok;
     std::uint64_t first = align_down(offset, page_bytes);
@@ -98,6 +99,7 @@ class file_mapping final : public mapping {
     int protection = read_only_ ? PROT_READ : PROT_READ | PROT_WRITE;
     void* at = ::mmap(base_ + from, to - from, protection, MAP_SHARED | MAP_FIXED, file_.descriptor(), static_cast<off_t>(from));
     if (at == MAP_FAILED) return false;
+    keep_from_children(base_ + from, to - from);
     ::madvise(at, to - from, MADV_HUGEPAGE);  // tmpfs honours it where the administrator allows
     return true;
   }

@@ -52,6 +52,9 @@ class mapping {
   /// Gives a new file its name, once it holds a whole pool. Returns ok, exists, io_error.
   virtual status appear() = 0;
 
+  /// Tells the file from a copy of it (locked_file::mark); 0 where nothing does.
+  virtual std::uint32_t file_mark() const noexcept { return 0; }
+
   /// Waits until [offset, offset + bytes) is on the disk. No-op where there is none.
   virtual status write_to_disk(std::uint64_t offset, std::uint64_t bytes) = 0;
 

@@ -43,6 +43,7 @@ class pmem_mapping final : public mapping {
     }
   }
   status appear() override { return file_.appear(); }
+  std::uint32_t file_mark() const noexcept override { return file_.mark(); }
   status write_to_disk(std::uint64_t, std::uint64_t) override { return status::ok; }
 
  protected:
@@ -131,6 +132,7 @@ class pmem_mapping final : public mapping {
     };
     // Without MAP_SYNC only where libpmem2 took the path for persistent memory all the same: PMEM2_FORCE_GRANULARITY, for tests.
     if (!map(MAP_SHARED_VALIDATE | MAP_SYNC) && !(errno == EOPNOTSUPP && map(MAP_SHARED))) return false;
+    keep_from_children(base_ + from, to - from);
     mapped_bytes_ = to;
     return true;
   }

@@ -1,20 +1,90 @@
-// Epochs: memory that a reader may still see is reused only after every reader that could has left. A thin coat over liburcu.
+// Epochs: memory that a reader may still see is reused only after every reader that could has left.
+//
+// Each pool has its own: a reader of one keeps back no memory of another. A reader writes plain
+// words into a record of its thread; who reclaims pays for the order between the two (membarrier).
+//
+//   reader      e.enter: the present epoch stored in its thread's record;  reads;  the record cleared
+//   reclaimer   unlinks;  t = e.close_epoch();  frees once e.oldest_reader() >= t
+//
+// Nobody waits in here. Records belong to threads, not to pools, and are never freed: a thread that
+// ends leaves its record to the next one.
+//
+// fork: a child has the thread that forked, and none of the other readers.
 #pragma once
+
+#include <atomic>
+#include <cstdint>
 
 namespace durahash {
 
-/// While one lives in this thread, nothing retired after its construction is reused. Costs no shared write; may be nested.
-class epoch_guard {
- public:
-  epoch_guard() noexcept;
-  ~epoch_guard();
-  epoch_guard(const epoch_guard&) = delete;
+class epochs;
+
+namespace detail {
+
+/// Where a thread says which pools it reads.
+struct alignas(64) reader_record {
+  static constexpr unsigned nested = 3;  // readings within readings that are told apart
+  struct reading {
+    std::atomic<const epochs*> of{nullptr};
+    std::atomic<std::uint64_t> since{0};
+  };
+  reading readings[nested];
+  unsigned depth = 0;                        // its thread's
+  std::atomic<unsigned> deeper{0};           // readings beyond those: they keep back every pool's memory
 };
+static_assert(sizeof(reader_record) == 64);
 
-/// Whether this thread is under an epoch_guard, of whatever pool.
-bool under_epoch_guard() noexcept;
+extern constinit thread_local reader_record* this_readers_record;
+reader_record& enrol() noexcept;
 
-/// Waits until every guard that exists now is gone. Not under an epoch_guard.
-void wait_for_readers() noexcept;
+}  // namespace detail
+
+class epochs {
+ public:
+  epochs() = default;
+  epochs(const epochs&) = delete;
+
+  /// While one lives in this thread, nothing retired after its construction is reused. It may be
+  /// nested, also within guards of other pools. Cost: three plain stores.
+  class guard {
+   public:
+    explicit guard(const epochs& e) noexcept : mine_(detail::this_readers_record) {
+      if (mine_ == nullptr) [[unlikely]] mine_ = &detail::enrol();
+      unsigned depth = mine_->depth++;
+      if (depth < detail::reader_record::nested) [[likely]] {
+        detail::reader_record::reading& here = mine_->readings[depth];
+        here.since.store(e.now_.load(std::memory_order_acquire), std::memory_order_relaxed);
+        here.of.store(&e, std::memory_order_release);
+      } else {
+        mine_->deeper.store(depth + 1, std::memory_order_release);
+      }
+      std::atomic_signal_fence(std::memory_order_seq_cst);  // the processor's part is the reclaimer's
+    }
+    ~guard() {
+      unsigned depth = --mine_->depth;
+      if (depth < detail::reader_record::nested) [[likely]]
+        mine_->readings[depth].of.store(nullptr, std::memory_order_release);
+      else
+        mine_->deeper.store(depth == detail::reader_record::nested ? 0 : depth, std::memory_order_release);
+    }
+    guard(const guard&) = delete;
+
+   private:
+    detail::reader_record* mine_;
+  };
+
+  /// What was unlinked before this call may be reused when oldest_reader() says at least the answer.
+  std::uint64_t close_epoch() noexcept { return now_.fetch_add(1, std::memory_order_acq_rel) + 1; }
+
+  /// The epoch in which the reader that has been here longest came; the present one if none is here.
+  /// Cost      a system call, and a line for each thread that ever read a pool.
+  std::uint64_t oldest_reader() const noexcept;
+
+  /// Whether this thread is under a guard of this pool.
+  bool read_by_this_thread() const noexcept;
+
+ private:
+  std::atomic<std::uint64_t> now_{1};
+};
 
 }  // namespace durahash

@@ -133,14 +133,20 @@ std::array<std::uint8_t, 16> this_boot() {
     std::ifstream("/proc/sys/kernel/random/boot_id") >> text;
     std::size_t digit = 0;
     for (char c : text) {
-      if (c == '-' || digit >= 32) continue;
-      auto value = static_cast<std::uint8_t>(c <= '9' ? c - '0' : c - 'a' + 10);
+      if (c == '-') continue;
+      bool decimal = c >= '0' && c <= '9', letter = c >= 'a' && c <= 'f';
+      if (digit == 32 || (!decimal && !letter)) return std::array<std::uint8_t, 16>{};
+      auto value = static_cast<std::uint8_t>(decimal ? c - '0' : c - 'a' + 10);
       parsed[digit / 2] = static_cast<std::uint8_t>(parsed[digit / 2] << 4 | value);
       ++digit;
     }
-    return parsed;
+    return digit == 32 ? parsed : std::array<std::uint8_t, 16>{};
   }();
   return id;
+}
+
+bool is_this_boot(const std::array<std::uint8_t, 16>& boot) {
+  return boot == this_boot() && boot != std::array<std::uint8_t, 16>{};
 }
 
 }  // namespace durahash

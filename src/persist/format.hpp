@@ -56,7 +56,7 @@ struct root_record {
   std::uint64_t pool_bytes;            // the pool's end; the file may be longer
   std::array<std::uint8_t, 16> boot_id;  // of the machine's run that wrote this record
   pool_state state;
-  std::uint32_t reserved;
+  std::uint32_t file_mark;             // of the file that it was written to (media/file_lock.hpp); 0: not known
   std::uint64_t records;               // valid when clean
   std::uint64_t heap_state_offset;     // valid when clean; 0: none saved
   std::uint64_t heap_state_bytes;
@@ -103,7 +103,10 @@ result<root_record> read_root(const std::byte* base, std::uint64_t bytes, const 
 /// The owner that a pool names; nothing if it names nobody, or its record is damaged.
 std::optional<owner_record> read_owner(const std::byte* base);
 
-/// This run of the machine: /proc/sys/kernel/random/boot_id.
+/// This run of the machine: /proc/sys/kernel/random/boot_id. All zeros where that cannot be read.
 std::array<std::uint8_t, 16> this_boot();
+
+/// Whether `boot` is known to be this run of the machine.
+bool is_this_boot(const std::array<std::uint8_t, 16>& boot);
 
 }  // namespace durahash

@@ -1,31 +1,53 @@
-// Which parts of the pool are free. Lives in DRAM: the truth is what the engine's root reaches (CRASH.md X3).
+// Which parts of the pool are free. Lives in DRAM: the truth is what the engine's root reaches.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <set>
 
 #include "base/bits.hpp"
 
 namespace durahash {
 
 /// Free extents, in whole pages, neighbours joined. Not thread-safe: its owner locks.
+/// What throws std::bad_alloc has changed nothing.
 class free_space {
- public:
-  /// Adds a free range. It must not overlap one that is free already.
-  void give(std::uint64_t offset, std::uint64_t bytes);
+  using extents = std::map<std::uint64_t, std::uint64_t>;  // offset -> bytes
+  struct nodes {
+    extents::node_type by_offset, of_order;
+  };
 
-  /// Takes a range, as near the pool's front as it finds one, so that the tail can be given back.
-  /// Cost      logarithmic in the number of free extents.
+ public:
+  /// The memory that noting one more extent takes.
+  class spare {
+   public:
+    spare() = default;
+    bool empty() const noexcept { return nodes_.by_offset.empty(); }
+
+   private:
+    friend free_space;
+    nodes nodes_;
+  };
+  /// May throw.
+  static spare make_spare();
+
+  /// Adds a free range. It must not overlap one that is free already. Uses the spare if it must.
+  void give(std::uint64_t offset, std::uint64_t bytes, spare& memory) noexcept;
+
+  /// Takes a range, near the pool's front, so that the tail can be given back; nothing only if no
+  /// free extent holds it. May throw.
+  /// Cost      logarithmic in the number of free extents; where a range is hard to find, linear.
   std::optional<std::uint64_t> take(std::uint64_t bytes, std::uint64_t alignment);
 
-  /// Takes all that is free at or behind `offset` up to `end`, if [x, end) is free for some x. Returns the lowest such x, else `end`.
-  std::uint64_t take_tail(std::uint64_t end);
+  /// Where `take` would find it. Does not throw.
+  std::optional<std::uint64_t> find(std::uint64_t bytes, std::uint64_t alignment) const noexcept;
+
+  /// Takes all that is free at or behind `offset` up to `end`, if [x, end) is free for some x. Returns
+  /// the lowest such x, else `end`. Does not throw.
+  std::uint64_t take_tail(std::uint64_t end) noexcept;
 
   std::uint64_t bytes() const noexcept { return bytes_; }
-  void clear();
 
   template <class Visit>
   void for_each(Visit&& visit) const {
@@ -33,15 +55,13 @@ class free_space {
   }
 
  private:
-  using iterator = std::map<std::uint64_t, std::uint64_t>::iterator;
-  static unsigned order_of(std::uint64_t bytes);  // floor(log2(pages))
-  iterator add(std::uint64_t offset, std::uint64_t bytes);
-  void remove(iterator at);
-  iterator first_fit(unsigned order, std::uint64_t bytes, std::uint64_t alignment);
-  std::uint64_t carve(iterator at, std::uint64_t start, std::uint64_t bytes);
+  static unsigned order_of(std::uint64_t bytes) noexcept;  // floor(log2(pages))
+  void add(nodes n, std::uint64_t offset, std::uint64_t bytes) noexcept;
+  nodes remove(extents::iterator at) noexcept;
+  bool first_fit(const extents& candidates, int tries, std::uint64_t bytes, std::uint64_t alignment, std::uint64_t& found) const noexcept;
 
-  std::map<std::uint64_t, std::uint64_t> by_offset_;         // offset -> bytes
-  std::array<std::set<std::uint64_t>, 52> offsets_of_order_;  // extents of [2^k, 2^(k+1)) pages
+  extents by_offset_;
+  std::array<extents, 52> of_order_;  // extents of [2^k, 2^(k+1)) pages
   std::uint64_t bytes_ = 0;
 };
 

@@ -4,7 +4,13 @@
 //   P1  The selector names a root record whose checksum and sequence match. Roots change in turn: the one not named is written and
 //       made durable, then the selector is published (COMMIT).
 //   P2  Every extent in use lies within root.pool_bytes, and root.pool_bytes within the file.
-//   P3  The root says `changing` from before the first store of a change until a clean close or a sync.
+//   P3  The root says `changing`, on the disk too where there is one, from before the first store of a
+//       change until a clean close or a sync.
+//   P4  Once a write-back has failed, nothing says that all bytes are on the disk: the kernel may have
+//       dropped some, and would not tell again.
+//
+// no memory in the process: what throws std::bad_alloc has changed nothing. A free extent that cannot
+// be noted is free again at the next opening.
 //
 // crash while changing the root: before COMMIT the old root is in force, after it the new one; each is whole.
 // crash while growing: the file may be longer than pool_bytes; the excess is used or cut later.
@@ -62,10 +68,9 @@ class pool {
     return static_cast<std::uint64_t>(static_cast<const std::byte*>(at) - base_);
   }
 
-  /// Must be called, under the engine's lock, before the first store of a change. Cost: one relaxed load, except after open and sync.
-  void about_to_change() {
-    if (!changing_.load(std::memory_order_acquire)) [[unlikely]] mark_changing();
-  }
+  /// Must be called, under the engine's lock, before the first store of a change. Returns false, and
+  /// nothing may change, when the disk does not take the root. Cost: one load, but after open and sync.
+  [[nodiscard]] bool may_change() { return changing_.load(std::memory_order_acquire) || mark_changing(); }
 
   /// Starts the write-back of all in front of the heap, of a new pool all that `create` stored, of an old one what a killed process wrote and perhaps never
   /// flushed. The engine calls it at open, and fences before it builds on what it found there.
@@ -73,25 +78,26 @@ class pool {
 
   /// Extents. Grows the pool as needed; nothing is durable, and nothing needs to be: reachability is the truth.
   std::optional<std::uint64_t> allocate(std::uint64_t bytes, std::uint64_t alignment);
-  void free(std::uint64_t offset, std::uint64_t bytes);
+  void free(std::uint64_t offset, std::uint64_t bytes) noexcept;
   std::uint64_t free_bytes();
 
   /// Whether allocate(bytes, alignment) would now answer with a place in front of `offset`.
   bool has_room_before(std::uint64_t offset, std::uint64_t bytes, std::uint64_t alignment);
 
   /// Recovery tells what is free below the end that the pool had at open; until then only new space behind it is handed out.
-  void found_free(std::uint64_t offset, std::uint64_t bytes) { free(offset, bytes); }
+  void found_free(std::uint64_t offset, std::uint64_t bytes) noexcept { free(offset, bytes); }
 
   /// Makes room for `bytes` more.
   status reserve(std::uint64_t bytes);
 
-  /// Gives the free tail back to the file system.
+  /// Gives the free tail back to the file system. Returns ok or io_error.
   status give_back_tail();
 
   /// Whether anything may have changed since the pool was clean last.
   bool changing() const noexcept { return changing_.load(std::memory_order_acquire); }
 
-  /// Marks the pool clean. No writer may be at work; growth waits. All bytes are on the disk first, where there is one.
+  /// Marks the pool clean. No writer may be at work; growth waits. All bytes are on the disk first, where
+  /// there is one. Returns ok, or io_error: now, and ever after a failure.
   status mark_clean(std::uint64_t records, std::uint64_t state_offset, std::uint64_t state_bytes, std::uint64_t state_checksum);
 
   /// Names who owns the pool beside the file's lock (persist/owner.hpp), or that nobody does. Every later process of this run of the machine sees it; it is
@@ -99,15 +105,21 @@ class pool {
   void set_owner(const owner_record& owner) { store_bytes(*medium_, base_ + owner_offset, &owner, sizeof owner); }
   void clear_owner() { detail::clear_owner(*medium_, base_); }
 
-  /// Waits until every byte of the pool is on the disk, where there is one.
-  status write_all_to_disk() { return map_->write_to_disk(0, end()); }
+  /// Whether no write-back has failed.
+  bool sound() const noexcept { return !disk_failed_; }
+
+  /// Waits until every byte of the pool is on the disk, where there is one. Returns ok, or io_error: now,
+  /// and ever after a failure.
+  status write_all_to_disk() { return to_disk(0, end()); }
 
  private:
   enum class reach { memory, disk };
-  void mark_changing();
+  bool mark_changing();
   status change_root(root_record next, reach how_far);   // under root_lock_
-  void change_end(std::uint64_t end);
+  status change_end(std::uint64_t end);
+  status to_disk(std::uint64_t offset, std::uint64_t bytes);
   status grow_to_fit(std::uint64_t bytes);               // under space_lock_
+  status grow_to(std::uint64_t from, std::uint64_t to);  // under space_lock_
   void grow_ahead();                                     // under space_lock_
   void fault_in_background(std::uint64_t from, std::uint64_t to);
   std::uint64_t growth_step() const;
@@ -118,10 +130,12 @@ class pool {
   superblock block_;
   root_record root_;                // guarded by root_lock_
   std::atomic<std::uint64_t> end_;  // root_.pool_bytes
-  std::atomic<bool> changing_;
+  std::atomic<bool> changing_;      // the root says so, durably
+  std::atomic<bool> disk_failed_{false};
   turn_mutex root_lock_;
   turn_mutex space_lock_;
   free_space space_;                // guarded by space_lock_
+  free_space::spare spare_;         // likewise: for the next extent that is given back
   bool growing_ahead_ = false;      // guarded by space_lock_
   background background_;           // last: stopped before anything it uses goes
 };
@@ -140,6 +154,7 @@ result<std::unique_ptr<pool<M>>> pool<M>::create(std::unique_ptr<mapping> map, s
   root_record root{};
   root.pool_bytes = map->backed_bytes();
   root.boot_id = this_boot();
+  root.file_mark = map->file_mark();
   root.state = pool_state::clean;
   root = sealed(root);
   superblock whole = sealed(block);
@@ -157,43 +172,55 @@ pool<M>::pool(std::unique_ptr<mapping> map, std::unique_ptr<M> medium, const sup
 // -------------------------------------------------------------------------------------------------------------------- root
 
 template <medium M>
+status pool<M>::to_disk(std::uint64_t offset, std::uint64_t bytes) {
+  if (map_->write_to_disk(offset, bytes) != status::ok) disk_failed_ = true;
+  return disk_failed_ ? status::io_error : status::ok;
+}
+
+/// A failure before COMMIT leaves the old root in force, one behind it the new one: root_ says which.
+template <medium M>
 status pool<M>::change_root(root_record next, reach how_far) {
   next.sequence = root_.sequence + 1;
   next.boot_id = this_boot();
+  next.file_mark = map_->file_mark();
   next = sealed(next);
   std::uint64_t offset = root_offsets[next.sequence % 2];
   store_bytes(*medium_, base_ + offset, &next, sizeof next);
   durable written = persist(*medium_, extent{base_ + offset, sizeof next});
-  if (how_far == reach::disk)  // a disk may tear the page: the record is there before the selector names it
-    if (status s = map_->write_to_disk(offset, sizeof next); s != status::ok) return s;
+  auto reaches_disk = [&](std::uint64_t at, std::uint64_t bytes) {
+    return how_far == reach::memory || map_->write_to_disk(at, bytes) == status::ok || (disk_failed_ = true, false);
+  };
+  // A disk may tear the page: the record is there before the selector names it.
+  if (!reaches_disk(offset, sizeof next)) return status::io_error;
   [[maybe_unused]] durable selected =
       publish(*medium_, detail::selector_at(base_), next.sequence, after(std::move(written)));  // COMMIT: the root changes
   root_ = next;
-  return how_far == reach::disk ? map_->write_to_disk(selector_offset, sizeof next.sequence) : status::ok;
+  return reaches_disk(selector_offset, sizeof next.sequence) ? status::ok : status::io_error;
 }
 
 /// A clean root may hold the allocation state, which a new end would leave outside the pool: the pool is changing from here on.
 template <medium M>
-void pool<M>::change_end(std::uint64_t end) {
-  about_to_change();
+status pool<M>::change_end(std::uint64_t end) {
+  if (!may_change()) return status::io_error;
   std::scoped_lock lock(root_lock_);
   root_record next = root_;
   next.pool_bytes = end;
   change_root(next, reach::memory);
   end_.store(end, std::memory_order_release);
+  return status::ok;
 }
 
+/// Each call tries anew: what failed once is stored again, and so written again.
 template <medium M>
-void pool<M>::mark_changing() {
+bool pool<M>::mark_changing() {
   std::scoped_lock lock(root_lock_);
-  if (changing_.load(std::memory_order_relaxed)) return;
+  if (changing_.load(std::memory_order_relaxed)) return true;
   root_record next = root_;
   next.state = pool_state::changing;
   next.heap_state_offset = next.heap_state_bytes = next.heap_state_checksum = 0;
-  if (change_root(next, reach::disk) != status::ok) {
-    // The disk refused the page. The promise to a killed process stands; a power cut is now refused or not, as it was before.
-  }
+  if (change_root(next, reach::disk) != status::ok) return false;
   changing_.store(true, std::memory_order_release);
+  return true;
 }
 
 template <medium M>
@@ -209,7 +236,13 @@ status pool<M>::mark_clean(std::uint64_t records, std::uint64_t state_offset, st
   next.heap_state_bytes = state_bytes;
   next.heap_state_checksum = state_checksum;
   status s = change_root(next, reach::disk);
+  if (root_.state == pool_state::changing) return s;  // it failed before COMMIT
+  // The selector alone may have failed to reach the disk: the next change has to mark the root durably.
   changing_.store(false, std::memory_order_release);
+  if (s == status::ok) return s;
+  next.state = pool_state::changing;
+  next.heap_state_offset = next.heap_state_bytes = next.heap_state_checksum = 0;
+  change_root(next, reach::memory);  // so that who opens it next finds what the caller was told
   return s;
 }
 
@@ -219,6 +252,7 @@ template <medium M>
 std::optional<std::uint64_t> pool<M>::allocate(std::uint64_t bytes, std::uint64_t alignment) {
   bytes = align_up(bytes, page_bytes);
   std::scoped_lock lock(space_lock_);
+  if (spare_.empty()) spare_ = free_space::make_spare();
   if (auto found = space_.take(bytes, alignment)) {
     grow_ahead();
     return found;
@@ -228,9 +262,13 @@ std::optional<std::uint64_t> pool<M>::allocate(std::uint64_t bytes, std::uint64_
 }
 
 template <medium M>
-void pool<M>::free(std::uint64_t offset, std::uint64_t bytes) {
+void pool<M>::free(std::uint64_t offset, std::uint64_t bytes) noexcept {
   std::scoped_lock lock(space_lock_);
-  space_.give(offset, align_up(bytes, page_bytes));
+  try {
+    if (spare_.empty()) spare_ = free_space::make_spare();
+  } catch (const std::bad_alloc&) {
+  }
+  if (!spare_.empty()) space_.give(offset, align_up(bytes, page_bytes), spare_);
 }
 
 template <medium M>
@@ -241,11 +279,9 @@ std::uint64_t pool<M>::free_bytes() {
 
 template <medium M>
 bool pool<M>::has_room_before(std::uint64_t offset, std::uint64_t bytes, std::uint64_t alignment) {
-  bytes = align_up(bytes, page_bytes);
   std::scoped_lock lock(space_lock_);
-  auto found = space_.take(bytes, alignment);
-  if (found) space_.give(*found, bytes);
-  return found && *found < offset;
+  auto found = space_.find(align_up(bytes, page_bytes), alignment);
+  return found && align_up(*found, alignment) < offset;
 }
 
 template <medium M>
@@ -263,14 +299,17 @@ std::uint64_t pool<M>::growth_step() const {
 
 template <medium M>
 status pool<M>::grow_to_fit(std::uint64_t bytes) {
-  std::uint64_t from = end();
-  std::uint64_t to = std::max(align_up(from + bytes, page_bytes), from + growth_step());
-  if (map_->grow(to) != status::ok) {
-    to = align_up(from + bytes, page_bytes);
-    if (status s = map_->grow(to); s != status::ok) return s;
-  }
-  change_end(to);
-  space_.give(from, to - from);
+  std::uint64_t from = end(), least = align_up(from + bytes, page_bytes);
+  status grown = grow_to(from, std::max(least, from + growth_step()));
+  return grown == status::no_space ? grow_to(from, least) : grown;
+}
+
+template <medium M>
+status pool<M>::grow_to(std::uint64_t from, std::uint64_t to) {
+  free_space::spare memory = free_space::make_spare();
+  if (status s = map_->grow(to); s != status::ok) return s;
+  if (status s = change_end(to); s != status::ok) return s;  // the file is longer: the excess is used or cut later
+  space_.give(from, to - from, memory);
   fault_in_background(from, to);
   return status::ok;
 }
@@ -281,19 +320,15 @@ template <medium M>
 void pool<M>::grow_ahead() {
   constexpr std::uint64_t worth_it = 16 << 20;
   if (growing_ahead_ || end() < worth_it || space_.bytes() > growth_step() / 2) return;
-  growing_ahead_ = true;
-  background_.submit([this](const background&) {
+  growing_ahead_ = background_.submit([this](const background&) {
     std::uint64_t from = end(), to = from + growth_step();  // nobody else shrinks or grows meanwhile, or the next line notices
     std::scoped_lock lock(space_lock_);
-    if (changing() && from == end() && map_->grow(to) == status::ok) {
-      change_end(to);
-      space_.give(from, to - from);
-      fault_in_background(from, to);
-    }
     growing_ahead_ = false;
+    if (changing() && from == end()) [[maybe_unused]] status unneeded = grow_to(from, to);
   });
 }
 
+/// Only so that writers meet no page that is not there: without a thread they do.
 template <medium M>
 void pool<M>::fault_in_background(std::uint64_t from, std::uint64_t to) {
   background_.submit([this, from, to](const background& self) {
@@ -306,9 +341,10 @@ void pool<M>::fault_in_background(std::uint64_t from, std::uint64_t to) {
 template <medium M>
 status pool<M>::give_back_tail() {
   std::scoped_lock lock(space_lock_);
-  std::uint64_t from = space_.take_tail(end());
-  if (from == end()) return status::ok;
-  change_end(from);
+  free_space::spare memory = free_space::make_spare();
+  std::uint64_t to = end(), from = space_.take_tail(to);
+  if (from == to) return status::ok;
+  if (status s = change_end(from); s != status::ok) return space_.give(from, to - from, memory), s;
   map_->shrink(from);
   return status::ok;
 }

@@ -35,10 +35,6 @@ template <medium M>
 std::optional<std::uint64_t> write_record(M& m, heap<M>& h, pool<M>& p, std::string_view key, std::string_view value, std::uint64_t sum, flushed& started) {
   std::uint64_t bytes = sizeof(record_header) + key.size() + value.size();
   auto offset = h.allocate(bytes);
-  if (!offset && h.pending_bytes() != 0) {  // what readers still hold may do
-    h.settle();
-    offset = h.allocate(bytes);
-  }
   if (!offset) return std::nullopt;
   std::byte* at = p.at(*offset);
   record_header header{static_cast<std::uint32_t>(key.size()), static_cast<std::uint32_t>(value.size()), sum};

@@ -5,9 +5,11 @@
 #include <memory>
 #include <vector>
 
+#include "base/process_mark.hpp"
 #include "durahash/detail/any_table.hpp"
 #include "persist/pool.hpp"
 #include "table/concept.hpp"
+#include "table/lifecycle.hpp"
 
 namespace durahash {
 
@@ -16,7 +18,9 @@ template <class E, medium M, class Interface>
 class bound_table : public Interface {
  public:
   bound_table(std::unique_ptr<pool<M>> p, medium_kind kind)
-      : pool_(std::move(p)), engine_(*pool_), medium_kind_(kind), was_clean_(pool_->root().state == pool_state::clean) {}
+      : pool_(std::move(p)), engine_(*pool_), medium_kind_(kind), was_clean_(pool_->root().state == pool_state::clean) {
+    Interface::opened_by_ = this_process_mark();
+  }
   ~bound_table() override { bound_table::close(); }
 
   error open(const std::string& path, bool salvage) {
@@ -49,23 +53,30 @@ class bound_table : public Interface {
   }
   table_stats stats() override {
     table_stats made;
-    made.media = pool_->medium().counts();
-    engine_.describe(made);
+    if_memory_allows([&] {
+      made.media = pool_->medium().counts();
+      engine_.describe(made);
+      made.figures.emplace_back("bytes_held_by_readers", static_cast<double>(engine_.bytes_held_by_readers()));
+    });
     return made;
   }
   check_report check() override {
     check_report report;
-    engine_.check(report);
+    if (with_memory([&] { return engine_.check(report), status::ok; }) == status::ok) return report;
+    report.ok = false;
+    if_memory_allows([&] { report.violations.emplace_back(message(status::out_of_memory)); });
     return report;
   }
   std::uint64_t size() override { return engine_.size(); }
-  status reserve(std::uint64_t records) override { return writable() ? engine_.reserve(records) : status::read_only; }
-  status compact() override { return writable() ? engine_.compact() : status::read_only; }
-  status sync() override { return engine_.sync(); }
+  status reserve(std::uint64_t records) override { return change([&] { return engine_.reserve(records); }); }
+  status compact() override { return change([&] { return engine_.compact(); }); }
+  status sync() override {
+    return with_memory([&] { return engine_.sync(); });
+  }
   status close() override {
     if (!usable_) return status::ok;
     usable_ = false;
-    return engine_.close();
+    return with_memory([&] { return engine_.close(); });
   }
   const std::vector<std::string>& salvage_report() const override { return salvaged_; }
 
@@ -75,6 +86,23 @@ class bound_table : public Interface {
 
  protected:
   bool writable() const noexcept { return !pool_->read_only(); }
+
+  /// Runs an operation that changes the table. Where it finds no space it waits a while for readers that
+  /// keep some back, with nothing locked, and tries once more.
+  template <class Operation>
+  status change(Operation&& run) {
+    if (!writable()) return status::read_only;
+    status answer = with_memory(run);
+    if (answer == status::no_space && engine_.await_space()) [[unlikely]] answer = with_memory(run);
+    return answer;
+  }
+  /// The same for a batch, of whose operations `run` does one.
+  template <class Operation>
+  void change_rest(std::span<status> answers, Operation&& run) {
+    if (!engine_.may_find_space()) return;
+    for (std::size_t i = 0; i < answers.size(); ++i)
+      if (answers[i] == status::no_space && engine_.await_space()) [[unlikely]] answers[i] = change([&] { return run(i); });
+  }
 
   std::unique_ptr<pool<M>> pool_;
   E engine_;
@@ -89,7 +117,7 @@ class bound_table : public Interface {
 template <class E, medium M>
 class bound_words final : public bound_table<E, M, detail::word_table> {
   using base = bound_table<E, M, detail::word_table>;
-  using base::engine_, base::writable;
+  using base::engine_, base::writable, base::change, base::change_rest;
 
  public:
   using base::base;
@@ -99,18 +127,20 @@ class bound_words final : public bound_table<E, M, detail::word_table> {
     return engine_.get(key, [&](word found) { value = found; });
   }
   status write(detail::write_mode mode, word key, word value) override {
-    if (!writable()) return status::read_only;
-    return engine_.write(key, decide_write(mode, value));
+    return change([&] { return engine_.write(key, decide_write(mode, value)); });
   }
-  status erase(word key) override { return writable() ? engine_.write(key, decide_erase<word>) : status::read_only; }
+  status erase(word key) override {
+    return change([&] { return engine_.write(key, decide_erase<word>); });
+  }
   status compare_and_set(word key, word expected, word desired) override {
-    return writable() ? engine_.write(key, decide_exchange(expected, desired)) : status::read_only;
+    return change([&] { return engine_.write(key, decide_exchange(expected, desired)); });
   }
   status fetch_add(word key, word delta, word& previous) override {
-    if (!writable()) return status::read_only;
-    return engine_.write(key, [&](const std::optional<word>& present) {
-      previous = present.value_or(0);
-      return decision<word>::set(previous + delta);
+    return change([&] {
+      return engine_.write(key, [&](const std::optional<word>& present) {
+        previous = present.value_or(0);
+        return decision<word>::set(previous + delta);
+      });
     });
   }
   void get_many(std::span<const word> keys, word* values, status* answers) override {
@@ -119,20 +149,21 @@ class bound_words final : public bound_table<E, M, detail::word_table> {
   void put_many(std::span<const word> keys, const word* values, status* answers) override {
     if (!writable()) return void(std::fill_n(answers, keys.size(), status::read_only));
     engine_.put_many(keys, values, answers);
+    change_rest({answers, keys.size()}, [&](std::size_t i) { return engine_.write(keys[i], decide_write(detail::write_mode::put, values[i])); });
   }
   void erase_many(std::span<const word> keys, status* answers) override {
     if (!writable()) return void(std::fill_n(answers, keys.size(), status::read_only));
     engine_.erase_many(keys, answers);
   }
   status scan(cursor& at, std::size_t limit, detail::word_table::visitor visit) override {
-    return engine_.scan(at, limit, [&](word key, word value) { visit(key, value); });
+    return with_memory([&] { return engine_.scan(at, limit, [&](word key, word value) { visit(key, value); }); });
   }
 };
 
 template <class E, medium M>
 class bound_bytes final : public bound_table<E, M, detail::bytes_table> {
   using base = bound_table<E, M, detail::bytes_table>;
-  using base::engine_, base::writable, base::pool_;
+  using base::engine_, base::writable, base::pool_, base::change, base::change_rest;
 
  public:
   using base::base;
@@ -142,29 +173,28 @@ class bound_bytes final : public bound_table<E, M, detail::bytes_table> {
     return takes_key(key) ? engine_.get(key, [&](bytes value) { read(value); }) : status::invalid_argument;
   }
   status write(detail::write_mode mode, bytes key, bytes value) override {
-    if (!writable()) return status::read_only;
-    if (!takes_key(key) || !takes_value(value)) return status::invalid_argument;
-    return engine_.write(key, decide_write(mode, value));
+    if (writable() && (!takes_key(key) || !takes_value(value))) return status::invalid_argument;
+    return change([&] { return engine_.write(key, decide_write(mode, value)); });
   }
   status erase(bytes key) override {
-    if (!writable()) return status::read_only;
-    return takes_key(key) ? engine_.write(key, decide_erase<bytes>) : status::invalid_argument;
+    if (writable() && !takes_key(key)) return status::invalid_argument;
+    return change([&] { return engine_.write(key, decide_erase<bytes>); });
   }
   status compare_and_set(bytes key, bytes expected, bytes desired) override {
-    if (!writable()) return status::read_only;
-    if (!takes_key(key) || !takes_value(expected) || !takes_value(desired)) return status::invalid_argument;
-    return engine_.write(key, decide_exchange(expected, desired));
+    if (writable() && (!takes_key(key) || !takes_value(expected) || !takes_value(desired))) return status::invalid_argument;
+    return change([&] { return engine_.write(key, decide_exchange(expected, desired)); });
   }
   status fetch_add(bytes key, std::uint64_t delta, std::uint64_t& previous) override {
-    if (!writable()) return status::read_only;
-    if (!takes_key(key)) return status::invalid_argument;
+    if (writable() && !takes_key(key)) return status::invalid_argument;
     std::uint64_t sum = 0;
-    return engine_.write(key, [&](const std::optional<bytes>& present) {
-      if (present && present->size() != sizeof previous) return decision<bytes>::keep(status::invalid_argument);
-      previous = 0;
-      if (present) std::memcpy(&previous, present->data(), sizeof previous);
-      sum = previous + delta;
-      return decision<bytes>::set({reinterpret_cast<const char*>(&sum), sizeof sum});
+    return change([&] {
+      return engine_.write(key, [&](const std::optional<bytes>& present) {
+        if (present && present->size() != sizeof previous) return decision<bytes>::keep(status::invalid_argument);
+        previous = 0;
+        if (present) std::memcpy(&previous, present->data(), sizeof previous);
+        sum = previous + delta;
+        return decision<bytes>::set({reinterpret_cast<const char*>(&sum), sizeof sum});
+      });
     });
   }
   void get_many(std::span<const bytes> keys, detail::bytes_table::indexed_reader read, status* answers) override {
@@ -172,7 +202,10 @@ class bound_bytes final : public bound_table<E, M, detail::bytes_table> {
     for (std::size_t i = 0; i < keys.size(); ++i) answers[i] = get(keys[i], [&](bytes value) { read(i, value); });
   }
   void put_many(std::span<const bytes> keys, const bytes* values, status* answers) override {
-    if (writable() && all_taken(keys, values)) return engine_.put_many(keys, values, answers);
+    if (writable() && all_taken(keys, values)) {
+      engine_.put_many(keys, values, answers);
+      return change_rest({answers, keys.size()}, [&](std::size_t i) { return engine_.write(keys[i], decide_write(detail::write_mode::put, values[i])); });
+    }
     for (std::size_t i = 0; i < keys.size(); ++i) answers[i] = write(detail::write_mode::put, keys[i], values[i]);
   }
   void erase_many(std::span<const bytes> keys, status* answers) override {
@@ -180,7 +213,7 @@ class bound_bytes final : public bound_table<E, M, detail::bytes_table> {
     for (std::size_t i = 0; i < keys.size(); ++i) answers[i] = erase(keys[i]);
   }
   status scan(cursor& at, std::size_t limit, detail::bytes_table::visitor visit) override {
-    return engine_.scan(at, limit, [&](bytes key, bytes value) { visit(key, value); });
+    return with_memory([&] { return engine_.scan(at, limit, [&](bytes key, bytes value) { visit(key, value); }); });
   }
 
  private:

@@ -4,6 +4,7 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
+#include <unistd.h>
 
 #include <ctime>
 
@@ -64,12 +65,52 @@ error refuse_nonsense(const opening& o) {
   if (unknown(std::optional(how.medium))) return nonsense("options.medium is no medium_kind");
   if (how.mode > open_mode::read_only) return nonsense("options.mode is no open_mode");
   if (how.salvage && how.mode == open_mode::read_only) return nonsense("salvage repairs the pool: it cannot be opened read-only for that");
-  constexpr std::uint64_t least_bytes_per_record = 16;
-  std::uint64_t most = how.max_bytes == 0 ? how.address_space_bytes : std::min(how.max_bytes, how.address_space_bytes);
-  if (how.capacity > most / least_bytes_per_record)
-    return nonsense("a capacity of " + std::to_string(how.capacity) + " records needs more than the " + std::to_string(most) +
-                    " bytes that the pool may grow to");
   return {status::ok, {}};
+}
+
+constexpr std::uint64_t most_address_space_bytes = std::uint64_t{1} << 47;  // all that a process has on x86-64
+constexpr std::uint64_t usual_address_space_bytes = std::uint64_t{64} << 30;
+
+/// What a table of that capacity takes, at least.
+std::uint64_t bytes_for(std::uint64_t capacity) {
+  constexpr std::uint64_t bytes_per_record = 16;
+  return capacity > most_address_space_bytes / bytes_per_record ? most_address_space_bytes : capacity * bytes_per_record;
+}
+
+/// Bytes that the folder's file system has room for; all there can be where that is not known.
+std::uint64_t room_beside(const std::string& path) {
+  std::string folder = path.substr(0, path.find_last_of('/') + 1);
+  struct statfs facts {};
+  if (::statfs(folder.empty() ? "." : folder.c_str(), &facts) != 0) return most_address_space_bytes;
+  return static_cast<std::uint64_t>(facts.f_bavail) * static_cast<std::uint64_t>(facts.f_bsize);
+}
+
+/// Before anything is written.
+error refuse_capacity(const opening& o) {
+  const options& how = o.how;
+  std::uint64_t needed = bytes_for(how.capacity), most = most_address_space_bytes;
+  std::string where = "a process can map";
+  auto consider = [&](std::uint64_t limit, const std::string& what) {
+    if (limit < most) most = limit, where = what;
+  };
+  if (how.max_bytes != 0) consider(how.max_bytes, "options.max_bytes allows");
+  if (how.address_space_bytes != 0) consider(how.address_space_bytes, "options.address_space_bytes allows");
+  if (o.mapped == medium_kind::memory)
+    consider(static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)), "the machine has of memory");
+  else
+    consider(room_beside(o.path), "the file system has room for");
+  if (needed <= most) return {status::ok, {}};
+  return refused(how.max_bytes != 0 || how.address_space_bytes != 0 ? status::invalid_argument : status::no_space,
+                 "a capacity of " + std::to_string(how.capacity) + " records needs " + std::to_string(needed) + " bytes at least, and " + where + " " +
+                     std::to_string(most));
+}
+
+/// The addresses that the pool may grow into.
+std::uint64_t address_space_for(const opening& o) {
+  if (o.how.address_space_bytes != 0) return std::min(o.how.address_space_bytes, most_address_space_bytes);
+  struct stat facts {};
+  std::uint64_t file = o.mapped != medium_kind::memory && ::stat(o.path.c_str(), &facts) == 0 ? static_cast<std::uint64_t>(facts.st_size) : 0;
+  return std::min(std::max({usual_address_space_bytes, 8 * file, 8 * bytes_for(o.how.capacity)}), most_address_space_bytes / 2);
 }
 
 error settle_medium(opening& o) {
@@ -109,14 +150,12 @@ error settle_mode(opening& o) {
   return {status::ok, {}};
 }
 
-constexpr std::uint64_t most_address_space_bytes = std::uint64_t{1} << 47;  // all that a process has on x86-64
-
 error map_it(opening& o) {
   auto map = mapping::open({.path = o.path,
                             .medium = o.mapped,
                             .create = o.creating,
                             .read_only = o.how.mode == open_mode::read_only,
-                            .address_space_bytes = std::min(o.how.address_space_bytes, most_address_space_bytes),
+                            .address_space_bytes = address_space_for(o),
                             .max_bytes = o.how.max_bytes});
   if (!map) return map.failure();
   o.map = std::move(*map);
@@ -179,8 +218,9 @@ error read_pool(opening& o) {
   return {status::ok, {}};
 }
 
+/// A boot that is not known may have been another one.
 bool perhaps_torn(const opening& o) {
-  bool interrupted = o.root.state == pool_state::changing && o.root.boot_id != this_boot();
+  bool interrupted = o.root.state == pool_state::changing && !is_this_boot(o.root.boot_id);
   return interrupted && o.mapped == medium_kind::file && !survives_only_with_its_machine(o.path);
 }
 
@@ -192,11 +232,23 @@ error refuse_torn(const opening& o) {
                      "`durahash check --salvage " + o.path + "` verifies everything and keeps what is whole");
 }
 
+/// A copy that was made while the pool was written has pages of many moments; one that was made later
+/// looks the same.
+error refuse_copy(const opening& o) {
+  std::uint32_t written_to = o.root.file_mark, here = o.map->file_mark();
+  bool is_copy = o.root.state == pool_state::changing && written_to != 0 && here != 0 && written_to != here;
+  if (o.how.salvage || !is_copy) return {status::ok, {}};
+  return refused(status::unusable, "cannot use " + o.path +
+                                       " as a pool: it is a copy of a pool that was open and not synced, and may hold pages of several moments; "
+                                       "copy the pool when it is closed, or let `durahash check --salvage " +
+                                       o.path + "` verify everything and keep what is whole");
+}
+
 /// A file that a power cut tore may lack its end, too: the page of the root was written back, and the file's new length was not.
 error refuse_cut_off(opening& o) {
   std::uint64_t bytes = o.map->backed_bytes();
   if (o.root.pool_bytes <= bytes) return {status::ok, {}};
-  if (o.how.salvage && perhaps_torn(o)) {
+  if (o.how.salvage && o.root.state == pool_state::changing) {
     if (status s = o.map->grow(o.root.pool_bytes); s != status::ok)
       return refused(s, "cannot salvage " + o.path + ": no room for the end that the power cut took, " + std::to_string(o.root.pool_bytes - bytes) + " bytes");
     return {status::ok, {}};
@@ -293,6 +345,7 @@ result<opened> open_pool(const std::string& path, options how) {
   if (error e = settle_medium(o); e.code != status::ok) return e;
   if (error e = settle_mode(o); e.code != status::ok) return e;
   if (o.creating) {
+    if (error e = refuse_capacity(o); e.code != status::ok) return e;
     if (error e = plan_superblock(o); e.code != status::ok) return e;
     if (error e = map_it(o); e.code != status::ok) return e;
     return finish(std::move(o));
@@ -305,6 +358,7 @@ result<opened> open_pool(const std::string& path, options how) {
     if (error e = map_it(o); e.code != status::ok) return e;
   }
   if (error e = refuse_torn(o); e.code != status::ok) return e;
+  if (error e = refuse_copy(o); e.code != status::ok) return e;
   if (error e = refuse_cut_off(o); e.code != status::ok) return e;
   if (error e = await_owner(o); e.code != status::ok) return e;
   return finish(std::move(o));

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <memory>
 
+#include "base/process_mark.hpp"
 #include "durahash/detail/any_table.hpp"
 
 namespace durahash {
@@ -11,7 +12,7 @@ namespace durahash {
 class words_as_bytes final : public detail::bytes_table {
  public:
   using bytes = std::string_view;
-  explicit words_as_bytes(std::unique_ptr<detail::word_table> words) : words_(std::move(words)) {}
+  explicit words_as_bytes(std::unique_ptr<detail::word_table> words) : words_(std::move(words)) { opened_by_ = this_process_mark(); }
 
   pool_kinds kinds() const override { return words_->kinds(); }
   pool_info info() override { return words_->info(); }

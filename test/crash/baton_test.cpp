@@ -138,61 +138,6 @@ TEST(CrashBaton, ThreadsThatWaitForOneLockAreNotGivenTurnsInCircles) {
   EXPECT_EQ(different, (std::set<std::string>{"abc", "acb", "bac", "bca", "cab", "cba"}));
 }
 
-TEST(CrashBaton, AwaitedEpochsHaveEnded) {
-  body reader = [](baton& turn, std::string& log) {
-    turn.yield();
-    turn.entered_epoch();
-    log += '(';
-    turn.yield();
-    turn.entered_epoch();  // within the other
-    turn.yield();
-    turn.left_epoch();
-    turn.yield();
-    log += ')';
-    turn.left_epoch();
-    turn.yield();
-  };
-  body writer = [](baton& turn, std::string& log) {
-    turn.yield();
-    log += '?';
-    turn.await_epochs();
-    log += '!';
-  };
-  std::vector<std::string> logs = run_all({reader, writer}, {.preemptions = 4, .most_schedules = no_limit});
-  std::set<std::string> different(logs.begin(), logs.end());
-  EXPECT_EQ(different, (std::set<std::string>{"?!()", "(?)!", "()?!"}));
-}
-
-TEST(CrashBaton, AnEpochThatBeganLaterIsNotAwaited) {
-  body reader = [](baton& turn, std::string& log) {
-    for (char name : {'1', '2'}) {
-      turn.entered_epoch();
-      log += name;
-      turn.yield();
-      log += ')';
-      turn.left_epoch();
-    }
-  };
-  body writer = [](baton& turn, std::string& log) {
-    log += '?';
-    turn.await_epochs();
-    log += '!';
-  };
-  std::vector<std::string> logs = run_all({reader, writer}, {.preemptions = 3, .most_schedules = no_limit});
-  EXPECT_TRUE(std::find(logs.begin(), logs.end(), "1?)2!)") != logs.end()) << "it goes on as soon as the first one has ended";
-  for (const std::string& log : logs) EXPECT_TRUE(log.find('?') < log.find('1') || log.find(')') < log.find('!')) << log;
-}
-
-TEST(CrashBaton, AThreadDoesNotAwaitItsOwnEpoch) {
-  body both = [](baton& turn, std::string& log) {
-    turn.entered_epoch();
-    turn.await_epochs();
-    log += '!';
-    turn.left_epoch();
-  };
-  EXPECT_EQ(run_all({both}, {}), std::vector<std::string>{"!"});
-}
-
 /// What a child finds in which this is done.
 std::vector<violation> found_in_child(const std::function<void()>& work) {
   std::vector<violation> all;

@@ -34,9 +34,16 @@ class function_ref<R(Args...)> {
   R (*call_)(void*, Args...);
 };
 
+/// Of a table that belongs to no process in particular.
+inline constexpr unsigned char every_process = 1;
+
 class any_table {
  public:
   virtual ~any_table() = default;
+
+  /// Whether this is the process that opened it, and not a fork of that one.
+  bool opened_here() const noexcept { return *opened_by_ != 0; }
+
   virtual pool_kinds kinds() const = 0;
   virtual pool_info info() = 0;
   virtual table_stats stats() = 0;
@@ -47,6 +54,9 @@ class any_table {
   virtual status sync() = 0;
   virtual status close() = 0;
   virtual const std::vector<std::string>& salvage_report() const = 0;
+
+ protected:
+  const volatile unsigned char* opened_by_ = &every_process;  // zero in a child
 };
 
 class word_table : public any_table {

@@ -49,14 +49,14 @@ auto table<M, Kind>::segment_under_guard(std::uint64_t hash) const noexcept -> s
 
 template <medium M, class Kind>
 auto table<M, Kind>::segment_of(std::uint64_t hash) const noexcept -> segment {
-  [[maybe_unused]] read_guard guard;
+  [[maybe_unused]] read_guard guard = reading();
   return segment_under_guard(hash);
 }
 
 /// Whether the segment, whose stripe is locked, is still what it was when it was found. False also behind a change of the directory: it is to be found again.
 template <medium M, class Kind>
 bool table<M, Kind>::still_named(const segment& s) const noexcept {
-  [[maybe_unused]] read_guard guard;  // a directory that is in use behind this line is not reused before the next
+  [[maybe_unused]] read_guard guard = reading();  // a directory that is in use behind this line is not reused before the next
   return directory() == s.directory && load(m_, *s.named) == s.entry.word && directory() == s.directory;
 }
 
@@ -131,7 +131,7 @@ auto table<M, Kind>::judge(const segment& s, const window& w, Read& read) const 
 template <medium M, class Kind>
 template <class Read>
 [[gnu::noinline]] status table<M, Kind>::search(std::uint64_t hash, key_type key, Read& read) {
-  [[maybe_unused]] read_guard guard;  // keeps segment and record from reuse; u64 tables have none, and look at the directory again instead
+  [[maybe_unused]] read_guard guard = reading();  // keeps segment and record from reuse; u64 tables have none, and look at the directory again instead
   while (true) {  // ends: each further round means that a writer got on
     segment s = escapes(key) ? escape_segment() : segment_under_guard(hash);
     window w = window_for(s, hash, key);
@@ -217,7 +217,7 @@ void table<M, Kind>::settle_inherited(stripe_index stripe) {
 template <medium M, class Kind>
 template <class Read>
 void table<M, Kind>::get_many(std::span<const key_type> keys, Read&& read, status* answers) {
-  [[maybe_unused]] read_guard guard;
+  [[maybe_unused]] read_guard guard = reading();
   std::uint64_t hashes[group_size];
   segment segments[group_size];
   for (std::size_t start = 0; start < keys.size(); start += group_size) {
@@ -308,7 +308,7 @@ template <class Visit>
 status table<M, Kind>::scan(cursor& at, std::size_t limit, Visit&& visit) {
   std::size_t left = std::max<std::size_t>(limit, 1);
   while (!at.done && left > 0) {
-    [[maybe_unused]] read_guard guard;
+    [[maybe_unused]] read_guard guard = reading();
     segment s = segment_under_guard(at.position);
     auto records = live_records(s);
     if (!records) continue;  // ends: each further round means that a writer got on

@@ -26,17 +26,9 @@ namespace durahash::cceh {
 
 // ---------------------------------------------------------------------------------------------------------------- segments
 
-template <medium M, class Kind>
-std::optional<std::uint64_t> table<M, Kind>::allocate(std::uint64_t bytes) {
-  if (auto offset = heap_.allocate(bytes)) return offset;
-  if (heap_.pending_bytes() == 0) return std::nullopt;
-  heap_.settle();  // what readers still hold may do
-  return heap_.allocate(bytes);
-}
-
 /// Of a segment or directory that readers may still see.
 template <medium M, class Kind>
-void table<M, Kind>::give_back(std::uint64_t offset, std::uint64_t bytes) {
+void table<M, Kind>::give_back(std::uint64_t offset, std::uint64_t bytes) noexcept {
   if constexpr (Kind::in_slot)
     heap_.free(offset, bytes);  // readers notice; the bytes stay mapped
   else
@@ -80,13 +72,13 @@ void table<M, Kind>::lay_out_as_they_lie(const std::vector<resident>& records, i
 
 /// A new segment, or nothing when there is no space. Its write-back has begun.
 template <medium M, class Kind>
-std::optional<std::uint64_t> table<M, Kind>::write_segment(const image& made, flushed& started) {
-  auto offset = allocate(segment_bytes());
-  if (!offset) return std::nullopt;
-  pm<std::uint64_t>* words = entries_of(*offset);
+std::optional<loose_cell<M>> table<M, Kind>::write_segment(const image& made, flushed& started) {
+  auto cell = allocate_loose(heap_, segment_bytes());
+  if (!cell) return std::nullopt;
+  pm<std::uint64_t>* words = entries_of(cell->offset());
   for (std::size_t i = 0; i < made.words.size(); ++i) store(m_, words[i], made.words[i]);
   started += flush(m_, extent{words, made.words.size() * 8});
-  return offset;
+  return cell;
 }
 
 // ------------------------------------------------------------------------------------------------------------------- split
@@ -100,10 +92,10 @@ status table<M, Kind>::split(const segment& s) {
   std::uint64_t right_prefix = s.prefix | std::uint64_t{1} << (64 - depth);
   lay_out_halves(s, right_prefix, made);
   stripe_index right_stripe = stripe_of(right_prefix);
-  if (right_stripe != s.stripe) stripes_[right_stripe].lock.lock();  // of no segment so far: who holds it finds that out and lets it go
-  status answer = split_in(s, made, right_stripe);
-  if (right_stripe != s.stripe) stripes_[right_stripe].lock.unlock();
-  return answer;
+  if (right_stripe == s.stripe) return split_in(s, made, right_stripe);
+  count_once(s.stripe, [&] { count_stripe(s.stripe); });  // its records go to another stripe
+  std::scoped_lock lock(stripes_[right_stripe].lock);     // of no segment so far: who holds it finds that out and lets it go
+  return split_in(s, made, right_stripe);
 }
 
 /// The left half of a split in place is left as it is.
@@ -130,22 +122,17 @@ void table<M, Kind>::lay_out_halves(const segment& s, std::uint64_t right_prefix
 template <medium M, class Kind>
 status table<M, Kind>::split_in(const segment& s, const halves& made, stripe_index right_stripe) {
   flushed started;
-  auto new_right = write_segment(made.half[1], started);
-  std::optional<std::uint64_t> new_left = s.offset();
-  if (copy_on_write_) new_left = write_segment(made.half[0], started);
+  auto right = write_segment(made.half[1], started);
+  auto left = copy_on_write_ ? write_segment(made.half[0], started) : std::nullopt;
+  if (!right || (copy_on_write_ && !left)) return status::no_space;
   durable written = fence(m_, std::move(started));
   std::scoped_lock lock(directory_lock_);
   unsigned depth = s.depth() + 1;
   // Asked under the lock: of two splits that find no room in the directory one doubles it (CRASH.md CCEH 7).
-  bool fits = new_right && new_left && (directory().exponent() >= depth || double_directory());
-  if (!fits) {
-    if (new_right) heap_.free(*new_right, segment_bytes());
-    if (new_left && copy_on_write_) heap_.free(*new_left, segment_bytes());
-    return status::no_space;
-  }
+  if (directory().exponent() < depth && !double_directory()) return status::no_space;
   unsettled_.take_over(right_stripe, written);
   entry_range all = range_of(s.prefix, s.depth());
-  checked_place right_entry = checked_place::of(*new_right, depth), left_entry = checked_place::of(*new_left, depth);
+  checked_place right_entry = checked_place::of(right->keep(), depth), left_entry = checked_place::of(left ? left->keep() : s.offset(), depth);
   publish_entries(all, direction::leftward, [&](std::uint64_t i) { return i < all.middle() ? left_entry : right_entry; }, after(std::move(written)));
   outdate(s.stripe);
   outdate(right_stripe);
@@ -154,6 +141,7 @@ status table<M, Kind>::split_in(const segment& s, const halves& made, stripe_ind
   if (right_stripe != s.stripe) {
     add_records(s.stripe, -static_cast<std::int32_t>(made.moving));
     add_records(right_stripe, static_cast<std::int32_t>(made.moving));
+    frame::counted_with(right_stripe, s.stripe);
   }
   if (copy_on_write_) give_back(s.offset(), segment_bytes());
   return status::ok;
@@ -188,13 +176,13 @@ void table<M, Kind>::publish_entries(entry_range where, direction way, EntryOf&&
 template <medium M, class Kind>
 template <class EntryAt>
 bool table<M, Kind>::switch_directory(unsigned depth, EntryAt&& entry_at, flushed started) {
-  auto offset = allocate(directory_bytes(depth));
-  if (!offset) return false;
-  pm<std::uint64_t>* entries = entries_of(*offset);
+  auto cell = allocate_loose(heap_, directory_bytes(depth));
+  if (!cell) return false;
+  pm<std::uint64_t>* entries = entries_of(cell->offset());
   for (std::uint64_t i = 0; i < std::uint64_t{1} << depth; ++i) store(m_, entries[i], entry_at(i));
   started += flush(m_, extent{entries, std::size_t{8} << depth});
   durable written = fence(m_, std::move(started));
-  checked_place made = checked_place::of(*offset, depth);
+  checked_place made = checked_place::of(cell->keep(), depth);
   [[maybe_unused]] durable done = publish(m_, root_of_table().directory, made.word, after(std::move(written)));  // COMMIT: the directory changes
   place_view old = directory();
   directory_.store(place_view::of(made, old.generation() + 1).word, std::memory_order_release);
@@ -238,7 +226,7 @@ void table<M, Kind>::survey(std::uint64_t hash) {
   bool buddies;
   stripe_index stripe;
   {
-    [[maybe_unused]] read_guard guard;
+    [[maybe_unused]] read_guard guard = reading();
     segment s = segment_under_guard(hash);
     stripe = s.stripe;
     segment buddy = s.depth() == 0 ? s : segment_under_guard(s.prefix ^ std::uint64_t{1} << (64 - s.depth()));
@@ -267,14 +255,14 @@ bool table<M, Kind>::merge(std::uint64_t hash, std::uint64_t most_records) {
   std::uint64_t bit = std::uint64_t{1} << (64 - depth);
   std::uint64_t left_prefix = prefix_of(hash, depth - 1);
   segment left = lock_segment(left_prefix);
+  auto held = holding(left);
   bool merged = false;
   if (left.depth() == depth) {
     bool one_stripe = stripe_of(left_prefix | bit) == left.stripe;
     segment right = one_stripe ? segment_of(left_prefix | bit) : lock_segment(left_prefix | bit);  // locks are taken from left to right
+    auto held_too = one_stripe ? std::unique_lock<spin_lock>() : holding(right);
     if (right.depth() == depth) merged = merge(left, right, most_records);
-    if (!one_stripe) unlock(right);
   }
-  unlock(left);
   return merged;
 }
 
@@ -284,18 +272,19 @@ bool table<M, Kind>::merge(const segment& left, const segment& right, std::uint6
   std::vector<resident> all = residents(left), more = residents(right);
   all.insert(all.end(), more.begin(), more.end());
   image made;
-  if (all.size() > most_records || !lay_out(all, made)) return false;
-  p_.about_to_change();
-  settle_inherited(left.stripe);
-  settle_inherited(right.stripe);
+  if (all.size() > most_records || !lay_out(all, made) || !p_.may_change()) return false;
+  for (stripe_index stripe : {left.stripe, right.stripe}) {
+    settle_inherited(stripe);
+    if (left.stripe != right.stripe) count_once(stripe, [&] { count_stripe(stripe); });  // records of one go to the other
+  }
   flushed started;
-  auto offset = write_segment(made, started);
-  if (!offset) return false;
+  auto cell = write_segment(made, started);
+  if (!cell) return false;
   durable written = fence(m_, std::move(started));
 
   std::scoped_lock lock(directory_lock_);
   unsigned depth = left.depth();
-  checked_place entry = checked_place::of(*offset, depth - 1);
+  checked_place entry = checked_place::of(cell->keep(), depth - 1);
   publish_entries(range_of(left.prefix, depth - 1), direction::rightward, [&](std::uint64_t) { return entry; }, after(std::move(written)));
   outdate(left.stripe);
   outdate(right.stripe);
@@ -308,7 +297,7 @@ bool table<M, Kind>::merge(const segment& left, const segment& right, std::uint6
   give_back(left.offset(), segment_bytes());
   give_back(right.offset(), segment_bytes());
   if (depth == directory().exponent()) deepest_ -= 2;
-  halve_directory();
+  if_memory_allows([&] { halve_directory(); });
   return true;
 }
 
@@ -320,16 +309,15 @@ status table<M, Kind>::reserve(std::uint64_t records) {
   if (records >= more_than_any_pool) return status::no_space;
   unsigned depth = depth_for(records, slots_per_segment(), probe_);
   std::uint64_t needed = (segment_bytes() << depth) + directory_bytes(depth), present = slots() / slots_per_bucket * sizeof(bucket);
-  p_.about_to_change();
-  if (needed > present && p_.reserve(needed - present) != status::ok) return status::no_space;
+  if (needed > present)
+    if (status s = p_.reserve(needed - present); s != status::ok) return s;
   for (std::uint64_t at = 0, next = 1; next != 0;) {  // ends: at each place as many rounds as its segment gets deeper
     segment s = lock_segment(at);
-    settle_inherited(s.stripe);
-    p_.about_to_change();
+    auto held = holding(s);
     bool shallow = s.depth() < depth;
-    status answer = shallow ? split(s) : status::ok;
-    unlock(s);
-    if (answer != status::ok) return answer;
+    if (shallow && !p_.may_change()) return status::io_error;
+    settle_inherited(s.stripe);
+    if (status answer = shallow ? split(s) : status::ok; answer != status::ok) return answer;
     if (!shallow) at = next = s.end();
   }
   return status::ok;
@@ -337,7 +325,7 @@ status table<M, Kind>::reserve(std::uint64_t records) {
 
 template <medium M, class Kind>
 status table<M, Kind>::compact() {
-  size();  // the allocation state must be known
+  await_count();  // the allocation state must be known
   typename heap<M>::front_first front(heap_);
   for (bool merged = true; merged;) {  // ends: each round but the last has a segment less
     merged = false;
@@ -351,30 +339,28 @@ status table<M, Kind>::compact() {
   std::uint64_t at = 0;
   do {
     segment s = lock_segment(at);
-    status moved = move_down(s);
+    auto held = holding(s);
+    if (status moved = move_down(s); moved != status::ok) return moved;
     at = s.end();
-    unlock(s);
-    if (moved != status::ok) return moved;
   } while (at != 0);
   {
     std::scoped_lock lock(directory_lock_);
     place_view now = directory();
     pm<std::uint64_t>* entries = entries_of(now.offset());
     if (heap_.has_room_before(now.offset(), directory_bytes(now.exponent()))) {
-      p_.about_to_change();
+      if (!p_.may_change()) return status::io_error;
       switch_directory(now.exponent(), [&](std::uint64_t i) { return load(m_, entries[i]); });
     }
   }
   heap_.settle();
   if constexpr (!Kind::in_slot) {
     // Records behind the point where all that is live would end, if it lay without gaps, have room in front of it.
-    std::uint64_t behind = live_bytes();
+    std::uint64_t behind = this->live_bytes();
     do {
       segment s = lock_segment(at);
-      status moved = move_records_down(s, behind);
+      auto held = holding(s);
+      if (status moved = move_records_down(s, behind); moved != status::ok) return moved;
       at = s.end();
-      unlock(s);
-      if (moved != status::ok) return moved;
     } while (at != 0);
     heap_.settle();
   }
@@ -386,17 +372,17 @@ status table<M, Kind>::compact() {
 template <medium M, class Kind>
 status table<M, Kind>::move_down(const segment& s) {
   if (!heap_.has_room_before(s.offset(), segment_bytes())) return status::ok;
-  p_.about_to_change();
+  if (!p_.may_change()) return status::io_error;
   settle_inherited(s.stripe);
   image made;
   std::vector<resident> all = residents(s);
   if (!lay_out(all, made)) lay_out_as_they_lie(all, made);
   flushed started;
-  auto offset = write_segment(made, started);
-  if (!offset) return status::ok;
+  auto cell = write_segment(made, started);
+  if (!cell) return status::ok;
   durable written = fence(m_, std::move(started));
   std::scoped_lock lock(directory_lock_);
-  checked_place entry = checked_place::of(*offset, s.depth());
+  checked_place entry = checked_place::of(cell->keep(), s.depth());
   publish_entries(range_of(s.prefix, s.depth()), direction::leftward, [&](std::uint64_t) { return entry; }, after(std::move(written)));
   outdate(s.stripe);
   give_back(s.offset(), segment_bytes());
@@ -412,7 +398,7 @@ status table<M, Kind>::move_records_down(const segment& s, std::uint64_t behind)
       auto record = record_at(m_, p_, r.value_word);
       if (!record) answer = status::damaged;
       if (answer != status::ok || r.value_word < behind || !heap_.has_room_before(r.value_word, record->bytes())) return;
-      p_.about_to_change();
+      if (!p_.may_change()) return void(answer = status::io_error);
       settle_inherited(s.stripe);
       flushed started;
       auto moved = new_value_word<Kind>(m_, heap_, p_, record->key, record->value, started);
@@ -449,9 +435,10 @@ status table<M, Kind>::build_segments(std::span<const live_record> records, std:
                                       std::vector<checked_place>& leaves, flushed& started) {
   image made;
   if (depth >= least_depth && records.size() <= slots_per_segment() && lay_out(records, made)) {
-    auto offset = write_segment(made, started);
-    if (!offset) return status::no_space;
-    leaves.push_back(checked_place::of(*offset, depth));
+    auto cell = write_segment(made, started);
+    if (!cell) return status::no_space;
+    leaves.push_back(checked_place::of(cell->offset(), depth));
+    cell->keep();
     return status::ok;
   }
   if (depth == most_depth) return status::no_space;

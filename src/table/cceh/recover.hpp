@@ -6,10 +6,10 @@
 //              on; until it is done, new records take only space that is new.
 #pragma once
 
+#include <system_error>
 #include <thread>
 
 #include "table/cceh/table.hpp"
-#include "table/closing.hpp"
 #include "table/settings.hpp"
 
 namespace durahash::cceh {
@@ -39,8 +39,7 @@ result<engine_plan> table<M, Kind>::plan(const options& how) {
 
 template <medium M, class Kind>
 table<M, Kind>::table(pool<M>& p)
-    : p_(p), m_(p.medium()), heap_(p), seeds_{p.block().seed_flip, p.block().seed_multiply},
-      segment_log2_(static_cast<unsigned>(p.block().settings[setting::segment_log2])),
+    : frame(p), segment_log2_(static_cast<unsigned>(p.block().settings[setting::segment_log2])),
       first_depth_(static_cast<unsigned>(p.block().settings[setting::first_depth])),
       copy_on_write_(p.block().settings[setting::copy_on_write] != 0) {}
 
@@ -63,26 +62,14 @@ error table<M, Kind>::open(const std::string& path, std::vector<std::string>* dr
   stripes_ = zeroed_array<stripe_state>(stripe_count);
   bool clean = p_.root().state == pool_state::clean;
   unsettled_.begin_with({&stripes_[0]}, !clean);
-  bool restored = dropped == nullptr && !Kind::in_slot && restore_heap(heap_, p_);
-  if (!restored) heap_.begin_recovery();
+  bool restored = frame::begin_open(dropped);
   if (error e = recover_directory(path, restored, dropped); e.code != status::ok) return e;
   if (dropped != nullptr) {
-    heap_.settle();
-    heap_.end_recovery();
-    dropped->push_back(kept_and_dropped(size(), dropped->size(), Kind::in_slot));
+    frame::finish_salvage(*dropped, size());
     return {status::ok, {}};
   }
   if (clean) records_at_open_ = p_.root().records;
-  bool heap_known = Kind::in_slot || restored;
-  if (heap_known) heap_.end_recovery();
-  if (clean && heap_known) return {status::ok, {}};
-
-  counted_ = false;
-  constexpr std::uint64_t at_once = 1 << 20;  // takes a millisecond or few; small pools that are killed again and again reuse all their space
-  if (segment_bytes() << directory().exponent() <= at_once)
-    recount(nullptr);
-  else
-    background_.submit([this](const background& self) { recount(&self); });
+  frame::finish_open(Kind::in_slot || restored, stripe_count, segment_bytes() << directory().exponent());
   return {status::ok, {}};
 }
 
@@ -137,9 +124,9 @@ error table<M, Kind>::recover_directory(const std::string& path, bool restored, 
   auto damaged = [&](const std::string& what) -> error { return {status::unusable, "cannot use " + path + " as a pool: " + what}; };
   checked_place made{load(m_, root_of_table().directory)};
   if (made.none() && dropped == nullptr) {
-    if (std::string lost = lost_root(p_); !lost.empty()) return damaged(lost);
+    if (std::string lost = frame::lost_root(); !lost.empty()) return damaged(lost);
     if (p_.read_only()) return damaged("it has no directory");
-    p_.about_to_change();
+    if (!p_.may_change()) return damaged(std::string(message(status::io_error)));
     status s = build({}, first_depth_, p_.flush_header());
     return {s, s == status::ok ? "" : "cannot create " + path + ": no room for its first segments"};
   }
@@ -194,7 +181,7 @@ error table<M, Kind>::recover_directory(const std::string& path, bool restored, 
   if (dropped == nullptr && impossible_escapes() != 0) return damaged("its escape slots, behind the directory's word, hold keys that cannot be there");
   if (dropped != nullptr) return salvage(path, leaves, *dropped);
   for (const leaf& l : leaves) deepest_ += l.left.exponent() != made.exponent() ? 0 : l.left == l.right ? 1 : 2;
-  if (!p_.read_only()) repair(leaves);
+  if (!p_.read_only() && !repair(leaves)) return damaged(std::string(message(status::io_error)));
   return {status::ok, {}};
 }
 
@@ -233,11 +220,20 @@ auto table<M, Kind>::read_tree() const -> std::vector<leaf> {
     parts = std::move(deeper);
   }
   std::vector<std::vector<leaf>> found(parts.size());
+  std::vector<char> walked(parts.size());
   {
     std::vector<std::jthread> walkers;
-    for (std::size_t i = 1; i < parts.size(); ++i) walkers.emplace_back([&, i] { found[i] = walk(parts[i]); });
-    found[0] = walk(parts[0]);
+    auto walk_part = [&](std::size_t i) { if_memory_allows([&] { found[i] = walk(parts[i]), walked[i] = true; }); };
+    std::size_t here = 1;  // parts that this thread walks: those that get none of their own, too
+    for (std::size_t i = parts.size() - 1; i > 0; --i) try {
+        walkers.emplace_back([&walk_part, i] { walk_part(i); });
+      } catch (const std::system_error&) {
+        here = i + 1;
+        break;
+      }
+    for (std::size_t i = 0; i < here; ++i) walk_part(i);
   }
+  if (std::count(walked.begin(), walked.end(), 0) != 0) throw std::bad_alloc();
   std::vector<leaf> together;
   for (auto& part : found) together.insert(together.end(), part.begin(), part.end());
   return together;
@@ -255,15 +251,16 @@ void table<M, Kind>::settle_directory() {
 
 /// Rolls forward, in the order of a split: a crash on the way is one that recovery knows.
 template <medium M, class Kind>
-void table<M, Kind>::repair(const std::vector<leaf>& leaves) {
+bool table<M, Kind>::repair(const std::vector<leaf>& leaves) {
   std::scoped_lock lock(directory_lock_);
   for (const leaf& l : leaves) {
     if (l.state != detail::node_state::torn) continue;
-    p_.about_to_change();
+    if (!p_.may_change()) return false;
     entry_range all{l.where.begin, l.where.begin + l.where.count};
     publish_entries(all, direction::leftward, [&](std::uint64_t i) { return i < all.middle() ? l.left : l.right; },
                     after_nothing("segments that entries name are durable"));
   }
+  return true;
 }
 
 /// Calls visit(segment) for each, from left to right, under a read_guard.
@@ -272,7 +269,7 @@ template <class Visit>
 void table<M, Kind>::for_each_segment(Visit&& visit) const {
   std::uint64_t at = 0;
   do {
-    [[maybe_unused]] read_guard guard;
+    [[maybe_unused]] read_guard guard = reading();
     segment s = segment_under_guard(at);
     visit(s);
     at = s.end();
@@ -281,55 +278,55 @@ void table<M, Kind>::for_each_segment(Visit&& visit) const {
 
 /// Counts the records and, in byte tables, tells the heap of each. Writers wait stripe by stripe.
 template <medium M, class Kind>
-void table<M, Kind>::recount(const background* asking) {
-  bool sound = true;
+bool table<M, Kind>::count_units(const background* asking) {
   std::uint64_t at = 0;
   do {
-    if (asking != nullptr && asking->stopping()) return;
-    segment locked = lock_segment(at), s = locked;
-    std::int32_t count = 0;
-    do {
-      sound &= adopt_records(s, count);
-      at = s.end();
-      if (at != 0) s = segment_of(at);
-    } while (at != 0 && s.stripe == locked.stripe);
-    stripes_[locked.stripe].records.store(count, std::memory_order_relaxed);
-    unlock(locked);
+    if (asking != nullptr && asking->stopping()) return false;
+    segment s = lock_segment(at);
+    auto held = holding(s);
+    count_once(s.stripe, [&] { count_stripe(s.stripe); });
+    at = s.depth() <= stripe_bits ? s.end() : (std::uint64_t{s.stripe} + 1) << (64 - stripe_bits);
   } while (at != 0);
-  {
-    std::scoped_lock lock(stripes_[escape_stripe].lock);
+  std::scoped_lock lock(stripes_[escape_stripe].lock);
+  count_once(escape_stripe, [&] {
     stripes_[escape_stripe].records.store(static_cast<std::int32_t>(escaped_records(everything()).size()), std::memory_order_relaxed);
-  }
+  });
   records_at_open_ = 0;
-  if (!Kind::in_slot && sound) {
-    heap_.settle();
-    heap_.end_recovery();
-  }
-  if (!sound) damage_found_ = true;  // what is free is not known: only new space is used, and check tells the rest
-  counted_.store(true, std::memory_order_release);
-  counted_.notify_all();
+  return true;
 }
 
-/// What a slot no longer names is free only if no crash can bring the slot's old word back: the stripe is made durable first.
+/// What a slot no longer names is free only if no crash can bring the slot's old word back: the stripe, which is locked, is made durable first.
 template <medium M, class Kind>
-bool table<M, Kind>::adopt_records(const segment& s, std::int32_t& count) {
-  settle_inherited(s.stripe);
-  bool sound = true;
+void table<M, Kind>::count_stripe(stripe_index stripe) {
+  settle_inherited(stripe);
+  std::int32_t count = 0;
+  std::uint64_t at = std::uint64_t{stripe} << (64 - stripe_bits);
+  do {
+    segment s = segment_of(at);
+    count_records(s, count);
+    at = s.end();
+  } while (at != 0 && stripe_of(at) == stripe);
+  stripes_[stripe].records.store(count, std::memory_order_relaxed);
+}
+
+template <medium M, class Kind>
+void table<M, Kind>::count_records(const segment& s, std::int32_t& count) {
   for_each_resident(s, [&](const resident& r, const slot&) {
     ++count;
     if constexpr (!Kind::in_slot) {
-      auto record = record_at(m_, p_, r.value_word);
-      sound &= record && heap_.adopt(r.value_word, record->bytes());
+      if (auto record = record_at(m_, p_, r.value_word))
+        frame::adopt_record(r.value_word, record->bytes());
+      else
+        frame::found_unsound();
     }
   });
-  return sound;
 }
 
 // ------------------------------------------------------------------------------------------------------------------ sizes
 
 template <medium M, class Kind>
 std::uint64_t table<M, Kind>::size() {
-  counted_.wait(false, std::memory_order_acquire);
+  await_count();
   auto sum = static_cast<std::int64_t>(records_at_open_);
   auto add = [&](stripe_index stripe) { sum += stripes_[stripe].records.load(std::memory_order_relaxed); };
   stripe_index last = escape_stripe;
@@ -361,30 +358,18 @@ void table<M, Kind>::lock_all() {
     at = s.end();
   } while (at != 0);
   stripes_[escape_stripe].lock.lock();
+  directory_lock_.lock();  // a directory may move without a stripe
 }
 
 template <medium M, class Kind>
 void table<M, Kind>::unlock_all() {
+  directory_lock_.unlock();
   stripe_index last = escape_stripe;
   for_each_segment([&](const segment& s) {
-    if (s.stripe != last) unlock(s);
+    if (s.stripe != last) lock_of(s).unlock();
     last = s.stripe;
   });
   stripes_[escape_stripe].lock.unlock();
-}
-
-template <medium M, class Kind>
-status table<M, Kind>::sync() {
-  return sync_clean(p_, *this);
-}
-
-template <medium M, class Kind>
-status table<M, Kind>::close() {
-  if (p_.read_only()) return status::ok;
-  std::uint64_t records = size();
-  background_.stop();
-  if (!p_.changing() || damage_found_) return status::ok;
-  return close_clean(heap_, p_, records, !Kind::in_slot);
 }
 
 // ---------------------------------------------------------------------------------------------------------------- salvage
@@ -414,19 +399,22 @@ error table<M, Kind>::salvage(const std::string& path, const std::vector<leaf>& 
   std::vector<live_record> once;
   for (const live_record& r : kept) {
     once.push_back(r);
-    if (!seen_before<Kind>(m_, p_, once, once.size() - 1)) continue;
+    std::string why;
+    if (seen_before<Kind>(m_, p_, once, once.size() - 1)) why = "its key is there twice";
+    if constexpr (!Kind::in_slot)
+      if (why.empty() && !heap_.adopt(r.value_word, record_at(m_, p_, r.value_word)->bytes())) why = "its bytes are another's";
+    if (why.empty()) continue;
     once.pop_back();
-    dropped.push_back("dropped a record that is there twice");
+    dropped.push_back("dropped a record, " + why);
   }
-  if constexpr (!Kind::in_slot)
-    for (const live_record& r : once) heap_.adopt(r.value_word, record_at(m_, p_, r.value_word)->bytes());
+  auto refused = [&](status s) -> error { return {s, "cannot salvage " + path + ": " + std::string(message(s))}; };
+  if (!p_.may_change()) return refused(status::io_error);
   salvage_escapes(dropped);
   if (dropped.empty()) {
     repair(leaves);
     count_deepest();
   } else {
-    p_.about_to_change();
-    if (status s = build(once, 0, p_.flush_header()); s != status::ok) return {s, "cannot salvage " + path + ": " + std::string(message(s))};
+    if (status s = build(once, 0, p_.flush_header()); s != status::ok) return refused(s);
     for (std::uint64_t offset : segments) heap_.free(offset, segment_bytes());
   }
   records_at_open_ = once.size() + escaped_records(everything()).size();
@@ -440,7 +428,6 @@ void table<M, Kind>::salvage_escapes(std::vector<std::string>& dropped) {
   for (std::uint32_t wrong = impossible_escapes(); wrong != 0; wrong &= wrong - 1) {
     slot& at = b.slots[std::countr_zero(wrong)];
     dropped.push_back("escape slot at offset " + std::to_string(p_.offset_of(&at)) + ": dropped a record, its key cannot be there");
-    p_.about_to_change();
     store(m_, at.key, empty_word);
   }
 }

@@ -20,17 +20,17 @@
 #include <algorithm>
 #include <atomic>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <vector>
 
-#include "base/background.hpp"
 #include "base/spin_lock.hpp"
 #include "base/zeroed_array.hpp"
 #include "persist/unsettled.hpp"
 #include "table/cceh/format.hpp"
-#include "table/complaints.hpp"
 #include "table/concept.hpp"
+#include "table/lifecycle.hpp"
 #include "table/live_record.hpp"
 
 namespace durahash::cceh {
@@ -56,7 +56,10 @@ enum class node_state : std::uint8_t {
 using stripe_index = std::uint32_t;
 
 template <medium M, class Kind>
-class table {
+class table : public lifecycle<M, Kind, table<M, Kind>> {
+  using frame = lifecycle<M, Kind, table<M, Kind>>;
+  friend frame;
+
  public:
   using kind = Kind;
   using key_type = typename Kind::key_type;
@@ -92,18 +95,16 @@ class table {
   // recover.hpp
   std::uint64_t size();   // waits for the recount after a crash
   std::uint64_t slots();
-  status sync();
-  status close();
   void lock_all();  // keeps writers out
   void unlock_all();
 
   // check.hpp
-  void check(check_report& report);
   void describe(table_stats& stats);
-  std::uint64_t live_bytes() const { return p_.block().heap_offset + heap_.used_bytes() - heap_.pending_bytes(); }
-  std::uint64_t free_bytes() { return p_.free_bytes() + heap_.idle_cell_bytes() + heap_.pending_bytes(); }
 
  private:
+  using frame::p_, frame::m_, frame::heap_, frame::seeds_, frame::records_at_open_, frame::damage_found_, frame::background_;
+  using frame::reading, frame::await_count, frame::count_once;
+  using read_guard = typename frame::read_guard;
   static constexpr std::size_t group_size = 64;  // operations whose cache misses and fences are shared
   static constexpr unsigned stripe_bits = 16;
   static constexpr stripe_index escape_stripe = 1u << stripe_bits, stripe_count = escape_stripe + 1;
@@ -122,8 +123,6 @@ class table {
     stripe_state* first = nullptr;
     settlement_mark& operator[](std::size_t i) const noexcept { return first[i].mark; }
   };
-  struct no_guard {};
-  using read_guard = std::conditional_t<Kind::in_slot, no_guard, epoch_guard>;
 
   /// A segment as the directory named it.
   struct segment {
@@ -184,9 +183,10 @@ class table {
   /// Writes that share locks and fences. Bit i of the sets stands for the i-th key.
   struct group {
     segment held[group_size];
-    std::uint64_t locked_here = 0;  // one stripe may serve several keys: the first of them took the lock
+    held_locks<group_size> locks;   // one stripe may serve several keys
     std::uint64_t value_words[group_size];
     std::uint64_t unused = 0;       // records that were written and that no slot names
+    std::uint64_t starved = 0;      // those for which the process has no memory
     change changes[group_size];
     std::size_t ready = 0;
   };
@@ -263,7 +263,9 @@ class table {
   segment lock_segment(std::uint64_t hash);
   segment lock_for(std::uint64_t hash, key_type key);
   std::optional<segment> try_lock_for(std::uint64_t hash, key_type key);
-  void unlock(const segment& s) noexcept { stripes_[s.stripe].lock.unlock(); }
+  spin_lock& lock_of(const segment& s) const noexcept { return stripes_[s.stripe].lock; }
+  /// Unlocks the segment, which is locked, when it goes.
+  std::unique_lock<spin_lock> holding(const segment& s) const noexcept { return {lock_of(s), std::adopt_lock}; }
   place walk(const segment& s, const window& w, key_type key) const;
   std::uint32_t stale_slots(const segment& s, const bucket& b) const;
   template <class Decide>
@@ -287,13 +289,12 @@ class table {
   status announce_in_group(std::size_t i, key_type key, std::uint64_t hash, bool puts, group& g, Order&& order, flushed& words, bool& needs_room);
 
   // grow.hpp
-  std::optional<std::uint64_t> allocate(std::uint64_t bytes);
-  void give_back(std::uint64_t offset, std::uint64_t bytes);
+  void give_back(std::uint64_t offset, std::uint64_t bytes) noexcept;
   bool put_into(image& made, const live_record& r) const;
   template <class Records>
   bool lay_out(const Records& records, image& made) const;
   void lay_out_as_they_lie(const std::vector<resident>& records, image& made) const;
-  std::optional<std::uint64_t> write_segment(const image& made, flushed& started);
+  std::optional<loose_cell<M>> write_segment(const image& made, flushed& started);
   void lay_out_halves(const segment& s, std::uint64_t right_prefix, halves& made) const;
   status split(const segment& s);
   status split_in(const segment& s, const halves& made, stripe_index right_stripe);
@@ -319,16 +320,18 @@ class table {
   error recover_directory(const std::string& path, bool restored, std::vector<std::string>* dropped);
   std::vector<leaf> read_tree() const;
   void settle_directory();
-  void repair(const std::vector<leaf>& leaves);
+  bool repair(const std::vector<leaf>& leaves);
   template <class Visit>
   void for_each_segment(Visit&& visit) const;
-  void recount(const background* asking);
-  bool adopt_records(const segment& s, std::int32_t& count);
+  bool count_units(const background* asking);
+  void count_stripe(stripe_index stripe);
+  void count_records(const segment& s, std::int32_t& count);
   error salvage(const std::string& path, const std::vector<leaf>& leaves, std::vector<std::string>& dropped);
   void salvage_escapes(std::vector<std::string>& dropped);
   void salvage_segment(const segment& s, std::vector<live_record>& kept, std::vector<std::string>& dropped) const;
 
   // check.hpp
+  std::uint64_t check_units(complaints& complain, std::uint64_t& reached_bytes);
   std::uint64_t check_segment(const segment& s, complaints& complain, std::uint64_t& reached_bytes);
   std::uint32_t impossible_escapes() const;
   std::uint64_t check_escapes(complaints& complain);
@@ -338,10 +341,6 @@ class table {
   std::string fault_of(const live_record& r) const;
   static std::string where(const segment& s, std::uint64_t bucket);
 
-  pool<M>& p_;
-  M& m_;
-  heap<M> heap_;
-  hash_seeds seeds_;
   unsigned probe_ = 0, segment_log2_, first_depth_;
   bool copy_on_write_;
   std::atomic<std::uint64_t> directory_{0};                  // a place_view: where entries are read
@@ -349,11 +348,7 @@ class table {
   std::uint64_t deepest_ = 0;                                // segments of the global depth; guarded by directory_lock_
   zeroed_array<stripe_state> stripes_;
   unsettled<M, marks_of_stripes> unsettled_;
-  std::uint64_t records_at_open_ = 0;
-  std::atomic<bool> counted_{true};   // false while the recount runs
-  std::atomic<bool> damage_found_{false};
   std::atomic<std::uint64_t> splits_{0}, merges_{0}, doublings_{0}, halvings_{0};
-  background background_;  // last: stopped before anything it uses goes
 };
 
 }  // namespace durahash::cceh

@@ -27,13 +27,14 @@ status table<M, Kind>::write(key_type key, Decide&& decide) {
   std::uint64_t hash = hash_of(key, seeds_);
   while (true) {  // ends: every round but the last splits the key's segment, up to most_depth or no_space
     segment s = lock_for(hash, key);
-    p_.about_to_change();
+    auto held = holding(s);
+    if (!p_.may_change()) [[unlikely]] return status::io_error;
     settle_inherited(s.stripe);
     bool needs_room = false, wants_survey = false;
     status answer = write_in(s, hash, key, decide, needs_room, wants_survey);
     if (needs_room) answer = split(s);
-    unlock(s);
-    if (wants_survey) survey(hash);
+    held.unlock();
+    if (wants_survey) if_memory_allows([&] { survey(hash); });
     if (!needs_room || answer != status::ok) return answer;
   }
 }
@@ -81,7 +82,7 @@ auto table<M, Kind>::lock_segment(std::uint64_t hash) -> segment {
       return s;
     segment now = segment_of(hash);
     if (now.stripe == s.stripe) return now;
-    unlock(s);
+    lock_of(s).unlock();
     s = now;
   }
 }
@@ -102,7 +103,7 @@ auto table<M, Kind>::try_lock_for(std::uint64_t hash, key_type key) -> std::opti
   if (escapes(key)) return seen;
   segment s = still_named(seen) ? seen : segment_of(hash);
   if (s.stripe == seen.stripe) return s;
-  unlock(seen);
+  lock_of(seen).unlock();
   return std::nullopt;
 }
 
@@ -264,13 +265,13 @@ void table<M, Kind>::write_many(std::span<const key_type> keys, const value_type
 template <medium M, class Kind>
 std::size_t table<M, Kind>::lock_group(std::span<const key_type> keys, const std::uint64_t* hashes, group& g) {
   g.held[0] = lock_for(hashes[0], keys[0]);
-  g.locked_here = 1;
+  g.locks.adopt(lock_of(g.held[0]));
   std::size_t locked = 1;
   for (; locked < keys.size(); ++locked) {
     segment& s = g.held[locked];
     if (auto made = try_lock_for(hashes[locked], keys[locked])) {
       s = *made;
-      g.locked_here |= std::uint64_t{1} << locked;
+      g.locks.adopt(lock_of(s));
       continue;
     }
     s = escapes(keys[locked]) ? escape_segment() : segment_of(hashes[locked]);
@@ -284,7 +285,7 @@ template <medium M, class Kind>
 std::size_t table<M, Kind>::write_group(std::span<const key_type> keys, const value_type* values, const std::uint64_t* hashes, status* answers) {
   group g;
   std::size_t locked = lock_group(keys, hashes, g);
-  p_.about_to_change();
+  if (!p_.may_change()) [[unlikely]] return std::fill_n(answers, locked, status::io_error), locked;
   for (std::size_t i = 0; i < locked; ++i) settle_inherited(g.held[i].stripe);
 
   std::optional<durable> records_written;
@@ -308,18 +309,18 @@ std::size_t table<M, Kind>::write_group(std::span<const key_type> keys, const va
     finish(g.changes[n]);
     if (g.changes[n].records < 0) surveys |= std::uint64_t{survey_is_due(g.changes[n].stripe)} << n;
   }
-  for (std::size_t i = 0; i < locked; ++i)
-    if (g.locked_here >> i & 1) unlock(g.held[i]);
+  g.locks.release();
 
   if constexpr (!Kind::in_slot)
     for (; g.unused != 0; g.unused &= g.unused - 1) {
       std::uint64_t offset = g.value_words[std::countr_zero(g.unused)];
       heap_.free(offset, record_at(m_, p_, offset)->bytes());
     }
-  for (; surveys != 0; surveys &= surveys - 1) survey(std::uint64_t{g.changes[std::countr_zero(surveys)].stripe} << (64 - stripe_bits));
+  for (; surveys != 0; surveys &= surveys - 1)
+    if_memory_allows([&] { survey(std::uint64_t{g.changes[std::countr_zero(surveys)].stripe} << (64 - stripe_bits)); });
   if (needs_room) {  // a split waits for no lock while others are held
     std::size_t i = taken - 1;
-    answers[i] = write(keys[i], decide_write(durahash::detail::write_mode::put, values[i]));
+    answers[i] = with_memory([&] { return write(keys[i], decide_write(durahash::detail::write_mode::put, values[i])); });
   }
   return taken;
 }
@@ -329,9 +330,11 @@ template <medium M, class Kind>
 durable table<M, Kind>::write_group_records(std::span<const key_type> keys, const value_type* values, group& g) {
   flushed started;
   for (std::size_t i = 0; i < keys.size(); ++i) {
-    auto made = new_value_word<Kind>(m_, heap_, p_, keys[i], values[i], started);
+    std::optional<std::uint64_t> made;
+    status answer = with_memory([&] { return made = new_value_word<Kind>(m_, heap_, p_, keys[i], values[i], started), status::ok; });
     g.value_words[i] = made.value_or(0);
     g.unused |= std::uint64_t{made.has_value()} << i;
+    g.starved |= std::uint64_t{answer == status::out_of_memory} << i;
   }
   return fence(m_, std::move(started));
 }
@@ -346,7 +349,7 @@ status table<M, Kind>::announce_in_group(std::size_t i, key_type key, std::uint6
   place at = walk(s, w, key);
   if (at.found != nullptr && !value_of<Kind>(m_, p_, load(m_, at.found->value))) return status::damaged;
   if (at.found == nullptr && !puts) return status::not_found;
-  if (!Kind::in_slot && puts && (g.unused >> i & 1) == 0) return status::no_space;
+  if (!Kind::in_slot && puts && (g.unused >> i & 1) == 0) return (g.starved >> i & 1) != 0 ? status::out_of_memory : status::no_space;
   if (at.found == nullptr && at.room == nullptr) return needs_room = true, status::ok;
   bool beside_others = std::any_of(g.changes, g.changes + g.ready, [&](const change& c) { return c.stripe == s.stripe; });
   if (at.room_is_away && beside_others) [[unlikely]] {  // C2: the full buckets on its way are full after a crash, too

@@ -23,23 +23,17 @@ bool table<M, Kind>::belongs(const level_view& l, std::uint64_t index, std::uint
 }
 
 template <medium M, class Kind>
-void table<M, Kind>::check(check_report& report) {
-  adopted_.wait(false, std::memory_order_acquire);
-  heap_.settle();
-  lock_all();
-  complaints complain(report);
+std::uint64_t table<M, Kind>::check_units(complaints& complain, std::uint64_t& reached_bytes) {
   const levels_view& v = levels();
   geometry g{load(m_, root_of_table().geometry)};
   if (!g.sound() || g.bottom() + shape_.levels - 1 != v.at[0].log2) complain("the root does not name the levels in use");
-  std::uint64_t reached_bytes = 0, counted = check_escapes(complain);
+  std::uint64_t records = check_escapes(complain);
   std::vector<found_record> seen;
-  for (const level_view& l : v.all()) counted += check_level(l, complain, reached_bytes, seen);
+  for (const level_view& l : v.all()) records += check_level(l, complain, reached_bytes, seen);
   std::sort(seen.begin(), seen.end(), live_record::before);
   for (std::size_t i = 0; i < seen.size(); ++i)
     if (seen_before<Kind>(m_, p_, seen, i)) complain("a key lives in two slots");
-  complain.if_records_differ(size(), counted);
-  if (!damage_found_) complain.if_bytes_differ(heap_.used_bytes() - heap_.pending_bytes(), reached_bytes);
-  unlock_all();
+  return records;
 }
 
 /// G1, and that the root names the level. Returns its records, and adds them to `seen`.
@@ -104,7 +98,7 @@ void table<M, Kind>::describe(table_stats& stats) {
   constexpr std::uint64_t at_once = 4096;  // buckets: nobody waits longer for this reader
   for (const level_view& l : v.all())
     for (std::uint64_t n = 0; n < l.buckets(); n += at_once) {
-      [[maybe_unused]] read_guard guard;
+      [[maybe_unused]] read_guard guard = reading();
       if (&levels() != &v) break;  // these may be gone: what was seen has to do
       for (std::uint64_t each = n; each < std::min(n + at_once, l.buckets()); ++each) add(bucket_at(l, each), &l == v.at);
     }

@@ -146,7 +146,7 @@ template <class Read>
 template <medium M, class Kind>
 template <class Read>
 [[gnu::noinline]] status table<M, Kind>::search(key_type key, const spot& s, Read& read) {
-  [[maybe_unused]] read_guard guard;  // keeps records and levels from reuse; u64 tables have none, and look at the levels again instead
+  [[maybe_unused]] read_guard guard = reading();  // keeps records and levels from reuse; u64 tables have none, and look at the levels again instead
   while (true) {  // ends: each further round means that a writer got on
     const levels_view& v = levels();
     stripe_index stripe = stripe_of(v, s.hash);
@@ -198,7 +198,7 @@ void table<M, Kind>::settle_for_reader(const levels_view& v, const spot& s) {
 template <medium M, class Kind>
 template <class Read>
 void table<M, Kind>::get_many(std::span<const key_type> keys, Read&& read, status* answers) {
-  [[maybe_unused]] read_guard guard;
+  [[maybe_unused]] read_guard guard = reading();
   spot spots[group_size];
   warp_view warps[group_size];
   glance glances[group_size];
@@ -329,7 +329,7 @@ status table<M, Kind>::scan(cursor& at, std::size_t limit, Visit&& visit) {
   std::vector<found_record> records;
   std::list<std::array<std::uint64_t, most_key_bytes / 8>> keys;  // copies: a slot may be lent as soon as it has been looked at
   while (!at.done && left > 0) {
-    [[maybe_unused]] read_guard guard;
+    [[maybe_unused]] read_guard guard = reading();
     const levels_view& v = levels();
     unsigned bits = v.stripe_bits;
     stripe_index stripe = stripe_of(v, at.position);

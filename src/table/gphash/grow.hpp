@@ -27,17 +27,9 @@ static_assert(every_level_begins_at_a_block());
 
 }  // namespace detail
 
-template <medium M, class Kind>
-std::optional<std::uint64_t> table<M, Kind>::allocate(std::uint64_t bytes) {
-  if (auto offset = heap_.allocate(bytes)) return offset;
-  if (heap_.pending_bytes() == 0) return std::nullopt;
-  heap_.settle();  // what readers still hold may do
-  return heap_.allocate(bytes);
-}
-
 /// Of a level that readers may still see.
 template <medium M, class Kind>
-void table<M, Kind>::give_back(const level_view& l) {
+void table<M, Kind>::give_back(const level_view& l) noexcept {
   if constexpr (Kind::in_slot)
     heap_.free(l.offset, shape_.level_bytes(l.log2));  // readers notice by the levels; the bytes stay mapped
   else
@@ -51,61 +43,63 @@ flushed table<M, Kind>::write_words(pm<std::uint64_t>* at, std::span<const std::
 }
 
 template <medium M, class Kind>
-void table<M, Kind>::lock_stripes(const levels_view& v) {
+void table<M, Kind>::lock_stripes(const levels_view& v) noexcept {
   for (stripe_index s = 0; s < stripes_of(v); ++s) locks_[s].lock();  // in order; groups never wait while they hold one
 }
 
 template <medium M, class Kind>
-void table<M, Kind>::unlock_stripes(const levels_view& v) {
+void table<M, Kind>::unlock_stripes(const levels_view& v) noexcept {
   for (stripe_index s = 0; s < stripes_of(v); ++s) locks_[s].unlock();
 }
 
 /// A level more on top of these, unless somebody has put one there. The caller holds nothing.
 template <medium M, class Kind>
 status table<M, Kind>::grow(const levels_view& seen) {
-  adopted_.wait(false, std::memory_order_acquire);  // the stripes stay what they are while records are collected
-  std::scoped_lock lock(resize_lock_);
-  if (&levels() != &seen) return status::ok;
-  lock_stripes(seen);
-  status made = put_level_on_top(seen);
-  unlock_stripes(seen);
-  return made;
+  await_count();  // the stripes stay what they are while records are collected
+  everybody_kept_out alone(*this);
+  return &levels() == &seen ? put_level_on_top(seen) : status::ok;
 }
 
 template <medium M, class Kind>
 status table<M, Kind>::put_level_on_top(const levels_view& v) {
-  auto made = allocate_top(v, size());
-  if (!made) return status::no_space;
+  auto place = allocate_top(v, size());
+  if (!place) return p_.changing() ? status::no_space : status::io_error;
+  level_view made = view_of(place->offset(), v.at[0].log2 + 1);
+  const levels_view& planned = plan_top(v, made);
   const level_view& bottom = v.at[shape_.levels - 1];
   flushed started;
   std::vector<std::uint64_t> words;
-  for (std::uint64_t index = 0; index < bottom.buckets(); ++index) started += copy_bucket(bottom, index, *made, words);
-  adopt_top(v, *made, std::move(started));
+  for (std::uint64_t index = 0; index < bottom.buckets(); ++index) started += copy_bucket(bottom, index, made, words);
+  place->keep();
+  adopt_top(v, planned, std::move(started));
   return status::ok;
 }
 
 /// A level of twice the top's size, of which every word is to be written; nothing if there is no space, or no use.
 template <medium M, class Kind>
-auto table<M, Kind>::allocate_top(const levels_view& v, std::uint64_t records) -> std::optional<level_view> {
+std::optional<loose_cell<M>> table<M, Kind>::allocate_top(const levels_view& v, std::uint64_t records) {
   unsigned top = v.at[0].log2 + 1;
-  if (top == level_sizes || growth_is_vain(shape_, top - 1, records)) return std::nullopt;
-  auto offset = allocate(shape_.level_bytes(top));
-  if (!offset) return std::nullopt;
-  p_.about_to_change();
-  return view_of(*offset, top);
+  if (top == level_sizes || growth_is_vain(shape_, top - 1, records) || !p_.may_change()) return std::nullopt;
+  return allocate_loose(heap_, shape_.level_bytes(top));
 }
 
-/// Puts it on top of these. `started`: the write-back of all of it.
+/// These levels, when that one has been put on top.
 template <medium M, class Kind>
-void table<M, Kind>::adopt_top(const levels_view& v, const level_view& made, flushed started) {
-  const level_view& bottom = v.at[shape_.levels - 1];
+auto table<M, Kind>::plan_top(const levels_view& v, const level_view& made) -> const levels_view& {
+  level_view now[most_levels] = {made};
+  std::copy_n(v.at, shape_.levels - 1, now + 1);
+  return plan_levels({now, shape_.levels});
+}
+
+/// The levels are to be as planned, with a new top. `started`: the write-back of all of it.
+template <medium M, class Kind>
+void table<M, Kind>::adopt_top(const levels_view& v, const levels_view& planned, flushed started) noexcept {
+  level_view made = planned.at[0], bottom = v.at[shape_.levels - 1];
   store(m_, level_word(bank(), made.log2), checked_place::of(made.offset, made.log2).word);
   started += flush(m_, extent_of(level_word(bank(), made.log2)));
   durable written = fence(m_, std::move(started));
   [[maybe_unused]] durable done = publish(m_, root_of_table().geometry, geometry::of(bottom.log2 + 1, bank()).word, after(std::move(written)));  // COMMIT
-  std::vector<level_view> now{made};
-  now.insert(now.end(), v.at, v.at + shape_.levels - 1);
-  switch_levels(now);
+  switch_levels(planned);
   give_back(bottom);
   resizes_.fetch_add(1, std::memory_order_relaxed);
 }
@@ -137,19 +131,25 @@ void table<M, Kind>::write_slot(std::uint64_t* bucket_words, unsigned index, con
   if constexpr (Kind::fixed_key) std::memcpy(bucket_words + 2 * shape_.slots + index * shape_.key_words(), r.key.data(), r.key.size());
 }
 
+/// What the levels are to become; nobody sees it yet.
 template <medium M, class Kind>
-void table<M, Kind>::switch_levels(std::span<const level_view> now) {
+auto table<M, Kind>::plan_levels(std::span<const level_view> now) -> const levels_view& {
   levels_view& made = views_.emplace_back();
   std::copy(now.begin(), now.end(), made.at);
   made.count = static_cast<unsigned>(now.size());
   made.stripe_bits = std::min(made.at[0].log2, most_stripe_bits);
-  counting_stripes_ = std::max(counting_stripes_.load(), stripes_of(made));
   std::uint64_t buckets = 0;
   for (unsigned l = 0; l < made.count; ++l) made.first_in_cache[l] = buckets, buckets += made.at[l].buckets();
-  bucket_cache* before = caches_.empty() ? nullptr : &caches_.back();
   if (cache_percent_ != 0) made.cache = &caches_.emplace_back(buckets, shape_.slots, cache_percent_, cache_policy_);
-  levels_.store(&made, std::memory_order_release);
-  if (before != nullptr) before->give_back_memory();
+  return made;
+}
+
+template <medium M, class Kind>
+void table<M, Kind>::switch_levels(const levels_view& planned) noexcept {
+  const levels_view* before = levels_.load(std::memory_order_relaxed);
+  counting_stripes_ = std::max(counting_stripes_.load(), stripes_of(planned));
+  levels_.store(&planned, std::memory_order_release);
+  if (before != nullptr && before->cache != nullptr) before->cache->give_back_memory();
 }
 
 /// Copies of the buckets that are looked at most by now, in place of others.
@@ -212,25 +212,26 @@ status table<M, Kind>::build(const std::vector<found_record>& records, unsigned 
   if (top >= level_sizes) return status::no_space;
   const levels_view* before = levels_.load(std::memory_order_relaxed);
   unsigned other_bank = bank() ^ 1;  // of what the root names now, whole or damaged
+  std::vector<loose_cell<M>> places;
   std::vector<level_view> now;
+  places.reserve(shape_.levels);
+  for (unsigned l = 0; l < shape_.levels; ++l) {
+    auto place = allocate_loose(heap_, shape_.level_bytes(top - l));
+    if (!place) return status::no_space;
+    places.push_back(std::move(*place));
+    now.push_back(view_of(places.back().offset(), top - l));
+  }
+  const levels_view& planned = plan_levels(now);
+  if (!p_.may_change()) return status::io_error;
   flushed started;
   for (unsigned l = 0; l < shape_.levels; ++l) {
-    auto offset = allocate(shape_.level_bytes(top - l));
-    if (!offset) {
-      for (const level_view& l_made : now) heap_.free(l_made.offset, shape_.level_bytes(l_made.log2));
-      return status::no_space;
-    }
-    now.push_back(view_of(*offset, top - l));
-  }
-  p_.about_to_change();
-  for (unsigned l = 0; l < shape_.levels; ++l) {
     started += write_words(now[l].first, made.words[l]);
-    store(m_, level_word(other_bank, top - l), checked_place::of(now[l].offset, top - l).word);
+    store(m_, level_word(other_bank, top - l), checked_place::of(places[l].keep(), top - l).word);
     started += flush(m_, extent_of(level_word(other_bank, top - l)));
   }
   durable written = fence(m_, std::move(started));
   [[maybe_unused]] durable done = publish(m_, root_of_table().geometry, geometry::of(top + 1 - shape_.levels, other_bank).word, after(std::move(written)));  // COMMIT
-  switch_levels(now);
+  switch_levels(planned);
   if (before != nullptr)
     for (const level_view& l : before->all()) give_back(l);
   return status::ok;
@@ -241,45 +242,41 @@ status table<M, Kind>::reserve(std::uint64_t records) {
   constexpr std::uint64_t more_than_any_pool = std::uint64_t{1} << 48;
   if (records >= more_than_any_pool) return status::no_space;
   unsigned top = top_for(records, shape_);
-  adopted_.wait(false, std::memory_order_acquire);
+  await_count();
   std::uint64_t bytes = 0;
   for (unsigned l = 0; l < shape_.levels; ++l) bytes += shape_.level_bytes(top - l);
   if (top <= top_log2()) return status::ok;
-  p_.about_to_change();
-  if (p_.reserve(bytes) != status::ok) return status::no_space;
-  lock_all();
-  status made = top <= top_log2() ? status::ok : build(all_records(levels().all()), top);
-  unlock_all();
-  return made;
+  if (status s = p_.reserve(bytes); s != status::ok) return s;
+  everybody_kept_out alone(*this);
+  return top <= top_log2() ? status::ok : build(all_records(levels().all()), top);
 }
 
 template <medium M, class Kind>
 status table<M, Kind>::compact() {
-  adopted_.wait(false, std::memory_order_acquire);  // the allocation state must be known
+  await_count();  // the allocation state must be known
   typename heap<M>::front_first front(heap_);
-  lock_all();
-  std::vector<found_record> all = all_records(levels().all());
-  unsigned least = least_bottom + shape_.levels - 1;
-  while (least < top_log2() && slots_of(shape_, least) < all.size()) ++least;
-  image fits;
-  while (least < top_log2() && !lay_out(all, least, fits)) ++least;
-  status made = least < top_log2() ? build(all, least) : status::ok;
-  unlock_all();
-  if (made != status::ok) return made;
-  all = {};
+  {
+    everybody_kept_out alone(*this);
+    std::vector<found_record> all = all_records(levels().all());
+    unsigned least = least_bottom + shape_.levels - 1;
+    while (least < top_log2() && slots_of(shape_, least) < all.size()) ++least;
+    image fits;
+    while (least < top_log2() && !lay_out(all, least, fits)) ++least;
+    if (status made = least < top_log2() ? build(all, least) : status::ok; made != status::ok) return made;
+  }
   heap_.settle();
-  lock_all();
-  for (unsigned l = 0; l < shape_.levels; ++l) move_level_down(levels().at[l]);
-  unlock_all();
+  {
+    everybody_kept_out alone(*this);
+    for (unsigned l = 0; l < shape_.levels; ++l) move_level_down(levels().at[l]);
+  }
   heap_.settle();
   if constexpr (!Kind::in_slot) {
-    lock_all();
-    made = move_records_down(live_bytes());  // those behind the point where all that is live would end have room in front of it
-    unlock_all();
-    heap_.settle();
+    everybody_kept_out alone(*this);  // records behind the point where all that is live would end have room in front of it
+    if (status moved = move_records_down(this->live_bytes()); moved != status::ok) return moved;
   }
+  heap_.settle();
   heap_.release_idle_slabs();
-  return made == status::ok ? p_.give_back_tail() : made;
+  return p_.give_back_tail();
 }
 
 /// Writes the level anew if there is room in front of it. COMMIT: its word in the root.
@@ -287,23 +284,23 @@ template <medium M, class Kind>
 void table<M, Kind>::move_level_down(const level_view& l) {
   const levels_view& v = levels();
   if (!heap_.has_room_before(l.offset, shape_.level_bytes(l.log2))) return;
-  auto offset = allocate(shape_.level_bytes(l.log2));
-  if (!offset) return;
-  p_.about_to_change();
-  level_view made = view_of(*offset, l.log2);
+  auto place = allocate_loose(heap_, shape_.level_bytes(l.log2));
+  if (!place) return;
+  level_view made = view_of(place->offset(), l.log2), gone = l;
+  std::vector<level_view> now(v.at, v.at + v.count);
+  for (level_view& each : now)
+    if (each.log2 == made.log2) each = made;
+  const levels_view& planned = plan_levels(now);
   std::vector<std::uint64_t> words(shape_.bucket_words());
+  if (!p_.may_change()) return;
   flushed started;
   for (std::uint64_t index = 0; index < l.buckets(); ++index) {
     for (std::size_t i = 0; i < words.size(); ++i) words[i] = load(m_, bucket_at(l, index)[i]);
     started += write_words(bucket_at(made, index), words);
   }
   durable written = fence(m_, std::move(started));
-  [[maybe_unused]] durable done = publish(m_, level_word(bank(), l.log2), checked_place::of(*offset, l.log2).word, after(std::move(written)));
-  level_view gone = l;
-  std::vector<level_view> now(v.at, v.at + v.count);
-  for (level_view& each : now)
-    if (each.log2 == made.log2) each = made;
-  switch_levels(now);
+  [[maybe_unused]] durable done = publish(m_, level_word(bank(), l.log2), checked_place::of(place->keep(), l.log2).word, after(std::move(written)));
+  switch_levels(planned);
   give_back(gone);
 }
 
@@ -319,7 +316,7 @@ status table<M, Kind>::move_records_down(std::uint64_t behind) {
           auto record = record_at(m_, p_, r.value_word);
           if (!record) answer = status::damaged;
           if (answer != status::ok || r.value_word < behind || !heap_.has_room_before(r.value_word, record->bytes())) return;
-          p_.about_to_change();
+          if (!p_.may_change()) return void(answer = status::io_error);
           flushed started;
           key_type key = record->key;
           if constexpr (Kind::fixed_key) key = r.key;

@@ -6,14 +6,15 @@
 namespace durahash::gphash {
 
 /// Until take_back the borrower alone reads and writes: other threads' writes wait, their reads must not be made, and the caller calls nothing else.
-/// A crash meanwhile is one that recovery knows.
+/// A crash meanwhile is one that recovery knows. Nothing, if the disk does not take the root.
 template <medium M, class Kind>
-lent_table table<M, Kind>::lend()
+std::optional<lent_table> table<M, Kind>::lend()
   requires(Kind::in_slot)
 {
   lock_all();
-  if (!p_.read_only()) p_.about_to_change();
-  return as_lent();
+  if (p_.read_only() || p_.may_change()) return as_lent();
+  unlock_all();
+  return std::nullopt;
 }
 
 /// Where the table is, for somebody who only reads: good until a write.
@@ -51,8 +52,8 @@ std::optional<lent_level> table<M, Kind>::lend_top(std::int64_t added)
 {
   auto made = allocate_top(levels(), size() + static_cast<std::uint64_t>(added));
   if (!made) return std::nullopt;
-  top_to_be_ = *made;
-  return lent_level{made->first, made->log2};
+  top_to_be_ = view_of(made->keep(), levels().at[0].log2 + 1);
+  return lent_level{top_to_be_.first, top_to_be_.log2};
 }
 
 /// In his place: words of it, from the first-th on.
@@ -70,11 +71,12 @@ lent_table table<M, Kind>::put_on_top(std::uint64_t moved, std::uint64_t misplac
   requires(Kind::in_slot)
 {
   const levels_view& v = levels();
+  const levels_view& planned = plan_top(v, top_to_be_);
   rehashed_.fetch_add(moved, std::memory_order_relaxed);
   if (misplaced != 0) damage_found_ = true;
   stripe_index more = stripe_index{1} << std::min(top_to_be_.log2, most_stripe_bits);
   for (stripe_index s = stripes_of(v); s < more; ++s) locks_[s].lock();  // the loan goes on
-  adopt_top(v, top_to_be_, flush(m_, extent{top_to_be_.first, shape_.bucket_bytes() << top_to_be_.log2}));
+  adopt_top(v, planned, flush(m_, extent{top_to_be_.first, shape_.bucket_bytes() << top_to_be_.log2}));
   locked_ = &levels();
   return as_lent();
 }

@@ -5,7 +5,6 @@
 //              is done, new records take only space that is new, and growth waits.
 #pragma once
 
-#include "table/closing.hpp"
 #include "table/gphash/table.hpp"
 #include "table/settings.hpp"
 
@@ -61,8 +60,7 @@ result<engine_plan> table<M, Kind>::plan(const options& how) {
 
 template <medium M, class Kind>
 table<M, Kind>::table(pool<M>& p)
-    : p_(p), m_(p.medium()), heap_(p), seeds_{p.block().seed_flip, p.block().seed_multiply},
-      shape_(detail::shape_of(p.block().settings[setting::levels], p.block().settings[setting::hashes], p.block().settings[setting::slots],
+    : frame(p), shape_(detail::shape_of(p.block().settings[setting::levels], p.block().settings[setting::hashes], p.block().settings[setting::slots],
                               p.block().settings[setting::key_bytes])
                  .value_or(shape{})),
       places_(shape_, seeds_), first_top_(static_cast<unsigned>(p.block().settings[setting::first_top])),
@@ -88,35 +86,23 @@ error table<M, Kind>::open(const std::string& path, std::vector<std::string>* dr
   if (!p_.read_only()) {
     [[maybe_unused]] durable as_it_is = fence(m_, p_.flush_header());
   }
-  bool restored = dropped == nullptr && !Kind::in_slot && restore_heap(heap_, p_);
-  if (!restored) heap_.begin_recovery();
+  bool restored = frame::begin_open(dropped);
   std::vector<level_view> found;
   if (error e = read_levels(path, restored, dropped, found); e.code != status::ok) return e;
   for (int i = 0; dropped == nullptr && i < static_cast<int>(first_fingerprint); ++i)
     if (impossible_escape(i)) return {status::unusable, "cannot use " + path + " as a pool: its escape slot " + std::to_string(i) + " holds what cannot be there"};
   if (dropped != nullptr) {
     if (error e = salvage(path, found, *dropped); e.code != status::ok) return e;
-    heap_.settle();
-    heap_.end_recovery();
-    dropped->push_back(kept_and_dropped(size(), dropped->size(), Kind::in_slot));
+    frame::finish_salvage(*dropped, size());
     return {status::ok, {}};
   }
   if (clean)
     records_at_open_ = p_.root().records;
   else
     sweep();
-  if (Kind::in_slot || restored) {
-    heap_.end_recovery();
-    return {status::ok, {}};
-  }
-  adopted_ = false;
   std::uint64_t bytes = 0;
   for (const level_view& l : levels().all()) bytes += shape_.level_bytes(l.log2);
-  constexpr std::uint64_t at_once = 1 << 20;  // takes a millisecond or few; small pools that are killed again and again reuse all their space
-  if (bytes <= at_once)
-    recount(nullptr);
-  else
-    background_.submit([this](const background& self) { recount(&self); });
+  frame::finish_open(Kind::in_slot || restored, std::size_t{1} << most_stripe_bits, Kind::in_slot ? 0 : bytes);
   return {status::ok, {}};
 }
 
@@ -126,7 +112,7 @@ error table<M, Kind>::read_levels(const std::string& path, bool restored, std::v
   auto damaged = [&](const std::string& what) -> error { return {status::unusable, "cannot use " + path + " as a pool: " + what}; };
   geometry g{load(m_, root_of_table().geometry)};
   if (g.none()) {
-    if (std::string lost = lost_root(p_); !lost.empty() && dropped == nullptr) return damaged(lost);
+    if (std::string lost = frame::lost_root(); !lost.empty() && dropped == nullptr) return damaged(lost);
     if (p_.read_only()) return damaged("it has no levels");
     if (dropped != nullptr) dropped->push_back("no levels are named, as in a new pool; all records are lost");
     if (status s = build({}, first_top_); s != status::ok) return {s, "cannot create " + path + ": no room for its first levels"};
@@ -160,7 +146,7 @@ error table<M, Kind>::read_levels(const std::string& path, bool restored, std::v
     if (dropped == nullptr) return damaged(wrong);
     dropped->push_back(wrong + "; its records are lost");
   }
-  if (found.size() == shape_.levels) switch_levels(found);
+  if (found.size() == shape_.levels) switch_levels(plan_levels(found));
   return {status::ok, {}};
 }
 
@@ -177,7 +163,7 @@ bool table<M, Kind>::sweep_slot(const slot_ref& at) {
   std::uint64_t state = load(m_, *at.state);
   if (state >= first_fingerprint) return true;
   if (state != empty_state && !p_.read_only()) {
-    p_.about_to_change();
+    durahash::check(p_.changing(), "a pool that a crash left is changing");
     store(m_, *at.state, empty_state);
   }
   return false;
@@ -204,26 +190,25 @@ void table<M, Kind>::sweep() {
 
 /// Tells the heap of each record of a byte table. Writers wait stripe by stripe.
 template <medium M, class Kind>
-void table<M, Kind>::recount(const background* asking) {
-  bool sound = true;
-  if constexpr (!Kind::in_slot) {
-    const levels_view& v = levels();  // growth waits for this
-    for (stripe_index stripe = 0; stripe < stripes_of(v); ++stripe) {
-      if (asking != nullptr && asking->stopping()) return;
-      std::scoped_lock lock(locks_[stripe]);
-      for_each_record_of(v, std::uint64_t{stripe} << (64 - v.stripe_bits), v.stripe_bits, [&](const resident& r) {
-        auto record = record_at(m_, p_, r.value_word);
-        sound &= record && heap_.adopt(r.value_word, record->bytes());
-      });
-    }
-    if (sound) {
-      heap_.settle();
-      heap_.end_recovery();
-    }
+bool table<M, Kind>::count_units(const background* asking) {
+  const levels_view& v = levels();  // growth waits for this
+  for (stripe_index stripe = 0; !Kind::in_slot && stripe < stripes_of(v); ++stripe) {
+    if (asking != nullptr && asking->stopping()) return false;
+    std::scoped_lock lock(locks_[stripe]);
+    count_once(stripe, [&] { count_stripe(v, stripe); });
   }
-  if (!sound) damage_found_ = true;  // what is free is not known: only new space is used, and check tells the rest
-  adopted_.store(true, std::memory_order_release);
-  adopted_.notify_all();
+  return true;
+}
+
+template <medium M, class Kind>
+void table<M, Kind>::count_stripe(const levels_view& v, stripe_index stripe) {
+  if constexpr (!Kind::in_slot)
+    for_each_record_of(v, std::uint64_t{stripe} << (64 - v.stripe_bits), v.stripe_bits, [&](const resident& r) {
+      if (auto record = record_at(m_, p_, r.value_word))
+        frame::adopt_record(r.value_word, record->bytes());
+      else
+        frame::found_unsound();
+    });
 }
 
 // ------------------------------------------------------------------------------------------------------------------ sizes
@@ -255,26 +240,12 @@ void table<M, Kind>::unlock_all() {
   resize_lock_.unlock();
 }
 
-template <medium M, class Kind>
-status table<M, Kind>::sync() {
-  return sync_clean(p_, *this);
-}
-
-template <medium M, class Kind>
-status table<M, Kind>::close() {
-  if (p_.read_only()) return status::ok;
-  adopted_.wait(false, std::memory_order_acquire);
-  background_.stop();
-  if (!p_.changing() || damage_found_) return status::ok;
-  return close_clean(heap_, p_, size(), !Kind::in_slot);
-}
-
 // ---------------------------------------------------------------------------------------------------------------- salvage
 
 /// Keeps the records that verify. If there is something that does not, the whole table is built anew from them.
 template <medium M, class Kind>
 error table<M, Kind>::salvage(const std::string& path, std::span<const level_view> found, std::vector<std::string>& dropped) {
-  p_.about_to_change();
+  if (!p_.may_change()) return {status::io_error, "cannot salvage " + path + ": " + std::string(message(status::io_error))};
   std::vector<found_record> kept;
   for (const level_view& l : found)
     for (std::uint64_t index = 0; index < l.buckets(); ++index)

@@ -19,14 +19,13 @@
 #include <span>
 #include <vector>
 
-#include "base/background.hpp"
 #include "base/spin_lock.hpp"
 #include "base/zeroed_array.hpp"
 #include "persist/unsettled.hpp"
-#include "table/complaints.hpp"
 #include "table/concept.hpp"
 #include "table/gphash/bucket_cache.hpp"
 #include "table/gphash/lent.hpp"
+#include "table/lifecycle.hpp"
 #include "table/live_record.hpp"
 #include "warp/host_warp.hpp"
 
@@ -66,7 +65,10 @@ class departures {
 using stripe_index = std::uint32_t;
 
 template <medium M, class Kind>
-class table {
+class table : public lifecycle<M, Kind, table<M, Kind>> {
+  using frame = lifecycle<M, Kind, table<M, Kind>>;
+  friend frame;
+
  public:
   using kind = Kind;
   using key_type = typename Kind::key_type;
@@ -110,13 +112,11 @@ class table {
   // recover.hpp
   std::uint64_t size();
   std::uint64_t slots();
-  status sync();
-  status close();
   void lock_all();  // keeps writers out
   void unlock_all();
 
   // lend.hpp
-  lent_table lend()
+  std::optional<lent_table> lend()
     requires(Kind::in_slot);
   void take_back(std::int64_t added)
     requires(Kind::in_slot);
@@ -135,12 +135,13 @@ class table {
   void for_each_extent_of(key_type key, Visit&& visit) const;
 
   // check.hpp
-  void check(check_report& report);
   void describe(table_stats& stats);
-  std::uint64_t live_bytes() const { return p_.block().heap_offset + heap_.used_bytes() - heap_.pending_bytes(); }
-  std::uint64_t free_bytes() { return p_.free_bytes() + heap_.idle_cell_bytes() + heap_.pending_bytes(); }
 
  private:
+  using frame::p_, frame::m_, frame::heap_, frame::seeds_, frame::records_at_open_, frame::damage_found_, frame::background_;
+  using frame::reading, frame::await_count, frame::count_once;
+  using read_guard = typename frame::read_guard;
+  using everybody_kept_out = typename frame::everybody_kept_out;
   static constexpr std::size_t group_size = 64;  // operations whose cache misses and fences are shared
   static constexpr unsigned most_stripe_bits = 16;
 
@@ -149,8 +150,6 @@ class table {
     std::atomic<std::uint32_t> version;
     std::atomic<std::int32_t> records;  // since open; guarded by the lock, but for the counter's readers
   };
-  struct no_guard {};
-  using read_guard = std::conditional_t<Kind::in_slot, no_guard, epoch_guard>;
 
   struct level_view {
     pm<std::uint64_t>* first = nullptr;
@@ -280,7 +279,7 @@ class table {
 
   // write.hpp
   const levels_view& lock_stripe(std::uint64_t hash);
-  void unlock(const levels_view& v, std::uint64_t hash) noexcept { locks_[stripe_of(v, hash)].unlock(); }
+  spin_lock& lock_of(const levels_view& v, std::uint64_t hash) const noexcept { return locks_[stripe_of(v, hash)]; }
   finding locate(const levels_view& v, const spot& s, key_type key) const;
   slot_ref room_for(const warp_view& w, const spot& s) const;
   bool claim(const levels_view& v, const spot& s, finding& at);
@@ -307,19 +306,20 @@ class table {
   void commit_group(std::span<const change> changes, bool any_apart, flushed payloads);
 
   // grow.hpp
-  std::optional<std::uint64_t> allocate(std::uint64_t bytes);
-  void give_back(const level_view& l);
+  void give_back(const level_view& l) noexcept;
   flushed write_words(pm<std::uint64_t>* at, std::span<const std::uint64_t> words);
-  void lock_stripes(const levels_view& v);
-  void unlock_stripes(const levels_view& v);
+  void lock_stripes(const levels_view& v) noexcept;
+  void unlock_stripes(const levels_view& v) noexcept;
   status grow(const levels_view& seen);
   status put_level_on_top(const levels_view& v);
-  std::optional<level_view> allocate_top(const levels_view& v, std::uint64_t records);
-  void adopt_top(const levels_view& v, const level_view& made, flushed started);
+  std::optional<loose_cell<M>> allocate_top(const levels_view& v, std::uint64_t records);
+  const levels_view& plan_top(const levels_view& v, const level_view& made);
+  void adopt_top(const levels_view& v, const levels_view& planned, flushed started) noexcept;
   flushed copy_bucket(const level_view& from, std::uint64_t index, const level_view& to, std::vector<std::uint64_t>& words);
   unsigned bank() const noexcept { return geometry{load(m_, root_of_table().geometry)}.bank(); }
   pm<std::uint64_t>& level_word(unsigned bank, unsigned log2) const noexcept { return root_of_table().levels[bank][log2]; }
-  void switch_levels(std::span<const level_view> now);
+  const levels_view& plan_levels(std::span<const level_view> now);
+  void switch_levels(const levels_view& planned) noexcept;
   void load_cache(const levels_view& v);
   std::vector<found_record> all_records(std::span<const level_view> in) const;
   void write_slot(std::uint64_t* bucket_words, unsigned index, const found_record& r) const;
@@ -332,21 +332,19 @@ class table {
   error read_levels(const std::string& path, bool restored, std::vector<std::string>* dropped, std::vector<level_view>& found);
   void sweep();
   bool sweep_slot(const slot_ref& at);
-  void recount(const background* asking);
+  bool count_units(const background* asking);
+  void count_stripe(const levels_view& v, stripe_index stripe);
   error salvage(const std::string& path, std::span<const level_view> found, std::vector<std::string>& dropped);
 
   // check.hpp
   std::string where(const level_view& l, std::uint64_t index) const;
   std::string fault_of(const found_record& r) const;
   bool belongs(const level_view& l, std::uint64_t index, std::uint64_t hash) const;
+  std::uint64_t check_units(complaints& complain, std::uint64_t& reached_bytes);
   std::uint64_t check_level(const level_view& l, complaints& complain, std::uint64_t& reached_bytes, std::vector<found_record>& seen);
   bool impossible_escape(int index) const;
   std::uint64_t check_escapes(complaints& complain);
 
-  pool<M>& p_;
-  M& m_;
-  heap<M> heap_;
-  hash_seeds seeds_;
   shape shape_;
   places places_;
   host_warp warp_;
@@ -362,13 +360,9 @@ class table {
   const levels_view* locked_ = nullptr;             // by lock_all
   level_view top_to_be_;                            // by lend_top
   std::deque<levels_view> views_;
-  std::deque<bucket_cache> caches_;                 // the last is in use; without copies on pools that have none
+  std::deque<bucket_cache> caches_;                 // of the views that have one
   std::atomic<stripe_index> counting_stripes_{0};   // the most there were
-  std::uint64_t records_at_open_ = 0;
-  std::atomic<bool> adopted_{true};   // false while the records of a byte table are collected
-  std::atomic<bool> damage_found_{false};
   std::atomic<std::uint64_t> resizes_{0}, rehashed_{0}, lost_claims_{0};
-  background background_;  // last: stopped before anything it uses goes
 };
 
 }  // namespace durahash::gphash

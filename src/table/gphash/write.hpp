@@ -42,13 +42,14 @@ template <class Decide>
 status table<M, Kind>::write_one(key_type key, std::uint64_t hash, Decide& decide) {
   while (true) {  // ends: every round but the first has found larger levels, up to no_space
     const levels_view& v = lock_stripe(hash);
-    p_.about_to_change();
+    std::unique_lock held(lock_of(v, hash), std::adopt_lock);
+    if (!p_.may_change()) [[unlikely]] return status::io_error;
     change c{.stripe = stripe_of(v, hash)};
     flushed started;
     status answer = status::ok;
     staged made = stage(v, spot_of(hash), key, decide, c, answer, started);
     if (made == staged::ready) commit(c, std::move(started));
-    unlock(v, hash);
+    held.unlock();
     if (made != staged::no_room) return answer;
     if (status grown = grow(v); grown != status::ok) return grown;
   }
@@ -121,12 +122,13 @@ auto table<M, Kind>::stage_set(const levels_view& v, const spot& s, finding& at,
     outdate(c.stripe);
     if (!claim(v, s, at)) return staged::no_room;
   }
-  auto value_word = new_value_word<Kind>(m_, heap_, p_, key, value, started);
+  std::optional<std::uint64_t> value_word;
+  status got = with_memory([&] { return value_word = new_value_word<Kind>(m_, heap_, p_, key, value, started), status::no_space; });
   if (!value_word) {
     if (!update) {
       [[maybe_unused]] durable done = publish(m_, *at.room.state, empty_state, after_nothing("nothing was stored in it"));
     }
-    return answer = status::no_space, staged::nothing_to_do;
+    return answer = got, staged::nothing_to_do;
   }
   c.apart = !Kind::in_slot;
   if (update) {
@@ -274,10 +276,13 @@ template <class MakeDecide>
 std::size_t table<M, Kind>::write_group(std::span<const key_type> keys, const std::uint64_t* hashes, status* answers, MakeDecide& decide_of) {
   change changes[group_size];
   const levels_view& v = lock_stripe(hashes[0]);
-  std::size_t locked = 1;
+  held_locks<group_size> held;
+  held.adopt(lock_of(v, hashes[0]));
   // Blocks only while nothing is held, so that two groups never wait for each other. A stripe that this group holds already is also found locked.
-  while (locked < keys.size() && locks_[stripe_of(v, hashes[locked])].try_lock()) ++locked;
-  p_.about_to_change();
+  while (held.count() < keys.size() && held.try_lock(lock_of(v, hashes[held.count()]))) {
+  }
+  std::size_t locked = held.count();
+  if (!p_.may_change()) [[unlikely]] return std::fill_n(answers, locked, status::io_error), locked;
 
   flushed payloads;
   bool any_apart = false, last_needs_room = false;
@@ -293,10 +298,10 @@ std::size_t table<M, Kind>::write_group(std::span<const key_type> keys, const st
     }
   }
   commit_group({changes, ready}, any_apart, std::move(payloads));
-  for (std::size_t n = 0; n < locked; ++n) unlock(v, hashes[n]);
+  held.release();
   if (last_needs_room) {
     auto decide = decide_of(taken - 1);
-    answers[taken - 1] = write_one(keys[taken - 1], hashes[taken - 1], decide);
+    answers[taken - 1] = with_memory([&] { return write_one(keys[taken - 1], hashes[taken - 1], decide); });
   }
   return taken;
 }

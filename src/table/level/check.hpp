@@ -16,19 +16,12 @@ std::string table<M, Kind>::fault_of(const live_record& r) const {
 }
 
 template <medium M, class Kind>
-void table<M, Kind>::check(check_report& report) {
-  size();
-  heap_.settle();
-  preparing_.wait(true, std::memory_order_acquire);
-  lock_all();
-  complaints complain(report);
+std::uint64_t table<M, Kind>::check_units(complaints& complain, std::uint64_t& reached_bytes) {
   const levels_view& v = levels();
-  std::uint64_t reached_bytes = prepared_ == 0 ? 0 : cell_bytes_for(shape_.level_bytes(prepared_log2_)), counted = 0;
-  for (unsigned i = 0; i < v.count; ++i) counted += check_level(v, i, complain, reached_bytes);
-  counted -= doubled_;
-  complain.if_records_differ(size(), counted);
-  if (!damage_found_) complain.if_bytes_differ(heap_.used_bytes() - heap_.pending_bytes(), reached_bytes);
-  unlock_all();
+  if (prepared_ != 0) reached_bytes += cell_bytes_for(shape_.level_bytes(prepared_log2_));
+  std::uint64_t records = 0;
+  for (unsigned i = 0; i < v.count; ++i) records += check_level(v, i, complain, reached_bytes);
+  return records - doubled_;
 }
 
 /// L1, L3, tags, and that the root names the level. Returns its records.
@@ -91,7 +84,7 @@ void table<M, Kind>::describe(table_stats& stats) {
   constexpr std::uint64_t at_once = 4096;  // buckets: nobody waits longer for this reader
   for (unsigned i = 0; i < v.count; ++i)
     for (std::uint64_t n = 0, end = std::uint64_t{1} << v.at[i].log2; n < end; n += at_once) {
-      [[maybe_unused]] read_guard guard;
+      [[maybe_unused]] read_guard guard = reading();
       if (&levels() != &v) break;  // these may be gone: what was seen has to do
       for (std::uint64_t each = n; each < std::min(n + at_once, end); ++each) add(bucket_at(v.at[i], each), i == 0);
     }

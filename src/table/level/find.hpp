@@ -113,7 +113,7 @@ template <class Read>
 template <medium M, class Kind>
 template <class Read>
 [[gnu::noinline]] status table<M, Kind>::search(key_type key, const spot& s, Read& read) {
-  [[maybe_unused]] read_guard guard;  // keeps records and levels from reuse; u64 tables have none, and look at the levels again instead
+  [[maybe_unused]] read_guard guard = reading();  // keeps records and levels from reuse; u64 tables have none, and look at the levels again instead
   while (true) {  // ends: each further round means that a writer got on
     const levels_view& v = levels();
     sightings seen;
@@ -217,7 +217,7 @@ void table<M, Kind>::look_ahead(std::span<const spot> spots, Ask&& ask) const {
 template <medium M, class Kind>
 template <class Read>
 void table<M, Kind>::get_many(std::span<const key_type> keys, Read&& read, status* answers) {
-  [[maybe_unused]] read_guard guard;
+  [[maybe_unused]] read_guard guard = reading();
   spot spots[group_size];
   for (std::size_t start = 0; start < keys.size(); start += group_size) {
     std::size_t count = std::min(group_size, keys.size() - start);
@@ -286,7 +286,7 @@ status table<M, Kind>::scan(cursor& at, std::size_t limit, Visit&& visit) {
   std::size_t left = std::max<std::size_t>(limit, 1);
   std::vector<live_record> records;
   while (!at.done && left > 0) {
-    [[maybe_unused]] read_guard guard;
+    [[maybe_unused]] read_guard guard = reading();
     const levels_view& v = levels();
     unsigned smallest = v.at[v.count - 1].log2, bits = std::max(v.stripe_bits, smallest - std::min(smallest, 2u));
     std::uint64_t prefix = at.position >> (64 - bits) << (64 - bits);

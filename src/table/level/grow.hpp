@@ -20,29 +20,19 @@ namespace durahash::level {
 
 // ------------------------------------------------------------------------------------------------------------------ levels
 
-/// A level that nothing refers to, durable; nothing when there is no space, or the table is being closed.
+/// Writes a level that nothing refers to, durably. Returns false when the table is being closed.
 template <medium M, class Kind>
-std::optional<std::uint64_t> table<M, Kind>::write_level(new_level made, const background* asking) {
-  std::uint64_t bytes = shape_.level_bytes(made.log2);
-  auto offset = heap_.allocate(bytes);
-  if (!offset && heap_.pending_bytes() != 0) {  // what readers still hold may do
-    heap_.settle();
-    offset = heap_.allocate(bytes);
-  }
-  if (!offset) return std::nullopt;
-  level_view l = view_of(*offset, made.log2);
+bool table<M, Kind>::fill_level(std::uint64_t offset, new_level made, const background* asking) {
+  level_view l = view_of(offset, made.log2);
   flushed started;
   for (std::uint64_t n = 0; n < std::uint64_t{1} << made.log2; ++n) {
-    if (asking != nullptr && n % 4096 == 0 && asking->stopping()) {
-      heap_.free(*offset, bytes);
-      return std::nullopt;
-    }
+    if (asking != nullptr && n % 4096 == 0 && asking->stopping()) return false;
     pm<std::uint64_t>& state = *bucket_at(l, n).state;
     store(m_, state, made.every.word);
     started += flush(m_, extent_of(state));
   }
   [[maybe_unused]] durable written = fence(m_, std::move(started));
-  return offset;
+  return true;
 }
 
 template <medium M, class Kind>
@@ -55,36 +45,33 @@ auto table<M, Kind>::present_levels() const -> std::vector<level_view> {
 template <medium M, class Kind>
 status table<M, Kind>::add_levels(std::span<const new_level> made, bool drain_largest) {
   std::vector<level_view> now = present_levels();
-  std::vector<std::uint64_t> offsets;
+  std::vector<loose_cell<M>> places;
   for (const new_level& l : made) {
-    std::optional<std::uint64_t> offset;
-    if (prepared_ != 0 && prepared_log2_ == l.log2)
-      offset = std::exchange(prepared_, 0);
-    else
-      offset = write_level(l);
-    if (!offset) {
-      for (std::size_t n = 0; n < offsets.size(); ++n) heap_.free(offsets[n], shape_.level_bytes(made[n].log2));
-      return status::no_space;
-    }
-    offsets.push_back(*offset);
+    bool is_prepared = prepared_ != 0 && prepared_log2_ == l.log2 && !preparing_;
+    places.reserve(places.size() + 1);
+    auto place = is_prepared ? std::optional<loose_cell<M>>(std::in_place, heap_, std::exchange(prepared_, 0), shape_.level_bytes(l.log2))
+                             : allocate_loose(heap_, shape_.level_bytes(l.log2));
+    if (!place) return status::no_space;
+    if (!is_prepared) fill_level(place->offset(), l);
+    now.push_back(view_of(place->offset(), l.log2));
+    places.push_back(std::move(*place));
   }
-  p_.about_to_change();
+  levels_view& planned = plan_levels(std::move(now), drain_largest, dynamic_ && !drain_largest);
+  if (!p_.may_change()) return status::io_error;
   for (std::size_t n = 0; n < made.size(); ++n) {
-    [[maybe_unused]] durable done = publish(m_, root_of_table().levels[made[n].log2], checked_place::of(offsets[n], made[n].log2).word,
+    [[maybe_unused]] durable done = publish(m_, root_of_table().levels[made[n].log2], checked_place::of(places[n].keep(), made[n].log2).word,
                                             after_nothing("the level is durable"));  // COMMIT: it belongs to the table
-    now.push_back(view_of(offsets[n], made[n].log2));
   }
-  switch_levels(std::move(now), drain_largest, dynamic_ && !drain_largest);
+  switch_levels(planned);
   return status::ok;
 }
 
-/// These are the levels from here on. Where the stripes change, all of them are locked meanwhile. Under resize_lock_.
+/// What the levels are to become; nobody sees it yet. Under resize_lock_.
 template <medium M, class Kind>
-void table<M, Kind>::switch_levels(std::vector<level_view> now, bool drain_largest, bool bottom_first) {
+auto table<M, Kind>::plan_levels(std::vector<level_view> now, bool drain_largest, bool bottom_first) -> levels_view& {
   std::sort(now.begin(), now.end(), [](const level_view& a, const level_view& b) { return a.log2 > b.log2; });
   const levels_view* old = levels_.load(std::memory_order_acquire);
   levels_view& made = views_.emplace_back();
-  switches_.fetch_add(1, std::memory_order_relaxed);
   made.count = static_cast<unsigned>(now.size());
   std::copy(now.begin(), now.end(), made.at);
   made.bottom_first = bottom_first && made.count > 1;
@@ -98,9 +85,17 @@ void table<M, Kind>::switch_levels(std::vector<level_view> now, bool drain_large
     made.first_open = drain_largest;
     made.end_open -= !drain_largest;
   }
+  if (old != nullptr && old->stripe_bits != made.stripe_bits) await_count();  // it is by stripe
+  return made;
+}
+
+/// These are the levels from here on. Where the stripes change, all of them are locked meanwhile. Under resize_lock_.
+template <medium M, class Kind>
+void table<M, Kind>::switch_levels(levels_view& made) noexcept {
+  const levels_view* old = levels_.load(std::memory_order_acquire);
+  switches_.fetch_add(1, std::memory_order_relaxed);
   bool other_stripes = old != nullptr && old->stripe_bits != made.stripe_bits;
   if (other_stripes) {
-    counted_.wait(false, std::memory_order_acquire);  // the recount is by stripe
     lock_stripes(*old);
     for (stripe_index s = 0; s < stripes_of(*old); ++s) settle_inherited(*old, s);  // a mark means other buckets from here on
     count_anew(old->stripe_bits, made.stripe_bits);
@@ -109,22 +104,27 @@ void table<M, Kind>::switch_levels(std::vector<level_view> now, bool drain_large
   if (other_stripes) unlock_stripes(*old);
 }
 
-/// Moves the counts of records to where the stripes now have their numbers.
+/// Moves the counts of records to where the stripes now have their numbers: away from those not looked at yet.
 template <medium M, class Kind>
-void table<M, Kind>::count_anew(unsigned old_bits, unsigned bits) {
-  std::vector<std::int32_t> counts(std::size_t{1} << bits);
-  for (stripe_index s = 0; s < stripe_index{1} << old_bits; ++s)
-    counts[bits > old_bits ? std::size_t{s} << (bits - old_bits) : s >> (old_bits - bits)] += stripes_[s].records.exchange(0, std::memory_order_relaxed);
-  for (stripe_index s = 0; s < stripe_index{1} << bits; ++s) stripes_[s].records.store(counts[s], std::memory_order_relaxed);
+void table<M, Kind>::count_anew(unsigned old_bits, unsigned bits) noexcept {
+  auto move_count = [&](stripe_index from, stripe_index to) {
+    std::int32_t records = stripes_[from].records.exchange(0, std::memory_order_relaxed);
+    stripes_[to].records.fetch_add(records, std::memory_order_relaxed);
+  };
+  stripe_index count = stripe_index{1} << old_bits;
+  if (bits > old_bits)
+    for (stripe_index s = count; s-- > 0;) move_count(s, s << (bits - old_bits));
+  else
+    for (stripe_index s = 0; s < count; ++s) move_count(s, s >> (old_bits - bits));
 }
 
 template <medium M, class Kind>
-void table<M, Kind>::lock_stripes(const levels_view& v) {
+void table<M, Kind>::lock_stripes(const levels_view& v) noexcept {
   for (stripe_index s = 0; s < stripes_of(v); ++s) locks_[s].lock();
 }
 
 template <medium M, class Kind>
-void table<M, Kind>::unlock_stripes(const levels_view& v) {
+void table<M, Kind>::unlock_stripes(const levels_view& v) noexcept {
   for (stripe_index s = 0; s < stripes_of(v); ++s) locks_[s].unlock();
 }
 
@@ -158,51 +158,66 @@ unsigned table<M, Kind>::index_of(const levels_view& v, unsigned log2) noexcept 
 template <medium M, class Kind>
 status table<M, Kind>::make_room(const levels_view* full, patience p) {
   if (p == patience::waits) {
-    preparing_.wait(true, std::memory_order_acquire);
+    await_change(preparing_, true);
     if (full->count >= most_levels_of_writers && full == &levels()) return drain_all();
   }
   std::scoped_lock lock(resize_lock_);
   if (&levels() != full) return status::ok;
   const level_view& top = full->at[0];
   if (full->draining != nullptr && full->draining->log2 == top.log2) {  // shrinking is called off
-    p_.about_to_change();
+    levels_view& both = plan_levels(present_levels(), false, false);
+    if (!p_.may_change()) return status::io_error;
     mark_top(top, 0);
-    switch_levels(present_levels(), false, false);
+    switch_levels(both);
     return status::ok;
   }
-  if (full->count == most_levels || top.log2 + 1 == level_sizes) return status::no_space;
+  if (full->count == most_levels || top.log2 + 1 == level_sizes || is_vain(*full)) return status::no_space;
   new_level made{top.log2 + 1, new_bucket};
   status answer = add_levels({&made, 1});
   if (answer == status::ok) expansions_.fetch_add(1, std::memory_order_relaxed);
   return answer;
 }
 
+/// Whether another level would be as empty as these: keys that no growth sets apart are refused, before they take the disk.
+template <medium M, class Kind>
+bool table<M, Kind>::is_vain(const levels_view& v) {
+  constexpr std::uint64_t most_slots_per_record = 64;
+  return shape_.level_bytes(v.at[0].log2) > at_once_bytes && counted() && size() * most_slots_per_record < slots();
+}
+
 /// Large levels are written in the background, before they are needed.
 template <medium M, class Kind>
 void table<M, Kind>::prepare_ahead() {
-  if (shape_.level_bytes(levels().at[0].log2 + 1) <= at_once_bytes || levels().at[0].log2 + 1 == level_sizes || preparing_.exchange(true)) return;
-  background_.submit([this](const background& self) {
-    unsigned log2 = levels().at[0].log2 + 1;
-    bool wanted;
-    {
-      std::scoped_lock lock(resize_lock_);
-      wanted = prepared_ == 0;
-    }
-    auto offset = wanted ? write_level({log2, new_bucket}, &self) : std::nullopt;
-    if (offset) {
-      std::scoped_lock lock(resize_lock_);
-      prepared_ = *offset;
-      prepared_log2_ = log2;
-    }
-    preparing_ = false;
-    preparing_.notify_all();
-  });
+  if (shape_.level_bytes(levels().at[0].log2 + 1) <= at_once_bytes || levels().at[0].log2 + 1 == level_sizes || will_prepare_.exchange(true)) return;
+  unsigned log2 = levels().at[0].log2 + 1;
+  if (!background_.submit([this, log2](const background& self) { prepare(log2, self); })) will_prepare_ = false;
 }
 
-/// Under resize_lock_.
+/// Those who need the level wait for it from when it has its place.
 template <medium M, class Kind>
-void table<M, Kind>::drop_prepared() {
-  if (prepared_ != 0) heap_.free(std::exchange(prepared_, 0), shape_.level_bytes(prepared_log2_));
+void table<M, Kind>::prepare(unsigned log2, const background& asking) {
+  {
+    std::scoped_lock lock(resize_lock_);
+    will_prepare_ = false;
+    bool wanted = prepared_ == 0 && log2 == levels().at[0].log2 + 1;
+    if (!wanted || !p_.changing()) return;  // a pool that was synced meanwhile is left in peace
+    auto place = allocate_loose(heap_, shape_.level_bytes(log2));
+    if (!place) return;
+    prepared_ = place->keep();
+    prepared_log2_ = log2;
+    preparing_ = true;
+  }
+  bool done = fill_level(prepared_, {prepared_log2_, new_bucket}, &asking);
+  std::scoped_lock lock(resize_lock_);
+  preparing_ = false;
+  preparing_.notify_all();
+  if (!done) drop_prepared();
+}
+
+/// Under resize_lock_. One that is being written stays.
+template <medium M, class Kind>
+void table<M, Kind>::drop_prepared() noexcept {
+  if (prepared_ != 0 && !preparing_) heap_.free(std::exchange(prepared_, 0), shape_.level_bytes(prepared_log2_));
 }
 
 // -------------------------------------------------------------------------------------------------- when the table is right
@@ -223,7 +238,7 @@ void table<M, Kind>::look_around() {
   const levels_view* v = &levels();
   double top = 0, bottom = 0;
   {
-    [[maybe_unused]] read_guard guard;
+    [[maybe_unused]] read_guard guard = reading();
     if (v->count != 2) return;
     top = sampled_load(v->at[0]), bottom = sampled_load(v->at[1]);
   }
@@ -236,16 +251,15 @@ void table<M, Kind>::look_around() {
   if (load > nearly_full) prepare_ahead();
   std::uint64_t switches = switches_.load(std::memory_order_relaxed);
   bool too_often = switches * switches / 64 > looks_.load(std::memory_order_relaxed);
-  if (load > nearly_empty || too_often || v->at[0].log2 <= first_log2_ || !counted_ || size() * 8 > slots() || shrinking_.exchange(true)) return;
+  if (load > nearly_empty || too_often || v->at[0].log2 <= first_log2_ || !counted() || size() * 8 > slots() || shrinking_.exchange(true)) return;
   auto start = [this](const background&) {
-    shrink();
-    start_helper();
+    if_memory_allows([&] {
+      if (p_.changing()) shrink();  // a pool that was synced meanwhile is left in peace
+      start_helper();
+    });
     shrinking_ = false;
   };
-  if (shape_.level_bytes(v->at[0].log2) <= at_once_bytes)
-    start(background_);
-  else
-    background_.submit(start);
+  if (shape_.level_bytes(v->at[0].log2) <= at_once_bytes || !background_.submit(start)) start(background_);
 }
 
 /// Which level is drained when a crash comes. Not flushed: without the mark what has moved down moves up again.
@@ -278,13 +292,13 @@ status table<M, Kind>::reserve(std::uint64_t records) {
   if (log2 + 1 >= level_sizes) return status::no_space;
   if (log2 <= levels().at[0].log2) return status::ok;
   if (status drained = drain_all(); drained != status::ok) return drained;
-  preparing_.wait(true, std::memory_order_acquire);
+  await_change(preparing_, true);
   {
     std::scoped_lock lock(resize_lock_);
     const levels_view& v = levels();
     unsigned top = v.at[0].log2;
     if (log2 <= top || v.count != 2) return status::ok;  // others were faster
-    if (p_.reserve(shape_.level_bytes(log2) * 3 / 2) != status::ok) return status::no_space;
+    if (status s = p_.reserve(shape_.level_bytes(log2) * 3 / 2); s != status::ok) return s;
     if (prepared_log2_ != log2) drop_prepared();
     bool one = log2 == top + 1;
     new_level made[] = {{log2 - 1, new_bucket}, {log2, one ? new_bucket : bucket_state{}}};
@@ -296,9 +310,9 @@ status table<M, Kind>::reserve(std::uint64_t records) {
 
 template <medium M, class Kind>
 status table<M, Kind>::compact() {
-  size();  // the allocation state must be known
+  await_count();  // the allocation state must be known
   if (status drained = drain_all(); drained != status::ok) return drained;
-  preparing_.wait(true, std::memory_order_acquire);
+  await_change(preparing_, true);
   {
     std::scoped_lock lock(resize_lock_);
     drop_prepared();
@@ -316,7 +330,7 @@ status table<M, Kind>::compact() {
   heap_.settle();
   // Records behind the point where all that is live would end, if it lay without gaps, have room in front of it.
   if constexpr (!Kind::in_slot)
-    if (status moved = move_records_down(live_bytes()); moved != status::ok) return moved;
+    if (status moved = move_records_down(this->live_bytes()); moved != status::ok) return moved;
   heap_.settle();
   heap_.release_idle_slabs();
   return p_.give_back_tail();
@@ -330,20 +344,21 @@ void table<M, Kind>::move_level_down(unsigned log2) {
   unsigned index = index_of(v, log2);
   std::uint64_t bytes = shape_.level_bytes(log2);
   if (index == v.count || v.count > 2 || !heap_.has_room_before(v.at[index].offset, bytes)) return;
-  auto offset = heap_.allocate(bytes);
-  if (!offset) return;
-  lock_stripes(v);
-  for (stripe_index s = 0; s < stripes_of(v); ++s) settle_inherited(v, s);
-  p_.about_to_change();
+  auto place = allocate_loose(heap_, bytes);
+  if (!place) return;
   level_view old = v.at[index];
-  auto words = [](std::byte* first) { return reinterpret_cast<pm<std::uint64_t>*>(first); };
-  for (std::uint64_t n = 0; n < bytes / 8; ++n) store(m_, words(p_.at(*offset))[n], load(m_, words(old.first)[n]));  // readers may have been here before
-  durable written = persist(m_, extent{p_.at(*offset), bytes});
-  [[maybe_unused]] durable done =
-      publish(m_, root_of_table().levels[log2], checked_place::of(*offset, log2).word, after(std::move(written)));  // COMMIT: it has moved
   std::vector<level_view> now = present_levels();
-  now[index] = view_of(*offset, log2);
-  switch_levels(std::move(now), false, v.bottom_first);
+  now[index] = view_of(place->offset(), log2);
+  levels_view& planned = plan_levels(std::move(now), false, v.bottom_first);
+  lock_stripes(v);
+  if (!p_.may_change()) return unlock_stripes(v);
+  for (stripe_index s = 0; s < stripes_of(v); ++s) settle_inherited(v, s);
+  auto words = [](std::byte* first) { return reinterpret_cast<pm<std::uint64_t>*>(first); };
+  for (std::uint64_t n = 0; n < bytes / 8; ++n) store(m_, words(p_.at(place->offset()))[n], load(m_, words(old.first)[n]));  // readers may have been here before
+  durable written = persist(m_, extent{p_.at(place->offset()), bytes});
+  [[maybe_unused]] durable done =
+      publish(m_, root_of_table().levels[log2], checked_place::of(place->keep(), log2).word, after(std::move(written)));  // COMMIT: it has moved
+  switch_levels(planned);
   unlock_stripes(v);
   give_back(old.offset, bytes);
 }
@@ -362,7 +377,7 @@ status table<M, Kind>::move_records_down(std::uint64_t behind) {
           auto record = record_at(m_, p_, r.value_word);
           if (!record) answer = status::damaged;
           if (answer != status::ok || r.value_word < behind || !heap_.has_room_before(r.value_word, record->bytes())) return;
-          p_.about_to_change();
+          if (!p_.may_change()) return void(answer = status::io_error);
           settle_inherited(v, stripe);
           flushed started;
           auto moved = new_value_word<Kind>(m_, heap_, p_, record->key, record->value, started);

@@ -55,6 +55,9 @@ bool table<M, Kind>::move(const levels_view& v, const resident& r, const spot& s
   bucket there = bucket_of(v.at[to], s.place[which]);
   int free = free_slot(state_of(there));
   if (free < 0) return false;
+  stripe_index there_stripe = stripe_of(v, s.place[which]);
+  if (there_stripe != from_stripe)  // the count is by stripe
+    for (stripe_index stripe : {there_stripe, from_stripe}) count_once(stripe, [&] { count_stripe(v, stripe); });
   std::scoped_lock lock(desk_locks_[from_stripe % desk_count]);
   desk& d = root_of_table().desks[from_stripe % desk_count];
   flushed started;
@@ -63,7 +66,6 @@ bool table<M, Kind>::move(const levels_view& v, const resident& r, const spot& s
   started += flush_item(fill(v, to, s, which, free, r.value_word));
   durable written = fence(m_, std::move(started));
 
-  stripe_index there_stripe = stripe_of(v, s.place[which]);
   bucket_state state = state_of(there);
   unsettled_.begin(there_stripe);
   durable twice = publish(m_, *there.state, state.with_tokens(state.tokens() | 1u << free).word, after(std::move(written)));
@@ -95,10 +97,18 @@ std::optional<std::uint64_t> table<M, Kind>::drain::take() {
   if (next.load(std::memory_order_relaxed) < buckets())
     if (std::uint64_t n = next.fetch_add(1, std::memory_order_relaxed); n < buckets()) return n;
   std::scoped_lock guard(lock);
-  if (put_back.empty()) return std::nullopt;
-  std::uint64_t n = put_back.back();
-  put_back.pop_back();
-  return n;
+  if (put_back_count == 0) return std::nullopt;
+  while (put_back[put_back_from] == 0) ++put_back_from;
+  put_back[put_back_from] = 0;
+  --put_back_count;
+  return put_back_from++;
+}
+
+template <medium M, class Kind>
+void table<M, Kind>::drain::give_back(std::uint64_t bucket) noexcept {
+  std::scoped_lock guard(lock);
+  put_back[bucket] = 1;
+  put_back_from = ++put_back_count == 1 ? bucket : std::min(put_back_from, bucket);
 }
 
 /// Bounded work for a level that is going: what a write does when it is done with its own. Nothing is locked.
@@ -106,7 +116,10 @@ template <medium M, class Kind>
 void table<M, Kind>::drain_some(std::uint64_t buckets) {
   for (; buckets > 0; --buckets) {
     drain* d = levels().draining;
-    if (d == nullptr || !drain_next(*d)) return;
+    if (d == nullptr) return;
+    bool got_on = false;
+    if_memory_allows([&] { got_on = drain_next(*d); });
+    if (!got_on) return;
   }
 }
 
@@ -114,14 +127,19 @@ void table<M, Kind>::drain_some(std::uint64_t buckets) {
 template <medium M, class Kind>
 bool table<M, Kind>::drain_next(drain& d) {
   auto index = d.take();
-  if (!index) return false;
-  if (!drain_bucket(d, *index)) {
-    std::scoped_lock lock(d.lock);
-    d.put_back.push_back(*index);
-    return false;
+  if (index) {
+    bool drained = false;
+    try {
+      drained = drain_bucket(d, *index);
+    } catch (const std::bad_alloc&) {
+      d.give_back(*index);
+      throw;
+    }
+    if (!drained) return d.give_back(*index), false;
+    d.done.fetch_add(1, std::memory_order_acq_rel);
   }
-  if (d.done.fetch_add(1, std::memory_order_acq_rel) + 1 == d.buckets()) finish_drain(d);
-  return true;
+  if (d.is_over()) finish_drain(d);
+  return index.has_value();
 }
 
 /// With the setting `helper`, a level that goes is drained in the background, too. Nothing is locked.
@@ -139,8 +157,9 @@ status table<M, Kind>::drain_all() {
     if (drain_next(*d)) continue;
     {
       std::scoped_lock lock(d->lock);
-      if (!d->put_back.empty()) return status::no_space;
+      if (d->put_back_count != 0) return p_.changing() ? status::no_space : status::io_error;
     }
+    if (d->is_over() && !p_.changing()) return status::io_error;
     if (levels().draining != d) continue;
     if (turns* t = turns::current())
       t->pass();
@@ -162,7 +181,7 @@ bool table<M, Kind>::drain_bucket(drain& d, std::uint64_t index) {
       if (levels().stripe_bits != v->stripe_bits) continue;
       v = &levels();
       if (v->draining != &d) return true;  // called off
-      p_.about_to_change();
+      if (!p_.may_change()) return false;
       settle_inherited(*v, stripe);
       empty = move_together(*v, d, index, stripe);
     }
@@ -240,6 +259,9 @@ bool table<M, Kind>::move_out(const drain& d, std::uint64_t index) {
     if (!chosen) return true;
     spot s = spot_of(*chosen);
     locked l = lock_pair(s);
+    held_locks<2> held;
+    hold(l, held);
+    if (!p_.may_change()) return false;
     v = &levels();
     bool moved = v->draining != &d;
     const bucket_state state = state_of(chosen->where);
@@ -255,7 +277,7 @@ bool table<M, Kind>::move_out(const drain& d, std::uint64_t index) {
       };
       moved = move_somewhere() || (make_way(l, *v, s) && move_somewhere());
     }
-    unlock(l);
+    held.release();
     if (moved) {
       if (still_there) rehashed_.fetch_add(1, std::memory_order_relaxed);
       return true;
@@ -271,11 +293,12 @@ void table<M, Kind>::finish_drain(const drain& d) {
   const levels_view& v = levels();
   if (v.draining != &d) return;
   level_view gone = v.at[index_of(v, d.log2)];
-  p_.about_to_change();
-  [[maybe_unused]] durable done = publish(m_, root_of_table().levels[d.log2], 0, after_nothing("its buckets are empty, durably"));  // COMMIT: it goes
   std::vector<level_view> now = present_levels();
   std::erase_if(now, [&](const level_view& l) { return l.log2 == d.log2; });
-  switch_levels(std::move(now), false, v.bottom_first);
+  levels_view& others = plan_levels(std::move(now), false, v.bottom_first);
+  if (!p_.may_change()) return;
+  [[maybe_unused]] durable done = publish(m_, root_of_table().levels[d.log2], 0, after_nothing("its buckets are empty, durably"));  // COMMIT: it goes
+  switch_levels(others);
   await_writers();
   give_back(gone.offset, shape_.level_bytes(gone.log2));
 }

@@ -6,7 +6,6 @@
 //              on; until it is done, new records take only space that is new.
 #pragma once
 
-#include "table/closing.hpp"
 #include "table/level/table.hpp"
 #include "table/settings.hpp"
 
@@ -37,8 +36,7 @@ result<engine_plan> table<M, Kind>::plan(const options& how) {
 
 template <medium M, class Kind>
 table<M, Kind>::table(pool<M>& p)
-    : p_(p), m_(p.medium()), heap_(p), seeds_{p.block().seed_flip, p.block().seed_multiply},
-      shape_(shape::of(static_cast<unsigned>(p.block().settings[setting::slots]))), in_place_(p.block().settings[setting::in_place] != 0),
+    : frame(p), shape_(shape::of(static_cast<unsigned>(p.block().settings[setting::slots]))), in_place_(p.block().settings[setting::in_place] != 0),
       bottom_to_top_(p.block().settings[setting::bottom_to_top] != 0), dynamic_(p.block().settings[setting::dynamic] != 0),
       helper_(p.block().settings[setting::helper] != 0), first_log2_(static_cast<unsigned>(p.block().settings[setting::first_log2])) {
   for (unsigned n = 0; n < second_places; ++n) {  // docs/format.md
@@ -69,28 +67,18 @@ error table<M, Kind>::open(const std::string& path, std::vector<std::string>* dr
   if (!p_.read_only()) {
     [[maybe_unused]] durable as_it_is = fence(m_, p_.flush_header());
   }
-  bool restored = dropped == nullptr && !Kind::in_slot && restore_heap(heap_, p_);
-  if (!restored) heap_.begin_recovery();
+  bool restored = frame::begin_open(dropped);
   if (error e = recover_levels(path, restored, dropped); e.code != status::ok) return e;
   if (dropped != nullptr) {
+    if (!p_.may_change()) return {status::io_error, "cannot salvage " + path + ": " + std::string(message(status::io_error))};
     salvage(*dropped);
-    heap_.settle();
-    heap_.end_recovery();
-    dropped->push_back(kept_and_dropped(size(), dropped->size(), Kind::in_slot));
+    frame::finish_salvage(*dropped, size());
     return {status::ok, {}};
   }
   if (clean) records_at_open_ = p_.root().records;
-  bool heap_known = Kind::in_slot || restored;
-  if (heap_known) heap_.end_recovery();
-  if (!clean || !heap_known) {
-    counted_ = false;
-    std::uint64_t bytes = 0;
-    for (const level_view& l : present_levels()) bytes += shape_.level_bytes(l.log2);
-    if (bytes <= at_once_bytes)  // takes a millisecond or few; small pools that are killed again and again reuse all their space
-      recount(nullptr);
-    else
-      background_.submit([this](const background& self) { recount(&self); });
-  }
+  std::uint64_t bytes = 0;
+  for (const level_view& l : present_levels()) bytes += shape_.level_bytes(l.log2);
+  frame::finish_open(Kind::in_slot || restored, std::size_t{1} << most_stripe_bits, bytes);
   if (!p_.read_only()) start_helper();
   return {status::ok, {}};
 }
@@ -119,7 +107,7 @@ error table<M, Kind>::recover_levels(const std::string& path, bool restored, std
       wrong = "the word of the level of 2^" + std::to_string(log2) + " buckets at offset " + std::to_string(p_.offset_of(&word)) + " " + wrong;
       if (dropped == nullptr) return damaged(wrong);
       dropped->push_back(wrong + "; its records are lost");
-      p_.about_to_change();
+      if (!p_.may_change()) return damaged(std::string(message(status::io_error)));
       [[maybe_unused]] durable done = publish(m_, word, 0, after_nothing("the level is given up"));
       continue;
     }
@@ -127,19 +115,18 @@ error table<M, Kind>::recover_levels(const std::string& path, bool restored, std
     drain_largest = (at.exponent() & draining) != 0;  // the last one's counts
   }
   if (found.empty()) {
-    if (std::string gone = lost_root(p_); !gone.empty() && dropped == nullptr) return damaged(gone);
+    if (std::string gone = frame::lost_root(); !gone.empty() && dropped == nullptr) return damaged(gone);
     if (p_.read_only()) return damaged("it has no levels");
     if (dropped != nullptr) dropped->push_back("no levels are named, as in a new pool; all records are lost");
   }
   if (!found.empty()) switch_levels(found, drain_largest, false);
   if (!p_.read_only() && found.size() < 2) {  // a new pool, or what a crash left of one
-    p_.about_to_change();
     unsigned top = found.empty() ? first_log2_ : std::min(found.back().log2 + 1, level_sizes - 1);
     new_level made[] = {{top - 1, {}}, {top, found.empty() ? bucket_state{} : new_bucket}};
     if (status s = add_levels(std::span(made).subspan(found.empty() ? 0 : 1)); s != status::ok)
       return {s, "cannot create " + path + ": no room for its first levels"};
   }
-  clear_desks();
+  if (!clear_desks()) return damaged(std::string(message(status::io_error)));
   if (dynamic_ && levels().count > 1 && 2 * sampled_load(levels().at[0]) < sampled_load(levels().at[1])) switch_levels(present_levels(), drain_largest, true);
   return {status::ok, {}};
 }
@@ -169,14 +156,14 @@ unsigned table<M, Kind>::copies_of(const levels_view& v, const resident& r) cons
 
 /// Finishes logged updates; then removes what a movement left twice. A pool that is only read is left as it is.
 template <medium M, class Kind>
-void table<M, Kind>::clear_desks() {
+bool table<M, Kind>::clear_desks() {
   const levels_view& v = levels();
   for (desk& d : root_of_table().desks) {
     unsigned level;
     std::uint64_t index, at = load(m_, d.logged_slot), key = load(m_, d.logged_key), value = load(m_, d.logged_value);
     if (load(m_, d.logged_check) != log_check(at, key, value) || at % sizeof(slot) != 0 || p_.read_only()) continue;
     if (!find_bucket(v, at, level, index)) continue;
-    p_.about_to_change();
+    if (!p_.may_change()) return false;
     bucket b = bucket_at(v.at[level], index);
     auto n = static_cast<int>((at - p_.offset_of(b.state) - shape_.header_bytes) / sizeof(slot));
     bool there = at >= p_.offset_of(b.state) + shape_.header_bytes && (state_of(b).tokens() >> n & 1) != 0 && load(m_, slot_of(b, n).key) == key;
@@ -189,57 +176,60 @@ void table<M, Kind>::clear_desks() {
     unsigned level;
     std::uint64_t index;
     if (!find_bucket(v, load(m_, d.moving), level, index)) continue;
+    bool refused = false;
     for_each_resident(bucket_at(v.at[level], index), [&](const resident& r) {
       if (copies_of(v, r) < 2) return;
       if (p_.read_only()) {
         ++doubled_;
         return;
       }
-      p_.about_to_change();
+      if (refused |= !p_.may_change(); refused) return;
       for (std::uint64_t place : spot_of(r).place) settle_inherited(v, stripe_of(v, place));  // the other one stays
       bucket_state state = state_of(r.where);
       [[maybe_unused]] durable once = publish(m_, *r.where.state, state.with_tokens(state.tokens() & ~(1u << r.slot)).word,
                                               after_nothing("its copy is durable"));  // COMMIT: it has moved
     });
+    if (refused) return false;
   }
+  return true;
 }
 
 /// Counts the records and, in byte tables, tells the heap of each. Writers wait stripe by stripe.
 template <medium M, class Kind>
-void table<M, Kind>::recount(const background* asking) {
-  bool sound = true;
+bool table<M, Kind>::count_units(const background* asking) {
   for (stripe_index stripe = 0; stripe < stripes_of(levels()); ++stripe) {  // they stay what they are until this is done
-    if (asking != nullptr && asking->stopping()) return;
+    if (asking != nullptr && asking->stopping()) return false;
     std::scoped_lock lock(locks_[stripe]);
-    const levels_view& v = levels();
-    settle_inherited(v, stripe);  // what a slot no longer names is free only if no crash can bring its token back
-    std::int32_t count = 0;
-    for_each_bucket(v, place_of(v, stripe), v.stripe_bits, [&](const level_view& l, std::uint64_t index) {
-      for_each_resident(bucket_at(l, index), [&](const resident& r) {
-        ++count;
-        if constexpr (!Kind::in_slot) {
-          auto record = record_at(m_, p_, r.value_word);
-          sound &= record && heap_.adopt(r.value_word, record->bytes());
-        }
-      });
-    });
-    stripes_[stripe].records.store(count, std::memory_order_relaxed);
+    count_once(stripe, [&] { count_stripe(levels(), stripe); });
   }
   records_at_open_ = 0;
-  if (!Kind::in_slot && sound) {
-    heap_.settle();
-    heap_.end_recovery();
-  }
-  if (!sound) damage_found_ = true;  // what is free is not known: only new space is used, and check tells the rest
-  counted_.store(true, std::memory_order_release);
-  counted_.notify_all();
+  return true;
+}
+
+/// Of a stripe that is locked.
+template <medium M, class Kind>
+void table<M, Kind>::count_stripe(const levels_view& v, stripe_index stripe) {
+  settle_inherited(v, stripe);  // what a slot no longer names is free only if no crash can bring its token back
+  std::int32_t count = 0;
+  for_each_bucket(v, place_of(v, stripe), v.stripe_bits, [&](const level_view& l, std::uint64_t index) {
+    for_each_resident(bucket_at(l, index), [&](const resident& r) {
+      ++count;
+      if constexpr (!Kind::in_slot) {
+        if (auto record = record_at(m_, p_, r.value_word))
+          frame::adopt_record(r.value_word, record->bytes());
+        else
+          frame::found_unsound();
+      }
+    });
+  });
+  stripes_[stripe].records.store(count, std::memory_order_relaxed);
 }
 
 // ------------------------------------------------------------------------------------------------------------------ sizes
 
 template <medium M, class Kind>
 std::uint64_t table<M, Kind>::size() {
-  counted_.wait(false, std::memory_order_acquire);
+  await_count();
   auto sum = static_cast<std::int64_t>(records_at_open_ - doubled_);
   const levels_view& v = levels();
   std::scoped_lock counting(counts_lock_);
@@ -268,28 +258,11 @@ void table<M, Kind>::unlock_all() {
   resize_lock_.unlock();
 }
 
-template <medium M, class Kind>
-status table<M, Kind>::sync() {
-  return sync_clean(p_, *this);
-}
-
-template <medium M, class Kind>
-status table<M, Kind>::close() {
-  if (p_.read_only()) return status::ok;
-  size();  // the recount is done
-  background_.stop();
-  std::uint64_t records = size();  // nobody moves them any more
-  if (!p_.changing() || damage_found_) return status::ok;
-  drop_prepared();
-  return close_clean(heap_, p_, records, !Kind::in_slot);
-}
-
 // ---------------------------------------------------------------------------------------------------------------- salvage
 
 /// Keeps the records that verify.
 template <medium M, class Kind>
 void table<M, Kind>::salvage(std::vector<std::string>& dropped) {
-  p_.about_to_change();
   const levels_view& v = levels();
   std::uint64_t kept = 0;
   flushed started;

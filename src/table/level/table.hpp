@@ -18,13 +18,12 @@
 #include <span>
 #include <vector>
 
-#include "base/background.hpp"
 #include "base/spin_lock.hpp"
 #include "base/zeroed_array.hpp"
 #include "persist/unsettled.hpp"
-#include "table/complaints.hpp"
 #include "table/concept.hpp"
 #include "table/level/format.hpp"
+#include "table/lifecycle.hpp"
 #include "table/live_record.hpp"
 
 namespace durahash::level {
@@ -33,7 +32,10 @@ namespace durahash::level {
 using stripe_index = std::uint32_t;
 
 template <medium M, class Kind>
-class table {
+class table : public lifecycle<M, Kind, table<M, Kind>> {
+  using frame = lifecycle<M, Kind, table<M, Kind>>;
+  friend frame;
+
  public:
   using kind = Kind;
   using key_type = typename Kind::key_type;
@@ -69,18 +71,16 @@ class table {
   // recover.hpp
   std::uint64_t size();   // waits for the recount after a crash
   std::uint64_t slots();
-  status sync();
-  status close();
   void lock_all();  // keeps writers out
   void unlock_all();
 
   // check.hpp
-  void check(check_report& report);
   void describe(table_stats& stats);
-  std::uint64_t live_bytes() const { return p_.block().heap_offset + heap_.used_bytes() - heap_.pending_bytes(); }
-  std::uint64_t free_bytes() { return p_.free_bytes() + heap_.idle_cell_bytes() + heap_.pending_bytes(); }
 
  private:
+  using frame::p_, frame::m_, frame::heap_, frame::seeds_, frame::records_at_open_, frame::damage_found_, frame::background_;
+  using frame::reading, frame::await_count, frame::counted, frame::count_once;
+  using read_guard = typename frame::read_guard;
   static constexpr std::size_t group_size = 64;  // operations whose cache misses and fences are shared
   static constexpr unsigned most_stripe_bits = 16;
   static constexpr unsigned most_levels = 8, most_levels_of_writers = 4;  // the others are for who drains
@@ -94,18 +94,19 @@ class table {
     std::atomic<std::uint32_t> moves;    // of records whose first place is here
     std::atomic<std::int32_t> records;   // in its buckets; since open, until the recount
   };
-  struct no_guard {};
-  using read_guard = std::conditional_t<Kind::in_slot, no_guard, epoch_guard>;
 
   /// The buckets of a level that are still to be drained.
   struct drain {
     unsigned log2;
     std::atomic<std::uint64_t> next{0}, done{0};
-    spin_lock lock;
-    std::vector<std::uint64_t> put_back;  // had records that found no room; guarded by `lock`
-    explicit drain(unsigned l) : log2(l) {}
+    spin_lock lock;                          // guards what follows
+    zeroed_array<std::uint8_t> put_back;     // by bucket: 1 if it had records that found no room
+    std::uint64_t put_back_count = 0, put_back_from = 0;  // none lies before that one
+    explicit drain(unsigned l) : log2(l), put_back(buckets()) {}
     std::uint64_t buckets() const noexcept { return std::uint64_t{1} << log2; }
+    bool is_over() const noexcept { return done.load(std::memory_order_acquire) == buckets(); }
     std::optional<std::uint64_t> take();
+    void give_back(std::uint64_t bucket) noexcept;
   };
   struct level_view {
     std::byte* first;
@@ -195,8 +196,7 @@ class table {
   /// Writes that share locks and fences.
   struct group {
     locked keys[group_size];
-    stripe_index held[2 * group_size];
-    std::size_t held_count = 0;
+    held_locks<2 * group_size> locks;
     change changes[group_size];
     std::size_t ready = 0;
     std::uint64_t touched[16] = {};  // a set of buckets, by hash
@@ -276,7 +276,7 @@ class table {
 
   // write.hpp
   locked lock_pair(const spot& s);
-  void unlock(const locked& l) noexcept;
+  void hold(const locked& l, held_locks<2>& held) const noexcept;
   holder walk(const levels_view& v, key_type key, const spot& s) const;
   template <class Decide>
   status write_in(const locked& l, key_type key, const spot& s, Decide& decide, const levels_view*& full, bool& wants_look);
@@ -325,13 +325,17 @@ class table {
     unsigned log2;
     bucket_state every;  // of each of its buckets
   };
-  std::optional<std::uint64_t> write_level(new_level made, const background* asking = nullptr);
+  bool fill_level(std::uint64_t offset, new_level made, const background* asking = nullptr);
   status add_levels(std::span<const new_level> made, bool drain_largest = false);
-  void switch_levels(std::vector<level_view> now, bool drain_largest, bool bottom_first);
+  levels_view& plan_levels(std::vector<level_view> now, bool drain_largest, bool bottom_first);
+  void switch_levels(levels_view& made) noexcept;
+  void switch_levels(std::vector<level_view> now, bool drain_largest, bool bottom_first) {
+    switch_levels(plan_levels(std::move(now), drain_largest, bottom_first));
+  }
   std::vector<level_view> present_levels() const;
-  void count_anew(unsigned old_bits, unsigned bits);
-  void lock_stripes(const levels_view& v);
-  void unlock_stripes(const levels_view& v);
+  void count_anew(unsigned old_bits, unsigned bits) noexcept;
+  void lock_stripes(const levels_view& v) noexcept;
+  void unlock_stripes(const levels_view& v) noexcept;
   void await_writers();
   enum class patience : std::uint8_t { waits, has_none };
   status make_room(const levels_view* full, patience p);
@@ -339,8 +343,11 @@ class table {
   static unsigned index_of(const levels_view& v, unsigned log2) noexcept;
   void look_around();
   double sampled_load(const level_view& l);
+  bool is_vain(const levels_view& v);
   void prepare_ahead();
-  void drop_prepared();
+  void prepare(unsigned log2, const background& asking);
+  void drop_prepared() noexcept;
+  void before_clean_close() { drop_prepared(); }
   void mark_top(const level_view& top, unsigned mark);
   status shrink();
   void move_level_down(unsigned log2);
@@ -348,23 +355,21 @@ class table {
 
   // recover.hpp
   error recover_levels(const std::string& path, bool restored, std::vector<std::string>* dropped);
-  void clear_desks();
+  bool clear_desks();
   bool find_bucket(const levels_view& v, std::uint64_t offset, unsigned& level, std::uint64_t& index) const;
   unsigned copies_of(const levels_view& v, const resident& r) const;
   static stripe_index stripes_of(const levels_view& v) noexcept { return stripe_index{1} << v.stripe_bits; }
   static std::uint64_t place_of(const levels_view& v, stripe_index stripe) noexcept { return std::uint64_t{stripe} << (64 - v.stripe_bits); }
-  void recount(const background* asking);
+  bool count_units(const background* asking);
+  void count_stripe(const levels_view& v, stripe_index stripe);
   void salvage(std::vector<std::string>& dropped);
 
   // check.hpp
   std::string where(const level_view& l, std::uint64_t index) const;
   std::string fault_of(const live_record& r) const;
+  std::uint64_t check_units(complaints& complain, std::uint64_t& reached_bytes);
   std::uint64_t check_level(const levels_view& v, unsigned index, complaints& complain, std::uint64_t& reached_bytes);
 
-  pool<M>& p_;
-  M& m_;
-  heap<M> heap_;
-  hash_seeds seeds_;
   shape shape_;
   bool in_place_, bottom_to_top_, dynamic_, helper_;
   unsigned first_log2_;
@@ -379,15 +384,11 @@ class table {
   spin_lock desk_locks_[desk_count];
   spin_lock counts_lock_;                 // a record that moves counts once
   std::uint64_t prepared_ = 0;            // a level made ahead, or 0; guarded by resize_lock_
-  unsigned prepared_log2_ = 0;
-  std::atomic<bool> preparing_{false}, shrinking_{false};
+  unsigned prepared_log2_ = 0;            // likewise
+  std::atomic<bool> will_prepare_{false}, preparing_{false}, shrinking_{false};
   std::atomic<std::uint64_t> looks_{0}, switches_{0};
-  std::uint64_t records_at_open_ = 0;
   std::uint64_t doubled_ = 0;             // records that a crash left twice in a pool that is only read
-  std::atomic<bool> counted_{true};       // false while the recount runs
-  std::atomic<bool> damage_found_{false};
   std::atomic<std::uint64_t> movements_{0}, expansions_{0}, shrinks_{0}, rehashed_{0};
-  background background_;  // last: stopped before anything it uses goes
 };
 
 }  // namespace durahash::level

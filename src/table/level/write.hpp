@@ -21,18 +21,20 @@ status table<M, Kind>::write(key_type key, Decide&& decide) {
   spot s = spot_of(hash, Kind::key_word(key, hash));
   while (true) {  // ends: every round but the last adds a level, up to most_levels or no_space
     locked l = lock_pair(s);
-    p_.about_to_change();
+    held_locks<2> held;
+    hold(l, held);
+    if (!p_.may_change()) [[unlikely]] return status::io_error;
     for (stripe_index stripe : l.stripe) settle_inherited(*l.levels, stripe);
     const levels_view* full = nullptr;
     bool wants_look = false;
     status answer = write_in(l, key, s, decide, full, wants_look);
-    unlock(l);
+    held.release();
     if (full != nullptr) {
       if (status made = make_room(full, patience::waits); made != status::ok) return made;
       start_helper();
       continue;
     }
-    if (wants_look) look_around();
+    if (wants_look) if_memory_allows([&] { look_around(); });
     drain_some(1);
     return answer;
   }
@@ -69,13 +71,13 @@ auto table<M, Kind>::lock_pair(const spot& s) -> locked {
     locks_[std::min(l.stripe[0], l.stripe[1])].lock();
     locks_[std::max(l.stripe[0], l.stripe[1])].lock();
     if (levels().stripe_bits == v.stripe_bits) return l.levels = &levels(), l;
-    unlock(l);
+    for (stripe_index stripe : l.stripe) locks_[stripe].unlock();
   }
 }
 
 template <medium M, class Kind>
-void table<M, Kind>::unlock(const locked& l) noexcept {
-  for (stripe_index stripe : l.stripe) locks_[stripe].unlock();
+void table<M, Kind>::hold(const locked& l, held_locks<2>& held) const noexcept {
+  for (stripe_index stripe : l.stripe) held.adopt(locks_[stripe]);
 }
 
 // ------------------------------------------------------------------------------------------------------- stage and commit
@@ -335,7 +337,7 @@ void table<M, Kind>::write_many(std::span<const key_type> keys, status* answers,
   for (std::size_t start = 0; start < keys.size(); start += group_size) {
     std::size_t count = std::min(group_size, keys.size() - start);
     {
-      [[maybe_unused]] read_guard guard;  // no lock is held yet: the levels that are looked at may be on their way out
+      [[maybe_unused]] read_guard guard = reading();  // no lock is held yet: the levels that are looked at may be on their way out
       spots_of(keys.subspan(start, count), spots, prefetch_for_write);
       look_ahead({spots, count}, prefetch_for_write);
       if (puts) ask_for_rooms({spots, count});
@@ -363,21 +365,16 @@ void table<M, Kind>::ask_for_rooms(std::span<const spot> spots) const {
 template <medium M, class Kind>
 std::size_t table<M, Kind>::lock_group(std::span<const spot> spots, group& g) {
   g.keys[0] = lock_pair(spots[0]);
-  for (stripe_index stripe : g.keys[0].stripe) g.held[g.held_count++] = stripe;
+  for (stripe_index stripe : g.keys[0].stripe) g.locks.adopt(locks_[stripe]);
   std::size_t count = 1;
   for (; count < spots.size(); ++count) {
     const levels_view& v = levels();  // while a lock is held, stripes stay what they are
     locked& l = g.keys[count] = {&v, {stripe_of(v, spots[count].place[0]), stripe_of(v, spots[count].place[1])}};
-    std::size_t before = g.held_count;
+    std::size_t before = g.locks.count();
     bool all = true;
-    for (stripe_index stripe : l.stripe) {
-      if (locks_[stripe].try_lock())
-        g.held[g.held_count++] = stripe;
-      else
-        all = all && std::find(g.held, g.held + g.held_count, stripe) != g.held + g.held_count;
-    }
+    for (stripe_index stripe : l.stripe) all = (g.locks.try_lock(locks_[stripe]) || g.locks.holds(locks_[stripe])) && all;
     if (all) continue;
-    while (g.held_count > before) locks_[g.held[--g.held_count]].unlock();
+    g.locks.release(before);
     break;
   }
   return count;
@@ -404,7 +401,7 @@ std::size_t table<M, Kind>::write_group(std::span<const key_type> keys, const sp
                                         MakeDecide& decide_of) {
   group g;
   std::size_t locked_keys = lock_group({spots + first, keys.size() - first}, g), taken = 0;
-  p_.about_to_change();
+  if (!p_.may_change()) [[unlikely]] return std::fill_n(answers + first, locked_keys, status::io_error), locked_keys;
   flushed payloads;
   std::uint64_t postponed = 0;  // those without room, by bit
   for (; taken < locked_keys; ++taken) {
@@ -414,20 +411,22 @@ std::size_t table<M, Kind>::write_group(std::span<const key_type> keys, const sp
     for (stripe_index stripe : g.keys[taken].stripe) settle_inherited(*g.keys[taken].levels, stripe);
     change& c = g.changes[g.ready];
     c = {};
-    switch (stage(g.keys[taken], levels(), keys[i], spots[i], decide, c, answers[i], payloads)) {
-      case staged::nothing_to_do: break;
-      case staged::ready: g.keep_staged(); break;
-      case staged::no_room: postponed |= std::uint64_t{1} << taken; break;
-    }
+    staged made = staged::nothing_to_do;
+    answers[i] = with_memory([&] {
+      status answer = status::ok;
+      made = stage(g.keys[taken], levels(), keys[i], spots[i], decide, c, answer, payloads);
+      return answer;
+    });
+    if (made == staged::ready) g.keep_staged();
+    if (made == staged::no_room) postponed |= std::uint64_t{1} << taken;
   }
   bool wants_look = g.ready > 0 && commit_group({g.changes, g.ready}, std::move(payloads));
-  for (std::size_t n = 0; n < g.held_count; ++n) locks_[g.held[n]].unlock();
-  if (wants_look) look_around();
+  g.locks.release();
+  if (wants_look) if_memory_allows([&] { look_around(); });
   drain_some(taken);
   for (; postponed != 0; postponed &= postponed - 1) {  // a movement or a new level waits for no lock while others are held
     std::size_t i = first + static_cast<std::size_t>(std::countr_zero(postponed));
-    auto decide = decide_of(i);
-    answers[i] = write(keys[i], decide);
+    answers[i] = with_memory([&] { return write(keys[i], decide_of(i)); });
   }
   return taken;
 }

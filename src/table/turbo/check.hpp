@@ -17,18 +17,10 @@ inline std::string where(std::uint64_t shard, std::uint64_t bucket, int slot) {
 }  // namespace detail
 
 template <medium M, class Kind>
-void table<M, Kind>::check(check_report& report) {
-  size();
-  heap_.settle();
-  lock_all();
-  complaints complain(report);
-  std::uint64_t counted = 0, reached_bytes = 0;
-  for (shard_index s = 0; s < shards(); ++s) {
-    counted += check_shard(s, complain, reached_bytes);
-  }
-  complain.if_records_differ(size(), counted);
-  if (!damage_found_) complain.if_bytes_differ(heap_.used_bytes() - heap_.pending_bytes(), reached_bytes);
-  unlock_all();
+std::uint64_t table<M, Kind>::check_units(complaints& complain, std::uint64_t& reached_bytes) {
+  std::uint64_t records = 0;
+  for (shard_index s = 0; s < shards(); ++s) records += check_shard(s, complain, reached_bytes);
+  return records;
 }
 
 /// Returns the records in the shard.
@@ -104,7 +96,7 @@ template <medium M, class Kind>
 void table<M, Kind>::describe(table_stats& stats) {
   std::uint64_t buckets = 0, probed_sum = 0, probed_most = 0, deleted = 0, largest = 0, arrays = 0;
   for (shard_index s = 0; s < shards(); ++s) {
-    [[maybe_unused]] read_guard guard;
+    [[maybe_unused]] read_guard guard = reading();
     shard_view v = view(s);
     arrays += !v.none();
     largest = std::max(largest, v.buckets());

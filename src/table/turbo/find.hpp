@@ -61,7 +61,7 @@ template <medium M, class Kind>
 template <class Read>
 [[gnu::noinline]] status table<M, Kind>::search(std::uint64_t hash, key_type key, Read& read) {
   shard_index s = shard_of(hash);
-  [[maybe_unused]] read_guard guard;  // keeps array and record from reuse; u64 tables have none, and look at the mirror again instead
+  [[maybe_unused]] read_guard guard = reading();  // keeps array and record from reuse; u64 tables have none, and look at the mirror again instead
   while (true) {  // ends: each further round means that a writer of this shard got on
     shard_view v = view(s);
     std::optional<value_type> value;
@@ -149,7 +149,7 @@ std::uint8_t table<M, Kind>::tag_at(const bucket& b, int slot) const noexcept {
 template <medium M, class Kind>
 template <class Read>
 void table<M, Kind>::get_many(std::span<const key_type> keys, Read&& read, status* answers) {
-  [[maybe_unused]] read_guard guard;
+  [[maybe_unused]] read_guard guard = reading();
   std::uint64_t hashes[group_size];
   glance glances[group_size];
   for (std::size_t start = 0; start < keys.size(); start += group_size) {
@@ -216,7 +216,7 @@ status table<M, Kind>::scan(cursor& at, std::size_t limit, Visit&& visit) {
   std::size_t left = std::max<std::size_t>(limit, 1);
   while (!at.done && left > 0) {
     shard_index s = shard_of(at.position);
-    [[maybe_unused]] read_guard guard;
+    [[maybe_unused]] read_guard guard = reading();
     auto records = live_records(s);
     if (!records) continue;  // ends: as in live_records
     shard_view v = view(s);  // if it moved since: all that was seen of the old array is durable

@@ -1,7 +1,7 @@
 // TurboHash: shard resizing (paper §3.5, §4.7), garbage collection of deleted slots (§4.6), compaction.
 //
 // One rebuild of a shard, under its lock, readers going on in the old array:
-//   1  live records laid out anew in DRAM, in the order of the old array
+//   1  live records laid out anew in DRAM, in the order of the old array        no memory: nothing has changed
 //   2  the new array allocated, written in address order, flushed, fenced        crash: unreachable, hence free
 //   3  COMMIT: the directory entry published                                     crash before: old array; after: new array, same records
 //   4  the mirror switched, the old array retired                                crash: the old array is unreachable, hence free
@@ -32,28 +32,17 @@ status table<M, Kind>::rebuild(shard_index s, unsigned log2_buckets) {
 template <medium M, class Kind>
 status table<M, Kind>::rebuild_from(shard_index s, const std::vector<live_record>& records, unsigned log2_buckets) {
   thread_local std::vector<std::uint64_t> image;
-  std::optional<std::uint64_t> offset = allocate_array(log2_buckets);
-  while (offset && !lay_out(records, log2_buckets, image)) {  // ends: twice the buckets, half the load
-    heap_.free(*offset, array_bytes(log2_buckets));
-    if (log2_buckets >= most_log2_buckets) return status::no_space;
-    offset = allocate_array(++log2_buckets);
-  }
-  if (!offset) return status::no_space;
+  while (!lay_out(records, log2_buckets, image))  // ends: twice the buckets, half the load
+    if (++log2_buckets > most_log2_buckets) return status::no_space;
+  auto array = allocate_loose(heap_, array_bytes(log2_buckets));
+  if (!array) return status::no_space;
   flushed started;
-  write_image(p_.at(poff<bucket>{*offset}), image, started);
+  write_image(p_.at(poff<bucket>{array->offset()}), image, started);
   durable written = fence(m_, std::move(started));
-  directory_entry made = directory_entry::of(*offset, log2_buckets);
+  directory_entry made = directory_entry::of(array->keep(), log2_buckets);
   [[maybe_unused]] durable done = publish(m_, directory(s), made.word, after(std::move(written)));  // COMMIT: the shard moves
   switch_array(s, made);
   return status::ok;
-}
-
-template <medium M, class Kind>
-std::optional<std::uint64_t> table<M, Kind>::allocate_array(unsigned log2_buckets) {
-  if (auto offset = heap_.allocate(array_bytes(log2_buckets))) return offset;
-  if (heap_.pending_bytes() == 0) return std::nullopt;
-  heap_.settle();  // what readers still hold may do
-  return heap_.allocate(array_bytes(log2_buckets));
 }
 
 /// `image` receives the array, 32 words to a bucket. Returns false when some record finds its scope full.
@@ -146,12 +135,13 @@ status table<M, Kind>::reserve(std::uint64_t records) {
   unsigned log2 = log2_for(records >> shard_bits_);
   std::uint64_t needed = array_bytes(log2) << shard_bits_, present = 0;
   for (shard_index s = 0; s < shards(); ++s) present += view(s).bytes();
-  p_.about_to_change();
-  if (needed > present && p_.reserve(needed - present) != status::ok) return status::no_space;
+  if (needed > present)
+    if (status s = p_.reserve(needed - present); s != status::ok) return s;
   for (shard_index s = 0; s < shards(); ++s) {
     std::scoped_lock lock(states_[s].lock);
     shard_view v = view(s);
     if (!v.none() && v.log2_buckets() >= log2) continue;
+    if (!p_.may_change()) return status::io_error;
     if (status made = rebuild(s, log2); made != status::ok) return made;
   }
   return status::ok;
@@ -159,13 +149,13 @@ status table<M, Kind>::reserve(std::uint64_t records) {
 
 template <medium M, class Kind>
 status table<M, Kind>::compact() {
-  size();  // the allocation state must be known
+  await_count();  // the allocation state must be known
   typename heap<M>::front_first front(heap_);
   for (shard_index s = 0; s < shards(); ++s) {
     std::scoped_lock lock(states_[s].lock);
     shard_view v = view(s);
     if (v.none()) continue;
-    p_.about_to_change();
+    if (!p_.may_change()) return status::io_error;
     std::uint64_t live = live_records(s)->size();
     if (live == 0) {
       drop_array(s);
@@ -177,13 +167,14 @@ status table<M, Kind>::compact() {
   for (shard_index s = 0; s < shards(); ++s) {  // arrays that were rebuilt while the front was still full
     std::scoped_lock lock(states_[s].lock);
     shard_view v = view(s);
-    if (v.none() || v.offset() < live_bytes() || !heap_.has_room_before(v.offset(), v.bytes())) continue;
+    if (v.none() || v.offset() < this->live_bytes() || !heap_.has_room_before(v.offset(), v.bytes())) continue;
+    if (!p_.may_change()) return status::io_error;
     if (status made = rebuild(s, v.log2_buckets()); made != status::ok) return made;
   }
   heap_.settle();
   if constexpr (!Kind::in_slot) {
     // Records behind the point where all that is live would end, if it lay without gaps, have room in front of it.
-    std::uint64_t behind = live_bytes();
+    std::uint64_t behind = this->live_bytes();
     for (shard_index s = 0; s < shards(); ++s) {
       std::scoped_lock lock(states_[s].lock);
       if (status moved = move_records_down(s, behind); moved != status::ok) return moved;
@@ -208,7 +199,7 @@ status table<M, Kind>::move_records_down(shard_index s, std::uint64_t behind) {
         if (!record) return status::damaged;
         if (offset < behind || !heap_.has_room_before(offset, record->bytes())) continue;
         auto same = [&](const std::optional<value_type>& present) { return decision<value_type>::set(*present); };
-        p_.about_to_change();
+        if (!p_.may_change()) return status::io_error;
         if (status moved = write_locked(s, load(m_, at.key), record->key, same); moved != status::ok) return moved;
       }
     }

@@ -6,7 +6,6 @@
 //              on; until it is done, new records take only space that is new.
 #pragma once
 
-#include "table/closing.hpp"
 #include "table/settings.hpp"
 #include "table/turbo/table.hpp"
 
@@ -46,8 +45,7 @@ result<engine_plan> table<M, Kind>::plan(const options& how) {
 
 template <medium M, class Kind>
 table<M, Kind>::table(pool<M>& p)
-    : p_(p), m_(p.medium()), heap_(p), seeds_{p.block().seed_flip, p.block().seed_multiply},
-      shard_bits_(static_cast<unsigned>(p.block().settings[setting::shard_bits])),
+    : frame(p), shard_bits_(static_cast<unsigned>(p.block().settings[setting::shard_bits])),
       scope_(static_cast<unsigned>(p.block().settings[setting::scope])),
       first_log2_(static_cast<unsigned>(p.block().settings[setting::first_log2])),
       collect_distance_(static_cast<unsigned>(p.block().settings[setting::collect_distance])),
@@ -77,31 +75,19 @@ error table<M, Kind>::open(const std::string& path, std::vector<std::string>* dr
   if (!p_.read_only()) {
     [[maybe_unused]] durable as_it_is = fence(m_, p_.flush_header());
   }
-  bool restored = dropped == nullptr && !Kind::in_slot && restore_heap(heap_, p_);
-  if (!restored) heap_.begin_recovery();
+  bool restored = frame::begin_open(dropped);
   if (error e = read_directory(path, restored, dropped); e.code != status::ok) return e;
   if (dropped != nullptr) {
     for (shard_index s = 0; s < shards(); ++s)
       if (status salvaged = salvage_shard(s, *dropped); salvaged != status::ok)
         return {salvaged, "cannot salvage " + path + ": " + std::string(message(salvaged))};
-    heap_.settle();
-    heap_.end_recovery();
-    dropped->push_back(kept_and_dropped(size(), dropped->size(), Kind::in_slot));
+    frame::finish_salvage(*dropped, size());
     return {status::ok, {}};
   }
   if (clean) records_at_open_ = p_.root().records;
-  bool heap_known = Kind::in_slot || restored;
-  if (heap_known) heap_.end_recovery();
-  if (clean && heap_known) return {status::ok, {}};
-
-  counted_ = false;
   std::uint64_t array_bytes = 0;
   for (shard_index s = 0; s < shards(); ++s) array_bytes += view(s).bytes();
-  constexpr std::uint64_t at_once = 1 << 20;  // takes a millisecond or few; small pools that are killed again and again reuse all their space
-  if (array_bytes <= at_once)
-    recount(nullptr);
-  else
-    background_.submit([this](const background& self) { recount(&self); });
+  frame::finish_open(Kind::in_slot || restored, shards(), array_bytes);
   return {status::ok, {}};
 }
 
@@ -132,40 +118,32 @@ error table<M, Kind>::read_directory(const std::string& path, bool restored, std
     error e = damaged(s, wrong);
     if (dropped == nullptr) return e;
     dropped->push_back(e.message + "; the shard's records are lost");
-    p_.about_to_change();
+    if (!p_.may_change()) return {status::io_error, "cannot salvage " + path + ": " + std::string(message(status::io_error))};
     drop_array(s);
   }
-  if (std::string gone = lost_root(p_); found == 0 && !gone.empty() && dropped == nullptr)
+  if (std::string gone = frame::lost_root(); found == 0 && !gone.empty() && dropped == nullptr)
     return {status::unusable, "cannot use " + path + " as a pool: " + gone};
   return {status::ok, {}};
 }
 
 /// Counts the records and, in byte tables, tells the heap of each. Writers wait shard by shard.
 template <medium M, class Kind>
-void table<M, Kind>::recount(const background* asking) {
-  bool sound = true;
+bool table<M, Kind>::count_units(const background* asking) {
   for (shard_index s = 0; s < shards(); ++s) {
-    if (asking != nullptr && asking->stopping()) return;
+    if (asking != nullptr && asking->stopping()) return false;
     std::scoped_lock lock(states_[s].lock);
-    sound &= adopt_records(s);
+    count_once(s, [&] { count_shard(s); });
   }
   records_at_open_ = 0;
-  if (!Kind::in_slot && sound) {
-    heap_.settle();
-    heap_.end_recovery();
-  }
-  if (!sound) damage_found_ = true;  // what is free is not known: only new space is used, and check tells the rest
-  counted_.store(true, std::memory_order_release);
-  counted_.notify_all();
+  return true;
 }
 
 /// What a slot no longer names is free only if no crash can bring the slot's old word back: the shard is made durable first.
 template <medium M, class Kind>
-bool table<M, Kind>::adopt_records(shard_index s) {
+void table<M, Kind>::count_shard(shard_index s) {
   settle_inherited(s);
   shard_view v = view(s);
   std::int64_t count = 0;
-  bool sound = true;
   for (std::uint64_t index = 0; index < v.buckets(); ++index) {
     bucket& b = buckets_of(v)[index];
     std::uint32_t live = load(m_, b.meta).live();
@@ -173,20 +151,21 @@ bool table<M, Kind>::adopt_records(shard_index s) {
     if constexpr (!Kind::in_slot) {
       while (live != 0) {
         std::uint64_t offset = load(m_, b.slots[take_lowest(live)].value);
-        auto record = record_at(m_, p_, offset);
-        sound &= record && heap_.adopt(offset, record->bytes());
+        if (auto record = record_at(m_, p_, offset))
+          frame::adopt_record(offset, record->bytes());
+        else
+          frame::found_unsound();
       }
     }
   }
   states_[s].records.store(count, std::memory_order_relaxed);
-  return sound;
 }
 
 // ------------------------------------------------------------------------------------------------------------------ sizes
 
 template <medium M, class Kind>
 std::uint64_t table<M, Kind>::size() {
-  counted_.wait(false, std::memory_order_acquire);
+  await_count();
   std::int64_t sum = static_cast<std::int64_t>(records_at_open_);
   for (shard_index s = 0; s < shards(); ++s) sum += states_[s].records.load(std::memory_order_relaxed);
   return static_cast<std::uint64_t>(std::max<std::int64_t>(sum, 0));
@@ -211,20 +190,6 @@ void table<M, Kind>::unlock_all() {
   for (shard_index s = 0; s < shards(); ++s) states_[s].lock.unlock();
 }
 
-template <medium M, class Kind>
-status table<M, Kind>::sync() {
-  return sync_clean(p_, *this);
-}
-
-template <medium M, class Kind>
-status table<M, Kind>::close() {
-  if (p_.read_only()) return status::ok;
-  std::uint64_t records = size();
-  background_.stop();
-  if (!p_.changing() || damage_found_) return status::ok;
-  return close_clean(heap_, p_, records, !Kind::in_slot);
-}
-
 // ---------------------------------------------------------------------------------------------------------------- salvage
 
 /// Rebuilds the shard from the records that verify, if there is one that does not.
@@ -242,20 +207,23 @@ status table<M, Kind>::salvage_shard(shard_index s, std::vector<std::string>& dr
       std::string why;
       std::uint64_t key_word = load(m_, b.slots[i].key);
       live_record r{hash_of_slot(key_word), key_word, load(m_, b.slots[i].value)};
-      if (verifies(s, b, i, why) && on_path(v, r.hash, index) &&
-          std::none_of(kept.begin(), kept.end(), [&](const live_record& k) { return k.hash == r.hash && same_key<Kind>(m_, p_, k, r); })) {
+      if (verifies(s, b, i, why) && !on_path(v, r.hash, index)) why = "it is out of place";
+      if (why.empty() && std::any_of(kept.begin(), kept.end(), [&](const live_record& k) { return k.hash == r.hash && same_key<Kind>(m_, p_, k, r); }))
+        why = "its key is there twice";
+      if constexpr (!Kind::in_slot)
+        if (why.empty() && !heap_.adopt(r.value_word, record_at(m_, p_, r.value_word)->bytes())) why = "its bytes are another's";
+      if (why.empty()) {
         kept.push_back(r);
-        if constexpr (!Kind::in_slot) heap_.adopt(r.value_word, record_at(m_, p_, r.value_word)->bytes());
       } else {
         ++lost;
         dropped.push_back("shard " + std::to_string(s) + ", bucket " + std::to_string(index) + ", slot " + std::to_string(i) +
-                          ": dropped a record, " + (why.empty() ? "it is out of place" : why));
+                          ": dropped a record, " + why);
       }
     }
   }
   states_[s].records.store(static_cast<std::int64_t>(kept.size()), std::memory_order_relaxed);
   if (lost == 0) return status::ok;
-  p_.about_to_change();
+  if (!p_.may_change()) return status::io_error;
   return rebuild_from(s, kept, v.log2_buckets());
 }
 

@@ -18,11 +18,10 @@
 #include <span>
 #include <vector>
 
-#include "base/background.hpp"
 #include "base/spin_lock.hpp"
 #include "persist/unsettled.hpp"
-#include "table/complaints.hpp"
 #include "table/concept.hpp"
+#include "table/lifecycle.hpp"
 #include "table/live_record.hpp"
 #include "table/turbo/format.hpp"
 
@@ -39,7 +38,10 @@ struct shard_view : place_view {
 };
 
 template <medium M, class Kind>
-class table {
+class table : public lifecycle<M, Kind, table<M, Kind>> {
+  using frame = lifecycle<M, Kind, table<M, Kind>>;
+  friend frame;
+
  public:
   using kind = Kind;
   using key_type = typename Kind::key_type;
@@ -75,18 +77,16 @@ class table {
   // recover.hpp
   std::uint64_t size();   // waits for the recount after a crash
   std::uint64_t slots();
-  status sync();
-  status close();
   void lock_all();  // keeps writers out
   void unlock_all();
 
   // check.hpp
-  void check(check_report& report);
   void describe(table_stats& stats);
-  std::uint64_t live_bytes() const { return p_.block().heap_offset + heap_.used_bytes() - heap_.pending_bytes(); }
-  std::uint64_t free_bytes() { return p_.free_bytes() + heap_.idle_cell_bytes() + heap_.pending_bytes(); }
 
  private:
+  using frame::p_, frame::m_, frame::heap_, frame::seeds_, frame::records_at_open_, frame::damage_found_, frame::background_;
+  using frame::reading, frame::await_count, frame::count_once;
+  using read_guard = typename frame::read_guard;
   static constexpr std::size_t group_size = 64;  // operations whose cache misses and fences are shared
 
   /// What is known of a shard besides its array. In DRAM; guarded by `lock`, but for the counter's readers.
@@ -96,8 +96,6 @@ class table {
     std::uint32_t inserts_until_survey = 0;
     std::atomic<std::int64_t> records{0};  // since open, until the recount
   };
-  struct no_guard {};
-  using read_guard = std::conditional_t<Kind::in_slot, no_guard, epoch_guard>;
 
   /// Where a key is, or where it would go: found by a walk under the shard's lock.
   struct place {
@@ -187,7 +185,6 @@ class table {
   status rebuild(shard_index s, unsigned log2_buckets);
   status rebuild_from(shard_index s, const std::vector<live_record>& records, unsigned log2_buckets);
   static constexpr std::uint64_t array_bytes(unsigned log2_buckets) noexcept { return std::uint64_t{block_bytes} << log2_buckets; }
-  std::optional<std::uint64_t> allocate_array(unsigned log2_buckets);
   bool lay_out(const std::vector<live_record>& records, unsigned log2_buckets, std::vector<std::uint64_t>& image) const;
   void write_image(bucket* at, const std::vector<std::uint64_t>& image, flushed& started);
   void drop_array(shard_index s);
@@ -197,6 +194,7 @@ class table {
   status move_records_down(shard_index s, std::uint64_t behind);
 
   // check.hpp
+  std::uint64_t check_units(complaints& complain, std::uint64_t& reached_bytes);
   std::uint64_t check_shard(shard_index s, complaints& complain, std::uint64_t& reached_bytes);
   void check_bucket(shard_index s, std::uint64_t index, complaints& complain, std::vector<live_record>& seen,
                     std::uint64_t& reached_bytes);
@@ -208,23 +206,15 @@ class table {
   error read_directory(const std::string& path, bool restored, std::vector<std::string>* dropped);
   status salvage_shard(shard_index s, std::vector<std::string>& dropped);
   bool verifies(shard_index s, const bucket& b, int i, std::string& why) const;
-  bool adopt_records(shard_index s);
-  void recount(const background* asking);
+  bool count_units(const background* asking);
+  void count_shard(shard_index s);
 
-  pool<M>& p_;
-  M& m_;
-  heap<M> heap_;
-  hash_seeds seeds_;
   unsigned shard_bits_, scope_, first_log2_, collect_distance_;
   bool in_place_;
   std::unique_ptr<std::atomic<std::uint64_t>[]> mirrors_;  // dense: readers touch nothing else
   std::unique_ptr<shard_state[]> states_;
   unsettled<M> unsettled_;                                  // by shard
-  std::uint64_t records_at_open_ = 0;
-  std::atomic<bool> counted_{true};   // false while the recount runs
-  std::atomic<bool> damage_found_{false};
   std::atomic<std::uint64_t> resizes_{0}, collections_{0};
-  background background_;  // last: stopped before anything it uses goes
 };
 
 }  // namespace durahash::turbo

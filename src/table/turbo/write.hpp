@@ -26,7 +26,7 @@ status table<M, Kind>::write(key_type key, Decide&& decide) {
   shard_view v = view(s);
   prefetch_all_for_write(buckets_of(v) + home_of(hash, v.log2_buckets()));  // which slot's line it will be is known too late
   std::scoped_lock lock(states_[s].lock);
-  p_.about_to_change();
+  if (!p_.may_change()) [[unlikely]] return status::io_error;
   settle_inherited(s);
   return write_locked(s, hash, key, decide);
 }
@@ -192,7 +192,7 @@ void table<M, Kind>::finish(const change& c) {
   shard_state& state = states_[c.shard];
   if (c.records != 0) state.records.store(state.records.load(std::memory_order_relaxed) + c.records, std::memory_order_relaxed);
   if (c.retired_bytes != 0) heap_.retire(c.retired_offset, c.retired_bytes);
-  if (state.wants_survey) survey(c.shard);
+  if (state.wants_survey) if_memory_allows([&] { survey(c.shard); });
 }
 
 // ------------------------------------------------------------------------------------------------------------------ groups
@@ -231,18 +231,13 @@ template <class MakeDecide>
 std::size_t table<M, Kind>::write_group(std::span<const key_type> keys, const std::uint64_t* hashes, status* answers,
                                         std::size_t first, MakeDecide& decide_of) {
   change changes[group_size];
-  shard_index held[group_size];
-  std::size_t locked = 0;
+  held_locks<group_size> held;
   // Blocks only while nothing is held, so that two groups never wait for each other. A shard that this group holds already is also found locked.
-  for (; first + locked < keys.size(); ++locked) {
-    shard_index s = shard_of(hashes[first + locked]);
-    if (locked == 0)
-      states_[s].lock.lock();
-    else if (!states_[s].lock.try_lock())
-      break;
-    held[locked] = s;
+  held.lock(states_[shard_of(hashes[first])].lock);
+  while (first + held.count() < keys.size() && held.try_lock(states_[shard_of(hashes[first + held.count()])].lock)) {
   }
-  p_.about_to_change();
+  std::size_t locked = held.count();
+  if (!p_.may_change()) [[unlikely]] return std::fill_n(answers + first, locked, status::io_error), locked;
 
   flushed payloads;
   bool any_apart = false, last_needs_room = false;
@@ -252,22 +247,24 @@ std::size_t table<M, Kind>::write_group(std::span<const key_type> keys, const st
     auto decide = decide_of(i);
     change& c = changes[ready];
     c = {};
-    c.shard = held[taken];
+    c.shard = shard_of(hashes[i]);
     settle_inherited(c.shard);
-    switch (stage(hashes[i], keys[i], decide, c, answers[i], payloads)) {
-      case staged::nothing_to_do: break;
-      case staged::ready: any_apart |= c.payload_apart || c.in_place; ++ready; break;
-      case staged::no_room: last_needs_room = true; break;  // a resize waits until this group is committed
-    }
+    staged made = staged::nothing_to_do;
+    answers[i] = with_memory([&] {
+      status answer = status::ok;
+      made = stage(hashes[i], keys[i], decide, c, answer, payloads);
+      return answer;
+    });
+    any_apart |= made == staged::ready && (c.payload_apart || c.in_place);
+    ready += made == staged::ready;
+    last_needs_room = made == staged::no_room;
   }
-
   commit_group({changes, ready}, any_apart, std::move(payloads));
-  if (last_needs_room) {
+  held.release();
+  if (last_needs_room) {  // a shard grows while no other one is held
     std::size_t i = first + taken - 1;
-    auto decide = decide_of(i);
-    answers[i] = write_locked(held[taken - 1], hashes[i], keys[i], decide);
+    answers[i] = with_memory([&] { return write(keys[i], decide_of(i)); });
   }
-  for (std::size_t n = 0; n < locked; ++n) states_[held[n]].lock.unlock();
   return taken;
 }
 
