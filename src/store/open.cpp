@@ -9,16 +9,9 @@
 #include <ctime>
 
 #include "base/hash.hpp"
-#include "media/emulated_medium.hpp"
 #include "media/pmem_mapping.hpp"
-#include "media/pmem_medium.hpp"
-#include "media/process_medium.hpp"
 #include "persist/owner.hpp"
-#include "store/bound_table.hpp"
-#include "table/cceh/table.hpp"
-#include "table/gphash/table.hpp"
-#include "table/level/table.hpp"
-#include "table/turbo/table.hpp"
+#include "store/registry.hpp"
 
 namespace durahash {
 namespace {
@@ -34,19 +27,6 @@ bool survives_only_with_its_machine(const std::string& path) {  // tmpfs: a rebo
 }
 
 error refused(status code, const std::string& why) { return {code, why}; }
-
-/// Everything open_pool works out on its way.
-struct opening {
-  std::string path;
-  options how;
-  bool creating = false;
-  medium_kind mapped = medium_kind::file;  // where the bytes are
-  superblock block{};
-  root_record root{};
-  std::unique_ptr<mapping> map;
-};
-
-result<opened> finish(opening o);
 
 // ------------------------------------------------------------------------------------------------------ what is asked for
 
@@ -170,18 +150,17 @@ void fill_random(void* at, std::size_t bytes) {
   for (std::size_t i = 0; i < bytes; ++i) static_cast<unsigned char*>(at)[i] = static_cast<unsigned char>(clock >> (i % 8 * 8));
 }
 
-/// Settings of an engine are the same for all its instantiations.
-result<engine_plan> plan_for(engine_kind engine, const options& how) {
-  if (engine == engine_kind::turbo) return turbo::table<process_medium, word_records>::plan(how);
-  if (engine == engine_kind::cceh) return cceh::table<process_medium, word_records>::plan(how);
-  if (engine == engine_kind::level) return level::table<process_medium, word_records>::plan(how);
-  return gphash::table<process_medium, word_records>::plan(how);
+error not_in_this_build(engine_kind engine, const std::string& path) {
+  return refused(status::unusable,
+                 "cannot open " + path + ": the engine " + std::string(name_of(engine)) + " is not in this build");
 }
 
 error plan_superblock(opening& o) {
   const options& how = o.how;
   engine_kind engine = how.engine.value_or(engine_kind::turbo);
-  auto plan = plan_for(engine, how);
+  const engine_entry* entry = find_engine(engine);
+  if (entry == nullptr) return not_in_this_build(engine, o.path);
+  auto plan = entry->plan(how);
   if (!plan) return plan.failure();
   bool flushing = how.medium == medium_kind::pmem || how.medium == medium_kind::emulated;
   o.block = new_superblock(engine, how.key.value_or(data_kind::bytes), how.value.value_or(data_kind::bytes),
@@ -270,68 +249,17 @@ bool needs_remapping(const opening& o, medium_kind asked) {
 
 // --------------------------------------------------------------------------------------------------------------- choosing
 
-template <class E, medium M>
-result<opened> bind(opening o, std::unique_ptr<M> m) {
-  std::unique_ptr<pool<M>> p;
-  if (o.creating) {
-    auto made = pool<M>::create(std::move(o.map), std::move(m), o.block);
-    if (!made) return made.failure();
-    p = std::move(*made);
-  } else {
-    p = std::make_unique<pool<M>>(std::move(o.map), std::move(m), o.block, o.root);
-    if (!p->read_only()) p->clear_owner();  // await_owner has seen that it is gone
-  }
-  pool<M>& made = *p;
-  auto open_it = [&](auto table, auto& place) -> error {
-    error e = table->open(o.path, o.how.salvage && !o.creating);
-    if (e.code != status::ok) return e;
-    if (o.creating) {
-      status s = made.memory().write_to_disk(0, o.block.heap_offset);
-      if (s == status::ok) s = made.memory().appear();
-      if (s == status::exists) return refused(status::exists, "cannot create " + o.path + ": it exists");
-      if (s != status::ok) return refused(s, "cannot create " + o.path + ": " + std::string(message(s)));
-    }
-    place = std::move(table);
-    return {status::ok, {}};
-  };
-  opened result_of_open;
-  error e;
-  if constexpr (E::kind::in_slot)
-    e = open_it(std::make_unique<bound_words<E, M>>(std::move(p), o.how.medium), result_of_open.words);
-  else
-    e = open_it(std::make_unique<bound_bytes<E, M>>(std::move(p), o.how.medium), result_of_open.bytes);
-  if (e.code != status::ok) return e;
-  return result_of_open;
-}
-
-template <template <class, class> class Engine, medium M>
-result<opened> with_kind(opening o, std::unique_ptr<M> m) {
-  bool words = o.block.key == data_kind::u64 && o.block.value == data_kind::u64;
-  if (words) return bind<Engine<M, word_records>, M>(std::move(o), std::move(m));
-  return bind<Engine<M, byte_records>, M>(std::move(o), std::move(m));
-}
-
-template <medium M>
-result<opened> with_engine(opening o, std::unique_ptr<M> m) {
-  if (o.block.engine == engine_kind::turbo) return with_kind<turbo::table, M>(std::move(o), std::move(m));
-  if (o.block.engine == engine_kind::cceh) return with_kind<cceh::table, M>(std::move(o), std::move(m));
-  if (o.block.engine == engine_kind::level) return with_kind<level::table, M>(std::move(o), std::move(m));
-  if (o.block.engine == engine_kind::gphash) {
-    bool keys_in_slots = o.block.key == data_kind::bytes && o.block.settings[gphash::setting::key_bytes] != 0;
-    if (keys_in_slots) return bind<gphash::table<M, fixed_records>, M>(std::move(o), std::move(m));
-    return with_kind<gphash::table, M>(std::move(o), std::move(m));
-  }
-  return refused(status::unusable, "cannot open " + o.path + ": the engine " + std::string(name_of(o.block.engine)) + " is not in this build");
-}
-
 result<opened> finish(opening o) {
+  const engine_entry* entry = find_engine(o.block.engine);
+  if (entry == nullptr) return not_in_this_build(o.block.engine, o.path);
   persistence_domain domain = o.map->domain();
   bool flushes = o.block.durability == durability_level::power && !o.map->read_only();
-  if (o.how.medium == medium_kind::emulated && !o.map->read_only())
-    return with_engine(std::move(o), std::make_unique<emulated_medium>(
-                                         emulated_medium::latency{o.how.flush_latency_ns, o.how.block_latency_ns, o.how.read_latency_ns}));
-  if (flushes) return with_engine(std::move(o), std::make_unique<pmem_medium>(domain));
-  return with_engine(std::move(o), std::make_unique<process_medium>());
+  if (o.how.medium == medium_kind::emulated && !o.map->read_only()) {
+    emulated_medium::latency latency{o.how.flush_latency_ns, o.how.block_latency_ns, o.how.read_latency_ns};
+    return entry->on_emulated(std::move(o), std::make_unique<emulated_medium>(latency));
+  }
+  if (flushes) return entry->on_pmem(std::move(o), std::make_unique<pmem_medium>(domain));
+  return entry->on_process(std::move(o), std::make_unique<process_medium>());
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Opens or makes a pool, and chooses engine x medium x kind: the only place that knows them all.
+// Opens or makes a pool. registry.hpp knows the engines, this knows what may be opened, and on which medium.
 #pragma once
 
 #include <memory>

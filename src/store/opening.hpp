@@ -1,0 +1,23 @@
+// What open_pool works out on its way, and hands to the engine that the pool names.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "durahash/options.hpp"
+#include "media/mapping.hpp"
+#include "persist/format.hpp"
+
+namespace durahash {
+
+struct opening {
+  std::string path;
+  options how;
+  bool creating = false;
+  medium_kind mapped = medium_kind::file;  // where the bytes are
+  superblock block{};
+  root_record root{};
+  std::unique_ptr<mapping> map;
+};
+
+}  // namespace durahash
