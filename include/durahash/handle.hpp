@@ -23,6 +23,10 @@ any_table& of_another_process(const any_table&);
 /// A handle belongs to the process that opened it. In a child (fork) every operation answers `forked`,
 /// finds nothing and changes nothing; `close` and the destructor leave the pool alone. The child may
 /// open the pool anew when its parent has closed it, or is dead.
+///
+/// The pool is the file's pages: while a handle is open, nobody else may write to the file or shorten it. A file that
+/// another program has cut (`truncate`, `>`, `cp` onto it) ends this process with SIGBUS at the next look behind the
+/// new end, and the records there are lost. Removing or renaming the file does no harm.
 class handle {
  public:
   /// What the pool is. Never waits.

@@ -41,6 +41,26 @@ int create_file(const std::string& path, bool& nameless) {
   return ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 }
 
+/// Never one of the standard descriptors: what a program with a closed standard output or error prints would go into
+/// the pool.
+int behind_standard(int descriptor) {
+  if (descriptor < 0 || descriptor > STDERR_FILENO) return descriptor;
+  int moved = ::fcntl(descriptor, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+  int failed = errno;
+  ::close(descriptor);
+  errno = failed;
+  return moved;
+}
+
+std::string kind_of(mode_t mode) {
+  if (S_ISDIR(mode)) return "a directory";
+  if (S_ISFIFO(mode)) return "a pipe";
+  if (S_ISSOCK(mode)) return "a socket";
+  if (S_ISBLK(mode)) return "a block device";
+  if (S_ISCHR(mode)) return "a character device";
+  return "of an unknown kind";
+}
+
 /// The name survives a power cut from here on, where the file system can promise that of a folder at all.
 bool name_to_disk(int file, const std::string& path) {
   int folder = ::open(folder_of(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -98,16 +118,19 @@ locked_file::locked_file(int descriptor, std::string path) : descriptor_(descrip
 result<locked_file> locked_file::open(const mapping_request& request) {
   bool nameless = false;
   // O_NONBLOCK: a pipe without another end is refused below, not waited for.
-  int descriptor = request.create ? create_file(request.path, nameless)
-                                  : ::open(request.path.c_str(), (request.read_only ? O_RDONLY : O_RDWR) | O_CLOEXEC | O_NONBLOCK);
+  const int access = request.read_only ? O_RDONLY : O_RDWR;
+  int descriptor = behind_standard(request.create ? create_file(request.path, nameless)
+                                                  : ::open(request.path.c_str(), access | O_CLOEXEC | O_NONBLOCK));
   if (descriptor < 0) return system_error(status::unusable, request.create ? "cannot create" : "cannot open", request.path);
   locked_file file(descriptor, request.path);
   file.nameless_ = nameless;
 
   struct stat facts {};
   if (::fstat(descriptor, &facts) != 0) return system_error(status::unusable, "cannot stat", request.path);
-  if (!S_ISREG(facts.st_mode) && !S_ISCHR(facts.st_mode))
-    return error{status::unusable, "cannot use " + request.path + ": it is neither a file nor a persistent-memory device"};
+  const bool usable = S_ISREG(facts.st_mode) || (S_ISCHR(facts.st_mode) && request.medium == medium_kind::pmem);
+  if (!usable)
+    return error{status::unusable, "cannot use " + request.path + ": it is " + kind_of(facts.st_mode) +
+                                       ", and neither a file nor a persistent-memory device"};
   if (::flock(descriptor, (request.read_only ? LOCK_SH : LOCK_EX) | LOCK_NB) != 0) {
     if (errno == EWOULDBLOCK)
       return error{status::unusable, "cannot open " + request.path + ": it is locked, another process (or this one) has it open"};

@@ -52,7 +52,8 @@ class file_mapping final : public mapping {
     std::unique_ptr<file_mapping> made(new file_mapping(std::move(*file)));
     made->max_bytes_ = request.max_bytes;
     made->read_only_ = request.read_only;
-    std::uint64_t bytes = align_down(made->file_.bytes(), page_bytes);
+    made->file_bytes_at_open_ = made->file_.bytes();
+    std::uint64_t bytes = align_down(made->file_bytes_at_open_, page_bytes);
     made->reserved_bytes_ = align_up(std::max(request.address_space_bytes, bytes), page_bytes);
     made->base_ = reserve_addresses(made->reserved_bytes_, std::min(made->reserved_bytes_, bytes + least_address_space), huge);
     if (made->base_ == nullptr) return system_error(status::unusable, "cannot reserve addresses for", request.path);

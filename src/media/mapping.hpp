@@ -39,6 +39,8 @@ class mapping {
 
   std::byte* base() const noexcept { return base_; }
   std::uint64_t backed_bytes() const noexcept { return backed_bytes_; }  // multiple of page_bytes
+  /// The file's own size when it was opened, for messages; 0 for a new file and for memory.
+  std::uint64_t file_bytes_at_open() const noexcept { return file_bytes_at_open_; }
   persistence_domain domain() const noexcept { return domain_; }
   bool read_only() const noexcept { return read_only_; }
 
@@ -68,6 +70,7 @@ class mapping {
 
   std::byte* base_ = nullptr;
   std::uint64_t backed_bytes_ = 0;
+  std::uint64_t file_bytes_at_open_ = 0;
   std::uint64_t reserved_bytes_ = 0;
   std::uint64_t max_bytes_ = 0;
   persistence_domain domain_ = persistence_domain::page_cache;

@@ -91,7 +91,7 @@ class pmem_mapping final : public mapping {
     std::size_t size = 0;
     if (pmem2_source_size(source.at, &size) == 0) bytes = size;
     if (pmem2_source_alignment(source.at, &size) == 0) alignment_ = std::max<std::uint64_t>(alignment_, size);  // of a device, up to 1 GiB
-    bytes_at_open_ = bytes;
+    file_bytes_at_open_ = bytes;
     backed_bytes_ = align_down(bytes, page_bytes);
     bool empty = bytes == 0;
     std::uint64_t whole = empty ? unit_bytes : align_up(bytes, unit_bytes);  // something must be mapped to learn what the path is
@@ -139,7 +139,7 @@ class pmem_mapping final : public mapping {
 
   /// A file that was only looked at, or refused, has the length that it had.
   std::uint64_t bytes_to_leave() const {
-    return backed_bytes_ == align_down(bytes_at_open_, page_bytes) ? bytes_at_open_ : backed_bytes_;
+    return backed_bytes_ == align_down(file_bytes_at_open_, page_bytes) ? file_bytes_at_open_ : backed_bytes_;
   }
 
   static error refused(const std::string& path) {
@@ -149,7 +149,6 @@ class pmem_mapping final : public mapping {
   locked_file file_;
   std::uint64_t mapped_bytes_ = 0;
   std::uint64_t alignment_ = unit_bytes;  // of base_
-  std::uint64_t bytes_at_open_ = 0;
   bool device_ = false;
   bool extended_ = false;  // the file is longer than the pool, by less than a unit or by what was released
 };

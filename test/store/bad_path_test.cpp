@@ -42,6 +42,38 @@ TEST_F(BadPath, AParentThatIsAFileIsRefused) {
   expect_refused(folder_.file("file/pool"));
 }
 
+TEST_F(BadPath, WhatTheSystemSaysOfAPathIsInTheMessage) {
+  write_file(folder_.file("file"), "text");
+  std::filesystem::create_symlink(folder_.file("loop"), folder_.file("loop"));
+  expect_refused(folder_.file(std::string(300, 'n')), "File name too long");
+  expect_refused(folder_.file("loop"), "Too many levels of symbolic links");
+  expect_refused(folder_.file("file/pool"), "Not a directory");
+  expect_refused("/dev/null", "character device");
+}
+
+/// path: opens it while standard output and error are closed, and prints.
+const child_role printer("print_while_standard_output_is_closed", [](const child_arguments& arguments) {
+  ::close(STDOUT_FILENO);
+  ::close(STDERR_FILENO);
+  auto opened = table::open(arguments.at(0));
+  if (!opened) return 1;
+  for (int standard : {STDOUT_FILENO, STDERR_FILENO})
+    if (::write(standard, "a message", 9) >= 0) return 2;  // the pool is there
+  return opened->put("key", "value") == status::ok && opened->close() == status::ok ? 0 : 3;
+});
+
+TEST_F(BadPath, APoolNeverTakesTheNumberOfAStandardDescriptor) {
+  std::string path = folder_.file("file");
+  write_file(path, pool_image(plain_bytes(), records));
+  for (std::string place : {path, folder_.file("new")}) {
+    child_end end = child_process("print_while_standard_output_is_closed", {place}).wait();
+    EXPECT_EQ(end.exit_code, 0) << place;
+    auto opened = table::open(place);
+    ASSERT_TRUE(opened) << opened.failure().message;
+    EXPECT_TRUE(opened->check().ok);
+  }
+}
+
 TEST_F(BadPath, PathsThatNoFileCanHaveAreRefused) {
   auto empty = table::open("");
   ASSERT_FALSE(empty);

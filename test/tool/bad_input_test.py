@@ -56,8 +56,46 @@ class NotAPool(ToolTest):
     def test_a_directory(self):
         self.refused_by_all(self.folder, "directory|neither a file")
 
+    def test_a_path_that_cannot_be_looked_at(self):
+        """All of these were "no such file", whatever the system had said."""
+        self.write("file", b"text")
+        os.symlink("loop", self.path("loop"))
+        for name, why in [("n" * 300, "File name too long"), ("d/" * 3000, "File name too long"),
+                          ("loop", "Too many levels of symbolic links"), ("file/pool", "Not a directory")]:
+            with self.subTest(why=why):
+                self.refused_by_all(self.path(name), f"cannot open .*{name}: {why}")
+                self.fails(3, f"cannot create .*{name}: {why}|cannot create .*: (it|File) exists", "create",
+                           self.path(name))
+        os.symlink("nothing", self.path("dangling"))
+        self.refused_by_all(self.path("dangling"), "dangling: there is no such file")
+
+    def test_a_folder_that_may_not_be_entered(self):
+        pool = self.create("pool.dh")
+        os.chmod(self.folder, 0o600)
+        as_other = {"user": NOBODY, "group": NOBODY} if os.geteuid() == 0 else {}
+        try:
+            run("--version", **as_other)
+        except PermissionError:
+            self.skipTest("the tool lies where others cannot run it")
+        try:
+            for command in commands(pool):
+                self.fails(3, "cannot open .*pool.dh: Permission denied$", *command, **as_other)
+        finally:
+            os.chmod(self.folder, 0o700)
+
+    def test_messages_give_the_file_s_own_size(self):
+        """They gave it in whole pages: a file of 1,221 bytes was empty."""
+        self.refused_by_all(self.write("small", b"x" * 1221), "it has 1221 bytes, and the smallest pool has more")
+        self.refused_by_all(self.write("empty", b""), "it is empty \\(0 bytes\\)")
+        pool = self.create()
+        with open(pool, "rb") as file:
+            content = file.read()
+        for length in (16385, 20_001, len(content) - 1):
+            self.refused_by_all(self.write("cut", content[:length]), f"the file has {length} bytes, and .*cut off")
+
     def test_a_device_and_a_pipe(self):
-        self.refused_by_all("/dev/null", "/dev/null")
+        self.refused_by_all("/dev/null", "/dev/null: it is a character device")
+        self.refused_by_all(self.folder, "Is a directory|it is a directory")
         os.mkfifo(self.path("pipe"))
         for command in commands(self.path("pipe")):
             self.fails(3, "pipe", *command, timeout=5)
