@@ -6,6 +6,7 @@
 #include "arguments.hpp"
 #include "failure.hpp"
 #include "numbers.hpp"
+#include "output.hpp"
 #include "pool.hpp"
 
 namespace durahash::tool {
@@ -55,9 +56,9 @@ void create(const create_arguments& arguments) {
     throw failure(pool.failure().code == status::invalid_argument ? exit_usage : exit_unusable, pool.failure().message);
   const pool_info facts = pool->info();
   close_pool(*pool);
-  fmt::print(stderr, "created {}: engine {}, {} keys, {} values, durability {}, {}\n", arguments.pool,
-             name_of(facts.engine), name_of(facts.key), name_of(facts.value), name_of(facts.durability),
-             human_bytes(facts.file_bytes));
+  tell(fmt::format("created {}: engine {}, {} keys, {} values, durability {}, {}\n", arguments.pool,
+                   name_of(facts.engine), name_of(facts.key), name_of(facts.value), name_of(facts.durability),
+                   human_bytes(facts.file_bytes)));
 }
 
 }  // namespace

@@ -123,7 +123,7 @@ void campaign::verify(std::string_view row_name) {
 
 void campaign::settle(const verdict& result) const {
   if (result.broken == 0) return;
-  for (const std::string& complaint : result.complaints) std::fprintf(stderr, "  %s\n", complaint.c_str());
+  for (const std::string& complaint : result.complaints) tell("  " + complaint + "\n");
   throw failure(exit_not_found, counted(result.broken, "promise") + " broken");
 }
 

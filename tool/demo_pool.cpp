@@ -29,10 +29,11 @@ std::string temporary_path(std::size_t files) {
 void remove_when_interrupted(const std::string& path) {
   static std::string doomed;  // for the handler, which can be given nothing
   doomed = path;
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP})
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGPIPE})
     ::signal(signal, [](int number) {
       ::unlink(doomed.c_str());
-      ::_exit(128 + number);
+      ::signal(number, SIG_DFL);
+      ::raise(number);  // pending until this handler returns: the caller sees the signal
     });
 }
 

@@ -1,10 +1,15 @@
 // durahash: the command line over the library.
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
-#include <cstdio>
+#include <csignal>
 #include <exception>
+#include <sstream>
 
 #include "commands.hpp"
 #include "failure.hpp"
+#include "interruption.hpp"
+#include "output.hpp"
 
 namespace durahash::tool {
 namespace {
@@ -31,7 +36,9 @@ void add_commands(CLI::App& app, int& exit_code) {
       "  durahash put users.dh alice 42\n"
       "  durahash get users.dh alice\n"
       "  durahash dump users.dh\n\n"
-      "Exit codes: 0 done; 1 not found, or a check failed; 2 wrong arguments or input; 3 the pool cannot be used.");
+      "Exit codes: 0 done; 1 not found, or a check failed; 2 wrong arguments or input; 3 the pool, or the "
+      "output,\n"
+      "cannot be used: a message says why. A command that a signal ends is ended by it: 130 in a shell after Ctrl-C.");
 }
 
 void describe(CLI::App& app) {
@@ -56,8 +63,19 @@ int refuse(const CLI::App& app, const CLI::ParseError& why) {
       sentence = word + " is not an option of this command (write -- before a key or value that begins with a dash)";
       break;
     }
-  std::fprintf(stderr, "%s: %s\nTry: %s --help\n", said_by(app).c_str(), sentence.c_str(), said_by(app).c_str());
+  tell(fmt::format("{0}: {1}\nTry: {0} --help\n", said_by(app), sentence));
   return exit_usage;
+}
+
+/// --help, --version.
+int print_help(const CLI::App& app, const CLI::ParseError& why) try {
+  std::ostringstream text;
+  app.exit(why, text, text);
+  print(text.str());
+  return exit_done;
+} catch (const failure& unwritten) {
+  tell(fmt::format("{}: {}\n", said_by(app), unwritten.what()));
+  return unwritten.exit_code;
 }
 
 bool is_command(const CLI::App& app, std::string_view word) {
@@ -71,27 +89,27 @@ int run(int argc, char** argv) {
   describe(app);
   add_commands(app, exit_code);
   if (argc < 2) {
-    std::fputs(app.help().c_str(), stderr);
+    tell(app.help());
     return exit_usage;
   }
   if (!is_command(app, argv[1])) {
-    std::fprintf(stderr, "durahash: there is no command '%s'\nTry: durahash --help\n", argv[1]);
+    tell(fmt::format("durahash: there is no command '{}'\nTry: durahash --help\n", argv[1]));
     return exit_usage;
   }
   try {
     app.parse(argc, argv);
     return exit_code;
   } catch (const failure& why) {
-    std::fprintf(stderr, "%s: %s\n", said_by(app).c_str(), why.what());
+    tell(fmt::format("{}: {}\n", said_by(app), why.what()));
     return why.exit_code;
   } catch (const CLI::ParseError& why) {
-    if (why.get_exit_code() == 0) return app.exit(why);  // --help, --version
-    return refuse(app, why);
+    if (why.get_exit_code() != 0) return refuse(app, why);
+    return print_help(app, why);
   } catch (const std::bad_alloc&) {
-    std::fprintf(stderr, "%s: out of memory\n", said_by(app).c_str());
+    tell(fmt::format("{}: out of memory\n", said_by(app)));
     return exit_unusable;
   } catch (const std::exception& why) {
-    std::fprintf(stderr, "%s: %s\n", said_by(app).c_str(), why.what());
+    tell(fmt::format("{}: {}\n", said_by(app), why.what()));
     return exit_unusable;
   }
 }
@@ -99,4 +117,11 @@ int run(int argc, char** argv) {
 }  // namespace
 }  // namespace durahash::tool
 
-int main(int argc, char** argv) { return durahash::tool::run(argc, argv); }
+int main(int argc, char** argv) {
+  using namespace durahash::tool;
+  settle_standard_descriptors();
+  std::signal(SIGXFSZ, SIG_IGN);  // past a limit on file sizes a write answers so, and the command says it
+  const int exit_code = run(argc, argv);
+  interruption::end_if_asked();
+  return exit_code;
+}

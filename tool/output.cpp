@@ -1,21 +1,60 @@
 #include "output.hpp"
 
+#include <fcntl.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 
 #include "failure.hpp"
+#include "interruption.hpp"
 
 namespace durahash::tool {
 
+namespace {
+
+[[noreturn]] void refuse(const std::string& why) {
+  throw failure(exit_unusable, "cannot write to standard output: " + why);
+}
+
+/// Waits until somebody takes more.
+void await_reader() {
+  pollfd either[] = {{.fd = STDOUT_FILENO, .events = POLLOUT, .revents = 0},
+                     {.fd = interruption::descriptor(), .events = POLLIN, .revents = 0}};
+  while (::poll(either, 2, -1) < 0 && errno == EINTR) {
+  }
+  const bool waits = either[0].revents == 0;
+  if (waits && interruption::asked() != 0) refuse("interrupted, and nobody reads it");
+}
+
+}  // namespace
+
 void print(std::string_view text) {
   while (!text.empty()) {
+    await_reader();
     const ssize_t written = ::write(STDOUT_FILENO, text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0)
-      throw failure(exit_not_found, std::string("cannot write to standard output: ") + std::strerror(errno));
+    if (written < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+    if (written < 0) refuse(std::strerror(errno));
     text.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
+
+void tell(std::string_view text) noexcept {
+  while (!text.empty()) {
+    const ssize_t written = ::write(STDERR_FILENO, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return;
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
+
+void settle_standard_descriptors() noexcept {
+  for (const int standard : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(standard, F_GETFD) >= 0 || errno != EBADF) continue;
+    const int way = standard == STDIN_FILENO ? O_WRONLY : O_RDONLY;  // the one that is not used
+    const int opened = ::open("/dev/null", way);                     // the lowest number that is free
+    if (opened >= 0 && opened != standard) ::close(opened);
   }
 }
 

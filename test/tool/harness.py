@@ -30,7 +30,8 @@ class Answer:
         self.code, self.out, self.err = code, out, err
 
     def __repr__(self):
-        return f"exit code {self.code}\nstdout: {self.out[:2000]!r}\nstderr: {self.err[:2000]!r}"
+        out = b"elsewhere" if self.out is None else self.out
+        return f"exit code {self.code}\nstdout: {out[:2000]!r}\nstderr: {self.err[:2000]!r}"
 
 
 def run(*arguments, stdin=b"", timeout=120, stdout=subprocess.PIPE, **popen):
