@@ -1,10 +1,14 @@
 // durahash bench: how fast, how even, how dense. The harness is bench/; here are its arguments.
 #include <fmt/format.h>
 
+#include <sys/statvfs.h>
+#include <sys/sysinfo.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <cstdio>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -46,7 +50,7 @@ struct bench_arguments {
   std::string threads = "1";
   std::string batch;
   std::string distribution;
-  double theta = 0.99;
+  std::string theta = "0.99";
   std::string seed = "1";
 
   std::string repeat = "3";
@@ -57,13 +61,6 @@ struct bench_arguments {
   std::string json;
   std::string plot;
 };
-
-std::uint64_t number(const std::string& name, const std::string& text, std::uint64_t least, std::uint64_t most) {
-  const auto value = parse_count(text);
-  if (value && *value >= least && *value <= most) return *value;
-  throw failure(exit_usage,
-                fmt::format("{} {} is not a whole number from {} to {}", name, text, grouped(least), grouped(most)));
-}
 
 /// Every engine, or the one of that name. Of `all`, those which this build cannot open are passed over and named.
 std::vector<engine_kind> engines_of(const std::string& name, const bench::request& asked) {
@@ -76,7 +73,7 @@ std::vector<engine_kind> engines_of(const std::string& name, const bench::reques
     how.medium = medium_kind::memory;
     const auto tried = table::open("", how);
     if (tried) engines.push_back(engine);
-    else fmt::print(stderr, "without {}: {}\n", name_of(engine), tried.failure().message);
+    else tell(fmt::format("without {}: {}\n", name_of(engine), tried.failure().message));
   }
   if (engines.empty()) throw failure(exit_unusable, "no engine can be opened");
   return engines;
@@ -119,16 +116,18 @@ void read_pool(const bench_arguments& arguments, bench::request& asked) {
   asked.path = arguments.path.empty() ? bench::default_path() : arguments.path;
   asked.settings = settings_of(arguments.settings);
   asked.flush_latency_ns =
-      static_cast<std::uint32_t>(number("--flush-latency", arguments.flush_latency_ns, 0, 1'000'000));
+      static_cast<std::uint32_t>(whole_number("--flush-latency", arguments.flush_latency_ns, 0, 1'000'000));
   asked.block_latency_ns =
-      static_cast<std::uint32_t>(number("--block-latency", arguments.block_latency_ns, 0, 1'000'000));
-  asked.read_latency_ns = static_cast<std::uint32_t>(number("--read-latency", arguments.read_latency_ns, 0, 1'000'000));
-  asked.address_space_bytes = number("--address-space-gib", arguments.address_space_gib, 1, 1 << 16) << 30;
+      static_cast<std::uint32_t>(whole_number("--block-latency", arguments.block_latency_ns, 0, 1'000'000));
+  asked.read_latency_ns = static_cast<std::uint32_t>(whole_number("--read-latency", arguments.read_latency_ns, 0, 1'000'000));
+  asked.address_space_bytes = whole_number("--address-space-gib", arguments.address_space_gib, 1, 1 << 16) << 30;
 
   asked.shape.kind = *data_kind_named(arguments.key);
+  const std::uint64_t key_bytes = whole_number("--key-bytes", arguments.key_bytes, 8, max_key_bytes);
+  const std::uint64_t value_bytes = whole_number("--value-bytes", arguments.value_bytes, 0, 1 << 30);
   if (asked.shape.kind == data_kind::bytes) {
-    asked.shape.key_bytes = number("--key-bytes", arguments.key_bytes, 8, max_key_bytes);
-    asked.shape.value_bytes = number("--value-bytes", arguments.value_bytes, 0, 1 << 30);
+    asked.shape.key_bytes = key_bytes;
+    asked.shape.value_bytes = value_bytes;
   }
 }
 
@@ -137,7 +136,7 @@ constexpr std::string_view cuda = "cuda:";
 
 std::uint64_t batch_of(const bench_arguments& arguments) {
   if (arguments.batch.empty()) return arguments.device == no_device ? 1 : 65536;
-  return std::max<std::uint64_t>(1, number("--batch", arguments.batch, 0, 1 << 22));
+  return std::max<std::uint64_t>(1, whole_number("--batch", arguments.batch, 0, 1 << 22));
 }
 
 /// Says no to what a device cannot do before it looks for one.
@@ -158,11 +157,11 @@ void read_device(const bench_arguments& arguments, bench::request& asked) {
   need(asked.medium != medium_kind::emulated, "works on --medium memory, file or pmem: nothing counts its stores");
   need(asked.threads == 1, "gets its batches from one thread: give --threads 1");
   need(!arguments.limits, "has other limits than those of the processor's memory: leave --limits out");
-  asked.lending.number = static_cast<int>(number("--device cuda:", arguments.device.substr(cuda.size()), 0, 1023));
+  asked.lending.number = static_cast<int>(whole_number("--device cuda:", arguments.device.substr(cuda.size()), 0, 1023));
   for (const auto& [name, place] : bench::device_memories)
     if (name == arguments.device_memory) asked.lending.place = place;
   asked.arrays_at = arguments.device_arrays == "host" ? bench::array_place::host : bench::array_place::device;
-  asked.lending.cache_percent = static_cast<unsigned>(number("--device-cache", arguments.device_cache, 0, 90));
+  asked.lending.cache_percent = static_cast<unsigned>(whole_number("--device-cache", arguments.device_cache, 0, 90));
   need(asked.lending.cache_percent == 0 || words, "has copies of buckets of u64 to u64 alone: leave --device-cache out");
   need(asked.lending.cache_percent == 0 || asked.lending.place != gpu::table_place::device_mirror, "has the whole table in its memory: leave --device-cache out");
   for (const auto& [name, policy] : bench::cache_policies)
@@ -173,31 +172,56 @@ void read_device(const bench_arguments& arguments, bench::request& asked) {
   asked.on = std::move(*found);
 }
 
+/// Bytes that a pool of this run may fill, as far as that can be told: of memory, or of the path's file system.
+std::uint64_t room_for(const bench::request& asked) {
+  if (asked.medium != medium_kind::memory) {
+    struct statvfs disk {};
+    const std::string folder = std::filesystem::path(asked.path).parent_path();
+    if (::statvfs(folder.empty() ? "." : folder.c_str(), &disk) == 0) return std::uint64_t{disk.f_bavail} * disk.f_frsize;
+  }
+  struct sysinfo machine {};
+  if (::sysinfo(&machine) != 0) return ~std::uint64_t{0};
+  return (std::uint64_t{machine.totalram} + machine.totalswap) * machine.mem_unit;
+}
+
+/// A load that cannot end well is refused before it takes the machine's last memory.
+void refuse_more_than_fits(const bench_arguments& arguments, const bench::request& asked) {
+  if (asked.workloads.empty()) return;
+  std::uint64_t least = 0;
+  if (__builtin_mul_overflow(asked.keys, asked.shape.key_bytes + asked.shape.value_bytes, &least))
+    least = ~std::uint64_t{0};
+  const std::uint64_t room = room_for(asked);
+  if (least <= room) return;
+  throw failure(exit_usage, fmt::format("--keys {} needs at least {}, and there are {} for the pool", arguments.keys,
+                                        human_bytes(least), human_bytes(room)));
+}
+
+std::uint64_t limits_bytes_of(const bench_arguments& arguments) {
+  const std::uint64_t mib = whole_number("--limits-mib", arguments.limits_mib, 1, 1 << 18);
+  if ((mib & (mib - 1)) != 0)
+    throw failure(exit_usage, "--limits-mib " + arguments.limits_mib + " is not a power of two");
+  return mib << 20;
+}
+
 bench::request request_of(const bench_arguments& arguments) {
   bench::request asked;
   read_pool(arguments, asked);
   asked.workloads = workloads_of(arguments.workload);
-  asked.keys = number("--keys", arguments.keys, 1, std::uint64_t{1} << 40);
-  if (!arguments.ops.empty()) asked.ops = number("--ops", arguments.ops, 1, std::uint64_t{1} << 40);
-  asked.threads = static_cast<unsigned>(number("--threads", arguments.threads, 1, 1024));
+  asked.keys = whole_number("--keys", arguments.keys, 1, std::uint64_t{1} << 40);
+  if (!arguments.ops.empty()) asked.ops = whole_number("--ops", arguments.ops, 1, std::uint64_t{1} << 40);
+  asked.threads = static_cast<unsigned>(whole_number("--threads", arguments.threads, 1, 1024));
   asked.batch = batch_of(arguments);
   if (!arguments.distribution.empty()) asked.distribution = bench::distribution_named(arguments.distribution);
-  asked.theta = arguments.theta;
-  asked.seed = number("--seed", arguments.seed, 0, ~std::uint64_t{0});
-  asked.repeat = static_cast<unsigned>(number("--repeat", arguments.repeat, 1, 1000));
+  asked.theta = decimal_number("--theta", arguments.theta, 0, 5);
+  asked.seed = whole_number("--seed", arguments.seed, 0, ~std::uint64_t{0});
+  asked.repeat = static_cast<unsigned>(whole_number("--repeat", arguments.repeat, 1, 1000));
   asked.cold = arguments.cold;
   asked.latency = !arguments.no_latency;
+  limits_bytes_of(arguments);
+  refuse_more_than_fits(arguments, asked);
   read_device(arguments, asked);
   if (!asked.workloads.empty()) asked.engines = engines_of(arguments.engine, asked);
   return asked;
-}
-
-bench::limits_report limits_of(const bench_arguments& arguments, std::uint64_t seed) {
-  const std::uint64_t mib = number("--limits-mib", arguments.limits_mib, 1, 1 << 18);
-  if ((mib & (mib - 1)) != 0)
-    throw failure(exit_usage, "--limits-mib " + arguments.limits_mib + " is not a power of two");
-  constexpr unsigned rounds = 5;
-  return bench::measure_limits(mib << 20, rounds, seed);
 }
 
 /// One line on stderr that says what is being done; nothing where stderr is not a terminal.
@@ -206,8 +230,7 @@ class status_line {
   ~status_line() { say(""); }
   void say(const std::string& what) {
     if (!visible_) return;
-    fmt::print(stderr, "\r\x1b[K{}", what);
-    std::fflush(stderr);
+    tell("\r\x1b[K" + what);
   }
 
  private:
@@ -219,7 +242,8 @@ bench::report measure(const bench_arguments& arguments, bench::request asked) {
   status_line line;
   if (arguments.limits) {
     line.say("measuring the speed of light");
-    all.limits = limits_of(arguments, all.asked.seed);
+    constexpr unsigned rounds = 5;
+    all.limits = bench::measure_limits(limits_bytes_of(arguments), rounds, all.asked.seed);
   }
   all.engines = bench::run(all.asked, [&](const std::string& doing, std::uint64_t step, std::uint64_t steps) {
     line.say(fmt::format("{} of {}  {}", step + 1, steps, doing));
@@ -238,8 +262,7 @@ class json_file {
     const std::string text = bench::json_of(all).dump(2) + "\n";
     if (takes_stdout()) return print(text);
     if (path_.empty()) return;
-    out_ << text;
-    out_.close();
+    out_ << text << std::flush;
     check();
   }
 
@@ -249,7 +272,7 @@ class json_file {
     check();
   }
   void check() const {
-    if (!out_) throw failure(exit_unusable, "cannot write the report to " + path_);
+    if (!out_) throw failure(exit_unusable, "cannot write the report to " + path_ + ": " + std::strerror(errno));
   }
 
   std::string path_;
@@ -342,7 +365,7 @@ void add_work_options(CLI::App& command, bench_arguments& a) {
       .add_option("--distribution", a.distribution,
                   "uniform or zipfian, where a workload leaves the choice (zipfian for ycsb)")
       ->check(CLI::IsMember({"uniform", "zipfian"}));
-  command.add_option("--theta", a.theta, "how skewed zipfian is (0.99)")->check(CLI::Range(0.0, 5.0));
+  command.add_option("--theta", a.theta, "how skewed zipfian is, 0 to 5 (0.99)");
   command.add_option("--seed", a.seed, "the same seed, the same operations (1)");
 }
 

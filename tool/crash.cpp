@@ -3,6 +3,8 @@
 #include <sys/sysinfo.h>
 
 #include <CLI/CLI.hpp>
+#include <cerrno>
+#include <cstring>
 #include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -32,15 +34,9 @@ struct crash_arguments {
   bool no_elisions = false;
   std::string json;
   std::string job;
-  std::vector<std::size_t> keep;
+  std::vector<std::string> keep;
   std::string without;
 };
-
-std::uint64_t number(const std::string& name, const std::string& text, std::uint64_t least, std::uint64_t most) {
-  const auto value = parse_count(text);
-  if (value && *value >= least && *value <= most) return *value;
-  throw failure(exit_usage, fmt::format("{} {} is not a whole number from {} to {}", name, text, grouped(least), grouped(most)));
-}
 
 std::vector<engine_kind> engines_of(const std::string& name) {
   const std::vector<engine_kind> explored = crash::engines();
@@ -53,18 +49,18 @@ std::vector<engine_kind> engines_of(const std::string& name) {
 crash::campaign campaign_of(const crash_arguments& a, engine_kind engine) {
   crash::campaign made;
   made.engine = engine;
-  made.operations = number("--ops", a.ops, 1, 500);
-  made.threads = number("--threads", a.threads, 1, 4);
-  made.seed = number("--seed", a.seed, 0, ~std::uint64_t{0});
-  made.rounds = number("--rounds", a.rounds, 1, 1'000'000);
-  if (!a.schedules.empty()) made.schedules = number("--schedules", a.schedules, 1, 100'000'000);
-  made.images = number("--images", a.images, 0, std::uint64_t{1} << 40);
+  made.operations = whole_number("--ops", a.ops, 1, 500);
+  made.threads = whole_number("--threads", a.threads, 1, 4);
+  made.seed = whole_number("--seed", a.seed, 0, ~std::uint64_t{0});
+  made.rounds = whole_number("--rounds", a.rounds, 1, 1'000'000);
+  if (!a.schedules.empty()) made.schedules = whole_number("--schedules", a.schedules, 1, 100'000'000);
+  made.images = whole_number("--images", a.images, 0, std::uint64_t{1} << 40);
   made.pace = a.deep ? crash::pace::deep : a.quick ? crash::pace::quick : crash::pace::usual;
   made.only = a.only;
   made.elisions = !a.no_elisions;
   made.at_once = std::max(1u, std::thread::hardware_concurrency());
-  if (!a.job.empty()) made.only_job = number("--job", a.job, 0, 1'000'000);
-  made.keep = a.keep;
+  if (!a.job.empty()) made.only_job = whole_number("--job", a.job, 0, 1'000'000);
+  for (const std::string& at : a.keep) made.keep.push_back(whole_number("--keep", at, 0, 1'000'000));
   made.without = a.without;
   return made;
 }
@@ -139,7 +135,7 @@ bool crash_command(const crash_arguments& a) {
   bool all_good = true;
   std::ofstream file;
   if (!a.json.empty() && a.json != "-") file.open(a.json);
-  if (!file) throw failure(exit_usage, "cannot write " + a.json);  // now, and not after hours
+  if (!file) throw failure(exit_usage, "cannot write " + a.json + ": " + std::strerror(errno));  // now, and not after hours
   nlohmann::ordered_json reports = nlohmann::ordered_json::array();
   for (engine_kind engine : engines_of(a.engine)) {
     const crash::campaign what = campaign_of(a, engine);
@@ -157,7 +153,7 @@ bool crash_command(const crash_arguments& a) {
   if (a.json == "-") print(told.dump(2) + "\n");
   if (!file.is_open()) return all_good;
   file << told.dump(2) << "\n";
-  if (!file.flush()) throw failure(exit_usage, "cannot write " + a.json);
+  if (!file.flush()) throw failure(exit_unusable, "cannot write " + a.json + ": " + std::strerror(errno));
   return all_good;
 }
 

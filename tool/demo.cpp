@@ -25,8 +25,9 @@ double seconds_since(clock::time_point start) { return std::chrono::duration<dou
 struct demo_arguments {
   std::string folder = "/usr";
   std::string pool;
+  std::string seconds_text = "30";
   double seconds = 30;
-  std::uint64_t seed = 0;
+  std::string seed;
   bool sabotage = false;
   std::string worker;  // the hidden child mode
 };
@@ -204,9 +205,13 @@ void tell_the_story(const demo_arguments& arguments, std::uint64_t seed) {
   print(fmt::format("\nNothing that was acknowledged was lost. {}.\n", human_seconds(seconds_since(start))));
 }
 
-void run_demo(const demo_arguments& arguments, bool seeded) {
+void run_demo(demo_arguments& arguments) {
   if (!arguments.worker.empty()) return run_worker(arguments.pool, *work_named(arguments.worker));
-  tell_the_story(arguments, seeded ? arguments.seed : std::random_device{}());
+  arguments.seconds = decimal_number("--seconds", arguments.seconds_text, 1, 3600);
+  const std::uint64_t seed = arguments.seed.empty()
+                                 ? std::random_device{}()
+                                 : whole_number("--seed", arguments.seed, 0, ~std::uint64_t{0});
+  tell_the_story(arguments, seed);
 }
 
 }  // namespace
@@ -217,11 +222,9 @@ void add_demo(CLI::App& app, int& exit_code) {
       app.add_subcommand("demo", "Index a real file tree, kill the indexer again and again, lose nothing");
   command->add_option("--dir", arguments->folder, "the tree to index [/usr]")->type_name("PATH");
   command->add_option("--pool", arguments->pool, "a new pool, kept afterwards [a temporary one]")->type_name("PATH");
-  command->add_option("--seconds", arguments->seconds, "about how long it may take at most, 1 to 3600 [30]")
-      ->check(CLI::Range(1.0, 3600.0).description(""))
+  command->add_option("--seconds", arguments->seconds_text, "about how long it may take at most, 1 to 3600 [30]")
       ->type_name("S");
-  CLI::Option* seed =
-      command->add_option("--seed", arguments->seed, "repeats the same choice of moments [random]")->type_name("N");
+  command->add_option("--seed", arguments->seed, "repeats the same choice of moments [random]")->type_name("N");
   command->add_flag("--sabotage", arguments->sabotage, "lose a record on purpose, to see that the demo fails then");
   command->add_option("--worker", arguments->worker)->check(CLI::IsMember({"index", "refresh", "erase"}))->group("");
   command->footer(
@@ -234,8 +237,8 @@ void add_demo(CLI::App& app, int& exit_code) {
       "Examples:\n"
       "  durahash demo\n"
       "  durahash demo --dir /usr/share --pool files.dh --seed 7");
-  command->callback([arguments, seed, &exit_code] {
-    run_demo(*arguments, seed->count() > 0);
+  command->callback([arguments, &exit_code] {
+    run_demo(*arguments);
     exit_code = exit_done;
   });
 }

@@ -23,6 +23,8 @@ struct load_arguments {
   bool acks = false;
   bool erase = false;
   bool header = false;
+  std::string batch_text = "256";
+  std::string sync_text;
   std::size_t batch = 256;
   std::size_t sync = 0;  ///< records between syncs; 0: none
 };
@@ -204,7 +206,9 @@ std::string summary(const load_tally& tally, bool some_erased) {
   return text;
 }
 
-void load(const load_arguments& arguments) {
+void load(load_arguments& arguments) {
+  arguments.batch = whole_number("--batch", arguments.batch_text, 1, 1 << 16);
+  if (!arguments.sync_text.empty()) arguments.sync = whole_number("--sync", arguments.sync_text, 1, 1'000'000'000);
   record_input input(arguments.file, format_of(arguments));
   table pool = open_pool(arguments.pool, open_mode::open_existing);
   const record_format format(format_of(arguments), kinds_of(pool));
@@ -240,12 +244,11 @@ void add_load(CLI::App& app, int& exit_code) {
   command->add_flag("--erase", arguments->erase,
                     "erase the keys of the file instead; values may be left out, and are not looked at");
   command->add_flag("--header", arguments->header, "skip the first line");
-  command->add_option("--batch", arguments->batch, "records written together, 1 to 65536 [256]")
-      ->check(CLI::Range(1, 1 << 16).description(""))
+  command->add_option("--batch", arguments->batch_text, "records written together, 1 to 65536 [256]")
       ->type_name("N");
   command
-      ->add_option("--sync", arguments->sync, "sync the pool after every N records, 1 to 1000000000 [at the end alone]")
-      ->check(CLI::Range(1, 1'000'000'000).description(""))
+      ->add_option("--sync", arguments->sync_text,
+                  "sync the pool after every N records, 1 to 1000000000 [at the end alone]")
       ->type_name("N");
   command->footer(
       "Formats, as dump writes them:\n"

@@ -5,6 +5,8 @@
 #include <charconv>
 #include <cmath>
 
+#include "failure.hpp"
+
 namespace durahash::tool {
 
 std::string grouped(std::uint64_t number) {
@@ -76,6 +78,27 @@ std::optional<std::uint64_t> parse_count(std::string_view text) {
   std::uint64_t count = 0;
   if (!number || __builtin_mul_overflow(*number, unit, &count)) return std::nullopt;
   return count;
+}
+
+std::optional<double> parse_decimal(std::string_view text) {
+  double number = 0;
+  const char* end = text.data() + text.size();
+  auto [stop, fault] = std::from_chars(text.data(), end, number);
+  if (fault != std::errc() || stop != end || !std::isfinite(number)) return std::nullopt;
+  return number;
+}
+
+std::uint64_t whole_number(std::string_view option, std::string_view text, std::uint64_t least, std::uint64_t most) {
+  const auto value = parse_count(text);
+  if (value && *value >= least && *value <= most) return *value;
+  throw failure(exit_usage, fmt::format("{} {} is not a whole number from {} to {}", option, text, grouped(least),
+                                        grouped(most)));
+}
+
+double decimal_number(std::string_view option, std::string_view text, double least, double most) {
+  const auto value = parse_decimal(text);
+  if (value && *value >= least && *value <= most) return *value;
+  throw failure(exit_usage, fmt::format("{} {} is not a number from {} to {}", option, text, least, most));
 }
 
 }  // namespace durahash::tool
