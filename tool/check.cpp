@@ -5,8 +5,10 @@
 #include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "failure.hpp"
+#include "interruption.hpp"
 #include "numbers.hpp"
 #include "output.hpp"
 #include "pool.hpp"
@@ -39,6 +41,8 @@ std::string text_of(const check_report& report, const check_arguments& arguments
 }
 
 bool check(const check_arguments& arguments) {
+  std::optional<interruption> waits_for_close;
+  if (arguments.salvage) waits_for_close.emplace();  // a check alone only reads, and just ends
   table pool =
       open_pool(arguments.pool, arguments.salvage ? open_mode::open_existing : open_mode::read_only, arguments.salvage);
   const auto start = std::chrono::steady_clock::now();
@@ -60,7 +64,8 @@ void add_check(CLI::App& app, int& exit_code) {
   command->add_flag("--salvage", arguments->salvage,
                     "open a pool that a reboot interrupted, drop what does not verify, and say what");
   command->footer(
-      "Exit code 0 if all is well, 1 if something is not.\n\n"
+      "Exit code 0 if all is well, 1 if something is not, 3 if the pool cannot be used or nobody takes the answer.\n"
+      "With --salvage Ctrl-C, TERM and HUP are heeded once the pool is closed; a second one ends it at once.\n\n"
       "Examples:\n"
       "  durahash check users.dh\n"
       "  durahash check users.dh --salvage");

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "failure.hpp"
+#include "interruption.hpp"
 #include "numbers.hpp"
 #include "output.hpp"
 #include "pool.hpp"
@@ -14,6 +15,7 @@ namespace {
 
 void compact(const std::string& path) {
   table pool = open_pool(path, open_mode::open_existing);
+  const interruption waits_for_close;
   const pool_info before = pool.info();
   const status answer = pool.compact();
   const pool_info after = pool.info();
@@ -31,6 +33,9 @@ void add_compact(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand("compact", "Make a pool as small as its records allow");
   add_pool_argument(*command, *pool);
   command->footer(
+      "Ctrl-C, TERM and HUP are heeded once the compaction is done and the pool closed; a second one ends it at once, as "
+      "kill -9\n"
+      "does: every record is there, and the next compact repeats the work.\n\n"
       "Example:\n"
       "  durahash compact users.dh");
   command->callback([pool, &exit_code] {

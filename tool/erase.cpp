@@ -3,6 +3,7 @@
 
 #include "arguments.hpp"
 #include "failure.hpp"
+#include "interruption.hpp"
 #include "pool.hpp"
 
 namespace durahash::tool {
@@ -18,6 +19,7 @@ void erase(const erase_arguments& arguments) {
   const record_kinds kinds = kinds_of(pool);
   const std::string key = bytes_of(kinds.key, arguments.key, "key");
   check_key_length(key);
+  const interruption waits_for_close;
   const status answer = pool.erase(key);
   if (answer != status::ok)
     throw failure(exit_code_of(answer), "the key " + shown(kinds.key, key) + ": " + std::string(message(answer)));

@@ -11,6 +11,7 @@
 
 #include "encoding.hpp"
 #include "failure.hpp"
+#include "interruption.hpp"
 
 namespace durahash::tool {
 namespace {
@@ -37,12 +38,13 @@ record_input::~record_input() { ::close(file_); }
 
 bool record_input::next(std::string_view& frame) {
   for (;;) {
-    if (find_frame_end()) {
+    terminated_ = find_frame_end();
+    if (terminated_) {
       frame = take_frame(scanned_);
       begin_ = ++scanned_;  // past the line end
     } else if (fill()) {
       continue;
-    } else if (begin_ < end_) {
+    } else if (at_end_ && begin_ < end_) {
       frame = take_frame(end_);  // the last line has no line end
       begin_ = scanned_ = end_;
     } else {
@@ -98,7 +100,7 @@ std::string_view record_input::take_frame(std::size_t end) {
   return frame;
 }
 
-/// Reads more behind what is there; false at the end of the file.
+/// Reads more behind what is there; false at the end of the file, and when a signal came.
 bool record_input::fill() {
   if (at_end_) return false;
   if (before_wait && must_wait()) before_wait();
@@ -109,9 +111,10 @@ bool record_input::fill() {
     begin_ = 0;
   }
   if (buffer_.size() < end_ + read_bytes) buffer_.resize(std::max(end_ + read_bytes, 2 * buffer_.size()));
+  if (!await_more()) return false;
   ssize_t got;
   do got = ::read(file_, buffer_.data() + end_, buffer_.size() - end_);
-  while (got < 0 && errno == EINTR);
+  while (got < 0 && (errno == EINTR || errno == EAGAIN));
   if (got < 0) {
     const int fault = errno;
     if (before_wait) before_wait();  // nothing more comes: what came is not held back
@@ -126,6 +129,15 @@ bool record_input::fill() {
 bool record_input::must_wait() const {
   pollfd asked{.fd = file_, .events = POLLIN, .revents = 0};
   return ::poll(&asked, 1, 0) <= 0;
+}
+
+/// False if a signal came first.
+bool record_input::await_more() const {
+  pollfd either[] = {{.fd = file_, .events = POLLIN, .revents = 0},
+                     {.fd = interruption::descriptor(), .events = POLLIN, .revents = 0}};
+  while (::poll(either, 2, -1) < 0 && errno == EINTR) {
+  }
+  return interruption::asked() == 0;
 }
 
 }  // namespace durahash::tool

@@ -8,6 +8,7 @@
 #include "failure.hpp"
 #include "format.hpp"
 #include "input.hpp"
+#include "interruption.hpp"
 #include "numbers.hpp"
 #include "output.hpp"
 #include "pool.hpp"
@@ -23,6 +24,7 @@ struct load_arguments {
   bool acks = false;
   bool erase = false;
   bool header = false;
+  bool allow_unterminated = false;
   std::string batch_text = "256";
   std::string sync_text;
   std::size_t batch = 256;
@@ -45,6 +47,7 @@ struct load_tally {
   std::uint64_t put = 0;
   std::uint64_t erased = 0;
   std::uint64_t absent = 0;  ///< were to be erased and were not there
+  std::uint64_t acknowledged = 0;
 
   std::uint64_t records() const { return put + erased + absent; }
 };
@@ -138,6 +141,7 @@ class batch_writer {
         throw failure(exit_code_of(answer), "syncing the pool: " + std::string(message(answer)));
     unsynced_ = 0;
     acknowledged_.flush();
+    if (acks_) tally_.acknowledged = tally_.records();
   }
 
   /// The records behind it may be written: those of one batch go in together.
@@ -177,15 +181,23 @@ void complete(record& what, bool erase_all) {
                                  grouped(max_value_bytes)));
 }
 
+/// A JSON object without its line end is whole. Whether a value is, or a quoted field, only what follows it would tell.
+void refuse_cut_off(format_kind format, const load_arguments& arguments) {
+  if (format == format_kind::jsonl || arguments.allow_unterminated) return;
+  throw bad_record(
+      "the last line has no line end, so its record may be cut off (--allow-unterminated takes it as it is)");
+}
+
 void read_records(record_input& input, const record_format& format, batch_writer& writer,
                   const load_arguments& arguments) {
   progress bar(arguments.erase ? "erasing" : "loading", input.total_bytes(), "records");
   std::string_view frame;
   if (arguments.header) input.next(frame);
-  while (input.next(frame)) {
+  while (interruption::asked() == 0 && input.next(frame)) {
     try {
       format.decode(frame, writer.next());
       complete(writer.next(), arguments.erase);
+      if (!input.terminated()) refuse_cut_off(format.kind(), arguments);
     } catch (const bad_record& complaint) {
       writer.finish();
       throw failure(exit_usage, fmt::format("{}:{}: {}; nothing from this line on was written", input.name(),
@@ -206,11 +218,21 @@ std::string summary(const load_tally& tally, bool some_erased) {
   return text;
 }
 
+/// How far it came. main ends the process by the signal.
+void tell_interrupted(const load_arguments& arguments, const record_input& input, const load_tally& tally,
+                      const std::string& told) {
+  std::string text = fmt::format("durahash load: interrupted ({}) behind line {} of {}: {}, and kept",
+                                 interruption::name_of_asked(), input.lines_taken(), input.name(), told);
+  if (arguments.acks) text += fmt::format("; {} acknowledged", grouped(tally.acknowledged));
+  tell(text + "\n");
+}
+
 void load(load_arguments& arguments) {
   arguments.batch = whole_number("--batch", arguments.batch_text, 1, 1 << 16);
   if (!arguments.sync_text.empty()) arguments.sync = whole_number("--sync", arguments.sync_text, 1, 1'000'000'000);
   record_input input(arguments.file, format_of(arguments));
   table pool = open_pool(arguments.pool, open_mode::open_existing);
+  const interruption waits_for_close;
   const record_format format(format_of(arguments), kinds_of(pool));
   batch_writer writer(pool, format, arguments, input.name());
   input.before_wait = [&] { writer.finish(); };
@@ -226,9 +248,10 @@ void load(load_arguments& arguments) {
     throw failure(why.exit_code, fmt::format("{}\n  the load stopped there: {}", why.what(), kept));
   }
   close_pool(pool);
+  if (interruption::asked() != 0) return tell_interrupted(arguments, input, writer.tally(), told());
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  fmt::print(stderr, "{} in {}, {} records/s\n", told(), human_seconds(seconds),
-             human_rate(static_cast<double>(writer.tally().records()) / std::max(seconds, 1e-6)));
+  tell(fmt::format("{} in {}, {} records/s\n", told(), human_seconds(seconds),
+                   human_rate(static_cast<double>(writer.tally().records()) / std::max(seconds, 1e-6))));
 }
 
 }  // namespace
@@ -244,6 +267,8 @@ void add_load(CLI::App& app, int& exit_code) {
   command->add_flag("--erase", arguments->erase,
                     "erase the keys of the file instead; values may be left out, and are not looked at");
   command->add_flag("--header", arguments->header, "skip the first line");
+  command->add_flag("--allow-unterminated", arguments->allow_unterminated,
+                    "take a last record of csv or tsv that has no line end behind it");
   command->add_option("--batch", arguments->batch_text, "records written together, 1 to 65536 [256]")
       ->type_name("N");
   command
@@ -270,7 +295,12 @@ void add_load(CLI::App& app, int& exit_code) {
       "while\n"
       "it waits leaves a plain file whole. One that comes later, among unsynced records, makes open refuse it, and\n"
       "durahash check --salvage keeps what is whole. With --acks a key is printed once a sync has covered it.\n"
-      "At a bad line the load stops with exit code 2; what stood before it is written.\n\n"
+      "At a bad line the load stops with exit code 2; what stood before it is written. So it does at a last record of "
+      "csv\n"
+      "or tsv without a line end: it may have been cut off. A JSON object without one is whole.\n"
+      "Ctrl-C, TERM and HUP end the load after the records that were read: it closes the pool, says behind which line "
+      "it\n"
+      "stopped, and ends by the signal. A second one ends it at once, as kill -9 does.\n\n"
       "Examples:\n"
       "  durahash load users.dh users.csv\n"
       "  durahash dump old.dh | durahash load new.dh -\n"

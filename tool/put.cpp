@@ -7,6 +7,7 @@
 
 #include "arguments.hpp"
 #include "failure.hpp"
+#include "interruption.hpp"
 #include "pool.hpp"
 
 namespace durahash::tool {
@@ -56,6 +57,7 @@ void put(const put_arguments& arguments) {
   const std::string key = bytes_of(kinds.key, arguments.key, "key");
   check_key_length(key);
   const std::string value = value_of(arguments, kinds.value);
+  const interruption waits_for_close;
   const status answer = write(pool, arguments, key, value);
   if (answer != status::ok)
     throw failure(exit_code_of(answer), "the key " + shown(kinds.key, key) + ": " + std::string(message(answer)));

@@ -229,7 +229,7 @@ class InUse(ToolTest):
         self.assertEqual({k: b"v" * 1000 for k in acknowledged}, kept)
         self.succeeds("check", pool)
         # Still full: reading and erasing go on.
-        done = subprocess.run([TOOL, "load", pool, "-", "--erase"], input=b"\n".join(acknowledged), capture_output=True, preexec_fn=limit_files, timeout=120)
+        done = subprocess.run([TOOL, "load", pool, "-", "--erase"], input=b"".join(k + b"\n" for k in acknowledged), capture_output=True, preexec_fn=limit_files, timeout=120)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(self.dump(pool), {})
         self.succeeds("check", pool)
