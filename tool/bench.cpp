@@ -288,7 +288,9 @@ void bench_command(const bench_arguments& arguments) try {
   json.write(all);
   if (!arguments.plot.empty()) bench::plot(all, arguments.plot);
 } catch (const bench::failure& why) {
-  throw failure(why.code == status::damaged ? exit_not_found : exit_code_of(why.code), why.what());
+  const int wrong_answer = exit_not_found;
+  const bool taken = why.code == status::exists;  // the path, and no key
+  throw failure(why.code == status::damaged ? wrong_answer : taken ? exit_unusable : exit_code_of(why.code), why.what());
 }
 
 constexpr const char* trace_help =

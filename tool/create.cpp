@@ -51,6 +51,7 @@ options options_of(const create_arguments& arguments) {
 }
 
 void create(const create_arguments& arguments) {
+  check_pool_name(arguments.pool);
   auto pool = table::open(arguments.pool, options_of(arguments));
   if (!pool)
     throw failure(pool.failure().code == status::invalid_argument ? exit_usage : exit_unusable, pool.failure().message);

@@ -4,6 +4,15 @@
 
 namespace durahash::tool {
 
+std::string_view name_of(format_kind format) noexcept {
+  switch (format) {
+    case format_kind::csv: return "csv";
+    case format_kind::tsv: return "tsv";
+    case format_kind::jsonl: return "jsonl";
+  }
+  return "";
+}
+
 std::optional<format_kind> format_named(std::string_view name) noexcept {
   if (name == "csv") return format_kind::csv;
   if (name == "tsv") return format_kind::tsv;

@@ -19,6 +19,7 @@ namespace durahash::tool {
 
 enum class format_kind { csv, tsv, jsonl };
 
+std::string_view name_of(format_kind format) noexcept;
 std::optional<format_kind> format_named(std::string_view name) noexcept;
 
 /// By the ending of a file's name: .csv, .tsv, .jsonl, .ndjson, .json. Nothing if it has none of these.

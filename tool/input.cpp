@@ -1,6 +1,7 @@
 #include "input.hpp"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -17,6 +18,8 @@ namespace durahash::tool {
 namespace {
 
 constexpr std::size_t read_bytes = 256 * 1024;
+constexpr std::size_t hopeless_bytes = 1 << 20;
+static_assert(hopeless_bytes > 6 * max_key_bytes);  // \uXXXX for a byte
 
 [[noreturn]] void refuse(const std::string& name, int fault) {
   throw failure(exit_usage, "cannot read " + name + ": " + std::strerror(fault));
@@ -42,6 +45,12 @@ bool record_input::next(std::string_view& frame) {
     if (terminated_) {
       frame = take_frame(scanned_);
       begin_ = ++scanned_;  // past the line end
+    } else if (end_ - begin_ >= hopeless_bytes && !may_be_record()) {
+      if (before_wait) before_wait();
+      throw failure(exit_usage, fmt::format("{}:{}: no record: its first mebibyte has no {}", name_, line_,
+                                            format_ == format_kind::csv   ? "comma"
+                                            : format_ == format_kind::tsv ? "tab"
+                                                                          : "JSON object"));
     } else if (fill()) {
       continue;
     } else if (at_end_ && begin_ < end_) {
@@ -124,6 +133,15 @@ bool record_input::fill() {
   end_ += static_cast<std::size_t>(got);
   bytes_read_ += static_cast<std::uint64_t>(got);
   return got > 0;
+}
+
+/// False for what is no text at all, before all of it is in memory: keys are much shorter than what was looked at.
+bool record_input::may_be_record() const {
+  const std::string_view start(buffer_.data() + begin_, hopeless_bytes);
+  if (format_ == format_kind::csv) return start.find(',') != start.npos;
+  if (format_ == format_kind::tsv) return start.find('\t') != start.npos;
+  const std::size_t first = start.find_first_not_of(" \t\r\n");
+  return first != start.npos && (start[first] == '{' || start.starts_with(byte_order_mark));
 }
 
 bool record_input::must_wait() const {

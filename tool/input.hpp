@@ -41,6 +41,7 @@ class record_input {
   bool find_frame_end();
   bool find_csv_frame_end();
   bool fill();
+  bool may_be_record() const;
   bool must_wait() const;
   bool await_more() const;
   std::string_view take_frame(std::size_t end);

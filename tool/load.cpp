@@ -168,11 +168,22 @@ class batch_writer {
   load_tally tally_;
 };
 
+std::string_view shape_of(format_kind format) {
+  switch (format) {
+    case format_kind::csv: return "key,value";
+    case format_kind::tsv: return "key<TAB>value";
+    case format_kind::jsonl: return "{\"key\":\"k\",\"value\":\"v\"}";
+  }
+  return "";
+}
+
 /// Throws bad_record unless the record can be written as this run means it.
-void complete(record& what, bool erase_all) {
+void complete(record& what, format_kind format, bool erase_all) {
   if (erase_all) what.erase = true;
   if (!what.erase && !what.has_value)
-    throw bad_record("a key without a value (to erase the keys of a file: load --erase)");
+    throw bad_record(fmt::format("a key without a value: {} is {} (--format tells another format, and --erase "
+                                 "erases the keys of a file)",
+                                 name_of(format), shape_of(format)));
   if (what.key.size() > max_key_bytes)
     throw bad_record(fmt::format("the key is {} bytes long; the longest key is {}", grouped(what.key.size()),
                                  grouped(max_key_bytes)));
@@ -196,12 +207,15 @@ void read_records(record_input& input, const record_format& format, batch_writer
   while (interruption::asked() == 0 && input.next(frame)) {
     try {
       format.decode(frame, writer.next());
-      complete(writer.next(), arguments.erase);
+      complete(writer.next(), format.kind(), arguments.erase);
       if (!input.terminated()) refuse_cut_off(format.kind(), arguments);
     } catch (const bad_record& complaint) {
       writer.finish();
-      throw failure(exit_usage, fmt::format("{}:{}: {}; nothing from this line on was written", input.name(),
-                                            input.line(), complaint.what()));
+      const bool names = input.line() == 1 && std::string(frame) + '\n' == format.header();
+      throw failure(exit_usage,
+                    fmt::format("{}:{}: {}{}; nothing from this line on was written", input.name(),
+                                input.line(), complaint.what(),
+                                names ? " (--header skips a line of column names)" : ""));
     }
     writer.add(input.line());
     bar.reach(input.bytes_read(), writer.tally().records());
@@ -220,9 +234,9 @@ std::string summary(const load_tally& tally, bool some_erased) {
 
 /// How far it came. main ends the process by the signal.
 void tell_interrupted(const load_arguments& arguments, const record_input& input, const load_tally& tally,
-                      const std::string& told) {
-  std::string text = fmt::format("durahash load: interrupted ({}) behind line {} of {}: {}, and kept",
-                                 interruption::name_of_asked(), input.lines_taken(), input.name(), told);
+                      const std::string& kept) {
+  std::string text = fmt::format("durahash load: interrupted ({}) behind line {} of {}: {}",
+                                 interruption::name_of_asked(), input.lines_taken(), input.name(), kept);
   if (arguments.acks) text += fmt::format("; {} acknowledged", grouped(tally.acknowledged));
   tell(text + "\n");
 }
@@ -240,15 +254,17 @@ void load(load_arguments& arguments) {
   const auto told = [&] {
     return summary(writer.tally(), arguments.erase || writer.tally().erased + writer.tally().absent > 0);
   };
+  const auto kept = [&] {
+    return writer.tally().records() == 0 ? "nothing was written" : told() + ", and kept";
+  };
   try {
     read_records(input, format, writer, arguments);
   } catch (const failure& why) {
     close_pool(pool);
-    const std::string kept = writer.tally().records() == 0 ? "nothing was written" : told() + ", and kept";
-    throw failure(why.exit_code, fmt::format("{}\n  the load stopped there: {}", why.what(), kept));
+    throw failure(why.exit_code, fmt::format("{}\n  the load stopped there: {}", why.what(), kept()));
   }
   close_pool(pool);
-  if (interruption::asked() != 0) return tell_interrupted(arguments, input, writer.tally(), told());
+  if (interruption::asked() != 0) return tell_interrupted(arguments, input, writer.tally(), kept());
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   tell(fmt::format("{} in {}, {} records/s\n", told(), human_seconds(seconds),
                    human_rate(static_cast<double>(writer.tally().records()) / std::max(seconds, 1e-6))));

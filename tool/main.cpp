@@ -50,6 +50,14 @@ void describe(CLI::App& app) {
   app.get_formatter()->label("SUBCOMMAND", "COMMAND");
 }
 
+/// A mapped file that another program cuts short cannot be read on; nor can a broken disk.
+void tell_bus_error(int signal) {
+  tell(
+      "durahash: the pool's file cannot be read any more: another program has cut it short, or the "
+      "disk is broken\n");
+  std::signal(signal, SIG_DFL);  // the access is repeated, and ends the process
+}
+
 /// "durahash put", or "durahash" before a command was recognised.
 std::string said_by(const CLI::App& app) {
   const auto commands = app.get_subcommands();
@@ -120,6 +128,7 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
   using namespace durahash::tool;
   settle_standard_descriptors();
+  std::signal(SIGBUS, tell_bus_error);
   std::signal(SIGXFSZ, SIG_IGN);  // past a limit on file sizes a write answers so, and the command says it
   const int exit_code = run(argc, argv);
   interruption::end_if_asked();

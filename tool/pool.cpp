@@ -15,7 +15,12 @@ CLI::Option* add_pool_argument(CLI::App& command, std::string& path) {
   return add_argument(command, "POOL", path, "the pool's file");
 }
 
+void check_pool_name(const std::string& path) {
+  if (path.empty()) throw failure(exit_usage, "the name of the pool is empty: give its file");
+}
+
 table open_pool(const std::string& path, open_mode mode, bool salvage) {
+  check_pool_name(path);
   options how;
   how.mode = mode;
   how.salvage = salvage;

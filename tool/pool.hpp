@@ -22,6 +22,9 @@ struct record_kinds {
 /// The POOL argument that most commands begin with.
 CLI::Option* add_pool_argument(CLI::App& command, std::string& path);
 
+/// Throws `failure` for an empty name, as an unset variable of a script leaves it.
+void check_pool_name(const std::string& path);
+
 /// Opens an existing pool, or throws `failure` with the library's sentence.
 table open_pool(const std::string& path, open_mode mode, bool salvage = false);
 

@@ -332,6 +332,25 @@ class BadLines(ToolTest):
                    stdin=b"a\t1\n" + b"k" * 70_000 + b"\t2\n")
         self.assertEqual(self.dump(pool), {b"a": b"1"})
 
+    def test_what_is_no_text_is_refused_before_it_fills_the_memory(self):
+        pool = self.create()
+        for form, lacks in (("csv", "comma"), ("tsv", "tab"), ("jsonl", "JSON object")):
+            self.fails(2, f"/dev/zero:1: no record: its first mebibyte has no {lacks}.*nothing was written", "load", pool,
+                       "/dev/zero", "--format", form, timeout=20)
+        text = {"csv": b'"' + b"k" * 1000 + b'",' + b"v" * (3 << 20), "tsv": b"k" * 1000 + b"\t" + b"v" * (3 << 20),
+                "jsonl": b'\xef\xbb\xbf {"key":"' + b"k" * 1000 + b'","value":"' + b"v" * (3 << 20) + b'"}'}
+        for form in FORMS:
+            self.succeeds("load", pool, "-", "--format", form, stdin=text[form] + b"\n")
+            self.assertEqual(self.dump(pool), {b"k" * 1000: b"v" * (3 << 20)})
+
+    def test_the_sentence_fits_the_format(self):
+        pool, ids = self.create(), self.create("ids.dh", "--key", "u64")
+        self.fails(2, "a key without a value: tsv is key<TAB>value .--format tells", "load", pool, "-", stdin=b"a,1\n")
+        self.fails(2, "a key without a value: csv is key,value ", "load", pool, "-", "--format", "csv", stdin=b"a\t1\n")
+        for form, names in (("csv", b"key,value\n"), ("tsv", b"key\tvalue\n")):
+            self.fails(2, "is not a 64-bit number .*--header skips a line of column names.; nothing", "load", ids, "-",
+                       "--format", form, stdin=names)
+
     def test_files_that_cannot_be_read(self):
         pool = self.create()
         self.fails(2, "cannot read .*nowhere.csv: No such file", "load", pool, self.path("nowhere.csv"))

@@ -200,6 +200,20 @@ class Others(ToolTest):
             self.assertEqual(demo.returncode, -number)
             self.assertFalse(os.path.exists(pool))
 
+    def test_a_file_that_is_cut_from_outside(self):
+        """Nothing saves the process, but it says why it ends."""
+        pool = self.create()
+        self.succeeds("load", pool, "-", stdin=encode([(b"k%d" % i, b"v" * 200) for i in range(10_000)], "tsv"))
+        with start("load", pool, "-", "--acks") as loading:
+            loading.stdin.write(b"k\tv\n")
+            loading.stdin.flush()
+            self.assertEqual(loading.stdout.readline(), b"k\n")
+            os.truncate(pool, 4096)
+            err = loading.communicate(b"".join(b"k%d\tw\n" % i for i in range(10_000)), timeout=30)[1]
+        self.assertEqual(loading.returncode, -signal.SIGBUS)
+        self.assertEqual(err, b"durahash: the pool's file cannot be read any more: another program has cut it short, "
+                              b"or the disk is broken\n")
+
     def test_a_value_that_is_waited_for(self):
         pool = self.create()
         with start("put", pool, "k", "-") as putting:
