@@ -115,16 +115,20 @@ void read_pool(const bench_arguments& arguments, bench::request& asked) {
     throw failure(exit_usage, "--medium pmem needs --path FILE on a file system mounted with DAX, or a device");
   asked.path = arguments.path.empty() ? bench::default_path() : arguments.path;
   asked.settings = settings_of(arguments.settings);
-  asked.flush_latency_ns =
-      static_cast<std::uint32_t>(whole_number("--flush-latency", arguments.flush_latency_ns, 0, 1'000'000));
-  asked.block_latency_ns =
-      static_cast<std::uint32_t>(whole_number("--block-latency", arguments.block_latency_ns, 0, 1'000'000));
-  asked.read_latency_ns = static_cast<std::uint32_t>(whole_number("--read-latency", arguments.read_latency_ns, 0, 1'000'000));
-  asked.address_space_bytes = whole_number("--address-space-gib", arguments.address_space_gib, 1, 1 << 16) << 30;
+  asked.flush_latency_ns = static_cast<std::uint32_t>(
+      whole_number("--flush-latency", arguments.flush_latency_ns, 0, 1'000'000));
+  asked.block_latency_ns = static_cast<std::uint32_t>(
+      whole_number("--block-latency", arguments.block_latency_ns, 0, 1'000'000));
+  asked.read_latency_ns = static_cast<std::uint32_t>(
+      whole_number("--read-latency", arguments.read_latency_ns, 0, 1'000'000));
+  asked.address_space_bytes =
+      whole_number("--address-space-gib", arguments.address_space_gib, 1, 1 << 16) << 30;
 
   asked.shape.kind = *data_kind_named(arguments.key);
-  const std::uint64_t key_bytes = whole_number("--key-bytes", arguments.key_bytes, 8, max_key_bytes);
-  const std::uint64_t value_bytes = whole_number("--value-bytes", arguments.value_bytes, 0, 1 << 30);
+  const std::uint64_t key_bytes =
+      whole_number("--key-bytes", arguments.key_bytes, 8, max_key_bytes);
+  const std::uint64_t value_bytes =
+      whole_number("--value-bytes", arguments.value_bytes, 0, 1 << 30);
   if (asked.shape.kind == data_kind::bytes) {
     asked.shape.key_bytes = key_bytes;
     asked.shape.value_bytes = value_bytes;
@@ -157,11 +161,13 @@ void read_device(const bench_arguments& arguments, bench::request& asked) {
   need(asked.medium != medium_kind::emulated, "works on --medium memory, file or pmem: nothing counts its stores");
   need(asked.threads == 1, "gets its batches from one thread: give --threads 1");
   need(!arguments.limits, "has other limits than those of the processor's memory: leave --limits out");
-  asked.lending.number = static_cast<int>(whole_number("--device cuda:", arguments.device.substr(cuda.size()), 0, 1023));
+  asked.lending.number = static_cast<int>(
+      whole_number("--device cuda:", arguments.device.substr(cuda.size()), 0, 1023));
   for (const auto& [name, place] : bench::device_memories)
     if (name == arguments.device_memory) asked.lending.place = place;
   asked.arrays_at = arguments.device_arrays == "host" ? bench::array_place::host : bench::array_place::device;
-  asked.lending.cache_percent = static_cast<unsigned>(whole_number("--device-cache", arguments.device_cache, 0, 90));
+  asked.lending.cache_percent =
+      static_cast<unsigned>(whole_number("--device-cache", arguments.device_cache, 0, 90));
   need(asked.lending.cache_percent == 0 || words, "has copies of buckets of u64 to u64 alone: leave --device-cache out");
   need(asked.lending.cache_percent == 0 || asked.lending.place != gpu::table_place::device_mirror, "has the whole table in its memory: leave --device-cache out");
   for (const auto& [name, policy] : bench::cache_policies)
@@ -172,12 +178,13 @@ void read_device(const bench_arguments& arguments, bench::request& asked) {
   asked.on = std::move(*found);
 }
 
-/// Bytes that a pool of this run may fill, as far as that can be told: of memory, or of the path's file system.
+/// Bytes that a pool of this run may fill: of memory, or of the path's file system.
 std::uint64_t room_for(const bench::request& asked) {
   if (asked.medium != medium_kind::memory) {
     struct statvfs disk {};
     const std::string folder = std::filesystem::path(asked.path).parent_path();
-    if (::statvfs(folder.empty() ? "." : folder.c_str(), &disk) == 0) return std::uint64_t{disk.f_bavail} * disk.f_frsize;
+    if (::statvfs(folder.empty() ? "." : folder.c_str(), &disk) == 0)
+      return std::uint64_t{disk.f_bavail} * disk.f_frsize;
   }
   struct sysinfo machine {};
   if (::sysinfo(&machine) != 0) return ~std::uint64_t{0};
@@ -192,8 +199,9 @@ void refuse_more_than_fits(const bench_arguments& arguments, const bench::reques
     least = ~std::uint64_t{0};
   const std::uint64_t room = room_for(asked);
   if (least <= room) return;
-  throw failure(exit_usage, fmt::format("--keys {} needs at least {}, and there are {} for the pool", arguments.keys,
-                                        human_bytes(least), human_bytes(room)));
+  throw failure(exit_usage,
+                fmt::format("--keys {} needs at least {}, and there are {} for the pool",
+                            arguments.keys, human_bytes(least), human_bytes(room)));
 }
 
 std::uint64_t limits_bytes_of(const bench_arguments& arguments) {
@@ -208,7 +216,8 @@ bench::request request_of(const bench_arguments& arguments) {
   read_pool(arguments, asked);
   asked.workloads = workloads_of(arguments.workload);
   asked.keys = whole_number("--keys", arguments.keys, 1, std::uint64_t{1} << 40);
-  if (!arguments.ops.empty()) asked.ops = whole_number("--ops", arguments.ops, 1, std::uint64_t{1} << 40);
+  if (!arguments.ops.empty())
+    asked.ops = whole_number("--ops", arguments.ops, 1, std::uint64_t{1} << 40);
   asked.threads = static_cast<unsigned>(whole_number("--threads", arguments.threads, 1, 1024));
   asked.batch = batch_of(arguments);
   if (!arguments.distribution.empty()) asked.distribution = bench::distribution_named(arguments.distribution);
@@ -272,7 +281,9 @@ class json_file {
     check();
   }
   void check() const {
-    if (!out_) throw failure(exit_unusable, "cannot write the report to " + path_ + ": " + std::strerror(errno));
+    if (!out_)
+      throw failure(exit_unusable,
+                    "cannot write the report to " + path_ + ": " + std::strerror(errno));
   }
 
   std::string path_;
@@ -288,9 +299,9 @@ void bench_command(const bench_arguments& arguments) try {
   json.write(all);
   if (!arguments.plot.empty()) bench::plot(all, arguments.plot);
 } catch (const bench::failure& why) {
-  const int wrong_answer = exit_not_found;
-  const bool taken = why.code == status::exists;  // the path, and no key
-  throw failure(why.code == status::damaged ? wrong_answer : taken ? exit_unusable : exit_code_of(why.code), why.what());
+  if (why.code == status::damaged) throw failure(exit_not_found, why.what());  // a wrong answer
+  if (why.code == status::exists) throw failure(exit_unusable, why.what());    // the path
+  throw failure(exit_code_of(why.code), why.what());
 }
 
 constexpr const char* trace_help =

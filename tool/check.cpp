@@ -64,8 +64,10 @@ void add_check(CLI::App& app, int& exit_code) {
   command->add_flag("--salvage", arguments->salvage,
                     "open a pool that a reboot interrupted, drop what does not verify, and say what");
   command->footer(
-      "Exit code 0 if all is well, 1 if something is not, 3 if the pool cannot be used or nobody takes the answer.\n"
-      "With --salvage Ctrl-C, TERM and HUP are heeded once the pool is closed; a second one ends it at once.\n\n"
+      "Exit code 0 if all is well, 1 if something is not, 3 if the pool cannot be used or nobody "
+      "takes the answer.\n"
+      "With --salvage Ctrl-C, TERM and HUP are heeded once the pool is closed; a second one ends "
+      "it at once.\n\n"
       "Examples:\n"
       "  durahash check users.dh\n"
       "  durahash check users.dh --salvage");

@@ -33,7 +33,8 @@ void add_compact(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand("compact", "Make a pool as small as its records allow");
   add_pool_argument(*command, *pool);
   command->footer(
-      "Ctrl-C, TERM and HUP are heeded once the compaction is done and the pool closed; a second one ends it at once, as "
+      "Ctrl-C, TERM and HUP are heeded once the compaction is done and the pool closed; a second "
+      "one ends it at once, as "
       "kill -9\n"
       "does: every record is there, and the next compact repeats the work.\n\n"
       "Example:\n"

@@ -53,14 +53,16 @@ crash::campaign campaign_of(const crash_arguments& a, engine_kind engine) {
   made.threads = whole_number("--threads", a.threads, 1, 4);
   made.seed = whole_number("--seed", a.seed, 0, ~std::uint64_t{0});
   made.rounds = whole_number("--rounds", a.rounds, 1, 1'000'000);
-  if (!a.schedules.empty()) made.schedules = whole_number("--schedules", a.schedules, 1, 100'000'000);
+  if (!a.schedules.empty())
+    made.schedules = whole_number("--schedules", a.schedules, 1, 100'000'000);
   made.images = whole_number("--images", a.images, 0, std::uint64_t{1} << 40);
   made.pace = a.deep ? crash::pace::deep : a.quick ? crash::pace::quick : crash::pace::usual;
   made.only = a.only;
   made.elisions = !a.no_elisions;
   made.at_once = std::max(1u, std::thread::hardware_concurrency());
   if (!a.job.empty()) made.only_job = whole_number("--job", a.job, 0, 1'000'000);
-  for (const std::string& at : a.keep) made.keep.push_back(whole_number("--keep", at, 0, 1'000'000));
+  for (const std::string& at : a.keep)
+    made.keep.push_back(whole_number("--keep", at, 0, 1'000'000));
   made.without = a.without;
   return made;
 }
@@ -135,7 +137,8 @@ bool crash_command(const crash_arguments& a) {
   bool all_good = true;
   std::ofstream file;
   if (!a.json.empty() && a.json != "-") file.open(a.json);
-  if (!file) throw failure(exit_usage, "cannot write " + a.json + ": " + std::strerror(errno));  // now, and not after hours
+  if (!file)  // now, and not after hours
+    throw failure(exit_usage, "cannot write " + a.json + ": " + std::strerror(errno));
   nlohmann::ordered_json reports = nlohmann::ordered_json::array();
   for (engine_kind engine : engines_of(a.engine)) {
     const crash::campaign what = campaign_of(a, engine);
@@ -153,7 +156,8 @@ bool crash_command(const crash_arguments& a) {
   if (a.json == "-") print(told.dump(2) + "\n");
   if (!file.is_open()) return all_good;
   file << told.dump(2) << "\n";
-  if (!file.flush()) throw failure(exit_unusable, "cannot write " + a.json + ": " + std::strerror(errno));
+  if (!file.flush())
+    throw failure(exit_unusable, "cannot write " + a.json + ": " + std::strerror(errno));
   return all_good;
 }
 

@@ -58,8 +58,8 @@ void create(const create_arguments& arguments) {
   const pool_info facts = pool->info();
   close_pool(*pool);
   tell(fmt::format("created {}: engine {}, {} keys, {} values, durability {}, {}\n", arguments.pool,
-                   name_of(facts.engine), name_of(facts.key), name_of(facts.value), name_of(facts.durability),
-                   human_bytes(facts.file_bytes)));
+                   name_of(facts.engine), name_of(facts.key), name_of(facts.value),
+                   name_of(facts.durability), human_bytes(facts.file_bytes)));
 }
 
 }  // namespace

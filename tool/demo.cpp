@@ -222,9 +222,12 @@ void add_demo(CLI::App& app, int& exit_code) {
       app.add_subcommand("demo", "Index a real file tree, kill the indexer again and again, lose nothing");
   command->add_option("--dir", arguments->folder, "the tree to index [/usr]")->type_name("PATH");
   command->add_option("--pool", arguments->pool, "a new pool, kept afterwards [a temporary one]")->type_name("PATH");
-  command->add_option("--seconds", arguments->seconds_text, "about how long it may take at most, 1 to 3600 [30]")
+  command
+      ->add_option("--seconds", arguments->seconds_text,
+                   "about how long it may take at most, 1 to 3600 [30]")
       ->type_name("S");
-  command->add_option("--seed", arguments->seed, "repeats the same choice of moments [random]")->type_name("N");
+  command->add_option("--seed", arguments->seed, "repeats the same choice of moments [random]")
+      ->type_name("N");
   command->add_flag("--sabotage", arguments->sabotage, "lose a record on purpose, to see that the demo fails then");
   command->add_option("--worker", arguments->worker)->check(CLI::IsMember({"index", "refresh", "erase"}))->group("");
   command->footer(

@@ -47,10 +47,11 @@ bool record_input::next(std::string_view& frame) {
       begin_ = ++scanned_;  // past the line end
     } else if (end_ - begin_ >= hopeless_bytes && !may_be_record()) {
       if (before_wait) before_wait();
-      throw failure(exit_usage, fmt::format("{}:{}: no record: its first mebibyte has no {}", name_, line_,
-                                            format_ == format_kind::csv   ? "comma"
-                                            : format_ == format_kind::tsv ? "tab"
-                                                                          : "JSON object"));
+      throw failure(exit_usage,
+                    fmt::format("{}:{}: no record: its first mebibyte has no {}", name_, line_,
+                                format_ == format_kind::csv   ? "comma"
+                                : format_ == format_kind::tsv ? "tab"
+                                                              : "JSON object"));
     } else if (fill()) {
       continue;
     } else if (at_end_ && begin_ < end_) {
@@ -135,7 +136,8 @@ bool record_input::fill() {
   return got > 0;
 }
 
-/// False for what is no text at all, before all of it is in memory: keys are much shorter than what was looked at.
+/// False for what is no text at all, before all of it is in memory: keys are much shorter than what
+/// was looked at.
 bool record_input::may_be_record() const {
   const std::string_view start(buffer_.data() + begin_, hopeless_bytes);
   if (format_ == format_kind::csv) return start.find(',') != start.npos;

@@ -17,11 +17,12 @@ class record_input {
   record_input(const record_input&) = delete;
   record_input& operator=(const record_input&) = delete;
 
-  /// The next frame without its line end, empty lines skipped; false at the end, and when a signal came that ends the
-  /// command (tool/interruption.hpp) while more was waited for. The view holds until the next call.
+  /// The next frame without its line end, empty lines skipped; false at the end, and when a signal
+  /// came that ends the command (tool/interruption.hpp) while more was waited for. The view holds
+  /// until the next call.
   bool next(std::string_view& frame);
 
-  /// The last frame had a line end. One without stands at the end of the input, and may have been cut off.
+  /// The last frame had a line end. One without stands at the end of the input; it may be cut off.
   bool terminated() const { return terminated_; }
 
   /// Called before more input is waited for, and not where it is there already, as a file's always is. A producer that
@@ -30,7 +31,9 @@ class record_input {
 
   const std::string& name() const { return name_; }   ///< for messages
   std::uint64_t line() const { return frame_line_; }  ///< where the last frame began, from 1
-  std::uint64_t lines_taken() const { return line_ - 1; }  ///< all that `next` is past, empty ones too
+  std::uint64_t lines_taken() const {
+    return line_ - 1;
+  }  ///< all that `next` is past, empty ones too
   std::uint64_t bytes_read() const { return bytes_read_; }
   std::uint64_t total_bytes() const { return total_bytes_; }  ///< 0 if unknown
 

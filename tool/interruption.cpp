@@ -55,7 +55,8 @@ void note(int signal) noexcept {
     came_at_ns = now_ns();
     write_quietly(wake_write, "!");
     if (::isatty(STDERR_FILENO) == 1)
-      write_quietly(STDERR_FILENO, "\r\x1b[Kinterrupted: closing the pool; once more ends at once\n");
+      write_quietly(STDERR_FILENO,
+                    "\r\x1b[Kinterrupted: closing the pool; once more ends at once\n");
   } else if (now_ns() - came_at_ns > same_ns) {
     end_by(signal);
   }
@@ -66,7 +67,8 @@ void note(int signal) noexcept {
 
 interruption::interruption() {
   int ends[2];
-  if (::pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) throw failure(exit_unusable, "cannot make a pipe");
+  if (::pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0)
+    throw failure(exit_unusable, "cannot make a pipe");
   wake_read = ends[0];
   wake_write = ends[1];
   struct sigaction noting {};

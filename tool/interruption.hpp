@@ -1,12 +1,14 @@
-// Ctrl-C and its kin while a pool is open for writing: the command closes the pool first, and ends by the signal then.
+// Ctrl-C and its kin while a pool is open for writing: the command closes the pool first, and ends
+// by the signal then.
 #pragma once
 
 namespace durahash::tool {
 
-/// While one lives, the first SIGINT, SIGTERM or SIGHUP ends nothing: it is told by `asked`, and wakes whoever waits for
-/// `descriptor`. Another one, a quarter of a second later or more, ends the process at once; what comes sooner is taken
-/// for the same, because `timeout` and others send theirs twice. A signal that the caller ignores, as nohup does, stays
-/// ignored. Writing to a closed pipe is an error meanwhile, and no signal.
+/// While one lives, the first SIGINT, SIGTERM or SIGHUP ends nothing: it is told by `asked`, and
+/// wakes whoever waits for `descriptor`. Another one, a quarter of a second later or more, ends the
+/// process at once; what comes sooner is taken for the same, because `timeout` sends its signal
+/// twice. A signal that the caller ignores, as nohup does, stays ignored. Writing to a closed pipe
+/// is an error meanwhile, and no signal.
 class interruption {
  public:
   interruption();
@@ -23,7 +25,8 @@ class interruption {
   /// "SIGINT".
   static const char* name_of_asked() noexcept;
 
-  /// Ends the process by the signal that came, so that a shell sees that; returns if none did. For the end of main.
+  /// Ends the process by the signal that came, so that a shell sees that; returns if none did. For
+  /// the end of main.
   static void end_if_asked() noexcept;
 };
 

@@ -181,9 +181,10 @@ std::string_view shape_of(format_kind format) {
 void complete(record& what, format_kind format, bool erase_all) {
   if (erase_all) what.erase = true;
   if (!what.erase && !what.has_value)
-    throw bad_record(fmt::format("a key without a value: {} is {} (--format tells another format, and --erase "
-                                 "erases the keys of a file)",
-                                 name_of(format), shape_of(format)));
+    throw bad_record(
+        fmt::format("a key without a value: {} is {} (--format tells another format, and --erase "
+                    "erases the keys of a file)",
+                    name_of(format), shape_of(format)));
   if (what.key.size() > max_key_bytes)
     throw bad_record(fmt::format("the key is {} bytes long; the longest key is {}", grouped(what.key.size()),
                                  grouped(max_key_bytes)));
@@ -192,11 +193,13 @@ void complete(record& what, format_kind format, bool erase_all) {
                                  grouped(max_value_bytes)));
 }
 
-/// A JSON object without its line end is whole. Whether a value is, or a quoted field, only what follows it would tell.
+/// A JSON object without its line end is whole. Whether a value is, or a quoted field, only what
+/// follows it would tell.
 void refuse_cut_off(format_kind format, const load_arguments& arguments) {
   if (format == format_kind::jsonl || arguments.allow_unterminated) return;
   throw bad_record(
-      "the last line has no line end, so its record may be cut off (--allow-unterminated takes it as it is)");
+      "the last line has no line end, so its record may be cut off (--allow-unterminated takes it "
+      "as it is)");
 }
 
 void read_records(record_input& input, const record_format& format, batch_writer& writer,
@@ -233,17 +236,19 @@ std::string summary(const load_tally& tally, bool some_erased) {
 }
 
 /// How far it came. main ends the process by the signal.
-void tell_interrupted(const load_arguments& arguments, const record_input& input, const load_tally& tally,
-                      const std::string& kept) {
-  std::string text = fmt::format("durahash load: interrupted ({}) behind line {} of {}: {}",
-                                 interruption::name_of_asked(), input.lines_taken(), input.name(), kept);
+void tell_interrupted(const load_arguments& arguments, const record_input& input,
+                      const load_tally& tally, const std::string& kept) {
+  std::string text =
+      fmt::format("durahash load: interrupted ({}) behind line {} of {}: {}",
+                  interruption::name_of_asked(), input.lines_taken(), input.name(), kept);
   if (arguments.acks) text += fmt::format("; {} acknowledged", grouped(tally.acknowledged));
   tell(text + "\n");
 }
 
 void load(load_arguments& arguments) {
   arguments.batch = whole_number("--batch", arguments.batch_text, 1, 1 << 16);
-  if (!arguments.sync_text.empty()) arguments.sync = whole_number("--sync", arguments.sync_text, 1, 1'000'000'000);
+  if (!arguments.sync_text.empty())
+    arguments.sync = whole_number("--sync", arguments.sync_text, 1, 1'000'000'000);
   record_input input(arguments.file, format_of(arguments));
   table pool = open_pool(arguments.pool, open_mode::open_existing);
   const interruption waits_for_close;
@@ -261,13 +266,15 @@ void load(load_arguments& arguments) {
     read_records(input, format, writer, arguments);
   } catch (const failure& why) {
     close_pool(pool);
-    throw failure(why.exit_code, fmt::format("{}\n  the load stopped there: {}", why.what(), kept()));
+    throw failure(why.exit_code,
+                  fmt::format("{}\n  the load stopped there: {}", why.what(), kept()));
   }
   close_pool(pool);
   if (interruption::asked() != 0) return tell_interrupted(arguments, input, writer.tally(), kept());
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  tell(fmt::format("{} in {}, {} records/s\n", told(), human_seconds(seconds),
-                   human_rate(static_cast<double>(writer.tally().records()) / std::max(seconds, 1e-6))));
+  tell(fmt::format(
+      "{} in {}, {} records/s\n", told(), human_seconds(seconds),
+      human_rate(static_cast<double>(writer.tally().records()) / std::max(seconds, 1e-6))));
 }
 
 }  // namespace
@@ -285,7 +292,8 @@ void add_load(CLI::App& app, int& exit_code) {
   command->add_flag("--header", arguments->header, "skip the first line");
   command->add_flag("--allow-unterminated", arguments->allow_unterminated,
                     "take a last record of csv or tsv that has no line end behind it");
-  command->add_option("--batch", arguments->batch_text, "records written together, 1 to 65536 [256]")
+  command
+      ->add_option("--batch", arguments->batch_text, "records written together, 1 to 65536 [256]")
       ->type_name("N");
   command
       ->add_option("--sync", arguments->sync_text,
@@ -293,28 +301,39 @@ void add_load(CLI::App& app, int& exit_code) {
       ->type_name("N");
   command->footer(
       "Formats, as dump writes them:\n"
-      "  csv    key,value         RFC 4180: a field with a comma, quote or line end stands in \"quotes\", a quote is "
+      "  csv    key,value         RFC 4180: a field with a comma, quote or line end stands in "
+      "\"quotes\", a quote is "
       "doubled\n"
-      "  tsv    key<TAB>value     \\t \\n \\r \\\\ and \\xHH for bytes that are not printable UTF-8; \\& is an empty "
+      "  tsv    key<TAB>value     \\t \\n \\r \\\\ and \\xHH for bytes that are not printable "
+      "UTF-8; \\& is an empty "
       "key alone\n"
-      "  jsonl  {\"key\":\"k\",\"value\":\"v\"}   words as numbers; bytes that are not UTF-8 as \"key_base64\", "
+      "  jsonl  {\"key\":\"k\",\"value\":\"v\"}   words as numbers; bytes that are not UTF-8 as "
+      "\"key_base64\", "
       "\"value_base64\";\n"
       "                           {\"key\":\"k\",\"erase\":true} erases\n"
-      "Words (u64) are decimal, or hexadecimal after 0x. Empty lines are skipped. A later record replaces an earlier "
+      "Words (u64) are decimal, or hexadecimal after 0x. Empty lines are skipped. A later record "
+      "replaces an earlier "
       "one.\n\n"
-      "--acks prints a key per line in the file's format, in the file's order, as soon as its batch is durable: what "
+      "--acks prints a key per line in the file's format, in the file's order, as soon as its "
+      "batch is durable: what "
       "was\n"
-      "printed survives whatever the pool's durability names. A batch is also written whenever input has to be waited "
+      "printed survives whatever the pool's durability names. A batch is also written whenever "
+      "input has to be waited "
       "for.\n"
-      "--sync N writes the pool to the disk after every N records, and whenever input has to be waited for: a power "
+      "--sync N writes the pool to the disk after every N records, and whenever input has to be "
+      "waited for: a power "
       "cut "
       "while\n"
-      "it waits leaves a plain file whole. One that comes later, among unsynced records, makes open refuse it, and\n"
-      "durahash check --salvage keeps what is whole. With --acks a key is printed once a sync has covered it.\n"
-      "At a bad line the load stops with exit code 2; what stood before it is written. So it does at a last record of "
+      "it waits leaves a plain file whole. One that comes later, among unsynced records, makes "
+      "open refuse it, and\n"
+      "durahash check --salvage keeps what is whole. With --acks a key is printed once a sync has "
+      "covered it.\n"
+      "At a bad line the load stops with exit code 2; what stood before it is written. So it does "
+      "at a last record of "
       "csv\n"
       "or tsv without a line end: it may have been cut off. A JSON object without one is whole.\n"
-      "Ctrl-C, TERM and HUP end the load after the records that were read: it closes the pool, says behind which line "
+      "Ctrl-C, TERM and HUP end the load after the records that were read: it closes the pool, "
+      "says behind which line "
       "it\n"
       "stopped, and ends by the signal. A second one ends it at once, as kill -9 does.\n\n"
       "Examples:\n"

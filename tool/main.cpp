@@ -36,9 +36,11 @@ void add_commands(CLI::App& app, int& exit_code) {
       "  durahash put users.dh alice 42\n"
       "  durahash get users.dh alice\n"
       "  durahash dump users.dh\n\n"
-      "Exit codes: 0 done; 1 not found, or a check failed; 2 wrong arguments or input; 3 the pool, or the "
+      "Exit codes: 0 done; 1 not found, or a check failed; 2 wrong arguments or input; 3 the pool, "
+      "or the "
       "output,\n"
-      "cannot be used: a message says why. A command that a signal ends is ended by it: 130 in a shell after Ctrl-C.");
+      "cannot be used: a message says why. A command that a signal ends is ended by it: 130 in a "
+      "shell after Ctrl-C.");
 }
 
 void describe(CLI::App& app) {
@@ -129,7 +131,8 @@ int main(int argc, char** argv) {
   using namespace durahash::tool;
   settle_standard_descriptors();
   std::signal(SIGBUS, tell_bus_error);
-  std::signal(SIGXFSZ, SIG_IGN);  // past a limit on file sizes a write answers so, and the command says it
+  std::signal(SIGXFSZ,
+              SIG_IGN);  // past a limit on file sizes a write answers so, and the command says it
   const int exit_code = run(argc, argv);
   interruption::end_if_asked();
   return exit_code;

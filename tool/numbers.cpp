@@ -88,17 +88,19 @@ std::optional<double> parse_decimal(std::string_view text) {
   return number;
 }
 
-std::uint64_t whole_number(std::string_view option, std::string_view text, std::uint64_t least, std::uint64_t most) {
+std::uint64_t whole_number(std::string_view option, std::string_view text, std::uint64_t least,
+                           std::uint64_t most) {
   const auto value = parse_count(text);
   if (value && *value >= least && *value <= most) return *value;
-  throw failure(exit_usage, fmt::format("{} {} is not a whole number from {} to {}", option, text, grouped(least),
-                                        grouped(most)));
+  throw failure(exit_usage, fmt::format("{} {} is not a whole number from {} to {}", option, text,
+                                        grouped(least), grouped(most)));
 }
 
 double decimal_number(std::string_view option, std::string_view text, double least, double most) {
   const auto value = parse_decimal(text);
   if (value && *value >= least && *value <= most) return *value;
-  throw failure(exit_usage, fmt::format("{} {} is not a number from {} to {}", option, text, least, most));
+  throw failure(exit_usage,
+                fmt::format("{} {} is not a number from {} to {}", option, text, least, most));
 }
 
 }  // namespace durahash::tool

@@ -29,11 +29,13 @@ std::optional<std::uint64_t> parse_word(std::string_view text);
 /// A count with an optional k, M or G behind it (powers of 1000): "10M" -> 10,000,000.
 std::optional<std::uint64_t> parse_count(std::string_view text);
 
-/// A decimal number such as 0.99 or 1e-3; nothing for "nan", "inf" and whatever is more than a number.
+/// A decimal number such as 0.99 or 1e-3; nothing for "nan", "inf" and more than a number.
 std::optional<double> parse_decimal(std::string_view text);
 
-/// What an option was given: a count from `least` to `most`, or `failure` with a sentence that says which they are.
-std::uint64_t whole_number(std::string_view option, std::string_view text, std::uint64_t least, std::uint64_t most);
+/// What an option was given: a count from `least` to `most`, or `failure` with a sentence that says
+/// which they are.
+std::uint64_t whole_number(std::string_view option, std::string_view text, std::uint64_t least,
+                           std::uint64_t most);
 
 /// The same for a decimal number.
 double decimal_number(std::string_view option, std::string_view text, double least, double most);

@@ -53,7 +53,7 @@ void settle_standard_descriptors() noexcept {
   for (const int standard : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (::fcntl(standard, F_GETFD) >= 0 || errno != EBADF) continue;
     const int way = standard == STDIN_FILENO ? O_WRONLY : O_RDONLY;  // the one that is not used
-    const int opened = ::open("/dev/null", way);                     // the lowest number that is free
+    const int opened = ::open("/dev/null", way);  // the lowest number that is free
     if (opened >= 0 && opened != standard) ::close(opened);
   }
 }

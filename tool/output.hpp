@@ -24,15 +24,15 @@ class output {
   std::string text_;
 };
 
-/// Writes a result at once. Throws `failure` when standard output takes no more, and when a signal came that ends the
-/// command (tool/interruption.hpp) while nobody reads.
+/// Writes a result at once. Throws `failure` when standard output takes no more, and when a signal
+/// came that ends the command (tool/interruption.hpp) while nobody reads.
 void print(std::string_view text);
 
-/// Writes a message to standard error. One that cannot be written changes nothing of what the command did.
+/// Writes a message to standard error. One that cannot be written changes nothing.
 void tell(std::string_view text) noexcept;
 
-/// Opens what is closed of standard input, output and error, so that no pool gets its number; reading and writing there
-/// stay errors. For the beginning of main.
+/// Opens what is closed of standard input, output and error, so that no pool gets its number;
+/// reading and writing there stay errors. For the beginning of main.
 void settle_standard_descriptors() noexcept;
 
 }  // namespace durahash::tool

@@ -24,9 +24,9 @@ any_table& of_another_process(const any_table&);
 /// finds nothing and changes nothing; `close` and the destructor leave the pool alone. The child may
 /// open the pool anew when its parent has closed it, or is dead.
 ///
-/// The pool is the file's pages: while a handle is open, nobody else may write to the file or shorten it. A file that
-/// another program has cut (`truncate`, `>`, `cp` onto it) ends this process with SIGBUS at the next look behind the
-/// new end, and the records there are lost. Removing or renaming the file does no harm.
+/// The pool is its file's pages: nobody else may write to an open one or shorten it. Where another
+/// program has cut it (`truncate`, `>`, `cp` onto it) the next look behind the end is SIGBUS, and
+/// the records there are lost. Removing or renaming the file does no harm.
 class handle {
  public:
   /// What the pool is. Never waits.

@@ -41,8 +41,8 @@ int create_file(const std::string& path, bool& nameless) {
   return ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 }
 
-/// Never one of the standard descriptors: what a program with a closed standard output or error prints would go into
-/// the pool.
+/// Never one of the standard descriptors: what a program with a closed standard output or error
+/// prints would go into the pool.
 int behind_standard(int descriptor) {
   if (descriptor < 0 || descriptor > STDERR_FILENO) return descriptor;
   int moved = ::fcntl(descriptor, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
@@ -119,17 +119,20 @@ result<locked_file> locked_file::open(const mapping_request& request) {
   bool nameless = false;
   // O_NONBLOCK: a pipe without another end is refused below, not waited for.
   const int access = request.read_only ? O_RDONLY : O_RDWR;
-  int descriptor = behind_standard(request.create ? create_file(request.path, nameless)
-                                                  : ::open(request.path.c_str(), access | O_CLOEXEC | O_NONBLOCK));
+  int descriptor = behind_standard(
+      request.create ? create_file(request.path, nameless)
+                     : ::open(request.path.c_str(), access | O_CLOEXEC | O_NONBLOCK));
   if (descriptor < 0) return system_error(status::unusable, request.create ? "cannot create" : "cannot open", request.path);
   locked_file file(descriptor, request.path);
   file.nameless_ = nameless;
 
   struct stat facts {};
   if (::fstat(descriptor, &facts) != 0) return system_error(status::unusable, "cannot stat", request.path);
-  const bool usable = S_ISREG(facts.st_mode) || (S_ISCHR(facts.st_mode) && request.medium == medium_kind::pmem);
+  const bool usable =
+      S_ISREG(facts.st_mode) || (S_ISCHR(facts.st_mode) && request.medium == medium_kind::pmem);
   if (!usable)
-    return error{status::unusable, "cannot use " + request.path + ": it is " + kind_of(facts.st_mode) +
+    return error{status::unusable, "cannot use " + request.path + ": it is " +
+                                       kind_of(facts.st_mode) +
                                        ", and neither a file nor a persistent-memory device"};
   if (::flock(descriptor, (request.read_only ? LOCK_SH : LOCK_EX) | LOCK_NB) != 0) {
     if (errno == EWOULDBLOCK)

@@ -121,9 +121,10 @@ error settle_mode(opening& o) {
   const int absent = o.mapped == medium_kind::memory ? ENOENT : why_absent(o.path);
   const bool there = absent == 0;
   const bool opens = o.how.mode == open_mode::open_existing || o.how.mode == open_mode::read_only;
-  if (!there && absent != ENOENT)  // a name that is too long, a folder that may not be entered: there may be a file
-    return refused(status::unusable, std::string(opens ? "cannot open " : "cannot create ") + o.path +
-                                         ": " + std::strerror(absent));
+  // A name that is too long, a folder that may not be entered: nobody knows what is there.
+  if (!there && absent != ENOENT)
+    return refused(status::unusable, std::string(opens ? "cannot open " : "cannot create ") +
+                                         o.path + ": " + std::strerror(absent));
   switch (o.how.mode) {
     case open_mode::create_new:
       if (there) return refused(status::exists, "cannot create " + o.path + ": it exists");
@@ -191,7 +192,8 @@ std::string contradiction(const char* what, const std::optional<Kind>& asked, Ki
 }
 
 error read_pool(opening& o) {
-  auto block = read_superblock(o.map->base(), o.map->file_bytes_at_open(), o.map->read_only(), o.path);
+  auto block =
+      read_superblock(o.map->base(), o.map->file_bytes_at_open(), o.map->read_only(), o.path);
   if (!block) return block.failure();
   o.block = *block;
   constexpr std::uint64_t any_length = ~std::uint64_t{0};  // refuse_cut_off looks at it, once it is known why the file may be short
@@ -240,7 +242,8 @@ error refuse_cut_off(opening& o) {
       return refused(s, "cannot salvage " + o.path + ": no room for the end that the power cut took, " + std::to_string(o.root.pool_bytes - bytes) + " bytes");
     return {status::ok, {}};
   }
-  return refused(status::unusable, "cannot use " + o.path + " as a pool: the file has " + std::to_string(o.map->file_bytes_at_open()) +
+  return refused(status::unusable, "cannot use " + o.path + " as a pool: the file has " +
+                                       std::to_string(o.map->file_bytes_at_open()) +
                                        " bytes, and the pool needs " +
                                        std::to_string(o.root.pool_bytes) + ": it was cut off");
 }

@@ -14,10 +14,12 @@ using BadInput = bad_input;
 TEST_F(BadInput, AnEmptyFileIsRefused) { expect_bytes_refused("", "empty"); }
 
 TEST_F(BadInput, MessagesGiveTheFilesOwnSize) {
-  expect_bytes_refused(std::string(1221, 'x'), "it has 1221 bytes, and the smallest pool has more than 16384");
+  expect_bytes_refused(std::string(1221, 'x'),
+                       "it has 1221 bytes, and the smallest pool has more than 16384");
   std::string whole = pool_image(plain_bytes(), records);
   for (std::size_t length : {std::size_t{20'001}, whole.size() - 1})
-    expect_bytes_refused(whole.substr(0, length), "the file has " + std::to_string(length) + " bytes");
+    expect_bytes_refused(whole.substr(0, length),
+                         "the file has " + std::to_string(length) + " bytes");
 }
 
 TEST_F(BadInput, ForeignFilesAreRefused) {

@@ -52,15 +52,16 @@ TEST_F(BadPath, WhatTheSystemSaysOfAPathIsInTheMessage) {
 }
 
 /// path: opens it while standard output and error are closed, and prints.
-const child_role printer("print_while_standard_output_is_closed", [](const child_arguments& arguments) {
-  ::close(STDOUT_FILENO);
-  ::close(STDERR_FILENO);
-  auto opened = table::open(arguments.at(0));
-  if (!opened) return 1;
-  for (int standard : {STDOUT_FILENO, STDERR_FILENO})
-    if (::write(standard, "a message", 9) >= 0) return 2;  // the pool is there
-  return opened->put("key", "value") == status::ok && opened->close() == status::ok ? 0 : 3;
-});
+const child_role printer(
+    "print_while_standard_output_is_closed", [](const child_arguments& arguments) {
+      ::close(STDOUT_FILENO);
+      ::close(STDERR_FILENO);
+      auto opened = table::open(arguments.at(0));
+      if (!opened) return 1;
+      for (int standard : {STDOUT_FILENO, STDERR_FILENO})
+        if (::write(standard, "a message", 9) >= 0) return 2;  // the pool is there
+      return opened->put("key", "value") == status::ok && opened->close() == status::ok ? 0 : 3;
+    });
 
 TEST_F(BadPath, APoolNeverTakesTheNumberOfAStandardDescriptor) {
   std::string path = folder_.file("file");

@@ -60,12 +60,20 @@ class NotAPool(ToolTest):
         """All of these were "no such file", whatever the system had said."""
         self.write("file", b"text")
         os.symlink("loop", self.path("loop"))
-        for name, why in [("n" * 300, "File name too long"), ("d/" * 3000, "File name too long"),
-                          ("loop", "Too many levels of symbolic links"), ("file/pool", "Not a directory")]:
+        for name, why in [
+            ("n" * 300, "File name too long"),
+            ("d/" * 3000, "File name too long"),
+            ("loop", "Too many levels of symbolic links"),
+            ("file/pool", "Not a directory"),
+        ]:
             with self.subTest(why=why):
                 self.refused_by_all(self.path(name), f"cannot open .*{name}: {why}")
-                self.fails(3, f"cannot create .*{name}: {why}|cannot create .*: (it|File) exists", "create",
-                           self.path(name))
+                self.fails(
+                    3,
+                    f"cannot create .*{name}: {why}|cannot create .*: (it|File) exists",
+                    "create",
+                    self.path(name),
+                )
         os.symlink("nothing", self.path("dangling"))
         self.refused_by_all(self.path("dangling"), "dangling: there is no such file")
 
@@ -85,13 +93,17 @@ class NotAPool(ToolTest):
 
     def test_messages_give_the_file_s_own_size(self):
         """They gave it in whole pages: a file of 1,221 bytes was empty."""
-        self.refused_by_all(self.write("small", b"x" * 1221), "it has 1221 bytes, and the smallest pool has more")
+        self.refused_by_all(
+            self.write("small", b"x" * 1221), "it has 1221 bytes, and the smallest pool has more"
+        )
         self.refused_by_all(self.write("empty", b""), "it is empty \\(0 bytes\\)")
         pool = self.create()
         with open(pool, "rb") as file:
             content = file.read()
         for length in (16385, 20_001, len(content) - 1):
-            self.refused_by_all(self.write("cut", content[:length]), f"the file has {length} bytes, and .*cut off")
+            self.refused_by_all(
+                self.write("cut", content[:length]), f"the file has {length} bytes, and .*cut off"
+            )
 
     def test_a_device_and_a_pipe(self):
         self.refused_by_all("/dev/null", "/dev/null: it is a character device")

@@ -226,8 +226,11 @@ class Syncing(ToolTest):
 class CutOff(ToolTest):
     """Input that ends within its last record: what is loaded and acknowledged is whole."""
 
-    WHOLE = {"csv": b'a,1\n"b","2""3"\n', "tsv": b"a\t1\nb\t2\\t3\n",
-             "jsonl": b'{"key":"a","value":"1"}\n{"key":"b","value":"2\\t3"}\n'}
+    WHOLE = {
+        "csv": b'a,1\n"b","2""3"\n',
+        "tsv": b"a\t1\nb\t2\\t3\n",
+        "jsonl": b'{"key":"a","value":"1"}\n{"key":"b","value":"2\\t3"}\n',
+    }
     VALUE = {"csv": b'2"3', "tsv": b"2\t3", "jsonl": b"2\t3"}
 
     def test_cut_anywhere_the_last_record_is_whole_or_refused(self):
@@ -245,41 +248,82 @@ class CutOff(ToolTest):
                     answer = run(*command, **cut)
                     self.assertEqual(answer.code, 2, answer)
                     self.assertEqual(answer.out.count(b"\n"), 1, answer)
-                    self.assertRegex(answer.err.decode(), "standard input:2: .*\n.*1 record written, and kept")
+                    self.assertRegex(
+                        answer.err.decode(), "standard input:2: .*\n.*1 record written, and kept"
+                    )
                     self.assertEqual(self.dump(pool), {b"a": b"1"})
 
     def test_the_sentence_names_the_way_out(self):
-        for form, text in (("csv", b"a,1\nb,2"), ("csv", b'a,1\nb,"2"'), ("csv", b"a,1\nb,2\r"), ("tsv", b"a\t1\nb\t2")):
+        for form, text in (
+            ("csv", b"a,1\nb,2"),
+            ("csv", b'a,1\nb,"2"'),
+            ("csv", b"a,1\nb,2\r"),
+            ("tsv", b"a\t1\nb\t2"),
+        ):
             with self.subTest(text=text):
                 pool = self.create(f"{form}{len(os.listdir(self.folder))}.dh")
-                self.fails(2, "standard input:2: the last line has no line end, so its record may be cut off .--allow-unterm",
-                           "load", pool, "-", "--format", form, stdin=text)
-                self.succeeds("load", pool, "-", "--format", form, "--allow-unterminated", stdin=text)
+                self.fails(
+                    2,
+                    "standard input:2: the last line has no line end, so its record may be cut off .--allow-unterm",
+                    "load",
+                    pool,
+                    "-",
+                    "--format",
+                    form,
+                    stdin=text,
+                )
+                self.succeeds(
+                    "load", pool, "-", "--format", form, "--allow-unterminated", stdin=text
+                )
                 self.assertEqual(self.dump(pool), {b"a": b"1", b"b": b"2"})
                 self.succeeds("load", pool, "-", "--format", form, stdin=text + b"\n")
 
     def test_what_is_surely_cut_off_is_refused_with_the_option_too(self):
-        for form, text, why in (("csv", b'a,1\nb,"2', "never ends"), ("csv", b"a,1\nb", "key without a value"),
-                                ("tsv", b"a\t1\nb", "key without a value"), ("tsv", b"a\t1\nb\t2\\", "backslash at the end"),
-                                ("jsonl", b'{"key":"a","value":"1"}\n{"key":"b","value":"2"', "not a JSON object")):
+        for form, text, why in (
+            ("csv", b'a,1\nb,"2', "never ends"),
+            ("csv", b"a,1\nb", "key without a value"),
+            ("tsv", b"a\t1\nb", "key without a value"),
+            ("tsv", b"a\t1\nb\t2\\", "backslash at the end"),
+            ("jsonl", b'{"key":"a","value":"1"}\n{"key":"b","value":"2"', "not a JSON object"),
+        ):
             with self.subTest(text=text):
                 pool = self.create(f"{form}{len(os.listdir(self.folder))}.dh")
-                self.fails(2, f"standard input:2: .*{why}", "load", pool, "-", "--format", form, "--allow-unterminated",
-                           stdin=text)
+                self.fails(
+                    2,
+                    f"standard input:2: .*{why}",
+                    "load",
+                    pool,
+                    "-",
+                    "--format",
+                    form,
+                    "--allow-unterminated",
+                    stdin=text,
+                )
                 self.assertEqual(self.dump(pool), {b"a": b"1"})
 
     def test_a_key_that_is_cut_off_erases_nothing(self):
         pool = self.create()
         self.load(pool, {b"user1": b"v", b"user17": b"v"})
-        self.fails(2, "standard input:1: the last line has no line end", "load", pool, "-", "--erase", stdin=b"user1")
+        self.fails(
+            2,
+            "standard input:1: the last line has no line end",
+            "load",
+            pool,
+            "-",
+            "--erase",
+            stdin=b"user1",
+        )
         self.assertEqual(self.dump(pool), {b"user1": b"v", b"user17": b"v"})
 
     def test_a_producer_that_dies(self):
         """What it had not finished is not guessed at."""
         pool = self.create()
         producer = "import os, signal; os.write(1, b'a\\t1\\nb\\t22'); os.kill(os.getpid(), signal.SIGKILL)"
-        done = subprocess.run(["bash", "-c", f'{sys.executable} -c "{producer}" | {TOOL} load {pool} - --acks'],
-                              capture_output=True, timeout=60)
+        done = subprocess.run(
+            ["bash", "-c", f'{sys.executable} -c "{producer}" | {TOOL} load {pool} - --acks'],
+            capture_output=True,
+            timeout=60,
+        )
         self.assertEqual((done.returncode, done.stdout), (2, b"a\n"), done.stderr)
         self.assertEqual(self.dump(pool), {b"a": b"1"})
 
@@ -335,21 +379,60 @@ class BadLines(ToolTest):
     def test_what_is_no_text_is_refused_before_it_fills_the_memory(self):
         pool = self.create()
         for form, lacks in (("csv", "comma"), ("tsv", "tab"), ("jsonl", "JSON object")):
-            self.fails(2, f"/dev/zero:1: no record: its first mebibyte has no {lacks}.*nothing was written", "load", pool,
-                       "/dev/zero", "--format", form, timeout=20)
-        text = {"csv": b'"' + b"k" * 1000 + b'",' + b"v" * (3 << 20), "tsv": b"k" * 1000 + b"\t" + b"v" * (3 << 20),
-                "jsonl": b'\xef\xbb\xbf {"key":"' + b"k" * 1000 + b'","value":"' + b"v" * (3 << 20) + b'"}'}
+            self.fails(
+                2,
+                f"/dev/zero:1: no record: its first mebibyte has no {lacks}.*nothing was written",
+                "load",
+                pool,
+                "/dev/zero",
+                "--format",
+                form,
+                timeout=20,
+            )
+        text = {
+            "csv": b'"' + b"k" * 1000 + b'",' + b"v" * (3 << 20),
+            "tsv": b"k" * 1000 + b"\t" + b"v" * (3 << 20),
+            "jsonl": b'\xef\xbb\xbf {"key":"'
+            + b"k" * 1000
+            + b'","value":"'
+            + b"v" * (3 << 20)
+            + b'"}',
+        }
         for form in FORMS:
             self.succeeds("load", pool, "-", "--format", form, stdin=text[form] + b"\n")
             self.assertEqual(self.dump(pool), {b"k" * 1000: b"v" * (3 << 20)})
 
     def test_the_sentence_fits_the_format(self):
         pool, ids = self.create(), self.create("ids.dh", "--key", "u64")
-        self.fails(2, "a key without a value: tsv is key<TAB>value .--format tells", "load", pool, "-", stdin=b"a,1\n")
-        self.fails(2, "a key without a value: csv is key,value ", "load", pool, "-", "--format", "csv", stdin=b"a\t1\n")
+        self.fails(
+            2,
+            "a key without a value: tsv is key<TAB>value .--format tells",
+            "load",
+            pool,
+            "-",
+            stdin=b"a,1\n",
+        )
+        self.fails(
+            2,
+            "a key without a value: csv is key,value ",
+            "load",
+            pool,
+            "-",
+            "--format",
+            "csv",
+            stdin=b"a\t1\n",
+        )
         for form, names in (("csv", b"key,value\n"), ("tsv", b"key\tvalue\n")):
-            self.fails(2, "is not a 64-bit number .*--header skips a line of column names.; nothing", "load", ids, "-",
-                       "--format", form, stdin=names)
+            self.fails(
+                2,
+                "is not a 64-bit number .*--header skips a line of column names.; nothing",
+                "load",
+                ids,
+                "-",
+                "--format",
+                form,
+                stdin=names,
+            )
 
     def test_files_that_cannot_be_read(self):
         pool = self.create()

@@ -1,4 +1,4 @@
-"""Ctrl-C, TERM and HUP: a pool that is written is closed first, and the command ends by the signal."""
+"""Ctrl-C, TERM and HUP: a pool that is written is closed, and the command ends by the signal."""
 
 import os
 import random
@@ -15,7 +15,12 @@ SAME_SECONDS = 0.25  # signals that come closer are taken for one
 
 
 def start(*arguments, **popen):
-    options = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **popen}
+    options = {
+        "stdin": subprocess.PIPE,
+        "stdout": subprocess.PIPE,
+        "stderr": subprocess.PIPE,
+        **popen,
+    }
     return subprocess.Popen([TOOL, *map(str, arguments)], **options)
 
 
@@ -40,9 +45,14 @@ class Load(ToolTest):
                         loading.send_signal(number)
                         out, err = loading.communicate(timeout=30)
                     self.assertEqual(loading.returncode, -number, err)
-                    self.assertRegex(err.decode(), f"^durahash load: interrupted \\({number.name}\\) behind line 300 of "
-                                                   "standard input: 300 records written, and kept; 300 acknowledged\n$")
-                    self.assertEqual(acknowledged + out.splitlines(), [b"k%d\n" % i for i in range(300)])
+                    self.assertRegex(
+                        err.decode(),
+                        f"^durahash load: interrupted \\({number.name}\\) behind line 300 of "
+                        "standard input: 300 records written, and kept; 300 acknowledged\n$",
+                    )
+                    self.assertEqual(
+                        acknowledged + out.splitlines(), [b"k%d\n" % i for i in range(300)]
+                    )
                     self.is_clean_with(pool, 300)
 
     def test_a_loader_at_work(self):
@@ -53,25 +63,35 @@ class Load(ToolTest):
             pool = self.create(f"{round_}.dh", "--engine", ("turbo", "cceh", "level")[round_ % 3])
             number = chance.choice(ENDING)
             with self.subTest(round=round_, signal=number.name):
-                with open(self.path("acks"), "wb") as acks, \
-                        start("load", pool, self.path("records.tsv"), "--acks", stdout=acks) as loading:
+                with open(self.path("acks"), "wb") as acks, start(
+                    "load", pool, self.path("records.tsv"), "--acks", stdout=acks
+                ) as loading:
                     while os.stat(self.path("acks")).st_size == 0:
                         time.sleep(0.001)
                     time.sleep(chance.random() * 0.05)
                     loading.send_signal(number)
                     err = loading.communicate(timeout=60)[1].decode()
                 self.assertEqual(loading.returncode, -number, err)
-                told = re.search(r"behind line ([0-9]+) of .*records.tsv: ([0-9,]+) records written, and kept; "
-                                 r"([0-9,]+) acknowledged\n$", err)
+                told = re.search(
+                    r"behind line ([0-9]+) of .*records.tsv: ([0-9,]+) records written, and kept; "
+                    r"([0-9,]+) acknowledged\n$",
+                    err,
+                )
                 self.assertTrue(told, err)
                 line, written, acknowledged = (int(n.replace(",", "")) for n in told.groups())
                 self.assertEqual((written, acknowledged), (line, line))
                 self.assertLess(line, 400_000)
                 with open(self.path("acks"), "rb") as acks:
-                    self.assertEqual(acks.read(), b"".join(b"k%d\n" % i for i in range(acknowledged)))
+                    self.assertEqual(
+                        acks.read(), b"".join(b"k%d\n" % i for i in range(acknowledged))
+                    )
                 self.is_clean_with(pool, written)
                 # From there it goes on.
-                rest = subprocess.run(["tail", "-n", f"+{line + 1}", self.path("records.tsv")], check=True, capture_output=True)
+                rest = subprocess.run(
+                    ["tail", "-n", f"+{line + 1}", self.path("records.tsv")],
+                    check=True,
+                    capture_output=True,
+                )
                 self.succeeds("load", pool, "-", stdin=rest.stdout)
                 self.is_clean_with(pool, 400_000)
                 os.remove(pool)
@@ -91,14 +111,18 @@ class Load(ToolTest):
         slow = f"(cat {self.path('lines')}; sleep 60) | (timeout 1 {TOOL} load {pool} -; echo $?)"
         with open(self.path("lines"), "wb") as file:
             file.write(self.lines(20))
-        with subprocess.Popen(["bash", "-c", slow], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                              start_new_session=True) as shell:
+        with subprocess.Popen(
+            ["bash", "-c", slow],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        ) as shell:
             self.assertEqual(shell.stdout.readline(), b"124\n")
             os.killpg(shell.pid, signal.SIGKILL)
         self.is_clean_with(pool, 20)
 
     def test_a_second_signal_ends_at_once(self):
-        """Nobody reads the acknowledgements or the messages: the loader hangs, and what came first cannot be said."""
+        """Nobody reads the messages: the loader hangs, and what came first cannot be said."""
         pool = self.create()
         message_reader, message_writer = os.pipe()
         os.set_blocking(message_writer, False)
@@ -141,7 +165,13 @@ class Load(ToolTest):
     def test_signals_that_the_caller_ignores_stay_ignored(self):
         """nohup"""
         pool = self.create()
-        with start("load", pool, "-", "--acks", preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)) as loading:
+        with start(
+            "load",
+            pool,
+            "-",
+            "--acks",
+            preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN),
+        ) as loading:
             loading.stdin.write(self.lines(10))
             loading.stdin.flush()
             loading.stdout.readline()
@@ -155,8 +185,19 @@ class Load(ToolTest):
 class Others(ToolTest):
     def test_a_compaction_ends_with_a_clean_pool(self):
         whole = self.create("whole.dh")
-        self.succeeds("load", whole, "-", stdin=encode([(b"k%d" % i, b"v" * 200) for i in range(150_000)], "tsv"))
-        self.succeeds("load", whole, "-", "--erase", stdin=b"".join(b"k%d\n" % i for i in range(0, 150_000, 3)))
+        self.succeeds(
+            "load",
+            whole,
+            "-",
+            stdin=encode([(b"k%d" % i, b"v" * 200) for i in range(150_000)], "tsv"),
+        )
+        self.succeeds(
+            "load",
+            whole,
+            "-",
+            "--erase",
+            stdin=b"".join(b"k%d\n" % i for i in range(0, 150_000, 3)),
+        )
         ended = []
         for delay in (0.01, 0.02, 0.04, 0.06, 0.08, 0.1):
             pool = self.path("pool.dh")
@@ -168,16 +209,28 @@ class Others(ToolTest):
             ended.append(compacting.returncode)
             self.assertIn(compacting.returncode, (0, -signal.SIGTERM), err)
             facts = self.info(pool)
-            self.assertEqual((facts["clean"], facts["records"]), (True, 100_000), f"after {delay} seconds")
+            self.assertEqual(
+                (facts["clean"], facts["records"]), (True, 100_000), f"after {delay} seconds"
+            )
             self.succeeds("check", pool)
         self.assertIn(-signal.SIGTERM, ended)
 
     def test_commands_that_read_just_end(self):
         pool = self.create()
-        self.succeeds("load", pool, "-", stdin=encode([(b"k%d" % i, b"v" * 200) for i in range(100_000)], "tsv"))
-        for command in (("dump", pool), ("bench", "--keys", "1M", "--path", self.path("bench.dh"), "--medium", "file")):
+        self.succeeds(
+            "load",
+            pool,
+            "-",
+            stdin=encode([(b"k%d" % i, b"v" * 200) for i in range(100_000)], "tsv"),
+        )
+        for command in (
+            ("dump", pool),
+            ("bench", "--keys", "1M", "--path", self.path("bench.dh"), "--medium", "file"),
+        ):
             for number in ENDING:
-                with self.subTest(command=command[0], signal=number.name), start(*command) as reading:
+                with self.subTest(command=command[0], signal=number.name), start(
+                    *command
+                ) as reading:
                     if command[0] == "dump":
                         reading.stdout.read(1)
                     else:
@@ -189,7 +242,12 @@ class Others(ToolTest):
 
     def test_a_demo_that_is_interrupted_leaves_no_pool(self):
         for number in ENDING:
-            with start("demo", "--dir", os.path.dirname(os.__file__), env={**os.environ, "TMPDIR": self.folder}) as demo:
+            with start(
+                "demo",
+                "--dir",
+                os.path.dirname(os.__file__),
+                env={**os.environ, "TMPDIR": self.folder},
+            ) as demo:
                 while not (line := demo.stdout.readline()).startswith(b"  pool "):
                     self.assertTrue(line)
                 pool = line.split()[1].decode()
@@ -203,16 +261,40 @@ class Others(ToolTest):
     def test_a_file_that_is_cut_from_outside(self):
         """Nothing saves the process, but it says why it ends."""
         pool = self.create()
-        self.succeeds("load", pool, "-", stdin=encode([(b"k%d" % i, b"v" * 200) for i in range(10_000)], "tsv"))
+        self.succeeds(
+            "load",
+            pool,
+            "-",
+            stdin=encode([(b"k%d" % i, b"v" * 200) for i in range(10_000)], "tsv"),
+        )
         with start("load", pool, "-", "--acks") as loading:
             loading.stdin.write(b"k\tv\n")
             loading.stdin.flush()
             self.assertEqual(loading.stdout.readline(), b"k\n")
             os.truncate(pool, 4096)
-            err = loading.communicate(b"".join(b"k%d\tw\n" % i for i in range(10_000)), timeout=30)[1]
+            err = loading.communicate(b"".join(b"k%d\tw\n" % i for i in range(10_000)), timeout=30)[
+                1
+            ]
         self.assertEqual(loading.returncode, -signal.SIGBUS)
-        self.assertEqual(err, b"durahash: the pool's file cannot be read any more: another program has cut it short, "
-                              b"or the disk is broken\n")
+        self.assertEqual(
+            err,
+            b"durahash: the pool's file cannot be read any more: another program has cut it short, "
+            b"or the disk is broken\n",
+        )
+
+    def test_a_file_that_is_renamed_or_removed(self):
+        for harm in (os.remove, lambda pool: os.rename(pool, self.path("moved.dh"))):
+            pool = self.create()
+            with start("load", pool, "-", "--acks") as loading:
+                loading.stdin.write(b"k\tv\n")
+                loading.stdin.flush()
+                self.assertEqual(loading.stdout.readline(), b"k\n")
+                harm(pool)
+                lines = b"".join(b"k%d\t%s\n" % (i, b"v" * 200) for i in range(20_000))
+                err = loading.communicate(lines, timeout=30)[1]
+            self.assertEqual(loading.returncode, 0, err)
+            self.assertFalse(os.path.exists(pool))
+        self.assertEqual(self.info(self.path("moved.dh"))["records"], 20_001)
 
     def test_a_value_that_is_waited_for(self):
         pool = self.create()

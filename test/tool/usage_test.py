@@ -62,13 +62,32 @@ class Usage(ToolTest):
 
     def test_a_pool_without_a_name(self):
         """An unset variable of a script."""
-        for command in (("create", ""), ("put", "", "k", "v"), ("get", "", "k"), ("erase", "", "k"), ("load", "", "/dev/null"),
-                        ("dump", ""), ("info", ""), ("check", ""), ("compact", "")):
+        for command in (
+            ("create", ""),
+            ("put", "", "k", "v"),
+            ("get", "", "k"),
+            ("erase", "", "k"),
+            ("load", "", "/dev/null"),
+            ("dump", ""),
+            ("info", ""),
+            ("check", ""),
+            ("compact", ""),
+        ):
             self.wrong("the name of the pool is empty", *command)
 
     def test_bench_never_overwrites(self):
         pool = self.create()
-        self.fails(3, "cannot create .*it exists", "bench", "--medium", "file", "--path", pool, "--keys", "10")
+        self.fails(
+            3,
+            "cannot create .*it exists",
+            "bench",
+            "--medium",
+            "file",
+            "--path",
+            pool,
+            "--keys",
+            "10",
+        )
 
     def test_a_setting_that_the_engine_does_not_have(self):
         self.fails(2, "colour", "create", self.path("a.dh"), "--set", "colour=1")
