@@ -22,7 +22,7 @@ void erase(const erase_arguments& arguments) {
   const interruption waits_for_close;
   const status answer = pool.erase(key);
   if (answer != status::ok)
-    throw failure(exit_code_of(answer), "the key " + shown(kinds.key, key) + ": " + std::string(message(answer)));
+    throw failure(exit_code_of(answer), "the key " + shown(kinds.key, key) + ": " + why(pool, answer));
   close_pool(pool);
 }
 

@@ -1,5 +1,8 @@
 // One JSON object per line. JSON strings are Unicode, so bytes that are not UTF-8 go in base64 under another name.
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
 
 #include "encoding.hpp"
 #include "format.hpp"
@@ -30,6 +33,21 @@ void decode_base64_member(const json& member, const std::string& name, data_kind
     throw bad_record("\"" + name + "_base64\" is not base64");
 }
 
+/// The object on the line. JSON leaves open which of two members of one name counts: no record is
+/// guessed from them.
+json parse_line(std::string_view frame) {
+  std::vector<std::string> names;
+  const auto look = [&](int depth, json::parse_event_t event, json& parsed) {
+    if (depth != 1 || event != json::parse_event_t::key) return true;
+    const std::string& name = parsed.get_ref<const std::string&>();
+    if (std::find(names.begin(), names.end(), name) != names.end())
+      throw bad_record("the member \"" + name + "\" stands there twice");
+    names.push_back(name);
+    return true;
+  };
+  return json::parse(frame, look, false);
+}
+
 }  // namespace
 
 void append_json_field(std::string& text, std::string_view name, data_kind kind, std::string_view bytes) {
@@ -46,7 +64,7 @@ void append_json_field(std::string& text, std::string_view name, data_kind kind,
 }
 
 void decode_jsonl(std::string_view frame, record_kinds kinds, record& into) {
-  const json line = json::parse(frame, nullptr, false);
+  const json line = parse_line(frame);
   if (!line.is_object()) throw bad_record("not a JSON object on one line, like {\"key\":\"k\",\"value\":\"v\"}");
   int keys = 0;
   int values = 0;
@@ -63,7 +81,9 @@ void decode_jsonl(std::string_view frame, record_kinds kinds, record& into) {
     } else if (name == "value_base64") {
       decode_base64_member(member, "value", kinds.value, into.value);
       ++values;
-    } else if (name == "erase" && member.is_boolean()) {
+    } else if (name == "erase") {
+      if (!member.is_boolean())
+        throw bad_record("\"erase\" is " + member.dump() + ", and neither true nor false");
       into.erase = member.get<bool>();
     } else {
       throw bad_record("the member \"" + name + "\" has no meaning here: a record has a key and a value");

@@ -146,9 +146,13 @@ class batch_writer {
 
   /// The records behind it may be written: those of one batch go in together.
   failure refusal(const placed_record& where, status answer) const {
-    return {exit_code_of(answer),
-            fmt::format("{}:{}: the key {}: {}; some of the {} lines behind it may have been written", file_,
-                        where.line, shown(format_.kinds().key, where.what.key), message(answer), answers_.size())};
+    const auto at = static_cast<std::size_t>(&where - batch_.data());
+    const std::size_t behind = answers_.size() - at - 1;
+    std::string text = fmt::format("{}:{}: the key {}: {}", file_, where.line,
+                                   shown(format_.kinds().key, where.what.key), why(pool_, answer));
+    if (behind > 0)
+      text += fmt::format("; some of the {} behind it may have been written", counted(behind, "record"));
+    return {exit_code_of(answer), text};
   }
 
   table& pool_;
@@ -230,8 +234,8 @@ std::string summary(const load_tally& tally, bool some_erased) {
   std::string text = counted(tally.put, "record") + " written";
   if (some_erased && tally.put == 0) text.clear();
   if (some_erased)
-    text += fmt::format("{}{} erased, {} were not there", text.empty() ? "" : ", ", grouped(tally.erased),
-                        grouped(tally.absent));
+    text += fmt::format("{}{} erased, {} {} not there", text.empty() ? "" : ", ", grouped(tally.erased),
+                        grouped(tally.absent), tally.absent == 1 ? "was" : "were");
   return text;
 }
 

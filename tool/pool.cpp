@@ -1,5 +1,6 @@
 #include "pool.hpp"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -38,6 +39,14 @@ void close_pool(table& pool) {
 record_kinds kinds_of(const table& pool) {
   const pool_kinds facts = pool.kinds();
   return {facts.key, facts.value};
+}
+
+std::string why(const table& pool, status answer) {
+  std::string text(message(answer));
+  if (answer != status::invalid_argument) return text;
+  for (const auto& [name, figure] : pool.stats().figures)
+    if (name == "key_bytes" && figure > 0) text += fmt::format(": its keys have {} bytes", figure);
+  return text;
 }
 
 std::string bytes_of(data_kind kind, std::string_view text, std::string_view what) {

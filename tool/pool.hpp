@@ -33,6 +33,9 @@ void close_pool(table& pool);
 
 record_kinds kinds_of(const table& pool);
 
+/// The library's message, and how long keys must be where the pool has one length for all.
+std::string why(const table& pool, status answer);
+
 /// The bytes that the table takes for what a person wrote. Throws `failure` when `text` is not a 64-bit number and has to be one.
 /// `what` is "key" or "value", for the message.
 std::string bytes_of(data_kind kind, std::string_view text, std::string_view what);

@@ -60,7 +60,7 @@ void put(const put_arguments& arguments) {
   const interruption waits_for_close;
   const status answer = write(pool, arguments, key, value);
   if (answer != status::ok)
-    throw failure(exit_code_of(answer), "the key " + shown(kinds.key, key) + ": " + std::string(message(answer)));
+    throw failure(exit_code_of(answer), "the key " + shown(kinds.key, key) + ": " + why(pool, answer));
   close_pool(pool);
 }
 

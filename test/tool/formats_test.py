@@ -339,7 +339,10 @@ class BadLines(ToolTest):
                   b'{"key":"c","value":3}': "not a string", b'{"key":"c","vlaue":"3"}': '"vlaue" has no meaning',
                   b'{"key_base64":"?","value":"3"}': "not base64", b'{"key_base64":"YR==","value":"3"}': "not base64",
                   b'{"key":"c","key_base64":"Yw==","value":"3"}': "both", b'{"key":"c\xff","value":"3"}': "not a JSON object",
-                  b'{"key":"c","value":"3","erase":true}': "together with a value", b'["c","3"]': "not a JSON object",
+                  b'{"key":"c","value":"3","erase":true}': "together with a value",
+                  b'{"key":"c","erase":"yes"}': '"erase" is "yes", and neither true nor false',
+                  b'{"key":"c","key":"d","value":"3"}': 'the member "key" stands there twice',
+                  b'{"key":"c","value":"3","value":"4"}': 'the member "value" stands there twice', b'["c","3"]': "not a JSON object",
                   b'{"key":"c","value":"3"': "not a JSON object"},
     }
 
@@ -433,6 +436,23 @@ class BadLines(ToolTest):
                 form,
                 stdin=names,
             )
+
+    def test_a_refused_record_and_what_is_behind_it(self):
+        pool = self.create("fixed.dh", "--engine", "gphash", "--set", "key_bytes=8")
+        refused = "the pool does not take such a key or value: its keys have 8 bytes"
+        for command in (("put", pool, "short", "v"), ("get", pool, "short"), ("erase", pool, "short")):
+            self.fails(2, refused, *command)
+        self.fails(2, f":1: the key 'short': {refused}\n", "load", pool, "-", stdin=b"short\tv\n")
+        self.fails(
+            2,
+            f":2: the key 'short': {refused}; some of the 2 records behind it may have been written",
+            "load",
+            pool,
+            "-",
+            stdin=b"8 bytes.\tv\nshort\tv\n8 bytes:\tv\n8 bytes!\tv\n",
+        )
+        answer = self.succeeds("load", pool, "-", "--erase", stdin=b"8 bytes?\n")
+        self.assertRegex(answer.err.decode(), "^0 erased, 1 was not there")
 
     def test_files_that_cannot_be_read(self):
         pool = self.create()
