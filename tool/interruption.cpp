@@ -8,6 +8,8 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <cstring>
+#include <string>
 #include <string_view>
 
 #include "failure.hpp"
@@ -39,7 +41,7 @@ void end_by(int signal) noexcept {
   sigemptyset(&it);
   sigaddset(&it, signal);
   ::raise(signal);
-  ::pthread_sigmask(SIG_UNBLOCK, &it, nullptr);  // a handler has it blocked
+  ::pthread_sigmask(SIG_UNBLOCK, &it, nullptr);  // a handler has them blocked
 }
 
 void write_quietly(int file, std::string_view text) noexcept {
@@ -68,12 +70,13 @@ void note(int signal) noexcept {
 interruption::interruption() {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0)
-    throw failure(exit_unusable, "cannot make a pipe");
+    throw failure(exit_unusable, std::string("cannot make a pipe: ") + std::strerror(errno));
   wake_read = ends[0];
   wake_write = ends[1];
   struct sigaction noting {};
   noting.sa_handler = note;
   sigemptyset(&noting.sa_mask);
+  for (const int signal : signals) sigaddset(&noting.sa_mask, signal);  // one at a time
   for (std::size_t i = 0; i < signals.size(); ++i) {
     ::sigaction(signals[i], nullptr, &before[i]);
     if (before[i].sa_handler != SIG_IGN) ::sigaction(signals[i], &noting, nullptr);
