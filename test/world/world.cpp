@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <stdexcept>
 #include <thread>
 
 namespace durahash::test {
@@ -32,6 +33,13 @@ std::vector<setup> setups_at(place_kind place, bool words) {
 std::vector<setup> world_setups() { return setups_at(place_kind::shm, true); }
 std::vector<setup> byte_setups() { return setups_at(place_kind::shm, false); }
 std::vector<setup> disk_setups() { return setups_at(place_kind::disk, true); }
+
+setup world_setup(const std::string& name) {
+  for (const auto& all : {world_setups(), disk_setups()})
+    for (const setup& s : all)
+      if (s.name() == name) return s;
+  throw std::invalid_argument("no setup is named " + name);
+}
 
 void require(bool holds, const std::string& what) {
   if (holds) return;

@@ -33,6 +33,9 @@ std::vector<setup> byte_setups();
 /// Likewise, on a disk, whose page cache a reboot may tear.
 std::vector<setup> disk_setups();
 
+/// The setup of that name(), of those above.
+setup world_setup(const std::string& name);
+
 /// A step of a role; a false one ends the process with what is not so.
 void require(bool holds, const std::string& what);
 /// The same, with what a status says.
