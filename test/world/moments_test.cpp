@@ -1,0 +1,261 @@
+// Files that hold pages of two moments: copies of a pool that was being written, and what salvage makes of what a machine that went down left.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "test/store/patched_pool.hpp"
+#include "world.hpp"
+
+namespace durahash::test {
+namespace {
+
+// ---------------------------------------------------------------------------------------------------------------------------------- salvage
+
+constexpr std::uint64_t at_first = 3000, others = 6000, first_other = 1'000'000;
+
+/// What each of the two moments knew.
+struct two_moments {
+  model early, late;
+  std::string early_bytes, late_bytes;
+
+  bool had(const std::string& key, const std::string& value) const {
+    auto in = [&](const model& all) {
+      auto found = all.find(key);
+      return found != all.end() && found->second == value;
+    };
+    return in(early) || in(late);
+  }
+};
+
+class TwoMoments : public testing::TestWithParam<setup> {
+ protected:
+  /// Records are put; a moment; puts, updates and erases; another moment. The process lives on through both.
+  two_moments taken(random_stream& random) {
+    std::string path = folder_.file("written");
+    std::filesystem::remove(path);
+    two_moments made;
+    auto opened = open_subject(GetParam(), path, GetParam().create_options());
+    if (!opened) throw std::runtime_error(opened.failure().message);
+    auto put = [&](std::uint64_t n, std::uint64_t version) {
+      std::string value = long_value(GetParam(), n + version, 40);  // one length: what is freed is soon another key's
+      EXPECT_EQ((*opened)->put(nth_key(GetParam(), n), value), status::ok);
+      made.late[nth_key(GetParam(), n)] = value;
+    };
+    for (std::uint64_t n = 0; n < at_first; ++n) put(n, 0);
+    made.early = made.late;
+    made.early_bytes = read_file(path);
+    for (std::uint64_t i = 0, changes = 2000 + random.below(8000); i < changes; ++i) {
+      std::uint64_t n = random.below(at_first);
+      switch (random.below(4)) {
+        case 0: put(at_first + random.below(at_first), 0); break;
+        case 1:
+          (void)(*opened)->erase(nth_key(GetParam(), n));
+          made.late.erase(nth_key(GetParam(), n));
+          break;
+        default: put(n, 1 + random.below(1000));
+      }
+    }
+    made.late_bytes = read_file(path);
+    return made;
+  }
+
+  bool has_checksums() const { return GetParam().key() == data_kind::bytes; }
+
+  scratch_folder folder_{GetParam().folder()};
+};
+INSTANTIATE_TEST_SUITE_P(Every, TwoMoments, testing::ValuesIn(disk_setups()), setup_name());
+
+TEST_P(TwoMoments, WhatSalvageKeepsStaysThroughLaterWrites) {
+  for (int round = 0; round < 4 && !HasFailure(); ++round) {
+    SCOPED_TRACE("round " + std::to_string(round) + ", again with --seed " + std::to_string(run_seed()));
+    random_stream random(stream_seed(GetParam().name() + "/moments/" + std::to_string(round)));
+    two_moments moments = taken(random);
+    std::string mixed = moments.late_bytes;
+    std::uint64_t late_share = 1 + random.below(9);  // of ten pages
+    for (std::size_t page = 0; page + page_bytes <= std::min(mixed.size(), moments.early_bytes.size()); page += page_bytes)
+      if (random.below(10) >= late_share) mixed.replace(page, page_bytes, moments.early_bytes, page, page_bytes);
+    std::string path = folder_.file("mixed");
+    write_file(path, after_reboot(mixed, pool_state::changing));
+
+    options how = plain_options(GetParam());
+    how.salvage = true;
+    auto opened = open_subject(GetParam(), path, how);
+    ASSERT_TRUE(opened) << opened.failure().message;
+    EXPECT_FALSE((*opened)->pool().salvage_report().empty());
+    expect_sound(**opened);
+    model kept = contents_of(**opened);
+    for (const auto& [key, value] : kept)
+      if (has_checksums()) {
+        ASSERT_TRUE(moments.had(key, value)) << "salvage kept a value that the key never had";
+      }
+    auto expect_kept = [&](const char* when) {
+      std::uint64_t lost = 0, wrong = 0;
+      for (const auto& [key, value] : kept) {
+        auto found = (*opened)->get(key);
+        if (!found) ++lost;
+        else wrong += *found != value;
+      }
+      EXPECT_EQ(lost, 0u) << when << ", of " << kept.size() << " records that salvage kept";
+      EXPECT_EQ(wrong, 0u) << when << ", of " << kept.size() << " records that salvage kept";
+    };
+    for (std::uint64_t n = first_other; n < first_other + others; ++n)
+      ASSERT_EQ((*opened)->put(nth_key(GetParam(), n), nth_value(GetParam(), n)), status::ok);
+    expect_kept("after puts of other keys");
+    EXPECT_EQ((*opened)->pool().size(), kept.size() + others);
+    expect_sound(**opened);
+    ASSERT_EQ((*opened)->pool().close(), status::ok);
+
+    opened = open_subject(GetParam(), path, plain_options(GetParam()));
+    ASSERT_TRUE(opened) << opened.failure().message;
+    EXPECT_TRUE((*opened)->pool().info().clean);
+    expect_kept("after close and reopen");
+    std::uint64_t lost = 0;
+    for (std::uint64_t n = first_other; n < first_other + others; ++n) lost += (*opened)->get(nth_key(GetParam(), n)) != nth_value(GetParam(), n);
+    EXPECT_EQ(lost, 0u) << "of the records that were put after salvage";
+    expect_sound(**opened);
+  }
+}
+
+// ----------------------------------------------------------------------------------------------------------------------------------- copies
+
+std::vector<setup> here_and_on_disk() {
+  std::vector<setup> all = world_setups();
+  for (const setup& s : disk_setups()) all.push_back(s);
+  return all;
+}
+
+void copy_by_reading(const std::string& from, const std::string& to) { write_file(to, read_file(from)); }
+void copy_by_cp(const std::string& from, const std::string& to) {
+  std::string command = "cp " + from + " " + to;
+  ASSERT_EQ(std::system(command.c_str()), 0);
+}
+void copy_by_cp_with_times(const std::string& from, const std::string& to) {
+  std::string command = "cp --preserve=all " + from + " " + to;
+  ASSERT_EQ(std::system(command.c_str()), 0);
+}
+
+class Copy : public testing::TestWithParam<setup> {
+ protected:
+  static constexpr std::uint64_t records = 1500;
+
+  std::string path() const { return folder_.file("pool"); }
+  result<std::unique_ptr<subject>> open(const std::string& at, bool salvage = false) {
+    options how = plain_options(GetParam());
+    how.salvage = salvage;
+    return open_subject(GetParam(), at, how);
+  }
+  std::unique_ptr<subject> written() {
+    auto made = open_subject(GetParam(), path(), GetParam().create_options());
+    if (!made) throw std::runtime_error(made.failure().message);
+    for (std::uint64_t n = 0; n < records; ++n) EXPECT_EQ((*made)->put(nth_key(GetParam(), n), nth_value(GetParam(), n)), status::ok);
+    return std::move(*made);
+  }
+  void expect_refused_then_salvaged(const std::string& copy) {
+    std::string before = read_file(copy);
+    for (open_mode mode : {open_mode::create_or_open, open_mode::open_existing, open_mode::read_only}) {
+      options how = plain_options(GetParam());
+      how.mode = mode;
+      auto refused = open_subject(GetParam(), copy, how);
+      ASSERT_FALSE(refused) << "a copy of a pool that was being written opened as if it were whole";
+      EXPECT_NE(refused.failure().message.find("check --salvage"), std::string::npos) << refused.failure().message;
+      EXPECT_NE(refused.failure().message.find(copy), std::string::npos) << refused.failure().message;
+    }
+    EXPECT_TRUE(read_file(copy) == before) << "the refused open changed the file";
+    auto opened = open(copy, true);
+    ASSERT_TRUE(opened) << opened.failure().message;
+    EXPECT_FALSE((*opened)->pool().salvage_report().empty());
+    expect_sound(**opened);
+    EXPECT_EQ((*opened)->pool().size(), records) << "nothing was written while it was copied";
+    ASSERT_EQ((*opened)->pool().close(), status::ok);
+    auto again = open(copy);
+    ASSERT_TRUE(again) << again.failure().message;
+    expect_sound(**again);
+  }
+  void expect_whole(const std::string& at, bool clean) {
+    auto opened = open(at);
+    ASSERT_TRUE(opened) << opened.failure().message;
+    EXPECT_EQ((*opened)->pool().info().clean, clean);
+    std::uint64_t lost = 0;
+    for (std::uint64_t n = 0; n < records; ++n) lost += (*opened)->get(nth_key(GetParam(), n)) != nth_value(GetParam(), n);
+    EXPECT_EQ(lost, 0u);
+    expect_sound(**opened);
+  }
+
+  scratch_folder folder_{GetParam().folder()};
+};
+INSTANTIATE_TEST_SUITE_P(Every, Copy, testing::ValuesIn(here_and_on_disk()), setup_name());
+
+TEST_P(Copy, OfAPoolThatIsBeingWrittenIsRefusedAndNamesSalvage) {
+  auto pool = written();
+  copy_by_reading(path(), folder_.file("copy"));
+  ASSERT_NO_FATAL_FAILURE(copy_by_cp(path(), folder_.file("copy_of_cp")));
+  ASSERT_NO_FATAL_FAILURE(copy_by_cp_with_times(path(), folder_.file("copy_with_times")));
+  ASSERT_NO_FATAL_FAILURE(expect_refused_then_salvaged(folder_.file("copy")));
+  ASSERT_NO_FATAL_FAILURE(expect_refused_then_salvaged(folder_.file("copy_of_cp")));
+  ASSERT_NO_FATAL_FAILURE(expect_refused_then_salvaged(folder_.file("copy_with_times")));
+  EXPECT_EQ(pool->put(nth_key(GetParam(), records), nth_value(GetParam(), records)), status::ok) << "the original goes on";
+}
+
+int write_and_die(const child_arguments& arguments) {
+  setup with = world_setup(arguments.at(0));
+  auto pool = make_or_end(with, arguments.at(1));
+  put_records(*pool, with, 0, std::stoull(arguments.at(2)));
+  die();
+}
+const child_role role("write_and_die", write_and_die);
+
+TEST_P(Copy, OfAKilledPoolIsRefusedWhileTheOriginalOpens) {
+  ASSERT_NO_FATAL_FAILURE(play_until_death("write_and_die", {GetParam().name(), path(), std::to_string(records)}));
+  copy_by_reading(path(), folder_.file("copy"));
+  ASSERT_NO_FATAL_FAILURE(expect_whole(path(), false));
+  ASSERT_NO_FATAL_FAILURE(expect_refused_then_salvaged(folder_.file("copy")));
+  expect_whole(path(), true);
+}
+
+TEST_P(Copy, ThatTakesTheNameOfItsOriginalIsRefused) {
+  ASSERT_NO_FATAL_FAILURE(play_until_death("write_and_die", {GetParam().name(), path(), std::to_string(records)}));
+  copy_by_reading(path(), folder_.file("copy"));
+  std::filesystem::rename(folder_.file("copy"), path());
+  expect_refused_then_salvaged(path());
+}
+
+TEST_P(Copy, IsNotWhatARenamedOrLinkedPoolIs) {
+  ASSERT_NO_FATAL_FAILURE(play_until_death("write_and_die", {GetParam().name(), path(), std::to_string(records)}));
+  std::filesystem::create_directory(folder_.file("another"));
+  std::filesystem::create_hard_link(path(), folder_.file("link"));
+  std::filesystem::rename(path(), folder_.file("another/name"));
+  ASSERT_NO_FATAL_FAILURE(expect_whole(folder_.file("another/name"), false));
+  expect_whole(folder_.file("link"), true);
+}
+
+TEST_P(Copy, OfAClosedOrSyncedPoolOpens) {
+  auto pool = written();
+  ASSERT_EQ(pool->pool().sync(), status::ok);
+  copy_by_reading(path(), folder_.file("copy of synced"));
+  ASSERT_EQ(pool->pool().close(), status::ok);
+  copy_by_reading(path(), folder_.file("copy of closed"));
+  ASSERT_NO_FATAL_FAILURE(expect_whole(folder_.file("copy of synced"), true));
+  ASSERT_NO_FATAL_FAILURE(expect_whole(folder_.file("copy of closed"), true));
+}
+
+/// A copy of a closed pool is a pool of its own: it is changed, killed, and opens.
+TEST_P(Copy, OfAClosedPoolIsAPoolOfItsOwn) {
+  { written(); }
+  copy_by_reading(path(), folder_.file("copy"));
+  for (const std::string& at : {folder_.file("copy"), path()}) {
+    ASSERT_NO_FATAL_FAILURE(play_until_death("write_again_and_die", {GetParam().name(), at, std::to_string(records)}));
+    ASSERT_NO_FATAL_FAILURE(expect_whole(at, false));
+  }
+}
+int write_again_and_die(const child_arguments& arguments) {
+  setup with = world_setup(arguments.at(0));
+  auto pool = open_or_end(with, arguments.at(1));
+  put_records(*pool, with, 0, std::stoull(arguments.at(2)));
+  die();
+}
+const child_role again("write_again_and_die", write_again_and_die);
+
+}  // namespace
+}  // namespace durahash::test
