@@ -199,7 +199,7 @@ class UntidyStress : public testing::TestWithParam<setup> {
     std::uint64_t before[helpers];
     for (std::uint64_t n = 0; n < helpers; ++n) before[n] = told_.steps(n);
     for (std::uint64_t n = 0; n < helpers && child.running(); ++n)
-      EXPECT_TRUE(wait_until([&] { return told_.steps(n) != before[n] || !child.running(); }, patience_seconds / 2)) << names[n] << " hangs";
+      EXPECT_TRUE(wait_until([&] { return told_.steps(n) != before[n] || !child.running(); }, patience_seconds)) << names[n] << " hangs";
   }
 
   void verify() {
