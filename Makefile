@@ -7,7 +7,7 @@ CRASH_IMAGES ?= 10M
 TOOL := build/bin/durahash
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test check bench crash asan tsan fuzz guest gpu-report format tidy clean
+.PHONY: help setup build explorer demo test check bench crash asan tsan fuzz guest gpu-report format tidy clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -18,6 +18,9 @@ setup:  ## install what a bare Debian 12 lacks (the other targets do it by thems
 build: setup  ## the tool, at build/bin/durahash, and the library
 	@scripts/build.sh release durahash_tool
 	@echo "$(TOOL) is ready" >&2
+
+explorer: build  ## and the crash explorer beside it, which `durahash crash` starts
+	@scripts/build.sh release durahash_explorer
 
 demo: build  ## index a real file tree while being killed again and again, and lose nothing (2 minutes)
 	@$(TOOL) demo
@@ -33,7 +36,7 @@ bench: build  ## measure this machine; BENCH="--engine turbo --keys 10000000" an
 	@$(TOOL) bench $(BENCH)
 
 crash: setup  ## the long search for a crash that loses something: CRASH_IMAGES (10M) images, CRASH_SEED; then every planted bug
-	@scripts/build.sh release
+	@scripts/build.sh release durahash_tool durahash_explorer
 	@$(TOOL) crash --engine all --deep --images $(CRASH_IMAGES) --seed $(CRASH_SEED)
 	@test/crash/planted/planted_test.py --build build --seed $(CRASH_SEED)
 

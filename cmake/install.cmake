@@ -29,4 +29,5 @@ install(FILES "${PROJECT_BINARY_DIR}/durahashConfig.cmake" "${PROJECT_BINARY_DIR
   DESTINATION "${durahash_package_dir}")
 if(TARGET durahash_tool)
   install(TARGETS durahash_tool)
+  install(TARGETS durahash_explorer OPTIONAL)  # where it was built
 endif()

@@ -1,22 +1,89 @@
-// How the commands describe their arguments.
+// How the commands describe their arguments. main.cpp alone knows the library behind it, which takes
+// seconds to compile.
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <functional>
 #include <string>
+#include <utility>
 #include <vector>
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
 
 namespace durahash::tool {
 
+/// A value that is one of a few words.
+struct one_of {
+  std::vector<std::string> words;
+  bool named = true;  // in the column of types of --help
+
+  explicit one_of(std::vector<std::string> which) : words(std::move(which)) {}
+  one_of unnamed() && { return named = false, std::move(*this); }
+};
+
+/// A number in a range, its ends included.
+template <class Number>
+struct between {
+  Number low, high;
+  bool named = true;
+
+  between(Number least, Number most) : low(least), high(most) {}
+  between unnamed() && { return named = false, *this; }
+};
+
+class option {
+ public:
+  option(CLI::Option* which) : option_(which) {}
+  option check(const one_of&);
+  option check(const between<int>&);
+  option check(const between<double>&);
+  option required();
+  option type_name(const std::string&);  // in --help
+  option group(const std::string&);      // "": not in --help
+  option capture_default_str();          // into --help
+  option take_all();                     // may be repeated
+  option allow_extra_args(bool);
+  option delimiter(char);
+  option excludes(option other);
+  std::size_t count() const;  // 0: not given
+
+ private:
+  CLI::Option* option_;
+};
+
+/// The command line, or what follows the name of a command.
+class command_line {
+ public:
+  command_line(CLI::App* which) : app_(which) {}
+  command_line add_subcommand(const std::string& name, const std::string& description);
+  option add_option(const std::string& name, std::string& value, const std::string& description = "");
+  option add_option(const std::string& name, double& value, const std::string& description);
+  option add_option(const std::string& name, std::uint64_t& value, const std::string& description);
+  option add_option(const std::string& name, std::vector<std::string>& value,
+                    const std::string& description);
+  option add_option(const std::string& name, std::vector<std::uint64_t>& value,
+                    const std::string& description);
+  option add_flag(const std::string& name, bool& value, const std::string& description);
+  void footer(const std::string&);
+  void callback(std::function<void()>);
+
+ private:
+  CLI::App* app_;
+};
+
 /// An option that takes one of a few words. The description names them, so the type column need not.
-inline CLI::Option* add_choice(CLI::App& command, const std::string& name, std::string& value,
-                               const std::vector<std::string>& words, const std::string& description) {
-  return command.add_option(name, value, description)->check(CLI::IsMember(words).description(""))->type_name("NAME");
+inline option add_choice(command_line command, const std::string& name, std::string& value,
+                         const std::vector<std::string>& words, const std::string& description) {
+  return command.add_option(name, value, description).check(one_of(words).unnamed()).type_name("NAME");
 }
 
 /// An argument without a dash: POOL, KEY and so on.
-inline CLI::Option* add_argument(CLI::App& command, const std::string& name, std::string& value,
-                                 const std::string& description) {
-  return command.add_option(name, value, description)->required()->type_name("");
+inline option add_argument(command_line command, const std::string& name, std::string& value,
+                           const std::string& description) {
+  return command.add_option(name, value, description).required().type_name("");
 }
 
 }  // namespace durahash::tool

@@ -5,7 +5,6 @@
 #include <sys/sysinfo.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -16,6 +15,7 @@
 #include "bench/plot.hpp"
 #include "bench/report.hpp"
 #include "bench/runner.hpp"
+#include "arguments.hpp"
 #include "commands.hpp"
 #include "durahash/table.hpp"
 #include "failure.hpp"
@@ -334,30 +334,30 @@ std::string workload_help() {
   return text + trace_help + device_help;
 }
 
-void add_pool_options(CLI::App& command, bench_arguments& a) {
+void add_pool_options(command_line command, bench_arguments& a) {
   command.add_option("--engine", a.engine, "turbo, cceh, level, gphash, or all: they take turns (turbo)")
-      ->check(CLI::IsMember({"turbo", "cceh", "level", "gphash", "all"}));
+      .check(one_of({"turbo", "cceh", "level", "gphash", "all"}));
   command.add_option("--device", a.device, "what runs it: cpu, or cuda:N, a GPU, for the engine gphash (cpu)");
   command.add_option("--device-memory", a.device_memory,
                      "where a GPU has the table: pool, in place; host-mirror, a copy in pinned memory; device-mirror, one in\n"
                      "its own memory; automatic, pool where it can be pinned, else host-mirror (automatic)")
-      ->check(CLI::IsMember({"automatic", "pool", "host-mirror", "device-mirror"}));
+      .check(one_of({"automatic", "pool", "host-mirror", "device-mirror"}));
   command.add_option("--device-arrays", a.device_arrays, "where a GPU has keys, values and answers of a batch: host, pinned, or device (host)")
-      ->check(CLI::IsMember({"host", "device"}));
+      .check(one_of({"host", "device"}));
   command.add_option("--device-cache", a.device_cache, "of 100 buckets so many have a copy in the GPU's memory, 0 to 90 (0)");
-  command.add_option("--device-cache-policy", a.device_cache_policy, "which ones: lfu, lru or random (lfu)")->check(CLI::IsMember({"lfu", "lru", "random"}));
+  command.add_option("--device-cache-policy", a.device_cache_policy, "which ones: lfu, lru or random (lfu)").check(one_of({"lfu", "lru", "random"}));
   command.add_option("--medium", a.medium, "memory, file, pmem, or emulated, which counts (memory)")
-      ->check(CLI::IsMember({"memory", "file", "pmem", "emulated"}));
+      .check(one_of({"memory", "file", "pmem", "emulated"}));
   command.add_option("--durability", a.durability, "process, power or none (power on pmem and emulated, else process)")
-      ->check(CLI::IsMember({"process", "power", "none"}));
+      .check(one_of({"process", "power", "none"}));
   command.add_option("--path", a.path, "the pool's file, made and removed (one in /dev/shm)");
   command.add_option("--key", a.key, "what records are: u64 to u64, or bytes to bytes (u64)")
-      ->check(CLI::IsMember({"u64", "bytes"}));
+      .check(one_of({"u64", "bytes"}));
   command.add_option("--key-bytes", a.key_bytes, "length of a key, with --key bytes (16)");
   command.add_option("--value-bytes", a.value_bytes, "length of a value, with --key bytes (64)");
   command.add_option("--set", a.settings, "an engine's setting, name=number; may be repeated")
-      ->take_all()
-      ->allow_extra_args(false);
+      .take_all()
+      .allow_extra_args(false);
   command.add_option("--flush-latency", a.flush_latency_ns, "medium emulated: ns added to each line flushed (0)");
   command.add_option("--block-latency", a.block_latency_ns,
                      "medium emulated: ns added to each 256-byte block written (0)");
@@ -366,7 +366,7 @@ void add_pool_options(CLI::App& command, bench_arguments& a) {
                      "addresses set aside; valgrind grants no more than 16 (1024)");
 }
 
-void add_work_options(CLI::App& command, bench_arguments& a) {
+void add_work_options(command_line command, bench_arguments& a) {
   command.add_option("--workload", a.workload, "names with commas between them, all, or none (" + a.workload + ")");
   command.add_option("--keys", a.keys, "records loaded, such as 250000 or 16M (4M)");
   command.add_option("--ops", a.ops,
@@ -377,12 +377,12 @@ void add_work_options(CLI::App& command, bench_arguments& a) {
   command
       .add_option("--distribution", a.distribution,
                   "uniform or zipfian, where a workload leaves the choice (zipfian for ycsb)")
-      ->check(CLI::IsMember({"uniform", "zipfian"}));
+      .check(one_of({"uniform", "zipfian"}));
   command.add_option("--theta", a.theta, "how skewed zipfian is, 0 to 5 (0.99)");
   command.add_option("--seed", a.seed, "the same seed, the same operations (1)");
 }
 
-void add_report_options(CLI::App& command, bench_arguments& a) {
+void add_report_options(command_line command, bench_arguments& a) {
   command.add_option("--repeat", a.repeat, "timed repetitions; medians are shown (3)");
   command.add_flag("--cold", a.cold, "report the very first load too, into memory not touched before");
   command.add_flag("--no-latency", a.no_latency, "leave out the repetition in which every operation is timed");
@@ -395,13 +395,13 @@ void add_report_options(CLI::App& command, bench_arguments& a) {
 
 }  // namespace
 
-void add_bench(CLI::App& app, int& exit_code) {
+void add_bench(command_line app, int& exit_code) {
   auto arguments = std::make_shared<bench_arguments>();
-  CLI::App* command = app.add_subcommand("bench", "Measure throughput, latencies, flushes and space");
-  add_pool_options(*command, *arguments);
-  add_work_options(*command, *arguments);
-  add_report_options(*command, *arguments);
-  command->footer(workload_help() +
+  command_line command = app.add_subcommand("bench", "Measure throughput, latencies, flushes and space");
+  add_pool_options(command, *arguments);
+  add_work_options(command, *arguments);
+  add_report_options(command, *arguments);
+  command.footer(workload_help() +
                   "\nEvery answer is checked; a wrong one ends the run with exit code 1. The pools are new ones and "
                   "leave nothing behind.\n\n"
                   "Examples:\n"
@@ -410,7 +410,7 @@ void add_bench(CLI::App& app, int& exit_code) {
                   "  durahash bench --medium emulated --keys 1M --workload insert,update,erase --json -\n"
                   "  durahash bench --engine gphash --device cuda:0 --medium file --keys 16M\n"
                   "  durahash bench --medium file --path /mnt/data/bench.dh --workload ycsb-a,ycsb-c --threads 2");
-  command->callback([arguments, &exit_code] {
+  command.callback([arguments, &exit_code] {
     bench_command(*arguments);
     exit_code = exit_done;
   });

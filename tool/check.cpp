@@ -1,12 +1,12 @@
 // durahash check: is every byte of the pool as it should be?
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "arguments.hpp"
 #include "failure.hpp"
 #include "interruption.hpp"
 #include "numbers.hpp"
@@ -56,14 +56,14 @@ bool check(const check_arguments& arguments) {
 
 }  // namespace
 
-void add_check(CLI::App& app, int& exit_code) {
+void add_check(command_line app, int& exit_code) {
   auto arguments = std::make_shared<check_arguments>();
-  CLI::App* command = app.add_subcommand("check", "Verify a pool: its format, every record, every byte");
-  add_pool_argument(*command, arguments->pool);
-  command->add_flag("--json", arguments->json, "as a JSON object: ok, records, violations");
-  command->add_flag("--salvage", arguments->salvage,
+  command_line command = app.add_subcommand("check", "Verify a pool: its format, every record, every byte");
+  add_pool_argument(command, arguments->pool);
+  command.add_flag("--json", arguments->json, "as a JSON object: ok, records, violations");
+  command.add_flag("--salvage", arguments->salvage,
                     "open a pool that a reboot interrupted, drop what does not verify, and say what");
-  command->footer(
+  command.footer(
       "Exit code 0 if all is well, 1 if something is not, 3 if the pool cannot be used or nobody "
       "takes the answer.\n"
       "With --salvage Ctrl-C, TERM and HUP are heeded once the pool is closed; a second one ends "
@@ -71,7 +71,7 @@ void add_check(CLI::App& app, int& exit_code) {
       "Examples:\n"
       "  durahash check users.dh\n"
       "  durahash check users.dh --salvage");
-  command->callback([arguments, &exit_code] { exit_code = check(*arguments) ? exit_done : exit_not_found; });
+  command.callback([arguments, &exit_code] { exit_code = check(*arguments) ? exit_done : exit_not_found; });
 }
 
 }  // namespace durahash::tool

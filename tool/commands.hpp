@@ -1,9 +1,10 @@
 // The commands of `durahash`: each tool/<command>.cpp registers one.
 #pragma once
 
-namespace CLI {
-class App;
-}
+#include <optional>
+#include <vector>
+
+#include "arguments.hpp"
 
 namespace durahash::tool {
 
@@ -16,17 +17,27 @@ enum exit_codes : int {
 };
 
 // Each adds its subcommand to `app`. Running it leaves the answer in `exit_code`, or throws `failure`.
-void add_create(CLI::App& app, int& exit_code);
-void add_put(CLI::App& app, int& exit_code);
-void add_get(CLI::App& app, int& exit_code);
-void add_erase(CLI::App& app, int& exit_code);
-void add_load(CLI::App& app, int& exit_code);
-void add_dump(CLI::App& app, int& exit_code);
-void add_info(CLI::App& app, int& exit_code);
-void add_check(CLI::App& app, int& exit_code);
-void add_compact(CLI::App& app, int& exit_code);
-void add_bench(CLI::App& app, int& exit_code);
-void add_demo(CLI::App& app, int& exit_code);
-void add_crash(CLI::App& app, int& exit_code);
+void add_create(command_line app, int& exit_code);
+void add_put(command_line app, int& exit_code);
+void add_get(command_line app, int& exit_code);
+void add_erase(command_line app, int& exit_code);
+void add_load(command_line app, int& exit_code);
+void add_dump(command_line app, int& exit_code);
+void add_info(command_line app, int& exit_code);
+void add_check(command_line app, int& exit_code);
+void add_compact(command_line app, int& exit_code);
+void add_bench(command_line app, int& exit_code);
+void add_demo(command_line app, int& exit_code);
+void add_crash(command_line app, int& exit_code);
+
+/// Becomes the program durahash-crash, or says why not.
+int start_explorer(std::vector<char*> words);
+
+// What the tool (commands.cpp) and durahash-crash (explorer/commands.cpp) do differently.
+
+void add_commands(command_line app, int& exit_code);
+
+/// The words of the command line, the program's name first, may be changed. An exit code: that is all.
+std::optional<int> before_parsing(std::vector<char*>& words);
 
 }  // namespace durahash::tool

@@ -1,9 +1,9 @@
 // durahash compact: the smallest file that holds the records.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 
+#include "arguments.hpp"
 #include "failure.hpp"
 #include "interruption.hpp"
 #include "numbers.hpp"
@@ -28,18 +28,18 @@ void compact(const std::string& path) {
 
 }  // namespace
 
-void add_compact(CLI::App& app, int& exit_code) {
+void add_compact(command_line app, int& exit_code) {
   auto pool = std::make_shared<std::string>();
-  CLI::App* command = app.add_subcommand("compact", "Make a pool as small as its records allow");
-  add_pool_argument(*command, *pool);
-  command->footer(
+  command_line command = app.add_subcommand("compact", "Make a pool as small as its records allow");
+  add_pool_argument(command, *pool);
+  command.footer(
       "Ctrl-C, TERM and HUP are heeded once the compaction is done and the pool closed; a second "
       "one ends it at once, as "
       "kill -9\n"
       "does: every record is there, and the next compact repeats the work.\n\n"
       "Example:\n"
       "  durahash compact users.dh");
-  command->callback([pool, &exit_code] {
+  command.callback([pool, &exit_code] {
     compact(*pool);
     exit_code = exit_done;
   });

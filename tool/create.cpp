@@ -64,31 +64,31 @@ void create(const create_arguments& arguments) {
 
 }  // namespace
 
-void add_create(CLI::App& app, int& exit_code) {
+void add_create(command_line app, int& exit_code) {
   auto arguments = std::make_shared<create_arguments>();
-  CLI::App* command = app.add_subcommand("create", "Make a new, empty pool");
-  add_pool_argument(*command, arguments->pool);
-  add_choice(*command, "--engine", arguments->engine, {"turbo", "cceh", "level", "gphash"},
+  command_line command = app.add_subcommand("create", "Make a new, empty pool");
+  add_pool_argument(command, arguments->pool);
+  add_choice(command, "--engine", arguments->engine, {"turbo", "cceh", "level", "gphash"},
              "the table's structure: turbo, cceh, level or gphash [turbo]");
-  add_choice(*command, "--key", arguments->key, {"u64", "bytes"},
+  add_choice(command, "--key", arguments->key, {"u64", "bytes"},
              "what keys are: u64 (64-bit numbers) or bytes [bytes]");
-  add_choice(*command, "--value", arguments->value, {"u64", "bytes"}, "what values are: u64 or bytes [as the keys]");
-  add_choice(*command, "--durability", arguments->durability, {"process", "power", "none"},
+  add_choice(command, "--value", arguments->value, {"u64", "bytes"}, "what values are: u64 or bytes [as the keys]");
+  add_choice(command, "--durability", arguments->durability, {"process", "power", "none"},
              "the crashes to survive: process (kill -9), power (power loss) or none [process]");
   command
-      ->add_option("--capacity", arguments->capacity,
+      .add_option("--capacity", arguments->capacity,
                    "records expected, for example 250000 or 10M; the pool grows past it by itself")
-      ->type_name("N");
-  command->add_option("--set", arguments->settings, "an engine's setting, name=number; may be repeated")
-      ->take_all()
-      ->allow_extra_args(false)
-      ->type_name("NAME=N");
-  command->footer(
+      .type_name("N");
+  command.add_option("--set", arguments->settings, "an engine's setting, name=number; may be repeated")
+      .take_all()
+      .allow_extra_args(false)
+      .type_name("NAME=N");
+  command.footer(
       "An existing file is never overwritten.\n\n"
       "Examples:\n"
       "  durahash create users.dh\n"
       "  durahash create ids.dh --key u64 --value u64 --capacity 10M");
-  command->callback([arguments, &exit_code] {
+  command.callback([arguments, &exit_code] {
     create(*arguments);
     exit_code = exit_done;
   });

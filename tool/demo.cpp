@@ -1,13 +1,13 @@
 // durahash demo: an index of a real file tree, killed while it grows, and nothing lost.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <memory>
 #include <random>
 
+#include "arguments.hpp"
 #include "demo_campaign.hpp"
 #include "demo_lookups.hpp"
 #include "demo_pool.hpp"
@@ -216,21 +216,21 @@ void run_demo(demo_arguments& arguments) {
 
 }  // namespace
 
-void add_demo(CLI::App& app, int& exit_code) {
+void add_demo(command_line app, int& exit_code) {
   auto arguments = std::make_shared<demo_arguments>();
-  CLI::App* command =
+  command_line command =
       app.add_subcommand("demo", "Index a real file tree, kill the indexer again and again, lose nothing");
-  command->add_option("--dir", arguments->folder, "the tree to index [/usr]")->type_name("PATH");
-  command->add_option("--pool", arguments->pool, "a new pool, kept afterwards [a temporary one]")->type_name("PATH");
+  command.add_option("--dir", arguments->folder, "the tree to index [/usr]").type_name("PATH");
+  command.add_option("--pool", arguments->pool, "a new pool, kept afterwards [a temporary one]").type_name("PATH");
   command
-      ->add_option("--seconds", arguments->seconds_text,
+      .add_option("--seconds", arguments->seconds_text,
                    "about how long it may take at most, 1 to 3600 [30]")
-      ->type_name("S");
-  command->add_option("--seed", arguments->seed, "repeats the same choice of moments [random]")
-      ->type_name("N");
-  command->add_flag("--sabotage", arguments->sabotage, "lose a record on purpose, to see that the demo fails then");
-  command->add_option("--worker", arguments->worker)->check(CLI::IsMember({"index", "refresh", "erase"}))->group("");
-  command->footer(
+      .type_name("S");
+  command.add_option("--seed", arguments->seed, "repeats the same choice of moments [random]")
+      .type_name("N");
+  command.add_flag("--sabotage", arguments->sabotage, "lose a record on purpose, to see that the demo fails then");
+  command.add_option("--worker", arguments->worker).check(one_of({"index", "refresh", "erase"})).group("");
+  command.footer(
       "A process indexes the tree into a pool and says which records are durable. It is killed with SIGKILL at random "
       "moments;\n"
       "after each kill the pool is opened, every acknowledged record is compared, and a new process goes on from "
@@ -240,7 +240,7 @@ void add_demo(CLI::App& app, int& exit_code) {
       "Examples:\n"
       "  durahash demo\n"
       "  durahash demo --dir /usr/share --pool files.dh --seed 7");
-  command->callback([arguments, &exit_code] {
+  command.callback([arguments, &exit_code] {
     run_demo(*arguments);
     exit_code = exit_done;
   });

@@ -39,18 +39,18 @@ void dump(const dump_arguments& arguments) {
 
 }  // namespace
 
-void add_dump(CLI::App& app, int& exit_code) {
+void add_dump(command_line app, int& exit_code) {
   auto arguments = std::make_shared<dump_arguments>();
-  CLI::App* command = app.add_subcommand("dump", "Print every record, in no particular order");
-  add_pool_argument(*command, arguments->pool);
-  add_choice(*command, "--format", arguments->format, {"csv", "tsv", "jsonl"}, "csv, tsv or jsonl [tsv]");
-  command->add_flag("--header", arguments->header, "begin with a line of column names (csv and tsv)");
-  command->footer(
+  command_line command = app.add_subcommand("dump", "Print every record, in no particular order");
+  add_pool_argument(command, arguments->pool);
+  add_choice(command, "--format", arguments->format, {"csv", "tsv", "jsonl"}, "csv, tsv or jsonl [tsv]");
+  command.add_flag("--header", arguments->header, "begin with a line of column names (csv and tsv)");
+  command.footer(
       "load reads it back, byte for byte; durahash load --help describes the formats.\n\n"
       "Examples:\n"
       "  durahash dump users.dh | sort | less\n"
       "  durahash dump users.dh --format jsonl > users.jsonl");
-  command->callback([arguments, &exit_code] {
+  command.callback([arguments, &exit_code] {
     dump(*arguments);
     exit_code = exit_done;
   });

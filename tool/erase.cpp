@@ -28,16 +28,16 @@ void erase(const erase_arguments& arguments) {
 
 }  // namespace
 
-void add_erase(CLI::App& app, int& exit_code) {
+void add_erase(command_line app, int& exit_code) {
   auto arguments = std::make_shared<erase_arguments>();
-  CLI::App* command = app.add_subcommand("erase", "Remove one record");
-  add_pool_argument(*command, arguments->pool);
-  add_argument(*command, "KEY", arguments->key, "the key");
-  command->footer(
+  command_line command = app.add_subcommand("erase", "Remove one record");
+  add_pool_argument(command, arguments->pool);
+  add_argument(command, "KEY", arguments->key, "the key");
+  command.footer(
       "Exit code 1 and a message if the key is absent. Many keys at once: durahash load --erase.\n\n"
       "Example:\n"
       "  durahash erase users.dh alice");
-  command->callback([arguments, &exit_code] {
+  command.callback([arguments, &exit_code] {
     erase(*arguments);
     exit_code = exit_done;
   });

@@ -31,18 +31,18 @@ void get(const get_arguments& arguments) {
 
 }  // namespace
 
-void add_get(CLI::App& app, int& exit_code) {
+void add_get(command_line app, int& exit_code) {
   auto arguments = std::make_shared<get_arguments>();
-  CLI::App* command = app.add_subcommand("get", "Print the value of one key");
-  add_pool_argument(*command, arguments->pool);
-  add_argument(*command, "KEY", arguments->key, "the key");
-  command->add_flag("--raw", arguments->raw, "print the value alone, without a line end behind it");
-  command->footer(
+  command_line command = app.add_subcommand("get", "Print the value of one key");
+  add_pool_argument(command, arguments->pool);
+  add_argument(command, "KEY", arguments->key, "the key");
+  command.add_flag("--raw", arguments->raw, "print the value alone, without a line end behind it");
+  command.footer(
       "Exit code 1 and a message if the key is absent.\n\n"
       "Examples:\n"
       "  durahash get users.dh alice\n"
       "  durahash get --raw photos.dh cat.jpg > cat.jpg");
-  command->callback([arguments, &exit_code] {
+  command.callback([arguments, &exit_code] {
     get(*arguments);
     exit_code = exit_done;
   });

@@ -1,10 +1,10 @@
 // durahash info: the facts of a pool.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "arguments.hpp"
 #include "failure.hpp"
 #include "numbers.hpp"
 #include "output.hpp"
@@ -75,17 +75,17 @@ void info(const info_arguments& arguments) {
 
 }  // namespace
 
-void add_info(CLI::App& app, int& exit_code) {
+void add_info(command_line app, int& exit_code) {
   auto arguments = std::make_shared<info_arguments>();
-  CLI::App* command = app.add_subcommand("info", "Print what a pool is and how full it is");
-  add_pool_argument(*command, arguments->pool);
-  command->add_flag("--json", arguments->json, "as a JSON object");
-  command->add_flag("--stats", arguments->stats, "the engine's figures too; reads the whole table");
-  command->footer(
+  command_line command = app.add_subcommand("info", "Print what a pool is and how full it is");
+  add_pool_argument(command, arguments->pool);
+  command.add_flag("--json", arguments->json, "as a JSON object");
+  command.add_flag("--stats", arguments->stats, "the engine's figures too; reads the whole table");
+  command.footer(
       "Example:\n"
       "  durahash info users.dh\n"
       "  durahash info users.dh --json | jq .records");
-  command->callback([arguments, &exit_code] {
+  command.callback([arguments, &exit_code] {
     info(*arguments);
     exit_code = exit_done;
   });

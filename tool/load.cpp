@@ -283,27 +283,27 @@ void load(load_arguments& arguments) {
 
 }  // namespace
 
-void add_load(CLI::App& app, int& exit_code) {
+void add_load(command_line app, int& exit_code) {
   auto arguments = std::make_shared<load_arguments>();
-  CLI::App* command = app.add_subcommand("load", "Write the records of a file");
-  add_pool_argument(*command, arguments->pool);
-  add_argument(*command, "FILE", arguments->file, "the file of records; - is standard input");
-  add_choice(*command, "--format", arguments->format, {"csv", "tsv", "jsonl"},
+  command_line command = app.add_subcommand("load", "Write the records of a file");
+  add_pool_argument(command, arguments->pool);
+  add_argument(command, "FILE", arguments->file, "the file of records; - is standard input");
+  add_choice(command, "--format", arguments->format, {"csv", "tsv", "jsonl"},
              "csv, tsv or jsonl [by the file's name; tsv if that does not tell]");
-  command->add_flag("--acks", arguments->acks, "print each key once its record is durable at the pool's level");
-  command->add_flag("--erase", arguments->erase,
+  command.add_flag("--acks", arguments->acks, "print each key once its record is durable at the pool's level");
+  command.add_flag("--erase", arguments->erase,
                     "erase the keys of the file instead; values may be left out, and are not looked at");
-  command->add_flag("--header", arguments->header, "skip the first line");
-  command->add_flag("--allow-unterminated", arguments->allow_unterminated,
+  command.add_flag("--header", arguments->header, "skip the first line");
+  command.add_flag("--allow-unterminated", arguments->allow_unterminated,
                     "take a last record of csv or tsv that has no line end behind it");
   command
-      ->add_option("--batch", arguments->batch_text, "records written together, 1 to 65536 [256]")
-      ->type_name("N");
+      .add_option("--batch", arguments->batch_text, "records written together, 1 to 65536 [256]")
+      .type_name("N");
   command
-      ->add_option("--sync", arguments->sync_text,
+      .add_option("--sync", arguments->sync_text,
                   "sync the pool after every N records, 1 to 1000000000 [at the end alone]")
-      ->type_name("N");
-  command->footer(
+      .type_name("N");
+  command.footer(
       "Formats, as dump writes them:\n"
       "  csv    key,value         RFC 4180: a field with a comma, quote or line end stands in "
       "\"quotes\", a quote is "
@@ -345,7 +345,7 @@ void add_load(CLI::App& app, int& exit_code) {
       "  durahash dump old.dh | durahash load new.dh -\n"
       "  durahash load users.dh gone.txt --erase\n"
       "  tail -f users.tsv | durahash load users.dh - --sync 10000 --acks");
-  command->callback([arguments, &exit_code] {
+  command.callback([arguments, &exit_code] {
     load(*arguments);
     exit_code = exit_done;
   });

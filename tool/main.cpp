@@ -1,4 +1,4 @@
-// durahash: the command line over the library.
+// durahash: the command line over the library, and what stands behind arguments.hpp.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -14,19 +14,8 @@
 namespace durahash::tool {
 namespace {
 
-void add_commands(CLI::App& app, int& exit_code) {
-  add_create(app, exit_code);
-  add_put(app, exit_code);
-  add_get(app, exit_code);
-  add_erase(app, exit_code);
-  add_load(app, exit_code);
-  add_dump(app, exit_code);
-  add_info(app, exit_code);
-  add_check(app, exit_code);
-  add_compact(app, exit_code);
-  add_bench(app, exit_code);
-  add_demo(app, exit_code);
-  add_crash(app, exit_code);
+void add_all(CLI::App& app, int& exit_code) {
+  add_commands(&app, exit_code);
   for (CLI::App* command : app.get_subcommands({})) command->group("Commands");
   // After the commands, which would repeat it.
   app.footer(
@@ -93,11 +82,14 @@ bool is_command(const CLI::App& app, std::string_view word) {
   return word.starts_with('-') || !commands.empty();
 }
 
-int run(int argc, char** argv) {
+int run(std::vector<char*> words) {
+  if (const auto done = before_parsing(words)) return *done;
+  const int argc = static_cast<int>(words.size());
+  char** argv = words.data();
   int exit_code = exit_done;
   CLI::App app("Persistent hash maps that are still there after kill -9.", "durahash");
   describe(app);
-  add_commands(app, exit_code);
+  add_all(app, exit_code);
   if (argc < 2) {
     tell(app.help());
     return exit_usage;
@@ -125,6 +117,60 @@ int run(int argc, char** argv) {
 }
 
 }  // namespace
+
+// ------------------------------------------------------------------------------- arguments.hpp
+
+option option::check(const one_of& words) {
+  CLI::IsMember member(words.words);
+  if (!words.named) member.description("");
+  return option_->check(member);
+}
+option option::check(const between<int>& range) {
+  CLI::Range numbers(range.low, range.high);
+  if (!range.named) numbers.description("");
+  return option_->check(numbers);
+}
+option option::check(const between<double>& range) {
+  CLI::Range numbers(range.low, range.high);
+  if (!range.named) numbers.description("");
+  return option_->check(numbers);
+}
+option option::required() { return option_->required(); }
+option option::type_name(const std::string& name) { return option_->type_name(name); }
+option option::group(const std::string& name) { return option_->group(name); }
+option option::capture_default_str() { return option_->capture_default_str(); }
+option option::take_all() { return option_->take_all(); }
+option option::allow_extra_args(bool allowed) { return option_->allow_extra_args(allowed); }
+option option::delimiter(char between_values) { return option_->delimiter(between_values); }
+option option::excludes(option other) { return option_->excludes(other.option_); }
+std::size_t option::count() const { return option_->count(); }
+
+command_line command_line::add_subcommand(const std::string& name, const std::string& description) {
+  return app_->add_subcommand(name, description);
+}
+option command_line::add_option(const std::string& name, std::string& value, const std::string& description) {
+  return app_->add_option(name, value, description);
+}
+option command_line::add_option(const std::string& name, double& value, const std::string& description) {
+  return app_->add_option(name, value, description);
+}
+option command_line::add_option(const std::string& name, std::uint64_t& value, const std::string& description) {
+  return app_->add_option(name, value, description);
+}
+option command_line::add_option(const std::string& name, std::vector<std::string>& value,
+                                const std::string& description) {
+  return app_->add_option(name, value, description);
+}
+option command_line::add_option(const std::string& name, std::vector<std::uint64_t>& value,
+                                const std::string& description) {
+  return app_->add_option(name, value, description);
+}
+option command_line::add_flag(const std::string& name, bool& value, const std::string& description) {
+  return app_->add_flag(name, value, description);
+}
+void command_line::footer(const std::string& text) { app_->footer(text); }
+void command_line::callback(std::function<void()> action) { app_->callback(std::move(action)); }
+
 }  // namespace durahash::tool
 
 int main(int argc, char** argv) {
@@ -133,7 +179,7 @@ int main(int argc, char** argv) {
   std::signal(SIGBUS, tell_bus_error);
   std::signal(SIGXFSZ,
               SIG_IGN);  // past a limit on file sizes a write answers so, and the command says it
-  const int exit_code = run(argc, argv);
+  const int exit_code = run({argv, argv + argc});
   interruption::end_if_asked();
   return exit_code;
 }

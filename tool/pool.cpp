@@ -12,7 +12,7 @@
 
 namespace durahash::tool {
 
-CLI::Option* add_pool_argument(CLI::App& command, std::string& path) {
+option add_pool_argument(command_line command, std::string& path) {
   return add_argument(command, "POOL", path, "the pool's file");
 }
 

@@ -4,12 +4,8 @@
 #include <string>
 #include <string_view>
 
+#include "arguments.hpp"
 #include "durahash/table.hpp"
-
-namespace CLI {
-class App;
-class Option;
-}  // namespace CLI
 
 namespace durahash::tool {
 
@@ -20,7 +16,7 @@ struct record_kinds {
 };
 
 /// The POOL argument that most commands begin with.
-CLI::Option* add_pool_argument(CLI::App& command, std::string& path);
+option add_pool_argument(command_line command, std::string& path);
 
 /// Throws `failure` for an empty name, as an unset variable of a script leaves it.
 void check_pool_name(const std::string& path);

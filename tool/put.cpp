@@ -66,22 +66,22 @@ void put(const put_arguments& arguments) {
 
 }  // namespace
 
-void add_put(CLI::App& app, int& exit_code) {
+void add_put(command_line app, int& exit_code) {
   auto arguments = std::make_shared<put_arguments>();
-  CLI::App* command = app.add_subcommand("put", "Write one record; a record with this key is replaced");
-  add_pool_argument(*command, arguments->pool);
-  add_argument(*command, "KEY", arguments->key, "the key");
-  add_argument(*command, "VALUE", arguments->value, "the value; - reads it from standard input, byte for byte");
-  command->add_flag("--if-absent", arguments->if_absent, "only if the key is absent; exit 1 if it is there");
-  command->add_flag("--if-present", arguments->if_present, "only if the key is there; exit 1 if it is absent");
-  command->footer(
+  command_line command = app.add_subcommand("put", "Write one record; a record with this key is replaced");
+  add_pool_argument(command, arguments->pool);
+  add_argument(command, "KEY", arguments->key, "the key");
+  add_argument(command, "VALUE", arguments->value, "the value; - reads it from standard input, byte for byte");
+  command.add_flag("--if-absent", arguments->if_absent, "only if the key is absent; exit 1 if it is there");
+  command.add_flag("--if-present", arguments->if_present, "only if the key is there; exit 1 if it is absent");
+  command.footer(
       "Where a pool's keys or values are u64 they are written in decimal, or in hexadecimal after 0x.\n"
       "Write -- before a key or value that begins with a dash.\n\n"
       "Examples:\n"
       "  durahash put users.dh alice 42\n"
       "  durahash put photos.dh cat.jpg - < cat.jpg\n"
       "  durahash put ids.dh 0xfeed 1");
-  command->callback([arguments, &exit_code] {
+  command.callback([arguments, &exit_code] {
     put(*arguments);
     exit_code = exit_done;
   });

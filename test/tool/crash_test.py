@@ -3,9 +3,11 @@
 import json
 import os
 import shlex
+import shutil
+import subprocess
 import unittest
 
-from harness import ToolTest, run
+from harness import TOOL, ToolTest, run
 
 SMALL = ("--quick", "--rounds", "1")
 FIGURES = ("cuts", "images", "unique_images", "recoveries", "nested", "facts_checked")
@@ -76,6 +78,22 @@ class Report(ToolTest):
                 self.assertEqual(self.report(1, *replay[2:])["violations"][0], lost)
                 whole = [word for word in replay[2:] if word not in ("--without", left_out)]
                 self.assertEqual(self.report(0, *whole)["violations"], [], "it was what was left out")
+
+
+class Started(ToolTest):
+    def test_a_tool_without_its_explorer_says_how_to_build_it(self):
+        alone = self.path("durahash")
+        shutil.copy(TOOL, alone)
+        for arguments in ((), ("--help",), ("--engine", "turbo")):
+            done = subprocess.run([alone, "crash", *arguments], capture_output=True, check=False)
+            self.assertEqual((done.returncode, done.stdout), (3, b""))
+            self.assertIn(b"durahash-crash is not there", done.stderr)
+            self.assertIn(b"`make explorer` builds it", done.stderr)
+
+    def test_the_explorer_started_by_itself_takes_the_same_arguments(self):
+        explorer = os.path.join(os.path.dirname(TOOL), "durahash-crash")
+        done = subprocess.run([explorer, "--help"], capture_output=True, check=False)
+        self.assertEqual(done.stdout, self.succeeds("crash", "--help").out)
 
 
 class Refused(ToolTest):

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 #include <sys/sysinfo.h>
 
-#include <CLI/CLI.hpp>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -10,12 +9,13 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "commands.hpp"
 #include "crash/campaign.hpp"
-#include "failure.hpp"
-#include "numbers.hpp"
-#include "output.hpp"
-#include "progress.hpp"
+#include "tool/arguments.hpp"
+#include "tool/commands.hpp"
+#include "tool/failure.hpp"
+#include "tool/numbers.hpp"
+#include "tool/output.hpp"
+#include "tool/progress.hpp"
 
 namespace durahash::tool {
 namespace {
@@ -163,32 +163,32 @@ bool crash_command(const crash_arguments& a) {
 
 }  // namespace
 
-void add_crash(CLI::App& app, int& exit_code) {
+void add_crash(command_line app, int& exit_code) {
   auto a = std::make_shared<crash_arguments>();
-  CLI::App* command = app.add_subcommand("crash", "Crash tables in every way the hardware allows, and prove that nothing is lost");
-  command->add_option("--engine", a->engine, "an engine, or all")->capture_default_str();
-  command->add_option("--ops", a->ops, "operations of each program")->capture_default_str();
-  command->add_option("--threads", a->threads, "threads of the concurrent programs, but for one of each kind of table, which has one more; 1: none")->capture_default_str();
-  command->add_option("--seed", a->seed, "the same seed, the same exploration")->capture_default_str();
-  command->add_option("--rounds", a->rounds, "each explores every kind of table once, with programs of its own")->capture_default_str();
-  command->add_option("--images", a->images, "further rounds until so many unique images were seen, such as 1M")->capture_default_str();
-  CLI::Option* deep = command->add_flag("--deep", a->deep, "more images of each crash point, more schedules");
-  command->add_option("--schedules", a->schedules, "at most so many of each concurrent program (default 8000; 100,000 with --deep, 400 with --quick)");
-  command->add_flag("--quick", a->quick, "fewer")->excludes(deep);
-  command->add_option("--only", a->only, "kinds of table whose name holds this, such as bytes, eadr or threads");
-  command->add_flag("--no-elisions", a->no_elisions, "do not try what happens when a flush, fence or order is left out");
-  command->add_option("--json", a->json, "write the report as JSON to a file, or with - to standard output instead of the text");
-  command->add_option("--job", a->job, "explore this job alone, as a report's last line says");
-  command->add_option("--keep", a->keep, "of its program these operations alone")->delimiter(',');
-  command->add_option("--without", a->without, "leave this out, as the elision matrix names it");
-  command->footer(
+  command_line command = app.add_subcommand("crash", "Crash tables in every way the hardware allows, and prove that nothing is lost");
+  command.add_option("--engine", a->engine, "an engine, or all").capture_default_str();
+  command.add_option("--ops", a->ops, "operations of each program").capture_default_str();
+  command.add_option("--threads", a->threads, "threads of the concurrent programs, but for one of each kind of table, which has one more; 1: none").capture_default_str();
+  command.add_option("--seed", a->seed, "the same seed, the same exploration").capture_default_str();
+  command.add_option("--rounds", a->rounds, "each explores every kind of table once, with programs of its own").capture_default_str();
+  command.add_option("--images", a->images, "further rounds until so many unique images were seen, such as 1M").capture_default_str();
+  option deep = command.add_flag("--deep", a->deep, "more images of each crash point, more schedules");
+  command.add_option("--schedules", a->schedules, "at most so many of each concurrent program (default 8000; 100,000 with --deep, 400 with --quick)");
+  command.add_flag("--quick", a->quick, "fewer").excludes(deep);
+  command.add_option("--only", a->only, "kinds of table whose name holds this, such as bytes, eadr or threads");
+  command.add_flag("--no-elisions", a->no_elisions, "do not try what happens when a flush, fence or order is left out");
+  command.add_option("--json", a->json, "write the report as JSON to a file, or with - to standard output instead of the text");
+  command.add_option("--job", a->job, "explore this job alone, as a report's last line says");
+  command.add_option("--keep", a->keep, "of its program these operations alone").delimiter(',');
+  command.add_option("--without", a->without, "leave this out, as the elision matrix names it");
+  command.footer(
       "Runs random programs on tables whose every store, flush and fence is recorded, crashes them after each store and fence, recovers from the\n"
       "images that the persistency model allows there, and checks what was promised. docs/persistence.md tells how, and where the evidence ends.\n\n"
       "Exit code 0 if nothing was lost and everything left out was noticed, 1 if not.\n\n"
       "Examples:\n"
       "  durahash crash\n"
       "  durahash crash --seed 7 --images 10M --deep --json report.json");
-  command->callback([a, &exit_code] { exit_code = crash_command(*a) ? exit_done : exit_not_found; });
+  command.callback([a, &exit_code] { exit_code = crash_command(*a) ? exit_done : exit_not_found; });
 }
 
 }  // namespace durahash::tool

@@ -1,0 +1,27 @@
+#include "commands.hpp"
+
+#include <string_view>
+
+namespace durahash::tool {
+
+void add_commands(command_line app, int& exit_code) {
+  add_create(app, exit_code);
+  add_put(app, exit_code);
+  add_get(app, exit_code);
+  add_erase(app, exit_code);
+  add_load(app, exit_code);
+  add_dump(app, exit_code);
+  add_info(app, exit_code);
+  add_check(app, exit_code);
+  add_compact(app, exit_code);
+  add_bench(app, exit_code);
+  add_demo(app, exit_code);
+  add_crash(app, exit_code);
+}
+
+std::optional<int> before_parsing(std::vector<char*>& words) {
+  if (words.size() > 1 && words[1] == std::string_view("crash")) return start_explorer(words);
+  return {};
+}
+
+}  // namespace durahash::tool
