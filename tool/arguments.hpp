@@ -2,7 +2,6 @@
 // seconds to compile.
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <string>
 #include <utility>
@@ -24,22 +23,10 @@ struct one_of {
   one_of unnamed() && { return named = false, std::move(*this); }
 };
 
-/// A number in a range, its ends included.
-template <class Number>
-struct between {
-  Number low, high;
-  bool named = true;
-
-  between(Number least, Number most) : low(least), high(most) {}
-  between unnamed() && { return named = false, *this; }
-};
-
 class option {
  public:
   option(CLI::Option* which) : option_(which) {}
   option check(const one_of&);
-  option check(const between<int>&);
-  option check(const between<double>&);
   option required();
   option type_name(const std::string&);  // in --help
   option group(const std::string&);      // "": not in --help
@@ -48,7 +35,6 @@ class option {
   option allow_extra_args(bool);
   option delimiter(char);
   option excludes(option other);
-  std::size_t count() const;  // 0: not given
 
  private:
   CLI::Option* option_;
@@ -60,11 +46,7 @@ class command_line {
   command_line(CLI::App* which) : app_(which) {}
   command_line add_subcommand(const std::string& name, const std::string& description);
   option add_option(const std::string& name, std::string& value, const std::string& description = "");
-  option add_option(const std::string& name, double& value, const std::string& description);
-  option add_option(const std::string& name, std::uint64_t& value, const std::string& description);
   option add_option(const std::string& name, std::vector<std::string>& value,
-                    const std::string& description);
-  option add_option(const std::string& name, std::vector<std::uint64_t>& value,
                     const std::string& description);
   option add_flag(const std::string& name, bool& value, const std::string& description);
   void footer(const std::string&);

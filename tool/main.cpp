@@ -125,16 +125,6 @@ option option::check(const one_of& words) {
   if (!words.named) member.description("");
   return option_->check(member);
 }
-option option::check(const between<int>& range) {
-  CLI::Range numbers(range.low, range.high);
-  if (!range.named) numbers.description("");
-  return option_->check(numbers);
-}
-option option::check(const between<double>& range) {
-  CLI::Range numbers(range.low, range.high);
-  if (!range.named) numbers.description("");
-  return option_->check(numbers);
-}
 option option::required() { return option_->required(); }
 option option::type_name(const std::string& name) { return option_->type_name(name); }
 option option::group(const std::string& name) { return option_->group(name); }
@@ -143,7 +133,6 @@ option option::take_all() { return option_->take_all(); }
 option option::allow_extra_args(bool allowed) { return option_->allow_extra_args(allowed); }
 option option::delimiter(char between_values) { return option_->delimiter(between_values); }
 option option::excludes(option other) { return option_->excludes(other.option_); }
-std::size_t option::count() const { return option_->count(); }
 
 command_line command_line::add_subcommand(const std::string& name, const std::string& description) {
   return app_->add_subcommand(name, description);
@@ -151,17 +140,7 @@ command_line command_line::add_subcommand(const std::string& name, const std::st
 option command_line::add_option(const std::string& name, std::string& value, const std::string& description) {
   return app_->add_option(name, value, description);
 }
-option command_line::add_option(const std::string& name, double& value, const std::string& description) {
-  return app_->add_option(name, value, description);
-}
-option command_line::add_option(const std::string& name, std::uint64_t& value, const std::string& description) {
-  return app_->add_option(name, value, description);
-}
 option command_line::add_option(const std::string& name, std::vector<std::string>& value,
-                                const std::string& description) {
-  return app_->add_option(name, value, description);
-}
-option command_line::add_option(const std::string& name, std::vector<std::uint64_t>& value,
                                 const std::string& description) {
   return app_->add_option(name, value, description);
 }
