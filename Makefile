@@ -7,7 +7,7 @@ CRASH_IMAGES ?= 10M
 TOOL := build/bin/durahash
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build explorer demo test check bench crash asan tsan fuzz guest gpu-report format tidy clean
+.PHONY: help setup build explorer demo test check nightly bench crash asan tsan fuzz guest gpu-report format tidy clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -25,12 +25,15 @@ explorer: build  ## and the crash explorer beside it, which `durahash crash` sta
 demo: build  ## index a real file tree while being killed again and again, and lose nothing (2 minutes)
 	@$(TOOL) demo
 
-test: setup  ## everything: layers, release tests, the same under the sanitizers (some 45 minutes on 2 cores)
+test: setup  ## everything that must hold before a change is merged
 	@JOBS=$(JOBS) scripts/test.sh
 
+nightly: setup  ## what make test has no time for: every planted bug, the explorer at length, fuzzing, the guest
+	@JOBS=$(JOBS) scripts/nightly.sh
+
 check: setup  ## the tests of the release build alone
-	@scripts/build.sh release
-	@ctest --preset release -j $(JOBS)
+	@scripts/build.sh check
+	@ctest --preset check -j $(JOBS)
 
 bench: build  ## measure this machine; BENCH="--engine turbo --keys 10000000" and so on
 	@$(TOOL) bench $(BENCH)
@@ -55,8 +58,8 @@ fuzz:  ## open and check damaged pools for FUZZ_SECONDS (60)
 
 guest:  ## conformance, kill -9 and GUEST_ROUNDS (50) power cuts in a QEMU guest with a real DAX file system (5 to 8 minutes on 2 cores); GUEST="--help" for more
 	@scripts/setup.sh guest
-	@scripts/build.sh release durahash_tool store_test
-	@test/guest/guest.py --bin build/bin --cuts $(GUEST_ROUNDS) $(GUEST)
+	@scripts/build.sh check durahash_tool store_test
+	@test/guest/guest.py --bin build/check/bin --cuts $(GUEST_ROUNDS) $(GUEST)
 
 gpu-report: setup  ## the CUDA backend: registers of its kernels; where there is a GPU its tests, compute-sanitizer and throughput, too
 	@scripts/gpu_report.sh
@@ -67,8 +70,8 @@ format:  ## clang-format over our sources
 
 tidy:  ## clang-tidy over our sources
 	@scripts/setup.sh lint
-	@scripts/build.sh release
-	@run-clang-tidy -quiet -p build -j $(JOBS) -extra-arg=-Wno-unknown-warning-option "^$(CURDIR)/(src|tool|bench|test|fuzz)/"
+	@scripts/build.sh check
+	@run-clang-tidy -quiet -p build/check -j $(JOBS) -extra-arg=-Wno-unknown-warning-option "^$(CURDIR)/(src|tool|bench|test|fuzz)/"
 
 clean:  ## remove all that was built
 	rm -rf build

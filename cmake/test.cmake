@@ -1,3 +1,9 @@
+# Test code runs short and is compiled long. Under a sanitizer only what instantiates engines itself is worth optimising.
+set(durahash_test_optimisation -O1)
+if(DURAHASH_SANITIZE)
+  set(durahash_test_optimisation $<IF:$<IN_LIST:$<TARGET_PROPERTY:NAME>,table_test;gpu_test;crash_test>,-O1,-O0>)
+endif()
+
 # durahash_test(<name> <sources>... [TOOL] [LABEL <label>] [USES <targets>...])
 #
 # One GoogleTest executable <name>_test. Each TEST, TEST_F, TEST_P becomes one test of ctest, <name>.<suite>.<test>, which runs all its parameters;
@@ -46,13 +52,17 @@ function(durahash_add_case name case filter label)
   set_tests_properties(${name}.${case} PROPERTIES LABELS ${label} ${properties})
 endfunction()
 
+add_custom_target(tests)  # all executables of tests, and what they start
+
 function(durahash_test_executable target sources uses)
   add_executable(${target} ${sources})
+  add_dependencies(tests ${target})
   target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/test")
-  target_link_libraries(${target} PRIVATE durahash durahash_bench durahash_store rapidcheck GTest::gtest fmt::fmt
+  target_link_libraries(${target} PRIVATE durahash durahash_bench durahash_store GTest::gtest fmt::fmt
     nlohmann_json::nlohmann_json Threads::Threads durahash_compiler ${uses})
   if(NOT "${sources}" MATCHES "/main\\.cpp")
     target_link_libraries(${target} PRIVATE GTest::gtest_main)
   endif()
+  target_compile_options(${target} PRIVATE ${durahash_test_optimisation})
   target_compile_definitions(${target} PRIVATE DURAHASH_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
 endfunction()

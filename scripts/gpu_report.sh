@@ -27,7 +27,7 @@ for arch in sm_80 sm_90 sm_100; do
 done
 
 export CUDACXX="$nvcc"  # the one that was just used
-scripts/build.sh release gpu_test bench_test durahash_tool
+scripts/build.sh check gpu_test bench_test durahash_tool
 if ! nvidia-smi -L 2>/dev/null; then
   echo "no GPU here: tests on one, compute-sanitizer and throughput are left out"
   exit 0
@@ -39,13 +39,13 @@ part() {
   "$@" || failed+=("$*")
 }
 export DURAHASH_REQUIRE_GPU=1  # a test that finds none fails
-part "tests, on the GPU too; SIGKILL within kernels, and the CPU opens the pool" build/bin/gpu_test --gtest_brief=1
-part "the benchmark's tests" build/bin/bench_test --gtest_brief=1 --gtest_filter='*Device*'
+part "tests, on the GPU too; SIGKILL within kernels, and the CPU opens the pool" build/check/bin/gpu_test --gtest_brief=1
+part "the benchmark's tests" build/check/bin/bench_test --gtest_brief=1 --gtest_filter='*Device*'
 sanitizer=$(command -v compute-sanitizer || echo /usr/local/cuda/bin/compute-sanitizer)
 if [ -x "$sanitizer" ]; then
   for tool in memcheck initcheck synccheck; do
     # Without GpuKill: a sanitizer that is killed with its program tells nothing. GpuGolden is one warp at a time, thousands of times.
-    part "compute-sanitizer, $tool" "$sanitizer" --tool $tool --error-exitcode 1 build/bin/gpu_test --gtest_brief=1 --gtest_filter='*_gpu:GpuRef.*-*GpuKill*:*GpuGolden*'
+    part "compute-sanitizer, $tool" "$sanitizer" --tool $tool --error-exitcode 1 build/check/bin/gpu_test --gtest_brief=1 --gtest_filter='*_gpu:GpuRef.*-*GpuKill*:*GpuGolden*'
   done
 else
   failed+=("compute-sanitizer: it is not here")
@@ -56,7 +56,7 @@ need=$((${GPU_KEYS:-16777216} * 384 / 1048576)) room=$(df --output=avail -m /dev
 if [ "$room" -lt "$need" ]; then
   failed+=("throughput: /dev/shm has $room MiB, and ${GPU_KEYS:-16777216} records want $need: set GPU_KEYS to fewer")
 else
-  rates() { part "durahash bench $*" scripts/gpu_rates.py --keys "${GPU_KEYS:-16777216}" "$@"; }
+  rates() { part "durahash bench $*" scripts/gpu_rates.py --tool build/check/bin/durahash --keys "${GPU_KEYS:-16777216}" "$@"; }
   rates --device-memory pool
   rates --device-memory pool --distribution zipfian
   for cache in 10 20 40; do rates --device-memory pool --device-cache $cache --distribution zipfian; done
@@ -67,7 +67,7 @@ else
   rates --device-memory pool "${rows[@]}" --set key_bytes=8
   rates --device-memory device-mirror --device-arrays device "${rows[@]}"
   for memory in pool device-mirror; do
-    part "samples of 26 look-ups in embedding tables, $memory" build/bin/durahash bench --engine gphash --device cuda:0 --device-memory $memory --medium file \
+    part "samples of 26 look-ups in embedding tables, $memory" build/check/bin/durahash bench --engine gphash --device cuda:0 --device-memory $memory --medium file \
       --workload dlrm --batch 53248 --keys "${GPU_KEYS:-16777216}" "${rows[@]}"
   done
   if [ -n "${GPU_BENCH:-}" ]; then

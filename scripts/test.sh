@@ -1,36 +1,60 @@
 #!/usr/bin/env bash
-# Everything that must hold before a change is merged: `make test`, and what CI runs.
+# Everything that must hold before a change is merged: `make test`, and what CI runs. At the end a
+# table tells where the time went. What takes longer is in scripts/nightly.sh.
 # JOBS=N limits the compilers and tests that run at once (default: the processors there are).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export JOBS=${JOBS:-$(nproc)}
 began=$SECONDS
+stages=()
 
-stage() { printf '\n== %s  (%d s so far)\n' "$*" $((SECONDS - began)); }
+# stage NAME COMMAND...: runs it, and notes its seconds. The first failure ends the run.
+stage() {
+  local name=$1 start=$SECONDS code=0
+  shift
+  printf '\n== %s  (%d s so far)\n' "$name" $((SECONDS - began))
+  "$@" || code=$?
+  stages+=("$(printf '%6d s  %s' $((SECONDS - start)) "$name")")
+  [ $code -eq 0 ] || stages+=("          failed, exit code $code")
+  [ $code -eq 0 ] || exit $code
+}
+table() {
+  printf '\n== where the time went, in seconds of the clock\n'
+  [ ${#stages[@]} -eq 0 ] || printf '%s\n' "${stages[@]}"
+  printf '%6d s  in all\n' $((SECONDS - began))
+}
+trap table EXIT
 
-stage "layers: no include looks upward"
-scripts/check_layers.py
+ctest_on() {
+  local preset=$1
+  shift
+  ctest --preset "$preset" -j "$JOBS" --progress "$@"
+}
+stress_under_tsan() {
+  scripts/with_tsan.sh ctest --preset tsan -j 1 -L stress
+  scripts/with_tsan.sh ctest --preset tsan -j 1 \
+    -R '^gpu\.(GpuStreams|GpuCopies|GpuMap\.(FindsGoOn|AnswersAsTheModel|KeysOfABatch))'
+}
+explore() {
+  local engine seed=${CRASH_SEED:-1}
+  for engine in turbo cceh; do
+    build/check/bin/durahash crash --engine $engine --rounds 1 --seed "$seed"
+  done
+  for engine in level gphash; do  # their elisions take longer: scripts/nightly.sh
+    build/check/bin/durahash crash --engine $engine --rounds 1 --seed "$seed" \
+      --quick --schedules 100 --no-elisions
+  done
+}
 
-stage "release build"
-scripts/build.sh release
-
-stage "unit tests under AddressSanitizer and UndefinedBehaviorSanitizer"
-scripts/build.sh asan
-ctest --preset asan -j "$JOBS" -L unit --progress
-
-stage "stress tests, and streams of a device, under ThreadSanitizer"
-scripts/build.sh tsan store_test gpu_test
-scripts/with_tsan.sh ctest --preset tsan -j 1 -L stress
-scripts/with_tsan.sh ctest --preset tsan -j 1 -R '^gpu\.(GpuStreams|GpuCopies|GpuMap\.(FindsGoOn|AnswersAsTheModel|KeysOfABatch))'
-
-stage "all tests, release build"
-DURAHASH_STRESS_SECONDS=0.1 ctest --preset release -j "$JOBS"  # they have run longer above
-
-stage "crash exploration, bounded (the long one: make crash)"
-for engine in turbo cceh; do build/bin/durahash crash --engine $engine --rounds 1 --seed "${CRASH_SEED:-1}"; done
-for engine in level gphash; do  # their elisions take longer: make crash
-  build/bin/durahash crash --engine $engine --rounds 1 --seed "${CRASH_SEED:-1}" --quick --schedules 100 --no-elisions
-done
-
-stage "power cuts in a guest machine, where QEMU is installed (all of them: make guest)"
-test/guest/guest.py --bin build/bin --or-skip --only-cuts --cuts 10
+# What fails soonest stands first.
+stage "layers: no include looks upward" scripts/check_layers.py
+stage "release build: library, tool, explorer, tests" scripts/build.sh check
+# The stress tests run longer under ThreadSanitizer.
+stage "all tests, release build" env DURAHASH_STRESS_SECONDS=0.1 ctest --preset check -j "$JOBS"
+stage "AddressSanitizer, UndefinedBehaviorSanitizer: build of the tests" scripts/build.sh asan tests
+stage "AddressSanitizer, UndefinedBehaviorSanitizer: unit tests" ctest_on asan -L unit
+stage "ThreadSanitizer: build of two tests" scripts/build.sh tsan store_test gpu_test
+stage "ThreadSanitizer: stress tests, and streams of a device" stress_under_tsan
+stage "crash exploration, bounded" explore
+stage "power cuts in a guest machine, where QEMU is installed (all of them: make guest)" \
+  test/guest/guest.py --bin build/check/bin --or-skip --only-cuts --cuts 10

@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# What `make test` has no time for, and why: `make nightly`.
+#   every planted bug   each is a compilation of 15 to 40 s; make test draws six anew in each run
+#   the explorer        elisions of level and gphash take a quarter of an hour each
+#   fuzzing             finds more the longer it runs: FUZZ_SECONDS (600)
+#   the guest           minutes of a booting machine: conformance and 50 power cuts
+set -uo pipefail
+cd "$(dirname "$0")/.."
+export JOBS=${JOBS:-$(nproc)}
+seed=${CRASH_SEED:-$(date +%s)}
+failed=()
+
+part() {
+  printf '\n== %s\n' "$*"
+  "$@" || failed+=("$*")
+}
+
+scripts/build.sh check || exit 1
+part test/crash/planted/planted_test.py --build build/check --jobs "$JOBS"
+part build/check/bin/durahash crash --engine all --rounds 1 --seed "$seed"
+part make fuzz FUZZ_SECONDS="${FUZZ_SECONDS:-600}"
+part make guest
+[ ${#failed[@]} -eq 0 ] && exit 0
+printf 'failed: %s\n' "${failed[@]}" >&2
+exit 1
