@@ -1,7 +1,18 @@
 # All of them are packages of Debian 12; scripts/setup.sh installs what is missing.
 find_package(Threads REQUIRED)
 find_package(PkgConfig REQUIRED)
-pkg_check_modules(durahash_pmem2 REQUIRED IMPORTED_TARGET libpmem2)
+# libpmem2 brings six libraries, which only persistent memory needs.
+set(DURAHASH_HAS_PMEM2 OFF)
+if(NOT DURAHASH_PMEM2 STREQUAL OFF)
+  pkg_check_modules(durahash_pmem2 QUIET IMPORTED_TARGET libpmem2)
+  if(durahash_pmem2_FOUND)
+    set(DURAHASH_HAS_PMEM2 ON)
+  elseif(DURAHASH_PMEM2 STREQUAL ON)
+    message(FATAL_ERROR "DURAHASH_PMEM2 is ON, and pkg-config finds no libpmem2 (Debian: libpmem2-dev)")
+  else()
+    message(STATUS "libpmem2 is not here: persistent memory is left out (Debian: libpmem2-dev)")
+  endif()
+endif()
 pkg_check_modules(durahash_urcu REQUIRED IMPORTED_TARGET liburcu-bp)
 pkg_check_modules(durahash_xxhash REQUIRED IMPORTED_TARGET libxxhash)  # header only: XXH_INLINE_ALL, not linked
 
@@ -15,7 +26,6 @@ if(DURAHASH_BUILD_TOOL OR DURAHASH_BUILD_TESTS)
 endif()
 if(DURAHASH_BUILD_TESTS)
   find_package(GTest REQUIRED)
-  find_package(rapidcheck REQUIRED)
   if(EXISTS /usr/bin/python3)  # the one that has Debian's packages, whatever stands first in PATH
     set(Python3_EXECUTABLE /usr/bin/python3 CACHE FILEPATH "The Python of the tests")
   endif()

@@ -22,6 +22,10 @@ foreach(header base/bits.hpp base/key_hash.hpp base/seeds.hpp persist/pm.hpp tab
   install(FILES "${PROJECT_SOURCE_DIR}/src/${header}" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/durahash/device/${folder}")
 endforeach()
 install(EXPORT durahashTargets NAMESPACE durahash:: DESTINATION "${durahash_package_dir}")
+if(TARGET durahash_cuda)  # find_package(durahash COMPONENTS cuda): a program that does not ask for it needs no CUDA toolkit
+  install(TARGETS durahash_cuda EXPORT durahashCudaTargets)
+  install(EXPORT durahashCudaTargets NAMESPACE durahash:: DESTINATION "${durahash_package_dir}")
+endif()
 configure_package_config_file("${PROJECT_SOURCE_DIR}/cmake/durahashConfig.cmake.in"
   "${PROJECT_BINARY_DIR}/durahashConfig.cmake" INSTALL_DESTINATION "${durahash_package_dir}")
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/durahashConfigVersion.cmake" COMPATIBILITY SameMinorVersion)

@@ -41,7 +41,7 @@ LIBRARIES = [
     (r"CLI/", {"tool"}),
     (r"(fmt|spdlog|nlohmann)/", {"tool", "bench"}),
     (r"(cuda|cub/|thrust/)", {"gpu", "table/gphash", "warp"}),
-    (r"(gtest|gmock|rapidcheck)", set()),  # tests alone
+    (r"(gtest|gmock)", set()),  # tests alone
 ]
 
 SUFFIXES = {".hpp", ".cpp", ".h", ".c", ".cu", ".cuh", ".ipp"}

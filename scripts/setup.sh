@@ -11,7 +11,7 @@ wanted=(
   g++:g++ make:make cmake:cmake ninja-build:ninja pkg-config:pkg-config ccache:ccache git:git python3:python3
   libpmem2-dev:libpmem2.h liburcu-dev:urcu-bp.h libxxhash-dev:xxhash.h
   libcli11-dev:CLI/CLI.hpp nlohmann-json3-dev:nlohmann/json.hpp libfmt-dev:fmt/format.h
-  libgtest-dev:gtest/gtest.h librapidcheck-dev:rapidcheck.h python3-xxhash:python-xxhash
+  libgtest-dev:gtest/gtest.h python3-xxhash:python-xxhash
 )
 for extra in "$@"; do
   case "$extra" in

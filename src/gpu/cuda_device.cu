@@ -3,9 +3,10 @@
 #include <atomic>
 #include <mutex>
 
+#include "gpu/cuda_backend.hpp"
 #include "gpu/cuda_side.cuh"
-#include "gpu/on_device.hpp"
 #include "gpu/device.hpp"
+#include "gpu/on_device.hpp"
 
 namespace durahash::gpu {
 namespace {
@@ -220,7 +221,7 @@ class cuda_gpu final : public device {
 
 }  // namespace
 
-result<std::unique_ptr<device>> cuda_device(int number) {
+result<std::unique_ptr<device>> open_cuda_device(int number) {
   auto made = std::make_unique<cuda_gpu>();
   if (error e = made->start(number); e.code != status::ok) return e;
   return std::unique_ptr<device>(std::move(made));

@@ -1,12 +1,12 @@
 // Names of CUDA devices, and pinned memory that all of them share.
-#include "durahash/gpu_memory.hpp"
-#include "gpu/device.hpp"
+#include "gpu/cuda_backend.hpp"
 #include "gpu/on_device.hpp"
 
 namespace durahash::gpu {
+namespace cuda_calls {
 
 result<std::string> device_name(int number) {
-  if (auto usable = cuda_device(number); !usable) return usable.failure();
+  if (auto usable = open_cuda_device(number); !usable) return usable.failure();
   cudaDeviceProp facts;
   if (cudaError_t code = cudaGetDeviceProperties(&facts, number); code != cudaSuccess)
     return error{status::io_error, "cannot ask the CUDA device " + std::to_string(number) + " for its name: " + cudaGetErrorString(code)};
@@ -37,4 +37,10 @@ status copy_on(int number, void* to, const void* from, std::size_t bytes) {
   return cudaMemcpy(to, from, bytes, cudaMemcpyDefault) == cudaSuccess ? status::ok : status::io_error;
 }
 
+}  // namespace cuda_calls
 }  // namespace durahash::gpu
+
+namespace calls = durahash::gpu::cuda_calls;
+const durahash::gpu::cuda_backend durahash_cuda_backend = {
+    durahash::gpu::open_cuda_device, calls::device_name, calls::allocate_shared, calls::free_shared,
+    calls::allocate_on,              calls::free_on,     calls::copy_on};

@@ -1,7 +1,6 @@
 #include "media/pmem_mapping.hpp"
 
 #include <fcntl.h>
-#include <libpmem2.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -14,11 +13,16 @@
 #include "media/addresses.hpp"
 #include "media/file_lock.hpp"
 
+#ifdef DURAHASH_HAS_PMEM2
+#include <libpmem2.h>
+#endif
+
 #ifndef MAP_SYNC
 #define MAP_SYNC 0x080000
 #endif
 
 namespace durahash {
+#ifdef DURAHASH_HAS_PMEM2
 namespace {
 
 constexpr std::uint64_t unit_bytes = 2u << 20;  // granularity of growth and of DAX mappings
@@ -157,6 +161,16 @@ class pmem_mapping final : public mapping {
 }  // namespace
 
 result<std::unique_ptr<mapping>> open_pmem_mapping(const mapping_request& request) { return pmem_mapping::open(request); }
+
+#else
+
+result<std::unique_ptr<mapping>> open_pmem_mapping(const mapping_request& request) {
+  return error{status::unusable,
+               "cannot use " + request.path +
+                   " as persistent memory: this build of durahash was made without libpmem2"};
+}
+
+#endif
 
 bool is_persistent_memory(const std::string& path) {
   std::error_code ignored;

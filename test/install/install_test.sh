@@ -15,7 +15,7 @@ cmake --install "$build" --prefix "$scratch/prefix" >"$scratch/install.log" || f
 # Away from the source tree, so that nothing but what was installed can be found.
 cp -r "$source/examples/embed" "$scratch/embed"
 cmake -S "$scratch/embed" -B "$scratch/embed-build" -DCMAKE_PREFIX_PATH="$scratch/prefix" -DCMAKE_CXX_COMPILER="$compiler" \
-  -DCMAKE_BUILD_TYPE=Release >"$scratch/configure.log" 2>&1 || { cat "$scratch/configure.log"; fail "find_package failed"; }
+  -DCMAKE_DISABLE_FIND_PACKAGE_CUDAToolkit=ON -DCMAKE_BUILD_TYPE=Release >"$scratch/configure.log" 2>&1 || { cat "$scratch/configure.log"; fail "find_package failed"; }
 cmake --build "$scratch/embed-build" || fail "examples/embed does not build"
 
 embed=$scratch/embed-build/embed
@@ -41,6 +41,23 @@ if [ -x "$nvcc" ]; then
     fail "a kernel does not compile with what was installed"
 else
   echo "install_test: no nvcc here, no kernel compiled"
+fi
+
+# With the component cuda, which alone needs the CUDA toolkit, the same program may use a GPU.
+cat >>"$scratch/embed/CMakeLists.txt" <<'CMAKE'
+find_package(durahash REQUIRED COMPONENTS cuda)
+target_link_libraries(embed PRIVATE durahash::cuda)
+CMAKE
+cuda_configured=true
+cmake -S "$scratch/embed" -B "$scratch/cuda-build" -DCMAKE_PREFIX_PATH="$scratch/prefix" -DCMAKE_CXX_COMPILER="$compiler" \
+  >"$scratch/cuda.log" 2>&1 || cuda_configured=false
+if compgen -G "$scratch/prefix/lib*/libdurahash_cuda.*" >/dev/null || compgen -G "$scratch/prefix/lib/*/libdurahash_cuda.*" >/dev/null; then
+  $cuda_configured || { cat "$scratch/cuda.log"; fail "the component cuda is not found"; }
+  cmake --build "$scratch/cuda-build" || fail "a program with the CUDA backend does not link"
+  nm "$scratch/cuda-build/embed" | grep ' [RDB] durahash_cuda_backend' >/dev/null || fail "the CUDA backend is not in the program"
+  nm "$embed" | grep ' [RDB] durahash_cuda_backend' && fail "the CUDA backend is in a program that did not ask for it"
+else
+  ! $cuda_configured || fail "the component cuda is found, and was not built"
 fi
 
 # The version file refuses a version that is not this one.

@@ -48,7 +48,7 @@ def try_bug(bug, arguments, folder):
     built = run([*shlex.split(arguments.compiler), *flags, "-c", str(home / f"crash/{engine}_subject.cpp"), "-o", str(compiled)], 600)
     if built.returncode == 0:
         libraries = [str(arguments.build / "lib/libdurahash_crash.a"), str(arguments.build / "lib/libdurahash.a")]
-        built = run(["g++", "-o", str(program), str(arguments.main_object), str(compiled), *libraries, "-lpmem2", "-lurcu-bp", "-lpthread"], 600)
+        built = run(["g++", "-o", str(program), str(arguments.main_object), str(compiled), *libraries, *arguments.libraries, "-lurcu-bp", "-lpthread"], 600)
     if built.returncode != 0:
         return name, False, "does not compile:\n" + built.stdout[-2000:]
     try:
@@ -70,6 +70,8 @@ def main():
     parser.add_argument("--compiler", default="ccache g++" if shutil.which("ccache") else "g++")
     arguments = parser.parse_args()
     arguments.build = arguments.build.resolve()
+    cache = (arguments.build / "CMakeCache.txt").read_text()
+    arguments.libraries = ["-lpmem2"] if "\ndurahash_pmem2_FOUND:INTERNAL=1\n" in cache else []
     bugs = [bug for bug in BUGS if arguments.only in (None, bug[0])]
     if not bugs:
         sys.exit(f"no bug is called {arguments.only}")
