@@ -1,4 +1,5 @@
-// The free extents of a pool against a bitmap of its pages: a request is answered whenever a hole fits, and by the frontmost one.
+// The free extents of a pool against a bitmap of its pages: a request is answered whenever a hole
+// fits, and by the frontmost one.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -30,13 +31,17 @@ class bitmap {
   }
   bool is_free(std::uint64_t offset, std::uint64_t bytes) const {
     auto first = free_.begin() + static_cast<std::ptrdiff_t>(offset / page);
-    return std::all_of(first, first + static_cast<std::ptrdiff_t>(bytes / page), [](bool free) { return free; });
+    return std::all_of(first, first + static_cast<std::ptrdiff_t>(bytes / page),
+                       [](bool free) { return free; });
   }
   bool is_taken(std::uint64_t offset, std::uint64_t bytes) const {
     auto first = free_.begin() + static_cast<std::ptrdiff_t>(offset / page);
-    return std::none_of(first, first + static_cast<std::ptrdiff_t>(bytes / page), [](bool free) { return free; });
+    return std::none_of(first, first + static_cast<std::ptrdiff_t>(bytes / page),
+                        [](bool free) { return free; });
   }
-  std::uint64_t bytes() const { return static_cast<std::uint64_t>(std::count(free_.begin(), free_.end(), true)) * page; }
+  std::uint64_t bytes() const {
+    return static_cast<std::uint64_t>(std::count(free_.begin(), free_.end(), true)) * page;
+  }
   std::uint64_t pages() const { return free_.size(); }
   std::vector<bool>& all() { return free_; }
 
@@ -63,12 +68,14 @@ void expect_same(const free_space& space, bitmap wanted) {
 }
 
 /// Takes, and compares with the bitmap.
-std::optional<std::uint64_t> take(free_space& space, bitmap& wanted, std::uint64_t bytes, std::uint64_t alignment) {
+std::optional<std::uint64_t> take(free_space& space, bitmap& wanted, std::uint64_t bytes,
+                                  std::uint64_t alignment) {
   auto expected = wanted.frontmost(bytes, alignment);
   auto found = space.take(bytes, alignment);
   EXPECT_EQ(found.has_value(), expected.has_value())
-      << (found ? "a place where none fits" : "no place, although a hole fits at " + std::to_string(*expected)) << ": " << bytes << " bytes, alignment "
-      << alignment;
+      << (found ? "a place where none fits"
+                : "no place, although a hole fits at " + std::to_string(*expected))
+      << ": " << bytes << " bytes, alignment " << alignment;
   if (!found) return found;
   EXPECT_EQ(*found % alignment, 0u);
   EXPECT_TRUE(wanted.is_free(*found, bytes)) << "what was taken was not free";
@@ -94,7 +101,9 @@ TEST(FreeSpace, TakesAnAlignedHoleBehindManyThatAreLongEnoughAndBadlyAligned) {
   for (std::uint64_t many : {1u, 16u, 17u, 100u}) {
     SCOPED_TRACE(std::to_string(many) + " holes in front");
     free_space space;
-    for (std::uint64_t n = 0; n < many; ++n) space.give(n * 3 * slab_bytes + page, 20 * page);  // a slab fits none: 15 pages to the next boundary
+    for (std::uint64_t n = 0; n < many; ++n)
+      space.give(n * 3 * slab_bytes + page,
+                 20 * page);  // a slab fits none: 15 pages to the next boundary
     std::uint64_t good = many * 3 * slab_bytes;
     space.give(good, slab_bytes);
     EXPECT_EQ(space.take(slab_bytes, slab_bytes), good);
@@ -104,7 +113,8 @@ TEST(FreeSpace, TakesAnAlignedHoleBehindManyThatAreLongEnoughAndBadlyAligned) {
 
 TEST(FreeSpace, TakesAHoleOfALargerOrderWhenAlignmentSpoilsManyOfThem) {
   free_space space;
-  for (std::uint64_t n = 0; n < 50; ++n) space.give(n * 64 * page + page, 30 * page);  // orders above that of 16 pages, and 15 + 16 > 30
+  for (std::uint64_t n = 0; n < 50; ++n)
+    space.give(n * 64 * page + page, 30 * page);  // orders above that of 16 pages, and 15 + 16 > 30
   space.give(50 * 64 * page, 30 * page);
   EXPECT_EQ(space.take(16 * page, 16 * page), 50 * 64 * page);
 }
@@ -122,18 +132,24 @@ TEST(FreeSpace, PrefersTheFrontmostHoleThatFits) {
 
 TEST(FreeSpace, FindsAFittingHoleWheneverThereIsOne) {
   constexpr std::uint64_t pages = 4096;
-  constexpr std::uint64_t alignments[] = {page, page, page, 2 * page, 4 * page, slab_bytes, 64 * page};
+  constexpr std::uint64_t alignments[] = {page,     page,       page,     2 * page,
+                                          4 * page, slab_bytes, 64 * page};
   for (int round = 0; round < 12; ++round) {
-    SCOPED_TRACE("round " + std::to_string(round) + ", again with --seed " + std::to_string(run_seed()));
+    SCOPED_TRACE("round " + std::to_string(round) + ", again with --seed " +
+                 std::to_string(run_seed()));
     random_stream random(stream_seed("free space " + std::to_string(round)));
     free_space space;
     bitmap wanted(pages);
     space.give(0, pages * page);
     wanted.give(0, pages * page);
     std::vector<std::pair<std::uint64_t, std::uint64_t>> taken;
-    std::uint64_t largest = round % 3 == 0 ? 8 : round % 3 == 1 ? 40 : 300;  // pages; small ones make many holes of an order
+    std::uint64_t largest = round % 3 == 0 ? 8
+                            : round % 3 == 1
+                                ? 40
+                                : 300;  // pages; small ones make many holes of an order
     for (int step = 0; step < 4000 && !testing::Test::HasFailure(); ++step) {
-      bool give = !taken.empty() && (wanted.bytes() < page * random.below(pages / 2) || random.one_in(3));
+      bool give =
+          !taken.empty() && (wanted.bytes() < page * random.below(pages / 2) || random.one_in(3));
       if (give) {
         std::size_t which = random.below(taken.size());
         auto [offset, bytes] = taken[which];
@@ -142,7 +158,8 @@ TEST(FreeSpace, FindsAFittingHoleWheneverThereIsOne) {
         space.give(offset, bytes);
         wanted.give(offset, bytes);
       } else {
-        std::uint64_t bytes = (1 + random.below(largest)) * page, alignment = alignments[random.below(std::size(alignments))];
+        std::uint64_t bytes = (1 + random.below(largest)) * page,
+                      alignment = alignments[random.below(std::size(alignments))];
         if (auto found = take(space, wanted, bytes, alignment)) taken.push_back({*found, bytes});
       }
       if (step % 200 == 0) expect_same(space, wanted);
@@ -156,7 +173,8 @@ TEST(FreeSpace, AnswersWithTheFrontmostPlaceInASpaceOfManyHoles) {
   constexpr std::uint64_t pages = 3000;
   random_stream random(stream_seed("frontmost"));
   for (int round = 0; round < 300 && !testing::Test::HasFailure(); ++round) {
-    SCOPED_TRACE("round " + std::to_string(round) + ", again with --seed " + std::to_string(run_seed()));
+    SCOPED_TRACE("round " + std::to_string(round) + ", again with --seed " +
+                 std::to_string(run_seed()));
     free_space space;
     bitmap wanted(pages);
     for (std::uint64_t at = random.below(4); at + 20 < pages;) {
@@ -168,7 +186,8 @@ TEST(FreeSpace, AnswersWithTheFrontmostPlaceInASpaceOfManyHoles) {
     for (int request = 0; request < 20; ++request) {
       std::uint64_t bytes = (1 + random.below(20)) * page, alignment = page << random.below(5);
       auto expected = wanted.frontmost(bytes, alignment);
-      EXPECT_EQ(take(space, wanted, bytes, alignment), expected) << bytes << " bytes, alignment " << alignment;
+      EXPECT_EQ(take(space, wanted, bytes, alignment), expected)
+          << bytes << " bytes, alignment " << alignment;
     }
   }
 }

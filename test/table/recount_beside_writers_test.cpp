@@ -1,5 +1,6 @@
-// Byte tables that were killed are counted in the background while writers go on: whatever moves meanwhile, each record's cell is adopted once. The
-// medium here makes the count dawdle, so that all that can overtake it does.
+// Byte tables that were killed are counted in the background while writers go on: whatever moves
+// meanwhile, each record's cell is adopted once. The medium here makes the count dawdle, so that
+// all that can overtake it does.
 #include <atomic>
 #include <chrono>
 #include <thread>
@@ -17,14 +18,16 @@ class dawdling_medium : public process_medium {
 
   template <class T>
   T read(const T* at) noexcept {
-    if (dawdles && !of_the_test && is_slow(at) && ++reads_ % every == 0) std::this_thread::sleep_for(std::chrono::microseconds(pause_us));
+    if (dawdles && !of_the_test && is_slow(at) && ++reads_ % every == 0)
+      std::this_thread::sleep_for(std::chrono::microseconds(pause_us));
     return direct_access::read(at);
   }
 
   static inline thread_local bool of_the_test = false;
   static inline std::atomic<bool> dawdles{false};
   /// Which reads, as offsets in the pool, and each so many of them.
-  static inline std::uint64_t slow_from = 0, slow_to = ~std::uint64_t{0}, every = 100, pause_us = 50;
+  static inline std::uint64_t slow_from = 0, slow_to = ~std::uint64_t{0}, every = 100,
+                              pause_us = 50;
 
  private:
   template <class T>
@@ -49,12 +52,14 @@ struct program {
   std::unique_ptr<rig_type> r;
   std::vector<window> windows;
 
-  program(const options& how, std::uint64_t threads) : r(make_rig<dawdling_medium, byte_records, Engine>(how)) {
+  program(const options& how, std::uint64_t threads)
+      : r(make_rig<dawdling_medium, byte_records, Engine>(how)) {
     dawdling_medium::of_the_test = true;
     for (std::uint64_t t = 0; t < threads; ++t) windows.push_back({t});
   }
   void put_up_to(window& w, std::uint64_t records) {
-    for (; w.size() < records; ++w.last) ASSERT_EQ(put_short(*r, w.key(w.last), w.last), status::ok);
+    for (; w.size() < records; ++w.last)
+      ASSERT_EQ(put_short(*r, w.key(w.last), w.last), status::ok);
   }
   void erase_down_to(window& w, std::uint64_t records) {
     for (; w.size() > records; ++w.first) ASSERT_EQ(erase(*r, w.key(w.first)), status::ok);
@@ -67,8 +72,10 @@ struct program {
   void kill_and_reopen() {
     const std::byte* base = r->p->memory().base();
     std::vector<std::byte> image(base, base + r->p->end());
-    dawdling_medium::slow_from = 0, dawdling_medium::slow_to = image.size(), dawdling_medium::every = 100, dawdling_medium::pause_us = 50;
-    if (Engine::which == engine_kind::cceh) {  // between two segments: there the count holds no lock, and the next read is one of the directory
+    dawdling_medium::slow_from = 0, dawdling_medium::slow_to = image.size(),
+    dawdling_medium::every = 100, dawdling_medium::pause_us = 50;
+    if (Engine::which == engine_kind::cceh) {  // between two segments: there the count holds no
+                                               // lock, and the next read is one of the directory
       checked_place directory;
       std::memcpy(&directory.word, &image[r->p->block().engine_offset], sizeof directory.word);
       dawdling_medium::slow_from = directory.offset();
@@ -103,7 +110,8 @@ struct program {
     EXPECT_EQ(r->t->size(), records) << when;
     check_report report;
     r->t->check(report);
-    EXPECT_TRUE(report.ok) << when << ", " << report.violations.size() << " violations, the first: " << (report.ok ? "" : report.violations.front());
+    EXPECT_TRUE(report.ok) << when << ", " << report.violations.size() << " violations, the first: "
+                           << (report.ok ? "" : report.violations.front());
   }
 
   /// Counted, closed, opened again.
@@ -146,11 +154,18 @@ void sweep_beside_the_recount(const options& how, std::uint64_t records, int swe
 TEST(RecountBesideWriters, CcehMergesSegmentsThatAreCountedWithOthersThatAreNot) {
   sweep_beside_the_recount<cceh_engine>(settings({{"segment", 5}}), 60'000, 10);
 }
-TEST(RecountBesideWriters, LevelKeepsItsRecordsThroughSweeps) { sweep_beside_the_recount<level_engine>(settings({}), 100'000); }
-TEST(RecountBesideWriters, TurboKeepsItsRecordsThroughSweeps) { sweep_beside_the_recount<turbo_engine>(settings({{"shards", 64}}), 60'000); }
-TEST(RecountBesideWriters, GphashKeepsItsRecordsThroughSweeps) { sweep_beside_the_recount<gphash_engine>(settings({}), 60'000); }
+TEST(RecountBesideWriters, LevelKeepsItsRecordsThroughSweeps) {
+  sweep_beside_the_recount<level_engine>(settings({}), 100'000);
+}
+TEST(RecountBesideWriters, TurboKeepsItsRecordsThroughSweeps) {
+  sweep_beside_the_recount<turbo_engine>(settings({{"shards", 64}}), 60'000);
+}
+TEST(RecountBesideWriters, GphashKeepsItsRecordsThroughSweeps) {
+  sweep_beside_the_recount<gphash_engine>(settings({}), 60'000);
+}
 
-/// Erase one, put one, in a table that is almost full: a movement carries a record from a stripe that is not counted into one that is.
+/// Erase one, put one, in a table that is almost full: a movement carries a record from a stripe
+/// that is not counted into one that is.
 template <class Engine>
 void pairs_beside_the_recount(const options& how, double load) {
   constexpr std::uint64_t threads = 2, least = 40'000;
@@ -171,9 +186,15 @@ void pairs_beside_the_recount(const options& how, double load) {
 TEST(RecountBesideWriters, LevelMovesRecordsBetweenStripesThatAreCountedAndOthersThatAreNot) {
   pairs_beside_the_recount<level_engine>(settings({}, 60'000), 0.93);
 }
-TEST(RecountBesideWriters, CcehKeepsItsRecordsThroughPairs) { pairs_beside_the_recount<cceh_engine>(settings({}, 60'000), 0.4); }
-TEST(RecountBesideWriters, TurboKeepsItsRecordsThroughPairs) { pairs_beside_the_recount<turbo_engine>(settings({}, 60'000), 0.6); }
-TEST(RecountBesideWriters, GphashKeepsItsRecordsThroughPairs) { pairs_beside_the_recount<gphash_engine>(settings({}, 60'000), 0.6); }
+TEST(RecountBesideWriters, CcehKeepsItsRecordsThroughPairs) {
+  pairs_beside_the_recount<cceh_engine>(settings({}, 60'000), 0.4);
+}
+TEST(RecountBesideWriters, TurboKeepsItsRecordsThroughPairs) {
+  pairs_beside_the_recount<turbo_engine>(settings({}, 60'000), 0.6);
+}
+TEST(RecountBesideWriters, GphashKeepsItsRecordsThroughPairs) {
+  pairs_beside_the_recount<gphash_engine>(settings({}, 60'000), 0.6);
+}
 
 }  // namespace
 }  // namespace durahash::test

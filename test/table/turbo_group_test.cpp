@@ -1,4 +1,5 @@
-// README: no write waits for the growth of another shard. A group that finds one of its shards full holds no other shard's lock while that one grows.
+// README: no write waits for the growth of another shard. A group that finds one of its shards full
+// holds no other shard's lock while that one grows.
 #include <atomic>
 #include <chrono>
 #include <functional>
@@ -17,7 +18,8 @@ class directory_medium : public process_medium {
   template <class T>
   void write(T* at, T value) noexcept {
     auto offset = static_cast<std::uint64_t>(reinterpret_cast<const std::byte*>(at) - base_);
-    if (offset >= from && offset < to && shard_moves) shard_moves((offset - from) / sizeof(std::uint64_t));
+    if (offset >= from && offset < to && shard_moves)
+      shard_moves((offset - from) / sizeof(std::uint64_t));
     direct_access::write(at, value);
   }
 
@@ -44,10 +46,12 @@ class grown_groups {
     }
   }
 
-  /// Groups of a key for each shard, that of `growing` first, which gets new keys; the others' are there already.
+  /// Groups of a key for each shard, that of `growing` first, which gets new keys; the others' are
+  /// there already.
   void put_groups_that_grow(std::uint64_t growing) {
     for (std::uint64_t shard = 0; shard < shards; ++shard)  // probes and keys have their places
-      for (std::uint64_t n : {probes_[shard], by_shard_[shard][0]}) ASSERT_EQ(put_short(*r_, n), status::ok);
+      for (std::uint64_t n : {probes_[shard], by_shard_[shard][0]})
+        ASSERT_EQ(put_short(*r_, n), status::ok);
     r_->m->shard_moves = [&](std::uint64_t shard) { look(shard, growing); };
     for (std::size_t i = 1; i < 100; ++i) {
       std::vector<std::uint64_t> numbers = {by_shard_[growing][i]};
@@ -57,7 +61,8 @@ class grown_groups {
     }
     r_->m->shard_moves = nullptr;
     EXPECT_GT(moves_, 0u) << "no shard grew, so this test shows nothing";
-    EXPECT_EQ(waited_, 0u) << "of " << moves_ << " growths of one shard, writes to another one waited for so many";
+    EXPECT_EQ(waited_, 0u) << "of " << moves_
+                           << " growths of one shard, writes to another one waited for so many";
   }
 
  private:
@@ -66,7 +71,9 @@ class grown_groups {
     how.settings = {{"shards", shards}};
     return how;
   }
-  std::uint64_t shard_of(std::uint64_t n) const { return hash_of<Kind>(*r_, n) >> (64 - shard_bits); }
+  std::uint64_t shard_of(std::uint64_t n) const {
+    return hash_of<Kind>(*r_, n) >> (64 - shard_bits);
+  }
 
   void put_all(const std::vector<std::uint64_t>& numbers) {
     using key = decltype(item<Kind>(0));
@@ -85,7 +92,8 @@ class grown_groups {
     ++moves_;
     auto done = std::make_shared<std::atomic<bool>>(false);
     others_.emplace_back([this, done, growing] {
-      for (std::uint64_t other : {growing + 1, growing + 7, growing + 40}) (void)put_short(*r_, probes_[other % shards], 2);
+      for (std::uint64_t other : {growing + 1, growing + 7, growing + 40})
+        (void)put_short(*r_, probes_[other % shards], 2);
       *done = true;
     });
     auto until = std::chrono::steady_clock::now() + std::chrono::seconds(3);
@@ -97,12 +105,13 @@ class grown_groups {
   std::vector<std::vector<std::uint64_t>> by_shard_;  // keys, by shard
   std::vector<std::uint64_t> probes_;                 // one key of each shard, for the other thread
   std::uint64_t moves_ = 0, waited_ = 0;
-  std::vector<std::jthread> others_;                  // last: joined before what they use goes
+  std::vector<std::jthread> others_;  // last: joined before what they use goes
 };
 
 TEST(TurboGroup, HoldsNoOtherShardWhileOneGrows) {
   with_both_kinds([](auto kind) {
-    for (std::uint64_t growing : {0u, 13u, 63u}) grown_groups<decltype(kind)>().put_groups_that_grow(growing);
+    for (std::uint64_t growing : {0u, 13u, 63u})
+      grown_groups<decltype(kind)>().put_groups_that_grow(growing);
   });
 }
 

@@ -1,5 +1,6 @@
-// A handle belongs to the process that opened it. Children of every kind are made beside writers: servers that fork before they serve, a language's
-// process pools, snapshots. The parent is killed at the end, for what a child did to its pool shows at the next open.
+// A handle belongs to the process that opened it. Children of every kind are made beside writers:
+// servers that fork before they serve, a language's process pools, snapshots. The parent is killed
+// at the end, for what a child did to its pool shows at the next open.
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,15 +16,19 @@
 namespace durahash::test {
 namespace {
 
-constexpr std::uint64_t before_fork = 1000, after_fork = 4000;  // records [0, before_fork), then [before_fork, after_fork)
+constexpr std::uint64_t before_fork = 1000,
+                        after_fork =
+                            4000;  // records [0, before_fork), then [before_fork, after_fork)
 
 void require_forked(status answer, const std::string& what) {
-  require(answer == status::forked, "in a child " + what + " answers forked; it answers: " + std::string(message(answer)));
+  require(answer == status::forked,
+          "in a child " + what + " answers forked; it answers: " + std::string(message(answer)));
 }
 
 /// In a child, with a handle that its parent opened.
 void require_every_operation_forked(subject& pool, const setup& with) {
-  std::string there = nth_key(with, 1), absent = nth_key(with, 1'000'000), other = nth_value(with, 77), eight = word_bytes(77), value;
+  std::string there = nth_key(with, 1), absent = nth_key(with, 1'000'000),
+              other = nth_value(with, 77), eight = word_bytes(77), value;
   std::uint64_t previous = 0;
   for (const std::string& key : {there, absent}) {
     require_forked(pool.put(key, other), "put");
@@ -42,7 +47,8 @@ void require_every_operation_forked(subject& pool, const setup& with) {
   for (status answer : pool.erase_many(keys)) require_forked(answer, "erase_many");
   cursor at;
   bool visited = false;
-  require_forked(pool.scan(at, 100, [&](std::string_view, std::string_view) { visited = true; }), "scan");
+  require_forked(pool.scan(at, 100, [&](std::string_view, std::string_view) { visited = true; }),
+                 "scan");
   require(!visited, "in a child a scan visits nothing");
   require_forked(pool.pool().reserve(100'000), "reserve");
   require_forked(pool.pool().compact(), "compact");
@@ -66,7 +72,8 @@ std::unique_ptr<subject> parents_pool(const setup& with, const std::string& path
 /// What the root in the file says.
 pool_state state_of(const std::string& path) {
   std::string head(engine_area_offset, '\0');
-  std::ifstream(path, std::ios::binary).read(head.data(), static_cast<std::streamsize>(head.size()));
+  std::ifstream(path, std::ios::binary)
+      .read(head.data(), static_cast<std::streamsize>(head.size()));
   return root_in(head).state;
 }
 
@@ -84,21 +91,29 @@ class Fork : public testing::TestWithParam<setup> {
  protected:
   std::string path() const { return folder_.file("pool"); }
 
-  void parent_dies_in(const std::string& role) { play_until_death(role, {GetParam().name(), folder_.path().string()}); }
-  void parent_ends_well_in(const std::string& role) { play(role, {GetParam().name(), folder_.path().string()}); }
+  void parent_dies_in(const std::string& role) {
+    play_until_death(role, {GetParam().name(), folder_.path().string()});
+  }
+  void parent_ends_well_in(const std::string& role) {
+    play(role, {GetParam().name(), folder_.path().string()});
+  }
 
   /// Nothing that the parent was told is done is gone, and nobody marked its pool clean.
   void expect_all_there(std::uint64_t records = after_fork) {
     auto opened = open_subject(GetParam(), path(), plain_options(GetParam()));
     ASSERT_TRUE(opened) << opened.failure().message;
-    EXPECT_FALSE((*opened)->pool().info().clean) << "somebody marked the pool of a killed process clean";
+    EXPECT_FALSE((*opened)->pool().info().clean)
+        << "somebody marked the pool of a killed process clean";
     std::uint64_t lost = 0;
-    for (std::uint64_t n = 0; n < records; ++n) lost += (*opened)->get(nth_key(GetParam(), n)) != nth_value(GetParam(), n);
+    for (std::uint64_t n = 0; n < records; ++n)
+      lost += (*opened)->get(nth_key(GetParam(), n)) != nth_value(GetParam(), n);
     EXPECT_EQ(lost, 0u) << "acknowledged records are gone";
     EXPECT_EQ((*opened)->pool().size(), records);
     expect_sound(**opened);
-    for (std::uint64_t n = records; n < 2 * records; ++n) ASSERT_EQ((*opened)->put(nth_key(GetParam(), n), nth_value(GetParam(), n)), status::ok);
-    for (std::uint64_t n = 0; n < 2 * records; ++n) lost += (*opened)->get(nth_key(GetParam(), n)) != nth_value(GetParam(), n);
+    for (std::uint64_t n = records; n < 2 * records; ++n)
+      ASSERT_EQ((*opened)->put(nth_key(GetParam(), n), nth_value(GetParam(), n)), status::ok);
+    for (std::uint64_t n = 0; n < 2 * records; ++n)
+      lost += (*opened)->get(nth_key(GetParam(), n)) != nth_value(GetParam(), n);
     EXPECT_EQ(lost, 0u) << "later puts overwrote acknowledged records";
     expect_sound(**opened);
   }
@@ -110,11 +125,13 @@ INSTANTIATE_TEST_SUITE_P(Every, Fork, testing::ValuesIn(world_setups()), setup_n
 struct place {
   setup with;
   std::string folder;
-  explicit place(const child_arguments& arguments) : with(world_setup(arguments.at(0))), folder(arguments.at(1)) {}
+  explicit place(const child_arguments& arguments)
+      : with(world_setup(arguments.at(0))), folder(arguments.at(1)) {}
   std::string file(const std::string& name) const { return folder + "/" + name; }
 };
 
-// ------------------------------------------------------------------------------------------------------------------- what a child may do with a handle
+// -------------------------------------------------------------------------------------------------------------------
+// what a child may do with a handle
 
 int child_tries_everything(const child_arguments& arguments) {
   place at(arguments);
@@ -146,7 +163,8 @@ int child_closes_its_copy(const child_arguments& arguments) {
   auto pool = parents_pool(at.with, at.file("pool"));
   in_forked_child("a child that closes its handle", [&] {
     require_forked(pool->pool().close(), "close");
-    require(pool->put(nth_key(at.with, 1), nth_value(at.with, 2)) != status::ok, "a closed handle takes nothing");
+    require(pool->put(nth_key(at.with, 1), nth_value(at.with, 2)) != status::ok,
+            "a closed handle takes nothing");
     pool.reset();
   });
   go_on_and_die(*pool, at.with, at.file("pool"));
@@ -160,7 +178,8 @@ int child_writes(const child_arguments& arguments) {
   place at(arguments);
   auto pool = parents_pool(at.with, at.file("pool"));
   in_forked_child("a child that writes without looking at answers", [&] {
-    for (std::uint64_t n = 0; n < 2 * after_fork; ++n) (void)pool->put(nth_key(at.with, n), nth_value(at.with, n + 1));
+    for (std::uint64_t n = 0; n < 2 * after_fork; ++n)
+      (void)pool->put(nth_key(at.with, n), nth_value(at.with, n + 1));
     pool.reset();
   });
   go_on_and_die(*pool, at.with, at.file("pool"));
@@ -206,9 +225,11 @@ TEST_P(Fork, AGrandchildIsAChildToo) {
   expect_all_there();
 }
 
-// ------------------------------------------------------------------------------------------------------------------------- beside threads of the parent
+// -------------------------------------------------------------------------------------------------------------------------
+// beside threads of the parent
 
-/// Four processes forked at once that each do what they like, as servers do; the parent serves, too.
+/// Four processes forked at once that each do what they like, as servers do; the parent serves,
+/// too.
 int prefork(const child_arguments& arguments) {
   place at(arguments);
   auto pool = parents_pool(at.with, at.file("pool"));
@@ -246,10 +267,12 @@ int fork_beside_writers(const child_arguments& arguments) {
         require_ok(pool->put(nth_key(at.with, n), nth_value(at.with, n)), "put beside a fork");
         // Large values come and go, so that the file grows and the reclaimer works.
         std::uint64_t large = 100'000 + n % 500;
-        require_ok(pool->put(nth_key(at.with, large), long_value(at.with, n, 20'000)), "put of a large value beside a fork");
+        require_ok(pool->put(nth_key(at.with, large), long_value(at.with, n, 20'000)),
+                   "put of a large value beside a fork");
       }
       while (!over) {
-        for (std::uint64_t n = t; n < before_fork; n += 2) require_ok(pool->put(nth_key(at.with, n), nth_value(at.with, n)), "put beside a fork");
+        for (std::uint64_t n = t; n < before_fork; n += 2)
+          require_ok(pool->put(nth_key(at.with, n), nth_value(at.with, n)), "put beside a fork");
       }
     });
   for (int n = 0; n < 12; ++n)
@@ -285,7 +308,9 @@ int fork_beside_a_reader(const child_arguments& arguments) {
   in_forked_child("a child of a process that reads, with a pool of its own", [&] {
     auto own = make_or_end(at.with, at.file("own"));
     for (std::uint64_t round = 0; round < 5; ++round)
-      for (std::uint64_t n = 0; n < 1000; ++n) require_ok(own->put(nth_key(at.with, n), nth_value(at.with, n + round)), "put into the own pool");
+      for (std::uint64_t n = 0; n < 1000; ++n)
+        require_ok(own->put(nth_key(at.with, n), nth_value(at.with, n + round)),
+                   "put into the own pool");
     require_ok(own->pool().compact(), "compact of the own pool");
     require_sound(*own, "in the child's own pool");
     require_ok(own->pool().close(), "close of the own pool");
@@ -302,7 +327,8 @@ TEST_P(Fork, AThreadThatReadWhileForkedIsWaitedForByNobody) {
 
 int fork_beside_the_recount(const child_arguments& arguments) {
   place at(arguments);
-  auto pool = open_or_end(at.with, at.file("pool"));  // killed before: counted in the background now
+  auto pool =
+      open_or_end(at.with, at.file("pool"));  // killed before: counted in the background now
   in_forked_child("a child forked during the recount", [&] {
     require(pool->pool().size() == 0, "in a child size is 0");
     (void)pool->pool().info();
@@ -324,7 +350,8 @@ TEST_P(Fork, DuringTheRecountHangsNobody) {
   expect_all_there(40'000);
 }
 
-// ---------------------------------------------------------------------------------------------------------------------------- pools of the child's own
+// ----------------------------------------------------------------------------------------------------------------------------
+// pools of the child's own
 
 int children_with_their_own(const child_arguments& arguments) {
   place at(arguments);
@@ -339,7 +366,8 @@ int children_with_their_own(const child_arguments& arguments) {
         require_ok(made->pool().sync(), "sync of the own pool");
         require_records(*made, at.with, 0, 20'000, "in the own pool");
         require_sound(*made, "in the own pool");
-        require_forked(pool->put(nth_key(at.with, 1), nth_value(at.with, 2)), "put into the parent's pool");
+        require_forked(pool->put(nth_key(at.with, 1), nth_value(at.with, 2)),
+                       "put into the parent's pool");
       }
       auto again = open_or_end(at.with, own);
       require(again->pool().info().clean, "the own pool was closed cleanly");
@@ -359,7 +387,8 @@ int child_opens_the_same_file(const child_arguments& arguments) {
   in_forked_child("a child that opens what its parent has open", [&] {
     auto second = open_subject(at.with, at.file("pool"), plain_options(at.with));
     require(!second, "a pool that the parent has open is refused to the child");
-    require(second.failure().message.find("locked") != std::string::npos, "the refusal says locked: " + second.failure().message);
+    require(second.failure().message.find("locked") != std::string::npos,
+            "the refusal says locked: " + second.failure().message);
   });
   int told[2];
   require(::pipe(told) == 0, "a pipe can be made");
@@ -370,9 +399,11 @@ int child_opens_the_same_file(const child_arguments& arguments) {
     require(anew->pool().info().clean, "the parent closed cleanly");
     require_records(*anew, at.with, 0, before_fork, "in the child that opened anew");
     put_records(*anew, at.with, before_fork, after_fork);
-    require_forked(pool->put(nth_key(at.with, 1), nth_value(at.with, 2)), "put through the inherited handle");
+    require_forked(pool->put(nth_key(at.with, 1), nth_value(at.with, 2)),
+                   "put through the inherited handle");
     pool.reset();
-    require_ok(anew->put(nth_key(at.with, 1), nth_value(at.with, 1)), "put through the handle of its own");
+    require_ok(anew->put(nth_key(at.with, 1), nth_value(at.with, 1)),
+               "put through the handle of its own");
     require_ok(anew->pool().close(), "close in the child");
   });
   require_ok(pool->pool().close(), "close in the parent");
@@ -384,7 +415,9 @@ int child_opens_the_same_file(const child_arguments& arguments) {
   require_sound(*again, "after the child wrote");
   return passed;
 }
-TEST_P(Fork, AChildOpensThePoolAnewOnceTheParentHasClosedIt) { parent_ends_well_in("child_opens_the_same_file"); }
+TEST_P(Fork, AChildOpensThePoolAnewOnceTheParentHasClosedIt) {
+  parent_ends_well_in("child_opens_the_same_file");
+}
 
 /// The parent is killed while its child, which does nothing, lives on.
 int die_with_a_child_alive(const child_arguments& arguments) {
@@ -392,7 +425,11 @@ int die_with_a_child_alive(const child_arguments& arguments) {
   shared_words told(at.file("told"), 2);
   auto pool = parents_pool(at.with, at.file("pool"));
   put_records(*pool, at.with, before_fork, after_fork);
-  pid_t child = fork_child([] { for (;;) ::pause(); }, 30);
+  pid_t child = fork_child(
+      [] {
+        for (;;) ::pause();
+      },
+      30);
   told[0] = static_cast<std::uint64_t>(child);
   die();
 }
@@ -412,24 +449,27 @@ int die_and_leave_the_pool_to_the_child(const child_arguments& arguments) {
   shared_words told(at.file("told"), 2);
   auto pool = parents_pool(at.with, at.file("pool"));
   pid_t parent = ::getpid();
-  pid_t child = fork_child([&] {
-    require(wait_until([&] { return ::getppid() != parent; }), "the parent dies");
-    {
-      auto anew = open_or_end(at.with, at.file("pool"));
-      require_records(*anew, at.with, 0, before_fork, "in the child that inherits");
-      put_records(*anew, at.with, before_fork, after_fork);
-      require_sound(*anew, "in the child that inherits");
-    }
-    pool.reset();
-    told[1] = 1;
-  }, 15);
+  pid_t child = fork_child(
+      [&] {
+        require(wait_until([&] { return ::getppid() != parent; }), "the parent dies");
+        {
+          auto anew = open_or_end(at.with, at.file("pool"));
+          require_records(*anew, at.with, 0, before_fork, "in the child that inherits");
+          put_records(*anew, at.with, before_fork, after_fork);
+          require_sound(*anew, "in the child that inherits");
+        }
+        pool.reset();
+        told[1] = 1;
+      },
+      15);
   told[0] = static_cast<std::uint64_t>(child);
   die();
 }
 TEST_P(Fork, AChildOpensThePoolAnewOnceTheParentIsDead) {
   ASSERT_NO_FATAL_FAILURE(parent_dies_in("die_and_leave_the_pool_to_the_child"));
   shared_words told(folder_.file("told"), 2);
-  bool done = wait_until([&] { return told[1] == 1 || ::kill(static_cast<pid_t>(told[0].load()), 0) != 0; });
+  bool done = wait_until(
+      [&] { return told[1] == 1 || ::kill(static_cast<pid_t>(told[0].load()), 0) != 0; });
   if (!done) ::kill(static_cast<pid_t>(told[0].load()), SIGKILL);
   ASSERT_EQ(told[1], 1u) << "the child could not go on with the pool: its stderr says why";
   auto opened = open_subject(GetParam(), path(), plain_options(GetParam()));
@@ -439,21 +479,22 @@ TEST_P(Fork, AChildOpensThePoolAnewOnceTheParentIsDead) {
   expect_sound(**opened);
 }
 
-const child_role roles[] = {{"child_tries_everything", child_tries_everything},
-                            {"child_destroys_its_copy", child_destroys_its_copy},
-                            {"child_closes_its_copy", child_closes_its_copy},
-                            {"child_writes", child_writes},
-                            {"children_exit", children_exit},
-                            {"grandchild_tries", grandchild_tries},
-                            {"prefork", prefork},
-                            {"fork_beside_writers", fork_beside_writers},
-                            {"fork_beside_a_reader", fork_beside_a_reader},
-                            {"fork_beside_the_recount", fork_beside_the_recount},
-                            {"fill_and_die", fill_and_die},
-                            {"children_with_their_own", children_with_their_own},
-                            {"child_opens_the_same_file", child_opens_the_same_file},
-                            {"die_with_a_child_alive", die_with_a_child_alive},
-                            {"die_and_leave_the_pool_to_the_child", die_and_leave_the_pool_to_the_child}};
+const child_role roles[] = {
+    {"child_tries_everything", child_tries_everything},
+    {"child_destroys_its_copy", child_destroys_its_copy},
+    {"child_closes_its_copy", child_closes_its_copy},
+    {"child_writes", child_writes},
+    {"children_exit", children_exit},
+    {"grandchild_tries", grandchild_tries},
+    {"prefork", prefork},
+    {"fork_beside_writers", fork_beside_writers},
+    {"fork_beside_a_reader", fork_beside_a_reader},
+    {"fork_beside_the_recount", fork_beside_the_recount},
+    {"fill_and_die", fill_and_die},
+    {"children_with_their_own", children_with_their_own},
+    {"child_opens_the_same_file", child_opens_the_same_file},
+    {"die_with_a_child_alive", die_with_a_child_alive},
+    {"die_and_leave_the_pool_to_the_child", die_and_leave_the_pool_to_the_child}};
 
 }  // namespace
 }  // namespace durahash::test

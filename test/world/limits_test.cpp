@@ -1,4 +1,5 @@
-// Numbers that somebody else chose: a thousand pools in a process, capacities that nothing can hold, keys made for a pool's own seed.
+// Numbers that somebody else chose: a thousand pools in a process, capacities that nothing can
+// hold, keys made for a pool's own seed.
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -21,14 +22,19 @@
 namespace durahash::test {
 namespace {
 
-constexpr engine_kind engines[] = {engine_kind::turbo, engine_kind::cceh, engine_kind::level, engine_kind::gphash};
+constexpr engine_kind engines[] = {engine_kind::turbo, engine_kind::cceh, engine_kind::level,
+                                   engine_kind::gphash};
 
-// ---------------------------------------------------------------------------------------------------------------------------------- a thousand pools
+// ----------------------------------------------------------------------------------------------------------------------------------
+// a thousand pools
 
 constexpr int pools = 1000, killed = 8;
-constexpr std::uint64_t many_records = 40'000;  // so many that an opener does not count them at once
+constexpr std::uint64_t many_records =
+    40'000;  // so many that an opener does not count them at once
 
-std::string name_of_pool(const std::string& folder, int n) { return folder + "/pool" + std::to_string(n); }
+std::string name_of_pool(const std::string& folder, int n) {
+  return folder + "/pool" + std::to_string(n);
+}
 options default_options_with(engine_kind engine) {
   options how;
   how.engine = engine;
@@ -39,10 +45,12 @@ options default_options_with(engine_kind engine) {
 int fill_eight_pools_and_die(const child_arguments& arguments) {
   std::vector<table> all;
   for (int n = 0; n < killed; ++n) {
-    auto opened = table::open(name_of_pool(arguments.at(0), n), default_options_with(engines[n % 4]));
+    auto opened =
+        table::open(name_of_pool(arguments.at(0), n), default_options_with(engines[n % 4]));
     require(static_cast<bool>(opened), "a pool opens: " + (opened ? "" : opened.failure().message));
     all.push_back(std::move(*opened));
-    for (std::uint64_t i = 0; i < many_records; ++i) require_ok(all.back().put("key/" + std::to_string(i), "value " + std::to_string(i)), "put");
+    for (std::uint64_t i = 0; i < many_records; ++i)
+      require_ok(all.back().put("key/" + std::to_string(i), "value " + std::to_string(i)), "put");
   }
   die();
 }
@@ -57,19 +65,23 @@ int open_a_thousand_pools(const child_arguments& arguments) {
     if (files.rlim_cur < 3 * pools) return not_possible_here;
   }
   std::vector<table> all;
-  for (int n = 0; n < pools; ++n) {  // the first are found as their killed owner left them, and counted
+  for (int n = 0; n < pools;
+       ++n) {  // the first are found as their killed owner left them, and counted
     auto opened = table::open(name_of_pool(folder, n), default_options_with(engines[n % 4]));
-    require(static_cast<bool>(opened), "pool " + std::to_string(n) + " opens: " + (opened ? "" : opened.failure().message));
+    require(static_cast<bool>(opened),
+            "pool " + std::to_string(n) + " opens: " + (opened ? "" : opened.failure().message));
     all.push_back(std::move(*opened));
   }
   constexpr std::size_t few = 4;
   std::size_t threads = threads_of_this_process();
-  require(threads <= few, "a thousand pools need at most " + std::to_string(few) + " threads; there are " + std::to_string(threads));
+  require(threads <= few, "a thousand pools need at most " + std::to_string(few) +
+                              " threads; there are " + std::to_string(threads));
 
   constexpr std::size_t gigabyte = std::size_t{1} << 30;
   void* of_malloc = std::malloc(gigabyte);
   require(of_malloc != nullptr, "malloc gets 1 GB beside a thousand pools");
-  void* of_mmap = mmap(nullptr, gigabyte, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* of_mmap =
+      mmap(nullptr, gigabyte, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   require(of_mmap != MAP_FAILED, "mmap gets 1 GB beside a thousand pools");
   static_cast<volatile char*>(of_malloc)[gigabyte / 2] = 1;
   static_cast<volatile char*>(of_mmap)[gigabyte / 2] = 1;
@@ -77,19 +89,29 @@ int open_a_thousand_pools(const child_arguments& arguments) {
   munmap(of_mmap, gigabyte);
 
   for (int n = 0; n < pools; ++n)
-    for (int i = 0; i < 20; ++i) require_ok(all[static_cast<std::size_t>(n)].put("new/" + std::to_string(i), std::to_string(n + i)), "put into one of a thousand pools");
+    for (int i = 0; i < 20; ++i)
+      require_ok(
+          all[static_cast<std::size_t>(n)].put("new/" + std::to_string(i), std::to_string(n + i)),
+          "put into one of a thousand pools");
   for (int n = 0; n < pools; ++n) {
     table& pool = all[static_cast<std::size_t>(n)];
-    for (int i = 0; i < 20; ++i) require(pool.get("new/" + std::to_string(i)) == std::to_string(n + i), "each of a thousand pools has its own records");
-    require(pool.size() == 20 + (n < killed ? many_records : 0), "pool " + std::to_string(n) + " counts its records");
+    for (int i = 0; i < 20; ++i)
+      require(pool.get("new/" + std::to_string(i)) == std::to_string(n + i),
+              "each of a thousand pools has its own records");
+    require(pool.size() == 20 + (n < killed ? many_records : 0),
+            "pool " + std::to_string(n) + " counts its records");
   }
   for (int n = 0; n < killed; ++n) {
     for (std::uint64_t i = 0; i < many_records; ++i)
-      require(all[static_cast<std::size_t>(n)].get("key/" + std::to_string(i)) == "value " + std::to_string(i), "a killed pool among a thousand has its records");
-    require(all[static_cast<std::size_t>(n)].check().ok, "a killed pool among a thousand checks clean");
+      require(all[static_cast<std::size_t>(n)].get("key/" + std::to_string(i)) ==
+                  "value " + std::to_string(i),
+              "a killed pool among a thousand has its records");
+    require(all[static_cast<std::size_t>(n)].check().ok,
+            "a killed pool among a thousand checks clean");
   }
   threads = threads_of_this_process();
-  require(threads <= few, "a thousand pools at work need at most " + std::to_string(few) + " threads; there are " + std::to_string(threads));
+  require(threads <= few, "a thousand pools at work need at most " + std::to_string(few) +
+                              " threads; there are " + std::to_string(threads));
   for (table& pool : all) require_ok(pool.close(), "close of one of a thousand pools");
   return passed;
 }
@@ -100,12 +122,16 @@ TEST(ThousandPools, AreOpenAtOnceWithFewThreadsAndLeaveAddressesForOthers) {
   play("open_a_thousand_pools", {folder.path().string()}, 60);
 }
 
-// ----------------------------------------------------------------------------------------------------------------------------- capacities of dreams
+// -----------------------------------------------------------------------------------------------------------------------------
+// capacities of dreams
 
-/// Whether the sentence names a number of bytes that is at least `least`: "1099511627776 bytes", "1.0 TiB", "1 TB".
+/// Whether the sentence names a number of bytes that is at least `least`: "1099511627776 bytes",
+/// "1.0 TiB", "1 TB".
 bool names_bytes(const std::string& sentence, double least) {
   for (std::size_t at = 0; at < sentence.size(); ++at) {
-    if (!std::isdigit(static_cast<unsigned char>(sentence[at])) || (at > 0 && (std::isalnum(static_cast<unsigned char>(sentence[at - 1])) || sentence[at - 1] == '.')))
+    if (!std::isdigit(static_cast<unsigned char>(sentence[at])) ||
+        (at > 0 &&
+         (std::isalnum(static_cast<unsigned char>(sentence[at - 1])) || sentence[at - 1] == '.')))
       continue;
     char* end = nullptr;
     double number = std::strtod(&sentence[at], &end);
@@ -115,7 +141,8 @@ bool names_bytes(const std::string& sentence, double least) {
     if (std::string_view(end).starts_with("byte")) unit = 1;
     for (int power = 1; const char* p = prefixes + power - 1; ++power) {
       if (*p == '\0') break;
-      bool here = std::toupper(static_cast<unsigned char>(*end)) == *p && (end[1] == 'B' || end[1] == 'i');
+      bool here =
+          std::toupper(static_cast<unsigned char>(*end)) == *p && (end[1] == 'B' || end[1] == 'i');
       if (here) unit = std::pow(end[1] == 'i' ? 1024.0 : 1000.0, power);
     }
     if (unit != 0 && number * unit >= least) return true;
@@ -126,9 +153,10 @@ bool names_bytes(const std::string& sentence, double least) {
 /// The most that a file system had in use while something was done, looked at all the time.
 class usage_watch {
  public:
-  explicit usage_watch(const std::string& folder) : before_(used(folder)), thread_([folder, this] {
-    while (!over_) most_ = std::max(most_.load(), used(folder));
-  }) {}
+  explicit usage_watch(const std::string& folder)
+      : before_(used(folder)), thread_([folder, this] {
+          while (!over_) most_ = std::max(most_.load(), used(folder));
+        }) {}
   std::uint64_t most_added() {
     over_ = true;
     if (thread_.joinable()) thread_.join();
@@ -151,7 +179,8 @@ class usage_watch {
 /// Mounts a file system of 256 MB of its own over the folder.
 bool mount_own(const std::string& folder) {
   if (unshare(CLONE_NEWNS) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) return false;
-  return mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 && mount("none", folder.c_str(), "tmpfs", 0, "size=256m") == 0;
+  return mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+         mount("none", folder.c_str(), "tmpfs", 0, "size=256m") == 0;
 }
 
 /// setup, folder, capacity, "limited" or "wide"
@@ -164,16 +193,20 @@ int ask_for_a_capacity(const child_arguments& arguments) {
   how.settings.clear();
   how.capacity = capacity;
   if (arguments.at(3) == "limited") how.max_bytes = 64 << 20;
-  if (arguments.at(3) == "wide") how.address_space_bytes = std::uint64_t{1} << 46;  // so that addresses are not what is short
+  if (arguments.at(3) == "wide")
+    how.address_space_bytes = std::uint64_t{1} << 46;  // so that addresses are not what is short
   usage_watch watch(folder);
   auto opened = open_subject(with, folder + "/pool", how);
   std::uint64_t added = watch.most_added();
   require(!opened, "a capacity of " + arguments.at(2) + " is refused");
   const error& why = opened.failure();
-  require(why.code == status::no_space || why.code == status::invalid_argument, "the refusal is no_space or invalid_argument: " + why.message);
+  require(why.code == status::no_space || why.code == status::invalid_argument,
+          "the refusal is no_space or invalid_argument: " + why.message);
   constexpr double least_bytes_per_record = 16;  // a key and a value, or what names them
-  require(names_bytes(why.message, static_cast<double>(capacity) * least_bytes_per_record), "the refusal says how many bytes it would need: " + why.message);
-  require(added <= 1 << 20, "nothing is filled before the refusal; it was " + std::to_string(added) + " bytes");
+  require(names_bytes(why.message, static_cast<double>(capacity) * least_bytes_per_record),
+          "the refusal says how many bytes it would need: " + why.message);
+  require(added <= 1 << 20,
+          "nothing is filled before the refusal; it was " + std::to_string(added) + " bytes");
   require(!std::filesystem::exists(folder + "/pool"), "no file is left");
   options sane = with.create_options();
   auto made = open_or_end(with, folder + "/pool", sane);
@@ -185,21 +218,35 @@ class Capacity : public testing::TestWithParam<setup> {
  protected:
   void is_refused(std::uint64_t capacity, const std::string& how) {
     scratch_folder folder(GetParam().folder());
-    play("ask_for_a_capacity", {GetParam().name(), folder.path().string(), std::to_string(capacity), how});
+    play("ask_for_a_capacity",
+         {GetParam().name(), folder.path().string(), std::to_string(capacity), how});
   }
 };
 INSTANTIATE_TEST_SUITE_P(Every, Capacity, testing::ValuesIn(world_setups()), setup_name());
 
-TEST_P(Capacity, OfTwoToThe36IsRefusedWithWhatItWouldNeed) { is_refused(std::uint64_t{1} << 36, "default"); }
-TEST_P(Capacity, OfTwoToThe36IsRefusedWhereAddressesWouldDo) { is_refused(std::uint64_t{1} << 36, "wide"); }
-TEST_P(Capacity, OfTwoToThe36IsRefusedInALimitedPool) { is_refused(std::uint64_t{1} << 36, "limited"); }
-TEST_P(Capacity, ThatTheFileSystemCannotHoldIsRefusedBeforeAnythingIsWritten) { is_refused(std::uint64_t{1} << 27, "default"); }
-TEST_P(Capacity, ThatThePoolMayNotGrowToIsRefusedBeforeAnythingIsWritten) { is_refused(std::uint64_t{1} << 23, "limited"); }
+TEST_P(Capacity, OfTwoToThe36IsRefusedWithWhatItWouldNeed) {
+  is_refused(std::uint64_t{1} << 36, "default");
+}
+TEST_P(Capacity, OfTwoToThe36IsRefusedWhereAddressesWouldDo) {
+  is_refused(std::uint64_t{1} << 36, "wide");
+}
+TEST_P(Capacity, OfTwoToThe36IsRefusedInALimitedPool) {
+  is_refused(std::uint64_t{1} << 36, "limited");
+}
+TEST_P(Capacity, ThatTheFileSystemCannotHoldIsRefusedBeforeAnythingIsWritten) {
+  is_refused(std::uint64_t{1} << 27, "default");
+}
+TEST_P(Capacity, ThatThePoolMayNotGrowToIsRefusedBeforeAnythingIsWritten) {
+  is_refused(std::uint64_t{1} << 23, "limited");
+}
 
-// ------------------------------------------------------------------------------------------------------------------------- keys made for the pool
+// -------------------------------------------------------------------------------------------------------------------------
+// keys made for the pool
 
-/// Words, or strings of 8 bytes, whose hashes begin with the same bits, for the seeds that stand in the pool's superblock.
-std::vector<std::uint64_t> keys_for(const setup& with, const std::string& path, std::size_t count, unsigned equal_bits, std::uint64_t seed) {
+/// Words, or strings of 8 bytes, whose hashes begin with the same bits, for the seeds that stand in
+/// the pool's superblock.
+std::vector<std::uint64_t> keys_for(const setup& with, const std::string& path, std::size_t count,
+                                    unsigned equal_bits, std::uint64_t seed) {
   superblock block = superblock_in(read_file(path));
   hash_seeds seeds{block.seed_flip, block.seed_multiply};
   random_stream random(seed);
@@ -210,40 +257,51 @@ std::vector<std::uint64_t> keys_for(const setup& with, const std::string& path, 
   };
   std::vector<std::uint64_t> keys;
   while (keys.size() < count)
-    if (std::uint64_t key = random.next(); hash(key) >> (64 - equal_bits) == wanted) keys.push_back(key);
+    if (std::uint64_t key = random.next(); hash(key) >> (64 - equal_bits) == wanted)
+      keys.push_back(key);
   return keys;
 }
 
 constexpr std::uint64_t chosen_keys = 4656;
 
-/// setup, folder, seed: what all engines promise of keys that one shard, segment or bucket has to hold.
+/// setup, folder, seed: what all engines promise of keys that one shard, segment or bucket has to
+/// hold.
 int put_chosen_keys(const child_arguments& arguments) {
   setup with = world_setup(arguments.at(0));
   std::string path = arguments.at(1) + "/pool";
-  rlimit file_size{std::uint64_t{1} << 30, std::uint64_t{1} << 30};  // the machine's other users want some memory, too
+  rlimit file_size{std::uint64_t{1} << 30,
+                   std::uint64_t{1} << 30};  // the machine's other users want some memory, too
   (void)setrlimit(RLIMIT_FSIZE, &file_size);
   ::signal(SIGXFSZ, SIG_IGN);
   options how = with.create_options();
   how.settings.clear();
   auto pool = open_or_end(with, path, how);
-  std::vector<std::uint64_t> keys = keys_for(with, path, chosen_keys, 16, std::stoull(arguments.at(2)));
+  std::vector<std::uint64_t> keys =
+      keys_for(with, path, chosen_keys, 16, std::stoull(arguments.at(2)));
   std::uint64_t taken = 0;
   std::vector<bool> has(keys.size());
   for (std::size_t n = 0; n < keys.size(); ++n) {
     status answer = pool->put(word_bytes(keys[n]), word_bytes(n));
-    require(answer == status::ok || answer == status::no_space, "put of a chosen key answers ok or no_space: " + std::string(message(answer)));
+    require(answer == status::ok || answer == status::no_space,
+            "put of a chosen key answers ok or no_space: " + std::string(message(answer)));
     has[n] = answer == status::ok;
     taken += has[n];
   }
   std::uint64_t bytes = pool->pool().info().file_bytes;
-  std::printf("%s: %llu of %llu chosen keys taken, %.1f MB\n", with.name().c_str(), static_cast<unsigned long long>(taken),
-              static_cast<unsigned long long>(chosen_keys), static_cast<double>(bytes) / 1e6);
+  std::printf("%s: %llu of %llu chosen keys taken, %.1f MB\n", with.name().c_str(),
+              static_cast<unsigned long long>(taken), static_cast<unsigned long long>(chosen_keys),
+              static_cast<double>(bytes) / 1e6);
   constexpr std::uint64_t bound = 64 << 20;
-  require(bytes <= bound, "chosen keys take at most 64 MB; they take " + std::to_string(bytes) + " bytes");
+  require(bytes <= bound,
+          "chosen keys take at most 64 MB; they take " + std::to_string(bytes) + " bytes");
   require(taken >= 1000, "some of the chosen keys are taken");
   for (std::size_t n = 0; n < keys.size(); ++n)
-    require(pool->get(word_bytes(keys[n])) == (has[n] ? std::optional(word_bytes(n)) : std::nullopt), "a chosen key reads as it was answered");
-  for (std::uint64_t n = 0; n < 20'000; ++n) require_ok(pool->put(word_bytes(mixed(n)), word_bytes(n)), "put of an ordinary key beside them");
+    require(
+        pool->get(word_bytes(keys[n])) == (has[n] ? std::optional(word_bytes(n)) : std::nullopt),
+        "a chosen key reads as it was answered");
+  for (std::uint64_t n = 0; n < 20'000; ++n)
+    require_ok(pool->put(word_bytes(mixed(n)), word_bytes(n)),
+               "put of an ordinary key beside them");
   require_sound(*pool, "with chosen keys");
   return passed;
 }
@@ -253,7 +311,8 @@ INSTANTIATE_TEST_SUITE_P(Every, ChosenKeys, testing::ValuesIn(world_setups()), s
 
 TEST_P(ChosenKeys, TakeBoundedSpace) {
   scratch_folder folder;
-  play("put_chosen_keys", {GetParam().name(), folder.path().string(), std::to_string(stream_seed("chosen keys"))}, 60);
+  play("put_chosen_keys",
+       {GetParam().name(), folder.path().string(), std::to_string(stream_seed("chosen keys"))}, 60);
 }
 
 const child_role roles[] = {{"fill_eight_pools_and_die", fill_eight_pools_and_die},

@@ -1,4 +1,5 @@
-// Files that hold pages of two moments: copies of a pool that was being written, and what salvage makes of what a machine that went down left.
+// Files that hold pages of two moments: copies of a pool that was being written, and what salvage
+// makes of what a machine that went down left.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -12,7 +13,8 @@
 namespace durahash::test {
 namespace {
 
-// ---------------------------------------------------------------------------------------------------------------------------------- salvage
+// ----------------------------------------------------------------------------------------------------------------------------------
+// salvage
 
 constexpr std::uint64_t at_first = 3000, others = 6000, first_other = 1'000'000;
 
@@ -24,7 +26,8 @@ struct two_moments {
 
 class TwoMoments : public testing::TestWithParam<setup> {
  protected:
-  /// Records are put; a moment; puts, updates and erases; another moment. The process lives on through both.
+  /// Records are put; a moment; puts, updates and erases; another moment. The process lives on
+  /// through both.
   two_moments taken(random_stream& random) {
     std::string path = folder_.file("written");
     std::filesystem::remove(path);
@@ -32,7 +35,8 @@ class TwoMoments : public testing::TestWithParam<setup> {
     auto opened = open_subject(GetParam(), path, GetParam().create_options());
     if (!opened) throw std::runtime_error(opened.failure().message);
     auto put = [&](std::uint64_t n, std::uint64_t version) {
-      std::string value = long_value(GetParam(), n + version, 40);  // one length: what is freed is soon another key's
+      std::string value = long_value(GetParam(), n + version,
+                                     40);  // one length: what is freed is soon another key's
       EXPECT_EQ((*opened)->put(nth_key(GetParam(), n), value), status::ok);
       made.history.emplace(nth_key(GetParam(), n), value);
     };
@@ -58,13 +62,17 @@ INSTANTIATE_TEST_SUITE_P(Every, TwoMoments, testing::ValuesIn(disk_setups()), se
 
 TEST_P(TwoMoments, WhatSalvageKeepsStaysThroughLaterWrites) {
   for (int round = 0; round < 4 && !HasFailure(); ++round) {
-    SCOPED_TRACE("round " + std::to_string(round) + ", again with --seed " + std::to_string(run_seed()));
+    SCOPED_TRACE("round " + std::to_string(round) + ", again with --seed " +
+                 std::to_string(run_seed()));
     random_stream random(stream_seed(GetParam().name() + "/moments/" + std::to_string(round)));
     two_moments moments = taken(random);
     std::string mixed = moments.late_bytes;
     std::uint64_t late_share = 1 + random.below(9);  // of ten pages
-    for (std::size_t page = 0; page + page_bytes <= std::min(mixed.size(), moments.early_bytes.size()); page += page_bytes)
-      if (random.below(10) >= late_share) mixed.replace(page, page_bytes, moments.early_bytes, page, page_bytes);
+    for (std::size_t page = 0;
+         page + page_bytes <= std::min(mixed.size(), moments.early_bytes.size());
+         page += page_bytes)
+      if (random.below(10) >= late_share)
+        mixed.replace(page, page_bytes, moments.early_bytes, page, page_bytes);
     std::string path = folder_.file("mixed");
     write_file(path, after_reboot(mixed, pool_state::changing));
 
@@ -77,7 +85,8 @@ TEST_P(TwoMoments, WhatSalvageKeepsStaysThroughLaterWrites) {
     model kept = contents_of(**opened);
     for (const auto& [key, value] : kept)
       if (has_checksums()) {
-        ASSERT_TRUE(moments.history.contains({key, value})) << "salvage kept a value that the key never had";
+        ASSERT_TRUE(moments.history.contains({key, value}))
+            << "salvage kept a value that the key never had";
       }
     auto expect_kept = [&](const char* when) {
       std::uint64_t lost = 0, wrong = 0;
@@ -101,13 +110,15 @@ TEST_P(TwoMoments, WhatSalvageKeepsStaysThroughLaterWrites) {
     EXPECT_TRUE((*opened)->pool().info().clean);
     expect_kept("after close and reopen");
     std::uint64_t lost = 0;
-    for (std::uint64_t n = first_other; n < first_other + others; ++n) lost += (*opened)->get(nth_key(GetParam(), n)) != nth_value(GetParam(), n);
+    for (std::uint64_t n = first_other; n < first_other + others; ++n)
+      lost += (*opened)->get(nth_key(GetParam(), n)) != nth_value(GetParam(), n);
     EXPECT_EQ(lost, 0u) << "of the records that were put after salvage";
     expect_sound(**opened);
   }
 }
 
-// ----------------------------------------------------------------------------------------------------------------------------------- copies
+// -----------------------------------------------------------------------------------------------------------------------------------
+// copies
 
 std::vector<setup> here_and_on_disk() {
   std::vector<setup> all = world_setups();
@@ -115,7 +126,9 @@ std::vector<setup> here_and_on_disk() {
   return all;
 }
 
-void copy_by_reading(const std::string& from, const std::string& to) { write_file(to, read_file(from)); }
+void copy_by_reading(const std::string& from, const std::string& to) {
+  write_file(to, read_file(from));
+}
 void copy_by_cp(const std::string& from, const std::string& to) {
   std::string command = "cp " + from + " " + to;
   ASSERT_EQ(std::system(command.c_str()), 0);
@@ -138,18 +151,22 @@ class Copy : public testing::TestWithParam<setup> {
   std::unique_ptr<subject> written() {
     auto made = open_subject(GetParam(), path(), GetParam().create_options());
     if (!made) throw std::runtime_error(made.failure().message);
-    for (std::uint64_t n = 0; n < records; ++n) EXPECT_EQ((*made)->put(nth_key(GetParam(), n), nth_value(GetParam(), n)), status::ok);
+    for (std::uint64_t n = 0; n < records; ++n)
+      EXPECT_EQ((*made)->put(nth_key(GetParam(), n), nth_value(GetParam(), n)), status::ok);
     return std::move(*made);
   }
   void expect_refused_then_salvaged(const std::string& copy) {
     std::string before = read_file(copy);
-    for (open_mode mode : {open_mode::create_or_open, open_mode::open_existing, open_mode::read_only}) {
+    for (open_mode mode :
+         {open_mode::create_or_open, open_mode::open_existing, open_mode::read_only}) {
       options how = plain_options(GetParam());
       how.mode = mode;
       auto refused = open_subject(GetParam(), copy, how);
       ASSERT_FALSE(refused) << "a copy of a pool that was being written opened as if it were whole";
-      EXPECT_NE(refused.failure().message.find("check --salvage"), std::string::npos) << refused.failure().message;
-      EXPECT_NE(refused.failure().message.find(copy), std::string::npos) << refused.failure().message;
+      EXPECT_NE(refused.failure().message.find("check --salvage"), std::string::npos)
+          << refused.failure().message;
+      EXPECT_NE(refused.failure().message.find(copy), std::string::npos)
+          << refused.failure().message;
     }
     EXPECT_TRUE(read_file(copy) == before) << "the refused open changed the file";
     auto opened = open(copy, true);
@@ -167,7 +184,8 @@ class Copy : public testing::TestWithParam<setup> {
     ASSERT_TRUE(opened) << opened.failure().message;
     EXPECT_EQ((*opened)->pool().info().clean, clean);
     std::uint64_t lost = 0;
-    for (std::uint64_t n = 0; n < records; ++n) lost += (*opened)->get(nth_key(GetParam(), n)) != nth_value(GetParam(), n);
+    for (std::uint64_t n = 0; n < records; ++n)
+      lost += (*opened)->get(nth_key(GetParam(), n)) != nth_value(GetParam(), n);
     EXPECT_EQ(lost, 0u);
     expect_sound(**opened);
   }
@@ -184,7 +202,8 @@ TEST_P(Copy, OfAPoolThatIsBeingWrittenIsRefusedAndNamesSalvage) {
   ASSERT_NO_FATAL_FAILURE(expect_refused_then_salvaged(folder_.file("copy")));
   ASSERT_NO_FATAL_FAILURE(expect_refused_then_salvaged(folder_.file("copy_of_cp")));
   ASSERT_NO_FATAL_FAILURE(expect_refused_then_salvaged(folder_.file("copy_with_times")));
-  EXPECT_EQ(pool->put(nth_key(GetParam(), records), nth_value(GetParam(), records)), status::ok) << "the original goes on";
+  EXPECT_EQ(pool->put(nth_key(GetParam(), records), nth_value(GetParam(), records)), status::ok)
+      << "the original goes on";
 }
 
 int write_and_die(const child_arguments& arguments) {
@@ -196,7 +215,8 @@ int write_and_die(const child_arguments& arguments) {
 const child_role role("write_and_die", write_and_die);
 
 TEST_P(Copy, OfAKilledPoolIsRefusedWhileTheOriginalOpens) {
-  ASSERT_NO_FATAL_FAILURE(play_until_death("write_and_die", {GetParam().name(), path(), std::to_string(records)}));
+  ASSERT_NO_FATAL_FAILURE(
+      play_until_death("write_and_die", {GetParam().name(), path(), std::to_string(records)}));
   copy_by_reading(path(), folder_.file("copy"));
   ASSERT_NO_FATAL_FAILURE(expect_whole(path(), false));
   ASSERT_NO_FATAL_FAILURE(expect_refused_then_salvaged(folder_.file("copy")));
@@ -204,14 +224,16 @@ TEST_P(Copy, OfAKilledPoolIsRefusedWhileTheOriginalOpens) {
 }
 
 TEST_P(Copy, ThatTakesTheNameOfItsOriginalIsRefused) {
-  ASSERT_NO_FATAL_FAILURE(play_until_death("write_and_die", {GetParam().name(), path(), std::to_string(records)}));
+  ASSERT_NO_FATAL_FAILURE(
+      play_until_death("write_and_die", {GetParam().name(), path(), std::to_string(records)}));
   copy_by_reading(path(), folder_.file("copy"));
   std::filesystem::rename(folder_.file("copy"), path());
   expect_refused_then_salvaged(path());
 }
 
 TEST_P(Copy, IsNotWhatARenamedOrLinkedPoolIs) {
-  ASSERT_NO_FATAL_FAILURE(play_until_death("write_and_die", {GetParam().name(), path(), std::to_string(records)}));
+  ASSERT_NO_FATAL_FAILURE(
+      play_until_death("write_and_die", {GetParam().name(), path(), std::to_string(records)}));
   std::filesystem::create_directory(folder_.file("another"));
   std::filesystem::create_hard_link(path(), folder_.file("link"));
   std::filesystem::rename(path(), folder_.file("another/name"));
@@ -234,7 +256,8 @@ TEST_P(Copy, OfAClosedPoolIsAPoolOfItsOwn) {
   { written(); }
   copy_by_reading(path(), folder_.file("copy"));
   for (const std::string& at : {folder_.file("copy"), path()}) {
-    ASSERT_NO_FATAL_FAILURE(play_until_death("write_again_and_die", {GetParam().name(), at, std::to_string(records)}));
+    ASSERT_NO_FATAL_FAILURE(
+        play_until_death("write_again_and_die", {GetParam().name(), at, std::to_string(records)}));
     ASSERT_NO_FATAL_FAILURE(expect_whole(at, false));
   }
 }

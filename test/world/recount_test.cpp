@@ -1,6 +1,8 @@
-// A killed pool is opened again and written while its records are still being counted: what moves meanwhile is counted once, and its cell is its own.
+// A killed pool is opened again and written while its records are still being counted: what moves
+// meanwhile is counted once, and its cell is its own.
 //
-// Each thread owns a window of keys: [first, last) are there, and each number is told after its write returned. So any moment can be verified.
+// Each thread owns a window of keys: [first, last) are there, and each number is told after its
+// write returned. So any moment can be verified.
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -26,18 +28,26 @@ class windows {
   shared_words told_;
 };
 
-/// Keys of 16 bytes and values of 8, so that the recount has many records to look at; a value names its key.
-std::string key_of(std::uint64_t thread, std::uint64_t n) { return word_bytes(thread) + word_bytes(n); }
-std::string value_of(std::uint64_t thread, std::uint64_t n) { return word_bytes(mixed(thread << 56 | n)); }
+/// Keys of 16 bytes and values of 8, so that the recount has many records to look at; a value names
+/// its key.
+std::string key_of(std::uint64_t thread, std::uint64_t n) {
+  return word_bytes(thread) + word_bytes(n);
+}
+std::string value_of(std::uint64_t thread, std::uint64_t n) {
+  return word_bytes(mixed(thread << 56 | n));
+}
 
 struct place {
   setup with;
   std::string folder, program;
-  explicit place(const child_arguments& arguments) : with(world_setup(arguments.at(0))), folder(arguments.at(1)), program(arguments.at(2)) {}
+  explicit place(const child_arguments& arguments)
+      : with(world_setup(arguments.at(0))), folder(arguments.at(1)), program(arguments.at(2)) {}
   std::string file(const std::string& name) const { return folder + "/" + name; }
 };
 
-std::uint64_t threads_in(const std::string& program) { return program == "sweeps" ? most_threads : 2; }
+std::uint64_t threads_in(const std::string& program) {
+  return program == "sweeps" ? most_threads : 2;
+}
 
 /// level fills up to this load before it grows; the others have more room.
 constexpr double high_load = 0.94;
@@ -57,7 +67,8 @@ void put_up_to(subject& pool, windows& told, std::uint64_t t, std::uint64_t reco
   }
 }
 
-/// Records of a thread: how many there are at most, and so few that cceh's segments are about to merge.
+/// Records of a thread: how many there are at most, and so few that cceh's segments are about to
+/// merge.
 constexpr std::uint64_t many = 12'000, some = many * 55 / 100, few = many / 20;
 
 int fill_to_the_brim(const child_arguments& arguments) {
@@ -74,8 +85,11 @@ int fill_to_the_brim(const child_arguments& arguments) {
       told.last(t) = n + 1;
     }
     if (at.program == "sweeps" && n + 1 == many) break;
-    bool full = at.program == "pairs" && at.with.engine == engine_kind::level && n % 16 == 0 && n * threads > 60'000 && pool->pool().info().load_factor >= high_load;
-    if (full || (at.program == "pairs" && n * threads > (at.with.engine == engine_kind::level ? 400'000 : 120'000))) break;
+    bool full = at.program == "pairs" && at.with.engine == engine_kind::level && n % 16 == 0 &&
+                n * threads > 60'000 && pool->pool().info().load_factor >= high_load;
+    if (full || (at.program == "pairs" &&
+                 n * threads > (at.with.engine == engine_kind::level ? 400'000 : 120'000)))
+      break;
   }
   if (at.program == "sweeps")
     for (std::uint64_t t = 0; t < threads; ++t) erase_down_to(*pool, told, t, some);
@@ -93,7 +107,8 @@ void work_in_pairs(subject& pool, windows& told, std::uint64_t t, std::uint64_t 
   }
 }
 
-std::uint64_t require_windows(subject& pool, windows& told, std::uint64_t threads, const std::string& when) {
+std::uint64_t require_windows(subject& pool, windows& told, std::uint64_t threads,
+                              const std::string& when) {
   std::uint64_t lost = 0, wrong = 0, back = 0, records = 0;
   std::string value;
   for (std::uint64_t t = 0; t < threads; ++t) {
@@ -102,12 +117,15 @@ std::uint64_t require_windows(subject& pool, windows& told, std::uint64_t thread
       if (answer == status::not_found) ++lost;
       else wrong += answer != status::ok || value != value_of(t, n);
     }
-    for (std::uint64_t n = told.first(t), back_to = n > 2000 ? n - 2000 : 0; n > back_to; --n) back += pool.contains(key_of(t, n - 1));
+    for (std::uint64_t n = told.first(t), back_to = n > 2000 ? n - 2000 : 0; n > back_to; --n)
+      back += pool.contains(key_of(t, n - 1));
   }
-  require(lost == 0 && wrong == 0 && back == 0, when + " the pool holds what was acknowledged: of " + std::to_string(records) + " records " +
-                                                    std::to_string(lost) + " are lost, " + std::to_string(wrong) + " have another value, " +
-                                                    std::to_string(back) + " erased ones are back");
-  require(pool.pool().size() == records, when + " size is " + std::to_string(records) + "; it is " + std::to_string(pool.pool().size()));
+  require(lost == 0 && wrong == 0 && back == 0,
+          when + " the pool holds what was acknowledged: of " + std::to_string(records) +
+              " records " + std::to_string(lost) + " are lost, " + std::to_string(wrong) +
+              " have another value, " + std::to_string(back) + " erased ones are back");
+  require(pool.pool().size() == records, when + " size is " + std::to_string(records) + "; it is " +
+                                             std::to_string(pool.pool().size()));
   return records;
 }
 
@@ -149,11 +167,13 @@ int write_beside_the_recount(const child_arguments& arguments) {
   return passed;
 }
 
-const child_role roles[] = {{"fill_to_the_brim", fill_to_the_brim}, {"write_beside_the_recount", write_beside_the_recount}};
+const child_role roles[] = {{"fill_to_the_brim", fill_to_the_brim},
+                            {"write_beside_the_recount", write_beside_the_recount}};
 
 class Recount : public testing::TestWithParam<setup> {
  protected:
-  /// Fills, kills, and lets so many openings find the pool as their forerunner left it; the last one closes.
+  /// Fills, kills, and lets so many openings find the pool as their forerunner left it; the last
+  /// one closes.
   void survives(const std::string& program, int kills) {
     scratch_folder folder(GetParam().folder());
     child_arguments arguments = {GetParam().name(), folder.path().string(), program, "kill"};
@@ -170,7 +190,9 @@ INSTANTIATE_TEST_SUITE_P(Every, Recount, testing::ValuesIn(byte_setups()), setup
 
 TEST_P(Recount, BesideErasesAndPutsLosesNothingAndThePoolClosesClean) { survives("pairs", 5); }
 
-TEST_P(Recount, BesideThreadsThatEraseAlmostAllLosesNothingAndThePoolClosesClean) { survives("sweeps", 5); }
+TEST_P(Recount, BesideThreadsThatEraseAlmostAllLosesNothingAndThePoolClosesClean) {
+  survives("sweeps", 5);
+}
 
 }  // namespace
 }  // namespace durahash::test

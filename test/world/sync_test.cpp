@@ -1,5 +1,6 @@
-// sync beside reserve, compact and writers. A pool whose root says clean does not change until a write begins: any of its pages may be on the disk,
-// and any may not, so that a mixture of two of its moments is what a power cut leaves.
+// sync beside reserve, compact and writers. A pool whose root says clean does not change until a
+// write begins: any of its pages may be on the disk, and any may not, so that a mixture of two of
+// its moments is what a power cut leaves.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -34,34 +35,43 @@ std::string bytes_of(const std::string& path) {
 root_record root_now(const std::string& path) {
   std::string head(engine_area_offset, '\0');
   int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  require(file >= 0 && ::pread(file, head.data(), head.size(), 0) == static_cast<ssize_t>(head.size()), "the pool's root can be read");
+  require(
+      file >= 0 && ::pread(file, head.data(), head.size(), 0) == static_cast<ssize_t>(head.size()),
+      "the pool's root can be read");
   ::close(file);
   return root_in(head);
 }
 
-bool same_and_clean(const root_record& a, const root_record& b) { return a.state == pool_state::clean && a.sequence == b.sequence && b.state == a.state; }
+bool same_and_clean(const root_record& a, const root_record& b) {
+  return a.state == pool_state::clean && a.sequence == b.sequence && b.state == a.state;
+}
 
 struct place {
   setup with;
   std::string folder;
-  explicit place(const child_arguments& arguments) : with(world_setup(arguments.at(0))), folder(arguments.at(1)) {}
+  explicit place(const child_arguments& arguments)
+      : with(world_setup(arguments.at(0))), folder(arguments.at(1)) {}
   std::string file(const std::string& name) const { return folder + "/" + name; }
 };
 
-/// A power cut while the root said clean: it opens, checks clean, and has exactly the records that were synced.
-void require_whole(const place& at, const std::string& image, std::uint64_t records, const std::string& what) {
+/// A power cut while the root said clean: it opens, checks clean, and has exactly the records that
+/// were synced.
+void require_whole(const place& at, const std::string& image, std::uint64_t records,
+                   const std::string& what) {
   write_file(at.file("image"), after_reboot(image, pool_state::clean));
   auto opened = open_subject(at.with, at.file("image"), plain_options(at.with));
   require(static_cast<bool>(opened), what + " opens: " + (opened ? "" : opened.failure().message));
   require((*opened)->pool().info().clean, what + " is clean");
   require_records(**opened, at.with, 0, records, "in " + what);
-  require((*opened)->pool().size() == records, "in " + what + " size is " + std::to_string(records));
+  require((*opened)->pool().size() == records,
+          "in " + what + " size is " + std::to_string(records));
   require_sound(**opened, "in " + what);
   (void)(*opened)->pool().close();
   std::filesystem::remove(at.file("image"));
 }
 
-/// Writes, syncs, and looks at the file as long as its root stays clean, while another thread works on the pool's shape.
+/// Writes, syncs, and looks at the file as long as its root stays clean, while another thread works
+/// on the pool's shape.
 int sync_beside(const child_arguments& arguments) {
   place at(arguments);
   const std::string& beside = arguments.at(2);
@@ -71,14 +81,16 @@ int sync_beside(const child_arguments& arguments) {
   put_records(*pool, at.with, 0, records);
   std::atomic<bool> over{false};
   std::thread other([&] {
-    // Each pool.reserve makes the table larger than the last one, until a compact makes it small again.
+    // Each pool.reserve makes the table larger than the last one, until a compact makes it small
+    // again.
     for (std::uint64_t room = 20'000; !over; room = room > 160'000 ? 20'000 : room * 3 / 2) {
       if (beside != "compact") require_ok(pool->pool().reserve(room), "reserve beside sync");
-      if (beside == "compact" || room > 160'000) require_ok(pool->pool().compact(), "compact beside sync");
+      if (beside == "compact" || room > 160'000)
+        require_ok(pool->pool().compact(), "compact beside sync");
     }
   });
   std::uint64_t mixtures = 0, most_mixtures = 25;
-  auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(2 * stress_seconds());
+  auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(stress_seconds());
   while (std::chrono::steady_clock::now() < until && mixtures < most_mixtures) {
     if (random.one_in(2)) {
       put_records(*pool, at.with, records, records + 20);
@@ -95,7 +107,8 @@ int sync_beside(const child_arguments& arguments) {
       if (!same_and_clean(synced, root_now(at.file("pool")))) break;
       if (late == early) continue;
       std::string mixed = late;
-      for (std::size_t page = 0; page + page_bytes <= std::min(early.size(), late.size()); page += page_bytes)
+      for (std::size_t page = 0; page + page_bytes <= std::min(early.size(), late.size());
+           page += page_bytes)
         if (random.one_in(2)) mixed.replace(page, page_bytes, early, page, page_bytes);
       ++mixtures;
       require_whole(at, mixed, records, "a mixture of two moments of a pool whose root said clean");
@@ -110,7 +123,8 @@ int sync_beside(const child_arguments& arguments) {
   return passed;
 }
 
-/// The same with other threads that write; the root is clean only between a sync and their next write.
+/// The same with other threads that write; the root is clean only between a sync and their next
+/// write.
 int sync_beside_writers(const child_arguments& arguments) {
   place at(arguments);
   auto pool = make_or_end(at.with, at.file("pool"));
@@ -121,7 +135,9 @@ int sync_beside_writers(const child_arguments& arguments) {
   for (std::uint64_t t = 0; t < threads; ++t)
     writers.emplace_back([&, t] {
       for (std::uint64_t n = 0; !over && n < of_each; ++n) {
-        require_ok(pool->put(nth_key(at.with, t * of_each + n), nth_value(at.with, t * of_each + n)), "put beside sync");
+        require_ok(
+            pool->put(nth_key(at.with, t * of_each + n), nth_value(at.with, t * of_each + n)),
+            "put beside sync");
         told[t] = n + 1;
         if (n % 50 == 49) std::this_thread::sleep_for(std::chrono::milliseconds(3));
       }
@@ -134,7 +150,7 @@ int sync_beside_writers(const child_arguments& arguments) {
     }
   });
   std::uint64_t images = 0;
-  auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(2 * stress_seconds());
+  auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(stress_seconds());
   while (std::chrono::steady_clock::now() < until && images < 12) {
     std::uint64_t before[threads];
     for (std::uint64_t t = 0; t < threads; ++t) before[t] = told[t];
@@ -143,36 +159,48 @@ int sync_beside_writers(const child_arguments& arguments) {
     std::string early = bytes_of(at.file("pool")), late = bytes_of(at.file("pool"));
     if (!same_and_clean(synced, root_now(at.file("pool")))) continue;
     ++images;
-    for (std::size_t page = 0; page + page_bytes <= std::min(early.size(), late.size()); page += page_bytes)
-      if (page / page_bytes % 2 == images % 2) late.replace(page, page_bytes, early, page, page_bytes);
+    for (std::size_t page = 0; page + page_bytes <= std::min(early.size(), late.size());
+         page += page_bytes)
+      if (page / page_bytes % 2 == images % 2)
+        late.replace(page, page_bytes, early, page, page_bytes);
     write_file(at.file("image"), after_reboot(late, pool_state::clean));
     auto opened = open_subject(at.with, at.file("image"), plain_options(at.with));
-    require(static_cast<bool>(opened), "an image of a pool whose root said clean opens: " + (opened ? "" : opened.failure().message));
+    require(static_cast<bool>(opened), "an image of a pool whose root said clean opens: " +
+                                           (opened ? "" : opened.failure().message));
     require_sound(**opened, "in an image of a pool whose root said clean");
-    for (std::uint64_t t = 0; t < threads; ++t) require_records(**opened, at.with, t * of_each, t * of_each + before[t], "in an image behind a sync");
+    for (std::uint64_t t = 0; t < threads; ++t)
+      require_records(**opened, at.with, t * of_each, t * of_each + before[t],
+                      "in an image behind a sync");
   }
   over = true;
   for (std::thread& writer : writers) writer.join();
   shaper.join();
-  for (std::uint64_t t = 0; t < threads; ++t) require_records(*pool, at.with, t * of_each, t * of_each + told[t], "beside syncs");
+  for (std::uint64_t t = 0; t < threads; ++t)
+    require_records(*pool, at.with, t * of_each, t * of_each + told[t], "beside syncs");
   require_sound(*pool, "beside syncs");
   return passed;
 }
 
-const child_role roles[] = {{"sync_beside", sync_beside}, {"sync_beside_writers", sync_beside_writers}};
+const child_role roles[] = {{"sync_beside", sync_beside},
+                            {"sync_beside_writers", sync_beside_writers}};
 
 class SyncBeside : public testing::TestWithParam<setup> {
  protected:
   void survives(const std::string& role, const std::string& beside) {
     scratch_folder folder(GetParam().folder());
-    play(role, {GetParam().name(), folder.path().string(), beside, std::to_string(stream_seed(GetParam().name() + beside))}, patience_seconds + 4 * stress_seconds());
+    play(role,
+         {GetParam().name(), folder.path().string(), beside,
+          std::to_string(stream_seed(GetParam().name() + beside))},
+         patience_seconds + 4 * stress_seconds());
   }
 };
 INSTANTIATE_TEST_SUITE_P(Every, SyncBeside, testing::ValuesIn(world_setups()), setup_name());
 
 TEST_P(SyncBeside, ReserveLeavesACleanPoolAlone) { survives("sync_beside", "reserve"); }
 TEST_P(SyncBeside, CompactLeavesACleanPoolAlone) { survives("sync_beside", "compact"); }
-TEST_P(SyncBeside, WritersAndReserveAndCompactKeepsWhatItSynced) { survives("sync_beside_writers", "writers"); }
+TEST_P(SyncBeside, WritersAndReserveAndCompactKeepsWhatItSynced) {
+  survives("sync_beside_writers", "writers");
+}
 
 }  // namespace
 }  // namespace durahash::test

@@ -1,8 +1,10 @@
-// Everything beside everything: sync, reserve, compact, check, size, info, scans whose visitors write another table, and forks, beside writers and
-// readers. The process is killed at a random moment; what it was told is done must be there, key by key.
+// Everything beside everything: sync, reserve, compact, check, size, info, scans whose visitors
+// write another table, and forks, beside writers and readers. The process is killed at a random
+// moment; what it was told is done must be there, key by key.
 //
-// A writer owns its keys. Version v of a key is a value that names it, or the key's absence; both are told before and after each write. A word tells of
-// each thread that it goes on: one that does not is a deadlock. DURAHASH_STRESS_SECONDS=60 makes a round that long.
+// A writer owns its keys. Version v of a key is a value that names it, or the key's absence; both
+// are told before and after each write. A word tells of each thread that it goes on: one that does
+// not is a deadlock. DURAHASH_STRESS_SECONDS=60 makes a round that long.
 #include <signal.h>
 #include <unistd.h>
 
@@ -16,18 +18,35 @@ namespace durahash::test {
 namespace {
 
 constexpr std::uint64_t writers = 2, keys_of_each = 400, all_keys = writers * keys_of_each;
-enum helper : std::uint64_t { writer_one, writer_two, reader, syncer, shaper, checker, visitor, forker, helpers };
-constexpr const char* names[helpers] = {"a writer", "a writer", "the reader", "sync", "reserve and compact", "check, size and info", "the visitor", "fork"};
+enum helper : std::uint64_t {
+  writer_one,
+  writer_two,
+  reader,
+  syncer,
+  shaper,
+  checker,
+  visitor,
+  forker,
+  helpers
+};
+constexpr const char* names[helpers] = {
+    "a writer",    "a writer", "the reader", "sync", "reserve and compact", "check, size and info",
+    "the visitor", "fork"};
 
 /// What the process has told.
 class told_words {
  public:
-  explicit told_words(const std::string& path) : words_(path, 2 * (all_keys + all_keys) + helpers + 1) {}
+  explicit told_words(const std::string& path)
+      : words_(path, 2 * (all_keys + all_keys) + helpers + 1) {}
   std::atomic<std::uint64_t>& begun(std::uint64_t key) { return words_[2 * key]; }
   std::atomic<std::uint64_t>& done(std::uint64_t key) { return words_[2 * key + 1]; }
   /// The same of the table that the visitor writes.
-  std::atomic<std::uint64_t>& other_begun(std::uint64_t key) { return words_[2 * (all_keys + key)]; }
-  std::atomic<std::uint64_t>& other_done(std::uint64_t key) { return words_[2 * (all_keys + key) + 1]; }
+  std::atomic<std::uint64_t>& other_begun(std::uint64_t key) {
+    return words_[2 * (all_keys + key)];
+  }
+  std::atomic<std::uint64_t>& other_done(std::uint64_t key) {
+    return words_[2 * (all_keys + key) + 1];
+  }
   std::atomic<std::uint64_t>& steps(std::uint64_t helper) { return words_[4 * all_keys + helper]; }
   std::atomic<std::uint64_t>& open() { return words_[4 * all_keys + helpers]; }
 
@@ -44,14 +63,20 @@ std::optional<std::string> version_of(const setup& with, std::uint64_t key, std:
 struct place {
   setup with;
   std::string folder;
-  explicit place(const child_arguments& arguments) : with(world_setup(arguments.at(0))), folder(arguments.at(1)) {}
+  explicit place(const child_arguments& arguments)
+      : with(world_setup(arguments.at(0))), folder(arguments.at(1)) {}
   std::string file(const std::string& name) const { return folder + "/" + name; }
 };
 
 class busy_process {
  public:
   busy_process(const place& at, std::uint64_t seed, bool forks)
-      : with_(at.with), told_(at.file("told")), pool_(open_or_end(with_, at.file("pool"))), other_(open_or_end(with_, at.file("other"))), seed_(seed), forks_(forks) {}
+      : with_(at.with),
+        told_(at.file("told")),
+        pool_(open_or_end(with_, at.file("pool"))),
+        other_(open_or_end(with_, at.file("other"))),
+        seed_(seed),
+        forks_(forks) {}
 
   [[noreturn]] void work_until_killed() {
     told_.open() = 1;
@@ -79,8 +104,10 @@ class busy_process {
     });
     add(checker, [this](random_stream& random) {
       check_report report = pool_->pool().check();
-      require(report.ok, "check beside everything finds nothing: " + (report.violations.empty() ? "" : report.violations.front()));
-      require(pool_->pool().size() <= all_keys && pool_->pool().info().records <= all_keys, "size and info count at most all keys");
+      require(report.ok, "check beside everything finds nothing: " +
+                             (report.violations.empty() ? "" : report.violations.front()));
+      require(pool_->pool().size() <= all_keys && pool_->pool().info().records <= all_keys,
+              "size and info count at most all keys");
       (void)pool_->pool().stats();
       pause_up_to(random, 5000);
     });
@@ -103,7 +130,8 @@ class busy_process {
     told_.begun(key) = version;
     auto before = version_of(with_, key, version - 1), now = version_of(with_, key, version);
     status answer = now ? pool_->put(nth_key(with_, key), *now) : pool_->erase(nth_key(with_, key));
-    require(answer == status::ok || (!now && !before && answer == status::not_found), "a write beside everything is done: " + std::string(message(answer)));
+    require(answer == status::ok || (!now && !before && answer == status::not_found),
+            "a write beside everything is done: " + std::string(message(answer)));
     told_.done(key) = version;
   }
 
@@ -116,11 +144,13 @@ class busy_process {
     if (answer == status::ok) {
       auto version = version_in(with_, key, value);
       require(version.has_value(), "a value is whole, and its key's");
-      require(*version >= before && *version <= after, "a value is one of those that the key had meanwhile");
+      require(*version >= before && *version <= after,
+              "a value is one of those that the key had meanwhile");
     } else {
       require(answer == status::not_found, "get answers: " + std::string(message(answer)));
       bool was_absent = false;
-      for (std::uint64_t version = before; version <= after && !was_absent; ++version) was_absent = !version_of(with_, key, version);
+      for (std::uint64_t version = before; version <= after && !was_absent; ++version)
+        was_absent = !version_of(with_, key, version);
       require(was_absent, "a key that was there all the time is found");
     }
   }
@@ -128,25 +158,34 @@ class busy_process {
   /// Scans the table, and writes what it finds into the other one, which nobody else writes.
   void visit(random_stream& random) {
     for (cursor at; !at.done;)
-      require_ok(pool_->scan(at, 50 + random.below(200), [&](std::string_view key_bytes, std::string_view value) {
-        require(describes_itself(with_, key_bytes, value), "a scan gives whole values");
-        auto key = random.below(all_keys), version = told_.other_done(key) + 1;
-        told_.other_begun(key) = version;
-        auto now = version_of(with_, key, version);
-        status answer = now ? other_->put(nth_key(with_, key), *now) : other_->erase(nth_key(with_, key));
-        require(answer == status::ok || answer == status::not_found, "a visitor's write into the other table is done: " + std::string(message(answer)));
-        told_.other_done(key) = version;
-      }), "scan");
+      require_ok(pool_->scan(at, 50 + random.below(200),
+                             [&](std::string_view key_bytes, std::string_view value) {
+                               require(describes_itself(with_, key_bytes, value),
+                                       "a scan gives whole values");
+                               auto key = random.below(all_keys),
+                                    version = told_.other_done(key) + 1;
+                               told_.other_begun(key) = version;
+                               auto now = version_of(with_, key, version);
+                               status answer = now ? other_->put(nth_key(with_, key), *now)
+                                                   : other_->erase(nth_key(with_, key));
+                               require(answer == status::ok || answer == status::not_found,
+                                       "a visitor's write into the other table is done: " +
+                                           std::string(message(answer)));
+                               told_.other_done(key) = version;
+                             }),
+                 "scan");
   }
 
   void fork_one(std::uint64_t how) {
     in_forked_child("a child forked beside everything", [&] {
       std::string key = nth_key(with_, 1), value;
       if (how == 0) ::_exit(passed);
-      require(pool_->put(key, nth_value(with_, 1)) == status::forked, "in a child put answers forked");
+      require(pool_->put(key, nth_value(with_, 1)) == status::forked,
+              "in a child put answers forked");
       require(pool_->get(key, value) == status::forked, "in a child get answers forked");
       if (how == 1) return;
-      require(pool_->pool().sync() == status::forked && pool_->pool().compact() == status::forked, "in a child sync and compact answer forked");
+      require(pool_->pool().sync() == status::forked && pool_->pool().compact() == status::forked,
+              "in a child sync and compact answer forked");
       pool_.reset();
       other_.reset();
     });
@@ -161,7 +200,8 @@ class busy_process {
 
 /// setup, folder, seed, "forks" or not
 int work_beside_everything(const child_arguments& arguments) {
-  busy_process(place(arguments), std::stoull(arguments.at(2)), arguments.at(3) == "forks").work_until_killed();
+  busy_process(place(arguments), std::stoull(arguments.at(2)), arguments.at(3) == "forks")
+      .work_until_killed();
 }
 const child_role role("work_beside_everything", work_beside_everything);
 
@@ -170,7 +210,8 @@ class UntidyStress : public testing::TestWithParam<setup> {
   void survives(const std::string& forks) {
     ASSERT_NO_FATAL_FAILURE(make_pools());
     for (std::uint64_t round = 0; round < 3 && !HasFailure(); ++round) {
-      SCOPED_TRACE("round " + std::to_string(round) + ", again with --seed " + std::to_string(run_seed()));
+      SCOPED_TRACE("round " + std::to_string(round) + ", again with --seed " +
+                   std::to_string(run_seed()));
       ASSERT_NO_FATAL_FAILURE(run_and_kill(round, forks));
       verify();
     }
@@ -178,17 +219,21 @@ class UntidyStress : public testing::TestWithParam<setup> {
 
  private:
   void make_pools() {
-    for (const char* name : {"pool", "other"}) ASSERT_TRUE(open_subject(GetParam(), folder_.file(name), GetParam().create_options()));
+    for (const char* name : {"pool", "other"})
+      ASSERT_TRUE(open_subject(GetParam(), folder_.file(name), GetParam().create_options()));
   }
 
   void run_and_kill(std::uint64_t round, const std::string& forks) {
     random_stream random(stream_seed(GetParam().name() + "/untidy/" + std::to_string(round)));
     told_.open() = 0;
-    child_process child("work_beside_everything", {GetParam().name(), folder_.path().string(), std::to_string(random.next()), forks});
+    child_process child("work_beside_everything", {GetParam().name(), folder_.path().string(),
+                                                   std::to_string(random.next()), forks});
     ASSERT_TRUE(wait_until([&] { return told_.open() == 1 || !child.running(); }));
-    double seconds = stress_seconds() * (0.5 + 0.5 * static_cast<double>(random.below(1000)) / 1000);
+    double seconds =
+        stress_seconds() * (0.5 + 0.5 * static_cast<double>(random.below(1000)) / 1000);
     auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
-    wait_until([&] { return std::chrono::steady_clock::now() > until || !child.running(); }, seconds + 1);
+    wait_until([&] { return std::chrono::steady_clock::now() > until || !child.running(); },
+               seconds + 1);
     expect_all_go_on(child);
     bool working = child.running();
     child_end end = child.kill();
@@ -199,14 +244,19 @@ class UntidyStress : public testing::TestWithParam<setup> {
     std::uint64_t before[helpers];
     for (std::uint64_t n = 0; n < helpers; ++n) before[n] = told_.steps(n);
     for (std::uint64_t n = 0; n < helpers && child.running(); ++n)
-      EXPECT_TRUE(wait_until([&] { return told_.steps(n) != before[n] || !child.running(); }, patience_seconds)) << names[n] << " hangs";
+      EXPECT_TRUE(wait_until([&] { return told_.steps(n) != before[n] || !child.running(); },
+                             patience_seconds))
+          << names[n] << " hangs";
   }
 
   void verify() {
     auto pool = opened("pool"), other = opened("other");
     if (!pool || !other) return;
-    verify(*pool, [&](std::uint64_t key) { return std::pair(&told_.begun(key), &told_.done(key)); });
-    verify(*other, [&](std::uint64_t key) { return std::pair(&told_.other_begun(key), &told_.other_done(key)); });
+    verify(*pool,
+           [&](std::uint64_t key) { return std::pair(&told_.begun(key), &told_.done(key)); });
+    verify(*other, [&](std::uint64_t key) {
+      return std::pair(&told_.other_begun(key), &told_.other_done(key));
+    });
   }
   std::unique_ptr<subject> opened(const std::string& name) {
     auto found = open_subject(GetParam(), folder_.file(name), plain_options(GetParam()));
@@ -220,7 +270,8 @@ class UntidyStress : public testing::TestWithParam<setup> {
       auto [begun, done] = told(key);
       auto found = pool.get(nth_key(GetParam(), key)), wanted = version_of(GetParam(), key, *done);
       records += found.has_value();
-      if (found != wanted && *begun > *done && found == version_of(GetParam(), key, *begun)) *done = begun->load();  // in flight, and done
+      if (found != wanted && *begun > *done && found == version_of(GetParam(), key, *begun))
+        *done = begun->load();  // in flight, and done
       else if (found != wanted && !found) ++lost;
       else if (found != wanted && !wanted) ++undead;
       else wrong += found != wanted;
@@ -239,8 +290,12 @@ class UntidyStress : public testing::TestWithParam<setup> {
 };
 INSTANTIATE_TEST_SUITE_P(Every, UntidyStress, testing::ValuesIn(world_setups()), setup_name());
 
-TEST_P(UntidyStress, OfOperationsBesideOperationsLosesNothingThatWasAcknowledged) { survives("none"); }
-TEST_P(UntidyStress, OfOperationsAndForksBesideOperationsLosesNothingThatWasAcknowledged) { survives("forks"); }
+TEST_P(UntidyStress, OfOperationsBesideOperationsLosesNothingThatWasAcknowledged) {
+  survives("none");
+}
+TEST_P(UntidyStress, OfOperationsAndForksBesideOperationsLosesNothingThatWasAcknowledged) {
+  survives("forks");
+}
 
 }  // namespace
 }  // namespace durahash::test

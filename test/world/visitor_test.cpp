@@ -1,4 +1,5 @@
-// Visitors that write, and readers that stay: nothing of one table waits for another, and what a reader holds back is told.
+// Visitors that write, and readers that stay: nothing of one table waits for another, and what a
+// reader holds back is told.
 #include <atomic>
 #include <thread>
 
@@ -12,7 +13,8 @@ constexpr std::uint64_t records = 2000;
 struct place {
   setup with;
   std::string folder;
-  explicit place(const child_arguments& arguments) : with(world_setup(arguments.at(0))), folder(arguments.at(1)) {}
+  explicit place(const child_arguments& arguments)
+      : with(world_setup(arguments.at(0))), folder(arguments.at(1)) {}
   std::string file(const std::string& name) const { return folder + "/" + name; }
 };
 
@@ -70,7 +72,8 @@ void scan_all(subject& pool, const record_visitor& visit) {
   for (cursor at; !at.done;) require_ok(pool.scan(at, 200, visit), "scan");
 }
 
-// ------------------------------------------------------------------------------------------------------------------------------- visitors that write
+// -------------------------------------------------------------------------------------------------------------------------------
+// visitors that write
 
 int visitor_writes_another_table(const child_arguments& arguments) {
   place at(arguments);
@@ -80,7 +83,9 @@ int visitor_writes_another_table(const child_arguments& arguments) {
   {
     rewriter beside(*b, at.with, 0, records), beside_too(*b, at.with, 0, records);
     for (int pass = 0; pass < 4; ++pass)
-      scan_all(*a, [&](std::string_view key, std::string_view value) { require_ok(b->put(key, value), "put of a visitor into another table"); });
+      scan_all(*a, [&](std::string_view key, std::string_view value) {
+        require_ok(b->put(key, value), "put of a visitor into another table");
+      });
     require(wait_until([&] { return beside.writes() > 1000; }), "the other writer goes on");
   }
   require_records(*a, at.with, 0, records, "in the table that was visited");
@@ -97,7 +102,9 @@ int visitors_write_each_others_tables(const child_arguments& arguments) {
   put_records(*b, at.with, 0, records);
   auto visit = [&](subject& from, subject& to) {
     for (int pass = 0; pass < 3; ++pass)
-      scan_all(from, [&](std::string_view key, std::string_view value) { require_ok(to.put(key, value), "put of a visitor into the other table"); });
+      scan_all(from, [&](std::string_view key, std::string_view value) {
+        require_ok(to.put(key, value), "put of a visitor into the other table");
+      });
   };
   std::thread one(visit, std::ref(*a), std::ref(*b)), other(visit, std::ref(*b), std::ref(*a));
   one.join();
@@ -121,10 +128,13 @@ int visitor_writes_its_own_table(const child_arguments& arguments) {
         std::string same(key), as_before(value);  // what it was given ends with the record
         require_ok(pool->put(same, as_before), "put of a visitor into its own table");
         if (added < 3 * records) {
-          require_ok(pool->put(nth_key(at.with, records + added), nth_value(at.with, records + added)), "a new record of a visitor");
+          require_ok(
+              pool->put(nth_key(at.with, records + added), nth_value(at.with, records + added)),
+              "a new record of a visitor");
           ++added;
         }
-        if (++visits % 7 == 0 && added > 0) require_ok(pool->erase(nth_key(at.with, records + --added)), "erase of a visitor");
+        if (++visits % 7 == 0 && added > 0)
+          require_ok(pool->erase(nth_key(at.with, records + --added)), "erase of a visitor");
       });
     put_records(*pool, at.with, records + added, 4 * records);
   }
@@ -133,10 +143,13 @@ int visitor_writes_its_own_table(const child_arguments& arguments) {
   return passed;
 }
 
-// -------------------------------------------------------------------------------------------------------------------------------- readers that stay
+// --------------------------------------------------------------------------------------------------------------------------------
+// readers that stay
 
 void update_often(subject& pool, const setup& with, std::uint64_t updates) {
-  for (std::uint64_t i = 0; i < updates; ++i) require_ok(pool.put(nth_key(with, i % records), nth_value(with, i % records)), "update beside a parked reader");
+  for (std::uint64_t i = 0; i < updates; ++i)
+    require_ok(pool.put(nth_key(with, i % records), nth_value(with, i % records)),
+               "update beside a parked reader");
 }
 
 double held_by_readers(subject& pool) {
@@ -178,10 +191,12 @@ int figures_of_a_parked_reader(const child_arguments& arguments) {
     update_often(*a, at.with, 5'000);
     update_often(*b, at.with, 5'000);
     require(!holds || held_by_readers(*a) > 0, "what a parked reader holds back is told");
-    require(wait_until([&] { return held_by_readers(*b) == 0; }, 5), "of another pool nothing is held");
+    require(wait_until([&] { return held_by_readers(*b) == 0; }, 5),
+            "of another pool nothing is held");
     require(reader.parked(), "the reader stayed all the time");
   }
-  require(wait_until([&] { return held_by_readers(*a) == 0; }, 5), "soon after the reader left nothing is held");
+  require(wait_until([&] { return held_by_readers(*a) == 0; }, 5),
+          "soon after the reader left nothing is held");
   return passed;
 }
 
@@ -193,7 +208,8 @@ int reader_parks_in_the_pool(const child_arguments& arguments) {
     parked_reader reader(*pool);
     update_often(*pool, at.with, 20'000);
     put_records(*pool, at.with, records, 4 * records);  // the table grows, too
-    for (std::uint64_t n = records; n < 4 * records; ++n) require_ok(pool->erase(nth_key(at.with, n)), "erase beside a parked reader");
+    for (std::uint64_t n = records; n < 4 * records; ++n)
+      require_ok(pool->erase(nth_key(at.with, n)), "erase beside a parked reader");
     require_records(*pool, at.with, 0, records, "beside a parked reader");
     require(reader.parked(), "the reader stayed all the time");
   }
@@ -202,12 +218,13 @@ int reader_parks_in_the_pool(const child_arguments& arguments) {
   return passed;
 }
 
-const child_role roles[] = {{"visitor_writes_another_table", visitor_writes_another_table},
-                            {"visitors_write_each_others_tables", visitors_write_each_others_tables},
-                            {"visitor_writes_its_own_table", visitor_writes_its_own_table},
-                            {"reader_parks_in_another_pool", reader_parks_in_another_pool},
-                            {"figures_of_a_parked_reader", figures_of_a_parked_reader},
-                            {"reader_parks_in_the_pool", reader_parks_in_the_pool}};
+const child_role roles[] = {
+    {"visitor_writes_another_table", visitor_writes_another_table},
+    {"visitors_write_each_others_tables", visitors_write_each_others_tables},
+    {"visitor_writes_its_own_table", visitor_writes_its_own_table},
+    {"reader_parks_in_another_pool", reader_parks_in_another_pool},
+    {"figures_of_a_parked_reader", figures_of_a_parked_reader},
+    {"reader_parks_in_the_pool", reader_parks_in_the_pool}};
 
 class Visitor : public testing::TestWithParam<setup> {
  protected:
@@ -225,7 +242,9 @@ TEST_P(Visitor, WritesItsOwnTableBesideAnotherWriter) { plays("visitor_writes_it
 class ParkedReader : public Visitor {};
 INSTANTIATE_TEST_SUITE_P(Every, ParkedReader, testing::ValuesIn(world_setups()), setup_name());
 
-TEST_P(ParkedReader, OfOnePoolKeepsNothingOfAnotherWaiting) { plays("reader_parks_in_another_pool"); }
+TEST_P(ParkedReader, OfOnePoolKeepsNothingOfAnotherWaiting) {
+  plays("reader_parks_in_another_pool");
+}
 TEST_P(ParkedReader, KeepsNoUpdateOfItsOwnPoolWaiting) { plays("reader_parks_in_the_pool"); }
 TEST_P(ParkedReader, IsToldByWhatItHoldsBack) { plays("figures_of_a_parked_reader"); }
 

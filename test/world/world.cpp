@@ -21,7 +21,8 @@ namespace {
 
 std::vector<setup> setups_at(place_kind place, bool words) {
   std::vector<setup> all;
-  for (engine_kind engine : {engine_kind::turbo, engine_kind::cceh, engine_kind::level, engine_kind::gphash}) {
+  for (engine_kind engine :
+       {engine_kind::turbo, engine_kind::cceh, engine_kind::level, engine_kind::gphash}) {
     all.push_back({engine, place, api_kind::bytes, durability_level::process});
     if (words) all.push_back({engine, place, api_kind::words, durability_level::process});
   }
@@ -47,7 +48,9 @@ void require(bool holds, const std::string& what) {
   std::_Exit(failed);
 }
 
-void require_ok(status answer, const std::string& what) { require(answer == status::ok, what + " is ok, it answers: " + std::string(message(answer))); }
+void require_ok(status answer, const std::string& what) {
+  require(answer == status::ok, what + " is ok, it answers: " + std::string(message(answer)));
+}
 
 options plain_options(const setup& with) {
   options how;
@@ -55,22 +58,29 @@ options plain_options(const setup& with) {
   return how;
 }
 
-std::unique_ptr<subject> open_or_end(const setup& with, const std::string& path, const options& how) {
+std::unique_ptr<subject> open_or_end(const setup& with, const std::string& path,
+                                     const options& how) {
   auto opened = open_subject(with, path, how);
   require(static_cast<bool>(opened), "the pool opens: " + (opened ? "" : opened.failure().message));
   return std::move(*opened);
 }
-std::unique_ptr<subject> open_or_end(const setup& with, const std::string& path) { return open_or_end(with, path, plain_options(with)); }
-std::unique_ptr<subject> make_or_end(const setup& with, const std::string& path) { return open_or_end(with, path, with.create_options()); }
+std::unique_ptr<subject> open_or_end(const setup& with, const std::string& path) {
+  return open_or_end(with, path, plain_options(with));
+}
+std::unique_ptr<subject> make_or_end(const setup& with, const std::string& path) {
+  return open_or_end(with, path, with.create_options());
+}
 
 void require_sound(subject& pool, const std::string& when) {
   check_report report = pool.pool().check();
-  require(report.ok, when + " check finds nothing; it finds " + std::to_string(report.violations.size()) + ", the first: " +
-                         (report.violations.empty() ? "" : report.violations.front()));
+  require(report.ok,
+          when + " check finds nothing; it finds " + std::to_string(report.violations.size()) +
+              ", the first: " + (report.violations.empty() ? "" : report.violations.front()));
   require(report.records == pool.pool().size(), when + " check and size count the same records");
 }
 
-void require_records(subject& pool, const setup& with, std::uint64_t first, std::uint64_t last, const std::string& when) {
+void require_records(subject& pool, const setup& with, std::uint64_t first, std::uint64_t last,
+                     const std::string& when) {
   std::uint64_t lost = 0, wrong = 0;
   std::string value;
   for (std::uint64_t n = first; n < last; ++n) {
@@ -78,12 +88,15 @@ void require_records(subject& pool, const setup& with, std::uint64_t first, std:
     if (answer == status::not_found) ++lost;
     else wrong += answer != status::ok || value != nth_value(with, n);
   }
-  require(lost == 0 && wrong == 0, when + " all " + std::to_string(last - first) + " records are there: " + std::to_string(lost) + " are lost, " +
-                                       std::to_string(wrong) + " have another value");
+  require(lost == 0 && wrong == 0,
+          when + " all " + std::to_string(last - first) + " records are there: " +
+              std::to_string(lost) + " are lost, " + std::to_string(wrong) + " have another value");
 }
 
 void put_records(subject& pool, const setup& with, std::uint64_t first, std::uint64_t last) {
-  for (std::uint64_t n = first; n < last; ++n) require_ok(pool.put(nth_key(with, n), nth_value(with, n)), "put of record " + std::to_string(n));
+  for (std::uint64_t n = first; n < last; ++n)
+    require_ok(pool.put(nth_key(with, n), nth_value(with, n)),
+               "put of record " + std::to_string(n));
 }
 
 std::optional<double> figure_of(handle& pool, const std::string& name) {
@@ -94,7 +107,8 @@ std::optional<double> figure_of(handle& pool, const std::string& name) {
 
 std::size_t threads_of_this_process() {
   std::size_t count = 0;
-  for ([[maybe_unused]] const auto& thread : std::filesystem::directory_iterator("/proc/self/task")) ++count;
+  for ([[maybe_unused]] const auto& thread : std::filesystem::directory_iterator("/proc/self/task"))
+    ++count;
   return count;
 }
 
@@ -125,7 +139,8 @@ void play(const std::string& role, const child_arguments& arguments, double seco
   auto [end, hung] = wait_with_patience(child, seconds);
   ASSERT_FALSE(hung) << "it hangs: not done within " << seconds << " s";
   ASSERT_EQ(end.signal, 0) << "it died of a signal";
-  if (end.exit_code == not_possible_here) GTEST_SKIP() << "this system does not let the test prepare the place";
+  if (end.exit_code == not_possible_here)
+    GTEST_SKIP() << "this system does not let the test prepare the place";
   ASSERT_EQ(end.exit_code, passed) << "its stderr says what is not so";
 }
 
@@ -152,10 +167,13 @@ void require_good_end(pid_t child, const std::string& who) {
   int end = 0;
   require(::waitpid(child, &end, 0) == child, "the child can be waited for");
   require(!WIFSIGNALED(end) || WTERMSIG(end) != SIGALRM, who + " hangs");
-  require(!WIFSIGNALED(end), who + " died of signal " + std::to_string(WIFSIGNALED(end) ? WTERMSIG(end) : 0));
+  require(!WIFSIGNALED(end),
+          who + " died of signal " + std::to_string(WIFSIGNALED(end) ? WTERMSIG(end) : 0));
   require(WIFEXITED(end) && WEXITSTATUS(end) == passed, who + " ends well");
 }
 
-void in_forked_child(const std::string& who, const std::function<void()>& what) { require_good_end(fork_child(what), who); }
+void in_forked_child(const std::string& who, const std::function<void()>& what) {
+  require_good_end(fork_child(what), who);
+}
 
 }  // namespace durahash::test

@@ -1,5 +1,5 @@
-// What the tests of the untidy world share. A program of a user plays in a process of its own, under a watchdog, so that a deadlock, a crash or a
-// kill is the failure of one test.
+// What the tests of the untidy world share. A program of a user plays in a process of its own,
+// under a watchdog, so that a deadlock, a crash or a kill is the failure of one test.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -45,14 +45,16 @@ void require_ok(status answer, const std::string& what);
 options plain_options(const setup& with);
 
 /// Opens, or ends the process.
-std::unique_ptr<subject> open_or_end(const setup& with, const std::string& path, const options& how);
+std::unique_ptr<subject> open_or_end(const setup& with, const std::string& path,
+                                     const options& how);
 std::unique_ptr<subject> open_or_end(const setup& with, const std::string& path);
 std::unique_ptr<subject> make_or_end(const setup& with, const std::string& path);
 
 /// Requires what expect_sound and expect_contents expect, for roles.
 void require_sound(subject& pool, const std::string& when);
 /// Records [first, last) with nth_value(n + version).
-void require_records(subject& pool, const setup& with, std::uint64_t first, std::uint64_t last, const std::string& when);
+void require_records(subject& pool, const setup& with, std::uint64_t first, std::uint64_t last,
+                     const std::string& when);
 void put_records(subject& pool, const setup& with, std::uint64_t first, std::uint64_t last);
 
 /// A figure of stats(), or nothing where it is not told.
@@ -70,11 +72,14 @@ struct watched_end {
 watched_end wait_with_patience(child_process& child, double seconds = patience_seconds);
 
 /// Plays a role to its end, which must be `passed`.
-void play(const std::string& role, const child_arguments& arguments, double seconds = patience_seconds);
+void play(const std::string& role, const child_arguments& arguments,
+          double seconds = patience_seconds);
 /// Plays a role that ends by die().
-void play_until_death(const std::string& role, const child_arguments& arguments, double seconds = patience_seconds);
+void play_until_death(const std::string& role, const child_arguments& arguments,
+                      double seconds = patience_seconds);
 
-/// Runs `what` in a forked child; ends this process unless that child exits with 0 in time. A hang in it is ended by a signal.
+/// Runs `what` in a forked child; ends this process unless that child exits with 0 in time. A hang
+/// in it is ended by a signal.
 pid_t fork_child(const std::function<void()>& what, unsigned seconds = 10);
 void require_good_end(pid_t child, const std::string& who);
 void in_forked_child(const std::string& who, const std::function<void()>& what);
