@@ -72,7 +72,7 @@ class handle {
   ~handle();
 
  protected:
-  explicit handle(std::unique_ptr<detail::any_table> table) : table_(std::move(table)) {}
+  explicit handle(std::unique_ptr<detail::any_table> table) : table_(table.release()) {}
   detail::any_table& table() const {
     if (!table_->opened_here()) [[unlikely]] return detail::of_another_process(*table_);
     return *table_;
@@ -81,7 +81,7 @@ class handle {
  private:
   void drop() noexcept;
 
-  std::unique_ptr<detail::any_table> table_;
+  detail::table_owner table_;
 };
 
 }  // namespace durahash

@@ -18,7 +18,7 @@ concept word_sized =
 
 namespace detail {
 /// Opens a u64/u64 pool. Defined in the library.
-result<std::unique_ptr<word_table>> open_words(const std::string& path, options how);
+result<std::unique_ptr<word_table>> open_words(const std::string& path, const options& how);
 
 template <word_sized T>
 std::uint64_t to_word(const T& value) noexcept {

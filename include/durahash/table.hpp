@@ -1,6 +1,7 @@
 // A persistent hash table of byte strings.
 #pragma once
 
+#include <new>
 #include <optional>
 #include <span>
 #include <string>
@@ -37,14 +38,14 @@ class table : public handle {
     return impl().write(detail::write_mode::update, key, value);
   }
 
-  /// Copies the value into `value`, whose room is reused.    Returns ok, not_found, damaged.
-  status get(std::string_view key, std::string& value) const {
-    return impl().get(key, [&](std::string_view found) { value.assign(found); });
-  }
-  /// The value, or nothing.
+  /// Copies the value into `value`, whose room is reused.    Returns ok, not_found, damaged, out_of_memory.
+  status get(std::string_view key, std::string& value) const;
+  /// The value, or nothing. Throws std::bad_alloc where there is one, and no memory for it.
   std::optional<std::string> get(std::string_view key) const {
     std::string value;
-    return get(key, value) == status::ok ? std::optional(std::move(value)) : std::nullopt;
+    status found = get(key, value);
+    if (found == status::out_of_memory) throw std::bad_alloc();
+    return found == status::ok ? std::optional(std::move(value)) : std::nullopt;
   }
   /// Calls `read(std::string_view)` with the value where it lies; the view ends with the call, and `read` must not block or write to this table.
   template <class Read>

@@ -62,8 +62,8 @@ std::string kind_of(mode_t mode) {
 }
 
 /// The name survives a power cut from here on, where the file system can promise that of a folder at all.
-bool name_to_disk(int file, const std::string& path) {
-  int folder = ::open(folder_of(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+bool name_to_disk(int file, const std::string& in) {
+  int folder = ::open(in.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (folder < 0) return ::syncfs(file) == 0;  // a folder that may be entered and written, not listed
   bool done = ::fsync(folder) == 0 || errno == EINVAL || errno == EROFS;
   ::close(folder);
@@ -150,14 +150,19 @@ locked_file::locked_file(locked_file&& other) noexcept
   open_files::of_process().add(*this);
 }
 
+/// A file whose name may be lost has none.
 status locked_file::appear() {
+  std::string folder = folder_of(path_);
+  bool named_here = nameless_;
   if (nameless_) {
     std::string self = "/proc/self/fd/" + std::to_string(descriptor_);
     if (::linkat(AT_FDCWD, self.c_str(), AT_FDCWD, path_.c_str(), AT_SYMLINK_FOLLOW) != 0)
       return errno == EEXIST ? status::exists : status::io_error;
     nameless_ = false;
   }
-  return name_to_disk(descriptor_, path_) ? status::ok : status::io_error;
+  if (name_to_disk(descriptor_, folder)) return status::ok;
+  if (named_here) ::unlink(path_.c_str());
+  return status::io_error;
 }
 
 locked_file::~locked_file() {

@@ -1,8 +1,10 @@
 #include "persist/format.hpp"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <cstdio>
 #include <cstring>
-#include <fstream>
 
 #include "base/hash.hpp"
 
@@ -128,19 +130,22 @@ std::optional<owner_record> read_owner(const std::byte* base) {
 
 std::array<std::uint8_t, 16> this_boot() {
   static const std::array<std::uint8_t, 16> id = [] {
-    std::array<std::uint8_t, 16> parsed{};
-    std::string text;
-    std::ifstream("/proc/sys/kernel/random/boot_id") >> text;
+    std::array<std::uint8_t, 16> parsed{}, unknown{};
+    char text[64];
+    int file = ::open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+    ssize_t length = file < 0 ? 0 : ::read(file, text, sizeof text);
+    if (file >= 0) ::close(file);
     std::size_t digit = 0;
-    for (char c : text) {
+    for (ssize_t i = 0; i < length && text[i] != '\n'; ++i) {
+      char c = text[i];
       if (c == '-') continue;
       bool decimal = c >= '0' && c <= '9', letter = c >= 'a' && c <= 'f';
-      if (digit == 32 || (!decimal && !letter)) return std::array<std::uint8_t, 16>{};
+      if (digit == 32 || (!decimal && !letter)) return unknown;
       auto value = static_cast<std::uint8_t>(decimal ? c - '0' : c - 'a' + 10);
       parsed[digit / 2] = static_cast<std::uint8_t>(parsed[digit / 2] << 4 | value);
       ++digit;
     }
-    return digit == 32 ? parsed : std::array<std::uint8_t, 16>{};
+    return digit == 32 ? parsed : unknown;
   }();
   return id;
 }

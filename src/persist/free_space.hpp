@@ -34,6 +34,11 @@ class free_space {
 
   /// Adds a free range. It must not overlap one that is free already. Uses the spare if it must.
   void give(std::uint64_t offset, std::uint64_t bytes, spare& memory) noexcept;
+  /// The same, with memory of its own. May throw.
+  void give(std::uint64_t offset, std::uint64_t bytes) {
+    spare memory = make_spare();
+    give(offset, bytes, memory);
+  }
 
   /// Takes a range, near the pool's front, so that the tail can be given back; nothing only if no
   /// free extent holds it. May throw.

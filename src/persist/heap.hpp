@@ -102,7 +102,9 @@ class heap {
   void begin_recovery();
   /// The root reaches this cell. Returns false when it overlaps another one or does not fit its slab: the pool is damaged.
   bool adopt(std::uint64_t offset, std::uint64_t bytes);
-  /// Whether the cell has been adopted or restored.
+  /// Not every reachable cell could be noted: what is in use is not known from here on.
+  void know_no_more() noexcept { knows_ = false; }
+  /// Whether the cell has been adopted or restored, as far as that is known.
   bool holds(std::uint64_t offset, std::uint64_t bytes);
   /// Every reachable cell has been adopted: what remains is free, but for what waits for readers.
   void end_recovery();
@@ -169,6 +171,7 @@ class heap {
   std::deque<retired_batch> waiting_;             // for readers, oldest first
   std::vector<cell> freed_during_recovery_;
   bool recovering_ = false, stranded_ = false;
+  std::atomic<bool> knows_{true};
   std::uint64_t end_at_open_ = 0;
   std::atomic<bool> front_first_{false};
   std::atomic<std::uint64_t> used_bytes_{0};

@@ -29,7 +29,7 @@ template <medium M>
 bool heap<M>::adopt_now(std::uint64_t offset, std::uint64_t bytes) {
   std::uint64_t cell_bytes = cell_bytes_for(bytes);
   if (offset < pool_.block().heap_offset || offset >= pool_.end()) return false;
-  if (offset >= end_at_open_) return true;  // allocated since open: known
+  if (offset >= end_at_open_) return in_use(offset, cell_bytes);  // allocated since open, or of no pool
   if (cell_bytes > end_at_open_ - offset) return false;
   if (cell_bytes > largest_cell_bytes) {
     if (offset % page_bytes != 0 || overlaps(offset, cell_bytes)) return false;
@@ -79,7 +79,7 @@ bool heap<M>::in_use(std::uint64_t offset, std::uint64_t cell_bytes) {
 template <medium M>
 bool heap<M>::holds(std::uint64_t offset, std::uint64_t bytes) {
   std::scoped_lock lock(lock_);
-  return in_use(offset, cell_bytes_for(bytes));
+  return !knows_ || in_use(offset, cell_bytes_for(bytes));
 }
 
 template <medium M>

@@ -96,6 +96,11 @@ class pool {
   /// Whether anything may have changed since the pool was clean last.
   bool changing() const noexcept { return changing_.load(std::memory_order_acquire); }
 
+  /// Until `end_salvage` the pool says that it cannot be opened without salvage: a salvage that is killed
+  /// has repaired a part of it. After it, it is as after any open.
+  void begin_salvage() noexcept { salvaging_ = true; }
+  void end_salvage();
+
   /// Marks the pool clean. No writer may be at work; growth waits. All bytes are on the disk first, where
   /// there is one. Returns ok, or io_error: now, and ever after a failure.
   status mark_clean(std::uint64_t records, std::uint64_t state_offset, std::uint64_t state_bytes, std::uint64_t state_checksum);
@@ -132,6 +137,7 @@ class pool {
   std::atomic<std::uint64_t> end_;  // root_.pool_bytes
   std::atomic<bool> changing_;      // the root says so, durably
   std::atomic<bool> disk_failed_{false};
+  bool salvaging_ = false;
   turn_mutex root_lock_;
   turn_mutex space_lock_;
   free_space space_;                // guarded by space_lock_
@@ -181,8 +187,8 @@ status pool<M>::to_disk(std::uint64_t offset, std::uint64_t bytes) {
 template <medium M>
 status pool<M>::change_root(root_record next, reach how_far) {
   next.sequence = root_.sequence + 1;
-  next.boot_id = this_boot();
-  next.file_mark = map_->file_mark();
+  next.boot_id = salvaging_ ? std::array<std::uint8_t, 16>{} : this_boot();  // an unknown run of the machine
+  if (!salvaging_) next.file_mark = map_->file_mark();
   next = sealed(next);
   std::uint64_t offset = root_offsets[next.sequence % 2];
   store_bytes(*medium_, base_ + offset, &next, sizeof next);
@@ -221,6 +227,13 @@ bool pool<M>::mark_changing() {
   if (change_root(next, reach::disk) != status::ok) return false;
   changing_.store(true, std::memory_order_release);
   return true;
+}
+
+template <medium M>
+void pool<M>::end_salvage() {
+  std::scoped_lock lock(root_lock_);
+  salvaging_ = false;
+  if (root_.state == pool_state::changing) change_root(root_, reach::memory);
 }
 
 template <medium M>

@@ -24,8 +24,10 @@ class bound_table : public Interface {
   ~bound_table() override { bound_table::close(); }
 
   error open(const std::string& path, bool salvage) {
+    if (salvage) pool_->begin_salvage();
     error e = engine_.open(path, salvage ? &salvaged_ : nullptr);
     usable_ = e.code == status::ok;
+    if (usable_ && salvage) pool_->end_salvage();
     return e;
   }
 

@@ -67,10 +67,18 @@ class closed_bytes final : public closed_base<detail::bytes_table> {
 
 inline bool is_of_words(const detail::any_table& t) { return dynamic_cast<const detail::word_table*>(&t) != nullptr; }
 
-/// The closed counterpart of a table, open or closed.
-inline std::unique_ptr<detail::any_table> closed_like(const detail::any_table& open) {
-  if (is_of_words(open)) return std::make_unique<closed_words>(status::closed);
-  return std::make_unique<closed_bytes>(status::closed);
+/// What stands in the place of such a table, for ever.
+inline detail::any_table& in_place_of(const detail::any_table& t, status answer) {
+  static closed_words closed(status::closed), forked(status::forked);
+  static closed_bytes closed_b(status::closed), forked_b(status::forked);
+  bool is_closed = answer == status::closed;
+  if (is_of_words(t)) return detail::lasting(is_closed ? closed : forked);
+  return detail::lasting(is_closed ? closed_b : forked_b);
+}
+
+/// The closed counterpart of a table, open or closed. Needs no memory.
+inline detail::table_owner closed_like(const detail::any_table& open) {
+  return detail::table_owner(&in_place_of(open, status::closed));
 }
 
 }  // namespace durahash

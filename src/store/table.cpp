@@ -5,6 +5,7 @@
 #include "store/closed_table.hpp"
 #include "store/open.hpp"
 #include "store/words_as_bytes.hpp"
+#include "table/lifecycle.hpp"
 
 namespace durahash {
 
@@ -21,8 +22,8 @@ handle::~handle() { drop(); }
 
 /// In a child the table stays what it is for ever: its threads, locks and file are its parent's.
 void handle::drop() noexcept {
-  [[maybe_unused]] static detail::any_table* volatile left_alone;  // so that no leak is seen where none can be mended
-  if (table_ != nullptr && !table_->opened_here()) left_alone = table_.release();
+  static auto& left_alone = *new std::vector<detail::any_table*>;  // so that no leak is seen where none can be mended
+  if (table_ != nullptr && !table_->opened_here()) if_memory_allows([&] { left_alone.push_back(table_.release()); });
   table_.reset();
 }
 
@@ -33,12 +34,7 @@ status handle::close() {
   return s;
 }
 
-detail::any_table& detail::of_another_process(const any_table& t) {
-  static closed_words words(status::forked);
-  static closed_bytes bytes(status::forked);
-  if (is_of_words(t)) return words;
-  return bytes;
-}
+detail::any_table& detail::of_another_process(const any_table& t) { return in_place_of(t, status::forked); }
 
 /// What a program without memory gets in place of a pool.
 template <class Open>
@@ -46,27 +42,32 @@ auto with_memory(const std::string& path, Open&& open) -> decltype(open()) {
   try {
     return open();
   } catch (const std::bad_alloc&) {
-    return error{status::out_of_memory, "cannot open " + path + ": " + std::string(message(status::out_of_memory))};
+    error none{status::out_of_memory, {}};
+    if_memory_allows([&] { none.message = "cannot open " + path + ": " + std::string(message(status::out_of_memory)); });
+    return none;
   }
 }
 
 result<table> table::open(const std::string& path, const options& how) {
   return with_memory(path, [&]() -> result<table> {
+    auto words = std::make_unique<words_as_bytes>();  // what comes behind a creation must not fail
     auto pool = open_pool(path, how);
     if (!pool) return pool.failure();
     if (pool->bytes) return table(std::move(pool->bytes));
-    return table(std::make_unique<words_as_bytes>(std::move(pool->words)));
+    words->take(std::move(pool->words));
+    return table(std::move(words));
   });
 }
 
 namespace detail {
 
-result<std::unique_ptr<word_table>> open_words(const std::string& path, options how) {
-  if (!how.key) how.key = data_kind::u64;
-  if (!how.value) how.value = data_kind::u64;
-  if (how.key != data_kind::u64 || how.value != data_kind::u64)
-    return error{status::invalid_argument, "a map has u64 keys and u64 values; open other pools as a table"};
+result<std::unique_ptr<word_table>> open_words(const std::string& path, const options& asked) {
   return with_memory(path, [&]() -> result<std::unique_ptr<word_table>> {
+    options how = asked;
+    if (!how.key) how.key = data_kind::u64;
+    if (!how.value) how.value = data_kind::u64;
+    if (how.key != data_kind::u64 || how.value != data_kind::u64)
+      return error{status::invalid_argument, "a map has u64 keys and u64 values; open other pools as a table"};
     auto pool = open_pool(path, std::move(how));
     if (!pool) return pool.failure();
     return std::move(pool->words);
@@ -78,7 +79,19 @@ result<std::unique_ptr<word_table>> open_words(const std::string& path, options 
 void table::get_many(std::span<const std::string_view> keys, std::span<std::string> values, std::span<status> answers) const {
   if (keys.size() != values.size() || keys.size() != answers.size())
     return void(std::fill(answers.begin(), answers.end(), status::invalid_argument));
-  impl().get_many(keys, [&](std::size_t i, std::string_view value) { values[i].assign(value); }, answers.data());
+  std::fill(answers.begin(), answers.end(), status::out_of_memory);
+  try {
+    impl().get_many(keys, [&](std::size_t i, std::string_view value) { values[i].assign(value); }, answers.data());
+  } catch (const std::bad_alloc&) {  // of a value: those that were answered have theirs
+  }
+}
+
+status table::get(std::string_view key, std::string& value) const {
+  try {
+    return impl().get(key, [&](std::string_view found) { value.assign(found); });
+  } catch (const std::bad_alloc&) {
+    return status::out_of_memory;
+  }
 }
 
 void table::put_many(std::span<const std::string_view> keys, std::span<const std::string_view> values,

@@ -12,7 +12,8 @@ namespace durahash {
 class words_as_bytes final : public detail::bytes_table {
  public:
   using bytes = std::string_view;
-  explicit words_as_bytes(std::unique_ptr<detail::word_table> words) : words_(std::move(words)) { opened_by_ = this_process_mark(); }
+  words_as_bytes() { opened_by_ = this_process_mark(); }
+  void take(std::unique_ptr<detail::word_table> words) noexcept { words_ = std::move(words); }
 
   pool_kinds kinds() const override { return words_->kinds(); }
   pool_info info() override { return words_->info(); }

@@ -131,9 +131,12 @@ class lifecycle {
   /// The heap is told of a record's cell. One that cannot be there, or cannot be noted, makes the count
   /// unsound.
   void adopt_record(std::uint64_t offset, std::uint64_t bytes) noexcept {
-    bool adopted = false;
-    if_memory_allows([&] { adopted = heap_.adopt(offset, bytes); });
-    if (!adopted) found_unsound();
+    try {
+      if (!heap_.adopt(offset, bytes)) found_unsound();
+    } catch (const std::bad_alloc&) {
+      heap_.know_no_more();
+      found_unsound();
+    }
   }
   void found_unsound() noexcept { sound_ = false; }
 
@@ -221,6 +224,7 @@ void lifecycle<M, Kind, Engine>::count_all(const background* asking) noexcept {
   try {
     if (!Kind::in_slot && sound_) heap_.end_recovery();
   } catch (const std::bad_alloc&) {
+    heap_.know_no_more();
     sound_ = false;
   }
   if (!sound_) damage_found_ = true;  // only new space is used, and check tells the rest

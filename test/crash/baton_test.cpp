@@ -163,23 +163,6 @@ TEST(CrashBaton, ACycleOfLocksIsReported) {
   EXPECT_EQ(cycle.front().what, "every thread waits for another one, for ever");
 }
 
-TEST(CrashBaton, AThreadThatNeverLeavesItsEpochIsReported) {
-  body stays = [](baton& turn, std::string&) {
-    turn.entered_epoch();
-    turn.await_epochs();
-  };
-  std::vector<violation> found = found_in_child([&] { run_all({stays, stays}, {}); });
-  EXPECT_TRUE(found.empty()) << "the first one has finished when the second awaits it";
-  body stays_and_yields = [](baton& turn, std::string&) {
-    turn.entered_epoch();
-    turn.yield();
-    turn.await_epochs();
-  };
-  found = found_in_child([&] { run_all({stays_and_yields, stays_and_yields}, {}); });
-  ASSERT_EQ(found.size(), 1u);
-  EXPECT_EQ(found.front().what, "every thread waits for another one, for ever");
-}
-
 TEST(CrashBaton, TheOnlyThreadWaitsForNobody) {
   std::vector<violation> found = found_in_child([&] {
     solo alone;

@@ -36,6 +36,7 @@ class fault_test : public testing::TestWithParam<setup> {
   options creating() const {
     options how = with().create_options();
     how.mode = open_mode::create_new;
+    if (with().engine == engine_kind::turbo) how.settings["shards"] = 64;  // a check allocates for each of them
     return how;
   }
   /// A fresh pool with `count` records, closed cleanly.

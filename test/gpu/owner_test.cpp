@@ -118,7 +118,7 @@ class LentPool : public testing::Test {
   std::string with(const owner_record& owner, const char* name = "copy") {
     std::string image = read_file(path), copy = folder.file(name);
     std::memcpy(image.data() + owner_offset, &owner, sizeof owner);
-    write_file(copy, image);
+    write_file(copy, of_any_file(image));
     return copy;
   }
 

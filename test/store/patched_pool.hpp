@@ -36,6 +36,14 @@ inline void put_root(std::string& image, const root_record& root) {
   std::memcpy(image.data() + root_offset_in(image), &whole, sizeof whole);
 }
 
+/// The image as a kill leaves it in any file: it does not tell which one it was written to.
+inline std::string of_any_file(std::string image) {
+  root_record root = root_in(image);
+  root.file_mark = 0;
+  put_root(image, root);
+  return image;
+}
+
 /// The image as another run of the machine left it: changing where its writer was cut off, or clean.
 inline std::string after_reboot(std::string image, pool_state state) {
   root_record root = root_in(image);

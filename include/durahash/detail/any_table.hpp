@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -57,7 +58,22 @@ class any_table {
 
  protected:
   const volatile unsigned char* opened_by_ = &every_process;  // zero in a child
+
+ private:
+  friend struct table_deleter;
+  friend any_table& lasting(any_table&) noexcept;
+  bool lasts_ = false;
 };
+
+/// The same table, which nobody deletes from now on.
+inline any_table& lasting(any_table& t) noexcept { return t.lasts_ = true, t; }
+
+struct table_deleter {
+  void operator()(any_table* t) const noexcept {
+    if (!t->lasts_) delete t;
+  }
+};
+using table_owner = std::unique_ptr<any_table, table_deleter>;
 
 class word_table : public any_table {
  public:

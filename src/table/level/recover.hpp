@@ -240,7 +240,8 @@ std::uint64_t table<M, Kind>::size() {
 template <medium M, class Kind>
 std::uint64_t table<M, Kind>::slots() {
   std::uint64_t sum = 0;
-  for (const level_view& l : present_levels()) sum += std::uint64_t{shape_.slots} << l.log2;
+  const levels_view& v = levels();
+  for (unsigned i = 0; i < v.count; ++i) sum += std::uint64_t{shape_.slots} << v.at[i].log2;
   return sum;
 }
 

@@ -11,6 +11,9 @@ TABLE = "src/table/turbo/table.hpp"
 FORMAT = "src/table/turbo/format.hpp"
 POOL = "src/persist/pool.hpp"
 HEAP = "src/persist/heap.hpp"
+HEAP_RECOVERY = "src/persist/heap_recovery.hpp"
+LIFECYCLE = "src/table/lifecycle.hpp"
+LEVEL_TABLE = "src/table/level/table.hpp"
 CCEH_FIND = "src/table/cceh/find.hpp"
 CCEH_WRITE = "src/table/cceh/write.hpp"
 CCEH_GROW = "src/table/cceh/grow.hpp"
@@ -55,7 +58,7 @@ BUGS = [
     ("allocated-and-never-linked", "all four, X3",
      "What was allocated when the crash came, and nothing refers to, is never free again.",
      "",
-     HEAP,
+     HEAP_RECOVERY,
      [("    if (next > at) pool_.found_free(at, next - at);\n", "")]),
 
     ("a-key-that-means-empty", "all four, X4",
@@ -117,8 +120,8 @@ BUGS = [
     ("readers-without-epochs", "TurboHash 7",
      "A reader holds a record that an update has retired, and the cell is filled anew under it.",
      "bytes/power/threads",
-     TABLE,
-     [("  using read_guard = std::conditional_t<Kind::in_slot, no_guard, epoch_guard>;", "  using read_guard = no_guard;")]),
+     LIFECYCLE,
+     [("  using read_guard = std::conditional_t<Kind::in_slot, no_guard, epochs::guard>;", "  using read_guard = no_guard;")]),
 
     ("a-store-past-the-verbs", "the detector of plain stores",
      "A value is stored with a plain assignment, which no recording medium sees.",
@@ -148,7 +151,7 @@ BUGS = [
      "A pool that was closed, opened and shortened keeps a clean root, whose allocation state then lies outside: it does not open.",
      "",
      POOL,
-     [("  about_to_change();\n  std::scoped_lock lock(root_lock_);\n  root_record next = root_;\n  next.pool_bytes = end;",
+     [("  if (!may_change()) return status::io_error;\n  std::scoped_lock lock(root_lock_);\n  root_record next = root_;\n  next.pool_bytes = end;",
        "  std::scoped_lock lock(root_lock_);\n  root_record next = root_;\n  next.pool_bytes = end;")]),
 
     ("cceh-recovery-mends-one-half", "CCEH 1",
@@ -162,19 +165,18 @@ BUGS = [
      "The new right half is not locked: a write is acknowledged in it before its entry is durable, and a power cut takes the entry back.",
      "u64/power/threads",
      CCEH_GROW,
-     [("  if (right_stripe != s.stripe) stripes_[right_stripe].lock.lock();  // of no segment so far: who holds it finds that out and lets it go\n", ""),
-      ("  if (right_stripe != s.stripe) stripes_[right_stripe].lock.unlock();\n", "")]),
+     [("  std::scoped_lock lock(stripes_[right_stripe].lock);     // of no segment so far: who holds it finds that out and lets it go\n", "")]),
 
     ("cceh-a-lock-in-the-pool", "CCEH 3",
      "A segment's lock lies in the pool, is persisted as locked, and held for ever.",
      "",
      CCEH_WRITE,
      [("    status answer = write_in(s, hash, key, decide, needs_room, wants_survey);\n",
-       "    auto& held = root_of_table().reserved[0];\n"
-       "    while (load(m_, held) == 1) {\n    }\n"
-       "    store(m_, held, 1);\n"
+       "    auto& in_pool = root_of_table().reserved[0];\n"
+       "    while (load(m_, in_pool) == 1) {\n    }\n"
+       "    store(m_, in_pool, 1);\n"
        "    status answer = write_in(s, hash, key, decide, needs_room, wants_survey);\n"
-       "    store(m_, held, 0);\n")]),
+       "    store(m_, in_pool, 0);\n")]),
 
     ("cceh-a-directory-that-was-never-flushed", "CCEH 4",
      "A new directory is published, and its entries are not durable.",
@@ -238,8 +240,8 @@ BUGS = [
     ("cceh-readers-without-epochs", "CCEH 14",
      "A reader follows a pointer into a segment, or to a record, whose space has been given to others.",
      "bytes/power/threads",
-     CCEH_TABLE,
-     [("  using read_guard = std::conditional_t<Kind::in_slot, no_guard, epoch_guard>;", "  using read_guard = no_guard;")]),
+     LIFECYCLE,
+     [("  using read_guard = std::conditional_t<Kind::in_slot, no_guard, epochs::guard>;", "  using read_guard = no_guard;")]),
 
     ("cceh-removals-leave-the-version", "the validated read that replaces the paper's reader lock",
      "A removal does not change the stripe's version: a slot that was lent to another key and given back fools a reader.",
@@ -295,9 +297,9 @@ BUGS = [
     ("level-the-level-goes-too-early", "Level 4",
      "A level's word is removed, and its space given to others, while its last bucket is still to be drained.",
      "",
-     LEVEL_MOVE,
-     [("if (d.done.fetch_add(1, std::memory_order_acq_rel) + 1 == d.buckets()) finish_drain(d);",
-       "if (d.done.fetch_add(1, std::memory_order_acq_rel) + 2 == d.buckets()) finish_drain(d);")]),
+     LEVEL_TABLE,
+     [("return done.load(std::memory_order_acquire) == buckets();",
+       "return done.load(std::memory_order_acquire) + 1 == buckets();")]),
 
     ("level-a-log-is-never-cleared", "Level 5",
      "The log of an update is left as it is: recovery undoes what came after it.",
