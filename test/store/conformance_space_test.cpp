@@ -327,7 +327,11 @@ TEST_P(FileSpace, ChurnDoesNotGrowTheFile) {
   };
   churn(5 * window);
   std::uint64_t settled = pool().pool().info().file_bytes;
+#ifdef DURAHASH_SANITIZED
+  churn(5 * window);  // what leaks shows over the windows of the release build
+#else
   churn(15 * window);
+#endif
   // The pool's seed is random, so that a few shards more or fewer double on the way, and a pool grows by steps of 256 KiB and more.
   constexpr std::uint64_t steps = 1 << 20;
   EXPECT_LE(pool().pool().info().file_bytes, settled + settled / 2 + steps) << "erased records are not used again";
