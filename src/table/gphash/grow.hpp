@@ -63,7 +63,7 @@ status table<M, Kind>::grow(const levels_view& seen) {
 template <medium M, class Kind>
 status table<M, Kind>::put_level_on_top(const levels_view& v) {
   auto place = allocate_top(v, size());
-  if (!place) return p_.changing() ? status::no_space : status::io_error;
+  if (!place) return p_.sound() ? status::no_space : status::io_error;
   level_view made = view_of(place->offset(), v.at[0].log2 + 1);
   const levels_view& planned = plan_top(v, made);
   const level_view& bottom = v.at[shape_.levels - 1];

@@ -157,9 +157,9 @@ status table<M, Kind>::drain_all() {
     if (drain_next(*d)) continue;
     {
       std::scoped_lock lock(d->lock);
-      if (d->put_back_count != 0) return p_.changing() ? status::no_space : status::io_error;
+      if (d->put_back_count != 0) return p_.sound() ? status::no_space : status::io_error;
     }
-    if (d->is_over() && !p_.changing()) return status::io_error;
+    if (d->is_over() && !p_.sound()) return status::io_error;
     if (levels().draining != d) continue;
     if (turns* t = turns::current())
       t->pass();
