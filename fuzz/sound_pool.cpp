@@ -43,14 +43,14 @@ std::vector<std::size_t> interesting_words(const std::string& bytes) {
 
 /// The root does not tell which file it was written to: these bytes are put into files of many names.
 void forget_the_file(std::string& bytes) {
-  std::uint64_t sequence;
-  std::memcpy(&sequence, bytes.data() + selector_offset, sizeof sequence);
-  char* at = bytes.data() + root_offsets[sequence % 2];
-  root_record root;
-  std::memcpy(&root, at, sizeof root);
-  root.file_mark = 0;
-  root = sealed(root);
-  std::memcpy(at, &root, sizeof root);
+  for (std::uint64_t offset : root_offsets) {
+    root_record root;
+    std::memcpy(&root, bytes.data() + offset, sizeof root);
+    if (root.file_mark == 0) continue;
+    root.file_mark = 0;
+    root = sealed(root);
+    std::memcpy(bytes.data() + offset, &root, sizeof root);
+  }
 }
 
 sound_pool snapshot(const std::string& path, engine_kind engine, data_kind key, data_kind value, std::size_t key_bytes, bool clean) {

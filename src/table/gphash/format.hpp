@@ -130,7 +130,7 @@ constexpr unsigned top_for(std::uint64_t records, const shape& s) noexcept {
 /// Whether so few records that find no room in levels of this size would find none in larger ones either: it takes keys whose hashes agree in more bits than
 /// any but damage, or somebody who knows the seeds, brings about.
 constexpr bool growth_is_vain(const shape& s, unsigned top, std::uint64_t records) noexcept {
-  constexpr std::uint64_t least_records = 64, slots_per_record = 128;
+  constexpr std::uint64_t least_records = 64, slots_per_record = 256;
   return slots_of(s, top) / slots_per_record > (records < least_records ? least_records : records);
 }
 
