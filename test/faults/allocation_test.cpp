@@ -19,13 +19,18 @@ class AllocationFailure : public fault_test {
             .who = callers::the_arming_thread};
   }
 
+  /// The allocation to fail behind the nth: each of the first ones, then ever fewer, in long runs every one.
+  static std::uint64_t behind(std::uint64_t nth, random_stream& random) {
+    return nth + 1 + (long_run() || nth < 40 ? 0 : random.below(nth / 4));
+  }
+
   /// In a life: `count` operations of these kinds. Each is tried with its first allocation failing, then with its second, and so on until none fails.
   /// Now and then it begins later, so that an operation that absorbs an early failure meets a late one.
   void try_each(worker& at_work, std::span<const operation> kinds, std::uint64_t count, random_stream& random) {
     for (; count > 0; --count) {
       at_work.draw(kinds);
       bool and_all_behind = random.one_in(3);
-      for (std::uint64_t nth = random.one_in(2) ? 1 : 1 + random.below(16), tries = 0;; ++nth) {
+      for (std::uint64_t nth = random.one_in(2) ? 1 : 1 + random.below(16), tries = 0;; nth = behind(nth, random)) {
         arm(failing(nth, and_all_behind));
         at_work.perform();
         std::uint64_t faults = disarm();
@@ -59,8 +64,9 @@ class AllocationFailure : public fault_test {
 
   /// Opens again and again, each time with a later allocation failing, until none fails. Each life leaves the pool as `leave` does.
   void open_with_each_failing(const options& how, const std::function<void(numbered_pool&)>& leave) {
+    random_stream random(seed());
     for (bool and_all_behind : {false, true})
-      for (std::uint64_t nth = 1, before = ~0ull; before != injected_; ++nth) {
+      for (std::uint64_t nth = 1, before = ~0ull; before != injected_; nth = behind(nth, random)) {
         SCOPED_TRACE("allocation no. " + std::to_string(nth) + (and_all_behind ? " and all behind it fail" : " fails"));
         before = injected_;
         if (how.mode == open_mode::create_new) start_anew();
@@ -79,7 +85,7 @@ class AllocationFailure : public fault_test {
           leave(*opened);
         });
         ASSERT_EQ(why, "");
-        ASSERT_LT(nth, 5000u);
+        ASSERT_LT(nth, 50'000u);
       }
   }
 };
@@ -101,7 +107,7 @@ TEST_P(AllocationFailure, InReserveCompactAndSyncIsAnsweredAndChangesNothing) {
 
 TEST_P(AllocationFailure, InWritesThatShrinkTheTableIsAnsweredAndChangesNothing) {
   constexpr operation shrinking[] = {operation::erase, operation::erase_many, operation::erase_many, operation::compact};
-  live_through(shrinking, 150, 3000);
+  live_through(shrinking, 60, 3000);
 }
 
 TEST_P(AllocationFailure, InTheCreationOfAPoolIsAnswered) {
@@ -154,7 +160,7 @@ TEST_P(AllocationFailure, InCloseIsAnsweredAndThePoolRecovers) {
     });
     ASSERT_EQ(why, "");
     ASSERT_NO_FATAL_FAILURE(must_be_all_there());
-    ASSERT_LT(nth, 5000u);
+    ASSERT_LT(nth, 50'000u);
   }
 }
 

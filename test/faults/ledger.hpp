@@ -34,7 +34,7 @@ class ledger {
 
   /// The pool holds these records and no others, counts them, and is sound.
   void expect_all_in(numbered_pool& pool) const;
-  /// Writes `count` records with new keys, all of which must be taken; then everything is still there.
+  /// Everything is there; writes `count` records with new keys, all of which must be taken; then everything is still there.
   void expect_nothing_is_overwritten(numbered_pool& pool, std::uint64_t count);
 
  private:

@@ -30,6 +30,7 @@ static_assert(!names[call_count - 1].empty());
 
 // All that the interposed functions read is valid before any constructor has run: they are called that early.
 constinit std::atomic<const fault_plan*> plan_in_force{nullptr};
+constinit std::atomic<bool> armed_from_outside{false};
 constinit std::atomic<const void*> arming_thread{nullptr};
 constinit std::array<std::atomic<std::uint64_t>, call_count> seen{};
 constinit std::atomic<std::uint64_t> matching{0}, injected{0};
@@ -54,7 +55,10 @@ const fault_plan* fails(call which, const char* path = nullptr) noexcept {
   if (!is_meant(*plan, which, path)) return nullptr;
   std::uint64_t number = matching.fetch_add(1, std::memory_order_relaxed) + 1;
   if (plan->nth == 0 || number < plan->nth || number - plan->nth >= plan->times) return nullptr;
-  injected.fetch_add(1, std::memory_order_relaxed);
+  if (injected.fetch_add(1, std::memory_order_relaxed) == 0 && armed_from_outside) {
+    constexpr std::string_view told = "faults injected: 1\n";
+    [[maybe_unused]] ssize_t wrote = ::write(2, told.data(), told.size());
+  }
   return plan;
 }
 
@@ -108,8 +112,8 @@ std::uint64_t calls_seen(call which) noexcept { return seen[static_cast<std::siz
 
 namespace {
 
-/// For LD_PRELOAD: DURAHASH_FAULT="msync 3 5" or "msync 3 5 all": which, its number, the error's number.
-[[maybe_unused]] const bool armed_from_outside = [] {
+/// For LD_PRELOAD: DURAHASH_FAULT="msync 3 5" or "msync 3 5 all": which, its number, the error's number. The first fault is told on stderr.
+[[maybe_unused]] const bool reads_the_environment = [] {
   const char* text = std::getenv("DURAHASH_FAULT");
   char which[32] = {}, times[8] = {};
   unsigned long nth = 0;
@@ -118,7 +122,7 @@ namespace {
   for (std::size_t i = 0; i < call_count; ++i)
     if (names[i] == which)
       arm({.which = static_cast<call>(i), .error_number = error_number, .nth = nth, .times = times[0] == 'a' ? fault_plan::all : 1});
-  return true;
+  return armed_from_outside = true;
 }();
 
 }  // namespace

@@ -65,8 +65,7 @@ struct worker::other_writer {
 };
 
 worker::worker(numbered_pool& pool, ledger& known, std::uint64_t seed, excuses allowed)
-    : pool_(pool), known_(known), random_(seed), allowed_(std::move(allowed)), now_(std::make_unique<drawn>()),
-      other_(std::make_unique<other_writer>(*this)) {}
+    : pool_(pool), known_(known), random_(seed), allowed_(std::move(allowed)), now_(std::make_unique<drawn>()) {}
 worker::~worker() = default;
 
 // ---------------------------------------------------------------------------------------------------------------------------- drawing
@@ -158,6 +157,7 @@ status worker::natural_answer() const {
 void worker::apply() {
   const drawn& d = *now_;
   std::uint64_t n = d.desired.n;
+  acknowledged_ = d.what <= operation::fetch_add;
   if (d.what == operation::erase) return known_.erased(n);
   if (d.what <= operation::fetch_add) known_.wrote(n, d.desired.version);
   if (d.what == operation::fetch_add && d.previous != d.present.version) complain("fetch_add of key " + std::to_string(n) + " counts from another number");
@@ -167,6 +167,7 @@ void worker::apply() {
 
 bool worker::judge(std::uint64_t faults) {
   drawn& d = *now_;
+  acknowledged_ = false;
   if (d.group) return judge_group(faults);
   if (d.what >= operation::scan && d.what <= operation::check) return judge_whole(faults);
   status natural = natural_answer();
@@ -190,8 +191,10 @@ bool worker::judge_group(std::uint64_t faults) {
       excused = true;
     } else if (now_->what == operation::put_many) {
       known_.wrote(r.n, r.version);
+      acknowledged_ = true;
     } else if (now_->what == operation::erase_many) {
       known_.erased(r.n);
+      acknowledged_ = acknowledged_ || there;
     } else if (there && (known_.with().api == api_kind::words ? b.found_words[i] != r.value_word : b.found[i] != r.value)) {
       complain("get_many of key " + std::to_string(r.n) + " gives another value");
     }
@@ -222,6 +225,7 @@ bool worker::judge_whole(std::uint64_t faults) {
 // ------------------------------------------------------------------------------------------------------------------------------ locks
 
 void worker::let_another_thread_write(bool every_key) {
+  if (!other_) other_ = std::make_unique<other_writer>(*this);
   other_->keys.clear();
   for (std::uint64_t n : now_->keys)
     if (n < record::first_counter) other_->keys.push_back(n);

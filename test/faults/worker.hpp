@@ -44,6 +44,8 @@ class worker {
   /// Holds the answer against the ledger, and writes there what was acknowledged. `faults`: how many calls failed meanwhile.
   /// Returns   whether the answer was an excuse; the operation can be performed again.
   bool judge(std::uint64_t faults);
+  /// Whether a write that the last verdict was on changed something, by its answer.
+  bool acknowledged() const { return acknowledged_; }
 
   /// Draws, performs and judges where nothing is expected to fail, or what fails was armed by the caller.
   void work(std::span<const operation> kinds, std::uint64_t count);
@@ -65,6 +67,7 @@ class worker {
   ledger& known_;
   random_stream random_;
   excuses allowed_;
+  bool acknowledged_ = false;
   std::unique_ptr<drawn> now_;
   std::unique_ptr<other_writer> other_;
 };

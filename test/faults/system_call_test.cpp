@@ -1,0 +1,257 @@
+// Every system call that the library makes fails at its n-th time with each error that it may give, for every n in a short life of a pool. Nothing
+// crashes, nothing waits for ever, nothing that was acknowledged is lost, and an open that fails says which call failed on which path.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <utility>
+
+#include "environment.hpp"
+#include "store/patched_pool.hpp"
+
+namespace durahash::test {
+namespace {
+
+struct failing_call {
+  call which;
+  std::vector<int> error_numbers;
+};
+const std::vector<failing_call> failing_calls{
+    {call::open, {EACCES, EMFILE, EIO, EINTR}},
+    {call::mmap, {ENOMEM, EAGAIN}},
+    {call::munmap, {ENOMEM}},
+    {call::madvise, {ENOMEM, EAGAIN}},
+    {call::mprotect, {ENOMEM}},
+    {call::fallocate, {ENOSPC, EIO, EINTR, EDQUOT}},
+    {call::posix_fallocate, {ENOSPC, EIO, EINTR, EDQUOT}},
+    {call::ftruncate, {EIO, EINTR}},
+    {call::msync, {EIO, ENOMEM}},
+    {call::fsync, {EIO, ENOSPC, EDQUOT}},
+    {call::fdatasync, {EIO}},
+    {call::flock, {ENOLCK, EINTR}},
+    {call::fstat, {EIO, ENOMEM}},
+    {call::stat, {EIO, EACCES}},
+    {call::lstat, {EIO, EACCES}},
+    {call::statfs, {EIO, EINTR}},
+    {call::linkat, {EIO, ENOSPC, EDQUOT, EACCES}},
+    {call::pthread_create, {EAGAIN}},
+    {call::getrandom, {EINTR, EAGAIN}},
+    {call::membarrier, {ENOMEM}},
+};
+
+const excuses any_failure{status::io_error, status::no_space, status::out_of_memory};
+
+constexpr operation writes[] = {operation::put, operation::put, operation::insert,          operation::insert,
+                                operation::put_many, operation::update, operation::compare_and_set, operation::fetch_add};
+constexpr operation erasures[] = {operation::erase, operation::erase_many};
+constexpr operation questions[] = {operation::get, operation::get_many, operation::scan, operation::size, operation::info, operation::check};
+
+class SystemCall : public fault_test {
+ protected:
+  SystemCall() : fault_test(GetParam().api == api_kind::words ? 6000 : 1200, GetParam().api == api_kind::words ? 0 : 700) {}
+
+  /// An open under the plan in force. Where it is refused, it says why, and the next one or, at last, one without faults is not.
+  numbered_pool open_somehow(const fault_plan& plan, const options& how) {
+    for (int tries = 0; tries < 3; ++tries) {
+      step("opens");
+      auto opened = numbered_pool::open(with(), path(), how);
+      if (opened) return std::move(*opened);
+      must_explain(plan, opened.failure());
+    }
+    end(plan);
+    return open_or_complain(with(), path(), how);
+  }
+  void must_explain(const fault_plan& plan, const error& why) {
+    if (faults_injected() == 0) complain("without a fault, open answers: " + why.message);
+    if (why.code == status::out_of_memory) return;  // not even for a sentence, perhaps
+    if (why.message.find(path()) == std::string::npos) complain("the refusal names no path: " + why.message);
+    bool tells = why.message.find(std::strerror(plan.error_number)) != std::string::npos ||
+                 why.message.find(name_of(plan.which)) != std::string::npos;
+    if (!tells) complain("the refusal does not say that " + plan.name() + ": " + why.message);
+  }
+
+  /// What a pool lives through, from its creation to kill -9.
+  void live_shortly(const fault_plan& plan) {
+    options creating_how = creating();
+    creating_how.mode = open_mode::create_or_open;
+    {
+      numbered_pool pool = open_somehow(plan, creating_how);
+      worker at_work(pool, known_, seed(), any_failure);
+      at_work.work(writes, amount());
+      at_work.work(erasures, 10);
+      finish(at_work, pool, operation::sync);
+    }
+    {
+      numbered_pool pool = open_somehow(plan, reopening(with()));
+      worker at_work(pool, known_, seed(1), any_failure);
+      at_work.work(questions, 6);
+      at_work.work(erasures, 20);
+      finish(at_work, pool, operation::compact);
+    }
+    numbered_pool pool = open_somehow(plan, reopening(with()));
+    worker at_work(pool, known_, seed(2), any_failure);
+    at_work.work(writes, amount() / 4);
+    report_calls();
+    end(plan);
+    die();
+  }
+
+  /// Opens what a kill left, writes, and closes.
+  void live_behind_a_kill(const fault_plan& plan) {
+    numbered_pool pool = open_somehow(plan, reopening(with()));
+    worker at_work(pool, known_, seed(3), any_failure);
+    at_work.work(questions, 6);
+    at_work.work(writes, amount() / 4);
+    finish(at_work, pool, operation::sync);
+    report_calls();
+    end(plan);
+  }
+
+  void finish(worker& at_work, numbered_pool& pool, const operation& last) {
+    at_work.work(std::span(&last, 1), 1);
+    at_work.work(writes, 20);
+    step("closes");
+    status answer = pool.pool().close();
+    bool excused = faults_injected() > 0 && std::find(any_failure.begin(), any_failure.end(), answer) != any_failure.end();
+    if (answer != status::ok && !excused) complain("close is answered: " + std::string(message(answer)));
+  }
+
+  /// Of the plan, once.
+  static void end(const fault_plan& plan) {
+    if (std::exchange(in_force_, false)) report_faults(plan.which, disarm());
+  }
+  std::uint64_t amount() const { return with().api == api_kind::words ? 700 : 150; }
+
+  /// Each call of the list, at each of its times in that life, with each error, once and for ever. Stops trying a call and error that was found wanting.
+  void sweep(const std::function<void(const fault_plan&)>& life, const std::function<void()>& prepare) {
+    call_counts seen = calls_of(life, prepare);
+    std::uint64_t lives = 0;
+    random_stream random(seed());
+    for (const failing_call& f : failing_calls)
+      for (int error_number : f.error_numbers) {
+        std::uint64_t count = seen[static_cast<std::size_t>(f.which)];
+        for (std::uint64_t nth = 1; nth <= count; nth += step_between(count, random)) {
+          bool for_ever = error_number != EINTR && random.one_in(4);
+          fault_plan plan{.which = f.which, .error_number = error_number, .nth = nth, .times = for_ever ? fault_plan::all : 1};
+          ++lives;
+          if (!passes(plan, life, prepare)) break;
+        }
+      }
+    RecordProperty("lives", std::to_string(lives));
+    std::fprintf(stderr, "%s: %llu lives\n", with().name().c_str(), static_cast<unsigned long long>(lives));
+  }
+
+  static std::uint64_t step_between(std::uint64_t count, random_stream& random) {
+    std::uint64_t most = long_run() ? 1000 : 5;  // lives for a call and an error, about
+    return count <= most ? 1 : 1 + random.below(2 * (count / most));
+  }
+
+  bool passes(const fault_plan& plan, const std::function<void(const fault_plan&)>& life, const std::function<void()>& prepare) {
+    SCOPED_TRACE(plan.name() + ", seed " + std::to_string(run_seed()));
+    prepare();
+    if (HasFatalFailure()) return false;
+    std::string why = lived(plan.which, [&] {
+      in_force_ = true;
+      arm(plan);
+      life(plan);
+    });
+    if (why.empty()) why = judged(known_, path());
+    EXPECT_EQ(why, "");
+    return why.empty();
+  }
+
+  call_counts calls_of(const std::function<void(const fault_plan&)>& life, const std::function<void()>& prepare) {
+    prepare();
+    fault_plan none{.nth = 0};
+    std::string why = live([&] {
+      arm(none);
+      life(none);
+    });
+    EXPECT_EQ(why, "") << "without a fault";
+    return calls_of_last_life();
+  }
+
+  static inline bool in_force_ = false;
+};
+INSTANTIATE_TEST_SUITE_P(Every, SystemCall, testing::ValuesIn(setups_at(place_kind::shm)), setup_name());
+
+TEST_P(SystemCall, ThatFailsInAShortLifeLosesNothing) {
+  sweep([&](const fault_plan& plan) { live_shortly(plan); }, [&] { start_anew(); });
+}
+
+TEST_P(SystemCall, ThatFailsBehindAKillLosesNothing) {
+  sweep([&](const fault_plan& plan) { live_behind_a_kill(plan); },
+        [&] {
+          ASSERT_NO_FATAL_FAILURE(make_pool(known_.keys() / 2));
+          must_end_well([&] {
+            numbered_pool pool = open_or_complain(with(), path(), reopening(with()));
+            put_records(pool, 0, known_.keys() * 3 / 4);
+            die();
+          });
+        });
+}
+
+/// A pool in memory makes calls of its own kinds, and has nothing to recover.
+TEST_P(SystemCall, ThatFailsUnderAPoolInMemoryLosesNothing) {
+  setup in_memory = with();
+  in_memory.place = place_kind::memory;
+  ledger known(in_memory, known_.keys());
+  auto life = [&](const fault_plan& plan) {
+    step("opens");
+    arm(plan);
+    in_force_ = true;
+    auto opened = numbered_pool::open(in_memory, "", in_memory.create_options());
+    if (!opened) {
+      require(faults_injected() > 0, "an open without a fault succeeds");
+      end(plan);
+      return;
+    }
+    worker at_work(*opened, known, seed(), any_failure);
+    at_work.work(writes, amount());
+    at_work.work(erasures, 10);
+    at_work.work(whole_pool, 3);
+    at_work.work(writes, 50);
+    report_calls();
+    end(plan);
+    known.expect_all_in(*opened);
+    step("closes");
+    require(opened->pool().close() == status::ok, "a close without a fault is answered ok");
+  };
+  ASSERT_EQ(live([&] { life({.nth = 0}); }), "") << "without a fault";
+  call_counts seen = calls_of_last_life();
+  random_stream random(seed());
+  for (call which : {call::mmap, call::mprotect, call::madvise, call::munmap, call::pthread_create})
+    for (std::uint64_t nth = 1, count = seen[static_cast<std::size_t>(which)]; nth <= count; nth += step_between(count, random)) {
+      fault_plan plan{.which = which, .error_number = which == call::pthread_create ? EAGAIN : ENOMEM, .nth = nth};
+      SCOPED_TRACE(plan.name() + ", seed " + std::to_string(run_seed()));
+      known.clear();
+      std::string why = lived(which, [&] { life(plan); });
+      EXPECT_EQ(why, "");
+      if (!why.empty()) break;
+    }
+}
+
+/// What cannot be asked is not known to go with its machine: tmpfs is, and then nothing there can be torn.
+TEST_P(SystemCall, StatfsThatFailsTakesNoPoolForOneInMemory) {
+  ASSERT_NO_FATAL_FAILURE(make_pool(200));
+  ASSERT_NO_FATAL_FAILURE(must_end_well([&] {
+    numbered_pool pool = open_or_complain(with(), path(), reopening(with()));
+    put_records(pool, 0, 100);
+    die();
+  }));
+  std::string rebooted = after_reboot(read_file(path()), pool_state::changing);
+  int file = ::open(path().c_str(), O_WRONLY | O_CLOEXEC);  // in place: it stays the same file
+  ASSERT_EQ(::pwrite(file, rebooted.data(), engine_area_offset, 0), static_cast<ssize_t>(engine_area_offset));
+  ::close(file);
+  std::string why = lived(call::statfs, [&] {
+    step("opens");
+    arm({.which = call::statfs, .error_number = EIO});
+    auto opened = numbered_pool::open(with(), path(), reopening(with()));
+    report_faults(call::statfs, disarm());
+    if (opened) complain("a pool that may be torn opens as if it were whole");
+  });
+  ASSERT_EQ(why, "");
+}
+
+}  // namespace
+}  // namespace durahash::test
