@@ -1,5 +1,6 @@
-// The process has no memory at the n-th allocation, for every n: the operation answers out_of_memory and has changed nothing, no lock stays held, and what
-// was acknowledged is there after kill -9.
+// The process has no memory at the n-th allocation, for every n: the operation answers
+// out_of_memory and has changed nothing, no lock stays held, and what was acknowledged is there
+// after kill -9.
 #include "environment.hpp"
 
 namespace durahash::test {
@@ -19,18 +20,22 @@ class AllocationFailure : public fault_test {
             .who = callers::the_arming_thread};
   }
 
-  /// The allocation to fail behind the nth: each of the first ones, then ever fewer, in long runs every one.
+  /// The allocation to fail behind the nth: each of the first ones, then ever fewer, in long runs
+  /// every one.
   static std::uint64_t behind(std::uint64_t nth, random_stream& random) {
     return nth + 1 + (long_run() || nth < 40 ? 0 : random.below(nth / 4));
   }
 
-  /// In a life: `count` operations of these kinds. Each is tried with its first allocation failing, then with its second, and so on until none fails.
-  /// Now and then it begins later, so that an operation that absorbs an early failure meets a late one.
-  void try_each(worker& at_work, std::span<const operation> kinds, std::uint64_t count, random_stream& random) {
+  /// In a life: `count` operations of these kinds. Each is tried with its first allocation failing,
+  /// then with its second, and so on until none fails. Now and then it begins later, so that an
+  /// operation that absorbs an early failure meets a late one.
+  void try_each(worker& at_work, std::span<const operation> kinds, std::uint64_t count,
+                random_stream& random) {
     for (; count > 0; --count) {
       at_work.draw(kinds);
       bool and_all_behind = random.one_in(3);
-      for (std::uint64_t nth = random.one_in(2) ? 1 : 1 + random.below(16), tries = 0;; nth = behind(nth, random)) {
+      for (std::uint64_t nth = random.one_in(2) ? 1 : 1 + random.below(16), tries = 0;;
+           nth = behind(nth, random)) {
         arm(failing(nth, and_all_behind));
         at_work.perform();
         std::uint64_t faults = disarm();
@@ -43,8 +48,10 @@ class AllocationFailure : public fault_test {
     }
   }
 
-  /// A life of such operations, on a pool with some records, that ends by kill -9; then the verdict.
-  void live_through(std::span<const operation> kinds, std::uint64_t count, std::uint64_t records_before = 0) {
+  /// A life of such operations, on a pool with some records, that ends by kill -9; then the
+  /// verdict.
+  void live_through(std::span<const operation> kinds, std::uint64_t count,
+                    std::uint64_t records_before = 0) {
     for (std::uint64_t round = 0; round < (long_run() ? 30u : 2u); ++round) {
       SCOPED_TRACE("round " + std::to_string(round) + ", seed " + std::to_string(run_seed()));
       ASSERT_NO_FATAL_FAILURE(make_pool(records_before));
@@ -62,12 +69,15 @@ class AllocationFailure : public fault_test {
     }
   }
 
-  /// Opens again and again, each time with a later allocation failing, until none fails. Each life leaves the pool as `leave` does.
-  void open_with_each_failing(const options& how, const std::function<void(numbered_pool&)>& leave) {
+  /// Opens again and again, each time with a later allocation failing, until none fails. Each life
+  /// leaves the pool as `leave` does.
+  void open_with_each_failing(const options& how,
+                              const std::function<void(numbered_pool&)>& leave) {
     random_stream random(seed());
     for (bool and_all_behind : {false, true})
       for (std::uint64_t nth = 1, before = ~0ull; before != injected_; nth = behind(nth, random)) {
-        SCOPED_TRACE("allocation no. " + std::to_string(nth) + (and_all_behind ? " and all behind it fail" : " fails"));
+        SCOPED_TRACE("allocation no. " + std::to_string(nth) +
+                     (and_all_behind ? " and all behind it fail" : " fails"));
         before = injected_;
         if (how.mode == open_mode::create_new) start_anew();
         std::string why = lived(call::allocation, [&] {
@@ -77,7 +87,8 @@ class AllocationFailure : public fault_test {
           report_faults(call::allocation, disarm());
           if (!opened) {
             if (opened.failure().code != status::out_of_memory)
-              complain("open answers: " + std::string(message(opened.failure().code)) + ": " + opened.failure().message);
+              complain("open answers: " + std::string(message(opened.failure().code)) + ": " +
+                       opened.failure().message);
             opened = numbered_pool::open(with(), path(), how);
             if (!opened) complain("the open after the failed one: " + opened.failure().message);
           }
@@ -89,7 +100,8 @@ class AllocationFailure : public fault_test {
       }
   }
 };
-INSTANTIATE_TEST_SUITE_P(Every, AllocationFailure, testing::ValuesIn(setups_at(place_kind::shm)), setup_name());
+INSTANTIATE_TEST_SUITE_P(Every, AllocationFailure, testing::ValuesIn(setups_at(place_kind::shm)),
+                         setup_name());
 
 TEST_P(AllocationFailure, InASingleWriteIsAnsweredAndChangesNothing) {
   live_through(single_writes, with().api == api_kind::words ? 16'000 : 5000);
@@ -106,7 +118,8 @@ TEST_P(AllocationFailure, InReserveCompactAndSyncIsAnsweredAndChangesNothing) {
 }
 
 TEST_P(AllocationFailure, InWritesThatShrinkTheTableIsAnsweredAndChangesNothing) {
-  constexpr operation shrinking[] = {operation::erase, operation::erase_many, operation::erase_many, operation::compact};
+  constexpr operation shrinking[] = {operation::erase, operation::erase_many, operation::erase_many,
+                                     operation::compact};
   live_through(shrinking, 60, 3000);
 }
 
@@ -156,7 +169,8 @@ TEST_P(AllocationFailure, InCloseIsAnsweredAndThePoolRecovers) {
       std::uint64_t faults = disarm();
       report_faults(call::allocation, faults);
       bool excused = faults > 0 && answer == status::out_of_memory;
-      if (answer != status::ok && !excused) complain("close answers: " + std::string(message(answer)));
+      if (answer != status::ok && !excused)
+        complain("close answers: " + std::string(message(answer)));
     });
     ASSERT_EQ(why, "");
     ASSERT_NO_FATAL_FAILURE(must_be_all_there());
@@ -164,9 +178,11 @@ TEST_P(AllocationFailure, InCloseIsAnsweredAndThePoolRecovers) {
   }
 }
 
-/// What the library does in threads of its own has nobody to answer to: it is done later, or in the foreground, or left out.
+/// What the library does in threads of its own has nobody to answer to: it is done later, or in the
+/// foreground, or left out.
 TEST_P(AllocationFailure, InTheBackgroundHarmsNothing) {
-  for (std::uint64_t nth = 1, before = ~0ull; before != injected_ && nth < (long_run() ? 1000u : 40u); ++nth) {
+  for (std::uint64_t nth = 1, before = ~0ull;
+       before != injected_ && nth < (long_run() ? 1000u : 40u); ++nth) {
     SCOPED_TRACE("allocation no. " + std::to_string(nth) + " of other threads");
     before = injected_;
     ASSERT_NO_FATAL_FAILURE(make_pool(300));
@@ -178,16 +194,21 @@ TEST_P(AllocationFailure, InTheBackgroundHarmsNothing) {
     ASSERT_EQ(why, "");
     why = lived(call::allocation, [&] {
       step("opens a killed pool");
-      arm({.which = call::allocation, .nth = nth, .times = nth % 2 == 0 ? fault_plan::all : 1, .who = callers::others});
+      arm({.which = call::allocation,
+           .nth = nth,
+           .times = nth % 2 == 0 ? fault_plan::all : 1,
+           .who = callers::others});
       auto opened = numbered_pool::open(with(), path(), reopening(with()));
-      if (!opened && opened.failure().code == status::out_of_memory) opened = (disarm(), numbered_pool::open(with(), path(), reopening(with())));
+      if (!opened && opened.failure().code == status::out_of_memory)
+        opened = (disarm(), numbered_pool::open(with(), path(), reopening(with())));
       if (!opened) complain(opened.failure().message);
       for (std::uint64_t n = 0; n < known_.keys(); ++n) {
         record r = known_.of(n, known_.fresh_version());
         step("puts", n);
         status answer = opened->put(r);
         if (answer == status::ok) known_.wrote(n, r.version);
-        else if (answer != status::out_of_memory) complain("a put is answered: " + std::string(message(answer)));
+        else if (answer != status::out_of_memory)
+          complain("a put is answered: " + std::string(message(answer)));
         step("erases", n);
         if (n % 3 == 0 && opened->erase(r) == status::ok) known_.erased(n);
       }

@@ -1,5 +1,5 @@
-// A boot id that cannot be read is unknown, and unknown is not equal: a pool that was killed while it was open on a plain file may be torn for all that is
-// known, and is refused.
+// A boot id that cannot be read is unknown, and unknown is not equal: a pool that was killed while
+// it was open on a plain file may be torn for all that is known, and is refused.
 #include "environment.hpp"
 
 namespace durahash::test {
@@ -14,8 +14,10 @@ class BootId : public fault_test {
     write_file(folder_.file("malformed"), "not an id of this or of any other run\n");
     write_file(folder_.file("short"), "0a1b2c3d-0a1b\n");
     write_file(folder_.file("long"), "0a1b2c3d-0a1b-2c3d-4e5f-0a1b2c3d4e5f6a7b\n");
-    for (int error_number : {EACCES, ENOENT, EIO, EMFILE}) faults_.push_back(plan({.error_number = error_number}));
-    for (const char* name : {"empty", "malformed", "short", "long"}) names_.push_back(folder_.file(name));
+    for (int error_number : {EACCES, ENOENT, EIO, EMFILE})
+      faults_.push_back(plan({.error_number = error_number}));
+    for (const char* name : {"empty", "malformed", "short", "long"})
+      names_.push_back(folder_.file(name));
     for (const std::string& name : names_) faults_.push_back(plan({.open_instead = name.c_str()}));
   }
   static fault_plan plan(fault_plan p) {
@@ -40,7 +42,8 @@ class BootId : public fault_test {
   }
 
   void must_be_refused(const fault_plan* fault) {
-    for (open_mode mode : {open_mode::open_existing, open_mode::create_or_open, open_mode::read_only}) {
+    for (open_mode mode :
+         {open_mode::open_existing, open_mode::create_or_open, open_mode::read_only}) {
       std::string why = lived(call::open, [&] {
         step("opens");
         options how = reopening(with());
@@ -50,7 +53,8 @@ class BootId : public fault_test {
         report_faults(call::open, disarm());
         if (opened) complain("a pool that may be torn opens as if it were whole");
         require(opened.failure().code == status::unusable, "the refusal is: unusable");
-        if (opened.failure().message.find("salvage") == std::string::npos) complain("the refusal names no way out: " + opened.failure().message);
+        if (opened.failure().message.find("salvage") == std::string::npos)
+          complain("the refusal names no way out: " + opened.failure().message);
       });
       ASSERT_EQ(why, "");
     }
@@ -59,7 +63,8 @@ class BootId : public fault_test {
   std::vector<fault_plan> faults_;
   std::vector<std::string> names_;
 };
-INSTANTIATE_TEST_SUITE_P(Every, BootId, testing::ValuesIn(setups_at(place_kind::disk)), setup_name());
+INSTANTIATE_TEST_SUITE_P(Every, BootId, testing::ValuesIn(setups_at(place_kind::disk)),
+                         setup_name());
 
 TEST_P(BootId, ThatCannotBeReadByTheWriterNorLaterIsNotTheSame) {
   for (const fault_plan& fault : faults_) {

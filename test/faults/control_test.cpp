@@ -1,4 +1,5 @@
-// The fault tests can pass, and can fail: their work without faults, and verdicts on what is wrong on purpose.
+// The fault tests can pass, and can fail: their work without faults, and verdicts on what is wrong
+// on purpose.
 #include <signal.h>
 #include <sys/file.h>
 
@@ -12,7 +13,8 @@ class FaultTests : public fault_test {
   FaultTests() : fault_test(GetParam().api == api_kind::words ? 9000 : 3000) {}
   void TearDown() override {}  // no fault is wanted here
 };
-INSTANTIATE_TEST_SUITE_P(Every, FaultTests, testing::ValuesIn(setups_at(place_kind::shm)), setup_name());
+INSTANTIATE_TEST_SUITE_P(Every, FaultTests, testing::ValuesIn(setups_at(place_kind::shm)),
+                         setup_name());
 
 TEST_P(FaultTests, PassWhereNothingFails) {
   ASSERT_NO_FATAL_FAILURE(make_pool(100));
@@ -35,7 +37,8 @@ TEST_P(FaultTests, PassWhereNothingFails) {
 TEST_P(FaultTests, NoticeARecordThatIsLost) {
   ASSERT_NO_FATAL_FAILURE(make_pool(100));
   known_.wrote(100, 1);
-  EXPECT_NE(judged(known_, path()).find("1 of 101 acknowledged records are lost, first key 100"), std::string::npos);
+  EXPECT_NE(judged(known_, path()).find("1 of 101 acknowledged records are lost, first key 100"),
+            std::string::npos);
 }
 
 TEST_P(FaultTests, NoticeARecordThatNobodyAcknowledged) {
@@ -48,7 +51,8 @@ TEST(Lives, ThatEndBadlySayHow) {
   EXPECT_EQ(live([] { die(); }), "");
   EXPECT_EQ(live([] {}), "");
   EXPECT_EQ(live([] { step("frowns", 5), complain("no"); }), "no at the step: frowns 5");
-  EXPECT_NE(live([] { throw std::runtime_error("oh"); }).find("an exception escaped: oh"), std::string::npos);
+  EXPECT_NE(live([] { throw std::runtime_error("oh"); }).find("an exception escaped: oh"),
+            std::string::npos);
   EXPECT_NE(live([] { ::raise(SIGTERM); }).find("it ended by: Terminated"), std::string::npos);
 }
 

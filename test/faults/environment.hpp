@@ -1,4 +1,5 @@
-// What the fault tests share: a pool on a plain file, what was acknowledged of it, and lives lived in it.
+// What the fault tests share: a pool on a plain file, what was acknowledged of it, and lives lived
+// in it.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,21 +18,27 @@ namespace durahash::test {
 /// Every engine with words and with bytes, on a plain file there.
 inline std::vector<setup> setups_at(place_kind place) {
   std::vector<setup> all;
-  for (engine_kind engine : {engine_kind::turbo, engine_kind::cceh, engine_kind::level, engine_kind::gphash})
-    for (api_kind api : {api_kind::words, api_kind::bytes}) all.push_back({engine, place, api, durability_level::process});
+  for (engine_kind engine :
+       {engine_kind::turbo, engine_kind::cceh, engine_kind::level, engine_kind::gphash})
+    for (api_kind api : {api_kind::words, api_kind::bytes})
+      all.push_back({engine, place, api, durability_level::process});
   return all;
 }
 
 class fault_test : public testing::TestWithParam<setup> {
  protected:
-  /// Values that make pools of some thousand records grow several times; of words it takes more of them.
-  explicit fault_test(std::uint64_t keys = 1500, std::size_t value_bytes = 0) : known_(GetParam(), keys, value_bytes) {}
-  /// Opens with every allocation failing, reads and whole-pool operations take minutes, or are not all
-  /// answered yet: DURAHASH_LONG=1 runs them.
+  /// Values that make pools of some thousand records grow several times; of words it takes more of
+  /// them.
+  explicit fault_test(std::uint64_t keys = 1500, std::size_t value_bytes = 0)
+      : known_(GetParam(), keys, value_bytes) {}
+  /// Opens with every allocation failing, reads and whole-pool operations take minutes, or are not
+  /// all answered yet: DURAHASH_LONG=1 runs them.
   void SetUp() override {
     const char* name = testing::UnitTest::GetInstance()->current_test_info()->name();
-    for (const char* late : {"InTheCreationOf", "InTheOpenOf", "InASalvage", "InAReadIs", "InReserveCompact", "InWritesThatShrink"})
-      if (std::strncmp(name, late, std::strlen(late)) == 0 && !long_run()) GTEST_SKIP() << "DURAHASH_LONG=1 runs it";
+    for (const char* late : {"InTheCreationOf", "InTheOpenOf", "InASalvage", "InAReadIs",
+                             "InReserveCompact", "InWritesThatShrink"})
+      if (std::strncmp(name, late, std::strlen(late)) == 0 && !long_run())
+        GTEST_SKIP() << "DURAHASH_LONG=1 runs it";
   }
   void TearDown() override {
     if (IsSkipped() || HasFailure()) return;
@@ -45,7 +52,8 @@ class fault_test : public testing::TestWithParam<setup> {
   options creating() const {
     options how = with().create_options();
     how.mode = open_mode::create_new;
-    if (with().engine == engine_kind::turbo) how.settings["shards"] = 64;  // a check allocates for each of them
+    if (with().engine == engine_kind::turbo)
+      how.settings["shards"] = 64;  // a check allocates for each of them
     return how;
   }
   /// A fresh pool with `count` records, closed cleanly.
@@ -67,7 +75,8 @@ class fault_test : public testing::TestWithParam<setup> {
     for (std::uint64_t n = first; n < last; ++n) {
       step("puts", n);
       record r = known_.of(n, known_.fresh_version());
-      if (status answer = pool.put(r); answer != status::ok) complain("a put without a fault is answered: " + std::string(message(answer)));
+      if (status answer = pool.put(r); answer != status::ok)
+        complain("a put without a fault is answered: " + std::string(message(answer)));
       known_.wrote(n, r.version);
     }
   }

@@ -7,8 +7,11 @@
 namespace durahash::test {
 
 ledger::ledger(const setup& with, std::uint64_t keys, std::size_t value_bytes)
-    : with_(with), keys_(keys), value_bytes_(value_bytes),
-      versions_(static_cast<std::uint32_t*>(shared_memory((most_keys + 1) * sizeof(std::uint32_t)))) {}
+    : with_(with),
+      keys_(keys),
+      value_bytes_(value_bytes),
+      versions_(
+          static_cast<std::uint32_t*>(shared_memory((most_keys + 1) * sizeof(std::uint32_t)))) {}
 
 void ledger::clear() { std::fill_n(versions_, most_keys + 1, 0); }
 
@@ -26,8 +29,11 @@ void ledger::expect_records_in(numbered_pool& pool) const {
     else if (lost++ == 0) first_lost = n;
   }
   if (lost != 0)
-    complain(std::to_string(lost) + " of " + std::to_string(records()) + " acknowledged records are lost, first key " + std::to_string(first_lost));
-  if (risen != 0) complain(std::to_string(risen) + " records are there whose writes were refused, or which were erased");
+    complain(std::to_string(lost) + " of " + std::to_string(records()) +
+             " acknowledged records are lost, first key " + std::to_string(first_lost));
+  if (risen != 0)
+    complain(std::to_string(risen) +
+             " records are there whose writes were refused, or which were erased");
 }
 
 void ledger::expect_all_in(numbered_pool& pool) const {
@@ -35,11 +41,15 @@ void ledger::expect_all_in(numbered_pool& pool) const {
   step("counts the records");
   std::uint64_t visited = 0;
   require(pool.for_each(visited) == status::ok, "a scan of a pool without faults is answered ok");
-  if (visited != records()) complain("a scan visits " + std::to_string(visited) + " of " + std::to_string(records()) + " records");
-  if (pool.pool().size() != records()) complain("size is " + std::to_string(pool.pool().size()) + " of " + std::to_string(records()));
+  if (visited != records())
+    complain("a scan visits " + std::to_string(visited) + " of " + std::to_string(records()) +
+             " records");
+  if (pool.pool().size() != records())
+    complain("size is " + std::to_string(pool.pool().size()) + " of " + std::to_string(records()));
   step("checks the pool");
   check_report report = pool.pool().check();
-  if (!report.ok) complain("check: " + (report.violations.empty() ? std::string() : report.violations.front()));
+  if (!report.ok)
+    complain("check: " + (report.violations.empty() ? std::string() : report.violations.front()));
 }
 
 void ledger::expect_nothing_is_overwritten(numbered_pool& pool, std::uint64_t count) {
@@ -48,7 +58,8 @@ void ledger::expect_nothing_is_overwritten(numbered_pool& pool, std::uint64_t co
   for (std::uint64_t n = first; n < first + count; ++n) {
     step("writes new records", n);
     record r = of(n, 1);
-    if (status answer = pool.put(r); answer != status::ok) complain("a put without a fault is answered: " + std::string(message(answer)));
+    if (status answer = pool.put(r); answer != status::ok)
+      complain("a put without a fault is answered: " + std::string(message(answer)));
   }
   expect_records_in(pool);
   for (std::uint64_t n = first; n < first + count; ++n) {

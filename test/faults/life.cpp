@@ -25,7 +25,7 @@ struct told {
   std::atomic<std::uint64_t> steps;
   std::atomic<const char*> doing;  // a literal: the same address in both processes
   std::atomic<std::uint64_t> number;
-  std::atomic<bool> done;          // what comes now is the end
+  std::atomic<bool> done;  // what comes now is the end
   char complaint[2000];
   std::array<std::atomic<std::uint64_t>, call_count> faults, calls;
 };
@@ -68,13 +68,15 @@ bool await_end(pid_t process, int& wait_status) {
   }
   ::close(handle);
   if (!in_time) ::kill(process, SIGKILL);
-  if (::waitpid(process, &wait_status, 0) != process) throw std::runtime_error("cannot wait for a child process");
+  if (::waitpid(process, &wait_status, 0) != process)
+    throw std::runtime_error("cannot wait for a child process");
   return in_time;
 }
 
 std::string place() {
   const char* doing = story().doing;
-  return std::string(" at the step: ") + (doing == nullptr ? "begin" : doing) + " " + std::to_string(story().number);
+  return std::string(" at the step: ") + (doing == nullptr ? "begin" : doing) + " " +
+         std::to_string(story().number);
 }
 
 /// The faults of all tests, printed at the end.
@@ -87,9 +89,11 @@ struct totals {
       for (std::size_t i = 0; i < call_count; ++i) {
         sum += counts[i];
         if (counts[i] != 0)
-          parts += ", " + std::string(name_of(static_cast<call>(i))) + " " + std::to_string(counts[i]);
+          parts +=
+              ", " + std::string(name_of(static_cast<call>(i))) + " " + std::to_string(counts[i]);
       }
-      std::fprintf(stderr, "%s: %llu calls failed%s\n", engine.c_str(), static_cast<unsigned long long>(sum), parts.c_str());
+      std::fprintf(stderr, "%s: %llu calls failed%s\n", engine.c_str(),
+                   static_cast<unsigned long long>(sum), parts.c_str());
     }
   }
 };
@@ -110,11 +114,14 @@ std::string live(const std::function<void()>& life) {
   if (!await_end(process, wait_status)) return "it hung" + place();
   if (t.complaint[0] != '\0') return t.complaint + place();
   if (t.done) return {};
-  if (WIFSIGNALED(wait_status)) return std::string("it ended by: ") + ::strsignal(WTERMSIG(wait_status)) + place();
+  if (WIFSIGNALED(wait_status))
+    return std::string("it ended by: ") + ::strsignal(WTERMSIG(wait_status)) + place();
   return "it exited with " + std::to_string(WEXITSTATUS(wait_status)) + place();
 }
 
-std::uint64_t faults_of_last_life(call which) { return story().faults[static_cast<std::size_t>(which)]; }
+std::uint64_t faults_of_last_life(call which) {
+  return story().faults[static_cast<std::size_t>(which)];
+}
 
 call_counts calls_of_last_life() {
   call_counts counts;
@@ -140,7 +147,9 @@ void die() {
   std::abort();
 }
 
-void report_faults(call which, std::uint64_t count) noexcept { story().faults[static_cast<std::size_t>(which)] += count; }
+void report_faults(call which, std::uint64_t count) noexcept {
+  story().faults[static_cast<std::size_t>(which)] += count;
+}
 
 void report_calls() noexcept {
   for (std::size_t i = 0; i < call_count; ++i) story().calls[i] = calls_seen(static_cast<call>(i));

@@ -1,7 +1,10 @@
-// A life: a forked process that uses the library while calls fail, and ends by kill -9 or by itself.
+// A life: a forked process that uses the library while calls fail, and ends by kill -9 or by
+// itself.
 //
-// The process of the tests opens no pool and starts no thread, so that each life begins as a program does, at the cost of a fork: thousands of them
-// fit into a minute, which is why they are not child_process. What a life was answered, it writes into memory that both share, where kill -9 loses nothing.
+// The process of the tests opens no pool and starts no thread, so that each life begins as a
+// program does, at the cost of a fork: thousands of them fit into a minute, which is why they are
+// not child_process. What a life was answered, it writes into memory that both share, where kill -9
+// loses nothing.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +15,9 @@
 
 namespace durahash::test {
 
-/// Lives it, and waits for its end. A life that makes no step for long is killed: something waits for ever.
-/// Returns   nothing if it ended as it should, else a sentence that says what went wrong at which step.
+/// Lives it, and waits for its end. A life that makes no step for long is killed: something waits
+/// for ever. Returns   nothing if it ended as it should, else a sentence that says what went wrong
+/// at which step.
 std::string live(const std::function<void()>& life);
 
 /// The faults of the last life, by call.

@@ -5,13 +5,16 @@
 
 namespace durahash::test {
 
-record record_of(const setup& with, std::uint64_t n, std::uint64_t version, std::size_t value_bytes) {
+record record_of(const setup& with, std::uint64_t n, std::uint64_t version,
+                 std::size_t value_bytes) {
   record r;
   r.n = n, r.version = version, r.key = nth_key(with, n);
   std::uint64_t content = mixed(n) + version;
   if (n >= record::first_counter) r.value = word_bytes(version);
-  else r.value = value_bytes == 0 ? nth_value(with, content) : long_value(with, content, value_bytes);
-  if (with.api == api_kind::words) r.key_word = bytes_word(r.key), r.value_word = bytes_word(r.value);
+  else
+    r.value = value_bytes == 0 ? nth_value(with, content) : long_value(with, content, value_bytes);
+  if (with.api == api_kind::words)
+    r.key_word = bytes_word(r.key), r.value_word = bytes_word(r.value);
   return r;
 }
 
@@ -25,7 +28,8 @@ batch::batch(std::vector<record> all) : records(std::move(all)) {
   answers.resize(records.size());
 }
 
-result<numbered_pool> numbered_pool::open(const setup& with, const std::string& path, const options& how) {
+result<numbered_pool> numbered_pool::open(const setup& with, const std::string& path,
+                                          const options& how) {
   if (with.api == api_kind::words) {
     auto opened = word_map::open(path, how);
     if (!opened) return opened.failure();
@@ -45,25 +49,30 @@ status numbered_pool::put(const record& r) {
   return words() != nullptr ? words()->put(r.key_word, r.value_word) : bytes().put(r.key, r.value);
 }
 status numbered_pool::insert(const record& r) {
-  return words() != nullptr ? words()->insert(r.key_word, r.value_word) : bytes().insert(r.key, r.value);
+  return words() != nullptr ? words()->insert(r.key_word, r.value_word)
+                            : bytes().insert(r.key, r.value);
 }
 status numbered_pool::update(const record& r) {
-  return words() != nullptr ? words()->update(r.key_word, r.value_word) : bytes().update(r.key, r.value);
+  return words() != nullptr ? words()->update(r.key_word, r.value_word)
+                            : bytes().update(r.key, r.value);
 }
 status numbered_pool::erase(const record& r) {
   return words() != nullptr ? words()->erase(r.key_word) : bytes().erase(r.key);
 }
 status numbered_pool::compare_and_set(const record& expected, const record& desired) {
-  if (words() != nullptr) return words()->compare_and_set(expected.key_word, expected.value_word, desired.value_word);
+  if (words() != nullptr)
+    return words()->compare_and_set(expected.key_word, expected.value_word, desired.value_word);
   return bytes().compare_and_set(expected.key, expected.value, desired.value);
 }
 status numbered_pool::fetch_add(const record& r, std::uint64_t delta, std::uint64_t& previous) {
-  return words() != nullptr ? words()->fetch_add(r.key_word, delta, previous) : bytes().fetch_add(r.key, delta, previous);
+  return words() != nullptr ? words()->fetch_add(r.key_word, delta, previous)
+                            : bytes().fetch_add(r.key, delta, previous);
 }
 
 status numbered_pool::get(const record& r, std::string& found, std::uint64_t& found_word) {
   if (words() == nullptr) return bytes().get(r.key, found);
-  status answer = status::io_error;  // a batch of one says why there is nothing, which map::get cannot
+  status answer =
+      status::io_error;  // a batch of one says why there is nothing, which map::get cannot
   words()->get_many(std::span(&r.key_word, 1), std::span(&found_word, 1), std::span(&answer, 1));
   return answer;
 }

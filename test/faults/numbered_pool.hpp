@@ -1,4 +1,5 @@
-// A pool whose records have numbers. Between its caller and the library nothing is allocated and no call is made: what fails there fails in the library.
+// A pool whose records have numbers. Between its caller and the library nothing is allocated and no
+// call is made: what fails there fails in the library.
 #pragma once
 
 #include <string>
@@ -11,7 +12,8 @@
 
 namespace durahash::test {
 
-/// Key n with its value of that version, in both forms. Keys from `first_counter` on have values of 8 bytes, which count: their version is the count.
+/// Key n with its value of that version, in both forms. Keys from `first_counter` on have values of
+/// 8 bytes, which count: their version is the count.
 struct record {
   static constexpr std::uint64_t first_counter = 40'000;
 
@@ -22,7 +24,8 @@ struct record {
 };
 
 /// With a value of that many bytes; 0: of its own length.
-record record_of(const setup& with, std::uint64_t n, std::uint64_t version, std::size_t value_bytes = 0);
+record record_of(const setup& with, std::uint64_t n, std::uint64_t version,
+                 std::size_t value_bytes = 0);
 
 /// Several records, laid out as the API takes them, and room for the answers.
 struct batch {

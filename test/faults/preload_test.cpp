@@ -1,4 +1,5 @@
-// The same from outside: the shim is preloaded into the built tool, which loads records, acknowledges each, meets a fault, and is killed.
+// The same from outside: the shim is preloaded into the built tool, which loads records,
+// acknowledges each, meets a fault, and is killed.
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -22,18 +23,23 @@ namespace {
 /// The tool with pipes at its ends.
 class tool_run {
  public:
-  tool_run(const std::vector<std::string>& arguments, const std::string& fault, const std::string& error_file) {
+  tool_run(const std::vector<std::string>& arguments, const std::string& fault,
+           const std::string& error_file) {
     int in[2], out[2];
-    if (::pipe2(in, O_CLOEXEC) != 0 || ::pipe2(out, O_CLOEXEC) != 0) throw std::runtime_error("no pipes");
+    if (::pipe2(in, O_CLOEXEC) != 0 || ::pipe2(out, O_CLOEXEC) != 0)
+      throw std::runtime_error("no pipes");
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, in[0], 0);
     posix_spawn_file_actions_adddup2(&actions, out[1], 1);
-    posix_spawn_file_actions_addopen(&actions, 2, error_file.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    std::vector<std::string> words{DURAHASH_TOOL_PATH}, settings{"LD_PRELOAD=" DURAHASH_FAULTS_SHIM, "DURAHASH_FAULT=" + fault};
+    posix_spawn_file_actions_addopen(&actions, 2, error_file.c_str(), O_WRONLY | O_CREAT | O_TRUNC,
+                                     0600);
+    std::vector<std::string> words{DURAHASH_TOOL_PATH},
+        settings{"LD_PRELOAD=" DURAHASH_FAULTS_SHIM, "DURAHASH_FAULT=" + fault};
     words.insert(words.end(), arguments.begin(), arguments.end());
     for (char** setting = environ; *setting != nullptr; ++setting) settings.push_back(*setting);
-    int failed = posix_spawn(&pid_, DURAHASH_TOOL_PATH, &actions, nullptr, pointers(words).data(), pointers(settings).data());
+    int failed = posix_spawn(&pid_, DURAHASH_TOOL_PATH, &actions, nullptr, pointers(words).data(),
+                             pointers(settings).data());
     posix_spawn_file_actions_destroy(&actions);
     ::close(in[0]), ::close(out[1]);
     in_ = in[1], out_ = out[0];
@@ -55,7 +61,9 @@ class tool_run {
   /// Lines until there are so many, or the tool ends. Nothing when it is silent for long.
   std::optional<strings> read_lines(std::size_t count) {
     std::string text;
-    auto lines_in = [&] { return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')); };
+    auto lines_in = [&] {
+      return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+    };
     while (lines_in() < count) {
       pollfd ready{out_, POLLIN, 0};
       if (::poll(&ready, 1, 10'000) == 0) return std::nullopt;
@@ -102,16 +110,20 @@ class PreloadedTool : public testing::TestWithParam<engine_kind> {
   std::uint64_t faults_told() const {
     std::string text = said();
     std::size_t at = text.rfind("faults injected: ");
-    return at == std::string::npos ? 0 : std::stoull(text.substr(at + std::strlen("faults injected: ")));
+    return at == std::string::npos
+               ? 0
+               : std::stoull(text.substr(at + std::strlen("faults injected: ")));
   }
 
   void create() {
     std::filesystem::remove(path());
-    tool_run run({"create", path(), "--engine", std::string(name_of(GetParam()))}, "", folder_.file("errors"));
+    tool_run run({"create", path(), "--engine", std::string(name_of(GetParam()))}, "",
+                 folder_.file("errors"));
     ASSERT_EQ(run.finish(false), 0) << said();
   }
 
-  /// Loads, and kills behind the last acknowledgement or lets the tool end; then all acknowledged records are there.
+  /// Loads, and kills behind the last acknowledgement or lets the tool end; then all acknowledged
+  /// records are there.
   void load(call which, const std::string& how, bool by_kill, std::uint64_t& faults) {
     std::string fault = std::string(name_of(which)) + " " + how;
     SCOPED_TRACE("DURAHASH_FAULT=\"" + fault + (by_kill ? "\", killed" : "\""));
@@ -124,7 +136,8 @@ class PreloadedTool : public testing::TestWithParam<engine_kind> {
     ASSERT_TRUE(acknowledged) << "the tool is stuck: " << said();
     int ended = run.finish(by_kill && acknowledged->size() == records);
     bool killed_by_us = by_kill && WIFSIGNALED(ended) && WTERMSIG(ended) == SIGKILL;
-    ASSERT_TRUE(killed_by_us || WIFEXITED(ended)) << "the tool ended by signal " << WTERMSIG(ended) << ": " << said();
+    ASSERT_TRUE(killed_by_us || WIFEXITED(ended))
+        << "the tool ended by signal " << WTERMSIG(ended) << ": " << said();
     bool failed = WIFEXITED(ended) && WEXITSTATUS(ended) != 0;
     EXPECT_TRUE(!failed || said().size() >= 20) << "it failed and does not say why";
     faults += faults_told();
@@ -145,7 +158,8 @@ class PreloadedTool : public testing::TestWithParam<engine_kind> {
   scratch_folder folder_;
 };
 INSTANTIATE_TEST_SUITE_P(Every, PreloadedTool,
-                         testing::Values(engine_kind::turbo, engine_kind::cceh, engine_kind::level, engine_kind::gphash),
+                         testing::Values(engine_kind::turbo, engine_kind::cceh, engine_kind::level,
+                                         engine_kind::gphash),
                          [](const auto& engine) { return std::string(name_of(engine.param)); });
 
 TEST_P(PreloadedTool, ThatMeetsFaultsLosesNothingAcknowledged) {
@@ -154,10 +168,15 @@ TEST_P(PreloadedTool, ThatMeetsFaultsLosesNothingAcknowledged) {
     int error_number;
   };
   std::uint64_t faults = 0;
-  for (case_of c : {case_of{call::msync, EIO}, {call::fsync, EIO}, {call::posix_fallocate, ENOSPC}, {call::mmap, ENOMEM}, {call::pthread_create, EAGAIN}})
+  for (case_of c : {case_of{call::msync, EIO},
+                    {call::fsync, EIO},
+                    {call::posix_fallocate, ENOSPC},
+                    {call::mmap, ENOMEM},
+                    {call::pthread_create, EAGAIN}})
     for (int nth : {1, 2, 3, 5})
       for (const char* times : {"", " all"})
-        load(c.which, std::to_string(nth) + " " + std::to_string(c.error_number) + times, nth % 2 == 1, faults);
+        load(c.which, std::to_string(nth) + " " + std::to_string(c.error_number) + times,
+             nth % 2 == 1, faults);
   EXPECT_GT(faults, 0u) << "no fault was reached: the test shows nothing";
 }
 

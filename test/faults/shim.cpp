@@ -24,11 +24,13 @@ namespace durahash::test {
 namespace {
 
 constexpr std::string_view names[call_count] = {
-    "open",  "mmap",  "munmap", "madvise", "mprotect", "fallocate", "posix_fallocate", "ftruncate", "msync",      "fsync",     "fdatasync",
-    "flock", "fstat", "stat",   "lstat",   "statfs",   "linkat",    "pthread_create",  "getrandom", "membarrier", "allocation"};
+    "open",      "mmap",   "munmap", "madvise",        "mprotect",  "fallocate",  "posix_fallocate",
+    "ftruncate", "msync",  "fsync",  "fdatasync",      "flock",     "fstat",      "stat",
+    "lstat",     "statfs", "linkat", "pthread_create", "getrandom", "membarrier", "allocation"};
 static_assert(!names[call_count - 1].empty());
 
-// All that the interposed functions read is valid before any constructor has run: they are called that early.
+// All that the interposed functions read is valid before any constructor has run: they are called
+// that early.
 constinit std::atomic<const fault_plan*> plan_in_force{nullptr};
 constinit std::atomic<bool> armed_from_outside{false};
 constinit std::atomic<const void*> arming_thread{nullptr};
@@ -83,9 +85,12 @@ std::string_view name_of(call which) noexcept { return names[static_cast<std::si
 
 std::string fault_plan::name() const {
   std::string text = std::string(name_of(which)) + " no. " + std::to_string(nth);
-  if (times > 1) text += times == all ? " and all behind it" : " and " + std::to_string(times - 1) + " behind it";
+  if (times > 1)
+    text +=
+        times == all ? " and all behind it" : " and " + std::to_string(times - 1) + " behind it";
   if (open_instead != nullptr) return text + " opens " + open_instead;
-  return which == call::allocation ? text + " fails" : text + " fails (" + std::strerror(error_number) + ")";
+  return which == call::allocation ? text + " fails"
+                                   : text + " fails (" + std::strerror(error_number) + ")";
 }
 
 void arm(const fault_plan& wanted) noexcept {
@@ -108,39 +113,48 @@ std::uint64_t disarm() noexcept {
 }
 
 std::uint64_t faults_injected() noexcept { return injected.load(); }
-std::uint64_t calls_seen(call which) noexcept { return seen[static_cast<std::size_t>(which)].load(); }
+std::uint64_t calls_seen(call which) noexcept {
+  return seen[static_cast<std::size_t>(which)].load();
+}
 
 namespace {
 
-/// For LD_PRELOAD: DURAHASH_FAULT="msync 3 5" or "msync 3 5 all": which, its number, the error's number. The first fault is told on stderr.
+/// For LD_PRELOAD: DURAHASH_FAULT="msync 3 5" or "msync 3 5 all": which, its number, the error's
+/// number. The first fault is told on stderr.
 [[maybe_unused]] const bool reads_the_environment = [] {
   const char* text = std::getenv("DURAHASH_FAULT");
   char which[32] = {}, times[8] = {};
   unsigned long nth = 0;
   int error_number = 0;
-  if (text == nullptr || std::sscanf(text, "%31s %lu %d %7s", which, &nth, &error_number, times) < 3) return false;
+  if (text == nullptr ||
+      std::sscanf(text, "%31s %lu %d %7s", which, &nth, &error_number, times) < 3)
+    return false;
   for (std::size_t i = 0; i < call_count; ++i)
     if (names[i] == which)
-      arm({.which = static_cast<call>(i), .error_number = error_number, .nth = nth, .times = times[0] == 'a' ? fault_plan::all : 1});
+      arm({.which = static_cast<call>(i),
+           .error_number = error_number,
+           .nth = nth,
+           .times = times[0] == 'a' ? fault_plan::all : 1});
   return armed_from_outside = true;
 }();
 
 }  // namespace
 }  // namespace durahash::test
 
-// ------------------------------------------------------------------------------------------------------------------------ system calls
+// ------------------------------------------------------------------------------------------
+// system calls
 
 using durahash::test::call;
 using durahash::test::failed;
 using durahash::test::fails;
 using durahash::test::next;
 
-#define LIBC(name) \
-  static decltype(::name)* const libc_##name = next<decltype(::name)>(#name)
+#define LIBC(name) static decltype(::name)* const libc_##name = next<decltype(::name)>(#name)
 
 namespace {
 
-/// Opens by `open_path` what is asked for: another file where the plan says so, none where the open is to fail.
+/// Opens by `open_path` what is asked for: another file where the plan says so, none where the open
+/// is to fail.
 template <class Open, class Result>
 Result opened(const char* path, Result none, Open open_path) {
   auto plan = fails(call::open, path);
@@ -152,7 +166,9 @@ mode_t mode_of(int flags, va_list arguments) noexcept {
   return (flags & (O_CREAT | O_TMPFILE)) != 0 ? static_cast<mode_t>(va_arg(arguments, int)) : 0;
 }
 
-bool is_memory(int protection, int flags) noexcept { return (flags & MAP_ANONYMOUS) != 0 && (protection & PROT_WRITE) != 0; }
+bool is_memory(int protection, int flags) noexcept {
+  return (flags & MAP_ANONYMOUS) != 0 && (protection & PROT_WRITE) != 0;
+}
 
 }  // namespace
 
@@ -179,7 +195,8 @@ int openat(int folder, const char* path, int flags, ...) {
   mode_t mode = mode_of(flags, arguments);
   va_end(arguments);
   LIBC(openat);
-  return opened(path, -1, [=](const char* which) { return libc_openat(folder, which, flags, mode); });
+  return opened(path, -1,
+                [=](const char* which) { return libc_openat(folder, which, flags, mode); });
 }
 FILE* fopen(const char* path, const char* mode) {
   LIBC(fopen);
@@ -219,7 +236,8 @@ int fallocate(int file, int mode, off_t offset, off_t bytes) {
   if (auto plan = fails(call::fallocate)) return failed(plan, -1);
   return libc_fallocate(file, mode, offset, bytes);
 }
-int posix_fallocate(int file, off_t offset, off_t bytes) {  // answers with the error, and leaves errno alone
+int posix_fallocate(int file, off_t offset,
+                    off_t bytes) {  // answers with the error, and leaves errno alone
   LIBC(posix_fallocate);
   if (auto plan = fails(call::posix_fallocate)) return plan->error_number;
   return libc_posix_fallocate(file, offset, bytes);
@@ -284,7 +302,8 @@ int linkat(int from_folder, const char* from, int to_folder, const char* to, int
   if (auto plan = fails(call::linkat, to)) return failed(plan, -1);
   return libc_linkat(from_folder, from, to_folder, to, flags);
 }
-int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*run)(void*), void* argument) noexcept {
+int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*run)(void*),
+                   void* argument) noexcept {
   LIBC(pthread_create);
   if (auto plan = fails(call::pthread_create)) return plan->error_number;
   return libc_pthread_create(thread, attributes, run, argument);
@@ -299,7 +318,8 @@ long syscall(long number, ...) noexcept {
   va_list arguments;
   va_start(arguments, number);
   long a[6];
-  for (long& argument : a) argument = va_arg(arguments, long);  // more than were given: their registers hold something
+  for (long& argument : a)
+    argument = va_arg(arguments, long);  // more than were given: their registers hold something
   va_end(arguments);
   if (number == SYS_membarrier && a[0] != MEMBARRIER_CMD_QUERY)
     if (auto plan = fails(call::membarrier)) return failed(plan, -1L);
@@ -308,7 +328,8 @@ long syscall(long number, ...) noexcept {
 
 }  // extern "C"
 
-// -------------------------------------------------------------------------------------------------------------------------- allocation
+// ------------------------------------------------------------------------------------------
+// allocation
 
 namespace {
 
@@ -331,12 +352,20 @@ using std::size_t;
 
 void* operator new(size_t bytes) { return allocated_or_throw(bytes, 1); }
 void* operator new[](size_t bytes) { return allocated_or_throw(bytes, 1); }
-void* operator new(size_t bytes, align_val_t to) { return allocated_or_throw(bytes, static_cast<size_t>(to)); }
-void* operator new[](size_t bytes, align_val_t to) { return allocated_or_throw(bytes, static_cast<size_t>(to)); }
+void* operator new(size_t bytes, align_val_t to) {
+  return allocated_or_throw(bytes, static_cast<size_t>(to));
+}
+void* operator new[](size_t bytes, align_val_t to) {
+  return allocated_or_throw(bytes, static_cast<size_t>(to));
+}
 void* operator new(size_t bytes, const nothrow_t&) noexcept { return allocated(bytes, 1); }
 void* operator new[](size_t bytes, const nothrow_t&) noexcept { return allocated(bytes, 1); }
-void* operator new(size_t bytes, align_val_t to, const nothrow_t&) noexcept { return allocated(bytes, static_cast<size_t>(to)); }
-void* operator new[](size_t bytes, align_val_t to, const nothrow_t&) noexcept { return allocated(bytes, static_cast<size_t>(to)); }
+void* operator new(size_t bytes, align_val_t to, const nothrow_t&) noexcept {
+  return allocated(bytes, static_cast<size_t>(to));
+}
+void* operator new[](size_t bytes, align_val_t to, const nothrow_t&) noexcept {
+  return allocated(bytes, static_cast<size_t>(to));
+}
 void operator delete(void* at) noexcept { std::free(at); }
 void operator delete[](void* at) noexcept { std::free(at); }
 void operator delete(void* at, size_t) noexcept { std::free(at); }

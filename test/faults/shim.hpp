@@ -1,5 +1,6 @@
-// Faults on demand: this library call, at its n-th time, with that error. The shim stands between the program and libc. It is linked into the tests, and
-// built once more as a module for LD_PRELOAD, where DURAHASH_FAULT holds the plan.
+// Faults on demand: this library call, at its n-th time, with that error. The shim stands between
+// the program and libc. It is linked into the tests, and built once more as a module for
+// LD_PRELOAD, where DURAHASH_FAULT holds the plan.
 #pragma once
 
 #include <array>
@@ -10,9 +11,10 @@
 
 namespace durahash::test {
 
-/// The calls that can fail. `allocation` is operator new in all its forms, and private memory that can be written, from mmap.
+/// The calls that can fail. `allocation` is operator new in all its forms, and private memory that
+/// can be written, from mmap.
 enum class call : unsigned {
-  open,             // openat and fopen, too
+  open,  // openat and fopen, too
   mmap,
   munmap,
   madvise,
@@ -21,11 +23,11 @@ enum class call : unsigned {
   posix_fallocate,
   ftruncate,
   msync,
-  fsync,            // syncfs, too
+  fsync,  // syncfs, too
   fdatasync,
   flock,
   fstat,
-  stat,             // statx, too
+  stat,  // statx, too
   lstat,
   statfs,
   linkat,
@@ -48,11 +50,12 @@ struct fault_plan {
   static constexpr std::uint64_t all = ~std::uint64_t{0};
 
   call which = call::count;
-  int error_number = 0;           ///< of `allocation` not looked at
-  std::uint64_t nth = 1;          ///< the first that fails, counted from 1 since arming; 0: none does, they are counted alone
-  std::uint64_t times = 1;        ///< how many fail from there on
+  int error_number = 0;   ///< of `allocation` not looked at
+  std::uint64_t nth = 1;  ///< the first that fails, counted from 1 since arming; 0: none does, they
+                          ///< are counted alone
+  std::uint64_t times = 1;  ///< how many fail from there on
   callers who = callers::any;
-  const char* path_part = nullptr;   ///< only calls whose path holds this
+  const char* path_part = nullptr;     ///< only calls whose path holds this
   const char* open_instead = nullptr;  ///< in place of failing, `open` opens this file
 
   std::string name() const;  ///< for example "msync no. 3 fails (Input/output error)"

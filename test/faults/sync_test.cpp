@@ -1,5 +1,6 @@
-// A sync that failed once is not made good by a second one: the kernel may have dropped the pages. No later sync of this opening answers ok, close
-// answers io_error, too, and the pool is not marked clean. What was acknowledged is there.
+// A sync that failed once is not made good by a second one: the kernel may have dropped the pages.
+// No later sync of this opening answers ok, close answers io_error, too, and the pool is not marked
+// clean. What was acknowledged is there.
 #include "environment.hpp"
 
 namespace durahash::test {
@@ -12,7 +13,8 @@ class FailedSync : public fault_test {
   static constexpr std::uint64_t before = 500;
   FailedSync() : fault_test(2000) {}
 
-  /// Lives with `use`, which opens the pool and returns it with some fault met; then no sync answers ok any more, and close does not.
+  /// Lives with `use`, which opens the pool and returns it with some fault met; then no sync
+  /// answers ok any more, and close does not.
   void no_later_sync_answers_ok(call which, const std::function<void(numbered_pool&)>& use) {
     for (std::uint64_t nth = 1, injected = ~0ull; injected != injected_; ++nth) {
       fault_plan plan{.which = which, .error_number = EIO, .nth = nth};
@@ -29,7 +31,8 @@ class FailedSync : public fault_test {
         if (faults == 0) return;
         for (int i = 0; i < 3; ++i) {
           step("syncs again, behind a failure", static_cast<std::uint64_t>(i));
-          if (pool.pool().sync() == status::ok) complain("a sync behind a failed one is answered ok");
+          if (pool.pool().sync() == status::ok)
+            complain("a sync behind a failed one is answered ok");
           write(pool, 20);
         }
         step("closes, behind a failure");
@@ -59,13 +62,15 @@ class FailedSync : public fault_test {
     }
   }
 };
-INSTANTIATE_TEST_SUITE_P(Every, FailedSync, testing::ValuesIn(setups_at(place_kind::shm)), setup_name());
+INSTANTIATE_TEST_SUITE_P(Every, FailedSync, testing::ValuesIn(setups_at(place_kind::shm)),
+                         setup_name());
 
 TEST_P(FailedSync, IsNotMadeGoodByALaterOne) {
   no_later_sync_answers_ok(call::msync, [&](numbered_pool& pool) {
     step("syncs");
     status answer = pool.pool().sync();
-    if (answer != (faults_injected() > 0 ? status::io_error : status::ok)) complain("sync is answered: " + std::string(message(answer)));
+    if (answer != (faults_injected() > 0 ? status::io_error : status::ok))
+      complain("sync is answered: " + std::string(message(answer)));
   });
 }
 
@@ -75,7 +80,8 @@ TEST_P(FailedSync, OfWhichOneSucceededBeforeIsNotMadeGoodEither) {
       step("syncs");
       std::uint64_t faults = faults_injected();
       status answer = pool.pool().sync();
-      if (answer != (faults_injected() > faults ? status::io_error : status::ok)) complain("sync is answered: " + std::string(message(answer)));
+      if (answer != (faults_injected() > faults ? status::io_error : status::ok))
+        complain("sync is answered: " + std::string(message(answer)));
       if (faults_injected() == 0) write(pool, 10);
     }
   });
@@ -110,13 +116,15 @@ TEST_P(FailedSync, InCloseIsAnsweredAndThePoolIsNotClean) {
           status answer = pool.pool().close();
           std::uint64_t faults = disarm();
           report_faults(which, faults);
-          if (answer != (faults > 0 ? status::io_error : status::ok)) complain("close is answered: " + std::string(message(answer)));
+          if (answer != (faults > 0 ? status::io_error : status::ok))
+            complain("close is answered: " + std::string(message(answer)));
         });
         ASSERT_EQ(why, "");
         bool clean = injected == injected_;
         ASSERT_NO_FATAL_FAILURE(must_end_well([&] {
           numbered_pool pool = open_or_complain(with(), path(), reopening(with()));
-          require(pool.pool().info().clean == clean, "a pool is found clean where its close succeeded, and not else");
+          require(pool.pool().info().clean == clean,
+                  "a pool is found clean where its close succeeded, and not else");
           die();
         }));
         ASSERT_NO_FATAL_FAILURE(must_be_all_there());

@@ -1,5 +1,6 @@
-// Every system call that the library makes fails at its n-th time with each error that it may give, for every n in a short life of a pool. Nothing
-// crashes, nothing waits for ever, nothing that was acknowledged is lost, and an open that fails says which call failed on which path.
+// Every system call that the library makes fails at its n-th time with each error that it may give,
+// for every n in a short life of a pool. Nothing crashes, nothing waits for ever, nothing that was
+// acknowledged is lost, and an open that fails says which call failed on which path.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -41,16 +42,21 @@ const std::vector<failing_call> failing_calls{
 
 const excuses any_failure{status::io_error, status::no_space, status::out_of_memory};
 
-constexpr operation writes[] = {operation::put, operation::put, operation::insert,          operation::insert,
-                                operation::put_many, operation::update, operation::compare_and_set, operation::fetch_add};
+constexpr operation writes[] = {
+    operation::put,      operation::put,    operation::insert,          operation::insert,
+    operation::put_many, operation::update, operation::compare_and_set, operation::fetch_add};
 constexpr operation erasures[] = {operation::erase, operation::erase_many};
-constexpr operation questions[] = {operation::get, operation::get_many, operation::scan, operation::size, operation::info, operation::check};
+constexpr operation questions[] = {operation::get,  operation::get_many, operation::scan,
+                                   operation::size, operation::info,     operation::check};
 
 class SystemCall : public fault_test {
  protected:
-  SystemCall() : fault_test(GetParam().api == api_kind::words ? 6000 : 1200, GetParam().api == api_kind::words ? 0 : 700) {}
+  SystemCall()
+      : fault_test(GetParam().api == api_kind::words ? 6000 : 1200,
+                   GetParam().api == api_kind::words ? 0 : 700) {}
 
-  /// An open under the plan in force. Where it is refused, it says why, and the next one or, at last, one without faults is not.
+  /// An open under the plan in force. Where it is refused, it says why, and the next one or, at
+  /// last, one without faults is not.
   numbered_pool open_somehow(const fault_plan& plan, const options& how) {
     for (int tries = 0; tries < 3; ++tries) {
       step("opens");
@@ -64,7 +70,8 @@ class SystemCall : public fault_test {
   void must_explain(const fault_plan& plan, const error& why) {
     if (faults_injected() == 0) complain("without a fault, open answers: " + why.message);
     if (why.code == status::out_of_memory) return;  // not even for a sentence, perhaps
-    if (why.message.find(path()) == std::string::npos) complain("the refusal names no path: " + why.message);
+    if (why.message.find(path()) == std::string::npos)
+      complain("the refusal names no path: " + why.message);
     bool tells = why.message.find(std::strerror(plan.error_number)) != std::string::npos ||
                  why.message.find(name_of(plan.which)) != std::string::npos;
     if (!tells) complain("the refusal does not say that " + plan.name() + ": " + why.message);
@@ -112,8 +119,10 @@ class SystemCall : public fault_test {
     at_work.work(writes, 20);
     step("closes");
     status answer = pool.pool().close();
-    bool excused = faults_injected() > 0 && std::find(any_failure.begin(), any_failure.end(), answer) != any_failure.end();
-    if (answer != status::ok && !excused) complain("close is answered: " + std::string(message(answer)));
+    bool excused = faults_injected() > 0 &&
+                   std::find(any_failure.begin(), any_failure.end(), answer) != any_failure.end();
+    if (answer != status::ok && !excused)
+      complain("close is answered: " + std::string(message(answer)));
   }
 
   /// Of the plan, once.
@@ -122,8 +131,10 @@ class SystemCall : public fault_test {
   }
   std::uint64_t amount() const { return with().api == api_kind::words ? 700 : 150; }
 
-  /// Each call of the list, at each of its times in that life, with each error, once and for ever. Stops trying a call and error that was found wanting.
-  void sweep(const std::function<void(const fault_plan&)>& life, const std::function<void()>& prepare) {
+  /// Each call of the list, at each of its times in that life, with each error, once and for ever.
+  /// Stops trying a call and error that was found wanting.
+  void sweep(const std::function<void(const fault_plan&)>& life,
+             const std::function<void()>& prepare) {
     call_counts seen = calls_of(life, prepare);
     std::uint64_t lives = 0;
     random_stream random(seed());
@@ -132,13 +143,17 @@ class SystemCall : public fault_test {
         std::uint64_t count = seen[static_cast<std::size_t>(f.which)];
         for (std::uint64_t nth = 1; nth <= count; nth += step_between(count, random)) {
           bool for_ever = error_number != EINTR && random.one_in(4);
-          fault_plan plan{.which = f.which, .error_number = error_number, .nth = nth, .times = for_ever ? fault_plan::all : 1};
+          fault_plan plan{.which = f.which,
+                          .error_number = error_number,
+                          .nth = nth,
+                          .times = for_ever ? fault_plan::all : 1};
           ++lives;
           if (!passes(plan, life, prepare)) break;
         }
       }
     RecordProperty("lives", std::to_string(lives));
-    std::fprintf(stderr, "%s: %llu lives\n", with().name().c_str(), static_cast<unsigned long long>(lives));
+    std::fprintf(stderr, "%s: %llu lives\n", with().name().c_str(),
+                 static_cast<unsigned long long>(lives));
   }
 
   static std::uint64_t step_between(std::uint64_t count, random_stream& random) {
@@ -146,7 +161,8 @@ class SystemCall : public fault_test {
     return count <= most ? 1 : 1 + random.below(2 * (count / most));
   }
 
-  bool passes(const fault_plan& plan, const std::function<void(const fault_plan&)>& life, const std::function<void()>& prepare) {
+  bool passes(const fault_plan& plan, const std::function<void(const fault_plan&)>& life,
+              const std::function<void()>& prepare) {
     SCOPED_TRACE(plan.name() + ", seed " + std::to_string(run_seed()));
     prepare();
     if (HasFatalFailure()) return false;
@@ -160,7 +176,8 @@ class SystemCall : public fault_test {
     return why.empty();
   }
 
-  call_counts calls_of(const std::function<void(const fault_plan&)>& life, const std::function<void()>& prepare) {
+  call_counts calls_of(const std::function<void(const fault_plan&)>& life,
+                       const std::function<void()>& prepare) {
     prepare();
     fault_plan none{.nth = 0};
     std::string why = live([&] {
@@ -173,7 +190,8 @@ class SystemCall : public fault_test {
 
   static inline bool in_force_ = false;
 };
-INSTANTIATE_TEST_SUITE_P(Every, SystemCall, testing::ValuesIn(setups_at(place_kind::shm)), setup_name());
+INSTANTIATE_TEST_SUITE_P(Every, SystemCall, testing::ValuesIn(setups_at(place_kind::shm)),
+                         setup_name());
 
 TEST_P(SystemCall, ThatFailsInAShortLifeLosesNothing) {
   sweep([&](const fault_plan& plan) { live_shortly(plan); }, [&] { start_anew(); });
@@ -221,8 +239,11 @@ TEST_P(SystemCall, ThatFailsUnderAPoolInMemoryLosesNothing) {
   call_counts seen = calls_of_last_life();
   random_stream random(seed());
   for (call which : {call::mmap, call::mprotect, call::madvise, call::munmap, call::pthread_create})
-    for (std::uint64_t nth = 1, count = seen[static_cast<std::size_t>(which)]; nth <= count; nth += step_between(count, random)) {
-      fault_plan plan{.which = which, .error_number = which == call::pthread_create ? EAGAIN : ENOMEM, .nth = nth};
+    for (std::uint64_t nth = 1, count = seen[static_cast<std::size_t>(which)]; nth <= count;
+         nth += step_between(count, random)) {
+      fault_plan plan{.which = which,
+                      .error_number = which == call::pthread_create ? EAGAIN : ENOMEM,
+                      .nth = nth};
       SCOPED_TRACE(plan.name() + ", seed " + std::to_string(run_seed()));
       known.clear();
       std::string why = lived(which, [&] { life(plan); });
@@ -231,7 +252,8 @@ TEST_P(SystemCall, ThatFailsUnderAPoolInMemoryLosesNothing) {
     }
 }
 
-/// What cannot be asked is not known to go with its machine: tmpfs is, and then nothing there can be torn.
+/// What cannot be asked is not known to go with its machine: tmpfs is, and then nothing there can
+/// be torn.
 TEST_P(SystemCall, StatfsThatFailsTakesNoPoolForOneInMemory) {
   ASSERT_NO_FATAL_FAILURE(make_pool(200));
   ASSERT_NO_FATAL_FAILURE(must_end_well([&] {
@@ -241,7 +263,8 @@ TEST_P(SystemCall, StatfsThatFailsTakesNoPoolForOneInMemory) {
   }));
   std::string rebooted = after_reboot(read_file(path()), pool_state::changing);
   int file = ::open(path().c_str(), O_WRONLY | O_CLOEXEC);  // in place: it stays the same file
-  ASSERT_EQ(::pwrite(file, rebooted.data(), engine_area_offset, 0), static_cast<ssize_t>(engine_area_offset));
+  ASSERT_EQ(::pwrite(file, rebooted.data(), engine_area_offset, 0),
+            static_cast<ssize_t>(engine_area_offset));
   ::close(file);
   std::string why = lived(call::statfs, [&] {
     step("opens");

@@ -1,5 +1,6 @@
-// A thread that cannot be created: the work that it was for is done in the foreground, or left out. Nobody is told by an exception, nobody's signals stay
-// blocked, nobody waits for a thread that never was.
+// A thread that cannot be created: the work that it was for is done in the foreground, or left out.
+// Nobody is told by an exception, nobody's signals stay blocked, nobody waits for a thread that
+// never was.
 #include <pthread.h>
 #include <signal.h>
 
@@ -23,7 +24,8 @@ class signals_of_the_caller {
     pthread_sigmask(SIG_SETMASK, nullptr, &now);
     for (int signal = 1; signal < 32; ++signal)
       if (sigismember(&now, signal) != sigismember(&before_, signal))
-        complain(std::string(behind_what) + " leaves the signal " + std::to_string(signal) + (sigismember(&now, signal) == 1 ? " blocked" : " unblocked"));
+        complain(std::string(behind_what) + " leaves the signal " + std::to_string(signal) +
+                 (sigismember(&now, signal) == 1 ? " blocked" : " unblocked"));
   }
 
  private:
@@ -32,9 +34,12 @@ class signals_of_the_caller {
 
 class NoThread : public fault_test {
  protected:
-  NoThread() : fault_test(GetParam().api == api_kind::words ? 12'000 : 3000, GetParam().api == api_kind::words ? 0 : 700) {}
+  NoThread()
+      : fault_test(GetParam().api == api_kind::words ? 12'000 : 3000,
+                   GetParam().api == api_kind::words ? 0 : 700) {}
 
-  /// A life of all that starts threads: recovery, growth, collection, shrinking; then check, size and close.
+  /// A life of all that starts threads: recovery, growth, collection, shrinking; then check, size
+  /// and close.
   void work_in_a_killed_pool(const fault_plan& plan) {
     signals_of_the_caller signals;
     step("opens a killed pool");
@@ -45,7 +50,8 @@ class NoThread : public fault_test {
     for (std::uint64_t n = 0; n < known_.keys(); ++n) {
       record r = known_.of(n, known_.fresh_version());
       step("puts", n);
-      if (status answer = opened->put(r); answer != status::ok) complain("put is answered: " + std::string(message(answer)));
+      if (status answer = opened->put(r); answer != status::ok)
+        complain("put is answered: " + std::string(message(answer)));
       known_.wrote(n, r.version);
       signals.must_be_unchanged("put");
     }
@@ -59,7 +65,8 @@ class NoThread : public fault_test {
     require(opened->pool().size() == known_.records(), "size counts the records");
     step("checks");
     check_report report = opened->pool().check();
-    if (!report.ok) complain("check: " + (report.violations.empty() ? std::string() : report.violations.front()));
+    if (!report.ok)
+      complain("check: " + (report.violations.empty() ? std::string() : report.violations.front()));
     step("compacts");
     require(opened->pool().compact() == status::ok, "compact is answered ok");
     step("syncs");
@@ -93,7 +100,8 @@ class NoThread : public fault_test {
     return {.which = call::pthread_create, .error_number = EAGAIN, .nth = nth, .times = times};
   }
 };
-INSTANTIATE_TEST_SUITE_P(Every, NoThread, testing::ValuesIn(setups_at(place_kind::shm)), setup_name());
+INSTANTIATE_TEST_SUITE_P(Every, NoThread, testing::ValuesIn(setups_at(place_kind::shm)),
+                         setup_name());
 
 TEST_P(NoThread, EverLeavesAllWorkToTheForeground) { live_with(failing(1, fault_plan::all)); }
 

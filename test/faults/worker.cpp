@@ -9,13 +9,19 @@
 namespace durahash::test {
 
 const char* name_of(operation what) noexcept {
-  constexpr const char* names[] = {"put",      "insert",   "update", "erase", "compare_and_set", "fetch_add", "put_many", "erase_many", "get", "get_many",
-                                   "scan",     "for_each", "size",   "info",  "stats",           "check",     "reserve",  "compact",    "sync"};
+  constexpr const char* names[] = {
+      "put",       "insert",   "update",     "erase", "compare_and_set",
+      "fetch_add", "put_many", "erase_many", "get",   "get_many",
+      "scan",      "for_each", "size",       "info",  "stats",
+      "check",     "reserve",  "compact",    "sync"};
   return names[static_cast<unsigned>(what)];
 }
 
 namespace {
-bool is_group(operation what) { return what == operation::put_many || what == operation::erase_many || what == operation::get_many; }
+bool is_group(operation what) {
+  return what == operation::put_many || what == operation::erase_many ||
+         what == operation::get_many;
+}
 }  // namespace
 
 /// An operation, and what it was answered.
@@ -55,7 +61,8 @@ struct worker::other_writer {
         step("another thread writes key", n);
         record r = of.known_.of(n, of.known_.fresh_version());
         if (status answer = of.pool_.put(r); answer != status::ok)
-          complain("another thread's put without a fault is answered: " + std::string(message(answer)));
+          complain("another thread's put without a fault is answered: " +
+                   std::string(message(answer)));
         of.known_.wrote(n, r.version);
       }
       done.store(round + 1);
@@ -65,10 +72,15 @@ struct worker::other_writer {
 };
 
 worker::worker(numbered_pool& pool, ledger& known, std::uint64_t seed, excuses allowed)
-    : pool_(pool), known_(known), random_(seed), allowed_(std::move(allowed)), now_(std::make_unique<drawn>()) {}
+    : pool_(pool),
+      known_(known),
+      random_(seed),
+      allowed_(std::move(allowed)),
+      now_(std::make_unique<drawn>()) {}
 worker::~worker() = default;
 
-// ---------------------------------------------------------------------------------------------------------------------------- drawing
+// ------------------------------------------------------------------------------------------
+// drawing
 
 void worker::draw(std::span<const operation> kinds) {
   now_ = std::make_unique<drawn>();
@@ -87,12 +99,14 @@ void worker::draw_again() {
   drawn& d = *now_;
   std::uint64_t n = d.keys.front();
   d.present = known_.now(n);
-  d.desired = known_.of(n, n < record::first_counter ? known_.fresh_version() : d.present.version + 3);
+  d.desired =
+      known_.of(n, n < record::first_counter ? known_.fresh_version() : d.present.version + 3);
   d.group.reset();
   if (!is_group(d.what)) return;
   std::vector<record> all;
   for (std::uint64_t key : d.keys)
-    all.push_back(d.what == operation::put_many ? known_.of(key, known_.fresh_version()) : known_.now(key));
+    all.push_back(d.what == operation::put_many ? known_.of(key, known_.fresh_version())
+                                                : known_.now(key));
   d.group.emplace(std::move(all));
 }
 
@@ -111,7 +125,9 @@ void worker::perform() {
     case operation::erase_many: pool_.erase_many(*d.group); break;
     case operation::get: d.answer = pool_.get(d.present, d.found, d.found_word); break;
     case operation::get_many: pool_.get_many(*d.group); break;
-    case operation::scan: d.at = {}, d.visited = 0, d.answer = pool_.scan(d.at, 50, d.visited); break;
+    case operation::scan:
+      d.at = {}, d.visited = 0, d.answer = pool_.scan(d.at, 50, d.visited);
+      break;
     case operation::for_each: d.visited = 0, d.answer = pool_.for_each(d.visited); break;
     case operation::size: d.visited = pool.size(); break;
     case operation::info: d.info = pool.info(); break;
@@ -131,15 +147,16 @@ void worker::work(std::span<const operation> kinds, std::uint64_t count) {
   }
 }
 
-// ---------------------------------------------------------------------------------------------------------------------------- judging
+// ------------------------------------------------------------------------------------------
+// judging
 
 bool worker::is_excused(status answer, std::uint64_t faults) const {
   return faults > 0 && std::find(allowed_.begin(), allowed_.end(), answer) != allowed_.end();
 }
 
 void worker::complain_of(status answer, status natural, std::uint64_t n) const {
-  complain(std::string(name_of(now_->what)) + " of key " + std::to_string(n) + " is answered: " + std::string(message(answer)) +
-           "; without the fault: " + std::string(message(natural)));
+  complain(std::string(name_of(now_->what)) + " of key " + std::to_string(n) + " is answered: " +
+           std::string(message(answer)) + "; without the fault: " + std::string(message(natural)));
 }
 
 status worker::natural_answer() const {
@@ -160,8 +177,11 @@ void worker::apply() {
   acknowledged_ = d.what <= operation::fetch_add;
   if (d.what == operation::erase) return known_.erased(n);
   if (d.what <= operation::fetch_add) known_.wrote(n, d.desired.version);
-  if (d.what == operation::fetch_add && d.previous != d.present.version) complain("fetch_add of key " + std::to_string(n) + " counts from another number");
-  if (d.what == operation::get && (known_.with().api == api_kind::words ? d.found_word != d.present.value_word : d.found != d.present.value))
+  if (d.what == operation::fetch_add && d.previous != d.present.version)
+    complain("fetch_add of key " + std::to_string(n) + " counts from another number");
+  if (d.what == operation::get &&
+      (known_.with().api == api_kind::words ? d.found_word != d.present.value_word
+                                            : d.found != d.present.value))
     complain("get of key " + std::to_string(n) + " gives another value");
 }
 
@@ -195,14 +215,16 @@ bool worker::judge_group(std::uint64_t faults) {
     } else if (now_->what == operation::erase_many) {
       known_.erased(r.n);
       acknowledged_ = acknowledged_ || there;
-    } else if (there && (known_.with().api == api_kind::words ? b.found_words[i] != r.value_word : b.found[i] != r.value)) {
+    } else if (there && (known_.with().api == api_kind::words ? b.found_words[i] != r.value_word
+                                                              : b.found[i] != r.value)) {
       complain("get_many of key " + std::to_string(r.n) + " gives another value");
     }
   }
   return excused;
 }
 
-/// Of reads of the whole pool, some have no status: what they say must be so, and a check that could not be done accuses nobody.
+/// Of reads of the whole pool, some have no status: what they say must be so, and a check that
+/// could not be done accuses nobody.
 bool worker::judge_whole(std::uint64_t faults) {
   const drawn& d = *now_;
   std::uint64_t records = known_.records();
@@ -210,29 +232,38 @@ bool worker::judge_whole(std::uint64_t faults) {
     if (is_excused(d.answer, faults)) return true;
     if (d.answer != status::ok) complain_of(d.answer, status::ok, 0);
     if (d.what == operation::for_each && d.visited != records)
-      complain("for_each visits " + std::to_string(d.visited) + " of " + std::to_string(records) + " records");
+      complain("for_each visits " + std::to_string(d.visited) + " of " + std::to_string(records) +
+               " records");
   }
-  if (d.what == operation::size && d.visited != records) complain("size answers " + std::to_string(d.visited) + " of " + std::to_string(records));
-  if (d.what == operation::info && d.info.records != records) complain("info counts " + std::to_string(d.info.records) + " of " + std::to_string(records));
+  if (d.what == operation::size && d.visited != records)
+    complain("size answers " + std::to_string(d.visited) + " of " + std::to_string(records));
+  if (d.what == operation::info && d.info.records != records)
+    complain("info counts " + std::to_string(d.info.records) + " of " + std::to_string(records));
   if (d.what != operation::check) return false;
-  if (d.report.ok && d.report.records != records) complain("check counts " + std::to_string(d.report.records) + " of " + std::to_string(records));
+  if (d.report.ok && d.report.records != records)
+    complain("check counts " + std::to_string(d.report.records) + " of " + std::to_string(records));
   if (d.report.ok) return false;
   for (const std::string& violation : d.report.violations)
-    if (faults == 0 || violation.find("memory") == std::string::npos) complain("check: " + violation);
+    if (faults == 0 || violation.find("memory") == std::string::npos)
+      complain("check: " + violation);
   return true;
 }
 
-// ------------------------------------------------------------------------------------------------------------------------------ locks
+// ------------------------------------------------------------------------------------------
+// locks
 
 void worker::let_another_thread_write(bool every_key) {
   if (!other_) other_ = std::make_unique<other_writer>(*this);
   other_->keys.clear();
   for (std::uint64_t n : now_->keys)
     if (n < record::first_counter) other_->keys.push_back(n);
-  for (std::uint64_t n = every_key ? 0 : random_.below(64); n < known_.keys(); n += every_key ? 1 : 64) other_->keys.push_back(n);
+  for (std::uint64_t n = every_key ? 0 : random_.below(64); n < known_.keys();
+       n += every_key ? 1 : 64)
+    other_->keys.push_back(n);
   std::uint64_t round = other_->asked.fetch_add(1) + 1;
   other_->asked.notify_all();
-  for (std::uint64_t done = other_->done; done != round; done = other_->done) other_->done.wait(done);
+  for (std::uint64_t done = other_->done; done != round; done = other_->done)
+    other_->done.wait(done);
 }
 
 }  // namespace durahash::test

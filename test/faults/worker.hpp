@@ -1,4 +1,5 @@
-// Draws operations of the public API, performs each with calls that fail, and holds the answers against the ledger.
+// Draws operations of the public API, performs each with calls that fail, and holds the answers
+// against the ledger.
 #pragma once
 
 #include <memory>
@@ -13,18 +14,36 @@
 namespace durahash::test {
 
 enum class operation {
-  put, insert, update, erase, compare_and_set, fetch_add,
-  put_many, erase_many,
-  get, get_many, scan, for_each, size, info, stats, check,
-  reserve, compact, sync,
+  put,
+  insert,
+  update,
+  erase,
+  compare_and_set,
+  fetch_add,
+  put_many,
+  erase_many,
+  get,
+  get_many,
+  scan,
+  for_each,
+  size,
+  info,
+  stats,
+  check,
+  reserve,
+  compact,
+  sync,
 };
 const char* name_of(operation) noexcept;
 
-inline constexpr operation single_writes[] = {operation::put,   operation::put,   operation::insert,          operation::insert,
-                                              operation::erase, operation::update, operation::compare_and_set, operation::fetch_add};
-inline constexpr operation group_writes[] = {operation::put_many, operation::put_many, operation::put_many, operation::erase_many};
-inline constexpr operation reads[] = {operation::get,  operation::get_many, operation::scan,  operation::for_each,
-                                      operation::size, operation::info,     operation::stats, operation::check};
+inline constexpr operation single_writes[] = {
+    operation::put,   operation::put,    operation::insert,          operation::insert,
+    operation::erase, operation::update, operation::compare_and_set, operation::fetch_add};
+inline constexpr operation group_writes[] = {operation::put_many, operation::put_many,
+                                             operation::put_many, operation::erase_many};
+inline constexpr operation reads[] = {operation::get,      operation::get_many, operation::scan,
+                                      operation::for_each, operation::size,     operation::info,
+                                      operation::stats,    operation::check};
 inline constexpr operation whole_pool[] = {operation::reserve, operation::compact, operation::sync};
 
 /// What a worker may be answered because of a fault. The table is unchanged then.
@@ -41,16 +60,19 @@ class worker {
   void draw_again();
   /// The call. Nothing but the library allocates or makes a system call in it.
   void perform();
-  /// Holds the answer against the ledger, and writes there what was acknowledged. `faults`: how many calls failed meanwhile.
-  /// Returns   whether the answer was an excuse; the operation can be performed again.
+  /// Holds the answer against the ledger, and writes there what was acknowledged. `faults`: how
+  /// many calls failed meanwhile. Returns   whether the answer was an excuse; the operation can be
+  /// performed again.
   bool judge(std::uint64_t faults);
   /// Whether a write that the last verdict was on changed something, by its answer.
   bool acknowledged() const { return acknowledged_; }
 
-  /// Draws, performs and judges where nothing is expected to fail, or what fails was armed by the caller.
+  /// Draws, performs and judges where nothing is expected to fail, or what fails was armed by the
+  /// caller.
   void work(std::span<const operation> kinds, std::uint64_t count);
 
-  /// No lock is held: another thread writes the keys of the last operation and some others, or every key.
+  /// No lock is held: another thread writes the keys of the last operation and some others, or
+  /// every key.
   void let_another_thread_write(bool every_key);
 
  private:
