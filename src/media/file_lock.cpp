@@ -66,8 +66,9 @@ bool name_to_disk(int file, const std::string& in) {
   int folder = ::open(in.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (folder < 0) return ::syncfs(file) == 0;  // a folder that may be entered and written, not listed
   bool done = ::fsync(folder) == 0 || errno == EINVAL || errno == EROFS;
+  int why = errno;
   ::close(folder);
-  return done;
+  return errno = why, done;
 }
 
 std::uint32_t mark_of(int descriptor) noexcept {
@@ -128,6 +129,7 @@ result<locked_file> locked_file::open(const mapping_request& request) {
 
   struct stat facts {};
   if (::fstat(descriptor, &facts) != 0) return system_error(status::unusable, "cannot stat", request.path);
+  file.bytes_ = static_cast<std::uint64_t>(facts.st_size);
   const bool usable =
       S_ISREG(facts.st_mode) || (S_ISCHR(facts.st_mode) && request.medium == medium_kind::pmem);
   if (!usable)
@@ -143,7 +145,7 @@ result<locked_file> locked_file::open(const mapping_request& request) {
 }
 
 locked_file::locked_file(locked_file&& other) noexcept
-    : descriptor_(other.descriptor_), path_(std::move(other.path_)), mark_(other.mark_), nameless_(other.nameless_) {
+    : descriptor_(other.descriptor_), path_(std::move(other.path_)), bytes_(other.bytes_), mark_(other.mark_), nameless_(other.nameless_) {
   if (descriptor_ < 0) return;
   open_files::of_process().remove(other);
   other.descriptor_ = -1;
@@ -161,19 +163,16 @@ status locked_file::appear() {
     nameless_ = false;
   }
   if (name_to_disk(descriptor_, folder)) return status::ok;
+  int why = errno;
   if (named_here) ::unlink(path_.c_str());
-  return status::io_error;
+  return errno = why, status::io_error;
 }
 
 locked_file::~locked_file() {
   if (descriptor_ < 0) return;
   open_files::of_process().remove(*this);
+  ::flock(descriptor_, LOCK_UN);  // a mapping that could not be undone would keep it
   ::close(descriptor_);
-}
-
-std::uint64_t locked_file::bytes() const {
-  struct stat facts {};
-  return ::fstat(descriptor_, &facts) == 0 ? static_cast<std::uint64_t>(facts.st_size) : 0;
 }
 
 }  // namespace durahash

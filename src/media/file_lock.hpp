@@ -17,7 +17,8 @@ class locked_file {
   /// With request.create the file has no name yet: a crash before `appear` leaves nothing behind.
   static result<locked_file> open(const mapping_request& request);
 
-  /// Gives a new file its name. Returns ok, or exists when another file took the name meanwhile. No-op for a file that has one.
+  /// Gives a new file its name. Returns ok, or exists when another file took the name meanwhile, or io_error; errno
+  /// says why. No-op for a file that has one.
   status appear();
 
   locked_file(locked_file&& other) noexcept;
@@ -26,7 +27,8 @@ class locked_file {
 
   int descriptor() const noexcept { return descriptor_; }
   const std::string& path() const noexcept { return path_; }
-  std::uint64_t bytes() const;
+  /// When it was opened.
+  std::uint64_t bytes() const noexcept { return bytes_; }
 
   /// Tells this file from a copy of it, wherever it is mounted or moved to; 0 where nothing does. Made of
   /// the time at which the file was made, or where a file system knows no such time, of its inode.
@@ -36,6 +38,7 @@ class locked_file {
   locked_file(int descriptor, std::string path);
   int descriptor_;
   std::string path_;
+  std::uint64_t bytes_ = 0;
   std::uint32_t mark_ = 0;
   bool nameless_ = false;
 

@@ -37,7 +37,7 @@ class memory_mapping final : public mapping {
 
  protected:
   status extend(std::uint64_t from, std::uint64_t to) override {
-    if (::mprotect(base_ + from, to - from, PROT_READ | PROT_WRITE) != 0) return status::no_space;
+    if (::mprotect(base_ + from, to - from, PROT_READ | PROT_WRITE) != 0) return refused(status::no_space, errno);
     ::madvise(base_ + from, to - from, MADV_HUGEPAGE);
     return status::ok;
   }
@@ -67,12 +67,15 @@ class file_mapping final : public mapping {
       // The file stays longer than needed, and is valid so.
     }
   }
-  status appear() override { return file_.appear(); }
+  status appear() override {
+    status s = file_.appear();
+    return s == status::ok ? s : refused(s, errno);
+  }
   std::uint32_t file_mark() const noexcept override { return file_.mark(); }
   status write_to_disk(std::uint64_t offset, std::uint64_t bytes) override {
     if (bytes == 0) return status::ok;
     std::uint64_t first = align_down(offset, page_bytes);
-    return ::msync(base_ + first, offset + bytes - first, MS_SYNC) == 0 ? status::ok : status::io_error;
+    return ::msync(base_ + first, offset + bytes - first, MS_SYNC) == 0 ? status::ok : refused(status::io_error, errno);
   }
 
  protected:
@@ -80,9 +83,9 @@ class file_mapping final : public mapping {
     // Real blocks, now: a full disk is an answer here, and would be SIGBUS later.
     int failed = ::posix_fallocate(file_.descriptor(), static_cast<off_t>(from), static_cast<off_t>(to - from));
     if (failed == EINTR) return extend(from, to);  // ends: a signal storm is not forever
-    if (failed != 0) return status::no_space;
+    if (failed != 0) return refused(status::no_space, failed);
     if (to > mapped_bytes_) {
-      if (!map_range(mapped_bytes_, to)) return status::no_space;
+      if (!map_range(mapped_bytes_, to)) return refused(status::no_space, errno);
       mapped_bytes_ = to;
     }
     return status::ok;
@@ -118,6 +121,11 @@ result<std::unique_ptr<mapping>> mapping::open(const mapping_request& request) {
     case medium_kind::pmem: return open_pmem_mapping(request);
     default: return file_mapping::open(request);
   }
+}
+
+std::string mapping::refusal() const {
+  int error_number = last_error_;
+  return error_number == 0 ? std::string() : std::string(": ") + std::strerror(error_number);
 }
 
 status mapping::grow(std::uint64_t bytes) {

@@ -2,6 +2,7 @@
 // or by persistent memory. Knows nothing of what the bytes mean, nor of how stores become durable.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -54,6 +55,9 @@ class mapping {
   /// Gives a new file its name, once it holds a whole pool. Returns ok, exists, io_error.
   virtual status appear() = 0;
 
+  /// The system's words for its last refusal, behind a colon; nothing if it has refused nothing.
+  std::string refusal() const;
+
   /// Tells the file from a copy of it (locked_file::mark); 0 where nothing does.
   virtual std::uint32_t file_mark() const noexcept { return 0; }
 
@@ -67,6 +71,8 @@ class mapping {
   mapping() = default;
   virtual status extend(std::uint64_t from, std::uint64_t to) = 0;
   virtual void release(std::uint64_t from, std::uint64_t to) = 0;
+  /// Notes why the system refused, and answers `s`.
+  status refused(status s, int error_number) noexcept { return last_error_ = error_number, s; }
 
   std::byte* base_ = nullptr;
   std::uint64_t backed_bytes_ = 0;
@@ -75,6 +81,9 @@ class mapping {
   std::uint64_t max_bytes_ = 0;
   persistence_domain domain_ = persistence_domain::page_cache;
   bool read_only_ = false;
+
+ private:
+  std::atomic<int> last_error_{0};
 };
 
 }  // namespace durahash

@@ -46,7 +46,10 @@ class pmem_mapping final : public mapping {
       // The file stays longer than needed, and is valid so.
     }
   }
-  status appear() override { return file_.appear(); }
+  status appear() override {
+    status s = file_.appear();
+    return s == status::ok ? s : refused(s, errno);
+  }
   std::uint32_t file_mark() const noexcept override { return file_.mark(); }
   status write_to_disk(std::uint64_t, std::uint64_t) override { return status::ok; }
 
@@ -54,11 +57,12 @@ class pmem_mapping final : public mapping {
   status extend(std::uint64_t from, std::uint64_t to) override {
     if (device_) return to <= mapped_bytes_ ? status::ok : status::no_space;
     std::uint64_t until = to <= mapped_bytes_ ? to : align_up(to, unit_bytes);
-    if (::posix_fallocate(file_.descriptor(), static_cast<off_t>(from), static_cast<off_t>(until - from)) != 0) return status::no_space;
+    int failed = ::posix_fallocate(file_.descriptor(), static_cast<off_t>(from), static_cast<off_t>(until - from));
+    if (failed != 0) return refused(status::no_space, failed);
     // The root is about to name the new size, by a store that no page fault makes the file system notice: the file's length goes first.
-    if (::fdatasync(file_.descriptor()) != 0) return status::io_error;
+    if (::fdatasync(file_.descriptor()) != 0) return refused(status::io_error, errno);
     extended_ = true;
-    return until <= mapped_bytes_ || map_part(mapped_bytes_, until) ? status::ok : status::no_space;
+    return until <= mapped_bytes_ || map_part(mapped_bytes_, until) ? status::ok : refused(status::no_space, errno);
   }
   void release(std::uint64_t from, std::uint64_t to) override {
     if (device_) return;
@@ -91,7 +95,7 @@ class pmem_mapping final : public mapping {
         if (at != nullptr) pmem2_source_delete(&at);
       }
     } source;
-    if (pmem2_source_from_fd(&source.at, file_.descriptor()) != 0) return refused(request.path);
+    if (pmem2_source_from_fd(&source.at, file_.descriptor()) != 0) return not_mappable(request.path);
     std::size_t size = 0;
     if (pmem2_source_size(source.at, &size) == 0) bytes = size;
     if (pmem2_source_alignment(source.at, &size) == 0) alignment_ = std::max<std::uint64_t>(alignment_, size);  // of a device, up to 1 GiB
@@ -110,7 +114,7 @@ class pmem_mapping final : public mapping {
 
   error look_at_mapping(const std::string& path, pmem2_source* source, std::uint64_t bytes) {
     pmem2_config* config = nullptr;
-    if (pmem2_config_new(&config) != 0) return refused(path);
+    if (pmem2_config_new(&config) != 0) return not_mappable(path);
     pmem2_config_set_required_store_granularity(config, PMEM2_GRANULARITY_CACHE_LINE);
     pmem2_config_set_length(config, bytes);
     pmem2_config_set_sharing(config, PMEM2_SHARED);
@@ -122,7 +126,7 @@ class pmem_mapping final : public mapping {
       return {status::unusable, "cannot promise durability power for " + path +
                                     ": its file system is not DAX (MAP_SYNC refused), and the page cache is not persistent memory; "
                                     "durability process survives kill -9 there"};
-    if (failed != 0) return refused(path);
+    if (failed != 0) return not_mappable(path);
     domain_ = pmem2_map_get_store_granularity(whole) == PMEM2_GRANULARITY_BYTE ? persistence_domain::cpu_cache
                                                                                : persistence_domain::memory_bus;
     pmem2_map_delete(&whole);
@@ -147,7 +151,7 @@ class pmem_mapping final : public mapping {
                                                                         : backed_bytes_;
   }
 
-  static error refused(const std::string& path) {
+  static error not_mappable(const std::string& path) {
     return {status::unusable, "cannot map " + path + " as persistent memory: " + pmem2_errormsg()};
   }
 

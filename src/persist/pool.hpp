@@ -151,7 +151,7 @@ class pool {
 template <medium M>
 result<std::unique_ptr<pool<M>>> pool<M>::create(std::unique_ptr<mapping> map, std::unique_ptr<M> medium, const superblock& block) {
   if (status s = map->grow(block.heap_offset); s != status::ok)
-    return error{s, "cannot create the pool: no room for its first " + std::to_string(block.heap_offset) + " bytes"};
+    return error{s, "no room for its first " + std::to_string(block.heap_offset) + " bytes" + map->refusal()};
   M& m = *medium;
   std::byte* base = map->base();
   for (std::uint64_t at = block.engine_offset; at < block.engine_offset + block.engine_bytes; at += 8)  // a device may hold older bytes

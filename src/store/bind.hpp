@@ -13,7 +13,7 @@ result<opened> bind(opening o, std::unique_ptr<M> m) {
   std::unique_ptr<pool<M>> p;
   if (o.creating) {
     auto made = pool<M>::create(std::move(o.map), std::move(m), o.block);
-    if (!made) return made.failure();
+    if (!made) return refused(made.failure().code, "cannot create " + o.path + ": " + made.failure().message);
     p = std::move(*made);
   } else {
     p = std::make_unique<pool<M>>(std::move(o.map), std::move(m), o.block, o.root);
@@ -22,12 +22,12 @@ result<opened> bind(opening o, std::unique_ptr<M> m) {
   pool<M>& made = *p;
   auto open_it = [&](auto table, auto& place) -> error {
     error e = table->open(o.path, o.how.salvage && !o.creating);
-    if (e.code != status::ok) return e;
+    if (e.code != status::ok) return refused(e.code, e.message + made.memory().refusal());
     if (o.creating) {
       status s = made.memory().write_to_disk(0, o.block.heap_offset);
       if (s == status::ok) s = made.memory().appear();
       if (s == status::exists) return refused(status::exists, "cannot create " + o.path + ": it exists");
-      if (s != status::ok) return refused(s, "cannot create " + o.path + ": " + std::string(message(s)));
+      if (s != status::ok) return refused(s, "cannot create " + o.path + ": " + std::string(message(s)) + made.memory().refusal());
     }
     place = std::move(table);
     return {status::ok, {}};

@@ -6,9 +6,12 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <ctime>
+#include <span>
 
 #include "base/hash.hpp"
 #include "media/pmem_mapping.hpp"
@@ -153,10 +156,34 @@ error map_it(opening& o) {
 
 // --------------------------------------------------------------------------------------------------------------- creation
 
+/// Where the system has no random bytes: what nobody outside knows, mixed.
+void fill_with_facts(std::span<unsigned char> left) {
+  static std::atomic<std::uint64_t> calls{0};
+  struct {
+    timespec now{}, since_boot{};
+    std::uint64_t process = static_cast<std::uint64_t>(::getpid()), call = 0;
+    const void* stack = nullptr;
+  } facts;
+  facts.stack = &facts;
+  while (!left.empty()) {
+    ::clock_gettime(CLOCK_REALTIME, &facts.now);
+    ::clock_gettime(CLOCK_BOOTTIME, &facts.since_boot);
+    facts.call = ++calls;
+    std::uint64_t word = checksum(&facts, sizeof facts, facts.call);
+    std::size_t some = std::min(left.size(), sizeof word);
+    std::memcpy(left.data(), &word, some);
+    left = left.subspan(some);
+  }
+}
+
 void fill_random(void* at, std::size_t bytes) {
-  if (::getrandom(at, bytes, 0) == static_cast<ssize_t>(bytes)) return;
-  std::uint64_t clock = static_cast<std::uint64_t>(std::time(nullptr));
-  for (std::size_t i = 0; i < bytes; ++i) static_cast<unsigned char*>(at)[i] = static_cast<unsigned char>(clock >> (i % 8 * 8));
+  std::span left(static_cast<unsigned char*>(at), bytes);
+  for (int tries = 0; tries < 100 && !left.empty(); ++tries) {
+    ssize_t got = ::getrandom(left.data(), left.size(), 0);
+    if (got > 0) left = left.subspan(static_cast<std::size_t>(got));
+    else if (errno != EINTR && errno != EAGAIN) break;
+  }
+  fill_with_facts(left);
 }
 
 error not_in_this_build(engine_kind engine, const std::string& path) {

@@ -22,8 +22,14 @@ handle::~handle() { drop(); }
 
 /// In a child the table stays what it is for ever: its threads, locks and file are its parent's.
 void handle::drop() noexcept {
-  static auto& left_alone = *new std::vector<detail::any_table*>;  // so that no leak is seen where none can be mended
-  if (table_ != nullptr && !table_->opened_here()) if_memory_allows([&] { left_alone.push_back(table_.release()); });
+  if (table_ != nullptr && !table_->opened_here()) {
+    static std::vector<detail::any_table*>* left_alone;  // so that no leak is seen where none can be mended
+    if_memory_allows([&] {
+      if (left_alone == nullptr) left_alone = new std::vector<detail::any_table*>;
+      left_alone->push_back(table_.get());
+    });
+    static_cast<void>(table_.release());
+  }
   table_.reset();
 }
 

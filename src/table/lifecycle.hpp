@@ -119,6 +119,9 @@ class lifecycle {
   // opening
   bool begin_open(std::vector<std::string>* dropped);
   std::string lost_root() const;
+  static error not_created(const std::string& path, status s, const char* what) {
+    return {s, "cannot create " + path + ": " + (s == status::no_space ? "no room for its first " + std::string(what) : std::string(message(s)))};
+  }
   void finish_salvage(std::vector<std::string>& dropped, std::uint64_t records);
   void finish_open(bool heap_known, std::size_t units, std::uint64_t bytes_to_read);
 

@@ -4,7 +4,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cstring>
 
 #include <filesystem>
 
@@ -31,15 +30,6 @@ class fault_test : public testing::TestWithParam<setup> {
   /// them.
   explicit fault_test(std::uint64_t keys = 1500, std::size_t value_bytes = 0)
       : known_(GetParam(), keys, value_bytes) {}
-  /// Opens with every allocation failing, reads and whole-pool operations take minutes, or are not
-  /// all answered yet: DURAHASH_LONG=1 runs them.
-  void SetUp() override {
-    const char* name = testing::UnitTest::GetInstance()->current_test_info()->name();
-    for (const char* late : {"InTheCreationOf", "InTheOpenOf", "InASalvage", "InAReadIs",
-                             "InReserveCompact", "InWritesThatShrink"})
-      if (std::strncmp(name, late, std::strlen(late)) == 0 && !long_run())
-        GTEST_SKIP() << "DURAHASH_LONG=1 runs it";
-  }
   void TearDown() override {
     if (IsSkipped() || HasFailure()) return;
     EXPECT_GT(injected_, 0u) << "no fault was reached: the test shows nothing";

@@ -276,27 +276,33 @@ auto table<M, Kind>::residents(const segment& s) const -> std::vector<resident> 
   return found;
 }
 
-/// Those of the two records in the escape slots whose hashes are the segment's.
+/// Calls visit(record) for those of the two records in the escape slots whose hashes are the segment's.
 template <medium M, class Kind>
-auto table<M, Kind>::escaped_records(const segment& s) const -> std::vector<live_record> {
-  std::vector<live_record> found;
+template <class Visit>
+void table<M, Kind>::for_each_escaped([[maybe_unused]] const segment& s, [[maybe_unused]] Visit&& visit) const {
   if constexpr (Kind::in_slot) {
     for (std::uint64_t key : {empty_word, removed_word}) {
       std::uint64_t hash = hash_of_slot(key);
-      segment escape = escape_segment();
       std::optional<value_type> value;
       unsigned buckets = 0;
-      if (s.owns(hash) && probe(escape_window(key), key, value, buckets) == probed::hit) found.push_back({hash, key, *value});
+      if (s.owns(hash) && probe(escape_window(key), key, value, buckets) == probed::hit) visit(live_record{hash, key, *value});
     }
   }
-  return found;
+}
+
+template <medium M, class Kind>
+std::uint32_t table<M, Kind>::escaped_count() const {
+  std::uint32_t count = 0;
+  for_each_escaped(everything(), [&](const live_record&) { ++count; });
+  return count;
 }
 
 /// The records that iteration finds in the segment, or nothing when a writer was faster.
 template <medium M, class Kind>
 auto table<M, Kind>::live_records(const segment& s) const -> std::optional<std::vector<live_record>> {
   segment escape = escape_segment();
-  std::vector<live_record> found = escaped_records(s);
+  std::vector<live_record> found;
+  for_each_escaped(s, [&](const live_record& r) { found.push_back(r); });
   for_each_resident(s, [&](const resident& r, const slot&) { found.push_back(r); });
   if (!unchanged(s) || !unchanged(escape)) return std::nullopt;
   return found;

@@ -128,7 +128,7 @@ error table<M, Kind>::recover_directory(const std::string& path, bool restored, 
     if (p_.read_only()) return damaged("it has no directory");
     if (!p_.may_change()) return damaged(std::string(message(status::io_error)));
     status s = build({}, first_depth_, p_.flush_header());
-    return {s, s == status::ok ? "" : "cannot create " + path + ": no room for its first segments"};
+    return s == status::ok ? error{s, {}} : frame::not_created(path, s, "segments");
   }
   auto in_pool = [&](std::uint64_t offset, std::uint64_t bytes) {
     return offset >= p_.block().heap_offset && bytes <= p_.end() && offset <= p_.end() - bytes;
@@ -289,7 +289,7 @@ bool table<M, Kind>::count_units(const background* asking) {
   } while (at != 0);
   std::scoped_lock lock(stripes_[escape_stripe].lock);
   count_once(escape_stripe, [&] {
-    stripes_[escape_stripe].records.store(static_cast<std::int32_t>(escaped_records(everything()).size()), std::memory_order_relaxed);
+    stripes_[escape_stripe].records.store(static_cast<std::int32_t>(escaped_count()), std::memory_order_relaxed);
   });
   records_at_open_ = 0;
   return true;
@@ -417,7 +417,7 @@ error table<M, Kind>::salvage(const std::string& path, const std::vector<leaf>& 
     if (status s = build(once, 0, p_.flush_header()); s != status::ok) return refused(s);
     for (std::uint64_t offset : segments) heap_.free(offset, segment_bytes());
   }
-  records_at_open_ = once.size() + escaped_records(everything()).size();
+  records_at_open_ = once.size() + escaped_count();
   return {status::ok, {}};
 }
 

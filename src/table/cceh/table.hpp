@@ -256,7 +256,9 @@ class table : public lifecycle<M, Kind, table<M, Kind>> {
   template <class Visit>
   void for_each_resident(const segment& s, Visit&& visit) const;
   std::vector<resident> residents(const segment& s) const;
-  std::vector<live_record> escaped_records(const segment& s) const;
+  template <class Visit>
+  void for_each_escaped(const segment& s, Visit&& visit) const;
+  std::uint32_t escaped_count() const;
   std::optional<std::vector<live_record>> live_records(const segment& s) const;
 
   // write.hpp

@@ -115,7 +115,7 @@ error table<M, Kind>::read_levels(const std::string& path, bool restored, std::v
     if (std::string lost = frame::lost_root(); !lost.empty() && dropped == nullptr) return damaged(lost);
     if (p_.read_only()) return damaged("it has no levels");
     if (dropped != nullptr) dropped->push_back("no levels are named, as in a new pool; all records are lost");
-    if (status s = build({}, first_top_); s != status::ok) return {s, "cannot create " + path + ": no room for its first levels"};
+    if (status s = build({}, first_top_); s != status::ok) return frame::not_created(path, s, "levels");
     found.assign(levels().at, levels().at + levels().count);
     return {status::ok, {}};
   }

@@ -124,7 +124,7 @@ error table<M, Kind>::recover_levels(const std::string& path, bool restored, std
     unsigned top = found.empty() ? first_log2_ : std::min(found.back().log2 + 1, level_sizes - 1);
     new_level made[] = {{top - 1, {}}, {top, found.empty() ? bucket_state{} : new_bucket}};
     if (status s = add_levels(std::span(made).subspan(found.empty() ? 0 : 1)); s != status::ok)
-      return {s, "cannot create " + path + ": no room for its first levels"};
+      return frame::not_created(path, s, "levels");
   }
   if (!clear_desks()) return damaged(std::string(message(status::io_error)));
   if (dynamic_ && levels().count > 1 && 2 * sampled_load(levels().at[0]) < sampled_load(levels().at[1])) switch_levels(present_levels(), drain_largest, true);
