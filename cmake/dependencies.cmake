@@ -13,7 +13,6 @@ if(NOT DURAHASH_PMEM2 STREQUAL OFF)
     message(STATUS "libpmem2 is not here: persistent memory is left out (Debian: libpmem2-dev)")
   endif()
 endif()
-pkg_check_modules(durahash_urcu REQUIRED IMPORTED_TARGET liburcu-bp)
 pkg_check_modules(durahash_xxhash REQUIRED IMPORTED_TARGET libxxhash)  # header only: XXH_INLINE_ALL, not linked
 
 add_library(durahash_xxhash_headers INTERFACE)

@@ -54,6 +54,15 @@ endfunction()
 
 add_custom_target(tests)  # all executables of tests, and what they start
 
+# What most tests include is compiled once for all of them.
+file(WRITE "${PROJECT_BINARY_DIR}/test_headers.cpp.new" "int main() {}  // only for the headers that the tests share\n")
+file(COPY_FILE "${PROJECT_BINARY_DIR}/test_headers.cpp.new" "${PROJECT_BINARY_DIR}/test_headers.cpp" ONLY_IF_DIFFERENT)
+add_executable(durahash_test_headers "${PROJECT_BINARY_DIR}/test_headers.cpp")
+target_precompile_headers(durahash_test_headers PRIVATE <gtest/gtest.h> <algorithm> <atomic> <chrono> <cstdint>
+  <filesystem> <functional> <map> <memory> <optional> <random> <span> <string> <thread> <unordered_map> <vector>)
+target_link_libraries(durahash_test_headers PRIVATE GTest::gtest Threads::Threads durahash_compiler)
+target_compile_options(durahash_test_headers PRIVATE ${durahash_test_optimisation})
+
 function(durahash_test_executable target sources uses)
   add_executable(${target} ${sources})
   add_dependencies(tests ${target})
@@ -65,4 +74,7 @@ function(durahash_test_executable target sources uses)
   endif()
   target_compile_options(${target} PRIVATE ${durahash_test_optimisation})
   target_compile_definitions(${target} PRIVATE DURAHASH_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  if(NOT "${sources}" MATCHES "[.]cu")
+    target_precompile_headers(${target} REUSE_FROM durahash_test_headers)
+  endif()
 endfunction()

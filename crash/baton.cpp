@@ -11,7 +11,8 @@ void solo::pass() { last_words("the only thread waits for a lock, for ever"); }
 void baton::run(const std::vector<std::function<void()>>& bodies, decision decide) {
   decide_ = std::move(decide);
   threads_.clear();
-  for (std::size_t i = 0; i < bodies.size(); ++i) threads_.push_back(std::make_unique<state>());
+  for (std::size_t i = 0; i <= bodies.size(); ++i) threads_.push_back(std::make_unique<state>());
+  threads_.back()->idle = jobs_.empty();
   passes_ = 0;
   running_ = 0;
   active_ = true;
@@ -24,12 +25,48 @@ void baton::run(const std::vector<std::function<void()>>& bodies, decision decid
       got_on();
       choose(false);
     });
+  started.emplace_back([this] { do_jobs(); });
   std::vector<unsigned> all;
-  for (unsigned i = 0; i < bodies.size(); ++i) all.push_back(i);
+  for (unsigned i = 0; i < threads_.size(); ++i)
+    if (!threads_[i]->idle) all.push_back(i);
   hand_to(all.size() == 1 ? 0 : decide_(all, true));
   all_done_.acquire();
+  threads_.back()->finished = true;
+  threads_.back()->turn.release();
   for (std::thread& t : started) t.join();
   active_ = false;
+}
+
+/// The thread of the jobs. It ends when it gets the turn from `run`, which nobody else has then.
+void baton::do_jobs() {
+  state& me = *threads_.back();
+  me.turn.acquire();
+  while (!me.finished) {
+    if (!jobs_.empty()) {
+      next_job();
+      got_on();
+    }
+    me.idle = jobs_.empty();
+    if (me.idle) choose(false);
+  }
+}
+
+void baton::next_job() {
+  auto [owner, work] = std::move(jobs_.front());
+  jobs_.pop_front();
+  busy_ = owner;
+  work(*owner);
+  busy_ = nullptr;
+}
+
+void baton::submit(background& owner, job work) {
+  jobs_.emplace_back(&owner, std::move(work));
+  if (active_) threads_.back()->idle = false;
+}
+
+void baton::drop_jobs(background& owner) {
+  std::erase_if(jobs_, [&](const auto& j) { return j.first == &owner; });
+  while (busy_ == &owner) pass();
 }
 
 void baton::hand_to(unsigned next) {
@@ -45,7 +82,7 @@ void baton::choose(bool may_go_on) {
   if (may_go_on) ready.push_back(me);
   auto add_others = [&] {
     for (unsigned i = 0; i < threads_.size(); ++i)
-      if (i != me && !threads_[i]->finished && !threads_[i]->waits) ready.push_back(i);
+      if (i != me && !threads_[i]->finished && !threads_[i]->idle && !threads_[i]->waits) ready.push_back(i);
   };
   add_others();
   if (ready.empty()) {  // all wait: one may have let go of something since another one looked
@@ -53,7 +90,11 @@ void baton::choose(bool may_go_on) {
     add_others();
   }
   if (ready.empty()) {
-    if (threads_[me]->finished) return all_done_.release();
+    if (threads_[me]->finished || threads_[me]->idle) {
+      all_done_.release();
+      if (threads_[me]->idle) threads_[me]->turn.acquire();
+      return;
+    }
     ready.push_back(me);  // alone: what it waits for must come from itself, or never
   }
   unsigned next = ready.size() == 1 ? ready.front() : decide_(ready, ready.front() != me);

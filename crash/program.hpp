@@ -34,10 +34,12 @@ struct program {
   std::size_t prepares = 0;  // the first so many operations only make the table that the others find: no crash comes there
 };
 
-/// One thing for each thread to do, on a table that `first` has filled.
+/// One thing for each thread to do, on a table that `first` has filled. Its owner has closed it, or was
+/// killed: then the count goes on beside the threads.
 struct threaded_program {
   program first;
   std::vector<std::vector<operation>> threads;
+  bool killed = false;
 };
 
 /// "put 7 #12" and so on.

@@ -12,18 +12,6 @@ std::string hex(std::uint64_t n) {
   return text;
 }
 
-std::string calls_of(const crash_site& at) {
-  constexpr std::size_t shown = 16;
-  std::size_t calls = calls_begun(at.rec, at.index), from = calls > shown ? calls - shown : 0;
-  std::string text = "\n  calls:";
-  if (from != 0) text += " ... and " + std::to_string(from) + " before,";
-  for (std::size_t i = from; i < calls; ++i) {
-    const call& c = at.rec.calls[i];
-    text += (c.thread != 0 ? "  [thread " + std::to_string(c.thread) + "]" : "") + "  " + text_of(c.what) + ";";
-  }
-  return text;
-}
-
 /// Where the last call before the crash began, or what comes after its end.
 std::size_t last_boundary(const trace& events, std::size_t last) {
   for (std::size_t i = last + 1; i-- > 0;) {
@@ -73,9 +61,21 @@ std::size_t calls_begun(const recording& rec, std::size_t index) {
   return rec.calls.size();
 }
 
+std::string calls_of(const recording& rec, std::size_t count) {
+  constexpr std::size_t shown = 16;
+  std::size_t from = count > shown ? count - shown : 0;
+  std::string text = "\n  calls:";
+  if (from != 0) text += " ... and " + std::to_string(from) + " before,";
+  for (std::size_t i = from; i < count; ++i) {
+    const call& c = rec.calls[i];
+    text += (c.thread != 0 ? "  [thread " + std::to_string(c.thread) + "]" : "") + "  " + text_of(c.what) + ";";
+  }
+  return text;
+}
+
 std::string story_of(const crash_site& at, const places& where) {
   const trace& events = at.rec.events;
-  std::string text = calls_of(at) + "\n  the crash: after event " + std::to_string(at.index) + " of " + std::to_string(events.size());
+  std::string text = calls_of(at.rec, calls_begun(at.rec, at.index)) + "\n  the crash: after event " + std::to_string(at.index) + " of " + std::to_string(events.size());
   if (!events.empty()) {
     std::size_t last = std::min(at.index, events.size() - 1);
     text += events[last].kind == event::what::end ? ", when the last of these calls had returned" : ", " + where[events[last].where].text();

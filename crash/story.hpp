@@ -17,6 +17,9 @@ struct crash_site {
 /// How many calls had begun when the crash came after this event.
 std::size_t calls_begun(const recording& rec, std::size_t index);
 
+/// The last of the first `count` calls.
+std::string calls_of(const recording& rec, std::size_t count);
+
 std::string story_of(const crash_site& at, const places& where);
 
 /// Counts the commit points among what the image keeps and what it loses.

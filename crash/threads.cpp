@@ -4,6 +4,7 @@
 
 #include "base/check.hpp"
 #include "crash/last_words.hpp"
+#include "crash/story.hpp"
 
 namespace durahash::crash {
 
@@ -31,9 +32,7 @@ threaded_program crowd(std::size_t threads, std::mt19937_64& random) {
   return made;
 }
 
-}  // namespace
-
-threaded_program random_threads(std::size_t threads, std::size_t operations, std::mt19937_64& random) {
+threaded_program drawn_threads(std::size_t threads, std::size_t operations, std::mt19937_64& random) {
   threaded_program made;
   mix how;
   how.keys = random() % 2 == 0 ? 12 : 48;
@@ -80,10 +79,29 @@ threaded_program random_threads(std::size_t threads, std::size_t operations, std
   return made;
 }
 
+}  // namespace
+
+threaded_program random_threads(std::size_t threads, std::size_t operations, std::mt19937_64& random) {
+  bool killed = random() % 2 == 0;
+  threaded_program made = drawn_threads(threads, operations, random);
+  made.killed = killed;
+  return made;
+}
+
 namespace {
 
-/// Runs the threads once, as `order` says, on the table in the region.
-void record_threads(const subject_kind& kind, const maker& make, explorer& x, const threaded_program& what, schedules& order, recording& rec) {
+/// What is wrong with an open table that nobody uses; nothing, if all is right.
+std::string faults_of(subject& table) {
+  check_report report = table.check();
+  if (!report.ok) return "the check of the open table says: " + report.violations.front();
+  if (std::uint64_t lost = table.unaccounted_bytes(); lost != 0)
+    return std::to_string(lost) + " bytes of the open pool are neither reachable nor free";
+  return {};
+}
+
+/// Runs the threads once, as `order` says, on the table in the region. Returns what is wrong with the
+/// table then, while it is still open: what no crash image shows, since recovery counts anew.
+std::string record_threads(const subject_kind& kind, const maker& make, explorer& x, const threaded_program& what, schedules& order, recording& rec) {
   static baton turn;
   tracer& t = x.listener();
   order.begin();
@@ -108,30 +126,32 @@ void record_threads(const subject_kind& kind, const maker& make, explorer& x, co
   t.use(&turn);
   turn.run(bodies, [&](const std::vector<unsigned>& ready, bool forced) { return order.decide(ready, forced); });
   t.use(nullptr);
-  table.reset();
   t.write_to(nullptr);
+  std::string fault = faults_of(*table);
+  table.reset();
   turns::install(outside);
+  return fault;
 }
 
 }  // namespace
 
 bool explore_threads(const subject_kind& kind, const maker& make, explorer& x, const threaded_program& what, const schedule_plan& how,
                      std::mt19937_64& random) {
-  // The table as the threads find it: closed properly, so that all of it is durable.
+  // The table as the threads find it. What a killed process left may all be durable, and is here.
   region& r = x.memory();
   r.load({});
   recording filled;
   filled.before.resize(what.first.keys);
   program first = what.first;
-  first.operations.push_back({act::reopen, {}, 0});
+  if (!what.killed) first.operations.push_back({act::reopen, {}, 0});
   if (std::string failed = record(kind, make, r, x.listener(), true, first, filled); !failed.empty()) {
     x.found().violations.push_back({failed, "", ""});
     return false;
   }
   std::vector<present_value> before = filled.before;
   for (const call& c : filled.calls) learn(c, before);
-  const bytes closed = r.copy();
-  const cache_model durable(closed);
+  const bytes found = r.copy();
+  const cache_model durable(found);
 
   ++x.found().threaded;
   std::unordered_set<std::uint64_t> explored;  // traces: schedules that differ in what was read when, and not in what came of it, are one
@@ -141,10 +161,14 @@ bool explore_threads(const subject_kind& kind, const maker& make, explorer& x, c
     schedules order({preemptions, last ? how.most_schedules : how.most_schedules / 2}, random);
     do {
       ++x.found().schedules;
-      r.load(closed);
+      r.load(found);
       recording rec;
       rec.before = before;
-      record_threads(kind, make, x, what, order, rec);
+      std::string fault = record_threads(kind, make, x, what, order, rec);
+      if (!fault.empty()) {
+        x.found().violations.push_back({fault, calls_of(rec, rec.calls.size()), ""});
+        return false;
+      }
       if (!explored.insert(hash_of(rec)).second) continue;
       ++x.found().traces;
       if (!x.explore(rec, durable, oracle(before))) return false;

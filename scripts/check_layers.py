@@ -36,7 +36,6 @@ ALLOWED = {
 # Libraries that only some layers may use: a pattern for the header's name, and the layers.
 LIBRARIES = [
     (r"libpmem2", {"media"}),
-    (r"urcu", {"persist"}),
     (r"xxhash\.h|xxh3\.h", {"base", "tool"}),
     (r"CLI/", {"tool"}),
     (r"(fmt|spdlog|nlohmann)/", {"tool", "bench"}),

@@ -9,7 +9,7 @@ set -euo pipefail
 # package:what tells that it is there (a command, a header below /usr/include, or see is_there)
 wanted=(
   g++:g++ make:make cmake:cmake ninja-build:ninja pkg-config:pkg-config ccache:ccache git:git python3:python3
-  libpmem2-dev:libpmem2.h liburcu-dev:urcu-bp.h libxxhash-dev:xxhash.h
+  libpmem2-dev:libpmem2.h libxxhash-dev:xxhash.h
   libcli11-dev:CLI/CLI.hpp nlohmann-json3-dev:nlohmann/json.hpp libfmt-dev:fmt/format.h
   libgtest-dev:gtest/gtest.h python3-xxhash:python-xxhash
 )

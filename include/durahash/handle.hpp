@@ -38,8 +38,10 @@ class handle {
   /// Counters and engine figures. Cost: reads every bucket's first line.
   table_stats stats() const { return table().stats(); }
 
-  /// Verifies everything: format, every bucket, every record, that each key is found exactly once, that every byte of the pool is
-  /// either reachable or free. Writers wait while their part is read.
+  /// Verifies everything: format, every bucket, every record by its checksum, that each key is found
+  /// exactly once, that every byte of the pool is either reachable or free. Words have no checksums:
+  /// those of a pool that was closed, and not changed since, by the digest that the close saved.
+  /// Writers wait while their part is read.
   check_report check() const { return table().check(); }
 
   /// Records in the table. After a crash waits for the recount.

@@ -152,16 +152,25 @@ background* background_thread::take_first() noexcept {
 }
 
 bool background::submit(job work) noexcept try {
-  if (turns::current() == nullptr) return background_thread::of_process().submit(*this, std::move(work));
-  work(*this);  // the explorer's runs repeat exactly
+  turns* t = turns::current();
+  if (t == nullptr) return background_thread::of_process().submit(*this, std::move(work));
+  if (stopping_) return false;
+  t->has_background() ? t->submit(*this, std::move(work)) : work(*this);
   return true;
 } catch (const std::bad_alloc&) {
   return false;
 }
 
 void background::stop() noexcept {
-  if (turns::current() == nullptr) return background_thread::of_process().stop(*this);
+  turns* t = turns::current();
+  if (t == nullptr) return background_thread::of_process().stop(*this);
   stopping_ = true;
+  t->drop_jobs(*this);
+}
+
+bool worth_a_thread(std::uint64_t bytes, std::uint64_t least) noexcept {
+  turns* t = turns::current();
+  return bytes >= least || (t != nullptr && t->has_background());
 }
 
 }  // namespace durahash

@@ -1,12 +1,13 @@
 // Work that nobody waits for. One thread of the process does all of it, for whoever has some.
 //
 // The thread starts with the first job and ends with the last owner of jobs. Under the crash explorer
-// its scheduler decides (base/turns.hpp).
+// it is one of the scheduled threads, or there is none (base/turns.hpp).
 //
 // fork: a child has no such thread and no jobs; its next job starts a thread of its own.
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <deque>
 #include <functional>
 
@@ -39,5 +40,9 @@ class background {
   background* next_ = nullptr;  // of those that have jobs waiting
   bool enlisted_ = false;       // has had a job
 };
+
+/// Whether work on so many bytes is worth a thread: from `least` on. Under the explorer's schedules
+/// all is, so that small tables show what goes on beside it.
+bool worth_a_thread(std::uint64_t bytes, std::uint64_t least) noexcept;
 
 }  // namespace durahash

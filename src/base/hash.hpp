@@ -25,6 +25,15 @@ inline std::uint64_t bytes_hash(std::string_view key, const hash_seeds& seeds) n
   return XXH3_64bits_withSeed(key.data(), key.size(), seeds.flip);
 }
 
+/// The sum of this over a table's records is their digest. Of one record, other bits always give
+/// another result: each step can be undone.
+constexpr std::uint64_t record_digest(std::uint64_t key, std::uint64_t value) noexcept {
+  std::uint64_t x = key * 0x9e3779b97f4a7c15u ^ value;
+  x = (x ^ x >> 32) * 0xd6e8feb86659fd93u;
+  x = (x ^ x >> 32) * 0xd6e8feb86659fd93u;
+  return x ^ x >> 32;
+}
+
 /// Checksum of stored structures: XXH3-64.
 inline std::uint64_t checksum(const void* bytes, std::size_t count, std::uint64_t seed = 0) noexcept {
   return XXH3_64bits_withSeed(bytes, count, seed);

@@ -3,15 +3,25 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <mutex>
 
 namespace durahash {
+
+class background;
 
 class turns {
  public:
   virtual ~turns() = default;
   /// The caller cannot go on before another thread has.
   virtual void pass() = 0;
+
+  /// Whether background work has a thread, which takes its turns as the others do. Else who submits
+  /// a job does it.
+  virtual bool has_background() const { return false; }
+  /// With a background thread: takes the job; drops the owner's, and passes until none of them runs.
+  virtual void submit(background&, std::function<void(const background&)>) {}
+  virtual void drop_jobs(background&) {}
 
   /// Null but under the explorer. Set while no thread of the library runs.
   static turns* current() noexcept { return current_.load(std::memory_order_relaxed); }

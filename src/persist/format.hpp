@@ -60,7 +60,7 @@ struct root_record {
   std::uint64_t records;               // valid when clean
   std::uint64_t heap_state_offset;     // valid when clean; 0: none saved
   std::uint64_t heap_state_bytes;
-  std::uint64_t heap_state_checksum;
+  std::uint64_t heap_state_checksum;   // of tables of words, which save none: the records' digest; 0: not known
   std::uint64_t checksum;              // XXH3-64 of all bytes before it
 };
 static_assert(sizeof(root_record) == 80 && offsetof(root_record, checksum) == 72);

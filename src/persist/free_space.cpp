@@ -10,28 +10,45 @@
 
 namespace durahash {
 
-unsigned free_space::order_of(std::uint64_t bytes) noexcept { return static_cast<unsigned>(std::bit_width(bytes / page_bytes)) - 1; }
+namespace {
+constexpr unsigned steps = 8;  // of a power of two
+}
+
+free_space::size_class free_space::class_of(std::uint64_t bytes) noexcept {
+  std::uint64_t pages = bytes / page_bytes;
+  if (pages < 2 * steps) return static_cast<size_class>(pages);
+  int shift = std::bit_width(pages / (2 * steps));
+  return static_cast<size_class>(shift) * steps + static_cast<size_class>(pages >> shift);
+}
+
+std::uint64_t free_space::least_bytes(size_class c) noexcept {
+  if (c < 2 * steps) return c * page_bytes;
+  return (std::uint64_t{steps + c % steps} << (c / steps - 1)) * page_bytes;
+}
 
 free_space::spare free_space::make_spare() {
-  extents made;
-  made.emplace(0, 0);
-  made.emplace(1, 0);
+  extents one;
+  classified other;
+  one.emplace();
+  other.emplace();
   spare s;
-  s.nodes_ = {made.extract(0), made.extract(1)};
+  s.nodes_ = {one.extract(one.begin()), other.extract(other.begin())};
   return s;
 }
 
 void free_space::add(nodes n, std::uint64_t offset, std::uint64_t bytes) noexcept {
-  for (extents::node_type* node : {&n.by_offset, &n.of_order}) node->key() = offset, node->mapped() = bytes;
+  n.by_offset.key() = offset;
+  n.by_class.key() = {class_of(bytes), offset};
+  n.by_offset.mapped() = n.by_class.mapped() = bytes;
   by_offset_.insert(std::move(n.by_offset));
-  of_order_[order_of(bytes)].insert(std::move(n.of_order));
+  by_class_.insert(std::move(n.by_class));
   bytes_ += bytes;
 }
 
 free_space::nodes free_space::remove(extents::iterator at) noexcept {
   bytes_ -= at->second;
-  extents::node_type of_order = of_order_[order_of(at->second)].extract(at->first);
-  return {by_offset_.extract(at), std::move(of_order)};
+  auto of_class = by_class_.extract({class_of(at->second), at->first});
+  return {by_offset_.extract(at), std::move(of_class)};
 }
 
 void free_space::give(std::uint64_t offset, std::uint64_t bytes, spare& memory) noexcept {
@@ -63,27 +80,22 @@ void free_space::give(std::uint64_t offset, std::uint64_t bytes, spare& memory) 
   add(std::move(reused), offset, bytes);
 }
 
-/// The frontmost that fits of those that are tried.
-bool free_space::first_fit(const extents& candidates, int tries, std::uint64_t bytes, std::uint64_t alignment, std::uint64_t& found) const noexcept {
-  for (auto [offset, has] : candidates) {
-    if (tries-- == 0) break;
-    if (align_up(offset, alignment) + bytes > offset + has) continue;
-    found = std::min(found, offset);
-    return true;
-  }
-  return false;
-}
-
-/// An extent of this order may be long enough, one of a higher order is, alignment aside.
+/// First the classes of which every extent is long enough, wherever it begins: then few of the
+/// others are left to look at, those in front of what was found.
 std::optional<std::uint64_t> free_space::find(std::uint64_t bytes, std::uint64_t alignment) const noexcept {
-  constexpr int few = 16, all = std::numeric_limits<int>::max();
-  for (int tries : {few, all}) {
-    std::uint64_t front = std::numeric_limits<std::uint64_t>::max();
-    bool any = false;
-    for (unsigned order = order_of(bytes); order < of_order_.size(); ++order) any |= first_fit(of_order_[order], tries, bytes, alignment, front);
-    if (any) return front;
+  constexpr std::uint64_t nowhere = std::numeric_limits<std::uint64_t>::max();
+  std::uint64_t front = nowhere;
+  size_class fits = class_of(bytes + alignment - page_bytes);
+  if (least_bytes(fits) < bytes + alignment - page_bytes) ++fits;
+  for (auto at = first_from(fits); at != by_class_.end(); at = first_from(at->first.first + 1))
+    front = std::min(front, at->first.second);
+  for (auto at = first_from(class_of(bytes)); at != by_class_.end() && at->first.first < fits;) {
+    auto [of_class, offset] = at->first;
+    bool in_front = offset < front, holds = align_up(offset, alignment) + bytes <= offset + at->second;
+    if (in_front && holds) front = offset;
+    at = in_front && !holds ? std::next(at) : first_from(of_class + 1);
   }
-  return std::nullopt;
+  return front == nowhere ? std::nullopt : std::optional(front);
 }
 
 std::optional<std::uint64_t> free_space::take(std::uint64_t bytes, std::uint64_t alignment) {

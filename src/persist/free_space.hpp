@@ -1,10 +1,10 @@
 // Which parts of the pool are free. Lives in DRAM: the truth is what the engine's root reaches.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <utility>
 
 #include "base/bits.hpp"
 
@@ -14,8 +14,11 @@ namespace durahash {
 /// What throws std::bad_alloc has changed nothing.
 class free_space {
   using extents = std::map<std::uint64_t, std::uint64_t>;  // offset -> bytes
+  using size_class = unsigned;
+  using classified = std::map<std::pair<size_class, std::uint64_t>, std::uint64_t>;
   struct nodes {
-    extents::node_type by_offset, of_order;
+    extents::node_type by_offset;
+    classified::node_type by_class;
   };
 
  public:
@@ -40,9 +43,10 @@ class free_space {
     give(offset, bytes, memory);
   }
 
-  /// Takes a range, near the pool's front, so that the tail can be given back; nothing only if no
-  /// free extent holds it. May throw.
-  /// Cost      logarithmic in the number of free extents; where a range is hard to find, linear.
+  /// Takes a range in the frontmost extent that holds it, so that the tail can be given back.
+  /// May throw.
+  /// Cost      logarithmic in the number of free extents. Long or aligned ranges also pass by each
+  ///           extent of about their size that lies in front and does not hold them.
   std::optional<std::uint64_t> take(std::uint64_t bytes, std::uint64_t alignment);
 
   /// Where `take` would find it. Does not throw.
@@ -60,13 +64,17 @@ class free_space {
   }
 
  private:
-  static unsigned order_of(std::uint64_t bytes) noexcept;  // floor(log2(pages))
+  /// Up to 15 pages: how many; from there on eight classes for each power of two.
+  static size_class class_of(std::uint64_t bytes) noexcept;
+  static std::uint64_t least_bytes(size_class c) noexcept;
   void add(nodes n, std::uint64_t offset, std::uint64_t bytes) noexcept;
   nodes remove(extents::iterator at) noexcept;
-  bool first_fit(const extents& candidates, int tries, std::uint64_t bytes, std::uint64_t alignment, std::uint64_t& found) const noexcept;
+  classified::const_iterator first_from(size_class c) const noexcept {
+    return by_class_.lower_bound({c, 0});
+  }
 
   extents by_offset_;
-  std::array<extents, 52> of_order_;  // extents of [2^k, 2^(k+1)) pages
+  classified by_class_;
   std::uint64_t bytes_ = 0;
 };
 

@@ -101,9 +101,13 @@ class pool {
   void begin_salvage() noexcept { salvaging_ = true; }
   void end_salvage();
 
-  /// Marks the pool clean. No writer may be at work; growth waits. All bytes are on the disk first, where
-  /// there is one. Returns ok, or io_error: now, and ever after a failure.
-  status mark_clean(std::uint64_t records, std::uint64_t state_offset, std::uint64_t state_bytes, std::uint64_t state_checksum);
+  /// Marks the pool clean, with what a clean close saves. No writer may be at work; growth waits. All
+  /// bytes are on the disk first, where there is one. Returns ok, or io_error: now, and ever after a
+  /// failure.
+  struct saved_state {
+    std::uint64_t offset = 0, bytes = 0, checksum = 0;
+  };
+  status mark_clean(std::uint64_t records, const saved_state& saved);
 
   /// Names who owns the pool beside the file's lock (persist/owner.hpp), or that nobody does. Every later process of this run of the machine sees it; it is
   /// not flushed.
@@ -237,17 +241,16 @@ void pool<M>::end_salvage() {
 }
 
 template <medium M>
-status pool<M>::mark_clean(std::uint64_t records, std::uint64_t state_offset, std::uint64_t state_bytes,
-                           std::uint64_t state_checksum) {
+status pool<M>::mark_clean(std::uint64_t records, const saved_state& saved) {
   std::scoped_lock no_growth(space_lock_);  // one under way would mark the pool as changing again, or move the end of a clean one
   if (status s = write_all_to_disk(); s != status::ok) return s;
   std::scoped_lock lock(root_lock_);
   root_record next = root_;
   next.state = pool_state::clean;
   next.records = records;
-  next.heap_state_offset = state_offset;
-  next.heap_state_bytes = state_bytes;
-  next.heap_state_checksum = state_checksum;
+  next.heap_state_offset = saved.offset;
+  next.heap_state_bytes = saved.bytes;
+  next.heap_state_checksum = saved.checksum;
   status s = change_root(next, reach::disk);
   if (root_.state == pool_state::changing) return s;  // it failed before COMMIT
   // The selector alone may have failed to reach the disk: the next change has to mark the root durably.
@@ -332,7 +335,7 @@ status pool<M>::grow_to(std::uint64_t from, std::uint64_t to) {
 template <medium M>
 void pool<M>::grow_ahead() {
   constexpr std::uint64_t worth_it = 16 << 20;
-  if (growing_ahead_ || end() < worth_it || space_.bytes() > growth_step() / 2) return;
+  if (growing_ahead_ || !worth_a_thread(end(), worth_it) || space_.bytes() > growth_step() / 2) return;
   growing_ahead_ = background_.submit([this](const background&) {
     std::uint64_t from = end(), to = from + growth_step();  // nobody else shrinks or grows meanwhile, or the next line notices
     std::scoped_lock lock(space_lock_);

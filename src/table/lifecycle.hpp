@@ -6,7 +6,8 @@
 //            another counts both first, under both locks: each record is counted once, wherever it is
 //   sync     all bytes to the disk while writers go on; then again, with writers kept out, and marked
 //            clean. An operation says that it changes the pool only under a lock that sync takes too
-//   close    as sync, with the state of the heap saved in the pool
+//   close    as sync, with the state of the heap saved in the pool; of tables of words, whose records have
+//            no checksums, with a digest of all records, which check compares
 //
 // crash before the root says clean: the pool recovers as after any crash; the saved state is
 // unreachable, hence free.
@@ -15,6 +16,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <limits>
 #include <new>
 #include <string>
 #include <vector>
@@ -158,6 +160,9 @@ class lifecycle {
   bool claim_count() noexcept { return !count_claimed_.exchange(true); }
   void count_all(const background* asking) noexcept;
   status close_clean(std::uint64_t records);
+  std::uint64_t digest_of_records();
+  std::uint64_t saved_digest();
+  void check_digest(complaints& complain);
 
   std::atomic<bool> counted_{true}, count_claimed_{true};
   zeroed_array<std::atomic<std::uint8_t>> counted_units_;  // each guarded by its unit's lock
@@ -205,7 +210,7 @@ void lifecycle<M, Kind, Engine>::finish_open(bool heap_known, std::size_t units,
   counted_units_ = zeroed_array<std::atomic<std::uint8_t>>(units);
   counted_ = count_claimed_ = false;
   constexpr std::uint64_t at_once = 1 << 20;  // takes a millisecond or few; small pools that are killed again and again reuse all their space
-  bool later = bytes_to_read > at_once && background_.submit([this](const background& self) {
+  bool later = worth_a_thread(bytes_to_read, at_once + 1) && background_.submit([this](const background& self) {
     if (claim_count()) count_all(&self);
   });
   if (!later) await_count();
@@ -259,7 +264,7 @@ status lifecycle<M, Kind, Engine>::sync() {
   await_count();
   if (status s = p_.write_all_to_disk(); s != status::ok) return s;  // most of the work, while writers go on
   everybody_kept_out alone(self());
-  return p_.changing() ? p_.mark_clean(self().size(), 0, 0, 0) : status::ok;
+  return p_.changing() ? p_.mark_clean(self().size(), {}) : status::ok;
 }
 
 /// Nobody may be at work.
@@ -278,11 +283,38 @@ status lifecycle<M, Kind, Engine>::close() {
 template <medium M, class Kind, class Engine>
 void lifecycle<M, Kind, Engine>::check(check_report& report) {
   await_count();
-  everybody_kept_out alone(self());
   complaints complain(report);
-  std::uint64_t reached_bytes = 0, records = self().check_units(complain, reached_bytes);
-  complain.if_records_differ(self().size(), records);
-  if (!damage_found_) complain.if_bytes_differ(heap_.reachable_bytes(), reached_bytes);
+  {
+    everybody_kept_out alone(self());
+    std::uint64_t reached_bytes = 0, records = self().check_units(complain, reached_bytes);
+    complain.if_records_differ(self().size(), records);
+    if (!damage_found_) complain.if_bytes_differ(heap_.reachable_bytes(), reached_bytes);
+  }
+  if constexpr (Kind::in_slot) check_digest(complain);
+}
+
+/// Never 0.
+template <medium M, class Kind, class Engine>
+std::uint64_t lifecycle<M, Kind, Engine>::digest_of_records() {
+  std::uint64_t sum = 0;
+  for (cursor at; !at.done;)
+    self().scan(at, std::numeric_limits<std::size_t>::max(), [&](std::uint64_t key, std::uint64_t value) { sum += record_digest(key, value); });
+  return sum == 0 ? 1 : sum;
+}
+
+/// What a clean close saved, as long as nothing has changed since; 0: nothing.
+template <medium M, class Kind, class Engine>
+std::uint64_t lifecycle<M, Kind, Engine>::saved_digest() {
+  everybody_kept_out alone(self());
+  return p_.changing() ? 0 : p_.root().heap_state_checksum;
+}
+
+/// Scans beside writers: once they have begun there is nothing to compare with.
+template <medium M, class Kind, class Engine>
+void lifecycle<M, Kind, Engine>::check_digest(complaints& complain) {
+  std::uint64_t saved = saved_digest();
+  if (saved == 0 || digest_of_records() == saved || saved_digest() != saved) return;
+  complain("keys or values are not those that were there when the pool was closed");
 }
 
 /// With the heap's state where the engine could not tell it from its root alone.
@@ -299,9 +331,13 @@ status lifecycle<M, Kind, Engine>::close_clean(std::uint64_t records) {
     offset = p_.allocate(words.size() * 8, page_bytes);
   });
   if (status s = with_memory([&] { return p_.give_back_tail(); }); s == status::io_error) return s;  // what the pool grew by for it, and did not need, too
-  if (!offset) return p_.mark_clean(records, 0, 0, 0);
+  if (!offset) {
+    typename pool<M>::saved_state saved;
+    if constexpr (Kind::in_slot) if_memory_allows([&] { saved.checksum = digest_of_records(); });
+    return p_.mark_clean(records, saved);
+  }
   store_bytes(m_, p_.at(*offset), words.data(), words.size() * 8);  // not flushed: the root has its checksum, and without it the slots know as well
-  return p_.mark_clean(records, *offset, words.size() * 8, checksum(words.data(), words.size() * 8));
+  return p_.mark_clean(records, {*offset, words.size() * 8, checksum(words.data(), words.size() * 8)});
 }
 
 }  // namespace durahash

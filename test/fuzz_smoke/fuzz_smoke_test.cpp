@@ -118,7 +118,7 @@ int flip_bit_in_each(std::string& bytes, const std::string& text, std::size_t bi
 
 TEST(FuzzSmoke, CheckFindsAFlippedBitInAnyRecord) {
   for (const sound_pool& pool : sound_pools()) {
-    if (pool.value != data_kind::bytes) continue;  // records are checksummed; words in slots have nothing behind them
+    if (pool.value != data_kind::bytes && !pool.clean) continue;  // nothing is behind words in slots but the close's digest
     for (std::uint64_t n = 1; n < sound_records; n += 9) {
       std::string bytes = pool.bytes;
       ASSERT_GT(flip_bit_in_each(bytes, nth_value(pool.value, n), n * 61), 0) << pool.name << ", record " << n;

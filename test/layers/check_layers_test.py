@@ -12,7 +12,7 @@ SOUND_TREE = {
     "include/durahash/status.hpp": "#include <cstdint>\n",
     "src/base/bits.hpp": "#include <xxhash.h>\n",
     "src/media/mapping.cpp": '#include <libpmem2.h>\n#include "base/bits.hpp"\n',
-    "src/persist/pool.hpp": '#include <urcu-bp.h>\n#include "media/mapping.hpp"\n#include "base/bits.hpp"\n',
+    "src/persist/pool.hpp": '#include "media/mapping.hpp"\n#include "base/bits.hpp"\n',
     "src/media/mapping.hpp": "#include <sys/mman.h>\n",
     "src/table/concept.hpp": '#include "durahash/status.hpp"\n',
     "src/table/turbo/find.hpp": '#include "table/concept.hpp"\n#include "persist/pool.hpp"\n',
@@ -72,7 +72,7 @@ class CheckLayers(unittest.TestCase):
 
     def test_libraries_stay_where_they_belong(self):
         self.refuse("src/persist/planted.hpp", "#include <libpmem2.h>", "only media")
-        self.refuse("src/table/turbo/planted.hpp", "  #  include <urcu-bp.h>", "only persist")
+        self.refuse("src/table/turbo/planted.hpp", "  #  include <libpmem2.h>", "only media")
         self.refuse("src/store/planted.cpp", "#include <nlohmann/json.hpp>", "only bench, tool")
 
     def test_an_include_that_names_no_file_is_refused(self):

@@ -7,7 +7,7 @@ namespace durahash::test {
 namespace {
 
 using Batches = conformance;
-INSTANTIATE_TEST_SUITE_P(Every, Batches, testing::ValuesIn(every_setup()), setup_name());
+INSTANTIATE_TEST_SUITE_P(Every, Batches, testing::ValuesIn(tried_setups()), setup_name());
 
 bool all_are(const answers& given, status wanted) {
   return std::all_of(given.begin(), given.end(), [&](status one) { return one == wanted; });

@@ -44,6 +44,7 @@ class killed_pool {
     sleep_microseconds(random_.below(random_.one_in(3) ? 1'000 : 25'000));
     ASSERT_TRUE(writer.running()) << "the writer ended by itself";
     EXPECT_EQ(writer.kill().signal, SIGKILL);
+    ++kills_;
   }
 
   /// Opens the pool and compares every record of every lane; what was in flight is taken as it is found.
@@ -63,12 +64,13 @@ class killed_pool {
     }
     EXPECT_EQ(pool.pool().size(), expected);
     EXPECT_EQ(contents_of(pool).size(), expected) << "a full scan counts other records than the lanes have";
-    EXPECT_FALSE(clean && changed_ && plan_.reopen == 0) << "the writer was killed after acknowledged changes";
+    EXPECT_FALSE(clean && changed_ && plan_.reopen == 0 && plan_.beside == 0) << "the writer was killed after acknowledged changes";
     changed_ = false;
     ASSERT_EQ(pool.pool().close(), status::ok);
   }
 
   std::uint64_t operations() const { return operations_; }
+  std::uint64_t kills() const { return kills_; }
   random_stream& random() { return random_; }
 
  private:
@@ -133,7 +135,7 @@ class killed_pool {
   std::vector<lane_records> records_;
   random_stream random_;
   std::vector<std::uint64_t> next_;  // first operation of each lane that is not in records_
-  std::uint64_t operations_ = 0;
+  std::uint64_t operations_ = 0, kills_ = 0;
   bool changed_ = false;             // an acknowledged operation since the last clean close changed a record
 };
 
@@ -144,6 +146,7 @@ class Kill : public testing::TestWithParam<setup> {
 #ifdef DURAHASH_SANITIZED
     rounds /= 2;
 #endif
+    if (long_run()) rounds *= 5;
     plan.with = GetParam();
     plan.seed = stream_seed(plan.with.name() + "/" + std::string(name));
     SCOPED_TRACE("again with --seed " + std::to_string(run_seed()));
@@ -156,6 +159,7 @@ class Kill : public testing::TestWithParam<setup> {
       if (!HasFatalFailure()) pool.verify();
     }
     EXPECT_GT(pool.operations(), some_operations) << "the writers were killed before they did anything";
+    RecordProperty("kills", std::to_string(pool.kills()));
   }
 };
 INSTANTIATE_TEST_SUITE_P(Every, Kill, testing::ValuesIn(killed_setups()), setup_name());
@@ -172,6 +176,10 @@ TEST_P(Kill, KeepsEveryAcknowledgedWriteDuringCompact) {
 
 TEST_P(Kill, KeepsEveryAcknowledgedWriteOfSeveralThreads) {
   survives("threads", {.lanes = 4, .keys_per_lane = 3'000, .batch = 6, .compact = 200}, 2, 8);
+}
+
+TEST_P(Kill, KeepsEveryAcknowledgedWriteBesideForksSyncsAndCompactions) {
+  survives("beside", {.lanes = 4, .keys_per_lane = 1'000, .batch = 6, .beside = 1}, 2, 6);
 }
 
 TEST_P(Kill, KeepsEveryAcknowledgedWriteAcrossOpenAndClose) {

@@ -66,12 +66,13 @@ std::optional<std::string> after(const lane_plan& plan, const lane_operation& o,
 
 child_arguments to_arguments(const lane_plan& plan) {
   return {plan.with.name(),           std::to_string(plan.seed),    std::to_string(plan.lanes), std::to_string(plan.keys_per_lane),
-          std::to_string(plan.batch), std::to_string(plan.compact), std::to_string(plan.reopen)};
+          std::to_string(plan.batch), std::to_string(plan.compact), std::to_string(plan.reopen),
+          std::to_string(plan.beside)};
 }
 
 lane_plan plan_of(const child_arguments& arguments, std::size_t from) {
   auto number = [&](std::size_t i) { return std::stoull(arguments.at(from + i)); };
-  return {setup_named(arguments.at(from)), number(1), number(2), number(3), number(4), number(5), number(6)};
+  return {setup_named(arguments.at(from)), number(1), number(2), number(3), number(4), number(5), number(6), number(7)};
 }
 
 }  // namespace durahash::test

@@ -23,6 +23,7 @@ struct lane_plan {
   std::uint64_t batch = 0;          ///< one operation in so many is a batch; 0: none
   std::uint64_t compact = 0;        ///< one in so many is compact; 0: none
   std::uint64_t reopen = 0;         ///< one in so many closes the pool and opens it again (one lane at a time); 0: none
+  std::uint64_t beside = 0;         ///< 1: other threads sync, scan, reserve, compact, check, and fork children that write
 };
 
 /// What a lane has told: operations [0, finished) returned; one more may have begun. Each in a word of its own.
@@ -61,6 +62,6 @@ std::optional<std::string> after(const lane_plan& plan, const lane_operation& o,
 /// The arguments that pass a plan to a child, and back.
 child_arguments to_arguments(const lane_plan& plan);
 lane_plan plan_of(const child_arguments& arguments, std::size_t from);
-constexpr std::size_t plan_arguments = 7;
+constexpr std::size_t plan_arguments = 8;
 
 }  // namespace durahash::test

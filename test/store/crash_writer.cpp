@@ -1,11 +1,15 @@
 // The processes that crash_kill_test.cpp kills. They never end by themselves, and tell how far they came through shared words.
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <thread>
 
+#include "conformance.hpp"
 #include "crash_lane.hpp"
+#include "random.hpp"
 
 namespace durahash::test {
 namespace {
@@ -94,6 +98,41 @@ class lane_writer {
   lane_progress progress_;
 };
 
+/// What other threads of the same process do to the pool: all that waits, walks, moves or marks.
+void disturb(const lane_plan& plan, std::uint64_t which, subject& pool) {
+  random_stream random(mixed(plan.seed ^ which));
+  for (;;) {
+    switch (random.below(6)) {
+      case 0: expect_ok(pool.pool().sync(), "sync"); break;
+      case 1: contents_of(pool); break;
+      case 2: expect_ok(pool.pool().reserve(pool.pool().size() + random.below(5000)), "reserve"); break;
+      case 3: expect_ok(pool.pool().compact(), "compact"); break;
+      case 4:
+        if (!pool.pool().check().ok) fail("check beside writers finds a violation");
+        break;
+      default: std::this_thread::sleep_for(std::chrono::microseconds(random.below(3000)));
+    }
+  }
+}
+
+/// Children that write through the handle which they inherit, and drop it. None may change anything.
+void fork_children(const lane_plan& plan, std::unique_ptr<subject>& pool) {
+  for (std::uint64_t n = 0;; ++n) {
+    pid_t child = ::fork();
+    if (child < 0) fail("fork");
+    if (child == 0) {
+      ::alarm(20);
+      for (std::uint64_t key = 0; key < 20; ++key)
+        if (pool->put(nth_key(plan.with, key), nth_value(plan.with, n + key)) != status::forked) fail("a child writes");
+      if (n % 2 == 0) pool.reset();
+      std::_Exit(0);
+    }
+    int end = 0;
+    if (::waitpid(child, &end, 0) != child || !WIFEXITED(end) || WEXITSTATUS(end) != 0) fail("a child ends badly");
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+}
+
 /// path, progress file, first lane, lanes that this process works on, plan
 int write_lanes(const child_arguments& arguments) {
   const std::string& path = arguments.at(0);
@@ -108,6 +147,10 @@ int write_lanes(const child_arguments& arguments) {
     writers.push_back(std::make_unique<lane_writer>(plan, lane, path, pool, told));
     threads.emplace_back([writer = writers.back().get()] { writer->run(); });
     if (plan.reopen == 0) threads.emplace_back([writer = writers.back().get()] { writer->observe(); });
+  }
+  if (plan.beside != 0) {
+    for (std::uint64_t which = 0; which < 2; ++which) threads.emplace_back([&, which] { disturb(plan, which, *pool); });
+    threads.emplace_back([&] { fork_children(plan, pool); });
   }
   for (std::thread& thread : threads) thread.join();
   return 0;

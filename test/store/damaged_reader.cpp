@@ -79,9 +79,7 @@ damage_outcome try_one(const setup& with, const std::string& path, std::uint64_t
   phase = static_cast<std::uint64_t>(damage_phase::close);
   if (!report.ok && report.violations.empty()) return damage_outcome::noticed_without_reason;
   if (!report.ok) return damage_outcome::noticed;
-  // A word in a slot has no checksum: another word is as good a key or value.
-  bool has_checksums = with.key() == data_kind::bytes || with.value() == data_kind::bytes;
-  return has_checksums && found.lookups + found.scanned > 0 ? damage_outcome::wrong_and_unnoticed : damage_outcome::harmless;
+  return found.lookups + found.scanned > 0 ? damage_outcome::wrong_and_unnoticed : damage_outcome::harmless;
 }
 
 /// setup, image file, folder for the damaged copy, told file, seed, first damage, records, whether to write too

@@ -56,8 +56,8 @@ std::uint64_t stream_seed(std::string_view name) {
 
 int main(int argc, char** argv) {
   if (std::optional<int> exit_code = durahash::test::run_as_child(argc, argv)) return *exit_code;
+  durahash::test::read_seed(argc, argv);  // before the tests are made: it draws their setups
   testing::InitGoogleTest(&argc, argv);
-  durahash::test::read_seed(argc, argv);
   std::fprintf(stderr, "seed %llu (again with --seed %llu, or DURAHASH_SEED)\n",
               static_cast<unsigned long long>(durahash::test::run_seed()),
               static_cast<unsigned long long>(durahash::test::run_seed()));

@@ -22,7 +22,7 @@ class Model : public testing::TestWithParam<setup> {
            << " operations still show it:\n" << text;
   }
 };
-INSTANTIATE_TEST_SUITE_P(Every, Model, testing::ValuesIn(every_setup()), setup_name());
+INSTANTIATE_TEST_SUITE_P(Every, Model, testing::ValuesIn(tried_setups()), setup_name());
 
 TEST_P(Model, AgreesOnAHandfulOfKeys) { agrees("handful", 3000, {.key_range = 8, .structural = 30}); }
 

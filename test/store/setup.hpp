@@ -41,8 +41,8 @@ struct setup {
 
 std::ostream& operator<<(std::ostream&, const setup&);
 
-/// Every combination that the library promises to open; of instrumented builds a part, in which each engine meets each place and each API (DURAHASH_LONG=1: all).
-std::vector<setup> every_setup();
+/// Of the combinations that the library promises to open those that this run tries (DURAHASH_LONG=1: all).
+std::vector<setup> tried_setups();
 /// Those for which `wanted` holds.
 std::vector<setup> setups_where(const std::function<bool(const setup&)>& wanted);
 /// Those whose pools can be reopened.

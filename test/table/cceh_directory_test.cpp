@@ -5,7 +5,9 @@
 // segment is repaired, too).
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <functional>
+#include <random>
 #include <vector>
 
 #include "media/process_medium.hpp"
@@ -128,14 +130,17 @@ class CcehDirectory : public testing::TestWithParam<unsigned> {};
 
 TEST_P(CcehDirectory, EveryCrashOfEverySplitMergeAndMoveIsRolledForward) {
 #ifdef __SANITIZE_ADDRESS__
-  if (GetParam() > 4) GTEST_SKIP() << "458,330 trees take too long under AddressSanitizer; the release build goes through them";
+  if (GetParam() > 4) GTEST_SKIP() << "too long under AddressSanitizer; the release build goes through them";
 #endif
+  // Of 458,330 trees every eighth, from a drawn one on; all with DURAHASH_LONG=1.
+  bool all = GetParam() < 5 || std::getenv("DURAHASH_LONG") != nullptr;
+  std::uint64_t stride = all ? 1 : 8, first = std::random_device()() % stride;
+  SCOPED_TRACE("every " + std::to_string(stride) + "th tree, from " + std::to_string(first) + " on");
   std::uint64_t states = 0, trees = 0;
   tree t;
   for_each_tree(t, 0, std::uint64_t{1} << GetParam(), 0, [&] {
     if (HasFatalFailure()) return;
-    ++trees;
-    expect_every_crash(t, states);
+    if (trees++ % stride == first) expect_every_crash(t, states);
   });
   constexpr std::uint64_t trees_of_depth[] = {1, 2, 5, 26, 677, 458'330};  // t(n) = 1 + t(n - 1)^2
   EXPECT_EQ(trees, trees_of_depth[GetParam()]);

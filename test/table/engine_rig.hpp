@@ -24,9 +24,10 @@ auto item(std::uint64_t n) {
   if constexpr (Kind::in_slot) {
     return n;
   } else if constexpr (Kind::fixed_key) {
-    std::string text = fmt::format("{:0{}x}", n, std::min<std::size_t>(Kind::key_bytes, 16));
-    while (text.size() < Kind::key_bytes) text += fmt::format("{:08x}", n * text.size());
-    return text;
+    fmt::memory_buffer text;
+    fmt::format_to(std::back_inserter(text), "{:0{}x}", n, std::min<std::size_t>(Kind::key_bytes, 16));
+    while (text.size() < Kind::key_bytes) fmt::format_to(std::back_inserter(text), "{:08x}", n * text.size());
+    return fmt::to_string(text);
   } else {
     return fmt::format("{:016x}", n);
   }

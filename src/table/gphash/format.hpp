@@ -1,6 +1,8 @@
 // GPHash on the medium: the root, levels, buckets, state words. docs/format.md, "gphash".
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <string_view>
@@ -127,11 +129,25 @@ constexpr unsigned top_for(std::uint64_t records, const shape& s) noexcept {
   return top;
 }
 
-/// Whether so few records that find no room in levels of this size would find none in larger ones either: it takes keys whose hashes agree in more bits than
-/// any but damage, or somebody who knows the seeds, brings about.
-constexpr bool growth_is_vain(const shape& s, unsigned top, std::uint64_t records) noexcept {
+/// log2 of how many of these records find every bucket of theirs full, by chance: at most so many
+/// are expected, since each is counted in all of its buckets.
+inline double log2_of_overflows(const shape& s, unsigned top, double records) noexcept {
+  double arrangements = std::lgamma(s.slots + 1.0) / std::log(2.0), log2_chance = 0;
+  for (unsigned level = 0; level < s.levels; ++level) {
+    double per_bucket = std::log2(records * s.hashes) - (top - level);
+    log2_chance += s.hashes * std::min(0.0, s.slots * per_bucket - arrangements);
+  }
+  return std::log2(records) + log2_chance;
+}
+
+/// Whether a record that found no room in levels of this size would find none in larger ones
+/// either. It takes keys whose hashes agree in more bits than chance makes agree: damage, or
+/// somebody who knows the seeds. Few large buckets never overflow by chance; many small ones may.
+inline bool growth_is_vain(const shape& s, unsigned top, std::uint64_t records) noexcept {
   constexpr std::uint64_t least_records = 64, slots_per_record = 256;
-  return slots_of(s, top) / slots_per_record > (records < least_records ? least_records : records);
+  constexpr double one_table_in_a_million = -20;
+  return slots_of(s, top) / slots_per_record > std::max(records, least_records) &&
+         log2_of_overflows(s, top, static_cast<double>(records + 1)) < one_table_in_a_million;
 }
 
 }  // namespace durahash::gphash

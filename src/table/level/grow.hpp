@@ -188,7 +188,7 @@ bool table<M, Kind>::is_vain(const levels_view& v) {
 /// Large levels are written in the background, before they are needed.
 template <medium M, class Kind>
 void table<M, Kind>::prepare_ahead() {
-  if (shape_.level_bytes(levels().at[0].log2 + 1) <= at_once_bytes || levels().at[0].log2 + 1 == level_sizes || will_prepare_.exchange(true)) return;
+  if (!worth_a_thread(shape_.level_bytes(levels().at[0].log2 + 1), at_once_bytes + 1) || levels().at[0].log2 + 1 == level_sizes || will_prepare_.exchange(true)) return;
   unsigned log2 = levels().at[0].log2 + 1;
   if (!background_.submit([this, log2](const background& self) { prepare(log2, self); })) will_prepare_ = false;
 }
@@ -259,7 +259,7 @@ void table<M, Kind>::look_around() {
     });
     shrinking_ = false;
   };
-  if (shape_.level_bytes(v->at[0].log2) <= at_once_bytes || !background_.submit(start)) start(background_);
+  if (!worth_a_thread(shape_.level_bytes(v->at[0].log2), at_once_bytes + 1) || !background_.submit(start)) start(background_);
 }
 
 /// Which level is drained when a crash comes. Not flushed: without the mark what has moved down moves up again.

@@ -48,7 +48,7 @@ def try_bug(bug, arguments, folder):
     built = run([*shlex.split(arguments.compiler), *flags, "-c", str(home / f"crash/{engine}_subject.cpp"), "-o", str(compiled)], 600)
     if built.returncode == 0:
         libraries = [str(arguments.build / "lib/libdurahash_crash.a"), str(arguments.build / "lib/libdurahash.a")]
-        built = run(["g++", "-o", str(program), str(arguments.main_object), str(compiled), *libraries, *arguments.libraries, "-lurcu-bp", "-lpthread"], 600)
+        built = run(["g++", "-o", str(program), str(arguments.main_object), str(compiled), *libraries, *arguments.libraries, "-lpthread"], 600)
     if built.returncode != 0:
         return name, False, "does not compile:\n" + built.stdout[-2000:]
     try:
