@@ -66,9 +66,9 @@ target_compile_options(durahash_test_headers PRIVATE ${durahash_test_optimisatio
 function(durahash_test_executable target sources uses)
   add_executable(${target} ${sources})
   add_dependencies(tests ${target})
-  target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/test")
-  target_link_libraries(${target} PRIVATE durahash durahash_bench durahash_store GTest::gtest fmt::fmt
-    nlohmann_json::nlohmann_json Threads::Threads durahash_compiler ${uses})
+  target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/test")
+  target_link_libraries(${target} PRIVATE durahash durahash_store GTest::gtest fmt::fmt
+    Threads::Threads durahash_compiler ${uses})
   if(NOT "${sources}" MATCHES "/main\\.cpp")
     target_link_libraries(${target} PRIVATE GTest::gtest_main)
   endif()

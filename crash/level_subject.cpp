@@ -20,13 +20,21 @@ threaded_program drained_and_lent() {
   return {{{}, 36}, {{grow, lend}, {seek}}};
 }
 
+/// Insertions move records of a crowded table, or have it grow, while it is counted after a kill.
+threaded_program counted_and_crowded(key_number crowd) {
+  threaded_program made{{{}, static_cast<key_number>(crowd + 3u)}, {{}}, true};
+  for (key_number k = 0; k < crowd; ++k) made.first.operations.push_back({act::put, {k}, 100u + k});
+  for (key_number k = crowd; k < crowd + 3u; ++k) made.threads.front().push_back({act::insert, {k}, 600u + k});
+  return made;
+}
+
 }  // namespace
 
 explored_engine level_subject() {
   return {engine_kind::level,
           make_any<level::table>,
           {{"few-keys", {{"slots", 1}, {"in_place", 0}}, {}, durability_level::power, 3, {logged_and_written_anew(), drained_and_lent()}},
-           {"", {{"slots", 1}}},
+           {"", {{"slots", 1}}, {}, durability_level::power, 0, {counted_and_crowded(9), counted_and_crowded(15), counted_and_crowded(20)}},
            {"as in the paper", {{"slots", 4}, {"in_place", 0}, {"dynamic", 0}}}},
           {{"the flush of src/table/level/write.hpp:309 flush", one_word},
            {"the fence of src/table/level/write.hpp:309 fence", one_word},

@@ -1,7 +1,10 @@
 #!/usr/bin/env bash
 # What `make test` has no time for, and why: `make nightly`.
-#   every planted bug   each is a compilation of 15 to 40 s; make test draws six anew in each run
+#   every planted bug   each is a compilation of 15 to 40 s; make test draws two anew in each run
 #   the explorer        elisions of level and gphash take a quarter of an hour each
+#   all setups          make test draws half of engines x places x interfaces x durabilities, and of
+#                       the kills, damages and faults a sample (DURAHASH_LONG=1: all)
+#   all sanitized tests the instrumented builds of the engines' own tests and of the explorer take ten minutes each
 #   fuzzing             finds more the longer it runs: FUZZ_SECONDS (600)
 #   the guest           minutes of a booting machine: conformance and 50 power cuts
 set -uo pipefail
@@ -16,6 +19,9 @@ part() {
 }
 
 scripts/build.sh check || exit 1
+part env DURAHASH_LONG=1 ctest --preset check -j "$JOBS" -LE crash --timeout 7200
+part make asan
+part make tsan
 part test/crash/planted/planted_test.py --build build/check --jobs "$JOBS"
 part build/check/bin/durahash crash --engine all --rounds 1 --seed "$seed"
 part make fuzz FUZZ_SECONDS="${FUZZ_SECONDS:-600}"

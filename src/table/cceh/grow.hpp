@@ -93,7 +93,6 @@ status table<M, Kind>::split(const segment& s) {
   lay_out_halves(s, right_prefix, made);
   stripe_index right_stripe = stripe_of(right_prefix);
   if (right_stripe == s.stripe) return split_in(s, made, right_stripe);
-  count_once(s.stripe, [&] { count_stripe(s.stripe); });  // its records go to another stripe
   std::scoped_lock lock(stripes_[right_stripe].lock);     // of no segment so far: who holds it finds that out and lets it go
   return split_in(s, made, right_stripe);
 }
@@ -141,7 +140,7 @@ status table<M, Kind>::split_in(const segment& s, const halves& made, stripe_ind
   if (right_stripe != s.stripe) {
     add_records(s.stripe, -static_cast<std::int32_t>(made.moving));
     add_records(right_stripe, static_cast<std::int32_t>(made.moving));
-    frame::counted_with(right_stripe, s.stripe);
+    frame::counted_with(right_stripe, s.stripe);  // or left to the count, which goes from left to right
   }
   if (copy_on_write_) give_back(s.offset(), segment_bytes());
   return status::ok;
