@@ -38,13 +38,14 @@ stress_under_tsan() {
     -R '^gpu\.(GpuStreams|GpuCopies|GpuMap\.(FindsGoOn|AnswersAsTheModel|KeysOfABatch))'
 }
 explore() {
-  local engine seed=${CRASH_SEED:-1}
-  for engine in turbo cceh; do
-    build/check/bin/durahash crash --engine $engine --rounds 1 --seed "$seed"
-  done
-  for engine in level gphash; do  # their elisions take longer: scripts/nightly.sh
-    build/check/bin/durahash crash --engine $engine --rounds 1 --seed "$seed" \
-      --quick --schedules 100 --no-elisions
+  local engine elisions seed=${CRASH_SEED:-1}
+  for engine in turbo cceh level gphash; do
+    case $engine in
+      turbo | cceh) elisions=() ;;
+      *) elisions=(--no-elisions) ;;  # theirs take longer: scripts/nightly.sh
+    esac
+    build/check/bin/durahash crash --engine $engine --rounds 1 --seed "$seed" --quick \
+      --schedules 100 "${elisions[@]}"
   done
 }
 
