@@ -34,7 +34,7 @@ explored_engine level_subject() {
   return {engine_kind::level,
           make_any<level::table>,
           {{"few-keys", {{"slots", 1}, {"in_place", 0}}, {}, durability_level::power, 3, {logged_and_written_anew(), drained_and_lent()}},
-           {"", {{"slots", 1}}, {}, durability_level::power, 0, {counted_and_crowded(9), counted_and_crowded(15), counted_and_crowded(20)}},
+           {"", {{"slots", 1}}, {}, durability_level::power, 0, {}, {counted_and_crowded(9), counted_and_crowded(15), counted_and_crowded(20)}},
            {"as in the paper", {{"slots", 4}, {"in_place", 0}, {"dynamic", 0}}}},
           {{"the flush of src/table/level/write.hpp:309 flush", one_word},
            {"the fence of src/table/level/write.hpp:309 fence", one_word},

@@ -54,6 +54,7 @@ struct explored_variant {
   durability_level threads = durability_level::power;  // of programs of several threads
   key_number keys = 0;  // of its programs of one thread; 0: as many as usual. Of few keys each is changed again and again
   std::vector<threaded_program> by_hand = {};  // its first programs of several threads; the others are drawn
+  std::vector<threaded_program> counted = {};  // likewise, of tables that are counted after a kill
 };
 
 /// The engines' own: subjects.cpp lists them.

@@ -32,7 +32,9 @@ threaded_program crowd(std::size_t threads, std::mt19937_64& random) {
   return made;
 }
 
-threaded_program drawn_threads(std::size_t threads, std::size_t operations, std::mt19937_64& random) {
+}  // namespace
+
+threaded_program random_threads(std::size_t threads, std::size_t operations, std::mt19937_64& random) {
   threaded_program made;
   mix how;
   how.keys = random() % 2 == 0 ? 12 : 48;
@@ -76,15 +78,6 @@ threaded_program drawn_threads(std::size_t threads, std::size_t operations, std:
       mine.push_back(std::move(o));
     }
   }
-  return made;
-}
-
-}  // namespace
-
-threaded_program random_threads(std::size_t threads, std::size_t operations, std::mt19937_64& random) {
-  bool killed = random() % 2 == 0;
-  threaded_program made = drawn_threads(threads, operations, random);
-  made.killed = killed;
   return made;
 }
 

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <vector>
 
+#include "base/process_mark.hpp"
 #include "gpu/cache.hpp"
 #include "gpu/lender.hpp"
 #include "gpu/pins.hpp"
@@ -17,6 +18,9 @@ class map::part {
   part(std::unique_ptr<detail::word_table> table, std::unique_ptr<device> d, const device_options& on)
       : table_(std::move(table)), pool_(lender_of(*table_)), device_(std::move(d)), place_(on.place), pins_(*device_), cache_percent_(on.cache_percent), policy_(on.policy), most_staged_(on.most_staged) {}
   ~part() { static_cast<void>(close()); }
+
+  /// Not in a fork of it.
+  bool opened_here() const noexcept { return *opened_by_ != 0; }
 
   bool lendable() const noexcept { return pool_ != nullptr; }
   /// Whether writes are done in two halves, the second with a commit.
@@ -304,6 +308,7 @@ class map::part {
     lent_out_ = false;
   }
 
+  const volatile unsigned char* opened_by_ = this_process_mark();
   std::unique_ptr<detail::word_table> table_;
   std::unique_ptr<lender> pool_;
   std::unique_ptr<device> device_;
@@ -334,8 +339,19 @@ class map::part {
 
 map::map(std::unique_ptr<part> made) : part_(std::move(made)) {}
 map::map(map&&) noexcept = default;
-map& map::operator=(map&&) noexcept = default;
-map::~map() = default;
+map& map::operator=(map&& other) noexcept {
+  leave_to_its_process();
+  part_ = std::move(other.part_);
+  return *this;
+}
+map::~map() { leave_to_its_process(); }
+
+/// In a fork of the process that opened it: the pool and the device are that one's.
+void map::leave_to_its_process() noexcept {
+  if (part_ && !part_->opened_here()) static_cast<void>(part_.release());
+}
+bool map::here() const noexcept { return part_ && part_->opened_here(); }
+status map::refusal() const noexcept { return part_ && !part_->opened_here() ? status::forked : status::closed; }
 
 result<map> open_on(std::unique_ptr<device> d, const std::string& path, options how, const device_options& on) {
   constexpr std::uint64_t most = std::uint64_t{1} << 32;
@@ -374,50 +390,50 @@ batch writing(action what, std::size_t n, const std::uint64_t* keys, const std::
 }  // namespace
 
 status map::find_async(std::size_t n, const std::uint64_t* keys, std::uint64_t* values, status* answers, stream on) {
-  return part_ ? part_->find({action::find, n, keys, values, answers}, on) : status::closed;
+  return here() ? part_->find({action::find, n, keys, values, answers}, on) : refusal();
 }
 status map::put_async(std::size_t n, const std::uint64_t* keys, const std::uint64_t* values, status* answers, stream on) {
-  return part_ ? part_->write(writing(action::put, n, keys, values, answers), on) : status::closed;
+  return here() ? part_->write(writing(action::put, n, keys, values, answers), on) : refusal();
 }
 status map::insert_async(std::size_t n, const std::uint64_t* keys, const std::uint64_t* values, status* answers, stream on) {
-  return part_ ? part_->write(writing(action::insert, n, keys, values, answers), on) : status::closed;
+  return here() ? part_->write(writing(action::insert, n, keys, values, answers), on) : refusal();
 }
 status map::update_async(std::size_t n, const std::uint64_t* keys, const std::uint64_t* values, status* answers, stream on) {
-  return part_ ? part_->write(writing(action::update, n, keys, values, answers), on) : status::closed;
+  return here() ? part_->write(writing(action::update, n, keys, values, answers), on) : refusal();
 }
 status map::erase_async(std::size_t n, const std::uint64_t* keys, status* answers, stream on) {
-  return part_ ? part_->write(writing(action::erase, n, keys, nullptr, answers), on) : status::closed;
+  return here() ? part_->write(writing(action::erase, n, keys, nullptr, answers), on) : refusal();
 }
 status map::commit(stream on, std::string* why) {
-  error e = part_ ? part_->commit(on) : error{status::closed, {}};
+  error e = here() ? part_->commit(on) : error{refusal(), {}};
   if (why != nullptr) *why = e.message;
   return e.code;
 }
 status map::put(std::size_t n, const std::uint64_t* keys, const std::uint64_t* values, status* answers, stream on) {
-  return part_ ? part_->write_all(writing(action::put, n, keys, values, answers), on).code : status::closed;
+  return here() ? part_->write_all(writing(action::put, n, keys, values, answers), on).code : refusal();
 }
 status map::insert(std::size_t n, const std::uint64_t* keys, const std::uint64_t* values, status* answers, stream on) {
-  return part_ ? part_->write_all(writing(action::insert, n, keys, values, answers), on).code : status::closed;
+  return here() ? part_->write_all(writing(action::insert, n, keys, values, answers), on).code : refusal();
 }
 status map::export_batch(export_cursor& at, std::size_t n, std::uint64_t* keys, std::uint64_t* values, std::size_t& exported, stream on) {
   exported = 0;
-  return part_ ? part_->export_batch(at, n, keys, values, exported, on) : status::closed;
+  return here() ? part_->export_batch(at, n, keys, values, exported, on) : refusal();
 }
 void map::view(device_view& into) {
-  if (part_) part_->view(into);
+  if (here()) part_->view(into);
 }
-status map::load_cache() { return part_ ? part_->load_cache().code : status::closed; }
+status map::load_cache() { return here() ? part_->load_cache().code : refusal(); }
 map::cache_figures map::cache() { return is_open() ? part_->cache_now() : cache_figures{}; }
 status map::reserve(std::uint64_t records) {
-  return part_ ? part_->ask_at_home([&] { return part_->table().reserve(records); }) : status::closed;
+  return here() ? part_->ask_at_home([&] { return part_->table().reserve(records); }) : refusal();
 }
 status map::compact() {
-  return part_ ? part_->ask_at_home([&] { return part_->table().compact(); }) : status::closed;
+  return here() ? part_->ask_at_home([&] { return part_->table().compact(); }) : refusal();
 }
 status map::sync() {
-  return part_ ? part_->ask_at_home([&] { return part_->table().sync(); }, false) : status::closed;
+  return here() ? part_->ask_at_home([&] { return part_->table().sync(); }, false) : refusal();
 }
-status map::close() { return part_ ? part_->close() : status::closed; }
+status map::close() { return here() ? part_->close() : refusal(); }
 std::uint64_t map::size() {
   return is_open() ? part_->at_home([&] { return part_->table().size(); }) : 0;
 }
@@ -428,12 +444,12 @@ table_stats map::stats() {
   return is_open() ? part_->at_home([&] { return part_->table().stats(); }) : table_stats{};
 }
 check_report map::check() {
-  if (!is_open()) return {.ok = false, .records = 0, .violations = {"the table is closed"}};
+  if (!is_open()) return {.ok = false, .records = 0, .violations = {std::string(message(refusal()))}};
   return part_->at_home([&] { return part_->table().check(); });
 }
 std::vector<std::string> map::salvage_report() const { return is_open() ? part_->table().salvage_report() : std::vector<std::string>(); }
 table_place map::place() const { return is_open() ? part_->place() : table_place::automatic; }
 durability_level map::durability() const { return is_open() ? part_->table().kinds().durability : durability_level::none; }
-bool map::is_open() const { return part_ && part_->state() != status::closed; }
+bool map::is_open() const { return here() && part_->state() != status::closed; }
 
 }  // namespace durahash::gpu

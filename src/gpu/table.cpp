@@ -4,6 +4,7 @@
 #include <mutex>
 #include <vector>
 
+#include "base/process_mark.hpp"
 #include "gpu/pins.hpp"
 #include "gpu/pool_copy.hpp"
 #include "gpu/row_source.hpp"
@@ -18,6 +19,9 @@ class table::part {
   part(std::unique_ptr<detail::bytes_table> table, std::unique_ptr<device> d, const device_options& on)
       : table_(std::move(table)), pool_(row_source_of(*table_)), durability_(table_->kinds().durability), device_(std::move(d)), place_(on.place), pins_(*device_) {}
   ~part() { static_cast<void>(close()); }
+
+  /// Not in a fork of it.
+  bool opened_here() const noexcept { return *opened_by_ != 0; }
 
   bool readable() const noexcept { return pool_ != nullptr; }
   table_place place() const noexcept { return place_; }
@@ -172,6 +176,7 @@ class table::part {
     return copy_->bring(pool_->memory(), blocks);
   }
 
+  const volatile unsigned char* opened_by_ = this_process_mark();
   std::unique_ptr<detail::bytes_table> table_;
   std::unique_ptr<row_source> pool_;
   durability_level durability_;
@@ -190,8 +195,19 @@ class table::part {
 
 table::table(std::unique_ptr<part> made) : part_(std::move(made)) {}
 table::table(table&&) noexcept = default;
-table& table::operator=(table&&) noexcept = default;
-table::~table() = default;
+table& table::operator=(table&& other) noexcept {
+  leave_to_its_process();
+  part_ = std::move(other.part_);
+  return *this;
+}
+table::~table() { leave_to_its_process(); }
+
+/// In a fork of the process that opened it: the pool and the device are that one's.
+void table::leave_to_its_process() noexcept {
+  if (part_ && !part_->opened_here()) static_cast<void>(part_.release());
+}
+bool table::here() const noexcept { return part_ && part_->opened_here(); }
+status table::refusal() const noexcept { return part_ && !part_->opened_here() ? status::forked : status::closed; }
 
 result<table> open_rows_on(std::unique_ptr<device> d, const std::string& path, options how, const device_options& on) {
   auto refused = [](std::string why) { return error{status::invalid_argument, std::move(why)}; };
@@ -225,60 +241,60 @@ result<table> table::open(const std::string& path, const options& how, const dev
   return open_rows_on(std::move(*found), path, how, on);
 }
 
-std::size_t table::key_bytes() const { return part_ ? part_->key_bytes() : 0; }
+std::size_t table::key_bytes() const { return here() ? part_->key_bytes() : 0; }
 
 status table::find_async(std::size_t n, const void* keys, void* values, std::size_t value_bytes, status* answers, stream on, std::uint32_t* lengths) {
-  return part_ ? part_->find({n, static_cast<const std::uint64_t*>(keys), static_cast<std::byte*>(values), value_bytes, lengths, answers}, on) : status::closed;
+  return here() ? part_->find({n, static_cast<const std::uint64_t*>(keys), static_cast<std::byte*>(values), value_bytes, lengths, answers}, on) : refusal();
 }
 status table::wait(stream on, std::string* why) {
-  error e = part_ ? part_->wait(on) : error{status::closed, {}};
+  error e = here() ? part_->wait(on) : error{refusal(), {}};
   if (why != nullptr) *why = e.message;
   return e.code;
 }
 status table::put(std::size_t n, const void* keys, const void* values, std::size_t value_bytes, status* answers) {
-  return part_ ? part_->write(part::action::put, n, keys, values, value_bytes, answers) : status::closed;
+  return here() ? part_->write(part::action::put, n, keys, values, value_bytes, answers) : refusal();
 }
 status table::insert(std::size_t n, const void* keys, const void* values, std::size_t value_bytes, status* answers) {
-  return part_ ? part_->write(part::action::insert, n, keys, values, value_bytes, answers) : status::closed;
+  return here() ? part_->write(part::action::insert, n, keys, values, value_bytes, answers) : refusal();
 }
 status table::update(std::size_t n, const void* keys, const void* values, std::size_t value_bytes, status* answers) {
-  return part_ ? part_->write(part::action::update, n, keys, values, value_bytes, answers) : status::closed;
+  return here() ? part_->write(part::action::update, n, keys, values, value_bytes, answers) : refusal();
 }
 status table::erase(std::size_t n, const void* keys, status* answers) {
-  return part_ ? part_->write(part::action::erase, n, keys, nullptr, 0, answers) : status::closed;
+  return here() ? part_->write(part::action::erase, n, keys, nullptr, 0, answers) : refusal();
 }
 
 status table::reserve(std::uint64_t records) {
-  return part_ ? part_->move([&](detail::bytes_table& t) { return t.reserve(records); }) : status::closed;
+  return here() ? part_->move([&](detail::bytes_table& t) { return t.reserve(records); }) : refusal();
 }
 status table::compact() {
-  return part_ ? part_->move([](detail::bytes_table& t) { return t.compact(); }) : status::closed;
+  return here() ? part_->move([](detail::bytes_table& t) { return t.compact(); }) : refusal();
 }
 status table::sync() {
-  return part_ ? part_->ask([](detail::bytes_table& t) { return t.sync(); }, status::closed) : status::closed;
+  return here() ? part_->ask([](detail::bytes_table& t) { return t.sync(); }, status::closed) : refusal();
 }
-status table::close() { return part_ ? part_->close() : status::closed; }
+status table::close() { return here() ? part_->close() : refusal(); }
 std::uint64_t table::size() {
-  return part_ ? part_->ask([](detail::bytes_table& t) { return t.size(); }, std::uint64_t{0}) : 0;
+  return here() ? part_->ask([](detail::bytes_table& t) { return t.size(); }, std::uint64_t{0}) : 0;
 }
 pool_info table::info() {
-  return part_ ? part_->ask([](detail::bytes_table& t) { return t.info(); }, pool_info{}) : pool_info{};
+  return here() ? part_->ask([](detail::bytes_table& t) { return t.info(); }, pool_info{}) : pool_info{};
 }
 table_stats table::stats() {
-  return part_ ? part_->ask([](detail::bytes_table& t) { return t.stats(); }, table_stats{}) : table_stats{};
+  return here() ? part_->ask([](detail::bytes_table& t) { return t.stats(); }, table_stats{}) : table_stats{};
 }
 check_report table::check() {
   check_report none{.ok = false, .records = 0, .violations = {"the table is closed"}};
-  return part_ ? part_->ask([](detail::bytes_table& t) { return t.check(); }, none) : none;
+  return here() ? part_->ask([](detail::bytes_table& t) { return t.check(); }, none) : none;
 }
 std::vector<std::string> table::salvage_report() const {
   std::vector<std::string> none;
-  return part_ ? part_->ask([](detail::bytes_table& t) { return t.salvage_report(); }, none) : none;
+  return here() ? part_->ask([](detail::bytes_table& t) { return t.salvage_report(); }, none) : none;
 }
-table_place table::place() const { return part_ ? part_->place() : table_place::automatic; }
-durability_level table::durability() const { return part_ ? part_->durability() : durability_level::none; }
+table_place table::place() const { return here() ? part_->place() : table_place::automatic; }
+durability_level table::durability() const { return here() ? part_->durability() : durability_level::none; }
 void table::view(lent_rows& into) {
-  if (part_) part_->view(into);
+  if (here()) part_->view(into);
 }
 
 }  // namespace durahash::gpu
