@@ -432,6 +432,8 @@ def main():
     parser.add_argument("--folder", help="where the pools are made (memory, where there is /dev/shm)")
     parser.add_argument("--self-test", action="store_true")
     arguments = parser.parse_args()
+    if os.environ.get("DURAHASH_LONG") == "1":
+        arguments.rounds *= 4
     if arguments.seed is None:
         arguments.seed = random.SystemRandom().getrandbits(32)
     root = arguments.folder or ("/dev/shm" if os.access("/dev/shm", os.W_OK) else None)
