@@ -58,6 +58,10 @@ def try_bug(bug, arguments, folder):
     return name, explored.returncode == 0, explored.stdout.strip()
 
 
+# Found after many minutes: for make nightly, and not for a sample.
+SLOW = {"cceh-a-sibling-is-open-too-early"}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=pathlib.Path, required=True)
@@ -78,6 +82,7 @@ def main():
     for bug in bugs:
         planted_source(bug[4], bug[5])
     if arguments.sample is not None and arguments.sample < len(bugs):
+        bugs = [bug for bug in bugs if bug[0] not in SLOW]
         print(f"{arguments.sample} of {len(bugs)} planted bugs (again with --sample {arguments.sample} --draw {arguments.draw})", flush=True)
         bugs = random.Random(arguments.draw).sample(bugs, arguments.sample)
     missed = 0
