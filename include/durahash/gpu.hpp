@@ -118,11 +118,8 @@ class map {
   ~map();
 
  private:
-  void leave_to_its_process() noexcept;
-  bool here() const noexcept;
-  status refusal() const noexcept;
   bool is_open() const;
-  std::unique_ptr<part> part_;
+  detail::owned<part> part_;
 };
 
 }  // namespace durahash::gpu

@@ -70,10 +70,7 @@ class table {
   ~table();
 
  private:
-  void leave_to_its_process() noexcept;
-  bool here() const noexcept;
-  status refusal() const noexcept;
-  std::unique_ptr<part> part_;
+  detail::owned<part> part_;
 };
 
 }  // namespace durahash::gpu

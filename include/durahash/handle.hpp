@@ -81,8 +81,6 @@ class handle {
   }
 
  private:
-  void drop() noexcept;
-
   detail::table_owner table_;
 };
 

@@ -339,19 +339,8 @@ class map::part {
 
 map::map(std::unique_ptr<part> made) : part_(std::move(made)) {}
 map::map(map&&) noexcept = default;
-map& map::operator=(map&& other) noexcept {
-  leave_to_its_process();
-  part_ = std::move(other.part_);
-  return *this;
-}
-map::~map() { leave_to_its_process(); }
-
-/// In a fork of the process that opened it: the pool and the device are that one's.
-void map::leave_to_its_process() noexcept {
-  if (part_ && !part_->opened_here()) static_cast<void>(part_.release());
-}
-bool map::here() const noexcept { return part_ && part_->opened_here(); }
-status map::refusal() const noexcept { return part_ && !part_->opened_here() ? status::forked : status::closed; }
+map& map::operator=(map&&) noexcept = default;
+map::~map() = default;
 
 result<map> open_on(std::unique_ptr<device> d, const std::string& path, options how, const device_options& on) {
   constexpr std::uint64_t most = std::uint64_t{1} << 32;
@@ -390,50 +379,50 @@ batch writing(action what, std::size_t n, const std::uint64_t* keys, const std::
 }  // namespace
 
 status map::find_async(std::size_t n, const std::uint64_t* keys, std::uint64_t* values, status* answers, stream on) {
-  return here() ? part_->find({action::find, n, keys, values, answers}, on) : refusal();
+  return part_.here() ? part_->find({action::find, n, keys, values, answers}, on) : part_.refusal();
 }
 status map::put_async(std::size_t n, const std::uint64_t* keys, const std::uint64_t* values, status* answers, stream on) {
-  return here() ? part_->write(writing(action::put, n, keys, values, answers), on) : refusal();
+  return part_.here() ? part_->write(writing(action::put, n, keys, values, answers), on) : part_.refusal();
 }
 status map::insert_async(std::size_t n, const std::uint64_t* keys, const std::uint64_t* values, status* answers, stream on) {
-  return here() ? part_->write(writing(action::insert, n, keys, values, answers), on) : refusal();
+  return part_.here() ? part_->write(writing(action::insert, n, keys, values, answers), on) : part_.refusal();
 }
 status map::update_async(std::size_t n, const std::uint64_t* keys, const std::uint64_t* values, status* answers, stream on) {
-  return here() ? part_->write(writing(action::update, n, keys, values, answers), on) : refusal();
+  return part_.here() ? part_->write(writing(action::update, n, keys, values, answers), on) : part_.refusal();
 }
 status map::erase_async(std::size_t n, const std::uint64_t* keys, status* answers, stream on) {
-  return here() ? part_->write(writing(action::erase, n, keys, nullptr, answers), on) : refusal();
+  return part_.here() ? part_->write(writing(action::erase, n, keys, nullptr, answers), on) : part_.refusal();
 }
 status map::commit(stream on, std::string* why) {
-  error e = here() ? part_->commit(on) : error{refusal(), {}};
+  error e = part_.here() ? part_->commit(on) : error{part_.refusal(), {}};
   if (why != nullptr) *why = e.message;
   return e.code;
 }
 status map::put(std::size_t n, const std::uint64_t* keys, const std::uint64_t* values, status* answers, stream on) {
-  return here() ? part_->write_all(writing(action::put, n, keys, values, answers), on).code : refusal();
+  return part_.here() ? part_->write_all(writing(action::put, n, keys, values, answers), on).code : part_.refusal();
 }
 status map::insert(std::size_t n, const std::uint64_t* keys, const std::uint64_t* values, status* answers, stream on) {
-  return here() ? part_->write_all(writing(action::insert, n, keys, values, answers), on).code : refusal();
+  return part_.here() ? part_->write_all(writing(action::insert, n, keys, values, answers), on).code : part_.refusal();
 }
 status map::export_batch(export_cursor& at, std::size_t n, std::uint64_t* keys, std::uint64_t* values, std::size_t& exported, stream on) {
   exported = 0;
-  return here() ? part_->export_batch(at, n, keys, values, exported, on) : refusal();
+  return part_.here() ? part_->export_batch(at, n, keys, values, exported, on) : part_.refusal();
 }
 void map::view(device_view& into) {
-  if (here()) part_->view(into);
+  if (part_.here()) part_->view(into);
 }
-status map::load_cache() { return here() ? part_->load_cache().code : refusal(); }
+status map::load_cache() { return part_.here() ? part_->load_cache().code : part_.refusal(); }
 map::cache_figures map::cache() { return is_open() ? part_->cache_now() : cache_figures{}; }
 status map::reserve(std::uint64_t records) {
-  return here() ? part_->ask_at_home([&] { return part_->table().reserve(records); }) : refusal();
+  return part_.here() ? part_->ask_at_home([&] { return part_->table().reserve(records); }) : part_.refusal();
 }
 status map::compact() {
-  return here() ? part_->ask_at_home([&] { return part_->table().compact(); }) : refusal();
+  return part_.here() ? part_->ask_at_home([&] { return part_->table().compact(); }) : part_.refusal();
 }
 status map::sync() {
-  return here() ? part_->ask_at_home([&] { return part_->table().sync(); }, false) : refusal();
+  return part_.here() ? part_->ask_at_home([&] { return part_->table().sync(); }, false) : part_.refusal();
 }
-status map::close() { return here() ? part_->close() : refusal(); }
+status map::close() { return part_.here() ? part_->close() : part_.refusal(); }
 std::uint64_t map::size() {
   return is_open() ? part_->at_home([&] { return part_->table().size(); }) : 0;
 }
@@ -444,12 +433,12 @@ table_stats map::stats() {
   return is_open() ? part_->at_home([&] { return part_->table().stats(); }) : table_stats{};
 }
 check_report map::check() {
-  if (!is_open()) return {.ok = false, .records = 0, .violations = {std::string(message(refusal()))}};
+  if (!is_open()) return {.ok = false, .records = 0, .violations = {std::string(message(part_.refusal()))}};
   return part_->at_home([&] { return part_->table().check(); });
 }
 std::vector<std::string> map::salvage_report() const { return is_open() ? part_->table().salvage_report() : std::vector<std::string>(); }
 table_place map::place() const { return is_open() ? part_->place() : table_place::automatic; }
 durability_level map::durability() const { return is_open() ? part_->table().kinds().durability : durability_level::none; }
-bool map::is_open() const { return here() && part_->state() != status::closed; }
+bool map::is_open() const { return part_.here() && part_->state() != status::closed; }
 
 }  // namespace durahash::gpu

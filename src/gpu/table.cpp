@@ -195,19 +195,8 @@ class table::part {
 
 table::table(std::unique_ptr<part> made) : part_(std::move(made)) {}
 table::table(table&&) noexcept = default;
-table& table::operator=(table&& other) noexcept {
-  leave_to_its_process();
-  part_ = std::move(other.part_);
-  return *this;
-}
-table::~table() { leave_to_its_process(); }
-
-/// In a fork of the process that opened it: the pool and the device are that one's.
-void table::leave_to_its_process() noexcept {
-  if (part_ && !part_->opened_here()) static_cast<void>(part_.release());
-}
-bool table::here() const noexcept { return part_ && part_->opened_here(); }
-status table::refusal() const noexcept { return part_ && !part_->opened_here() ? status::forked : status::closed; }
+table& table::operator=(table&&) noexcept = default;
+table::~table() = default;
 
 result<table> open_rows_on(std::unique_ptr<device> d, const std::string& path, options how, const device_options& on) {
   auto refused = [](std::string why) { return error{status::invalid_argument, std::move(why)}; };
@@ -241,60 +230,60 @@ result<table> table::open(const std::string& path, const options& how, const dev
   return open_rows_on(std::move(*found), path, how, on);
 }
 
-std::size_t table::key_bytes() const { return here() ? part_->key_bytes() : 0; }
+std::size_t table::key_bytes() const { return part_.here() ? part_->key_bytes() : 0; }
 
 status table::find_async(std::size_t n, const void* keys, void* values, std::size_t value_bytes, status* answers, stream on, std::uint32_t* lengths) {
-  return here() ? part_->find({n, static_cast<const std::uint64_t*>(keys), static_cast<std::byte*>(values), value_bytes, lengths, answers}, on) : refusal();
+  return part_.here() ? part_->find({n, static_cast<const std::uint64_t*>(keys), static_cast<std::byte*>(values), value_bytes, lengths, answers}, on) : part_.refusal();
 }
 status table::wait(stream on, std::string* why) {
-  error e = here() ? part_->wait(on) : error{refusal(), {}};
+  error e = part_.here() ? part_->wait(on) : error{part_.refusal(), {}};
   if (why != nullptr) *why = e.message;
   return e.code;
 }
 status table::put(std::size_t n, const void* keys, const void* values, std::size_t value_bytes, status* answers) {
-  return here() ? part_->write(part::action::put, n, keys, values, value_bytes, answers) : refusal();
+  return part_.here() ? part_->write(part::action::put, n, keys, values, value_bytes, answers) : part_.refusal();
 }
 status table::insert(std::size_t n, const void* keys, const void* values, std::size_t value_bytes, status* answers) {
-  return here() ? part_->write(part::action::insert, n, keys, values, value_bytes, answers) : refusal();
+  return part_.here() ? part_->write(part::action::insert, n, keys, values, value_bytes, answers) : part_.refusal();
 }
 status table::update(std::size_t n, const void* keys, const void* values, std::size_t value_bytes, status* answers) {
-  return here() ? part_->write(part::action::update, n, keys, values, value_bytes, answers) : refusal();
+  return part_.here() ? part_->write(part::action::update, n, keys, values, value_bytes, answers) : part_.refusal();
 }
 status table::erase(std::size_t n, const void* keys, status* answers) {
-  return here() ? part_->write(part::action::erase, n, keys, nullptr, 0, answers) : refusal();
+  return part_.here() ? part_->write(part::action::erase, n, keys, nullptr, 0, answers) : part_.refusal();
 }
 
 status table::reserve(std::uint64_t records) {
-  return here() ? part_->move([&](detail::bytes_table& t) { return t.reserve(records); }) : refusal();
+  return part_.here() ? part_->move([&](detail::bytes_table& t) { return t.reserve(records); }) : part_.refusal();
 }
 status table::compact() {
-  return here() ? part_->move([](detail::bytes_table& t) { return t.compact(); }) : refusal();
+  return part_.here() ? part_->move([](detail::bytes_table& t) { return t.compact(); }) : part_.refusal();
 }
 status table::sync() {
-  return here() ? part_->ask([](detail::bytes_table& t) { return t.sync(); }, status::closed) : refusal();
+  return part_.here() ? part_->ask([](detail::bytes_table& t) { return t.sync(); }, status::closed) : part_.refusal();
 }
-status table::close() { return here() ? part_->close() : refusal(); }
+status table::close() { return part_.here() ? part_->close() : part_.refusal(); }
 std::uint64_t table::size() {
-  return here() ? part_->ask([](detail::bytes_table& t) { return t.size(); }, std::uint64_t{0}) : 0;
+  return part_.here() ? part_->ask([](detail::bytes_table& t) { return t.size(); }, std::uint64_t{0}) : 0;
 }
 pool_info table::info() {
-  return here() ? part_->ask([](detail::bytes_table& t) { return t.info(); }, pool_info{}) : pool_info{};
+  return part_.here() ? part_->ask([](detail::bytes_table& t) { return t.info(); }, pool_info{}) : pool_info{};
 }
 table_stats table::stats() {
-  return here() ? part_->ask([](detail::bytes_table& t) { return t.stats(); }, table_stats{}) : table_stats{};
+  return part_.here() ? part_->ask([](detail::bytes_table& t) { return t.stats(); }, table_stats{}) : table_stats{};
 }
 check_report table::check() {
-  check_report none{.ok = false, .records = 0, .violations = {"the table is closed"}};
-  return here() ? part_->ask([](detail::bytes_table& t) { return t.check(); }, none) : none;
+  check_report none{.ok = false, .records = 0, .violations = {std::string(message(part_.refusal()))}};
+  return part_.here() ? part_->ask([](detail::bytes_table& t) { return t.check(); }, none) : none;
 }
 std::vector<std::string> table::salvage_report() const {
   std::vector<std::string> none;
-  return here() ? part_->ask([](detail::bytes_table& t) { return t.salvage_report(); }, none) : none;
+  return part_.here() ? part_->ask([](detail::bytes_table& t) { return t.salvage_report(); }, none) : none;
 }
-table_place table::place() const { return here() ? part_->place() : table_place::automatic; }
-durability_level table::durability() const { return here() ? part_->durability() : durability_level::none; }
+table_place table::place() const { return part_.here() ? part_->place() : table_place::automatic; }
+durability_level table::durability() const { return part_.here() ? part_->durability() : durability_level::none; }
 void table::view(lent_rows& into) {
-  if (here()) part_->view(into);
+  if (part_.here()) part_->view(into);
 }
 
 }  // namespace durahash::gpu

@@ -1,6 +1,8 @@
 // The out-of-line parts of the public classes.
 #include "durahash/table.hpp"
 
+#include <atomic>
+
 #include "durahash/map.hpp"
 #include "store/closed_table.hpp"
 #include "store/open.hpp"
@@ -12,25 +14,22 @@ namespace durahash {
 handle::handle(handle&& other) noexcept : table_(std::exchange(other.table_, closed_like(*other.table_))) {}
 
 handle& handle::operator=(handle&& other) noexcept {
-  if (this == &other) return *this;
-  drop();
-  table_ = std::exchange(other.table_, closed_like(*other.table_));
+  if (this != &other) table_ = std::exchange(other.table_, closed_like(*other.table_));
   return *this;
 }
 
-handle::~handle() { drop(); }
+handle::~handle() = default;
 
-/// In a child the table stays what it is for ever: its threads, locks and file are its parent's.
-void handle::drop() noexcept {
-  if (table_ != nullptr && !table_->opened_here()) {
-    static std::vector<detail::any_table*>* left_alone;  // so that no leak is seen where none can be mended
-    if_memory_allows([&] {
-      if (left_alone == nullptr) left_alone = new std::vector<detail::any_table*>;
-      left_alone->push_back(table_.get());
-    });
-    static_cast<void>(table_.release());
-  }
-  table_.reset();
+void detail::leave_alone(void* opened) noexcept {
+  struct left_alone {
+    void* opened;
+    left_alone* next;
+  };
+  static std::atomic<left_alone*> all;
+  if_memory_allows([&] {
+    auto* one = new left_alone{opened, all.load()};
+    while (!all.compare_exchange_weak(one->next, one)) {}  // ends: some thread gets on
+  });
 }
 
 status handle::close() {

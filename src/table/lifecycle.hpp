@@ -2,8 +2,9 @@
 //
 //   open     the engine reads its root; then `finish_open`: the records of a pool that was not closed
 //            cleanly are counted, and their cells made known to the heap, in the background
-//   count    unit by unit (what one lock guards), each under its lock. Who moves records from one unit to
-//            another counts both first, under both locks: each record is counted once, wherever it is
+//   count    unit by unit (what one lock guards), each under its lock. Each record is counted once: who
+//            moves some from a unit to another has both counted first, under both locks, or moves them
+//            to one that the count has yet to come to
 //   sync     all bytes to the disk while writers go on; then again, with writers kept out, and marked
 //            clean. An operation says that it changes the pool only under a lock that sync takes too
 //   close    as sync, with the state of the heap saved in the pool; of tables of words, whose records have
@@ -167,6 +168,7 @@ class lifecycle {
   std::atomic<bool> counted_{true}, count_claimed_{true};
   zeroed_array<std::atomic<std::uint8_t>> counted_units_;  // each guarded by its unit's lock
   std::atomic<bool> sound_{true};
+  std::atomic<bool> lacks_digest_{false};  // a sync has marked the pool clean without one
 
  protected:
   background background_;  // the engine stops it before anything that jobs use goes
@@ -264,7 +266,9 @@ status lifecycle<M, Kind, Engine>::sync() {
   await_count();
   if (status s = p_.write_all_to_disk(); s != status::ok) return s;  // most of the work, while writers go on
   everybody_kept_out alone(self());
-  return p_.changing() ? p_.mark_clean(self().size(), {}) : status::ok;
+  if (!p_.changing()) return status::ok;
+  lacks_digest_ = Kind::in_slot;
+  return p_.mark_clean(self().size(), {});
 }
 
 /// Nobody may be at work.
@@ -274,7 +278,7 @@ status lifecycle<M, Kind, Engine>::close() {
   await_count();
   background_.stop();
   std::uint64_t records = self().size();
-  if (!p_.changing()) return p_.sound() ? status::ok : status::io_error;
+  if (!p_.changing() && !lacks_digest_) return p_.sound() ? status::ok : status::io_error;
   if (damage_found_) return status::ok;
   self().before_clean_close();
   return close_clean(records);
@@ -293,12 +297,13 @@ void lifecycle<M, Kind, Engine>::check(check_report& report) {
   if constexpr (Kind::in_slot) check_digest(complain);
 }
 
-/// Never 0.
+/// 0 where a record cannot be read.
 template <medium M, class Kind, class Engine>
 std::uint64_t lifecycle<M, Kind, Engine>::digest_of_records() {
   std::uint64_t sum = 0;
+  auto add = [&](std::uint64_t key, std::uint64_t value) { sum += record_digest(key, value); };
   for (cursor at; !at.done;)
-    self().scan(at, std::numeric_limits<std::size_t>::max(), [&](std::uint64_t key, std::uint64_t value) { sum += record_digest(key, value); });
+    if (self().scan(at, std::numeric_limits<std::size_t>::max(), add) != status::ok) return 0;
   return sum == 0 ? 1 : sum;
 }
 
@@ -312,8 +317,8 @@ std::uint64_t lifecycle<M, Kind, Engine>::saved_digest() {
 /// Scans beside writers: once they have begun there is nothing to compare with.
 template <medium M, class Kind, class Engine>
 void lifecycle<M, Kind, Engine>::check_digest(complaints& complain) {
-  std::uint64_t saved = saved_digest();
-  if (saved == 0 || digest_of_records() == saved || saved_digest() != saved) return;
+  std::uint64_t saved = saved_digest(), found = saved == 0 ? 0 : digest_of_records();
+  if (found == saved || found == 0 || saved_digest() != saved) return;
   complain("keys or values are not those that were there when the pool was closed");
 }
 

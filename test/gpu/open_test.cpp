@@ -1,6 +1,5 @@
 // What gpu::map::open does where something stands in the way; and a kernel of one's own, where there is a GPU.
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <numeric>
@@ -39,39 +38,6 @@ TEST(GpuRef, InAKernelOfOnesOwn) {
   for (std::uint64_t key : keys) ASSERT_EQ(pool->get(key), 3u);
 }
 #endif
-
-/// A child has the pool and the device in its memory, and may not touch them: what the parent writes
-/// after it is not believed to be older than a clean close of the child's.
-TEST(GpuMapOpen, AForkedChildTouchesNothing) {
-  scratch_folder folder;
-  auto made = gpu::open_on(std::make_unique<lockstep_device>(), folder.file("a"), {}, {});
-  ASSERT_TRUE(made) << made.failure().message;
-  std::vector<std::uint64_t> keys(1000);
-  std::iota(keys.begin(), keys.end(), 1);
-  std::vector<status> answers(keys.size());
-  ASSERT_EQ(made->put(keys.size() / 2, keys.data(), keys.data(), answers.data()), status::ok);
-  pid_t child = ::fork();
-  ASSERT_GE(child, 0);
-  if (child == 0) {
-    ::alarm(20);
-    bool refused = made->put(keys.size(), keys.data(), keys.data(), answers.data()) == status::forked &&
-                   made->sync() == status::forked && made->close() == status::forked && made->size() == 0 &&
-                   !made->check().ok;
-    { gpu::map copy = std::move(*made); }
-    ::_exit(refused ? 0 : 1);
-  }
-  int end = 0;
-  ASSERT_EQ(::waitpid(child, &end, 0), child);
-  EXPECT_TRUE(WIFEXITED(end) && WEXITSTATUS(end) == 0) << "the child ended with " << end;
-  EXPECT_FALSE(made->info().clean) << "the child marked its parent's pool clean";
-  ASSERT_EQ(made->put(keys.size(), keys.data(), keys.data(), answers.data()), status::ok);
-  EXPECT_EQ(made->size(), keys.size());
-  EXPECT_TRUE(made->check().ok);
-  ASSERT_EQ(made->close(), status::ok);
-  auto again = map<std::uint64_t, std::uint64_t>::open(folder.file("a"));
-  ASSERT_TRUE(again) << again.failure().message;
-  EXPECT_EQ(again->size(), keys.size());
-}
 
 /// A pool in a memfd: memory without a file system, which the kernel lets be pinned. The first half of its life it is a file.
 TEST(GpuMapOpen, APoolInAMemfd) {

@@ -1,4 +1,6 @@
 // A process is killed while it writes; whatever it was told is done must be there, and what it was not is there entirely or not at all.
+#include <fcntl.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -45,6 +47,7 @@ class killed_pool {
     ASSERT_TRUE(writer.running()) << "the writer ended by itself";
     EXPECT_EQ(writer.kill().signal, SIGKILL);
     ++kills_;
+    if (plan_.beside != 0) await_orphans();
   }
 
   /// Opens the pool and compares every record of every lane; what was in flight is taken as it is found.
@@ -75,6 +78,14 @@ class killed_pool {
 
  private:
   lane_progress progress(std::uint64_t lane) { return lane_progress::of(told_, lane); }
+
+  /// A child that the writer had just forked keeps the lock until it runs.
+  void await_orphans() {
+    int file = ::open(path_.c_str(), O_RDWR | O_CLOEXEC);
+    ASSERT_GE(file, 0);
+    EXPECT_EQ(::flock(file, LOCK_EX), 0);
+    ::close(file);
+  }
 
   void verify_lane(subject& pool, std::uint64_t lane) {
     lane_records& records = records_[lane];

@@ -9,6 +9,7 @@
 #include "damaged_reader.hpp"
 #include "random.hpp"
 #include "scratch.hpp"
+#include "subject.hpp"
 
 namespace durahash::test {
 namespace {
@@ -91,6 +92,36 @@ INSTANTIATE_TEST_SUITE_P(Every, DamagedPool, testing::ValuesIn(damaged_setups())
 TEST_P(DamagedPool, IsRefusedOrReadWithoutACrash) { try_all("read"); }
 
 TEST_P(DamagedPool, IsRefusedOrWrittenWithoutACrash) { try_all("write"); }
+
+/// Words have no checksums. A close tells what they were, also where a sync left nothing to write.
+TEST_P(DamagedPool, AChangedValueOfAClosedPoolIsFound) {
+  setup with = GetParam();
+  if (with.key() != data_kind::u64 || with.value() != data_kind::u64) return;
+  for (bool synced : {false, true}) {
+    scratch_folder folder;
+    std::string path = folder.file("pool");
+    {
+      auto made = open_subject(with, path, with.create_options());
+      ASSERT_TRUE(made) << made.failure().message;
+      for (std::uint64_t n = 0; n < records; ++n)
+        ASSERT_EQ((*made)->put(nth_key(with, n), image_value(with, n)), status::ok);
+      ASSERT_EQ(synced ? (*made)->pool().sync() : status::ok, status::ok);
+      ASSERT_EQ((*made)->pool().close(), status::ok);
+    }
+    std::string image = read_file(path);
+    int places = 0;  // where a smaller table was, too
+    for (std::size_t at = 0; (at = image.find(image_value(with, 7), at)) != std::string::npos; ++places)
+      image[at] = static_cast<char>(image[at] ^ 1);
+    ASSERT_GT(places, 0);
+    write_file(path, image);
+    options plain;
+    plain.medium = with.medium();
+    auto opened = open_subject(with, path, plain);
+    ASSERT_TRUE(opened) << opened.failure().message;
+    EXPECT_FALSE((*opened)->pool().check().ok) << (synced ? "after a sync" : "");
+    ASSERT_EQ((*opened)->pool().close(), status::ok);
+  }
+}
 
 }  // namespace
 }  // namespace durahash::test

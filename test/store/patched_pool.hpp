@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstring>
+#include <fstream>
 #include <string>
 
 #include "persist/format.hpp"
@@ -34,6 +35,14 @@ inline root_record root_in(const std::string& image) {
 inline void put_root(std::string& image, const root_record& root) {
   root_record whole = sealed(root);
   std::memcpy(image.data() + root_offset_in(image), &whole, sizeof whole);
+}
+
+/// What the root in a file says, that may be open.
+inline pool_state state_in_file(const std::string& path) {
+  std::string head(engine_area_offset, '\0');
+  std::ifstream(path, std::ios::binary)
+      .read(head.data(), static_cast<std::streamsize>(head.size()));
+  return root_in(head).state;
 }
 
 /// The image as a kill leaves it in any file: it does not tell which one it was written to.

@@ -75,6 +75,18 @@ TEST(GphashPaper, KeysThatNoGrowthSetsApartAreRefused) {
   EXPECT_TRUE(report.ok);
 }
 
+/// Small buckets overflow by chance in tables however empty; many large ones never do.
+TEST(GphashPaper, AGrowthIsVainWhereChanceDoesNotFillBuckets) {
+  constexpr std::uint64_t records = 5000;
+  gphash::shape small = one_shot{1, 1, 2}.shape(), usual = one_shot{2, 2, 8}.shape();
+  for (unsigned top = 20; top < 24; ++top) {
+    EXPECT_GT(gphash::slots_of(small, top), 256 * records);
+    EXPECT_FALSE(gphash::growth_is_vain(small, top, records)) << top;
+    EXPECT_TRUE(gphash::growth_is_vain(usual, top, records)) << top;
+  }
+  EXPECT_FALSE(gphash::growth_is_vain(usual, gphash::top_for(records, usual), records));
+}
+
 /// §3.1, §4.2: up to 0.92 in the paper, which does not say for which table. Many hashes and levels of few slots reach it; the default does not.
 TEST(GphashPaper, LoadFactorAtTheFirstFailure) {
   struct expected {

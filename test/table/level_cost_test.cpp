@@ -4,9 +4,13 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <deque>
+#include <thread>
 #include <unordered_set>
 #include <vector>
 
+#include "base/background.hpp"
+#include "base/turns.hpp"
 #include "media/emulated_medium.hpp"
 #include "media/pmem_medium.hpp"
 #include "test/table/level_rig.hpp"
@@ -215,16 +219,39 @@ struct own_medium : direct_access {
 };
 thread_local media_counts own_medium::mine;
 
+/// Another thread does background work between operations: no load of the machine makes one do it.
+class prompt_helper : turns {
+ public:
+  prompt_helper() { install(this); }
+  ~prompt_helper() override { install(nullptr); }
+  void pass() override { std::this_thread::yield(); }
+  bool has_background() const override { return true; }
+  void submit(background& owner, std::function<void(const background&)> job) override {
+    jobs_.push_back([&owner, job] { job(owner); });
+  }
+  void drop_jobs(background&) override { jobs_.clear(); }
+  void work() {
+    if (jobs_.empty()) return;
+    std::thread([&] {
+      for (; !jobs_.empty(); jobs_.pop_front()) jobs_.front()();
+    }).join();
+  }
+
+ private:
+  std::deque<std::function<void()>> jobs_;
+};
+
 /// The most that one of the operations did.
 struct longest {
   std::uint64_t flushes = 0, fences = 0;
 
   template <class Rig, class Work>
-  void watch(Rig& r, Work&& work) {
+  void watch(Rig& r, prompt_helper& helper, Work&& work) {
     media_counts before = r.m->counts();
     ASSERT_EQ(work(), status::ok);
     media_counts after = r.m->counts();
     flushes = std::max(flushes, after.flushes - before.flushes), fences = std::max(fences, after.fences - before.fences);
+    helper.work();
   }
 };
 
@@ -232,21 +259,22 @@ struct longest {
 /// table is full soon after it was nearly full, as with 4 slots.
 TEST(LevelCost, NoOperationWaitsForAResize) {
   constexpr std::uint64_t most_lines_at_once = (1 << 20) / 128;
+  prompt_helper helper;
   for (unsigned slots : {4u, 7u}) {
     auto r = make_level<own_medium, word_records>(level_with_top(2, slots));
     const std::uint64_t at_first = r->t->slots();
     std::vector<std::uint64_t> keys(300'000);
     longest growing, shrinking;
-    for (std::size_t n = 0; n < keys.size(); ++n) growing.watch(*r, [&] { return put_short(*r, keys[n] = random_key(n)); });
+    for (std::size_t n = 0; n < keys.size(); ++n) growing.watch(*r, helper, [&] { return put_short(*r, keys[n] = random_key(n)); });
     const std::uint64_t most = r->t->slots();
     double expansions = figures(*r)["expansions"];
-    for (std::uint64_t key : keys) shrinking.watch(*r, [&] { return r->erase(key); });
+    for (std::uint64_t key : keys) shrinking.watch(*r, helper, [&] { return r->erase(key); });
     const std::uint64_t emptied = r->t->slots();
     std::size_t more = 0;
     for (; more < 10 * keys.size() && r->t->slots() > at_first; ++more) {
       std::uint64_t key = keys[more % keys.size()];
-      shrinking.watch(*r, [&] { return put_short(*r, key); });
-      shrinking.watch(*r, [&] { return r->erase(key); });
+      shrinking.watch(*r, helper, [&] { return put_short(*r, key); });
+      shrinking.watch(*r, helper, [&] { return r->erase(key); });
     }
     std::printf("slots %u: an operation does at most %.0f fences and %.0f flushes in %.0f expansions, %.0f and %.0f in %.0f shrinks; %.0f slots for 300,000 "
                 "records, %.0f when all are gone, %.0f after %.0f writes more\n",

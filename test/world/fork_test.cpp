@@ -7,7 +7,6 @@
 
 #include <atomic>
 #include <cstdlib>
-#include <fstream>
 #include <thread>
 
 #include "test/store/patched_pool.hpp"
@@ -69,17 +68,9 @@ std::unique_ptr<subject> parents_pool(const setup& with, const std::string& path
   return pool;
 }
 
-/// What the root in the file says.
-pool_state state_of(const std::string& path) {
-  std::string head(engine_area_offset, '\0');
-  std::ifstream(path, std::ios::binary)
-      .read(head.data(), static_cast<std::streamsize>(head.size()));
-  return root_in(head).state;
-}
-
 /// What the parent does after its children are gone; it dies with the pool open.
 [[noreturn]] void go_on_and_die(subject& pool, const setup& with, const std::string& path) {
-  require(state_of(path) == pool_state::changing, "no child marked the pool clean");
+  require(state_in_file(path) == pool_state::changing, "no child marked the pool clean");
   require_records(pool, with, 0, before_fork, "after the children");
   put_records(pool, with, before_fork, after_fork);
   require_records(pool, with, 0, after_fork, "before the parent dies");

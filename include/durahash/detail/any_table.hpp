@@ -8,6 +8,7 @@
 #include <string_view>
 #include <type_traits>
 
+#include "durahash/detail/owned.hpp"
 #include "durahash/info.hpp"
 #include "durahash/status.hpp"
 
@@ -70,7 +71,7 @@ inline any_table& lasting(any_table& t) noexcept { return t.lasts_ = true, t; }
 
 struct table_deleter {
   void operator()(any_table* t) const noexcept {
-    if (!t->lasts_) delete t;
+    if (!t->lasts_) deleter_of_its_own<any_table>()(t);
   }
 };
 using table_owner = std::unique_ptr<any_table, table_deleter>;

@@ -132,7 +132,8 @@ constexpr unsigned top_for(std::uint64_t records, const shape& s) noexcept {
 /// log2 of how many of these records find every bucket of theirs full, by chance: at most so many
 /// are expected, since each is counted in all of its buckets.
 inline double log2_of_overflows(const shape& s, unsigned top, double records) noexcept {
-  double arrangements = std::lgamma(s.slots + 1.0) / std::log(2.0), log2_chance = 0;
+  double arrangements = 0, log2_chance = 0;
+  for (unsigned n = 2; n <= s.slots; ++n) arrangements += std::log2(n);
   for (unsigned level = 0; level < s.levels; ++level) {
     double per_bucket = std::log2(records * s.hashes) - (top - level);
     log2_chance += s.hashes * std::min(0.0, s.slots * per_bucket - arrangements);
