@@ -21,6 +21,5 @@ if(PROJECT_IS_TOP_LEVEL)
   if(DURAHASH_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
     # Precompiled headers are told apart by their bytes; without this ccache leaves all their users out.
     set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND};-E;env;CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime;${DURAHASH_CCACHE}")
-    set(CMAKE_PCH_INSTANTIATE_TEMPLATES OFF)
   endif()
 endif()

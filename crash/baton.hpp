@@ -25,8 +25,8 @@ class solo final : public turns {
 
 class baton final : public turns, public scheduler {
  public:
-  /// Who goes on, of `ready`? If not `forced`, the first of them could, and has the turn.
   using job = background::job;
+  /// Who goes on, of `ready`? If not `forced`, the first of them could, and has the turn.
   using decision = std::function<unsigned(const std::vector<unsigned>& ready, bool forced)>;
 
   /// Runs the bodies as threads 0, 1, ... to their end, and with them, as the last thread, the jobs

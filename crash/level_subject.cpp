@@ -20,14 +20,6 @@ threaded_program drained_and_lent() {
   return {{{}, 36}, {{grow, lend}, {seek}}};
 }
 
-/// Insertions move records of a crowded table, or have it grow, while it is counted after a kill.
-threaded_program counted_and_crowded(key_number crowd) {
-  threaded_program made{{{}, static_cast<key_number>(crowd + 3u)}, {{}}, true};
-  for (key_number k = 0; k < crowd; ++k) made.first.operations.push_back({act::put, {k}, 100u + k});
-  for (key_number k = crowd; k < crowd + 3u; ++k) made.threads.front().push_back({act::insert, {k}, 600u + k});
-  return made;
-}
-
 }  // namespace
 
 explored_engine level_subject() {

@@ -15,6 +15,14 @@ const char* name_of(act a) {
 
 bool takes_keys(act a) { return a <= act::get_many; }
 
+threaded_program counted_and_crowded(key_number crowd) {
+  threaded_program made{{{}, static_cast<key_number>(crowd + 3u)}, {{}}, true};
+  for (key_number k = 0; k < crowd; ++k) made.first.operations.push_back({act::put, {k}, 100u + k});
+  for (key_number k = crowd; k < crowd + 3u; ++k)
+    made.threads.front().push_back({act::insert, {k}, 600u + k});
+  return made;
+}
+
 std::string text_of(const operation& o) {
   std::string text = name_of(o.what);
   for (key_number k : o.keys) text += (k == o.keys.front() ? " " : ",") + std::to_string(k);

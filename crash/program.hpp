@@ -42,6 +42,9 @@ struct threaded_program {
   bool killed = false;
 };
 
+/// Insertions into a crowded table, while it is counted after a kill.
+threaded_program counted_and_crowded(key_number crowd);
+
 /// "put 7 #12" and so on.
 std::string text_of(const operation& o);
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What `make test` has no time for, and why: `make nightly`.
-#   every planted bug   each is a compilation of 15 to 40 s; make test draws two anew in each run
+#   every planted bug   each is a compilation of 15 to 40 s; make test draws one anew in each run
 #   the explorer        elisions of level and gphash take a quarter of an hour each
 #   all setups          make test draws half of engines x places x interfaces x durabilities, and of
 #                       the kills, damages and faults a sample (DURAHASH_LONG=1: all)

@@ -5,6 +5,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export JOBS=${JOBS:-$(nproc)}
+at_once=$((JOBS + (JOBS + 1) / 2))  # tests: many of them wait for other processes most of the time
 began=$SECONDS
 stages=()
 
@@ -29,7 +30,7 @@ trap table EXIT
 # engines from within, is for scripts/nightly.sh: its build alone takes ten minutes.
 asan_targets=(store_test persist_test fuzz_smoke_test warp_test)
 unit_under_asan() {
-  DURAHASH_FUZZ_POOLS=800 ctest --preset asan -j "$JOBS" --progress -L unit \
+  DURAHASH_FUZZ_POOLS=800 ctest --preset asan -j $at_once --progress -L unit \
     -R '^(store|persist|fuzz_smoke|warp)\.' -E '\.(LongModel|Kill)\.'
 }
 stress_under_tsan() {
@@ -53,7 +54,7 @@ explore() {
 stage "layers: no include looks upward" scripts/check_layers.py
 stage "release build: library, tool, explorer, tests" scripts/build.sh check
 # The stress tests run longer under ThreadSanitizer.
-stage "all tests, release build" env DURAHASH_STRESS_SECONDS=0.1 ctest --preset check -j "$JOBS"
+stage "all tests, release build" env DURAHASH_STRESS_SECONDS=0.1 ctest --preset check -j $at_once
 stage "AddressSanitizer, UndefinedBehaviorSanitizer: build of four tests" scripts/build.sh asan "${asan_targets[@]}"
 stage "AddressSanitizer, UndefinedBehaviorSanitizer: unit tests" unit_under_asan
 stage "ThreadSanitizer: build of two tests" scripts/build.sh tsan store_test gpu_test

@@ -272,10 +272,8 @@ bool table<M, Kind>::merge(const segment& left, const segment& right, std::uint6
   all.insert(all.end(), more.begin(), more.end());
   image made;
   if (all.size() > most_records || !lay_out(all, made) || !p_.may_change()) return false;
-  for (stripe_index stripe : {left.stripe, right.stripe}) {
-    settle_inherited(stripe);
-    if (left.stripe != right.stripe) count_once(stripe, [&] { count_stripe(stripe); });  // records of one go to the other
-  }
+  if (left.stripe != right.stripe)  // records of one go to the other
+    for (stripe_index stripe : {left.stripe, right.stripe}) count_once(stripe, [&] { count_stripe(stripe); });
   flushed started;
   auto cell = write_segment(made, started);
   if (!cell) return false;

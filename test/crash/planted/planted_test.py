@@ -58,7 +58,7 @@ def try_bug(bug, arguments, folder):
     return name, explored.returncode == 0, explored.stdout.strip()
 
 
-# Found after many minutes: for make nightly, and not for a sample.
+# Not found within five minutes: for make nightly, and not for a sample.
 SLOW = {"cceh-a-sibling-is-open-too-early"}
 
 
