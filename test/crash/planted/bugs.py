@@ -397,7 +397,8 @@ BUGS = [
      "A merge beside the count carries records of one stripe to another: they are counted twice, or never.",
      "bytes/power/threads",
      CCEH_GROW,
-     [("    if (left.stripe != right.stripe) count_once(stripe, [&] { count_stripe(stripe); });  // records of one go to the other\n", "")]),
+     [("  if (left.stripe != right.stripe)  // records of one go to the other\n"
+       "    for (stripe_index stripe : {left.stripe, right.stripe}) count_once(stripe, [&] { count_stripe(stripe); });\n", "")]),
     ("gphash-two-writers-of-one-key", "GPHash 8",
      "Writers of one key do not take turns, though growth still waits for all of them: two insertions each find it absent, and both are acknowledged.",
      "two levels/threads",
