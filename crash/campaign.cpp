@@ -170,7 +170,8 @@ findings explore(const campaign& what, const job& j, const elision* without) {
     auto go_through = [&](const threaded_program& p, std::mt19937_64& draws) {
       explorer x(j.kind, j.make, how, draws());
       x.tell("  " + j.text() + "\n  " + text_of(p));
-      explore_threads(j.kind, j.make, x, p, {.preemptions = 2, .most_schedules = most_schedules(what)}, draws);
+      explore_threads(j.kind, j.make, x, p,
+                      {.preemptions = 2, .most_schedules = most_schedules(what)}, draws);
       ++x.found().programs;
       found.add(x.found());
     };
@@ -178,13 +179,18 @@ findings explore(const campaign& what, const job& j, const elision* without) {
     std::size_t drawn = what.pace == pace::quick ? 2 : 3, programs = own.size() + drawn + 1;
     for (std::size_t n = 0; n < programs && found.violations.empty(); ++n) {
       bool more_threads = n + 1 == programs;  // one more, and one operation each
-      go_through(n < own.size() ? own[n] : more_threads ? random_threads(what.threads + 1, 1, random) : random_threads(what.threads, 2, random), random);
+      go_through(n < own.size() ? own[n]
+                 : more_threads ? random_threads(what.threads + 1, 1, random)
+                                : random_threads(what.threads, 2, random),
+                 random);
     }
-    std::mt19937_64 of_counted(j.seed + 1);  // a stream of their own: the other programs stay what they are
+    std::mt19937_64 of_counted(j.seed +
+                               1);  // a stream of their own: the other programs stay what they are
     std::vector<threaded_program> counted = j.variant->counted;
     counted.push_back(random_threads(what.threads, 2, of_counted));
     counted.back().killed = true;
-    for (std::size_t n = 0; n < counted.size() && found.violations.empty(); ++n) go_through(counted[n], of_counted);
+    for (std::size_t n = 0; n < counted.size() && found.violations.empty(); ++n)
+      go_through(counted[n], of_counted);
   } else {
     program p = program_of(what, j, what.keep.empty() ? what.pace : pace::deep, random);  // of those of all paces the one of deep is the longest
     if (!what.keep.empty()) p = only(what.keep, p);

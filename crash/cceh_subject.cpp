@@ -19,7 +19,12 @@ threaded_program counted_and_merged(key_number crowd) {
 explored_engine cceh_subject() {
   return {engine_kind::cceh,
           make_any<cceh::table>,
-          {{"", {{"segment", 2}, {"probe", 2}}, {}, durability_level::power, 0, {},
+          {{"",
+            {{"segment", 2}, {"probe", 2}},
+            {},
+            durability_level::power,
+            0,
+            {},
             {counted_and_crowded(11), counted_and_crowded(16), counted_and_merged(20)}},
            {"in-place", {{"segment", 2}, {"probe", 1}, {"copy_on_write", 0}}}}};
 }

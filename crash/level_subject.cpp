@@ -23,17 +23,32 @@ threaded_program drained_and_lent() {
 }  // namespace
 
 explored_engine level_subject() {
-  return {engine_kind::level,
-          make_any<level::table>,
-          {{"few-keys", {{"slots", 1}, {"in_place", 0}}, {}, durability_level::power, 3, {logged_and_written_anew(), drained_and_lent()}},
-           {"", {{"slots", 1}}, {}, durability_level::power, 0, {}, {counted_and_crowded(9), counted_and_crowded(15), counted_and_crowded(20)}},
-           {"as in the paper", {{"slots", 4}, {"in_place", 0}, {"dynamic", 0}}}},
-          {{"the flush of src/table/level/write.hpp:309 flush", one_word},
-           {"the fence of src/table/level/write.hpp:309 fence", one_word},
-           {"the order of src/table/level/move.hpp:275 publish", "what may lie before it in its line is a mark, without which the drain turns round"},
-           {"the order of src/table/level/write.hpp:246 publish", "a value is one word: what lies before it in its line are filters, which may say too much"},
-           {"the fence of src/table/level/recover.hpp:186 fence",
-            "who opens a small pool counts its records, and fences on the way; of a large one another thread does, and level_step_cut_test.cpp shows it"}}};
+  return {
+      engine_kind::level,
+      make_any<level::table>,
+      {{"few-keys",
+        {{"slots", 1}, {"in_place", 0}},
+        {},
+        durability_level::power,
+        3,
+        {logged_and_written_anew(), drained_and_lent()}},
+       {"",
+        {{"slots", 1}},
+        {},
+        durability_level::power,
+        0,
+        {},
+        {counted_and_crowded(9), counted_and_crowded(15), counted_and_crowded(20)}},
+       {"as in the paper", {{"slots", 4}, {"in_place", 0}, {"dynamic", 0}}}},
+      {{"the flush of src/table/level/write.hpp:311 flush", one_word},
+       {"the fence of src/table/level/write.hpp:311 fence", one_word},
+       {"the order of src/table/level/move.hpp:300 publish",
+        "what may lie before it in its line is a mark, without which the drain turns round"},
+       {"the order of src/table/level/write.hpp:248 publish",
+        "a value is one word: what lies before it in its line are filters, which may say too much"},
+       {"the fence of src/table/level/recover.hpp:173 fence",
+        "who opens a small pool counts its records, and fences on the way; of a large one another "
+        "thread does, and level_step_cut_test.cpp shows it"}}};
 }
 
 }  // namespace durahash::crash

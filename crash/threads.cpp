@@ -34,7 +34,8 @@ threaded_program crowd(std::size_t threads, std::mt19937_64& random) {
 
 }  // namespace
 
-threaded_program random_threads(std::size_t threads, std::size_t operations, std::mt19937_64& random) {
+threaded_program random_threads(std::size_t threads, std::size_t operations,
+                                std::mt19937_64& random) {
   threaded_program made;
   mix how;
   how.keys = random() % 2 == 0 ? 12 : 48;

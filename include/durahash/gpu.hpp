@@ -38,8 +38,8 @@ struct device_options {
 ///           waits for the device (below), or while the table grows. Nobody else has the pool open meanwhile.
 /// Crash     `kill -9` at any moment, within a kernel too: as for `map`. Every operation is there that a commit had returned for; in the pool itself at the level
 ///           process every one that its stream had finished. Each of the others is there whole or not at all.
-/// Fork      as durahash::handle: in a child everything answers `forked`, or nothing, and the destructor
-///           leaves the pool and the device alone.
+/// Fork      as durahash::handle: in a child everything answers `forked`, or nothing, and
+///           the destructor leaves the pool and the device alone.
 class map {
  public:
   /// As durahash::map::open; a new pool gets the engine gphash, and a pool of another engine is refused. The device must be able to use host memory that is

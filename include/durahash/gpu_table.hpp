@@ -14,8 +14,8 @@ struct lent_rows;
 ///          u64 key is 8 bytes, little-endian. Values: `value_bytes` each; copied in words of 8 bytes where that is a multiple of 8 and the array is aligned to 8.
 /// Threads  any; writes, `reserve`, `compact` and `close` wait for the finds under way, and those for them. Nobody else has the pool open to write meanwhile.
 /// Crash    writes: as of `table`, each durable when the call returns. Finds change nothing.
-/// Fork     as durahash::handle: in a child everything answers `forked`, or nothing, and the destructor
-///          leaves the pool and the device alone.
+/// Fork     as durahash::handle: in a child everything answers `forked`, or nothing, and
+///          the destructor leaves the pool and the device alone.
 class table {
  public:
   /// As durahash::table::open; a new pool gets the engine gphash and, if nothing is said, u64 keys or those of the setting key_bytes, and values of bytes. Pools of

@@ -64,8 +64,8 @@ class handle {
   status sync() { return table().sync(); }
 
   /// Saves the allocation state and marks the pool clean. Later calls of anything answer `closed`.
-  /// Cost: of tables of words that have changed it reads all records, for the digest that check
-  /// compares; of others, the heap's state alone. All dirty bytes go to the disk, where there is one.
+  /// Cost      of a changed table of words: reads all records, for the digest that check compares;
+  ///           of others: the heap's state. All dirty bytes go to the disk, where there is one.
   status close();
 
   /// What opening with `options::salvage` kept and dropped; empty otherwise.

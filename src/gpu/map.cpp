@@ -382,16 +382,20 @@ status map::find_async(std::size_t n, const std::uint64_t* keys, std::uint64_t* 
   return part_.here() ? part_->find({action::find, n, keys, values, answers}, on) : part_.refusal();
 }
 status map::put_async(std::size_t n, const std::uint64_t* keys, const std::uint64_t* values, status* answers, stream on) {
-  return part_.here() ? part_->write(writing(action::put, n, keys, values, answers), on) : part_.refusal();
+  return part_.here() ? part_->write(writing(action::put, n, keys, values, answers), on)
+                      : part_.refusal();
 }
 status map::insert_async(std::size_t n, const std::uint64_t* keys, const std::uint64_t* values, status* answers, stream on) {
-  return part_.here() ? part_->write(writing(action::insert, n, keys, values, answers), on) : part_.refusal();
+  return part_.here() ? part_->write(writing(action::insert, n, keys, values, answers), on)
+                      : part_.refusal();
 }
 status map::update_async(std::size_t n, const std::uint64_t* keys, const std::uint64_t* values, status* answers, stream on) {
-  return part_.here() ? part_->write(writing(action::update, n, keys, values, answers), on) : part_.refusal();
+  return part_.here() ? part_->write(writing(action::update, n, keys, values, answers), on)
+                      : part_.refusal();
 }
 status map::erase_async(std::size_t n, const std::uint64_t* keys, status* answers, stream on) {
-  return part_.here() ? part_->write(writing(action::erase, n, keys, nullptr, answers), on) : part_.refusal();
+  return part_.here() ? part_->write(writing(action::erase, n, keys, nullptr, answers), on)
+                      : part_.refusal();
 }
 status map::commit(stream on, std::string* why) {
   error e = part_.here() ? part_->commit(on) : error{part_.refusal(), {}};
@@ -399,10 +403,12 @@ status map::commit(stream on, std::string* why) {
   return e.code;
 }
 status map::put(std::size_t n, const std::uint64_t* keys, const std::uint64_t* values, status* answers, stream on) {
-  return part_.here() ? part_->write_all(writing(action::put, n, keys, values, answers), on).code : part_.refusal();
+  return part_.here() ? part_->write_all(writing(action::put, n, keys, values, answers), on).code
+                      : part_.refusal();
 }
 status map::insert(std::size_t n, const std::uint64_t* keys, const std::uint64_t* values, status* answers, stream on) {
-  return part_.here() ? part_->write_all(writing(action::insert, n, keys, values, answers), on).code : part_.refusal();
+  return part_.here() ? part_->write_all(writing(action::insert, n, keys, values, answers), on).code
+                      : part_.refusal();
 }
 status map::export_batch(export_cursor& at, std::size_t n, std::uint64_t* keys, std::uint64_t* values, std::size_t& exported, stream on) {
   exported = 0;
@@ -414,13 +420,16 @@ void map::view(device_view& into) {
 status map::load_cache() { return part_.here() ? part_->load_cache().code : part_.refusal(); }
 map::cache_figures map::cache() { return is_open() ? part_->cache_now() : cache_figures{}; }
 status map::reserve(std::uint64_t records) {
-  return part_.here() ? part_->ask_at_home([&] { return part_->table().reserve(records); }) : part_.refusal();
+  return part_.here() ? part_->ask_at_home([&] { return part_->table().reserve(records); })
+                      : part_.refusal();
 }
 status map::compact() {
-  return part_.here() ? part_->ask_at_home([&] { return part_->table().compact(); }) : part_.refusal();
+  return part_.here() ? part_->ask_at_home([&] { return part_->table().compact(); })
+                      : part_.refusal();
 }
 status map::sync() {
-  return part_.here() ? part_->ask_at_home([&] { return part_->table().sync(); }, false) : part_.refusal();
+  return part_.here() ? part_->ask_at_home([&] { return part_->table().sync(); }, false)
+                      : part_.refusal();
 }
 status map::close() { return part_.here() ? part_->close() : part_.refusal(); }
 std::uint64_t map::size() {
@@ -433,7 +442,8 @@ table_stats map::stats() {
   return is_open() ? part_->at_home([&] { return part_->table().stats(); }) : table_stats{};
 }
 check_report map::check() {
-  if (!is_open()) return {.ok = false, .records = 0, .violations = {std::string(message(part_.refusal()))}};
+  if (!is_open())
+    return {.ok = false, .records = 0, .violations = {std::string(message(part_.refusal()))}};
   return part_->at_home([&] { return part_->table().check(); });
 }
 std::vector<std::string> map::salvage_report() const { return is_open() ? part_->table().salvage_report() : std::vector<std::string>(); }

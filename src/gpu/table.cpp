@@ -233,7 +233,11 @@ result<table> table::open(const std::string& path, const options& how, const dev
 std::size_t table::key_bytes() const { return part_.here() ? part_->key_bytes() : 0; }
 
 status table::find_async(std::size_t n, const void* keys, void* values, std::size_t value_bytes, status* answers, stream on, std::uint32_t* lengths) {
-  return part_.here() ? part_->find({n, static_cast<const std::uint64_t*>(keys), static_cast<std::byte*>(values), value_bytes, lengths, answers}, on) : part_.refusal();
+  return part_.here()
+             ? part_->find({n, static_cast<const std::uint64_t*>(keys),
+                            static_cast<std::byte*>(values), value_bytes, lengths, answers},
+                           on)
+             : part_.refusal();
 }
 status table::wait(stream on, std::string* why) {
   error e = part_.here() ? part_->wait(on) : error{part_.refusal(), {}};
@@ -241,47 +245,62 @@ status table::wait(stream on, std::string* why) {
   return e.code;
 }
 status table::put(std::size_t n, const void* keys, const void* values, std::size_t value_bytes, status* answers) {
-  return part_.here() ? part_->write(part::action::put, n, keys, values, value_bytes, answers) : part_.refusal();
+  return part_.here() ? part_->write(part::action::put, n, keys, values, value_bytes, answers)
+                      : part_.refusal();
 }
 status table::insert(std::size_t n, const void* keys, const void* values, std::size_t value_bytes, status* answers) {
-  return part_.here() ? part_->write(part::action::insert, n, keys, values, value_bytes, answers) : part_.refusal();
+  return part_.here() ? part_->write(part::action::insert, n, keys, values, value_bytes, answers)
+                      : part_.refusal();
 }
 status table::update(std::size_t n, const void* keys, const void* values, std::size_t value_bytes, status* answers) {
-  return part_.here() ? part_->write(part::action::update, n, keys, values, value_bytes, answers) : part_.refusal();
+  return part_.here() ? part_->write(part::action::update, n, keys, values, value_bytes, answers)
+                      : part_.refusal();
 }
 status table::erase(std::size_t n, const void* keys, status* answers) {
-  return part_.here() ? part_->write(part::action::erase, n, keys, nullptr, 0, answers) : part_.refusal();
+  return part_.here() ? part_->write(part::action::erase, n, keys, nullptr, 0, answers)
+                      : part_.refusal();
 }
 
 status table::reserve(std::uint64_t records) {
-  return part_.here() ? part_->move([&](detail::bytes_table& t) { return t.reserve(records); }) : part_.refusal();
+  return part_.here() ? part_->move([&](detail::bytes_table& t) { return t.reserve(records); })
+                      : part_.refusal();
 }
 status table::compact() {
-  return part_.here() ? part_->move([](detail::bytes_table& t) { return t.compact(); }) : part_.refusal();
+  return part_.here() ? part_->move([](detail::bytes_table& t) { return t.compact(); })
+                      : part_.refusal();
 }
 status table::sync() {
-  return part_.here() ? part_->ask([](detail::bytes_table& t) { return t.sync(); }, status::closed) : part_.refusal();
+  return part_.here() ? part_->ask([](detail::bytes_table& t) { return t.sync(); }, status::closed)
+                      : part_.refusal();
 }
 status table::close() { return part_.here() ? part_->close() : part_.refusal(); }
 std::uint64_t table::size() {
-  return part_.here() ? part_->ask([](detail::bytes_table& t) { return t.size(); }, std::uint64_t{0}) : 0;
+  return part_.here()
+             ? part_->ask([](detail::bytes_table& t) { return t.size(); }, std::uint64_t{0})
+             : 0;
 }
 pool_info table::info() {
-  return part_.here() ? part_->ask([](detail::bytes_table& t) { return t.info(); }, pool_info{}) : pool_info{};
+  return part_.here() ? part_->ask([](detail::bytes_table& t) { return t.info(); }, pool_info{})
+                      : pool_info{};
 }
 table_stats table::stats() {
-  return part_.here() ? part_->ask([](detail::bytes_table& t) { return t.stats(); }, table_stats{}) : table_stats{};
+  return part_.here() ? part_->ask([](detail::bytes_table& t) { return t.stats(); }, table_stats{})
+                      : table_stats{};
 }
 check_report table::check() {
-  check_report none{.ok = false, .records = 0, .violations = {std::string(message(part_.refusal()))}};
+  check_report none{
+      .ok = false, .records = 0, .violations = {std::string(message(part_.refusal()))}};
   return part_.here() ? part_->ask([](detail::bytes_table& t) { return t.check(); }, none) : none;
 }
 std::vector<std::string> table::salvage_report() const {
   std::vector<std::string> none;
-  return part_.here() ? part_->ask([](detail::bytes_table& t) { return t.salvage_report(); }, none) : none;
+  return part_.here() ? part_->ask([](detail::bytes_table& t) { return t.salvage_report(); }, none)
+                      : none;
 }
 table_place table::place() const { return part_.here() ? part_->place() : table_place::automatic; }
-durability_level table::durability() const { return part_.here() ? part_->durability() : durability_level::none; }
+durability_level table::durability() const {
+  return part_.here() ? part_->durability() : durability_level::none;
+}
 void table::view(lent_rows& into) {
   if (part_.here()) part_->view(into);
 }

@@ -251,8 +251,9 @@ status pool<M>::mark_clean(std::uint64_t records, const saved_state& saved) {
   next.heap_state_offset = saved.offset;
   next.heap_state_bytes = saved.bytes;
   next.heap_state_checksum = saved.checksum;
+  std::uint64_t in_force = root_.sequence;
   status s = change_root(next, reach::disk);
-  if (root_.state == pool_state::changing) return s;  // it failed before COMMIT
+  if (root_.sequence == in_force) return s;  // before COMMIT: what a sync left clean stays clean
   // The selector alone may have failed to reach the disk: the next change has to mark the root durably.
   changing_.store(false, std::memory_order_release);
   if (s == status::ok) return s;

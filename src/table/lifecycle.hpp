@@ -2,9 +2,9 @@
 //
 //   open     the engine reads its root; then `finish_open`: the records of a pool that was not closed
 //            cleanly are counted, and their cells made known to the heap, in the background
-//   count    unit by unit (what one lock guards), each under its lock. Each record is counted once: who
-//            moves some from a unit to another has both counted first, under both locks, or moves them
-//            to one that the count has yet to come to
+//   count    unit by unit (what one lock guards), each under its lock, in one direction. Each
+//            record is counted once: who moves some from a unit to another has both counted first, under
+//            both locks, or moves them to one that the count has yet to come to
 //   sync     all bytes to the disk while writers go on; then again, with writers kept out, and marked
 //            clean. An operation says that it changes the pool only under a lock that sync takes too
 //   close    as sync, with the state of the heap saved in the pool; of tables of words, whose records have

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <regex>
 #include <sstream>
 
 #include "crash/exploring.hpp"
@@ -30,6 +32,22 @@ TEST(CrashCampaign, AnElisionThatNobodyNoticedIsArguedByItsEngineOrSurvives) {
     EXPECT_EQ(caught.by, "key 0 is lost");
     EXPECT_EQ(caught.what, place);
   }
+}
+
+/// An argument is kept by the line of its place, which moves when a line in front of it comes or goes.
+TEST(CrashCampaign, EveryArgumentIsOfALineThatWritesBack) {
+  const std::regex place("the (flush|fence|order) of (.*):([0-9]+) [a-z]+"),
+      verb("\\b(flush|fence|persist|publish|announce)\\(");
+  for (const explored_engine& e : explored_engines())
+    for (const auto& [what, argument] : e.equivalent) {
+      std::smatch parts;
+      ASSERT_TRUE(std::regex_match(what, parts, place)) << what;
+      std::ifstream source(DURAHASH_SOURCE_DIR "/" + parts[2].str());
+      std::string line;
+      for (int n = std::stoi(parts[3]); n > 0; --n)
+        ASSERT_TRUE(std::getline(source, line)) << what;
+      EXPECT_TRUE(std::regex_search(line, verb)) << what << ": " << line;
+    }
 }
 
 TEST(CrashCampaign, WhatCannotBeRunIsToldInASentence) {

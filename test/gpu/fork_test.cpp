@@ -1,4 +1,4 @@
-// A child has its parent's pool and device in its memory, and may touch neither: a child that closed
+// A child has its parent's pool and device in its memory, and may touch neither. One that closed
 // its copy would make the parent's later writes look older than a clean close.
 #include <sys/wait.h>
 #include <unistd.h>

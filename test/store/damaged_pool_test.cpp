@@ -110,7 +110,8 @@ TEST_P(DamagedPool, AChangedValueOfAClosedPoolIsFound) {
     }
     std::string image = read_file(path);
     int places = 0;  // where a smaller table was, too
-    for (std::size_t at = 0; (at = image.find(image_value(with, 7), at)) != std::string::npos; ++places)
+    for (std::size_t at = 0; (at = image.find(image_value(with, 7), at)) != std::string::npos;
+         ++places)
       image[at] = static_cast<char>(image[at] ^ 1);
     ASSERT_GT(places, 0);
     write_file(path, image);

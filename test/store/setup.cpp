@@ -130,8 +130,8 @@ bool is_usual(place_kind place, durability_level durability) {
 }
 
 /// Half of all in each run, drawn by its seed; of every engine and API some. All with DURAHASH_LONG=1.
-/// Instrumented builds are ten times slower: there an eighth, of what is usual. Suites of all places
-/// have every engine there; those of one place may have three.
+/// Instrumented builds are ten times slower: there an eighth, of what is usual. Suites of all
+/// places have every engine there; those of one place may have three.
 bool is_tried(const setup& s) {
   if (long_run()) return true;
 #ifdef DURAHASH_SANITIZED

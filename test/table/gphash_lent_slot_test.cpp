@@ -1,6 +1,6 @@
 // Three hands on one slot of GPHash: a key is removed, another key of another stripe gets the slot
-// and goes, and the first key comes back to it. A reader that began inside the removal must not take
-// the other key's value for its own: an insertion changes its stripe's version, too (G5).
+// and goes, and the first key comes back to it. A reader that began inside the removal must not
+// take the other key's value for its own: an insertion changes its stripe's version, too (G5).
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -123,7 +123,8 @@ std::optional<inheritance> find_inheritance() {
 
 /// The removal stops before each of its steps; the reader begins there, and stops before each of
 /// its own; then it stops once more, beside the slot's other key. Returns whether there was more.
-bool read_beside_three_writes(const inheritance& how, int removal_steps, int reader_steps, int then) {
+bool read_beside_three_writes(const inheritance& how, int removal_steps, int reader_steps,
+                              int then) {
   auto r = table_with_the_key(how.others);
   std::optional<std::uint64_t> found;
   actor removal([&] { r->erase(key); });

@@ -265,7 +265,8 @@ TEST(LevelCost, NoOperationWaitsForAResize) {
     const std::uint64_t at_first = r->t->slots();
     std::vector<std::uint64_t> keys(300'000);
     longest growing, shrinking;
-    for (std::size_t n = 0; n < keys.size(); ++n) growing.watch(*r, helper, [&] { return put_short(*r, keys[n] = random_key(n)); });
+    for (std::size_t n = 0; n < keys.size(); ++n)
+      growing.watch(*r, helper, [&] { return put_short(*r, keys[n] = random_key(n)); });
     const std::uint64_t most = r->t->slots();
     double expansions = figures(*r)["expansions"];
     for (std::uint64_t key : keys) shrinking.watch(*r, helper, [&] { return r->erase(key); });

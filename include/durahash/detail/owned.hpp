@@ -8,8 +8,8 @@
 
 namespace durahash::detail {
 
-/// Keeps it for ever: its threads, locks and files are another process's. Reachable, so that no leak
-/// is seen where none can be mended.
+/// Keeps it for ever: its threads, locks and files are another process's. It stays reachable, so
+/// that no leak is seen where none can be mended.
 void leave_alone(void* opened) noexcept;
 
 /// Deletes what this process opened. `Opened` says so by opened_here().

@@ -140,7 +140,7 @@ status table<M, Kind>::split_in(const segment& s, const halves& made, stripe_ind
   if (right_stripe != s.stripe) {
     add_records(s.stripe, -static_cast<std::int32_t>(made.moving));
     add_records(right_stripe, static_cast<std::int32_t>(made.moving));
-    frame::counted_with(right_stripe, s.stripe);  // or left to the count, which goes from left to right
+    frame::counted_with(right_stripe, s.stripe);  // or left to the count, which goes rightward
   }
   if (copy_on_write_) give_back(s.offset(), segment_bytes());
   return status::ok;
@@ -273,7 +273,8 @@ bool table<M, Kind>::merge(const segment& left, const segment& right, std::uint6
   image made;
   if (all.size() > most_records || !lay_out(all, made) || !p_.may_change()) return false;
   if (left.stripe != right.stripe)  // records of one go to the other
-    for (stripe_index stripe : {left.stripe, right.stripe}) count_once(stripe, [&] { count_stripe(stripe); });
+    for (stripe_index stripe : {left.stripe, right.stripe})
+      count_once(stripe, [&] { count_stripe(stripe); });
   flushed started;
   auto cell = write_segment(made, started);
   if (!cell) return false;

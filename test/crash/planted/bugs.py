@@ -398,7 +398,8 @@ BUGS = [
      "bytes/power/threads",
      CCEH_GROW,
      [("  if (left.stripe != right.stripe)  // records of one go to the other\n"
-       "    for (stripe_index stripe : {left.stripe, right.stripe}) count_once(stripe, [&] { count_stripe(stripe); });\n", "")]),
+       "    for (stripe_index stripe : {left.stripe, right.stripe})\n"
+       "      count_once(stripe, [&] { count_stripe(stripe); });\n", "")]),
     ("gphash-two-writers-of-one-key", "GPHash 8",
      "Writers of one key do not take turns, though growth still waits for all of them: two insertions each find it absent, and both are acknowledged.",
      "two levels/threads",
