@@ -28,7 +28,7 @@ demo: build  ## index a real file tree while being killed again and again, and l
 test: setup  ## everything that must hold before a change is merged
 	@JOBS=$(JOBS) scripts/test.sh
 
-nightly: setup  ## what make test has no time for: every planted bug, the explorer at length, fuzzing, the guest
+nightly: setup  ## what make test has no time for: all setups, all sanitized tests, the explorer at length, fuzzing, the guest
 	@JOBS=$(JOBS) scripts/nightly.sh
 
 check: setup  ## the tests of the release build alone
@@ -41,7 +41,7 @@ bench: build  ## measure this machine; BENCH="--engine turbo --keys 10000000" an
 crash: setup  ## the long search for a crash that loses something: CRASH_IMAGES (10M) images, CRASH_SEED; then every planted bug
 	@scripts/build.sh release durahash_tool durahash_explorer
 	@$(TOOL) crash --engine all --deep --images $(CRASH_IMAGES) --seed $(CRASH_SEED)
-	@test/crash/planted/planted_test.py --build build --seed $(CRASH_SEED)
+	@$(TOOL) crash --engine all --mutants --seed $(CRASH_SEED)
 
 asan: setup  ## all tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	@scripts/build.sh asan

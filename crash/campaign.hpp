@@ -1,4 +1,5 @@
-// The explorer's public face: what `durahash crash` runs. Rounds of jobs over every kind of table of an engine, then the elision matrix.
+// The explorer's public face: what `durahash crash` runs. Rounds of jobs over every kind of table of an
+// engine, then the elision matrix; or the planted bugs.
 #pragma once
 
 #include <functional>
@@ -32,24 +33,27 @@ struct campaign {
   std::optional<std::size_t> only_job; // of a replay
   std::vector<std::size_t> keep;       // of that job's program, these operations alone; empty: all
   std::string without;                 // an elision to run with, as the matrix names it
+  std::string plant;                   // a planted bug to run with
+  bool mutants = false;                // instead: plant each known bug, and see that it is found
 };
 
-/// One line of the elision matrix.
-struct elided {
-  std::string what;        // "the flush of src/table/turbo/write.hpp:189 flush"
+/// One line of a matrix: what was altered, and who noticed.
+struct matrix_line {
+  std::string what;        // "the flush of turbo.write.slot", or a planted bug's name
   bool caught = false;
   std::string by;          // the violation, or the argument why leaving it out changes nothing
   bool argued = false;     // equivalent, with an argument
+  std::string witness;     // the exploration that caught it, as job::name() tells it
 };
 
 struct outcome {
   findings found;
-  std::vector<elided> matrix;
+  std::vector<matrix_line> matrix;   // of elisions, or of mutants
   double seconds = 0;
 };
 
-/// What became of one elision: the violation that it led to, or the engine's argument, or nothing.
-elided line_of(const std::string& left_out, const findings& found, const explored_engine& engine);
+/// What became of one alteration: the violation that it led to, or the engine's argument, or nothing.
+matrix_line line_of(const std::string& altered, const findings& found, const explored_engine& engine);
 
 /// Why this cannot be run, in a sentence, or nothing.
 std::string why_not(const campaign& what);

@@ -26,16 +26,13 @@ class engine_subject final : public subject {
   error open() { return engine_->open("the pool"); }
 
   void perform(call& c) override {
-    switch (c.what.what) {
-      case act::put_many:
-      case act::erase_many:
-      case act::get_many: perform_many(c); break;
-      case act::reserve: engine_->reserve(engine_->size() + engine_->slots() / 2 + 1); break;
-      case act::compact: engine_->compact(); break;
-      case act::sync: engine_->sync(); break;
-      case act::reopen: engine_->close(); break;  // the runner opens it again
-      default: perform_one(c.parts.front());
+    bool locks = M::planted("a-lock-in-the-pool") && c.what.what <= act::add;
+    pm<std::uint64_t>& lock = *pool_->at(poff<pm<std::uint64_t>>{selector_offset + 64});
+    while (locks && load(pool_->medium(), lock) == 1) {
     }
+    if (locks) store(pool_->medium(), lock, 1);
+    perform_now(c);
+    if (locks) store(pool_->medium(), lock, 0);
   }
 
   bool holds(key_number key, const present_value& value) override {
@@ -81,6 +78,19 @@ class engine_subject final : public subject {
   }
 
  private:
+  void perform_now(call& c) {
+    switch (c.what.what) {
+      case act::put_many:
+      case act::erase_many:
+      case act::get_many: perform_many(c); break;
+      case act::reserve: engine_->reserve(engine_->size() + engine_->slots() / 2 + 1); break;
+      case act::compact: engine_->compact(); break;
+      case act::sync: engine_->sync(); break;
+      case act::reopen: engine_->close(); break;  // the runner opens it again
+      default: perform_one(c.parts.front());
+    }
+  }
+
   owned_key key_of(key_number key) const {
     if constexpr (words)
       return word_key(key);

@@ -87,7 +87,7 @@ std::string findings::packed() const {
   p.put(places.size());
   for (const auto& [place, times] : places) p.put(place), p.put(times);
   p.put(violations.size());
-  for (const violation& v : violations) p.put(v.what), p.put(v.story), p.put(v.replay), p.put(v.calls);
+  for (const violation& v : violations) p.put(v.what), p.put(v.story), p.put(v.replay), p.put(v.job), p.put(v.calls);
   return p.take();
 }
 
@@ -106,7 +106,7 @@ findings findings::unpacked(const std::string& bytes) {
   u.get(count);
   for (std::size_t i = 0; i < count; ++i) {
     violation v;
-    u.get(v.what), u.get(v.story), u.get(v.replay), u.get(v.calls);
+    u.get(v.what), u.get(v.story), u.get(v.replay), u.get(v.job), u.get(v.calls);
     made.violations.push_back(std::move(v));
   }
   return made;

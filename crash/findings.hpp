@@ -12,6 +12,7 @@ struct violation {
   std::string what;     // one sentence
   std::string story;    // the trace, the crash, the image, the call sites
   std::string replay;   // the command that shows it again
+  std::string job = {};  // what was explored, as job::name() tells it
   std::uint64_t calls = 0;  // of the program, begun before the crash; 0: there was none
 };
 

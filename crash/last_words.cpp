@@ -12,6 +12,7 @@ namespace {
 
 int where = -1;
 std::function<std::string()> context;
+std::string job;
 
 /// Not async-signal-safe, and need not be: the process is lost, and its parent reads what there is.
 void on_signal(int number) {
@@ -29,6 +30,8 @@ void prepare_last_words(int descriptor) {
   for (int number : {SIGALRM, SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL}) ::signal(number, on_signal);
 }
 
+void last_words_job(std::string name) { job = std::move(name); }
+
 void last_words_context(std::function<std::string()> packed, unsigned seconds) {
   context = std::move(packed);
   ::alarm(seconds);
@@ -40,6 +43,7 @@ void last_words(const std::string& what) {
   if (context) found = findings::unpacked(context());
   if (found.violations.empty()) found.violations.emplace_back();
   found.violations.back().what = what;
+  found.violations.back().job = job;
   std::string packed = found.packed();
   if (where < 0) std::fprintf(stderr, "%s%s\n", what.c_str(), found.violations.back().story.c_str());
   for (std::size_t at = 0; where >= 0 && at < packed.size();) {

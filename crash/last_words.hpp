@@ -9,6 +9,9 @@ namespace durahash::crash {
 /// Where last words go (a pipe), and what ends the process that has said them.
 void prepare_last_words(int descriptor);
 
+/// What is explored from here on, in this process: violation::job.
+void last_words_job(std::string name);
+
 /// What is going on: `packed` makes the findings so far, the last violation being what would be reported. Within `seconds`, or it hangs.
 void last_words_context(std::function<std::string()> packed, unsigned seconds);
 

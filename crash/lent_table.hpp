@@ -30,9 +30,9 @@ class loose_side : public gpu::lockstep_side<M> {
   }
   void order() {
     flushed started;
-    for (pm<std::uint64_t>* at : stored_) started += flush(medium_, extent_of(*at));
+    for (pm<std::uint64_t>* at : stored_) started += flush(medium_, extent_of(*at), "device.order.words");
     stored_.clear();
-    [[maybe_unused]] durable in_order = fence(medium_, std::move(started));
+    [[maybe_unused]] durable in_order = fence(medium_, std::move(started), "device.order.all");
   }
 
  private:
@@ -86,7 +86,9 @@ class lent_table {
       gpu::batch none{};
       gpu::batch_run<side>(s, table, none, counted_).copies(step, tasks, count, 0, 1);
     };
-    loading_.waits_for_all = [this] { those_outside_now(); };
+    loading_.waits_for_all = [this] {
+      if (!M::planted("gpu-a-copy-opens-before-its-writers-know")) those_outside_now();
+    };
     cache_.emplace(loading_, percent, gpu::cache_policy::lfu);
   }
   ~lent_table() { come_home(); }

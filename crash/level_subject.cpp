@@ -40,13 +40,13 @@ explored_engine level_subject() {
         {},
         {counted_and_crowded(9), counted_and_crowded(15), counted_and_crowded(20)}},
        {"as in the paper", {{"slots", 4}, {"in_place", 0}, {"dynamic", 0}}}},
-      {{"the flush of src/table/level/write.hpp:311 flush", one_word},
-       {"the fence of src/table/level/write.hpp:311 fence", one_word},
-       {"the order of src/table/level/move.hpp:300 publish",
+      {{"the flush of level.log.commit", one_word},
+       {"the fence of level.log.commit", one_word},
+       {"the order of level.drain.drop-level",
         "what may lie before it in its line is a mark, without which the drain turns round"},
-       {"the order of src/table/level/write.hpp:248 publish",
+       {"the order of level.write.value",
         "a value is one word: what lies before it in its line are filters, which may say too much"},
-       {"the fence of src/table/level/recover.hpp:173 fence",
+       {"the fence of level.log.undone",
         "who opens a small pool counts its records, and fences on the way; of a large one another "
         "thread does, and level_step_cut_test.cpp shows it"}}};
 }

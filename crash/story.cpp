@@ -31,7 +31,7 @@ std::string verbs_of(const trace& events, std::size_t last, const places& where)
     const event& e = events[i];
     bool same_group = e.kind == event::what::piece && i > from && events[i - 1].group == e.group;
     if (e.kind == event::what::begin || e.kind == event::what::end || same_group) continue;
-    text += "\n    " + where[e.where].text();
+    text += "\n    " + where[e.where].told();
     if (e.kind == event::what::fence) text += " (fence)";
     if (e.kind == event::what::flush) text += " (flush of " + hex(e.offset) + ", " + std::to_string(e.value) + " bytes)";
     if (e.kind == event::what::store || e.kind == event::what::piece || e.kind == event::what::exchange) text += " at " + hex(e.offset);
@@ -48,7 +48,7 @@ std::string image_of(const crash_site& at, const places& where) {
     auto c = std::find_if(at.chosen.begin(), at.chosen.end(), [l = line](const choice& x) { return x.line == l; });
     std::size_t kept = c == at.chosen.end() || pending.options.empty() ? 0 : pending.options[c->option].kept;
     text += "\n    line " + hex(std::uint64_t{line} * line_bytes) + " keeps " + std::to_string(kept) + " of " +
-            std::to_string(pending.stores.size()) + ", the last from " + where[pending.stores.back().where].text();
+            std::to_string(pending.stores.size()) + ", the last from " + where[pending.stores.back().where].told();
   }
   return text;
 }
@@ -78,7 +78,7 @@ std::string story_of(const crash_site& at, const places& where) {
   std::string text = calls_of(at.rec, calls_begun(at.rec, at.index)) + "\n  the crash: after event " + std::to_string(at.index) + " of " + std::to_string(events.size());
   if (!events.empty()) {
     std::size_t last = std::min(at.index, events.size() - 1);
-    text += events[last].kind == event::what::end ? ", when the last of these calls had returned" : ", " + where[events[last].where].text();
+    text += events[last].kind == event::what::end ? ", when the last of these calls had returned" : ", " + where[events[last].where].told();
     text += verbs_of(events, last, where);
   }
   return text + image_of(at, where);

@@ -25,15 +25,18 @@ std::string short_name(std::string_view file) {
 
 }  // namespace
 
-std::string place::text() const { return file + ":" + std::to_string(line) + " " + name_of(which); }
+std::string place::told() const {
+  return file + ":" + std::to_string(line) + " " + name_of(which) + (name.empty() ? "" : " " + name);
+}
+
+std::string place::text() const { return name.empty() ? told() : name; }
 
 place_index places::index_of(verb which, const site& where) {
-  key wanted{where.file_name(), where.line(), which};
+  key wanted{where.name(), where.file(), where.line(), which};
   for (std::size_t i = keys_.size(); i-- > 0;)
     if (keys_[i] == wanted) return static_cast<place_index>(i);
-  place made{short_name(where.file_name()), where.line(), which};
   keys_.push_back(wanted);
-  all_.push_back(made);
+  all_.push_back({where.name(), short_name(where.file()), where.line(), which});
   return static_cast<place_index>(all_.size() - 1);
 }
 

@@ -9,12 +9,14 @@
 
 namespace durahash::crash {
 
-/// A place in our sources that called a verb, and which verb: "src/table/turbo/write.hpp:189 flush".
+/// A place in our sources that called a verb, and which verb.
 struct place {
+  std::string name;  // as the call gives it: "turbo.write.slot"; of stores empty
   std::string file;
   unsigned line = 0;
   verb which{};
-  std::string text() const;
+  std::string text() const;  // the name; without one "src/table/turbo/write.hpp:189 store"
+  std::string told() const;  // all of it: "src/table/turbo/write.hpp:189 flush turbo.write.slot"
   /// A commit point: the store that makes something true.
   bool commits() const { return which == verb::announce; }
 };
@@ -30,6 +32,7 @@ class places {
 
  private:
   struct key {
+    const char* name;
     const char* file;
     unsigned line;
     verb which;

@@ -15,7 +15,7 @@ namespace durahash::crash {
 /// What the eliding medium leaves out: one kind of effect at one place.
 struct elision {
   enum class what : std::uint8_t { flush, fence, order } kind;
-  std::string place;  // as place::text()
+  std::string place;  // as place::text() gives it
   std::string text() const;
   bool operator<(const elision& other) const { return kind != other.kind ? kind < other.kind : place < other.place; }
   bool operator==(const elision&) const = default;

@@ -39,15 +39,9 @@ stress_under_tsan() {
     -R '^gpu\.(GpuStreams|GpuCopies|GpuMap\.(FindsGoOn|AnswersAsTheModel|KeysOfABatch))'
 }
 explore() {
-  local engine elisions seed=${CRASH_SEED:-1}
-  for engine in turbo cceh level gphash; do
-    case $engine in
-      turbo | cceh) elisions=() ;;
-      *) elisions=(--no-elisions) ;;  # theirs take longer: scripts/nightly.sh
-    esac
-    build/check/bin/durahash crash --engine $engine --rounds 1 --seed "$seed" --quick \
-      --schedules 100 "${elisions[@]}"
-  done
+  local explore="build/check/bin/durahash crash --engine all --quick --seed ${CRASH_SEED:-1}"
+  $explore --rounds 1 --schedules 100
+  $explore --mutants
 }
 
 # What fails soonest stands first.
@@ -59,6 +53,6 @@ stage "AddressSanitizer, UndefinedBehaviorSanitizer: build of four tests" script
 stage "AddressSanitizer, UndefinedBehaviorSanitizer: unit tests" unit_under_asan
 stage "ThreadSanitizer: build of two tests" scripts/build.sh tsan store_test gpu_test
 stage "ThreadSanitizer: stress tests, and streams of a device" stress_under_tsan
-stage "crash exploration, bounded" explore
+stage "crash exploration, bounded; what is left out, and planted bugs" explore
 stage "power cuts in a guest machine, where QEMU is installed (all of them: make guest)" \
   test/guest/guest.py --bin build/check/bin --or-skip --only-cuts --cuts 10

@@ -3,20 +3,19 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <source_location>
 
 namespace durahash {
 
-[[noreturn, gnu::cold, gnu::noinline]] inline void invariant_broken(const char* what, const std::source_location& where) {
-  std::fprintf(stderr, "durahash: invariant broken: %s (%s:%u, %s)\n", what, where.file_name(),
-               static_cast<unsigned>(where.line()), where.function_name());
+[[noreturn, gnu::cold, gnu::noinline]] inline void invariant_broken(const char* what, const char* file,
+                                                                    unsigned line, const char* function) {
+  std::fprintf(stderr, "durahash: invariant broken: %s (%s:%u, %s)\n", what, file, line, function);
   std::abort();
 }
 
 /// Stays in release builds. Use at mutation, recovery and open; a reader's hot path has none.
-constexpr void check(bool holds, const char* what = "check",
-                     const std::source_location& where = std::source_location::current()) {
-  if (!holds) [[unlikely]] invariant_broken(what, where);
+constexpr void check(bool holds, const char* what = "check", const char* file = __builtin_FILE(),
+                     unsigned line = __builtin_LINE(), const char* function = __builtin_FUNCTION()) {
+  if (!holds) [[unlikely]] invariant_broken(what, file, line, function);
 }
 
 }  // namespace durahash

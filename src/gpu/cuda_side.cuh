@@ -16,6 +16,8 @@ class cuda_side {
 
   __device__ cuda_side(std::uint32_t* turns, const bucket_copies& of_buckets) : copies(of_buckets), turns_(turns) {}
 
+  static __device__ constexpr bool planted(mutant) { return false; }
+
   cuda_warp warp;
   const bucket_copies& copies;
   __device__ std::uint64_t load(pm<std::uint64_t>& at) const { return word(at).load(cuda::memory_order_acquire); }

@@ -27,6 +27,8 @@ class lockstep_side {
  public:
   lockstep_side(M& m, const lockstep_turns& turns, const bucket_copies& of_buckets = {}) noexcept : copies(of_buckets), m_(m), turns_(turns) {}
 
+  static constexpr bool planted(mutant which) noexcept { return M::planted(which); }
+
   lockstep_warp warp;
   bucket_copies copies;
   std::uint64_t load(const pm<std::uint64_t>& at) const noexcept { return durahash::load(m_, at); }
@@ -35,6 +37,7 @@ class lockstep_side {
   void order() const noexcept {}  // each store is a release
 
   bool try_take(std::uint64_t hash) const noexcept {
+    if (M::planted("gpu-two-warps-write-one-key")) return true;
     std::uint32_t seen = turns_.of(hash).load(std::memory_order_relaxed);
     return (seen & 1) == 0 && turns_.of(hash).compare_exchange_strong(seen, seen | 1, std::memory_order_acquire);
   }
@@ -48,7 +51,8 @@ class lockstep_side {
       std::this_thread::yield();
   }
   void give(std::uint64_t hash) const noexcept { turns_.of(hash).fetch_and(~1u, std::memory_order_release); }
-  void outdate(std::uint64_t hash) const noexcept { turns_.of(hash).fetch_add(2, std::memory_order_acq_rel); }
+  void outdate(std::uint64_t hash) const noexcept {
+    if (!M::planted("gpu-a-slot-is-lent-while-it-is-read")) turns_.of(hash).fetch_add(2, std::memory_order_acq_rel); }
   std::uint32_t version(std::uint64_t hash) const noexcept { return turns_.of(hash).load(std::memory_order_acquire) >> 1; }
 
   template <class Word>

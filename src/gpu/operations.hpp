@@ -14,6 +14,7 @@
 #include <optional>
 
 #include "gpu/bucket_copies.hpp"
+#include "media/site.hpp"
 #include "table/decision.hpp"
 
 namespace durahash::gpu {
@@ -47,6 +48,7 @@ struct exported {
 ///   warp                              what a warp is: warp/lockstep_warp.hpp
 ///   load, store, store_if, order      of words of the pool; `order`: what was stored before is visible before what comes after
 ///   take, try_take, give, version, outdate   of a hash's stripe
+///   planted                           a bug of the explorer's: never on a device
 ///   copies                            of hot buckets, and what gpu/bucket_copies.hpp needs for them
 template <class Side>
 class operations {
@@ -111,7 +113,7 @@ class operations {
     side_.take(hash);
     change c;
     status answer = stage(key, decide, c);
-    side_.order();
+    if (!Side::planted("gpu-nothing-orders-value-and-fingerprint")) side_.order();
     commit(c);
     side_.order();
     side_.give(hash);
@@ -138,7 +140,7 @@ class operations {
           side_.store(to[slots + slot], side_.load(from[slots + lane]));
         }
         if (lane < slots && lane >= records) {
-          side_.store(to[lane], gphash::empty_state);
+          if (!Side::planted("gpu-a-new-level-shows-what-was-there")) side_.store(to[lane], gphash::empty_state);
           side_.store(to[slots + lane], 0);
         }
         return true;
@@ -250,7 +252,8 @@ class operations {
     }
     if (counted != nullptr) count(s, from, slots, *counted);
     std::uint32_t changed = warp().ballot(warp().each([&](unsigned lane) { return !copies_.unchanged(warp().of(from, lane)); }));
-    if (changed != 0 || side_.version(s.hash) != version) return std::nullopt;
+    bool as_read = changed == 0 && side_.version(s.hash) == version;
+    if (!as_read && !Side::planted("gpu-copies-are-not-looked-at-again")) return std::nullopt;
     return hits != 0 ? status::ok : status::not_found;
   }
   template <class Sources>

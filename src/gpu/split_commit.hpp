@@ -15,8 +15,8 @@ template <medium M>
 durable flush_payloads(M& m, std::span<const change> changes) {
   flushed started;
   for (const change& c : changes)
-    if (c.apart) started += flush(m, extent_of(*c.payload));
-  return fence(m, std::move(started));
+    if (c.apart) started += flush(m, extent_of(*c.payload), "gpu.batch.values");
+  return fence(m, std::move(started), "gpu.batch.values");
 }
 
 /// After this the batch is durable.
@@ -24,8 +24,8 @@ template <medium M>
 durable flush_words(M& m, std::span<const change> changes) {
   flushed started;
   for (const change& c : changes)
-    if (c.word != nullptr) started += flush(m, extent_of(*c.word));
-  return fence(m, std::move(started));
+    if (c.word != nullptr) started += flush(m, extent_of(*c.word), "gpu.batch.commit");
+  return fence(m, std::move(started), "gpu.batch.commit");
 }
 
 /// The same for changes of a copy: the pool gets them, before they are visible in the copy. Returns when they are durable.
@@ -36,12 +36,12 @@ durable store_changes(M& m, std::span<const change> changes, const mirror& copy)
     if (c.payload == nullptr) continue;
     pm<std::uint64_t>& home = copy.home_of(c.payload);
     store(m, home, c.value);
-    if (!same_line(&home, &copy.home_of(c.word))) payloads += flush(m, extent_of(home));
+    if (!same_line(&home, &copy.home_of(c.word))) payloads += flush(m, extent_of(home), "gpu.mirror.values");
   }
-  durable before = fence(m, std::move(payloads));
+  durable before = fence(m, std::move(payloads), "gpu.mirror.values");
   for (const change& c : changes)
-    if (c.word != nullptr) words += announce(m, copy.home_of(c.word), c.next, after_group(before));  // COMMIT
-  return fence(m, std::move(words));
+    if (c.word != nullptr) words += announce(m, copy.home_of(c.word), c.next, after_group(before), "gpu.mirror.commit");  // COMMIT
+  return fence(m, std::move(words), "gpu.mirror.all-committed");
 }
 
 }  // namespace durahash::gpu

@@ -7,21 +7,21 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <source_location>
 
 #include "base/bits.hpp"
 #include "durahash/info.hpp"
+#include "media/site.hpp"
 
 namespace durahash {
 
 /// Which verb (persist/order.hpp) acts, and where in our sources it was called: told to the medium before it does. Only models that record listen.
 enum class verb : std::uint8_t { store, store_bytes, flush, fence, announce };
-using site = std::source_location;
 
 /// `visible_is_durable`: no crash that the medium promises to survive undoes a store that another thread has seen.
 template <class M>
 concept medium = requires(M& m, const M& c, std::uint64_t* word, void* at, const void* from, std::size_t bytes, verb which, const site& where) {
   { M::visible_is_durable } -> std::convertible_to<bool>;
+  { M::planted("a bug") } -> std::same_as<bool>;
   m.enter(which, where);
   { m.read(word) } noexcept -> std::same_as<std::uint64_t>;   // acquire
   m.write(word, std::uint64_t{});                             // release; 1, 2, 4 or 8 bytes, aligned
@@ -52,6 +52,7 @@ struct direct_access {
   }
   void will_read(const void*, std::size_t) const noexcept {}
   void enter(verb, const site&) const noexcept {}
+  static constexpr bool planted(mutant) noexcept { return false; }
 };
 
 /// Whether a read is a plain load that nobody listens to, so that several may be one instruction. ThreadSanitizer knows no such instructions.

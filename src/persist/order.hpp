@@ -88,17 +88,17 @@ T load(M& m, const pm<T>& field) noexcept {
   return std::bit_cast<T>(m.read(field.raw()));
 }
 
-// Every verb tells the medium where it was called: `where` is never given.
+// Every verb tells the medium where it was called. Those that write back are given a name (media/site.hpp).
 
 template <medium M, class T>
-void store(M& m, pm<T>& field, std::type_identity_t<T> value, site where = site::current()) noexcept {
+void store(M& m, pm<T>& field, std::type_identity_t<T> value, site where = {}) noexcept {
   m.enter(verb::store, where);
   m.write(field.raw(), std::bit_cast<typename pm<T>::word>(value));
 }
 
 /// As store, if the field still holds `old`; of several threads one gets its way. Returns whether this one did.
 template <medium M, class T>
-bool store_if(M& m, pm<T>& field, std::type_identity_t<T> old, std::type_identity_t<T> value, site where = site::current()) noexcept {
+bool store_if(M& m, pm<T>& field, std::type_identity_t<T> old, std::type_identity_t<T> value, site where = {}) noexcept {
   using bits = typename pm<T>::word;
   m.enter(verb::store, where);
   return m.exchange_if(field.raw(), std::bit_cast<bits>(old), std::bit_cast<bits>(value));
@@ -106,47 +106,47 @@ bool store_if(M& m, pm<T>& field, std::type_identity_t<T> old, std::type_identit
 
 /// Bytes in any order, torn at 8-byte boundaries: for payloads that nothing refers to yet.
 template <medium M>
-void store_bytes(M& m, void* at, const void* from, std::size_t bytes, site where = site::current()) noexcept {
+void store_bytes(M& m, void* at, const void* from, std::size_t bytes, site where = {}) noexcept {
   m.enter(verb::store_bytes, where);
   m.write_bytes(at, from, bytes);
 }
 
 template <medium M>
-flushed flush(M& m, const extent& bytes, site where = site::current()) {
+flushed flush(M& m, const extent& bytes, site where = {}) {
   m.enter(verb::flush, where);
   m.flush(bytes.at, bytes.bytes);
   return {};
 }
 
 template <medium M>
-durable fence(M& m, flushed, site where = site::current()) {
+durable fence(M& m, flushed, site where = {}) {
   m.enter(verb::fence, where);
   return fencing::on(m);
 }
 
 template <medium M>
-durable persist(M& m, const extent& bytes, site where = site::current()) {
+durable persist(M& m, const extent& bytes, site where = {}) {
   return fence(m, flush(m, bytes, where), where);
 }
 
 /// First half of publish, for publications that share a fence: visible now, durable with the next fence.
 template <medium M, class T>
   requires(sizeof(T) == 8)
-flushed announce(M& m, pm<T>& word, std::type_identity_t<T> value, ordered, site where = site::current()) {
+flushed announce(M& m, pm<T>& word, std::type_identity_t<T> value, ordered, site where = {}) {
   m.enter(verb::announce, where);
   m.write(word.raw(), std::bit_cast<typename pm<T>::word>(value));
   return flush(m, extent_of(word), where);
 }
 
 template <medium M, class T>
-durable publish(M& m, pm<T>& word, std::type_identity_t<T> value, ordered before, site where = site::current()) {
+durable publish(M& m, pm<T>& word, std::type_identity_t<T> value, ordered before, site where = {}) {
   return fence(m, announce(m, word, value, std::move(before), where), where);
 }
 
 /// As publish, if the word still holds `old`. Returns whether it did; durable then.
 template <medium M, class T>
   requires(sizeof(T) == 8)
-bool publish_if(M& m, pm<T>& word, std::type_identity_t<T> old, std::type_identity_t<T> value, ordered, site where = site::current()) {
+bool publish_if(M& m, pm<T>& word, std::type_identity_t<T> old, std::type_identity_t<T> value, ordered, site where = {}) {
   using bits = typename pm<T>::word;
   m.enter(verb::announce, where);
   if (!m.exchange_if(word.raw(), std::bit_cast<bits>(old), std::bit_cast<bits>(value))) return false;

@@ -74,7 +74,7 @@ class pool {
 
   /// Starts the write-back of all in front of the heap, of a new pool all that `create` stored, of an old one what a killed process wrote and perhaps never
   /// flushed. The engine calls it at open, and fences before it builds on what it found there.
-  flushed flush_header() { return flush(*medium_, extent{base_, block_.engine_offset + block_.engine_bytes}); }
+  flushed flush_header() { return flush(*medium_, extent{base_, block_.engine_offset + block_.engine_bytes}, "pool.header"); }
 
   /// Extents. Grows the pool as needed; nothing is durable, and nothing needs to be: reachability is the truth.
   std::optional<std::uint64_t> allocate(std::uint64_t bytes, std::uint64_t alignment);
@@ -190,20 +190,20 @@ status pool<M>::to_disk(std::uint64_t offset, std::uint64_t bytes) {
 /// A failure before COMMIT leaves the old root in force, one behind it the new one: root_ says which.
 template <medium M>
 status pool<M>::change_root(root_record next, reach how_far) {
-  next.sequence = root_.sequence + 1;
+  next.sequence = root_.sequence + (M::planted("a-root-overwritten-in-place") ? 2 : 1);
   next.boot_id = salvaging_ ? std::array<std::uint8_t, 16>{} : this_boot();  // an unknown run of the machine
   if (!salvaging_) next.file_mark = map_->file_mark();
   next = sealed(next);
   std::uint64_t offset = root_offsets[next.sequence % 2];
   store_bytes(*medium_, base_ + offset, &next, sizeof next);
-  durable written = persist(*medium_, extent{base_ + offset, sizeof next});
+  durable written = persist(*medium_, extent{base_ + offset, sizeof next}, "pool.root.record");
   auto reaches_disk = [&](std::uint64_t at, std::uint64_t bytes) {
     return how_far == reach::memory || map_->write_to_disk(at, bytes) == status::ok || (disk_failed_ = true, false);
   };
   // A disk may tear the page: the record is there before the selector names it.
   if (!reaches_disk(offset, sizeof next)) return status::io_error;
   [[maybe_unused]] durable selected =
-      publish(*medium_, detail::selector_at(base_), next.sequence, after(std::move(written)));  // COMMIT: the root changes
+      publish(*medium_, detail::selector_at(base_), next.sequence, after(std::move(written)), "pool.root.commit");  // COMMIT: the root changes
   root_ = next;
   return reaches_disk(selector_offset, sizeof next.sequence) ? status::ok : status::io_error;
 }
@@ -211,7 +211,7 @@ status pool<M>::change_root(root_record next, reach how_far) {
 /// A clean root may hold the allocation state, which a new end would leave outside the pool: the pool is changing from here on.
 template <medium M>
 status pool<M>::change_end(std::uint64_t end) {
-  if (!may_change()) return status::io_error;
+  if (!M::planted("a-clean-root-with-a-new-end") && !may_change()) return status::io_error;
   std::scoped_lock lock(root_lock_);
   root_record next = root_;
   next.pool_bytes = end;

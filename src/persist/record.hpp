@@ -41,7 +41,7 @@ std::optional<std::uint64_t> write_record(M& m, heap<M>& h, pool<M>& p, std::str
   store_bytes(m, at, &header, sizeof header);
   store_bytes(m, at + sizeof header, key.data(), key.size());
   store_bytes(m, at + sizeof header + key.size(), value.data(), value.size());
-  started += flush(m, extent{at, bytes});
+  started += flush(m, extent{at, bytes}, "record.bytes");
   return offset;
 }
 

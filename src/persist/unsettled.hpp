@@ -32,7 +32,7 @@ class unsettled {
   void begin_with(Marks all, bool inherited) {
     if constexpr (needed) {
       units_ = std::move(all);
-      settled_code_ = inherited ? 1 : as_at_open;
+      settled_code_ = inherited && !M::planted("a-dead-process-s-words") ? 1 : as_at_open;
     }
   }
   void resize(std::size_t units, bool inherited) {
@@ -48,10 +48,13 @@ class unsettled {
     }
   }
   bool settled(std::size_t unit) const noexcept {
-    if constexpr (needed)
-      return units_[unit].load(std::memory_order_acquire) == settled_code_;
-    else
+    if constexpr (needed) {
+      std::uint8_t code = units_[unit].load(std::memory_order_acquire);
+      if (M::planted("readers-give-away-what-is-not-durable") && code == publishing_code) return true;
+      return code == settled_code_;
+    } else {
       return true;
+    }
   }
 
   void begin(std::size_t unit) noexcept {

@@ -213,7 +213,7 @@ class every_execution {
 
 void perform(machine& on, const instruction& i) {
   auto& m = on.as(i.thread).medium();
-  m.enter(verb::store, site::current());
+  m.enter(verb::store, site());
   std::byte* at = on.bytes_at(i.line, i.byte);
   auto write = [&](auto zero) {
     std::memcpy(&zero, i.bytes.data(), sizeof zero);

@@ -25,7 +25,7 @@ TEST(CrashCrew, FindingsTravelBetweenProcessesWhole) {
   one.most_log10 = 2.5;
   one.commits["a commit"] = {3, 4};
   one.places["a place"] = 5;
-  one.violations.push_back({"what", std::string("a story\0with a zero", 19), "replay", 7});
+  one.violations.push_back({"what", std::string("a story\0with a zero", 19), "replay", "a job", 7});
   findings other = findings::unpacked(one.packed());
   for (std::size_t i = 0; i < numbers(one).size(); ++i) EXPECT_EQ(*numbers(other)[i], *numbers(one)[i]) << i;
   EXPECT_EQ(other.most_log10, 2.5);
@@ -34,6 +34,7 @@ TEST(CrashCrew, FindingsTravelBetweenProcessesWhole) {
   ASSERT_EQ(other.violations.size(), 1u);
   EXPECT_EQ(other.violations.front().story, one.violations.front().story);
   EXPECT_EQ(other.violations.front().replay, "replay");
+  EXPECT_EQ(other.violations.front().job, "a job");
   EXPECT_EQ(other.violations.front().calls, 7u);
 
   findings sum = one;

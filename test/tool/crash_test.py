@@ -66,7 +66,7 @@ class Report(ToolTest):
         self.assertEqual(count["caught"], sum(line["caught"] for line in matrix))
         noticed = count["caught"] + count["equivalent"] == count["planted"]
         self.assertEqual(answer.code, 0 if noticed else 1, "what nobody noticed is a failure")
-        for kind in ("the flush of src/table/", "the fence of src/table/"):
+        for kind in ("the flush of turbo.", "the fence of turbo."):
             tried = (line["left_out"] for line in matrix if line["caught"] and line["left_out"].startswith(kind))
             found = (self.found_without(left_out) for left_out in tried)  # what several rounds show, the first may not
             lost, left_out = next(answer for answer in found if answer)
@@ -78,6 +78,19 @@ class Report(ToolTest):
                 self.assertEqual(self.report(1, *replay[2:])["violations"][0], lost)
                 whole = [word for word in replay[2:] if word not in ("--without", left_out)]
                 self.assertEqual(self.report(0, *whole)["violations"], [], "it was what was left out")
+
+    def test_each_planted_bug_is_found_and_its_witness_is_the_exploration_that_found_it(self):
+        told = self.report(0, "--mutants", "--quick", "--seed", "90210")
+        self.assertGreater(told["mutants"]["planted"], 10)
+        self.assertEqual(told["mutants"]["planted"], told["mutants"]["caught"])
+        planted = {line["planted"]: line for line in told["mutation_matrix"]}
+        bug = planted["the-mirror-before-the-medium"]
+        self.assertRegex(bug["witness"], r"^turbo/u64/power/.*threads#\d+$")
+        lost = self.report(1, *SMALL, "--plant", "a-key-that-means-empty", "--only", "turbo/u64/power", "--threads", "1")
+        first = lost["violations"][0]
+        replay = shlex.split(first["replay"])
+        self.assertIn("--plant", replay)
+        self.assertEqual(self.report(1, *replay[2:])["violations"][0], first)
 
 
 class Started(ToolTest):
@@ -109,8 +122,8 @@ class Refused(ToolTest):
 
     def test_what_is_to_be_left_out_has_a_name_of_the_matrix(self):
         self.fails(2, '^durahash crash: --without a flush: the elision matrix names such things as "the flush of ', "crash", "--without", "a flush")
-        self.fails(2, "--without the flush of a.hpp:1 flush: nothing that the programs did is called so",
-                   "crash", *SMALL, "--ops", "2", "--only", "turbo/u64/power", "--no-elisions", "--without", "the flush of a.hpp:1 flush")
+        self.fails(2, "--without the flush of turbo.step.1: nothing that the programs did is called so",
+                   "crash", *SMALL, "--ops", "2", "--only", "turbo/u64/power", "--no-elisions", "--without", "the flush of turbo.step.1")
 
     def test_operations_are_kept_of_one_program_of_one_thread(self):
         self.fails(2, "--keep tells operations of one job's program: it needs --job", "crash", "--keep", "1")

@@ -36,6 +36,8 @@ struct crash_arguments {
   std::string job;
   std::vector<std::string> keep;
   std::string without;
+  std::string plant;
+  bool mutants = false;
 };
 
 std::vector<engine_kind> engines_of(const std::string& name) {
@@ -64,14 +66,16 @@ crash::campaign campaign_of(const crash_arguments& a, engine_kind engine) {
   for (const std::string& at : a.keep)
     made.keep.push_back(whole_number("--keep", at, 0, 1'000'000));
   made.without = a.without;
+  made.plant = a.plant;
+  made.mutants = a.mutants;
   return made;
 }
 
-std::size_t count(const std::vector<crash::elided>& matrix, bool (*which)(const crash::elided&)) {
+std::size_t count(const std::vector<crash::matrix_line>& matrix, bool (*which)(const crash::matrix_line&)) {
   return static_cast<std::size_t>(std::count_if(matrix.begin(), matrix.end(), which));
 }
-bool was_caught(const crash::elided& e) { return e.caught; }
-bool is_argued(const crash::elided& e) { return e.argued; }
+bool was_caught(const crash::matrix_line& e) { return e.caught; }
+bool is_argued(const crash::matrix_line& e) { return e.argued; }
 
 /// Nothing lost, and nothing that could be left out without anybody noticing.
 bool good(const crash::outcome& o) {
@@ -90,16 +94,34 @@ nlohmann::ordered_json json_of(const crash::campaign& what, const crash::outcome
   for (const crash::violation& v : f.violations) json["violations"].push_back({{"what", v.what}, {"story", v.story}, {"replay", v.replay}});
   json["commit_points"] = nlohmann::ordered_json::array();
   for (const auto& [place, seen] : f.commits) json["commit_points"].push_back({{"place", place}, {"kept", seen.kept}, {"lost", seen.lost}});
-  json["elisions"] = {{"planted", o.matrix.size()}, {"caught", count(o.matrix, was_caught)}, {"equivalent", count(o.matrix, is_argued)}};
-  json["elision_matrix"] = nlohmann::ordered_json::array();
-  for (const crash::elided& e : o.matrix)
-    json["elision_matrix"].push_back({{"left_out", e.what}, {"caught", e.caught}, {e.caught ? "violation" : "argument", e.by}});
+  json[what.mutants ? "mutants" : "elisions"] = {
+      {"planted", o.matrix.size()}, {"caught", count(o.matrix, was_caught)}, {"equivalent", count(o.matrix, is_argued)}};
+  nlohmann::ordered_json& matrix = json[what.mutants ? "mutation_matrix" : "elision_matrix"];
+  matrix = nlohmann::ordered_json::array();
+  for (const crash::matrix_line& e : o.matrix) {
+    matrix.push_back({{what.mutants ? "planted" : "left_out", e.what}, {"caught", e.caught},
+                      {e.caught ? "violation" : "argument", e.by}});
+    if (e.caught) matrix.back()["witness"] = e.witness;
+  }
   json["seed"] = what.seed;
   json["seconds"] = o.seconds;
   return json;
 }
 
+std::string text_of(const std::vector<crash::matrix_line>& matrix, const std::string& kind) {
+  std::string text = fmt::format("  {} one at a time: {}, caught {}, without effect by argument {}\n",
+                                 kind == "bug" ? "planted," : "left out,", counted(matrix.size(), kind),
+                                 count(matrix, was_caught), count(matrix, is_argued));
+  for (const crash::matrix_line& e : matrix)
+    text += fmt::format("    {} {}: {}\n", e.caught ? "caught  " : e.argued ? "argued  " : "SURVIVED", e.what,
+                        e.by.empty() ? "nobody noticed" : e.by);
+  return text;
+}
+
 std::string text_of(const crash::campaign& what, const crash::outcome& o) {
+  if (what.mutants)
+    return fmt::format("{} · {}\n\n", name_of(what.engine), human_seconds(o.seconds)) + text_of(o.matrix, "bug") +
+           (good(o) ? "" : "\nFAILED: a planted bug was not found.\n");
   const crash::findings& f = o.found;
   std::string text = fmt::format("{} · {} of {} operations, {} · seed {} · {}\n\n", name_of(what.engine), counted(f.programs, "program"), what.operations,
                                  f.schedules == 0 ? "one thread" : fmt::format("{} of {} and {} threads", counted(f.schedules, "schedule"), what.threads, what.threads + 1), what.seed,
@@ -122,12 +144,7 @@ std::string text_of(const crash::campaign& what, const crash::outcome& o) {
     text += "\n  commit points                        among what a crash kept      lost\n";
     for (const auto& [place, seen] : f.commits) text += fmt::format("    {:<46}{:>14}{:>10}\n", place, grouped(seen.kept), grouped(seen.lost));
   }
-  if (!o.matrix.empty()) {
-    text += fmt::format("\n  left out, one at a time: {}, caught {}, without effect by argument {}\n", counted(o.matrix.size(), "flush, fence or order"), count(o.matrix, was_caught),
-                        count(o.matrix, is_argued));
-    for (const crash::elided& e : o.matrix)
-      text += fmt::format("    {} {}: {}\n", e.caught ? "caught  " : e.argued ? "argued  " : "SURVIVED", e.what, e.by.empty() ? "nobody noticed" : e.by);
-  }
+  if (!o.matrix.empty()) text += "\n" + text_of(o.matrix, "flush, fence or order");
   for (const crash::violation& v : f.violations) text += fmt::format("\nVIOLATION: {}\n{}\n  again: {}\n", v.what, v.story, v.replay);
   if (f.violations.empty() && !good(o)) text += "\nFAILED: something can be left out, and no crash shows it.\n";
   return text;
@@ -180,7 +197,9 @@ void add_crash(command_line app, int& exit_code) {
   command.add_option("--json", a->json, "write the report as JSON to a file, or with - to standard output instead of the text");
   command.add_option("--job", a->job, "explore this job alone, as a report's last line says");
   command.add_option("--keep", a->keep, "of its program these operations alone").delimiter(',');
-  command.add_option("--without", a->without, "leave this out, as the elision matrix names it");
+  option without = command.add_option("--without", a->without, "leave this out, as the elision matrix names it");
+  option plant = command.add_option("--plant", a->plant, "explore with this bug planted").excludes(without);
+  command.add_flag("--mutants", a->mutants, "instead: plant every known bug in turn, and see that each is found").excludes(without).excludes(plant);
   command.footer(
       "Runs random programs on tables whose every store, flush and fence is recorded, crashes them after each store and fence, recovers from the\n"
       "images that the persistency model allows there, and checks what was promised. docs/persistence.md tells how, and where the evidence ends.\n\n"

@@ -191,8 +191,8 @@ void table<M, Kind>::settle_for_reader(stripe_index stripe, const window& w, uns
     if (unsettled_.settled(stripe)) return;
     if (unsettled_.of(stripe) == settlement::inherited) return settle_inherited(stripe);
     flushed started;
-    for (unsigned n = 0; n < buckets; ++n) started += flush(m_, extent_of(w[n]));
-    [[maybe_unused]] durable done = fence(m_, std::move(started));
+    for (unsigned n = 0; n < buckets; ++n) started += flush(m_, extent_of(w[n]), "cceh.settle.buckets");
+    [[maybe_unused]] durable done = fence(m_, std::move(started), "cceh.settle.all");
   }
 }
 
@@ -205,10 +205,10 @@ void table<M, Kind>::settle_inherited(stripe_index stripe) {
     std::uint64_t at = std::uint64_t{stripe} << (64 - stripe_bits);
     do {
       segment s = segment_of(at);
-      started += flush(m_, extent{buckets_at(s.offset()), segment_bytes()});
+      started += flush(m_, extent{buckets_at(s.offset()), segment_bytes()}, "cceh.inherit.segment");
       at = s.end();
     } while (at != 0 && stripe_of(at) == stripe);
-    unsettled_.take_over(stripe, fence(m_, std::move(started)));
+    unsettled_.take_over(stripe, fence(m_, std::move(started), "cceh.inherit.all"));
   }
 }
 

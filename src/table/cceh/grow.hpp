@@ -41,7 +41,7 @@ bool table<M, Kind>::put_into(image& made, const live_record& r) const {
   std::uint64_t at = home_of(r.hash);
   unsigned left = probe_;
   while (!made.has_room(at)) {
-    if (--left == 0) return false;
+    if (--left == 0) return M::planted("cceh-a-split-drops-what-does-not-fit");
     at = (at + 1) & (buckets_per_segment() - 1);
   }
   made.add(at, r);
@@ -77,7 +77,7 @@ std::optional<loose_cell<M>> table<M, Kind>::write_segment(const image& made, fl
   if (!cell) return std::nullopt;
   pm<std::uint64_t>* words = entries_of(cell->offset());
   for (std::size_t i = 0; i < made.words.size(); ++i) store(m_, words[i], made.words[i]);
-  started += flush(m_, extent{words, made.words.size() * 8});
+  started += flush(m_, extent{words, made.words.size() * 8}, "cceh.segment.words");
   return cell;
 }
 
@@ -93,7 +93,8 @@ status table<M, Kind>::split(const segment& s) {
   lay_out_halves(s, right_prefix, made);
   stripe_index right_stripe = stripe_of(right_prefix);
   if (right_stripe == s.stripe) return split_in(s, made, right_stripe);
-  std::scoped_lock lock(stripes_[right_stripe].lock);     // of no segment so far: who holds it finds that out and lets it go
+  std::unique_lock lock(stripes_[right_stripe].lock, std::defer_lock);
+  if (!M::planted("cceh-a-sibling-is-open-too-early")) lock.lock();  // of no segment so far: who holds it finds that out and lets it go
   return split_in(s, made, right_stripe);
 }
 
@@ -124,7 +125,7 @@ status table<M, Kind>::split_in(const segment& s, const halves& made, stripe_ind
   auto right = write_segment(made.half[1], started);
   auto left = copy_on_write_ ? write_segment(made.half[0], started) : std::nullopt;
   if (!right || (copy_on_write_ && !left)) return status::no_space;
-  durable written = fence(m_, std::move(started));
+  durable written = fence(m_, std::move(started), "cceh.split.halves");
   std::scoped_lock lock(directory_lock_);
   unsigned depth = s.depth() + 1;
   // Asked under the lock: of two splits that find no room in the directory one doubles it (CRASH.md CCEH 7).
@@ -132,7 +133,8 @@ status table<M, Kind>::split_in(const segment& s, const halves& made, stripe_ind
   unsettled_.take_over(right_stripe, written);
   entry_range all = range_of(s.prefix, s.depth());
   checked_place right_entry = checked_place::of(right->keep(), depth), left_entry = checked_place::of(left ? left->keep() : s.offset(), depth);
-  publish_entries(all, direction::leftward, [&](std::uint64_t i) { return i < all.middle() ? left_entry : right_entry; }, after(std::move(written)));
+  direction way = M::planted("cceh-the-left-half-first") ? direction::rightward : direction::leftward;
+  publish_entries(all, way, [&](std::uint64_t i) { return i < all.middle() ? left_entry : right_entry; }, after(std::move(written)));
   outdate(s.stripe);
   outdate(right_stripe);
   if (depth == directory().exponent()) deepest_ += 2;
@@ -167,7 +169,7 @@ void table<M, Kind>::publish_entries(entry_range where, direction way, EntryOf&&
     std::uint64_t next = way == direction::rightward ? i + 1 : i - 1;
     store(m_, entries[i], entry_of(i).word);
     if (n + 1 < where.count() && next / per_line == i / per_line) continue;
-    [[maybe_unused]] durable done = persist(m_, extent_of(entries[i]));  // all of the line
+    [[maybe_unused]] durable done = persist(m_, extent_of(entries[i]), "cceh.directory.entries");  // all of the line
   }
 }
 
@@ -179,10 +181,10 @@ bool table<M, Kind>::switch_directory(unsigned depth, EntryAt&& entry_at, flushe
   if (!cell) return false;
   pm<std::uint64_t>* entries = entries_of(cell->offset());
   for (std::uint64_t i = 0; i < std::uint64_t{1} << depth; ++i) store(m_, entries[i], entry_at(i));
-  started += flush(m_, extent{entries, std::size_t{8} << depth});
-  durable written = fence(m_, std::move(started));
+  started += flush(m_, extent{entries, std::size_t{8} << depth}, "cceh.directory.copy");
+  durable written = fence(m_, std::move(started), "cceh.directory.all");
   checked_place made = checked_place::of(cell->keep(), depth);
-  [[maybe_unused]] durable done = publish(m_, root_of_table().directory, made.word, after(std::move(written)));  // COMMIT: the directory changes
+  [[maybe_unused]] durable done = publish(m_, root_of_table().directory, made.word, after(std::move(written)), "cceh.directory.commit");  // COMMIT: the directory changes
   place_view old = directory();
   directory_.store(place_view::of(made, old.generation() + 1).word, std::memory_order_release);
   if (!old.none()) give_back(old.offset(), directory_bytes(old.exponent()));
@@ -268,17 +270,19 @@ bool table<M, Kind>::merge(std::uint64_t hash, std::uint64_t most_records) {
 /// Copies: nothing stale can come back (CRASH.md CCEH 9).
 template <medium M, class Kind>
 bool table<M, Kind>::merge(const segment& left, const segment& right, std::uint64_t most_records) {
-  std::vector<resident> all = residents(left), more = residents(right);
+  segment of_left = left;
+  if (M::planted("cceh-a-merge-revives-what-is-stale")) of_left.entry = checked_place::of(left.offset(), left.depth() - 1);
+  std::vector<resident> all = residents(of_left), more = residents(right);
   all.insert(all.end(), more.begin(), more.end());
   image made;
   if (all.size() > most_records || !lay_out(all, made) || !p_.may_change()) return false;
-  if (left.stripe != right.stripe)  // records of one go to the other
+  if (left.stripe != right.stripe && !M::planted("cceh-a-merge-outruns-the-count"))  // records of one go to the other
     for (stripe_index stripe : {left.stripe, right.stripe})
       count_once(stripe, [&] { count_stripe(stripe); });
   flushed started;
   auto cell = write_segment(made, started);
   if (!cell) return false;
-  durable written = fence(m_, std::move(started));
+  durable written = fence(m_, std::move(started), "cceh.merge.segment");
 
   std::scoped_lock lock(directory_lock_);
   unsigned depth = left.depth();
@@ -378,7 +382,7 @@ status table<M, Kind>::move_down(const segment& s) {
   flushed started;
   auto cell = write_segment(made, started);
   if (!cell) return status::ok;
-  durable written = fence(m_, std::move(started));
+  durable written = fence(m_, std::move(started), "cceh.compact.segment");
   std::scoped_lock lock(directory_lock_);
   checked_place entry = checked_place::of(cell->keep(), s.depth());
   publish_entries(range_of(s.prefix, s.depth()), direction::leftward, [&](std::uint64_t) { return entry; }, after(std::move(written)));
@@ -403,7 +407,7 @@ status table<M, Kind>::move_records_down(const segment& s, std::uint64_t behind)
       if (!moved) return;
       change c{.stripe = s.stripe};
       stage_update(at, *moved, c);
-      commit(c, after(fence(m_, std::move(started))));
+      commit(c, after(fence(m_, std::move(started), "cceh.compact.record")));
     });
   }
   return answer;

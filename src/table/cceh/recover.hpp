@@ -153,6 +153,7 @@ error table<M, Kind>::recover_directory(const std::string& path, bool restored, 
   std::vector<bool> named(p_.end() / unit + 1);  // a saved heap state knows what is in use, not by whom
   named[made.offset() / unit] = true;
   for (leaf& l : leaves) {
+    if (M::planted("cceh-recovery-skips-the-last-segment") && &l == &leaves.back() && leaves.size() > 1) break;
     std::string wrong;
     std::vector<std::uint64_t> taken;
     if (l.state == detail::node_state::damaged) wrong = "are damaged";
@@ -245,8 +246,8 @@ template <medium M, class Kind>
 void table<M, Kind>::settle_directory() {
   place_view now = directory();
   flushed started = p_.flush_header();
-  if (p_.root().state != pool_state::clean) started += flush(m_, extent{entries_of(now.offset()), std::size_t{8} << now.exponent()});
-  unsettled_.take_over(escape_stripe, fence(m_, std::move(started)));
+  if (p_.root().state != pool_state::clean) started += flush(m_, extent{entries_of(now.offset()), std::size_t{8} << now.exponent()}, "cceh.inherit.directory");
+  unsettled_.take_over(escape_stripe, fence(m_, std::move(started), "cceh.inherit.escapes"));
 }
 
 /// Rolls forward, in the order of a split: a crash on the way is one that recovery knows.
@@ -257,7 +258,10 @@ bool table<M, Kind>::repair(const std::vector<leaf>& leaves) {
     if (l.state != detail::node_state::torn) continue;
     if (!p_.may_change()) return false;
     entry_range all{l.where.begin, l.where.begin + l.where.count};
-    publish_entries(all, direction::leftward, [&](std::uint64_t i) { return i < all.middle() ? l.left : l.right; },
+    bool mends_half = M::planted("cceh-recovery-mends-one-half");
+    if (mends_half && l.left == l.right) continue;
+    publish_entries(mends_half ? entry_range{all.middle(), all.end} : all, direction::leftward,
+                    [&](std::uint64_t i) { return i < all.middle() ? l.left : l.right; },
                     after_nothing("segments that entries name are durable"));
   }
   return true;

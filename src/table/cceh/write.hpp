@@ -65,7 +65,7 @@ status table<M, Kind>::write_in(const segment& s, std::uint64_t hash, key_type k
   if constexpr (Kind::in_slot)
     commit(c, payload_order(c));
   else
-    commit(c, after(fence(m_, std::move(started))));
+    commit(c, after(fence(m_, std::move(started), "cceh.write.payload")));
   return wanted.answer;
 }
 
@@ -134,7 +134,7 @@ auto table<M, Kind>::walk(const segment& s, const window& w, key_type key) const
       if (open == 0) open = stale_slots(s, b);
       if (open != 0) at.room = &b.slots[std::countr_zero(open)], at.room_is_away = distance > 0;
     }
-    if (empty != 0) break;
+    if (empty != 0 || (M::planted("cceh-insert-takes-the-first-room") && at.room != nullptr)) break;
   }
   return at;
 }
@@ -153,11 +153,17 @@ std::uint32_t table<M, Kind>::stale_slots(const segment& s, const bucket& b) con
 template <medium M, class Kind>
 void table<M, Kind>::stage_value(const place& at, std::uint64_t value_word, std::uint64_t key_word, change& c) const {
   if (at.found != nullptr) return stage_update(*at.found, value_word, c);
-  store(m_, at.room->value, value_word);
+  if (M::planted("cceh-a-claimed-slot")) store(m_, at.room->key, 0x5e17);
   c.where = at.room;
+  c.records = 1;
+  if (M::planted("cceh-the-key-before-the-value")) {
+    store(m_, at.room->key, key_word);
+    c.word = &at.room->value, c.next = value_word;
+    return;
+  }
+  store(m_, at.room->value, value_word);
   c.word = &at.room->key;
   c.next = key_word;
-  c.records = 1;
 }
 
 template <medium M, class Kind>
@@ -173,6 +179,8 @@ void table<M, Kind>::stage_removal(const place& at, change& c) const {
   c.where = at.found;
   c.word = &at.found->key;
   c.next = at.bucket_has_room ? empty_word : removed_word;  // C3
+  if (M::planted("cceh-a-full-bucket-gets-an-empty-slot")) c.next = empty_word;
+  if (M::planted("cceh-a-removed-key-of-another-segment")) c.next = load(m_, at.found->key) ^ std::uint64_t{1} << 63;
   c.records = -1;
   retire_record(*at.found, c);
 }
@@ -193,15 +201,17 @@ ordered table<M, Kind>::payload_order(const change& c) const {
 
 template <medium M, class Kind>
 flushed table<M, Kind>::announce_change(const change& c, ordered payload) {
+  bool version_first = M::planted("cceh-the-version-before-the-word");
+  if (version_first && c.records < 0) outdate(c.stripe);
   unsettled_.begin(c.stripe);
-  flushed started = announce(m_, *c.word, c.next, std::move(payload));  // COMMIT: the record appears, changes or goes
-  if (c.records < 0) outdate(c.stripe);
+  flushed started = announce(m_, *c.word, c.next, std::move(payload), "cceh.write.commit");  // COMMIT: the record appears, changes or goes
+  if (c.records < 0 && !version_first && !M::planted("cceh-removals-leave-the-version")) outdate(c.stripe);
   return started;
 }
 
 template <medium M, class Kind>
 void table<M, Kind>::commit(const change& c, ordered payload) {
-  unsettled_.end(c.stripe, fence(m_, announce_change(c, std::move(payload))));
+  unsettled_.end(c.stripe, fence(m_, announce_change(c, std::move(payload)), "cceh.write.done"));
   finish(c);
 }
 
@@ -301,7 +311,7 @@ std::size_t table<M, Kind>::write_group(std::span<const key_type> keys, const va
     answers[taken] = announce_in_group(taken, keys[taken], hashes[taken], values != nullptr, g, order, words, needs_room);
   }
   if (g.ready > 0) {
-    durable done = fence(m_, std::move(words));
+    durable done = fence(m_, std::move(words), "cceh.group.done");
     for (std::size_t n = 0; n < g.ready; ++n) unsettled_.end(g.changes[n].stripe, done);
   }
   std::uint64_t surveys = 0;
@@ -336,7 +346,7 @@ durable table<M, Kind>::write_group_records(std::span<const key_type> keys, cons
     g.unused |= std::uint64_t{made.has_value()} << i;
     g.starved |= std::uint64_t{answer == status::out_of_memory} << i;
   }
-  return fence(m_, std::move(started));
+  return fence(m_, std::move(started), "cceh.group.payloads");
 }
 
 /// One key of a group: puts its value word, or removes it.
@@ -352,8 +362,8 @@ status table<M, Kind>::announce_in_group(std::size_t i, key_type key, std::uint6
   if (!Kind::in_slot && puts && (g.unused >> i & 1) == 0) return (g.starved >> i & 1) != 0 ? status::out_of_memory : status::no_space;
   if (at.found == nullptr && at.room == nullptr) return needs_room = true, status::ok;
   bool beside_others = std::any_of(g.changes, g.changes + g.ready, [&](const change& c) { return c.stripe == s.stripe; });
-  if (at.room_is_away && beside_others) [[unlikely]] {  // C2: the full buckets on its way are full after a crash, too
-    [[maybe_unused]] durable full = fence(m_, std::move(words));
+  if (at.room_is_away && beside_others && !M::planted("cceh-a-group-passes-what-it-has-just-filled")) [[unlikely]] {  // C2: the full buckets on its way are full after a crash, too
+    [[maybe_unused]] durable full = fence(m_, std::move(words), "cceh.group.full");
     words = {};
   }
   change& c = g.changes[g.ready++] = {.stripe = s.stripe};

@@ -39,7 +39,7 @@ void table<M, Kind>::give_back(const level_view& l) noexcept {
 template <medium M, class Kind>
 flushed table<M, Kind>::write_words(pm<std::uint64_t>* at, std::span<const std::uint64_t> words) {
   for (std::size_t i = 0; i < words.size(); ++i) store(m_, at[i], words[i]);
-  return flush(m_, extent{at, words.size() * 8});
+  return flush(m_, extent{at, words.size() * 8}, "gphash.level.words");
 }
 
 template <medium M, class Kind>
@@ -96,9 +96,9 @@ template <medium M, class Kind>
 void table<M, Kind>::adopt_top(const levels_view& v, const levels_view& planned, flushed started) noexcept {
   level_view made = planned.at[0], bottom = v.at[shape_.levels - 1];
   store(m_, level_word(bank(), made.log2), checked_place::of(made.offset, made.log2).word);
-  started += flush(m_, extent_of(level_word(bank(), made.log2)));
-  durable written = fence(m_, std::move(started));
-  [[maybe_unused]] durable done = publish(m_, root_of_table().geometry, geometry::of(bottom.log2 + 1, bank()).word, after(std::move(written)));  // COMMIT
+  started += flush(m_, extent_of(level_word(bank(), made.log2)), "gphash.grow.place");
+  durable written = fence(m_, std::move(started), "gphash.grow.level");
+  [[maybe_unused]] durable done = publish(m_, root_of_table().geometry, geometry::of(bottom.log2 + 1, bank()).word, after(std::move(written)), "gphash.grow.commit");  // COMMIT
   switch_levels(planned);
   give_back(bottom);
   resizes_.fetch_add(1, std::memory_order_relaxed);
@@ -158,6 +158,7 @@ void table<M, Kind>::load_cache(const levels_view& v) {
   std::scoped_lock lock(resize_lock_);
   if (&levels() != &v) return;
   auto writers_passed = [&] {
+    if (M::planted("gphash-a-copy-opens-before-its-writers-know")) return;
     for (stripe_index s = 0; s < stripes_of(v); ++s) std::scoped_lock passed(locks_[s]);
   };
   v.cache->load(writers_passed, [&](std::uint64_t in_cache, std::uint64_t* words) {
@@ -227,10 +228,10 @@ status table<M, Kind>::build(const std::vector<found_record>& records, unsigned 
   for (unsigned l = 0; l < shape_.levels; ++l) {
     started += write_words(now[l].first, made.words[l]);
     store(m_, level_word(other_bank, top - l), checked_place::of(places[l].keep(), top - l).word);
-    started += flush(m_, extent_of(level_word(other_bank, top - l)));
+    started += flush(m_, extent_of(level_word(other_bank, top - l)), "gphash.build.places");
   }
-  durable written = fence(m_, std::move(started));
-  [[maybe_unused]] durable done = publish(m_, root_of_table().geometry, geometry::of(top + 1 - shape_.levels, other_bank).word, after(std::move(written)));  // COMMIT
+  durable written = fence(m_, std::move(started), "gphash.build.levels");
+  [[maybe_unused]] durable done = publish(m_, root_of_table().geometry, geometry::of(top + 1 - shape_.levels, other_bank).word, after(std::move(written)), "gphash.build.commit");  // COMMIT
   switch_levels(planned);
   if (before != nullptr)
     for (const level_view& l : before->all()) give_back(l);
@@ -298,8 +299,8 @@ void table<M, Kind>::move_level_down(const level_view& l) {
     for (std::size_t i = 0; i < words.size(); ++i) words[i] = load(m_, bucket_at(l, index)[i]);
     started += write_words(bucket_at(made, index), words);
   }
-  durable written = fence(m_, std::move(started));
-  [[maybe_unused]] durable done = publish(m_, level_word(bank(), l.log2), checked_place::of(place->keep(), l.log2).word, after(std::move(written)));
+  durable written = fence(m_, std::move(started), "gphash.compact.level");
+  [[maybe_unused]] durable done = publish(m_, level_word(bank(), l.log2), checked_place::of(place->keep(), l.log2).word, after(std::move(written)), "gphash.compact.commit");
   switch_levels(planned);
   give_back(gone);
 }

@@ -76,7 +76,7 @@ lent_table table<M, Kind>::put_on_top(std::uint64_t moved, std::uint64_t misplac
   if (misplaced != 0) damage_found_ = true;
   stripe_index more = stripe_index{1} << std::min(top_to_be_.log2, most_stripe_bits);
   for (stripe_index s = stripes_of(v); s < more; ++s) locks_[s].lock();  // the loan goes on
-  adopt_top(v, planned, flush(m_, extent{top_to_be_.first, shape_.bucket_bytes() << top_to_be_.log2}));
+  adopt_top(v, planned, flush(m_, extent{top_to_be_.first, shape_.bucket_bytes() << top_to_be_.log2}, "gphash.lend.level"));
   locked_ = &levels();
   return as_lent();
 }

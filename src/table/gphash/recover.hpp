@@ -84,7 +84,7 @@ error table<M, Kind>::open(const std::string& path, std::vector<std::string>* dr
   bool clean = p_.root().state == pool_state::clean;
   unsettled_.resize(std::size_t{1} << most_stripe_bits, false);  // what was inherited is written back by sweep
   if (!p_.read_only()) {
-    [[maybe_unused]] durable as_it_is = fence(m_, p_.flush_header());
+    [[maybe_unused]] durable as_it_is = fence(m_, p_.flush_header(), "gphash.open.header");
   }
   bool restored = frame::begin_open(dropped);
   std::vector<level_view> found;
@@ -164,7 +164,7 @@ bool table<M, Kind>::sweep_slot(const slot_ref& at) {
   if (state >= first_fingerprint) return true;
   if (state != empty_state && !p_.read_only()) {
     durahash::check(p_.changing(), "a pool that a crash left is changing");
-    store(m_, *at.state, empty_state);
+    if (!M::planted("gphash-claimed-slots-stay-claimed")) store(m_, *at.state, empty_state);
   }
   return false;
 }
@@ -176,14 +176,14 @@ void table<M, Kind>::sweep() {
   flushed started;
   constexpr bool writes_back = unsettled<M>::needed;
   for (int i = 0; Kind::in_slot && i < static_cast<int>(first_fingerprint); ++i) records += sweep_slot(escape_slot(i));
-  if constexpr (writes_back && Kind::in_slot) started += flush(m_, extent_of(root_of_table().escapes));  // emptied for good: a pool may be clean from now on
+  if constexpr (writes_back && Kind::in_slot) started += flush(m_, extent_of(root_of_table().escapes), "gphash.sweep.escapes");  // emptied for good: a pool may be clean from now on
   for (const level_view& l : levels().all()) {
     for (std::uint64_t index = 0; index < l.buckets(); ++index)
       for (unsigned i = 0; i < shape_.slots; ++i) records += sweep_slot(slot_at(bucket_at(l, index), i));
-    if constexpr (writes_back) started += flush(m_, extent{l.first, shape_.bucket_bytes() << l.log2});
+    if constexpr (writes_back) started += flush(m_, extent{l.first, shape_.bucket_bytes() << l.log2}, "gphash.sweep.levels");
   }
   if constexpr (writes_back) {
-    [[maybe_unused]] durable done = fence(m_, std::move(started));
+    [[maybe_unused]] durable done = fence(m_, std::move(started), "gphash.sweep.all");
   }
   records_at_open_ = records;
 }
@@ -272,7 +272,7 @@ error table<M, Kind>::salvage(const std::string& path, std::span<const level_vie
   for (int i = 0; i < static_cast<int>(first_fingerprint); ++i) {
     if (!impossible_escape(i)) continue;
     dropped.push_back("escape slot " + std::to_string(i) + ": dropped a record, its state is none");
-    [[maybe_unused]] durable done = publish(m_, *escape_slot(i).state, empty_state, after_nothing("the record is given up"));
+    [[maybe_unused]] durable done = publish(m_, *escape_slot(i).state, empty_state, after_nothing("the record is given up"), "gphash.salvage.drop");
   }
   if (!dropped.empty()) {
     unsigned top = found.empty() ? first_top_ : std::max(first_top_, found.front().log2);

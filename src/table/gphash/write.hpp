@@ -43,13 +43,14 @@ status table<M, Kind>::write_one(key_type key, std::uint64_t hash, Decide& decid
   while (true) {  // ends: every round but the first has found larger levels, up to no_space
     const levels_view& v = lock_stripe(hash);
     std::unique_lock held(lock_of(v, hash), std::adopt_lock);
+    if (M::planted("gphash-two-writers-of-one-key")) held.unlock();
     if (!p_.may_change()) [[unlikely]] return status::io_error;
     change c{.stripe = stripe_of(v, hash)};
     flushed started;
     status answer = status::ok;
     staged made = stage(v, spot_of(hash), key, decide, c, answer, started);
     if (made == staged::ready) commit(c, std::move(started));
-    held.unlock();
+    if (held) held.unlock();
     if (made != staged::no_room) return answer;
     if (status grown = grow(v); grown != status::ok) return grown;
   }
@@ -85,7 +86,7 @@ bool table<M, Kind>::claim(const levels_view& v, const spot& s, finding& at) {
   while (at.room.state != nullptr) {  // ends: each further round means that another writer got a slot
     if (store_if(m_, *at.room.state, empty_state, claimed_state)) {
       if (leaving_.any_in(p_.offset_of(at.room.state))) [[unlikely]] {
-        [[maybe_unused]] durable left = persist(m_, extent_of(*at.room.state));
+        [[maybe_unused]] durable left = persist(m_, extent_of(*at.room.state), "gphash.claim.left");
       }
       return true;
     }
@@ -126,7 +127,7 @@ auto table<M, Kind>::stage_set(const levels_view& v, const spot& s, finding& at,
   status got = with_memory([&] { return value_word = new_value_word<Kind>(m_, heap_, p_, key, value, started), status::no_space; });
   if (!value_word) {
     if (!update) {
-      [[maybe_unused]] durable done = publish(m_, *at.room.state, empty_state, after_nothing("nothing was stored in it"));
+      [[maybe_unused]] durable done = publish(m_, *at.room.state, empty_state, after_nothing("nothing was stored in it"), "gphash.claim.returned");
     }
     return answer = got, staged::nothing_to_do;
   }
@@ -160,7 +161,7 @@ template <medium M, class Kind>
 flushed table<M, Kind>::flush_key(const slot_ref& at) {
   auto key = reinterpret_cast<std::uintptr_t>(at.key), end = key + shape_.key_bytes;
   key = std::max(key, align_up(reinterpret_cast<std::uintptr_t>(at.state) + 1, line_bytes));
-  return key < end ? flush(m_, extent{reinterpret_cast<const void*>(key), end - key}) : flushed();
+  return key < end ? flush(m_, extent{reinterpret_cast<const void*>(key), end - key}, "gphash.write.key") : flushed();
 }
 
 template <medium M, class Kind>
@@ -189,9 +190,9 @@ ordered table<M, Kind>::payload_order(const change& c) const {
 template <medium M, class Kind>
 void table<M, Kind>::commit(const change& c, flushed started) {
   started += flush_value(c);
-  ordered payload = c.apart ? after(fence(m_, std::move(started))) : payload_order(c);
+  ordered payload = c.apart ? after(fence(m_, std::move(started), "gphash.write.payload")) : payload_order(c);
   begin(c);
-  end(c, fence(m_, announce_change(c, std::move(payload))));
+  end(c, fence(m_, announce_change(c, std::move(payload)), "gphash.write.done"));
 }
 
 /// The commit word is stored, in the bucket's copy too if there is one.
@@ -207,14 +208,14 @@ flushed table<M, Kind>::announce_change(const change& c, ordered payload) {
     slot = static_cast<unsigned>(word % words_per_bucket);
     break;
   }
-  flushed started = announce(m_, *c.word, c.next, std::move(payload));  // COMMIT: the record appears, changes or goes
-  if (copy) copy->store(slot, load(m_, *c.where.state), load(m_, *c.where.value));
+  flushed started = announce(m_, *c.word, c.next, std::move(payload), "gphash.write.commit");  // COMMIT: the record appears, changes or goes
+  if (copy && !M::planted("gphash-a-copy-is-not-told")) copy->store(slot, load(m_, *c.where.state), load(m_, *c.where.value));
   return started;
 }
 
 template <medium M, class Kind>
 flushed table<M, Kind>::flush_value(const change& c) {
-  flushed started = c.value_apart ? flush(m_, extent_of(*c.where.value)) : flushed();
+  flushed started = c.value_apart ? flush(m_, extent_of(*c.where.value), "gphash.write.value") : flushed();
   if constexpr (Kind::fixed_key)
     if (c.inserts) started += flush_key(c.where);
   return started;
@@ -312,11 +313,11 @@ void table<M, Kind>::commit_group(std::span<const change> changes, bool any_apar
   // Locked instructions wait for write-backs under way: what stages and begins has them, so nothing is flushed before, nor between.
   std::optional<durable> before;
   for (const change& c : changes) payloads += flush_value(c);
-  if (any_apart) before = fence(m_, std::move(payloads));
+  if (any_apart) before = fence(m_, std::move(payloads), "gphash.group.payloads");
   for (const change& c : changes) begin(c);
   flushed words;
   for (const change& c : changes) words += announce_change(c, c.apart ? after_group(*before) : payload_order(c));
-  durable done = fence(m_, std::move(words));
+  durable done = fence(m_, std::move(words), "gphash.group.done");
   for (const change& c : changes) end(c, done);
 }
 

@@ -156,8 +156,8 @@ void table<M, Kind>::settle_for_reader(const levels_view& v, const spot& s, cons
     }
     if (!publishing) return;
     flushed started;
-    for (std::uint32_t looked = seen.looked; looked != 0;) started += flush(m_, bucket_extent(seen.where(static_cast<unsigned>(take_lowest(looked)))));
-    [[maybe_unused]] durable done = fence(m_, std::move(started));
+    for (std::uint32_t looked = seen.looked; looked != 0;) started += flush(m_, bucket_extent(seen.where(static_cast<unsigned>(take_lowest(looked)))), "level.settle.buckets");
+    [[maybe_unused]] durable done = fence(m_, std::move(started), "level.settle.all");
   }
 }
 
@@ -169,8 +169,8 @@ void table<M, Kind>::settle_inherited(const levels_view& v, stripe_index stripe)
     flushed started;
     std::uint64_t place = place_of(v, stripe);
     for (unsigned i = 0; i < v.count; ++i)
-      started += flush(m_, extent{bucket_of(v.at[i], place).state, std::size_t{1} << (v.at[i].log2 - v.stripe_bits + shape_.bytes_log2)});
-    unsettled_.take_over(stripe, fence(m_, std::move(started)));
+      started += flush(m_, extent{bucket_of(v.at[i], place).state, std::size_t{1} << (v.at[i].log2 - v.stripe_bits + shape_.bytes_log2)}, "level.inherit.buckets");
+    unsettled_.take_over(stripe, fence(m_, std::move(started), "level.inherit.all"));
   }
 }
 
@@ -303,8 +303,8 @@ status table<M, Kind>::scan(cursor& at, std::size_t limit, Visit&& visit) {
       settle_inherited(v, stripe_of(v, place));
       if (unsettled_.settled(stripe_of(v, place))) return;
       flushed started;
-      for_each_bucket(v, place, bits, [&](const level_view& l, std::uint64_t n) { started += flush(m_, bucket_extent(bucket_at(l, n))); });
-      [[maybe_unused]] durable done = fence(m_, std::move(started));
+      for_each_bucket(v, place, bits, [&](const level_view& l, std::uint64_t n) { started += flush(m_, bucket_extent(bucket_at(l, n)), "level.scan.buckets"); });
+      [[maybe_unused]] durable done = fence(m_, std::move(started), "level.scan.all");
     };
     collect_at(prefix);
     for (unsigned which = 0; which < second_places; ++which) collect_at(second_place(prefix, which));

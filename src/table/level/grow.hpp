@@ -29,9 +29,9 @@ bool table<M, Kind>::fill_level(std::uint64_t offset, new_level made, const back
     if (asking != nullptr && n % 4096 == 0 && asking->stopping()) return false;
     pm<std::uint64_t>& state = *bucket_at(l, n).state;
     store(m_, state, made.every.word);
-    started += flush(m_, extent_of(state));
+    started += flush(m_, extent_of(state), "level.fill.states");
   }
-  [[maybe_unused]] durable written = fence(m_, std::move(started));
+  [[maybe_unused]] durable written = fence(m_, std::move(started), "level.fill.all");
   return true;
 }
 
@@ -60,7 +60,7 @@ status table<M, Kind>::add_levels(std::span<const new_level> made, bool drain_la
   if (!p_.may_change()) return status::io_error;
   for (std::size_t n = 0; n < made.size(); ++n) {
     [[maybe_unused]] durable done = publish(m_, root_of_table().levels[made[n].log2], checked_place::of(places[n].keep(), made[n].log2).word,
-                                            after_nothing("the level is durable"));  // COMMIT: it belongs to the table
+                                            after_nothing("the level is durable"), "level.grow.commit");  // COMMIT: it belongs to the table
   }
   switch_levels(planned);
   return status::ok;
@@ -82,7 +82,7 @@ auto table<M, Kind>::plan_levels(std::vector<level_view> now, bool drain_largest
     unsigned log2 = drain_largest ? now.front().log2 : now.back().log2;
     bool goes_on = old != nullptr && old->draining != nullptr && old->draining->log2 == log2;
     made.draining = goes_on ? old->draining : &drains_.emplace_back(log2);
-    made.first_open = drain_largest;
+    made.first_open = drain_largest && !M::planted("level-records-enter-what-is-drained");
     made.end_open -= !drain_largest;
   }
   if (old != nullptr && old->stripe_bits != made.stripe_bits) await_count();  // it is by stripe
@@ -355,9 +355,9 @@ void table<M, Kind>::move_level_down(unsigned log2) {
   for (stripe_index s = 0; s < stripes_of(v); ++s) settle_inherited(v, s);
   auto words = [](std::byte* first) { return reinterpret_cast<pm<std::uint64_t>*>(first); };
   for (std::uint64_t n = 0; n < bytes / 8; ++n) store(m_, words(p_.at(place->offset()))[n], load(m_, words(old.first)[n]));  // readers may have been here before
-  durable written = persist(m_, extent{p_.at(place->offset()), bytes});
+  durable written = persist(m_, extent{p_.at(place->offset()), bytes}, "level.compact.level");
   [[maybe_unused]] durable done =
-      publish(m_, root_of_table().levels[log2], checked_place::of(place->keep(), log2).word, after(std::move(written)));  // COMMIT: it has moved
+      publish(m_, root_of_table().levels[log2], checked_place::of(place->keep(), log2).word, after(std::move(written)), "level.compact.commit");  // COMMIT: it has moved
   switch_levels(planned);
   unlock_stripes(v);
   give_back(old.offset, bytes);

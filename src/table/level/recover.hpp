@@ -41,6 +41,7 @@ table<M, Kind>::table(pool<M>& p)
       helper_(p.block().settings[setting::helper] != 0), first_log2_(static_cast<unsigned>(p.block().settings[setting::first_log2])) {
   for (unsigned n = 0; n < second_places; ++n) {  // docs/format.md
     std::uint64_t words[2] = {seeds_.flip, seeds_.multiply};
+    if (M::planted("level-places-of-another-day")) words[0] += p.root().sequence;
     flips_[n] = checksum(words, sizeof words, 2 * n) | std::uint64_t{1} << 63;
     carries_[n] = checksum(words, sizeof words, 2 * n + 1) & ~(std::uint64_t{1} << 63);
   }
@@ -65,7 +66,7 @@ error table<M, Kind>::open(const std::string& path, std::vector<std::string>* dr
   bool clean = p_.root().state == pool_state::clean;
   unsettled_.resize(std::size_t{1} << most_stripe_bits, !clean);
   if (!p_.read_only()) {
-    [[maybe_unused]] durable as_it_is = fence(m_, p_.flush_header());
+    [[maybe_unused]] durable as_it_is = fence(m_, p_.flush_header(), "level.open.header");
   }
   bool restored = frame::begin_open(dropped);
   if (error e = recover_levels(path, restored, dropped); e.code != status::ok) return e;
@@ -108,7 +109,7 @@ error table<M, Kind>::recover_levels(const std::string& path, bool restored, std
       if (dropped == nullptr) return damaged(wrong);
       dropped->push_back(wrong + "; its records are lost");
       if (!p_.may_change()) return damaged(std::string(message(status::io_error)));
-      [[maybe_unused]] durable done = publish(m_, word, 0, after_nothing("the level is given up"));
+      [[maybe_unused]] durable done = publish(m_, word, 0, after_nothing("the level is given up"), "level.salvage.drop-level");
       continue;
     }
     found.push_back(view_of(at.offset(), log2));
@@ -168,9 +169,9 @@ bool table<M, Kind>::clear_desks() {
     auto n = static_cast<int>((at - p_.offset_of(b.state) - shape_.header_bytes) / sizeof(slot));
     bool there = at >= p_.offset_of(b.state) + shape_.header_bytes && (state_of(b).tokens() >> n & 1) != 0 && load(m_, slot_of(b, n).key) == key;
     if (there) {
-      [[maybe_unused]] durable replaced = publish(m_, slot_of(b, n).value, value, after_nothing("the value is one word"));
+      [[maybe_unused]] durable replaced = publish(m_, slot_of(b, n).value, value, after_nothing("the value is one word"), "level.log.undo");
     }
-    [[maybe_unused]] durable done = publish(m_, d.logged_check, 0, after_nothing("the value is durable"));
+    [[maybe_unused]] durable done = publish(m_, d.logged_check, 0, after_nothing("the value is durable"), "level.log.undone");
   }
   for (desk& d : root_of_table().desks) {
     unsigned level;
@@ -179,6 +180,8 @@ bool table<M, Kind>::clear_desks() {
     bool refused = false;
     for_each_resident(bucket_at(v.at[level], index), [&](const resident& r) {
       if (copies_of(v, r) < 2) return;
+      if (M::planted("level-a-record-stays-twice")) return;
+      if (M::planted("level-only-the-first-item-is-looked-at") && r.slot != 0) return;
       if (p_.read_only()) {
         ++doubled_;
         return;
@@ -187,7 +190,7 @@ bool table<M, Kind>::clear_desks() {
       for (std::uint64_t place : spot_of(r).place) settle_inherited(v, stripe_of(v, place));  // the other one stays
       bucket_state state = state_of(r.where);
       [[maybe_unused]] durable once = publish(m_, *r.where.state, state.with_tokens(state.tokens() & ~(1u << r.slot)).word,
-                                              after_nothing("its copy is durable"));  // COMMIT: it has moved
+                                              after_nothing("its copy is durable"), "level.moving.once");  // COMMIT: it has moved
     });
     if (refused) return false;
   }
@@ -287,9 +290,9 @@ void table<M, Kind>::salvage(std::vector<std::string>& dropped) {
         store(m_, *b.state, state_of(b).with_tokens(tokens).word);
       });
       store(m_, *b.state, state_of(b).next(tokens, new_bucket.filter()).word);
-      started += flush(m_, bucket_extent(b));
+      started += flush(m_, bucket_extent(b), "level.salvage.buckets");
     }
-  [[maybe_unused]] durable done = fence(m_, std::move(started));
+  [[maybe_unused]] durable done = fence(m_, std::move(started), "level.salvage.all");
   records_at_open_ = kept;
 }
 

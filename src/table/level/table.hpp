@@ -104,7 +104,9 @@ class table : public lifecycle<M, Kind, table<M, Kind>> {
     std::uint64_t put_back_count = 0, put_back_from = 0;  // none lies before that one
     explicit drain(unsigned l) : log2(l), put_back(buckets()) {}
     std::uint64_t buckets() const noexcept { return std::uint64_t{1} << log2; }
-    bool is_over() const noexcept { return done.load(std::memory_order_acquire) == buckets(); }
+    bool is_over() const noexcept {
+      return done.load(std::memory_order_acquire) + (M::planted("level-the-level-goes-too-early") ? 1 : 0) == buckets();
+    }
     std::optional<std::uint64_t> take();
     void give_back(std::uint64_t bucket) noexcept;
   };

@@ -152,6 +152,8 @@ auto table<M, Kind>::stage_update(const holder& at, key_type key, const spot& s,
   c.filled = other;
   c.lines.slot_apart = store_slot(at.where, other, s, *value_word);
   c.payload_apart = c.lines.any() || !Kind::in_slot;
+  if (M::planted("level-two-tokens-in-two-stores"))
+    store(m_, *at.where.state, state.with_tokens(state.tokens() & ~(1u << at.slot)).word);
   c.next = state.with_tokens((state.tokens() | 1u << other) & ~(1u << at.slot));
   return staged::ready;
 }
@@ -223,8 +225,8 @@ auto table<M, Kind>::store_slot(bucket b, int index, const spot& s, std::uint64_
 template <medium M, class Kind>
 flushed table<M, Kind>::flush_item(const item_lines& lines) const {
   flushed started;
-  if (lines.slot_apart != nullptr) started += flush(m_, extent_of(*lines.slot_apart));
-  if (lines.above.state != nullptr) started += flush(m_, extent_of(*lines.above.state));
+  if (lines.slot_apart != nullptr) started += flush(m_, extent_of(*lines.slot_apart), "level.write.slot");
+  if (lines.above.state != nullptr) started += flush(m_, extent_of(*lines.above.state), "level.write.filter");
   return started;
 }
 
@@ -239,17 +241,17 @@ template <medium M, class Kind>
 bool table<M, Kind>::commit_group(std::span<const change> changes, flushed payloads) {
   std::optional<durable> before;
   for (const change& c : changes) payloads += flush_item(c.lines);
-  if (std::any_of(changes.begin(), changes.end(), [](const change& c) { return c.payload_apart; })) before = fence(m_, std::move(payloads));
+  if (std::any_of(changes.begin(), changes.end(), [](const change& c) { return c.payload_apart; })) before = fence(m_, std::move(payloads), "level.write.payload");
   flushed words;
   for (const change& c : changes) {
     unsettled_.begin(c.stripe);
     ordered payload = c.payload_apart ? after_group(*before) : payload_order(c);
     if (c.value != nullptr)
-      words += announce(m_, *c.value, c.value_word, std::move(payload));  // COMMIT: the value changes
+      words += announce(m_, *c.value, c.value_word, std::move(payload), "level.write.value");  // COMMIT: the value changes
     else
-      words += announce(m_, *c.where.state, c.next.word, std::move(payload));  // COMMIT: the record appears, changes or goes
+      words += announce(m_, *c.where.state, c.next.word, std::move(payload), "level.write.commit");  // COMMIT: the record appears, changes or goes
   }
-  durable done = fence(m_, std::move(words));
+  durable done = fence(m_, std::move(words), "level.write.done");
   bool wants_look = false;
   for (const change& c : changes) {
     unsettled_.end(c.stripe, done);
@@ -307,12 +309,13 @@ void table<M, Kind>::update_logged(slot& old, std::uint64_t value_word, const ch
   store(m_, d.logged_slot, at);
   store(m_, d.logged_key, key);
   store(m_, d.logged_value, value_word);
-  ordered payload = Kind::in_slot ? after_same_line(&d.logged_check, &d.logged_slot, 3 * sizeof(d.logged_slot)) : after(fence(m_, std::move(started)));
-  durable logged = publish(m_, d.logged_check, log_check(at, key, value_word), std::move(payload));  // COMMIT: the value changes
+  ordered payload = Kind::in_slot ? after_same_line(&d.logged_check, &d.logged_slot, 3 * sizeof(d.logged_slot)) : after(fence(m_, std::move(started), "level.log.payload"));
+  durable logged = publish(m_, d.logged_check, log_check(at, key, value_word), std::move(payload), "level.log.commit");  // COMMIT: the value changes
   unsettled_.begin(c.stripe);
-  durable replaced = publish(m_, old.value, value_word, after(std::move(logged)));
+  durable replaced = publish(m_, old.value, value_word, after(std::move(logged)), "level.log.value");
   unsettled_.end(c.stripe, replaced);
-  [[maybe_unused]] durable cleared = publish(m_, d.logged_check, 0, after(std::move(replaced)));
+  if (!M::planted("level-a-log-is-never-cleared"))
+    [[maybe_unused]] durable cleared = publish(m_, d.logged_check, 0, after(std::move(replaced)), "level.log.cleared");
   finish(c);
 }
 

@@ -38,10 +38,12 @@ status table<M, Kind>::rebuild_from(shard_index s, const std::vector<live_record
   if (!array) return status::no_space;
   flushed started;
   write_image(p_.at(poff<bucket>{array->offset()}), image, started);
-  durable written = fence(m_, std::move(started));
+  durable written = fence(m_, std::move(started), "turbo.array.words");
   directory_entry made = directory_entry::of(array->keep(), log2_buckets);
-  [[maybe_unused]] durable done = publish(m_, directory(s), made.word, after(std::move(written)));  // COMMIT: the shard moves
-  switch_array(s, made);
+  bool switched_early = M::planted("the-mirror-before-the-medium");
+  if (switched_early) switch_array(s, made);
+  [[maybe_unused]] durable done = publish(m_, directory(s), made.word, after(std::move(written)), "turbo.array.commit");  // COMMIT: the shard moves
+  if (!switched_early) switch_array(s, made);
   return status::ok;
 }
 
@@ -77,14 +79,14 @@ void table<M, Kind>::write_image(bucket* at, const std::vector<std::uint64_t>& i
     int filled = std::popcount(meta_word{image[base]}.valid());  // the slots were filled in order
     std::size_t end = base + align_up(4 + static_cast<std::size_t>(filled) * 2, words_per_line);
     for (std::size_t word = base; word < end; ++word) store(m_, target[word], image[word]);
-    started += flush(m_, extent{&target[base], (end - base) * 8});
+    started += flush(m_, extent{&target[base], (end - base) * 8}, "turbo.array.image");
   }
 }
 
 /// For a shard without a record.
 template <medium M, class Kind>
 void table<M, Kind>::drop_array(shard_index s) {
-  [[maybe_unused]] durable done = publish(m_, directory(s), 0, after_nothing("an empty shard has no array"));  // COMMIT: the array goes
+  [[maybe_unused]] durable done = publish(m_, directory(s), 0, after_nothing("an empty shard has no array"), "turbo.array.drop");  // COMMIT: the array goes
   switch_array(s, directory_entry{});
 }
 

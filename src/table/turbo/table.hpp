@@ -151,6 +151,7 @@ class table : public lifecycle<M, Kind, table<M, Kind>> {
   probed judge(const glance& g, key_type key, Read& read) const;
   template <class Read>
   status search(std::uint64_t hash, key_type key, Read& read);
+  bool is_as_read(const bucket& b, meta_word meta) const noexcept;
   std::uint32_t match_tags(const bucket& b, std::uint8_t tag) const noexcept;
   std::uint8_t tag_at(const bucket& b, int slot) const noexcept;
   probed probe(shard_view v, std::uint64_t hash, key_type key, std::optional<value_type>& value, unsigned& buckets) const;

@@ -1,0 +1,118 @@
+// One kind of operation, many times, in a function called `measured`: scripts/instructions.py counts it under callgrind.
+//
+//   durahash_instructions ENGINE words|bytes OPERATION POOL
+#include <cstdint>
+#include <cstdio>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "durahash/map.hpp"
+#include "durahash/table.hpp"
+
+namespace {
+
+using namespace durahash;
+
+constexpr std::size_t records = 200'000, operations = 100'000, batch = 64;
+
+/// SplitMix64: keys as good as random, none twice.
+std::uint64_t key_of(std::uint64_t n) {
+  std::uint64_t key = (n + 1) * 0x9e3779b97f4a7c15;
+  key = (key ^ key >> 30) * 0xbf58476d1ce4e5b9;
+  key = (key ^ key >> 27) * 0x94d049bb133111eb;
+  return key ^ key >> 31;
+}
+
+struct words {
+  map<std::uint64_t, std::uint64_t> table;
+  using key = std::uint64_t;
+  using value = std::uint64_t;
+  static key made_key(std::uint64_t n) { return key_of(n); }
+  static value made_value(std::uint64_t n) { return n; }
+  static auto open(const std::string& path, const options& how) { return map<std::uint64_t, std::uint64_t>::open(path, how); }
+  bool get(const key& k) { return table.get(k).has_value(); }
+  void get_many(std::span<const key> keys, std::span<status> answers) {
+    value found[batch];
+    table.get_many(keys, std::span(found, keys.size()), answers);
+  }
+};
+
+struct bytes {
+  durahash::table table;
+  using key = std::string_view;
+  using value = std::string_view;
+  static std::vector<std::string>& texts() {
+    static std::vector<std::string> all;
+    return all;
+  }
+  static key made_key(std::uint64_t n) {  // 16 bytes
+    if (texts().capacity() == 0) texts().reserve(4 * records);
+    std::uint64_t two[2] = {key_of(n), n};
+    return texts().emplace_back(reinterpret_cast<const char*>(two), sizeof two);
+  }
+  static value made_value(std::uint64_t) {
+    static const std::string hundred(100, '.');
+    return hundred;
+  }
+  static auto open(const std::string& path, const options& how) { return durahash::table::open(path, how); }
+  bool get(const key& k) {
+    static std::string found;
+    return table.get(k, found) == status::ok;
+  }
+  void get_many(std::span<const key> keys, std::span<status> answers) {
+    static std::string found[batch];
+    table.get_many(keys, std::span(found, keys.size()), answers);
+  }
+};
+
+template <class Do>
+[[gnu::noinline]] void measured(std::size_t count, Do&& once) {
+  for (std::size_t i = 0; i < count; ++i) once(i);
+}
+
+/// Returns the operations of the measured part, 0 if there is none of that name.
+template <class Records>
+std::size_t run(const std::string& what, Records on) {
+  using key = typename Records::key;
+  using value = typename Records::value;
+  std::vector<key> keys;
+  std::vector<value> values;
+  for (std::uint64_t n = 0; n < 2 * records; ++n) keys.push_back(Records::made_key(n)), values.push_back(Records::made_value(n));
+  if (what == "insert") return measured(records, [&](std::size_t i) { (void)on.table.insert(keys[i], values[i]); }), records;
+  for (std::size_t i = 0; i < records; ++i) (void)on.table.put(keys[i], values[i]);
+  const std::size_t absent = records;  // keys from there on
+  status answers[batch];
+  auto batches = [&](auto&& one) { measured(operations / batch, [&](std::size_t i) { one(i * batch); }); };
+  if (what == "hit") measured(operations, [&](std::size_t i) { (void)on.get(keys[i]); });
+  else if (what == "miss") measured(operations, [&](std::size_t i) { (void)on.get(keys[absent + i]); });
+  else if (what == "update") measured(operations, [&](std::size_t i) { (void)on.table.put(keys[i], values[i + 1]); });
+  else if (what == "erase") measured(operations, [&](std::size_t i) { (void)on.table.erase(keys[i]); });
+  else if (what == "batch-hit") batches([&](std::size_t i) { on.get_many(std::span(&keys[i], batch), answers); });
+  else if (what == "batch-miss") batches([&](std::size_t i) { on.get_many(std::span(&keys[absent + i], batch), answers); });
+  else if (what == "batch-new") batches([&](std::size_t i) { on.table.put_many(std::span<const key>(&keys[absent + i], batch), std::span<const value>(&values[i], batch), answers); });
+  else if (what == "batch-update") batches([&](std::size_t i) { on.table.put_many(std::span<const key>(&keys[i], batch), std::span<const value>(&values[i + 1], batch), answers); });
+  else return 0;
+  return what.starts_with("batch") ? operations / batch * batch : operations;
+}
+
+template <class Records>
+int run(const options& how, const std::string& what, const std::string& path) {
+  auto made = Records::open(path, how);
+  if (!made) return std::fprintf(stderr, "%s\n", made.failure().message.c_str()), 1;
+  std::size_t done = run(what, Records{std::move(*made)});
+  std::printf("%zu\n", done);
+  return done == 0 ? 2 : 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 5) return std::fprintf(stderr, "see the head of this program's source\n"), 2;
+  options how;
+  auto engine = engine_named(argv[1]);
+  if (!engine) return 2;
+  how.engine = *engine;
+  how.mode = open_mode::create_new;
+  return std::string_view(argv[2]) == "words" ? run<words>(how, argv[3], argv[4]) : run<bytes>(how, argv[3], argv[4]);
+}
