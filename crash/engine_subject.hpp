@@ -114,7 +114,7 @@ class engine_subject final : public subject {
       case act::put: c.ok = engine_->write(key, decide_write(write_mode::put, value_type(value))) == status::ok; break;
       case act::insert: c.ok = engine_->write(key, decide_write(write_mode::insert, value_type(value))) == status::ok; break;
       case act::update: c.ok = engine_->write(key, decide_write(write_mode::update, value_type(value))) == status::ok; break;
-      case act::erase: c.ok = engine_->write(key, decide_erase<value_type>) == status::ok; break;
+      case act::erase: c.ok = engine_->write(key, erase_decider<value_type>()) == status::ok; break;
       case act::exchange: {
         owned_value expected = owned(c.expected);
         c.ok = engine_->write(key, decide_exchange(value_type(expected), value_type(value))) == status::ok;

@@ -44,13 +44,14 @@ findings look_for(const campaign& what, const std::string& name) {
   if (witness != witnesses(what.engine).end())
     if (std::optional<job> j = job_named(known, witness->second)) all.add(explore(known, *j, &how.altered));
   const std::vector<job> round = jobs_of(own);
-  for (const campaign* c : {&known, &own})
-    for (std::size_t n = 0; n < how.rounds * round.size() && all.violations.empty(); ++n) {
-      job j = job_of(*c, round, n);
-      // Where all that was stored is kept nothing is lost by leaving something out.
-      if (j.stops == machine::eadr && how.altered.left_out) continue;
-      all.add(explore(*c, j, &how.altered));
-    }
+  for (flavour soonest : {flavour::one_thread, flavour::threads, flavour::twice})  // by what they cost
+    for (const campaign* c : {&known, &own})
+      for (std::size_t n = 0; n < how.rounds * round.size() && all.violations.empty(); ++n) {
+        job j = job_of(*c, round, n);
+        // Where all that was stored is kept nothing is lost by leaving something out.
+        if (j.flavour != soonest || (j.stops == machine::eadr && how.altered.left_out)) continue;
+        all.add(explore(*c, j, &how.altered));
+      }
   return all;
 }
 

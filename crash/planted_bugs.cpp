@@ -48,7 +48,7 @@ const std::vector<planted_bug>& planted_bugs() {
        {engine_kind::turbo}, ""},
       {"readers-without-epochs", "TurboHash 7",
        "A reader holds a record that an update has retired, and the cell is filled anew under it.",
-       every_engine, "bytes/power/threads"},
+       {engine_kind::turbo, engine_kind::cceh, engine_kind::gphash}, "bytes/power/threads"},
       {"the fence of turbo.open.header", "found by the explorer",
        "Killed between a directory entry's store and its fence; a successor builds on the entry; "
        "a power cut undoes it under acknowledged writes.",
@@ -64,7 +64,7 @@ const std::vector<planted_bug>& planted_bugs() {
       {"a-clean-root-with-a-new-end", "found by the explorer",
        "A pool that was closed, opened and shortened keeps a clean root, whose allocation state "
        "then lies outside: it does not open.",
-       {engine_kind::turbo, engine_kind::cceh, engine_kind::level}, ""},
+       {engine_kind::turbo, engine_kind::cceh}, ""},
       {"cceh-recovery-mends-one-half", "CCEH 1",
        "Recovery makes the right half of a split whole and leaves the left half at its old depth.",
        {engine_kind::cceh}, "cceh/u64/power"},

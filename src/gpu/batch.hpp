@@ -135,7 +135,7 @@ class batch_run {
       case action::put: return call(decide_write(write_mode::put, all_.values[i]));
       case action::insert: return call(decide_write(write_mode::insert, all_.values[i]));
       case action::update: return call(decide_write(write_mode::update, all_.values[i]));
-      default: return call(decide_erase<std::uint64_t>);
+      default: return call(erase_decider<std::uint64_t>());
     }
   }
   template <class T>

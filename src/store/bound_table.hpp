@@ -132,7 +132,7 @@ class bound_words final : public bound_table<E, M, detail::word_table> {
     return change([&] { return engine_.write(key, decide_write(mode, value)); });
   }
   status erase(word key) override {
-    return change([&] { return engine_.write(key, decide_erase<word>); });
+    return change([&] { return engine_.write(key, erase_decider<word>()); });
   }
   status compare_and_set(word key, word expected, word desired) override {
     return change([&] { return engine_.write(key, decide_exchange(expected, desired)); });
@@ -180,7 +180,7 @@ class bound_bytes final : public bound_table<E, M, detail::bytes_table> {
   }
   status erase(bytes key) override {
     if (writable() && !takes_key(key)) return status::invalid_argument;
-    return change([&] { return engine_.write(key, decide_erase<bytes>); });
+    return change([&] { return engine_.write(key, erase_decider<bytes>()); });
   }
   status compare_and_set(bytes key, bytes expected, bytes desired) override {
     if (writable() && (!takes_key(key) || !takes_value(expected) || !takes_value(desired))) return status::invalid_argument;

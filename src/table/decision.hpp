@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <type_traits>
 
 #include "durahash/detail/any_table.hpp"
 #include "durahash/status.hpp"
@@ -37,10 +38,16 @@ constexpr auto decide_write(detail::write_mode mode, Value value) {
   };
 }
 
+/// Of erase. It never sets: engines compile no such path for it.
 template <class Value>
-constexpr decision<Value> decide_erase(const std::optional<Value>& present) {
-  return present ? decision<Value>::remove() : decision<Value>::keep(status::not_found);
-}
+struct erase_decider {
+  using never_sets = void;
+  constexpr decision<Value> operator()(const std::optional<Value>& present) const {
+    return present ? decision<Value>::remove() : decision<Value>::keep(status::not_found);
+  }
+};
+template <class Decide>
+inline constexpr bool may_set = !requires { typename std::remove_cvref_t<Decide>::never_sets; };
 
 template <class Value>
 constexpr auto decide_exchange(Value expected, Value desired) {

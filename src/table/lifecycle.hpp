@@ -64,7 +64,7 @@ class held_locks {
 
 /// Runs it, and answers out_of_memory where the process has none for it.
 template <class Run>
-status with_memory(Run&& run) {
+[[gnu::always_inline]] inline status with_memory(Run&& run) {
   try {
     return run();
   } catch (const std::bad_alloc&) {
@@ -149,6 +149,8 @@ class lifecycle {
   /// An engine that keeps what nothing refers to lets go of it in one of its own.
   void before_clean_close() {}
 
+  Engine& self() noexcept { return static_cast<Engine&>(*this); }
+
   pool<M>& p_;
   M& m_;
   heap<M> heap_;
@@ -157,7 +159,6 @@ class lifecycle {
   std::atomic<bool> damage_found_{false};  // what is free is not known: only new space is used
 
  private:
-  Engine& self() noexcept { return static_cast<Engine&>(*this); }
   bool claim_count() noexcept { return !count_claimed_.exchange(true); }
   void count_all(const background* asking) noexcept;
   status close_clean(std::uint64_t records);

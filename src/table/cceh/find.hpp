@@ -308,21 +308,17 @@ auto table<M, Kind>::live_records(const segment& s) const -> std::optional<std::
   return found;
 }
 
-/// The cursor runs through hash order, and so through the segments: neither splits nor merges nor reopening disturb it.
+/// A segment's.
 template <medium M, class Kind>
-template <class Visit>
-status table<M, Kind>::scan(cursor& at, std::size_t limit, Visit&& visit) {
-  std::size_t left = std::max<std::size_t>(limit, 1);
-  while (!at.done && left > 0) {
-    [[maybe_unused]] read_guard guard = reading();
-    segment s = segment_under_guard(at.position);
-    auto records = live_records(s);
-    if (!records) continue;  // ends: each further round means that a writer got on
-    settle_for_reader(s.stripe, {buckets_at(s.offset()), 0, buckets_per_segment() - 1, 0, 0}, static_cast<unsigned>(buckets_per_segment()));
-    settle_for_reader(escape_stripe, escape_window({}), 1);
-    if (status visited = visit_stretch<Kind>(m_, p_, *records, s.end(), at, left, visit); visited != status::ok) return visited;
-  }
-  return status::ok;
+std::optional<std::uint64_t> table<M, Kind>::read_stretch(std::uint64_t position, stretch& found) {
+  segment s = segment_under_guard(position);
+  auto records = live_records(s);
+  if (!records) return std::nullopt;
+  found.records = std::move(*records);
+  auto buckets = static_cast<unsigned>(buckets_per_segment());
+  settle_for_reader(s.stripe, {buckets_at(s.offset()), 0, buckets_per_segment() - 1, 0, 0}, buckets);
+  settle_for_reader(escape_stripe, escape_window({}), 1);
+  return s.end();
 }
 
 }  // namespace durahash::cceh

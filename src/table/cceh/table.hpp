@@ -30,7 +30,7 @@
 #include "persist/unsettled.hpp"
 #include "table/cceh/format.hpp"
 #include "table/concept.hpp"
-#include "table/lifecycle.hpp"
+#include "table/frame.hpp"
 #include "table/live_record.hpp"
 
 namespace durahash::cceh {
@@ -56,9 +56,10 @@ enum class node_state : std::uint8_t {
 using stripe_index = std::uint32_t;
 
 template <medium M, class Kind>
-class table : public lifecycle<M, Kind, table<M, Kind>> {
-  using frame = lifecycle<M, Kind, table<M, Kind>>;
+class table : public engine_frame<M, Kind, table<M, Kind>> {
+  using frame = engine_frame<M, Kind, table<M, Kind>>;
   friend frame;
+  friend lifecycle<M, Kind, table<M, Kind>>;
 
  public:
   using kind = Kind;
@@ -79,14 +80,10 @@ class table : public lifecycle<M, Kind, table<M, Kind>> {
   status get(key_type key, Read&& read);
   template <class Read>
   void get_many(std::span<const key_type> keys, Read&& read, status* answers);
-  template <class Visit>
-  status scan(cursor& at, std::size_t limit, Visit&& visit);
 
   // write.hpp
   template <decider<value_type> Decide>
   status write(key_type key, Decide&& decide);
-  void put_many(std::span<const key_type> keys, const value_type* values, status* answers);
-  void erase_many(std::span<const key_type> keys, status* answers);
 
   // grow.hpp
   status reserve(std::uint64_t records);
@@ -105,7 +102,6 @@ class table : public lifecycle<M, Kind, table<M, Kind>> {
   using frame::p_, frame::m_, frame::heap_, frame::seeds_, frame::records_at_open_, frame::damage_found_, frame::background_;
   using frame::reading, frame::await_count, frame::count_once;
   using read_guard = typename frame::read_guard;
-  static constexpr std::size_t group_size = 64;  // operations whose cache misses and fences are shared
   static constexpr unsigned stripe_bits = 16;
   static constexpr stripe_index escape_stripe = 1u << stripe_bits, stripe_count = escape_stripe + 1;
 
@@ -180,17 +176,24 @@ class table : public lifecycle<M, Kind, table<M, Kind>> {
     std::int8_t records = 0;
     std::uint64_t retired_offset = 0, retired_bytes = 0;
   };
-  /// Writes that share locks and fences. Bit i of the sets stands for the i-th key.
+  using target_type = std::uint64_t;  // a hash
+  /// Writes that share locks and fences. Bit n of the sets stands for the n-th key.
   struct group {
     segment held[group_size];
     held_locks<group_size> locks;   // one stripe may serve several keys
     std::uint64_t value_words[group_size];
     std::uint64_t unused = 0;       // records that were written and that no slot names
     std::uint64_t starved = 0;      // those for which the process has no memory
+    std::optional<durable> records_written;
+    flushed words;
     change changes[group_size];
     std::size_t ready = 0;
+    std::uint64_t surveys = 0;      // changes after which to look whether segments could be merged
   };
   static_assert(group_size <= 64);
+  struct stretch {
+    std::vector<live_record> records;
+  };
   enum class probed : std::uint8_t { hit, miss, torn, damaged };
   struct resident : live_record {
     std::uint32_t bucket;
@@ -259,6 +262,7 @@ class table : public lifecycle<M, Kind, table<M, Kind>> {
   template <class Visit>
   void for_each_escaped(const segment& s, Visit&& visit) const;
   std::uint32_t escaped_count() const;
+  std::optional<std::uint64_t> read_stretch(std::uint64_t position, stretch& found);
   std::optional<std::vector<live_record>> live_records(const segment& s) const;
 
   // write.hpp
@@ -283,12 +287,16 @@ class table : public lifecycle<M, Kind, table<M, Kind>> {
   void finish(const change& c);
   bool survey_is_due(stripe_index stripe) noexcept;
   void add_records(stripe_index stripe, std::int32_t records) noexcept;
-  void write_many(std::span<const key_type> keys, const value_type* values, status* answers);
-  std::size_t write_group(std::span<const key_type> keys, const value_type* values, const std::uint64_t* hashes, status* answers);
-  std::size_t lock_group(std::span<const key_type> keys, const std::uint64_t* hashes, group& g);
-  durable write_group_records(std::span<const key_type> keys, const value_type* values, group& g);
-  template <class Order>
-  status announce_in_group(std::size_t i, key_type key, std::uint64_t hash, bool puts, group& g, Order&& order, flushed& words, bool& needs_room);
+  void look_ahead(std::span<const key_type> keys, target_type* hashes, bool puts) const noexcept;
+  std::size_t lock_group(std::span<const key_type> keys, const target_type* hashes, group& g);
+  template <class DecideOf>
+  void begin_group(group& g, std::span<const key_type> keys, DecideOf& decide_of);
+  template <class DecideOf>
+  void write_group_records(std::span<const key_type> keys, DecideOf& decide_of, group& g);
+  template <class Decide>
+  staged stage_in_group(std::size_t n, target_type hash, key_type key, Decide& decide, group& g, status& answer);
+  void commit_group(group& g);
+  void finish_group(group& g, std::size_t taken);
 
   // grow.hpp
   void give_back(std::uint64_t offset, std::uint64_t bytes) noexcept;

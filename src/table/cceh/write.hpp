@@ -51,7 +51,7 @@ status table<M, Kind>::write_in(const segment& s, std::uint64_t hash, key_type k
   decision<value_type> wanted = decide(present);
   change c{.stripe = s.stripe};
   if (wanted.act == act::keep) return wanted.answer;
-  if (wanted.act == act::remove) {
+  if (!may_set<Decide> || wanted.act == act::remove) {
     stage_removal(at, c);
     commit(c, payload_order(c));
     wants_survey = survey_is_due(s.stripe);
@@ -245,35 +245,15 @@ bool table<M, Kind>::survey_is_due(stripe_index stripe) noexcept {
 // ------------------------------------------------------------------------------------------------------------------ groups
 
 template <medium M, class Kind>
-void table<M, Kind>::put_many(std::span<const key_type> keys, const value_type* values, status* answers) {
-  write_many(keys, values, answers);
-}
-
-template <medium M, class Kind>
-void table<M, Kind>::erase_many(std::span<const key_type> keys, status* answers) {
-  write_many(keys, nullptr, answers);
-}
-
-/// Without values: removes the keys.
-template <medium M, class Kind>
-void table<M, Kind>::write_many(std::span<const key_type> keys, const value_type* values, status* answers) {
-  std::uint64_t hashes[group_size];
-  for (std::size_t start = 0; start < keys.size(); start += group_size) {
-    std::size_t count = std::min(group_size, keys.size() - start);
-    for (std::size_t i = 0; i < count; ++i) {
-      hashes[i] = hash_of(keys[start + i], seeds_);
-      prefetch_for_write(&buckets_at(segment_of(hashes[i]).offset())[home_of(hashes[i])]);
-    }
-    for (std::size_t done = 0; done < count;)  // ends: a group has at least one record
-      done += write_group(keys.subspan(start + done, count - done), values == nullptr ? nullptr : values + start + done, hashes + done,
-                          answers + start + done);
+void table<M, Kind>::look_ahead(std::span<const key_type> keys, target_type* hashes, bool) const noexcept {
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    hashes[i] = hash_of(keys[i], seeds_);
+    prefetch_for_write(&buckets_at(segment_of(hashes[i]).offset())[home_of(hashes[i])]);
   }
 }
 
-/// Locks the segments of the first keys, as far as their locks are free; of at least one. Returns of how many. Blocks only while nothing is held, so that
-/// two groups never wait for each other.
 template <medium M, class Kind>
-std::size_t table<M, Kind>::lock_group(std::span<const key_type> keys, const std::uint64_t* hashes, group& g) {
+std::size_t table<M, Kind>::lock_group(std::span<const key_type> keys, const target_type* hashes, group& g) {
   g.held[0] = lock_for(hashes[0], keys[0]);
   g.locks.adopt(lock_of(g.held[0]));
   std::size_t locked = 1;
@@ -290,90 +270,90 @@ std::size_t table<M, Kind>::lock_group(std::span<const key_type> keys, const std
   return locked;
 }
 
-/// Writes the first keys, as far as their locks are free and their segments have room; at least one. Returns how many.
 template <medium M, class Kind>
-std::size_t table<M, Kind>::write_group(std::span<const key_type> keys, const value_type* values, const std::uint64_t* hashes, status* answers) {
-  group g;
-  std::size_t locked = lock_group(keys, hashes, g);
-  if (!p_.may_change()) [[unlikely]] return std::fill_n(answers, locked, status::io_error), locked;
-  for (std::size_t i = 0; i < locked; ++i) settle_inherited(g.held[i].stripe);
+template <class DecideOf>
+void table<M, Kind>::begin_group(group& g, std::span<const key_type> keys, DecideOf& decide_of) {
+  for (std::size_t n = 0; n < keys.size(); ++n) settle_inherited(g.held[n].stripe);
+  if constexpr (!Kind::in_slot) write_group_records(keys, decide_of, g);
+}
 
-  std::optional<durable> records_written;
-  if constexpr (!Kind::in_slot)
-    if (values != nullptr) records_written = write_group_records(keys.first(locked), values, g);
-  flushed words;
-  std::size_t taken = 0;
-  bool needs_room = false;
-  for (; taken < locked && !needs_room; ++taken) {
-    if constexpr (Kind::in_slot)
-      if (values != nullptr) g.value_words[taken] = values[taken];
-    auto order = [&](const change& c) { return records_written ? after_group(*records_written) : payload_order(c); };
-    answers[taken] = announce_in_group(taken, keys[taken], hashes[taken], values != nullptr, g, order, words, needs_room);
+/// The records of a group, durable together: what a batch sets does not depend on what is there. Where there is no space for one, its word is 0.
+template <medium M, class Kind>
+template <class DecideOf>
+void table<M, Kind>::write_group_records(std::span<const key_type> keys, DecideOf& decide_of, group& g) {
+  flushed started;
+  for (std::size_t n = 0; n < keys.size(); ++n) {
+    decision<value_type> wanted = decide_of(n)(std::nullopt);
+    if (wanted.act != decision<value_type>::what::set) return;  // removals
+    std::optional<std::uint64_t> made;
+    status answer = with_memory([&] { return made = new_value_word<Kind>(m_, heap_, p_, keys[n], wanted.value, started), status::ok; });
+    g.value_words[n] = made.value_or(0);
+    g.unused |= std::uint64_t{made.has_value()} << n;
+    g.starved |= std::uint64_t{answer == status::out_of_memory} << n;
   }
-  if (g.ready > 0) {
-    durable done = fence(m_, std::move(words), "cceh.group.done");
-    for (std::size_t n = 0; n < g.ready; ++n) unsettled_.end(g.changes[n].stripe, done);
+  g.records_written = fence(m_, std::move(started), "cceh.group.payloads");
+}
+
+/// Visible at once: a later key of the group may be of the same segment.
+template <medium M, class Kind>
+template <class Decide>
+[[gnu::always_inline]] inline staged table<M, Kind>::stage_in_group(std::size_t n, target_type hash, key_type key, Decide& decide, group& g, status& answer) {
+  using act = typename decision<value_type>::what;
+  const segment& s = g.held[n];
+  window w = window_for(s, hash, key);
+  place at = walk(s, w, key);
+  std::optional<value_type> present;
+  if (at.found != nullptr && !(present = value_of<Kind>(m_, p_, load(m_, at.found->value))))
+    return answer = status::damaged, staged::nothing_to_do;
+  decision<value_type> wanted = decide(present);
+  answer = wanted.answer;
+  if (wanted.act == act::keep) return staged::nothing_to_do;
+  bool sets = may_set<Decide> && wanted.act == act::set;
+  if (!Kind::in_slot && sets && (g.unused >> n & 1) == 0) {
+    answer = (g.starved >> n & 1) != 0 ? status::out_of_memory : status::no_space;
+    return staged::nothing_to_do;
   }
-  std::uint64_t surveys = 0;
+  if (at.found == nullptr && at.room == nullptr) return staged::no_room;
+  auto beside_others = [&] {
+    return std::any_of(g.changes, g.changes + g.ready, [&](const change& c) { return c.stripe == s.stripe; });
+  };
+  if (at.room_is_away && beside_others() && !M::planted("cceh-a-group-passes-what-it-has-just-filled")) [[unlikely]] {
+    [[maybe_unused]] durable full = fence(m_, std::move(g.words), "cceh.group.full");  // C2: the full buckets on its way are full after a crash, too
+    g.words = {};
+  }
+  if constexpr (Kind::in_slot) g.value_words[n] = wanted.value;
+  change& c = g.changes[g.ready++] = {.stripe = s.stripe};
+  if (sets)
+    stage_value(at, g.value_words[n], w.key_word, c);
+  else
+    stage_removal(at, c);
+  g.unused &= ~(std::uint64_t{1} << n);
+  g.words += announce_change(c, g.records_written ? after_group(*g.records_written) : payload_order(c));
+  return staged::ready;
+}
+
+template <medium M, class Kind>
+void table<M, Kind>::commit_group(group& g) {
+  if (g.ready == 0) return;
+  durable done = fence(m_, std::move(g.words), "cceh.group.done");
+  for (std::size_t n = 0; n < g.ready; ++n) unsettled_.end(g.changes[n].stripe, done);
   for (std::size_t n = 0; n < g.ready; ++n) {
     finish(g.changes[n]);
-    if (g.changes[n].records < 0) surveys |= std::uint64_t{survey_is_due(g.changes[n].stripe)} << n;
+    if (g.changes[n].records < 0) g.surveys |= std::uint64_t{survey_is_due(g.changes[n].stripe)} << n;
   }
-  g.locks.release();
+}
 
+template <medium M, class Kind>
+void table<M, Kind>::finish_group(group& g, std::size_t) {
   if constexpr (!Kind::in_slot)
     for (; g.unused != 0; g.unused &= g.unused - 1) {
       std::uint64_t offset = g.value_words[std::countr_zero(g.unused)];
       heap_.free(offset, record_at(m_, p_, offset)->bytes());
     }
-  for (; surveys != 0; surveys &= surveys - 1)
-    if_memory_allows([&] { survey(std::uint64_t{g.changes[std::countr_zero(surveys)].stripe} << (64 - stripe_bits)); });
-  if (needs_room) {  // a split waits for no lock while others are held
-    std::size_t i = taken - 1;
-    answers[i] = with_memory([&] { return write(keys[i], decide_write(durahash::detail::write_mode::put, values[i])); });
+  for (; g.surveys != 0; g.surveys &= g.surveys - 1) {
+    std::uint64_t stripe = g.changes[std::countr_zero(g.surveys)].stripe;
+    if_memory_allows([&] { survey(stripe << (64 - stripe_bits)); });
   }
-  return taken;
-}
-
-/// Byte tables: the records of a group, durable together. Where there is no space for one, its word is 0.
-template <medium M, class Kind>
-durable table<M, Kind>::write_group_records(std::span<const key_type> keys, const value_type* values, group& g) {
-  flushed started;
-  for (std::size_t i = 0; i < keys.size(); ++i) {
-    std::optional<std::uint64_t> made;
-    status answer = with_memory([&] { return made = new_value_word<Kind>(m_, heap_, p_, keys[i], values[i], started), status::ok; });
-    g.value_words[i] = made.value_or(0);
-    g.unused |= std::uint64_t{made.has_value()} << i;
-    g.starved |= std::uint64_t{answer == status::out_of_memory} << i;
-  }
-  return fence(m_, std::move(started), "cceh.group.payloads");
-}
-
-/// One key of a group: puts its value word, or removes it.
-template <medium M, class Kind>
-template <class Order>
-status table<M, Kind>::announce_in_group(std::size_t i, key_type key, std::uint64_t hash, bool puts, group& g, Order&& order, flushed& words,
-                                         bool& needs_room) {
-  const segment& s = g.held[i];
-  window w = window_for(s, hash, key);
-  place at = walk(s, w, key);
-  if (at.found != nullptr && !value_of<Kind>(m_, p_, load(m_, at.found->value))) return status::damaged;
-  if (at.found == nullptr && !puts) return status::not_found;
-  if (!Kind::in_slot && puts && (g.unused >> i & 1) == 0) return (g.starved >> i & 1) != 0 ? status::out_of_memory : status::no_space;
-  if (at.found == nullptr && at.room == nullptr) return needs_room = true, status::ok;
-  bool beside_others = std::any_of(g.changes, g.changes + g.ready, [&](const change& c) { return c.stripe == s.stripe; });
-  if (at.room_is_away && beside_others && !M::planted("cceh-a-group-passes-what-it-has-just-filled")) [[unlikely]] {  // C2: the full buckets on its way are full after a crash, too
-    [[maybe_unused]] durable full = fence(m_, std::move(words), "cceh.group.full");
-    words = {};
-  }
-  change& c = g.changes[g.ready++] = {.stripe = s.stripe};
-  if (puts)
-    stage_value(at, g.value_words[i], w.key_word, c);
-  else
-    stage_removal(at, c);
-  g.unused &= ~(std::uint64_t{1} << i);
-  words += announce_change(c, order(c));
-  return status::ok;
 }
 
 }  // namespace durahash::cceh

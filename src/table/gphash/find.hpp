@@ -323,41 +323,32 @@ void table<M, Kind>::for_each_record_of(const levels_view& v, std::uint64_t pref
   if (prefix == 0) for_each_escape(visit_if);
 }
 
-/// The cursor runs through hash order: neither new levels nor reopening disturb it.
+/// A stripe's.
 template <medium M, class Kind>
-template <class Visit>
-status table<M, Kind>::scan(cursor& at, std::size_t limit, Visit&& visit) {
-  std::size_t left = std::max<std::size_t>(limit, 1);
-  std::vector<found_record> records;
-  std::list<std::array<std::uint64_t, most_key_bytes / 8>> keys;  // copies: a slot may be lent as soon as it has been looked at
-  while (!at.done && left > 0) {
-    [[maybe_unused]] read_guard guard = reading();
-    const levels_view& v = levels();
-    unsigned bits = v.stripe_bits;
-    stripe_index stripe = stripe_of(v, at.position);
-    std::uint64_t prefix = std::uint64_t{stripe} << (64 - bits);
-    std::uint32_t version = stripes_[stripe].version.load(std::memory_order_acquire);
-    records.clear();
-    keys.clear();
-    for_each_record_of(v, prefix, bits, [&](const resident& r) {
-      records.push_back(r);
-      if constexpr (Kind::fixed_key) {
-        auto& copy = keys.emplace_back();
-        for (unsigned n = 0; n < shape_.key_words(); ++n) copy[n] = load(m_, r.where.key[n]);
-        records.back().key = {reinterpret_cast<const char*>(copy.data()), shape_.key_bytes};
-      }
-    });
-    if (&levels() != &v || stripes_[stripe].version.load(std::memory_order_acquire) != version) continue;  // ends: a writer got on
-    if (!unsettled_.settled(stripe)) {
-      flushed started;
-      for_each_bucket_of(v, prefix, bits, [&](bucket b) { started += flush(m_, words_extent(b), "gphash.scan.buckets"); });
-      if (prefix == 0) started += flush(m_, extent{root_of_table().escapes, sizeof root_of_table().escapes}, "gphash.scan.escapes");
-      [[maybe_unused]] durable done = fence(m_, std::move(started), "gphash.scan.all");
+std::optional<std::uint64_t> table<M, Kind>::read_stretch(std::uint64_t position, stretch& found) {
+  const levels_view& v = levels();
+  unsigned bits = v.stripe_bits;
+  stripe_index stripe = stripe_of(v, position);
+  std::uint64_t prefix = std::uint64_t{stripe} << (64 - bits);
+  std::uint32_t version = stripes_[stripe].version.load(std::memory_order_acquire);
+  found.records.clear();
+  found.keys.clear();
+  for_each_record_of(v, prefix, bits, [&](const resident& r) {
+    found.records.push_back(r);
+    if constexpr (Kind::fixed_key) {
+      auto& copy = found.keys.emplace_back();
+      for (unsigned n = 0; n < shape_.key_words(); ++n) copy[n] = load(m_, r.where.key[n]);
+      found.records.back().key = {reinterpret_cast<const char*>(copy.data()), shape_.key_bytes};
     }
-    std::uint64_t end = prefix + (std::uint64_t{1} << (64 - bits));
-    if (status visited = visit_stretch<Kind>(m_, p_, records, end, at, left, visit); visited != status::ok) return visited;
+  });
+  if (&levels() != &v || stripes_[stripe].version.load(std::memory_order_acquire) != version) return std::nullopt;
+  if (!unsettled_.settled(stripe)) {
+    flushed started;
+    for_each_bucket_of(v, prefix, bits, [&](bucket b) { started += flush(m_, words_extent(b), "gphash.scan.buckets"); });
+    if (prefix == 0) started += flush(m_, extent{root_of_table().escapes, sizeof root_of_table().escapes}, "gphash.scan.escapes");
+    [[maybe_unused]] durable done = fence(m_, std::move(started), "gphash.scan.all");
   }
-  return status::ok;
+  return prefix + (std::uint64_t{1} << (64 - bits));
 }
 
 }  // namespace durahash::gphash

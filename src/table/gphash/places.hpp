@@ -29,7 +29,7 @@ class places {
     if (of_words && hash < first_fingerprint) [[unlikely]] return {hash, escape_fingerprint, static_cast<int>(hash)};
     return {hash, hash, -1};
   }
-  constexpr spot spot_of(std::uint64_t hash, bool of_words) const noexcept {
+  [[gnu::always_inline]] constexpr spot spot_of(std::uint64_t hash, bool of_words) const noexcept {
     spot s{target_of(hash, of_words), {}};
     for (unsigned which = 0; which < shape_.hashes; ++which) s.place[which] = place(hash, which);
     return s;

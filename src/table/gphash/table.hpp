@@ -25,7 +25,7 @@
 #include "table/concept.hpp"
 #include "table/gphash/bucket_cache.hpp"
 #include "table/gphash/lent.hpp"
-#include "table/lifecycle.hpp"
+#include "table/frame.hpp"
 #include "table/live_record.hpp"
 #include "warp/host_warp.hpp"
 
@@ -65,9 +65,10 @@ class departures {
 using stripe_index = std::uint32_t;
 
 template <medium M, class Kind>
-class table : public lifecycle<M, Kind, table<M, Kind>> {
-  using frame = lifecycle<M, Kind, table<M, Kind>>;
+class table : public engine_frame<M, Kind, table<M, Kind>> {
+  using frame = engine_frame<M, Kind, table<M, Kind>>;
   friend frame;
+  friend lifecycle<M, Kind, table<M, Kind>>;
 
  public:
   using kind = Kind;
@@ -95,14 +96,10 @@ class table : public lifecycle<M, Kind, table<M, Kind>> {
   status get(key_type key, Read&& read);
   template <class Read>
   void get_many(std::span<const key_type> keys, Read&& read, status* answers);
-  template <class Visit>
-  status scan(cursor& at, std::size_t limit, Visit&& visit);
 
   // write.hpp
   template <decider<value_type> Decide>
   status write(key_type key, Decide&& decide);
-  void put_many(std::span<const key_type> keys, const value_type* values, status* answers);
-  void erase_many(std::span<const key_type> keys, status* answers);
 
   // grow.hpp
   status reserve(std::uint64_t records);
@@ -142,7 +139,6 @@ class table : public lifecycle<M, Kind, table<M, Kind>> {
   using frame::reading, frame::await_count, frame::count_once;
   using read_guard = typename frame::read_guard;
   using everybody_kept_out = typename frame::everybody_kept_out;
-  static constexpr std::size_t group_size = 64;  // operations whose cache misses and fences are shared
   static constexpr unsigned most_stripe_bits = 16;
 
   /// What is known of a stripe in DRAM. Zeros at first.
@@ -206,7 +202,20 @@ class table : public lifecycle<M, Kind, table<M, Kind>> {
     bool inserts = false;
     std::uint64_t retired_offset = 0, retired_bytes = 0;
   };
-  enum class staged : std::uint8_t { nothing_to_do, ready, no_room };
+  using target_type = std::uint64_t;  // a hash
+  /// Writes that share fences, of stripes that differ.
+  struct group {
+    const levels_view* levels;  // as long as a lock is held
+    held_locks<group_size> locks;
+    change changes[group_size];
+    std::size_t ready = 0;
+    bool any_apart = false;
+    flushed payloads;
+  };
+  struct stretch {
+    std::vector<found_record> records;
+    std::list<std::array<std::uint64_t, most_key_bytes / 8>> keys;  // copies: a slot may be lent as soon as it was looked at
+  };
   enum class probed : std::uint8_t { hit, miss, torn, damaged };
   /// Levels as they are to be written, from the top down: the words of each.
   struct image {
@@ -257,6 +266,7 @@ class table : public lifecycle<M, Kind, table<M, Kind>> {
     return slot_at(reinterpret_cast<bucket>(w.buckets[lane >> shape_.slots_log2]), lane & (shape_.slots - 1));
   }
   std::uint32_t ballot(const warp_view& w, std::uint64_t word) const noexcept;
+  std::optional<std::uint64_t> read_stretch(std::uint64_t position, stretch& found);
   template <class OnMatch>
   bool look_everywhere(const warp_view& w, const spot& s, OnMatch&& on_match) const;
   glance glance_at(const levels_view& v, const warp_view& w, const spot& s) const;
@@ -299,11 +309,11 @@ class table : public lifecycle<M, Kind, table<M, Kind>> {
   void outdate(stripe_index stripe) noexcept { stripes_[stripe].version.fetch_add(1, std::memory_order_acq_rel); }
   template <class Decide>
   status write_one(key_type key, std::uint64_t hash, Decide& decide);
-  template <class MakeDecide>
-  void write_many(std::span<const key_type> keys, status* answers, MakeDecide&& decide_of);
-  template <class MakeDecide>
-  std::size_t write_group(std::span<const key_type> keys, const std::uint64_t* hashes, status* answers, MakeDecide& decide_of);
-  void commit_group(std::span<const change> changes, bool any_apart, flushed payloads);
+  void look_ahead(std::span<const key_type> keys, target_type* hashes, bool puts);
+  std::size_t lock_group(std::span<const key_type> keys, const target_type* hashes, group& g);
+  template <class Decide>
+  staged stage_in_group(std::size_t n, target_type hash, key_type key, Decide& decide, group& g, status& answer);
+  void commit_group(group& g);
 
   // grow.hpp
   void give_back(const level_view& l) noexcept;

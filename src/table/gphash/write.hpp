@@ -108,7 +108,9 @@ auto table<M, Kind>::stage(const levels_view& v, const spot& s, key_type key, De
   decision<value_type> wanted = decide(present);
   answer = wanted.answer;
   switch (wanted.act) {
-    case act::set: return stage_set(v, s, at, key, wanted.value, c, answer, started);
+    case act::set:
+      if constexpr (may_set<Decide>) return stage_set(v, s, at, key, wanted.value, c, answer, started);
+      break;
     case act::remove: stage_removal(at, c); return staged::ready;
     case act::keep: break;
   }
@@ -245,75 +247,42 @@ void table<M, Kind>::end(const change& c, const durable& done) {
 // ------------------------------------------------------------------------------------------------------------------ groups
 
 template <medium M, class Kind>
-void table<M, Kind>::put_many(std::span<const key_type> keys, const value_type* values, status* answers) {
-  write_many(keys, answers, [values](std::size_t i) { return decide_write(durahash::detail::write_mode::put, values[i]); });
-}
-
-template <medium M, class Kind>
-void table<M, Kind>::erase_many(std::span<const key_type> keys, status* answers) {
-  write_many(keys, answers, [](std::size_t) { return decide_erase<value_type>; });
-}
-
-template <medium M, class Kind>
-template <class MakeDecide>
-void table<M, Kind>::write_many(std::span<const key_type> keys, status* answers, MakeDecide&& decide_of) {
-  std::uint64_t hashes[group_size];
-  for (std::size_t start = 0; start < keys.size(); start += group_size) {
-    std::size_t count = std::min(group_size, keys.size() - start);
-    for (std::size_t i = 0; i < count; ++i) {
-      hashes[i] = hash_of(keys[start + i]);
-      warp_over(levels(), spot_of(hashes[i]));
-    }
-    for (std::size_t done = 0; done < count;) {  // ends: a group has at least one record
-      auto decide = [&](std::size_t i) { return decide_of(start + done + i); };
-      done += write_group(keys.subspan(start + done, count - done), hashes + done, answers + start + done, decide);
-    }
+void table<M, Kind>::look_ahead(std::span<const key_type> keys, target_type* hashes, bool) {
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    hashes[i] = hash_of(keys[i]);
+    warp_over(levels(), spot_of(hashes[i]));
   }
 }
 
-/// Writes the first keys, as far as their stripes differ, their locks are free and there is room; at least one. Returns how many.
+/// A stripe that this group holds already is also found locked.
 template <medium M, class Kind>
-template <class MakeDecide>
-std::size_t table<M, Kind>::write_group(std::span<const key_type> keys, const std::uint64_t* hashes, status* answers, MakeDecide& decide_of) {
-  change changes[group_size];
-  const levels_view& v = lock_stripe(hashes[0]);
-  held_locks<group_size> held;
-  held.adopt(lock_of(v, hashes[0]));
-  // Blocks only while nothing is held, so that two groups never wait for each other. A stripe that this group holds already is also found locked.
-  while (held.count() < keys.size() && held.try_lock(lock_of(v, hashes[held.count()]))) {
+std::size_t table<M, Kind>::lock_group(std::span<const key_type> keys, const target_type* hashes, group& g) {
+  g.levels = &lock_stripe(hashes[0]);
+  g.locks.adopt(lock_of(*g.levels, hashes[0]));
+  while (g.locks.count() < keys.size() && g.locks.try_lock(lock_of(*g.levels, hashes[g.locks.count()]))) {
   }
-  std::size_t locked = held.count();
-  if (!p_.may_change()) [[unlikely]] return std::fill_n(answers, locked, status::io_error), locked;
-
-  flushed payloads;
-  bool any_apart = false, last_needs_room = false;
-  std::size_t taken = 0, ready = 0;
-  for (; taken < locked && !last_needs_room; ++taken) {
-    auto decide = decide_of(taken);
-    change& c = changes[ready];
-    c = {.stripe = stripe_of(v, hashes[taken])};
-    switch (stage(v, spot_of(hashes[taken]), keys[taken], decide, c, answers[taken], payloads)) {
-      case staged::nothing_to_do: break;
-      case staged::ready: any_apart |= c.apart; ++ready; break;
-      case staged::no_room: last_needs_room = true; break;  // the levels grow when nothing is locked
-    }
-  }
-  commit_group({changes, ready}, any_apart, std::move(payloads));
-  held.release();
-  if (last_needs_room) {
-    auto decide = decide_of(taken - 1);
-    answers[taken - 1] = with_memory([&] { return write_one(keys[taken - 1], hashes[taken - 1], decide); });
-  }
-  return taken;
+  return g.locks.count();
 }
 
 template <medium M, class Kind>
-void table<M, Kind>::commit_group(std::span<const change> changes, bool any_apart, flushed payloads) {
-  if (changes.empty()) return;
+template <class Decide>
+[[gnu::always_inline]] inline staged table<M, Kind>::stage_in_group(std::size_t, target_type hash, key_type key, Decide& decide, group& g, status& answer) {
+  change& c = g.changes[g.ready];
+  c = {.stripe = stripe_of(*g.levels, hash)};
+  staged made = stage(*g.levels, spot_of(hash), key, decide, c, answer, g.payloads);
+  g.any_apart |= made == staged::ready && c.apart;
+  g.ready += made == staged::ready;
+  return made;
+}
+
+template <medium M, class Kind>
+void table<M, Kind>::commit_group(group& g) {
+  if (g.ready == 0) return;
+  std::span<const change> changes(g.changes, g.ready);
   // Locked instructions wait for write-backs under way: what stages and begins has them, so nothing is flushed before, nor between.
   std::optional<durable> before;
-  for (const change& c : changes) payloads += flush_value(c);
-  if (any_apart) before = fence(m_, std::move(payloads), "gphash.group.payloads");
+  for (const change& c : changes) g.payloads += flush_value(c);
+  if (g.any_apart) before = fence(m_, std::move(g.payloads), "gphash.group.payloads");
   for (const change& c : changes) begin(c);
   flushed words;
   for (const change& c : changes) words += announce_change(c, c.apart ? after_group(*before) : payload_order(c));

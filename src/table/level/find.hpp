@@ -278,41 +278,32 @@ void table<M, Kind>::collect(bucket b, std::uint64_t prefix, unsigned bits, std:
   }
 }
 
-/// The cursor runs through hash order: neither movements nor new levels nor reopening disturb it. The records of a prefix are in the buckets of that
-/// prefix, and of the prefixes that their second places can have.
+/// A prefix's. Its records are in the buckets of that prefix, and of those that their second places can have.
 template <medium M, class Kind>
-template <class Visit>
-status table<M, Kind>::scan(cursor& at, std::size_t limit, Visit&& visit) {
-  std::size_t left = std::max<std::size_t>(limit, 1);
-  std::vector<live_record> records;
-  while (!at.done && left > 0) {
-    [[maybe_unused]] read_guard guard = reading();
-    const levels_view& v = levels();
-    unsigned smallest = v.at[v.count - 1].log2, bits = std::max(v.stripe_bits, smallest - std::min(smallest, 2u));
-    std::uint64_t prefix = at.position >> (64 - bits) << (64 - bits);
-    std::atomic<std::uint32_t>& moves = stripes_[stripe_of(v, prefix)].moves;
-    std::uint32_t moved = moves.load(std::memory_order_acquire);
-    records.clear();
-    std::uint64_t collected[second_places + 1];  // of small levels' prefixes many are the same
-    std::size_t count = 0;
-    auto collect_at = [&](std::uint64_t place) {
-      place = place >> (64 - bits) << (64 - bits);
-      if (std::find(collected, collected + count, place) != collected + count) return;
-      collected[count++] = place;
-      for_each_bucket(v, place, bits, [&](const level_view& l, std::uint64_t n) { collect(bucket_at(l, n), prefix, bits, records); });
-      settle_inherited(v, stripe_of(v, place));
-      if (unsettled_.settled(stripe_of(v, place))) return;
-      flushed started;
-      for_each_bucket(v, place, bits, [&](const level_view& l, std::uint64_t n) { started += flush(m_, bucket_extent(bucket_at(l, n)), "level.scan.buckets"); });
-      [[maybe_unused]] durable done = fence(m_, std::move(started), "level.scan.all");
-    };
-    collect_at(prefix);
-    for (unsigned which = 0; which < second_places; ++which) collect_at(second_place(prefix, which));
-    if (&levels() != &v || moves.load(std::memory_order_acquire) != moved) continue;  // ends: each further round means that a writer got on
-    std::uint64_t end = prefix + (std::uint64_t{1} << (64 - bits));
-    if (status visited = visit_stretch<Kind>(m_, p_, records, end, at, left, visit); visited != status::ok) return visited;
-  }
-  return status::ok;
+std::optional<std::uint64_t> table<M, Kind>::read_stretch(std::uint64_t position, stretch& found) {
+  const levels_view& v = levels();
+  unsigned smallest = v.at[v.count - 1].log2, bits = std::max(v.stripe_bits, smallest - std::min(smallest, 2u));
+  std::uint64_t prefix = position >> (64 - bits) << (64 - bits);
+  std::atomic<std::uint32_t>& moves = stripes_[stripe_of(v, prefix)].moves;
+  std::uint32_t moved = moves.load(std::memory_order_acquire);
+  found.records.clear();
+  std::uint64_t collected[second_places + 1];  // of small levels' prefixes many are the same
+  std::size_t count = 0;
+  auto collect_at = [&](std::uint64_t place) {
+    place = place >> (64 - bits) << (64 - bits);
+    if (std::find(collected, collected + count, place) != collected + count) return;
+    collected[count++] = place;
+    for_each_bucket(v, place, bits, [&](const level_view& l, std::uint64_t n) { collect(bucket_at(l, n), prefix, bits, found.records); });
+    settle_inherited(v, stripe_of(v, place));
+    if (unsettled_.settled(stripe_of(v, place))) return;
+    flushed started;
+    for_each_bucket(v, place, bits, [&](const level_view& l, std::uint64_t n) { started += flush(m_, bucket_extent(bucket_at(l, n)), "level.scan.buckets"); });
+    [[maybe_unused]] durable done = fence(m_, std::move(started), "level.scan.all");
+  };
+  collect_at(prefix);
+  for (unsigned which = 0; which < second_places; ++which) collect_at(second_place(prefix, which));
+  if (&levels() != &v || moves.load(std::memory_order_acquire) != moved) return std::nullopt;
+  return prefix + (std::uint64_t{1} << (64 - bits));
 }
 
 }  // namespace durahash::level

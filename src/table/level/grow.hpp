@@ -388,7 +388,7 @@ status table<M, Kind>::move_records_down(std::uint64_t behind) {
           c.value_word = *moved;
           c.payload_apart = true;
           retire_record(slot_of(r.where, r.slot), c);
-          commit_group({&c, 1}, std::move(started));
+          commit_all({&c, 1}, std::move(started));
         });
       });
     }

@@ -23,7 +23,7 @@
 #include "persist/unsettled.hpp"
 #include "table/concept.hpp"
 #include "table/level/format.hpp"
-#include "table/lifecycle.hpp"
+#include "table/frame.hpp"
 #include "table/live_record.hpp"
 
 namespace durahash::level {
@@ -32,9 +32,10 @@ namespace durahash::level {
 using stripe_index = std::uint32_t;
 
 template <medium M, class Kind>
-class table : public lifecycle<M, Kind, table<M, Kind>> {
-  using frame = lifecycle<M, Kind, table<M, Kind>>;
+class table : public engine_frame<M, Kind, table<M, Kind>> {
+  using frame = engine_frame<M, Kind, table<M, Kind>>;
   friend frame;
+  friend lifecycle<M, Kind, table<M, Kind>>;
 
  public:
   using kind = Kind;
@@ -55,14 +56,10 @@ class table : public lifecycle<M, Kind, table<M, Kind>> {
   status get(key_type key, Read&& read);
   template <class Read>
   void get_many(std::span<const key_type> keys, Read&& read, status* answers);
-  template <class Visit>
-  status scan(cursor& at, std::size_t limit, Visit&& visit);
 
   // write.hpp
   template <decider<value_type> Decide>
   status write(key_type key, Decide&& decide);
-  void put_many(std::span<const key_type> keys, const value_type* values, status* answers);
-  void erase_many(std::span<const key_type> keys, status* answers);
 
   // grow.hpp
   status reserve(std::uint64_t records);
@@ -81,7 +78,6 @@ class table : public lifecycle<M, Kind, table<M, Kind>> {
   using frame::p_, frame::m_, frame::heap_, frame::seeds_, frame::records_at_open_, frame::damage_found_, frame::background_;
   using frame::reading, frame::await_count, frame::counted, frame::count_once;
   using read_guard = typename frame::read_guard;
-  static constexpr std::size_t group_size = 64;  // operations whose cache misses and fences are shared
   static constexpr unsigned most_stripe_bits = 16;
   static constexpr unsigned most_levels = 8, most_levels_of_writers = 4;  // the others are for who drains
   static constexpr unsigned second_places = 16;
@@ -184,7 +180,6 @@ class table : public lifecycle<M, Kind, table<M, Kind>> {
     std::uint64_t place = 0;
     std::uint64_t retired_offset = 0, retired_bytes = 0;
   };
-  enum class staged : std::uint8_t { nothing_to_do, ready, no_room };
   enum class probed : std::uint8_t { hit, miss, torn, damaged };
   struct resident : live_record {
     bucket where;
@@ -195,12 +190,15 @@ class table : public lifecycle<M, Kind, table<M, Kind>> {
     const levels_view* levels;
     stripe_index stripe[2];
   };
-  /// Writes that share locks and fences.
+  using target_type = spot;
+  /// Writes that share locks and fences, of buckets that differ.
   struct group {
     locked keys[group_size];
     held_locks<2 * group_size> locks;
     change changes[group_size];
     std::size_t ready = 0;
+    flushed payloads;
+    bool wants_look = false;
     std::uint64_t touched[16] = {};  // a set of buckets, by hash
 
     static unsigned bit_of(bucket b) noexcept { return static_cast<unsigned>(mixed(reinterpret_cast<std::uintptr_t>(b.state)) >> 54); }
@@ -209,6 +207,9 @@ class table : public lifecycle<M, Kind, table<M, Kind>> {
       unsigned bit = bit_of(changes[ready++].where);
       touched[bit / 64] |= std::uint64_t{1} << bit % 64;
     }
+  };
+  struct stretch {
+    std::vector<live_record> records;
   };
 
   // places
@@ -270,6 +271,7 @@ class table : public lifecycle<M, Kind, table<M, Kind>> {
   std::uint64_t hash_of_slot(std::uint64_t key_word) const noexcept;
   template <class Visit>
   void for_each_resident(bucket b, Visit&& visit) const;
+  std::optional<std::uint64_t> read_stretch(std::uint64_t position, stretch& found);
   void collect(bucket b, std::uint64_t prefix, unsigned bits, std::vector<live_record>& found) const;
   template <class Ask>
   void spots_of(std::span<const key_type> keys, spot* spots, Ask&& ask) const;
@@ -294,19 +296,20 @@ class table : public lifecycle<M, Kind, table<M, Kind>> {
   slot* store_slot(bucket b, int index, const spot& s, std::uint64_t value_word) const;
   flushed flush_item(const item_lines& lines) const;
   ordered payload_order(const change& c) const;
-  bool commit_group(std::span<const change> changes, flushed payloads);
+  bool commit_all(std::span<const change> changes, flushed payloads);
   bool finish(const change& c);
   void refresh_filter(const levels_view& v, unsigned level, std::uint64_t index);
   std::uint32_t exact_filter(const level_view& below, const level_view& above, std::uint64_t index) const;
   void update_logged(slot& old, std::uint64_t value_word, const change& c, flushed started);
   void add_records(stripe_index stripe, std::int32_t records) noexcept;
-  template <class MakeDecide>
-  void write_many(std::span<const key_type> keys, status* answers, bool puts, MakeDecide&& decide_of);
+  void look_ahead(std::span<const key_type> keys, spot* spots, bool puts);
   void ask_for_rooms(std::span<const spot> spots) const;
-  std::size_t lock_group(std::span<const spot> spots, group& g);
-  bool meets(const group& g, const spot& s) const;
-  template <class MakeDecide>
-  std::size_t write_group(std::span<const key_type> keys, const spot* spots, status* answers, std::size_t first, MakeDecide& decide_of);
+  std::size_t lock_group(std::span<const key_type> keys, const spot* spots, group& g);
+  bool ends_before(const group& g, const spot& s) const;
+  template <class Decide>
+  staged stage_in_group(std::size_t n, const spot& s, key_type key, Decide& decide, group& g, status& answer);
+  void commit_group(group& g);
+  void finish_group(group& g, std::size_t taken);
 
   // move.hpp
   bool make_way(const locked& l, const levels_view& v, const spot& s);

@@ -51,7 +51,7 @@ status table<M, Kind>::write_in(const locked& l, key_type key, const spot& s, De
     status answer = status::ok;
     switch (stage(l, *v, key, s, decide, c, answer, started)) {
       case staged::nothing_to_do: return answer;
-      case staged::ready: wants_look = commit_group({&c, 1}, std::move(started)); return answer;
+      case staged::ready: wants_look = commit_all({&c, 1}, std::move(started)); return answer;
       case staged::no_room:
         if (!make_way(l, *v, s) && v == &levels()) return full = v, status::ok;
     }
@@ -109,7 +109,7 @@ auto table<M, Kind>::stage(const locked& l, const levels_view& v, key_type key, 
   answer = wanted.answer;
   if (wanted.act == act::keep) return staged::nothing_to_do;
   c.stripe = l.stripe[at.found() ? at.which : 0];
-  if (wanted.act == act::remove) return stage_removal(v, at, s, c), staged::ready;
+  if (!may_set<Decide> || wanted.act == act::remove) return stage_removal(v, at, s, c), staged::ready;
   if (at.found()) return stage_update(at, key, s, wanted.value, c, answer, started);
   return stage_insert(l, v, key, s, wanted.value, c, answer, started);
 }
@@ -238,7 +238,7 @@ ordered table<M, Kind>::payload_order(const change& c) const {
 }
 
 template <medium M, class Kind>
-bool table<M, Kind>::commit_group(std::span<const change> changes, flushed payloads) {
+bool table<M, Kind>::commit_all(std::span<const change> changes, flushed payloads) {
   std::optional<durable> before;
   for (const change& c : changes) payloads += flush_item(c.lines);
   if (std::any_of(changes.begin(), changes.end(), [](const change& c) { return c.payload_apart; })) before = fence(m_, std::move(payloads), "level.write.payload");
@@ -322,33 +322,11 @@ void table<M, Kind>::update_logged(slot& old, std::uint64_t value_word, const ch
 // ------------------------------------------------------------------------------------------------------------------ groups
 
 template <medium M, class Kind>
-void table<M, Kind>::put_many(std::span<const key_type> keys, const value_type* values, status* answers) {
-  write_many(keys, answers, true, [values](std::size_t i) {
-    return [value = values[i]](const std::optional<value_type>&) { return decision<value_type>::set(value); };
-  });
-}
-
-template <medium M, class Kind>
-void table<M, Kind>::erase_many(std::span<const key_type> keys, status* answers) {
-  write_many(keys, answers, false, [](std::size_t) { return decide_erase<value_type>; });
-}
-
-template <medium M, class Kind>
-template <class MakeDecide>
-void table<M, Kind>::write_many(std::span<const key_type> keys, status* answers, bool puts, MakeDecide&& decide_of) {
-  spot spots[group_size];
-  for (std::size_t start = 0; start < keys.size(); start += group_size) {
-    std::size_t count = std::min(group_size, keys.size() - start);
-    {
-      [[maybe_unused]] read_guard guard = reading();  // no lock is held yet: the levels that are looked at may be on their way out
-      spots_of(keys.subspan(start, count), spots, prefetch_for_write);
-      look_ahead({spots, count}, prefetch_for_write);
-      if (puts) ask_for_rooms({spots, count});
-    }
-    auto decide = [&](std::size_t i) { return decide_of(start + i); };
-    for (std::size_t done = 0; done < count;)  // ends: a group has at least one record
-      done += write_group(keys.subspan(start, count), spots, answers + start, done, decide);
-  }
+void table<M, Kind>::look_ahead(std::span<const key_type> keys, spot* spots, bool puts) {
+  [[maybe_unused]] read_guard guard = reading();  // no lock is held yet: the levels that are looked at may be on their way out
+  spots_of(keys, spots, prefetch_for_write);
+  look_ahead({spots, keys.size()}, prefetch_for_write);
+  if (puts) ask_for_rooms({spots, keys.size()});
 }
 
 /// The slots that new records may get.
@@ -363,14 +341,12 @@ void table<M, Kind>::ask_for_rooms(std::span<const spot> spots) const {
   }
 }
 
-/// Locks the stripes of keys[first...) as far as they are free; of at least one key. Returns of how many. Blocks only while nothing is held, so that two
-/// groups never wait for each other.
 template <medium M, class Kind>
-std::size_t table<M, Kind>::lock_group(std::span<const spot> spots, group& g) {
+std::size_t table<M, Kind>::lock_group(std::span<const key_type> keys, const spot* spots, group& g) {
   g.keys[0] = lock_pair(spots[0]);
   for (stripe_index stripe : g.keys[0].stripe) g.locks.adopt(locks_[stripe]);
   std::size_t count = 1;
-  for (; count < spots.size(); ++count) {
+  for (; count < keys.size(); ++count) {
     const levels_view& v = levels();  // while a lock is held, stripes stay what they are
     locked& l = g.keys[count] = {&v, {stripe_of(v, spots[count].place[0]), stripe_of(v, spots[count].place[1])}};
     std::size_t before = g.locks.count();
@@ -385,7 +361,8 @@ std::size_t table<M, Kind>::lock_group(std::span<const spot> spots, group& g) {
 
 /// Whether the key's buckets are among those that the group is about to change: their states are not what they will be.
 template <medium M, class Kind>
-bool table<M, Kind>::meets(const group& g, const spot& s) const {
+bool table<M, Kind>::ends_before(const group& g, const spot& s) const {
+  if (g.ready == 0) return false;
   const levels_view& v = levels();
   for (unsigned i = 0; i < v.count; ++i)
     for (std::uint64_t place : s.place) {
@@ -397,41 +374,27 @@ bool table<M, Kind>::meets(const group& g, const spot& s) const {
   return false;
 }
 
-/// Writes keys[first...) as far as their locks are free and their buckets differ; at least one. Returns how many.
 template <medium M, class Kind>
-template <class MakeDecide>
-std::size_t table<M, Kind>::write_group(std::span<const key_type> keys, const spot* spots, status* answers, std::size_t first,
-                                        MakeDecide& decide_of) {
-  group g;
-  std::size_t locked_keys = lock_group({spots + first, keys.size() - first}, g), taken = 0;
-  if (!p_.may_change()) [[unlikely]] return std::fill_n(answers + first, locked_keys, status::io_error), locked_keys;
-  flushed payloads;
-  std::uint64_t postponed = 0;  // those without room, by bit
-  for (; taken < locked_keys; ++taken) {
-    std::size_t i = first + taken;
-    if (g.ready > 0 && meets(g, spots[i])) break;
-    auto decide = decide_of(i);
-    for (stripe_index stripe : g.keys[taken].stripe) settle_inherited(*g.keys[taken].levels, stripe);
-    change& c = g.changes[g.ready];
-    c = {};
-    staged made = staged::nothing_to_do;
-    answers[i] = with_memory([&] {
-      status answer = status::ok;
-      made = stage(g.keys[taken], levels(), keys[i], spots[i], decide, c, answer, payloads);
-      return answer;
-    });
-    if (made == staged::ready) g.keep_staged();
-    if (made == staged::no_room) postponed |= std::uint64_t{1} << taken;
-  }
-  bool wants_look = g.ready > 0 && commit_group({g.changes, g.ready}, std::move(payloads));
-  g.locks.release();
-  if (wants_look) if_memory_allows([&] { look_around(); });
+template <class Decide>
+[[gnu::always_inline]] inline staged table<M, Kind>::stage_in_group(std::size_t n, const spot& s, key_type key, Decide& decide, group& g, status& answer) {
+  const locked& l = g.keys[n];
+  for (stripe_index stripe : l.stripe) settle_inherited(*l.levels, stripe);
+  change& c = g.changes[g.ready];
+  c = {};
+  staged made = stage(l, levels(), key, s, decide, c, answer, g.payloads);
+  if (made == staged::ready) g.keep_staged();
+  return made;
+}
+
+template <medium M, class Kind>
+void table<M, Kind>::commit_group(group& g) {
+  if (g.ready != 0) g.wants_look = commit_all({g.changes, g.ready}, std::move(g.payloads));
+}
+
+template <medium M, class Kind>
+void table<M, Kind>::finish_group(group& g, std::size_t taken) {
+  if (g.wants_look) if_memory_allows([&] { look_around(); });
   drain_some(taken);
-  for (; postponed != 0; postponed &= postponed - 1) {  // a movement or a new level waits for no lock while others are held
-    std::size_t i = first + static_cast<std::size_t>(std::countr_zero(postponed));
-    answers[i] = with_memory([&] { return write(keys[i], decide_of(i)); });
-  }
-  return taken;
 }
 
 }  // namespace durahash::level

@@ -218,22 +218,16 @@ auto table<M, Kind>::live_records(shard_index s) const -> std::optional<std::vec
   return found;
 }
 
-/// The cursor runs through hash order, and so through the shards: neither resizes nor reopening disturb it.
+/// A shard's.
 template <medium M, class Kind>
-template <class Visit>
-status table<M, Kind>::scan(cursor& at, std::size_t limit, Visit&& visit) {
-  std::size_t left = std::max<std::size_t>(limit, 1);
-  while (!at.done && left > 0) {
-    shard_index s = shard_of(at.position);
-    [[maybe_unused]] read_guard guard = reading();
-    auto records = live_records(s);
-    if (!records) continue;  // ends: as in live_records
-    shard_view v = view(s);  // if it moved since: all that was seen of the old array is durable
-    settle_for_reader(s, v, 0, static_cast<unsigned>(v.buckets()));
-    std::uint64_t end = s + 1 == shards() ? 0 : std::uint64_t{s + 1} << (64 - shard_bits_);
-    if (status visited = visit_stretch<Kind>(m_, p_, *records, end, at, left, visit); visited != status::ok) return visited;
-  }
-  return status::ok;
+std::optional<std::uint64_t> table<M, Kind>::read_stretch(std::uint64_t position, stretch& found) {
+  shard_index s = shard_of(position);
+  auto records = live_records(s);
+  if (!records) return std::nullopt;
+  found.records = std::move(*records);
+  shard_view v = view(s);  // if it moved since: all that was seen of the old array is durable
+  settle_for_reader(s, v, 0, static_cast<unsigned>(v.buckets()));
+  return s + 1 == shards() ? 0 : std::uint64_t{s + 1} << (64 - shard_bits_);
 }
 
 }  // namespace durahash::turbo

@@ -21,7 +21,7 @@
 #include "base/spin_lock.hpp"
 #include "persist/unsettled.hpp"
 #include "table/concept.hpp"
-#include "table/lifecycle.hpp"
+#include "table/frame.hpp"
 #include "table/live_record.hpp"
 #include "table/turbo/format.hpp"
 
@@ -38,9 +38,10 @@ struct shard_view : place_view {
 };
 
 template <medium M, class Kind>
-class table : public lifecycle<M, Kind, table<M, Kind>> {
-  using frame = lifecycle<M, Kind, table<M, Kind>>;
+class table : public engine_frame<M, Kind, table<M, Kind>> {
+  using frame = engine_frame<M, Kind, table<M, Kind>>;
   friend frame;
+  friend lifecycle<M, Kind, table<M, Kind>>;
 
  public:
   using kind = Kind;
@@ -61,14 +62,10 @@ class table : public lifecycle<M, Kind, table<M, Kind>> {
   status get(key_type key, Read&& read);
   template <class Read>
   void get_many(std::span<const key_type> keys, Read&& read, status* answers);
-  template <class Visit>
-  status scan(cursor& at, std::size_t limit, Visit&& visit);
 
   // write.hpp
   template <decider<value_type> Decide>
   status write(key_type key, Decide&& decide);
-  void put_many(std::span<const key_type> keys, const value_type* values, status* answers);
-  void erase_many(std::span<const key_type> keys, status* answers);
 
   // grow.hpp
   status reserve(std::uint64_t records);
@@ -87,7 +84,6 @@ class table : public lifecycle<M, Kind, table<M, Kind>> {
   using frame::p_, frame::m_, frame::heap_, frame::seeds_, frame::records_at_open_, frame::damage_found_, frame::background_;
   using frame::reading, frame::await_count, frame::count_once;
   using read_guard = typename frame::read_guard;
-  static constexpr std::size_t group_size = 64;  // operations whose cache misses and fences are shared
 
   /// What is known of a shard besides its array. In DRAM; guarded by `lock`, but for the counter's readers.
   struct alignas(16) shard_state {
@@ -118,7 +114,18 @@ class table : public lifecycle<M, Kind, table<M, Kind>> {
     std::int8_t records = 0;
     std::uint64_t retired_offset = 0, retired_bytes = 0;
   };
-  enum class staged : std::uint8_t { nothing_to_do, ready, no_room };
+  using target_type = std::uint64_t;  // a hash
+  /// Writes that share fences, of shards that differ.
+  struct group {
+    held_locks<group_size> locks;
+    change changes[group_size];
+    std::size_t ready = 0;
+    bool any_apart = false;
+    flushed payloads;
+  };
+  struct stretch {
+    std::vector<live_record> records;
+  };
   enum class probed : std::uint8_t { hit, miss, torn, damaged };
 
   // places
@@ -158,6 +165,7 @@ class table : public lifecycle<M, Kind, table<M, Kind>> {
   void settle_for_reader(shard_index s, shard_view v, std::uint64_t home, unsigned buckets);
   void settle_inherited(shard_index s);
   std::optional<std::vector<live_record>> live_records(shard_index s) const;
+  std::optional<std::uint64_t> read_stretch(std::uint64_t position, stretch& found);
   std::uint64_t hash_of_slot(std::uint64_t key_word) const noexcept;
 
   // write.hpp
@@ -173,12 +181,11 @@ class table : public lifecycle<M, Kind, table<M, Kind>> {
   void finish(const change& c);
   template <class Decide>
   status write_locked(shard_index s, std::uint64_t hash, key_type key, Decide& decide);
-  template <class MakeDecide>
-  void write_many(std::span<const key_type> keys, status* answers, MakeDecide&& decide_of);
-  template <class MakeDecide>
-  std::size_t write_group(std::span<const key_type> keys, const std::uint64_t* hashes, status* answers, std::size_t first, MakeDecide& decide_of);
-
-  void commit_group(std::span<const change> changes, bool any_apart, flushed payloads);
+  void look_ahead(std::span<const key_type> keys, target_type* hashes, bool puts) const noexcept;
+  std::size_t lock_group(std::span<const key_type> keys, const target_type* hashes, group& g);
+  template <class Decide>
+  staged stage_in_group(std::size_t n, target_type hash, key_type key, Decide& decide, group& g, status& answer);
+  void commit_group(group& g);
   void prefetch_room(shard_view v, std::uint64_t hash) const noexcept;
 
   // grow.hpp

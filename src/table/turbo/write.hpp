@@ -80,7 +80,7 @@ auto table<M, Kind>::walk(shard_view v, std::uint64_t hash, key_type key) const 
 
 template <medium M, class Kind>
 template <class Decide>
-auto table<M, Kind>::stage(std::uint64_t hash, key_type key, Decide& decide, change& c, status& answer, flushed& started) -> staged {
+staged table<M, Kind>::stage(std::uint64_t hash, key_type key, Decide& decide, change& c, status& answer, flushed& started) {
   using act = typename decision<value_type>::what;
   place at = walk(view(c.shard), hash, key);
   std::optional<value_type> present;
@@ -91,7 +91,9 @@ auto table<M, Kind>::stage(std::uint64_t hash, key_type key, Decide& decide, cha
   decision<value_type> wanted = decide(present);
   answer = wanted.answer;
   switch (wanted.act) {
-    case act::set: return stage_set(at, hash, key, wanted.value, c, answer, started);
+    case act::set:
+      if constexpr (may_set<Decide>) return stage_set(at, hash, key, wanted.value, c, answer, started);
+      break;
     case act::remove: stage_removal(at, c); return staged::ready;
     case act::keep: break;
   }
@@ -99,8 +101,8 @@ auto table<M, Kind>::stage(std::uint64_t hash, key_type key, Decide& decide, cha
 }
 
 template <medium M, class Kind>
-auto table<M, Kind>::stage_set(const place& at, std::uint64_t hash, key_type key, value_type value, change& c, status& answer,
-                               flushed& started) -> staged {
+staged table<M, Kind>::stage_set(const place& at, std::uint64_t hash, key_type key, value_type value, change& c, status& answer,
+                                 flushed& started) {
   bool update = at.holder != nullptr;
   if constexpr (Kind::in_slot)
     if (update && in_place_) return stage_in_place(at, value, c, started), staged::ready;
@@ -199,87 +201,50 @@ void table<M, Kind>::finish(const change& c) {
 // ------------------------------------------------------------------------------------------------------------------ groups
 
 template <medium M, class Kind>
-void table<M, Kind>::put_many(std::span<const key_type> keys, const value_type* values, status* answers) {
-  write_many(keys, answers, [values](std::size_t i) { return decide_write(durahash::detail::write_mode::put, values[i]); });
+void table<M, Kind>::look_ahead(std::span<const key_type> keys, target_type* hashes, bool) const noexcept {
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    hashes[i] = Kind::hash(keys[i], seeds_);
+    shard_view v = view(shard_of(hashes[i]));
+    prefetch_for_write(buckets_of(v) + home_of(hashes[i], v.log2_buckets()));
+  }
+  for (std::size_t i = 0; i < keys.size(); ++i) prefetch_room(view(shard_of(hashes[i])), hashes[i]);
+}
+
+/// A shard that this group holds already is also found locked.
+template <medium M, class Kind>
+std::size_t table<M, Kind>::lock_group(std::span<const key_type> keys, const target_type* hashes, group& g) {
+  g.locks.lock(states_[shard_of(hashes[0])].lock);
+  while (g.locks.count() < keys.size() && g.locks.try_lock(states_[shard_of(hashes[g.locks.count()])].lock)) {
+  }
+  return g.locks.count();
 }
 
 template <medium M, class Kind>
-void table<M, Kind>::erase_many(std::span<const key_type> keys, status* answers) {
-  write_many(keys, answers, [](std::size_t) { return decide_erase<value_type>; });
+template <class Decide>
+[[gnu::always_inline]] inline staged table<M, Kind>::stage_in_group(std::size_t, target_type hash, key_type key, Decide& decide, group& g, status& answer) {
+  change& c = g.changes[g.ready];
+  c = {};
+  c.shard = shard_of(hash);
+  settle_inherited(c.shard);
+  staged made = stage(hash, key, decide, c, answer, g.payloads);
+  g.any_apart |= made == staged::ready && (c.payload_apart || c.in_place);
+  g.ready += made == staged::ready;
+  return made;
 }
 
 template <medium M, class Kind>
-template <class MakeDecide>
-void table<M, Kind>::write_many(std::span<const key_type> keys, status* answers, MakeDecide&& decide_of) {
-  std::uint64_t hashes[group_size];
-  for (std::size_t start = 0; start < keys.size(); start += group_size) {
-    std::size_t count = std::min(group_size, keys.size() - start);
-    for (std::size_t i = 0; i < count; ++i) {
-      hashes[i] = Kind::hash(keys[start + i], seeds_);
-      shard_view v = view(shard_of(hashes[i]));
-      prefetch_for_write(buckets_of(v) + home_of(hashes[i], v.log2_buckets()));
-    }
-    for (std::size_t i = 0; i < count; ++i) prefetch_room(view(shard_of(hashes[i])), hashes[i]);
-    auto decide = [&](std::size_t i) { return decide_of(start + i); };
-    for (std::size_t done = 0; done < count;)  // ends: a group has at least one record
-      done += write_group(keys.subspan(start, count), hashes, answers + start, done, decide);
-  }
-}
-
-/// Writes keys[first...) as far as their shards differ and their locks are free; at least one. Returns how many.
-template <medium M, class Kind>
-template <class MakeDecide>
-std::size_t table<M, Kind>::write_group(std::span<const key_type> keys, const std::uint64_t* hashes, status* answers,
-                                        std::size_t first, MakeDecide& decide_of) {
-  change changes[group_size];
-  held_locks<group_size> held;
-  // Blocks only while nothing is held, so that two groups never wait for each other. A shard that this group holds already is also found locked.
-  held.lock(states_[shard_of(hashes[first])].lock);
-  while (first + held.count() < keys.size() && held.try_lock(states_[shard_of(hashes[first + held.count()])].lock)) {
-  }
-  std::size_t locked = held.count();
-  if (!p_.may_change()) [[unlikely]] return std::fill_n(answers + first, locked, status::io_error), locked;
-
-  flushed payloads;
-  bool any_apart = false, last_needs_room = false;
-  std::size_t taken = 0, ready = 0;
-  for (; taken < locked && !last_needs_room; ++taken) {
-    std::size_t i = first + taken;
-    auto decide = decide_of(i);
-    change& c = changes[ready];
-    c = {};
-    c.shard = shard_of(hashes[i]);
-    settle_inherited(c.shard);
-    staged made = staged::nothing_to_do;
-    answers[i] = with_memory([&] {
-      status answer = status::ok;
-      made = stage(hashes[i], keys[i], decide, c, answer, payloads);
-      return answer;
-    });
-    any_apart |= made == staged::ready && (c.payload_apart || c.in_place);
-    ready += made == staged::ready;
-    last_needs_room = made == staged::no_room;
-  }
-  commit_group({changes, ready}, any_apart, std::move(payloads));
-  held.release();
-  if (last_needs_room) {  // a shard grows while no other one is held
-    std::size_t i = first + taken - 1;
-    answers[i] = with_memory([&] { return write(keys[i], decide_of(i)); });
-  }
-  return taken;
-}
-
-template <medium M, class Kind>
-void table<M, Kind>::commit_group(std::span<const change> changes, bool any_apart, flushed payloads) {
-  if (changes.empty()) return;
+void table<M, Kind>::commit_group(group& g) {
+  if (g.ready == 0) return;
+  std::span<const change> changes(g.changes, g.ready);
   std::optional<durable> before;
-  if (any_apart) before = fence(m_, std::move(payloads), "turbo.group.payloads");
+  if (g.any_apart) before = fence(m_, std::move(g.payloads), "turbo.group.payloads");
   flushed words;
   bool any_word = false;
   for (const change& c : changes) {
     if (c.in_place) continue;
     unsettled_.begin(c.shard);
-    words += announce(m_, c.where->meta, c.next, c.payload_apart ? after_group(*before) : payload_order(c), "turbo.group.commit");  // COMMIT: one record each
+    ordered payload = c.payload_apart ? after_group(*before) : payload_order(c);
+    words += announce(m_, c.where->meta, c.next, std::move(payload), "turbo.group.commit");  // COMMIT: one record each
     any_word = true;
   }
   std::optional<durable> done;

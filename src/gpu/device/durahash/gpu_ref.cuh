@@ -38,7 +38,7 @@ class ref {
   __device__ status put(std::uint64_t key, std::uint64_t value) const { return write(key, decide_write(detail::write_mode::put, value)); }
   __device__ status insert(std::uint64_t key, std::uint64_t value) const { return write(key, decide_write(detail::write_mode::insert, value)); }
   __device__ status update(std::uint64_t key, std::uint64_t value) const { return write(key, decide_write(detail::write_mode::update, value)); }
-  __device__ status erase(std::uint64_t key) const { return write(key, decide_erase<std::uint64_t>); }
+  __device__ status erase(std::uint64_t key) const { return write(key, erase_decider<std::uint64_t>()); }
 
  private:
   template <class Decide>
