@@ -206,6 +206,7 @@ template <template <class, class> class Engine, class Kind>
 std::unique_ptr<subject> make_either(const subject_kind& kind, region& r, tracer& t, bool create, std::string& why_not) {
   using power = recording_medium<false>;
   using process = recording_medium<true>;
+  static_assert(engine_on<Engine<power, Kind>, power> && engine_on<Engine<process, Kind>, process>);
   return kind.level == durability_level::power ? make_subject<Engine<power, Kind>, power>(kind, r, t, create, why_not)
                                                : make_subject<Engine<process, Kind>, process>(kind, r, t, create, why_not);
 }

@@ -2,7 +2,7 @@
 # What `make test` has no time for, and why: `make nightly`.
 #   the explorer        make test takes elisions and planted bugs by their witnesses, and believes the arguments;
 #                       here programs of another seed are explored, and the arguments are put to the test
-#   all setups          make test draws half of engines x places x interfaces x durabilities, and of
+#   all setups          make test draws a third of engines x places x interfaces x durabilities, and of
 #                       the kills, damages and faults a sample (DURAHASH_LONG=1: all)
 #   all sanitized tests the instrumented builds of the engines' own tests and of the explorer take ten minutes each
 #   fuzzing             finds more the longer it runs: FUZZ_SECONDS (600)

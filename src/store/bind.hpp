@@ -8,6 +8,7 @@
 namespace durahash {
 
 template <class E, medium M>
+  requires engine_on<E, M>
 result<opened> bind(opening o, std::unique_ptr<M> m) {
   auto refused = [](status code, const std::string& why) { return error{code, why}; };
   std::unique_ptr<pool<M>> p;

@@ -4,6 +4,8 @@
 #include <array>
 #include <concepts>
 #include <span>
+#include <string>
+#include <vector>
 
 #include "durahash/info.hpp"
 #include "durahash/options.hpp"
@@ -20,25 +22,45 @@ struct engine_plan {
   std::uint64_t engine_bytes = 0;   // of its root structure
 };
 
+/// An engine on its pool: all that the store asks of one. One thread opens and closes it; `check` and `compact` may be
+/// called by any, as every other operation.
 template <class E>
 concept engine = requires(E& e, typename E::kind::key_type key, typename E::kind::value_type value, cursor& at, status* answers,
                           std::span<const typename E::kind::key_type> keys, const typename E::kind::value_type* values,
-                          std::uint64_t records, const options& how, check_report& report, table_stats& stats) {
+                          std::uint64_t records, const options& how, const std::string& path, std::vector<std::string>* dropped,
+                          check_report& report, table_stats& stats) {
+  // its life
   { E::plan(how) } -> std::same_as<result<engine_plan>>;
+  { e.open(path, dropped) } -> std::same_as<error>;
+  { e.sync() } -> std::same_as<status>;
+  { e.close() } -> std::same_as<status>;
+  // one record
   { e.get(key, [](typename E::kind::value_type) {}) } -> std::same_as<status>;
-  { e.write(key, [](const auto&) { return decision<typename E::kind::value_type>::remove(); }) } -> std::same_as<status>;
-  e.get_many(keys, [](std::size_t, typename E::kind::value_type) {}, answers);
-  e.put_many(keys, values, answers);
-  e.erase_many(keys, answers);
+  { e.write(key, decide_write(detail::write_mode::put, value)) } -> std::same_as<status>;
+  { e.write(key, erase_decider<typename E::kind::value_type>()) } -> std::same_as<status>;
+  // many
+  { e.get_many(keys, [](std::size_t, typename E::kind::value_type) {}, answers) } -> std::same_as<void>;
+  { e.put_many(keys, values, answers) } -> std::same_as<void>;
+  { e.erase_many(keys, answers) } -> std::same_as<void>;
   { e.scan(at, std::size_t{}, [](auto, auto) {}) } -> std::same_as<status>;
+  // all
   { e.size() } -> std::same_as<std::uint64_t>;
   { e.slots() } -> std::same_as<std::uint64_t>;
   { e.reserve(records) } -> std::same_as<status>;
   { e.compact() } -> std::same_as<status>;
-  { e.sync() } -> std::same_as<status>;
-  { e.close() } -> std::same_as<status>;
-  e.check(report);
-  e.describe(stats);
+  // its space
+  { e.live_bytes() } -> std::same_as<std::uint64_t>;
+  { e.free_bytes() } -> std::same_as<std::uint64_t>;
+  { e.bytes_held_by_readers() } -> std::same_as<std::uint64_t>;
+  { e.may_find_space() } -> std::same_as<bool>;
+  { e.await_space() } -> std::same_as<bool>;
+  // what it says of itself
+  { e.check(report) } -> std::same_as<void>;
+  { e.describe(stats) } -> std::same_as<void>;
 };
+
+/// And the medium that it works on.
+template <class E, class M>
+concept engine_on = medium<M> && engine<E> && std::constructible_from<E, pool<M>&>;
 
 }  // namespace durahash
