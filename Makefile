@@ -65,7 +65,7 @@ gpu-report: setup  ## the CUDA backend: registers of its kernels; where there is
 	@scripts/gpu_report.sh
 
 format:  ## clang-format over our sources
-	@scripts/setup.sh lint
+	@scripts/setup.sh format
 	@git ls-files -z '*.hpp' '*.cpp' '*.h' '*.cu' | xargs -0 clang-format -i
 
 tidy:  ## clang-tidy over our sources

@@ -21,10 +21,12 @@ struct giving_back {
   void operator()(std::byte* memory) const { on->free(memory, place); }
 };
 
-/// Those that the host fills and checks, and those that the device reads and writes, which may be the same.
+/// Those that the host fills and checks, and those that the device reads and writes, which may be
+/// the same.
 class batch_arrays {
  public:
-  batch_arrays(std::shared_ptr<device> on, std::uint64_t count, const record_shape& shape, array_place place)
+  batch_arrays(std::shared_ptr<device> on, std::uint64_t count, const record_shape& shape,
+               array_place place)
       : on_(std::move(on)), count_(count), shape_(shape), host_(make(array_place::host)) {
     if (place == array_place::device) apart_ = make(place);
   }
@@ -40,11 +42,14 @@ class batch_arrays {
   /// Of the first n operations: to where the device has them, and back.
   void send(std::size_t n) const {
     addresses from = on_host(), to = on_device();
-    if (apart_) copy(to.keys, from.keys, n * shape_.key_bytes), copy(to.values, from.values, n * shape_.value_bytes), copy(to.answers, from.answers, n);
+    if (apart_)
+      copy(to.keys, from.keys, n * shape_.key_bytes),
+          copy(to.values, from.values, n * shape_.value_bytes), copy(to.answers, from.answers, n);
   }
   void fetch(std::size_t n) const {
     addresses from = on_device(), to = on_host();
-    if (apart_) copy(to.values, from.values, n * shape_.value_bytes), copy(to.answers, from.answers, n);
+    if (apart_)
+      copy(to.values, from.values, n * shape_.value_bytes), copy(to.answers, from.answers, n);
   }
 
  private:
@@ -54,7 +59,11 @@ class batch_arrays {
     static_assert(sizeof(status) == 1);
     void* made = on_->allocate(count_ * (shape_.key_bytes + shape_.value_bytes + 1), place);
     if (made == nullptr)
-      throw failure(status::no_space, fmt::format("no memory {}, for a batch of {}", place == array_place::host ? "that host and device share" : "on the device", count_));
+      throw failure(
+          status::no_space,
+          fmt::format("no memory {}, for a batch of {}",
+                      place == array_place::host ? "that host and device share" : "on the device",
+                      count_));
     return {static_cast<std::byte*>(made), {on_, place}};
   }
   addresses of(const memory& all) const noexcept {
@@ -62,7 +71,8 @@ class batch_arrays {
     return {all.get(), values, reinterpret_cast<status*>(values + count_ * shape_.value_bytes)};
   }
   void copy(void* to, const void* from, std::size_t bytes) const {
-    if (status done = on_->copy(to, from, bytes); done != status::ok) throw failure(done, "cannot copy a batch to the device, or its answers from there");
+    if (status done = on_->copy(to, from, bytes); done != status::ok)
+      throw failure(done, "cannot copy a batch to the device, or its answers from there");
   }
 
   std::shared_ptr<device> on_;
@@ -71,12 +81,15 @@ class batch_arrays {
   memory host_, apart_;
 };
 
-/// The arrays that batches of a pool's life have in turn: for so many operations at most. They stay until a larger batch comes.
+/// The arrays that batches of a pool's life have in turn: for so many operations at most. They stay
+/// until a larger batch comes.
 class batch_store {
  public:
-  batch_store(std::shared_ptr<device> on, const record_shape& shape, array_place place) : on_(std::move(on)), shape_(shape), place_(place) {}
+  batch_store(std::shared_ptr<device> on, const record_shape& shape, array_place place)
+      : on_(std::move(on)), shape_(shape), place_(place) {}
   const batch_arrays& arrays_for(std::uint64_t batch) {
-    if (!arrays_ || arrays_->count() < batch) arrays_ = std::make_unique<batch_arrays>(on_, batch, shape_, place_);
+    if (!arrays_ || arrays_->count() < batch)
+      arrays_ = std::make_unique<batch_arrays>(on_, batch, shape_, place_);
     return *arrays_;
   }
 
@@ -87,7 +100,8 @@ class batch_store {
   std::unique_ptr<batch_arrays> arrays_;
 };
 
-/// What hands on a device share: arrays, and a clock that runs from the call of a batch until its answers are final.
+/// What hands on a device share: arrays, and a clock that runs from the call of a batch until its
+/// answers are final.
 class timed_batches : public expectations {
  public:
   using keys = std::span<const std::uint64_t>;

@@ -10,8 +10,9 @@ namespace durahash::bench {
 
 using ticks = std::uint64_t;
 
-/// Everything before has finished, nothing after has begun. About 20 ns: it ends the overlap of neighbouring operations, which is what a
-/// latency is about, and what a throughput must not suffer.
+/// Everything before has finished, nothing after has begun. About 20 ns: it ends the overlap of
+/// neighbouring operations, which is what a latency is about, and what a throughput must not
+/// suffer.
 inline ticks ordered_ticks() noexcept {
   _mm_lfence();
   ticks now = __rdtsc();
@@ -25,7 +26,8 @@ double ns_per_tick() noexcept;
 /// What an empty measurement reads, median, in ns: how much of a latency is the clock itself.
 double clock_ns() noexcept;
 
-inline double seconds_between(std::chrono::steady_clock::time_point from, std::chrono::steady_clock::time_point to) {
+inline double seconds_between(std::chrono::steady_clock::time_point from,
+                              std::chrono::steady_clock::time_point to) {
   return std::chrono::duration<double>(to - from).count();
 }
 

@@ -1,4 +1,5 @@
-// The threads of one pass: they start together, and the clock runs from the first start to the last finish.
+// The threads of one pass: they start together, and the clock runs from the first start to the last
+// finish.
 #pragma once
 
 #include <sys/resource.h>

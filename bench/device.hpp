@@ -24,8 +24,10 @@ class device {
 
   /// For the report.
   virtual std::string name() const = 0;
-  virtual result<gpu::map> open(const std::string& path, const options& how, const gpu::device_options& on) = 0;
-  virtual result<gpu::table> open_rows(const std::string& path, const options& how, const gpu::device_options& on) = 0;
+  virtual result<gpu::map> open(const std::string& path, const options& how,
+                                const gpu::device_options& on) = 0;
+  virtual result<gpu::table> open_rows(const std::string& path, const options& how,
+                                       const gpu::device_options& on) = 0;
 
   /// Memory for arrays of batches. Null if there is none.
   virtual void* allocate(std::size_t bytes, array_place place) = 0;
@@ -34,15 +36,22 @@ class device {
 };
 
 /// Where a device has the table: gpu::table_place, by name.
-inline constexpr std::array<std::pair<std::string_view, gpu::table_place>, 4> device_memories{{{"automatic", gpu::table_place::automatic},
-                                                                                               {"pool", gpu::table_place::pool},
-                                                                                               {"host-mirror", gpu::table_place::host_mirror},
-                                                                                               {"device-mirror", gpu::table_place::device_mirror}}};
-constexpr std::string_view name_of(gpu::table_place place) { return device_memories[static_cast<std::size_t>(place)].first; }
+inline constexpr std::array<std::pair<std::string_view, gpu::table_place>, 4> device_memories{
+    {{"automatic", gpu::table_place::automatic},
+     {"pool", gpu::table_place::pool},
+     {"host-mirror", gpu::table_place::host_mirror},
+     {"device-mirror", gpu::table_place::device_mirror}}};
+constexpr std::string_view name_of(gpu::table_place place) {
+  return device_memories[static_cast<std::size_t>(place)].first;
+}
 
 inline constexpr std::array<std::pair<std::string_view, gpu::cache_policy>, 3> cache_policies{
-    {{"lfu", gpu::cache_policy::lfu}, {"lru", gpu::cache_policy::lru}, {"random", gpu::cache_policy::random}}};
-constexpr std::string_view name_of(gpu::cache_policy policy) { return cache_policies[static_cast<std::size_t>(policy)].first; }
+    {{"lfu", gpu::cache_policy::lfu},
+     {"lru", gpu::cache_policy::lru},
+     {"random", gpu::cache_policy::random}}};
+constexpr std::string_view name_of(gpu::cache_policy policy) {
+  return cache_policies[static_cast<std::size_t>(policy)].first;
+}
 
 /// The CUDA device of that number; or the library's words why it cannot be used. Nothing is made.
 result<std::shared_ptr<device>> cuda_device(int number);

@@ -13,8 +13,12 @@ namespace durahash::bench {
 class device_pool {
  public:
   device_pool(std::shared_ptr<device> on, gpu::map pool, bool has_cache, array_place arrays_at)
-      : map_(std::make_unique<gpu::map>(std::move(pool))), arrays_(std::move(on), record_shape{}, arrays_at), has_cache_(has_cache) {
-    if (has_cache) loads_ = std::jthread([m = map_.get()](const std::stop_token& stop) { load_again_and_again(*m, stop); });
+      : map_(std::make_unique<gpu::map>(std::move(pool))),
+        arrays_(std::move(on), record_shape{}, arrays_at),
+        has_cache_(has_cache) {
+    if (has_cache)
+      loads_ = std::jthread(
+          [m = map_.get()](const std::stop_token& stop) { load_again_and_again(*m, stop); });
   }
 
   gpu::map& map() noexcept { return *map_; }
@@ -23,7 +27,9 @@ class device_pool {
   device_facts facts() {
     device_facts all{map_->place(), {}};
     auto cache = map_->cache();
-    if (has_cache_) all.cache_hit_rate = cache.looks == 0 ? 0 : static_cast<double>(cache.hits) / static_cast<double>(cache.looks);
+    if (has_cache_)
+      all.cache_hit_rate =
+          cache.looks == 0 ? 0 : static_cast<double>(cache.hits) / static_cast<double>(cache.looks);
     return all;
   }
 
@@ -33,7 +39,8 @@ class device_pool {
   /// Beside the batches, as a server would.
   static void load_again_and_again(gpu::map& m, const std::stop_token& stop) {
     constexpr std::chrono::milliseconds pause(20);
-    while (!stop.stop_requested() && m.load_cache() == status::ok) std::this_thread::sleep_for(pause);
+    while (!stop.stop_requested() && m.load_cache() == status::ok)
+      std::this_thread::sleep_for(pause);
   }
 
   std::unique_ptr<gpu::map> map_;
@@ -46,20 +53,24 @@ template <>
 inline result<device_pool> open_table<device_pool>(const request& asked, const options& how) {
   auto opened = asked.on->open(asked.path, how, asked.lending);
   if (!opened) return opened.failure();
-  return device_pool(asked.on, std::move(*opened), asked.lending.cache_percent != 0, asked.arrays_at);
+  return device_pool(asked.on, std::move(*opened), asked.lending.cache_percent != 0,
+                     asked.arrays_at);
 }
 
-/// Batches of words. What is timed is launch, kernels, commit, and growth where it was needed; filling the arrays before and checking them after is the host's work.
+/// Batches of words. What is timed is launch, kernels, commit, and growth where it was needed;
+/// filling the arrays before and checking them after is the host's work.
 class device_hands : public timed_batches {
  public:
-  device_hands(device_pool& pool, const record_shape&, std::uint64_t batch) : timed_batches(pool.arrays_for(batch)), map_(pool.map()) {}
+  device_hands(device_pool& pool, const record_shape&, std::uint64_t batch)
+      : timed_batches(pool.arrays_for(batch)), map_(pool.map()) {}
 
   std::uint64_t get_many(keys some) {
     look_up(some);
     std::uint64_t right = 0;
     for (std::size_t i = 0; i < some.size(); ++i) {
       status answer = host().answers[i];
-      right += answer == status::ok ? meet_value(value_belongs(some[i], words_of(host().values)[i])) : meet(answer, status::ok);
+      right += answer == status::ok ? meet_value(value_belongs(some[i], words_of(host().values)[i]))
+                                    : meet(answer, status::ok);
     }
     return right;
   }
@@ -69,25 +80,41 @@ class device_hands : public timed_batches {
     return meet(write(some, g, [this](auto... batch) { return map_.put(batch...); }), status::ok);
   }
   std::uint64_t insert_many(keys some, generation g) {
-    return meet(write(some, g, [this](auto... batch) { return map_.insert(batch...); }), status::ok);
+    return meet(write(some, g, [this](auto... batch) { return map_.insert(batch...); }),
+                status::ok);
   }
   std::uint64_t update_many(keys some, generation g) {
-    return meet(write(some, g, [this](auto... batch) { return committed(map_.update_async(batch...)); }), status::ok);
+    return meet(
+        write(some, g, [this](auto... batch) { return committed(map_.update_async(batch...)); }),
+        status::ok);
   }
   std::uint64_t erase_many(keys some) {
-    return meet(run(some, [this](std::size_t n) { return committed(map_.erase_async(n, words_of(there().keys), there().answers)); }), status::ok);
+    return meet(
+        run(some,
+            [this](std::size_t n) {
+              return committed(map_.erase_async(n, words_of(there().keys), there().answers));
+            }),
+        status::ok);
   }
 
  private:
-  static std::uint64_t* words_of(std::byte* array) noexcept { return reinterpret_cast<std::uint64_t*>(array); }
+  static std::uint64_t* words_of(std::byte* array) noexcept {
+    return reinterpret_cast<std::uint64_t*>(array);
+  }
   std::span<const status> look_up(keys some) {
-    for (std::size_t i = 0; i < some.size(); ++i) words_of(host().values)[i] = ~some[i];  // belongs to no generation of that key
-    return run(some, [this](std::size_t n) { return committed(map_.find_async(n, words_of(there().keys), words_of(there().values), there().answers)); });
+    // belongs to no generation of that key
+    for (std::size_t i = 0; i < some.size(); ++i) words_of(host().values)[i] = ~some[i];
+    return run(some, [this](std::size_t n) {
+      return committed(
+          map_.find_async(n, words_of(there().keys), words_of(there().values), there().answers));
+    });
   }
   template <class Batch>
   std::span<const status> write(keys some, generation g, Batch batch) {
     for (std::size_t i = 0; i < some.size(); ++i) words_of(host().values)[i] = value_of(some[i], g);
-    return run(some, [&](std::size_t n) { return batch(n, words_of(there().keys), words_of(there().values), there().answers); });
+    return run(some, [&](std::size_t n) {
+      return batch(n, words_of(there().keys), words_of(there().values), there().answers);
+    });
   }
   template <class Batch>
   std::span<const status> run(keys some, Batch batch) {

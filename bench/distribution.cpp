@@ -56,7 +56,8 @@ std::uint64_t zipfian_ranks::rank(random_source& random) const noexcept {
     double u = area_last_ + random.unit() * (area_first_ - area_last_);
     double x = area_inverse(u);
     double k = std::clamp(std::floor(x + 0.5), 1.0, n_);
-    if (k - x <= accept_below_ || u >= area(k + 0.5) - height(k)) return static_cast<std::uint64_t>(k) - 1;
+    if (k - x <= accept_below_ || u >= area(k + 0.5) - height(k))
+      return static_cast<std::uint64_t>(k) - 1;
   }
 }
 
@@ -68,7 +69,8 @@ permutation::permutation(std::uint64_t n, std::uint64_t seed) noexcept
   for (std::uint64_t& key : keys_) key = random.word() | 1;
 }
 
-// Each step is a bijection of the words within the mask: an odd multiplication, an addition, a shift folded downwards.
+// Each step is a bijection of the words within the mask: an odd multiplication, an addition, a
+// shift folded downwards.
 std::uint64_t permutation::scramble(std::uint64_t word) const noexcept {
   for (std::uint64_t key : keys_) {
     word = (word * key + (key >> 32)) & mask_;
@@ -78,7 +80,8 @@ std::uint64_t permutation::scramble(std::uint64_t word) const noexcept {
 }
 
 std::uint64_t permutation::operator()(std::uint64_t index) const noexcept {
-  // Ends: the walk is a cycle of the bijection and comes back to `index`, which is inside; two steps on average.
+  // Ends: the walk is a cycle of the bijection and comes back to `index`, which is inside; two
+  // steps on average.
   do index = scramble(index);
   while (index >= n_);
   return index;

@@ -19,10 +19,12 @@ enum class distribution_kind : std::uint8_t {
 };
 
 std::string_view name_of(distribution_kind) noexcept;
-std::optional<distribution_kind> distribution_named(std::string_view) noexcept;  ///< those a user may choose
+/// those a user may choose
+std::optional<distribution_kind> distribution_named(std::string_view) noexcept;
 
-/// Ranks 0 .. n-1 with probability proportional to 1 / (rank + 1)^theta: rank 0 is the hottest. Exact, without tables and without
-/// summing the series (W. Hörmann, G. Derflinger, "Rejection-inversion to generate variates from monotone discrete distributions", 1996).
+/// Ranks 0 .. n-1 with probability proportional to 1 / (rank + 1)^theta: rank 0 is the hottest.
+/// Exact, without tables and without summing the series (W. Hörmann, G. Derflinger,
+/// "Rejection-inversion to generate variates from monotone discrete distributions", 1996).
 class zipfian_ranks {
  public:
   /// n >= 1, theta >= 0 (0 is uniform).
@@ -41,7 +43,8 @@ class zipfian_ranks {
   double accept_below_;  // k - x below which no further test is needed
 };
 
-/// A random order of 0 .. n-1, without a table: a bijection of the next power of two, walked until it falls inside.
+/// A random order of 0 .. n-1, without a table: a bijection of the next power of two, walked until
+/// it falls inside.
 class permutation {
  public:
   permutation(std::uint64_t n, std::uint64_t seed) noexcept;

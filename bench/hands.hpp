@@ -1,4 +1,5 @@
-// One thread's hands on the table under test. Every answer is checked: each call returns how many operations went as expected.
+// One thread's hands on the table under test. Every answer is checked: each call returns how many
+// operations went as expected.
 #pragma once
 
 #include <algorithm>
@@ -33,7 +34,9 @@ class expectations {
     return met;
   }
   /// A record was found; `right` says whether its value is one that was written to it.
-  std::uint64_t meet_value(bool right) noexcept { return meet(right ? status::ok : status::mismatch, status::ok); }
+  std::uint64_t meet_value(bool right) noexcept {
+    return meet(right ? status::ok : status::mismatch, status::ok);
+  }
 
   std::optional<status> surprise() const noexcept { return surprise_; }
 
@@ -54,7 +57,9 @@ class word_hands : public expectations {
   std::uint64_t get_absent(std::uint64_t key) {
     return meet(table_.get(key) ? status::ok : status::not_found, status::not_found);
   }
-  std::uint64_t put(std::uint64_t key, generation g) { return meet(table_.put(key, value_of(key, g)), status::ok); }
+  std::uint64_t put(std::uint64_t key, generation g) {
+    return meet(table_.put(key, value_of(key, g)), status::ok);
+  }
   std::uint64_t insert(std::uint64_t key, generation g) {
     return meet(table_.insert(key, value_of(key, g)), status::ok);
   }
@@ -67,8 +72,8 @@ class word_hands : public expectations {
     look_up(keys);
     std::uint64_t right = 0;
     for (std::size_t i = 0; i < keys.size(); ++i)
-      right +=
-          answers_[i] == status::ok ? meet_value(value_belongs(keys[i], values_[i])) : meet(answers_[i], status::ok);
+      right += answers_[i] == status::ok ? meet_value(value_belongs(keys[i], values_[i]))
+                                         : meet(answers_[i], status::ok);
     return right;
   }
   std::uint64_t get_absent_many(std::span<const std::uint64_t> keys) {
@@ -86,7 +91,9 @@ class word_hands : public expectations {
   }
 
  private:
-  std::span<status> answers(std::span<const std::uint64_t> keys) { return {answers_.data(), keys.size()}; }
+  std::span<status> answers(std::span<const std::uint64_t> keys) {
+    return {answers_.data(), keys.size()};
+  }
   void look_up(std::span<const std::uint64_t> keys) {
     table_.get_many(keys, {values_.data(), keys.size()}, answers(keys));
   }
@@ -96,7 +103,8 @@ class word_hands : public expectations {
   std::vector<status> answers_;
 };
 
-/// Words in, byte strings of the asked lengths out: the word, then a filling that is the same in all of them.
+/// Words in, byte strings of the asked lengths out: the word, then a filling that is the same in
+/// all of them.
 class bytes_hands : public expectations {
  public:
   bytes_hands(table& table, const record_shape& shape, std::uint64_t batch)
@@ -131,7 +139,8 @@ class bytes_hands : public expectations {
     look_up(keys);
     std::uint64_t right = 0;
     for (std::size_t i = 0; i < keys.size(); ++i)
-      right += answers_[i] == status::ok ? meet_value(belongs(keys[i], found_[i])) : meet(answers_[i], status::ok);
+      right += answers_[i] == status::ok ? meet_value(belongs(keys[i], found_[i]))
+                                         : meet(answers_[i], status::ok);
     return right;
   }
   std::uint64_t get_absent_many(std::span<const std::uint64_t> keys) {
@@ -140,7 +149,8 @@ class bytes_hands : public expectations {
   }
   std::uint64_t put_many(std::span<const std::uint64_t> keys, generation g) {
     for (std::size_t i = 0; i < keys.size(); ++i) set_key(i, keys[i]), set_value(i, keys[i], g);
-    table_.put_many({key_views_.data(), keys.size()}, {value_views_.data(), keys.size()}, answers(keys));
+    table_.put_many({key_views_.data(), keys.size()}, {value_views_.data(), keys.size()},
+                    answers(keys));
     return meet(answers(keys), status::ok);
   }
   std::uint64_t erase_many(std::span<const std::uint64_t> keys) {
@@ -150,7 +160,9 @@ class bytes_hands : public expectations {
   }
 
  private:
-  std::span<status> answers(std::span<const std::uint64_t> keys) { return {answers_.data(), keys.size()}; }
+  std::span<status> answers(std::span<const std::uint64_t> keys) {
+    return {answers_.data(), keys.size()};
+  }
   std::string_view set_key(std::size_t i, std::uint64_t key) {
     std::memcpy(keys_[i].data(), &key, sizeof key);  // key_bytes >= 8
     return key_views_[i];

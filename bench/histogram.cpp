@@ -28,7 +28,8 @@ std::vector<histogram::step> histogram::steps() const {
   for (std::size_t first = 0; first < log_linear::bucket_count; first += merged) {
     std::uint64_t count = 0;
     for (std::size_t bucket = first; bucket < first + merged; ++bucket) count += buckets_[bucket];
-    if (count != 0) filled.push_back({std::min(log_linear::last_value_of(first + merged - 1), max_), count});
+    if (count != 0)
+      filled.push_back({std::min(log_linear::last_value_of(first + merged - 1), max_), count});
   }
   return filled;
 }

@@ -8,7 +8,8 @@
 
 namespace durahash::bench {
 
-/// Which bucket a value falls into, and where a bucket ends: 64 buckets per power of two, below 128 one per value.
+/// Which bucket a value falls into, and where a bucket ends: 64 buckets per power of two, below 128
+/// one per value.
 struct log_linear {
   static constexpr int half_bits = 6;
   static constexpr std::uint64_t linear_end = std::uint64_t{2} << half_bits;  // 128
@@ -31,8 +32,9 @@ static_assert(log_linear::bucket_of(255) == 191 && log_linear::bucket_of(256) ==
 static_assert(log_linear::bucket_of(~std::uint64_t{0}) == log_linear::bucket_count - 1);
 static_assert(log_linear::last_value_of(log_linear::bucket_count - 1) == ~std::uint64_t{0});
 
-/// A log-linear histogram of 64-bit values: a quantile is at most 1/64 (1.6 %) above the true one, below 128 it is exact. The
-/// maximum is exact. 30 KB; recording is an increment. One thread each, merge afterwards.
+/// A log-linear histogram of 64-bit values: a quantile is at most 1/64 (1.6 %) above the true one,
+/// below 128 it is exact. The maximum is exact. 30 KB; recording is an increment. One thread each,
+/// merge afterwards.
 class histogram {
  public:
   histogram() : buckets_(log_linear::bucket_count) {}
@@ -48,11 +50,13 @@ class histogram {
   std::uint64_t count() const noexcept { return count_; }
   std::uint64_t max() const noexcept { return max_; }
 
-  /// The smallest recorded value that at least `share` of all values do not exceed, rounded up to the end of its bucket and never above
-  /// the maximum. share in (0, 1]. 0 when nothing was recorded.
+  /// The smallest recorded value that at least `share` of all values do not exceed, rounded up to
+  /// the end of its bucket and never above the maximum. share in (0, 1]. 0 when nothing was
+  /// recorded.
   std::uint64_t quantile(double share) const noexcept;
 
-  /// How many values are at most that, and above the step before; steps without any left out. Eight steps to a power of two.
+  /// How many values are at most that, and above the step before; steps without any left out. Eight
+  /// steps to a power of two.
   struct step {
     std::uint64_t at_most, count;
   };

@@ -21,7 +21,9 @@ struct with_clwb {
 };
 struct with_clflushopt {
   static constexpr std::string_view name = "clflushopt";
-  [[gnu::target("clflushopt")]] static void flush(memory_line& line) noexcept { _mm_clflushopt(&line); }
+  [[gnu::target("clflushopt")]] static void flush(memory_line& line) noexcept {
+    _mm_clflushopt(&line);
+  }
 };
 struct with_clflush {
   static constexpr std::string_view name = "clflush";
@@ -39,7 +41,8 @@ void write(memory_line& line, std::uint64_t value) noexcept {
 }
 void fetch(memory_line& line) noexcept { __builtin_prefetch(&line, 0); }
 void fetch_for_write(memory_line& line) noexcept { __builtin_prefetch(&line, 1); }
-memory_line& neighbour(working_set& set, std::uint32_t at) noexcept { return set[at ^ 1]; }  // same 256-byte block
+// same 256-byte block
+memory_line& neighbour(working_set& set, std::uint32_t at) noexcept { return set[at ^ 1]; }
 
 // ---- Patterns without write-back
 
@@ -87,7 +90,8 @@ struct durable {
   }
 
   static void write_fetched(working_set& set, const places& at, std::uint64_t ops) {
-    for (std::uint64_t i = 0; i < ops; ++i) persist(set[at[i]], set[at[i]].word + 1);  // the store waits for the line
+    // the store waits for the line
+    for (std::uint64_t i = 0; i < ops; ++i) persist(set[at[i]], set[at[i]].word + 1);
   }
 
   static void write_prefetched(working_set& set, const places& at, std::uint64_t ops) {
@@ -181,15 +185,21 @@ std::vector<pattern> patterns() {
       {"persist", "write + flush + fence", d::write_blind, few},
       {"persist_fetched", "... line fetched before the store", d::write_fetched, few},
       {"persist_prefetched_16", "... prefetched for write, 16 ahead", d::write_prefetched, few},
-      {"persist_group_2", "2 writes, prefetched, one fence, per write", d::template write_group<2>, some},
-      {"persist_group_4", "4 writes, prefetched, one fence, per write", d::template write_group<4>, some},
-      {"persist_group_8", "8 writes, prefetched, one fence, per write", d::template write_group<8>, some},
-      {"persist_group_16", "16 writes, prefetched, one fence, per write", d::template write_group<16>, many},
+      {"persist_group_2", "2 writes, prefetched, one fence, per write", d::template write_group<2>,
+       some},
+      {"persist_group_4", "4 writes, prefetched, one fence, per write", d::template write_group<4>,
+       some},
+      {"persist_group_8", "8 writes, prefetched, one fence, per write", d::template write_group<8>,
+       some},
+      {"persist_group_16", "16 writes, prefetched, one fence, per write",
+       d::template write_group<16>, many},
       {"ordered_same_line", "two ordered persists of one line", d::ordered_same_line, few},
-      {"ordered_two_lines", "two ordered persists, two lines of a block", d::ordered_two_lines, few},
+      {"ordered_two_lines", "two ordered persists, two lines of a block", d::ordered_two_lines,
+       few},
       {"two_lines_one_fence", "two lines of a block, one fence", d::two_lines_one_fence, few},
       {"clean_hot_line", "flush + fence of a clean line in cache", d::clean_hot_line, few},
-      {"sequential_log", "log of 16-byte records, 16 per fence, per record", d::sequential_log, many},
+      {"sequential_log", "log of 16-byte records, 16 per fence, per record", d::sequential_log,
+       many},
   };
 }
 
@@ -202,11 +212,13 @@ double run_once(const pattern& what, working_set& set, const places& at) {
   auto from = std::chrono::steady_clock::now();
   what.run(set, at, what.ops);
   fence();
-  return seconds_between(from, std::chrono::steady_clock::now()) * 1e9 / static_cast<double>(what.ops);
+  return seconds_between(from, std::chrono::steady_clock::now()) * 1e9 /
+         static_cast<double>(what.ops);
 }
 
 double median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
+  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2),
+                   values.end());
   return values[values.size() / 2];
 }
 
@@ -240,7 +252,8 @@ limits_report measure_limits(std::uint64_t working_set_bytes, unsigned rounds, s
                        : clflushopt ? with_clflushopt::name
                                     : with_clflush::name,
                        {}};
-  for (std::size_t i = 0; i < all.size(); ++i) report.rows.push_back({all[i].name, all[i].help, median(ns[i])});
+  for (std::size_t i = 0; i < all.size(); ++i)
+    report.rows.push_back({all[i].name, all[i].help, median(ns[i])});
   return report;
 }
 

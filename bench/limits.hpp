@@ -20,7 +20,8 @@ struct limit {
 struct limits_report {
   std::uint64_t working_set_bytes = 0;
   unsigned rounds = 0;
-  std::string_view flush_instruction;  ///< clwb, clflushopt or clflush: the best that the processor has
+  /// clwb, clflushopt or clflush: the best that the processor has
+  std::string_view flush_instruction;
   std::vector<limit> rows;
 
   /// ns of the row of that name; 0 when it was not measured.

@@ -36,7 +36,8 @@ std::string huge_page_setting() {
   std::string line;
   std::getline(file, line);
   auto open = line.find('['), close = line.find(']');
-  return open < close && close != std::string::npos ? line.substr(open + 1, close - open - 1) : "unknown";
+  return open < close && close != std::string::npos ? line.substr(open + 1, close - open - 1)
+                                                    : "unknown";
 }
 
 }  // namespace

@@ -29,8 +29,10 @@ class index_source {
   permutation order_;
 };
 
-// Every index of a range once: in order where the keys are new anyway, shuffled where they were loaded in that order.
-void draw_distinct(const drawing& what, std::uint64_t begin, std::uint64_t count, operations& drawn) {
+// Every index of a range once: in order where the keys are new anyway, shuffled where they were
+// loaded in that order.
+void draw_distinct(const drawing& what, std::uint64_t begin, std::uint64_t count,
+                   operations& drawn) {
   key_space space(what.seed);
   permutation order(what.records, what.seed);
   for (std::uint64_t i = begin; i < begin + count; ++i) {
@@ -40,9 +42,10 @@ void draw_distinct(const drawing& what, std::uint64_t begin, std::uint64_t count
   }
 }
 
-// YCSB D: inserts go on at the end, gets look back from there. A thread looks back over its own inserts, then over the load.
-void draw_latest(const drawing& what, std::uint64_t begin, std::uint64_t count, random_source& random,
-                 operations& drawn) {
+// YCSB D: inserts go on at the end, gets look back from there. A thread looks back over its own
+// inserts, then over the load.
+void draw_latest(const drawing& what, std::uint64_t begin, std::uint64_t count,
+                 random_source& random, operations& drawn) {
   const workload_traits& traits = traits_of(what.workload);
   key_space space(what.seed);
   zipfian_ranks recency(what.records, what.theta);
@@ -55,36 +58,44 @@ void draw_latest(const drawing& what, std::uint64_t begin, std::uint64_t count, 
     }
     std::uint64_t back = recency.rank(random);
     drawn.kinds.push_back(traits.first);
-    drawn.keys.push_back(space.key(back < inserted ? key_space::fresh + begin + inserted - 1 - back
-                                                   : what.records - 1 - (back - inserted) % what.records));
+    drawn.keys.push_back(space.key(back < inserted
+                                       ? key_space::fresh + begin + inserted - 1 - back
+                                       : what.records - 1 - (back - inserted) % what.records));
   }
 }
 
 // DLRM: a sample looks up a row of each table.
-void draw_look_ups(const drawing& what, std::uint64_t begin, std::uint64_t count, operations& drawn) {
+void draw_look_ups(const drawing& what, std::uint64_t begin, std::uint64_t count,
+                   operations& drawn) {
   key_space space(what.seed);
   embedding_tables tables(what.records, what.seed);
-  for (std::uint64_t i = begin; i < begin + count; ++i) drawn.keys.push_back(space.key(tables.look_up(i)));
+  for (std::uint64_t i = begin; i < begin + count; ++i)
+    drawn.keys.push_back(space.key(tables.look_up(i)));
 }
 
-// PageRank: an iteration goes through the edges in the order of their numbers and looks at the rank of each one's source; after every 36 of
-// them, the average that a vertex has, the next vertex gets a new rank. Every iteration is the same.
-void draw_iterations(const drawing& what, std::uint64_t begin, std::uint64_t count, operations& drawn) {
+// PageRank: an iteration goes through the edges in the order of their numbers and looks at the rank
+// of each one's source; after every 36 of them, the average that a vertex has, the next vertex gets
+// a new rank. Every iteration is the same.
+void draw_iterations(const drawing& what, std::uint64_t begin, std::uint64_t count,
+                     operations& drawn) {
   constexpr std::uint64_t turn = rmat_graph::edge_factor + 1;
   const workload_traits& traits = traits_of(what.workload);
   key_space space(what.seed);
   rmat_graph graph(what.records, what.seed);
-  permutation order(what.records, what.seed);  // low numbers have most edges: let them lie anywhere in load order
+  // low numbers have most edges: let them lie anywhere in load order
+  permutation order(what.records, what.seed);
   for (std::uint64_t i = begin; i < begin + count; ++i) {
     std::uint64_t vertex = i / turn % graph.vertices(), at = i % turn;
     bool searches = at < rmat_graph::edge_factor;
-    std::uint64_t asked = searches ? graph.edge(vertex * rmat_graph::edge_factor + at).source : vertex;
+    std::uint64_t asked =
+        searches ? graph.edge(vertex * rmat_graph::edge_factor + at).source : vertex;
     drawn.kinds.push_back(searches ? traits.first : traits.second);
     drawn.keys.push_back(space.key(order(asked)));
   }
 }
 
-void draw_asked(const drawing& what, std::uint64_t count, random_source& random, operations& drawn) {
+void draw_asked(const drawing& what, std::uint64_t count, random_source& random,
+                operations& drawn) {
   const workload_traits& traits = traits_of(what.workload);
   key_space space(what.seed);
   index_source next(what, what.records);

@@ -23,13 +23,15 @@ struct drawing {
   distribution_kind distribution{};
   double theta = 0.99;
   std::uint64_t records = 0;  ///< loaded
-  std::uint64_t ops = 0;      ///< by all threads together; at most `records` where each record is used once
+  /// by all threads together; at most `records` where each record is used once
+  std::uint64_t ops = 0;
   unsigned threads = 1;
   std::uint64_t seed = 0;
 };
 
-/// The operations of thread `thread`, its share of drawing::ops. Threads never insert the same key, nor erase it. Those of dlrm and pagerank are
-/// parts of one trace, which is the same for any number of threads.
+/// The operations of thread `thread`, its share of drawing::ops. Threads never insert the same key,
+/// nor erase it. Those of dlrm and pagerank are parts of one trace, which is the same for any
+/// number of threads.
 operations draw(const drawing& what, unsigned thread);
 
 /// Of all threads, each drawn by a thread of its own.

@@ -21,7 +21,8 @@ struct latency_figures {
     double at_most = 0;  ///< ns
     std::uint64_t count = 0;
   };
-  std::vector<step> steps;  ///< all of them: how many took at most that, and longer than the step before
+  /// all of them: how many took at most that, and longer than the step before
+  std::vector<step> steps;
 };
 
 /// Per operation, the mean over the timed repetitions.
@@ -36,20 +37,24 @@ struct workload_outcome {
   std::uint64_t ops = 0;                ///< of one repetition
   std::vector<double> seconds;          ///< of each repetition
   std::optional<popularity> asked_for;  ///< nothing where every record is used once
-  double page_faults_per_op = 0;        ///< minor faults suffered by the operating threads themselves, mean
+  /// minor faults suffered by the operating threads themselves, mean
+  double page_faults_per_op = 0;
   std::optional<latency_figures> latency;
   std::optional<media_figures> media;  ///< medium emulated only
 
   double median_seconds() const;
   double mops() const { return static_cast<double>(ops) / median_seconds() / 1e6; }
-  double mops_of(double seconds_of_one) const { return static_cast<double>(ops) / seconds_of_one / 1e6; }
+  double mops_of(double seconds_of_one) const {
+    return static_cast<double>(ops) / seconds_of_one / 1e6;
+  }
 };
 
 /// One load, seen at equal distances while it grew.
 struct growth {
   double load_factor_final = 0;
   std::optional<double> load_factor_peak;
-  double bytes_per_key = 0;                                ///< live bytes / records, at the end of the load
+  /// live bytes / records, at the end of the load
+  double bytes_per_key = 0;
   std::optional<double> bytes_per_key_over_last_doubling;  ///< mean from half of the records to all
   double file_bytes_per_key = 0;
 };
@@ -57,7 +62,8 @@ struct growth {
 /// Of a pool that a device works on.
 struct device_facts {
   gpu::table_place place{};
-  std::optional<double> cache_hit_rate;  ///< of the buckets that finds looked at, where there is a cache
+  /// of the buckets that finds looked at, where there is a cache
+  std::optional<double> cache_hit_rate;
 };
 
 struct engine_outcome {

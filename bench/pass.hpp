@@ -14,16 +14,15 @@ namespace durahash::bench {
 /// What a pass is timed by: the time of day, or the hands' own clock where they have one.
 template <class Hands>
 ticks clock_of(const Hands& hands) noexcept {
-  if constexpr (requires { hands.clock(); })
-    return hands.clock();
-  else
-    return ordered_ticks();
+  if constexpr (requires { hands.clock(); }) return hands.clock();
+  else return ordered_ticks();
 }
 
-/// Calls `step(first, count)` over [begin, end) in units of `unit` operations; step says how many went as expected.
-/// With `latencies` each unit is timed: its time per operation, in ticks.
+/// Calls `step(first, count)` over [begin, end) in units of `unit` operations; step says how many
+/// went as expected. With `latencies` each unit is timed: its time per operation, in ticks.
 template <class Hands, class Step>
-[[gnu::noinline]] std::uint64_t run_units(const Hands& hands, std::uint64_t begin, std::uint64_t end, std::uint64_t unit,
+[[gnu::noinline]] std::uint64_t run_units(const Hands& hands, std::uint64_t begin,
+                                          std::uint64_t end, std::uint64_t unit,
                                           histogram* latencies, Step&& step) {
   std::uint64_t right = 0;
   if (latencies == nullptr) {
@@ -43,40 +42,47 @@ template <class Hands, class Step>
 
 /// One operation after the other.
 template <class Hands>
-std::uint64_t run_singles(Hands& hands, const operations& todo, generation g, std::uint64_t begin, std::uint64_t end,
-                          histogram* latencies) {
+std::uint64_t run_singles(Hands& hands, const operations& todo, generation g, std::uint64_t begin,
+                          std::uint64_t end, histogram* latencies) {
   auto run = [&](auto&& one) {
-    return run_units(hands, begin, end, 1, latencies, [&](std::uint64_t i, std::uint64_t) { return one(todo.keys[i]); });
+    return run_units(hands, begin, end, 1, latencies,
+                     [&](std::uint64_t i, std::uint64_t) { return one(todo.keys[i]); });
   };
   auto read_modify_write = [&](std::uint64_t key) { return hands.get(key) & hands.update(key, g); };
   if (todo.is_mix())
-    return run_units(hands, begin, end, 1, latencies, [&](std::uint64_t i, std::uint64_t) -> std::uint64_t {
-      switch (std::uint64_t key = todo.keys[i]; todo.kinds[i]) {
-        case operation_kind::get: return hands.get(key);
-        case operation_kind::insert: return hands.insert(key, g);
-        case operation_kind::update: return hands.update(key, g);
-        case operation_kind::read_modify_write: return read_modify_write(key);
-        default: return 0;  // no mix has another; it would be counted as wrong
-      }
-    });
+    return run_units(hands, begin, end, 1, latencies,
+                     [&](std::uint64_t i, std::uint64_t) -> std::uint64_t {
+                       switch (std::uint64_t key = todo.keys[i]; todo.kinds[i]) {
+                         case operation_kind::get: return hands.get(key);
+                         case operation_kind::insert: return hands.insert(key, g);
+                         case operation_kind::update: return hands.update(key, g);
+                         case operation_kind::read_modify_write: return read_modify_write(key);
+                         default: return 0;  // no mix has another; it would be counted as wrong
+                       }
+                     });
   switch (todo.kind) {
     case operation_kind::get: return run([&](std::uint64_t key) { return hands.get(key); });
-    case operation_kind::get_absent: return run([&](std::uint64_t key) { return hands.get_absent(key); });
-    case operation_kind::insert: return run([&](std::uint64_t key) { return hands.insert(key, g); });
+    case operation_kind::get_absent:
+      return run([&](std::uint64_t key) { return hands.get_absent(key); });
+    case operation_kind::insert:
+      return run([&](std::uint64_t key) { return hands.insert(key, g); });
     case operation_kind::put: return run([&](std::uint64_t key) { return hands.put(key, g); });
-    case operation_kind::update: return run([&](std::uint64_t key) { return hands.update(key, g); });
+    case operation_kind::update:
+      return run([&](std::uint64_t key) { return hands.update(key, g); });
     case operation_kind::erase: return run([&](std::uint64_t key) { return hands.erase(key); });
     case operation_kind::read_modify_write: return run(read_modify_write);
   }
   return 0;
 }
 
-/// A batch of a mix is two calls: its reads as one get_many, its writes as one put_many. Reads come first, because read-modify-write
-/// reads what it writes; inserts come before the reads that look for them.
+/// A batch of a mix is two calls: its reads as one get_many, its writes as one put_many. Reads come
+/// first, because read-modify-write reads what it writes; inserts come before the reads that look
+/// for them.
 template <class Hands>
 class mixed_batch {
  public:
-  mixed_batch(Hands& hands, const operations& todo, generation g) : hands_(hands), todo_(todo), generation_(g) {}
+  mixed_batch(Hands& hands, const operations& todo, generation g)
+      : hands_(hands), todo_(todo), generation_(g) {}
 
   std::uint64_t operator()(std::uint64_t first, std::uint64_t count) {
     bool inserts = sort_out(first, count);
@@ -92,7 +98,8 @@ class mixed_batch {
     writes_.clear();
     for (std::uint64_t i = first; i < first + count; ++i) {
       operation_kind kind = todo_.kinds[i];
-      if (kind == operation_kind::get || kind == operation_kind::read_modify_write) reads_.push_back(todo_.keys[i]);
+      if (kind == operation_kind::get || kind == operation_kind::read_modify_write)
+        reads_.push_back(todo_.keys[i]);
       if (kind != operation_kind::get) writes_.push_back(todo_.keys[i]);
       inserts |= kind == operation_kind::insert;
     }
@@ -109,23 +116,28 @@ class mixed_batch {
 
 /// In batches. insert and update are put_many for hands that know no batches of them.
 template <class Hands>
-std::uint64_t run_batches(Hands& hands, const operations& todo, generation g, std::uint64_t batch, std::uint64_t begin,
-                          std::uint64_t end, histogram* latencies) {
+std::uint64_t run_batches(Hands& hands, const operations& todo, generation g, std::uint64_t batch,
+                          std::uint64_t begin, std::uint64_t end, histogram* latencies) {
   std::span<const std::uint64_t> keys = todo.keys;
   auto run = [&](auto&& many) {
-    return run_units(hands, begin, end, batch, latencies,
-                     [&](std::uint64_t first, std::uint64_t count) { return many(keys.subspan(first, count)); });
+    return run_units(
+        hands, begin, end, batch, latencies,
+        [&](std::uint64_t first, std::uint64_t count) { return many(keys.subspan(first, count)); });
   };
-  if (todo.is_mix()) return run_units(hands, begin, end, batch, latencies, mixed_batch<Hands>(hands, todo, g));
+  if (todo.is_mix())
+    return run_units(hands, begin, end, batch, latencies, mixed_batch<Hands>(hands, todo, g));
   switch (todo.kind) {
     case operation_kind::get: return run([&](auto some) { return hands.get_many(some); });
-    case operation_kind::get_absent: return run([&](auto some) { return hands.get_absent_many(some); });
+    case operation_kind::get_absent:
+      return run([&](auto some) { return hands.get_absent_many(some); });
     case operation_kind::erase: return run([&](auto some) { return hands.erase_many(some); });
     case operation_kind::insert:
-      if constexpr (requires { hands.insert_many(keys, g); }) return run([&](auto some) { return hands.insert_many(some, g); });
+      if constexpr (requires { hands.insert_many(keys, g); })
+        return run([&](auto some) { return hands.insert_many(some, g); });
       break;
     case operation_kind::update:
-      if constexpr (requires { hands.update_many(keys, g); }) return run([&](auto some) { return hands.update_many(some, g); });
+      if constexpr (requires { hands.update_many(keys, g); })
+        return run([&](auto some) { return hands.update_many(some, g); });
       break;
     default: break;
   }

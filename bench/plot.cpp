@@ -27,7 +27,8 @@ constexpr std::string_view script =
 class hidden_file {
  public:
   explicit hidden_file(std::string_view content) : descriptor_(::memfd_create("durahash-plot", 0)) {
-    if (descriptor_ < 0 || ::write(descriptor_, content.data(), content.size()) != static_cast<ssize_t>(content.size()))
+    if (descriptor_ < 0 || ::write(descriptor_, content.data(), content.size()) !=
+                               static_cast<ssize_t>(content.size()))
       throw failure(status::io_error, "cannot hand the report to python3");
   }
   ~hidden_file() { ::close(descriptor_); }
@@ -56,10 +57,12 @@ bool run_python(std::vector<std::string> arguments) {
 }  // namespace
 
 void check_that_plots_work() {
-  if (!run_python({"-c", "import importlib.util, sys; sys.exit(importlib.util.find_spec('matplotlib') is None)"}))
-    throw failure(
-        status::io_error,
-        "a plot needs the Python package matplotlib, which is not installed (Debian: apt install python3-matplotlib)");
+  if (!run_python(
+          {"-c",
+           "import importlib.util, sys; sys.exit(importlib.util.find_spec('matplotlib') is None)"}))
+    throw failure(status::io_error,
+                  "a plot needs the Python package matplotlib, which is not installed (Debian: apt "
+                  "install python3-matplotlib)");
 }
 
 void plot(const report& all, const std::string& picture) {

@@ -7,7 +7,8 @@
 
 namespace durahash::bench {
 
-/// Throws `failure` with a sentence when python3 or matplotlib is missing: better before the measurement than after it.
+/// Throws `failure` with a sentence when python3 or matplotlib is missing: better before the
+/// measurement than after it.
 void check_that_plots_work();
 
 /// Draws `all` into a PNG file, with python3 and matplotlib. Throws `failure`.

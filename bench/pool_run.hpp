@@ -41,7 +41,8 @@ class pool_run {
  public:
   using hands = typename hands_on<Table>::type;
 
-  pool_run(const request& asked, engine_kind engine) : asked_(asked), pool_(open_scratch<Table>(asked, engine)) {}
+  pool_run(const request& asked, engine_kind engine)
+      : asked_(asked), pool_(open_scratch<Table>(asked, engine)) {}
 
   /// Draws the operations of `workload` and performs them.
   pass_result perform(workload_kind workload, bool timed_each) {
@@ -77,7 +78,8 @@ class pool_run {
   }
 
   void reserve(std::uint64_t records) {
-    if (status s = pool_.reserve(records); s != status::ok) throw failure(s, std::string(message(s)));
+    if (status s = pool_.reserve(records); s != status::ok)
+      throw failure(s, std::string(message(s)));
   }
 
   std::optional<device_facts> device() {
@@ -89,7 +91,8 @@ class pool_run {
     pool_info facts = pool_.info();
     if (facts.records != asked_.keys)
       throw failure(status::damaged,
-                    fmt::format("after loading {} records the pool says that it has {}", asked_.keys, facts.records));
+                    fmt::format("after loading {} records the pool says that it has {}",
+                                asked_.keys, facts.records));
     seen.load_factor_final = facts.load_factor;
     seen.bytes_per_key = bytes_per_key(facts.live_bytes, facts);
     seen.file_bytes_per_key = bytes_per_key(facts.file_bytes, facts);
@@ -105,27 +108,31 @@ class pool_run {
   }
 
   /// Performs part `part` of `parts` of each thread's operations.
-  pass_result pass(const std::vector<operations>& todo, std::uint64_t batch, bool timed_each, unsigned part,
-                   unsigned parts) {
+  pass_result pass(const std::vector<operations>& todo, std::uint64_t batch, bool timed_each,
+                   unsigned part, unsigned parts) {
     pass_result result;
     std::vector<histogram> latencies(timed_each ? asked_.threads : 0);
     std::vector<std::uint64_t> right(asked_.threads);
     std::vector<hands> crew_hands;
-    for (unsigned t = 0; t < asked_.threads; ++t) crew_hands.emplace_back(pool_, asked_.shape, batch);
+    for (unsigned t = 0; t < asked_.threads; ++t)
+      crew_hands.emplace_back(pool_, asked_.shape, batch);
     generation g = ++generation_;
     media_counts first = counts(), before = counts();
-    media_counts cost_of_counting = difference(first, before);  // stats() reads the table, and that is counted too
+    // stats() reads the table, and that is counted too
+    media_counts cost_of_counting = difference(first, before);
     crew_result crew = run_crew(asked_.threads, [&](unsigned t) {
       std::uint64_t begin = share_begin(todo[t].keys.size(), parts, part),
                     end = share_begin(todo[t].keys.size(), parts, part + 1);
       histogram* mine = timed_each ? &latencies[t] : nullptr;
       if constexpr (!on_device)
-        if (batch == 1) return void(right[t] = run_singles(crew_hands[t], todo[t], g, begin, end, mine));
+        if (batch == 1)
+          return void(right[t] = run_singles(crew_hands[t], todo[t], g, begin, end, mine));
       right[t] = run_batches(crew_hands[t], todo[t], g, batch, begin, end, mine);
     });
     result.media = difference(cost_of_counting, difference(before, counts()));
     result.seconds = crew.seconds;
-    if constexpr (on_device) result.seconds = static_cast<double>(crew_hands[0].clock()) * ns_per_tick() / 1e9;
+    if constexpr (on_device)
+      result.seconds = static_cast<double>(crew_hands[0].clock()) * ns_per_tick() / 1e9;
     result.page_faults = crew.page_faults;
     std::uint64_t met = 0;
     for (unsigned t = 0; t < asked_.threads; ++t) {
@@ -137,20 +144,24 @@ class pool_run {
     return result;
   }
 
-  [[noreturn]] static void refuse(std::uint64_t wrong, std::uint64_t ops, const std::vector<hands>& crew_hands) {
+  [[noreturn]] static void refuse(std::uint64_t wrong, std::uint64_t ops,
+                                  const std::vector<hands>& crew_hands) {
     status first = status::damaged;
     for (const hands& one : crew_hands) first = one.surprise().value_or(first);
     std::string why = first == status::ok         ? "a key that was never inserted was found"
                       : first == status::mismatch ? "the value was never written to that key"
                                                   : std::string(message(first));
-    throw failure(first == status::no_space ? first : status::damaged,
-                  fmt::format("{} of {} operations failed, the first because: {}", wrong, ops, why));
+    throw failure(
+        first == status::no_space ? first : status::damaged,
+        fmt::format("{} of {} operations failed, the first because: {}", wrong, ops, why));
   }
 
-  /// Puts back what was erased and takes out what was inserted, so that the next workload finds the records of the load.
+  /// Puts back what was erased and takes out what was inserted, so that the next workload finds the
+  /// records of the load.
   void settle(workload_kind workload, std::vector<operations>& todo) {
     if (is_apart(workload)) return;  // nothing comes after it
-    operation_kind undo = workload == workload_kind::erase ? operation_kind::put : operation_kind::erase;
+    operation_kind undo =
+        workload == workload_kind::erase ? operation_kind::put : operation_kind::erase;
     if (workload != workload_kind::erase && workload != workload_kind::ycsb_d) return;
     for (operations& one : todo) {
       if (one.is_mix()) keep_inserts(one);
@@ -175,7 +186,8 @@ class pool_run {
   }
 
   static media_counts difference(const media_counts& from, const media_counts& to) {
-    return {to.flushes - from.flushes, to.fences - from.fences, to.media_read_blocks - from.media_read_blocks,
+    return {to.flushes - from.flushes, to.fences - from.fences,
+            to.media_read_blocks - from.media_read_blocks,
             to.media_write_blocks - from.media_write_blocks};
   }
 

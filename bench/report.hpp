@@ -23,11 +23,14 @@ struct report {
 /// Lines for a terminal of 120 columns.
 std::string table_of(const report& all);
 
-/// The contract of `durahash bench --json`: one object; with several engines, an array of one per engine. What was not measured is null,
-/// and so are unique_ratio and top_1_percent_share where every record is used once.
+/// The contract of `durahash bench --json`: one object; with several engines, an array of one per
+/// engine. What was not measured is null, and so are unique_ratio and top_1_percent_share where
+/// every record is used once.
 nlohmann::ordered_json json_of(const report& all);
 
-/// How many times longer an operation took than the memory alone would have; nothing without limits.
-std::optional<double> times_the_limit(const report& all, const engine_outcome& engine, const workload_outcome& result);
+/// How many times longer an operation took than the memory alone would have; nothing without
+/// limits.
+std::optional<double> times_the_limit(const report& all, const engine_outcome& engine,
+                                      const workload_outcome& result);
 
 }  // namespace durahash::bench

@@ -23,7 +23,8 @@ json machine_json(const machine_facts& machine) {
 
 json latency_json(const std::optional<latency_figures>& latency) {
   if (!latency) return nullptr;
-  return {{"p50", latency->p50}, {"p99", latency->p99}, {"p999", latency->p999}, {"max", latency->max}};
+  return {
+      {"p50", latency->p50}, {"p99", latency->p99}, {"p999", latency->p999}, {"max", latency->max}};
 }
 
 json latency_steps_json(const std::optional<latency_figures>& latency) {
@@ -34,7 +35,9 @@ json latency_steps_json(const std::optional<latency_figures>& latency) {
 }
 
 std::string latency_of(const request& asked) {
-  return asked.batch > 1 ? "batch of " + std::to_string(asked.batch) + ", its time divided by its size" : "operation";
+  return asked.batch > 1
+             ? "batch of " + std::to_string(asked.batch) + ", its time divided by its size"
+             : "operation";
 }
 
 json result_json(const report& all, const engine_outcome& engine, const workload_outcome& result) {
@@ -69,7 +72,8 @@ json result_json(const report& all, const engine_outcome& engine, const workload
 json limits_json(const std::optional<limits_report>& limits) {
   if (!limits) return nullptr;
   json rows = json::array();
-  for (const limit& row : limits->rows) rows.push_back({{"name", row.name}, {"what", row.help}, {"ns", row.ns}});
+  for (const limit& row : limits->rows)
+    rows.push_back({{"name", row.name}, {"what", row.help}, {"ns", row.ns}});
   return {{"working_set_bytes", limits->working_set_bytes},
           {"rounds", limits->rounds},
           {"flush_instruction", limits->flush_instruction},
@@ -99,16 +103,19 @@ json engine_json(const report& all, const engine_outcome& engine) {
   json one = shared_part(all);
   one["engine"] = name_of(engine.engine);
   one["device_memory"] = engine.device ? json(name_of(engine.device->place)) : json(nullptr);
-  if (engine.device) one["device_arrays"] = all.asked.arrays_at == array_place::host ? "host" : "device";
+  if (engine.device)
+    one["device_arrays"] = all.asked.arrays_at == array_place::host ? "host" : "device";
   if (engine.device && engine.device->cache_hit_rate)
     one["device_cache"] = {{"percent", all.asked.lending.cache_percent},
                            {"policy", name_of(all.asked.lending.policy)},
                            {"hit_rate", *engine.device->cache_hit_rate}};
   one["durability"] = name_of(engine.durability);
   one["results"] = json::array();
-  for (const workload_outcome& result : engine.results) one["results"].push_back(result_json(all, engine, result));
+  for (const workload_outcome& result : engine.results)
+    one["results"].push_back(result_json(all, engine, result));
   const growth& loaded = engine.loaded;
-  one["load_factor"] = {{"final", loaded.load_factor_final}, {"peak", or_null(loaded.load_factor_peak)}};
+  one["load_factor"] = {{"final", loaded.load_factor_final},
+                        {"peak", or_null(loaded.load_factor_peak)}};
   one["bytes_per_key"] = loaded.bytes_per_key;
   one["bytes_per_key_over_last_doubling"] = or_null(loaded.bytes_per_key_over_last_doubling);
   one["file_bytes_per_key"] = loaded.file_bytes_per_key;

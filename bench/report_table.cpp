@@ -39,8 +39,8 @@ std::string records_of(const record_shape& shape) {
 
 void add_machine(lines& text, const report& all) {
   const machine_facts& machine = all.machine;
-  add(text, "{} · {} cores · {} · huge pages {} · commit {}\n", machine.cpu, machine.cores, machine.kernel,
-      machine.huge_pages, machine.commit);
+  add(text, "{} · {} cores · {} · huge pages {} · commit {}\n", machine.cpu, machine.cores,
+      machine.kernel, machine.huge_pages, machine.commit);
 }
 
 void add_limits(lines& text, const limits_report& limits) {
@@ -51,16 +51,19 @@ void add_limits(lines& text, const limits_report& limits) {
 
 void add_heading(lines& text, const report& all, const engine_outcome& engine) {
   const request& asked = all.asked;
-  add(text, "\n{} on {}, durability {} · {} records, {} · {} thread{} · {} · seed {} · {} repetition{}, medians\n",
-      name_of(engine.engine), name_of(engine.medium), name_of(engine.durability), grouped(asked.keys),
-      records_of(asked.shape), asked.threads, asked.threads == 1 ? "" : "s",
-      asked.batch > 1 ? fmt::format("batches of {}", asked.batch) : "single operations", asked.seed, asked.repeat,
-      asked.repeat == 1 ? "" : "s");
+  add(text,
+      "\n{} on {}, durability {} · {} records, {} · {} thread{} · {} · seed {} · {} repetition{}, "
+      "medians\n",
+      name_of(engine.engine), name_of(engine.medium), name_of(engine.durability),
+      grouped(asked.keys), records_of(asked.shape), asked.threads, asked.threads == 1 ? "" : "s",
+      asked.batch > 1 ? fmt::format("batches of {}", asked.batch) : "single operations", asked.seed,
+      asked.repeat, asked.repeat == 1 ? "" : "s");
   if (engine.device)
-    add(text, "on {}, device memory: {}{}\n", device_of(asked), name_of(engine.device->place), asked.arrays_at == array_place::host ? "" : ", batches in its memory");
+    add(text, "on {}, device memory: {}{}\n", device_of(asked), name_of(engine.device->place),
+        asked.arrays_at == array_place::host ? "" : ", batches in its memory");
   if (engine.device && engine.device->cache_hit_rate)
-    add(text, "with copies of {} % of the buckets ({}), which had {:.3f} of what finds looked at\n", asked.lending.cache_percent,
-        name_of(asked.lending.policy), *engine.device->cache_hit_rate);
+    add(text, "with copies of {} % of the buckets ({}), which had {:.3f} of what finds looked at\n",
+        asked.lending.cache_percent, name_of(asked.lending.policy), *engine.device->cache_hit_rate);
   for (const auto& [name, value] : asked.settings) add(text, "with {}={}\n", name, value);
 }
 
@@ -70,25 +73,28 @@ struct columns {
 };
 
 void add_titles(lines& text, const columns& shown) {
-  add(text, "  {:<20} {:<9} {:>11} {:>8} {:>13} {:>7}", "workload", "keys", "operations", "Mops/s", "(min-max)",
-      "ns/op");
+  add(text, "  {:<20} {:<9} {:>11} {:>8} {:>13} {:>7}", "workload", "keys", "operations", "Mops/s",
+      "(min-max)", "ns/op");
   if (shown.limit) add(text, " {:>7}", "x limit");
   if (shown.latency) add(text, " {:>7} {:>7} {:>7} {:>7}", "p50", "p99", "p99.9", "max");
-  if (shown.media) add(text, " {:>8} {:>8} {:>8} {:>8}", "flushes", "fences", "blocks r", "blocks w");
+  if (shown.media)
+    add(text, " {:>8} {:>8} {:>8} {:>8}", "flushes", "fences", "blocks r", "blocks w");
   add(text, "  {:>7}\n", "faults");
 }
 
-void add_result(lines& text, const report& all, const engine_outcome& engine, const workload_outcome& result,
-                const columns& shown) {
+void add_result(lines& text, const report& all, const engine_outcome& engine,
+                const workload_outcome& result, const columns& shown) {
   auto [fastest, slowest] = std::minmax_element(result.seconds.begin(), result.seconds.end());
-  std::string spread = fmt::format("({:.2f}-{:.2f})", result.mops_of(*slowest), result.mops_of(*fastest));
+  std::string spread =
+      fmt::format("({:.2f}-{:.2f})", result.mops_of(*slowest), result.mops_of(*fastest));
   std::string name = std::string(traits_of(result.workload).name) + (result.cold ? " (cold)" : "");
-  add(text, "  {:<20} {:<9} {:>11} {:>8.2f} {:>13} {:>7.1f}", name, name_of(result.distribution), grouped(result.ops),
-      result.mops(), spread, 1e3 / result.mops());
+  add(text, "  {:<20} {:<9} {:>11} {:>8.2f} {:>13} {:>7.1f}", name, name_of(result.distribution),
+      grouped(result.ops), result.mops(), spread, 1e3 / result.mops());
   if (shown.limit) add(text, " {:>7.2f}", times_the_limit(all, engine, result).value_or(0));
   if (shown.latency && result.latency) {
     const latency_figures& l = *result.latency;
-    add(text, " {:>7} {:>7} {:>7} {:>7}", duration(l.p50), duration(l.p99), duration(l.p999), duration(l.max));
+    add(text, " {:>7} {:>7} {:>7} {:>7}", duration(l.p50), duration(l.p99), duration(l.p999),
+        duration(l.max));
   } else if (shown.latency) {
     add(text, " {:>7} {:>7} {:>7} {:>7}", "", "", "", "");
   }
@@ -109,18 +115,21 @@ void add_growth(lines& text, const growth& loaded) {
 
 // What the workloads ask for is the same for every engine.
 void add_popularity(lines& text, const std::vector<workload_outcome>& results) {
-  bool any = std::any_of(results.begin(), results.end(), [](const auto& result) { return result.asked_for; });
+  bool any = std::any_of(results.begin(), results.end(),
+                         [](const auto& result) { return result.asked_for; });
   if (!any) return;
-  add(text, "\nKeys asked for\n  {:<20} {:<9} {:>11} {:>14} {:>13} {:>8}\n", "workload", "keys", "operations",
-      "different keys", "unique ratio", "top 1 %");
+  add(text, "\nKeys asked for\n  {:<20} {:<9} {:>11} {:>14} {:>13} {:>8}\n", "workload", "keys",
+      "operations", "different keys", "unique ratio", "top 1 %");
   for (const workload_outcome& result : results) {
     if (!result.asked_for) continue;
     const popularity& found = *result.asked_for;
-    add(text, "  {:<20} {:<9} {:>11} {:>14} {:>13.4f} {:>6.1f} %\n", traits_of(result.workload).name,
-        name_of(result.distribution), grouped(found.operations), grouped(found.different_keys), found.unique_ratio(),
-        found.top_1_percent_share() * 100);
+    add(text, "  {:<20} {:<9} {:>11} {:>14} {:>13.4f} {:>6.1f} %\n",
+        traits_of(result.workload).name, name_of(result.distribution), grouped(found.operations),
+        grouped(found.different_keys), found.unique_ratio(), found.top_1_percent_share() * 100);
   }
-  add(text, "unique ratio: different keys per operation; top 1 %: operations on the most popular 1 % of these keys.\n");
+  add(text,
+      "unique ratio: different keys per operation; top 1 %: operations on the most popular 1 % of "
+      "these keys.\n");
 }
 
 std::string exponents_of(const embedding_tables& tables) {
@@ -136,16 +145,21 @@ void add_traces(lines& text, const request& asked) {
   };
   if (runs(workload_kind::dlrm)) {
     embedding_tables tables(asked.keys, asked.seed);
-    add(text, "dlrm: {} tables with {} rows in all; zipf exponents, drawn by the seed, an assumption:{}\n",
+    add(text,
+        "dlrm: {} tables with {} rows in all; zipf exponents, drawn by the seed, an "
+        "assumption:{}\n",
         tables.tables().size(), grouped(tables.rows()), exponents_of(tables));
   }
   if (runs(workload_kind::pagerank)) {
     rmat_graph graph(asked.keys, asked.seed);
     std::uint64_t iteration = graph.edges() + graph.vertices();
-    add(text, "pagerank: R-MAT of scale {}, {} vertices, {} edges; {} operations are {:.4g} iterations.\n",
+    add(text,
+        "pagerank: R-MAT of scale {}, {} vertices, {} edges; {} operations are {:.4g} "
+        "iterations.\n",
         graph.scale(), grouped(graph.vertices()), grouped(graph.edges()),
         grouped(ops_of(asked, workload_kind::pagerank)),
-        static_cast<double>(ops_of(asked, workload_kind::pagerank)) / static_cast<double>(iteration));
+        static_cast<double>(ops_of(asked, workload_kind::pagerank)) /
+            static_cast<double>(iteration));
   }
 }
 
@@ -153,24 +167,29 @@ void add_notes(lines& text, const report& all, const columns& shown) {
   const request& asked = all.asked;
   if (shown.latency)
     add(text,
-        "\nLatencies: from a repetition of its own in which every {} is timed; the clock itself takes {:.0f} ns of "
+        "\nLatencies: from a repetition of its own in which every {} is timed; the clock itself "
+        "takes {:.0f} ns of "
         "each.\n",
-        asked.batch > 1 ? fmt::format("batch of {}", asked.batch) : std::string("operation"), clock_ns());
-  if (shown.latency && asked.batch > 1) add(text, "They are the time of a batch divided by its size.\n");
+        asked.batch > 1 ? fmt::format("batch of {}", asked.batch) : std::string("operation"),
+        clock_ns());
+  if (shown.latency && asked.batch > 1)
+    add(text, "They are the time of a batch divided by its size.\n");
   if (asked.on)
     add(text,
-        "\nTimes are of batches alone: each from its call until its answers are final, with commit and growth. Keys, "
+        "\nTimes are of batches alone: each from its call until its answers are final, with commit "
+        "and growth. Keys, "
         "values and\nanswers are in pinned host memory, filled before and checked after.\n");
   add(text, "faults: page faults per operation that the measured threads suffered themselves.\n");
   if (!shown.limit) return;
   limit_names names = limits_of(all.engines.front().durability, asked.batch);
-  add(text, "x limit: times the speed of light ({} for a read, {} for a write), per thread.\n", names.read,
-      names.write);
+  add(text, "x limit: times the speed of light ({} for a read, {} for a write), per thread.\n",
+      names.read, names.write);
 }
 
 }  // namespace
 
-std::optional<double> times_the_limit(const report& all, const engine_outcome& engine, const workload_outcome& result) {
+std::optional<double> times_the_limit(const report& all, const engine_outcome& engine,
+                                      const workload_outcome& result) {
   if (!all.limits) return std::nullopt;
   double least = limit_ns(*all.limits, result.workload, engine.durability, all.asked.batch);
   return 1e3 / result.mops() * all.asked.threads / least;
@@ -181,11 +200,13 @@ std::string table_of(const report& all) {
   add_machine(text, all);
   if (all.limits) add_limits(text, *all.limits);
   if (all.engines.empty()) return to_string(text);
-  columns shown{all.asked.latency, all.asked.medium == medium_kind::emulated, all.limits.has_value()};
+  columns shown{all.asked.latency, all.asked.medium == medium_kind::emulated,
+                all.limits.has_value()};
   for (const engine_outcome& engine : all.engines) {
     add_heading(text, all, engine);
     add_titles(text, shown);
-    for (const workload_outcome& result : engine.results) add_result(text, all, engine, result, shown);
+    for (const workload_outcome& result : engine.results)
+      add_result(text, all, engine, result, shown);
     add_growth(text, engine.loaded);
   }
   add_popularity(text, all.engines.front().results);

@@ -36,13 +36,14 @@ struct request {
   std::uint64_t address_space_bytes =
       options{}.address_space_bytes;  ///< less where a tool such as valgrind allows no more
 
-  std::shared_ptr<device> on;    ///< runs the batches; null: the processor
-  gpu::device_options lending;   ///< how the pool is lent to it
+  std::shared_ptr<device> on;   ///< runs the batches; null: the processor
+  gpu::device_options lending;  ///< how the pool is lent to it
   array_place arrays_at = array_place::host;
 
   std::vector<workload_kind> workloads;  ///< in running order
   std::uint64_t keys = 0;                ///< records loaded
-  std::uint64_t ops = 0;                 ///< per workload; 0: half of `keys` for gets, a quarter where there are writes
+  /// per workload; 0: half of `keys` for gets, a quarter where there are writes
+  std::uint64_t ops = 0;
   unsigned threads = 1;
   std::uint64_t batch = 1;  ///< 1: single operations; on a device, batches of one
   std::optional<distribution_kind> distribution;
@@ -66,12 +67,15 @@ inline std::uint64_t ops_of(const request& asked, workload_kind kind) {
 
 inline distribution_kind distribution_of(const request& asked, workload_kind kind) {
   const workload_traits& traits = traits_of(kind);
-  return traits.distribution_fixed ? traits.distribution : asked.distribution.value_or(traits.distribution);
+  return traits.distribution_fixed ? traits.distribution
+                                   : asked.distribution.value_or(traits.distribution);
 }
 
 /// What one pass of a workload is drawn from.
 inline drawing drawing_of(const request& asked, workload_kind kind) {
-  return {kind, distribution_of(asked, kind), asked.theta, asked.keys, ops_of(asked, kind), asked.threads, asked.seed};
+  return {kind,       distribution_of(asked, kind), asked.theta,
+          asked.keys, ops_of(asked, kind),          asked.threads,
+          asked.seed};
 }
 
 }  // namespace durahash::bench

@@ -1,4 +1,5 @@
-// A graph with few vertices that have most edges, as a social network has: its edges one by one, without a list of them.
+// A graph with few vertices that have most edges, as a social network has: its edges one by one,
+// without a list of them.
 #pragma once
 
 #include <bit>
@@ -13,13 +14,16 @@ struct rmat_edge {
   std::uint64_t target = 0;
 };
 
-/// R-MAT (D. Chakrabarti, Y. Zhan, C. Faloutsos, "R-MAT: a recursive model for graph mining", 2004): an edge lies in one of four quadrants
-/// of the adjacency matrix, in one of the four quadrants of that, and so on.
+/// R-MAT (D. Chakrabarti, Y. Zhan, C. Faloutsos, "R-MAT: a recursive model for graph mining",
+/// 2004): an edge lies in one of four quadrants of the adjacency matrix, in one of the four
+/// quadrants of that, and so on.
 class rmat_graph {
  public:
   static constexpr std::uint64_t edge_factor = 36;
-  // Probabilities of the quadrants: source and target in the lower half of the vertices, target in the upper half, source there, both.
-  static constexpr double both_lower = 0.57, target_upper = 0.19, source_upper = 0.19, both_upper = 0.05;
+  // Probabilities of the quadrants: source and target in the lower half of the vertices, target in
+  // the upper half, source there, both.
+  static constexpr double both_lower = 0.57, target_upper = 0.19, source_upper = 0.19,
+                          both_upper = 0.05;
 
   /// 2^scale vertices: the largest power of two that is at most `limit` >= 1.
   rmat_graph(std::uint64_t limit, std::uint64_t seed) noexcept
@@ -47,7 +51,8 @@ class rmat_graph {
   unsigned scale_;
   std::uint64_t seed_;
 };
-static_assert(rmat_graph::both_lower + rmat_graph::target_upper + rmat_graph::source_upper + rmat_graph::both_upper >
+static_assert(rmat_graph::both_lower + rmat_graph::target_upper + rmat_graph::source_upper +
+                  rmat_graph::both_upper >
               0.999999);
 
 }  // namespace durahash::bench

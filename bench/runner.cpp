@@ -28,17 +28,24 @@ struct tally {
 
   void add_latencies(const pass_result& pass) {
     double ns = ns_per_tick();
-    auto at = [&](double share) { return static_cast<double>(pass.latencies.quantile(share)) * ns; };
-    outcome.latency = {at(0.5), at(0.99), at(0.999), static_cast<double>(pass.latencies.max()) * ns, {}};
-    for (auto [at_most, count] : pass.latencies.steps()) outcome.latency->steps.push_back({static_cast<double>(at_most) * ns, count});
+    auto at = [&](double share) {
+      return static_cast<double>(pass.latencies.quantile(share)) * ns;
+    };
+    outcome.latency = {
+        at(0.5), at(0.99), at(0.999), static_cast<double>(pass.latencies.max()) * ns, {}};
+    for (auto [at_most, count] : pass.latencies.steps())
+      outcome.latency->steps.push_back({static_cast<double>(at_most) * ns, count});
   }
 
   workload_outcome finish(bool counted) {
-    auto per_op = [&](std::uint64_t n) { return static_cast<double>(n) / static_cast<double>(ops); };
+    auto per_op = [&](std::uint64_t n) {
+      return static_cast<double>(n) / static_cast<double>(ops);
+    };
     outcome.page_faults_per_op = per_op(page_faults);
     if (counted)
-      outcome.media = media_figures{per_op(media.flushes), per_op(media.fences), per_op(media.media_read_blocks),
-                                    per_op(media.media_write_blocks)};
+      outcome.media =
+          media_figures{per_op(media.flushes), per_op(media.fences),
+                        per_op(media.media_read_blocks), per_op(media.media_write_blocks)};
     return outcome;
   }
 };
@@ -48,7 +55,8 @@ template <class Table>
 class engine_run {
  public:
   engine_run(const request& asked, engine_kind engine) : asked_(asked), engine_(engine) {
-    for (workload_kind workload : asked.workloads) tallies_.push_back({described(workload), 0, 0, {}});
+    for (workload_kind workload : asked.workloads)
+      tallies_.push_back({described(workload), 0, 0, {}});
     assign_pools();
   }
   engine_run(const engine_run&) = delete;
@@ -96,7 +104,8 @@ class engine_run {
   }
 
  private:
-  /// What happens to one pool. The workloads share the first one, but for a second load, and those that want a table to themselves.
+  /// What happens to one pool. The workloads share the first one, but for a second load, and those
+  /// that want a table to themselves.
   struct pool_plan {
     std::vector<tally*> tallies;
     bool loads() const { return is_load(tallies.front()->outcome.workload); }
@@ -166,16 +175,19 @@ template <class Table>
 std::vector<engine_outcome> run_all(const request& asked, const narrator& tell) {
   if (asked.workloads.empty()) return {};
   std::vector<std::unique_ptr<engine_run<Table>>> runs;
-  for (engine_kind engine : asked.engines) runs.push_back(std::make_unique<engine_run<Table>>(asked, engine));
+  for (engine_kind engine : asked.engines)
+    runs.push_back(std::make_unique<engine_run<Table>>(asked, engine));
 
-  std::uint64_t rounds = 1 + asked.repeat + (asked.latency ? 1 : 0), steps = rounds * runs.size() + 1, step = 0;
+  std::uint64_t rounds = 1 + asked.repeat + (asked.latency ? 1 : 0),
+                steps = rounds * runs.size() + 1, step = 0;
   auto turn = [&](const std::string& doing, auto&& act) {
     for (std::size_t i = 0; i < runs.size(); ++i) {
       tell(fmt::format("{}: {}", name_of(asked.engines[i]), doing), step++, steps);
       act(*runs[i]);
     }
   };
-  turn(asked.cold ? "first load, into cold memory" : "warming the memory", [](auto& one) { one.warm_up(); });
+  turn(asked.cold ? "first load, into cold memory" : "warming the memory",
+       [](auto& one) { one.warm_up(); });
   for (unsigned r = 1; r <= asked.repeat; ++r)
     turn(fmt::format("repetition {} of {}", r, asked.repeat), [](auto& one) { one.repeat(); });
   if (asked.latency) turn("timing every operation", [](auto& one) { one.repeat_for_latencies(); });
@@ -197,8 +209,11 @@ double workload_outcome::median_seconds() const {
 }
 
 std::vector<engine_outcome> run(const request& asked, const narrator& tell) {
-  if (asked.on) return asked.shape.kind == data_kind::u64 ? run_all<device_pool>(asked, tell) : run_all<device_rows>(asked, tell);
-  return asked.shape.kind == data_kind::u64 ? run_all<word_map>(asked, tell) : run_all<table>(asked, tell);
+  if (asked.on)
+    return asked.shape.kind == data_kind::u64 ? run_all<device_pool>(asked, tell)
+                                              : run_all<device_rows>(asked, tell);
+  return asked.shape.kind == data_kind::u64 ? run_all<word_map>(asked, tell)
+                                            : run_all<table>(asked, tell);
 }
 
 }  // namespace durahash::bench

@@ -28,8 +28,8 @@ result<Table> open_table(const request& asked, const options& how) {
   return Table::open(asked.path, how);
 }
 
-/// Opens a new pool. Its file loses its name at once and lives as long as the pool is open, so that nothing is left behind even when the
-/// process is killed.
+/// Opens a new pool. Its file loses its name at once and lives as long as the pool is open, so that
+/// nothing is left behind even when the process is killed.
 template <class Table>
 Table open_scratch(const request& asked, engine_kind engine) {
   auto opened = open_table<Table>(asked, options_of(asked, engine));

@@ -21,7 +21,8 @@ struct alignas(64) memory_line {
 };
 static_assert(sizeof(memory_line) == 64);
 
-/// Lines on 4 KiB pages (huge pages are refused, so that figures of different machines mean the same), all of them faulted.
+/// Lines on 4 KiB pages (huge pages are refused, so that figures of different machines mean the
+/// same), all of them faulted.
 class working_set {
  public:
   working_set(std::uint64_t bytes, std::uint64_t seed)
@@ -39,7 +40,8 @@ class working_set {
   std::uint64_t count() const noexcept { return count_; }
   memory_line& operator[](std::uint64_t i) noexcept { return lines_[i]; }
 
-  /// Lines apart from the walk, for writing one after the other; they come round again after 64 MiB.
+  /// Lines apart from the walk, for writing one after the other; they come round again after 64
+  /// MiB.
   memory_line& log_line(std::uint64_t i) noexcept { return log_[i % log_lines]; }
 
  private:
@@ -47,7 +49,8 @@ class working_set {
 
   static memory_line* allocate(std::uint64_t lines) {
     std::size_t bytes = lines * sizeof(memory_line);
-    void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED) throw std::bad_alloc();
     madvise(memory, bytes, MADV_NOHUGEPAGE);
     return static_cast<memory_line*>(memory);
@@ -57,7 +60,8 @@ class working_set {
   void link_one_cycle(std::uint64_t seed) {
     random_source random(seed, 0x6379'636c'65);
     for (std::uint64_t i = 0; i < count_; ++i) lines_[i].next = i;
-    for (std::uint64_t i = count_ - 1; i > 0; --i) std::swap(lines_[i].next, lines_[random.below(i)].next);
+    for (std::uint64_t i = count_ - 1; i > 0; --i)
+      std::swap(lines_[i].next, lines_[random.below(i)].next);
   }
 
   std::uint64_t count_;

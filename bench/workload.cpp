@@ -10,7 +10,9 @@ namespace {
 using operation = operation_kind;
 using spread = distribution_kind;
 
-constexpr bool writes(operation kind) noexcept { return kind != operation::get && kind != operation::get_absent; }
+constexpr bool writes(operation kind) noexcept {
+  return kind != operation::get && kind != operation::get_absent;
+}
 
 }  // namespace
 
@@ -44,7 +46,8 @@ const std::vector<workload_traits>& all_workloads() noexcept {
        operation::get, operation::insert, 0.05, spread::latest, true},
       {erase, "erase", "erases of records that are there, each once",
        operation::erase, operation::erase, 0, spread::distinct, true},
-      {insert_steady, "insert-steady", "inserts of new records into a loaded table with room reserved",
+      {insert_steady, "insert-steady",
+       "inserts of new records into a loaded table with room reserved",
        operation::insert, operation::insert, 0, spread::distinct, true},
   };
   // clang-format on
@@ -82,7 +85,8 @@ std::vector<workload_kind> workloads_named(std::string_view list, std::string& u
 
 double write_share(workload_kind kind) noexcept {
   const workload_traits& traits = traits_of(kind);
-  return (writes(traits.first) ? 1 - traits.second_share : 0) + (writes(traits.second) ? traits.second_share : 0);
+  return (writes(traits.first) ? 1 - traits.second_share : 0) +
+         (writes(traits.second) ? traits.second_share : 0);
 }
 
 }  // namespace durahash::bench

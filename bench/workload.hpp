@@ -29,9 +29,18 @@ enum class workload_kind : std::uint8_t {
   insert_steady,  ///< insert of new records into a table that has room reserved for them
 };
 
-enum class operation_kind : std::uint8_t { get, get_absent, insert, put, update, erase, read_modify_write };
+enum class operation_kind : std::uint8_t {
+  get,
+  get_absent,
+  insert,
+  put,
+  update,
+  erase,
+  read_modify_write
+};
 
-/// What a workload is made of. A mix draws `second` with probability `second_share`, `first` otherwise.
+/// What a workload is made of. A mix draws `second` with probability `second_share`, `first`
+/// otherwise.
 struct workload_traits {
   workload_kind kind;
   std::string_view name;
@@ -51,12 +60,15 @@ constexpr bool is_load(workload_kind kind) noexcept {
   return kind == workload_kind::insert || kind == workload_kind::load;
 }
 /// Needs a table of its own.
-constexpr bool is_apart(workload_kind kind) noexcept { return kind == workload_kind::insert_steady; }
+constexpr bool is_apart(workload_kind kind) noexcept {
+  return kind == workload_kind::insert_steady;
+}
 
 /// The workload of that name, or nothing. "insert,erase" is two names: split first.
 std::optional<workload_kind> workload_named(std::string_view name) noexcept;
 
-/// Comma-separated names, or "all". Sorted into running order, each once. Returns the first name that is none in `unknown`.
+/// Comma-separated names, or "all". Sorted into running order, each once. Returns the first name
+/// that is none in `unknown`.
 std::vector<workload_kind> workloads_named(std::string_view list, std::string& unknown);
 
 /// The share of operations that write.

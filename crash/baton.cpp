@@ -82,7 +82,8 @@ void baton::choose(bool may_go_on) {
   if (may_go_on) ready.push_back(me);
   auto add_others = [&] {
     for (unsigned i = 0; i < threads_.size(); ++i)
-      if (i != me && !threads_[i]->finished && !threads_[i]->idle && !threads_[i]->waits) ready.push_back(i);
+      if (i != me && !threads_[i]->finished && !threads_[i]->idle && !threads_[i]->waits)
+        ready.push_back(i);
   };
   add_others();
   if (ready.empty()) {  // all wait: one may have let go of something since another one looked

@@ -1,6 +1,6 @@
-// One thread runs at a time; at every access to the medium, and where a thread waits, another one may
-// get the turn. Which one is decided by the caller, so that every run can be repeated, and all runs of
-// small programs gone through. The library's background work is one more thread.
+// One thread runs at a time; at every access to the medium, and where a thread waits, another one
+// may get the turn. Which one is decided by the caller, so that every run can be repeated, and all
+// runs of small programs gone through. The library's background work is one more thread.
 #pragma once
 
 #include <deque>
@@ -46,8 +46,9 @@ class baton final : public turns, public scheduler {
   struct state {
     std::binary_semaphore turn{0};
     bool finished = false;
-    bool waits = false;             // until another thread has got on: till then there is no use in its turn
-    bool idle = false;              // has no job
+    // until another thread has got on: till then there is no use in its turn
+    bool waits = false;
+    bool idle = false;  // has no job
   };
   void do_jobs();
   void next_job();
@@ -57,7 +58,7 @@ class baton final : public turns, public scheduler {
 
   std::vector<std::unique_ptr<state>> threads_;  // the last one does the jobs
   std::deque<std::pair<background*, job>> jobs_;
-  background* busy_ = nullptr;    // whose job runs
+  background* busy_ = nullptr;  // whose job runs
   decision decide_;
   unsigned running_ = 0;
   unsigned passes_ = 0;  // in a row, with nobody getting on

@@ -1,8 +1,10 @@
-// The persistency model: what each cache line may hold after a crash (docs/persistence.md, "The model").
+// The persistency model: what each cache line may hold after a crash (docs/persistence.md, "The
+// model").
 //
-// A line holds what was guaranteed of it plus any prefix of the groups of stores after that. A group is one store, or the pieces of one wide store,
-// which come in no order; of the last group any part may be there. Lines are independent. A flush covers the stores before it, and binds at the
-// next fence or locked instruction of its thread.
+// A line holds what was guaranteed of it plus any prefix of the groups of stores after that. A
+// group is one store, or the pieces of one wide store, which come in no order; of the last group
+// any part may be there. Lines are independent. A flush covers the stores before it, and binds at
+// the next fence or locked instruction of its thread.
 #pragma once
 
 #include <array>
@@ -37,11 +39,13 @@ struct pending_line {
     bool commits;
   };
   std::vector<store> stores;
-  std::uint64_t first = 0;             // stores of this line before these, ever
-  std::vector<line_option> options;    // [0] nothing kept; made by `options_of`
-  std::uint32_t all = 0;               // the option with every store kept: 0 where they end with what was there before
-  double choices = 1;                  // how many different contents there are; options may be fewer
-  bool stale = true;                   // options are not those of the stores
+  std::uint64_t first = 0;           // stores of this line before these, ever
+  std::vector<line_option> options;  // [0] nothing kept; made by `options_of`
+  // the option with every store kept: 0 where they end with what was there before
+  std::uint32_t all = 0;
+  // how many different contents there are; options may be fewer
+  double choices = 1;
+  bool stale = true;  // options are not those of the stores
   bool commits() const;
 };
 

@@ -13,10 +13,12 @@
 namespace durahash::crash {
 namespace {
 
-/// What still shows a violation with fewer operations: first without those after the crash, then without pieces of the rest.
+/// What still shows a violation with fewer operations: first without those after the crash, then
+/// without pieces of the rest.
 class reduction {
  public:
-  reduction(const campaign& what, const job& j, const alteration* altered) : what_(what), job_(j), altered_(altered) {
+  reduction(const campaign& what, const job& j, const alteration* altered)
+      : what_(what), job_(j), altered_(altered) {
     what_.pace = std::min(what.pace, pace::usual);
   }
 
@@ -50,8 +52,10 @@ class reduction {
     campaign tried = what_;
     tried.keep = std::move(fewer);
     findings found;
-    run_crew(1, 1, seconds_per_job(tried.pace), [&](std::size_t) { return explore(tried, job_, altered_); },
-             [&](std::size_t, findings f) { return found = std::move(f), true; });
+    run_crew(
+        1, 1, seconds_per_job(tried.pace),
+        [&](std::size_t) { return explore(tried, job_, altered_); },
+        [&](std::size_t, findings f) { return found = std::move(f), true; });
     if (found.violations.empty()) return false;
     what_ = std::move(tried);
     violations_ = std::move(found.violations);
@@ -67,7 +71,9 @@ class reduction {
 
 std::string replay_of(const campaign& what, std::size_t number) {
   std::string text = "durahash crash";
-  auto option = [&](const std::string& name, const std::string& value) { text += " --" + name + " " + value; };
+  auto option = [&](const std::string& name, const std::string& value) {
+    text += " --" + name + " " + value;
+  };
   if (what.pace != pace::usual) text += what.pace == pace::deep ? " --deep" : " --quick";
   if (!what.only.empty()) option("only", what.only);
   option("engine", std::string(durahash::name_of(what.engine)));
@@ -89,14 +95,18 @@ std::string replay_of(const campaign& what, std::size_t number) {
 std::string why_not(const campaign& what) {
   std::vector<job> round = jobs_of(what);
   if (round.empty()) return "--only " + what.only + ": no kind of table has that in its name";
-  if (std::optional<alteration> a = alteration_named(what.plant); !what.plant.empty() && (!a || a->planted == 0))
+  if (std::optional<alteration> a = alteration_named(what.plant);
+      !what.plant.empty() && (!a || a->planted == 0))
     return "--plant " + what.plant + ": no bug is called so; --mutants lists them";
-  if (std::optional<alteration> a = alteration_named(what.without); !what.without.empty() && (!a || !a->left_out))
-    return "--without " + what.without + ": the elision matrix names such things as "
+  if (std::optional<alteration> a = alteration_named(what.without);
+      !what.without.empty() && (!a || !a->left_out))
+    return "--without " + what.without +
+           ": the elision matrix names such things as "
            "\"the flush of turbo.write.slot\", \"the fence of\" or \"the order of\" it";
   if (what.keep.empty()) return {};
   if (!what.only_job) return "--keep tells operations of one job's program: it needs --job";
-  if (round[*what.only_job % round.size()].flavour == flavour::threads) return "--keep: this job's programs are of several threads, and run whole";
+  if (round[*what.only_job % round.size()].flavour == flavour::threads)
+    return "--keep: this job's programs are of several threads, and run whole";
   return {};
 }
 
@@ -113,15 +123,18 @@ outcome run(const campaign& what, const std::function<void(double, const std::st
   check(why_not(what).empty(), "a campaign that can be run");
   if (what.mutants) {
     result.matrix = run_matrix(what, bugs_of(what.engine), progress);
-    result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+    result.seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
     return result;
   }
-  std::optional<alteration> chosen = alteration_named(what.plant.empty() ? what.without : what.plant);
+  std::optional<alteration> chosen =
+      alteration_named(what.plant.empty() ? what.without : what.plant);
   const alteration* altered = chosen ? &*chosen : nullptr;
   auto look_closer = [&](std::size_t number, findings found) {
     job j = job_of(what, round, number);
     std::string again = replay_of(what, number);
-    bool may_shrink = !found.violations.empty() && what.smallest && what.keep.empty() && j.flavour != flavour::threads;
+    bool may_shrink = !found.violations.empty() && what.smallest && what.keep.empty() &&
+                      j.flavour != flavour::threads;
     if (reduction fewer(what, j, altered); may_shrink && fewer.run(found.violations.front())) {
       found.violations = std::move(fewer.violations());
       again = replay_of(fewer.smaller(), number);
@@ -133,19 +146,23 @@ outcome run(const campaign& what, const std::function<void(double, const std::st
   std::size_t count = what.only_job ? 1 : what.rounds * round.size();
   do {
     std::size_t ended = 0;
-    run_crew(count, what.at_once, seconds_per_job(what.pace),
-             [&](std::size_t i) { return explore(what, job_of(what, round, first + i), altered); },
-             [&](std::size_t i, findings found) {
-               bool good = found.violations.empty();
-               look_closer(first + i, std::move(found));
-               double share = what.images != 0 ? static_cast<double>(result.found.unique_images) / static_cast<double>(what.images)
-                                               : static_cast<double>(++ended) / static_cast<double>(count);
-               progress(std::min(1.0, share), job_of(what, round, first + i).text());
-               return good;
-             });
+    run_crew(
+        count, what.at_once, seconds_per_job(what.pace),
+        [&](std::size_t i) { return explore(what, job_of(what, round, first + i), altered); },
+        [&](std::size_t i, findings found) {
+          bool good = found.violations.empty();
+          look_closer(first + i, std::move(found));
+          double share = what.images != 0
+                             ? static_cast<double>(result.found.unique_images) /
+                                   static_cast<double>(what.images)
+                             : static_cast<double>(++ended) / static_cast<double>(count);
+          progress(std::min(1.0, share), job_of(what, round, first + i).text());
+          return good;
+        });
     first += count;
     count = round.size();
-  } while (!what.only_job && result.found.violations.empty() && result.found.unique_images < what.images);
+  } while (!what.only_job && result.found.violations.empty() &&
+           result.found.unique_images < what.images);
   if (what.elisions && !what.only_job && altered == nullptr && result.found.violations.empty()) {
     std::vector<std::string> candidates;
     for (const auto& [place, times] : result.found.places) candidates.push_back(place);

@@ -1,5 +1,5 @@
-// The explorer's public face: what `durahash crash` runs. Rounds of jobs over every kind of table of an
-// engine, then the elision matrix; or the planted bugs.
+// The explorer's public face: what `durahash crash` runs. Rounds of jobs over every kind of table
+// of an engine, then the elision matrix; or the planted bugs.
 #pragma once
 
 #include <functional>
@@ -19,41 +19,47 @@ enum class pace : std::uint8_t { quick, usual, deep };
 
 struct campaign {
   engine_kind engine = engine_kind::turbo;
-  std::size_t operations = 60;         // of a program of one thread
-  std::size_t threads = 2;             // of the programs of several, but for the last of a job, which has one more; below 2: none
+  std::size_t operations = 60;  // of a program of one thread
+  // of the programs of several, but for the last of a job, which has one more; below 2: none
+  std::size_t threads = 2;
   std::uint64_t seed = 1;
-  std::size_t rounds = 2;              // each runs every job once, with seeds of its own
-  std::uint64_t images = 0;            // go on with rounds until so many unique images were seen; 0: no matter
-  unsigned at_once = 1;                // child processes
+  std::size_t rounds = 2;  // each runs every job once, with seeds of its own
+  // go on with rounds until so many unique images were seen; 0: no matter
+  std::uint64_t images = 0;
+  unsigned at_once = 1;  // child processes
   crash::pace pace = crash::pace::usual;
-  std::uint64_t schedules = 0;         // of each program of several threads, at most; 0: as the pace has it
-  std::string only;                    // kinds of table whose name holds this, such as "bytes" or "threads"; empty: all
+  // of each program of several threads, at most; 0: as the pace has it
+  std::uint64_t schedules = 0;
+  // kinds of table whose name holds this, such as "bytes" or "threads"; empty: all
+  std::string only;
   bool elisions = true;
-  bool smallest = true;                // make the program of a violation smaller before it is told
-  std::optional<std::size_t> only_job; // of a replay
-  std::vector<std::size_t> keep;       // of that job's program, these operations alone; empty: all
-  std::string without;                 // an elision to run with, as the matrix names it
-  std::string plant;                   // a planted bug to run with
-  bool mutants = false;                // instead: plant each known bug, and see that it is found
+  bool smallest = true;                 // make the program of a violation smaller before it is told
+  std::optional<std::size_t> only_job;  // of a replay
+  std::vector<std::size_t> keep;        // of that job's program, these operations alone; empty: all
+  std::string without;                  // an elision to run with, as the matrix names it
+  std::string plant;                    // a planted bug to run with
+  bool mutants = false;                 // instead: plant each known bug, and see that it is found
 };
 
 /// One line of a matrix: what was altered, and who noticed.
 struct matrix_line {
-  std::string what;        // "the flush of turbo.write.slot", or a planted bug's name
+  std::string what;  // "the flush of turbo.write.slot", or a planted bug's name
   bool caught = false;
-  std::string by;          // the violation, or the argument why leaving it out changes nothing
-  bool argued = false;     // equivalent, with an argument
-  std::string witness;     // the exploration that caught it, as job::name() tells it
+  std::string by;       // the violation, or the argument why leaving it out changes nothing
+  bool argued = false;  // equivalent, with an argument
+  std::string witness;  // the exploration that caught it, as job::name() tells it
 };
 
 struct outcome {
   findings found;
-  std::vector<matrix_line> matrix;   // of elisions, or of mutants
+  std::vector<matrix_line> matrix;  // of elisions, or of mutants
   double seconds = 0;
 };
 
-/// What became of one alteration: the violation that it led to, or the engine's argument, or nothing.
-matrix_line line_of(const std::string& altered, const findings& found, const explored_engine& engine);
+/// What became of one alteration: the violation that it led to, or the engine's argument, or
+/// nothing.
+matrix_line line_of(const std::string& altered, const findings& found,
+                    const explored_engine& engine);
 
 /// Why this cannot be run, in a sentence, or nothing.
 std::string why_not(const campaign& what);

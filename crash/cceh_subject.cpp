@@ -14,17 +14,20 @@ threaded_program counted_and_merged(key_number crowd) {
   return made;
 }
 
-/// An update in the half that a split has just made: it must not be acknowledged before the entry that
-/// leads there is durable. The table has a segment that is full for key 14, and key 3 goes to its right.
+/// An update in the half that a split has just made: it must not be acknowledged before the entry
+/// that leads there is durable. The table has a segment that is full for key 14, and key 3 goes to
+/// its right.
 threaded_program written_beside_a_split() {
   threaded_program made{{{}, 15}, {{{act::insert, {14}, 1}}, {{act::update, {3}, 2}}}};
   for (key_number k = 0; k < 14; ++k) made.first.operations.push_back({act::put, {k}, 100u + k});
   return made;
 }
 
-/// A slot is given to another key while a reader is at it, who must not take that key's value for the first one's.
+/// A slot is given to another key while a reader is at it, who must not take that key's value for
+/// the first one's.
 threaded_program a_slot_lent() {
-  operation first{act::put, {0}, 100}, seek{act::get, {0}, 0}, leave{act::erase, {0}, 0}, lend{act::insert, {1}, 1};
+  operation first{act::put, {0}, 100}, seek{act::get, {0}, 0}, leave{act::erase, {0}, 0},
+      lend{act::insert, {1}, 1};
   return {{{first}, 3}, {{seek}, {leave, lend}}};
 }
 

@@ -33,7 +33,8 @@ void write_all(int to, const std::string& text) {
   }
 }
 
-child start(std::size_t number, unsigned seconds, const std::function<findings(std::size_t)>& work) {
+child start(std::size_t number, unsigned seconds,
+            const std::function<findings(std::size_t)>& work) {
   int ends[2];
   check(::pipe2(ends, O_CLOEXEC) == 0, "a pipe to a child");
   pid_t process = ::fork();
@@ -55,20 +56,25 @@ findings conclude(child& c, bool late) {
   ::waitpid(c.process, &how, 0);
   findings found = findings::unpacked(c.said);
   bool spoke = !c.said.empty();
-  if (late) found.violations.push_back({"nothing was heard of this exploration for too long: a hang", "", ""});
-  if (!late && !spoke) found.violations.push_back({"the exploring process died without a word", "", ""});
+  if (late)
+    found.violations.push_back(
+        {"nothing was heard of this exploration for too long: a hang", "", ""});
+  if (!late && !spoke)
+    found.violations.push_back({"the exploring process died without a word", "", ""});
   return found;
 }
 
 }  // namespace
 
-void run_crew(std::size_t count, unsigned at_once, unsigned seconds, const std::function<findings(std::size_t)>& work,
+void run_crew(std::size_t count, unsigned at_once, unsigned seconds,
+              const std::function<findings(std::size_t)>& work,
               const std::function<bool(std::size_t, findings)>& done) {
   std::vector<child> children;
   std::size_t next = 0;
   bool go = true;
   while (!children.empty() || (go && next < count)) {
-    while (go && next < count && children.size() < at_once) children.push_back(start(next++, seconds, work));
+    while (go && next < count && children.size() < at_once)
+      children.push_back(start(next++, seconds, work));
     std::vector<pollfd> waiting;
     for (const child& c : children) waiting.push_back({c.from, POLLIN, 0});
     ::poll(waiting.data(), waiting.size(), 200);

@@ -7,9 +7,11 @@
 
 namespace durahash::crash {
 
-/// Runs work(0) ... work(count - 1), `at_once` at a time, and hands over what each found, in the order in which they end. `done` returns false to start
-/// no more. A child that says nothing within `seconds` is killed, and that is what it found.
-void run_crew(std::size_t count, unsigned at_once, unsigned seconds, const std::function<findings(std::size_t)>& work,
+/// Runs work(0) ... work(count - 1), `at_once` at a time, and hands over what each found, in the
+/// order in which they end. `done` returns false to start no more. A child that says nothing within
+/// `seconds` is killed, and that is what it found.
+void run_crew(std::size_t count, unsigned at_once, unsigned seconds,
+              const std::function<findings(std::size_t)>& work,
               const std::function<bool(std::size_t, findings)>& done);
 
 }  // namespace durahash::crash

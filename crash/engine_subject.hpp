@@ -18,7 +18,8 @@ class engine_subject final : public subject {
   using owned_key = std::conditional_t<words, std::uint64_t, std::string>;
   using owned_value = std::conditional_t<words, std::uint64_t, std::string>;
 
-  explicit engine_subject(std::unique_ptr<pool<M>> p) : pool_(std::move(p)), engine_(std::make_unique<E>(*pool_)) {}
+  explicit engine_subject(std::unique_ptr<pool<M>> p)
+      : pool_(std::move(p)), engine_(std::make_unique<E>(*pool_)) {}
   ~engine_subject() override {
     engine_.reset();
     pool_.reset();
@@ -28,8 +29,7 @@ class engine_subject final : public subject {
   void perform(call& c) override {
     bool locks = M::planted("a-lock-in-the-pool") && c.what.what <= act::add;
     pm<std::uint64_t>& lock = *pool_->at(poff<pm<std::uint64_t>>{selector_offset + 64});
-    while (locks && load(pool_->medium(), lock) == 1) {
-    }
+    while (locks && load(pool_->medium(), lock) == 1) {}
     if (locks) store(pool_->medium(), lock, 1);
     perform_now(c);
     if (locks) store(pool_->medium(), lock, 0);
@@ -37,11 +37,14 @@ class engine_subject final : public subject {
 
   bool holds(key_number key, const present_value& value) override {
     bool equal = false;
-    status found = engine_->get(key_of(key), [&](value_type present) { equal = value && present == value_type(owned(*value)); });
+    status found = engine_->get(key_of(key), [&](value_type present) {
+      equal = value && present == value_type(owned(*value));
+    });
     return value ? found == status::ok && equal : found == status::not_found;
   }
 
-  bool identify(key_number key, const std::vector<present_value>& candidates, present_value& found) override {
+  bool identify(key_number key, const std::vector<present_value>& candidates,
+                present_value& found) override {
     for (const present_value& candidate : candidates)
       if (holds(key, candidate)) return found = candidate, true;
     return false;
@@ -51,20 +54,16 @@ class engine_subject final : public subject {
     cursor at;
     while (!at.done) {
       status s = engine_->scan(at, 64, [&](key_type key, value_type) {
-        if constexpr (words)
-          keys.push_back(std::to_string(key));
-        else
-          keys.emplace_back(key);
+        if constexpr (words) keys.push_back(std::to_string(key));
+        else keys.emplace_back(key);
       });
       if (s != status::ok) return false;
     }
     return true;
   }
   std::string key_text(key_number key) const override {
-    if constexpr (words)
-      return std::to_string(word_key(key));
-    else
-      return key_of(key);
+    if constexpr (words) return std::to_string(word_key(key));
+    else return key_of(key);
   }
   std::uint64_t size() override { return engine_->size(); }
   std::uint64_t unaccounted_bytes() override {
@@ -92,18 +91,13 @@ class engine_subject final : public subject {
   }
 
   owned_key key_of(key_number key) const {
-    if constexpr (words)
-      return word_key(key);
-    else if constexpr (kind::fixed_key)
-      return fixed_key(key, engine_->key_bytes());
-    else
-      return bytes_key(key);
+    if constexpr (words) return word_key(key);
+    else if constexpr (kind::fixed_key) return fixed_key(key, engine_->key_bytes());
+    else return bytes_key(key);
   }
   static owned_value owned(value_id id) {
-    if constexpr (words)
-      return id;
-    else
-      return text_of_value(id);
+    if constexpr (words) return id;
+    else return text_of_value(id);
   }
 
   void perform_one(key_call& c) {
@@ -111,13 +105,22 @@ class engine_subject final : public subject {
     owned_value value = owned(c.argument);
     using detail::write_mode;
     switch (c.what) {
-      case act::put: c.ok = engine_->write(key, decide_write(write_mode::put, value_type(value))) == status::ok; break;
-      case act::insert: c.ok = engine_->write(key, decide_write(write_mode::insert, value_type(value))) == status::ok; break;
-      case act::update: c.ok = engine_->write(key, decide_write(write_mode::update, value_type(value))) == status::ok; break;
+      case act::put:
+        c.ok = engine_->write(key, decide_write(write_mode::put, value_type(value))) == status::ok;
+        break;
+      case act::insert:
+        c.ok =
+            engine_->write(key, decide_write(write_mode::insert, value_type(value))) == status::ok;
+        break;
+      case act::update:
+        c.ok =
+            engine_->write(key, decide_write(write_mode::update, value_type(value))) == status::ok;
+        break;
       case act::erase: c.ok = engine_->write(key, erase_decider<value_type>()) == status::ok; break;
       case act::exchange: {
         owned_value expected = owned(c.expected);
-        c.ok = engine_->write(key, decide_exchange(value_type(expected), value_type(value))) == status::ok;
+        c.ok = engine_->write(key, decide_exchange(value_type(expected), value_type(value))) ==
+               status::ok;
         break;
       }
       case act::add:
@@ -134,7 +137,8 @@ class engine_subject final : public subject {
   void read_one(key_call& c, const owned_key& key) {
     c.read.reset();
     c.ok = engine_->get(key, [&](value_type present) {
-      if constexpr (!words) pool_->medium().will_read(present.data(), present.size());  // a reader that takes its time: others may run here
+      // a reader that takes its time: others may run here
+      if constexpr (!words) pool_->medium().will_read(present.data(), present.size());
       c.read = identity(c.key, present);
     }) == status::ok;
   }
@@ -157,14 +161,21 @@ class engine_subject final : public subject {
   void perform_many(call& c) {
     std::vector<owned_key> keys;
     std::vector<owned_value> values;
-    for (const key_call& part : c.parts) keys.push_back(key_of(part.key)), values.push_back(owned(part.argument));
+    for (const key_call& part : c.parts)
+      keys.push_back(key_of(part.key)), values.push_back(owned(part.argument));
     std::vector<key_type> key_views(keys.begin(), keys.end());
     std::vector<value_type> value_views(values.begin(), values.end());
     std::vector<status> answers(c.parts.size());
-    if (c.what.what == act::put_many) engine_->put_many(key_views, value_views.data(), answers.data());
+    if (c.what.what == act::put_many)
+      engine_->put_many(key_views, value_views.data(), answers.data());
     if (c.what.what == act::erase_many) engine_->erase_many(key_views, answers.data());
     if (c.what.what == act::get_many)
-      engine_->get_many(key_views, [&](std::size_t i, value_type found) { c.parts[i].read = identity(c.parts[i].key, found); }, answers.data());
+      engine_->get_many(
+          key_views,
+          [&](std::size_t i, value_type found) {
+            c.parts[i].read = identity(c.parts[i].key, found);
+          },
+          answers.data());
     for (std::size_t i = 0; i < answers.size(); ++i) c.parts[i].ok = answers[i] == status::ok;
   }
 
@@ -172,9 +183,11 @@ class engine_subject final : public subject {
   std::unique_ptr<E> engine_;
 };
 
-/// Makes or opens one in a region. Reads of the header lines are told to the tracer here: they do not go through a medium.
+/// Makes or opens one in a region. Reads of the header lines are told to the tracer here: they do
+/// not go through a medium.
 template <class E, medium M>
-std::unique_ptr<subject> make_subject(const subject_kind& kind, region& r, tracer& t, bool create, std::string& why_not) {
+std::unique_ptr<subject> make_subject(const subject_kind& kind, region& r, tracer& t, bool create,
+                                      std::string& why_not) {
   auto map = r.map([&t](std::uint64_t length) { t.length(length); });
   std::unique_ptr<pool<M>> p;
   if (create) {
@@ -182,7 +195,8 @@ std::unique_ptr<subject> make_subject(const subject_kind& kind, region& r, trace
     how.settings = kind.settings;
     auto plan = E::plan(how);
     check(static_cast<bool>(plan), "settings of an explored engine");
-    superblock block = new_superblock(kind.engine, kind.data, kind.data, kind.level, plan->settings, plan->engine_bytes);
+    superblock block = new_superblock(kind.engine, kind.data, kind.data, kind.level, plan->settings,
+                                      plan->engine_bytes);
     block.seed_flip = explored_seeds.flip;
     block.seed_multiply = explored_seeds.multiply;
     auto made = pool<M>::create(std::move(map), std::make_unique<M>(t), block);
@@ -203,18 +217,22 @@ std::unique_ptr<subject> make_subject(const subject_kind& kind, region& r, trace
 
 /// Both levels of one engine and one kind of records.
 template <template <class, class> class Engine, class Kind>
-std::unique_ptr<subject> make_either(const subject_kind& kind, region& r, tracer& t, bool create, std::string& why_not) {
+std::unique_ptr<subject> make_either(const subject_kind& kind, region& r, tracer& t, bool create,
+                                     std::string& why_not) {
   using power = recording_medium<false>;
   using process = recording_medium<true>;
   static_assert(engine_on<Engine<power, Kind>, power> && engine_on<Engine<process, Kind>, process>);
-  return kind.level == durability_level::power ? make_subject<Engine<power, Kind>, power>(kind, r, t, create, why_not)
-                                               : make_subject<Engine<process, Kind>, process>(kind, r, t, create, why_not);
+  return kind.level == durability_level::power
+             ? make_subject<Engine<power, Kind>, power>(kind, r, t, create, why_not)
+             : make_subject<Engine<process, Kind>, process>(kind, r, t, create, why_not);
 }
 
 /// All kinds of records and levels of one engine.
 template <template <class, class> class Engine>
-std::unique_ptr<subject> make_any(const subject_kind& kind, region& r, tracer& t, bool create, std::string& why_not) {
-  return kind.words() ? make_either<Engine, word_records>(kind, r, t, create, why_not) : make_either<Engine, byte_records>(kind, r, t, create, why_not);
+std::unique_ptr<subject> make_any(const subject_kind& kind, region& r, tracer& t, bool create,
+                                  std::string& why_not) {
+  return kind.words() ? make_either<Engine, word_records>(kind, r, t, create, why_not)
+                      : make_either<Engine, byte_records>(kind, r, t, create, why_not);
 }
 
 }  // namespace durahash::crash

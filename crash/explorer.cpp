@@ -10,16 +10,20 @@
 namespace durahash::crash {
 namespace {
 
-constexpr std::uint64_t most_accesses = 20'000'000;  // of one recovery with all that is checked: far more than any needs
-constexpr unsigned most_seconds = 60;                // likewise
+// of one recovery with all that is checked: far more than any needs
+constexpr std::uint64_t most_accesses = 20'000'000;
+constexpr unsigned most_seconds = 60;  // likewise
 
-constexpr const char* bypassed = "a store of recovery, or of what came after it, bypassed the verbs";
+constexpr const char* bypassed =
+    "a store of recovery, or of what came after it, bypassed the verbs";
 
-/// Whether a crash after this event can leave what a crash after the next one cannot, or is promised more.
+/// Whether a crash after this event can leave what a crash after the next one cannot, or is
+/// promised more.
 bool is_crash_point(const trace& events, std::size_t i) {
   switch (events[i].kind) {
     case event::what::piece:
-      return i + 1 == events.size() || events[i + 1].kind != event::what::piece || events[i + 1].group != events[i].group;
+      return i + 1 == events.size() || events[i + 1].kind != event::what::piece ||
+             events[i + 1].group != events[i].group;
     case event::what::flush:
     case event::what::begin: return false;
     default: return true;
@@ -28,7 +32,8 @@ bool is_crash_point(const trace& events, std::size_t i) {
 
 }  // namespace
 
-/// Images of one crash point that recovery cannot tell apart: by what it reads, in the order in which it reads it.
+/// Images of one crash point that recovery cannot tell apart: by what it reads, in the order in
+/// which it reads it.
 struct explorer::prune_tree {
   struct node {
     line_number line = 0;
@@ -109,10 +114,13 @@ bool explorer::run(const program& what) {
     found_.violations.push_back({failed, story_, {}});
     return found_.violations.size() < how_.most_violations;
   }
-  // The pool has a name, and can be found after a crash, only once it is whole: all before the first call is durable, or nobody asks.
+  // The pool has a name, and can be found after a crash, only once it is whole: all before the
+  // first call is durable, or nobody asks.
   cache_model model{bytes{}};
   oracle promise(rec.before);
-  auto begins = [&](const event& e) { return e.kind == event::what::begin && e.value == what.prepares; };
+  auto begins = [&](const event& e) {
+    return e.kind == event::what::begin && e.value == what.prepares;
+  };
   auto first = std::find_if(rec.events.begin(), rec.events.end(), begins);
   note_places({rec.events.begin(), first}, places_, found_.places);
   for (auto e = rec.events.begin(); e != first; ++e) happen(*e, rec, model, promise);
@@ -134,9 +142,12 @@ std::string explorer::record_watched(level& l, bool create, const program& what,
   return failed.empty() ? plain_store : failed;
 }
 
-bool explorer::explore(const recording& rec, cache_model model, oracle promise) { return explore_level(0, rec, model, promise, nullptr); }
+bool explorer::explore(const recording& rec, cache_model model, oracle promise) {
+  return explore_level(0, rec, model, promise, nullptr);
+}
 
-bool explorer::explore_level(std::size_t depth, const recording& rec, cache_model& model, oracle& promise, const earlier* before) {
+bool explorer::explore_level(std::size_t depth, const recording& rec, cache_model& model,
+                             oracle& promise, const earlier* before) {
   level& l = level_at(depth);
   note_places(rec.events, places_, found_.places);
   l.memory.load(model.durable());
@@ -168,7 +179,8 @@ void explorer::catch_up(crash_point& at) {
   l.memory.set_length(durable.size());
 }
 
-/// Recoveries are not watched store by store: what they stored where the verbs did not is still there.
+/// Recoveries are not watched store by store: what they stored where the verbs did not is still
+/// there.
 bool explorer::stores_were_put_back(crash_point& at) {
   const bytes& expected = at.model.durable();
   return std::memcmp(level_at(at.depth).memory.base(), expected.data(), expected.size()) == 0;
@@ -192,7 +204,8 @@ bool explorer::crash_here(crash_point& at) {
   for (auto& [line, pending] : at.model.pending()) at.interesting[line] = true;
   bool go = true;
   std::mt19937_64 drawn(random_());
-  legal_images legal = images_of(at.model, how, drawn, [&](const image& chosen) { return go = examine(at, chosen); });
+  legal_images legal = images_of(at.model, how, drawn,
+                                 [&](const image& chosen) { return go = examine(at, chosen); });
   found_.whole_cuts += legal.all;
   found_.most_log10 = std::max(found_.most_log10, legal.log10);
   if (go && at.depth == 0 && how_.kill_every != 0 && ++since_kill_ >= how_.kill_every) {
@@ -204,13 +217,15 @@ bool explorer::crash_here(crash_point& at) {
 
 void explorer::put(level& l, cache_model& model, const image& chosen) {
   for (choice c : chosen)
-    std::memcpy(l.memory.base() + std::uint64_t{c.line} * line_bytes, model.pending().at(c.line).options[c.option].content.data(), line_bytes);
+    std::memcpy(l.memory.base() + std::uint64_t{c.line} * line_bytes,
+                model.pending().at(c.line).options[c.option].content.data(), line_bytes);
 }
 
 void explorer::take_back(level& l, cache_model& model, const image& chosen) {
   auto restore = [&](line_number line) {
     std::uint64_t at = std::uint64_t{line} * line_bytes;
-    if (at + line_bytes <= model.durable().size()) std::memcpy(l.memory.base() + at, &model.durable()[at], line_bytes);
+    if (at + line_bytes <= model.durable().size())
+      std::memcpy(l.memory.base() + at, &model.durable()[at], line_bytes);
   };
   for (choice c : chosen) restore(c.line);
   for (std::uint32_t line : l.listener.touched()) restore(line);
@@ -229,10 +244,12 @@ bool explorer::examine(crash_point& at, const image& chosen) {
 
   auto content_of = [&](line_number line) {
     const std::vector<line_option>& options = at.model.pending().at(line).options;
-    auto c = std::lower_bound(chosen.begin(), chosen.end(), line, [](const choice& a, line_number b) { return a.line < b; });
+    auto c = std::lower_bound(chosen.begin(), chosen.end(), line,
+                              [](const choice& a, line_number b) { return a.line < b; });
     return options[c != chosen.end() && c->line == line ? c->option : 0].hash;
   };
-  bool every = at.depth == 0 && how_.nested_every == 1;  // what nobody reads now may be read after the next crash
+  // what nobody reads now may be read after the next crash
+  bool every = at.depth == 0 && how_.nested_every == 1;
   bool prunes = how_.stops == machine::adr && !every;
   if (prunes && at.known.knows(content_of)) {
     ++found_.pruned;
@@ -242,7 +259,8 @@ bool explorer::examine(crash_point& at, const image& chosen) {
   level& l = level_at(at.depth);
   put(l, at.model, chosen);
   last_words_context([&] { return report(at, chosen, ""), found_.packed(); }, most_seconds);
-  l.listener.limit(most_accesses, [] { last_words("recovery, or the first operations after it, do not end"); });
+  l.listener.limit(most_accesses,
+                   [] { last_words("recovery, or the first operations after it, do not end"); });
   l.listener.log_reads(prunes ? &at.interesting : nullptr);
   thoroughness how;
   how.go_on = ++since_go_on_ >= how_.go_on_every;
@@ -256,7 +274,8 @@ bool explorer::examine(crash_point& at, const image& chosen) {
   ++found_.recoveries;
   found_.facts_checked += v.facts;
   constexpr std::uint64_t compare_every = 64;
-  if (v.violation.empty() && found_.recoveries % compare_every == 0 && !stores_were_put_back(at)) v.violation = bypassed;
+  if (v.violation.empty() && found_.recoveries % compare_every == 0 && !stores_were_put_back(at))
+    v.violation = bypassed;
   if (!v.violation.empty()) {
     report(at, chosen, v.violation);
     return found_.violations.size() < how_.most_violations;
@@ -285,23 +304,28 @@ program explorer::next_program(key_number keys) {
   how.operations = how_.nested_operations;
   how.keys = keys;
   program made = random_program(how, random_);
-  for (operation& o : made.operations) o.version += 2000 + static_cast<std::uint32_t>(random_() % 2000);
+  for (operation& o : made.operations)
+    o.version += 2000 + static_cast<std::uint32_t>(random_() % 2000);
   return made;
 }
 
 /// The machine comes up with this image; the table recovers, works, and crashes again.
-bool explorer::go_on(crash_point& at, const image& chosen, const std::vector<present_value>& found) {
+bool explorer::go_on(crash_point& at, const image& chosen,
+                     const std::vector<present_value>& found) {
   ++found_.gone_on;
   bytes left = at.model.durable();
   for (choice c : chosen)
-    std::memcpy(&left[std::uint64_t{c.line} * line_bytes], at.model.pending().at(c.line).options[c.option].content.data(), line_bytes);
+    std::memcpy(&left[std::uint64_t{c.line} * line_bytes],
+                at.model.pending().at(c.line).options[c.option].content.data(), line_bytes);
   level_at(at.depth + 1).memory.load(left);
   cache_model model(std::move(left));
   oracle promise(found);
-  return crash_again({at, chosen, "after recovery: ", "and that was after this crash:"}, found, next_program(at.promise.keys()), model, promise);
+  return crash_again({at, chosen, "after recovery: ", "and that was after this crash:"}, found,
+                     next_program(at.promise.keys()), model, promise);
 }
 
-/// The process is killed here; another one opens what is visible and works, with the first one's stores still in the caches; then the power goes.
+/// The process is killed here; another one opens what is visible and works, with the first one's
+/// stores still in the caches; then the power goes.
 bool explorer::die_and_go_on(crash_point& at) {
   ++found_.killed;
   level_at(at.depth + 1).memory.load(at.model.visible());
@@ -309,21 +333,26 @@ bool explorer::die_and_go_on(crash_point& at) {
   for (key_number k = 0; k < at.promise.keys(); ++k) before[k] = at.promise.allowed(k).front();
   program more = next_program(at.promise.keys());
   for (key_number k = 0; k < 4; ++k)  // reads first: what they return must last
-    more.operations.insert(more.operations.begin(), operation{act::get, {static_cast<key_number>(random_() % more.keys)}, 0});
+    more.operations.insert(
+        more.operations.begin(),
+        operation{act::get, {static_cast<key_number>(random_() % more.keys)}, 0});
   cache_model model = at.model;
   model.forget_flushes();
   oracle promise = at.promise;
   promise.kill();
-  constexpr const char* told = "and that was after a kill here, whose stores were still in the caches:";
+  constexpr const char* told =
+      "and that was after a kill here, whose stores were still in the caches:";
   return crash_again({at, {}, "after a kill of the process: ", told}, before, more, model, promise);
 }
 
 /// Another process opens what lies in the next level's memory, and works, and is crashed.
-bool explorer::crash_again(const earlier& crash, const std::vector<present_value>& before, const program& more, cache_model& model, oracle& promise) {
+bool explorer::crash_again(const earlier& crash, const std::vector<present_value>& before,
+                           const program& more, cache_model& model, oracle& promise) {
   level& next = level_at(crash.at.depth + 1);
   next.listener.forget_touched();
   next.listener.limit(most_accesses, [] { last_words("a program after a crash does not end"); });
-  last_words_context([&] { return report(crash.at, crash.chosen, ""), found_.packed(); }, most_seconds);
+  last_words_context([&] { return report(crash.at, crash.chosen, ""), found_.packed(); },
+                     most_seconds);
   recording rec;
   rec.before = before;
   std::string failed = record_watched(next, false, more, rec);

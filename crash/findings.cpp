@@ -11,9 +11,7 @@ class packer {
  public:
   template <class T>
     requires std::is_trivially_copyable_v<T>
-  void put(const T& value) {
-    out_.append(reinterpret_cast<const char*>(&value), sizeof value);
-  }
+  void put(const T& value) { out_.append(reinterpret_cast<const char*>(&value), sizeof value); }
   void put(const std::string& text) {
     put(text.size());
     out_ += text;
@@ -51,7 +49,8 @@ template <class F, class Visit>
 void for_each_number(F& f, Visit&& visit) {
   visit(f.programs), visit(f.threaded), visit(f.exhausted), visit(f.schedules), visit(f.traces);
   visit(f.cuts), visit(f.whole_cuts), visit(f.images), visit(f.unique_images), visit(f.pruned);
-  visit(f.recoveries), visit(f.gone_on), visit(f.killed), visit(f.nested), visit(f.facts_checked), visit(f.left_out), visit(f.most_log10);
+  visit(f.recoveries), visit(f.gone_on), visit(f.killed), visit(f.nested), visit(f.facts_checked),
+      visit(f.left_out), visit(f.most_log10);
 }
 
 }  // namespace
@@ -74,7 +73,8 @@ void findings::add(const findings& other) {
   facts_checked += other.facts_checked;
   left_out += other.left_out;
   most_log10 = std::max(most_log10, other.most_log10);
-  for (const auto& [place, seen] : other.commits) commits[place].kept += seen.kept, commits[place].lost += seen.lost;
+  for (const auto& [place, seen] : other.commits)
+    commits[place].kept += seen.kept, commits[place].lost += seen.lost;
   for (const auto& [place, times] : other.places) places[place] += times;
   violations.insert(violations.end(), other.violations.begin(), other.violations.end());
 }
@@ -87,7 +87,8 @@ std::string findings::packed() const {
   p.put(places.size());
   for (const auto& [place, times] : places) p.put(place), p.put(times);
   p.put(violations.size());
-  for (const violation& v : violations) p.put(v.what), p.put(v.story), p.put(v.replay), p.put(v.job), p.put(v.calls);
+  for (const violation& v : violations)
+    p.put(v.what), p.put(v.story), p.put(v.replay), p.put(v.job), p.put(v.calls);
   return p.take();
 }
 

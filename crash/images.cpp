@@ -16,7 +16,8 @@ struct candidate {
 /// One call of images_of.
 class selection {
  public:
-  selection(std::vector<candidate> lines, const effort& how, std::mt19937_64& random, const std::function<bool(const image&)>& visit)
+  selection(std::vector<candidate> lines, const effort& how, std::mt19937_64& random,
+            const std::function<bool(const image&)>& visit)
       : lines_(std::move(lines)), how_(how), random_(random), visit_(visit) {}
 
   void all() {
@@ -48,7 +49,8 @@ class selection {
   /// At most `most` lines: every commit line, and others with equal gaps.
   std::vector<std::size_t> spread(std::size_t most) const {
     std::vector<std::size_t> made;
-    double step = std::max(1.0, static_cast<double>(lines_.size()) / static_cast<double>(most)), next = 0;
+    double step = std::max(1.0, static_cast<double>(lines_.size()) / static_cast<double>(most)),
+           next = 0;
     for (std::size_t i = 0; i < lines_.size(); ++i) {
       bool due = static_cast<double>(i) >= next;
       if (due) next += step;
@@ -74,7 +76,8 @@ class selection {
     return visit({{lines_[i].line, lines_[i].all}});
   }
 
-  /// The commit word is there, with each one other line; without() has each one line missing behind it. And all but the commits.
+  /// The commit word is there, with each one other line; without() has each one line missing behind
+  /// it. And all but the commits.
   bool commit_guided(const std::vector<std::size_t>& tried) {
     image no_commits;
     for (const candidate& c : lines_)
@@ -83,7 +86,8 @@ class selection {
     for (std::size_t i : tried) {
       if (!lines_[i].commits) continue;
       for (std::size_t j : tried)
-        if (j != i && !visit(two({lines_[i].line, lines_[i].all}, {lines_[j].line, lines_[j].all}))) return false;
+        if (j != i && !visit(two({lines_[i].line, lines_[i].all}, {lines_[j].line, lines_[j].all})))
+          return false;
     }
     return true;
   }
@@ -120,13 +124,15 @@ class selection {
 
 }  // namespace
 
-legal_images images_of(cache_model& model, const effort& how, std::mt19937_64& random, const std::function<bool(const image&)>& visit) {
+legal_images images_of(cache_model& model, const effort& how, std::mt19937_64& random,
+                       const std::function<bool(const image&)>& visit) {
   std::vector<candidate> lines;
   legal_images found;
   double total = 1;
   bool whole = true;
   for (auto& [line, pending] : model.pending()) {
-    auto options = static_cast<std::uint32_t>(model.options_of(line, pending, how.options_per_line).size());
+    auto options =
+        static_cast<std::uint32_t>(model.options_of(line, pending, how.options_per_line).size());
     found.log10 += std::log10(pending.choices);
     whole &= pending.choices <= options;
     if (options < 2) continue;  // stores that changed nothing

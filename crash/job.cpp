@@ -38,23 +38,29 @@ plan plan_of(const job& j, pace speed) {
     how.most_images = 300'000;  // a level that is written within a short program: millions
   }
   constexpr key_number few = 4;
-  if (j.variant->keys != 0 && j.variant->keys <= few) how.nested_every = quick ? 40 : 24, how.kill_every = 1;  // these are soon done
+  // these are soon done
+  if (j.variant->keys != 0 && j.variant->keys <= few)
+    how.nested_every = quick ? 40 : 24, how.kill_every = 1;
   if (j.stops == machine::eadr) how.kill_every = 0, how.nested_every = 12, how.deeper_every = 48;
   if (j.flavour == flavour::threads) {
-    how.images = quick ? effort{.all_up_to = 16, .options_per_line = 6, .lines_each = 4, .samples = 2} : how.nested_images;
+    how.images = quick
+                     ? effort{.all_up_to = 16, .options_per_line = 6, .lines_each = 4, .samples = 2}
+                     : how.nested_images;
     how.nested_every = quick ? 5000 : 400, how.deeper_every = 4 * how.nested_every;
     how.kill_every = quick ? 2000 : 60;
   }
   if (j.flavour == flavour::twice) {
     how.nested_every = how.kill_every = how.nested_operations = 1;
     how.deeper_every = 2000;
-    if (!quick) how.images = {.all_up_to = 128, .options_per_line = 12, .lines_each = 8, .samples = 6};
+    if (!quick)
+      how.images = {.all_up_to = 128, .options_per_line = 12, .lines_each = 8, .samples = 6};
     how.nested_images = {.all_up_to = 8, .options_per_line = 4, .lines_each = 3, .samples = 1};
   }
   return how;
 }
 
-/// Half of them in order: a program of two threads with two operations each has some hundreds to a few thousand, seldom more, with two preemptions.
+/// Half of them in order: a program of two threads with two operations each has some hundreds to a
+/// few thousand, seldom more, with two preemptions.
 std::uint64_t most_schedules(const campaign& what) {
   if (what.schedules != 0) return what.schedules;
   return what.pace == pace::deep ? 100'000 : what.pace == pace::usual ? 8'000 : 400;
@@ -92,7 +98,8 @@ std::optional<alteration> alteration_named(const std::string& text) {
 
 const explored_engine& explored(engine_kind engine) {
   const std::vector<explored_engine>& all = explored_engines();
-  auto found = std::find_if(all.begin(), all.end(), [&](const explored_engine& e) { return e.engine == engine; });
+  auto found = std::find_if(all.begin(), all.end(),
+                            [&](const explored_engine& e) { return e.engine == engine; });
   check(found != all.end(), "the engine is explored");
   return *found;
 }
@@ -107,7 +114,9 @@ std::vector<job> jobs_of(const campaign& what) {
       subject_kind process{e.engine, data, durability_level::process, v.settings, v.name};
       all.push_back({power, e.make, &v});
       bool to_power = v.threads == durability_level::power;
-      if (what.threads > 1) all.push_back({to_power ? power : process, e.make, &v, to_power ? machine::adr : machine::eadr, flavour::threads});
+      if (what.threads > 1)
+        all.push_back({to_power ? power : process, e.make, &v,
+                       to_power ? machine::adr : machine::eadr, flavour::threads});
       all.push_back({power, e.make, &v, machine::adr, flavour::twice});
       all.push_back({power, e.make, &v, machine::eadr});
       all.push_back({process, e.make, &v, machine::eadr});
@@ -140,7 +149,8 @@ std::optional<job> job_named(const campaign& what, const std::string& name) {
 program program_of(const campaign& what, const job& j, pace speed, std::mt19937_64& random) {
   mix how;
   if (j.variant->keys != 0) how.keys = j.variant->keys;
-  // Where all that was stored is kept there is one image for each crash, and time for more operations.
+  // Where all that was stored is kept there is one image for each crash, and time for more
+  // operations.
   how.operations = j.stops == machine::eadr ? what.operations * 4 : what.operations;
   if (j.flavour != flavour::twice) return random_program(how, random);
   std::size_t prepares = random() % what.operations;  // from an empty table to one that has grown
@@ -151,12 +161,16 @@ program program_of(const campaign& what, const job& j, pace speed, std::mt19937_
   if (j.kind.words() && speed == pace::usual) share = 3;  // these store less
   std::size_t crashed = what.operations / share;
   auto end = made.operations.begin() + static_cast<std::ptrdiff_t>(prepares + crashed + 1);
-  made.operations.erase(end, made.operations.end());  // the shorter one begins as the longer one does
+  // the shorter one begins as the longer one does
+  made.operations.erase(end, made.operations.end());
   if (random() % 2 == 0) return made;
   auto fresh = made.keys;  // or one new key after the other: the table grows
-  made.keys = static_cast<key_number>(made.keys + what.operations);  // as many for a shorter program
+  // as many for a shorter program
+  made.keys = static_cast<key_number>(made.keys + what.operations);
   for (std::size_t n = prepares; n < made.operations.size(); ++n)
-    made.operations[n] = {act::insert, {static_cast<key_number>(fresh + (n - prepares))}, static_cast<std::uint32_t>(n + 1)};
+    made.operations[n] = {act::insert,
+                          {static_cast<key_number>(fresh + (n - prepares))},
+                          static_cast<std::uint32_t>(n + 1)};
   return made;
 }
 
@@ -195,7 +209,8 @@ findings explore(const campaign& what, const job& j, const alteration* altered) 
     for (std::size_t n = 0; n < counted.size() && found.violations.empty(); ++n)
       go_through(counted[n], of_counted);
   } else {
-    program p = program_of(what, j, what.keep.empty() ? what.pace : pace::deep, random);  // of those of all paces the one of deep is the longest
+    // of those of all paces the one of deep is the longest
+    program p = program_of(what, j, what.keep.empty() ? what.pace : pace::deep, random);
     if (!what.keep.empty()) p = only(what.keep, p);
     explorer x(j.kind, j.make, how, random());
     x.tell("  " + j.text());

@@ -15,7 +15,9 @@ namespace durahash::crash {
 enum class flavour : std::uint8_t {
   one_thread,
   threads,
-  twice,  // a short program: every image is gone on with and crashed again, and at every crash point the process dies first
+  // a short program: every image is gone on with and crashed again, and at every crash point the
+  // process dies first
+  twice,
 };
 
 struct job {

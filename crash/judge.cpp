@@ -8,7 +8,8 @@ namespace {
 std::string text_of(const present_value& v) {
   if (!v) return "nothing";
   std::uint64_t version = *v >> 16;
-  return version != 0 && version < 1 << 20 ? "#" + std::to_string(version) : "value " + std::to_string(*v);
+  return version != 0 && version < 1 << 20 ? "#" + std::to_string(version)
+                                           : "value " + std::to_string(*v);
 }
 
 std::string text_of(const std::vector<present_value>& values) {
@@ -20,7 +21,8 @@ std::string text_of(const std::vector<present_value>& values) {
 /// One examination.
 class examination {
  public:
-  examination(const subject_kind& kind, const maker& make, region& r, tracer& t, const oracle& promise)
+  examination(const subject_kind& kind, const maker& make, region& r, tracer& t,
+              const oracle& promise)
       : kind_(kind), make_(make), region_(r), tracer_(t), promise_(promise) {}
 
   bool opens() {
@@ -34,14 +36,19 @@ class examination {
     result_.found.resize(promise_.keys());
     for (key_number k = 0; k < promise_.keys(); ++k) {
       fact();
-      if (promise_.allowed(k).empty()) return wrong("no order of the calls of key " + std::to_string(k) + " explains what they answered");
+      if (promise_.allowed(k).empty())
+        return wrong("no order of the calls of key " + std::to_string(k) +
+                     " explains what they answered");
       if (table_->identify(k, promise_.allowed(k), result_.found[k])) continue;
-      return wrong("key " + std::to_string(k) + " must hold " + text_of(promise_.allowed(k)) + ", and does not (" +
-                   (table_->holds(k, std::nullopt) ? "it is absent" : "it holds something else") + ")");
+      return wrong("key " + std::to_string(k) + " must hold " + text_of(promise_.allowed(k)) +
+                   ", and does not (" +
+                   (table_->holds(k, std::nullopt) ? "it is absent" : "it holds something else") +
+                   ")");
     }
     for (key_number k = promise_.keys(); k < promise_.keys() + 3; ++k) {
       fact();
-      if (!table_->holds(k, std::nullopt)) return wrong("key " + std::to_string(k) + ", which nobody put, is there");
+      if (!table_->holds(k, std::nullopt))
+        return wrong("key " + std::to_string(k) + ", which nobody put, is there");
     }
     return true;
   }
@@ -49,7 +56,9 @@ class examination {
   bool still_holds(const char* when) {
     for (key_number k = 0; k < promise_.keys(); ++k) {
       fact();
-      if (!table_->holds(k, result_.found[k])) return wrong("key " + std::to_string(k) + " held " + text_of(result_.found[k]) + ", and does not " + when);
+      if (!table_->holds(k, result_.found[k]))
+        return wrong("key " + std::to_string(k) + " held " + text_of(result_.found[k]) +
+                     ", and does not " + when);
     }
     return true;
   }
@@ -64,15 +73,20 @@ class examination {
     std::sort(expected.begin(), expected.end());
     std::sort(scanned.begin(), scanned.end());
     fact(4);
-    if (std::adjacent_find(scanned.begin(), scanned.end()) != scanned.end()) return wrong(std::string("an iteration finds a key twice ") + when);
+    if (std::adjacent_find(scanned.begin(), scanned.end()) != scanned.end())
+      return wrong(std::string("an iteration finds a key twice ") + when);
     if (scanned != expected)
-      return wrong("an iteration finds " + std::to_string(scanned.size()) + " keys, and gets find " + std::to_string(expected.size()) + " " + when);
+      return wrong("an iteration finds " + std::to_string(scanned.size()) +
+                   " keys, and gets find " + std::to_string(expected.size()) + " " + when);
     if (table_->size() != expected.size())
-      return wrong("the count says " + std::to_string(table_->size()) + " records, and there are " + std::to_string(expected.size()) + " " + when);
+      return wrong("the count says " + std::to_string(table_->size()) + " records, and there are " +
+                   std::to_string(expected.size()) + " " + when);
     check_report report = table_->check();
-    if (!report.ok) return wrong("the check " + std::string(when) + " says: " + report.violations.front());
+    if (!report.ok)
+      return wrong("the check " + std::string(when) + " says: " + report.violations.front());
     if (std::uint64_t lost = table_->unaccounted_bytes(); lost != 0)
-      return wrong(std::to_string(static_cast<std::int64_t>(lost)) + " bytes of the pool are neither reachable nor free " + when);
+      return wrong(std::to_string(static_cast<std::int64_t>(lost)) +
+                   " bytes of the pool are neither reachable nor free " + when);
     return true;
   }
 
@@ -92,7 +106,9 @@ class examination {
       present_value& now = result_.found[k];
       act what = now ? (k % 2 == 0 ? act::update : act::erase) : act::insert;
       fact();
-      if (!change(what, k)) return wrong(std::string(name_of(what)) + " of key " + std::to_string(k) + " is refused after recovery");
+      if (!change(what, k))
+        return wrong(std::string(name_of(what)) + " of key " + std::to_string(k) +
+                     " is refused after recovery");
       now = what == act::erase ? std::nullopt : present_value(value_of(k, version, kind_.words()));
     }
     for (key_number k = first; k < first + fresh; ++k) {
@@ -124,13 +140,16 @@ class examination {
 
 }  // namespace
 
-verdict judge(const subject_kind& kind, const maker& make, region& r, tracer& t, const oracle& promise, const thoroughness& how,
+verdict judge(const subject_kind& kind, const maker& make, region& r, tracer& t,
+              const oracle& promise, const thoroughness& how,
               const std::function<void()>& first_look_done) {
   examination e(kind, make, r, t, promise);
   bool good = e.opens() && e.holds_what_was_promised() && e.is_whole({}, "after recovery");
   std::vector<present_value> found = e.result().found;
   first_look_done();
-  if (good && how.again) good = e.opens() && e.still_holds("after a second recovery") && e.is_whole({}, "after a second recovery");
+  if (good && how.again)
+    good = e.opens() && e.still_holds("after a second recovery") &&
+           e.is_whole({}, "after a second recovery");
   if (good && how.go_on) e.goes_on();
   e.drop();
   e.result().found = std::move(found);

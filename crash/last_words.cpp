@@ -27,7 +27,8 @@ void on_signal(int number) {
 
 void prepare_last_words(int descriptor) {
   where = descriptor;
-  for (int number : {SIGALRM, SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL}) ::signal(number, on_signal);
+  for (int number : {SIGALRM, SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL})
+    ::signal(number, on_signal);
 }
 
 void last_words_job(std::string name) { job = std::move(name); }
@@ -45,7 +46,8 @@ void last_words(const std::string& what) {
   found.violations.back().what = what;
   found.violations.back().job = job;
   std::string packed = found.packed();
-  if (where < 0) std::fprintf(stderr, "%s%s\n", what.c_str(), found.violations.back().story.c_str());
+  if (where < 0)
+    std::fprintf(stderr, "%s%s\n", what.c_str(), found.violations.back().story.c_str());
   for (std::size_t at = 0; where >= 0 && at < packed.size();) {
     ssize_t wrote = ::write(where, packed.data() + at, packed.size() - at);
     if (wrote <= 0) break;

@@ -1,4 +1,5 @@
-// When an explored table hangs, aborts or faults, the process that explored it says where, and ends.
+// When an explored table hangs, aborts or faults, the process that explored it says where, and
+// ends.
 #pragma once
 
 #include <functional>
@@ -12,7 +13,8 @@ void prepare_last_words(int descriptor);
 /// What is explored from here on, in this process: violation::job.
 void last_words_job(std::string name);
 
-/// What is going on: `packed` makes the findings so far, the last violation being what would be reported. Within `seconds`, or it hangs.
+/// What is going on: `packed` makes the findings so far, the last violation being what would be
+/// reported. Within `seconds`, or it hangs.
 void last_words_context(std::function<std::string()> packed, unsigned seconds);
 
 /// Writes the findings with this as what was wrong, and ends the process.

@@ -1,4 +1,5 @@
-// GPHash as a device works on it: every operation is gpu/operations.hpp in lockstep, each thread a warp. The engine has it back for everything else.
+// GPHash as a device works on it: every operation is gpu/operations.hpp in lockstep, each thread a
+// warp. The engine has it back for everything else.
 #pragma once
 
 #include <cstdlib>
@@ -15,11 +16,13 @@
 
 namespace durahash::crash {
 
-/// A device whose stores reach memory in any order but where it orders them: what is left when a process dies within a kernel.
+/// A device whose stores reach memory in any order but where it orders them: what is left when a
+/// process dies within a kernel.
 template <medium M>
 class loose_side : public gpu::lockstep_side<M> {
  public:
-  loose_side(M& m, const gpu::lockstep_turns& turns) noexcept : gpu::lockstep_side<M>(m, turns), medium_(m) {}
+  loose_side(M& m, const gpu::lockstep_turns& turns) noexcept
+      : gpu::lockstep_side<M>(m, turns), medium_(m) {}
   void store(pm<std::uint64_t>& at, std::uint64_t value) noexcept {
     gpu::lockstep_side<M>::store(at, value);
     stored_.push_back(&at);
@@ -30,7 +33,8 @@ class loose_side : public gpu::lockstep_side<M> {
   }
   void order() {
     flushed started;
-    for (pm<std::uint64_t>* at : stored_) started += flush(medium_, extent_of(*at), "device.order.words");
+    for (pm<std::uint64_t>* at : stored_)
+      started += flush(medium_, extent_of(*at), "device.order.words");
     stored_.clear();
     [[maybe_unused]] durable in_order = fence(medium_, std::move(started), "device.order.all");
   }
@@ -40,26 +44,35 @@ class loose_side : public gpu::lockstep_side<M> {
   std::vector<pm<std::uint64_t>*> stored_;
 };
 
-/// The device's own memory, for mirrors and copies of buckets: no part of the pool, so that no crash leaves anything of it.
+/// The device's own memory, for mirrors and copies of buckets: no part of the pool, so that no
+/// crash leaves anything of it.
 template <class Base>
 class with_own_memory : public Base {
  public:
-  void* allocate(std::size_t length, gpu::memory_kind) override { return std::aligned_alloc(line_bytes, align_up(length, line_bytes)); }
+  void* allocate(std::size_t length, gpu::memory_kind) override {
+    return std::aligned_alloc(line_bytes, align_up(length, line_bytes));
+  }
   void free(void* memory, gpu::memory_kind) override { std::free(memory); }
   void clear(void* memory, std::size_t length) override { std::memset(memory, 0, length); }
-  error copy(void* to, const void* from, std::size_t length) override { return std::memcpy(to, from, length), error{status::ok, {}}; }
+  error copy(void* to, const void* from, std::size_t length) override {
+    return std::memcpy(to, from, length), error{status::ok, {}};
+  }
 };
 using own_memory = with_own_memory<gpu::device_memory>;
 
 /// Loads copies: a step is the caller's work, that of one warp.
 class loading_device final : public with_own_memory<gpu::copies_device> {
  public:
-  std::function<void(gpu::copies_step, const gpu::lent_table&, const gpu::copy_task*, std::size_t)> does;
+  std::function<void(gpu::copies_step, const gpu::lent_table&, const gpu::copy_task*, std::size_t)>
+      does;
   std::function<void()> waits_for_all;
   gpu::bucket_copies copies;
 
   void use_copies(const gpu::bucket_copies& now) override { copies = now; }
-  void run_copies(gpu::copies_step step, const gpu::lent_table& table, const gpu::copy_task* tasks, std::size_t count, gpu::stream) override { does(step, table, tasks, count); }
+  void run_copies(gpu::copies_step step, const gpu::lent_table& table, const gpu::copy_task* tasks,
+                  std::size_t count, gpu::stream) override {
+    does(step, table, tasks, count);
+  }
   gpu::stream stream_for_copies() override { return nullptr; }
   error wait(gpu::stream) override { return {status::ok, {}}; }
   error wait_for_all() override { return waits_for_all(), error{status::ok, {}}; }
@@ -71,7 +84,8 @@ class lent_table {
   using home = gphash::table<M, word_records>;
   using side = Side;
   static constexpr bool in_mirror = std::is_same_v<Side, side_of_a_mirror>;
-  static constexpr bool at_once = !in_mirror && (M::visible_is_durable || std::is_same_v<Side, loose_side<M>>);
+  static constexpr bool at_once =
+      !in_mirror && (M::visible_is_durable || std::is_same_v<Side, loose_side<M>>);
 
  public:
   using kind = word_records;
@@ -81,7 +95,8 @@ class lent_table {
   explicit lent_table(pool<M>& p) : medium_(p.medium()), home_(p) {
     auto percent = static_cast<unsigned>(p.block().settings[gphash::setting::cache]);
     if (in_mirror || percent == 0) return;
-    loading_.does = [this](gpu::copies_step step, const gpu::lent_table& table, const gpu::copy_task* tasks, std::size_t count) {
+    loading_.does = [this](gpu::copies_step step, const gpu::lent_table& table,
+                           const gpu::copy_task* tasks, std::size_t count) {
       side s = side_of();
       gpu::batch none{};
       gpu::batch_run<side>(s, table, none, counted_).copies(step, tasks, count, 0, 1);
@@ -92,14 +107,18 @@ class lent_table {
     cache_.emplace(loading_, percent, gpu::cache_policy::lfu);
   }
   ~lent_table() { come_home(); }
-  error open(const std::string& path, std::vector<std::string>* dropped = nullptr) { return home_.open(path, dropped); }
+  error open(const std::string& path, std::vector<std::string>* dropped = nullptr) {
+    return home_.open(path, dropped);
+  }
 
   template <class Read>
   status get(word key, Read&& read) {
     word value = 0;
     load_copies();
     typename gpu::operations<side>::looks seen{};
-    status found = out([&](side& s) { return gpu::operations<side>(s, lent_).find(key, value, cache_ ? &seen : nullptr); });
+    status found = out([&](side& s) {
+      return gpu::operations<side>(s, lent_).find(key, value, cache_ ? &seen : nullptr);
+    });
     if (found == status::ok) read(value);
     return found;
   }
@@ -107,7 +126,9 @@ class lent_table {
   void get_many(std::span<const word> keys, Read&& read, status* answers) {
     std::vector<word> values(keys.size());
     gpu::batch b{gpu::action::find, keys.size(), keys.data(), values.data(), answers};
-    out([&](side& s) { return gpu::batch_run<side>(s, lent_, b, counted_).find(0, 1), status::ok; });
+    out([&](side& s) {
+      return gpu::batch_run<side>(s, lent_, b, counted_).find(0, 1), status::ok;
+    });
     for (std::size_t i = 0; i < keys.size(); ++i)
       if (answers[i] == status::ok) read(i, values[i]);
   }
@@ -127,7 +148,9 @@ class lent_table {
   void put_many(std::span<const word> keys, const word* values, status* answers) {
     write_many({gpu::action::put, keys.size(), keys.data(), const_cast<word*>(values), answers});
   }
-  void erase_many(std::span<const word> keys, status* answers) { write_many({gpu::action::erase, keys.size(), keys.data(), nullptr, answers}); }
+  void erase_many(std::span<const word> keys, status* answers) {
+    write_many({gpu::action::erase, keys.size(), keys.data(), nullptr, answers});
+  }
 
   std::uint64_t size() {
     return in([&] { return home_.size(); });
@@ -178,7 +201,8 @@ class lent_table {
   void write_many(const gpu::batch& b) {
     std::fill_n(b.answers, b.count, gpu::pending);
     std::ptrdiff_t waiting = 0;
-    while (true) {  // ends: in each round an operation of every stripe is done, or the levels have grown
+    // ends: in each round an operation of every stripe is done, or the levels have grown
+    while (true) {
       bool again = false, full = false;
       out([&](side& s) {
         gpu::batch_run<side> run(s, lent_, b, counted_);
@@ -189,14 +213,16 @@ class lent_table {
           run.stage(0, 1, changes.data());
           finish(changes, [&] { run.commit(0, 1, changes.data()); });
         }
-        for (std::size_t i = 0; i < b.count; ++i) again |= b.answers[i] == gpu::pending, full |= b.answers[i] == status::no_space;
+        for (std::size_t i = 0; i < b.count; ++i)
+          again |= b.answers[i] == gpu::pending, full |= b.answers[i] == status::no_space;
         if (full) run.retry_full(0, 1);
         return status::ok;
       });
       if (full && grow() != status::ok) return;
       if (!again && !full) return;
       auto left = std::count(b.answers, b.answers + b.count, gpu::pending);
-      if (std::exchange(waiting, left) == left && !full) wait();  // other threads hold the stripes of all
+      // other threads hold the stripes of all
+      if (std::exchange(waiting, left) == left && !full) wait();
     }
   }
 
@@ -227,8 +253,10 @@ class lent_table {
       gpu::batch_run<side>(s, lent_, none, counted_).copy_up(0, 1, lent_.bottom_buckets(), made);
       if constexpr (std::is_same_v<Side, loose_side<M>>) s.order();
       if (in_mirror)
-        static_cast<void>(mirror_.bring_home(made, [&](std::uint64_t first, auto words) { home_.write_top(first, words); }));
-      gpu::lent_table grown = home_.put_on_top(counted_.moved - before.moved, counted_.misplaced - before.misplaced);
+        static_cast<void>(mirror_.bring_home(
+            made, [&](std::uint64_t first, auto words) { home_.write_top(first, words); }));
+      gpu::lent_table grown =
+          home_.put_on_top(counted_.moved - before.moved, counted_.misplaced - before.misplaced);
       lent_ = in_mirror ? mirror_.shown(grown) : grown;
       if (cache_) static_cast<void>(cache_->begin(lent_));
     }
@@ -238,18 +266,13 @@ class lent_table {
   }
 
   side side_of() {
-    if constexpr (in_mirror)
-      return side(beside_, turns_);
-    else if constexpr (std::is_same_v<Side, loose_side<M>>)
-      return side(medium_, turns_);
-    else
-      return side(medium_, turns_, loading_.copies);
+    if constexpr (in_mirror) return side(beside_, turns_);
+    else if constexpr (std::is_same_v<Side, loose_side<M>>) return side(medium_, turns_);
+    else return side(medium_, turns_, loading_.copies);
   }
   static void wait() {
-    if (durahash::turns* t = durahash::turns::current())
-      t->pass();
-    else
-      std::this_thread::yield();
+    if (durahash::turns* t = durahash::turns::current()) t->pass();
+    else std::this_thread::yield();
   }
 
   /// Calls with a warp, the table lent. Several threads may be out at once.

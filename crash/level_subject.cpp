@@ -6,15 +6,20 @@ namespace durahash::crash {
 
 namespace {
 
-constexpr const char* one_word = "a value is one word, all or nothing without a log: it is logged as in the paper, for comparison";
+constexpr const char* one_word =
+    "a value is one word, all or nothing without a log: it is logged as in the paper, for "
+    "comparison";
 
-/// A logged update, and all that another thread can do with what it leaves: be given the value, and write another one into the same slot without a log.
+/// A logged update, and all that another thread can do with what it leaves: be given the value, and
+/// write another one into the same slot without a log.
 threaded_program logged_and_written_anew() {
-  operation first{act::put, {0}, 1}, update{act::update, {0}, 2}, seek{act::get, {0}, 0}, erase{act::erase, {0}, 0}, anew{act::put, {0}, 3};
+  operation first{act::put, {0}, 1}, update{act::update, {0}, 2}, seek{act::get, {0}, 0},
+      erase{act::erase, {0}, 0}, anew{act::put, {0}, 3};
   return {{{first}, 1}, {{update}, {seek, erase, anew}}};
 }
 
-/// A level goes, and a record takes its space: byte records of this key and version are as long as the smallest level.
+/// A level goes, and a record takes its space: byte records of this key and version are as long as
+/// the smallest level.
 threaded_program drained_and_lent() {
   operation grow{act::reserve, {}, 0}, lend{act::put, {35}, 3}, seek{act::get, {35}, 0};
   return {{{}, 36}, {{grow, lend}, {seek}}};

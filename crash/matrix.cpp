@@ -10,9 +10,9 @@ namespace {
 /// How one candidate is looked for.
 struct search {
   alteration altered;
-  std::string only;            // kinds of table
+  std::string only;  // kinds of table
   std::uint64_t schedules = 0;
-  std::size_t rounds = 3;      // a survivor has survived so many
+  std::size_t rounds = 3;  // a survivor has survived so many
 };
 
 search search_of(const campaign& what, const std::string& name) {
@@ -42,9 +42,11 @@ findings look_for(const campaign& what, const std::string& name) {
   findings all;
   auto witness = witnesses(what.engine).find(name);
   if (witness != witnesses(what.engine).end())
-    if (std::optional<job> j = job_named(known, witness->second)) all.add(explore(known, *j, &how.altered));
+    if (std::optional<job> j = job_named(known, witness->second))
+      all.add(explore(known, *j, &how.altered));
   const std::vector<job> round = jobs_of(own);
-  for (flavour soonest : {flavour::one_thread, flavour::threads, flavour::twice})  // by what they cost
+  // by what they cost
+  for (flavour soonest : {flavour::one_thread, flavour::threads, flavour::twice})
     for (const campaign* c : {&known, &own})
       for (std::size_t n = 0; n < how.rounds * round.size() && all.violations.empty(); ++n) {
         job j = job_of(*c, round, n);
@@ -57,21 +59,25 @@ findings look_for(const campaign& what, const std::string& name) {
 
 }  // namespace
 
-std::vector<matrix_line> run_matrix(const campaign& what, const std::vector<std::string>& candidates,
-                                    const std::function<void(double, const std::string&)>& progress) {
+std::vector<matrix_line> run_matrix(
+    const campaign& what, const std::vector<std::string>& candidates,
+    const std::function<void(double, const std::string&)>& progress) {
   std::vector<matrix_line> made(candidates.size());
   std::size_t ended = 0;
-  run_crew(candidates.size(), what.at_once, seconds_per_job(pace::usual),
-           [&](std::size_t i) { return look_for(what, candidates[i]); },
-           [&](std::size_t i, findings f) {
-             made[i] = line_of(candidates[i], f, explored(what.engine));
-             progress(static_cast<double>(++ended) / static_cast<double>(candidates.size()), candidates[i]);
-             return true;
-           });
+  run_crew(
+      candidates.size(), what.at_once, seconds_per_job(pace::usual),
+      [&](std::size_t i) { return look_for(what, candidates[i]); },
+      [&](std::size_t i, findings f) {
+        made[i] = line_of(candidates[i], f, explored(what.engine));
+        progress(static_cast<double>(++ended) / static_cast<double>(candidates.size()),
+                 candidates[i]);
+        return true;
+      });
   return made;
 }
 
-matrix_line line_of(const std::string& altered, const findings& found, const explored_engine& engine) {
+matrix_line line_of(const std::string& altered, const findings& found,
+                    const explored_engine& engine) {
   if (!found.violations.empty()) {
     const violation& first = found.violations.front();
     return {altered, true, first.what, false, first.job};

@@ -54,7 +54,8 @@ std::uint64_t hash_of(const present_value& v) {
 
 }  // namespace
 
-oracle::oracle(std::vector<present_value> before) : before_(std::move(before)), steps_(before_.size()), allowed_(before_.size()) {
+oracle::oracle(std::vector<present_value> before)
+    : before_(std::move(before)), steps_(before_.size()), allowed_(before_.size()) {
   for (std::size_t k = 0; k < before_.size(); ++k) allowed_[k] = {before_[k]};
 }
 
@@ -70,11 +71,14 @@ void oracle::end(const call& c) {
   ++now_;
   for (const key_call& part : c.parts) {
     std::vector<step>& steps = steps_[part.key];
-    auto mine = std::find_if(steps.begin(), steps.end(), [&](const step& s) { return s.call == &part; });
+    auto mine =
+        std::find_if(steps.begin(), steps.end(), [&](const step& s) { return s.call == &part; });
     mine->ended = now_;
     explain(part.key);
     // With nothing under way the past is settled: one value, and no more to explain.
-    bool settled = allowed_[part.key].size() == 1 && std::all_of(steps.begin(), steps.end(), [](const step& s) { return s.ended != never; });
+    bool settled =
+        allowed_[part.key].size() == 1 &&
+        std::all_of(steps.begin(), steps.end(), [](const step& s) { return s.ended != never; });
     if (settled) before_[part.key] = allowed_[part.key].front(), steps.clear();
   }
 }
@@ -93,7 +97,8 @@ void oracle::explain(key_number key) {
 }
 
 /// `done`: the calls that took effect or never will, one bit each.
-void oracle::search(const std::vector<step>& steps, std::uint64_t done, present_value state, std::vector<present_value>& found) const {
+void oracle::search(const std::vector<step>& steps, std::uint64_t done, present_value state,
+                    std::vector<present_value>& found) const {
   check(steps.size() <= 64, "few calls of one key are under way");
   bool may_end = true;
   for (std::size_t i = 0; i < steps.size(); ++i) {
@@ -105,13 +110,15 @@ void oracle::search(const std::vector<step>& steps, std::uint64_t done, present_
     for (std::size_t j = 0; j < steps.size(); ++j) {
       if ((done >> j & 1) != 0 || j == i) continue;
       if (steps[j].ended < s.began) first = false;
-      if (steps[j].died < s.began) after |= std::uint64_t{1} << j;  // it did not come before, so it never came
+      // it did not come before, so it never came
+      if (steps[j].died < s.began) after |= std::uint64_t{1} << j;
     }
     if (!first) continue;
     present_value next = state;
     if (apply(*s.call, s.ended != never, next)) search(steps, after, next, found);
   }
-  if (may_end && std::find(found.begin(), found.end(), state) == found.end()) found.push_back(state);
+  if (may_end && std::find(found.begin(), found.end(), state) == found.end())
+    found.push_back(state);
 }
 
 std::uint64_t oracle::hash() const {

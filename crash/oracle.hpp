@@ -1,5 +1,6 @@
-// What a table may hold after a crash, by the promise alone: what returned is there, what had not returned is there or not, what a reader was given
-// stays. For each key, all orders of its calls that respect real time and explain their results (durable linearizability).
+// What a table may hold after a crash, by the promise alone: what returned is there, what had not
+// returned is there or not, what a reader was given stays. For each key, all orders of its calls
+// that respect real time and explain their results (durable linearizability).
 #pragma once
 
 #include <optional>
@@ -16,9 +17,9 @@ struct key_call {
   act what{};
   key_number key = 0;
   value_id argument = 0;
-  value_id expected = 0;          // of an exchange
-  bool ok = false;                // as the call answered
-  present_value read = {};        // what a get found, what an add found before
+  value_id expected = 0;    // of an exchange
+  bool ok = false;          // as the call answered
+  present_value read = {};  // what a get found, what an add found before
 };
 
 /// One operation of a run.
@@ -33,7 +34,8 @@ class oracle {
   /// `before`: what the table holds to begin with, by key.
   explicit oracle(std::vector<present_value> before);
 
-  /// The call begins, ends; its results are looked at only after the end. It must outlive the oracle.
+  /// The call begins, ends; its results are looked at only after the end. It must outlive the
+  /// oracle.
   void begin(const call& c);
   void end(const call& c);
   /// The process died: calls that are under way have taken effect by now, or never will.
@@ -52,7 +54,8 @@ class oracle {
     std::uint64_t died;          // of one that never will
   };
   void explain(key_number key);
-  void search(const std::vector<step>& steps, std::uint64_t done, present_value state, std::vector<present_value>& found) const;
+  void search(const std::vector<step>& steps, std::uint64_t done, present_value state,
+              std::vector<present_value>& found) const;
 
   std::vector<present_value> before_;
   std::vector<std::vector<step>> steps_;  // by key

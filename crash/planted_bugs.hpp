@@ -1,5 +1,6 @@
-// The holes of the papers and of published code, and what the explorer has found in ours, as bugs that can be
-// planted: `M::planted(NAME)` in the sources, or an elision. `durahash crash --mutants` sees that each is found.
+// The holes of the papers and of published code, and what the explorer has found in ours, as bugs
+// that can be planted: `M::planted(NAME)` in the sources, or an elision. `durahash crash --mutants`
+// sees that each is found.
 #pragma once
 
 #include <string>
@@ -11,8 +12,9 @@
 namespace durahash::crash {
 
 struct planted_bug {
-  std::string_view name;   // a mutant's (media/site.hpp), or an elision's, as the matrix names it
-  std::string_view hole;   // whose it was: a paper's, by its number in the catalogue; an invariant's; ours
+  std::string_view name;  // a mutant's (media/site.hpp), or an elision's, as the matrix names it
+  // whose it was: a paper's, by its number in the catalogue; an invariant's; ours
+  std::string_view hole;
   std::string_view story;
   std::vector<engine_kind> engines;
   std::string_view kinds;  // of tables, as --only takes them: those that can show it

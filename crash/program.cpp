@@ -8,8 +8,10 @@
 namespace durahash::crash {
 
 const char* name_of(act a) {
-  constexpr const char* names[] = {"put", "insert", "update", "erase", "compare_and_set", "fetch_add", "get", "put_many", "erase_many", "get_many",
-                                   "reserve", "compact", "sync", "close and open"};
+  constexpr const char* names[] = {
+      "put",       "insert",  "update",   "erase",         "compare_and_set",
+      "fetch_add", "get",     "put_many", "erase_many",    "get_many",
+      "reserve",   "compact", "sync",     "close and open"};
   return names[static_cast<int>(a)];
 }
 
@@ -26,7 +28,8 @@ threaded_program counted_and_crowded(key_number crowd) {
 std::string text_of(const operation& o) {
   std::string text = name_of(o.what);
   for (key_number k : o.keys) text += (k == o.keys.front() ? " " : ",") + std::to_string(k);
-  bool writes = o.what <= act::update || o.what == act::exchange || o.what == act::add || o.what == act::put_many;
+  bool writes = o.what <= act::update || o.what == act::exchange || o.what == act::add ||
+                o.what == act::put_many;
   if (writes) text += " #" + std::to_string(o.version);
   return text;
 }
@@ -36,9 +39,11 @@ program random_program(const mix& how, std::mt19937_64& random) {
     act what;
     unsigned weight;
   };
-  constexpr share shares[] = {{act::put, 30},     {act::insert, 12},    {act::update, 12}, {act::erase, 18},   {act::exchange, 4}, {act::add, 4},
-                              {act::get, 4},      {act::put_many, 7},   {act::erase_many, 4}, {act::get_many, 2}, {act::reserve, 1},
-                              {act::compact, 2},  {act::sync, 1},       {act::reopen, 1}};
+  constexpr share shares[] = {{act::put, 30},     {act::insert, 12},  {act::update, 12},
+                              {act::erase, 18},   {act::exchange, 4}, {act::add, 4},
+                              {act::get, 4},      {act::put_many, 7}, {act::erase_many, 4},
+                              {act::get_many, 2}, {act::reserve, 1},  {act::compact, 2},
+                              {act::sync, 1},     {act::reopen, 1}};
   unsigned sum = 0;
   for (share s : shares) sum += s.weight;
   program made;
@@ -55,7 +60,9 @@ program random_program(const mix& how, std::mt19937_64& random) {
     bool many = o.what == act::put_many || o.what == act::erase_many || o.what == act::get_many;
     std::size_t count = many ? 2 + random() % 6 : takes_keys(o.what) ? 1 : 0;
     while (o.keys.size() < count) o.keys.push_back(static_cast<key_number>(random() % how.keys));
-    if (many) {  // what a group does with one key twice is tested elsewhere: here each call has one effect on a key
+    // what a group does with one key twice is tested elsewhere: here each call has one effect on a
+    // key
+    if (many) {
       std::sort(o.keys.begin(), o.keys.end());
       o.keys.erase(std::unique(o.keys.begin(), o.keys.end()), o.keys.end());
       std::shuffle(o.keys.begin(), o.keys.end(), random);

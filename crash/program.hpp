@@ -1,4 +1,5 @@
-// Programs: what the explorer has a table do. Keys and values are told by numbers, so that one program serves u64 and byte tables.
+// Programs: what the explorer has a table do. Keys and values are told by numbers, so that one
+// program serves u64 and byte tables.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +13,21 @@
 namespace durahash::crash {
 
 enum class act : std::uint8_t {
-  put, insert, update, erase, exchange, add, get,         // of one key
-  put_many, erase_many, get_many,                         // of several
-  reserve, compact, sync, reopen,                         // of the table; reopen: closed cleanly, and opened
+  put,
+  insert,
+  update,
+  erase,
+  exchange,
+  add,
+  get,  // of one key
+  put_many,
+  erase_many,
+  get_many,  // of several
+  // of the table; reopen: closed cleanly, and opened
+  reserve,
+  compact,
+  sync,
+  reopen,
 };
 
 const char* name_of(act a);
@@ -30,12 +43,14 @@ struct operation {
 
 struct program {
   std::vector<operation> operations;
-  key_number keys = 0;       // the program uses keys [0, keys); those from there on are absent for ever
-  std::size_t prepares = 0;  // the first so many operations only make the table that the others find: no crash comes there
+  // the program uses keys [0, keys); those from there on are absent for ever
+  key_number keys = 0;
+  // the first so many operations only make the table that the others find: no crash comes there
+  std::size_t prepares = 0;
 };
 
-/// One thing for each thread to do, on a table that `first` has filled. Its owner has closed it, or was
-/// killed: then the count goes on beside the threads.
+/// One thing for each thread to do, on a table that `first` has filled. Its owner has closed it, or
+/// was killed: then the count goes on beside the threads.
 struct threaded_program {
   program first;
   std::vector<std::vector<operation>> threads;
@@ -60,13 +75,16 @@ program random_program(const mix& how, std::mt19937_64& random);
 /// Of every pool that is explored.
 inline constexpr hash_seeds explored_seeds{0x243f6a8885a308d3u, 0x13198a2e03707345u};
 
-/// The key of that number. Number 0 is 0 or the empty string, number 1 is 2^64 - 1 or a string of zero bytes. Words 2 and 3 have no fingerprint in GPHash.
+/// The key of that number. Number 0 is 0 or the empty string, number 1 is 2^64 - 1 or a string of
+/// zero bytes. Words 2 and 3 have no fingerprint in GPHash.
 std::uint64_t word_key(key_number n);
 std::string bytes_key(key_number n);
-/// Of tables whose keys all have so many bytes, a multiple of 8. Every word of a key tells its number, so that one torn from two keys is neither.
+/// Of tables whose keys all have so many bytes, a multiple of 8. Every word of a key tells its
+/// number, so that one torn from two keys is neither.
 std::string fixed_key(key_number n, std::size_t bytes);
 
-/// A value as the model knows it: for u64 tables the word itself, for byte tables what its text is made from.
+/// A value as the model knows it: for u64 tables the word itself, for byte tables what its text is
+/// made from.
 using value_id = std::uint64_t;
 value_id value_of(key_number key, std::uint32_t version, bool words);
 const std::string& text_of_value(value_id id);

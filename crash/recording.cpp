@@ -3,16 +3,19 @@
 namespace durahash::crash {
 
 void trace_hash::add(const event& e, const recording& rec) {
-  // Groups have other numbers in every run: what counts is which pieces are of one, and which stores are ordered behind none.
+  // Groups have other numbers in every run: what counts is which pieces are of one, and which
+  // stores are ordered behind none.
   bool goes_on = e.kind == event::what::piece && e.group == group_;
   bool unordered = e.kind == event::what::store && e.group != 0;
   group_ = e.group;
-  add(static_cast<std::uint64_t>(e.kind) | std::uint64_t{e.thread} << 8 | std::uint64_t{e.size} << 16 | std::uint64_t{goes_on} << 24 |
-      std::uint64_t{unordered} << 25 | std::uint64_t{e.where} << 32);
+  add(static_cast<std::uint64_t>(e.kind) | std::uint64_t{e.thread} << 8 |
+      std::uint64_t{e.size} << 16 | std::uint64_t{goes_on} << 24 | std::uint64_t{unordered} << 25 |
+      std::uint64_t{e.where} << 32);
   add(e.offset);
   add(e.value);
   if (e.kind != event::what::end) return;
-  for (const key_call& part : rec.calls[e.value].parts) add(part.ok), add(part.read.has_value()), add(part.read.value_or(0));
+  for (const key_call& part : rec.calls[e.value].parts)
+    add(part.ok), add(part.read.has_value()), add(part.read.value_or(0));
 }
 
 std::uint64_t hash_of(const recording& rec) {
@@ -21,7 +24,8 @@ std::uint64_t hash_of(const recording& rec) {
   return made.value();
 }
 
-call prepare(const operation& o, bool words, const std::vector<present_value>& believed, unsigned thread) {
+call prepare(const operation& o, bool words, const std::vector<present_value>& believed,
+             unsigned thread) {
   call made{o, thread, {}};
   for (key_number k : o.keys) {
     key_call part;
@@ -48,7 +52,8 @@ void learn(const call& c, std::vector<present_value>& believed) {
 
 namespace {
 
-/// One thread opens the pool, another one uses it: what the first flushed and did not fence, no fence of the second covers.
+/// One thread opens the pool, another one uses it: what the first flushed and did not fence, no
+/// fence of the second covers.
 class two_hands final : public scheduler {
  public:
   unsigned thread() override { return now; }
@@ -58,7 +63,8 @@ class two_hands final : public scheduler {
 
 }  // namespace
 
-std::string record(const subject_kind& kind, const maker& make, region& r, tracer& t, bool create, const program& what, recording& into) {
+std::string record(const subject_kind& kind, const maker& make, region& r, tracer& t, bool create,
+                   const program& what, recording& into) {
   std::string why;
   std::vector<present_value> believed = into.before;
   t.write_to(&into.events);

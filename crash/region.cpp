@@ -15,7 +15,8 @@ constexpr int garbage = 0xDB;
 
 class region_mapping final : public mapping {
  public:
-  region_mapping(region& r, std::function<void(std::uint64_t)> resized) : region_(r), resized_(std::move(resized)) {
+  region_mapping(region& r, std::function<void(std::uint64_t)> resized)
+      : region_(r), resized_(std::move(resized)) {
     base_ = r.base_;
     backed_bytes_ = r.length_;
     reserved_bytes_ = region::most_bytes;
@@ -43,7 +44,8 @@ class region_mapping final : public mapping {
 };
 
 region::region() {
-  void* at = ::mmap(nullptr, most_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* at = ::mmap(nullptr, most_bytes, PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   check(at != MAP_FAILED, "addresses for a region");
   base_ = static_cast<std::byte*>(at);
 }

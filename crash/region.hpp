@@ -1,5 +1,5 @@
-// The memory that stands for a medium in the explorer: bytes at fixed addresses, a length as a file has one, and whole states put in and taken
-// back cheaply.
+// The memory that stands for a medium in the explorer: bytes at fixed addresses, a length as a file
+// has one, and whole states put in and taken back cheaply.
 #pragma once
 
 #include <cstddef>
@@ -24,14 +24,17 @@ class region {
 
   std::byte* base() noexcept { return base_; }
   std::uint64_t length() const noexcept { return length_; }
-  std::uint64_t offset_of(const void* at) const noexcept { return static_cast<std::uint64_t>(static_cast<const std::byte*>(at) - base_); }
+  std::uint64_t offset_of(const void* at) const noexcept {
+    return static_cast<std::uint64_t>(static_cast<const std::byte*>(at) - base_);
+  }
 
   /// The contents become `image`, the length its size.
   void load(const bytes& image);
   bytes copy() const { return {base_, base_ + length_}; }
   void set_length(std::uint64_t length) noexcept { length_ = length; }
 
-  /// A mapping for a pool. New bytes hold what a device might: anything but zeros. `resized` hears of every new length.
+  /// A mapping for a pool. New bytes hold what a device might: anything but zeros. `resized` hears
+  /// of every new length.
   std::unique_ptr<mapping> map(std::function<void(std::uint64_t length)> resized);
 
  private:

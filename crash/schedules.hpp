@@ -1,4 +1,5 @@
-// Which thread goes on, at every point of a run: all schedules with few preemptions one after another, or drawn ones where those are too many.
+// Which thread goes on, at every point of a run: all schedules with few preemptions one after
+// another, or drawn ones where those are too many.
 #pragma once
 
 #include <cstdint>
@@ -8,18 +9,21 @@
 namespace durahash::crash {
 
 struct schedule_plan {
-  unsigned preemptions = 2;                    // at most so many turns are taken from a thread that could go on
-  std::uint64_t most_schedules = 400;          // beyond, they are drawn
+  // at most so many turns are taken from a thread that could go on
+  unsigned preemptions = 2;
+  std::uint64_t most_schedules = 400;  // beyond, they are drawn
 };
 
-/// Goes through schedules in depth first order: at each point where another thread may be preferred, first nobody is.
+/// Goes through schedules in depth first order: at each point where another thread may be
+/// preferred, first nobody is.
 class schedules {
  public:
   schedules(const schedule_plan& how, std::mt19937_64& random) : how_(how), random_(random) {}
 
   void begin() { point_ = 0, preempted_ = 0, steps_ = 0; }
 
-  /// `ready.front()` goes on, unless it is another one's turn. `forced`: the thread that ran cannot go on.
+  /// `ready.front()` goes on, unless it is another one's turn. `forced`: the thread that ran cannot
+  /// go on.
   unsigned decide(const std::vector<unsigned>& ready, bool forced);
 
   /// Moves on to the next schedule. Returns false when there is none.

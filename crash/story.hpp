@@ -1,4 +1,5 @@
-// What a report says of a crash (the calls, the verbs of the one under way, what the image keeps of the pending lines), and of what was crashed.
+// What a report says of a crash (the calls, the verbs of the one under way, what the image keeps of
+// the pending lines), and of what was crashed.
 #pragma once
 
 #include "crash/findings.hpp"
@@ -23,9 +24,11 @@ std::string calls_of(const recording& rec, std::size_t count);
 std::string story_of(const crash_site& at, const places& where);
 
 /// Counts the commit points among what the image keeps and what it loses.
-void note_commits(const crash_site& at, const places& where, std::map<std::string, commit_coverage>& commits);
+void note_commits(const crash_site& at, const places& where,
+                  std::map<std::string, commit_coverage>& commits);
 
 /// Counts the flushes, fences and orders of a run, as the elision matrix names them.
-void note_places(const trace& events, const places& where, std::map<std::string, std::uint64_t>& found);
+void note_places(const trace& events, const places& where,
+                 std::map<std::string, std::uint64_t>& found);
 
 }  // namespace durahash::crash

@@ -11,7 +11,8 @@ std::string subject_kind::text() const {
 }
 
 const std::vector<explored_engine>& explored_engines() {
-  static const std::vector<explored_engine> all = {turbo_subject(), cceh_subject(), level_subject(), gphash_subject()};
+  static const std::vector<explored_engine> all = {turbo_subject(), cceh_subject(), level_subject(),
+                                                   gphash_subject()};
   return all;
 }
 

@@ -1,4 +1,5 @@
-// The engines' entries, each in a file of its own: it takes a while to compile an engine for every kind of table.
+// The engines' entries, each in a file of its own: it takes a while to compile an engine for every
+// kind of table.
 #pragma once
 
 #include "crash/subject.hpp"

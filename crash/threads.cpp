@@ -10,13 +10,15 @@ namespace durahash::crash {
 
 namespace {
 
-/// One thread makes room for new keys in a crowded table, or has it grow; the others look for keys that this may move, or add one to what has grown.
+/// One thread makes room for new keys in a crowded table, or has it grow; the others look for keys
+/// that this may move, or add one to what has grown.
 threaded_program crowd(std::size_t threads, std::mt19937_64& random) {
   threaded_program made;
   auto crowded = static_cast<key_number>(4 + random() % 40);
   made.first.keys = static_cast<key_number>(crowded + 2u + threads);
   bool add = random() % 2 == 0;
-  for (key_number k = 0; k < crowded; ++k) made.first.operations.push_back({act::put, {k}, 100u + k});
+  for (key_number k = 0; k < crowded; ++k)
+    made.first.operations.push_back({act::put, {k}, 100u + k});
   auto one_of_them = [&] { return static_cast<key_number>(random() % crowded); };
   key_number fresh = crowded + 3u;
   while (made.threads.size() + 1 < threads) {
@@ -28,7 +30,8 @@ threaded_program crowd(std::size_t threads, std::mt19937_64& random) {
     made.threads.back().push_back({act::compact, {}, 0});
     return made;
   }
-  for (key_number k = crowded; k < crowded + 3u; ++k) made.threads.back().push_back({act::insert, {k}, 600u + k});
+  for (key_number k = crowded; k < crowded + 3u; ++k)
+    made.threads.back().push_back({act::insert, {k}, 600u + k});
   return made;
 }
 
@@ -46,22 +49,29 @@ threaded_program random_threads(std::size_t threads, std::size_t operations,
     for (key_number k = 0; k < how.keys; ++k)
       if (random() % 4 != 0) made.first.operations.push_back({act::insert, {k}, 100u + k});
   std::uint32_t version = 500;
-  constexpr act acts[] = {act::put, act::put, act::insert, act::update, act::erase, act::get, act::get, act::add, act::put_many, act::get_many, act::erase_many, act::compact};
+  constexpr act acts[] = {act::put,      act::put,      act::insert,     act::update,
+                          act::erase,    act::get,      act::get,        act::add,
+                          act::put_many, act::get_many, act::erase_many, act::compact};
   auto hot = static_cast<key_number>(random() % how.keys);
-  if (random() % 2 == 0) {  // a duel in a small table: one thread moves a key and lets another one have its place; the others look for it, or move as well
+  // a duel in a small table: one thread moves a key and lets another one have its place; the others
+  // look for it, or move as well
+  if (random() % 2 == 0) {
     auto rival = static_cast<key_number>((hot + 1 + random() % (how.keys - 1u)) % how.keys);
     constexpr std::uint32_t same_length = 11;  // of values: a freed cell fits
     made.first.operations = {{act::put, {hot}, ++version}};
-    operation update{act::update, {hot}, version + 1}, erase{act::erase, {hot}, 0}, insert{act::insert, {rival}, version + same_length}, compact{act::compact, {}, 0};
+    operation update{act::update, {hot}, version + 1}, erase{act::erase, {hot}, 0},
+        insert{act::insert, {rival}, version + same_length}, compact{act::compact, {}, 0};
     operation seek{act::get, {hot}, 0}, seek_rival{act::get, {rival}, 0};
-    const std::vector<std::pair<std::vector<operation>, std::vector<operation>>> duels = {{{update, insert}, {seek, seek_rival}},
-                                                                                       {{erase, insert}, {seek, seek_rival}},
-                                                                                       {{update, compact, insert}, {seek}},
-                                                                                       {{compact}, {insert, seek}}};
+    const std::vector<std::pair<std::vector<operation>, std::vector<operation>>> duels = {
+        {{update, insert}, {seek, seek_rival}},
+        {{erase, insert}, {seek, seek_rival}},
+        {{update, compact, insert}, {seek}},
+        {{compact}, {insert, seek}}};
     std::size_t chosen = random() % (duels.size() + 2);
     if (chosen >= duels.size()) return crowd(threads, random);
     const auto& [first, others] = duels[chosen];
-    while (made.threads.size() + 1 < threads) made.threads.push_back(others);  // before the one that moves: schedules that begin with them come first
+    // before the one that moves: schedules that begin with them come first
+    while (made.threads.size() + 1 < threads) made.threads.push_back(others);
     made.threads.push_back(first);
     return made;
   }
@@ -71,7 +81,8 @@ threaded_program random_threads(std::size_t threads, std::size_t operations,
       operation o{acts[random() % std::size(acts)], {}, ++version};
       bool many = o.what == act::put_many || o.what == act::get_many || o.what == act::erase_many;
       if (o.what == act::compact && random() % 3 != 0) o.what = act::get;
-      if (takes_keys(o.what)) o.keys.push_back(random() % 3 != 0 ? hot : static_cast<key_number>(random() % how.keys));
+      if (takes_keys(o.what))
+        o.keys.push_back(random() % 3 != 0 ? hot : static_cast<key_number>(random() % how.keys));
       if (many) {
         auto other = static_cast<key_number>(random() % how.keys);
         if (other != o.keys.front()) o.keys.push_back(other);
@@ -93,9 +104,10 @@ std::string faults_of(subject& table) {
   return {};
 }
 
-/// Runs the threads once, as `order` says, on the table in the region. Returns what is wrong with the
-/// table then, while it is still open: what no crash image shows, since recovery counts anew.
-std::string record_threads(const subject_kind& kind, const maker& make, explorer& x, const threaded_program& what, schedules& order, recording& rec) {
+/// Runs the threads once, as `order` says, on the table in the region. Returns what is wrong with
+/// the table then, while it is still open: what no crash image shows, since recovery counts anew.
+std::string record_threads(const subject_kind& kind, const maker& make, explorer& x,
+                           const threaded_program& what, schedules& order, recording& rec) {
   static baton turn;
   tracer& t = x.listener();
   order.begin();
@@ -118,7 +130,9 @@ std::string record_threads(const subject_kind& kind, const maker& make, explorer
       }
     });
   t.use(&turn);
-  turn.run(bodies, [&](const std::vector<unsigned>& ready, bool forced) { return order.decide(ready, forced); });
+  turn.run(bodies, [&](const std::vector<unsigned>& ready, bool forced) {
+    return order.decide(ready, forced);
+  });
   t.use(nullptr);
   t.write_to(nullptr);
   std::string fault = faults_of(*table);
@@ -129,7 +143,8 @@ std::string record_threads(const subject_kind& kind, const maker& make, explorer
 
 }  // namespace
 
-bool explore_threads(const subject_kind& kind, const maker& make, explorer& x, const threaded_program& what, const schedule_plan& how,
+bool explore_threads(const subject_kind& kind, const maker& make, explorer& x,
+                     const threaded_program& what, const schedule_plan& how,
                      std::mt19937_64& random) {
   // The table as the threads find it. What a killed process left may all be durable, and is here.
   region& r = x.memory();
@@ -138,7 +153,8 @@ bool explore_threads(const subject_kind& kind, const maker& make, explorer& x, c
   filled.before.resize(what.first.keys);
   program first = what.first;
   if (!what.killed) first.operations.push_back({act::reopen, {}, 0});
-  if (std::string failed = record(kind, make, r, x.listener(), true, first, filled); !failed.empty()) {
+  if (std::string failed = record(kind, make, r, x.listener(), true, first, filled);
+      !failed.empty()) {
     x.found().violations.push_back({failed, "", ""});
     return false;
   }
@@ -148,7 +164,8 @@ bool explore_threads(const subject_kind& kind, const maker& make, explorer& x, c
   const cache_model durable(found);
 
   ++x.found().threaded;
-  std::unordered_set<std::uint64_t> explored;  // traces: schedules that differ in what was read when, and not in what came of it, are one
+  // traces: schedules that differ in what was read when, and not in what came of it, are one
+  std::unordered_set<std::uint64_t> explored;
   // First with one preemption, so that where not all schedules can be run the simplest are.
   for (unsigned preemptions : {1u, how.preemptions}) {
     bool last = preemptions == how.preemptions;

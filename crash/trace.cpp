@@ -19,14 +19,16 @@ const char* name_of(verb v) {
 /// From the last folder of ours on, so that a report is the same wherever the sources lie.
 std::string short_name(std::string_view file) {
   for (std::string_view top : {"/src/", "/test/", "/crash/"})
-    if (auto at = file.rfind(top); at != std::string_view::npos) return std::string(file.substr(at + 1));
+    if (auto at = file.rfind(top); at != std::string_view::npos)
+      return std::string(file.substr(at + 1));
   return std::string(file);
 }
 
 }  // namespace
 
 std::string place::told() const {
-  return file + ":" + std::to_string(line) + " " + name_of(which) + (name.empty() ? "" : " " + name);
+  return file + ":" + std::to_string(line) + " " + name_of(which) +
+         (name.empty() ? "" : " " + name);
 }
 
 std::string place::text() const { return name.empty() ? told() : name; }

@@ -49,9 +49,9 @@ struct event {
     exchange,  // a locked instruction; a store where `size` is not 0
     flush,     // write-back of [offset, offset + value) started
     fence,
-    begin,     // of call `value`
-    end,       // of call `value`
-    length,    // the file's length becomes `value`
+    begin,   // of call `value`
+    end,     // of call `value`
+    length,  // the file's length becomes `value`
   };
   what kind{};
   std::uint8_t thread = 0;

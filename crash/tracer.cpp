@@ -20,7 +20,8 @@ void tracer::compare_now() {
   if (shadow_.empty() || std::memcmp(shadow_.data(), region_.base(), shadow_.size()) == 0) return;
   auto at = std::mismatch(shadow_.begin(), shadow_.end(), region_.base()).first - shadow_.begin();
   auto complain = std::exchange(complain_, nullptr);
-  complain("a store bypassed the verbs: the byte at offset " + std::to_string(at) + " differs from all that was recorded");
+  complain("a store bypassed the verbs: the byte at offset " + std::to_string(at) +
+           " differs from all that was recorded");
 }
 
 void tracer::forget_touched() {
@@ -55,7 +56,8 @@ void tracer::append(event e) {
 }
 
 void tracer::touch(std::uint64_t offset, std::uint64_t count) {
-  for (std::uint64_t line = offset / line_bytes; line <= (offset + count - 1) / line_bytes; ++line) {
+  for (std::uint64_t line = offset / line_bytes; line <= (offset + count - 1) / line_bytes;
+       ++line) {
     if (is_touched_[line]) continue;
     is_touched_[line] = true;
     touched_.push_back(static_cast<std::uint32_t>(line));
@@ -65,18 +67,23 @@ void tracer::touch(std::uint64_t offset, std::uint64_t count) {
 bool tracer::elides(elision::what kind) {
   if (elided_ == nullptr || elided_->kind != kind) return false;
   place_index at = now_[thread()];
-  while (is_elided_.size() <= at) is_elided_.push_back(places_[static_cast<place_index>(is_elided_.size())].text() == elided_->place);
+  while (is_elided_.size() <= at)
+    is_elided_.push_back(places_[static_cast<place_index>(is_elided_.size())].text() ==
+                         elided_->place);
   left_out_ += is_elided_[at];
   return is_elided_[at];
 }
 
-void tracer::entering(verb which, const site& where) { now_[thread()] = places_.index_of(which, where); }
+void tracer::entering(verb which, const site& where) {
+  now_[thread()] = places_.index_of(which, where);
+}
 
 void tracer::reading(const void* at, std::size_t count) {
   step();
   if (interesting_ == nullptr) return;
   std::uint64_t offset = region_.offset_of(at);
-  for (std::uint64_t line = offset / line_bytes; line <= (offset + count - 1) / line_bytes && line < interesting_->size(); ++line) {
+  for (std::uint64_t line = offset / line_bytes;
+       line <= (offset + count - 1) / line_bytes && line < interesting_->size(); ++line) {
     if (!(*interesting_)[line] || is_read_[line]) continue;
     is_read_[line] = true;
     if (!is_touched_[line]) reads_.push_back(static_cast<std::uint32_t>(line));
@@ -105,7 +112,11 @@ void tracer::stored_bytes(const void* at, std::size_t count) {
   for (std::uint64_t from = offset; from < end;) {
     std::uint64_t to = std::min(end, align_down(from, 8) + 8), value = 0;
     std::memcpy(&value, region_.base() + from, to - from);
-    append({.kind = event::what::piece, .size = static_cast<std::uint8_t>(to - from), .group = group, .offset = from, .value = value});
+    append({.kind = event::what::piece,
+            .size = static_cast<std::uint8_t>(to - from),
+            .group = group,
+            .offset = from,
+            .value = value});
     from = to;
   }
 }

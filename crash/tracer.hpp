@@ -1,5 +1,6 @@
-// Listens to a recording medium over a region: writes the trace, notices stores that bypass the verbs, remembers what must be put back, logs which
-// lines are read, stops what does not end, and lets a scheduler run other threads before every access.
+// Listens to a recording medium over a region: writes the trace, notices stores that bypass the
+// verbs, remembers what must be put back, logs which lines are read, stops what does not end, and
+// lets a scheduler run other threads before every access.
 #pragma once
 
 #include <functional>
@@ -17,7 +18,9 @@ struct elision {
   enum class what : std::uint8_t { flush, fence, order } kind;
   std::string place;  // as place::text() gives it
   std::string text() const;
-  bool operator<(const elision& other) const { return kind != other.kind ? kind < other.kind : place < other.place; }
+  bool operator<(const elision& other) const {
+    return kind != other.kind ? kind < other.kind : place < other.place;
+  }
   bool operator==(const elision&) const = default;
 };
 
@@ -40,7 +43,8 @@ class tracer final : public recorder {
   void leave_out(const elision* what) { elided_ = what, is_elided_.clear(); }
   std::uint64_t left_out() const { return left_out_; }  // how often
 
-  /// Compares all of the region with what the stores made of it, at every fence; `complain` hears of the first difference.
+  /// Compares all of the region with what the stores made of it, at every fence; `complain` hears
+  /// of the first difference.
   void watch_for_plain_stores(std::function<void(const std::string&)> complain);
   void compare_now();
 
@@ -48,12 +52,15 @@ class tracer final : public recorder {
   const std::vector<std::uint32_t>& touched() const { return touched_; }
   void forget_touched();
 
-  /// The lines among those marked in `interesting` that were read before they were written since `log_reads`, in order.
+  /// The lines among those marked in `interesting` that were read before they were written since
+  /// `log_reads`, in order.
   void log_reads(const std::vector<bool>* interesting);
   const std::vector<std::uint32_t>& reads() const { return reads_; }
 
   /// After so many accesses `stuck` is called, which does not return.
-  void limit(std::uint64_t accesses, std::function<void()> stuck) { left_ = accesses, stuck_ = std::move(stuck); }
+  void limit(std::uint64_t accesses, std::function<void()> stuck) {
+    left_ = accesses, stuck_ = std::move(stuck);
+  }
 
   void begin(std::uint64_t call) { append({.kind = event::what::begin, .value = call}); }
   void end(std::uint64_t call) { append({.kind = event::what::end, .value = call}); }

@@ -5,8 +5,8 @@
 namespace durahash::crash {
 namespace {
 
-/// One of two shards becomes empty, and compaction writes the other one's array where the empty one's was: who names
-/// that place must have gone by then.
+/// One of two shards becomes empty, and compaction writes the other one's array where the empty
+/// one's was: who names that place must have gone by then.
 threaded_program one_array_in_the_others_place() {
   constexpr key_number keys = 8;  // arrays of one bucket each
   threaded_program made{{{}, keys}, {{}}};

@@ -1,4 +1,5 @@
 // Written by scripts/witnesses.py from reports of `durahash crash --json`.
+// clang-format off
 #include "crash/matrix.hpp"
 
 namespace durahash::crash {

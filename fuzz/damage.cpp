@@ -68,7 +68,8 @@ std::size_t place(const sound_pool& pool, std::uint32_t choice) {
 
 /// A directory entry whose own check bits hold, with an exponent that is mostly small.
 std::uint64_t plausible_entry(std::uint64_t value) {
-  return checked_place::of((value & 0xffff) * block_bytes, value >> 16 & (value >> 32 & 3 ? 7 : 31)).word;
+  return checked_place::of((value & 0xffff) * block_bytes, value >> 16 & (value >> 32 & 3 ? 7 : 31))
+      .word;
 }
 
 void apply(edit kind, std::string& bytes, std::size_t at, std::size_t other, std::uint64_t value) {
@@ -76,20 +77,29 @@ void apply(edit kind, std::string& bytes, std::size_t at, std::size_t other, std
   switch (kind) {
     case edit::set_word: return write_at(bytes, at, value);
     case edit::flip_bit: return write_at(bytes, at, word ^ std::uint64_t{1} << value % 64);
-    case edit::add: return write_at(bytes, at, word + static_cast<std::uint64_t>(static_cast<std::int8_t>(value)));
+    case edit::add:
+      return write_at(bytes, at,
+                      word + static_cast<std::uint64_t>(static_cast<std::int8_t>(value)));
     case edit::copy_word: return write_at(bytes, at, read_at<std::uint64_t>(bytes, other));
-    case edit::set_byte: return write_at(bytes, at + value % 8, static_cast<std::uint8_t>(value >> 8));
+    case edit::set_byte:
+      return write_at(bytes, at + value % 8, static_cast<std::uint8_t>(value >> 8));
     case edit::clear: {
-      std::size_t count = std::min<std::size_t>(value % 8192, bytes.size() - std::min(at, bytes.size()));
-      std::fill_n(bytes.begin() + static_cast<std::ptrdiff_t>(std::min(at, bytes.size())), count, '\0');
+      std::size_t count =
+          std::min<std::size_t>(value % 8192, bytes.size() - std::min(at, bytes.size()));
+      std::fill_n(bytes.begin() + static_cast<std::ptrdiff_t>(std::min(at, bytes.size())), count,
+                  '\0');
       return;
     }
     case edit::copy_block:
-      return write_at(bytes, at & ~std::size_t{255}, read_at<std::array<char, 256>>(bytes, other & ~std::size_t{255}));
-    case edit::truncate: return bytes.resize(value % 2 == 0 ? at : (value >> 1) % (bytes.size() + 1));
-    case edit::extend: return bytes.resize(std::min(most_file_bytes, bytes.size() + value % (1u << 22)));
+      return write_at(bytes, at & ~std::size_t{255},
+                      read_at<std::array<char, 256>>(bytes, other & ~std::size_t{255}));
+    case edit::truncate:
+      return bytes.resize(value % 2 == 0 ? at : (value >> 1) % (bytes.size() + 1));
+    case edit::extend:
+      return bytes.resize(std::min(most_file_bytes, bytes.size() + value % (1u << 22)));
     case edit::entry: return write_at(bytes, at, plausible_entry(value));
-    case edit::notable_word: return write_at(bytes, at, notable_words[value % std::size(notable_words)]);
+    case edit::notable_word:
+      return write_at(bytes, at, notable_words[value % std::size(notable_words)]);
     case edit::count_of_edits: return;
   }
 }
@@ -101,7 +111,9 @@ void reseal_structure(std::string& bytes, std::size_t at) {
 
 void reseal_heap_state(std::string& bytes, std::size_t root_at) {
   auto root = read_at<root_record>(bytes, root_at);
-  if (root.heap_state_offset > bytes.size() || root.heap_state_bytes > bytes.size() - root.heap_state_offset) return;
+  if (root.heap_state_offset > bytes.size() ||
+      root.heap_state_bytes > bytes.size() - root.heap_state_offset)
+    return;
   root.heap_state_checksum = checksum(bytes.data() + root.heap_state_offset, root.heap_state_bytes);
   write_at(bytes, root_at, root);
 }
@@ -111,7 +123,8 @@ void reseal_heap_state(std::string& bytes, std::size_t root_at) {
 std::string damaged(const sound_pool& pool, byte_source source) {
   std::string bytes = pool.bytes;
   for (int i = 0; i < 64 && !source.empty(); ++i) {
-    auto kind = static_cast<edit>(source.take<std::uint8_t>() % static_cast<std::uint8_t>(edit::count_of_edits));
+    auto kind = static_cast<edit>(source.take<std::uint8_t>() %
+                                  static_cast<std::uint8_t>(edit::count_of_edits));
     std::size_t at = place(pool, source.take<std::uint32_t>());
     auto value = source.take<std::uint64_t>();
     apply(kind, bytes, at, place(pool, static_cast<std::uint32_t>(value)), value);

@@ -20,11 +20,13 @@ using word_map = map<std::uint64_t, std::uint64_t>;
 /// A file without a name, so that a crash leaves nothing behind. Pages of zeros are not written.
 class nameless_file {
  public:
-  explicit nameless_file(std::string_view bytes) : descriptor_(::memfd_create("durahash-fuzz", MFD_CLOEXEC)) {
+  explicit nameless_file(std::string_view bytes)
+      : descriptor_(::memfd_create("durahash-fuzz", MFD_CLOEXEC)) {
     if (descriptor_ < 0 || ::ftruncate(descriptor_, static_cast<off_t>(bytes.size())) != 0)
       throw std::runtime_error("cannot make a memory file");
     for (std::size_t at = 0; at < bytes.size(); at += page)
-      if (auto part = bytes.substr(at, page); part.find_first_not_of('\0') != part.npos) write(at, part);
+      if (auto part = bytes.substr(at, page); part.find_first_not_of('\0') != part.npos)
+        write(at, part);
   }
   ~nameless_file() { ::close(descriptor_); }
   nameless_file(const nameless_file&) = delete;
@@ -35,7 +37,8 @@ class nameless_file {
  private:
   static constexpr std::size_t page = 4096;
   void write(std::size_t at, std::string_view part) {
-    if (::pwrite(descriptor_, part.data(), part.size(), static_cast<off_t>(at)) != static_cast<ssize_t>(part.size()))
+    if (::pwrite(descriptor_, part.data(), part.size(), static_cast<off_t>(at)) !=
+        static_cast<ssize_t>(part.size()))
       throw std::runtime_error("cannot write a memory file");
   }
   int descriptor_;
@@ -51,8 +54,10 @@ options options_of(std::uint8_t how) {
   return chosen;
 }
 
-void use_batches(table& t, const std::vector<std::string>& keys, const std::vector<std::string>& values) {
-  std::vector<std::string_view> key_views(keys.begin(), keys.end()), value_views(values.begin(), values.end());
+void use_batches(table& t, const std::vector<std::string>& keys,
+                 const std::vector<std::string>& values) {
+  std::vector<std::string_view> key_views(keys.begin(), keys.end()),
+      value_views(values.begin(), values.end());
   std::vector<std::string> found(keys.size());
   std::vector<status> answers(keys.size());
   t.get_many(key_views, found, answers);
@@ -64,7 +69,8 @@ void use_batches(table& t, const std::vector<std::string>& keys, const std::vect
 /// In a table that check called sound, what was just written is found.
 void write_and_read_back(table& t, const std::string& key, const std::string& value, bool sound) {
   std::string found;
-  if (t.put(key, value) == status::ok && sound && (t.get(key, found) != status::ok || found != value))
+  if (t.put(key, value) == status::ok && sound &&
+      (t.get(key, found) != status::ok || found != value))
     throw std::logic_error("a value that was just put is not there");
 }
 
@@ -99,7 +105,8 @@ void use(table& t, bool sound) {
 
 void use(word_map& m, bool) {
   std::vector<std::uint64_t> keys{0, 1, ~std::uint64_t{0}}, values{1, 2, 3};
-  for (std::uint64_t n = 0; n < sound_records; n += 3) keys.push_back(n * 0x9e3779b97f4a7c15u), values.push_back(n);
+  for (std::uint64_t n = 0; n < sound_records; n += 3)
+    keys.push_back(n * 0x9e3779b97f4a7c15u), values.push_back(n);
   std::vector<status> answers(keys.size());
   m.get_many(keys, values, answers);
   m.for_each([](std::uint64_t, std::uint64_t) {});
@@ -134,7 +141,8 @@ outcome open_and_use(const std::string& path, std::uint8_t how) {
 
 outcome open_check_bytes(std::string_view bytes, std::uint8_t how) {
   nameless_file file(bytes);
-  return (how & 1) != 0 ? open_and_use<word_map>(file.path(), how) : open_and_use<table>(file.path(), how);
+  return (how & 1) != 0 ? open_and_use<word_map>(file.path(), how)
+                        : open_and_use<table>(file.path(), how);
 }
 
 outcome open_check(std::string_view input) {

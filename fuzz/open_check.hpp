@@ -15,9 +15,11 @@ struct outcome {
 };
 
 /// One run, spelled by arbitrary bytes:
-///   byte 0   mode % 4: 0 the rest is the file; 1, 2 the rest is damage to a sound pool; 3 likewise, with checksums made to hold again
+///   byte 0   mode % 4: 0 the rest is the file; 1, 2 the rest is damage to a sound pool; 3
+///            likewise, with checksums made to hold again
 ///   byte 1   which sound pool
-///   byte 2   how it is opened: bit 0 as map<u64, u64>, 1 read-only, 2 salvage, 3 emulated medium, 4 compacts too
+///   byte 2   how it is opened: bit 0 as map<u64, u64>, 1 read-only, 2 salvage, 3 emulated medium,
+///            4 compacts too
 outcome open_check(std::string_view input);
 
 /// The same on a file's bytes. `how` is byte 2.

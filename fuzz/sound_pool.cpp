@@ -15,7 +15,8 @@ namespace durahash::fuzz {
 namespace {
 
 void require(status answer, const char* what) {
-  if (answer != status::ok) throw std::runtime_error(std::string(what) + ": " + std::string(message(answer)));
+  if (answer != status::ok)
+    throw std::runtime_error(std::string(what) + ": " + std::string(message(answer)));
 }
 
 std::string file_bytes(const std::string& path) {
@@ -41,7 +42,8 @@ std::vector<std::size_t> interesting_words(const std::string& bytes) {
   return found;
 }
 
-/// The root does not tell which file it was written to: these bytes are put into files of many names.
+/// The root does not tell which file it was written to: these bytes are put into files of many
+/// names.
 void forget_the_file(std::string& bytes) {
   for (std::uint64_t offset : root_offsets) {
     root_record root;
@@ -53,10 +55,13 @@ void forget_the_file(std::string& bytes) {
   }
 }
 
-sound_pool snapshot(const std::string& path, engine_kind engine, data_kind key, data_kind value, std::size_t key_bytes, bool clean) {
+sound_pool snapshot(const std::string& path, engine_kind engine, data_kind key, data_kind value,
+                    std::size_t key_bytes, bool clean) {
   sound_pool made;
-  made.name = std::string(name_of(engine)) + " " + std::string(name_of(key)) + "/" + std::string(name_of(value)) +
-              (key_bytes != 0 ? ", keys of " + std::to_string(key_bytes) : "") + (clean ? ", closed" : ", killed");
+  made.name = std::string(name_of(engine)) + " " + std::string(name_of(key)) + "/" +
+              std::string(name_of(value)) +
+              (key_bytes != 0 ? ", keys of " + std::to_string(key_bytes) : "") +
+              (clean ? ", closed" : ", killed");
   made.key = key;
   made.value = value;
   made.clean = clean;
@@ -69,12 +74,16 @@ sound_pool snapshot(const std::string& path, engine_kind engine, data_kind key, 
 /// Inserts, updates and erases, so that every state of a slot occurs.
 void fill(table& t, data_kind kind, data_kind value, std::size_t key_bytes) {
   auto key = [&](std::uint64_t n) { return nth_key(kind, n, key_bytes); };
-  for (std::uint64_t n = 0; n < sound_records + 20; ++n) require(t.put(key(n), nth_value(value, n + 7)), "put");
-  for (std::uint64_t n = 0; n < sound_records; ++n) require(t.put(key(n), nth_value(value, n)), "put again");
-  for (std::uint64_t n = sound_records; n < sound_records + 20; ++n) require(t.erase(key(n)), "erase");
+  for (std::uint64_t n = 0; n < sound_records + 20; ++n)
+    require(t.put(key(n), nth_value(value, n + 7)), "put");
+  for (std::uint64_t n = 0; n < sound_records; ++n)
+    require(t.put(key(n), nth_value(value, n)), "put again");
+  for (std::uint64_t n = sound_records; n < sound_records + 20; ++n)
+    require(t.erase(key(n)), "erase");
 }
 
-/// Takes the chance out of a pool without records: the same input must mean the same damage in every process.
+/// Takes the chance out of a pool without records: the same input must mean the same damage in
+/// every process.
 void fix_what_was_drawn(const std::string& path) {
   std::fstream file(path, std::ios::binary | std::ios::in | std::ios::out);
   superblock block;
@@ -85,7 +94,8 @@ void fix_what_was_drawn(const std::string& path) {
   block.created_unix_seconds = 1'700'000'000;
   block = sealed(block);
   for (std::uint64_t at : superblock_offsets)
-    file.seekp(static_cast<std::streamoff>(at)).write(reinterpret_cast<const char*>(&block), sizeof block);
+    file.seekp(static_cast<std::streamoff>(at))
+        .write(reinterpret_cast<const char*>(&block), sizeof block);
   if (!file.flush()) throw std::runtime_error("cannot rewrite " + path);
 }
 
@@ -95,11 +105,15 @@ table opened(const std::string& path, options how) {
   return std::move(*made);
 }
 
-void add_pools(std::vector<sound_pool>& pools, const std::string& path, engine_kind engine, data_kind key, data_kind value, std::size_t key_bytes = 0) {
+void add_pools(std::vector<sound_pool>& pools, const std::string& path, engine_kind engine,
+               data_kind key, data_kind value, std::size_t key_bytes = 0) {
   options how;
   how.engine = engine;
-  if (engine == engine_kind::cceh) how.settings = {{"segment", 3}, {"probe", 2}, {"copy_on_write", key == value}};  // small: there are many
-  if (engine == engine_kind::level) how.settings = {{"slots", key == value ? 7 : 3}, {"in_place", key == value}};
+  // small: there are many
+  if (engine == engine_kind::cceh)
+    how.settings = {{"segment", 3}, {"probe", 2}, {"copy_on_write", key == value}};
+  if (engine == engine_kind::level)
+    how.settings = {{"slots", key == value ? 7 : 3}, {"in_place", key == value}};
   if (engine == engine_kind::gphash && key == value) how.settings = {{"levels", 1}, {"slots", 4}};
   if (key_bytes != 0) how.settings = {{"key_bytes", key_bytes}};
   how.mode = open_mode::create_new;
@@ -125,7 +139,8 @@ std::string nth_key(data_kind kind, std::uint64_t n, std::size_t key_bytes) {
     std::string key = "key " + std::to_string(n);
     return key + std::string(key_bytes - key.size(), static_cast<char>('a' + n % 26));
   }
-  if (kind == data_kind::bytes) return n == 0 ? "" : "key " + std::to_string(n) + std::string(n % 40, 'k');
+  if (kind == data_kind::bytes)
+    return n == 0 ? "" : "key " + std::to_string(n) + std::string(n % 40, 'k');
   std::uint64_t word = n == 1 ? ~std::uint64_t{0} : n * 0x9e3779b97f4a7c15u;  // 0 is a key too
   return {reinterpret_cast<const char*>(&word), sizeof word};
 }
@@ -141,7 +156,8 @@ std::vector<sound_pool> make_sound_pools() {
                                                           : std::filesystem::temp_directory_path();
   std::string path = (folder / ("durahash-fuzz-" + std::to_string(::getpid()) + ".dh")).string();
   std::vector<sound_pool> made;
-  for (engine_kind engine : {engine_kind::turbo, engine_kind::cceh, engine_kind::level, engine_kind::gphash})
+  for (engine_kind engine :
+       {engine_kind::turbo, engine_kind::cceh, engine_kind::level, engine_kind::gphash})
     for (data_kind key : {data_kind::u64, data_kind::bytes})
       for (data_kind value : {data_kind::u64, data_kind::bytes}) {
         add_pools(made, path, engine, key, value);

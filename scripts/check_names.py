@@ -37,7 +37,7 @@ def main():
         if path.parent.name == "media" or path.name == "order.hpp":  # what names are, and the verbs themselves
             continue
         text, short = path.read_text(), path.relative_to(ROOT)
-        mutants |= set(re.findall(r'planted\("([^"]+)"\)', text))
+        mutants |= set(re.findall(r'planted\(\s*"([^"]+)"\)', text))
         for call in CALL.finditer(text):
             line = text.count("\n", 0, call.start()) + 1
             name = re.search(r',\s*"([a-z0-9.-]+)"$', arguments(text, call.end()).rstrip())
@@ -48,7 +48,7 @@ def main():
                 places[f"the {effect} of {name[1]}"].append(f"{short}:{line}")
     wrong += [f"{name} stands at {', '.join(at)}" for name, at in places.items() if len(at) > 1]
 
-    bugs = set(re.findall(r'^      \{"([^"]+)", "', (ROOT / "crash/planted_bugs.cpp").read_text(), re.M))
+    bugs = set(re.findall(r'^      \{"([^"]+)",\s*"', (ROOT / "crash/planted_bugs.cpp").read_text(), re.M))
     elisions = re.compile(r'"(the (?:flush|fence|order) of [a-z0-9.-]+)"')
     wrong += [f"crash/planted_bugs.cpp tells of {name}, which no source has" for name in sorted(bugs - mutants - set(places))]
     wrong += [f"crash/planted_bugs.cpp does not tell of {name}" for name in sorted(mutants - bugs)]

@@ -12,6 +12,6 @@ if build/fuzz/bin/fuzz_open_check -seed="$seed" -max_total_time="$seconds" -time
   echo "fuzz_open_check: nothing found in $seconds s (seed $seed)"
 else
   echo "fuzz_open_check: a finding (seed $seed); repeat it with: build/fuzz/bin/fuzz_open_check FILE, one of" >&2
-  ls -t build/fuzz/findings | head -n 5 | sed 's|^|  build/fuzz/findings/|' >&2
+  find build/fuzz/findings -type f -printf '%T@ %p\n' | sort -rn | head -n 5 | sed 's|^[^ ]*|  |' >&2
   exit 1
 fi

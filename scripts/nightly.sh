@@ -8,7 +8,7 @@
 #   fuzzing             finds more the longer it runs: FUZZ_SECONDS (600)
 #   the guest           minutes of a booting machine: conformance and 50 power cuts
 set -uo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/.." || exit
 export JOBS=${JOBS:-$(nproc)}
 seed=${CRASH_SEED:-$(date +%s)}
 failed=()

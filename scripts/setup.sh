@@ -2,6 +2,7 @@
 # Installs what is missing to build durahash on Debian 12. Silent and quick when everything is there.
 #   scripts/setup.sh           compilers, libraries, test tools
 #   scripts/setup.sh fuzz      and clang with libFuzzer
+#   scripts/setup.sh format    and clang-format, shellcheck
 #   scripts/setup.sh lint      and clang-format, clang-tidy
 #   scripts/setup.sh guest     and QEMU, with what its guest is made of (the guest's kernel is fetched by test/guest, and not installed)
 set -euo pipefail
@@ -16,9 +17,10 @@ wanted=(
 for extra in "$@"; do
   case "$extra" in
     fuzz) wanted+=(clang:clang++ libclang-rt-dev:clang-rt) ;;
+    format) wanted+=(clang-format:clang-format shellcheck:shellcheck) ;;
     lint) wanted+=(clang-format:clang-format clang-tidy:clang-tidy) ;;
     guest) wanted+=(qemu-system-x86:qemu-system-x86_64 busybox-static:busybox e2fsprogs:mke2fs) ;;
-    *) echo "setup.sh: no such group: $extra (fuzz, lint, guest)" >&2; exit 2 ;;
+    *) echo "setup.sh: no such group: $extra (fuzz, format, lint, guest)" >&2; exit 2 ;;
   esac
 done
 

@@ -9,7 +9,8 @@ at_once=$((JOBS + (JOBS + 1) / 2))  # tests: many of them wait for other process
 began=$SECONDS
 stages=()
 
-# stage NAME COMMAND...: runs it, and notes its seconds. The first failure ends the run.
+# stage NAME COMMAND...: runs it, and notes its seconds. The first failure ends the run. Of a function it
+# is the status that counts: `set -e` does not reach into one.
 stage() {
   local name=$1 start=$SECONDS code=0
   shift
@@ -29,38 +30,27 @@ trap table EXIT
 # The public interface, over every engine, and damaged pools. What is not shipped, or looks at the
 # engines from within, is for scripts/nightly.sh: its build alone takes ten minutes.
 asan_targets=(store_test persist_test fuzz_smoke_test warp_test)
-# All tests of a program in $at_once processes, which is much faster than a process for each test.
-sharded() {
-  local program=$1 shard failed=0 children=() seed=${DURAHASH_SEED:-$RANDOM}
-  shift
-  for ((shard = 0; shard < at_once; ++shard)); do
-    GTEST_TOTAL_SHARDS=$at_once GTEST_SHARD_INDEX=$shard DURAHASH_SEED=$seed "$program" --gtest_brief=1 "$@" &
-    children+=($!)
-  done
-  for shard in "${children[@]}"; do wait "$shard" || failed=1; done
-  return $failed
-}
 unit_under_asan() {
-  local program failed=0
-  for program in store_test persist_test warp_test; do
-    sharded build/asan/bin/$program "--gtest_filter=-*Stress*:*LongModel*:*Kill*" || failed=1
-  done
-  DURAHASH_FUZZ_POOLS=800 build/asan/bin/fuzz_smoke_test --gtest_brief=1 || failed=1
-  return $failed
+  DURAHASH_FUZZ_POOLS=800 ctest --preset asan -j $at_once --progress -L unit \
+    -R '^(store|persist|fuzz_smoke|warp)\.' -E '\.(LongModel|Kill)\.'
+}
+references() {
+  scripts/check_layers.py && scripts/check_names.py && scripts/check_docs.py
 }
 stress_under_tsan() {
-  scripts/with_tsan.sh build/tsan/bin/stress_test --gtest_brief=1
-  scripts/with_tsan.sh ctest --preset tsan -j 1 \
-    -R '^gpu\.(GpuStreams|GpuCopies|GpuMap\.(FindsGoOn|AnswersAsTheModel|KeysOfABatch))'
+  scripts/with_tsan.sh build/tsan/bin/stress_test --gtest_brief=1 &&
+    scripts/with_tsan.sh ctest --preset tsan -j 1 \
+      -R '^gpu\.(GpuStreams|GpuCopies|GpuMap\.(FindsGoOn|AnswersAsTheModel|KeysOfABatch))'
 }
 explore() {
   local explore="build/check/bin/durahash crash --engine all --quick --seed ${CRASH_SEED:-1}"
-  $explore --rounds 1 --schedules 100
-  $explore --mutants
+  $explore --rounds 1 --schedules 100 &&
+    $explore --mutants
 }
 
 # What fails soonest stands first.
-stage "layers: no include looks upward" scripts/check_layers.py
+stage "layers, names, documents: what refers to what" references
+stage "formatting" scripts/check_format.sh
 stage "release build: library, tool, explorer, tests" scripts/build.sh check
 # The stress tests run longer under ThreadSanitizer.
 stage "all tests, release build" env DURAHASH_STRESS_SECONDS=0.1 ctest --preset check -j $at_once

@@ -15,6 +15,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FILE = ROOT / "crash/witnesses.cpp"
 HEAD = """// Written by scripts/witnesses.py from reports of `durahash crash --json`.
+// clang-format off
 #include "crash/matrix.hpp"
 
 namespace durahash::crash {

@@ -1,5 +1,5 @@
-// How the commands describe their arguments. main.cpp alone knows the library behind it, which takes
-// seconds to compile.
+// How the commands describe their arguments. main.cpp alone knows the library behind it, which
+// takes seconds to compile.
 #pragma once
 
 #include <functional>
@@ -45,7 +45,8 @@ class command_line {
  public:
   command_line(CLI::App* which) : app_(which) {}
   command_line add_subcommand(const std::string& name, const std::string& description);
-  option add_option(const std::string& name, std::string& value, const std::string& description = "");
+  option add_option(const std::string& name, std::string& value,
+                    const std::string& description = "");
   option add_option(const std::string& name, std::vector<std::string>& value,
                     const std::string& description);
   option add_flag(const std::string& name, bool& value, const std::string& description);
@@ -56,10 +57,13 @@ class command_line {
   CLI::App* app_;
 };
 
-/// An option that takes one of a few words. The description names them, so the type column need not.
+/// An option that takes one of a few words. The description names them, so the type column need
+/// not.
 inline option add_choice(command_line command, const std::string& name, std::string& value,
                          const std::vector<std::string>& words, const std::string& description) {
-  return command.add_option(name, value, description).check(one_of(words).unnamed()).type_name("NAME");
+  return command.add_option(name, value, description)
+      .check(one_of(words).unnamed())
+      .type_name("NAME");
 }
 
 /// An argument without a dash: POOL, KEY and so on.

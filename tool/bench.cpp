@@ -12,10 +12,10 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "arguments.hpp"
 #include "bench/plot.hpp"
 #include "bench/report.hpp"
 #include "bench/runner.hpp"
-#include "arguments.hpp"
 #include "commands.hpp"
 #include "durahash/table.hpp"
 #include "failure.hpp"
@@ -62,11 +62,13 @@ struct bench_arguments {
   std::string plot;
 };
 
-/// Every engine, or the one of that name. Of `all`, those which this build cannot open are passed over and named.
+/// Every engine, or the one of that name. Of `all`, those which this build cannot open are passed
+/// over and named.
 std::vector<engine_kind> engines_of(const std::string& name, const bench::request& asked) {
   if (const auto engine = engine_named(name)) return {*engine};
   std::vector<engine_kind> engines;
-  for (const engine_kind engine : {engine_kind::turbo, engine_kind::cceh, engine_kind::level, engine_kind::gphash}) {
+  for (const engine_kind engine :
+       {engine_kind::turbo, engine_kind::cceh, engine_kind::level, engine_kind::gphash}) {
     options how;
     how.engine = engine;
     how.key = how.value = asked.shape.kind;
@@ -84,10 +86,12 @@ std::vector<bench::workload_kind> workloads_of(const std::string& list) {
   std::string unknown;
   auto workloads = bench::workloads_named(list, unknown);
   if (unknown == "ycsb-e")
-    throw failure(exit_usage, "ycsb-e scans ranges of keys in their order, and a hash table has none");
+    throw failure(exit_usage,
+                  "ycsb-e scans ranges of keys in their order, and a hash table has none");
   if (workloads.empty())
     throw failure(exit_usage,
-                  fmt::format("--workload {}: there is no workload \"{}\"; --help lists them", list, unknown));
+                  fmt::format("--workload {}: there is no workload \"{}\"; --help lists them", list,
+                              unknown));
   return workloads;
 }
 
@@ -95,9 +99,11 @@ std::map<std::string, std::uint64_t> settings_of(const std::vector<std::string>&
   std::map<std::string, std::uint64_t> settings;
   for (const std::string& text : texts) {
     const std::size_t equals = text.find('=');
-    const auto value =
-        equals == std::string::npos ? std::nullopt : parse_count(std::string_view(text).substr(equals + 1));
-    if (equals == 0 || !value) throw failure(exit_usage, "--set " + text + " is not of the form name=number");
+    const auto value = equals == std::string::npos
+                           ? std::nullopt
+                           : parse_count(std::string_view(text).substr(equals + 1));
+    if (equals == 0 || !value)
+      throw failure(exit_usage, "--set " + text + " is not of the form name=number");
     settings[text.substr(0, equals)] = *value;
   }
   return settings;
@@ -109,10 +115,11 @@ void read_pool(const bench_arguments& arguments, bench::request& asked) {
   asked.durability = flushes ? durability_level::power : durability_level::process;
   if (!arguments.durability.empty()) asked.durability = *durability_named(arguments.durability);
   if (asked.medium == medium_kind::memory && !arguments.path.empty())
-    throw failure(exit_usage,
-                  "--path " + arguments.path + " goes with --medium file, pmem or emulated: memory has no file");
+    throw failure(exit_usage, "--path " + arguments.path +
+                                  " goes with --medium file, pmem or emulated: memory has no file");
   if (asked.medium == medium_kind::pmem && arguments.path.empty())
-    throw failure(exit_usage, "--medium pmem needs --path FILE on a file system mounted with DAX, or a device");
+    throw failure(exit_usage,
+                  "--medium pmem needs --path FILE on a file system mounted with DAX, or a device");
   asked.path = arguments.path.empty() ? bench::default_path() : arguments.path;
   asked.settings = settings_of(arguments.settings);
   asked.flush_latency_ns = static_cast<std::uint32_t>(
@@ -146,9 +153,14 @@ std::uint64_t batch_of(const bench_arguments& arguments) {
 /// Says no to what a device cannot do before it looks for one.
 void read_device(const bench_arguments& arguments, bench::request& asked) {
   if (arguments.device == no_device) {
-    if (arguments.device_memory != "automatic") throw failure(exit_usage, "--device-memory goes with --device cuda:N");
-    if (arguments.device_arrays != "host") throw failure(exit_usage, "--device-arrays goes with --device cuda:N");
-    if (arguments.device_cache != "0") throw failure(exit_usage, "--device-cache goes with --device cuda:N; on the processor it is --set cache=PERCENT");
+    if (arguments.device_memory != "automatic")
+      throw failure(exit_usage, "--device-memory goes with --device cuda:N");
+    if (arguments.device_arrays != "host")
+      throw failure(exit_usage, "--device-arrays goes with --device cuda:N");
+    if (arguments.device_cache != "0")
+      throw failure(
+          exit_usage,
+          "--device-cache goes with --device cuda:N; on the processor it is --set cache=PERCENT");
     return;
   }
   const auto need = [&](bool given, const char* what) {
@@ -157,19 +169,25 @@ void read_device(const bench_arguments& arguments, bench::request& asked) {
   need(arguments.device.starts_with(cuda), "is neither cpu nor cuda:N");
   need(arguments.engine == "gphash", "runs the engine gphash alone: give --engine gphash");
   const bool words = asked.shape.kind == data_kind::u64;
-  need(words || (asked.shape.key_bytes % 8 == 0 && asked.shape.key_bytes <= 128), "has keys of whole words, up to 128 bytes: give --key-bytes 8, 16, ... 128");
-  need(asked.medium != medium_kind::emulated, "works on --medium memory, file or pmem: nothing counts its stores");
+  need(words || (asked.shape.key_bytes % 8 == 0 && asked.shape.key_bytes <= 128),
+       "has keys of whole words, up to 128 bytes: give --key-bytes 8, 16, ... 128");
+  need(asked.medium != medium_kind::emulated,
+       "works on --medium memory, file or pmem: nothing counts its stores");
   need(asked.threads == 1, "gets its batches from one thread: give --threads 1");
-  need(!arguments.limits, "has other limits than those of the processor's memory: leave --limits out");
+  need(!arguments.limits,
+       "has other limits than those of the processor's memory: leave --limits out");
   asked.lending.number = static_cast<int>(
       whole_number("--device cuda:", arguments.device.substr(cuda.size()), 0, 1023));
   for (const auto& [name, place] : bench::device_memories)
     if (name == arguments.device_memory) asked.lending.place = place;
-  asked.arrays_at = arguments.device_arrays == "host" ? bench::array_place::host : bench::array_place::device;
+  asked.arrays_at =
+      arguments.device_arrays == "host" ? bench::array_place::host : bench::array_place::device;
   asked.lending.cache_percent =
       static_cast<unsigned>(whole_number("--device-cache", arguments.device_cache, 0, 90));
-  need(asked.lending.cache_percent == 0 || words, "has copies of buckets of u64 to u64 alone: leave --device-cache out");
-  need(asked.lending.cache_percent == 0 || asked.lending.place != gpu::table_place::device_mirror, "has the whole table in its memory: leave --device-cache out");
+  need(asked.lending.cache_percent == 0 || words,
+       "has copies of buckets of u64 to u64 alone: leave --device-cache out");
+  need(asked.lending.cache_percent == 0 || asked.lending.place != gpu::table_place::device_mirror,
+       "has the whole table in its memory: leave --device-cache out");
   for (const auto& [name, policy] : bench::cache_policies)
     if (name == arguments.device_cache_policy) asked.lending.policy = policy;
   asked.lending.most_staged = std::max(asked.lending.most_staged, asked.batch);
@@ -220,7 +238,8 @@ bench::request request_of(const bench_arguments& arguments) {
     asked.ops = whole_number("--ops", arguments.ops, 1, std::uint64_t{1} << 40);
   asked.threads = static_cast<unsigned>(whole_number("--threads", arguments.threads, 1, 1024));
   asked.batch = batch_of(arguments);
-  if (!arguments.distribution.empty()) asked.distribution = bench::distribution_named(arguments.distribution);
+  if (!arguments.distribution.empty())
+    asked.distribution = bench::distribution_named(arguments.distribution);
   asked.theta = decimal_number("--theta", arguments.theta, 0, 5);
   asked.seed = whole_number("--seed", arguments.seed, 0, ~std::uint64_t{0});
   asked.repeat = static_cast<unsigned>(whole_number("--repeat", arguments.repeat, 1, 1000));
@@ -254,9 +273,10 @@ bench::report measure(const bench_arguments& arguments, bench::request asked) {
     constexpr unsigned rounds = 5;
     all.limits = bench::measure_limits(limits_bytes_of(arguments), rounds, all.asked.seed);
   }
-  all.engines = bench::run(all.asked, [&](const std::string& doing, std::uint64_t step, std::uint64_t steps) {
-    line.say(fmt::format("{} of {}  {}", step + 1, steps, doing));
-  });
+  all.engines =
+      bench::run(all.asked, [&](const std::string& doing, std::uint64_t step, std::uint64_t steps) {
+        line.say(fmt::format("{} of {}  {}", step + 1, steps, doing));
+      });
   return all;
 }
 
@@ -306,26 +326,40 @@ void bench_command(const bench_arguments& arguments) try {
 
 constexpr const char* trace_help =
     "\nTwo of them are traces made from the seed, in the shape of data sets that are not needed:\n"
-    "  dlrm          Criteo Kaggle: its 26 tables, scaled down alike until they have --keys rows together (all of "
+    "  dlrm          Criteo Kaggle: its 26 tables, scaled down alike until they have --keys rows "
+    "together (all of "
     "them:\n"
-    "                33762577); one look-up per table and sample, so that 1000 samples are --batch 26000. Each "
+    "                33762577); one look-up per table and sample, so that 1000 samples are --batch "
+    "26000. Each "
     "table's\n"
-    "                rows are zipfian with an exponent drawn from 0.8, 1.05 and 1.2, which is an assumption.\n"
-    "  pagerank      Twitter: R-MAT (0.57, 0.19, 0.19, 0.05) with 36 edges per vertex and the largest power of two of\n"
-    "                vertices that --keys allows. An iteration is 37 operations per vertex; --ops says how much is "
+    "                rows are zipfian with an exponent drawn from 0.8, 1.05 and 1.2, which is an "
+    "assumption.\n"
+    "  pagerank      Twitter: R-MAT (0.57, 0.19, 0.19, 0.05) with 36 edges per vertex and the "
+    "largest power of two of\n"
+    "                vertices that --keys allows. An iteration is 37 operations per vertex; --ops "
+    "says how much is "
     "run.\n"
-    "Reports give for every workload that repeats keys unique_ratio, different keys per operation, and\n"
-    "top_1_percent_share, the share of the operations that ask for the most popular 1 % of these keys.\n";
+    "Reports give for every workload that repeats keys unique_ratio, different keys per operation, "
+    "and\n"
+    "top_1_percent_share, the share of the operations that ask for the most popular 1 % of these "
+    "keys.\n";
 
 constexpr const char* device_help =
-    "\nOn a GPU (--device cuda:N, with --engine gphash) everything is done in batches: u64 to u64 by durahash::gpu::map,\n"
-    "--key bytes by durahash::gpu::table, whose writes the processor does (keys of 8 bytes are words in front of their\n"
+    "\nOn a GPU (--device cuda:N, with --engine gphash) everything is done in batches: u64 to u64 "
+    "by durahash::gpu::map,\n"
+    "--key bytes by durahash::gpu::table, whose writes the processor does (keys of 8 bytes are "
+    "words in front of their\n"
     "values, or with --set key_bytes=8 in their buckets, where longer ones always are). Keys,\n"
-    "values and answers are in pinned host memory, which the GPU reaches over its bus, or with --device-arrays device in\n"
-    "its own; --device-memory says where the table is. Timed is each batch alone, from its call until its answers are\n"
-    "final: launch, kernels, growth of the table, and commit, with the stores into the pool where the table is a mirror.\n"
-    "Filling the arrays before, copying them, and checking every answer after is not in it, and the next batch is not\n"
-    "launched meanwhile. Rows of embedding tables: --workload dlrm --key bytes --key-bytes 8 --value-bytes 128.\n";
+    "values and answers are in pinned host memory, which the GPU reaches over its bus, or with "
+    "--device-arrays device in\n"
+    "its own; --device-memory says where the table is. Timed is each batch alone, from its call "
+    "until its answers are\n"
+    "final: launch, kernels, growth of the table, and commit, with the stores into the pool where "
+    "the table is a mirror.\n"
+    "Filling the arrays before, copying them, and checking every answer after is not in it, and "
+    "the next batch is not\n"
+    "launched meanwhile. Rows of embedding tables: --workload dlrm --key bytes --key-bytes 8 "
+    "--value-bytes 128.\n";
 
 std::string workload_help() {
   std::string text = "Workloads, in the order in which they run:\n";
@@ -335,20 +369,35 @@ std::string workload_help() {
 }
 
 void add_pool_options(command_line command, bench_arguments& a) {
-  command.add_option("--engine", a.engine, "turbo, cceh, level, gphash, or all: they take turns (turbo)")
+  command
+      .add_option("--engine", a.engine,
+                  "turbo, cceh, level, gphash, or all: they take turns (turbo)")
       .check(one_of({"turbo", "cceh", "level", "gphash", "all"}));
-  command.add_option("--device", a.device, "what runs it: cpu, or cuda:N, a GPU, for the engine gphash (cpu)");
-  command.add_option("--device-memory", a.device_memory,
-                     "where a GPU has the table: pool, in place; host-mirror, a copy in pinned memory; device-mirror, one in\n"
-                     "its own memory; automatic, pool where it can be pinned, else host-mirror (automatic)")
+  command.add_option("--device", a.device,
+                     "what runs it: cpu, or cuda:N, a GPU, for the engine gphash (cpu)");
+  command
+      .add_option(
+          "--device-memory", a.device_memory,
+          "where a GPU has the table: pool, in place; host-mirror, a copy in pinned memory; "
+          "device-mirror, one in\n"
+          "its own memory; automatic, pool where it can be pinned, else host-mirror (automatic)")
       .check(one_of({"automatic", "pool", "host-mirror", "device-mirror"}));
-  command.add_option("--device-arrays", a.device_arrays, "where a GPU has keys, values and answers of a batch: host, pinned, or device (host)")
+  command
+      .add_option(
+          "--device-arrays", a.device_arrays,
+          "where a GPU has keys, values and answers of a batch: host, pinned, or device (host)")
       .check(one_of({"host", "device"}));
-  command.add_option("--device-cache", a.device_cache, "of 100 buckets so many have a copy in the GPU's memory, 0 to 90 (0)");
-  command.add_option("--device-cache-policy", a.device_cache_policy, "which ones: lfu, lru or random (lfu)").check(one_of({"lfu", "lru", "random"}));
+  command.add_option("--device-cache", a.device_cache,
+                     "of 100 buckets so many have a copy in the GPU's memory, 0 to 90 (0)");
+  command
+      .add_option("--device-cache-policy", a.device_cache_policy,
+                  "which ones: lfu, lru or random (lfu)")
+      .check(one_of({"lfu", "lru", "random"}));
   command.add_option("--medium", a.medium, "memory, file, pmem, or emulated, which counts (memory)")
       .check(one_of({"memory", "file", "pmem", "emulated"}));
-  command.add_option("--durability", a.durability, "process, power or none (power on pmem and emulated, else process)")
+  command
+      .add_option("--durability", a.durability,
+                  "process, power or none (power on pmem and emulated, else process)")
       .check(one_of({"process", "power", "none"}));
   command.add_option("--path", a.path, "the pool's file, made and removed (one in /dev/shm)");
   command.add_option("--key", a.key, "what records are: u64 to u64, or bytes to bytes (u64)")
@@ -358,22 +407,27 @@ void add_pool_options(command_line command, bench_arguments& a) {
   command.add_option("--set", a.settings, "an engine's setting, name=number; may be repeated")
       .take_all()
       .allow_extra_args(false);
-  command.add_option("--flush-latency", a.flush_latency_ns, "medium emulated: ns added to each line flushed (0)");
+  command.add_option("--flush-latency", a.flush_latency_ns,
+                     "medium emulated: ns added to each line flushed (0)");
   command.add_option("--block-latency", a.block_latency_ns,
                      "medium emulated: ns added to each 256-byte block written (0)");
-  command.add_option("--read-latency", a.read_latency_ns, "medium emulated: ns added to each 256-byte block read (0)");
+  command.add_option("--read-latency", a.read_latency_ns,
+                     "medium emulated: ns added to each 256-byte block read (0)");
   command.add_option("--address-space-gib", a.address_space_gib,
                      "addresses set aside; valgrind grants no more than 16 (1024)");
 }
 
 void add_work_options(command_line command, bench_arguments& a) {
-  command.add_option("--workload", a.workload, "names with commas between them, all, or none (" + a.workload + ")");
+  command.add_option("--workload", a.workload,
+                     "names with commas between them, all, or none (" + a.workload + ")");
   command.add_option("--keys", a.keys, "records loaded, such as 250000 or 16M (4M)");
-  command.add_option("--ops", a.ops,
-                     "operations of each workload but the load (half of the keys; a quarter where it writes)");
+  command.add_option(
+      "--ops", a.ops,
+      "operations of each workload but the load (half of the keys; a quarter where it writes)");
   command.add_option("--threads", a.threads, "threads that share the operations (1)");
-  command.add_option("--batch", a.batch,
-                     "get_many, put_many and erase_many of so many; 1: single operations (1; on a GPU 65536)");
+  command.add_option(
+      "--batch", a.batch,
+      "get_many, put_many and erase_many of so many; 1: single operations (1; on a GPU 65536)");
   command
       .add_option("--distribution", a.distribution,
                   "uniform or zipfian, where a workload leaves the choice (zipfian for ycsb)")
@@ -384,32 +438,40 @@ void add_work_options(command_line command, bench_arguments& a) {
 
 void add_report_options(command_line command, bench_arguments& a) {
   command.add_option("--repeat", a.repeat, "timed repetitions; medians are shown (3)");
-  command.add_flag("--cold", a.cold, "report the very first load too, into memory not touched before");
-  command.add_flag("--no-latency", a.no_latency, "leave out the repetition in which every operation is timed");
+  command.add_flag("--cold", a.cold,
+                   "report the very first load too, into memory not touched before");
+  command.add_flag("--no-latency", a.no_latency,
+                   "leave out the repetition in which every operation is timed");
   command.add_flag("--limits", a.limits, "measure what the memory alone can do, and compare");
   command.add_option("--limits-mib", a.limits_mib, "on so many MiB, a power of two (512)");
-  command.add_option("--json", a.json,
-                     "write the report as JSON to a file, or with - to standard output instead of the table");
-  command.add_option("--plot", a.plot, "draw the report into a PNG file (needs python3 with matplotlib)");
+  command.add_option(
+      "--json", a.json,
+      "write the report as JSON to a file, or with - to standard output instead of the table");
+  command.add_option("--plot", a.plot,
+                     "draw the report into a PNG file (needs python3 with matplotlib)");
 }
 
 }  // namespace
 
 void add_bench(command_line app, int& exit_code) {
   auto arguments = std::make_shared<bench_arguments>();
-  command_line command = app.add_subcommand("bench", "Measure throughput, latencies, flushes and space");
+  command_line command =
+      app.add_subcommand("bench", "Measure throughput, latencies, flushes and space");
   add_pool_options(command, *arguments);
   add_work_options(command, *arguments);
   add_report_options(command, *arguments);
-  command.footer(workload_help() +
-                  "\nEvery answer is checked; a wrong one ends the run with exit code 1. The pools are new ones and "
-                  "leave nothing behind.\n\n"
-                  "Examples:\n"
-                  "  durahash bench --limits\n"
-                  "  durahash bench --medium memory --durability power --keys 16M --batch 64\n"
-                  "  durahash bench --medium emulated --keys 1M --workload insert,update,erase --json -\n"
-                  "  durahash bench --engine gphash --device cuda:0 --medium file --keys 16M\n"
-                  "  durahash bench --medium file --path /mnt/data/bench.dh --workload ycsb-a,ycsb-c --threads 2");
+  command.footer(
+      workload_help() +
+      "\nEvery answer is checked; a wrong one ends the run with exit code 1. The pools are new "
+      "ones and "
+      "leave nothing behind.\n\n"
+      "Examples:\n"
+      "  durahash bench --limits\n"
+      "  durahash bench --medium memory --durability power --keys 16M --batch 64\n"
+      "  durahash bench --medium emulated --keys 1M --workload insert,update,erase --json -\n"
+      "  durahash bench --engine gphash --device cuda:0 --medium file --keys 16M\n"
+      "  durahash bench --medium file --path /mnt/data/bench.dh --workload ycsb-a,ycsb-c --threads "
+      "2");
   command.callback([arguments, &exit_code] {
     bench_command(*arguments);
     exit_code = exit_done;

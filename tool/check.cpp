@@ -24,7 +24,8 @@ struct check_arguments {
 
 std::string json_of(const check_report& report, const check_arguments& arguments,
                     const std::vector<std::string>& salvaged) {
-  nlohmann::ordered_json json{{"ok", report.ok}, {"records", report.records}, {"violations", report.violations}};
+  nlohmann::ordered_json json{
+      {"ok", report.ok}, {"records", report.records}, {"violations", report.violations}};
   if (arguments.salvage) json["salvage"] = salvaged;
   // A sentence may quote a damaged record's bytes.
   return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
@@ -44,13 +45,16 @@ bool check(const check_arguments& arguments) {
   std::optional<interruption> waits_for_close;
   if (arguments.salvage) waits_for_close.emplace();  // a check alone only reads, and just ends
   table pool =
-      open_pool(arguments.pool, arguments.salvage ? open_mode::open_existing : open_mode::read_only, arguments.salvage);
+      open_pool(arguments.pool, arguments.salvage ? open_mode::open_existing : open_mode::read_only,
+                arguments.salvage);
   const auto start = std::chrono::steady_clock::now();
   const check_report report = pool.check();
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   const std::vector<std::string> salvaged = pool.salvage_report();
   close_pool(pool);
-  print(arguments.json ? json_of(report, arguments, salvaged) : text_of(report, arguments, salvaged, seconds));
+  print(arguments.json ? json_of(report, arguments, salvaged)
+                       : text_of(report, arguments, salvaged, seconds));
   return report.ok;
 }
 
@@ -58,11 +62,13 @@ bool check(const check_arguments& arguments) {
 
 void add_check(command_line app, int& exit_code) {
   auto arguments = std::make_shared<check_arguments>();
-  command_line command = app.add_subcommand("check", "Verify a pool: its format, every record, every byte");
+  command_line command =
+      app.add_subcommand("check", "Verify a pool: its format, every record, every byte");
   add_pool_argument(command, arguments->pool);
   command.add_flag("--json", arguments->json, "as a JSON object: ok, records, violations");
-  command.add_flag("--salvage", arguments->salvage,
-                    "open a pool that a reboot interrupted, drop what does not verify, and say what");
+  command.add_flag(
+      "--salvage", arguments->salvage,
+      "open a pool that a reboot interrupted, drop what does not verify, and say what");
   command.footer(
       "Exit code 0 if all is well, 1 if something is not, 3 if the pool cannot be used or nobody "
       "takes the answer.\n"
@@ -71,7 +77,8 @@ void add_check(command_line app, int& exit_code) {
       "Examples:\n"
       "  durahash check users.dh\n"
       "  durahash check users.dh --salvage");
-  command.callback([arguments, &exit_code] { exit_code = check(*arguments) ? exit_done : exit_not_found; });
+  command.callback(
+      [arguments, &exit_code] { exit_code = check(*arguments) ? exit_done : exit_not_found; });
 }
 
 }  // namespace durahash::tool

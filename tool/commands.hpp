@@ -16,7 +16,8 @@ enum exit_codes : int {
   exit_unusable = 3,   ///< the pool cannot be used; the message says why
 };
 
-// Each adds its subcommand to `app`. Running it leaves the answer in `exit_code`, or throws `failure`.
+// Each adds its subcommand to `app`. Running it leaves the answer in `exit_code`, or throws
+// `failure`.
 void add_create(command_line app, int& exit_code);
 void add_put(command_line app, int& exit_code);
 void add_get(command_line app, int& exit_code);
@@ -37,7 +38,8 @@ int start_explorer(std::vector<char*> words);
 
 void add_commands(command_line app, int& exit_code);
 
-/// The words of the command line, the program's name first, may be changed. An exit code: that is all.
+/// The words of the command line, the program's name first, may be changed. An exit code: that is
+/// all.
 std::optional<int> before_parsing(std::vector<char*>& words);
 
 }  // namespace durahash::tool

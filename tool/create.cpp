@@ -24,7 +24,9 @@ struct create_arguments {
 
 std::uint64_t capacity_of(const std::string& text) {
   const auto capacity = parse_count(text);
-  if (!capacity) throw failure(exit_usage, "--capacity " + text + " is not a number of records, such as 250000 or 10M");
+  if (!capacity)
+    throw failure(exit_usage,
+                  "--capacity " + text + " is not a number of records, such as 250000 or 10M");
   return *capacity;
 }
 
@@ -32,10 +34,13 @@ std::uint64_t capacity_of(const std::string& text) {
 void add_setting(std::map<std::string, std::uint64_t>& settings, const std::string& text) {
   const std::size_t equals = text.find('=');
   const std::string name = text.substr(0, equals);
-  const auto value =
-      equals == std::string::npos ? std::nullopt : parse_count(std::string_view(text).substr(equals + 1));
-  if (name.empty() || !value) throw failure(exit_usage, "--set " + text + " is not of the form name=number");
-  if (!settings.emplace(name, *value).second) throw failure(exit_usage, "--set " + name + " is given twice");
+  const auto value = equals == std::string::npos
+                         ? std::nullopt
+                         : parse_count(std::string_view(text).substr(equals + 1));
+  if (name.empty() || !value)
+    throw failure(exit_usage, "--set " + text + " is not of the form name=number");
+  if (!settings.emplace(name, *value).second)
+    throw failure(exit_usage, "--set " + name + " is given twice");
 }
 
 options options_of(const create_arguments& arguments) {
@@ -54,7 +59,8 @@ void create(const create_arguments& arguments) {
   check_pool_name(arguments.pool);
   auto pool = table::open(arguments.pool, options_of(arguments));
   if (!pool)
-    throw failure(pool.failure().code == status::invalid_argument ? exit_usage : exit_unusable, pool.failure().message);
+    throw failure(pool.failure().code == status::invalid_argument ? exit_usage : exit_unusable,
+                  pool.failure().message);
   const pool_info facts = pool->info();
   close_pool(*pool);
   tell(fmt::format("created {}: engine {}, {} keys, {} values, durability {}, {}\n", arguments.pool,
@@ -72,14 +78,16 @@ void add_create(command_line app, int& exit_code) {
              "the table's structure: turbo, cceh, level or gphash [turbo]");
   add_choice(command, "--key", arguments->key, {"u64", "bytes"},
              "what keys are: u64 (64-bit numbers) or bytes [bytes]");
-  add_choice(command, "--value", arguments->value, {"u64", "bytes"}, "what values are: u64 or bytes [as the keys]");
+  add_choice(command, "--value", arguments->value, {"u64", "bytes"},
+             "what values are: u64 or bytes [as the keys]");
   add_choice(command, "--durability", arguments->durability, {"process", "power", "none"},
              "the crashes to survive: process (kill -9), power (power loss) or none [process]");
   command
       .add_option("--capacity", arguments->capacity,
-                   "records expected, for example 250000 or 10M; the pool grows past it by itself")
+                  "records expected, for example 250000 or 10M; the pool grows past it by itself")
       .type_name("N");
-  command.add_option("--set", arguments->settings, "an engine's setting, name=number; may be repeated")
+  command
+      .add_option("--set", arguments->settings, "an engine's setting, name=number; may be repeated")
       .take_all()
       .allow_extra_args(false)
       .type_name("NAME=N");

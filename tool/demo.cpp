@@ -20,7 +20,9 @@ namespace durahash::tool {
 namespace {
 
 using clock = std::chrono::steady_clock;
-double seconds_since(clock::time_point start) { return std::chrono::duration<double>(clock::now() - start).count(); }
+double seconds_since(clock::time_point start) {
+  return std::chrono::duration<double>(clock::now() - start).count();
+}
 
 struct demo_arguments {
   std::string folder = "/usr";
@@ -48,7 +50,8 @@ std::string quarter_of(const std::string& folder, const std::vector<const file_e
   std::string_view best;
   std::size_t best_distance = files.size();
   for (const auto& [path, count] : counts) {
-    const std::size_t distance = count * 4 > files.size() ? count * 4 - files.size() : files.size() - count * 4;
+    const std::size_t distance =
+        count * 4 > files.size() ? count * 4 - files.size() : files.size() - count * 4;
     if (distance < best_distance || (distance == best_distance && path < best)) {
       best = path;
       best_distance = distance;
@@ -57,7 +60,8 @@ std::string quarter_of(const std::string& folder, const std::vector<const file_e
   return std::string(best);
 }
 
-/// The story, step by step. Each step prints what it did and throws `failure` if anything is not as it must be.
+/// The story, step by step. Each step prints what it did and throws `failure` if anything is not as
+/// it must be.
 class demo {
  public:
   demo(const demo_arguments& arguments, std::uint64_t seed, file_list list)
@@ -132,8 +136,8 @@ class demo {
     const auto start = clock::now();
     if (const status answer = pool.compact(); answer != status::ok)
       throw failure(exit_code_of(answer), "compact: " + std::string(message(answer)));
-    print(fmt::format("\nCompact     {} -> {} in {}\n", human_bytes(before), human_bytes(pool.info().file_bytes),
-                      human_seconds(seconds_since(start))));
+    print(fmt::format("\nCompact     {} -> {} in {}\n", human_bytes(before),
+                      human_bytes(pool.info().file_bytes), human_seconds(seconds_since(start))));
     close_pool(pool);
   }
 
@@ -143,7 +147,8 @@ class demo {
     const check_report report = pool.check();
     print(fmt::format("Check       {}, {} verified in {}\n", report.ok ? "ok" : "DAMAGED",
                       counted(report.records, "record"), human_seconds(seconds_since(start))));
-    for (const std::string& violation : report.violations) print("  violation: " + violation + "\n");
+    for (const std::string& violation : report.violations)
+      print("  violation: " + violation + "\n");
     if (!report.ok) throw failure(exit_not_found, "the check of the pool failed");
     const verdict last = ledger_.verify(pool, 0);
     campaign_.settle(last);
@@ -157,16 +162,16 @@ class demo {
       text += fmt::format("  {:<22}{}\n", name, value);
     };
     line("records", grouped(facts.records));
-    line("kills survived",
-         fmt::format("{}, {} of them while the pool was being opened", campaign_.kills(), campaign_.kills_at_open()));
-    line("acknowledged",
-         fmt::format("{} files, all compared after every kill: 0 lost, 0 wrong", grouped(last.acknowledged)));
+    line("kills survived", fmt::format("{}, {} of them while the pool was being opened",
+                                       campaign_.kills(), campaign_.kills_at_open()));
+    line("acknowledged", fmt::format("{} files, all compared after every kill: 0 lost, 0 wrong",
+                                     grouped(last.acknowledged)));
     std::vector<double> reopened = campaign_.reopen_seconds();
     std::sort(reopened.begin(), reopened.end());
     if (!reopened.empty())
-      line("reopen after a kill",
-           fmt::format("{} median, {} at most, first answer included", human_seconds(reopened[reopened.size() / 2]),
-                       human_seconds(reopened.back())));
+      line("reopen after a kill", fmt::format("{} median, {} at most, first answer included",
+                                              human_seconds(reopened[reopened.size() / 2]),
+                                              human_seconds(reopened.back())));
     line("lookups", human_rate(lookups_per_second_) + "/s");
     line("file", fmt::format("{}, {:.0f} bytes per record", human_bytes(facts.file_bytes),
                              static_cast<double>(facts.file_bytes) /
@@ -191,18 +196,22 @@ void tell_the_story(const demo_arguments& arguments, std::uint64_t seed) {
   if (list.files.empty()) throw failure(exit_usage, "no files under " + arguments.folder);
   const double listed = seconds_since(start);
   demo story(arguments, seed, std::move(list));
-  print(fmt::format(
-      "durahash demo: an index that is killed while it grows\n\n"
-      "A process writes records and says which are durable, until SIGKILL ends it at a random moment. The pool is\n"
-      "opened again, every record that was acknowledged is compared, and the next process goes on from there.\n\n"
-      "  files   {}{} under {}, found in {}\n  pool    {}\n  seed    {}\n",
-      grouped(story.list().files.size()), story.list().complete ? "" : " (of more)", arguments.folder,
-      human_seconds(listed), story.pool_path(), seed));
+  print(
+      fmt::format("durahash demo: an index that is killed while it grows\n\n"
+                  "A process writes records and says which are durable, until SIGKILL ends it at a "
+                  "random moment. The pool is\n"
+                  "opened again, every record that was acknowledged is compared, and the next "
+                  "process goes on from there.\n\n"
+                  "  files   {}{} under {}, found in {}\n  pool    {}\n  seed    {}\n",
+                  grouped(story.list().files.size()), story.list().complete ? "" : " (of more)",
+                  arguments.folder, human_seconds(listed), story.pool_path(), seed));
   story.run();
   if (!arguments.pool.empty())
-    print(fmt::format("\nThe pool stays. Look inside:\n  durahash info {0}\n  durahash dump {0} | less\n",
-                      arguments.pool));
-  print(fmt::format("\nNothing that was acknowledged was lost. {}.\n", human_seconds(seconds_since(start))));
+    print(fmt::format(
+        "\nThe pool stays. Look inside:\n  durahash info {0}\n  durahash dump {0} | less\n",
+        arguments.pool));
+  print(fmt::format("\nNothing that was acknowledged was lost. {}.\n",
+                    human_seconds(seconds_since(start))));
 }
 
 void run_demo(demo_arguments& arguments) {
@@ -218,24 +227,31 @@ void run_demo(demo_arguments& arguments) {
 
 void add_demo(command_line app, int& exit_code) {
   auto arguments = std::make_shared<demo_arguments>();
-  command_line command =
-      app.add_subcommand("demo", "Index a real file tree, kill the indexer again and again, lose nothing");
+  command_line command = app.add_subcommand(
+      "demo", "Index a real file tree, kill the indexer again and again, lose nothing");
   command.add_option("--dir", arguments->folder, "the tree to index [/usr]").type_name("PATH");
-  command.add_option("--pool", arguments->pool, "a new pool, kept afterwards [a temporary one]").type_name("PATH");
+  command.add_option("--pool", arguments->pool, "a new pool, kept afterwards [a temporary one]")
+      .type_name("PATH");
   command
       .add_option("--seconds", arguments->seconds_text,
-                   "about how long it may take at most, 1 to 3600 [30]")
+                  "about how long it may take at most, 1 to 3600 [30]")
       .type_name("S");
   command.add_option("--seed", arguments->seed, "repeats the same choice of moments [random]")
       .type_name("N");
-  command.add_flag("--sabotage", arguments->sabotage, "lose a record on purpose, to see that the demo fails then");
-  command.add_option("--worker", arguments->worker).check(one_of({"index", "refresh", "erase"})).group("");
+  command.add_flag("--sabotage", arguments->sabotage,
+                   "lose a record on purpose, to see that the demo fails then");
+  command.add_option("--worker", arguments->worker)
+      .check(one_of({"index", "refresh", "erase"}))
+      .group("");
   command.footer(
-      "A process indexes the tree into a pool and says which records are durable. It is killed with SIGKILL at random "
+      "A process indexes the tree into a pool and says which records are durable. It is killed "
+      "with SIGKILL at random "
       "moments;\n"
-      "after each kill the pool is opened, every acknowledged record is compared, and a new process goes on from "
+      "after each kill the pool is opened, every acknowledged record is compared, and a new "
+      "process goes on from "
       "there.\n"
-      "Then lookups, an update of all records, an erasure of a part, compaction and a check. Exit code 1 if anything "
+      "Then lookups, an update of all records, an erasure of a part, compaction and a check. Exit "
+      "code 1 if anything "
       "is lost.\n\n"
       "Examples:\n"
       "  durahash demo\n"

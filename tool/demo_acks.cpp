@@ -23,7 +23,9 @@ constexpr std::uint32_t erased = 0xffff'ffff;  // in place of value_bytes
 void ack_sender::add(std::string_view key, std::optional<std::string_view> value) {
   const frame_head head{static_cast<std::uint32_t>(key.size()),
                         value ? static_cast<std::uint32_t>(value->size()) : erased};
-  text_.append(reinterpret_cast<const char*>(&head), sizeof head).append(key).append(value.value_or(""));
+  text_.append(reinterpret_cast<const char*>(&head), sizeof head)
+      .append(key)
+      .append(value.value_or(""));
 }
 
 void ack_sender::send() {
@@ -57,8 +59,10 @@ std::optional<acknowledgement> ack_receiver::next() {
   std::memcpy(&head, rest.data(), sizeof head);
   const std::size_t value_bytes = head.value_bytes == erased ? 0 : head.value_bytes;
   if (rest.size() < sizeof head + head.key_bytes + value_bytes) return std::nullopt;
-  acknowledgement ack{.key = std::string(rest.substr(sizeof head, head.key_bytes)), .value = std::nullopt};
-  if (head.value_bytes != erased) ack.value = rest.substr(sizeof head + head.key_bytes, value_bytes);
+  acknowledgement ack{.key = std::string(rest.substr(sizeof head, head.key_bytes)),
+                      .value = std::nullopt};
+  if (head.value_bytes != erased)
+    ack.value = rest.substr(sizeof head + head.key_bytes, value_bytes);
   begin_ += sizeof head + head.key_bytes + value_bytes;
   return ack;
 }

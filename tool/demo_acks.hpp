@@ -1,4 +1,5 @@
-// The pipe from the demo's indexing process to the one that kills it: what is durable, said once it is.
+// The pipe from the demo's indexing process to the one that kills it: what is durable, said once it
+// is.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +9,8 @@
 
 namespace durahash::tool {
 
-/// One record that is durable: its value, or nothing if it was erased. An empty key says that the pool is open.
+/// One record that is durable: its value, or nothing if it was erased. An empty key says that the
+/// pool is open.
 struct acknowledgement {
   std::string key;
   std::optional<std::string> value;
@@ -32,7 +34,8 @@ class ack_receiver {
  public:
   explicit ack_receiver(int pipe) : pipe_(pipe) {}
 
-  /// Waits for more, at most so long. False at the end: the sender is dead and everything it sent was read.
+  /// Waits for more, at most so long. False at the end: the sender is dead and everything it sent
+  /// was read.
   bool wait(double seconds);
 
   /// The next one, or nothing until `wait` brought more.

@@ -17,11 +17,14 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-void sleep_for(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
+void sleep_for(double seconds) {
+  std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+}
 
 }  // namespace
 
-void campaign::run(work_kind work, const std::vector<const file_entry*>& files, std::size_t kills, double seconds) {
+void campaign::run(work_kind work, const std::vector<const file_entry*>& files, std::size_t kills,
+                   double seconds) {
   ledger_.begin(work, files);
   targets_ = files.size();
   seconds_ = seconds;
@@ -36,9 +39,12 @@ void campaign::run(work_kind work, const std::vector<const file_entry*>& files, 
     const double next = killed < due.size() ? due[killed] : 2;  // 2: never
     const ending how = run_until(worker, next, bar);
     bar.clear();
-    verify(how == ending::finished ? "done" : how == ending::killed ? std::to_string(++killed) : "time");
+    verify(how == ending::finished ? "done"
+           : how == ending::killed ? std::to_string(++killed)
+                                   : "time");
     if (how == ending::out_of_time)
-      print(fmt::format("  the time for this is up: {} of {} files\n", grouped(ledger_.done()), grouped(targets_)));
+      print(fmt::format("  the time for this is up: {} of {} files\n", grouped(ledger_.done()),
+                        grouped(targets_)));
     if (how != ending::killed) return;
     if (random_between(0, 1) < 0.4) kill_while_opening(work, list);
   }
@@ -52,7 +58,8 @@ std::vector<double> campaign::moments(std::size_t kills) {
 }
 
 double campaign::share_done() const {
-  return std::max(static_cast<double>(ledger_.done()) / static_cast<double>(std::max<std::uint64_t>(1, targets_)),
+  return std::max(static_cast<double>(ledger_.done()) /
+                      static_cast<double>(std::max<std::uint64_t>(1, targets_)),
                   seconds_since(start_) / seconds_);
 }
 

@@ -17,9 +17,10 @@ class campaign {
   campaign(const std::string& pool_path, ledger& known, std::mt19937_64& random)
       : pool_path_(pool_path), ledger_(known), random_(random) {}
 
-  /// Does `work` to `files` with about `kills` interruptions; stops early, with one more, when `seconds` are over.
-  /// Throws `failure` when anything acknowledged is lost or wrong.
-  void run(work_kind work, const std::vector<const file_entry*>& files, std::size_t kills, double seconds);
+  /// Does `work` to `files` with about `kills` interruptions; stops early, with one more, when
+  /// `seconds` are over. Throws `failure` when anything acknowledged is lost or wrong.
+  void run(work_kind work, const std::vector<const file_entry*>& files, std::size_t kills,
+           double seconds);
 
   /// Throws `failure` if a promise is broken, after its complaints went to stderr.
   void settle(const verdict& result) const;
@@ -43,7 +44,9 @@ class campaign {
   void note_acks(worker_process& worker);
   void verify(std::string_view row_name);
 
-  double random_between(double low, double high) { return std::uniform_real_distribution<double>(low, high)(random_); }
+  double random_between(double low, double high) {
+    return std::uniform_real_distribution<double>(low, high)(random_);
+  }
 
   const std::string& pool_path_;
   ledger& ledger_;

@@ -44,7 +44,9 @@ file_list list_files(const std::string& folder, std::size_t limit, double second
   const auto deadline = clock::now() + std::chrono::duration<double>(seconds);
   file_list list;
   std::error_code fault;
-  for (fs::recursive_directory_iterator at(folder, fs::directory_options::skip_permission_denied, fault), end;
+  for (fs::recursive_directory_iterator
+           at(folder, fs::directory_options::skip_permission_denied, fault),
+       end;
        !fault && at != end; at.increment(fault)) {
     if (list.files.size() >= limit || clock::now() > deadline) {
       list.complete = false;
@@ -76,7 +78,8 @@ std::string text_of(const file_facts& facts) {
 
 std::optional<file_facts> parse_facts(std::string_view text) {
   file_facts facts;
-  if (!parse(take(text, ' '), facts.size) || !parse(take(text, ' '), facts.modified)) return std::nullopt;
+  if (!parse(take(text, ' '), facts.size) || !parse(take(text, ' '), facts.modified))
+    return std::nullopt;
   facts.fingerprint = take(text, ' ');
   if (facts.fingerprint.empty() || !parse(text, facts.pass)) return std::nullopt;
   return facts;
@@ -97,7 +100,8 @@ std::vector<file_entry> unpacked(std::string_view text) {
   while (!text.empty()) {
     file_entry file{.path = std::string(take(text, '\0'))};
     std::string_view numbers = take(text, '\0');
-    if (parse(take(numbers, ' '), file.size) && parse(numbers, file.modified)) files.push_back(std::move(file));
+    if (parse(take(numbers, ' '), file.size) && parse(numbers, file.modified))
+      files.push_back(std::move(file));
   }
   return files;
 }

@@ -20,7 +20,8 @@ struct file_list {
   bool complete = true;  ///< false if the tree has more than were asked for
 };
 
-/// The regular files under `folder`, links not followed, until there are `limit` or `seconds` have passed.
+/// The regular files under `folder`, links not followed, until there are `limit` or `seconds` have
+/// passed.
 file_list list_files(const std::string& folder, std::size_t limit, double seconds);
 
 /// The file as it is now; nothing if it is gone.
@@ -37,7 +38,9 @@ struct file_facts {
   std::string fingerprint;
   int pass = 0;
 
-  bool same_file(const file_entry& entry) const { return size == entry.size && modified == entry.modified; }
+  bool same_file(const file_entry& entry) const {
+    return size == entry.size && modified == entry.modified;
+  }
 };
 std::string text_of(const file_facts& facts);
 std::optional<file_facts> parse_facts(std::string_view text);

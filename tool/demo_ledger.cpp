@@ -13,7 +13,9 @@ void complain(verdict& result, std::string sentence) {
   if (++result.broken <= shown_complaints) result.complaints.push_back(std::move(sentence));
 }
 
-std::string quoted(const std::string* value) { return value ? shown(data_kind::bytes, *value) : "nothing"; }
+std::string quoted(const std::string* value) {
+  return value ? shown(data_kind::bytes, *value) : "nothing";
+}
 
 }  // namespace
 
@@ -36,7 +38,8 @@ void ledger::begin(work_kind work, const std::vector<const file_entry*>& targets
 void ledger::note(const acknowledgement& ack) {
   const auto found = index_.find(ack.key);
   if (found == index_.end())
-    throw failure(exit_not_found, "the worker acknowledged a file that is not in its list: " + ack.key);
+    throw failure(exit_not_found,
+                  "the worker acknowledged a file that is not in its list: " + ack.key);
   entry& known = entries_[found->second];
   if (!known.acknowledged) ++done_;
   known.acknowledged = known.ever = true;
@@ -58,9 +61,9 @@ verdict ledger::verify(const table& pool, std::uint64_t kills) {
       compare(entries_[at + i], answers[i] == status::ok ? &values[i] : nullptr, result);
   }
   if (result.in_flight > kills * worker_batch)
-    complain(result,
-             fmt::format("{} records are done but not acknowledged, and {} workers had at most {} each in flight",
-                         result.in_flight, kills, worker_batch));
+    complain(result, fmt::format("{} records are done but not acknowledged, and {} workers had at "
+                                 "most {} each in flight",
+                                 result.in_flight, kills, worker_batch));
   visit_all(pool, result);
   return result;
 }
@@ -76,8 +79,9 @@ void ledger::compare(entry& known, const std::string* found, verdict& result) {
     known.acknowledged = known.ever = true;
     known.value = found ? std::optional(*found) : std::nullopt;
   } else {
-    complain(result, fmt::format("{}: acknowledged {}, found {}", shown(data_kind::bytes, known.file->path),
-                                 quoted(known.value ? &*known.value : nullptr), quoted(found)));
+    complain(result,
+             fmt::format("{}: acknowledged {}, found {}", shown(data_kind::bytes, known.file->path),
+                         quoted(known.value ? &*known.value : nullptr), quoted(found)));
   }
 }
 
@@ -88,7 +92,8 @@ bool ledger::may_be_in_flight(const entry& known, const std::string* found) cons
   const auto facts = found ? parse_facts(*found) : std::nullopt;
   if (!facts) return false;
   const auto now = look_at(known.file->path);
-  const bool changed_since = !now || !facts->same_file(*now);  // a live tree: its content proves nothing any more
+  // a live tree: its content proves nothing any more
+  const bool changed_since = !now || !facts->same_file(*now);
   if (work_ == work_kind::index)
     return facts->pass == 1 && facts->same_file(*known.file) &&
            (changed_since || facts->fingerprint == fingerprint(known.file->path));
@@ -102,12 +107,15 @@ void ledger::visit_all(const table& pool, verdict& result) const {
   std::uint64_t visited = 0;
   const status answer = pool.for_each([&](std::string_view key, std::string_view) {
     ++visited;
-    if (!index_.contains(key)) complain(result, "a record that nobody wrote: " + shown(data_kind::bytes, key));
+    if (!index_.contains(key))
+      complain(result, "a record that nobody wrote: " + shown(data_kind::bytes, key));
   });
-  if (answer != status::ok) complain(result, "the visit of all records stopped: " + std::string(message(answer)));
+  if (answer != status::ok)
+    complain(result, "the visit of all records stopped: " + std::string(message(answer)));
   if (visited != result.records || pool.size() != result.records)
-    complain(result, fmt::format("{} records are found by their keys, {} by a visit of all, {} by size()",
-                                 result.records, visited, pool.size()));
+    complain(result,
+             fmt::format("{} records are found by their keys, {} by a visit of all, {} by size()",
+                         result.records, visited, pool.size()));
 }
 
 std::vector<const file_entry*> ledger::present() const {
@@ -117,6 +125,8 @@ std::vector<const file_entry*> ledger::present() const {
   return files;
 }
 
-const std::string& ledger::value_of(const file_entry& file) const { return *entries_[index_.at(file.path)].value; }
+const std::string& ledger::value_of(const file_entry& file) const {
+  return *entries_[index_.at(file.path)].value;
+}
 
 }  // namespace durahash::tool

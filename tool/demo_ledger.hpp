@@ -16,9 +16,10 @@ namespace durahash::tool {
 
 /// The outcome of one comparison. Anything in `complaints` is a promise broken.
 struct verdict {
-  std::uint64_t acknowledged = 0;  ///< acknowledged records, present or erased, that are as they were acknowledged
-  std::uint64_t in_flight = 0;     ///< found done though the worker died before it said so
-  std::uint64_t records = 0;       ///< in the pool
+  /// acknowledged records, present or erased, that are as they were acknowledged
+  std::uint64_t acknowledged = 0;
+  std::uint64_t in_flight = 0;  ///< found done though the worker died before it said so
+  std::uint64_t records = 0;    ///< in the pool
   std::uint64_t broken = 0;
   std::vector<std::string> complaints;  ///< the first few of them
 };
@@ -35,8 +36,9 @@ class ledger {
   /// Acknowledged since `begin`, or found done by `verify`.
   std::uint64_t done() const { return done_; }
 
-  /// Looks every file up and visits every record. `kills` workers died since the last verification, so at most as many batches
-  /// may be done and not acknowledged; what is found so counts as acknowledged from then on, for it has been read.
+  /// Looks every file up and visits every record. `kills` workers died since the last verification,
+  /// so at most as many batches may be done and not acknowledged; what is found so counts as
+  /// acknowledged from then on, for it has been read.
   verdict verify(const table& pool, std::uint64_t kills);
 
   /// Whether there is a file of this path.

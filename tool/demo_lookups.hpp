@@ -10,7 +10,8 @@
 
 namespace durahash::tool {
 
-/// Looks files up in random order for `seconds` and compares every answer; a wrong one throws `failure`.
+/// Looks files up in random order for `seconds` and compares every answer; a wrong one throws
+/// `failure`.
 class lookup_race {
  public:
   lookup_race(const table& pool, const ledger& known, std::mt19937_64& random, double seconds);

@@ -13,7 +13,8 @@
 namespace durahash::tool {
 namespace {
 
-constexpr std::uint64_t pool_bytes_per_file = 1024;  // more than a file's record ever needs, growth included
+// more than a file's record ever needs, growth included
+constexpr std::uint64_t pool_bytes_per_file = 1024;
 
 /// In memory if there is room, where it is fastest; the promise holds on any file.
 std::string temporary_path(std::size_t files) {

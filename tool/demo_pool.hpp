@@ -6,7 +6,8 @@
 
 namespace durahash::tool {
 
-/// A new pool: the user's, which stays, or a temporary one, which is removed at the end, also after Ctrl-C.
+/// A new pool: the user's, which stays, or a temporary one, which is removed at the end, also after
+/// Ctrl-C.
 class demo_pool {
  public:
   /// `wanted` may be empty. Throws `failure` if no pool can be made there.

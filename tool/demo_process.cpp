@@ -34,7 +34,8 @@ pid_t spawn(const std::string& pool_path, work_kind work, int list, int acks) {
   std::string kind(name_of(work));
   std::string path = pool_path;
   std::string command = "demo", worker = "--worker", pool = "--pool";
-  char* arguments[] = {program.data(), command.data(), worker.data(), kind.data(), pool.data(), path.data(), nullptr};
+  char* arguments[] = {program.data(), command.data(), worker.data(), kind.data(),
+                       pool.data(),    path.data(),    nullptr};
   posix_spawn_file_actions_t files;
   posix_spawn_file_actions_init(&files);
   // Both descriptors come from above 10, so that neither copy lands on the other.
@@ -70,7 +71,9 @@ shared_list::shared_list(const std::string& text) {
 
 shared_list::~shared_list() { ::close(file_); }
 
-worker_process::worker_process(const std::string& pool_path, work_kind work, const shared_list& list) : acks_(-1) {
+worker_process::worker_process(const std::string& pool_path, work_kind work,
+                               const shared_list& list)
+    : acks_(-1) {
   const auto [read_end, write_end] = make_pipe();
   pipe_ = read_end;
   acks_ = ack_receiver(read_end);
@@ -98,7 +101,8 @@ bool worker_process::finish() {
   killed_ = WIFSIGNALED(how) && WTERMSIG(how) == SIGKILL;
   if (killed_ || (WIFEXITED(how) && WEXITSTATUS(how) == exit_done)) return !killed_;
   if (WIFSIGNALED(how))
-    throw failure(exit_not_found, std::string("a worker died by itself: ") + ::strsignal(WTERMSIG(how)));
+    throw failure(exit_not_found,
+                  std::string("a worker died by itself: ") + ::strsignal(WTERMSIG(how)));
   throw failure(WEXITSTATUS(how), "a worker gave up");
 }
 

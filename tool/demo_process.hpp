@@ -36,7 +36,8 @@ class worker_process {
   /// SIGKILL. What it acknowledged can still be read.
   void kill();
 
-  /// Waits for its own end. Throws `failure` if it failed; true if it did its work, false if it was killed.
+  /// Waits for its own end. Throws `failure` if it failed; true if it did its work, false if it was
+  /// killed.
   bool finish();
 
  private:

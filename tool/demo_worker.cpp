@@ -23,7 +23,8 @@ std::vector<file_entry> read_list() {
   return unpacked(text);
 }
 
-/// Does one kind of work to files, a batch at a time: looks up what the pool has, writes what it lacks, acknowledges.
+/// Does one kind of work to files, a batch at a time: looks up what the pool has, writes what it
+/// lacks, acknowledges.
 class worker {
  public:
   worker(table& pool, work_kind work) : pool_(pool), work_(work), acks_(worker_acks_file) {}
@@ -32,7 +33,8 @@ class worker {
     acks_.add("", "");
     acks_.send();
     for (std::size_t at = 0; at < files.size(); at += worker_batch) {
-      const std::span<const file_entry> some(files.data() + at, std::min(worker_batch, files.size() - at));
+      const std::span<const file_entry> some(files.data() + at,
+                                             std::min(worker_batch, files.size() - at));
       if (work_ == work_kind::erase) erase(some);
       else write(some);
       acks_.send();
@@ -70,7 +72,8 @@ class worker {
     put(missing, values);
   }
 
-  /// What the pool should say of the file; nothing if it says so already. This is how a worker resumes.
+  /// What the pool should say of the file; nothing if it says so already. This is how a worker
+  /// resumes.
   std::optional<std::string> wanted(const file_entry& file, const std::string& present) const {
     const auto facts = parse_facts(present);
     if (work_ == work_kind::index) {
@@ -95,7 +98,8 @@ class worker {
   }
 
   [[noreturn]] static void give_up(std::string_view key, status answer) {
-    throw failure(exit_code_of(answer), shown(data_kind::bytes, key) + ": " + std::string(message(answer)));
+    throw failure(exit_code_of(answer),
+                  shown(data_kind::bytes, key) + ": " + std::string(message(answer)));
   }
 
   table& pool_;

@@ -1,4 +1,5 @@
-// The process that the demo kills: it indexes a list of files, from wherever its predecessor was stopped.
+// The process that the demo kills: it indexes a list of files, from wherever its predecessor was
+// stopped.
 #pragma once
 
 #include <optional>

@@ -43,8 +43,10 @@ void add_dump(command_line app, int& exit_code) {
   auto arguments = std::make_shared<dump_arguments>();
   command_line command = app.add_subcommand("dump", "Print every record, in no particular order");
   add_pool_argument(command, arguments->pool);
-  add_choice(command, "--format", arguments->format, {"csv", "tsv", "jsonl"}, "csv, tsv or jsonl [tsv]");
-  command.add_flag("--header", arguments->header, "begin with a line of column names (csv and tsv)");
+  add_choice(command, "--format", arguments->format, {"csv", "tsv", "jsonl"},
+             "csv, tsv or jsonl [tsv]");
+  command.add_flag("--header", arguments->header,
+                   "begin with a line of column names (csv and tsv)");
   command.footer(
       "load reads it back, byte for byte; durahash load --help describes the formats.\n\n"
       "Examples:\n"

@@ -6,7 +6,9 @@
 namespace durahash::tool {
 namespace {
 
-bool is_between(unsigned char byte, int low, int high) noexcept { return byte >= low && byte <= high; }
+bool is_between(unsigned char byte, int low, int high) noexcept {
+  return byte >= low && byte <= high;
+}
 
 int hex_value(char digit) noexcept {
   if (digit >= '0' && digit <= '9') return digit - '0';
@@ -25,7 +27,8 @@ constexpr char base64_digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrst
 constexpr std::array<std::int8_t, 256> base64_values = [] {
   std::array<std::int8_t, 256> values{};
   values.fill(-1);
-  for (int i = 0; i < 64; ++i) values[static_cast<unsigned char>(base64_digits[i])] = static_cast<std::int8_t>(i);
+  for (int i = 0; i < 64; ++i)
+    values[static_cast<unsigned char>(base64_digits[i])] = static_cast<std::int8_t>(i);
   return values;
 }();
 
@@ -48,7 +51,8 @@ std::size_t utf8_character_bytes(std::string_view bytes) noexcept {
     // No overlong forms, nothing past U+10FFFF.
     const int low = first == 0xf0 ? 0x90 : 0x80;
     const int high = first == 0xf4 ? 0x8f : 0xbf;
-    return bytes.size() >= 4 && is_between(at(1), low, high) && continues(2) && continues(3) ? 4 : 0;
+    return bytes.size() >= 4 && is_between(at(1), low, high) && continues(2) && continues(3) ? 4
+                                                                                             : 0;
   }
   return 0;
 }
@@ -107,7 +111,8 @@ std::optional<std::string> append_unescaped(std::string& bytes, std::string_view
       }
       default: {
         std::string character;
-        append_escaped(character, text.substr(1, std::max<std::size_t>(1, utf8_character_bytes(text.substr(1)))));
+        append_escaped(character, text.substr(1, std::max<std::size_t>(
+                                                     1, utf8_character_bytes(text.substr(1)))));
         return "the escape \\" + character + " has no meaning: write \\\\ for a backslash";
       }
     }
@@ -122,7 +127,8 @@ void append_base64(std::string& text, std::string_view bytes) {
     const std::size_t count = std::min<std::size_t>(3, bytes.size() - at);
     for (std::size_t i = 0; i < 3; ++i)
       group = group << 8 | (i < count ? static_cast<unsigned char>(bytes[at + i]) : 0u);
-    for (std::size_t i = 0; i < 4; ++i) text += i <= count ? base64_digits[group >> (18 - 6 * i) & 63] : '=';
+    for (std::size_t i = 0; i < 4; ++i)
+      text += i <= count ? base64_digits[group >> (18 - 6 * i) & 63] : '=';
   }
 }
 

@@ -7,7 +7,8 @@
 
 namespace durahash::tool {
 
-/// Length of the well-formed UTF-8 character that `bytes` begins with (Unicode, table 3-7); 0 if there is none.
+/// Length of the well-formed UTF-8 character that `bytes` begins with (Unicode, table 3-7); 0 if
+/// there is none.
 std::size_t utf8_character_bytes(std::string_view bytes) noexcept;
 
 bool is_utf8(std::string_view bytes) noexcept;
@@ -15,9 +16,8 @@ bool is_utf8(std::string_view bytes) noexcept;
 /// Editors put it before a text; nobody sees it.
 inline constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
 
-/// Appends `bytes` with \t \n \r \\ for these four, \xHH for other control characters, for U+FEFF and for
-/// whatever is not UTF-8.
-/// The result is one line of UTF-8, without tabs.
+/// Appends `bytes` with \t \n \r \\ for these four, \xHH for other control characters, for U+FEFF
+/// and for whatever is not UTF-8. The result is one line of UTF-8, without tabs.
 void append_escaped(std::string& text, std::string_view bytes);
 
 /// The bytes that append_escaped was given. Returns what is wrong with `text`, or nothing.

@@ -22,7 +22,8 @@ void erase(const erase_arguments& arguments) {
   const interruption waits_for_close;
   const status answer = pool.erase(key);
   if (answer != status::ok)
-    throw failure(exit_code_of(answer), "the key " + shown(kinds.key, key) + ": " + why(pool, answer));
+    throw failure(exit_code_of(answer),
+                  "the key " + shown(kinds.key, key) + ": " + why(pool, answer));
   close_pool(pool);
 }
 
@@ -34,7 +35,8 @@ void add_erase(command_line app, int& exit_code) {
   add_pool_argument(command, arguments->pool);
   add_argument(command, "KEY", arguments->key, "the key");
   command.footer(
-      "Exit code 1 and a message if the key is absent. Many keys at once: durahash load --erase.\n\n"
+      "Exit code 1 and a message if the key is absent. Many keys at once: durahash load "
+      "--erase.\n\n"
       "Example:\n"
       "  durahash erase users.dh alice");
   command.callback([arguments, &exit_code] {

@@ -12,7 +12,8 @@ bool take_field(std::string_view& rest, std::string& field) {
     field = rest.substr(0, comma);
     if (field.find('"') != std::string::npos)
       throw bad_record(
-          "a quote inside a field that does not begin with one: put the field in quotes and double those inside");
+          "a quote inside a field that does not begin with one: put the field in quotes and double "
+          "those inside");
     rest.remove_prefix(comma);
   } else {
     for (;;) {
@@ -24,7 +25,8 @@ bool take_field(std::string_view& rest, std::string& field) {
       if (!rest.starts_with('"')) break;
       field += '"';
     }
-    if (!rest.empty() && rest[0] != ',') throw bad_record("text between the end of a quoted field and the next comma");
+    if (!rest.empty() && rest[0] != ',')
+      throw bad_record("text between the end of a quoted field and the next comma");
   }
   if (rest.empty()) return false;
   rest.remove_prefix(1);
@@ -34,8 +36,9 @@ bool take_field(std::string_view& rest, std::string& field) {
 }  // namespace
 
 void append_csv_field(std::string& text, std::string_view field) {
-  const bool plain = field.find_first_of(std::string_view(",\"\r\n", 4)) == std::string_view::npos &&
-                     !field.starts_with(' ') && !field.ends_with(' ') && !field.starts_with(byte_order_mark);
+  const bool plain =
+      field.find_first_of(std::string_view(",\"\r\n", 4)) == std::string_view::npos &&
+      !field.starts_with(' ') && !field.ends_with(' ') && !field.starts_with(byte_order_mark);
   if (plain) {
     text += field;
     return;
@@ -52,7 +55,8 @@ void decode_csv(std::string_view frame, record_kinds kinds, record& into) {
   if (take_field(frame, into.key)) {
     into.has_value = true;
     if (take_field(frame, into.value))
-      throw bad_record("more than two fields: a record is key,value (quote a field that has a comma in it)");
+      throw bad_record(
+          "more than two fields: a record is key,value (quote a field that has a comma in it)");
     decode_field(kinds.value, "value", into.value);
   }
   decode_field(kinds.key, "key", into.key);

@@ -1,4 +1,5 @@
-// One JSON object per line. JSON strings are Unicode, so bytes that are not UTF-8 go in base64 under another name.
+// One JSON object per line. JSON strings are Unicode, so bytes that are not UTF-8 go in base64
+// under another name.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -13,7 +14,8 @@ namespace {
 
 using nlohmann::json;
 
-void decode_member(const json& member, const std::string& name, data_kind kind, std::string& field) {
+void decode_member(const json& member, const std::string& name, data_kind kind,
+                   std::string& field) {
   if (kind == data_kind::u64 && member.is_number_unsigned()) {
     field = bytes_of_word(member.get<std::uint64_t>());
   } else if (member.is_string()) {
@@ -26,7 +28,8 @@ void decode_member(const json& member, const std::string& name, data_kind kind, 
   }
 }
 
-void decode_base64_member(const json& member, const std::string& name, data_kind kind, std::string& field) {
+void decode_base64_member(const json& member, const std::string& name, data_kind kind,
+                          std::string& field) {
   if (kind == data_kind::u64)
     throw bad_record("\"" + name + "_base64\", but this pool's " + name + "s are 64-bit numbers");
   if (!member.is_string() || !append_from_base64(field, member.get_ref<const std::string&>()))
@@ -50,7 +53,8 @@ json parse_line(std::string_view frame) {
 
 }  // namespace
 
-void append_json_field(std::string& text, std::string_view name, data_kind kind, std::string_view bytes) {
+void append_json_field(std::string& text, std::string_view name, data_kind kind,
+                       std::string_view bytes) {
   text.append("\"").append(name);
   if (kind == data_kind::u64) {
     text.append("\":").append(text_of(kind, bytes));
@@ -65,7 +69,8 @@ void append_json_field(std::string& text, std::string_view name, data_kind kind,
 
 void decode_jsonl(std::string_view frame, record_kinds kinds, record& into) {
   const json line = parse_line(frame);
-  if (!line.is_object()) throw bad_record("not a JSON object on one line, like {\"key\":\"k\",\"value\":\"v\"}");
+  if (!line.is_object())
+    throw bad_record("not a JSON object on one line, like {\"key\":\"k\",\"value\":\"v\"}");
   int keys = 0;
   int values = 0;
   for (const auto& [name, member] : line.items()) {
@@ -86,7 +91,8 @@ void decode_jsonl(std::string_view frame, record_kinds kinds, record& into) {
         throw bad_record("\"erase\" is " + member.dump() + ", and neither true nor false");
       into.erase = member.get<bool>();
     } else {
-      throw bad_record("the member \"" + name + "\" has no meaning here: a record has a key and a value");
+      throw bad_record("the member \"" + name +
+                       "\" has no meaning here: a record has a key and a value");
     }
   }
   if (keys != 1) throw bad_record(keys == 0 ? "no \"key\"" : "both \"key\" and \"key_base64\"");

@@ -18,7 +18,8 @@ void decode_tsv(std::string_view frame, record_kinds kinds, record& into) {
   if (tab != std::string_view::npos) {
     const std::string_view value = frame.substr(tab + 1);
     if (value.find('\t') != std::string_view::npos)
-      throw bad_record("more than two fields: a record is key<TAB>value (write \\t for a tab inside a field)");
+      throw bad_record(
+          "more than two fields: a record is key<TAB>value (write \\t for a tab inside a field)");
     into.has_value = true;
     unescape(value, into.value);
     decode_field(kinds.value, "value", into.value);

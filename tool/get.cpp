@@ -23,7 +23,8 @@ void get(const get_arguments& arguments) {
   std::string value;
   const status answer = pool.get(key, value);
   if (answer != status::ok)
-    throw failure(exit_code_of(answer), "the key " + shown(kinds.key, key) + ": " + why(pool, answer));
+    throw failure(exit_code_of(answer),
+                  "the key " + shown(kinds.key, key) + ": " + why(pool, answer));
   std::string text = kinds.value == data_kind::u64 ? text_of(kinds.value, value) : std::move(value);
   if (!arguments.raw) text += '\n';
   print(text);

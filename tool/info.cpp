@@ -37,11 +37,14 @@ nlohmann::ordered_json json_of(const pool_info& facts) {
           {"clean", facts.clean}};
 }
 
-std::string line(std::string_view name, std::string_view value) { return fmt::format("{:<16}{}\n", name, value); }
+std::string line(std::string_view name, std::string_view value) {
+  return fmt::format("{:<16}{}\n", name, value);
+}
 
 std::string bytes_line(std::string_view name, std::uint64_t bytes) {
-  return line(name,
-              bytes < 1024 ? human_bytes(bytes) : fmt::format("{} ({} bytes)", human_bytes(bytes), grouped(bytes)));
+  return line(name, bytes < 1024
+                        ? human_bytes(bytes)
+                        : fmt::format("{} ({} bytes)", human_bytes(bytes), grouped(bytes)));
 }
 
 std::string text_of(const pool_info& facts) {
@@ -53,8 +56,8 @@ std::string text_of(const pool_info& facts) {
   text += bytes_line("file", facts.file_bytes) + bytes_line("  live", facts.live_bytes);
   text += bytes_line("  free", facts.free_bytes);
   text += line("format version", std::to_string(facts.format_version));
-  text +=
-      line("last closed", facts.clean ? "cleanly" : "not cleanly: the process that had it open died");
+  text += line("last closed",
+               facts.clean ? "cleanly" : "not cleanly: the process that had it open died");
   return text;
 }
 
@@ -69,7 +72,8 @@ void info(const info_arguments& arguments) {
     return;
   }
   std::string text = text_of(facts);
-  for (const auto& [name, figure] : engine_figures) text += fmt::format("{:<32}{:.6g}\n", name, figure);
+  for (const auto& [name, figure] : engine_figures)
+    text += fmt::format("{:<32}{:.6g}\n", name, figure);
   print(text);
 }
 

@@ -68,7 +68,8 @@ bool record_input::next(std::string_view& frame) {
 bool record_input::find_frame_end() {
   if (format_ == format_kind::csv) return find_csv_frame_end();
   const void* found = std::memchr(buffer_.data() + scanned_, '\n', end_ - scanned_);
-  scanned_ = found ? static_cast<std::size_t>(static_cast<const char*>(found) - buffer_.data()) : end_;
+  scanned_ =
+      found ? static_cast<std::size_t>(static_cast<const char*>(found) - buffer_.data()) : end_;
   return found != nullptr;
 }
 
@@ -104,7 +105,8 @@ std::string_view record_input::take_frame(std::size_t end) {
   place_ = place::field_start;
   frame_line_ = line_;
   line_ += 1 + static_cast<std::uint64_t>(std::count(frame.begin(), frame.end(), '\n'));
-  if (frame_line_ == 1 && frame.starts_with(byte_order_mark)) frame.remove_prefix(byte_order_mark.size());
+  if (frame_line_ == 1 && frame.starts_with(byte_order_mark))
+    frame.remove_prefix(byte_order_mark.size());
   if (frame.ends_with('\r'))
     frame.remove_suffix(1);  // a line end of the other kind; inside a field it is escaped or quoted
   return frame;
@@ -120,7 +122,8 @@ bool record_input::fill() {
     end_ -= begin_;
     begin_ = 0;
   }
-  if (buffer_.size() < end_ + read_bytes) buffer_.resize(std::max(end_ + read_bytes, 2 * buffer_.size()));
+  if (buffer_.size() < end_ + read_bytes)
+    buffer_.resize(std::max(end_ + read_bytes, 2 * buffer_.size()));
   if (!await_more()) return false;
   ssize_t got;
   do got = ::read(file_, buffer_.data() + end_, buffer_.size() - end_);
@@ -155,8 +158,7 @@ bool record_input::must_wait() const {
 bool record_input::await_more() const {
   pollfd either[] = {{.fd = file_, .events = POLLIN, .revents = 0},
                      {.fd = interruption::descriptor(), .events = POLLIN, .revents = 0}};
-  while (::poll(either, 2, -1) < 0 && errno == EINTR) {
-  }
+  while (::poll(either, 2, -1) < 0 && errno == EINTR) {}
   return interruption::asked() == 0;
 }
 

@@ -25,8 +25,8 @@ class record_input {
   /// The last frame had a line end. One without stands at the end of the input; it may be cut off.
   bool terminated() const { return terminated_; }
 
-  /// Called before more input is waited for, and not where it is there already, as a file's always is. A producer that
-  /// waits for acknowledgements before it goes on is not kept waiting.
+  /// Called before more input is waited for, and not where it is there already, as a file's always
+  /// is. A producer that waits for acknowledgements before it goes on is not kept waiting.
   std::function<void()> before_wait;
 
   const std::string& name() const { return name_; }   ///< for messages

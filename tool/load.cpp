@@ -52,11 +52,12 @@ struct load_tally {
   std::uint64_t records() const { return put + erased + absent; }
 };
 
-/// Collects records and writes them many at a time. A batch holds puts or erasures, never both, so that their order is kept. No batch reaches past the
-/// record that a sync is due behind.
+/// Collects records and writes them many at a time. A batch holds puts or erasures, never both, so
+/// that their order is kept. No batch reaches past the record that a sync is due behind.
 class batch_writer {
  public:
-  batch_writer(table& pool, const record_format& format, const load_arguments& arguments, const std::string& file)
+  batch_writer(table& pool, const record_format& format, const load_arguments& arguments,
+               const std::string& file)
       : pool_(pool),
         format_(format),
         file_(file),
@@ -76,8 +77,9 @@ class batch_writer {
     if (used_ == batch_.size() || bytes_ > full_bytes || unsynced_ + used_ == sync_) flush();
   }
 
-  /// Writes the batch, and syncs where so many records ask for it; throws `failure` at the first record that was refused.
-  /// On return all of it is durable and acknowledged; with `sync_` all that a sync has covered is, and the rest waits for the next.
+  /// Writes the batch, and syncs where so many records ask for it; throws `failure` at the first
+  /// record that was refused. On return all of it is durable and acknowledged; with `sync_` all
+  /// that a sync has covered is, and the rest waits for the next.
   void flush() {
     if (used_ == 0) return;
     const bool erasing = batch_[0].what.erase;
@@ -96,7 +98,8 @@ class batch_writer {
     if (sync_ == 0 || unsynced_ >= sync_ || acknowledged_.text().size() > full_bytes) settle();
   }
 
-  /// Writes what is left. On return all that was added is synced, where that is asked for, and acknowledged.
+  /// Writes what is left. On return all that was added is synced, where that is asked for, and
+  /// acknowledged.
   void finish() {
     flush();
     settle();
@@ -151,7 +154,8 @@ class batch_writer {
     std::string text = fmt::format("{}:{}: the key {}: {}", file_, where.line,
                                    shown(format_.kinds().key, where.what.key), why(pool_, answer));
     if (behind > 0)
-      text += fmt::format("; some of the {} behind it may have been written", counted(behind, "record"));
+      text += fmt::format("; some of the {} behind it may have been written",
+                          counted(behind, "record"));
     return {exit_code_of(answer), text};
   }
 
@@ -190,11 +194,11 @@ void complete(record& what, format_kind format, bool erase_all) {
                     "erases the keys of a file)",
                     name_of(format), shape_of(format)));
   if (what.key.size() > max_key_bytes)
-    throw bad_record(fmt::format("the key is {} bytes long; the longest key is {}", grouped(what.key.size()),
-                                 grouped(max_key_bytes)));
+    throw bad_record(fmt::format("the key is {} bytes long; the longest key is {}",
+                                 grouped(what.key.size()), grouped(max_key_bytes)));
   if (what.value.size() > max_value_bytes)
-    throw bad_record(fmt::format("the value is {} bytes long; the longest value is {}", grouped(what.value.size()),
-                                 grouped(max_value_bytes)));
+    throw bad_record(fmt::format("the value is {} bytes long; the longest value is {}",
+                                 grouped(what.value.size()), grouped(max_value_bytes)));
 }
 
 /// A JSON object without its line end is whole. Whether a value is, or a quoted field, only what
@@ -234,8 +238,9 @@ std::string summary(const load_tally& tally, bool some_erased) {
   std::string text = counted(tally.put, "record") + " written";
   if (some_erased && tally.put == 0) text.clear();
   if (some_erased)
-    text += fmt::format("{}{} erased, {} {} not there", text.empty() ? "" : ", ", grouped(tally.erased),
-                        grouped(tally.absent), tally.absent == 1 ? "was" : "were");
+    text +=
+        fmt::format("{}{} erased, {} {} not there", text.empty() ? "" : ", ", grouped(tally.erased),
+                    grouped(tally.absent), tally.absent == 1 ? "was" : "were");
   return text;
 }
 
@@ -261,7 +266,8 @@ void load(load_arguments& arguments) {
   input.before_wait = [&] { writer.finish(); };
   const auto start = std::chrono::steady_clock::now();
   const auto told = [&] {
-    return summary(writer.tally(), arguments.erase || writer.tally().erased + writer.tally().absent > 0);
+    return summary(writer.tally(),
+                   arguments.erase || writer.tally().erased + writer.tally().absent > 0);
   };
   const auto kept = [&] {
     return writer.tally().records() == 0 ? "nothing was written" : told() + ", and kept";
@@ -275,7 +281,8 @@ void load(load_arguments& arguments) {
   }
   close_pool(pool);
   if (interruption::asked() != 0) return tell_interrupted(arguments, input, writer.tally(), kept());
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   tell(fmt::format(
       "{} in {}, {} records/s\n", told(), human_seconds(seconds),
       human_rate(static_cast<double>(writer.tally().records()) / std::max(seconds, 1e-6))));
@@ -290,14 +297,15 @@ void add_load(command_line app, int& exit_code) {
   add_argument(command, "FILE", arguments->file, "the file of records; - is standard input");
   add_choice(command, "--format", arguments->format, {"csv", "tsv", "jsonl"},
              "csv, tsv or jsonl [by the file's name; tsv if that does not tell]");
-  command.add_flag("--acks", arguments->acks, "print each key once its record is durable at the pool's level");
-  command.add_flag("--erase", arguments->erase,
-                    "erase the keys of the file instead; values may be left out, and are not looked at");
+  command.add_flag("--acks", arguments->acks,
+                   "print each key once its record is durable at the pool's level");
+  command.add_flag(
+      "--erase", arguments->erase,
+      "erase the keys of the file instead; values may be left out, and are not looked at");
   command.add_flag("--header", arguments->header, "skip the first line");
   command.add_flag("--allow-unterminated", arguments->allow_unterminated,
-                    "take a last record of csv or tsv that has no line end behind it");
-  command
-      .add_option("--batch", arguments->batch_text, "records written together, 1 to 65536 [256]")
+                   "take a last record of csv or tsv that has no line end behind it");
+  command.add_option("--batch", arguments->batch_text, "records written together, 1 to 65536 [256]")
       .type_name("N");
   command
       .add_option("--sync", arguments->sync_text,

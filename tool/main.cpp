@@ -59,7 +59,9 @@ int refuse(const CLI::App& app, const CLI::ParseError& why) {
   std::string sentence = why.what();
   for (const std::string& word : app.remaining(true))
     if (word.starts_with('-')) {
-      sentence = word + " is not an option of this command (write -- before a key or value that begins with a dash)";
+      sentence = word +
+                 " is not an option of this command (write -- before a key or value that begins "
+                 "with a dash)";
       break;
     }
   tell(fmt::format("{0}: {1}\nTry: {0} --help\n", said_by(app), sentence));
@@ -78,7 +80,8 @@ int print_help(const CLI::App& app, const CLI::ParseError& why) try {
 }
 
 bool is_command(const CLI::App& app, std::string_view word) {
-  const auto commands = app.get_subcommands([&](const CLI::App* command) { return command->get_name() == word; });
+  const auto commands =
+      app.get_subcommands([&](const CLI::App* command) { return command->get_name() == word; });
   return word.starts_with('-') || !commands.empty();
 }
 
@@ -137,14 +140,16 @@ option option::excludes(option other) { return option_->excludes(other.option_);
 command_line command_line::add_subcommand(const std::string& name, const std::string& description) {
   return app_->add_subcommand(name, description);
 }
-option command_line::add_option(const std::string& name, std::string& value, const std::string& description) {
+option command_line::add_option(const std::string& name, std::string& value,
+                                const std::string& description) {
   return app_->add_option(name, value, description);
 }
 option command_line::add_option(const std::string& name, std::vector<std::string>& value,
                                 const std::string& description) {
   return app_->add_option(name, value, description);
 }
-option command_line::add_flag(const std::string& name, bool& value, const std::string& description) {
+option command_line::add_flag(const std::string& name, bool& value,
+                              const std::string& description) {
   return app_->add_flag(name, value, description);
 }
 void command_line::footer(const std::string& text) { app_->footer(text); }

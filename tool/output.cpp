@@ -22,8 +22,7 @@ namespace {
 void await_reader() {
   pollfd either[] = {{.fd = STDOUT_FILENO, .events = POLLOUT, .revents = 0},
                      {.fd = interruption::descriptor(), .events = POLLIN, .revents = 0}};
-  while (::poll(either, 2, -1) < 0 && errno == EINTR) {
-  }
+  while (::poll(either, 2, -1) < 0 && errno == EINTR) {}
   const bool waits = either[0].revents == 0;
   if (waits && interruption::asked() != 0) refuse("interrupted, and nobody reads it");
 }

@@ -6,8 +6,8 @@
 
 namespace durahash::tool {
 
-/// Text on its way to standard output. What was appended is written by `flush`, by itself past a mebibyte, never by the destructor:
-/// a command that fails halfway decides what it still says.
+/// Text on its way to standard output. What was appended is written by `flush`, by itself past a
+/// mebibyte, never by the destructor: a command that fails halfway decides what it still says.
 class output {
  public:
   /// Room to append to; call `flush_if_full` after.

@@ -28,7 +28,8 @@ table open_pool(const std::string& path, open_mode mode, bool salvage) {
   auto pool = table::open(path, how);
   if (pool) return std::move(*pool);
   const bool missing = ::access(path.c_str(), F_OK) != 0 && errno == ENOENT;
-  throw failure(exit_unusable, pool.failure().message + (missing ? " (durahash create makes a pool)" : ""));
+  throw failure(exit_unusable,
+                pool.failure().message + (missing ? " (durahash create makes a pool)" : ""));
 }
 
 void close_pool(table& pool) {
@@ -59,8 +60,8 @@ std::string bytes_of(data_kind kind, std::string_view text, std::string_view wha
 
 void check_key_length(std::string_view key) {
   if (key.size() > max_key_bytes)
-    throw failure(exit_usage,
-                  "the key is " + grouped(key.size()) + " bytes long; the longest key is " + grouped(max_key_bytes));
+    throw failure(exit_usage, "the key is " + grouped(key.size()) +
+                                  " bytes long; the longest key is " + grouped(max_key_bytes));
 }
 
 std::string text_of(data_kind kind, std::string_view bytes) {

@@ -32,8 +32,8 @@ record_kinds kinds_of(const table& pool);
 /// The library's message, and how long keys must be where the pool has one length for all.
 std::string why(const table& pool, status answer);
 
-/// The bytes that the table takes for what a person wrote. Throws `failure` when `text` is not a 64-bit number and has to be one.
-/// `what` is "key" or "value", for the message.
+/// The bytes that the table takes for what a person wrote. Throws `failure` when `text` is not a
+/// 64-bit number and has to be one. `what` is "key" or "value", for the message.
 std::string bytes_of(data_kind kind, std::string_view text, std::string_view what);
 
 /// Throws `failure` for a key that no pool takes.
@@ -46,7 +46,8 @@ std::string text_of(data_kind kind, std::string_view bytes);
 std::string bytes_of_word(std::uint64_t word);
 std::uint64_t word_of_bytes(std::string_view bytes);
 
-/// A key in a message: quoted, cut to a readable length, with escapes for what a terminal should not see.
+/// A key in a message: quoted, cut to a readable length, with escapes for what a terminal should
+/// not see.
 std::string shown(data_kind kind, std::string_view bytes);
 
 }  // namespace durahash::tool

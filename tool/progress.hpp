@@ -17,9 +17,13 @@ namespace durahash::tool {
 /// loading  [=========>            ]  41 %   1.23 M records/s   3.2 s left
 class progress {
  public:
-  /// `total` is how far there is to go, in whatever `reach` is told; 0 if unknown. `unit` is what the rate counts.
+  /// `total` is how far there is to go, in whatever `reach` is told; 0 if unknown. `unit` is what
+  /// the rate counts.
   progress(std::string label, std::uint64_t total, std::string unit)
-      : label_(std::move(label)), unit_(std::move(unit)), total_(total), visible_(::isatty(STDERR_FILENO) == 1) {}
+      : label_(std::move(label)),
+        unit_(std::move(unit)),
+        total_(total),
+        visible_(::isatty(STDERR_FILENO) == 1) {}
   ~progress() { clear(); }
   progress(const progress&) = delete;
   progress& operator=(const progress&) = delete;
@@ -51,13 +55,17 @@ class progress {
     if (total_ > 0) {
       const double share = std::min(1.0, static_cast<double>(done) / static_cast<double>(total_));
       const auto full = static_cast<std::size_t>(share * bar_width);
-      line += fmt::format("[{:<{}}]  {:3.0f} %  ", std::string(full, '=') + (full < bar_width ? ">" : ""), bar_width,
+      line += fmt::format("[{:<{}}]  {:3.0f} %  ",
+                          std::string(full, '=') + (full < bar_width ? ">" : ""), bar_width,
                           share * 100);
-      if (seconds > 1 && share > 0) left_ = fmt::format("   {} left", human_seconds(seconds / share - seconds));
+      if (seconds > 1 && share > 0)
+        left_ = fmt::format("   {} left", human_seconds(seconds / share - seconds));
     } else {
       line += fmt::format("{} {}  ", grouped(counted), unit_);
     }
-    line += fmt::format(" {} {}/s{}", human_rate(static_cast<double>(counted) / std::max(seconds, 1e-3)), unit_, left_);
+    line += fmt::format(" {} {}/s{}",
+                        human_rate(static_cast<double>(counted) / std::max(seconds, 1e-3)), unit_,
+                        left_);
     std::fputs(line.c_str(), stderr);
     std::fflush(stderr);
     painted_ = true;
@@ -70,7 +78,8 @@ class progress {
   bool painted_ = false;
   std::string left_;
   clock::time_point start_ = clock::now();
-  clock::time_point next_paint_ = start_ + std::chrono::milliseconds(200);  // quick work shows nothing
+  // quick work shows nothing
+  clock::time_point next_paint_ = start_ + std::chrono::milliseconds(200);
 };
 
 }  // namespace durahash::tool

@@ -28,13 +28,16 @@ std::string read_standard_input() {
     const ssize_t got = ::read(STDIN_FILENO, chunk, sizeof chunk);
     if (got == 0) return bytes;
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) throw failure(exit_usage, std::string("cannot read standard input: ") + std::strerror(errno));
+    if (got < 0)
+      throw failure(exit_usage, std::string("cannot read standard input: ") + std::strerror(errno));
     bytes.append(chunk, static_cast<std::size_t>(got));
-    if (bytes.size() > max_value_bytes) throw failure(exit_usage, "standard input is longer than a value may be");
+    if (bytes.size() > max_value_bytes)
+      throw failure(exit_usage, "standard input is longer than a value may be");
   }
 }
 
-/// The value's bytes: the argument, or standard input for "-", where a number may have a line end behind it.
+/// The value's bytes: the argument, or standard input for "-", where a number may have a line end
+/// behind it.
 std::string value_of(const put_arguments& arguments, data_kind kind) {
   if (arguments.value != "-") return bytes_of(kind, arguments.value, "value");
   std::string text = read_standard_input();
@@ -43,7 +46,8 @@ std::string value_of(const put_arguments& arguments, data_kind kind) {
   return bytes_of(kind, text, "value");
 }
 
-status write(table& pool, const put_arguments& arguments, const std::string& key, const std::string& value) {
+status write(table& pool, const put_arguments& arguments, const std::string& key,
+             const std::string& value) {
   if (arguments.if_absent) return pool.insert(key, value);
   if (arguments.if_present) return pool.update(key, value);
   return pool.put(key, value);
@@ -60,7 +64,8 @@ void put(const put_arguments& arguments) {
   const interruption waits_for_close;
   const status answer = write(pool, arguments, key, value);
   if (answer != status::ok)
-    throw failure(exit_code_of(answer), "the key " + shown(kinds.key, key) + ": " + why(pool, answer));
+    throw failure(exit_code_of(answer),
+                  "the key " + shown(kinds.key, key) + ": " + why(pool, answer));
   close_pool(pool);
 }
 
@@ -68,14 +73,19 @@ void put(const put_arguments& arguments) {
 
 void add_put(command_line app, int& exit_code) {
   auto arguments = std::make_shared<put_arguments>();
-  command_line command = app.add_subcommand("put", "Write one record; a record with this key is replaced");
+  command_line command =
+      app.add_subcommand("put", "Write one record; a record with this key is replaced");
   add_pool_argument(command, arguments->pool);
   add_argument(command, "KEY", arguments->key, "the key");
-  add_argument(command, "VALUE", arguments->value, "the value; - reads it from standard input, byte for byte");
-  command.add_flag("--if-absent", arguments->if_absent, "only if the key is absent; exit 1 if it is there");
-  command.add_flag("--if-present", arguments->if_present, "only if the key is there; exit 1 if it is absent");
+  add_argument(command, "VALUE", arguments->value,
+               "the value; - reads it from standard input, byte for byte");
+  command.add_flag("--if-absent", arguments->if_absent,
+                   "only if the key is absent; exit 1 if it is there");
+  command.add_flag("--if-present", arguments->if_present,
+                   "only if the key is there; exit 1 if it is absent");
   command.footer(
-      "Where a pool's keys or values are u64 they are written in decimal, or in hexadecimal after 0x.\n"
+      "Where a pool's keys or values are u64 they are written in decimal, or in hexadecimal after "
+      "0x.\n"
       "Write -- before a key or value that begins with a dash.\n\n"
       "Examples:\n"
       "  durahash put users.dh alice 42\n"

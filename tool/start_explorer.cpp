@@ -12,7 +12,8 @@
 namespace durahash::tool {
 
 void add_crash(command_line app, int&) {
-  app.add_subcommand("crash", "Crash tables in every way the hardware allows, and prove that nothing is lost");
+  app.add_subcommand(
+      "crash", "Crash tables in every way the hardware allows, and prove that nothing is lost");
 }
 
 int start_explorer(std::vector<char*> words) {
@@ -24,8 +25,7 @@ int start_explorer(std::vector<char*> words) {
   if (errno == ENOENT)
     tell("durahash crash: the explorer is a program of its own, and " + explorer +
          " is not there: in the sources of durahash `make explorer` builds it\n");
-  else
-    tell("durahash crash: cannot start " + explorer + ": " + std::strerror(errno) + "\n");
+  else tell("durahash crash: cannot start " + explorer + ": " + std::strerror(errno) + "\n");
   return exit_unusable;
 }
 

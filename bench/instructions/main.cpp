@@ -1,4 +1,5 @@
-// One kind of operation, many times, in a function called `measured`: scripts/instructions.py counts it under callgrind.
+// One kind of operation, many times, in a function called `measured`: scripts/instructions.py
+// counts it under callgrind.
 //
 //   durahash_instructions ENGINE words|bytes OPERATION POOL
 #include <cstdint>
@@ -30,7 +31,9 @@ struct words {
   using value = std::uint64_t;
   static key made_key(std::uint64_t n) { return key_of(n); }
   static value made_value(std::uint64_t n) { return n; }
-  static auto open(const std::string& path, const options& how) { return map<std::uint64_t, std::uint64_t>::open(path, how); }
+  static auto open(const std::string& path, const options& how) {
+    return map<std::uint64_t, std::uint64_t>::open(path, how);
+  }
   bool get(const key& k) { return table.get(k).has_value(); }
   void get_many(std::span<const key> keys, std::span<status> answers) {
     value found[batch];
@@ -55,7 +58,9 @@ struct bytes {
     static const std::string hundred(100, '.');
     return hundred;
   }
-  static auto open(const std::string& path, const options& how) { return durahash::table::open(path, how); }
+  static auto open(const std::string& path, const options& how) {
+    return durahash::table::open(path, how);
+  }
   bool get(const key& k) {
     static std::string found;
     return table.get(k, found) == status::ok;
@@ -78,20 +83,38 @@ std::size_t run(const std::string& what, Records on) {
   using value = typename Records::value;
   std::vector<key> keys;
   std::vector<value> values;
-  for (std::uint64_t n = 0; n < 2 * records; ++n) keys.push_back(Records::made_key(n)), values.push_back(Records::made_value(n));
-  if (what == "insert") return measured(records, [&](std::size_t i) { (void)on.table.insert(keys[i], values[i]); }), records;
+  for (std::uint64_t n = 0; n < 2 * records; ++n)
+    keys.push_back(Records::made_key(n)), values.push_back(Records::made_value(n));
+  if (what == "insert")
+    return measured(records, [&](std::size_t i) { (void)on.table.insert(keys[i], values[i]); }),
+           records;
   for (std::size_t i = 0; i < records; ++i) (void)on.table.put(keys[i], values[i]);
   const std::size_t absent = records;  // keys from there on
   status answers[batch];
-  auto batches = [&](auto&& one) { measured(operations / batch, [&](std::size_t i) { one(i * batch); }); };
+  auto batches = [&](auto&& one) {
+    measured(operations / batch, [&](std::size_t i) { one(i * batch); });
+  };
   if (what == "hit") measured(operations, [&](std::size_t i) { (void)on.get(keys[i]); });
-  else if (what == "miss") measured(operations, [&](std::size_t i) { (void)on.get(keys[absent + i]); });
-  else if (what == "update") measured(operations, [&](std::size_t i) { (void)on.table.put(keys[i], values[i + 1]); });
-  else if (what == "erase") measured(operations, [&](std::size_t i) { (void)on.table.erase(keys[i]); });
-  else if (what == "batch-hit") batches([&](std::size_t i) { on.get_many(std::span(&keys[i], batch), answers); });
-  else if (what == "batch-miss") batches([&](std::size_t i) { on.get_many(std::span(&keys[absent + i], batch), answers); });
-  else if (what == "batch-new") batches([&](std::size_t i) { on.table.put_many(std::span<const key>(&keys[absent + i], batch), std::span<const value>(&values[i], batch), answers); });
-  else if (what == "batch-update") batches([&](std::size_t i) { on.table.put_many(std::span<const key>(&keys[i], batch), std::span<const value>(&values[i + 1], batch), answers); });
+  else if (what == "miss")
+    measured(operations, [&](std::size_t i) { (void)on.get(keys[absent + i]); });
+  else if (what == "update")
+    measured(operations, [&](std::size_t i) { (void)on.table.put(keys[i], values[i + 1]); });
+  else if (what == "erase")
+    measured(operations, [&](std::size_t i) { (void)on.table.erase(keys[i]); });
+  else if (what == "batch-hit")
+    batches([&](std::size_t i) { on.get_many(std::span(&keys[i], batch), answers); });
+  else if (what == "batch-miss")
+    batches([&](std::size_t i) { on.get_many(std::span(&keys[absent + i], batch), answers); });
+  else if (what == "batch-new")
+    batches([&](std::size_t i) {
+      on.table.put_many(std::span<const key>(&keys[absent + i], batch),
+                        std::span<const value>(&values[i], batch), answers);
+    });
+  else if (what == "batch-update")
+    batches([&](std::size_t i) {
+      on.table.put_many(std::span<const key>(&keys[i], batch),
+                        std::span<const value>(&values[i + 1], batch), answers);
+    });
   else return 0;
   return what.starts_with("batch") ? operations / batch * batch : operations;
 }
@@ -114,5 +137,6 @@ int main(int argc, char** argv) {
   if (!engine) return 2;
   how.engine = *engine;
   how.mode = open_mode::create_new;
-  return std::string_view(argv[2]) == "words" ? run<words>(how, argv[3], argv[4]) : run<bytes>(how, argv[3], argv[4]);
+  return std::string_view(argv[2]) == "words" ? run<words>(how, argv[3], argv[4])
+                                              : run<bytes>(how, argv[3], argv[4]);
 }

@@ -1,5 +1,5 @@
-// Embeds durahash: counts its own runs in a map, and keeps a diary in a table. Both are there in the next run, whether this one ended
-// by itself or was killed.
+// Embeds durahash: counts its own runs in a map, and keeps a diary in a table. Both are there in
+// the next run, whether this one ended by itself or was killed.
 //
 //   embed FOLDER          one run
 //   embed FOLDER --die    one run that ends by SIGKILL, with nothing closed
@@ -39,7 +39,8 @@ std::uint64_t count_this_run(durahash::map<std::uint64_t, std::uint64_t>& counts
 }
 
 void write_diary(durahash::table& diary, std::uint64_t run) {
-  require(diary.put("run " + std::to_string(run), "the words of run " + std::to_string(run)), "writing the diary");
+  require(diary.put("run " + std::to_string(run), "the words of run " + std::to_string(run)),
+          "writing the diary");
 }
 
 /// Every earlier run must have left its page.

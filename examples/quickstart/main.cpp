@@ -5,7 +5,8 @@
 #include <iostream>
 
 int main(int argc, char** argv) {
-  auto visits = durahash::map<std::uint64_t, std::uint64_t>::open(argc > 1 ? argv[1] : "/dev/shm/visits.dh");
+  auto visits =
+      durahash::map<std::uint64_t, std::uint64_t>::open(argc > 1 ? argv[1] : "/dev/shm/visits.dh");
   if (!visits) return std::cerr << visits.failure().message << '\n', 3;
 
   std::uint64_t before = 0;

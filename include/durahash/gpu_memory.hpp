@@ -1,4 +1,5 @@
-// What a program that fills batches for a device needs beside a `gpu::map`, so that it can do without CUDA's own headers.
+// What a program that fills batches for a device needs beside a `gpu::map`, so that it can do
+// without CUDA's own headers.
 #pragma once
 
 #include <cstddef>
@@ -12,12 +13,13 @@ namespace durahash::gpu {
 /// Returns   the name, or what stands in the way of using the device: as of gpu::map::open.
 result<std::string> device_name(int number);
 
-/// Pinned host memory for the arrays of batches: every CUDA device of this process reads and writes it, over its bus, at the processor's own addresses.
-/// Null where there is none, or no device.
+/// Pinned host memory for the arrays of batches: every CUDA device of this process reads and writes
+/// it, over its bus, at the processor's own addresses. Null where there is none, or no device.
 void* allocate_shared(std::size_t bytes);
 void free_shared(void* memory);
 
-/// Memory of the CUDA device of that number alone, for arrays of batches that stay there. Null where there is none, or no device.
+/// Memory of the CUDA device of that number alone, for arrays of batches that stay there. Null
+/// where there is none, or no device.
 void* allocate_on(int number, std::size_t bytes);
 void free_on(int number, void* memory);
 

@@ -1,4 +1,5 @@
-// Rows of bytes that a GPU looks up: a GPHash pool of keys of one length and values of any. The same pool opens as a `table` on any machine.
+// Rows of bytes that a GPU looks up: a GPHash pool of keys of one length and values of any. The
+// same pool opens as a `table` on any machine.
 #pragma once
 
 #include "durahash/gpu.hpp"
@@ -7,46 +8,67 @@ namespace durahash::gpu {
 
 struct lent_rows;
 
-/// A pool of u64 keys and byte values, such as the rows of embedding tables; or of keys of `--set key_bytes=N`, which lie in their buckets (GPHash §3.1). The
-/// device searches and copies; the processor writes, with the engine that `durahash::table` has.
+/// A pool of u64 keys and byte values, such as the rows of embedding tables; or of keys of `--set
+/// key_bytes=N`, which lie in their buckets (GPHash §3.1). The device searches and copies; the
+/// processor writes, with the engine that `durahash::table` has.
 ///
-/// Arrays   memory that the device reads and writes; those of writes may be any memory at all. Keys: `key_bytes()` each, one behind the other, aligned to 8; a
-///          u64 key is 8 bytes, little-endian. Values: `value_bytes` each; copied in words of 8 bytes where that is a multiple of 8 and the array is aligned to 8.
-/// Threads  any; writes, `reserve`, `compact` and `close` wait for the finds under way, and those for them. Nobody else has the pool open to write meanwhile.
+/// Arrays   memory that the device reads and writes; those of writes may be any memory at all.
+///          Keys: `key_bytes()` each, one behind the other, aligned to 8; a u64 key is 8 bytes,
+///          little-endian. Values: `value_bytes` each; copied in words of 8 bytes where that is a
+///          multiple of 8 and the array is aligned to 8.
+/// Threads  any; writes, `reserve`, `compact` and `close` wait for the finds under way, and those
+///          for them. Nobody else has the pool open to write meanwhile.
 /// Crash    writes: as of `table`, each durable when the call returns. Finds change nothing.
 /// Fork     as durahash::handle: in a child everything answers `forked`, or nothing, and
 ///          the destructor leaves the pool and the device alone.
 class table {
  public:
-  /// As durahash::table::open; a new pool gets the engine gphash and, if nothing is said, u64 keys or those of the setting key_bytes, and values of bytes. Pools of
-  /// other engines, of keys of any length, and of u64 to u64 (gpu::map) are refused. Of device_options: number, place. A mirror is a copy of the whole pool; writes
-  /// bring it what they changed, and growth, `reserve` and `compact` copy it again. A pool that is opened to be read is enough to look rows up; where the driver does not
-  /// pin such memory, `automatic` is a mirror. A new pool stays, empty, where the device cannot use it.
-  static result<table> open(const std::string& path, const options& how = {}, const device_options& on = {});
+  /// As durahash::table::open; a new pool gets the engine gphash and, if nothing is said, u64 keys
+  /// or those of the setting key_bytes, and values of bytes. Pools of other engines, of keys of any
+  /// length, and of u64 to u64 (gpu::map) are refused. Of device_options: number, place. A mirror
+  /// is a copy of the whole pool; writes bring it what they changed, and growth, `reserve` and
+  /// `compact` copy it again. A pool that is opened to be read is enough to look rows up; where the
+  /// driver does not pin such memory, `automatic` is a mirror. A new pool stays, empty, where the
+  /// device cannot use it.
+  static result<table> open(const std::string& path, const options& how = {},
+                            const device_options& on = {});
 
   std::size_t key_bytes() const;
 
-  /// Looks up keys. answers: ok, and the value; not_found; damaged (`check` says what). With `lengths`, of n elements, values may have any length, which goes
-  /// there: `values` gets the first value_bytes bytes of longer ones. Without, a value of another length than value_bytes is a `mismatch`, and `values`
-  /// gets as much of it as there is room for. `values` may be null: then it only says whether keys are there. What was found before `wait` returns ok is not final.
-  /// Cost     one warp for each key: its buckets, at most 32 slots in one go; the key, the record's header, the value.
-  /// Returns  ok; closed, or io_error after a failure, which `wait` tells: then nothing was done. Never allocates; waits for the device only where a write does.
-  status find_async(std::size_t n, const void* keys, void* values, std::size_t value_bytes, status* answers, stream on = nullptr, std::uint32_t* lengths = nullptr);
+  /// Looks up keys. answers: ok, and the value; not_found; damaged (`check` says what). With
+  /// `lengths`, of n elements, values may have any length, which goes there: `values` gets the
+  /// first value_bytes bytes of longer ones. Without, a value of another length than value_bytes is
+  /// a `mismatch`, and `values` gets as much of it as there is room for. `values` may be null: then
+  /// it only says whether keys are there. What was found before `wait` returns ok is not final.
+  /// Cost     one warp for each key: its buckets, at most 32 slots in one go; the key, the record's
+  ///          header, the value.
+  /// Returns  ok; closed, or io_error after a failure, which `wait` tells: then nothing was done.
+  ///          Never allocates; waits for the device only where a write does.
+  status find_async(std::size_t n, const void* keys, void* values, std::size_t value_bytes,
+                    status* answers, stream on = nullptr, std::uint32_t* lengths = nullptr);
 
   /// Waits for the stream's finds.
-  /// Returns  ok, closed, or io_error: the device failed, or a mirror has no memory any more; `why` has the words. From then on finds are refused.
+  /// Returns  ok, closed, or io_error: the device failed, or a mirror has no memory any more; `why`
+  ///          has the words. From then on finds are refused.
   status wait(stream on = nullptr, std::string* why = nullptr);
 
-  /// Writes, as durahash::table's of the same names, key after key: of keys that come twice the last one counts. The table grows as it needs to. answers: theirs.
-  /// Returns  ok: see the answers. no_space: a mirror has none for the larger pool; all was written, see the answers, and finds are refused from now on. io_error:
-  ///          the device failed; some of it may have been written, durably, and answers may be missing. invalid_argument: an array is missing, or value_bytes is more
-  ///          than max_value_bytes; nothing was done. closed.
-  status put(std::size_t n, const void* keys, const void* values, std::size_t value_bytes, status* answers);
-  status insert(std::size_t n, const void* keys, const void* values, std::size_t value_bytes, status* answers);
-  status update(std::size_t n, const void* keys, const void* values, std::size_t value_bytes, status* answers);
+  /// Writes, as durahash::table's of the same names, key after key: of keys that come twice the
+  /// last one counts. The table grows as it needs to. answers: theirs.
+  /// Returns  ok: see the answers. no_space: a mirror has none for the larger pool; all was
+  ///          written, see the answers, and finds are refused from now on. io_error: the device
+  ///          failed; some of it may have been written, durably, and answers may be missing.
+  ///          invalid_argument: an array is missing, or value_bytes is more than max_value_bytes;
+  ///          nothing was done. closed.
+  status put(std::size_t n, const void* keys, const void* values, std::size_t value_bytes,
+             status* answers);
+  status insert(std::size_t n, const void* keys, const void* values, std::size_t value_bytes,
+                status* answers);
+  status update(std::size_t n, const void* keys, const void* values, std::size_t value_bytes,
+                status* answers);
   status erase(std::size_t n, const void* keys, status* answers);
 
-  // As of durahash::handle. Closed or moved from: `closed`, or nothing. `reserve` and `compact` also answer what a write does when a mirror cannot follow.
+  // As of durahash::handle. Closed or moved from: `closed`, or nothing. `reserve` and `compact`
+  // also answer what a write does when a mirror cannot follow.
   status reserve(std::uint64_t records);
   status compact();
   status sync();

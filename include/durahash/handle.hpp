@@ -17,12 +17,14 @@ namespace detail {
 any_table& of_another_process(const any_table&);
 }  // namespace detail
 
-/// An open pool. Movable, not copyable; a handle that was moved from answers `closed`. The destructor closes. Every operation may be called from several threads at once,
-/// `close` and the destructor excepted.
+/// An open pool. Movable, not copyable; a handle that was moved from answers `closed`. The
+/// destructor closes. Every operation may be called from several threads at once, `close` and the
+/// destructor excepted.
 ///
-/// A handle belongs to the process that opened it. In a child (fork) every operation answers `forked`,
-/// finds nothing and changes nothing; `close` and the destructor leave the pool alone. The child may
-/// open the pool anew when its parent has closed it, or is dead.
+/// A handle belongs to the process that opened it. In a child (fork) every operation answers
+/// `forked`, finds nothing and changes nothing; `close` and the destructor leave the pool alone.
+/// The child may open the pool anew when its parent has closed it, or is dead. A child that is made
+/// within a visitor or a reader has no pool to go on with: it calls exec or _exit.
 ///
 /// The pool is its file's pages: nobody else may write to an open one or shorten it. Where another
 /// program has cut it (`truncate`, `>`, `cp` onto it) the next look behind the end is SIGBUS, and
@@ -32,16 +34,17 @@ class handle {
   /// What the pool is. Never waits.
   pool_kinds kinds() const { return table().kinds(); }
 
-  /// Facts of the pool. After a crash waits for the recount, which runs in the background since open.
+  /// Facts of the pool. After a crash waits for the recount, which runs in the background since
+  /// open.
   pool_info info() const { return table().info(); }
 
   /// Counters and engine figures. Cost: reads every bucket's first line.
   table_stats stats() const { return table().stats(); }
 
-  /// Verifies everything: format, every bucket, every record by its checksum, that each key is found
-  /// exactly once, that every byte of the pool is either reachable or free. Words have no checksums:
-  /// those of a pool that was closed, and not changed since, by the digest that the close saved.
-  /// Writers wait while their part is read.
+  /// Verifies everything: format, every bucket, every record by its checksum, that each key is
+  /// found exactly once, that every byte of the pool is either reachable or free. Words have no
+  /// checksums: those of a pool that was closed, and not changed since, by the digest that the
+  /// close saved. Writers wait while their part is read.
   check_report check() const { return table().check(); }
 
   /// Records in the table. After a crash waits for the recount.
@@ -51,15 +54,18 @@ class handle {
   /// Returns   ok or no_space.
   status reserve(std::uint64_t records) { return table().reserve(records); }
 
-  /// Rebuilds the table at its tightest, moves records to the front of the pool and gives the rest back to the file system.
+  /// Rebuilds the table at its tightest, moves records to the front of the pool and gives the rest
+  /// back to the file system.
   /// Threads   operations go on; each part is locked for writers while it is rebuilt.
-  /// Crash     at any point: every record is present; unfinished work is repeated by the next compact.
+  /// Crash     at any point: every record is present; unfinished work is repeated by the next
+  ///           compact.
   status compact() { return table().compact(); }
 
-  /// Everything that returned before this call is on the medium: until the next write a power cut leaves the pool whole,
-  /// and it opens, on every medium that outlives one.
-  /// Crash     a power cut after a later write: at the level power nothing is lost; a plain file may be torn then, open
-  ///           refuses it, and salvage keeps the records that are whole, which need not be all that were synced.
+  /// Everything that returned before this call is on the medium: until the next write a power cut
+  /// leaves the pool whole, and it opens, on every medium that outlives one.
+  /// Crash     a power cut after a later write: at the level power nothing is lost; a plain file
+  ///           may be torn then, open refuses it, and salvage keeps the records that are whole,
+  ///           which need not be all that were synced.
   /// Threads   with every other operation; writers wait for the end of it.
   status sync() { return table().sync(); }
 
@@ -78,7 +84,8 @@ class handle {
  protected:
   explicit handle(std::unique_ptr<detail::any_table> table) : table_(table.release()) {}
   detail::any_table& table() const {
-    if (!table_->opened_here()) [[unlikely]] return detail::of_another_process(*table_);
+    if (!table_->opened_here()) [[unlikely]]
+      return detail::of_another_process(*table_);
     return *table_;
   }
 

@@ -27,20 +27,21 @@ struct pool_info {
   data_kind key{};
   data_kind value{};
   durability_level durability{};
-  medium_kind medium{};              ///< the medium this handle uses
+  medium_kind medium{};  ///< the medium this handle uses
   std::uint64_t records = 0;
-  std::uint64_t slots = 0;           ///< places for records in the table as it stands
-  double load_factor = 0;            ///< records / slots
-  std::uint64_t file_bytes = 0;      ///< bytes of the pool, used or not
-  std::uint64_t live_bytes = 0;      ///< bytes reachable from the root
-  std::uint64_t free_bytes = 0;      ///< bytes that the next allocations take before the pool grows
+  std::uint64_t slots = 0;       ///< places for records in the table as it stands
+  double load_factor = 0;        ///< records / slots
+  std::uint64_t file_bytes = 0;  ///< bytes of the pool, used or not
+  std::uint64_t live_bytes = 0;  ///< bytes reachable from the root
+  std::uint64_t free_bytes = 0;  ///< bytes that the next allocations take before the pool grows
   std::uint32_t format_version = 0;
-  bool clean = false;                ///< whether the pool was found closed cleanly at this open
+  bool clean = false;  ///< whether the pool was found closed cleanly at this open
 };
 
-/// Counted since open. Flushes and the rest are counted on the medium `emulated` alone and are 0 elsewhere.
+/// Counted since open. Flushes and the rest are counted on the medium `emulated` alone and are 0
+/// elsewhere.
 struct media_counts {
-  std::uint64_t flushes = 0;             ///< cache lines written back
+  std::uint64_t flushes = 0;  ///< cache lines written back
   std::uint64_t fences = 0;
   std::uint64_t media_read_blocks = 0;   ///< 256-byte blocks read, through a small read buffer
   std::uint64_t media_write_blocks = 0;  ///< 256-byte blocks written, after write combining
@@ -48,7 +49,8 @@ struct media_counts {
 
 struct table_stats {
   media_counts media;
-  /// Engine figures by name, for example `resizes`, `collections`, `negative_probe_mean`: docs/engines/ says what each is.
+  /// Engine figures by name, for example `resizes`, `collections`, `negative_probe_mean`:
+  /// docs/engines/ says what each is.
   std::vector<std::pair<std::string, double>> figures;
 };
 
@@ -58,8 +60,8 @@ struct check_report {
   std::vector<std::string> violations;  ///< each says what and where; at most 100 are listed
 };
 
-/// Where an iteration stands. A plain value: it can be stored, sent, and used after a reopen of the same pool.
-/// `position` runs through hash order; 0 is the start.
+/// Where an iteration stands. A plain value: it can be stored, sent, and used after a reopen of the
+/// same pool. `position` runs through hash order; 0 is the start.
 struct cursor {
   std::uint64_t position = 0;
   bool done = false;

@@ -1,4 +1,5 @@
-// A persistent hash map of small values: keys and values of up to 8 bytes each, stored in the table itself.
+// A persistent hash map of small values: keys and values of up to 8 bytes each, stored in the table
+// itself.
 #pragma once
 
 #include <cstring>
@@ -10,11 +11,11 @@
 
 namespace durahash {
 
-/// A type that fits a 64-bit word and is nothing but its bytes. Types with padding are refused: equal values could differ in it.
+/// A type that fits a 64-bit word and is nothing but its bytes. Types with padding are refused:
+/// equal values could differ in it.
 template <class T>
-concept word_sized =
-    std::is_trivially_copyable_v<T> && sizeof(T) <= 8 && !std::is_pointer_v<T> &&
-    (std::has_unique_object_representations_v<T> || std::is_floating_point_v<T>);
+concept word_sized = std::is_trivially_copyable_v<T> && sizeof(T) <= 8 && !std::is_pointer_v<T> &&
+                     (std::has_unique_object_representations_v<T> || std::is_floating_point_v<T>);
 
 namespace detail {
 /// Opens a u64/u64 pool. Defined in the library.
@@ -34,8 +35,8 @@ T from_word(std::uint64_t word) noexcept {
 }
 }  // namespace detail
 
-/// A hash map from K to V that is still there after `kill -9`. The promises are those of `table`; every key is legal, 0 and
-/// 2^64-1 included. Floating-point keys are compared by their bits.
+/// A hash map from K to V that is still there after `kill -9`. The promises are those of `table`;
+/// every key is legal, 0 and 2^64-1 included. Floating-point keys are compared by their bits.
 template <word_sized K, word_sized V>
 class map : public handle {
  public:
@@ -46,8 +47,12 @@ class map : public handle {
   }
 
   status put(const K& key, const V& value) { return write(detail::write_mode::put, key, value); }
-  status insert(const K& key, const V& value) { return write(detail::write_mode::insert, key, value); }
-  status update(const K& key, const V& value) { return write(detail::write_mode::update, key, value); }
+  status insert(const K& key, const V& value) {
+    return write(detail::write_mode::insert, key, value);
+  }
+  status update(const K& key, const V& value) {
+    return write(detail::write_mode::update, key, value);
+  }
 
   std::optional<V> get(const K& key) const {
     std::uint64_t word;
@@ -58,35 +63,34 @@ class map : public handle {
   status erase(const K& key) { return impl().erase(detail::to_word(key)); }
 
   status compare_and_set(const K& key, const V& expected, const V& desired) {
-    return impl().compare_and_set(detail::to_word(key), detail::to_word(expected), detail::to_word(desired));
+    return impl().compare_and_set(detail::to_word(key), detail::to_word(expected),
+                                  detail::to_word(desired));
   }
 
-  /// Adds to a value, modulo 2^64; an absent key counts as 0. Returns ok or no_space; `previous` receives the value before.
-  status fetch_add(const K& key, V delta, V& previous)
-    requires(std::is_integral_v<V> && sizeof(V) == 8)
-  {
+  /// Adds to a value, modulo 2^64; an absent key counts as 0. Returns ok or no_space; `previous`
+  /// receives the value before.
+  status fetch_add(const K& key, V delta,
+                   V& previous) requires(std::is_integral_v<V> && sizeof(V) == 8) {
     std::uint64_t word = 0;
     status s = impl().fetch_add(detail::to_word(key), detail::to_word(delta), word);
     previous = detail::from_word<V>(word);
     return s;
   }
 
-  /// Batches: see table::put_many. Available where K and V are 8 bytes, so that spans are read where they lie.
+  /// Batches: see table::put_many. Available where K and V are 8 bytes, so that spans are read
+  /// where they lie.
   void get_many(std::span<const K> keys, std::span<V> values, std::span<status> answers) const
-    requires(sizeof(K) == 8 && sizeof(V) == 8)
-  {
+      requires(sizeof(K) == 8 && sizeof(V) == 8) {
     if (!same_length(keys, values, answers)) return;
     impl().get_many(words(keys), reinterpret_cast<std::uint64_t*>(values.data()), answers.data());
   }
-  void put_many(std::span<const K> keys, std::span<const V> values, std::span<status> answers)
-    requires(sizeof(K) == 8 && sizeof(V) == 8)
-  {
+  void put_many(std::span<const K> keys, std::span<const V> values,
+                std::span<status> answers) requires(sizeof(K) == 8 && sizeof(V) == 8) {
     if (!same_length(keys, values, answers)) return;
-    impl().put_many(words(keys), reinterpret_cast<const std::uint64_t*>(values.data()), answers.data());
+    impl().put_many(words(keys), reinterpret_cast<const std::uint64_t*>(values.data()),
+                    answers.data());
   }
-  void erase_many(std::span<const K> keys, std::span<status> answers)
-    requires(sizeof(K) == 8)
-  {
+  void erase_many(std::span<const K> keys, std::span<status> answers) requires(sizeof(K) == 8) {
     if (!same_length(keys, keys, answers)) return;
     impl().erase_many(words(keys), answers.data());
   }

@@ -32,17 +32,20 @@ enum class medium_kind : std::uint8_t {
 
 enum class open_mode : std::uint8_t { create_or_open, create_new, open_existing, read_only };
 
-/// Options of `open`. A field left out takes the pool's own value when the pool exists, and the default when it is
-/// made; a field that contradicts an existing pool refuses the open with a sentence.
+/// Options of `open`. A field left out takes the pool's own value when the pool exists, and the
+/// default when it is made; a field that contradicts an existing pool refuses the open with a
+/// sentence.
 struct options {
   open_mode mode = open_mode::create_or_open;
-  std::optional<engine_kind> engine = {};            ///< default turbo
-  std::optional<data_kind> key = {};                 ///< default bytes (table), u64 (map)
-  std::optional<data_kind> value = {};               ///< likewise
-  std::optional<durability_level> durability = {};   ///< default process; power on the media pmem and emulated
+  std::optional<engine_kind> engine = {};  ///< default turbo
+  std::optional<data_kind> key = {};       ///< default bytes (table), u64 (map)
+  std::optional<data_kind> value = {};     ///< likewise
+  /// default process; power on the media pmem and emulated
+  std::optional<durability_level> durability = {};
   medium_kind medium = medium_kind::automatic;
 
-  /// Records expected. Sizes the directory and the first allocation; the table grows past it by itself.
+  /// Records expected. Sizes the directory and the first allocation; the table grows past it by
+  /// itself.
   std::uint64_t capacity = 0;
 
   /// Engine settings by name, as `durahash create --set name=value`: docs/engines/ lists them.
@@ -51,17 +54,20 @@ struct options {
   /// The pool never grows past this many bytes (0: as far as the file system goes).
   std::uint64_t max_bytes = 0;
 
-  /// Address space set aside for growth: the pool cannot grow past it while it is open. Costs no memory.
-  /// 0: eight times the file, 64 GiB at least. A process has 128 TiB in all; where it may not have as
-  /// much as this says (a limit, a sanitizer), the pool gets half of it, or half of that, and so on.
+  /// Address space set aside for growth: the pool cannot grow past it while it is open. Costs no
+  /// memory. 0: eight times the file, 64 GiB at least. A process has 128 TiB in all; where it may
+  /// not have as much as this says (a limit, a sanitizer), the pool gets half of it, or half of
+  /// that, and so on.
   std::uint64_t address_space_bytes = 0;
 
-  /// Medium `emulated` only: added to each flushed line, each 256-byte block written and each one read that is not in the read buffer, in nanoseconds.
+  /// Medium `emulated` only: added to each flushed line, each 256-byte block written and each one
+  /// read that is not in the read buffer, in nanoseconds.
   std::uint32_t flush_latency_ns = 0;
   std::uint32_t block_latency_ns = 0;
   std::uint32_t read_latency_ns = 0;
 
-  /// Open a pool that a reboot interrupted, drop what does not verify, and say so. See table::salvage_report().
+  /// Open a pool that a reboot interrupted, drop what does not verify, and say so. See
+  /// table::salvage_report().
   bool salvage = false;
 };
 

@@ -23,7 +23,8 @@ enum class status : std::uint8_t {
   io_error,          ///< the operating system refused; the error's message has its words
   damaged,           ///< bytes of the pool contradict its format; `check` lists them
   out_of_memory,     ///< the process has no memory for it
-  forked,            ///< the handle belongs to the process that opened it, and this is a child of that one
+  /// the handle belongs to the process that opened it, and this is a child of that one
+  forked,
 };
 
 /// One sentence for people. Never empty, never freed.

@@ -50,17 +50,18 @@ class background_thread {
   std::thread thread_;
   std::uint64_t generation_ = 0;  // of the thread; one of an earlier generation ends
   unsigned owners_ = 0;
-  background* first_ = nullptr;    // of those that have jobs waiting
+  background* first_ = nullptr;  // of those that have jobs waiting
   background* last_ = nullptr;
-  background* busy_ = nullptr;     // whose job runs
+  background* busy_ = nullptr;  // whose job runs
 };
 
 /// Never destroyed: pools may be closed while the process ends.
 background_thread& background_thread::of_process() noexcept {
   alignas(background_thread) static unsigned char memory[sizeof(background_thread)];
-  static background_thread& made = [] () -> background_thread& {
+  static background_thread& made = []() -> background_thread& {
     auto* first = new (memory) background_thread;
-    pthread_atfork([] { of_process().lock_.lock(); }, [] { of_process().lock_.unlock(); }, [] { new (memory) background_thread; });
+    pthread_atfork([] { of_process().lock_.lock(); }, [] { of_process().lock_.unlock(); },
+                   [] { new (memory) background_thread; });
     return *first;
   }();
   return made;
@@ -92,7 +93,8 @@ bool background_thread::start() {
 void background_thread::run(std::uint64_t generation) {
   std::unique_lock lock(lock_);
   while (true) {
-    changed_.wait(lock, [&] { return generation != generation_ || (first_ != nullptr && busy_ == nullptr); });
+    changed_.wait(
+        lock, [&] { return generation != generation_ || (first_ != nullptr && busy_ == nullptr); });
     if (generation != generation_) return;
     background& owner = *take_first();
     background::job work = std::move(owner.waiting_.front());

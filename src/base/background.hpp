@@ -1,7 +1,7 @@
 // Work that nobody waits for. One thread of the process does all of it, for whoever has some.
 //
-// The thread starts with the first job and ends with the last owner of jobs. Under the crash explorer
-// it is one of the scheduled threads, or there is none (base/turns.hpp).
+// The thread starts with the first job and ends with the last owner of jobs. Under the crash
+// explorer it is one of the scheduled threads, or there is none (base/turns.hpp).
 //
 // fork: a child has no such thread and no jobs; its next job starts a thread of its own.
 #pragma once

@@ -11,8 +11,12 @@ inline constexpr std::size_t line_bytes = 64;    // unit of a cache flush
 inline constexpr std::size_t block_bytes = 256;  // unit in which persistent memory reads and writes
 inline constexpr std::size_t page_bytes = 4096;
 
-constexpr std::uint64_t align_up(std::uint64_t n, std::uint64_t unit) noexcept { return (n + unit - 1) / unit * unit; }
-constexpr std::uint64_t align_down(std::uint64_t n, std::uint64_t unit) noexcept { return n / unit * unit; }
+constexpr std::uint64_t align_up(std::uint64_t n, std::uint64_t unit) noexcept {
+  return (n + unit - 1) / unit * unit;
+}
+constexpr std::uint64_t align_down(std::uint64_t n, std::uint64_t unit) noexcept {
+  return n / unit * unit;
+}
 
 /// Smallest k with 2^k >= n; 0 for n <= 1.
 constexpr unsigned log2_ceiling(std::uint64_t n) noexcept {
@@ -48,12 +52,15 @@ constexpr int take_lowest(std::uint32_t& bits) noexcept {
 }
 
 /// Asks for the line in a state that can be written, so that the store does not wait for it.
-inline void prefetch_for_write(const void* at) noexcept { asm volatile("prefetchw %0" : : "m"(*static_cast<const char*>(at))); }
+inline void prefetch_for_write(const void* at) noexcept {
+  asm volatile("prefetchw %0" : : "m"(*static_cast<const char*>(at)));
+}
 
 /// The same for every line of an object.
 template <class T>
 void prefetch_all_for_write(const T* object) noexcept {
-  for (std::size_t line = 0; line < sizeof(T); line += line_bytes) prefetch_for_write(reinterpret_cast<const char*>(object) + line);
+  for (std::size_t line = 0; line < sizeof(T); line += line_bytes)
+    prefetch_for_write(reinterpret_cast<const char*>(object) + line);
 }
 
 }  // namespace durahash

@@ -1,4 +1,5 @@
-// Hashing, seeded per pool against hash flooding. The id and the seeds stand in the superblock (docs/format.md).
+// Hashing, seeded per pool against hash flooding. The id and the seeds stand in the superblock
+// (docs/format.md).
 #pragma once
 
 #define XXH_INLINE_ALL
@@ -14,7 +15,8 @@ namespace durahash {
 /// Names the functions below in the superblock: 1 = word_hash (multiply-mix), XXH3-64 for bytes.
 inline constexpr std::uint32_t hash_id_mix_xxh3 = 1;
 
-/// One widening multiplication, both halves folded: every bit of the key reaches the high bits, which choose shard and bucket.
+/// One widening multiplication, both halves folded: every bit of the key reaches the high bits,
+/// which choose shard and bucket.
 inline std::uint64_t word_hash(std::uint64_t key, const hash_seeds& seeds) noexcept {
   __extension__ using wide = unsigned __int128;
   wide product = static_cast<wide>(key ^ seeds.flip) * seeds.multiply;
@@ -35,7 +37,8 @@ constexpr std::uint64_t record_digest(std::uint64_t key, std::uint64_t value) no
 }
 
 /// Checksum of stored structures: XXH3-64.
-inline std::uint64_t checksum(const void* bytes, std::size_t count, std::uint64_t seed = 0) noexcept {
+inline std::uint64_t checksum(const void* bytes, std::size_t count,
+                              std::uint64_t seed = 0) noexcept {
   return XXH3_64bits_withSeed(bytes, count, seed);
 }
 

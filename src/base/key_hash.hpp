@@ -1,4 +1,5 @@
-// The hash of keys of whole words (base/hash.hpp, bytes_hash), for a device too: XXH3-64 of 8 to 128 bytes.
+// The hash of keys of whole words (base/hash.hpp, bytes_hash), for a device too: XXH3-64 of 8 to
+// 128 bytes.
 #pragma once
 
 #include "base/bits.hpp"
@@ -17,7 +18,8 @@ class key_hash {
     if (words == 1) return of_one(key[0]);
     if (words == 2) return of_two(key[0], key[1]);
     std::uint64_t sum = words * 8 * 0x9e3779b185ebca87u;
-    for (unsigned pair = (words - 1) / 4 + 1; pair-- > 0;) {  // from the middle of the key outwards, two words of each half; they may overlap
+    // from the middle of the key outwards, two words of each half; they may overlap
+    for (unsigned pair = (words - 1) / 4 + 1; pair-- > 0;) {
       sum += mixed(key + 2 * pair, secret_ + 4 * pair);
       sum += mixed(key + words - 2 * (pair + 1), secret_ + 4 * pair + 2);
     }
@@ -25,7 +27,9 @@ class key_hash {
   }
 
  private:
-  static constexpr std::uint64_t turned(std::uint64_t x, unsigned by) noexcept { return x << by | x >> (64 - by); }
+  static constexpr std::uint64_t turned(std::uint64_t x, unsigned by) noexcept {
+    return x << by | x >> (64 - by);
+  }
   static constexpr std::uint64_t swapped(std::uint64_t x) noexcept {
     x = (x & 0x00ff00ff00ff00ffu) << 8 | (x >> 8 & 0x00ff00ff00ff00ffu);
     x = (x & 0x0000ffff0000ffffu) << 16 | (x >> 16 & 0x0000ffff0000ffffu);
@@ -40,7 +44,8 @@ class key_hash {
     x = (x ^ x >> 37) * 0x165667919e3779f9u;
     return x ^ x >> 32;
   }
-  constexpr std::uint64_t mixed(const std::uint64_t* two, const std::uint64_t* secret) const noexcept {
+  constexpr std::uint64_t mixed(const std::uint64_t* two,
+                                const std::uint64_t* secret) const noexcept {
     return folded_product(two[0] ^ (secret[0] + seed_), two[1] ^ (secret[1] - seed_));
   }
   constexpr std::uint64_t of_one(std::uint64_t key) const noexcept {
@@ -52,7 +57,8 @@ class key_hash {
     return x ^ x >> 28;
   }
   constexpr std::uint64_t of_two(std::uint64_t first, std::uint64_t second) const noexcept {
-    std::uint64_t low = first ^ ((secret_[3] ^ secret_[4]) + seed_), high = second ^ ((secret_[5] ^ secret_[6]) - seed_);
+    std::uint64_t low = first ^ ((secret_[3] ^ secret_[4]) + seed_),
+                  high = second ^ ((secret_[5] ^ secret_[6]) - seed_);
     return avalanche(16 + swapped(low) + high + folded_product(low, high));
   }
 

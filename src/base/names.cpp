@@ -14,12 +14,15 @@ struct named {
 };
 
 constexpr std::array engines{named{engine_kind::turbo, "turbo"}, named{engine_kind::cceh, "cceh"},
-                             named{engine_kind::level, "level"}, named{engine_kind::gphash, "gphash"}};
+                             named{engine_kind::level, "level"},
+                             named{engine_kind::gphash, "gphash"}};
 constexpr std::array data_kinds{named{data_kind::u64, "u64"}, named{data_kind::bytes, "bytes"}};
-constexpr std::array durabilities{named{durability_level::none, "none"}, named{durability_level::process, "process"},
+constexpr std::array durabilities{named{durability_level::none, "none"},
+                                  named{durability_level::process, "process"},
                                   named{durability_level::power, "power"}};
-constexpr std::array media{named{medium_kind::automatic, "automatic"}, named{medium_kind::memory, "memory"},
-                           named{medium_kind::file, "file"}, named{medium_kind::pmem, "pmem"},
+constexpr std::array media{named{medium_kind::automatic, "automatic"},
+                           named{medium_kind::memory, "memory"}, named{medium_kind::file, "file"},
+                           named{medium_kind::pmem, "pmem"},
                            named{medium_kind::emulated, "emulated"}};
 
 template <class Names, class Kind>
@@ -30,7 +33,8 @@ std::string_view find_name(const Names& names, Kind kind) noexcept {
 }
 
 template <class Names>
-auto find_kind(const Names& names, std::string_view name) noexcept -> std::optional<decltype(names[0].kind)> {
+auto find_kind(const Names& names, std::string_view name) noexcept
+    -> std::optional<decltype(names[0].kind)> {
   for (const auto& entry : names)
     if (entry.name == name) return entry.kind;
   return std::nullopt;
@@ -43,10 +47,18 @@ std::string_view name_of(data_kind kind) noexcept { return find_name(data_kinds,
 std::string_view name_of(durability_level kind) noexcept { return find_name(durabilities, kind); }
 std::string_view name_of(medium_kind kind) noexcept { return find_name(media, kind); }
 
-std::optional<engine_kind> engine_named(std::string_view name) noexcept { return find_kind(engines, name); }
-std::optional<data_kind> data_kind_named(std::string_view name) noexcept { return find_kind(data_kinds, name); }
-std::optional<durability_level> durability_named(std::string_view name) noexcept { return find_kind(durabilities, name); }
-std::optional<medium_kind> medium_named(std::string_view name) noexcept { return find_kind(media, name); }
+std::optional<engine_kind> engine_named(std::string_view name) noexcept {
+  return find_kind(engines, name);
+}
+std::optional<data_kind> data_kind_named(std::string_view name) noexcept {
+  return find_kind(data_kinds, name);
+}
+std::optional<durability_level> durability_named(std::string_view name) noexcept {
+  return find_kind(durabilities, name);
+}
+std::optional<medium_kind> medium_named(std::string_view name) noexcept {
+  return find_kind(media, name);
+}
 
 std::string_view message(status code) noexcept {
   switch (code) {
@@ -54,14 +66,18 @@ std::string_view message(status code) noexcept {
     case status::not_found: return "the key is not in the table";
     case status::exists: return "the key is in the table already";
     case status::mismatch: return "the present value is not the expected one";
-    case status::no_space: return "no space left: neither the pool nor its file system has room; reads and erases still work";
+    case status::no_space:
+      return "no space left: neither the pool nor its file system has room; reads and erases still "
+             "work";
     case status::invalid_argument: return "the pool does not take such a key or value";
     case status::read_only: return "the pool was opened for reading only";
     case status::closed: return "the table is closed";
     case status::unusable: return "the pool cannot be used";
     case status::io_error: return "the operating system refused a file operation";
     case status::out_of_memory: return "the process has no memory left for this";
-    case status::forked: return "the pool was opened by another process, of which this one is a fork; open it anew here";
+    case status::forked:
+      return "the pool was opened by another process, of which this one is a fork; open it anew "
+             "here";
     case status::damaged: return "the pool's bytes contradict its format; run check";
   }
   return "unknown status";

@@ -12,19 +12,21 @@
 namespace durahash {
 namespace {
 
-/// Pages that a child finds wiped, also one that was made by a bare clone(). Each process uses a byte of
-/// its own, so that what its parents have used stays zero.
+/// Pages that a child finds wiped, also one that was made by a bare clone(). Each process uses a
+/// byte of its own, so that what its parents have used stays zero.
 struct marks {
   std::mutex lock;
   unsigned char* page = nullptr;
   std::size_t used = 0;  // bytes of the page, the last one by this process or its parent
 
   void take_page() {
-    void* got = ::mmap(nullptr, page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void* got =
+        ::mmap(nullptr, page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (got == MAP_FAILED) throw std::bad_alloc();
     page = static_cast<unsigned char*>(got);
     used = 0;
-    ::madvise(page, page_bytes, MADV_WIPEONFORK);  // where the kernel cannot, `wipe` does it for fork()
+    // where the kernel cannot, `wipe` does it for fork()
+    ::madvise(page, page_bytes, MADV_WIPEONFORK);
   }
   void wipe() noexcept {
     if (page != nullptr) std::memset(page, 0, page_bytes);
@@ -33,12 +35,13 @@ struct marks {
 
 marks& of_process() noexcept {
   alignas(marks) static unsigned char memory[sizeof(marks)];
-  static marks& made = [] () -> marks& {
+  static marks& made = []() -> marks& {
     auto* first = new (memory) marks;
-    pthread_atfork([] { of_process().lock.lock(); }, [] { of_process().lock.unlock(); }, [] {
-      of_process().wipe();
-      of_process().lock.unlock();
-    });
+    pthread_atfork([] { of_process().lock.lock(); }, [] { of_process().lock.unlock(); },
+                   [] {
+                     of_process().wipe();
+                     of_process().lock.unlock();
+                   });
     return *first;
   }();
   return made;

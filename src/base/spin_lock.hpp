@@ -10,21 +10,23 @@
 
 namespace durahash {
 
-/// Between two tries to get what another thread holds for a moment. After a while the holder is assumed descheduled, and gets the processor.
+/// Between two tries to get what another thread holds for a moment. After a while the holder is
+/// assumed descheduled, and gets the processor.
 inline void await_holder(int tries) noexcept {
   if (turns* t = turns::current()) [[unlikely]]
     t->pass();
-  else
-    tries < 64 ? _mm_pause() : static_cast<void>(sched_yield());
+  else tries < 64 ? _mm_pause() : static_cast<void>(sched_yield());
 }
 
 class spin_lock {
  public:
   bool try_lock() noexcept {
-    return !held_.load(std::memory_order_relaxed) && !held_.exchange(true, std::memory_order_acquire);
+    return !held_.load(std::memory_order_relaxed) &&
+           !held_.exchange(true, std::memory_order_acquire);
   }
   void lock() noexcept {
-    for (int tries = 0; !try_lock(); ++tries) await_holder(tries);  // ends when the holder leaves its section
+    // ends when the holder leaves its section
+    for (int tries = 0; !try_lock(); ++tries) await_holder(tries);
   }
   void unlock() noexcept { held_.store(false, std::memory_order_release); }
 

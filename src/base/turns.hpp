@@ -1,5 +1,6 @@
-// How threads wait for each other, made schedulable: under the crash explorer one thread runs at a time, and one that cannot go on passes its
-// turn. Everywhere else there are no turns, and threads wait as threads do.
+// How threads wait for each other, made schedulable: under the crash explorer one thread runs at a
+// time, and one that cannot go on passes its turn. Everywhere else there are no turns, and threads
+// wait as threads do.
 #pragma once
 
 #include <atomic>
@@ -19,7 +20,8 @@ class turns {
   /// Whether background work has a thread, which takes its turns as the others do. Else who submits
   /// a job does it.
   virtual bool has_background() const { return false; }
-  /// With a background thread: takes the job; drops the owner's, and passes until none of them runs.
+  /// With a background thread: takes the job; drops the owner's, and passes until none of them
+  /// runs.
   virtual void submit(background&, std::function<void(const background&)>) {}
   virtual void drop_jobs(background&) {}
 
@@ -34,10 +36,8 @@ class turns {
 /// Until the flag is no longer `from`. Who changes it notifies.
 inline void await_change(const std::atomic<bool>& flag, bool from) {
   while (flag.load(std::memory_order_acquire) == from) {  // ends when another thread has got on
-    if (turns* t = turns::current())
-      t->pass();
-    else
-      flag.wait(from, std::memory_order_acquire);
+    if (turns* t = turns::current()) t->pass();
+    else flag.wait(from, std::memory_order_acquire);
   }
 }
 
@@ -48,7 +48,8 @@ class turn_mutex {
   void lock() {
     turns* t = turns::current();
     if (t == nullptr) return lock_.lock();
-    while (!lock_.try_lock()) t->pass();  // ends when the holder leaves its section; the scheduler notices when nobody can
+    // ends when the holder leaves its section; the scheduler notices when nobody can
+    while (!lock_.try_lock()) t->pass();
   }
   void unlock() { lock_.unlock(); }
 

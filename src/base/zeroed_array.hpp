@@ -1,4 +1,5 @@
-// An array in DRAM that begins as zeros and costs memory only where it is touched: for state that large tables need much of, and small ones little.
+// An array in DRAM that begins as zeros and costs memory only where it is touched: for state that
+// large tables need much of, and small ones little.
 #pragma once
 
 #include <sys/mman.h>
@@ -17,7 +18,8 @@ class zeroed_array {
 
   zeroed_array() = default;
   explicit zeroed_array(std::size_t count) : bytes_(count * sizeof(T)) {
-    void* got = ::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* got = ::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (got == MAP_FAILED) throw std::bad_alloc();
     first_ = static_cast<T*>(got);
   }

@@ -1,4 +1,5 @@
-// A batch, and what one warp does of it. Every function here works on the operations first, first + step, ... of a batch of n.
+// A batch, and what one warp does of it. Every function here works on the operations first, first +
+// step, ... of a batch of n.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +10,8 @@ namespace durahash::gpu {
 
 enum class action : std::uint8_t { find, put, insert, update, erase };
 
-/// Arrays that the device reads and writes. `values` is read by writes and written by finds; it may be missing for find and erase.
+/// Arrays that the device reads and writes. `values` is read by writes and written by finds; it may
+/// be missing for find and erase.
 struct batch {
   action what;
   std::size_t count;
@@ -24,19 +26,20 @@ inline constexpr status pending = static_cast<status>(0xff);
 
 /// Counted on the device.
 struct tallies {
-  std::int64_t records = 0;    // added, less removed
-  std::uint64_t full = 0;      // operations that found no room
-  std::uint64_t pending = 0;   // operations whose stripe another one of the group held
-  std::uint64_t moved = 0;     // records copied to a new level
-  std::uint64_t misplaced = 0; // records that no place leads to, found meanwhile
-  std::uint64_t looks = 0;     // of sampled searches: at buckets
-  std::uint64_t copies = 0;    // of these: at copies
+  std::int64_t records = 0;     // added, less removed
+  std::uint64_t full = 0;       // operations that found no room
+  std::uint64_t pending = 0;    // operations whose stripe another one of the group held
+  std::uint64_t moved = 0;      // records copied to a new level
+  std::uint64_t misplaced = 0;  // records that no place leads to, found meanwhile
+  std::uint64_t looks = 0;      // of sampled searches: at buckets
+  std::uint64_t copies = 0;     // of these: at copies
 };
 
 template <class Side>
 class batch_run {
  public:
-  DURAHASH_ON_DEVICE batch_run(Side& side, const lent_table& table, const batch& all, tallies& total) noexcept
+  DURAHASH_ON_DEVICE batch_run(Side& side, const lent_table& table, const batch& all,
+                               tallies& total) noexcept
       : side_(side), operations_(side, table), all_(all), total_(total) {}
 
   DURAHASH_ON_DEVICE void find(std::size_t first, std::size_t step) {
@@ -61,7 +64,8 @@ class batch_run {
     for (std::size_t i = first; i < all_.count; i += step) {
       if (all_.answers[i] != pending) continue;
       std::int32_t records = 0;
-      status answer = decided(i, [&](auto decide) { return operations_.write(all_.keys[i], decide, records); });
+      status answer =
+          decided(i, [&](auto decide) { return operations_.write(all_.keys[i], decide, records); });
       mine.records += records;
       mine.full += answer == status::no_space;
       set(all_.answers[i], answer);
@@ -69,8 +73,9 @@ class batch_run {
     add(mine);
   }
 
-  /// First half of writes that become durable together, likewise. An operation whose stripe is held stays pending. Stripes are held until the commit by those
-  /// that changed nothing, too: else a later batch's operation could overtake one that found the stripe held for that moment.
+  /// First half of writes that become durable together, likewise. An operation whose stripe is held
+  /// stays pending. Stripes are held until the commit by those that changed nothing, too: else a
+  /// later batch's operation could overtake one that found the stripe held for that moment.
   DURAHASH_ON_DEVICE void stage(std::size_t first, std::size_t step, change* changes) {
     tallies mine;
     for (std::size_t i = first; i < all_.count; i += step) {
@@ -80,7 +85,8 @@ class batch_run {
         continue;
       }
       change c;
-      status answer = decided(i, [&](auto decide) { return operations_.stage(all_.keys[i], decide, c); });
+      status answer =
+          decided(i, [&](auto decide) { return operations_.stage(all_.keys[i], decide, c); });
       c.held = true;
       set(changes[i], c);
       set(all_.answers[i], answer);
@@ -104,19 +110,25 @@ class batch_run {
   }
 
   /// Growth: the new level, from the buckets of the bottom. The batch has no part in it.
-  DURAHASH_ON_DEVICE void copy_up(std::uint64_t first, std::uint64_t step, std::uint64_t buckets, const lent_level& top) {
+  DURAHASH_ON_DEVICE void copy_up(std::uint64_t first, std::uint64_t step, std::uint64_t buckets,
+                                  const lent_level& top) {
     tallies mine;
-    for (std::uint64_t index = first; index < buckets; index += step) mine.moved += operations_.copy_up(index, top, mine.misplaced);
+    for (std::uint64_t index = first; index < buckets; index += step)
+      mine.moved += operations_.copy_up(index, top, mine.misplaced);
     add(mine);
   }
 
   /// Records of buckets, so many from the first one on, appended. The batch has no part in it.
-  DURAHASH_ON_DEVICE void export_records(std::uint64_t first_bucket, std::uint64_t buckets, const exported& to, std::uint64_t first, std::uint64_t step) {
-    for (std::uint64_t n = first; n < buckets; n += step) operations_.export_bucket(first_bucket + n, to);
+  DURAHASH_ON_DEVICE void export_records(std::uint64_t first_bucket, std::uint64_t buckets,
+                                         const exported& to, std::uint64_t first,
+                                         std::uint64_t step) {
+    for (std::uint64_t n = first; n < buckets; n += step)
+      operations_.export_bucket(first_bucket + n, to);
   }
 
   /// A step of a load of copies. The batch has no part in it.
-  DURAHASH_ON_DEVICE void copies(copies_step what, const copy_task* tasks, std::size_t count, std::size_t first, std::size_t step) {
+  DURAHASH_ON_DEVICE void copies(copies_step what, const copy_task* tasks, std::size_t count,
+                                 std::size_t first, std::size_t step) {
     for (std::size_t i = first; i < count; i += step) operations_.copies(what, tasks[i]);
   }
 

@@ -1,9 +1,13 @@
-// BktCache on a device (GPHash §3.3): copies in its memory of the buckets that are looked at most, for a table in host memory. Which buckets have one is frozen
-// between two loads (gpu/cache.hpp). The invariants are the host's (table/gphash/bucket_cache.hpp):
+// BktCache on a device (GPHash §3.3): copies in its memory of the buckets that are looked at most,
+// for a table in host memory. Which buckets have one is frozen between two loads (gpu/cache.hpp).
+// The invariants are the host's (table/gphash/bucket_cache.hpp):
 //
-//   B1  A copy that a reader finds open, and under the same version behind what it read, was what its bucket was at that moment.
-//   B2  Who stores a word that readers look for holds the bucket's copy, if there is one, while table and copy differ: readers look in the table meanwhile.
-//   B3  A copy opens when all writers that may not know of it are done, and is filled while it is held.
+//   B1  A copy that a reader finds open, and under the same version behind what it read, was what
+//       its bucket was at that moment.
+//   B2  Who stores a word that readers look for holds the bucket's copy, if there is one, while
+//       table and copy differ: readers look in the table meanwhile.
+//   B3  A copy opens when all writers that may not know of it are done, and is filled while it is
+//       held.
 //
 // The same lines are compiled for the GPU and, in lockstep on the host, for the tests.
 #pragma once
@@ -29,16 +33,19 @@ struct copy_task {
 };
 enum class copies_step : std::uint8_t { retire, name, fill };
 
-/// Where the copies are. Trivially copyable: a kernel's parameter. Buckets by their numbers (table/gphash/lent.hpp).
+/// Where the copies are. Trivially copyable: a kernel's parameter. Buckets by their numbers
+/// (table/gphash/lent.hpp).
 struct bucket_copies {
-  std::uint32_t* copy_of = nullptr;  // by bucket: its copy, from 1; 0: none. Null: there is no cache
-  std::uint32_t* marks = nullptr;    // by bucket: looks, or the time of the last one
+  // by bucket: its copy, from 1; 0: none. Null: there is no cache
+  std::uint32_t* copy_of = nullptr;
+  std::uint32_t* marks = nullptr;  // by bucket: looks, or the time of the last one
   copy_state* states = nullptr;
   std::uint64_t* words = nullptr;
-  bool by_time = false;              // what marks are
+  bool by_time = false;  // what marks are
 };
 
-/// `Side`: gpu/operations.hpp; and of the device's own words own_load, own_store, own_add, own_store_if; wait.
+/// `Side`: gpu/operations.hpp; and of the device's own words own_load, own_store, own_add,
+/// own_store_if; wait.
 template <class Side>
 class copies_of {
  public:
@@ -48,33 +55,39 @@ class copies_of {
     std::uint32_t copy = 0, version = 0;
   };
 
-  DURAHASH_ON_DEVICE copies_of(Side& side, const lent_table& table) noexcept : side_(side), table_(table), here_(side.copies) {}
+  DURAHASH_ON_DEVICE copies_of(Side& side, const lent_table& table) noexcept
+      : side_(side), table_(table), here_(side.copies) {}
 
   DURAHASH_ON_DEVICE bool any() const noexcept { return here_.copy_of != nullptr; }
   DURAHASH_ON_DEVICE std::uint64_t bucket_of(std::uint64_t hash, unsigned lane) const noexcept {
     const gphash::shape& f = table_.where.form();
     unsigned number = lane >> f.slots_log2, level = number / f.hashes;
-    return table_.first_bucket(level) + (table_.where.place(hash, number % f.hashes) >> (64 - table_.log2[level]));
+    return table_.first_bucket(level) +
+           (table_.where.place(hash, number % f.hashes) >> (64 - table_.log2[level]));
   }
   DURAHASH_ON_DEVICE source find(std::uint64_t bucket) const {
     std::uint32_t copy = side_.own_load(here_.copy_of[bucket]);
     if (copy == 0) return {};
     const copy_state& state = here_.states[copy - 1];
     std::uint32_t version = side_.own_load(state.version);
-    if ((version & 1) != 0 || side_.own_load(state.open) == 0 || side_.own_load(state.bucket) != bucket) return {};
+    if ((version & 1) != 0 || side_.own_load(state.open) == 0 ||
+        side_.own_load(state.bucket) != bucket)
+      return {};
     return {here_.words + (copy - 1) * std::uint64_t{table_.words_per_bucket()}, copy, version};
   }
   /// Behind all that was read.
-  DURAHASH_ON_DEVICE bool unchanged(const source& s) const { return s.words == nullptr || side_.own_load(here_.states[s.copy - 1].version) == s.version; }
+  DURAHASH_ON_DEVICE bool unchanged(const source& s) const {
+    return s.words == nullptr || side_.own_load(here_.states[s.copy - 1].version) == s.version;
+  }
   DURAHASH_ON_DEVICE void mark(std::uint64_t bucket, std::uint32_t now) const {
-    if (here_.by_time)
-      side_.own_store(here_.marks[bucket], now);
-    else
-      side_.own_add(here_.marks[bucket], 1u);
+    if (here_.by_time) side_.own_store(here_.marks[bucket], now);
+    else side_.own_add(here_.marks[bucket], 1u);
   }
 
-  /// Stores a word of the table that readers look for, and what its bucket's copy needs of that (B2). By one lane. `value`: of the slot whose state it is.
-  DURAHASH_ON_DEVICE void store(pm<std::uint64_t>& word, std::uint64_t next, const std::uint64_t* value) const {
+  /// Stores a word of the table that readers look for, and what its bucket's copy needs of that
+  /// (B2). By one lane. `value`: of the slot whose state it is.
+  DURAHASH_ON_DEVICE void store(pm<std::uint64_t>& word, std::uint64_t next,
+                                const std::uint64_t* value) const {
     std::uint64_t bucket = 0;
     unsigned at = 0;
     std::uint32_t copy = any() && locate(word, bucket, at) ? hold(bucket) : 0;
@@ -110,7 +123,8 @@ class copies_of {
     pm<std::uint64_t>* from = table_.bucket(t.bucket);
     std::uint64_t* to = here_.words + (t.copy - 1) * std::uint64_t{table_.words_per_bucket()};
     side_.warp.each([&](unsigned lane) {
-      for (unsigned w = lane; w < table_.words_per_bucket(); w += side_.warp.lanes) side_.own_store(to[w], side_.load(from[w]));
+      for (unsigned w = lane; w < table_.words_per_bucket(); w += side_.warp.lanes)
+        side_.own_store(to[w], side_.load(from[w]));
       return true;
     });
     side_.warp.one([&] {
@@ -120,9 +134,12 @@ class copies_of {
   }
 
  private:
-  DURAHASH_ON_DEVICE copy_state& state(std::uint32_t copy) const noexcept { return here_.states[copy - 1]; }
+  DURAHASH_ON_DEVICE copy_state& state(std::uint32_t copy) const noexcept {
+    return here_.states[copy - 1];
+  }
   /// Which bucket a word is in, and which of its words it is. False: an escape slot's.
-  DURAHASH_ON_DEVICE bool locate(const pm<std::uint64_t>& word, std::uint64_t& bucket, unsigned& at) const noexcept {
+  DURAHASH_ON_DEVICE bool locate(const pm<std::uint64_t>& word, std::uint64_t& bucket,
+                                 unsigned& at) const noexcept {
     for (unsigned l = 0; l < table_.where.form().levels; ++l) {
       const pm<std::uint64_t>* first = table_.levels[l];
       if (&word < first || &word >= first + table_.words_of(table_.log2[l])) continue;
@@ -149,7 +166,9 @@ class copies_of {
       side_.wait();
     }
   }
-  DURAHASH_ON_DEVICE void release(std::uint32_t copy) const { side_.own_add(state(copy).version, 1u); }
+  DURAHASH_ON_DEVICE void release(std::uint32_t copy) const {
+    side_.own_add(state(copy).version, 1u);
+  }
 
   Side& side_;
   const lent_table& table_;

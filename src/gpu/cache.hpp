@@ -1,4 +1,5 @@
-// The host's part of BktCache on a device (gpu/bucket_copies.hpp): its memory, and its loads, each on a stream of its own beside finds and writes.
+// The host's part of BktCache on a device (gpu/bucket_copies.hpp): its memory, and its loads, each
+// on a stream of its own beside finds and writes.
 #pragma once
 
 #include <algorithm>
@@ -10,12 +11,15 @@
 
 namespace durahash::gpu {
 
-static_assert(static_cast<int>(cache_policy::lru) == static_cast<int>(gphash::replacement_policy::lru) &&
-              static_cast<int>(cache_policy::random) == static_cast<int>(gphash::replacement_policy::random));
+static_assert(static_cast<int>(cache_policy::lru) ==
+                  static_cast<int>(gphash::replacement_policy::lru) &&
+              static_cast<int>(cache_policy::random) ==
+                  static_cast<int>(gphash::replacement_policy::random));
 
 class cached_buckets {
  public:
-  cached_buckets(copies_device& d, unsigned percent, cache_policy policy) : device_(d), percent_(percent), choice_(static_cast<gphash::replacement_policy>(policy)) {}
+  cached_buckets(copies_device& d, unsigned percent, cache_policy policy)
+      : device_(d), percent_(percent), choice_(static_cast<gphash::replacement_policy>(policy)) {}
   ~cached_buckets() { give_back(); }
   cached_buckets(const cached_buckets&) = delete;
 
@@ -32,9 +36,15 @@ class cached_buckets {
     made.words = of_zeros<std::uint64_t>(std::uint64_t{count_} * table.words_per_bucket());
     made.by_time = choice_.by_time();
     copies_ = made;
-    tasks_ = static_cast<copy_task*>(device_.allocate(std::max<std::size_t>(count_, 1) * sizeof(copy_task)));
-    for (void* part : {static_cast<void*>(made.copy_of), static_cast<void*>(made.marks), static_cast<void*>(made.states), static_cast<void*>(made.words), static_cast<void*>(tasks_)})
-      if (part == nullptr) return give_back(), error{status::no_space, "no memory on the device for copies of " + std::to_string(percent_) + " % of the buckets"};
+    tasks_ = static_cast<copy_task*>(
+        device_.allocate(std::max<std::size_t>(count_, 1) * sizeof(copy_task)));
+    for (void* part : {static_cast<void*>(made.copy_of), static_cast<void*>(made.marks),
+                       static_cast<void*>(made.states), static_cast<void*>(made.words),
+                       static_cast<void*>(tasks_)})
+      if (part == nullptr)
+        return give_back(),
+               error{status::no_space, "no memory on the device for copies of " +
+                                           std::to_string(percent_) + " % of the buckets"};
     bucket_.assign(count_, no_bucket);
     device_.use_copies(copies_);
     return {status::ok, {}};
@@ -44,7 +54,9 @@ class cached_buckets {
   error load() {
     if (copies_.copy_of == nullptr) return {status::ok, {}};
     std::vector<std::uint32_t> marks(buckets_);
-    if (error e = device_.copy(marks.data(), copies_.marks, buckets_ * sizeof(std::uint32_t)); e.code != status::ok) return e;
+    if (error e = device_.copy(marks.data(), copies_.marks, buckets_ * sizeof(std::uint32_t));
+        e.code != status::ok)
+      return e;
     std::vector<bool> chosen = choice_.choose(marks, count_);
     std::vector<std::uint32_t> free;
     std::uint32_t tasks = 0;
@@ -67,7 +79,9 @@ class cached_buckets {
       free.pop_back();
     }
     if (error e = run(copies_step::name, tasks); e.code != status::ok) return e;
-    if (error e = tasks == 0 ? error{status::ok, {}} : device_.wait_for_all(); e.code != status::ok) return e;  // who starts from here on knows of them (B3)
+    // who starts from here on knows of them (B3)
+    if (error e = tasks == 0 ? error{status::ok, {}} : device_.wait_for_all(); e.code != status::ok)
+      return e;
     if (error e = run(copies_step::fill, tasks); e.code != status::ok) return e;
     in_use_ = count_ - static_cast<std::uint32_t>(free.size());
     ++loads_;
@@ -95,13 +109,17 @@ class cached_buckets {
   /// Half of what there was at the load; looks counted since stay.
   error age(std::vector<std::uint32_t>& seen) {
     std::vector<std::uint32_t> now(buckets_);
-    if (error e = device_.copy(now.data(), copies_.marks, buckets_ * sizeof(std::uint32_t)); e.code != status::ok) return e;
+    if (error e = device_.copy(now.data(), copies_.marks, buckets_ * sizeof(std::uint32_t));
+        e.code != status::ok)
+      return e;
     for (std::uint64_t bucket = 0; bucket < buckets_; ++bucket) now[bucket] -= seen[bucket] / 2;
-    return device_.copy(copies_.marks, now.data(), buckets_ * sizeof(std::uint32_t));  // looks in between are lost: marks are no promise
+    // looks in between are lost: marks are no promise
+    return device_.copy(copies_.marks, now.data(), buckets_ * sizeof(std::uint32_t));
   }
   void give_back() {
     device_.use_copies({});
-    for (void* part : {static_cast<void*>(copies_.copy_of), static_cast<void*>(copies_.marks), static_cast<void*>(copies_.states), static_cast<void*>(copies_.words)})
+    for (void* part : {static_cast<void*>(copies_.copy_of), static_cast<void*>(copies_.marks),
+                       static_cast<void*>(copies_.states), static_cast<void*>(copies_.words)})
       device_.free(part, memory_kind::own);
     device_.free(std::exchange(tasks_, nullptr), memory_kind::shared);
     copies_ = {};

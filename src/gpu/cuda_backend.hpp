@@ -1,5 +1,5 @@
-// What the library durahash_cuda holds. libdurahash knows it by this one symbol, which is null where a
-// program does not link it: only programs that use a GPU need the CUDA toolkit.
+// What the library durahash_cuda holds. libdurahash knows it by this one symbol, which is null
+// where a program does not link it: only programs that use a GPU need the CUDA toolkit.
 #pragma once
 
 #include "durahash/gpu_memory.hpp"

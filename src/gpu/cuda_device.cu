@@ -13,7 +13,16 @@ namespace {
 
 constexpr unsigned threads_per_block = 256, warps_per_block = threads_per_block / cuda_warp::lanes;
 
-enum class half : std::uint8_t { find, write, stage, commit, retry_full, copy_up, copies, export_records };
+enum class half : std::uint8_t {
+  find,
+  write,
+  stage,
+  commit,
+  retry_full,
+  copy_up,
+  copies,
+  export_records
+};
 
 /// Of kernels that are no batch.
 struct extra_work {
@@ -25,13 +34,16 @@ struct extra_work {
   exported to = {};
 };
 
-__device__ std::size_t warp_number() { return blockIdx.x * std::size_t{warps_per_block} + threadIdx.x / cuda_warp::lanes; }
+__device__ std::size_t warp_number() {
+  return blockIdx.x * std::size_t{warps_per_block} + threadIdx.x / cuda_warp::lanes;
+}
 __device__ std::size_t warps_in_all() { return gridDim.x * std::size_t{warps_per_block}; }
 
 template <half Half>
-__global__ void __launch_bounds__(threads_per_block) run(const __grid_constant__ lent_table table, const __grid_constant__ batch b, change* changes,
-                                                         const __grid_constant__ extra_work more, const __grid_constant__ bucket_copies copies,
-                                                         std::uint32_t* turns, tallies* total) {
+__global__ void __launch_bounds__(threads_per_block)
+    run(const __grid_constant__ lent_table table, const __grid_constant__ batch b, change* changes,
+        const __grid_constant__ extra_work more, const __grid_constant__ bucket_copies copies,
+        std::uint32_t* turns, tallies* total) {
   cuda_side side(turns, copies);
   batch_run<cuda_side> all(side, table, b, *total);
   std::size_t warp = warp_number(), warps = warps_in_all();
@@ -42,16 +54,19 @@ __global__ void __launch_bounds__(threads_per_block) run(const __grid_constant__
   if constexpr (Half == half::retry_full) all.retry_full(warp, warps);
   if constexpr (Half == half::copy_up) all.copy_up(warp, warps, table.bottom_buckets(), more.top);
   if constexpr (Half == half::copies) all.copies(more.step, more.tasks, more.count, warp, warps);
-  if constexpr (Half == half::export_records) all.export_records(more.first_bucket, more.buckets, more.to, warp, warps);
+  if constexpr (Half == half::export_records)
+    all.export_records(more.first_bucket, more.buckets, more.to, warp, warps);
 }
 
-__global__ void __launch_bounds__(threads_per_block) run_find_rows(const __grid_constant__ lent_rows rows, const __grid_constant__ row_batch b) {
+__global__ void __launch_bounds__(threads_per_block)
+    run_find_rows(const __grid_constant__ lent_rows rows, const __grid_constant__ row_batch b) {
   bucket_copies none;
   cuda_side side(nullptr, none);
   row_search<cuda_side>(side, rows).find_all(b, warp_number(), warps_in_all());
 }
 
-__global__ void __launch_bounds__(threads_per_block) run_spread(const __grid_constant__ changed_blocks blocks) {
+__global__ void __launch_bounds__(threads_per_block)
+    run_spread(const __grid_constant__ changed_blocks blocks) {
   spread_blocks(cuda_warp(), blocks, warp_number(), warps_in_all());
 }
 
@@ -68,27 +83,44 @@ class cuda_gpu final : public device {
 
   error start(int number) {
     int count = 0;
-    if (error e = said(cudaGetDeviceCount(&count), "cannot use CUDA"); e.code != status::ok) return e;
+    if (error e = said(cudaGetDeviceCount(&count), "cannot use CUDA"); e.code != status::ok)
+      return e;
     if (number < 0 || number >= count)
-      return {status::invalid_argument, "there is no CUDA device " + std::to_string(number) + ": this machine has " + std::to_string(count)};
+      return {status::invalid_argument, "there is no CUDA device " + std::to_string(number) +
+                                            ": this machine has " + std::to_string(count)};
     number_ = number;
     const on_device here(number);
-    if (error e = said(cudaFree(nullptr), "cannot use the CUDA device " + std::to_string(number)); e.code != status::ok) return e;
-    for (auto [attribute, what] : {std::pair{cudaDevAttrHostRegisterSupported, "register host memory"},
-                                   std::pair{cudaDevAttrCanUseHostPointerForRegisteredMem, "use registered host memory at its own address"}}) {
+    if (error e = said(cudaFree(nullptr), "cannot use the CUDA device " + std::to_string(number));
+        e.code != status::ok)
+      return e;
+    for (auto [attribute, what] :
+         {std::pair{cudaDevAttrHostRegisterSupported, "register host memory"},
+          std::pair{cudaDevAttrCanUseHostPointerForRegisteredMem,
+                    "use registered host memory at its own address"}}) {
       int can = 0;
-      if (error e = said(cudaDeviceGetAttribute(&can, attribute, number), "cannot ask the CUDA device"); e.code != status::ok) return e;
-      if (can == 0) return {status::unusable, "the CUDA device " + std::to_string(number) + " cannot " + what};
+      if (error e =
+              said(cudaDeviceGetAttribute(&can, attribute, number), "cannot ask the CUDA device");
+          e.code != status::ok)
+        return e;
+      if (can == 0)
+        return {status::unusable, "the CUDA device " + std::to_string(number) + " cannot " + what};
     }
     int processors = 0;
     cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, number);
     constexpr unsigned blocks_per_processor = 8;
     most_blocks_ = static_cast<unsigned>(std::max(processors, 1)) * blocks_per_processor;
     std::size_t turns_bytes = sizeof(std::uint32_t) << cuda_side::stripe_bits;
-    if (error e = said(cudaMalloc(&turns_, turns_bytes), "no device memory for the stripes' turns"); e.code != status::ok) return e;
-    if (error e = said(cudaMalloc(&total_, sizeof(tallies)), "no device memory for counters"); e.code != status::ok) return e;
+    if (error e = said(cudaMalloc(&turns_, turns_bytes), "no device memory for the stripes' turns");
+        e.code != status::ok)
+      return e;
+    if (error e = said(cudaMalloc(&total_, sizeof(tallies)), "no device memory for counters");
+        e.code != status::ok)
+      return e;
     for (cudaStream_t* made : {&stream_for_copies_, &transfers_})
-      if (error e = said(cudaStreamCreateWithFlags(made, cudaStreamNonBlocking), "no stream of the CUDA device"); e.code != status::ok) return e;
+      if (error e = said(cudaStreamCreateWithFlags(made, cudaStreamNonBlocking),
+                         "no stream of the CUDA device");
+          e.code != status::ok)
+        return e;
     clear(turns_, turns_bytes);
     clear(total_, sizeof(tallies));
     return said(failure_.exchange(cudaSuccess), "cannot write to the CUDA device");
@@ -96,8 +128,11 @@ class cuda_gpu final : public device {
 
   error take(std::span<std::byte> memory) override {
     const on_device here(number_);
-    return said(cudaHostRegister(memory.data(), memory.size(), cudaHostRegisterPortable | cudaHostRegisterMapped),
-                "cannot pin " + std::to_string(memory.size()) + " bytes of the pool for the device (use a pool in /dev/shm, in a memfd or on device DAX)");
+    return said(cudaHostRegister(memory.data(), memory.size(),
+                                 cudaHostRegisterPortable | cudaHostRegisterMapped),
+                "cannot pin " + std::to_string(memory.size()) +
+                    " bytes of the pool for the device (use a pool in /dev/shm, in a memfd or on "
+                    "device DAX)");
   }
   void release(std::span<std::byte> memory) override {
     const on_device here(number_);
@@ -106,7 +141,10 @@ class cuda_gpu final : public device {
   void* allocate(std::size_t bytes, memory_kind kind) override {
     const on_device here(number_);
     void* memory = nullptr;
-    cudaError_t got = kind == memory_kind::own ? cudaMalloc(&memory, bytes) : cudaHostAlloc(&memory, bytes, cudaHostAllocPortable | cudaHostAllocMapped);
+    cudaError_t got =
+        kind == memory_kind::own
+            ? cudaMalloc(&memory, bytes)
+            : cudaHostAlloc(&memory, bytes, cudaHostAllocPortable | cudaHostAllocMapped);
     if (got != cudaSuccess) cudaGetLastError();  // told by the null
     return got == cudaSuccess ? memory : nullptr;
   }
@@ -123,37 +161,59 @@ class cuda_gpu final : public device {
     const on_device here(number_);
     cudaError_t done = cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, transfers_);
     if (done == cudaSuccess) done = cudaStreamSynchronize(transfers_);
-    return said(done, "cannot copy " + std::to_string(bytes) + " bytes between the pool and the CUDA device");
+    return said(done, "cannot copy " + std::to_string(bytes) +
+                          " bytes between the pool and the CUDA device");
   }
 
-  bool find(const lent_table& table, const batch& b, stream on) override { return launch<half::find>(table, b, nullptr, on); }
-  void write(const lent_table& table, const batch& b, stream on) override { launch<half::write>(table, b, nullptr, on); }
+  bool find(const lent_table& table, const batch& b, stream on) override {
+    return launch<half::find>(table, b, nullptr, on);
+  }
+  void write(const lent_table& table, const batch& b, stream on) override {
+    launch<half::write>(table, b, nullptr, on);
+  }
   void copy_up(const lent_table& table, const lent_level& top, stream on) override {
     start_kernel<half::copy_up>(table, {}, nullptr, {.top = top}, table.bottom_buckets(), on);
   }
-  void export_records(const lent_table& table, std::uint64_t first_bucket, std::uint64_t buckets, const exported& to, stream on) override {
-    if (buckets != 0) start_kernel<half::export_records>(table, {}, nullptr, {.first_bucket = first_bucket, .buckets = buckets, .to = to}, buckets, on);
+  void export_records(const lent_table& table, std::uint64_t first_bucket, std::uint64_t buckets,
+                      const exported& to, stream on) override {
+    if (buckets != 0)
+      start_kernel<half::export_records>(
+          table, {}, nullptr, {.first_bucket = first_bucket, .buckets = buckets, .to = to}, buckets,
+          on);
   }
-  bool find_rows(const lent_rows& rows, const row_batch& b, stream on) override { return b.count == 0 || start(&run_find_rows, b.count, on, rows, b); }
+  bool find_rows(const lent_rows& rows, const row_batch& b, stream on) override {
+    return b.count == 0 || start(&run_find_rows, b.count, on, rows, b);
+  }
   void spread(const changed_blocks& blocks, stream on) override {
     if (blocks.count != 0) start(&run_spread, blocks.count, on, blocks);
   }
   void use_copies(const bucket_copies& copies) override { copies_ = copies; }
-  void run_copies(copies_step step, const lent_table& table, const copy_task* tasks, std::size_t count, stream on) override {
-    if (count != 0) start_kernel<half::copies>(table, {}, nullptr, {.step = step, .tasks = tasks, .count = count}, count, on);
+  void run_copies(copies_step step, const lent_table& table, const copy_task* tasks,
+                  std::size_t count, stream on) override {
+    if (count != 0)
+      start_kernel<half::copies>(table, {}, nullptr, {.step = step, .tasks = tasks, .count = count},
+                                 count, on);
   }
   stream stream_for_copies() override { return stream_for_copies_; }
-  void describe(device_view& into) const override { into.turns = turns_, into.total = total_, into.copies = copies_; }
+  void describe(device_view& into) const override {
+    into.turns = turns_, into.total = total_, into.copies = copies_;
+  }
   void answer_all(const batch& b, status answer, stream on) override {
     const on_device here(number_);
     static_assert(sizeof(status) == 1);
-    if (b.count != 0) note(cudaMemsetAsync(b.answers, static_cast<int>(answer), b.count, static_cast<cudaStream_t>(on)));
+    if (b.count != 0)
+      note(cudaMemsetAsync(b.answers, static_cast<int>(answer), b.count,
+                           static_cast<cudaStream_t>(on)));
   }
-  void stage(const lent_table& table, const batch& b, change* changes, stream on) override { launch<half::stage>(table, b, changes, on); }
+  void stage(const lent_table& table, const batch& b, change* changes, stream on) override {
+    launch<half::stage>(table, b, changes, on);
+  }
   void commit(const lent_table& table, const batch& b, const change* changes, stream on) override {
     launch<half::commit>(table, b, const_cast<change*>(changes), on);
   }
-  void retry_full(const batch& b, stream on) override { launch<half::retry_full>(lent_table::none(), b, nullptr, on); }
+  void retry_full(const batch& b, stream on) override {
+    launch<half::retry_full>(lent_table::none(), b, nullptr, on);
+  }
 
   bool sound() const override { return failure_ == cudaSuccess; }
   error wait(stream on) override {
@@ -173,7 +233,8 @@ class cuda_gpu final : public device {
   static error said(cudaError_t code, const std::string& what) {
     if (code == cudaSuccess) return {status::ok, {}};
     cudaGetLastError();  // told here, and to nobody else
-    return {status::io_error, what + ": " + cudaGetErrorString(code) + " (" + cudaGetErrorName(code) + ")"};
+    return {status::io_error,
+            what + ": " + cudaGetErrorString(code) + " (" + cudaGetErrorName(code) + ")"};
   }
   bool note(cudaError_t code) {
     if (code == cudaSuccess) return true;
@@ -188,29 +249,36 @@ class cuda_gpu final : public device {
     return b.count == 0 || start_kernel<Half>(table, b, changes, {}, b.count, on);
   }
   template <half Half>
-  bool start_kernel(const lent_table& table, const batch& b, change* changes, const extra_work& more, std::uint64_t work, stream on) {
+  bool start_kernel(const lent_table& table, const batch& b, change* changes,
+                    const extra_work& more, std::uint64_t work, stream on) {
     return start(&run<Half>, work, on, table, b, changes, more, copies_, turns_, total_);
   }
   /// As many warps as there is work for, and the device runs at a time.
   template <class... Parameters>
-  bool start(void (*kernel)(Parameters...), std::uint64_t work, stream on, const std::remove_cv_t<Parameters>&... parameters) {
+  bool start(void (*kernel)(Parameters...), std::uint64_t work, stream on,
+             const std::remove_cv_t<Parameters>&... parameters) {
     const on_device here(number_);
-    auto blocks = static_cast<unsigned>(std::min<std::uint64_t>((work + warps_per_block - 1) / warps_per_block, most_blocks_));
+    auto blocks = static_cast<unsigned>(
+        std::min<std::uint64_t>((work + warps_per_block - 1) / warps_per_block, most_blocks_));
     // Its own answer, and not the last error of this thread, which may be somebody else's.
     const void* all[] = {&parameters...};
-    return note(cudaLaunchKernel(reinterpret_cast<const void*>(kernel), dim3(blocks), dim3(threads_per_block), const_cast<void**>(all), 0, static_cast<cudaStream_t>(on)));
+    return note(cudaLaunchKernel(reinterpret_cast<const void*>(kernel), dim3(blocks),
+                                 dim3(threads_per_block), const_cast<void**>(all), 0,
+                                 static_cast<cudaStream_t>(on)));
   }
   error counted_after(cudaError_t waited) {
     note(waited);
     std::scoped_lock lock(counting_);
-    if (failure_ == cudaSuccess) note(cudaMemcpyAsync(&counted_, total_, sizeof counted_, cudaMemcpyDeviceToHost, transfers_));
+    if (failure_ == cudaSuccess)
+      note(cudaMemcpyAsync(&counted_, total_, sizeof counted_, cudaMemcpyDeviceToHost, transfers_));
     note(cudaStreamSynchronize(transfers_));
     return said(failure_.exchange(cudaSuccess), "the CUDA device failed");
   }
 
   int number_ = 0;
   unsigned most_blocks_ = 1;
-  cudaStream_t stream_for_copies_ = nullptr, transfers_ = nullptr;  // none waits for the default stream, nor that for it
+  // none waits for the default stream, nor that for it
+  cudaStream_t stream_for_copies_ = nullptr, transfers_ = nullptr;
   bucket_copies copies_;
   std::uint32_t* turns_ = nullptr;
   tallies* total_ = nullptr;

@@ -9,13 +9,15 @@ result<std::string> device_name(int number) {
   if (auto usable = open_cuda_device(number); !usable) return usable.failure();
   cudaDeviceProp facts;
   if (cudaError_t code = cudaGetDeviceProperties(&facts, number); code != cudaSuccess)
-    return error{status::io_error, "cannot ask the CUDA device " + std::to_string(number) + " for its name: " + cudaGetErrorString(code)};
+    return error{status::io_error, "cannot ask the CUDA device " + std::to_string(number) +
+                                       " for its name: " + cudaGetErrorString(code)};
   return std::string(facts.name);
 }
 
 void* allocate_shared(std::size_t bytes) {
   void* memory = nullptr;
-  if (cudaHostAlloc(&memory, bytes, cudaHostAllocPortable | cudaHostAllocMapped) == cudaSuccess) return memory;
+  if (cudaHostAlloc(&memory, bytes, cudaHostAllocPortable | cudaHostAllocMapped) == cudaSuccess)
+    return memory;
   cudaGetLastError();  // told by the null
   return nullptr;
 }
@@ -34,13 +36,18 @@ void free_on(int number, void* memory) {
 }
 status copy_on(int number, void* to, const void* from, std::size_t bytes) {
   const on_device here(number);
-  return cudaMemcpy(to, from, bytes, cudaMemcpyDefault) == cudaSuccess ? status::ok : status::io_error;
+  return cudaMemcpy(to, from, bytes, cudaMemcpyDefault) == cudaSuccess ? status::ok
+                                                                       : status::io_error;
 }
 
 }  // namespace cuda_calls
 }  // namespace durahash::gpu
 
 namespace calls = durahash::gpu::cuda_calls;
-const durahash::gpu::cuda_backend durahash_cuda_backend = {
-    durahash::gpu::open_cuda_device, calls::device_name, calls::allocate_shared, calls::free_shared,
-    calls::allocate_on,              calls::free_on,     calls::copy_on};
+const durahash::gpu::cuda_backend durahash_cuda_backend = {durahash::gpu::open_cuda_device,
+                                                           calls::device_name,
+                                                           calls::allocate_shared,
+                                                           calls::free_shared,
+                                                           calls::allocate_on,
+                                                           calls::free_on,
+                                                           calls::copy_on};

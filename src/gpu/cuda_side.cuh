@@ -1,4 +1,5 @@
-// The device's side of gpu/operations.hpp: a warp, the pool's words in host memory, turns in the device's own.
+// The device's side of gpu/operations.hpp: a warp, the pool's words in host memory, turns in the
+// device's own.
 #pragma once
 
 #include <cuda/atomic>
@@ -8,31 +9,38 @@
 
 namespace durahash::gpu {
 
-/// Words of the pool are atomic among this device's threads. Releases reach the host's caches in their order, so that a process that dies leaves none without
-/// what came before it.
+/// Words of the pool are atomic among this device's threads. Releases reach the host's caches in
+/// their order, so that a process that dies leaves none without what came before it.
 class cuda_side {
  public:
   static constexpr unsigned stripe_bits = 20;
 
-  __device__ cuda_side(std::uint32_t* turns, const bucket_copies& of_buckets) : copies(of_buckets), turns_(turns) {}
+  __device__ cuda_side(std::uint32_t* turns, const bucket_copies& of_buckets)
+      : copies(of_buckets), turns_(turns) {}
 
   static __device__ constexpr bool planted(mutant) { return false; }
 
   cuda_warp warp;
   const bucket_copies& copies;
-  __device__ std::uint64_t load(pm<std::uint64_t>& at) const { return word(at).load(cuda::memory_order_acquire); }
+  __device__ std::uint64_t load(pm<std::uint64_t>& at) const {
+    return word(at).load(cuda::memory_order_acquire);
+  }
   __device__ void store(pm<std::uint64_t>& at, std::uint64_t value) const {
-    cuda::atomic_ref<std::uint64_t, cuda::thread_scope_system>(*at.raw()).store(value, cuda::memory_order_release);
+    cuda::atomic_ref<std::uint64_t, cuda::thread_scope_system>(*at.raw()).store(
+        value, cuda::memory_order_release);
   }
   __device__ bool store_if(pm<std::uint64_t>& at, std::uint64_t old, std::uint64_t value) const {
-    return word(at).compare_exchange_strong(old, value, cuda::memory_order_acq_rel, cuda::memory_order_acquire);
+    return word(at).compare_exchange_strong(old, value, cuda::memory_order_acq_rel,
+                                            cuda::memory_order_acquire);
   }
   __device__ void order() const { __threadfence_system(); }
 
   __device__ bool try_take(std::uint64_t hash) const {
     return warp.one([&] {
       std::uint32_t seen = turn(hash).load(cuda::memory_order_relaxed);
-      return (seen & 1) == 0 && turn(hash).compare_exchange_strong(seen, seen | 1, cuda::memory_order_acquire, cuda::memory_order_relaxed);
+      return (seen & 1) == 0 &&
+             turn(hash).compare_exchange_strong(seen, seen | 1, cuda::memory_order_acquire,
+                                                cuda::memory_order_relaxed);
     });
   }
   __device__ void take(std::uint64_t hash) const {
@@ -57,10 +65,15 @@ class cuda_side {
   __device__ void own_store(Word& at, Word value) const {
     own(at).store(value, cuda::memory_order_release);
   }
-  __device__ void own_add(std::uint32_t& at, std::uint32_t more) const { own(at).fetch_add(more, cuda::memory_order_acq_rel); }
-  __device__ std::uint64_t own_count(std::uint64_t& at, std::uint64_t more) const { return own(at).fetch_add(more, cuda::memory_order_relaxed); }
+  __device__ void own_add(std::uint32_t& at, std::uint32_t more) const {
+    own(at).fetch_add(more, cuda::memory_order_acq_rel);
+  }
+  __device__ std::uint64_t own_count(std::uint64_t& at, std::uint64_t more) const {
+    return own(at).fetch_add(more, cuda::memory_order_relaxed);
+  }
   __device__ bool own_store_if(std::uint32_t& at, std::uint32_t old, std::uint32_t value) const {
-    return own(at).compare_exchange_strong(old, value, cuda::memory_order_acq_rel, cuda::memory_order_acquire);
+    return own(at).compare_exchange_strong(old, value, cuda::memory_order_acq_rel,
+                                           cuda::memory_order_acquire);
   }
 
   __device__ void add(tallies& total, const tallies& mine) const {
@@ -80,13 +93,18 @@ class cuda_side {
   }
   template <class Number>
   __device__ static void count(Number& total, Number mine) {
-    if (mine != 0) atomicAdd(reinterpret_cast<unsigned long long*>(&total), static_cast<unsigned long long>(mine));
+    if (mine != 0)
+      atomicAdd(reinterpret_cast<unsigned long long*>(&total),
+                static_cast<unsigned long long>(mine));
   }
-  __device__ static cuda::atomic_ref<std::uint64_t, cuda::thread_scope_device> word(pm<std::uint64_t>& at) {
+  __device__ static cuda::atomic_ref<std::uint64_t, cuda::thread_scope_device> word(
+      pm<std::uint64_t>& at) {
     return cuda::atomic_ref<std::uint64_t, cuda::thread_scope_device>(*at.raw());
   }
-  __device__ cuda::atomic_ref<std::uint32_t, cuda::thread_scope_device> turn(std::uint64_t hash) const {
-    return cuda::atomic_ref<std::uint32_t, cuda::thread_scope_device>(turns_[hash >> (64 - stripe_bits)]);
+  __device__ cuda::atomic_ref<std::uint32_t, cuda::thread_scope_device> turn(
+      std::uint64_t hash) const {
+    return cuda::atomic_ref<std::uint32_t, cuda::thread_scope_device>(
+        turns_[hash >> (64 - stripe_bits)]);
   }
 
   std::uint32_t* turns_;

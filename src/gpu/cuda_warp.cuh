@@ -31,7 +31,9 @@ class cuda_warp {
   __device__ T from(const varying<T>& v, unsigned lane) const {
     return __shfl_sync(all, v.mine_, static_cast<int>(lane));
   }
-  __device__ std::uint32_t ballot(const varying<bool>& v) const { return __ballot_sync(all, v.mine_); }
+  __device__ std::uint32_t ballot(const varying<bool>& v) const {
+    return __ballot_sync(all, v.mine_);
+  }
   template <class F>
   __device__ auto one(F&& f) const {
     decltype(f()) made{};

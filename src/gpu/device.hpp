@@ -1,4 +1,5 @@
-// What runs batches: a GPU, or in the tests threads in lockstep. Calls of one stream are done in their order; none waits, but `wait`.
+// What runs batches: a GPU, or in the tests threads in lockstep. Calls of one stream are done in
+// their order; none waits, but `wait`.
 #pragma once
 
 #include <memory>
@@ -32,10 +33,12 @@ class copies_device : public device_memory {
  public:
   /// From now on.
   virtual void use_copies(const bucket_copies& copies) = 0;
-  virtual void run_copies(copies_step step, const lent_table& table, const copy_task* tasks, std::size_t count, stream on) = 0;
+  virtual void run_copies(copies_step step, const lent_table& table, const copy_task* tasks,
+                          std::size_t count, stream on) = 0;
   virtual stream stream_for_copies() = 0;
 
-  /// Until all of this stream is done, or of every one. Says what went wrong since the last time, if anything did.
+  /// Until all of this stream is done, or of every one. Says what went wrong since the last time,
+  /// if anything did.
   virtual error wait(stream on) = 0;
   virtual error wait_for_all() = 0;
 };
@@ -46,15 +49,18 @@ class device : public copies_device {
   virtual error take(std::span<std::byte> memory) = 0;
   virtual void release(std::span<std::byte> memory) = 0;
 
-  virtual bool find(const lent_table& table, const batch& b, stream on) = 0;  // whether it began, or will
+  // whether it began, or will
+  virtual bool find(const lent_table& table, const batch& b, stream on) = 0;
   virtual void write(const lent_table& table, const batch& b, stream on) = 0;
   virtual void answer_all(const batch& b, status answer, stream on) = 0;
   virtual void stage(const lent_table& table, const batch& b, change* changes, stream on) = 0;
-  virtual void commit(const lent_table& table, const batch& b, const change* changes, stream on) = 0;
+  virtual void commit(const lent_table& table, const batch& b, const change* changes,
+                      stream on) = 0;
   virtual void retry_full(const batch& b, stream on) = 0;  // answers no_space become pending
   virtual void copy_up(const lent_table& table, const lent_level& top, stream on) = 0;  // growth
 
-  virtual void export_records(const lent_table& table, std::uint64_t first_bucket, std::uint64_t buckets, const exported& to, stream on) = 0;
+  virtual void export_records(const lent_table& table, std::uint64_t first_bucket,
+                              std::uint64_t buckets, const exported& to, stream on) = 0;
 
   virtual bool find_rows(const lent_rows& rows, const row_batch& b, stream on) = 0;
   virtual void spread(const changed_blocks& blocks, stream on) = 0;

@@ -1,4 +1,5 @@
-// What a kernel needs to work on a table: a borrowed table and what its device keeps for it. Trivially copyable.
+// What a kernel needs to work on a table: a borrowed table and what its device keeps for it.
+// Trivially copyable.
 #pragma once
 
 #include "gpu/batch.hpp"
@@ -10,7 +11,7 @@ struct device_view {
   bucket_copies copies;
   std::uint32_t* turns = nullptr;  // of stripes, in the device's memory, as `total` is
   tallies* total = nullptr;
-  bool writes_at_once = false;     // without a commit
+  bool writes_at_once = false;  // without a commit
 };
 
 }  // namespace durahash::gpu

@@ -42,10 +42,16 @@ class lender_on final : public lender {
   void take_back(std::int64_t added) override { home().take_back(added); }
   void give_up_loan() override { home().give_up_loan(); }
   std::optional<lent_level> lend_top(std::int64_t added) override { return home().lend_top(added); }
-  void write_top(std::uint64_t first, std::span<const std::uint64_t> words) override { home().write_top(first, words); }
-  lent_table put_on_top(std::uint64_t moved, std::uint64_t misplaced) override { return home().put_on_top(moved, misplaced); }
+  void write_top(std::uint64_t first, std::span<const std::uint64_t> words) override {
+    home().write_top(first, words);
+  }
+  lent_table put_on_top(std::uint64_t moved, std::uint64_t misplaced) override {
+    return home().put_on_top(moved, misplaced);
+  }
   void give_top_back() override { home().give_top_back(); }
-  std::span<std::byte> memory() const override { return {table_.storage().at(std::uint64_t{0}), table_.storage().end()}; }
+  std::span<std::byte> memory() const override {
+    return {table_.storage().at(std::uint64_t{0}), table_.storage().end()};
+  }
   void own() override { table_.storage().set_owner(this_process(owner_side::device)); }
   void disown() override { table_.storage().clear_owner(); }
   void flush_payloads(std::span<const change> changes) override {
@@ -65,8 +71,10 @@ class lender_on final : public lender {
 
 /// Null: not such a pool.
 inline std::unique_ptr<lender> lender_of(detail::word_table& table) {
-  if (auto* bound = dynamic_cast<lender_on<process_medium>::bound*>(&table)) return std::make_unique<lender_on<process_medium>>(*bound);
-  if (auto* bound = dynamic_cast<lender_on<pmem_medium>::bound*>(&table)) return std::make_unique<lender_on<pmem_medium>>(*bound);
+  if (auto* bound = dynamic_cast<lender_on<process_medium>::bound*>(&table))
+    return std::make_unique<lender_on<process_medium>>(*bound);
+  if (auto* bound = dynamic_cast<lender_on<pmem_medium>::bound*>(&table))
+    return std::make_unique<lender_on<pmem_medium>>(*bound);
   return nullptr;
 }
 

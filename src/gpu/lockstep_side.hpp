@@ -1,4 +1,5 @@
-// The host's side of gpu/operations.hpp: a warp in lockstep over a medium. For tests and the explorer.
+// The host's side of gpu/operations.hpp: a warp in lockstep over a medium. For tests and the
+// explorer.
 #pragma once
 
 #include <atomic>
@@ -16,44 +17,57 @@ namespace durahash::gpu {
 class lockstep_turns {
  public:
   static constexpr unsigned bits = 12;
-  std::atomic<std::uint32_t>& of(std::uint64_t hash) const noexcept { return words_[hash >> (64 - bits)]; }
+  std::atomic<std::uint32_t>& of(std::uint64_t hash) const noexcept {
+    return words_[hash >> (64 - bits)];
+  }
 
  private:
-  zeroed_array<std::atomic<std::uint32_t>> words_ = zeroed_array<std::atomic<std::uint32_t>>(std::size_t{1} << bits);
+  zeroed_array<std::atomic<std::uint32_t>> words_ =
+      zeroed_array<std::atomic<std::uint32_t>>(std::size_t{1} << bits);
 };
 
 template <medium M>
 class lockstep_side {
  public:
-  lockstep_side(M& m, const lockstep_turns& turns, const bucket_copies& of_buckets = {}) noexcept : copies(of_buckets), m_(m), turns_(turns) {}
+  lockstep_side(M& m, const lockstep_turns& turns, const bucket_copies& of_buckets = {}) noexcept
+      : copies(of_buckets), m_(m), turns_(turns) {}
 
   static constexpr bool planted(mutant which) noexcept { return M::planted(which); }
 
   lockstep_warp warp;
   bucket_copies copies;
   std::uint64_t load(const pm<std::uint64_t>& at) const noexcept { return durahash::load(m_, at); }
-  void store(pm<std::uint64_t>& at, std::uint64_t value) const noexcept { durahash::store(m_, at, value); }
-  bool store_if(pm<std::uint64_t>& at, std::uint64_t old, std::uint64_t value) const noexcept { return durahash::store_if(m_, at, old, value); }
+  void store(pm<std::uint64_t>& at, std::uint64_t value) const noexcept {
+    durahash::store(m_, at, value);
+  }
+  bool store_if(pm<std::uint64_t>& at, std::uint64_t old, std::uint64_t value) const noexcept {
+    return durahash::store_if(m_, at, old, value);
+  }
   void order() const noexcept {}  // each store is a release
 
   bool try_take(std::uint64_t hash) const noexcept {
     if (M::planted("gpu-two-warps-write-one-key")) return true;
     std::uint32_t seen = turns_.of(hash).load(std::memory_order_relaxed);
-    return (seen & 1) == 0 && turns_.of(hash).compare_exchange_strong(seen, seen | 1, std::memory_order_acquire);
+    return (seen & 1) == 0 &&
+           turns_.of(hash).compare_exchange_strong(seen, seen | 1, std::memory_order_acquire);
   }
   void take(std::uint64_t hash) const noexcept {
     while (!try_take(hash)) wait();  // ends when the other warp's operation does
   }
   void wait() const {
-    if (durahash::turns* t = durahash::turns::current())
-      t->pass();
-    else
-      std::this_thread::yield();
+    if (durahash::turns* t = durahash::turns::current()) t->pass();
+    else std::this_thread::yield();
   }
-  void give(std::uint64_t hash) const noexcept { turns_.of(hash).fetch_and(~1u, std::memory_order_release); }
+  void give(std::uint64_t hash) const noexcept {
+    turns_.of(hash).fetch_and(~1u, std::memory_order_release);
+  }
   void outdate(std::uint64_t hash) const noexcept {
-    if (!M::planted("gpu-a-slot-is-lent-while-it-is-read")) turns_.of(hash).fetch_add(2, std::memory_order_acq_rel); }
-  std::uint32_t version(std::uint64_t hash) const noexcept { return turns_.of(hash).load(std::memory_order_acquire) >> 1; }
+    if (!M::planted("gpu-a-slot-is-lent-while-it-is-read"))
+      turns_.of(hash).fetch_add(2, std::memory_order_acq_rel);
+  }
+  std::uint32_t version(std::uint64_t hash) const noexcept {
+    return turns_.of(hash).load(std::memory_order_acquire) >> 1;
+  }
 
   template <class Word>
   Word own_load(const Word& at) const noexcept {
@@ -63,8 +77,12 @@ class lockstep_side {
   void own_store(Word& at, Word value) const noexcept {
     std::atomic_ref(at).store(value, std::memory_order_release);
   }
-  void own_add(std::uint32_t& at, std::uint32_t more) const noexcept { std::atomic_ref(at).fetch_add(more, std::memory_order_acq_rel); }
-  std::uint64_t own_count(std::uint64_t& at, std::uint64_t more) const noexcept { return std::atomic_ref(at).fetch_add(more, std::memory_order_relaxed); }
+  void own_add(std::uint32_t& at, std::uint32_t more) const noexcept {
+    std::atomic_ref(at).fetch_add(more, std::memory_order_acq_rel);
+  }
+  std::uint64_t own_count(std::uint64_t& at, std::uint64_t more) const noexcept {
+    return std::atomic_ref(at).fetch_add(more, std::memory_order_relaxed);
+  }
   bool own_store_if(std::uint32_t& at, std::uint32_t old, std::uint32_t value) const noexcept {
     return std::atomic_ref(at).compare_exchange_strong(old, value, std::memory_order_acq_rel);
   }

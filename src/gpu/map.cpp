@@ -11,12 +11,20 @@
 #include "gpu/pins.hpp"
 
 namespace durahash::gpu {
-// ------------------------------------------------------------------------------------------------------------------- parts
+// ------------------------------------------------------------------------------------------- parts
 
 class map::part {
  public:
-  part(std::unique_ptr<detail::word_table> table, std::unique_ptr<device> d, const device_options& on)
-      : table_(std::move(table)), pool_(lender_of(*table_)), device_(std::move(d)), place_(on.place), pins_(*device_), cache_percent_(on.cache_percent), policy_(on.policy), most_staged_(on.most_staged) {}
+  part(std::unique_ptr<detail::word_table> table, std::unique_ptr<device> d,
+       const device_options& on)
+      : table_(std::move(table)),
+        pool_(lender_of(*table_)),
+        device_(std::move(d)),
+        place_(on.place),
+        pins_(*device_),
+        cache_percent_(on.cache_percent),
+        policy_(on.policy),
+        most_staged_(on.most_staged) {}
   ~part() { static_cast<void>(close()); }
 
   /// Not in a fork of it.
@@ -30,20 +38,27 @@ class map::part {
 
   error start() {
     if (error e = pins_.settle(place_, pool_->memory()); e.code != status::ok) return e;
-    if (place_ != table_place::pool) mirror_.emplace(*device_, place_ == table_place::device_mirror ? memory_kind::own : memory_kind::shared);
+    if (place_ != table_place::pool)
+      mirror_.emplace(
+          *device_, place_ == table_place::device_mirror ? memory_kind::own : memory_kind::shared);
     if (cache_percent_ != 0) cache_.emplace(*device_, cache_percent_, policy_);
     if (by_batch()) {
       changes_ = static_cast<change*>(device_->allocate(most_staged_ * sizeof(change)));
-      if (changes_ == nullptr) return {status::no_space, "no memory that host and device share, for " + std::to_string(most_staged_) + " staged operations"};
+      if (changes_ == nullptr)
+        return {status::no_space, "no memory that host and device share, for " +
+                                      std::to_string(most_staged_) + " staged operations"};
     }
     if (place_ == table_place::pool) pool_->own();
     return lend();
   }
 
   /// Whether there is a pool, and a device that works.
-  status state() const noexcept { return !table_ ? status::closed : failed_ ? failure_.code : status::ok; }
+  status state() const noexcept {
+    return !table_ ? status::closed : failed_ ? failure_.code : status::ok;
+  }
 
-  status export_batch(export_cursor& at, std::size_t n, std::uint64_t* keys, std::uint64_t* values, std::size_t& count, stream on) {
+  status export_batch(export_cursor& at, std::size_t n, std::uint64_t* keys, std::uint64_t* values,
+                      std::size_t& count, stream on) {
     count = 0;
     if (constexpr std::size_t least = 32; n < least) return status::invalid_argument;
     if (error e = commit(on); e.code != status::ok) return e.code;
@@ -54,7 +69,9 @@ class map::part {
     auto* counter = static_cast<std::uint64_t*>(device_->allocate(sizeof(std::uint64_t)));
     if (counter == nullptr) return status::no_space;
     *counter = 0;
-    std::uint64_t some = std::min<std::uint64_t>(buckets - std::min(at.next, buckets), n / std::max(lent_.where.form().slots, unsigned{gphash::first_fingerprint}));
+    std::uint64_t some = std::min<std::uint64_t>(
+        buckets - std::min(at.next, buckets),
+        n / std::max(lent_.where.form().slots, unsigned{gphash::first_fingerprint}));
     device_->export_records(lent_, at.next, some, {keys, values, counter}, on);
     error waited = device_->wait(on);
     count = *counter;
@@ -111,10 +128,13 @@ class map::part {
     return device_->sound() ? status::ok : status::io_error;
   }
 
-  /// Durable is what returns. Rounds, since operations of one stripe take turns: in each the first of those that wait gets its.
+  /// Durable is what returns. Rounds, since operations of one stripe take turns: in each the first
+  /// of those that wait gets its.
   error commit(stream on) {
     if (state() != status::ok) return {state(), failure_.message};
-    if (failed_beside_) return fail({status::io_error, "the device failed while copies of buckets were loaded, or counted"});
+    if (failed_beside_)
+      return fail(
+          {status::io_error, "the device failed while copies of buckets were loaded, or counted"});
     if (error e = device_->wait(on); e.code != status::ok) return fail(e);
     while (!staged_.empty()) {
       if (error e = device_->wait(staged_on_); e.code != status::ok) return fail(e);
@@ -141,7 +161,8 @@ class map::part {
     for (std::size_t done = 0; done < b.count; done += most) {
       error e = write_piece(part_of(b, done, most), on);
       if (e.code == status::ok) continue;
-      if (e.code == status::no_space && b.count - done > most) {  // nothing is done of what comes behind
+      // nothing is done of what comes behind
+      if (e.code == status::no_space && b.count - done > most) {
         device_->answer_all(part_of(b, done + most, b.count), e.code, on);
         if (error waited = device_->wait(on); waited.code != status::ok) return fail(waited);
       }
@@ -150,8 +171,8 @@ class map::part {
     return {status::ok, {}};
   }
 
-  /// Calls with the engine at home; after a failure it stays there. `changes`: records or levels may move, and the pool may get shorter, of which nothing may
-  /// be pinned then.
+  /// Calls with the engine at home; after a failure it stays there. `changes`: records or levels
+  /// may move, and the pool may get shorter, of which nothing may be pinned then.
   template <class Call>
   auto at_home(Call&& call, bool changes = false) -> decltype(call()) {
     const only_one here(*this, levels_change_);
@@ -174,7 +195,8 @@ class map::part {
   status close() {
     if (!table_) return status::closed;
     come_home();
-    if (failed_) static_cast<void>(device_->wait_for_all());  // what still runs is done before its memory goes
+    // what still runs is done before its memory goes
+    if (failed_) static_cast<void>(device_->wait_for_all());
     pins_.release();
     cache_.reset();
     mirror_.reset();
@@ -192,8 +214,9 @@ class map::part {
     change* changes;
   };
 
-  /// While it lives the levels change, or a load of copies is under way: never both, and no find starts while the levels change. A flag and no lock that is held:
-  /// the loan itself is a lock of the engine's, which is taken within as well as before.
+  /// While it lives the levels change, or a load of copies is under way: never both, and no find
+  /// starts while the levels change. A flag and no lock that is held: the loan itself is a lock of
+  /// the engine's, which is taken within as well as before.
   class only_one {
    public:
     only_one(part& p, bool& what) : part_(p), what_(what) {
@@ -232,15 +255,14 @@ class map::part {
 
   /// From the first-th operation on, at most so many.
   static batch part_of(const batch& b, std::size_t first, std::size_t most) {
-    return {b.what, std::min(most, b.count - first), b.keys + first, b.values + first, b.answers + first};
+    return {b.what, std::min(most, b.count - first), b.keys + first, b.values + first,
+            b.answers + first};
   }
   error write_piece(const batch& b, stream on) {
     while (true) {  // ends: every round but the first has found a larger table, up to no_space
       std::uint64_t full_before = device_->counted().full;
-      if (by_batch())
-        stage_next(b, on);
-      else
-        device_->write(lent_, b, on);
+      if (by_batch()) stage_next(b, on);
+      else device_->write(lent_, b, on);
       if (error e = commit(on); e.code != status::ok) return e;
       if (device_->counted().full == full_before) return {status::ok, {}};
       if (error e = grow(on); e.code != status::ok) return e;
@@ -248,29 +270,41 @@ class map::part {
     }
   }
 
-  /// A level more on top, which the device writes (table/gphash/lend.hpp). All that was staged is committed; of other streams there may be writes under way.
+  /// A level more on top, which the device writes (table/gphash/lend.hpp). All that was staged is
+  /// committed; of other streams there may be writes under way.
   error grow(stream on) {
     if (error e = device_->wait_for_all(); e.code != status::ok) return fail(e);
     std::optional<lent_level> home = pool_->lend_top(device_->counted().records - told_.records);
     if (!home) return {status::no_space, std::string(message(status::no_space))};
     lent_level top = mirror_ ? mirror_->add_level(lent_, *home) : *home;
-    error ready = top.first == nullptr ? error{status::no_space, "no memory for the copy of a larger table"} : mirror_ ? error{status::ok, {}} : pins_.take(pool_->memory());
+    error ready = top.first == nullptr
+                      ? error{status::no_space, "no memory for the copy of a larger table"}
+                  : mirror_ ? error{status::ok, {}}
+                            : pins_.take(pool_->memory());
     if (ready.code != status::ok) return pool_->give_top_back(), ready;
     device_->copy_up(lent_, top, on);
     if (error e = device_->wait(on); e.code != status::ok) return fail(e);
     if (mirror_)
-      if (error e = mirror_->bring_home(top, [&](std::uint64_t first, auto words) { pool_->write_top(first, words); }); e.code != status::ok) return fail(e);
+      if (error e = mirror_->bring_home(
+              top, [&](std::uint64_t first, auto words) { pool_->write_top(first, words); });
+          e.code != status::ok)
+        return fail(e);
     tallies now = device_->counted();
-    lent_table grown = pool_->put_on_top(now.moved - std::exchange(told_.moved, now.moved), now.misplaced - std::exchange(told_.misplaced, now.misplaced));
+    lent_table grown =
+        pool_->put_on_top(now.moved - std::exchange(told_.moved, now.moved),
+                          now.misplaced - std::exchange(told_.misplaced, now.misplaced));
     const only_one here(*this, levels_change_);
-    if (error e = device_->wait_for_all(); e.code != status::ok) return fail(e);  // finds of other streams, which see the bottom level
+    // finds of other streams, which see the bottom level
+    if (error e = device_->wait_for_all(); e.code != status::ok) return fail(e);
     lent_ = mirror_ ? mirror_->shown(grown) : grown;
     ++layout_;
-    if (cache_) static_cast<void>(cache_->begin(lent_));  // without memory for copies it goes on without
+    // without memory for copies it goes on without
+    if (cache_) static_cast<void>(cache_->begin(lent_));
     return {status::ok, {}};
   }
 
-  /// Nobody knows what the device did: the pool is left as by a crash, and nothing more is done in it.
+  /// Nobody knows what the device did: the pool is left as by a crash, and nothing more is done in
+  /// it.
   error fail(const error& e) {
     failure_ = e;
     failed_ = true;
@@ -286,7 +320,8 @@ class map::part {
     lent_table& home = *lent;
     lent_out_ = true;
     bool anew = std::exchange(outdated_, false);
-    if (error e = anew ? copy(home) : error{status::ok, {}}; e.code != status::ok) {  // the device has changed nothing yet
+    // the device has changed nothing yet
+    if (error e = anew ? copy(home) : error{status::ok, {}}; e.code != status::ok) {
       pool_->take_back(0);
       lent_out_ = false;
       return e;
@@ -318,15 +353,16 @@ class map::part {
   cache_policy policy_;
   std::optional<mirror> mirror_;
   std::optional<cached_buckets> cache_;
-  bool outdated_ = true;     // mirror and copies
-  std::mutex gate_;          // finds start under it; of what follows
+  bool outdated_ = true;  // mirror and copies
+  std::mutex gate_;       // finds start under it; of what follows
   std::condition_variable gate_opens_;
   bool levels_change_ = false, loading_ = false;
   std::uint32_t finds_ = 0;  // batches of them
   lent_table lent_ = lent_table::none();
   bool lent_out_ = false;
   std::uint64_t layout_ = 0;  // how often records may have moved
-  std::atomic<bool> failed_{false}, failed_beside_{false};  // the latter in a load or a look at the copies, and is told to who commits next
+  // the latter in a load or a look at the copies, and is told to who commits next
+  std::atomic<bool> failed_{false}, failed_beside_{false};
   error failure_{status::ok, {}};
   tallies told_;  // of what the device counted
   std::uint64_t most_staged_, staged_count_ = 0;
@@ -335,31 +371,47 @@ class map::part {
   change* changes_ = nullptr;
 };
 
-// -------------------------------------------------------------------------------------------------------------------- map
+// --------------------------------------------------------------------------------------------- map
 
 map::map(std::unique_ptr<part> made) : part_(std::move(made)) {}
 map::map(map&&) noexcept = default;
 map& map::operator=(map&&) noexcept = default;
 map::~map() = default;
 
-result<map> open_on(std::unique_ptr<device> d, const std::string& path, options how, const device_options& on) {
+result<map> open_on(std::unique_ptr<device> d, const std::string& path, options how,
+                    const device_options& on) {
   constexpr std::uint64_t most = std::uint64_t{1} << 32;
   if (on.most_staged == 0 || on.most_staged > most)
-    return error{status::invalid_argument, "device_options.most_staged is " + std::to_string(on.most_staged) + ": it must be from 1 to " + std::to_string(most)};
+    return error{status::invalid_argument, "device_options.most_staged is " +
+                                               std::to_string(on.most_staged) +
+                                               ": it must be from 1 to " + std::to_string(most)};
   if (!how.engine && how.mode != open_mode::read_only) how.engine = engine_kind::gphash;
   if (!how.key) how.key = data_kind::u64;
   if (!how.value) how.value = data_kind::u64;
-  if (on.place > table_place::device_mirror) return error{status::invalid_argument, "device_options.place is no table_place"};
-  if (on.cache_percent > 90) return error{status::invalid_argument, "device_options.cache_percent is " + std::to_string(on.cache_percent) + ": it must be from 0 to 90"};
-  if (on.policy > cache_policy::random) return error{status::invalid_argument, "device_options.policy is no cache_policy"};
-  if (on.cache_percent != 0 && on.place == table_place::device_mirror) return error{status::invalid_argument, "a table that is in the device's memory needs no copies of its buckets there"};
-  if (how.mode == open_mode::read_only) return error{status::invalid_argument, "a device opens a pool to write, too: the mode read_only is not for it"};
-  if (*how.engine != engine_kind::gphash) return error{status::invalid_argument, "a device searches pools of the engine gphash alone"};
-  if (*how.key != data_kind::u64 || *how.value != data_kind::u64) return error{status::invalid_argument, "a device searches pools of u64 keys and u64 values"};
+  if (on.place > table_place::device_mirror)
+    return error{status::invalid_argument, "device_options.place is no table_place"};
+  if (on.cache_percent > 90)
+    return error{status::invalid_argument, "device_options.cache_percent is " +
+                                               std::to_string(on.cache_percent) +
+                                               ": it must be from 0 to 90"};
+  if (on.policy > cache_policy::random)
+    return error{status::invalid_argument, "device_options.policy is no cache_policy"};
+  if (on.cache_percent != 0 && on.place == table_place::device_mirror)
+    return error{status::invalid_argument,
+                 "a table that is in the device's memory needs no copies of its buckets there"};
+  if (how.mode == open_mode::read_only)
+    return error{status::invalid_argument,
+                 "a device opens a pool to write, too: the mode read_only is not for it"};
+  if (*how.engine != engine_kind::gphash)
+    return error{status::invalid_argument, "a device searches pools of the engine gphash alone"};
+  if (*how.key != data_kind::u64 || *how.value != data_kind::u64)
+    return error{status::invalid_argument, "a device searches pools of u64 keys and u64 values"};
   auto opened = open_pool(path, how);
   if (!opened) return opened.failure();
   auto made = std::make_unique<map::part>(std::move(opened->words), std::move(d), on);
-  if (!made->lendable()) return error{status::invalid_argument, "a device cannot use the medium " + std::string(name_of(how.medium))};
+  if (!made->lendable())
+    return error{status::invalid_argument,
+                 "a device cannot use the medium " + std::string(name_of(how.medium))};
   if (error e = made->start(); e.code != status::ok) return e;
   return map(std::move(made));
 }
@@ -372,24 +424,29 @@ result<map> map::open(const std::string& path, const options& how, const device_
 
 namespace {
 
-batch writing(action what, std::size_t n, const std::uint64_t* keys, const std::uint64_t* values, status* answers) {
+batch writing(action what, std::size_t n, const std::uint64_t* keys, const std::uint64_t* values,
+              status* answers) {
   return {what, n, keys, const_cast<std::uint64_t*>(values), answers};  // writes read them
 }
 
 }  // namespace
 
-status map::find_async(std::size_t n, const std::uint64_t* keys, std::uint64_t* values, status* answers, stream on) {
+status map::find_async(std::size_t n, const std::uint64_t* keys, std::uint64_t* values,
+                       status* answers, stream on) {
   return part_.here() ? part_->find({action::find, n, keys, values, answers}, on) : part_.refusal();
 }
-status map::put_async(std::size_t n, const std::uint64_t* keys, const std::uint64_t* values, status* answers, stream on) {
+status map::put_async(std::size_t n, const std::uint64_t* keys, const std::uint64_t* values,
+                      status* answers, stream on) {
   return part_.here() ? part_->write(writing(action::put, n, keys, values, answers), on)
                       : part_.refusal();
 }
-status map::insert_async(std::size_t n, const std::uint64_t* keys, const std::uint64_t* values, status* answers, stream on) {
+status map::insert_async(std::size_t n, const std::uint64_t* keys, const std::uint64_t* values,
+                         status* answers, stream on) {
   return part_.here() ? part_->write(writing(action::insert, n, keys, values, answers), on)
                       : part_.refusal();
 }
-status map::update_async(std::size_t n, const std::uint64_t* keys, const std::uint64_t* values, status* answers, stream on) {
+status map::update_async(std::size_t n, const std::uint64_t* keys, const std::uint64_t* values,
+                         status* answers, stream on) {
   return part_.here() ? part_->write(writing(action::update, n, keys, values, answers), on)
                       : part_.refusal();
 }
@@ -402,15 +459,18 @@ status map::commit(stream on, std::string* why) {
   if (why != nullptr) *why = e.message;
   return e.code;
 }
-status map::put(std::size_t n, const std::uint64_t* keys, const std::uint64_t* values, status* answers, stream on) {
+status map::put(std::size_t n, const std::uint64_t* keys, const std::uint64_t* values,
+                status* answers, stream on) {
   return part_.here() ? part_->write_all(writing(action::put, n, keys, values, answers), on).code
                       : part_.refusal();
 }
-status map::insert(std::size_t n, const std::uint64_t* keys, const std::uint64_t* values, status* answers, stream on) {
+status map::insert(std::size_t n, const std::uint64_t* keys, const std::uint64_t* values,
+                   status* answers, stream on) {
   return part_.here() ? part_->write_all(writing(action::insert, n, keys, values, answers), on).code
                       : part_.refusal();
 }
-status map::export_batch(export_cursor& at, std::size_t n, std::uint64_t* keys, std::uint64_t* values, std::size_t& exported, stream on) {
+status map::export_batch(export_cursor& at, std::size_t n, std::uint64_t* keys,
+                         std::uint64_t* values, std::size_t& exported, stream on) {
   exported = 0;
   return part_.here() ? part_->export_batch(at, n, keys, values, exported, on) : part_.refusal();
 }
@@ -446,9 +506,13 @@ check_report map::check() {
     return {.ok = false, .records = 0, .violations = {std::string(message(part_.refusal()))}};
   return part_->at_home([&] { return part_->table().check(); });
 }
-std::vector<std::string> map::salvage_report() const { return is_open() ? part_->table().salvage_report() : std::vector<std::string>(); }
+std::vector<std::string> map::salvage_report() const {
+  return is_open() ? part_->table().salvage_report() : std::vector<std::string>();
+}
 table_place map::place() const { return is_open() ? part_->place() : table_place::automatic; }
-durability_level map::durability() const { return is_open() ? part_->table().kinds().durability : durability_level::none; }
+durability_level map::durability() const {
+  return is_open() ? part_->table().kinds().durability : durability_level::none;
+}
 bool map::is_open() const { return part_.here() && part_->state() != status::closed; }
 
 }  // namespace durahash::gpu

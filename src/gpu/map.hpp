@@ -5,6 +5,7 @@
 
 namespace durahash::gpu {
 
-result<map> open_on(std::unique_ptr<device> d, const std::string& path, options how, const device_options& on);
+result<map> open_on(std::unique_ptr<device> d, const std::string& path, options how,
+                    const device_options& on);
 
 }  // namespace durahash::gpu

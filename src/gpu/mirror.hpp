@@ -1,4 +1,5 @@
-// A copy of a lent table in other memory, for a device to work on. What it changes there the host stores in the pool with every commit (split_commit.hpp).
+// A copy of a lent table in other memory, for a device to work on. What it changes there the host
+// stores in the pool with every commit (split_commit.hpp).
 #pragma once
 
 #include <algorithm>
@@ -22,7 +23,8 @@ class mirror {
     for (const part& each : wanted) {
       part* mine = find(each.home);
       if (mine == nullptr && (mine = add(each)) == nullptr) return no_memory(each);
-      if (error e = memory_.copy(mine->copy, mine->home, mine->words * 8); e.code != status::ok) return e;
+      if (error e = memory_.copy(mine->copy, mine->home, mine->words * 8); e.code != status::ok)
+        return e;
     }
     return {status::ok, {}};
   }
@@ -39,17 +41,20 @@ class mirror {
     std::vector<std::uint64_t> words(std::min(from.words, most_words_at_once));
     for (std::uint64_t first = 0; first < from.words; first += words.size()) {
       std::uint64_t count = std::min<std::uint64_t>(words.size(), from.words - first);
-      if (error e = memory_.copy(words.data(), from.copy + first, count * 8); e.code != status::ok) return e;
+      if (error e = memory_.copy(words.data(), from.copy + first, count * 8); e.code != status::ok)
+        return e;
       store(first, std::span<const std::uint64_t>(words.data(), count));
     }
     return {status::ok, {}};
   }
 
-  /// The table as the device is to see it: one that was copied, or to which a level was added. Copies of what it has lost are given back.
+  /// The table as the device is to see it: one that was copied, or to which a level was added.
+  /// Copies of what it has lost are given back.
   lent_table shown(const lent_table& home) {
     drop_all_but(parts_of(home));
     lent_table made = home;
-    for (unsigned l = 0; l < home.where.form().levels; ++l) made.levels[l] = find(home.levels[l])->copy;
+    for (unsigned l = 0; l < home.where.form().levels; ++l)
+      made.levels[l] = find(home.levels[l])->copy;
     made.escapes = reinterpret_cast<gphash::slot*>(find(&home.escapes->state)->copy);
     return made;
   }
@@ -69,8 +74,10 @@ class mirror {
   static constexpr std::uint64_t most_words_at_once = std::uint64_t{1} << 20;
 
   static std::vector<part> parts_of(const lent_table& home) {
-    std::vector<part> all{{&home.escapes->state, nullptr, sizeof(gphash::slot) / 8 * gphash::first_fingerprint}};
-    for (unsigned l = 0; l < home.where.form().levels; ++l) all.push_back({home.levels[l], nullptr, home.words_of(home.log2[l])});
+    std::vector<part> all{
+        {&home.escapes->state, nullptr, sizeof(gphash::slot) / 8 * gphash::first_fingerprint}};
+    for (unsigned l = 0; l < home.where.form().levels; ++l)
+      all.push_back({home.levels[l], nullptr, home.words_of(home.log2[l])});
     return all;
   }
   part* find(const pm<std::uint64_t>* home) {
@@ -97,8 +104,11 @@ class mirror {
     std::erase_if(parts_, unwanted);
   }
   error no_memory(const part& missing) const {
-    return {status::no_space, "no memory " + std::string(kind_ == memory_kind::own ? "on the device" : "that host and device share") + " for a copy of " +
-                                  std::to_string(missing.words * 8) + " bytes of the table"};
+    return {status::no_space,
+            "no memory " +
+                std::string(kind_ == memory_kind::own ? "on the device"
+                                                      : "that host and device share") +
+                " for a copy of " + std::to_string(missing.words * 8) + " bytes of the table"};
   }
 
   device_memory& memory_;

@@ -18,14 +18,16 @@ class pins {
   error take(std::span<std::byte> pool) {
     constexpr std::size_t most_at_once = std::size_t{1} << 30;
     while (taken_ < pool.size()) {
-      std::span<std::byte> next = pool.subspan(taken_, std::min(most_at_once, pool.size() - taken_));
+      std::span<std::byte> next =
+          pool.subspan(taken_, std::min(most_at_once, pool.size() - taken_));
       if (error e = device_.take(next); e.code != status::ok) return e;
       pieces_.push_back(next);
       taken_ += next.size();
     }
     return {status::ok, {}};
   }
-  /// Where the device finds the table: the pool if it is asked for, or possible and nothing is; else a mirror, for which nothing is taken.
+  /// Where the device finds the table: the pool if it is asked for, or possible and nothing is;
+  /// else a mirror, for which nothing is taken.
   error settle(table_place& place, std::span<std::byte> pool) {
     if (place != table_place::automatic && place != table_place::pool) return {status::ok, {}};
     error taken = take(pool);

@@ -30,8 +30,11 @@ class pool_copy {
     }
     if (copy_ != nullptr) return device_.copy(copy_, pool.data(), pool.size());
     std::uint64_t wanted = std::exchange(capacity_, 0);
-    return {status::no_space, "no memory " + std::string(kind_ == memory_kind::own ? "on the device" : "that host and device share") + " for a copy of " +
-                                  std::to_string(wanted) + " bytes of the pool"};
+    return {status::no_space,
+            "no memory " +
+                std::string(kind_ == memory_kind::own ? "on the device"
+                                                      : "that host and device share") +
+                " for a copy of " + std::to_string(wanted) + " bytes of the pool"};
   }
 
   /// These blocks again: numbers of them, in any order. Nobody reads the copy meanwhile.
@@ -59,11 +62,14 @@ class pool_copy {
     if (blocks <= staged_) return true;
     device_.free(std::exchange(staging_, nullptr));
     staged_ = blocks;
-    staging_ = static_cast<std::byte*>(device_.allocate(staged_ * (block_bytes + sizeof(std::uint64_t))));
+    staging_ =
+        static_cast<std::byte*>(device_.allocate(staged_ * (block_bytes + sizeof(std::uint64_t))));
     if (staging_ == nullptr) staged_ = 0;
     return staging_ != nullptr;
   }
-  std::uint64_t* offsets() const noexcept { return reinterpret_cast<std::uint64_t*>(staging_ + staged_ * block_bytes); }
+  std::uint64_t* offsets() const noexcept {
+    return reinterpret_cast<std::uint64_t*>(staging_ + staged_ * block_bytes);
+  }
 
   device& device_;
   memory_kind kind_;

@@ -1,4 +1,5 @@
-// A pool whose rows a device may read: the engine gphash with keys of one length and values of bytes, on one of two media.
+// A pool whose rows a device may read: the engine gphash with keys of one length and values of
+// bytes, on one of two media.
 #pragma once
 
 #include <memory>
@@ -12,7 +13,8 @@
 
 namespace durahash::gpu {
 
-static_assert(row_header_bytes == sizeof(record_header) && offsetof(record_header, key_bytes) == 0 && offsetof(record_header, value_bytes) == 4);
+static_assert(row_header_bytes == sizeof(record_header) &&
+              offsetof(record_header, key_bytes) == 0 && offsetof(record_header, value_bytes) == 4);
 
 class row_source {
  public:
@@ -36,12 +38,22 @@ class row_source_on final : public row_source {
     const superblock& block = p.block();
     auto key_bytes = static_cast<unsigned>(sizeof(std::uint64_t));
     if constexpr (Kind::fixed_key) key_bytes = static_cast<unsigned>(table_.engine().key_bytes());
-    return {table_.engine().as_lent(), p.at(std::uint64_t{0}), block.heap_offset, p.end(), key_hash({block.seed_flip, block.seed_multiply}), key_bytes, Kind::fixed_key};
+    return {table_.engine().as_lent(),
+            p.at(std::uint64_t{0}),
+            block.heap_offset,
+            p.end(),
+            key_hash({block.seed_flip, block.seed_multiply}),
+            key_bytes,
+            Kind::fixed_key};
   }
-  std::span<std::byte> memory() const override { return {table_.storage().at(std::uint64_t{0}), table_.storage().end()}; }
+  std::span<std::byte> memory() const override {
+    return {table_.storage().at(std::uint64_t{0}), table_.storage().end()};
+  }
   void for_each_extent_of(std::string_view key, visitor visit) const override {
     const std::byte* base = table_.storage().at(std::uint64_t{0});
-    table_.engine().for_each_extent_of(key, [&](const extent& e) { visit(static_cast<std::uint64_t>(static_cast<const std::byte*>(e.at) - base), e.bytes); });
+    table_.engine().for_each_extent_of(key, [&](const extent& e) {
+      visit(static_cast<std::uint64_t>(static_cast<const std::byte*>(e.at) - base), e.bytes);
+    });
   }
 
  private:

@@ -1,4 +1,5 @@
-// GPHash with byte values as a device reads it: rows, and their search by one warp. Nobody writes meanwhile: there are no versions to look at.
+// GPHash with byte values as a device reads it: rows, and their search by one warp. Nobody writes
+// meanwhile: there are no versions to look at.
 #pragma once
 
 #include "base/key_hash.hpp"
@@ -11,33 +12,45 @@ namespace durahash::gpu {
 /// Where everything lies: in the pool, or in a copy of all of it. Trivially copyable.
 struct lent_rows {
   gphash::lent_table table;
-  const std::byte* base;                 // what offsets count from
-  std::uint64_t heap_offset, end;        // records are between the two
+  const std::byte* base;           // what offsets count from
+  std::uint64_t heap_offset, end;  // records are between the two
   key_hash hashing;
-  unsigned key_bytes;                    // of every key: whole words
-  bool keys_in_slots;                    // else in front of the values
+  unsigned key_bytes;  // of every key: whole words
+  bool keys_in_slots;  // else in front of the values
 
   /// Of a lane's slot: the state, the value's offset, the first word of the key.
-  constexpr pm<std::uint64_t>& state_of(std::uint64_t hash, unsigned lane) const noexcept { return bucket_of(hash, lane)[table.slot_in(lane)]; }
-  constexpr pm<std::uint64_t>& value_of(std::uint64_t hash, unsigned lane) const noexcept { return bucket_of(hash, lane)[table.where.form().slots + table.slot_in(lane)]; }
+  constexpr pm<std::uint64_t>& state_of(std::uint64_t hash, unsigned lane) const noexcept {
+    return bucket_of(hash, lane)[table.slot_in(lane)];
+  }
+  constexpr pm<std::uint64_t>& value_of(std::uint64_t hash, unsigned lane) const noexcept {
+    return bucket_of(hash, lane)[table.where.form().slots + table.slot_in(lane)];
+  }
   constexpr pm<std::uint64_t>* key_of(std::uint64_t hash, unsigned lane) const noexcept {
     return bucket_of(hash, lane) + 2 * table.where.form().slots + table.slot_in(lane) * key_words();
   }
 
-  static lent_rows none() noexcept { return {gphash::lent_table::none(), nullptr, 0, 0, key_hash({}), 0, false}; }
+  static lent_rows none() noexcept {
+    return {gphash::lent_table::none(), nullptr, 0, 0, key_hash({}), 0, false};
+  }
   constexpr unsigned key_words() const noexcept { return key_bytes / 8; }
   /// As gphash::table::hash_of.
   constexpr std::uint64_t hash_of(const std::uint64_t* key) const noexcept {
     std::uint64_t hash = hashing.of(key, key_words());
     return hash < gphash::first_fingerprint ? hash + gphash::first_fingerprint : hash;
   }
-  constexpr bool contains(std::uint64_t offset, std::uint64_t bytes) const noexcept { return offset >= heap_offset && bytes <= end && offset <= end - bytes; }
+  constexpr bool contains(std::uint64_t offset, std::uint64_t bytes) const noexcept {
+    return offset >= heap_offset && bytes <= end && offset <= end - bytes;
+  }
 
   /// The same in memory that has a copy of the pool at `copy`.
   lent_rows copied_to(std::byte* copy) const noexcept {
     lent_rows made = *this;
-    auto there = [&](auto* home) { return reinterpret_cast<decltype(home)>(copy + (reinterpret_cast<const std::byte*>(home) - base)); };
-    for (unsigned l = 0; l < table.where.form().levels; ++l) made.table.levels[l] = there(table.levels[l]);
+    auto there = [&](auto* home) {
+      return reinterpret_cast<decltype(home)>(copy +
+                                              (reinterpret_cast<const std::byte*>(home) - base));
+    };
+    for (unsigned l = 0; l < table.where.form().levels; ++l)
+      made.table.levels[l] = there(table.levels[l]);
     made.table.escapes = there(table.escapes);
     made.base = copy;
     return made;
@@ -53,10 +66,11 @@ struct lent_rows {
 /// Arrays that the device reads and writes.
 struct row_batch {
   std::size_t count;
-  const std::uint64_t* keys;   // key_bytes each
-  std::byte* values;           // value_bytes each; null: whether they are there
+  const std::uint64_t* keys;  // key_bytes each
+  std::byte* values;          // value_bytes each; null: whether they are there
   std::uint64_t value_bytes;
-  std::uint32_t* lengths;      // of the values found; null: one of another length than value_bytes is a mismatch
+  // of the values found; null: one of another length than value_bytes is a mismatch
+  std::uint32_t* lengths;
   status* answers;
 };
 
@@ -66,7 +80,7 @@ static_assert(std::is_trivially_copyable_v<lent_rows>);
 struct changed_blocks {
   std::byte* copy;
   const std::uint64_t* offsets;
-  const std::byte* blocks;     // block_bytes each
+  const std::byte* blocks;  // block_bytes each
   std::size_t count;
 };
 
@@ -76,23 +90,38 @@ inline constexpr std::uint64_t row_header_bytes = 16, row_alignment = 16;
 template <class Side>
 class row_search {
  public:
-  DURAHASH_ON_DEVICE row_search(Side& side, const lent_rows& rows) noexcept : side_(side), rows_(rows) {}
+  DURAHASH_ON_DEVICE row_search(Side& side, const lent_rows& rows) noexcept
+      : side_(side), rows_(rows) {}
 
-  /// Returns   ok, with `length` and as much of the value as there is room for; not_found; damaged: what the slot leads to is no record.
-  DURAHASH_ON_DEVICE status find(const std::uint64_t* key, std::byte* into, std::uint64_t room, std::uint32_t& length) const {
+  /// Returns   ok, with `length` and as much of the value as there is room for; not_found; damaged:
+  ///           what the slot leads to is no record.
+  DURAHASH_ON_DEVICE status find(const std::uint64_t* key, std::byte* into, std::uint64_t room,
+                                 std::uint32_t& length) const {
     std::uint64_t hash = rows_.hash_of(key);
-    std::uint32_t hits = warp().ballot(warp().each([&](unsigned lane) { return lane < rows_.table.lanes() && *rows_.state_of(hash, lane).raw() == hash; }));
+    std::uint32_t hits = warp().ballot(warp().each([&](unsigned lane) {
+      return lane < rows_.table.lanes() && *rows_.state_of(hash, lane).raw() == hash;
+    }));
     while (hits != 0) {
       auto lane = static_cast<unsigned>(take_lowest(hits));
-      if (rows_.keys_in_slots && !same_words(key, [&](unsigned n) { return *rows_.key_of(hash, lane)[n].raw(); })) continue;
+      if (rows_.keys_in_slots &&
+          !same_words(key, [&](unsigned n) { return *rows_.key_of(hash, lane)[n].raw(); }))
+        continue;
       std::uint64_t offset = warp().one([&] { return *rows_.value_of(hash, lane).raw(); });
-      if (offset % row_alignment != 0 || !rows_.contains(offset, row_header_bytes)) return status::damaged;
+      if (offset % row_alignment != 0 || !rows_.contains(offset, row_header_bytes))
+        return status::damaged;
       const std::byte* record = rows_.base + offset;
-      std::uint64_t lengths = warp().one([&] { return *reinterpret_cast<const std::uint64_t*>(record); });
-      auto key_bytes = static_cast<std::uint32_t>(lengths), value_bytes = static_cast<std::uint32_t>(lengths >> 32);
-      if (!rows_.contains(offset, row_header_bytes + std::uint64_t{key_bytes} + value_bytes)) return status::damaged;
+      std::uint64_t lengths =
+          warp().one([&] { return *reinterpret_cast<const std::uint64_t*>(record); });
+      auto key_bytes = static_cast<std::uint32_t>(lengths),
+           value_bytes = static_cast<std::uint32_t>(lengths >> 32);
+      if (!rows_.contains(offset, row_header_bytes + std::uint64_t{key_bytes} + value_bytes))
+        return status::damaged;
       const std::byte* text = record + row_header_bytes;
-      if (!rows_.keys_in_slots && (key_bytes != rows_.key_bytes || !same_words(key, [&](unsigned n) { return reinterpret_cast<const std::uint64_t*>(text)[n]; }))) continue;
+      if (!rows_.keys_in_slots &&
+          (key_bytes != rows_.key_bytes || !same_words(key, [&](unsigned n) {
+             return reinterpret_cast<const std::uint64_t*>(text)[n];
+           })))
+        continue;
       length = value_bytes;
       if (into != nullptr) copy(text + key_bytes, into, room < value_bytes ? room : value_bytes);
       return status::ok;
@@ -104,8 +133,12 @@ class row_search {
   DURAHASH_ON_DEVICE void find_all(const row_batch& b, std::size_t first, std::size_t step) const {
     for (std::size_t i = first; i < b.count; i += step) {
       std::uint32_t length = 0;
-      status answer = find(b.keys + i * rows_.key_words(), b.values == nullptr ? nullptr : b.values + i * b.value_bytes, b.value_bytes, length);
-      if (answer == status::ok && b.values != nullptr && b.lengths == nullptr && length != b.value_bytes) answer = status::mismatch;
+      status answer =
+          find(b.keys + i * rows_.key_words(),
+               b.values == nullptr ? nullptr : b.values + i * b.value_bytes, b.value_bytes, length);
+      if (answer == status::ok && b.values != nullptr && b.lengths == nullptr &&
+          length != b.value_bytes)
+        answer = status::mismatch;
       warp().one([&] {
         if (b.lengths != nullptr) b.lengths[i] = length;
         return b.answers[i] = answer, true;
@@ -117,14 +150,18 @@ class row_search {
   DURAHASH_ON_DEVICE auto& warp() const noexcept { return side_.warp; }
   template <class WordOf>
   DURAHASH_ON_DEVICE bool same_words(const std::uint64_t* key, WordOf&& word) const {
-    return warp().ballot(warp().each([&](unsigned lane) { return lane < rows_.key_words() && word(lane) != key[lane]; })) == 0;
+    return warp().ballot(warp().each([&](unsigned lane) {
+      return lane < rows_.key_words() && word(lane) != key[lane];
+    })) == 0;
   }
   /// Of whole words, where both have them.
   DURAHASH_ON_DEVICE void copy(const std::byte* from, std::byte* to, std::uint64_t bytes) const {
-    bool by_words = (reinterpret_cast<std::uintptr_t>(from) | reinterpret_cast<std::uintptr_t>(to)) % 8 == 0;
+    bool by_words =
+        (reinterpret_cast<std::uintptr_t>(from) | reinterpret_cast<std::uintptr_t>(to)) % 8 == 0;
     std::uint64_t words = by_words ? bytes / 8 : 0;
     warp().each([&](unsigned lane) {
-      for (std::uint64_t n = lane; n < words; n += warp().lanes) reinterpret_cast<std::uint64_t*>(to)[n] = reinterpret_cast<const std::uint64_t*>(from)[n];
+      for (std::uint64_t n = lane; n < words; n += warp().lanes)
+        reinterpret_cast<std::uint64_t*>(to)[n] = reinterpret_cast<const std::uint64_t*>(from)[n];
       for (std::uint64_t n = words * 8 + lane; n < bytes; n += warp().lanes) to[n] = from[n];
       return true;
     });
@@ -136,11 +173,13 @@ class row_search {
 
 /// The blocks first, first + step, ... of them.
 template <class Warp>
-DURAHASH_ON_DEVICE void spread_blocks(const Warp& warp, const changed_blocks& c, std::size_t first, std::size_t step) {
+DURAHASH_ON_DEVICE void spread_blocks(const Warp& warp, const changed_blocks& c, std::size_t first,
+                                      std::size_t step) {
   static_assert(block_bytes == 32 * 8);
   for (std::size_t i = first; i < c.count; i += step)
     warp.each([&](unsigned lane) {
-      reinterpret_cast<std::uint64_t*>(c.copy + c.offsets[i])[lane] = reinterpret_cast<const std::uint64_t*>(c.blocks + i * block_bytes)[lane];
+      reinterpret_cast<std::uint64_t*>(c.copy + c.offsets[i])[lane] =
+          reinterpret_cast<const std::uint64_t*>(c.blocks + i * block_bytes)[lane];
       return true;
     });
 }

@@ -1,5 +1,6 @@
-// What stands between the halves of a batch, and after them: at the level power write-backs by the processor, since a device's stores reach its caches at most;
-// for a table that the device has a copy of, the stores in the pool.
+// What stands between the halves of a batch, and after them: at the level power write-backs by the
+// processor, since a device's stores reach its caches at most; for a table that the device has a
+// copy of, the stores in the pool.
 #pragma once
 
 #include <span>
@@ -28,7 +29,8 @@ durable flush_words(M& m, std::span<const change> changes) {
   return fence(m, std::move(started), "gpu.batch.commit");
 }
 
-/// The same for changes of a copy: the pool gets them, before they are visible in the copy. Returns when they are durable.
+/// The same for changes of a copy: the pool gets them, before they are visible in the copy. Returns
+/// when they are durable.
 template <medium M>
 durable store_changes(M& m, std::span<const change> changes, const mirror& copy) {
   flushed payloads, words;
@@ -36,11 +38,14 @@ durable store_changes(M& m, std::span<const change> changes, const mirror& copy)
     if (c.payload == nullptr) continue;
     pm<std::uint64_t>& home = copy.home_of(c.payload);
     store(m, home, c.value);
-    if (!same_line(&home, &copy.home_of(c.word))) payloads += flush(m, extent_of(home), "gpu.mirror.values");
+    if (!same_line(&home, &copy.home_of(c.word)))
+      payloads += flush(m, extent_of(home), "gpu.mirror.values");
   }
   durable before = fence(m, std::move(payloads), "gpu.mirror.values");
   for (const change& c : changes)
-    if (c.word != nullptr) words += announce(m, copy.home_of(c.word), c.next, after_group(before), "gpu.mirror.commit");  // COMMIT
+    // COMMIT
+    if (c.word != nullptr)
+      words += announce(m, copy.home_of(c.word), c.next, after_group(before), "gpu.mirror.commit");
   return fence(m, std::move(words), "gpu.mirror.all-committed");
 }
 

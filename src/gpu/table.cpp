@@ -12,12 +12,18 @@
 
 namespace durahash::gpu {
 
-// ------------------------------------------------------------------------------------------------------------------- parts
+// ------------------------------------------------------------------------------------------- parts
 
 class table::part {
  public:
-  part(std::unique_ptr<detail::bytes_table> table, std::unique_ptr<device> d, const device_options& on)
-      : table_(std::move(table)), pool_(row_source_of(*table_)), durability_(table_->kinds().durability), device_(std::move(d)), place_(on.place), pins_(*device_) {}
+  part(std::unique_ptr<detail::bytes_table> table, std::unique_ptr<device> d,
+       const device_options& on)
+      : table_(std::move(table)),
+        pool_(row_source_of(*table_)),
+        durability_(table_->kinds().durability),
+        device_(std::move(d)),
+        place_(on.place),
+        pins_(*device_) {}
   ~part() { static_cast<void>(close()); }
 
   /// Not in a fork of it.
@@ -31,7 +37,9 @@ class table::part {
   error start() {
     key_bytes_ = pool_->rows().key_bytes;
     if (error e = pins_.settle(place_, pool_->memory()); e.code != status::ok) return e;
-    if (place_ != table_place::pool) copy_.emplace(*device_, place_ == table_place::device_mirror ? memory_kind::own : memory_kind::shared);
+    if (place_ != table_place::pool)
+      copy_.emplace(*device_,
+                    place_ == table_place::device_mirror ? memory_kind::own : memory_kind::shared);
     return show_all();
   }
 
@@ -73,16 +81,23 @@ class table::part {
   }
 
   enum class action { put, insert, update, erase };
-  status write(action what, std::size_t n, const void* keys, const void* values, std::size_t value_bytes, status* answers) {
+  status write(action what, std::size_t n, const void* keys, const void* values,
+               std::size_t value_bytes, status* answers) {
     std::scoped_lock lock(gate_);
     if (!table_) return status::closed;
-    if (value_bytes > max_value_bytes || (n != 0 && (keys == nullptr || answers == nullptr || (values == nullptr && value_bytes != 0)))) return status::invalid_argument;
+    if (value_bytes > max_value_bytes || (n != 0 && (keys == nullptr || answers == nullptr ||
+                                                     (values == nullptr && value_bytes != 0))))
+      return status::invalid_argument;
     finish_finds();
     error first_failure{status::ok, {}};
-    std::size_t at_once = std::clamp<std::size_t>(most_bytes_at_once / (key_bytes_ + value_bytes), 1, std::max<std::size_t>(n, 1));
+    std::size_t at_once = std::clamp<std::size_t>(most_bytes_at_once / (key_bytes_ + value_bytes),
+                                                  1, std::max<std::size_t>(n, 1));
     for (std::size_t first = 0; first < n; first += at_once) {
-      auto at = [first](const void* array, std::size_t bytes) { return array == nullptr ? nullptr : static_cast<const std::byte*>(array) + first * bytes; };
-      piece p{std::min(at_once, n - first), at(keys, key_bytes_), at(values, value_bytes), value_bytes, answers + first};
+      auto at = [first](const void* array, std::size_t bytes) {
+        return array == nullptr ? nullptr : static_cast<const std::byte*>(array) + first * bytes;
+      };
+      piece p{std::min(at_once, n - first), at(keys, key_bytes_), at(values, value_bytes),
+              value_bytes, answers + first};
       error done = write_piece(what, p);
       if (first_failure.code == status::ok) first_failure = done;
       if (done.code == status::io_error) break;  // the device does not even copy
@@ -118,11 +133,13 @@ class table::part {
   void finish_finds() {
     if (error e = device_->wait_for_all(); e.code != status::ok) failed(e);
   }
-  /// A change of the pool, and what shows it to the device. In between, and if one of them does not return, no find begins. A device that has failed is shown nothing.
+  /// A change of the pool, and what shows it to the device. In between, and if one of them does not
+  /// return, no find begins. A device that has failed is shown nothing.
   template <class Change, class Show>
   error changing(Change&& change, Show&& show) {
     bool shows = failure_.code == status::ok;
-    if (shows) failure_ = {status::io_error, "a write was broken off: the device may not see all of it"};
+    if (shows)
+      failure_ = {status::io_error, "a write was broken off: the device may not see all of it"};
     change();
     if (!shows) return {status::ok, {}};
     return failure_ = show();
@@ -133,7 +150,8 @@ class table::part {
   }
 
   error write_piece(action what, const piece& p) {
-    std::vector<char> keys(p.count * key_bytes_), values(p.values == nullptr ? 0 : p.count * p.value_bytes);
+    std::vector<char> keys(p.count * key_bytes_),
+        values(p.values == nullptr ? 0 : p.count * p.value_bytes);
     if (error e = copy(keys.data(), p.keys, keys.size()); e.code != status::ok) return e;
     if (error e = copy(values.data(), p.values, values.size()); e.code != status::ok) return e;
     std::vector<std::string_view> key_views(p.count), value_views(p.count);
@@ -142,20 +160,26 @@ class table::part {
       if (p.values != nullptr) value_views[i] = {values.data() + i * p.value_bytes, p.value_bytes};
     }
     std::vector<status> answers(p.count);
-    error shown = changing([&] { write_rows(what, key_views, value_views, answers); }, [&] { return show_changes(key_views, answers); });
-    if (error e = copy(p.answers, answers.data(), p.count * sizeof(status)); e.code != status::ok) return e;
+    error shown = changing([&] { write_rows(what, key_views, value_views, answers); },
+                           [&] { return show_changes(key_views, answers); });
+    if (error e = copy(p.answers, answers.data(), p.count * sizeof(status)); e.code != status::ok)
+      return e;
     return shown;
   }
-  void write_rows(action what, std::span<const std::string_view> keys, std::span<const std::string_view> values, std::vector<status>& answers) {
+  void write_rows(action what, std::span<const std::string_view> keys,
+                  std::span<const std::string_view> values, std::vector<status>& answers) {
     using detail::write_mode;
     if (what == action::put) return table_->put_many(keys, values.data(), answers.data());
     if (what == action::erase) return table_->erase_many(keys, answers.data());
-    for (std::size_t i = 0; i < keys.size(); ++i) answers[i] = table_->write(what == action::insert ? write_mode::insert : write_mode::update, keys[i], values[i]);
+    for (std::size_t i = 0; i < keys.size(); ++i)
+      answers[i] = table_->write(what == action::insert ? write_mode::insert : write_mode::update,
+                                 keys[i], values[i]);
   }
 
   /// The pool as it is now, to the device.
   error show_all() {
-    lent_rows home = pool_->rows();  // before the memory, which only grows: no record lies outside of what is shown
+    // before the memory, which only grows: no record lies outside of what is shown
+    lent_rows home = pool_->rows();
     error e = copy_ ? copy_->make(pool_->memory()) : pins_.take(pool_->memory());
     shown_top_ = home.table.log2[0];
     rows_ = copy_ && e.code == status::ok ? home.copied_to(copy_->at()) : home;
@@ -163,13 +187,16 @@ class table::part {
   }
   error show_changes(std::span<const std::string_view> keys, std::span<const status> answers) {
     lent_rows home = pool_->rows();
-    bool grown = home.table.log2[0] != shown_top_;  // writes change no levels but by a larger one on top
+    // writes change no levels but by a larger one on top
+    bool grown = home.table.log2[0] != shown_top_;
     if (!copy_ || grown || !copy_->has_room_for(home.end)) return show_all();
     std::vector<std::uint64_t> blocks;
     for (std::size_t i = 0; i < keys.size(); ++i) {
       if (answers[i] != status::ok) continue;
       pool_->for_each_extent_of(keys[i], [&](std::uint64_t offset, std::uint64_t bytes) {
-        for (std::uint64_t block = offset / block_bytes; block <= (offset + bytes - 1) / block_bytes; ++block) blocks.push_back(block);
+        for (std::uint64_t block = offset / block_bytes;
+             block <= (offset + bytes - 1) / block_bytes; ++block)
+          blocks.push_back(block);
       });
     }
     rows_ = home.copied_to(copy_->at());
@@ -183,7 +210,7 @@ class table::part {
   std::unique_ptr<device> device_;
   table_place place_;
   std::size_t key_bytes_ = 0;
-  std::mutex gate_;                // of what follows; finds begin under it
+  std::mutex gate_;  // of what follows; finds begin under it
   pins pins_;
   std::optional<pool_copy> copy_;
   error failure_{status::ok, {}};  // of the device, or of showing it the pool: no finds after that
@@ -191,35 +218,48 @@ class table::part {
   unsigned shown_top_ = 0;
 };
 
-// ------------------------------------------------------------------------------------------------------------------- table
+// ------------------------------------------------------------------------------------------- table
 
 table::table(std::unique_ptr<part> made) : part_(std::move(made)) {}
 table::table(table&&) noexcept = default;
 table& table::operator=(table&&) noexcept = default;
 table::~table() = default;
 
-result<table> open_rows_on(std::unique_ptr<device> d, const std::string& path, options how, const device_options& on) {
+result<table> open_rows_on(std::unique_ptr<device> d, const std::string& path, options how,
+                           const device_options& on) {
   auto refused = [](std::string why) { return error{status::invalid_argument, std::move(why)}; };
-  if (on.place > table_place::device_mirror) return refused("device_options.place is no table_place");
-  if (on.cache_percent != 0) return refused("buckets of a pool with byte values have no copies on a device: device_options.cache_percent is for gpu::map");
+  if (on.place > table_place::device_mirror)
+    return refused("device_options.place is no table_place");
+  if (on.cache_percent != 0)
+    return refused(
+        "buckets of a pool with byte values have no copies on a device: "
+        "device_options.cache_percent is for gpu::map");
   if (!how.engine && how.mode != open_mode::read_only) how.engine = engine_kind::gphash;
-  if (how.engine && *how.engine != engine_kind::gphash) return refused("a device searches pools of the engine gphash alone");
-  if (how.medium == medium_kind::emulated) return refused("a device cannot use the medium " + std::string(name_of(how.medium)));
+  if (how.engine && *how.engine != engine_kind::gphash)
+    return refused("a device searches pools of the engine gphash alone");
+  if (how.medium == medium_kind::emulated)
+    return refused("a device cannot use the medium " + std::string(name_of(how.medium)));
   std::error_code unknown;  // then opening tells
-  bool is_new = path.empty() || how.medium == medium_kind::memory || !std::filesystem::exists(path, unknown);
+  bool is_new =
+      path.empty() || how.medium == medium_kind::memory || !std::filesystem::exists(path, unknown);
   bool has_key_length = how.settings.contains("key_bytes") && how.settings.at("key_bytes") != 0;
   if (is_new && !how.key) how.key = has_key_length ? data_kind::bytes : data_kind::u64;
   if (is_new && !how.value) how.value = data_kind::bytes;
-  const std::string other_keys = "a device searches keys of one length: u64 ones, or those of a pool that is made with the setting key_bytes";
+  const std::string other_keys =
+      "a device searches keys of one length: u64 ones, or those of a pool that is made with the "
+      "setting key_bytes";
   if (is_new && *how.key == data_kind::bytes && !has_key_length) return refused(other_keys);
-  if (how.key == data_kind::u64 && how.value == data_kind::u64) return refused("a pool of u64 keys and u64 values is for gpu::map");
+  if (how.key == data_kind::u64 && how.value == data_kind::u64)
+    return refused("a pool of u64 keys and u64 values is for gpu::map");
   auto opened = open_pool(path, how);
   if (!opened) return opened.failure();
   if (opened->words) return refused("a pool of u64 keys and u64 values is for gpu::map");
-  if (opened->bytes->kinds().engine != engine_kind::gphash) return refused("a device searches pools of the engine gphash alone");
+  if (opened->bytes->kinds().engine != engine_kind::gphash)
+    return refused("a device searches pools of the engine gphash alone");
   bool keys_of_one_length = opened->bytes->kinds().key == data_kind::u64;
   auto made = std::make_unique<table::part>(std::move(opened->bytes), std::move(d), on);
-  if (!made->readable()) return refused(keys_of_one_length ? "a device cannot use this pool's medium" : other_keys);
+  if (!made->readable())
+    return refused(keys_of_one_length ? "a device cannot use this pool's medium" : other_keys);
   if (error e = made->start(); e.code != status::ok) return e;
   return table(std::move(made));
 }
@@ -232,7 +272,8 @@ result<table> table::open(const std::string& path, const options& how, const dev
 
 std::size_t table::key_bytes() const { return part_.here() ? part_->key_bytes() : 0; }
 
-status table::find_async(std::size_t n, const void* keys, void* values, std::size_t value_bytes, status* answers, stream on, std::uint32_t* lengths) {
+status table::find_async(std::size_t n, const void* keys, void* values, std::size_t value_bytes,
+                         status* answers, stream on, std::uint32_t* lengths) {
   return part_.here()
              ? part_->find({n, static_cast<const std::uint64_t*>(keys),
                             static_cast<std::byte*>(values), value_bytes, lengths, answers},
@@ -244,15 +285,18 @@ status table::wait(stream on, std::string* why) {
   if (why != nullptr) *why = e.message;
   return e.code;
 }
-status table::put(std::size_t n, const void* keys, const void* values, std::size_t value_bytes, status* answers) {
+status table::put(std::size_t n, const void* keys, const void* values, std::size_t value_bytes,
+                  status* answers) {
   return part_.here() ? part_->write(part::action::put, n, keys, values, value_bytes, answers)
                       : part_.refusal();
 }
-status table::insert(std::size_t n, const void* keys, const void* values, std::size_t value_bytes, status* answers) {
+status table::insert(std::size_t n, const void* keys, const void* values, std::size_t value_bytes,
+                     status* answers) {
   return part_.here() ? part_->write(part::action::insert, n, keys, values, value_bytes, answers)
                       : part_.refusal();
 }
-status table::update(std::size_t n, const void* keys, const void* values, std::size_t value_bytes, status* answers) {
+status table::update(std::size_t n, const void* keys, const void* values, std::size_t value_bytes,
+                     status* answers) {
   return part_.here() ? part_->write(part::action::update, n, keys, values, value_bytes, answers)
                       : part_.refusal();
 }

@@ -6,6 +6,7 @@
 
 namespace durahash::gpu {
 
-result<table> open_rows_on(std::unique_ptr<device> d, const std::string& path, options how, const device_options& on);
+result<table> open_rows_on(std::unique_ptr<device> d, const std::string& path, options how,
+                           const device_options& on);
 
 }  // namespace durahash::gpu

@@ -1,4 +1,5 @@
-// Cache-line write-back on x86: which instruction the processor has, and its use. No compiler flag is needed.
+// Cache-line write-back on x86: which instruction the processor has, and its use. No compiler flag
+// is needed.
 #pragma once
 
 #include <immintrin.h>
@@ -11,17 +12,23 @@ namespace durahash {
 
 enum class flush_instruction : std::uint8_t { clflush, clflushopt, clwb };
 
-/// The best one this processor has: clwb keeps the line in the cache, clflushopt evicts it, clflush also waits.
+/// The best one this processor has: clwb keeps the line in the cache, clflushopt evicts it, clflush
+/// also waits.
 flush_instruction best_flush_instruction() noexcept;
-
 
 inline void write_back(flush_instruction how, const void* line) noexcept {
   // Spelled in assembly so that one build serves every processor.
   const char* at = static_cast<const char*>(line);
   switch (how) {
-    case flush_instruction::clwb: asm volatile(".byte 0x66; xsaveopt %0" : "+m"(*const_cast<char*>(at))); break;
-    case flush_instruction::clflushopt: asm volatile(".byte 0x66; clflush %0" : "+m"(*const_cast<char*>(at))); break;
-    case flush_instruction::clflush: asm volatile("clflush %0" : "+m"(*const_cast<char*>(at))); break;
+    case flush_instruction::clwb:
+      asm volatile(".byte 0x66; xsaveopt %0" : "+m"(*const_cast<char*>(at)));
+      break;
+    case flush_instruction::clflushopt:
+      asm volatile(".byte 0x66; clflush %0" : "+m"(*const_cast<char*>(at)));
+      break;
+    case flush_instruction::clflush:
+      asm volatile("clflush %0" : "+m"(*const_cast<char*>(at)));
+      break;
   }
 }
 

@@ -28,7 +28,9 @@ class block_buffer {
 
 std::atomic<std::uint64_t> next_id{1};
 
-std::uintptr_t block_of(const void* at) { return reinterpret_cast<std::uintptr_t>(at) / block_bytes; }
+std::uintptr_t block_of(const void* at) {
+  return reinterpret_cast<std::uintptr_t>(at) / block_bytes;
+}
 
 }  // namespace
 
@@ -90,8 +92,7 @@ void emulated_medium::fence() noexcept {
 void emulated_medium::wait(std::uint64_t nanoseconds) const noexcept {
   if (nanoseconds == 0) return;
   auto until = std::chrono::steady_clock::now() + std::chrono::nanoseconds(nanoseconds);
-  while (std::chrono::steady_clock::now() < until) {
-  }
+  while (std::chrono::steady_clock::now() < until) {}
 }
 
 media_counts emulated_medium::counts() const {

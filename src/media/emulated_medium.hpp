@@ -1,5 +1,6 @@
-// As persistent memory on any memory: flushes and fences are really executed, counted, and slowed down on request. Blocks of 256 bytes are
-// counted as the media would see them, through a small write-combining buffer and a small read buffer per thread (TurboHash §2, Figure 2).
+// As persistent memory on any memory: flushes and fences are really executed, counted, and slowed
+// down on request. Blocks of 256 bytes are counted as the media would see them, through a small
+// write-combining buffer and a small read buffer per thread (TurboHash §2, Figure 2).
 #pragma once
 
 #include <memory>
@@ -16,8 +17,9 @@ class emulated_medium : public direct_access {
   static constexpr bool visible_is_durable = false;
   struct latency {
     std::uint32_t flush_ns = 0;  // added to each line written back
-    std::uint32_t block_ns = 0;  // added to each 256-byte block that leaves the write-combining buffer
-    std::uint32_t read_ns = 0;   // added to each 256-byte block that comes into the read buffer
+    // added to each 256-byte block that leaves the write-combining buffer
+    std::uint32_t block_ns = 0;
+    std::uint32_t read_ns = 0;  // added to each 256-byte block that comes into the read buffer
   };
 
   explicit emulated_medium(latency added);
@@ -41,7 +43,8 @@ class emulated_medium : public direct_access {
 
   latency added_;
   flush_instruction how_;
-  std::uint64_t id_;  // tells this medium's counters from those of an earlier one at the same address
+  // tells this medium's counters from those of an earlier one at the same address
+  std::uint64_t id_;
   mutable std::mutex registering_;
   std::vector<std::unique_ptr<thread_counts>> all_;
 };

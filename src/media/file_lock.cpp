@@ -37,7 +37,8 @@ int create_file(const std::string& path, bool& nameless) {
   }
   int descriptor = ::open(folder_of(path).c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
   nameless = descriptor >= 0;
-  if (descriptor >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL)) return descriptor;
+  if (descriptor >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL))
+    return descriptor;
   return ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 }
 
@@ -61,10 +62,12 @@ std::string kind_of(mode_t mode) {
   return "of an unknown kind";
 }
 
-/// The name survives a power cut from here on, where the file system can promise that of a folder at all.
+/// The name survives a power cut from here on, where the file system can promise that of a folder
+/// at all.
 bool name_to_disk(int file, const std::string& in) {
   int folder = ::open(in.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (folder < 0) return ::syncfs(file) == 0;  // a folder that may be entered and written, not listed
+  // a folder that may be entered and written, not listed
+  if (folder < 0) return ::syncfs(file) == 0;
   bool done = ::fsync(folder) == 0 || errno == EINVAL || errno == EROFS;
   int why = errno;
   ::close(folder);
@@ -73,10 +76,14 @@ bool name_to_disk(int file, const std::string& in) {
 
 std::uint32_t mark_of(int descriptor) noexcept {
   struct statx facts {};
-  if (::statx(descriptor, "", AT_EMPTY_PATH, STATX_TYPE | STATX_INO | STATX_BTIME, &facts) != 0 || !S_ISREG(facts.stx_mode)) return 0;
-  std::uint64_t made_at[2] = {static_cast<std::uint64_t>(facts.stx_btime.tv_sec), facts.stx_btime.tv_nsec};
+  if (::statx(descriptor, "", AT_EMPTY_PATH, STATX_TYPE | STATX_INO | STATX_BTIME, &facts) != 0 ||
+      !S_ISREG(facts.stx_mode))
+    return 0;
+  std::uint64_t made_at[2] = {static_cast<std::uint64_t>(facts.stx_btime.tv_sec),
+                              facts.stx_btime.tv_nsec};
   bool knows_time = (facts.stx_mask & STATX_BTIME) != 0 && made_at[0] != 0;
-  std::uint64_t sum = knows_time ? checksum(made_at, sizeof made_at) : checksum(&facts.stx_ino, sizeof facts.stx_ino);
+  std::uint64_t sum = knows_time ? checksum(made_at, sizeof made_at)
+                                 : checksum(&facts.stx_ino, sizeof facts.stx_ino);
   return static_cast<std::uint32_t>(sum >> 32) | 1;
 }
 
@@ -91,10 +98,12 @@ struct open_files {
     alignas(open_files) static unsigned char memory[sizeof(open_files)];
     static open_files& made = []() -> open_files& {
       auto* all = new (memory) open_files;
-      pthread_atfork([] { of_process().lock.lock(); }, [] { of_process().lock.unlock(); }, [] {
-        for (locked_file* f = of_process().first; f != nullptr; f = f->next_) ::close(f->descriptor_);
-        new (memory) open_files;
-      });
+      pthread_atfork([] { of_process().lock.lock(); }, [] { of_process().lock.unlock(); },
+                     [] {
+                       for (locked_file* f = of_process().first; f != nullptr; f = f->next_)
+                         ::close(f->descriptor_);
+                       new (memory) open_files;
+                     });
       return *all;
     }();
     return made;
@@ -112,7 +121,8 @@ struct open_files {
   }
 };
 
-locked_file::locked_file(int descriptor, std::string path) : descriptor_(descriptor), path_(std::move(path)), mark_(mark_of(descriptor)) {
+locked_file::locked_file(int descriptor, std::string path)
+    : descriptor_(descriptor), path_(std::move(path)), mark_(mark_of(descriptor)) {
   open_files::of_process().add(*this);
 }
 
@@ -123,12 +133,15 @@ result<locked_file> locked_file::open(const mapping_request& request) {
   int descriptor = behind_standard(
       request.create ? create_file(request.path, nameless)
                      : ::open(request.path.c_str(), access | O_CLOEXEC | O_NONBLOCK));
-  if (descriptor < 0) return system_error(status::unusable, request.create ? "cannot create" : "cannot open", request.path);
+  if (descriptor < 0)
+    return system_error(status::unusable, request.create ? "cannot create" : "cannot open",
+                        request.path);
   locked_file file(descriptor, request.path);
   file.nameless_ = nameless;
 
   struct stat facts {};
-  if (::fstat(descriptor, &facts) != 0) return system_error(status::unusable, "cannot stat", request.path);
+  if (::fstat(descriptor, &facts) != 0)
+    return system_error(status::unusable, "cannot stat", request.path);
   file.bytes_ = static_cast<std::uint64_t>(facts.st_size);
   const bool usable =
       S_ISREG(facts.st_mode) || (S_ISCHR(facts.st_mode) && request.medium == medium_kind::pmem);
@@ -138,14 +151,20 @@ result<locked_file> locked_file::open(const mapping_request& request) {
                                        ", and neither a file nor a persistent-memory device"};
   if (::flock(descriptor, (request.read_only ? LOCK_SH : LOCK_EX) | LOCK_NB) != 0) {
     if (errno == EWOULDBLOCK)
-      return error{status::unusable, "cannot open " + request.path + ": it is locked, another process (or this one) has it open"};
+      return error{status::unusable,
+                   "cannot open " + request.path +
+                       ": it is locked, another process (or this one) has it open"};
     return system_error(status::unusable, "cannot lock", request.path);
   }
   return file;
 }
 
 locked_file::locked_file(locked_file&& other) noexcept
-    : descriptor_(other.descriptor_), path_(std::move(other.path_)), bytes_(other.bytes_), mark_(other.mark_), nameless_(other.nameless_) {
+    : descriptor_(other.descriptor_),
+      path_(std::move(other.path_)),
+      bytes_(other.bytes_),
+      mark_(other.mark_),
+      nameless_(other.nameless_) {
   if (descriptor_ < 0) return;
   open_files::of_process().remove(other);
   other.descriptor_ = -1;

@@ -9,16 +9,16 @@
 
 namespace durahash {
 
-/// Owns a descriptor and, through it, an exclusive lock (shared for readers) that the kernel drops when
-/// the process dies. A child of the process does not keep it: fork() closes the descriptor there, and
-/// mappings of the file are not inherited (addresses.hpp).
+/// Owns a descriptor and, through it, an exclusive lock (shared for readers) that the kernel drops
+/// when the process dies. A child of the process does not keep it: fork() closes the descriptor
+/// there, and mappings of the file are not inherited (addresses.hpp).
 class locked_file {
  public:
   /// With request.create the file has no name yet: a crash before `appear` leaves nothing behind.
   static result<locked_file> open(const mapping_request& request);
 
-  /// Gives a new file its name. Returns ok, or exists when another file took the name meanwhile, or io_error; errno
-  /// says why. No-op for a file that has one.
+  /// Gives a new file its name. Returns ok, or exists when another file took the name meanwhile, or
+  /// io_error; errno says why. No-op for a file that has one.
   status appear();
 
   locked_file(locked_file&& other) noexcept;
@@ -30,8 +30,9 @@ class locked_file {
   /// When it was opened.
   std::uint64_t bytes() const noexcept { return bytes_; }
 
-  /// Tells this file from a copy of it, wherever it is mounted or moved to; 0 where nothing does. Made of
-  /// the time at which the file was made, or where a file system knows no such time, of its inode.
+  /// Tells this file from a copy of it, wherever it is mounted or moved to; 0 where nothing does.
+  /// Made of the time at which the file was made, or where a file system knows no such time, of its
+  /// inode.
   std::uint32_t mark() const noexcept { return mark_; }
 
  private:

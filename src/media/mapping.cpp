@@ -23,8 +23,10 @@ class memory_mapping final : public mapping {
   static result<std::unique_ptr<mapping>> open(const mapping_request& request) {
     std::unique_ptr<memory_mapping> made(new memory_mapping);
     made->reserved_bytes_ = align_up(request.address_space_bytes, page_bytes);
-    made->base_ = reserve_addresses(made->reserved_bytes_, std::min(made->reserved_bytes_, least_address_space), huge);
-    if (made->base_ == nullptr) return system_error(status::unusable, "cannot reserve addresses for", "a memory pool");
+    made->base_ = reserve_addresses(made->reserved_bytes_,
+                                    std::min(made->reserved_bytes_, least_address_space), huge);
+    if (made->base_ == nullptr)
+      return system_error(status::unusable, "cannot reserve addresses for", "a memory pool");
     made->max_bytes_ = request.max_bytes;
     made->domain_ = persistence_domain::memory_bus;
     return std::unique_ptr<mapping>(std::move(made));
@@ -37,11 +39,14 @@ class memory_mapping final : public mapping {
 
  protected:
   status extend(std::uint64_t from, std::uint64_t to) override {
-    if (::mprotect(base_ + from, to - from, PROT_READ | PROT_WRITE) != 0) return refused(status::no_space, errno);
+    if (::mprotect(base_ + from, to - from, PROT_READ | PROT_WRITE) != 0)
+      return refused(status::no_space, errno);
     ::madvise(base_ + from, to - from, MADV_HUGEPAGE);
     return status::ok;
   }
-  void release(std::uint64_t from, std::uint64_t to) override { ::madvise(base_ + from, to - from, MADV_DONTNEED); }
+  void release(std::uint64_t from, std::uint64_t to) override {
+    ::madvise(base_ + from, to - from, MADV_DONTNEED);
+  }
 };
 
 class file_mapping final : public mapping {
@@ -55,9 +60,12 @@ class file_mapping final : public mapping {
     made->file_bytes_at_open_ = made->file_.bytes();
     std::uint64_t bytes = align_down(made->file_bytes_at_open_, page_bytes);
     made->reserved_bytes_ = align_up(std::max(request.address_space_bytes, bytes), page_bytes);
-    made->base_ = reserve_addresses(made->reserved_bytes_, std::min(made->reserved_bytes_, bytes + least_address_space), huge);
-    if (made->base_ == nullptr) return system_error(status::unusable, "cannot reserve addresses for", request.path);
-    if (bytes > 0 && !made->map_range(0, bytes)) return system_error(status::unusable, "cannot map", request.path);
+    made->base_ = reserve_addresses(
+        made->reserved_bytes_, std::min(made->reserved_bytes_, bytes + least_address_space), huge);
+    if (made->base_ == nullptr)
+      return system_error(status::unusable, "cannot reserve addresses for", request.path);
+    if (bytes > 0 && !made->map_range(0, bytes))
+      return system_error(status::unusable, "cannot map", request.path);
     made->backed_bytes_ = made->mapped_bytes_ = bytes;
     return std::unique_ptr<mapping>(std::move(made));
   }
@@ -75,13 +83,16 @@ class file_mapping final : public mapping {
   status write_to_disk(std::uint64_t offset, std::uint64_t bytes) override {
     if (bytes == 0) return status::ok;
     std::uint64_t first = align_down(offset, page_bytes);
-    return ::msync(base_ + first, offset + bytes - first, MS_SYNC) == 0 ? status::ok : refused(status::io_error, errno);
+    return ::msync(base_ + first, offset + bytes - first, MS_SYNC) == 0
+               ? status::ok
+               : refused(status::io_error, errno);
   }
 
  protected:
   status extend(std::uint64_t from, std::uint64_t to) override {
     // Real blocks, now: a full disk is an answer here, and would be SIGBUS later.
-    int failed = ::posix_fallocate(file_.descriptor(), static_cast<off_t>(from), static_cast<off_t>(to - from));
+    int failed = ::posix_fallocate(file_.descriptor(), static_cast<off_t>(from),
+                                   static_cast<off_t>(to - from));
     if (failed == EINTR) return extend(from, to);  // ends: a signal storm is not forever
     if (failed != 0) return refused(status::no_space, failed);
     if (to > mapped_bytes_) {
@@ -91,8 +102,8 @@ class file_mapping final : public mapping {
     return status::ok;
   }
   void release(std::uint64_t from, std::uint64_t to) override {
-    ::fallocate(file_.descriptor(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(from),
-                static_cast<off_t>(to - from));
+    ::fallocate(file_.descriptor(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                static_cast<off_t>(from), static_cast<off_t>(to - from));
     cut_on_close_ = true;
   }
 
@@ -101,7 +112,8 @@ class file_mapping final : public mapping {
 
   bool map_range(std::uint64_t from, std::uint64_t to) {
     int protection = read_only_ ? PROT_READ : PROT_READ | PROT_WRITE;
-    void* at = ::mmap(base_ + from, to - from, protection, MAP_SHARED | MAP_FIXED, file_.descriptor(), static_cast<off_t>(from));
+    void* at = ::mmap(base_ + from, to - from, protection, MAP_SHARED | MAP_FIXED,
+                      file_.descriptor(), static_cast<off_t>(from));
     if (at == MAP_FAILED) return false;
     keep_from_children(base_ + from, to - from);
     ::madvise(at, to - from, MADV_HUGEPAGE);  // tmpfs honours it where the administrator allows
@@ -149,7 +161,8 @@ void mapping::fault_ahead(std::uint64_t offset, std::uint64_t bytes) noexcept {
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
 #endif
-  ::madvise(base_ + align_down(offset, page_bytes), align_up(bytes, page_bytes), MADV_POPULATE_WRITE);
+  ::madvise(base_ + align_down(offset, page_bytes), align_up(bytes, page_bytes),
+            MADV_POPULATE_WRITE);
 }
 
 }  // namespace durahash

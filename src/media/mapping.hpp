@@ -1,5 +1,6 @@
-// Where the bytes of a pool come from: a reserved range of addresses whose front part is backed by memory, by a plain file,
-// or by persistent memory. Knows nothing of what the bytes mean, nor of how stores become durable.
+// Where the bytes of a pool come from: a reserved range of addresses whose front part is backed by
+// memory, by a plain file, or by persistent memory. Knows nothing of what the bytes mean, nor of
+// how stores become durable.
 #pragma once
 
 #include <atomic>
@@ -15,24 +16,27 @@ namespace durahash {
 
 /// How far a store must be pushed before it survives a power cut.
 enum class persistence_domain : std::uint8_t {
-  page_cache,    ///< needs fdatasync
-  memory_bus,    ///< needs clwb and sfence (ADR)
-  cpu_cache,     ///< needs sfence alone (eADR)
+  page_cache,  ///< needs fdatasync
+  memory_bus,  ///< needs clwb and sfence (ADR)
+  cpu_cache,   ///< needs sfence alone (eADR)
 };
 
 struct mapping_request {
-  std::string path;                 // unused for memory
+  std::string path;  // unused for memory
   medium_kind medium = medium_kind::file;
-  bool create = false;              // make the file, mode 0600, nameless until appear(); fails when it exists
+  // make the file, mode 0600, nameless until appear(); fails when it exists
+  bool create = false;
   bool read_only = false;
   std::uint64_t address_space_bytes = 0;
-  std::uint64_t max_bytes = 0;      // 0: no limit
+  std::uint64_t max_bytes = 0;  // 0: no limit
 };
 
-/// The base address never changes, so that a pointer into the pool stays valid while the pool grows.
+/// The base address never changes, so that a pointer into the pool stays valid while the pool
+/// grows.
 class mapping {
  public:
-  /// Opens and locks the file (a second opener, in this process or another, is refused) and maps all it holds.
+  /// Opens and locks the file (a second opener, in this process or another, is refused) and maps
+  /// all it holds.
   static result<std::unique_ptr<mapping>> open(const mapping_request& request);
   virtual ~mapping() = default;
   mapping(const mapping&) = delete;
@@ -46,10 +50,12 @@ class mapping {
   bool read_only() const noexcept { return read_only_; }
 
   /// Backs the range up to `bytes` with real space, so that no store into it can fail later.
-  /// Returns   ok; no_space when the file system, max_bytes or the reserved addresses end; the backed range is then unchanged.
+  /// Returns   ok; no_space when the file system, max_bytes or the reserved addresses end; the
+  ///           backed range is then unchanged.
   status grow(std::uint64_t bytes);
 
-  /// Gives the space behind `bytes` back. The addresses stay readable (as zeros) until the mapping closes; only then is the file cut.
+  /// Gives the space behind `bytes` back. The addresses stay readable (as zeros) until the mapping
+  /// closes; only then is the file cut.
   void shrink(std::uint64_t bytes);
 
   /// Gives a new file its name, once it holds a whole pool. Returns ok, exists, io_error.
@@ -64,7 +70,8 @@ class mapping {
   /// Waits until [offset, offset + bytes) is on the disk. No-op where there is none.
   virtual status write_to_disk(std::uint64_t offset, std::uint64_t bytes) = 0;
 
-  /// Makes the pages of [offset, offset + bytes) present, so that later stores do not fault. May be called beside stores.
+  /// Makes the pages of [offset, offset + bytes) present, so that later stores do not fault. May be
+  /// called beside stores.
   void fault_ahead(std::uint64_t offset, std::uint64_t bytes) noexcept;
 
  protected:

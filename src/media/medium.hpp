@@ -1,5 +1,6 @@
-// What the layers above ask of memory: reads and writes of aligned words, write-back, ordering. A model is chosen once, at open, and is a
-// template parameter from there on; every store to a pool passes through one, so that a recording model sees each.
+// What the layers above ask of memory: reads and writes of aligned words, write-back, ordering. A
+// model is chosen once, at open, and is a template parameter from there on; every store to a pool
+// passes through one, so that a recording model sees each.
 #pragma once
 
 #include <atomic>
@@ -14,22 +15,29 @@
 
 namespace durahash {
 
-/// Which verb (persist/order.hpp) acts, and where in our sources it was called: told to the medium before it does. Only models that record listen.
+/// Which verb (persist/order.hpp) acts, and where in our sources it was called: told to the medium
+/// before it does. Only models that record listen.
 enum class verb : std::uint8_t { store, store_bytes, flush, fence, announce };
 
-/// `visible_is_durable`: no crash that the medium promises to survive undoes a store that another thread has seen.
+/// `visible_is_durable`: no crash that the medium promises to survive undoes a store that another
+/// thread has seen.
 template <class M>
-concept medium = requires(M& m, const M& c, std::uint64_t* word, void* at, const void* from, std::size_t bytes, verb which, const site& where) {
+concept medium = requires(M& m, const M& c, std::uint64_t* word, void* at, const void* from,
+                          std::size_t bytes, verb which, const site& where) {
   { M::visible_is_durable } -> std::convertible_to<bool>;
   { M::planted("a bug") } -> std::same_as<bool>;
   m.enter(which, where);
-  { m.read(word) } noexcept -> std::same_as<std::uint64_t>;   // acquire
-  m.write(word, std::uint64_t{});                             // release; 1, 2, 4 or 8 bytes, aligned
-  m.write_bytes(at, from, bytes);                             // in any order, torn at 8-byte boundaries
+  { m.read(word) }
+  noexcept->std::same_as<std::uint64_t>;  // acquire
+  // release; 1, 2, 4 or 8 bytes, aligned
+  m.write(word, std::uint64_t{});
+  // in any order, torn at 8-byte boundaries
+  m.write_bytes(at, from, bytes);
   { m.exchange_if(word, std::uint64_t{}, std::uint64_t{}) } -> std::same_as<bool>;
-  m.will_read(from, bytes);                                   // the caller reads these bytes itself
-  m.flush(from, bytes);                                       // write-back of the lines started
-  m.fence();                                                  // this thread's started write-backs are durable
+  m.will_read(from, bytes);  // the caller reads these bytes itself
+  m.flush(from, bytes);      // write-back of the lines started
+  // this thread's started write-backs are durable
+  m.fence();
   { c.counts() } -> std::same_as<media_counts>;
 };
 
@@ -48,21 +56,24 @@ struct direct_access {
   }
   template <class T>
   bool exchange_if(T* at, T expected, T desired) noexcept {
-    return __atomic_compare_exchange_n(at, &expected, desired, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+    return __atomic_compare_exchange_n(at, &expected, desired, false, __ATOMIC_ACQ_REL,
+                                       __ATOMIC_ACQUIRE);
   }
   void will_read(const void*, std::size_t) const noexcept {}
   void enter(verb, const site&) const noexcept {}
   static constexpr bool planted(mutant) noexcept { return false; }
 };
 
-/// Whether a read is a plain load that nobody listens to, so that several may be one instruction. ThreadSanitizer knows no such instructions.
+/// Whether a read is a plain load that nobody listens to, so that several may be one instruction.
+/// ThreadSanitizer knows no such instructions.
 #ifdef __SANITIZE_THREAD__
 template <class M>
 inline constexpr bool reads_plainly = false;
 #else
 template <class M>
 inline constexpr bool reads_plainly =
-    std::is_same_v<decltype(&M::template read<std::uint64_t>), decltype(&direct_access::template read<std::uint64_t>)>;
+    std::is_same_v<decltype(&M::template read<std::uint64_t>),
+                   decltype(&direct_access::template read<std::uint64_t>)>;
 #endif
 
 }  // namespace durahash

@@ -27,8 +27,9 @@ namespace {
 
 constexpr std::uint64_t unit_bytes = 2u << 20;  // granularity of growth and of DAX mappings
 
-/// libpmem2 says what the path is; the mapping itself is ours. Its reservations of addresses (1.12) keep a gigabyte each when they are deleted, in
-/// such places that 127 pools opened one after another use up what a process has.
+/// libpmem2 says what the path is; the mapping itself is ours. Its reservations of addresses (1.12)
+/// keep a gigabyte each when they are deleted, in such places that 127 pools opened one after
+/// another use up what a process has.
 class pmem_mapping final : public mapping {
  public:
   static result<std::unique_ptr<mapping>> open(const mapping_request& request) {
@@ -57,17 +58,21 @@ class pmem_mapping final : public mapping {
   status extend(std::uint64_t from, std::uint64_t to) override {
     if (device_) return to <= mapped_bytes_ ? status::ok : status::no_space;
     std::uint64_t until = to <= mapped_bytes_ ? to : align_up(to, unit_bytes);
-    int failed = ::posix_fallocate(file_.descriptor(), static_cast<off_t>(from), static_cast<off_t>(until - from));
+    int failed = ::posix_fallocate(file_.descriptor(), static_cast<off_t>(from),
+                                   static_cast<off_t>(until - from));
     if (failed != 0) return refused(status::no_space, failed);
-    // The root is about to name the new size, by a store that no page fault makes the file system notice: the file's length goes first.
+    // The root is about to name the new size, by a store that no page fault makes the file system
+    // notice: the file's length goes first.
     if (::fdatasync(file_.descriptor()) != 0) return refused(status::io_error, errno);
     extended_ = true;
-    return until <= mapped_bytes_ || map_part(mapped_bytes_, until) ? status::ok : refused(status::no_space, errno);
+    return until <= mapped_bytes_ || map_part(mapped_bytes_, until)
+               ? status::ok
+               : refused(status::no_space, errno);
   }
   void release(std::uint64_t from, std::uint64_t to) override {
     if (device_) return;
-    ::fallocate(file_.descriptor(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(from),
-                static_cast<off_t>(to - from));
+    ::fallocate(file_.descriptor(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                static_cast<off_t>(from), static_cast<off_t>(to - from));
     extended_ = true;
   }
 
@@ -81,13 +86,18 @@ class pmem_mapping final : public mapping {
     std::uint64_t bytes = 0;
     if (error e = look_at(request, bytes); e.code != status::ok) return e;
     reserved_bytes_ = align_up(std::max(request.address_space_bytes, bytes), unit_bytes);
-    base_ = reserve_addresses(reserved_bytes_, std::min(reserved_bytes_, align_up(bytes + least_address_space, unit_bytes)), alignment_);
-    if (base_ == nullptr) return system_error(status::unusable, "cannot reserve addresses for", request.path);
-    if (bytes > 0 && !map_part(0, bytes)) return system_error(status::unusable, "cannot map", request.path);
+    base_ = reserve_addresses(
+        reserved_bytes_,
+        std::min(reserved_bytes_, align_up(bytes + least_address_space, unit_bytes)), alignment_);
+    if (base_ == nullptr)
+      return system_error(status::unusable, "cannot reserve addresses for", request.path);
+    if (bytes > 0 && !map_part(0, bytes))
+      return system_error(status::unusable, "cannot map", request.path);
     return {status::ok, {}};
   }
 
-  /// The size of the file or device, in whole units, and what stores into it need: libpmem2 knows, given a mapping to look at.
+  /// The size of the file or device, in whole units, and what stores into it need: libpmem2 knows,
+  /// given a mapping to look at.
   error look_at(const mapping_request& request, std::uint64_t& bytes) {
     struct source_of {
       pmem2_source* at = nullptr;
@@ -95,17 +105,24 @@ class pmem_mapping final : public mapping {
         if (at != nullptr) pmem2_source_delete(&at);
       }
     } source;
-    if (pmem2_source_from_fd(&source.at, file_.descriptor()) != 0) return not_mappable(request.path);
+    if (pmem2_source_from_fd(&source.at, file_.descriptor()) != 0)
+      return not_mappable(request.path);
     std::size_t size = 0;
     if (pmem2_source_size(source.at, &size) == 0) bytes = size;
-    if (pmem2_source_alignment(source.at, &size) == 0) alignment_ = std::max<std::uint64_t>(alignment_, size);  // of a device, up to 1 GiB
+    // of a device, up to 1 GiB
+    if (pmem2_source_alignment(source.at, &size) == 0)
+      alignment_ = std::max<std::uint64_t>(alignment_, size);
     file_bytes_at_open_ = bytes;
     backed_bytes_ = align_down(bytes, page_bytes);
     bool empty = bytes == 0;
-    std::uint64_t whole = empty ? unit_bytes : align_up(bytes, unit_bytes);  // something must be mapped to learn what the path is
-    if (!device_ && bytes != whole) {  // whole units, so that parts can be mapped behind one another
-      int failed = read_only_ ? EROFS : ::posix_fallocate(file_.descriptor(), 0, static_cast<off_t>(whole));
-      if (failed != 0 && empty && !read_only_) return errno = failed, system_error(status::no_space, "cannot extend", request.path);
+    // something must be mapped to learn what the path is
+    std::uint64_t whole = empty ? unit_bytes : align_up(bytes, unit_bytes);
+    // whole units, so that parts can be mapped behind one another
+    if (!device_ && bytes != whole) {
+      int failed =
+          read_only_ ? EROFS : ::posix_fallocate(file_.descriptor(), 0, static_cast<off_t>(whole));
+      if (failed != 0 && empty && !read_only_)
+        return errno = failed, system_error(status::no_space, "cannot extend", request.path);
       extended_ = failed == 0;
       bytes = failed == 0 ? whole : align_down(bytes, page_bytes);
     }
@@ -124,11 +141,13 @@ class pmem_mapping final : public mapping {
     pmem2_config_delete(&config);
     if (failed == PMEM2_E_GRANULARITY_NOT_SUPPORTED)
       return {status::unusable, "cannot promise durability power for " + path +
-                                    ": its file system is not DAX (MAP_SYNC refused), and the page cache is not persistent memory; "
+                                    ": its file system is not DAX (MAP_SYNC refused), and the page "
+                                    "cache is not persistent memory; "
                                     "durability process survives kill -9 there"};
     if (failed != 0) return not_mappable(path);
-    domain_ = pmem2_map_get_store_granularity(whole) == PMEM2_GRANULARITY_BYTE ? persistence_domain::cpu_cache
-                                                                               : persistence_domain::memory_bus;
+    domain_ = pmem2_map_get_store_granularity(whole) == PMEM2_GRANULARITY_BYTE
+                  ? persistence_domain::cpu_cache
+                  : persistence_domain::memory_bus;
     pmem2_map_delete(&whole);
     return {status::ok, {}};
   }
@@ -136,10 +155,13 @@ class pmem_mapping final : public mapping {
   bool map_part(std::uint64_t from, std::uint64_t to) {
     int protection = read_only_ ? PROT_READ : PROT_READ | PROT_WRITE;
     auto map = [&](int flags) {
-      return ::mmap(base_ + from, to - from, protection, flags | MAP_FIXED, file_.descriptor(), static_cast<off_t>(from)) != MAP_FAILED;
+      return ::mmap(base_ + from, to - from, protection, flags | MAP_FIXED, file_.descriptor(),
+                    static_cast<off_t>(from)) != MAP_FAILED;
     };
-    // Without MAP_SYNC only where libpmem2 took the path for persistent memory all the same: PMEM2_FORCE_GRANULARITY, for tests.
-    if (!map(MAP_SHARED_VALIDATE | MAP_SYNC) && !(errno == EOPNOTSUPP && map(MAP_SHARED))) return false;
+    // Without MAP_SYNC only where libpmem2 took the path for persistent memory all the same:
+    // PMEM2_FORCE_GRANULARITY, for tests.
+    if (!map(MAP_SHARED_VALIDATE | MAP_SYNC) && !(errno == EOPNOTSUPP && map(MAP_SHARED)))
+      return false;
     keep_from_children(base_ + from, to - from);
     mapped_bytes_ = to;
     return true;
@@ -159,12 +181,15 @@ class pmem_mapping final : public mapping {
   std::uint64_t mapped_bytes_ = 0;
   std::uint64_t alignment_ = unit_bytes;  // of base_
   bool device_ = false;
-  bool extended_ = false;  // the file is longer than the pool, by less than a unit or by what was released
+  // the file is longer than the pool, by less than a unit or by what was released
+  bool extended_ = false;
 };
 
 }  // namespace
 
-result<std::unique_ptr<mapping>> open_pmem_mapping(const mapping_request& request) { return pmem_mapping::open(request); }
+result<std::unique_ptr<mapping>> open_pmem_mapping(const mapping_request& request) {
+  return pmem_mapping::open(request);
+}
 
 #else
 
@@ -186,7 +211,8 @@ bool is_persistent_memory(const std::string& path) {
   if (descriptor < 0) return false;
   bool dax = false;
   if (::ftruncate(descriptor, page_bytes) == 0) {
-    void* at = ::mmap(nullptr, page_bytes, PROT_READ | PROT_WRITE, MAP_SHARED_VALIDATE | MAP_SYNC, descriptor, 0);
+    void* at = ::mmap(nullptr, page_bytes, PROT_READ | PROT_WRITE, MAP_SHARED_VALIDATE | MAP_SYNC,
+                      descriptor, 0);
     dax = at != MAP_FAILED;
     if (dax) ::munmap(at, page_bytes);
   }

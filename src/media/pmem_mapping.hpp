@@ -1,4 +1,5 @@
-// Persistent memory: files on a DAX file system mapped with MAP_SYNC, and device DAX, through libpmem2.
+// Persistent memory: files on a DAX file system mapped with MAP_SYNC, and device DAX, through
+// libpmem2.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,5 @@
-// Persistent memory at the level `power`: clwb (or its elder) and sfence; with eADR the fence alone.
+// Persistent memory at the level `power`: clwb (or its elder) and sfence; with eADR the fence
+// alone.
 #pragma once
 
 #include "media/cache_line.hpp"
@@ -11,7 +12,8 @@ class pmem_medium : public direct_access {
  public:
   static constexpr bool visible_is_durable = false;
   explicit pmem_medium(persistence_domain domain)
-      : caches_are_durable_(domain == persistence_domain::cpu_cache), how_(best_flush_instruction()) {}
+      : caches_are_durable_(domain == persistence_domain::cpu_cache),
+        how_(best_flush_instruction()) {}
 
   void flush(const void* at, std::size_t bytes) noexcept {
     if (caches_are_durable_) return;

@@ -1,4 +1,5 @@
-// Memory and files at the levels `none` and `process`: a store outlives the process as soon as it is made, because the page cache does.
+// Memory and files at the levels `none` and `process`: a store outlives the process as soon as it
+// is made, because the page cache does.
 #pragma once
 
 #include <atomic>
@@ -11,7 +12,8 @@ class process_medium : public direct_access {
  public:
   static constexpr bool visible_is_durable = true;
   void flush(const void*, std::size_t) noexcept {}
-  void fence() noexcept { std::atomic_signal_fence(std::memory_order_seq_cst); }  // stores stay in order: x86 does the rest
+  // stores stay in order: x86 does the rest
+  void fence() noexcept { std::atomic_signal_fence(std::memory_order_seq_cst); }
   media_counts counts() const { return {}; }
 };
 

@@ -1,12 +1,14 @@
-// A medium that tells a recorder all that happens on it, in order. The explorer (crash/) listens; tests may too. Nothing is flushed for real:
-// what would be durable is for the listener to work out.
+// A medium that tells a recorder all that happens on it, in order. The explorer (crash/) listens;
+// tests may too. Nothing is flushed for real: what would be durable is for the listener to work
+// out.
 #pragma once
 
 #include "media/medium.hpp"
 
 namespace durahash {
 
-/// The bug that every recording medium has now, `mutant::id_of` its name; 0: none. Chosen before threads run.
+/// The bug that every recording medium has now, `mutant::id_of` its name; 0: none. Chosen before
+/// threads run.
 inline std::uint64_t planted_mutant = 0;
 
 class recorder {
@@ -17,7 +19,8 @@ class recorder {
   /// Before the access itself. A scheduler may let other threads run here.
   virtual void reading(const void* at, std::size_t bytes) = 0;
   virtual void before_change() = 0;
-  /// After it: one aligned store of 1, 2, 4 or 8 bytes; many bytes in no order; a compare-and-swap that succeeded (else it was a read).
+  /// After it: one aligned store of 1, 2, 4 or 8 bytes; many bytes in no order; a compare-and-swap
+  /// that succeeded (else it was a read).
   virtual void stored(const void* at, std::size_t bytes) = 0;
   virtual void stored_bytes(const void* at, std::size_t bytes) = 0;
   virtual void exchanged(const void* at, std::size_t bytes, bool succeeded) = 0;
@@ -25,7 +28,8 @@ class recorder {
   virtual void fenced() = 0;
 };
 
-/// VisibleIsDurable as in the concept: false records what runs at the level power, true what runs at the level process.
+/// VisibleIsDurable as in the concept: false records what runs at the level power, true what runs
+/// at the level process.
 template <bool VisibleIsDurable>
 class recording_medium : public direct_access {
  public:

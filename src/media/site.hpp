@@ -1,5 +1,6 @@
 // Names of places in our sources: what arguments, witnesses, mutants and reports refer to. A name
-// stays when lines move. scripts/check_names.py sees that each is given once, and known where it is used.
+// stays when lines move. scripts/check_names.py sees that each is given once, and known where it is
+// used.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,8 @@ namespace durahash {
 /// a name may stand at one place for each verb ("the flush of" it, "the fence of" it).
 class site {
  public:
-  consteval site(const char* name = "", const char* file = __builtin_FILE(), unsigned line = __builtin_LINE())
+  consteval site(const char* name = "", const char* file = __builtin_FILE(),
+                 unsigned line = __builtin_LINE())
       : name_(name), file_(file), line_(line) {}
   constexpr const char* name() const noexcept { return name_; }  // empty: of a store, or of a test
   constexpr const char* file() const noexcept { return file_; }
@@ -23,9 +25,9 @@ class site {
   unsigned line_;
 };
 
-/// The name of a bug that can be planted: `if (!M::planted("level-..."))` stands before the step that
-/// it leaves out. On media that are shipped that is false at compile time; a recording medium asks
-/// whether this one was chosen. crash/mutants.cpp tells of each what it breaks.
+/// The name of a bug that can be planted: `if (!M::planted("level-..."))` stands before the step
+/// that it leaves out. On media that are shipped that is false at compile time; a recording medium
+/// asks whether this one was chosen. crash/planted_bugs.cpp tells of each what it breaks.
 class mutant {
  public:
   consteval mutant(std::string_view name) : id_(id_of(name)) {}

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <mutex>
+#include <optional>
 
 #include "base/bits.hpp"
 #include "base/turns.hpp"
@@ -46,7 +47,9 @@ void for_each_record(Visit&& visit) noexcept {
 
 bool take(reader_record& record, std::atomic<bool>& taken) noexcept {
   bool free = false;
-  if (taken.load(std::memory_order_relaxed) || !taken.compare_exchange_strong(free, true, std::memory_order_acq_rel)) return false;
+  if (taken.load(std::memory_order_relaxed) ||
+      !taken.compare_exchange_strong(free, true, std::memory_order_acq_rel))
+    return false;
   this_readers_record = &record;
   return true;
 }
@@ -76,18 +79,19 @@ void forget_other_readers() noexcept {
   });
 }
 
-pthread_key_t end_of_thread() noexcept {
-  static const pthread_key_t key = [] {
+/// Nothing where the process has used up its keys: records of threads that end are not used again.
+std::optional<pthread_key_t> end_of_thread() noexcept {
+  static const std::optional<pthread_key_t> key = [] {
     pthread_key_t made{};
-    pthread_key_create(&made, leave_record);  // without one, records of threads that end are not used again
+    bool is_there = pthread_key_create(&made, leave_record) == 0;
     pthread_atfork(nullptr, nullptr, forget_other_readers);
-    return made;
+    return is_there ? std::optional(made) : std::nullopt;
   }();
   return key;
 }
 
-/// A page whose protection is changed where membarrier is not to be had: every processor that runs a
-/// thread of ours is interrupted for it.
+/// A page whose protection is changed where membarrier is not to be had: every processor that runs
+/// a thread of ours is interrupted for it.
 void interrupt_processors() noexcept {
   alignas(page_bytes) static char page[page_bytes];
   static std::mutex one_at_a_time;
@@ -103,7 +107,9 @@ void order_with_readers() noexcept {
   if (turns::current() != nullptr) return;  // one thread runs at a time
   auto order = [](int command) { return ::syscall(SYS_membarrier, command, 0, 0); };
   if (order(MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0) return;
-  if (errno == EPERM && order(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0 && order(MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0) return;
+  if (errno == EPERM && order(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0 &&
+      order(MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0)
+    return;
   interrupt_processors();
 }
 
@@ -111,20 +117,25 @@ void order_with_readers() noexcept {
 
 /// Threads beyond all records share their memory's luck: they wait for one.
 reader_record& detail::enrol() noexcept {
-  pthread_setspecific(end_of_thread(), &first_block);  // any value but null: the destructor is called
+  // any value but null: the destructor is called
+  if (auto key = end_of_thread()) pthread_setspecific(*key, &first_block);
   while (true) {  // ends: a block is added, or a thread ends
     record_block* last = nullptr;
-    for_each_record([](reader_record& record, std::atomic<bool>& taken) { return take(record, taken); });
+    for_each_record(
+        [](reader_record& record, std::atomic<bool>& taken) { return take(record, taken); });
     if (this_readers_record != nullptr) return *this_readers_record;
-    for (record_block* b = &first_block; b != nullptr; b = b->next.load(std::memory_order_acquire)) last = b;
-    void* memory = ::mmap(nullptr, sizeof(record_block), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    for (record_block* b = &first_block; b != nullptr; b = b->next.load(std::memory_order_acquire))
+      last = b;
+    void* memory = ::mmap(nullptr, sizeof(record_block), PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) {
       sched_yield();
       continue;
     }
     auto* made = new (memory) record_block;
     record_block* none = nullptr;
-    while (!last->next.compare_exchange_strong(none, made, std::memory_order_acq_rel)) last = none, none = nullptr;
+    while (!last->next.compare_exchange_strong(none, made, std::memory_order_acq_rel))
+      last = none, none = nullptr;
   }
 }
 
@@ -133,7 +144,8 @@ std::uint64_t epochs::oldest_reader() const noexcept {
   order_with_readers();
   for_each_record([&](const reader_record& record, const std::atomic<bool>&) {
     for (const reader_record::reading& reading : record.readings)
-      if (reading.of.load(std::memory_order_acquire) == this) oldest = std::min(oldest, reading.since.load(std::memory_order_acquire));
+      if (reading.of.load(std::memory_order_acquire) == this)
+        oldest = std::min(oldest, reading.since.load(std::memory_order_acquire));
     if (record.deeper.load(std::memory_order_acquire) != 0) oldest = 0;
     return false;
   });

@@ -3,7 +3,8 @@
 // Each pool has its own: a reader of one keeps back no memory of another. A reader writes plain
 // words into a record of its thread; who reclaims pays for the order between the two (membarrier).
 //
-//   reader      e.enter: the present epoch stored in its thread's record;  reads;  the record cleared
+//   reader      e.enter: the present epoch stored in its thread's record;  reads;  the record
+//               cleared
 //   reclaimer   unlinks;  t = e.close_epoch();  frees once e.oldest_reader() >= t
 //
 // Nobody waits in here. Records belong to threads, not to pools, and are never freed: a thread that
@@ -29,8 +30,9 @@ struct alignas(64) reader_record {
     std::atomic<std::uint64_t> since{0};
   };
   reading readings[nested];
-  unsigned depth = 0;                        // its thread's
-  std::atomic<unsigned> deeper{0};           // readings beyond those: they keep back every pool's memory
+  unsigned depth = 0;  // its thread's
+  // readings beyond those: they keep back every pool's memory
+  std::atomic<unsigned> deeper{0};
 };
 static_assert(sizeof(reader_record) == 64);
 
@@ -49,7 +51,8 @@ class epochs {
   class guard {
    public:
     explicit guard(const epochs& e) noexcept : mine_(detail::this_readers_record) {
-      if (mine_ == nullptr) [[unlikely]] mine_ = &detail::enrol();
+      if (mine_ == nullptr) [[unlikely]]
+        mine_ = &detail::enrol();
       unsigned depth = mine_->depth++;
       if (depth < detail::reader_record::nested) [[likely]] {
         detail::reader_record::reading& here = mine_->readings[depth];
@@ -58,14 +61,16 @@ class epochs {
       } else {
         mine_->deeper.store(depth + 1, std::memory_order_release);
       }
-      std::atomic_signal_fence(std::memory_order_seq_cst);  // the processor's part is the reclaimer's
+      // the processor's part is the reclaimer's
+      std::atomic_signal_fence(std::memory_order_seq_cst);
     }
     ~guard() {
       unsigned depth = --mine_->depth;
       if (depth < detail::reader_record::nested) [[likely]]
         mine_->readings[depth].of.store(nullptr, std::memory_order_release);
       else
-        mine_->deeper.store(depth == detail::reader_record::nested ? 0 : depth, std::memory_order_release);
+        mine_->deeper.store(depth == detail::reader_record::nested ? 0 : depth,
+                            std::memory_order_release);
     }
     guard(const guard&) = delete;
 
@@ -73,10 +78,12 @@ class epochs {
     detail::reader_record* mine_;
   };
 
-  /// What was unlinked before this call may be reused when oldest_reader() says at least the answer.
+  /// What was unlinked before this call may be reused when oldest_reader() says at least the
+  /// answer.
   std::uint64_t close_epoch() noexcept { return now_.fetch_add(1, std::memory_order_acq_rel) + 1; }
 
-  /// The epoch in which the reader that has been here longest came; the present one if none is here.
+  /// The epoch in which the reader that has been here longest came; the present one if none is
+  /// here.
   /// Cost      a system call, and a line for each thread that ever read a pool.
   std::uint64_t oldest_reader() const noexcept;
 

@@ -35,27 +35,33 @@ bool is_whole(const superblock& s) { return has_magic(s) && s.checksum == checks
 /// What the fields say of a superblock whose checksum holds: they were written so.
 std::string complaint_about(const superblock& s, std::uint64_t bytes, bool read_only) {
   if (s.version != format_version)
-    return "its format version is " + number(s.version) + ", and this program knows version " + number(format_version) +
+    return "its format version is " + number(s.version) + ", and this program knows version " +
+           number(format_version) +
            (s.version > format_version ? "; a newer durahash wrote it" : "");
-  if ((s.incompat & ~known_incompat) != 0) return "it uses features that this program does not know (incompat bits)";
+  if ((s.incompat & ~known_incompat) != 0)
+    return "it uses features that this program does not know (incompat bits)";
   if ((s.ro_compat & ~known_ro_compat) != 0 && !read_only)
     return "it uses features that this program can only read (ro_compat bits); open it read-only";
-  if (s.bytes != sizeof(superblock)) return "its superblock has " + number(s.bytes) + " bytes, not " + number(sizeof s);
-  if (name_of(s.engine) == "unknown" || name_of(s.key) == "unknown" || name_of(s.value) == "unknown" ||
-      name_of(s.durability) == "unknown")
-    return "its superblock names an engine, data kind or durability level that this program does not know";
-  if (s.hash_id != 1) return "its hash function (id " + number(s.hash_id) + ") is not known to this program";
+  if (s.bytes != sizeof(superblock))
+    return "its superblock has " + number(s.bytes) + " bytes, not " + number(sizeof s);
+  if (name_of(s.engine) == "unknown" || name_of(s.key) == "unknown" ||
+      name_of(s.value) == "unknown" || name_of(s.durability) == "unknown")
+    return "its superblock names an engine, data kind or durability level that this program does "
+           "not know";
+  if (s.hash_id != 1)
+    return "its hash function (id " + number(s.hash_id) + ") is not known to this program";
   if (s.seed_multiply % 2 == 0) return "its hash multiplier is even";
   if (s.engine_offset != engine_area_offset || s.engine_bytes > bytes || s.heap_offset > bytes ||
       s.heap_offset % page_bytes != 0 || s.heap_offset < s.engine_offset + s.engine_bytes)
-    return "the file has " + number(bytes) + " bytes, and its superblock places the heap at " + number(s.heap_offset) +
-           ": it was cut off";
+    return "the file has " + number(bytes) + " bytes, and its superblock places the heap at " +
+           number(s.heap_offset) + ": it was cut off";
   return {};
 }
 
 }  // namespace
 
-superblock new_superblock(engine_kind engine, data_kind key, data_kind value, durability_level durability, const setting_words& settings,
+superblock new_superblock(engine_kind engine, data_kind key, data_kind value,
+                          durability_level durability, const setting_words& settings,
                           std::uint64_t engine_bytes) {
   superblock b{};
   b.magic = pool_magic;
@@ -88,37 +94,50 @@ owner_record sealed(owner_record owner) {
   return owner;
 }
 
-result<superblock> read_superblock(const std::byte* base, std::uint64_t bytes, bool read_only, const std::string& path) {
+result<superblock> read_superblock(const std::byte* base, std::uint64_t bytes, bool read_only,
+                                   const std::string& path) {
   if (bytes == 0) return unusable(path, "it is empty (0 bytes)");
   if (bytes < engine_area_offset)
-    return unusable(path, "it has " + number(bytes) + " bytes, and the smallest pool has more than " + number(engine_area_offset));
+    return unusable(path, "it has " + number(bytes) +
+                              " bytes, and the smallest pool has more than " +
+                              number(engine_area_offset));
   auto first = copy_from<superblock>(base + superblock_offsets[0]);
   auto second = copy_from<superblock>(base + superblock_offsets[1]);
   const superblock& found = is_whole(first) ? first : second;
   if (!is_whole(found)) {
-    if (!has_magic(first) && !has_magic(second)) return unusable(path, "it is not a durahash pool (no DURAHASH at offset 0)");
-    return unusable(path, "its superblock is damaged: the checksums at offsets 0 and 4096 do not match");
+    if (!has_magic(first) && !has_magic(second))
+      return unusable(path, "it is not a durahash pool (no DURAHASH at offset 0)");
+    return unusable(path,
+                    "its superblock is damaged: the checksums at offsets 0 and 4096 do not match");
   }
-  if (std::string why = complaint_about(found, bytes, read_only); !why.empty()) return unusable(path, why);
+  if (std::string why = complaint_about(found, bytes, read_only); !why.empty())
+    return unusable(path, why);
   return found;
 }
 
-result<root_record> read_root(const std::byte* base, std::uint64_t bytes, const superblock& block, const std::string& path) {
+result<root_record> read_root(const std::byte* base, std::uint64_t bytes, const superblock& block,
+                              const std::string& path) {
   auto sequence = copy_from<std::uint64_t>(base + selector_offset);
   std::uint64_t offset = root_offsets[sequence % 2];
   auto root = copy_from<root_record>(base + offset);
   if (root.checksum != checksum_of(root) || root.sequence != sequence)
-    return unusable(path, "its root record at offset " + number(offset) + " is damaged (checksum or sequence)");
+    return unusable(
+        path, "its root record at offset " + number(offset) + " is damaged (checksum or sequence)");
   if (root.state != pool_state::clean && root.state != pool_state::changing)
-    return unusable(path, "its root record at offset " + number(offset) + " names an unknown state");
+    return unusable(path,
+                    "its root record at offset " + number(offset) + " names an unknown state");
   if (root.pool_bytes % page_bytes != 0 || root.pool_bytes < block.heap_offset)
-    return unusable(path, "its root record at offset " + number(offset) + " gives an impossible size");
+    return unusable(path,
+                    "its root record at offset " + number(offset) + " gives an impossible size");
   if (root.pool_bytes > bytes)
-    return unusable(path, "the file has " + number(bytes) + " bytes, and the pool needs " + number(root.pool_bytes) + ": it was cut off");
+    return unusable(path, "the file has " + number(bytes) + " bytes, and the pool needs " +
+                              number(root.pool_bytes) + ": it was cut off");
   if (root.heap_state_offset != 0 &&
-      (root.heap_state_offset > root.pool_bytes || root.heap_state_bytes > root.pool_bytes - root.heap_state_offset ||
+      (root.heap_state_offset > root.pool_bytes ||
+       root.heap_state_bytes > root.pool_bytes - root.heap_state_offset ||
        root.heap_state_offset % 8 != 0 || root.heap_state_bytes % 8 != 0))
-    return unusable(path, "its root record at offset " + number(offset) + " places the allocation state outside the pool");
+    return unusable(path, "its root record at offset " + number(offset) +
+                              " places the allocation state outside the pool");
   return root;
 }
 

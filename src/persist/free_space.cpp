@@ -82,7 +82,8 @@ void free_space::give(std::uint64_t offset, std::uint64_t bytes, spare& memory) 
 
 /// First the classes of which every extent is long enough, wherever it begins: then few of the
 /// others are left to look at, those in front of what was found.
-std::optional<std::uint64_t> free_space::find(std::uint64_t bytes, std::uint64_t alignment) const noexcept {
+std::optional<std::uint64_t> free_space::find(std::uint64_t bytes,
+                                              std::uint64_t alignment) const noexcept {
   constexpr std::uint64_t nowhere = std::numeric_limits<std::uint64_t>::max();
   std::uint64_t front = nowhere;
   size_class fits = class_of(bytes + alignment - page_bytes);
@@ -91,7 +92,8 @@ std::optional<std::uint64_t> free_space::find(std::uint64_t bytes, std::uint64_t
     front = std::min(front, at->first.second);
   for (auto at = first_from(class_of(bytes)); at != by_class_.end() && at->first.first < fits;) {
     auto [of_class, offset] = at->first;
-    bool in_front = offset < front, holds = align_up(offset, alignment) + bytes <= offset + at->second;
+    bool in_front = offset < front,
+         holds = align_up(offset, alignment) + bytes <= offset + at->second;
     if (in_front && holds) front = offset;
     at = in_front && !holds ? std::next(at) : first_from(of_class + 1);
   }
@@ -108,7 +110,8 @@ std::optional<std::uint64_t> free_space::take(std::uint64_t bytes, std::uint64_t
   bool leaves_front = start > offset, leaves_back = start + bytes < end;
   nodes more = leaves_front && leaves_back ? make_spare().nodes_ : nodes();
   nodes reused = remove(at);
-  if (leaves_back) add(leaves_front ? std::move(more) : std::move(reused), start + bytes, end - (start + bytes));
+  if (leaves_back)
+    add(leaves_front ? std::move(more) : std::move(reused), start + bytes, end - (start + bytes));
   if (leaves_front) add(std::move(reused), offset, start - offset);
   return start;
 }

@@ -52,8 +52,8 @@ class free_space {
   /// Where `take` would find it. Does not throw.
   std::optional<std::uint64_t> find(std::uint64_t bytes, std::uint64_t alignment) const noexcept;
 
-  /// Takes all that is free at or behind `offset` up to `end`, if [x, end) is free for some x. Returns
-  /// the lowest such x, else `end`. Does not throw.
+  /// Takes all that is free at or behind `offset` up to `end`, if [x, end) is free for some x.
+  /// Returns the lowest such x, else `end`. Does not throw.
   std::uint64_t take_tail(std::uint64_t end) noexcept;
 
   std::uint64_t bytes() const noexcept { return bytes_; }

@@ -1,5 +1,5 @@
-// The heap: cells of many sizes in slabs, large ones as extents of their own. Who uses a cell stands
-// in DRAM only.
+// The heap: cells of many sizes in slabs, large ones as extents of their own. Who uses a cell
+// stands in DRAM only.
 //
 // Invariants
 //   H1  A cell is in use exactly while the engine's root reaches it, while it is being filled, or
@@ -8,15 +8,15 @@
 //       names its slab.
 //   H3  Nobody waits for readers in here, but in settle(), which no lock may be held around.
 //
-// crash at any point: the DRAM state is gone. Recovery tells the heap every cell that the root reaches
-// (adopt); the rest is free. Nothing leaks (CRASH.md X3), and allocating costs no flush.
+// crash at any point: the DRAM state is gone. Recovery tells the heap every cell that the root
+// reaches (adopt); the rest is free. Nothing leaks (CRASH.md X3), and allocating costs no flush.
 //
-// no memory in the process: what throws std::bad_alloc has changed nothing. What must not fail (free,
-// retire) does not throw: a cell that cannot be noted as free is `stranded`, in use and unreachable
-// until the next opening collects the cells anew.
+// no memory in the process: what throws std::bad_alloc has changed nothing. What must not fail
+// (free, retire) does not throw: a cell that cannot be noted as free is `stranded`, in use and
+// unreachable until the next opening collects the cells anew.
 //
-// While recovery runs, cells come from space that did not exist at open; cells of before are freed when
-// it is done.
+// While recovery runs, cells come from space that did not exist at open; cells of before are freed
+// when it is done.
 #pragma once
 
 #include <algorithm>
@@ -61,11 +61,13 @@ class heap {
   /// Of this pool alone. Who looks at a cell that others may retire is under a guard of it.
   const epochs& readers() const noexcept { return readers_; }
 
-  /// Returns   the offset of at least `bytes` bytes aligned to 16 (to a block, for multiples of 256),
-  ///           or nothing when there is no space: what no reader sees any more has been reclaimed then.
+  /// Returns   the offset of at least `bytes` bytes aligned to 16 (to a block, for multiples of
+  ///           256), or nothing when there is no space: what no reader sees any more has been
+  ///           reclaimed then.
   std::optional<std::uint64_t> allocate(std::uint64_t bytes);
 
-  /// While it lives, cells are taken from a new slab if that lies in front of every slab with room. For compaction.
+  /// While it lives, cells are taken from a new slab if that lies in front of every slab with room.
+  /// For compaction.
   class front_first {
    public:
     explicit front_first(heap& h) : heap_(h) { heap_.front_first_ = true; }
@@ -82,25 +84,27 @@ class heap {
   /// At once: nobody can see the cell any more. Does not throw.
   void free(std::uint64_t offset, std::uint64_t bytes) noexcept;
 
-  /// After the readers that may see it. A cell that is not in use is left alone: the pool is damaged,
-  /// and check tells where. Does not throw, and does not wait.
+  /// After the readers that may see it. A cell that is not in use is left alone: the pool is
+  /// damaged, and check tells where. Does not throw, and does not wait.
   void retire(std::uint64_t offset, std::uint64_t bytes) noexcept;
 
   /// Frees what was retired and no reader sees any more. Does not wait.
   void reclaim() noexcept;
 
-  /// Waits until all that was retired before is free: not long for a reader that stays, not at all in
-  /// a thread that reads this pool. Nothing may be locked. Returns whether it is free.
+  /// Waits until all that was retired before is free: not long for a reader that stays, not at all
+  /// in a thread that reads this pool. Nothing may be locked. Returns whether it is free.
   bool settle() noexcept;
 
   /// Gives slabs without a cell in use back to the pool.
   void release_idle_slabs() noexcept;
 
-  // Recovery (heap_recovery.hpp) ------------------------------------------------------------------------
+  // Recovery (heap_recovery.hpp)
+  // ------------------------------------------------------------------------
 
   /// Begins: nothing below the pool's end is known to be free.
   void begin_recovery();
-  /// The root reaches this cell. Returns false when it overlaps another one or does not fit its slab: the pool is damaged.
+  /// The root reaches this cell. Returns false when it overlaps another one or does not fit its
+  /// slab: the pool is damaged.
   bool adopt(std::uint64_t offset, std::uint64_t bytes);
   /// Not every reachable cell could be noted: what is in use is not known from here on.
   void know_no_more() noexcept { knows_ = false; }
@@ -120,10 +124,11 @@ class heap {
   /// Bytes that readers keep back just now.
   std::uint64_t bytes_held_by_readers() noexcept;
 
-  // Saving at a clean close, and reading back (heap_recovery.hpp) ---------------------------------------
+  // Saving at a clean close, and reading back (heap_recovery.hpp)
+  // ---------------------------------------
 
-  /// Slabs and large extents, as 64-bit words (docs/format.md, "saved allocation state"); nothing where
-  /// they would say that a stranded cell is in use.
+  /// Slabs and large extents, as 64-bit words (docs/format.md, "saved allocation state"); nothing
+  /// where they would say that a stranded cell is in use.
   std::optional<std::vector<std::uint64_t>> save();
   /// In place of adopting. Returns false when the words contradict each other.
   bool restore(const std::vector<std::uint64_t>& words);
@@ -147,23 +152,25 @@ class heap {
   slab* make_slab(std::uint64_t offset, std::uint64_t cell_bytes);
   slab* allocate_slab(std::uint64_t cell_bytes);
   std::optional<std::uint64_t> allocate_cell(std::uint64_t cell_bytes);
-  void free_now(cell c) noexcept;                                  // under lock_
+  void free_now(cell c) noexcept;  // under lock_
   void free_cell(slab& s, std::uint64_t offset, std::uint64_t cell_bytes) noexcept;
   void list(slab& s) noexcept;
   void unlist(slab& s) noexcept;
   void release_slab(slab& s) noexcept;
   bool restore_slab(std::uint64_t offset, std::uint64_t cell_bytes, const std::uint64_t* bits);
-  bool adopt_now(std::uint64_t offset, std::uint64_t bytes);       // under lock_
-  void forget(cell c);                                             // under lock_
-  bool is_of_before(std::uint64_t offset) const noexcept { return recovering_ && offset < end_at_open_; }
-  bool in_use(std::uint64_t offset, std::uint64_t cell_bytes);     // under lock_
-  bool overlaps(std::uint64_t offset, std::uint64_t bytes);        // under lock_
-  void close_batch() noexcept;                                     // under lock_
-  void strand(cell c) noexcept;                                    // under lock_
+  bool adopt_now(std::uint64_t offset, std::uint64_t bytes);  // under lock_
+  void forget(cell c);                                        // under lock_
+  bool is_of_before(std::uint64_t offset) const noexcept {
+    return recovering_ && offset < end_at_open_;
+  }
+  bool in_use(std::uint64_t offset, std::uint64_t cell_bytes);  // under lock_
+  bool overlaps(std::uint64_t offset, std::uint64_t bytes);     // under lock_
+  void close_batch() noexcept;                                  // under lock_
+  void strand(cell c) noexcept;                                 // under lock_
 
   pool<M>& pool_;
   epochs readers_;
-  spin_lock lock_;  // guards all below
+  spin_lock lock_;                            // guards all below
   std::vector<std::unique_ptr<slab>> slabs_;  // by offset / slab_bytes
   std::array<slab_order, class_count> with_room_;
   std::map<std::uint64_t, std::uint64_t> large_;  // extents in use: offset -> bytes
@@ -182,8 +189,10 @@ class heap {
 template <medium M>
 class loose_cell {
  public:
-  loose_cell(heap<M>& h, std::uint64_t offset, std::uint64_t bytes) noexcept : heap_(&h), offset_(offset), bytes_(bytes) {}
-  loose_cell(loose_cell&& other) noexcept : heap_(std::exchange(other.heap_, nullptr)), offset_(other.offset_), bytes_(other.bytes_) {}
+  loose_cell(heap<M>& h, std::uint64_t offset, std::uint64_t bytes) noexcept
+      : heap_(&h), offset_(offset), bytes_(bytes) {}
+  loose_cell(loose_cell&& other) noexcept
+      : heap_(std::exchange(other.heap_, nullptr)), offset_(other.offset_), bytes_(other.bytes_) {}
   loose_cell& operator=(loose_cell&&) = delete;
   ~loose_cell() {
     if (heap_ != nullptr) heap_->free(offset_, bytes_);
@@ -202,7 +211,7 @@ std::optional<loose_cell<M>> allocate_loose(heap<M>& h, std::uint64_t bytes) {
   return offset ? std::optional<loose_cell<M>>(std::in_place, h, *offset, bytes) : std::nullopt;
 }
 
-// ------------------------------------------------------------------------------------------------------- allocate and free
+// ------------------------------------------------------------------------------- allocate and free
 
 template <medium M>
 std::optional<std::uint64_t> heap<M>::allocate(std::uint64_t bytes) {
@@ -234,8 +243,10 @@ std::optional<std::uint64_t> heap<M>::allocate_now(std::uint64_t bytes) {
 template <medium M>
 std::optional<std::uint64_t> heap<M>::allocate_cell(std::uint64_t cell_bytes) {
   slab_order& candidates = with_room_[class_of(cell_bytes)];
-  bool another = front_first_ && !candidates.empty() && pool_.has_room_before(*candidates.begin(), slab_bytes, slab_bytes);
-  slab* s = !candidates.empty() && !another ? slab_at(*candidates.begin()) : allocate_slab(cell_bytes);
+  bool another = front_first_ && !candidates.empty() &&
+                 pool_.has_room_before(*candidates.begin(), slab_bytes, slab_bytes);
+  slab* s =
+      !candidates.empty() && !another ? slab_at(*candidates.begin()) : allocate_slab(cell_bytes);
   if (s == nullptr) return std::nullopt;
   for (std::size_t word = 0; word < s->bits.size(); ++word) {
     if (~s->bits[word] == 0) continue;
@@ -273,7 +284,8 @@ bool heap<M>::has_room_before(std::uint64_t offset, std::uint64_t bytes) {
   if (cell_bytes > largest_cell_bytes) return pool_.has_room_before(offset, cell_bytes, page_bytes);
   const slab_order& candidates = with_room_[class_of(cell_bytes)];
   std::uint64_t own = align_down(offset, slab_bytes);
-  return (!candidates.empty() && *candidates.begin() < own) || pool_.has_room_before(own, slab_bytes, slab_bytes);
+  return (!candidates.empty() && *candidates.begin() < own) ||
+         pool_.has_room_before(own, slab_bytes, slab_bytes);
 }
 
 template <medium M>
@@ -285,7 +297,8 @@ slab* heap<M>::make_slab(std::uint64_t offset, std::uint64_t cell_bytes) {
   made->cell_bytes = static_cast<std::uint32_t>(cell_bytes);
   std::uint32_t cells = made->cells();
   made->bits.assign((cells + 63) / 64, 0);
-  if (cells % 64 != 0) made->bits.back() = ~low_bits(cells % 64);  // cells that do not exist are never free
+  // cells that do not exist are never free
+  if (cells % 64 != 0) made->bits.back() = ~low_bits(cells % 64);
   slabs_[index] = std::move(made);
   return slabs_[index].get();
 }
@@ -336,8 +349,7 @@ void heap<M>::list(slab& s) noexcept {
   try {
     with_room_[class_of(s.cell_bytes)].insert(s.offset);
     s.listed = true;
-  } catch (const std::bad_alloc&) {
-  }
+  } catch (const std::bad_alloc&) {}
 }
 
 template <medium M>
@@ -348,7 +360,8 @@ void heap<M>::unlist(slab& s) noexcept {
 
 template <medium M>
 void heap<M>::release_slab(slab& s) noexcept {
-  if (s.listed && with_room_[class_of(s.cell_bytes)].size() == 1) return;  // the last one with room stays: no slab comes and goes with every cell
+  // the last one with room stays: no slab comes and goes with every cell
+  if (s.listed && with_room_[class_of(s.cell_bytes)].size() == 1) return;
   unlist(s);
   std::uint64_t offset = s.offset;
   slabs_[offset / slab_bytes].reset();
@@ -366,7 +379,7 @@ void heap<M>::release_idle_slabs() noexcept {
   }
 }
 
-// ----------------------------------------------------------------------------------------------------------------- readers
+// ----------------------------------------------------------------------------------------- readers
 
 template <medium M>
 void heap<M>::retire(std::uint64_t offset, std::uint64_t bytes) noexcept {
@@ -385,7 +398,8 @@ void heap<M>::retire(std::uint64_t offset, std::uint64_t bytes) noexcept {
       std::uint64_t epoch = readers_.close_epoch();
       readers_.oldest_reader() >= epoch ? free_now({offset, bytes}) : strand({offset, bytes});
     }
-    enough = retired_.cells.size() >= batch_cells || retired_.bytes >= std::min(batch_bytes, used_bytes() / 16);
+    enough = retired_.cells.size() >= batch_cells ||
+             retired_.bytes >= std::min(batch_bytes, used_bytes() / 16);
   }
   if (enough) reclaim();
 }
@@ -397,7 +411,8 @@ void heap<M>::reclaim() noexcept {
     close_batch();
     if (waiting_.empty()) return;
   }
-  std::uint64_t oldest = M::planted("readers-without-epochs") ? ~std::uint64_t{0} : readers_.oldest_reader();
+  std::uint64_t oldest =
+      M::planted("readers-without-epochs") ? ~std::uint64_t{0} : readers_.oldest_reader();
   while (true) {  // ends: each round frees a cell, or all that can be
     std::scoped_lock lock(lock_);
     for (int few = 16; few > 0; --few) {  // others want the lock, too
@@ -436,14 +451,16 @@ template <medium M>
 bool heap<M>::settle() noexcept {
   constexpr auto patience = std::chrono::milliseconds(200);
   auto began = std::chrono::steady_clock::now();
-  for (int tries = 0;; ++tries) {  // ends: what is retired from here on waits behind, and patience is short
+  // ends: what is retired from here on waits behind, and patience is short
+  for (int tries = 0;; ++tries) {
     reclaim();
     {
       std::scoped_lock lock(lock_);
       if (retired_.cells.empty() && waiting_.empty()) return true;
     }
     if (readers_.read_by_this_thread()) return false;
-    if (turns::current() == nullptr && std::chrono::steady_clock::now() - began > patience) return false;
+    if (turns::current() == nullptr && std::chrono::steady_clock::now() - began > patience)
+      return false;
     await_holder(tries);
   }
 }

@@ -29,7 +29,8 @@ template <medium M>
 bool heap<M>::adopt_now(std::uint64_t offset, std::uint64_t bytes) {
   std::uint64_t cell_bytes = cell_bytes_for(bytes);
   if (offset < pool_.block().heap_offset || offset >= pool_.end()) return false;
-  if (offset >= end_at_open_) return in_use(offset, cell_bytes);  // allocated since open, or of no pool
+  // allocated since open, or of no pool
+  if (offset >= end_at_open_) return in_use(offset, cell_bytes);
   if (cell_bytes > end_at_open_ - offset) return false;
   if (cell_bytes > largest_cell_bytes) {
     if (offset % page_bytes != 0 || overlaps(offset, cell_bytes)) return false;
@@ -47,7 +48,8 @@ bool heap<M>::adopt_now(std::uint64_t offset, std::uint64_t bytes) {
   }
   std::uint64_t index = (offset - start) / cell_bytes;
   std::uint64_t bit = std::uint64_t{1} << (index % 64);
-  if (s->cell_bytes != cell_bytes || (offset - start) % cell_bytes != 0 || index >= s->cells() || (s->bits[index / 64] & bit) != 0)
+  if (s->cell_bytes != cell_bytes || (offset - start) % cell_bytes != 0 || index >= s->cells() ||
+      (s->bits[index / 64] & bit) != 0)
     return false;
   s->bits[index / 64] |= bit;
   ++s->used;
@@ -57,7 +59,8 @@ bool heap<M>::adopt_now(std::uint64_t offset, std::uint64_t bytes) {
 
 template <medium M>
 bool heap<M>::overlaps(std::uint64_t offset, std::uint64_t bytes) {
-  for (std::uint64_t index = offset / slab_bytes; index * slab_bytes < offset + bytes && index < slabs_.size(); ++index)
+  for (std::uint64_t index = offset / slab_bytes;
+       index * slab_bytes < offset + bytes && index < slabs_.size(); ++index)
     if (slabs_[index]) return true;
   auto next = large_.lower_bound(offset);
   if (next != large_.end() && next->first < offset + bytes) return true;
@@ -71,7 +74,8 @@ bool heap<M>::in_use(std::uint64_t offset, std::uint64_t cell_bytes) {
     return found != large_.end() && found->second == cell_bytes;
   }
   slab* s = slab_at(offset);
-  if (s == nullptr || s->cell_bytes != cell_bytes || (offset - s->offset) % cell_bytes != 0) return false;
+  if (s == nullptr || s->cell_bytes != cell_bytes || (offset - s->offset) % cell_bytes != 0)
+    return false;
   std::uint64_t index = (offset - s->offset) / cell_bytes;
   return index < s->cells() && (s->bits[index / 64] >> (index % 64) & 1) != 0;
 }
@@ -88,14 +92,17 @@ void heap<M>::end_recovery() {
   // What waits for readers, and was unlinked before it was adopted, is in use until they have left.
   auto keep_back = [&](retired_batch& b) {
     std::erase_if(b.cells, [&](cell c) {
-      bool known = c.offset >= end_at_open_ || in_use(c.offset, cell_bytes_for(c.bytes)) || adopt_now(c.offset, c.bytes);
-      if (!known) pending_bytes_ -= cell_bytes_for(c.bytes);  // a damaged pool: it overlaps another one
+      bool known = c.offset >= end_at_open_ || in_use(c.offset, cell_bytes_for(c.bytes)) ||
+                   adopt_now(c.offset, c.bytes);
+      // a damaged pool: it overlaps another one
+      if (!known) pending_bytes_ -= cell_bytes_for(c.bytes);
       return !known;
     });
   };
   keep_back(retired_);
   for (retired_batch& b : waiting_) keep_back(b);
-  // Under one lock with what follows: a cell that this makes free must not be handed out before its turn in this list.
+  // Under one lock with what follows: a cell that this makes free must not be handed out before its
+  // turn in this list.
   for (cell c : freed_during_recovery_) forget(c);
   freed_during_recovery_.clear();
   recovering_ = false;
@@ -107,7 +114,8 @@ void heap<M>::end_recovery() {
   };
   auto extent = large_.begin();
   auto skip_extents_before = [&](std::uint64_t offset) {
-    for (; extent != large_.end() && extent->first < offset; ++extent) free_up_to(extent->first, extent->second);
+    for (; extent != large_.end() && extent->first < offset; ++extent)
+      free_up_to(extent->first, extent->second);
   };
   for (auto& s : slabs_) {
     if (!s || !s->from_before) continue;
@@ -124,7 +132,8 @@ void heap<M>::end_recovery() {
   free_up_to(end_at_open_, 0);
 }
 
-/// A cell of before that was retired while recovery ran. One that was unlinked before the scan saw it was never adopted, and is free already.
+/// A cell of before that was retired while recovery ran. One that was unlinked before the scan saw
+/// it was never adopted, and is free already.
 template <medium M>
 void heap<M>::forget(cell c) {
   std::uint64_t cell_bytes = cell_bytes_for(c.bytes);
@@ -140,7 +149,7 @@ void heap<M>::forget(cell c) {
   --s.used;
 }
 
-// ----------------------------------------------------------------------------------------------------------- clean close
+// ------------------------------------------------------------------------------------- clean close
 
 template <medium M>
 std::optional<std::vector<std::uint64_t>> heap<M>::save() {
@@ -162,28 +171,37 @@ bool heap<M>::restore(const std::vector<std::uint64_t>& words) {
   std::size_t at = 2;
   if (words.size() < 2 || words[1] > words.size() || words[0] > words.size()) return false;
   for (std::uint64_t n = 0; n < words[1]; ++n, at += 2)
-    if (at + 2 > words.size() || words[at + 1] <= largest_cell_bytes || !adopt(words[at], words[at + 1])) return false;
+    if (at + 2 > words.size() || words[at + 1] <= largest_cell_bytes ||
+        !adopt(words[at], words[at + 1]))
+      return false;
   for (std::uint64_t n = 0; n < words[0]; ++n) {
     if (at + 2 > words.size()) return false;
     std::uint64_t offset = words[at], cell_bytes = words[at + 1];
-    if (cell_bytes == 0 || cell_bytes > largest_cell_bytes || cell_bytes_for(cell_bytes) != cell_bytes) return false;
+    if (cell_bytes == 0 || cell_bytes > largest_cell_bytes ||
+        cell_bytes_for(cell_bytes) != cell_bytes)
+      return false;
     std::size_t bitmap_words = (slab_bytes / cell_bytes + 63) / 64;
     at += 2;
-    if (at + bitmap_words > words.size() || !restore_slab(offset, cell_bytes, &words[at])) return false;
+    if (at + bitmap_words > words.size() || !restore_slab(offset, cell_bytes, &words[at]))
+      return false;
     at += bitmap_words;
   }
   return at == words.size();
 }
 
 template <medium M>
-bool heap<M>::restore_slab(std::uint64_t offset, std::uint64_t cell_bytes, const std::uint64_t* bits) {
+bool heap<M>::restore_slab(std::uint64_t offset, std::uint64_t cell_bytes,
+                           const std::uint64_t* bits) {
   std::scoped_lock lock(lock_);
-  if (offset % slab_bytes != 0 || offset < pool_.block().heap_offset || offset > end_at_open_ - slab_bytes || overlaps(offset, slab_bytes))
+  if (offset % slab_bytes != 0 || offset < pool_.block().heap_offset ||
+      offset > end_at_open_ - slab_bytes || overlaps(offset, slab_bytes))
     return false;
   slab& s = *make_slab(offset, cell_bytes);
   s.from_before = true;
   std::uint64_t absent = s.bits.size() * 64 - s.cells();
-  if (std::popcount(s.bits.back() & bits[s.bits.size() - 1]) != static_cast<int>(absent)) return false;  // cells that do not exist
+  // cells that do not exist
+  if (std::popcount(s.bits.back() & bits[s.bits.size() - 1]) != static_cast<int>(absent))
+    return false;
   s.bits.assign(bits, bits + s.bits.size());
   std::uint64_t set = 0;
   for (std::uint64_t word : s.bits) set += static_cast<unsigned>(std::popcount(word));

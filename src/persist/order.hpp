@@ -1,4 +1,5 @@
-// The verbs: the only code that changes bytes of a pool. docs/persistence.md has the model they are written against.
+// The verbs: the only code that changes bytes of a pool. docs/persistence.md has the model they are
+// written against.
 //
 //   store    visible; may become durable at any moment        flush    write-back started
 //   fence    what was flushed is durable                       persist  flush + fence
@@ -6,8 +7,8 @@
 //
 // That no reader gives away what a crash could undo is the matter of persist/unsettled.hpp.
 //
-// The tokens `flushed` and `durable` make a forgotten fence a compile error; that the fence covered the right lines is shown by the recording
-// medium. They are empty and cost nothing.
+// The tokens `flushed` and `durable` make a forgotten fence a compile error; that the fence covered
+// the right lines is shown by the recording medium. They are empty and cost nothing.
 #pragma once
 
 #include <utility>
@@ -56,7 +57,8 @@ struct fencing {
   }
 };
 
-/// What a publication comes after: evidence that its payload is durable, or the reason why it needs none.
+/// What a publication comes after: evidence that its payload is durable, or the reason why it needs
+/// none.
 class [[nodiscard]] ordered {
  private:
   ordered() = default;
@@ -74,12 +76,13 @@ inline ordered after_group(const durable&) { return {}; }
 /// `why` is for the reader of the code.
 inline ordered after_nothing([[maybe_unused]] const char* why) { return {}; }
 
-/// The trick of one cache line: a line becomes durable as a prefix of its stores, so a payload stored before the commit word and in its
-/// line needs no flush of its own.
+/// The trick of one cache line: a line becomes durable as a prefix of its stores, so a payload
+/// stored before the commit word and in its line needs no flush of its own.
 inline ordered after_same_line(const void* word, const void* payload, std::size_t payload_bytes) {
   auto line = reinterpret_cast<std::uintptr_t>(word) / line_bytes;
   auto first = reinterpret_cast<std::uintptr_t>(payload);
-  check(first / line_bytes == line && (first + payload_bytes - 1) / line_bytes == line, "payload shares the commit word's line");
+  check(first / line_bytes == line && (first + payload_bytes - 1) / line_bytes == line,
+        "payload shares the commit word's line");
   return {};
 }
 
@@ -88,7 +91,8 @@ T load(M& m, const pm<T>& field) noexcept {
   return std::bit_cast<T>(m.read(field.raw()));
 }
 
-// Every verb tells the medium where it was called. Those that write back are given a name (media/site.hpp).
+// Every verb tells the medium where it was called. Those that write back are given a name
+// (media/site.hpp).
 
 template <medium M, class T>
 void store(M& m, pm<T>& field, std::type_identity_t<T> value, site where = {}) noexcept {
@@ -96,9 +100,11 @@ void store(M& m, pm<T>& field, std::type_identity_t<T> value, site where = {}) n
   m.write(field.raw(), std::bit_cast<typename pm<T>::word>(value));
 }
 
-/// As store, if the field still holds `old`; of several threads one gets its way. Returns whether this one did.
+/// As store, if the field still holds `old`; of several threads one gets its way. Returns whether
+/// this one did.
 template <medium M, class T>
-bool store_if(M& m, pm<T>& field, std::type_identity_t<T> old, std::type_identity_t<T> value, site where = {}) noexcept {
+bool store_if(M& m, pm<T>& field, std::type_identity_t<T> old, std::type_identity_t<T> value,
+              site where = {}) noexcept {
   using bits = typename pm<T>::word;
   m.enter(verb::store, where);
   return m.exchange_if(field.raw(), std::bit_cast<bits>(old), std::bit_cast<bits>(value));
@@ -129,7 +135,8 @@ durable persist(M& m, const extent& bytes, site where = {}) {
   return fence(m, flush(m, bytes, where), where);
 }
 
-/// First half of publish, for publications that share a fence: visible now, durable with the next fence.
+/// First half of publish, for publications that share a fence: visible now, durable with the next
+/// fence.
 template <medium M, class T>
   requires(sizeof(T) == 8)
 flushed announce(M& m, pm<T>& word, std::type_identity_t<T> value, ordered, site where = {}) {
@@ -146,10 +153,12 @@ durable publish(M& m, pm<T>& word, std::type_identity_t<T> value, ordered before
 /// As publish, if the word still holds `old`. Returns whether it did; durable then.
 template <medium M, class T>
   requires(sizeof(T) == 8)
-bool publish_if(M& m, pm<T>& word, std::type_identity_t<T> old, std::type_identity_t<T> value, ordered, site where = {}) {
+bool publish_if(M& m, pm<T>& word, std::type_identity_t<T> old, std::type_identity_t<T> value,
+                ordered, site where = {}) {
   using bits = typename pm<T>::word;
   m.enter(verb::announce, where);
-  if (!m.exchange_if(word.raw(), std::bit_cast<bits>(old), std::bit_cast<bits>(value))) return false;
+  if (!m.exchange_if(word.raw(), std::bit_cast<bits>(old), std::bit_cast<bits>(value)))
+    return false;
   [[maybe_unused]] durable done = persist(m, extent_of(word), where);
   return true;
 }

@@ -22,20 +22,23 @@ struct process_facts {
 std::optional<process_facts> facts_of(const std::string& process) {
   std::ifstream file("/proc/" + process + "/stat");
   std::string line{std::istreambuf_iterator<char>(file), {}};
-  std::size_t name_end = line.rfind(')');  // the second field is the program's name, which may hold anything
+  // the second field is the program's name, which may hold anything
+  std::size_t name_end = line.rfind(')');
   if (name_end == std::string::npos) return std::nullopt;
   std::istringstream rest(line.substr(name_end + 1));
   process_facts facts;
   std::string skipped;
-  rest >> facts.state;                                       // field 3
+  rest >> facts.state;  // field 3
   for (int field = 4; field < 20; ++field) rest >> skipped;
-  rest >> facts.threads >> skipped >> facts.start_ticks;     // 20 and 22
+  rest >> facts.threads >> skipped >> facts.start_ticks;  // 20 and 22
   if (!rest) return std::nullopt;
   return facts;
 }
 
 /// A zombie has closed its files, if its first thread is the last one: others may outlive that.
-bool has_closed_its_files(const process_facts& facts) { return (facts.state == 'Z' || facts.state == 'X') && facts.threads <= 1; }
+bool has_closed_its_files(const process_facts& facts) {
+  return (facts.state == 'Z' || facts.state == 'X') && facts.threads <= 1;
+}
 
 }  // namespace
 
@@ -49,17 +52,21 @@ owner_record this_process(owner_side side) {
 }
 
 bool is_at_large(const owner_record& owner) {
-  if (owner.boot_id != this_boot() || owner.process == static_cast<std::uint64_t>(::getpid())) return false;
+  if (owner.boot_id != this_boot() || owner.process == static_cast<std::uint64_t>(::getpid()))
+    return false;
   auto facts = facts_of(std::to_string(owner.process));
   return facts && facts->start_ticks == owner.start_ticks && !has_closed_its_files(*facts);
 }
 
-error outlast(const owner_record& owner, const std::string& path, std::chrono::milliseconds patience) {
+error outlast(const owner_record& owner, const std::string& path,
+              std::chrono::milliseconds patience) {
   constexpr std::chrono::milliseconds step(10);
   for (std::chrono::milliseconds waited(0); is_at_large(owner); waited += step) {
     if (waited >= patience)
-      return {status::unusable, "cannot open " + path + ": process " + std::to_string(owner.process) +
-                                    " lent it to a device, holds its lock no longer, and has not ended; wait until it has, or end it (kill -9 " +
+      return {status::unusable, "cannot open " + path + ": process " +
+                                    std::to_string(owner.process) +
+                                    " lent it to a device, holds its lock no longer, and has not "
+                                    "ended; wait until it has, or end it (kill -9 " +
                                     std::to_string(owner.process) + "), then open the pool again"};
     std::this_thread::sleep_for(step);
   }

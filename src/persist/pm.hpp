@@ -1,4 +1,5 @@
-// Types of what lies in a pool: fields that only the verbs can change, and offsets in place of pointers.
+// Types of what lies in a pool: fields that only the verbs can change, and offsets in place of
+// pointers.
 #pragma once
 
 #include <bit>
@@ -10,14 +11,18 @@ namespace durahash {
 template <std::size_t Bytes>
 using word_of_size = std::conditional_t<
     Bytes == 1, std::uint8_t,
-    std::conditional_t<Bytes == 2, std::uint16_t, std::conditional_t<Bytes == 4, std::uint32_t, std::uint64_t>>>;
+    std::conditional_t<Bytes == 2, std::uint16_t,
+                       std::conditional_t<Bytes == 4, std::uint32_t, std::uint64_t>>>;
 
-/// What one atomic store can write: no pointers (a pool moves), no padding (its bytes would be undefined).
+/// What one atomic store can write: no pointers (a pool moves), no padding (its bytes would be
+/// undefined).
 template <class T>
 concept storable = std::is_trivially_copyable_v<T> && std::has_unique_object_representations_v<T> &&
-                   !std::is_pointer_v<T> && (sizeof(T) == 1 || sizeof(T) == 2 || sizeof(T) == 4 || sizeof(T) == 8);
+                   !std::is_pointer_v<T> &&
+                   (sizeof(T) == 1 || sizeof(T) == 2 || sizeof(T) == 4 || sizeof(T) == 8);
 
-/// A field of a structure in a pool. Read with load or observe, changed with the verbs of order.hpp, and in no other way.
+/// A field of a structure in a pool. Read with load or observe, changed with the verbs of
+/// order.hpp, and in no other way.
 template <storable T>
 class alignas(sizeof(T)) pm {
  public:

@@ -1,20 +1,21 @@
 // A pool: the mapping, the superblock, the root, and the extents behind them.
 //
 // Invariants
-//   P1  The selector names a root record whose checksum and sequence match. Roots change in turn: the one not named is written and
-//       made durable, then the selector is published (COMMIT).
+//   P1  The selector names a root record whose checksum and sequence match. Roots change in turn:
+//       the one not named is written and made durable, then the selector is published (COMMIT).
 //   P2  Every extent in use lies within root.pool_bytes, and root.pool_bytes within the file.
-//   P3  The root says `changing`, on the disk too where there is one, from before the first store of a
-//       change until a clean close or a sync.
-//   P4  Once a write-back has failed, nothing says that all bytes are on the disk: the kernel may have
-//       dropped some, and would not tell again.
+//   P3  The root says `changing`, on the disk too where there is one, from before the first store
+//       of a change until a clean close or a sync.
+//   P4  Once a write-back has failed, nothing says that all bytes are on the disk: the kernel may
+//       have dropped some, and would not tell again.
 //
-// no memory in the process: what throws std::bad_alloc has changed nothing. A free extent that cannot
-// be noted is free again at the next opening.
+// no memory in the process: what throws std::bad_alloc has changed nothing. A free extent that
+// cannot be noted is free again at the next opening.
 //
-// crash while changing the root: before COMMIT the old root is in force, after it the new one; each is whole.
-// crash while growing: the file may be longer than pool_bytes; the excess is used or cut later.
-// crash while shrinking: pool_bytes is lowered first, so the tail that is about to go is free already.
+// crash while changing the root: before COMMIT the old root is in force, after it the new one; each
+// is whole. crash while growing: the file may be longer than pool_bytes; the excess is used or cut
+// later. crash while shrinking: pool_bytes is lowered first, so the tail that is about to go is
+// free already.
 #pragma once
 
 #include <algorithm>
@@ -35,12 +36,15 @@ namespace durahash {
 
 namespace detail {
 
-inline pm<std::uint64_t>& selector_at(std::byte* base) { return *reinterpret_cast<pm<std::uint64_t>*>(base + selector_offset); }
+inline pm<std::uint64_t>& selector_at(std::byte* base) {
+  return *reinterpret_cast<pm<std::uint64_t>*>(base + selector_offset);
+}
 
 template <medium M>
 void clear_owner(M& m, std::byte* base) {
   constexpr owner_record nobody{};
-  if (std::memcmp(base + owner_offset, &nobody, sizeof nobody) != 0) store_bytes(m, base + owner_offset, &nobody, sizeof nobody);
+  if (std::memcmp(base + owner_offset, &nobody, sizeof nobody) != 0)
+    store_bytes(m, base + owner_offset, &nobody, sizeof nobody);
 }
 
 }  // namespace detail
@@ -48,9 +52,12 @@ void clear_owner(M& m, std::byte* base) {
 template <medium M>
 class pool {
  public:
-  /// A new pool: `block` says what it is (new_superblock). Durable with flush_header; the file has no name before `appear`.
-  static result<std::unique_ptr<pool>> create(std::unique_ptr<mapping> map, std::unique_ptr<M> medium, const superblock& block);
-  pool(std::unique_ptr<mapping> map, std::unique_ptr<M> medium, const superblock& block, const root_record& root);
+  /// A new pool: `block` says what it is (new_superblock). Durable with flush_header; the file has
+  /// no name before `appear`.
+  static result<std::unique_ptr<pool>> create(std::unique_ptr<mapping> map,
+                                              std::unique_ptr<M> medium, const superblock& block);
+  pool(std::unique_ptr<mapping> map, std::unique_ptr<M> medium, const superblock& block,
+       const root_record& root);
 
   M& medium() noexcept { return *medium_; }
   mapping& memory() noexcept { return *map_; }
@@ -68,15 +75,23 @@ class pool {
     return static_cast<std::uint64_t>(static_cast<const std::byte*>(at) - base_);
   }
 
-  /// Must be called, under the engine's lock, before the first store of a change. Returns false, and
-  /// nothing may change, when the disk does not take the root. Cost: one load, but after open and sync.
-  [[nodiscard]] bool may_change() { return changing_.load(std::memory_order_acquire) || mark_changing(); }
+  /// Must be called, under the engine's lock, before the first store of a change. Returns false,
+  /// and nothing may change, when the disk does not take the root. Cost: one load, but after open
+  /// and sync.
+  [[nodiscard]] bool may_change() {
+    return changing_.load(std::memory_order_acquire) || mark_changing();
+  }
 
-  /// Starts the write-back of all in front of the heap, of a new pool all that `create` stored, of an old one what a killed process wrote and perhaps never
-  /// flushed. The engine calls it at open, and fences before it builds on what it found there.
-  flushed flush_header() { return flush(*medium_, extent{base_, block_.engine_offset + block_.engine_bytes}, "pool.header"); }
+  /// Starts the write-back of all in front of the heap, of a new pool all that `create` stored, of
+  /// an old one what a killed process wrote and perhaps never flushed. The engine calls it at open,
+  /// and fences before it builds on what it found there.
+  flushed flush_header() {
+    return flush(*medium_, extent{base_, block_.engine_offset + block_.engine_bytes},
+                 "pool.header");
+  }
 
-  /// Extents. Grows the pool as needed; nothing is durable, and nothing needs to be: reachability is the truth.
+  /// Extents. Grows the pool as needed; nothing is durable, and nothing needs to be: reachability
+  /// is the truth.
   std::optional<std::uint64_t> allocate(std::uint64_t bytes, std::uint64_t alignment);
   void free(std::uint64_t offset, std::uint64_t bytes) noexcept;
   std::uint64_t free_bytes();
@@ -84,7 +99,8 @@ class pool {
   /// Whether allocate(bytes, alignment) would now answer with a place in front of `offset`.
   bool has_room_before(std::uint64_t offset, std::uint64_t bytes, std::uint64_t alignment);
 
-  /// Recovery tells what is free below the end that the pool had at open; until then only new space behind it is handed out.
+  /// Recovery tells what is free below the end that the pool had at open; until then only new space
+  /// behind it is handed out.
   void found_free(std::uint64_t offset, std::uint64_t bytes) noexcept { free(offset, bytes); }
 
   /// Makes room for `bytes` more.
@@ -96,35 +112,37 @@ class pool {
   /// Whether anything may have changed since the pool was clean last.
   bool changing() const noexcept { return changing_.load(std::memory_order_acquire); }
 
-  /// Until `end_salvage` the pool says that it cannot be opened without salvage: a salvage that is killed
-  /// has repaired a part of it. After it, it is as after any open.
+  /// Until `end_salvage` the pool says that it cannot be opened without salvage: a salvage that is
+  /// killed has repaired a part of it. After it, it is as after any open.
   void begin_salvage() noexcept { salvaging_ = true; }
   void end_salvage();
 
-  /// Marks the pool clean, with what a clean close saves. No writer may be at work; growth waits. All
-  /// bytes are on the disk first, where there is one. Returns ok, or io_error: now, and ever after a
-  /// failure.
+  /// Marks the pool clean, with what a clean close saves. No writer may be at work; growth waits.
+  /// All bytes are on the disk first, where there is one. Returns ok, or io_error: now, and ever
+  /// after a failure.
   struct saved_state {
     std::uint64_t offset = 0, bytes = 0, checksum = 0;
   };
   status mark_clean(std::uint64_t records, const saved_state& saved);
 
-  /// Names who owns the pool beside the file's lock (persist/owner.hpp), or that nobody does. Every later process of this run of the machine sees it; it is
-  /// not flushed.
-  void set_owner(const owner_record& owner) { store_bytes(*medium_, base_ + owner_offset, &owner, sizeof owner); }
+  /// Names who owns the pool beside the file's lock (persist/owner.hpp), or that nobody does. Every
+  /// later process of this run of the machine sees it; it is not flushed.
+  void set_owner(const owner_record& owner) {
+    store_bytes(*medium_, base_ + owner_offset, &owner, sizeof owner);
+  }
   void clear_owner() { detail::clear_owner(*medium_, base_); }
 
   /// Whether no write-back has failed.
   bool sound() const noexcept { return !disk_failed_; }
 
-  /// Waits until every byte of the pool is on the disk, where there is one. Returns ok, or io_error: now,
-  /// and ever after a failure.
+  /// Waits until every byte of the pool is on the disk, where there is one. Returns ok, or
+  /// io_error: now, and ever after a failure.
   status write_all_to_disk() { return to_disk(0, end()); }
 
  private:
   enum class reach { memory, disk };
   bool mark_changing();
-  status change_root(root_record next, reach how_far);   // under root_lock_
+  status change_root(root_record next, reach how_far);  // under root_lock_
   status change_end(std::uint64_t end);
   status to_disk(std::uint64_t offset, std::uint64_t bytes);
   status grow_to_fit(std::uint64_t bytes);               // under space_lock_
@@ -144,22 +162,28 @@ class pool {
   bool salvaging_ = false;
   turn_mutex root_lock_;
   turn_mutex space_lock_;
-  free_space space_;                // guarded by space_lock_
-  free_space::spare spare_;         // likewise: for the next extent that is given back
-  bool growing_ahead_ = false;      // guarded by space_lock_
-  background background_;           // last: stopped before anything it uses goes
+  free_space space_;            // guarded by space_lock_
+  free_space::spare spare_;     // likewise: for the next extent that is given back
+  bool growing_ahead_ = false;  // guarded by space_lock_
+  background background_;       // last: stopped before anything it uses goes
 };
 
-// ---------------------------------------------------------------------------------------------------------------- creation
+// ---------------------------------------------------------------------------------------- creation
 
 template <medium M>
-result<std::unique_ptr<pool<M>>> pool<M>::create(std::unique_ptr<mapping> map, std::unique_ptr<M> medium, const superblock& block) {
+result<std::unique_ptr<pool<M>>> pool<M>::create(std::unique_ptr<mapping> map,
+                                                 std::unique_ptr<M> medium,
+                                                 const superblock& block) {
   if (status s = map->grow(block.heap_offset); s != status::ok)
-    return error{s, "no room for its first " + std::to_string(block.heap_offset) + " bytes" + map->refusal()};
+    return error{s, "no room for its first " + std::to_string(block.heap_offset) + " bytes" +
+                        map->refusal()};
   M& m = *medium;
   std::byte* base = map->base();
-  for (std::uint64_t at = block.engine_offset; at < block.engine_offset + block.engine_bytes; at += 8)  // a device may hold older bytes
-    if (auto& word = *reinterpret_cast<pm<std::uint64_t>*>(base + at); load(m, word) != 0) store(m, word, 0);
+  // a device may hold older bytes
+  for (std::uint64_t at = block.engine_offset; at < block.engine_offset + block.engine_bytes;
+       at += 8)
+    if (auto& word = *reinterpret_cast<pm<std::uint64_t>*>(base + at); load(m, word) != 0)
+      store(m, word, 0);
   detail::clear_owner(m, base);
   root_record root{};
   root.pool_bytes = map->backed_bytes();
@@ -168,18 +192,25 @@ result<std::unique_ptr<pool<M>>> pool<M>::create(std::unique_ptr<mapping> map, s
   root.state = pool_state::clean;
   root = sealed(root);
   superblock whole = sealed(block);
-  for (std::uint64_t offset : superblock_offsets) store_bytes(m, base + offset, &whole, sizeof whole);
+  for (std::uint64_t offset : superblock_offsets)
+    store_bytes(m, base + offset, &whole, sizeof whole);
   store_bytes(m, base + root_offsets[0], &root, sizeof root);
   store(m, detail::selector_at(base), root.sequence);
   return std::make_unique<pool>(std::move(map), std::move(medium), sealed(block), root);
 }
 
 template <medium M>
-pool<M>::pool(std::unique_ptr<mapping> map, std::unique_ptr<M> medium, const superblock& block, const root_record& root)
-    : map_(std::move(map)), medium_(std::move(medium)), base_(map_->base()), block_(block), root_(root), end_(root.pool_bytes),
+pool<M>::pool(std::unique_ptr<mapping> map, std::unique_ptr<M> medium, const superblock& block,
+              const root_record& root)
+    : map_(std::move(map)),
+      medium_(std::move(medium)),
+      base_(map_->base()),
+      block_(block),
+      root_(root),
+      end_(root.pool_bytes),
       changing_(root.state == pool_state::changing) {}
 
-// -------------------------------------------------------------------------------------------------------------------- root
+// -------------------------------------------------------------------------------------------- root
 
 template <medium M>
 status pool<M>::to_disk(std::uint64_t offset, std::uint64_t bytes) {
@@ -187,28 +218,34 @@ status pool<M>::to_disk(std::uint64_t offset, std::uint64_t bytes) {
   return disk_failed_ ? status::io_error : status::ok;
 }
 
-/// A failure before COMMIT leaves the old root in force, one behind it the new one: root_ says which.
+/// A failure before COMMIT leaves the old root in force, one behind it the new one: root_ says
+/// which.
 template <medium M>
 status pool<M>::change_root(root_record next, reach how_far) {
   next.sequence = root_.sequence + (M::planted("a-root-overwritten-in-place") ? 2 : 1);
-  next.boot_id = salvaging_ ? std::array<std::uint8_t, 16>{} : this_boot();  // an unknown run of the machine
+  // an unknown run of the machine
+  next.boot_id = salvaging_ ? std::array<std::uint8_t, 16>{} : this_boot();
   if (!salvaging_) next.file_mark = map_->file_mark();
   next = sealed(next);
   std::uint64_t offset = root_offsets[next.sequence % 2];
   store_bytes(*medium_, base_ + offset, &next, sizeof next);
   durable written = persist(*medium_, extent{base_ + offset, sizeof next}, "pool.root.record");
   auto reaches_disk = [&](std::uint64_t at, std::uint64_t bytes) {
-    return how_far == reach::memory || map_->write_to_disk(at, bytes) == status::ok || (disk_failed_ = true, false);
+    return how_far == reach::memory || map_->write_to_disk(at, bytes) == status::ok ||
+           (disk_failed_ = true, false);
   };
   // A disk may tear the page: the record is there before the selector names it.
   if (!reaches_disk(offset, sizeof next)) return status::io_error;
   [[maybe_unused]] durable selected =
-      publish(*medium_, detail::selector_at(base_), next.sequence, after(std::move(written)), "pool.root.commit");  // COMMIT: the root changes
+      // COMMIT: the root changes
+      publish(*medium_, detail::selector_at(base_), next.sequence, after(std::move(written)),
+              "pool.root.commit");
   root_ = next;
   return reaches_disk(selector_offset, sizeof next.sequence) ? status::ok : status::io_error;
 }
 
-/// A clean root may hold the allocation state, which a new end would leave outside the pool: the pool is changing from here on.
+/// A clean root may hold the allocation state, which a new end would leave outside the pool: the
+/// pool is changing from here on.
 template <medium M>
 status pool<M>::change_end(std::uint64_t end) {
   if (!M::planted("a-clean-root-with-a-new-end") && !may_change()) return status::io_error;
@@ -242,7 +279,8 @@ void pool<M>::end_salvage() {
 
 template <medium M>
 status pool<M>::mark_clean(std::uint64_t records, const saved_state& saved) {
-  std::scoped_lock no_growth(space_lock_);  // one under way would mark the pool as changing again, or move the end of a clean one
+  // one under way would mark the pool as changing again, or move the end of a clean one
+  std::scoped_lock no_growth(space_lock_);
   if (status s = write_all_to_disk(); s != status::ok) return s;
   std::scoped_lock lock(root_lock_);
   root_record next = root_;
@@ -254,7 +292,8 @@ status pool<M>::mark_clean(std::uint64_t records, const saved_state& saved) {
   std::uint64_t in_force = root_.sequence;
   status s = change_root(next, reach::disk);
   if (root_.sequence == in_force) return s;  // before COMMIT: what a sync left clean stays clean
-  // The selector alone may have failed to reach the disk: the next change has to mark the root durably.
+  // The selector alone may have failed to reach the disk: the next change has to mark the root
+  // durably.
   changing_.store(false, std::memory_order_release);
   if (s == status::ok) return s;
   next.state = pool_state::changing;
@@ -263,7 +302,7 @@ status pool<M>::mark_clean(std::uint64_t records, const saved_state& saved) {
   return s;
 }
 
-// ----------------------------------------------------------------------------------------------------------------- extents
+// ----------------------------------------------------------------------------------------- extents
 
 template <medium M>
 std::optional<std::uint64_t> pool<M>::allocate(std::uint64_t bytes, std::uint64_t alignment) {
@@ -274,7 +313,8 @@ std::optional<std::uint64_t> pool<M>::allocate(std::uint64_t bytes, std::uint64_
     grow_ahead();
     return found;
   }
-  if (grow_to_fit(bytes + alignment) != status::ok && grow_to_fit(bytes) != status::ok) return std::nullopt;
+  if (grow_to_fit(bytes + alignment) != status::ok && grow_to_fit(bytes) != status::ok)
+    return std::nullopt;
   return space_.take(bytes, alignment);
 }
 
@@ -283,8 +323,7 @@ void pool<M>::free(std::uint64_t offset, std::uint64_t bytes) noexcept {
   std::scoped_lock lock(space_lock_);
   try {
     if (spare_.empty()) spare_ = free_space::make_spare();
-  } catch (const std::bad_alloc&) {
-  }
+  } catch (const std::bad_alloc&) {}
   if (!spare_.empty()) space_.give(offset, align_up(bytes, page_bytes), spare_);
 }
 
@@ -325,23 +364,28 @@ template <medium M>
 status pool<M>::grow_to(std::uint64_t from, std::uint64_t to) {
   free_space::spare memory = free_space::make_spare();
   if (status s = map_->grow(to); s != status::ok) return s;
-  if (status s = change_end(to); s != status::ok) return s;  // the file is longer: the excess is used or cut later
+  // the file is longer: the excess is used or cut later
+  if (status s = change_end(to); s != status::ok) return s;
   space_.give(from, to - from, memory);
   fault_in_background(from, to);
   return status::ok;
 }
 
-/// Growth that writers do not wait for: starts when half a step is left, in pools large enough for it to matter. A pool that was synced or closed in the
-/// meantime is left in peace: it is clean until the next write.
+/// Growth that writers do not wait for: starts when half a step is left, in pools large enough for
+/// it to matter. A pool that was synced or closed in the meantime is left in peace: it is clean
+/// until the next write.
 template <medium M>
 void pool<M>::grow_ahead() {
   constexpr std::uint64_t worth_it = 16 << 20;
-  if (growing_ahead_ || !worth_a_thread(end(), worth_it) || space_.bytes() > growth_step() / 2) return;
+  if (growing_ahead_ || !worth_a_thread(end(), worth_it) || space_.bytes() > growth_step() / 2)
+    return;
   growing_ahead_ = background_.submit([this](const background&) {
-    std::uint64_t from = end(), to = from + growth_step();  // nobody else shrinks or grows meanwhile, or the next line notices
+    // nobody else shrinks or grows meanwhile, or the next line notices
+    std::uint64_t from = end(), to = from + growth_step();
     std::scoped_lock lock(space_lock_);
     growing_ahead_ = false;
-    if (changing() && from == end()) [[maybe_unused]] status unneeded = grow_to(from, to);
+    if (changing() && from == end()) [[maybe_unused]]
+      status unneeded = grow_to(from, to);
   });
 }
 

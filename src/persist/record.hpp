@@ -1,5 +1,5 @@
-// Records: key and value bytes behind a small header, in a cell of the heap. Written once, whole, before anything refers to them; never
-// changed after.
+// Records: key and value bytes behind a small header, in a cell of the heap. Written once, whole,
+// before anything refers to them; never changed after.
 #pragma once
 
 #include <optional>
@@ -15,7 +15,9 @@ namespace durahash {
 struct record_header {
   std::uint32_t key_bytes;
   std::uint32_t value_bytes;
-  std::uint64_t checksum;  // XXH3-64, seeded with both lengths, of the key's and value's bytes; the key's also where it lies elsewhere
+  // XXH3-64, seeded with both lengths, of the key's and value's bytes; the key's also where it lies
+  // elsewhere
+  std::uint64_t checksum;
 };
 static_assert(sizeof(record_header) == 16);
 
@@ -29,15 +31,19 @@ inline std::uint64_t record_checksum(std::string_view key, std::string_view valu
   return checksum(value.data(), value.size(), checksum(key.data(), key.size(), seed));
 }
 
-/// Writes a record and starts its write-back. `key` is what of the key is to lie in it, all or nothing; `sum` is of all of the key either way, so that a
-/// value is not taken for another key's. Returns its offset, or nothing when there is no space.
+/// Writes a record and starts its write-back. `key` is what of the key is to lie in it, all or
+/// nothing; `sum` is of all of the key either way, so that a value is not taken for another key's.
+/// Returns its offset, or nothing when there is no space.
 template <medium M>
-std::optional<std::uint64_t> write_record(M& m, heap<M>& h, pool<M>& p, std::string_view key, std::string_view value, std::uint64_t sum, flushed& started) {
+std::optional<std::uint64_t> write_record(M& m, heap<M>& h, pool<M>& p, std::string_view key,
+                                          std::string_view value, std::uint64_t sum,
+                                          flushed& started) {
   std::uint64_t bytes = sizeof(record_header) + key.size() + value.size();
   auto offset = h.allocate(bytes);
   if (!offset) return std::nullopt;
   std::byte* at = p.at(*offset);
-  record_header header{static_cast<std::uint32_t>(key.size()), static_cast<std::uint32_t>(value.size()), sum};
+  record_header header{static_cast<std::uint32_t>(key.size()),
+                       static_cast<std::uint32_t>(value.size()), sum};
   store_bytes(m, at, &header, sizeof header);
   store_bytes(m, at + sizeof header, key.data(), key.size());
   store_bytes(m, at + sizeof header + key.size(), value.data(), value.size());
@@ -46,27 +52,32 @@ std::optional<std::uint64_t> write_record(M& m, heap<M>& h, pool<M>& p, std::str
 }
 
 template <medium M>
-std::optional<std::uint64_t> write_record(M& m, heap<M>& h, pool<M>& p, std::string_view key, std::string_view value, flushed& started) {
+std::optional<std::uint64_t> write_record(M& m, heap<M>& h, pool<M>& p, std::string_view key,
+                                          std::string_view value, flushed& started) {
   return write_record(m, h, p, key, value, record_checksum(key, value), started);
 }
 
-/// The record at `offset`, or nothing when no record can be there: no byte of a pool leads outside the pool.
+/// The record at `offset`, or nothing when no record can be there: no byte of a pool leads outside
+/// the pool.
 template <medium M>
 std::optional<record_view> record_at(M& m, const pool<M>& p, std::uint64_t offset) {
   std::uint64_t end = p.end();
-  if (offset % 16 != 0 || offset < p.block().heap_offset || offset > end - sizeof(record_header)) return std::nullopt;
+  if (offset % 16 != 0 || offset < p.block().heap_offset || offset > end - sizeof(record_header))
+    return std::nullopt;
   const std::byte* at = p.at(offset);
   m.will_read(at, sizeof(record_header));
   record_header header;
   std::memcpy(&header, at, sizeof header);
   std::uint64_t payload = std::uint64_t{header.key_bytes} + header.value_bytes;
-  if (header.key_bytes > max_key_bytes || payload > end - offset - sizeof header) return std::nullopt;
+  if (header.key_bytes > max_key_bytes || payload > end - offset - sizeof header)
+    return std::nullopt;
   auto text = reinterpret_cast<const char*>(at + sizeof header);
   m.will_read(text, payload);
   return record_view{{text, header.key_bytes}, {text + header.key_bytes, header.value_bytes}};
 }
 
-/// Whether the record's bytes are those that were written. `record` has its key, wherever that lies.
+/// Whether the record's bytes are those that were written. `record` has its key, wherever that
+/// lies.
 template <medium M>
 bool record_is_whole(const pool<M>& p, std::uint64_t offset, const record_view& record) {
   record_header header;

@@ -9,7 +9,7 @@
 
 namespace durahash {
 
-inline constexpr std::uint64_t slab_bytes = 64 << 10;          // aligned to its size
+inline constexpr std::uint64_t slab_bytes = 64 << 10;  // aligned to its size
 inline constexpr std::uint64_t largest_cell_bytes = slab_bytes / 2;
 
 /// Bytes that a cell for `bytes` has. Cells above largest_cell_bytes are extents of whole pages.
@@ -22,13 +22,14 @@ constexpr std::uint64_t cell_bytes_for(std::uint64_t bytes) noexcept {
 
 /// Index of a cell size among the classes, for cell_bytes_for(bytes) <= largest_cell_bytes.
 constexpr unsigned class_of(std::uint64_t cell_bytes) noexcept {
-  if (cell_bytes <= 128) return static_cast<unsigned>(cell_bytes / 16 - 1);  // 0..7
+  if (cell_bytes <= 128) return static_cast<unsigned>(cell_bytes / 16 - 1);   // 0..7
   auto doubling = static_cast<unsigned>(std::bit_width(cell_bytes - 1)) - 8;  // 0 for (128, 256]
   std::uint64_t quarter = std::uint64_t{32} << doubling;
   return 8 + doubling * 4 + static_cast<unsigned>(cell_bytes / quarter) - 5;
 }
 
 inline constexpr unsigned class_count = class_of(largest_cell_bytes) + 1;
-static_assert(class_of(160) == 8 && class_of(256) == 11 && class_of(320) == 12 && class_of(32768) == 39);
+static_assert(class_of(160) == 8 && class_of(256) == 11 && class_of(320) == 12 &&
+              class_of(32768) == 39);
 
 }  // namespace durahash

@@ -1,13 +1,18 @@
-// Which units of a table hold words that are visible and perhaps not durable (CRASH.md X1). A unit is what one writer locks: a shard, a segment.
+// Which units of a table hold words that are visible and perhaps not durable (CRASH.md X1). A unit
+// is what one writer locks: a shard, a segment.
 //
-// Link-and-persist keeps a mark in each commit word; here it stands in DRAM, one byte for a unit: a commit costs no second and third store to its line.
+// Link-and-persist keeps a mark in each commit word; here it stands in DRAM, one byte for a unit: a
+// commit costs no second and third store to its line.
 //
-//   writer, under the unit's lock    begin(u);  store and flush what others may see;  fence;  end(u)
-//   reader, no lock                  read all that is needed;  then, if not settled(u), make durable what was read before giving it away
+//   writer, under the unit's lock    begin(u);  store and flush what others may see;  fence;
+//                                    end(u)
+//   reader, no lock                  read all that is needed;  then, if not settled(u), make
+//                                    durable what was read before giving it away
 //
-// A reader that saw a writer's store sees the writer's `begin` too, which came before it; if it sees that writer's `end`, the fence has been. A process
-// that was killed leaves words in the caches that nobody may ever have flushed: every unit of its pool begins as `inherited`, and is made durable whole
-// before it is first used.
+// A reader that saw a writer's store sees the writer's `begin` too, which came before it; if it
+// sees that writer's `end`, the fence has been. A process that was killed leaves words in the
+// caches that nobody may ever have flushed: every unit of its pool begins as `inherited`, and is
+// made durable whole before it is first used.
 #pragma once
 
 #include <atomic>
@@ -42,7 +47,9 @@ class unsettled {
   settlement of(std::size_t unit) const noexcept {
     if constexpr (needed) {
       std::uint8_t code = units_[unit].load(std::memory_order_acquire);
-      return code == settled_code_ ? settlement::settled : code == publishing_code ? settlement::publishing : settlement::inherited;
+      return code == settled_code_     ? settlement::settled
+             : code == publishing_code ? settlement::publishing
+                                       : settlement::inherited;
     } else {
       return settlement::settled;
     }
@@ -50,7 +57,8 @@ class unsettled {
   bool settled(std::size_t unit) const noexcept {
     if constexpr (needed) {
       std::uint8_t code = units_[unit].load(std::memory_order_acquire);
-      if (M::planted("readers-give-away-what-is-not-durable") && code == publishing_code) return true;
+      if (M::planted("readers-give-away-what-is-not-durable") && code == publishing_code)
+        return true;
       return code == settled_code_;
     } else {
       return true;
@@ -58,13 +66,15 @@ class unsettled {
   }
 
   void begin(std::size_t unit) noexcept {
-    if constexpr (needed) units_[unit].store(publishing_code, std::memory_order_relaxed);  // the store that follows releases it
+    // the store that follows releases it
+    if constexpr (needed) units_[unit].store(publishing_code, std::memory_order_relaxed);
   }
   void end(std::size_t unit, const durable&) noexcept {
     if constexpr (needed) units_[unit].store(settled_code_, std::memory_order_release);
   }
 
-  /// All that was inherited with the unit is durable. Any thread may find that out, lock or no lock.
+  /// All that was inherited with the unit is durable. Any thread may find that out, lock or no
+  /// lock.
   void take_over(std::size_t unit, const durable&) noexcept {
     if constexpr (needed) {
       std::uint8_t was = as_at_open;

@@ -1,4 +1,5 @@
-// An engine on a pool, behind the virtual line: checks what callers may get wrong, then calls the engine, which does not know of lines.
+// An engine on a pool, behind the virtual line: checks what callers may get wrong, then calls the
+// engine, which does not know of lines.
 #pragma once
 
 #include <cstring>
@@ -18,7 +19,10 @@ template <class E, medium M, class Interface>
 class bound_table : public Interface {
  public:
   bound_table(std::unique_ptr<pool<M>> p, medium_kind kind)
-      : pool_(std::move(p)), engine_(*pool_), medium_kind_(kind), was_clean_(pool_->root().state == pool_state::clean) {
+      : pool_(std::move(p)),
+        engine_(*pool_),
+        medium_kind_(kind),
+        was_clean_(pool_->root().state == pool_state::clean) {
     Interface::opened_by_ = this_process_mark();
   }
   ~bound_table() override { bound_table::close(); }
@@ -45,7 +49,8 @@ class bound_table : public Interface {
     made.medium = medium_kind_;
     made.records = engine_.size();
     made.slots = engine_.slots();
-    made.load_factor = made.slots == 0 ? 0 : static_cast<double>(made.records) / static_cast<double>(made.slots);
+    made.load_factor =
+        made.slots == 0 ? 0 : static_cast<double>(made.records) / static_cast<double>(made.slots);
     made.file_bytes = pool_->end();
     made.live_bytes = engine_.live_bytes();
     made.free_bytes = engine_.free_bytes();
@@ -58,7 +63,8 @@ class bound_table : public Interface {
     if_memory_allows([&] {
       made.media = pool_->medium().counts();
       engine_.describe(made);
-      made.figures.emplace_back("bytes_held_by_readers", static_cast<double>(engine_.bytes_held_by_readers()));
+      made.figures.emplace_back("bytes_held_by_readers",
+                                static_cast<double>(engine_.bytes_held_by_readers()));
     });
     return made;
   }
@@ -70,8 +76,12 @@ class bound_table : public Interface {
     return report;
   }
   std::uint64_t size() override { return engine_.size(); }
-  status reserve(std::uint64_t records) override { return change([&] { return engine_.reserve(records); }); }
-  status compact() override { return change([&] { return engine_.compact(); }); }
+  status reserve(std::uint64_t records) override {
+    return change([&] { return engine_.reserve(records); });
+  }
+  status compact() override {
+    return change([&] { return engine_.compact(); });
+  }
   status sync() override {
     return with_memory([&] { return engine_.sync(); });
   }
@@ -89,13 +99,14 @@ class bound_table : public Interface {
  protected:
   bool writable() const noexcept { return !pool_->read_only(); }
 
-  /// Runs an operation that changes the table. Where it finds no space it waits a while for readers that
-  /// keep some back, with nothing locked, and tries once more.
+  /// Runs an operation that changes the table. Where it finds no space it waits a while for readers
+  /// that keep some back, with nothing locked, and tries once more.
   template <class Operation>
   status change(Operation&& run) {
     if (!writable()) return status::read_only;
     status answer = with_memory(run);
-    if (answer == status::no_space && engine_.await_space()) [[unlikely]] answer = with_memory(run);
+    if (answer == status::no_space && engine_.await_space()) [[unlikely]]
+      answer = with_memory(run);
     return answer;
   }
   /// The same for a batch, of whose operations `run` does one.
@@ -103,7 +114,8 @@ class bound_table : public Interface {
   void change_rest(std::span<status> answers, Operation&& run) {
     if (!engine_.may_find_space()) return;
     for (std::size_t i = 0; i < answers.size(); ++i)
-      if (answers[i] == status::no_space && engine_.await_space()) [[unlikely]] answers[i] = change([&] { return run(i); });
+      if (answers[i] == status::no_space && engine_.await_space()) [[unlikely]]
+        answers[i] = change([&] { return run(i); });
   }
 
   std::unique_ptr<pool<M>> pool_;
@@ -146,19 +158,23 @@ class bound_words final : public bound_table<E, M, detail::word_table> {
     });
   }
   void get_many(std::span<const word> keys, word* values, status* answers) override {
-    engine_.get_many(keys, [values](std::size_t i, word value) { values[i] = value; }, answers);
+    engine_.get_many(
+        keys, [values](std::size_t i, word value) { values[i] = value; }, answers);
   }
   void put_many(std::span<const word> keys, const word* values, status* answers) override {
     if (!writable()) return void(std::fill_n(answers, keys.size(), status::read_only));
     engine_.put_many(keys, values, answers);
-    change_rest({answers, keys.size()}, [&](std::size_t i) { return engine_.write(keys[i], decide_write(detail::write_mode::put, values[i])); });
+    change_rest({answers, keys.size()}, [&](std::size_t i) {
+      return engine_.write(keys[i], decide_write(detail::write_mode::put, values[i]));
+    });
   }
   void erase_many(std::span<const word> keys, status* answers) override {
     if (!writable()) return void(std::fill_n(answers, keys.size(), status::read_only));
     engine_.erase_many(keys, answers);
   }
   status scan(cursor& at, std::size_t limit, detail::word_table::visitor visit) override {
-    return with_memory([&] { return engine_.scan(at, limit, [&](word key, word value) { visit(key, value); }); });
+    return with_memory(
+        [&] { return engine_.scan(at, limit, [&](word key, word value) { visit(key, value); }); });
   }
 };
 
@@ -172,7 +188,8 @@ class bound_bytes final : public bound_table<E, M, detail::bytes_table> {
   using bytes = std::string_view;
 
   status get(bytes key, detail::bytes_table::value_reader read) override {
-    return takes_key(key) ? engine_.get(key, [&](bytes value) { read(value); }) : status::invalid_argument;
+    return takes_key(key) ? engine_.get(key, [&](bytes value) { read(value); })
+                          : status::invalid_argument;
   }
   status write(detail::write_mode mode, bytes key, bytes value) override {
     if (writable() && (!takes_key(key) || !takes_value(value))) return status::invalid_argument;
@@ -183,7 +200,8 @@ class bound_bytes final : public bound_table<E, M, detail::bytes_table> {
     return change([&] { return engine_.write(key, erase_decider<bytes>()); });
   }
   status compare_and_set(bytes key, bytes expected, bytes desired) override {
-    if (writable() && (!takes_key(key) || !takes_value(expected) || !takes_value(desired))) return status::invalid_argument;
+    if (writable() && (!takes_key(key) || !takes_value(expected) || !takes_value(desired)))
+      return status::invalid_argument;
     return change([&] { return engine_.write(key, decide_exchange(expected, desired)); });
   }
   status fetch_add(bytes key, std::uint64_t delta, std::uint64_t& previous) override {
@@ -191,7 +209,8 @@ class bound_bytes final : public bound_table<E, M, detail::bytes_table> {
     std::uint64_t sum = 0;
     return change([&] {
       return engine_.write(key, [&](const std::optional<bytes>& present) {
-        if (present && present->size() != sizeof previous) return decision<bytes>::keep(status::invalid_argument);
+        if (present && present->size() != sizeof previous)
+          return decision<bytes>::keep(status::invalid_argument);
         previous = 0;
         if (present) std::memcpy(&previous, present->data(), sizeof previous);
         sum = previous + delta;
@@ -199,23 +218,32 @@ class bound_bytes final : public bound_table<E, M, detail::bytes_table> {
       });
     });
   }
-  void get_many(std::span<const bytes> keys, detail::bytes_table::indexed_reader read, status* answers) override {
-    if (all_taken(keys, nullptr)) return engine_.get_many(keys, [&](std::size_t i, bytes value) { read(i, value); }, answers);
-    for (std::size_t i = 0; i < keys.size(); ++i) answers[i] = get(keys[i], [&](bytes value) { read(i, value); });
+  void get_many(std::span<const bytes> keys, detail::bytes_table::indexed_reader read,
+                status* answers) override {
+    if (all_taken(keys, nullptr))
+      return engine_.get_many(
+          keys, [&](std::size_t i, bytes value) { read(i, value); }, answers);
+    for (std::size_t i = 0; i < keys.size(); ++i)
+      answers[i] = get(keys[i], [&](bytes value) { read(i, value); });
   }
   void put_many(std::span<const bytes> keys, const bytes* values, status* answers) override {
     if (writable() && all_taken(keys, values)) {
       engine_.put_many(keys, values, answers);
-      return change_rest({answers, keys.size()}, [&](std::size_t i) { return engine_.write(keys[i], decide_write(detail::write_mode::put, values[i])); });
+      return change_rest({answers, keys.size()}, [&](std::size_t i) {
+        return engine_.write(keys[i], decide_write(detail::write_mode::put, values[i]));
+      });
     }
-    for (std::size_t i = 0; i < keys.size(); ++i) answers[i] = write(detail::write_mode::put, keys[i], values[i]);
+    for (std::size_t i = 0; i < keys.size(); ++i)
+      answers[i] = write(detail::write_mode::put, keys[i], values[i]);
   }
   void erase_many(std::span<const bytes> keys, status* answers) override {
     if (writable() && all_taken(keys, nullptr)) return engine_.erase_many(keys, answers);
     for (std::size_t i = 0; i < keys.size(); ++i) answers[i] = erase(keys[i]);
   }
   status scan(cursor& at, std::size_t limit, detail::bytes_table::visitor visit) override {
-    return with_memory([&] { return engine_.scan(at, limit, [&](bytes key, bytes value) { visit(key, value); }); });
+    return with_memory([&] {
+      return engine_.scan(at, limit, [&](bytes key, bytes value) { visit(key, value); });
+    });
   }
 
  private:
@@ -224,7 +252,8 @@ class bound_bytes final : public bound_table<E, M, detail::bytes_table> {
     return pool_->block().key == data_kind::u64 ? key.size() == 8 : key.size() <= max_key_bytes;
   }
   bool takes_value(bytes value) const noexcept {
-    return pool_->block().value == data_kind::u64 ? value.size() == 8 : value.size() <= max_value_bytes;
+    return pool_->block().value == data_kind::u64 ? value.size() == 8
+                                                  : value.size() <= max_value_bytes;
   }
   bool all_taken(std::span<const bytes> keys, const bytes* values) const noexcept {
     for (std::size_t i = 0; i < keys.size(); ++i)

@@ -1,5 +1,6 @@
-// What stands in the place of a table that cannot be used: it gives one answer to everything. That of a
-// handle that was closed is `closed`, in a child of the process that opened the table `forked`.
+// What stands in the place of a table that cannot be used: it gives one answer to everything. That
+// of a handle that was closed is `closed`, in a child of the process that opened the table
+// `forked`.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +17,9 @@ class closed_base : public Interface {
   pool_kinds kinds() const override { return {}; }
   pool_info info() override { return {}; }
   table_stats stats() override { return {}; }
-  check_report check() override { return {.ok = false, .records = 0, .violations = {std::string(message(answer_))}}; }
+  check_report check() override {
+    return {.ok = false, .records = 0, .violations = {std::string(message(answer_))}};
+  }
   std::uint64_t size() override { return 0; }
   status reserve(std::uint64_t) override { return answer_; }
   status compact() override { return answer_; }
@@ -42,9 +45,15 @@ class closed_words final : public closed_base<detail::word_table> {
   status erase(word) override { return answer_; }
   status compare_and_set(word, word, word) override { return answer_; }
   status fetch_add(word, word, word&) override { return answer_; }
-  void get_many(std::span<const word> keys, word*, status* answers) override { std::fill_n(answers, keys.size(), answer_); }
-  void put_many(std::span<const word> keys, const word*, status* answers) override { std::fill_n(answers, keys.size(), answer_); }
-  void erase_many(std::span<const word> keys, status* answers) override { std::fill_n(answers, keys.size(), answer_); }
+  void get_many(std::span<const word> keys, word*, status* answers) override {
+    std::fill_n(answers, keys.size(), answer_);
+  }
+  void put_many(std::span<const word> keys, const word*, status* answers) override {
+    std::fill_n(answers, keys.size(), answer_);
+  }
+  void erase_many(std::span<const word> keys, status* answers) override {
+    std::fill_n(answers, keys.size(), answer_);
+  }
   status scan(cursor& at, std::size_t, visitor) override { return at.done = true, answer_; }
 };
 
@@ -59,13 +68,21 @@ class closed_bytes final : public closed_base<detail::bytes_table> {
   status erase(bytes) override { return answer_; }
   status compare_and_set(bytes, bytes, bytes) override { return answer_; }
   status fetch_add(bytes, std::uint64_t, std::uint64_t&) override { return answer_; }
-  void get_many(std::span<const bytes> keys, indexed_reader, status* answers) override { std::fill_n(answers, keys.size(), answer_); }
-  void put_many(std::span<const bytes> keys, const bytes*, status* answers) override { std::fill_n(answers, keys.size(), answer_); }
-  void erase_many(std::span<const bytes> keys, status* answers) override { std::fill_n(answers, keys.size(), answer_); }
+  void get_many(std::span<const bytes> keys, indexed_reader, status* answers) override {
+    std::fill_n(answers, keys.size(), answer_);
+  }
+  void put_many(std::span<const bytes> keys, const bytes*, status* answers) override {
+    std::fill_n(answers, keys.size(), answer_);
+  }
+  void erase_many(std::span<const bytes> keys, status* answers) override {
+    std::fill_n(answers, keys.size(), answer_);
+  }
   status scan(cursor& at, std::size_t, visitor) override { return at.done = true, answer_; }
 };
 
-inline bool is_of_words(const detail::any_table& t) { return dynamic_cast<const detail::word_table*>(&t) != nullptr; }
+inline bool is_of_words(const detail::any_table& t) {
+  return dynamic_cast<const detail::word_table*>(&t) != nullptr;
+}
 
 /// What stands in the place of such a table, for ever.
 inline detail::any_table& in_place_of(const detail::any_table& t, status answer) {

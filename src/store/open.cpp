@@ -27,14 +27,15 @@ int why_absent(const std::string& path) {
   return ::stat(path.c_str(), &facts) == 0 ? 0 : errno;
 }
 
-bool survives_only_with_its_machine(const std::string& path) {  // tmpfs: a reboot leaves nothing that could be torn
+// tmpfs: a reboot leaves nothing that could be torn
+bool survives_only_with_its_machine(const std::string& path) {
   struct statfs facts {};
   return ::statfs(path.c_str(), &facts) == 0 && facts.f_type == TMPFS_MAGIC;
 }
 
 error refused(status code, const std::string& why) { return {code, why}; }
 
-// ------------------------------------------------------------------------------------------------------ what is asked for
+// ------------------------------------------------------------------------------- what is asked for
 
 template <class Kind>
 bool unknown(const std::optional<Kind>& kind) {
@@ -44,23 +45,28 @@ bool unknown(const std::optional<Kind>& kind) {
 error refuse_nonsense(const opening& o) {
   const options& how = o.how;
   auto nonsense = [](const std::string& why) { return refused(status::invalid_argument, why); };
-  if (o.path.find('\0') != std::string::npos) return nonsense("the path holds a NUL byte, which no file's name can");
+  if (o.path.find('\0') != std::string::npos)
+    return nonsense("the path holds a NUL byte, which no file's name can");
   if (unknown(how.engine)) return nonsense("options.engine is no engine_kind");
-  if (unknown(how.key) || unknown(how.value)) return nonsense("options.key or options.value is no data_kind");
+  if (unknown(how.key) || unknown(how.value))
+    return nonsense("options.key or options.value is no data_kind");
   if (unknown(how.durability)) return nonsense("options.durability is no durability_level");
   if (unknown(std::optional(how.medium))) return nonsense("options.medium is no medium_kind");
   if (how.mode > open_mode::read_only) return nonsense("options.mode is no open_mode");
-  if (how.salvage && how.mode == open_mode::read_only) return nonsense("salvage repairs the pool: it cannot be opened read-only for that");
+  if (how.salvage && how.mode == open_mode::read_only)
+    return nonsense("salvage repairs the pool: it cannot be opened read-only for that");
   return {status::ok, {}};
 }
 
-constexpr std::uint64_t most_address_space_bytes = std::uint64_t{1} << 47;  // all that a process has on x86-64
+// all that a process has on x86-64
+constexpr std::uint64_t most_address_space_bytes = std::uint64_t{1} << 47;
 constexpr std::uint64_t usual_address_space_bytes = std::uint64_t{64} << 30;
 
 /// What a table of that capacity takes, at least.
 std::uint64_t bytes_for(std::uint64_t capacity) {
   constexpr std::uint64_t bytes_per_record = 16;
-  return capacity > most_address_space_bytes / bytes_per_record ? most_address_space_bytes : capacity * bytes_per_record;
+  return capacity > most_address_space_bytes / bytes_per_record ? most_address_space_bytes
+                                                                : capacity * bytes_per_record;
 }
 
 /// Bytes that the folder's file system has room for; all there can be where that is not known.
@@ -80,43 +86,57 @@ error refuse_capacity(const opening& o) {
     if (limit < most) most = limit, where = what;
   };
   if (how.max_bytes != 0) consider(how.max_bytes, "options.max_bytes allows");
-  if (how.address_space_bytes != 0) consider(how.address_space_bytes, "options.address_space_bytes allows");
+  if (how.address_space_bytes != 0)
+    consider(how.address_space_bytes, "options.address_space_bytes allows");
   if (o.mapped == medium_kind::memory)
-    consider(static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)), "the machine has of memory");
-  else
-    consider(room_beside(o.path), "the file system has room for");
+    consider(static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) *
+                 static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)),
+             "the machine has of memory");
+  else consider(room_beside(o.path), "the file system has room for");
   if (needed <= most) return {status::ok, {}};
-  return refused(how.max_bytes != 0 || how.address_space_bytes != 0 ? status::invalid_argument : status::no_space,
-                 "a capacity of " + std::to_string(how.capacity) + " records needs " + std::to_string(needed) + " bytes at least, and " + where + " " +
+  return refused(how.max_bytes != 0 || how.address_space_bytes != 0 ? status::invalid_argument
+                                                                    : status::no_space,
+                 "a capacity of " + std::to_string(how.capacity) + " records needs " +
+                     std::to_string(needed) + " bytes at least, and " + where + " " +
                      std::to_string(most));
 }
 
 /// The addresses that the pool may grow into.
 std::uint64_t address_space_for(const opening& o) {
-  if (o.how.address_space_bytes != 0) return std::min(o.how.address_space_bytes, most_address_space_bytes);
+  if (o.how.address_space_bytes != 0)
+    return std::min(o.how.address_space_bytes, most_address_space_bytes);
   struct stat facts {};
-  std::uint64_t file = o.mapped != medium_kind::memory && ::stat(o.path.c_str(), &facts) == 0 ? static_cast<std::uint64_t>(facts.st_size) : 0;
-  return std::min(std::max({usual_address_space_bytes, 8 * file, 8 * bytes_for(o.how.capacity)}), most_address_space_bytes / 2);
+  std::uint64_t file = o.mapped != medium_kind::memory && ::stat(o.path.c_str(), &facts) == 0
+                           ? static_cast<std::uint64_t>(facts.st_size)
+                           : 0;
+  return std::min(std::max({usual_address_space_bytes, 8 * file, 8 * bytes_for(o.how.capacity)}),
+                  most_address_space_bytes / 2);
 }
 
 error settle_medium(opening& o) {
   options& how = o.how;
   if (how.medium == medium_kind::automatic) {
-    if (o.path.empty()) return refused(status::invalid_argument, "no path: give a file, or the medium memory");
+    if (o.path.empty())
+      return refused(status::invalid_argument, "no path: give a file, or the medium memory");
     bool power = how.durability == durability_level::power;
     how.medium = power ? medium_kind::pmem : medium_kind::file;
   }
   switch (how.medium) {
     case medium_kind::memory: o.mapped = medium_kind::memory; break;
-    case medium_kind::emulated: o.mapped = o.path.empty() ? medium_kind::memory : medium_kind::file; break;
+    case medium_kind::emulated:
+      o.mapped = o.path.empty() ? medium_kind::memory : medium_kind::file;
+      break;
     case medium_kind::pmem: o.mapped = medium_kind::pmem; break;
     default: o.mapped = medium_kind::file;
   }
   if (o.path.empty() && o.mapped != medium_kind::memory)
-    return refused(status::invalid_argument, "no path: the medium " + std::string(name_of(how.medium)) + " needs a file");
+    return refused(status::invalid_argument,
+                   "no path: the medium " + std::string(name_of(how.medium)) + " needs a file");
   if (how.medium == medium_kind::file && how.durability == durability_level::power)
-    return refused(status::unusable, "cannot promise durability power on the plain file " + o.path +
-                                         ": the page cache is not persistent memory; use process, or a DAX file system");
+    return refused(
+        status::unusable,
+        "cannot promise durability power on the plain file " + o.path +
+            ": the page cache is not persistent memory; use process, or a DAX file system");
   return {status::ok, {}};
 }
 
@@ -134,7 +154,8 @@ error settle_mode(opening& o) {
       break;
     case open_mode::open_existing:
     case open_mode::read_only:
-      if (!there) return refused(status::unusable, "cannot open " + o.path + ": there is no such file");
+      if (!there)
+        return refused(status::unusable, "cannot open " + o.path + ": there is no such file");
       break;
     case open_mode::create_or_open: break;
   }
@@ -154,7 +175,7 @@ error map_it(opening& o) {
   return {status::ok, {}};
 }
 
-// --------------------------------------------------------------------------------------------------------------- creation
+// ---------------------------------------------------------------------------------------- creation
 
 /// Where the system has no random bytes: what nobody outside knows, mixed.
 void fill_with_facts(std::span<unsigned char> left) {
@@ -187,8 +208,8 @@ void fill_random(void* at, std::size_t bytes) {
 }
 
 error not_in_this_build(engine_kind engine, const std::string& path) {
-  return refused(status::unusable,
-                 "cannot open " + path + ": the engine " + std::string(name_of(engine)) + " is not in this build");
+  return refused(status::unusable, "cannot open " + path + ": the engine " +
+                                       std::string(name_of(engine)) + " is not in this build");
 }
 
 error plan_superblock(opening& o) {
@@ -199,8 +220,10 @@ error plan_superblock(opening& o) {
   auto plan = entry->plan(how);
   if (!plan) return plan.failure();
   bool flushing = how.medium == medium_kind::pmem || how.medium == medium_kind::emulated;
-  o.block = new_superblock(engine, how.key.value_or(data_kind::bytes), how.value.value_or(data_kind::bytes),
-                           how.durability.value_or(flushing ? durability_level::power : durability_level::process), plan->settings, plan->engine_bytes);
+  o.block = new_superblock(
+      engine, how.key.value_or(data_kind::bytes), how.value.value_or(data_kind::bytes),
+      how.durability.value_or(flushing ? durability_level::power : durability_level::process),
+      plan->settings, plan->engine_bytes);
   superblock& b = o.block;
   fill_random(&b.seed_flip, sizeof b.seed_flip);
   fill_random(&b.seed_multiply, sizeof b.seed_multiply);
@@ -210,12 +233,13 @@ error plan_superblock(opening& o) {
   return {status::ok, {}};
 }
 
-// ------------------------------------------------------------------------------------------------------- an existing pool
+// -------------------------------------------------------------------------------- an existing pool
 
 template <class Kind>
 std::string contradiction(const char* what, const std::optional<Kind>& asked, Kind has) {
   if (!asked || *asked == has) return {};
-  return std::string(what) + " is " + std::string(name_of(has)) + ", not " + std::string(name_of(*asked));
+  return std::string(what) + " is " + std::string(name_of(has)) + ", not " +
+         std::string(name_of(*asked));
 }
 
 error read_pool(opening& o) {
@@ -223,14 +247,18 @@ error read_pool(opening& o) {
       read_superblock(o.map->base(), o.map->file_bytes_at_open(), o.map->read_only(), o.path);
   if (!block) return block.failure();
   o.block = *block;
-  constexpr std::uint64_t any_length = ~std::uint64_t{0};  // refuse_cut_off looks at it, once it is known why the file may be short
+  // refuse_cut_off looks at it, once it is known why the file may be short
+  constexpr std::uint64_t any_length = ~std::uint64_t{0};
   auto root = read_root(o.map->base(), any_length, o.block, o.path);
   if (!root) return root.failure();
   o.root = *root;
-  for (const std::string& why : {contradiction("its engine", o.how.engine, o.block.engine), contradiction("its key kind", o.how.key, o.block.key),
-                                 contradiction("its value kind", o.how.value, o.block.value),
-                                 contradiction("its durability", o.how.durability, o.block.durability)})
-    if (!why.empty()) return refused(status::unusable, "cannot open " + o.path + " as asked: " + why);
+  for (const std::string& why :
+       {contradiction("its engine", o.how.engine, o.block.engine),
+        contradiction("its key kind", o.how.key, o.block.key),
+        contradiction("its value kind", o.how.value, o.block.value),
+        contradiction("its durability", o.how.durability, o.block.durability)})
+    if (!why.empty())
+      return refused(status::unusable, "cannot open " + o.path + " as asked: " + why);
   return {status::ok, {}};
 }
 
@@ -242,31 +270,38 @@ bool perhaps_torn(const opening& o) {
 
 error refuse_torn(const opening& o) {
   if (o.how.salvage || !perhaps_torn(o)) return {status::ok, {}};
-  return refused(status::unusable,
-                 "cannot use " + o.path +
-                     " as a pool: the machine went down while it was open and not synced, and a plain file may be torn by that; "
-                     "`durahash check --salvage " + o.path + "` verifies everything and keeps what is whole");
+  return refused(status::unusable, "cannot use " + o.path +
+                                       " as a pool: the machine went down while it was open and "
+                                       "not synced, and a plain file may be torn by that; "
+                                       "`durahash check --salvage " +
+                                       o.path + "` verifies everything and keeps what is whole");
 }
 
-/// A copy that was made while the pool was written has pages of many moments; one that was made later
-/// looks the same.
+/// A copy that was made while the pool was written has pages of many moments; one that was made
+/// later looks the same.
 error refuse_copy(const opening& o) {
   std::uint32_t written_to = o.root.file_mark, here = o.map->file_mark();
-  bool is_copy = o.root.state == pool_state::changing && written_to != 0 && here != 0 && written_to != here;
+  bool is_copy =
+      o.root.state == pool_state::changing && written_to != 0 && here != 0 && written_to != here;
   if (o.how.salvage || !is_copy) return {status::ok, {}};
-  return refused(status::unusable, "cannot use " + o.path +
-                                       " as a pool: it is a copy of a pool that was open and not synced, and may hold pages of several moments; "
-                                       "copy the pool when it is closed, or let `durahash check --salvage " +
-                                       o.path + "` verify everything and keep what is whole");
+  return refused(status::unusable,
+                 "cannot use " + o.path +
+                     " as a pool: it is a copy of a pool that was open and not synced, and may "
+                     "hold pages of several moments; "
+                     "copy the pool when it is closed, or let `durahash check --salvage " +
+                     o.path + "` verify everything and keep what is whole");
 }
 
-/// A file that a power cut tore may lack its end, too: the page of the root was written back, and the file's new length was not.
+/// A file that a power cut tore may lack its end, too: the page of the root was written back, and
+/// the file's new length was not.
 error refuse_cut_off(opening& o) {
   std::uint64_t bytes = o.map->backed_bytes();
   if (o.root.pool_bytes <= bytes) return {status::ok, {}};
   if (o.how.salvage && o.root.state == pool_state::changing) {
     if (status s = o.map->grow(o.root.pool_bytes); s != status::ok)
-      return refused(s, "cannot salvage " + o.path + ": no room for the end that the power cut took, " + std::to_string(o.root.pool_bytes - bytes) + " bytes");
+      return refused(s, "cannot salvage " + o.path +
+                            ": no room for the end that the power cut took, " +
+                            std::to_string(o.root.pool_bytes - bytes) + " bytes");
     return {status::ok, {}};
   }
   return refused(status::unusable, "cannot use " + o.path + " as a pool: the file has " +
@@ -283,10 +318,11 @@ error await_owner(const opening& o) {
 
 /// A pool of power durability lives on persistent memory: the path decides, not the caller.
 bool needs_remapping(const opening& o, medium_kind asked) {
-  return asked == medium_kind::automatic && o.mapped == medium_kind::file && o.block.durability == durability_level::power;
+  return asked == medium_kind::automatic && o.mapped == medium_kind::file &&
+         o.block.durability == durability_level::power;
 }
 
-// --------------------------------------------------------------------------------------------------------------- choosing
+// ---------------------------------------------------------------------------------------- choosing
 
 result<opened> finish(opening o) {
   const engine_entry* entry = find_engine(o.block.engine);
@@ -294,7 +330,8 @@ result<opened> finish(opening o) {
   persistence_domain domain = o.map->domain();
   bool flushes = o.block.durability == durability_level::power && !o.map->read_only();
   if (o.how.medium == medium_kind::emulated && !o.map->read_only()) {
-    emulated_medium::latency latency{o.how.flush_latency_ns, o.how.block_latency_ns, o.how.read_latency_ns};
+    emulated_medium::latency latency{o.how.flush_latency_ns, o.how.block_latency_ns,
+                                     o.how.read_latency_ns};
     return entry->on_emulated(std::move(o), std::make_unique<emulated_medium>(latency));
   }
   if (flushes) return entry->on_pmem(std::move(o), std::make_unique<pmem_medium>(domain));

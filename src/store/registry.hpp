@@ -11,11 +11,7 @@
 #include "table/concept.hpp"
 
 /// A new engine needs its line here, and a file engine_<name>.cpp that defines <name>_engine().
-#define DURAHASH_ENGINES(each) \
-  each(turbo)                  \
-  each(cceh)                   \
-  each(level)                  \
-  each(gphash)
+#define DURAHASH_ENGINES(each) each(turbo) each(cceh) each(level) each(gphash)
 
 namespace durahash {
 

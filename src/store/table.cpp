@@ -11,7 +11,8 @@
 
 namespace durahash {
 
-handle::handle(handle&& other) noexcept : table_(std::exchange(other.table_, closed_like(*other.table_))) {}
+handle::handle(handle&& other) noexcept
+    : table_(std::exchange(other.table_, closed_like(*other.table_))) {}
 
 handle& handle::operator=(handle&& other) noexcept {
   if (this != &other) table_ = std::exchange(other.table_, closed_like(*other.table_));
@@ -39,7 +40,9 @@ status handle::close() {
   return s;
 }
 
-detail::any_table& detail::of_another_process(const any_table& t) { return in_place_of(t, status::forked); }
+detail::any_table& detail::of_another_process(const any_table& t) {
+  return in_place_of(t, status::forked);
+}
 
 /// What a program without memory gets in place of a pool.
 template <class Open>
@@ -48,7 +51,9 @@ auto with_memory(const std::string& path, Open&& open) -> decltype(open()) {
     return open();
   } catch (const std::bad_alloc&) {
     error none{status::out_of_memory, {}};
-    if_memory_allows([&] { none.message = "cannot open " + path + ": " + std::string(message(status::out_of_memory)); });
+    if_memory_allows([&] {
+      none.message = "cannot open " + path + ": " + std::string(message(status::out_of_memory));
+    });
     return none;
   }
 }
@@ -72,7 +77,8 @@ result<std::unique_ptr<word_table>> open_words(const std::string& path, const op
     if (!how.key) how.key = data_kind::u64;
     if (!how.value) how.value = data_kind::u64;
     if (how.key != data_kind::u64 || how.value != data_kind::u64)
-      return error{status::invalid_argument, "a map has u64 keys and u64 values; open other pools as a table"};
+      return error{status::invalid_argument,
+                   "a map has u64 keys and u64 values; open other pools as a table"};
     auto pool = open_pool(path, std::move(how));
     if (!pool) return pool.failure();
     return std::move(pool->words);
@@ -81,12 +87,15 @@ result<std::unique_ptr<word_table>> open_words(const std::string& path, const op
 
 }  // namespace detail
 
-void table::get_many(std::span<const std::string_view> keys, std::span<std::string> values, std::span<status> answers) const {
+void table::get_many(std::span<const std::string_view> keys, std::span<std::string> values,
+                     std::span<status> answers) const {
   if (keys.size() != values.size() || keys.size() != answers.size())
     return void(std::fill(answers.begin(), answers.end(), status::invalid_argument));
   std::fill(answers.begin(), answers.end(), status::out_of_memory);
   try {
-    impl().get_many(keys, [&](std::size_t i, std::string_view value) { values[i].assign(value); }, answers.data());
+    impl().get_many(
+        keys, [&](std::size_t i, std::string_view value) { values[i].assign(value); },
+        answers.data());
   } catch (const std::bad_alloc&) {  // of a value: those that were answered have theirs
   }
 }
@@ -99,15 +108,16 @@ status table::get(std::string_view key, std::string& value) const {
   }
 }
 
-void table::put_many(std::span<const std::string_view> keys, std::span<const std::string_view> values,
-                     std::span<status> answers) {
+void table::put_many(std::span<const std::string_view> keys,
+                     std::span<const std::string_view> values, std::span<status> answers) {
   if (keys.size() != values.size() || keys.size() != answers.size())
     return void(std::fill(answers.begin(), answers.end(), status::invalid_argument));
   impl().put_many(keys, values.data(), answers.data());
 }
 
 void table::erase_many(std::span<const std::string_view> keys, std::span<status> answers) {
-  if (keys.size() != answers.size()) return void(std::fill(answers.begin(), answers.end(), status::invalid_argument));
+  if (keys.size() != answers.size())
+    return void(std::fill(answers.begin(), answers.end(), status::invalid_argument));
   impl().erase_many(keys, answers.data());
 }
 

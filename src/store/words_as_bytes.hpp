@@ -1,4 +1,5 @@
-// A u64/u64 pool seen as bytes: 8 bytes little-endian for each word. What `table` uses when it opens such a pool.
+// A u64/u64 pool seen as bytes: 8 bytes little-endian for each word. What `table` uses when it
+// opens such a pool.
 #pragma once
 
 #include <cstring>
@@ -24,7 +25,9 @@ class words_as_bytes final : public detail::bytes_table {
   status compact() override { return words_->compact(); }
   status sync() override { return words_->sync(); }
   status close() override { return words_->close(); }
-  const std::vector<std::string>& salvage_report() const override { return words_->salvage_report(); }
+  const std::vector<std::string>& salvage_report() const override {
+    return words_->salvage_report();
+  }
 
   status get(bytes key, value_reader read) override {
     if (key.size() != 8) return status::invalid_argument;
@@ -37,19 +40,24 @@ class words_as_bytes final : public detail::bytes_table {
     if (key.size() != 8 || value.size() != 8) return status::invalid_argument;
     return words_->write(mode, word(key), word(value));
   }
-  status erase(bytes key) override { return key.size() == 8 ? words_->erase(word(key)) : status::invalid_argument; }
+  status erase(bytes key) override {
+    return key.size() == 8 ? words_->erase(word(key)) : status::invalid_argument;
+  }
   status compare_and_set(bytes key, bytes expected, bytes desired) override {
-    if (key.size() != 8 || expected.size() != 8 || desired.size() != 8) return status::invalid_argument;
+    if (key.size() != 8 || expected.size() != 8 || desired.size() != 8)
+      return status::invalid_argument;
     return words_->compare_and_set(word(key), word(expected), word(desired));
   }
   status fetch_add(bytes key, std::uint64_t delta, std::uint64_t& previous) override {
-    return key.size() == 8 ? words_->fetch_add(word(key), delta, previous) : status::invalid_argument;
+    return key.size() == 8 ? words_->fetch_add(word(key), delta, previous)
+                           : status::invalid_argument;
   }
   void get_many(std::span<const bytes> keys, indexed_reader read, status* answers) override;
   void put_many(std::span<const bytes> keys, const bytes* values, status* answers) override;
   void erase_many(std::span<const bytes> keys, status* answers) override;
   status scan(cursor& at, std::size_t limit, visitor visit) override {
-    return words_->scan(at, limit, [&](std::uint64_t key, std::uint64_t value) { visit(text(key), text(value)); });
+    return words_->scan(
+        at, limit, [&](std::uint64_t key, std::uint64_t value) { visit(text(key), text(value)); });
   }
 
  private:
@@ -58,7 +66,9 @@ class words_as_bytes final : public detail::bytes_table {
     std::memcpy(&w, b.data(), sizeof w);
     return w;
   }
-  static bytes text(const std::uint64_t& w) noexcept { return {reinterpret_cast<const char*>(&w), sizeof w}; }
+  static bytes text(const std::uint64_t& w) noexcept {
+    return {reinterpret_cast<const char*>(&w), sizeof w};
+  }
   static bool all_words(std::span<const bytes> keys, const bytes* values) noexcept {
     for (std::size_t i = 0; i < keys.size(); ++i)
       if (keys[i].size() != 8 || (values != nullptr && values[i].size() != 8)) return false;
@@ -73,9 +83,11 @@ class words_as_bytes final : public detail::bytes_table {
   std::unique_ptr<detail::word_table> words_;
 };
 
-inline void words_as_bytes::get_many(std::span<const bytes> keys, indexed_reader read, status* answers) {
+inline void words_as_bytes::get_many(std::span<const bytes> keys, indexed_reader read,
+                                     status* answers) {
   if (!all_words(keys, nullptr)) {
-    for (std::size_t i = 0; i < keys.size(); ++i) answers[i] = get(keys[i], [&](bytes value) { read(i, value); });
+    for (std::size_t i = 0; i < keys.size(); ++i)
+      answers[i] = get(keys[i], [&](bytes value) { read(i, value); });
     return;
   }
   std::vector<std::uint64_t> values(keys.size());
@@ -84,9 +96,12 @@ inline void words_as_bytes::get_many(std::span<const bytes> keys, indexed_reader
     if (answers[i] == status::ok) read(i, text(values[i]));
 }
 
-inline void words_as_bytes::put_many(std::span<const bytes> keys, const bytes* values, status* answers) {
-  if (all_words(keys, values)) return words_->put_many(words(keys), words({values, keys.size()}).data(), answers);
-  for (std::size_t i = 0; i < keys.size(); ++i) answers[i] = write(detail::write_mode::put, keys[i], values[i]);
+inline void words_as_bytes::put_many(std::span<const bytes> keys, const bytes* values,
+                                     status* answers) {
+  if (all_words(keys, values))
+    return words_->put_many(words(keys), words({values, keys.size()}).data(), answers);
+  for (std::size_t i = 0; i < keys.size(); ++i)
+    answers[i] = write(detail::write_mode::put, keys[i], values[i]);
 }
 
 inline void words_as_bytes::erase_many(std::span<const bytes> keys, status* answers) {

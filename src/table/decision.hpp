@@ -22,7 +22,8 @@ struct decision {
   static constexpr decision remove() { return {what::remove, status::ok, {}}; }
 };
 
-/// A decider: called at most a few times, under the engine's lock, with the present value or nothing.
+/// A decider: called at most a few times, under the engine's lock, with the present value or
+/// nothing.
 template <class D, class Value>
 concept decider = requires(D& d, const std::optional<Value>& present) {
   { d(present) } -> std::same_as<decision<Value>>;
@@ -33,7 +34,8 @@ template <class Value>
 constexpr auto decide_write(detail::write_mode mode, Value value) {
   return [mode, value](const std::optional<Value>& present) {
     if (mode == detail::write_mode::insert && present) return decision<Value>::keep(status::exists);
-    if (mode == detail::write_mode::update && !present) return decision<Value>::keep(status::not_found);
+    if (mode == detail::write_mode::update && !present)
+      return decision<Value>::keep(status::not_found);
     return decision<Value>::set(value);
   };
 }
@@ -47,13 +49,16 @@ struct erase_decider {
   }
 };
 template <class Decide>
-inline constexpr bool may_set = !requires { typename std::remove_cvref_t<Decide>::never_sets; };
+inline constexpr bool may_set = !requires {
+  typename std::remove_cvref_t<Decide>::never_sets;
+};
 
 template <class Value>
 constexpr auto decide_exchange(Value expected, Value desired) {
   return [expected, desired](const std::optional<Value>& present) {
     if (!present) return decision<Value>::keep(status::not_found);
-    return *present == expected ? decision<Value>::set(desired) : decision<Value>::keep(status::mismatch);
+    return *present == expected ? decision<Value>::set(desired)
+                                : decision<Value>::keep(status::mismatch);
   };
 }
 

@@ -1,11 +1,16 @@
-// The frame: what every engine does alike with records, written once. The engine owns its layout; the frame owns the
-// order in which things happen: what is locked when, when the pool is marked as changing, when locks go.
+// The frame: what every engine does alike with records, written once. The engine owns its layout;
+// the frame owns the order in which things happen: what is locked when, when the pool is marked as
+// changing, when locks go.
 //
-//   group of writes   locks of the first keys that are free, blocking for none but the first: two groups never wait for
-//                     each other   ·   the pool is marked   ·   each write staged   ·   all committed, with fences that
-//                     they share   ·   locks let go   ·   those without room written one by one, for what makes room
+//   group of writes   locks of the first keys that are free, blocking for none but the first: two
+//                     groups never wait for
+//                     each other   ·   the pool is marked   ·   each write staged   ·   all
+//                                  committed, with fences that
+//                     they share   ·   locks let go   ·   those without room written one by one,
+//                                  for what makes room
 //                     (a larger array, a split, a level) waits for no lock while others are held
-//   iteration         in hash order, stretch by stretch: neither growth nor movements nor reopening disturb the cursor
+//   iteration         in hash order, stretch by stretch: neither growth nor movements nor reopening
+//                     disturb the cursor
 #pragma once
 
 #include <bit>
@@ -25,15 +30,18 @@ inline constexpr std::size_t group_size = 64;
 
 /// `Engine` offers lifecycle's hooks, and
 ///   target_type                         what it works out of a key once: a hash, or places
-///   look_ahead(keys, targets, puts)     works them out, and asks for the lines that writes will need. Locks nothing
+///   look_ahead(keys, targets, puts)     works them out, and asks for the lines that writes will
+///                                       need. Locks nothing
 ///   group                               `locks`, held; and the changes that were staged
-///   lock_group(keys, targets, group)    locks the units of the first keys as far as they are free; of at least one, for
-///                                       which it may wait. Returns of how many keys
+///   lock_group(keys, targets, group)    locks the units of the first keys as far as they are free;
+///                                       of at least one, for which it may wait. Returns of how
+///                                       many keys
 ///   stage_in_group(n, target, key, decide, group, answer)   the group's n-th key
 ///   commit_group(group)                 all that was staged is durable
 ///   stretch                             `records`, as read; and what they need
-///   read_stretch(position, stretch)     the records of the stretch of hashes in which that one lies, durably. Returns
-///                                       where it ends, or nothing: a writer was faster
+///   read_stretch(position, stretch)     the records of the stretch of hashes in which that one
+///                                       lies, durably. Returns where it ends, or nothing: a writer
+///                                       was faster
 template <medium M, class Kind, class Engine>
 class engine_frame : public lifecycle<M, Kind, Engine> {
   using life = lifecycle<M, Kind, Engine>;
@@ -45,7 +53,9 @@ class engine_frame : public lifecycle<M, Kind, Engine> {
 
   /// Each record is atomic by itself; the batch is not. A key that comes twice has the later value.
   void put_many(std::span<const key_type> keys, const value_type* values, status* answers) {
-    write_many(keys, answers, true, [values](std::size_t i) { return decide_write(detail::write_mode::put, values[i]); });
+    write_many(keys, answers, true, [values](std::size_t i) {
+      return decide_write(detail::write_mode::put, values[i]);
+    });
   }
   void erase_many(std::span<const key_type> keys, status* answers) {
     write_many(keys, answers, false, [](std::size_t) { return erase_decider<value_type>(); });
@@ -58,7 +68,8 @@ class engine_frame : public lifecycle<M, Kind, Engine> {
  protected:
   /// Hooks that an engine may leave out.
   template <class Group, class DecideOf>
-  void begin_group(Group&, std::span<const key_type>, DecideOf&) {}  // of locked keys, before any is staged
+  // of locked keys, before any is staged
+  void begin_group(Group&, std::span<const key_type>, DecideOf&) {}
   template <class Group, class Target>
   bool ends_before(const Group&, const Target&) const {  // the key meets what the group has staged
     return false;
@@ -70,12 +81,14 @@ class engine_frame : public lifecycle<M, Kind, Engine> {
   template <class DecideOf>
   void write_many(std::span<const key_type> keys, status* answers, bool puts, DecideOf&& decide_of);
   template <class Target, class DecideOf>
-  std::size_t write_group(std::span<const key_type> keys, const Target* targets, status* answers, DecideOf&& decide_of);
+  std::size_t write_group(std::span<const key_type> keys, const Target* targets, status* answers,
+                          DecideOf&& decide_of);
 };
 
 template <medium M, class Kind, class Engine>
 template <class DecideOf>
-void engine_frame<M, Kind, Engine>::write_many(std::span<const key_type> keys, status* answers, bool puts, DecideOf&& decide_of) {
+void engine_frame<M, Kind, Engine>::write_many(std::span<const key_type> keys, status* answers,
+                                               bool puts, DecideOf&& decide_of) {
   typename Engine::target_type targets[group_size];
   for (std::size_t start = 0; start < keys.size(); start += group_size) {
     std::size_t count = std::min(group_size, keys.size() - start);
@@ -91,12 +104,14 @@ void engine_frame<M, Kind, Engine>::write_many(std::span<const key_type> keys, s
 /// Writes the first keys, as far as their locks are free; at least one. Returns how many.
 template <medium M, class Kind, class Engine>
 template <class Target, class DecideOf>
-std::size_t engine_frame<M, Kind, Engine>::write_group(std::span<const key_type> keys, const Target* targets, status* answers,
+std::size_t engine_frame<M, Kind, Engine>::write_group(std::span<const key_type> keys,
+                                                       const Target* targets, status* answers,
                                                        DecideOf&& decide_of) {
   Engine& e = this->self();
   typename Engine::group g;
   std::size_t locked = e.lock_group(keys, targets, g), taken = 0;
-  if (!this->p_.may_change()) [[unlikely]] return std::fill_n(answers, locked, status::io_error), locked;
+  if (!this->p_.may_change()) [[unlikely]]
+    return std::fill_n(answers, locked, status::io_error), locked;
   e.begin_group(g, keys.first(locked), decide_of);
   std::uint64_t without_room = 0;
   for (; taken < locked && !e.ends_before(g, targets[taken]); ++taken) {

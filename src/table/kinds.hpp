@@ -1,5 +1,6 @@
-// The kinds of records that engines store: words in the slot itself; bytes in the heap, with their hash and offset in the slot; and, in GPHash, keys of one
-// length in the slot, with the offset of their value.
+// The kinds of records that engines store: words in the slot itself; bytes in the heap, with their
+// hash and offset in the slot; and, in GPHash, keys of one length in the slot, with the offset of
+// their value.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +17,9 @@ struct word_records {
   static constexpr bool in_slot = true;     // key and value, both
   static constexpr bool fixed_key = false;  // keys of one length in the slot, values in the heap
 
-  static std::uint64_t hash(key_type key, const hash_seeds& seeds) noexcept { return word_hash(key, seeds); }
+  static std::uint64_t hash(key_type key, const hash_seeds& seeds) noexcept {
+    return word_hash(key, seeds);
+  }
   /// What the slot's key word holds.
   static std::uint64_t key_word(key_type key, std::uint64_t) noexcept { return key; }
 };
@@ -27,7 +30,9 @@ struct byte_records {
   static constexpr bool in_slot = false;
   static constexpr bool fixed_key = false;
 
-  static std::uint64_t hash(key_type key, const hash_seeds& seeds) noexcept { return bytes_hash(key, seeds); }
+  static std::uint64_t hash(key_type key, const hash_seeds& seeds) noexcept {
+    return bytes_hash(key, seeds);
+  }
   static std::uint64_t key_word(key_type, std::uint64_t hash) noexcept { return hash; }
 };
 

@@ -1,14 +1,15 @@
 // What every engine does alike from its opening to its close, written once.
 //
-//   open     the engine reads its root; then `finish_open`: the records of a pool that was not closed
-//            cleanly are counted, and their cells made known to the heap, in the background
+//   open     the engine reads its root; then `finish_open`: the records of a pool that was not
+//            closed cleanly are counted, and their cells made known to the heap, in the background
 //   count    unit by unit (what one lock guards), each under its lock, in one direction. Each
-//            record is counted once: who moves some from a unit to another has both counted first, under
-//            both locks, or moves them to one that the count has yet to come to
-//   sync     all bytes to the disk while writers go on; then again, with writers kept out, and marked
-//            clean. An operation says that it changes the pool only under a lock that sync takes too
-//   close    as sync, with the state of the heap saved in the pool; of tables of words, whose records have
-//            no checksums, with a digest of all records, which check compares
+//            record is counted once: who moves some from a unit to another has both counted first,
+//            under both locks, or moves them to one that the count has yet to come to
+//   sync     all bytes to the disk while writers go on; then again, with writers kept out, and
+//            marked clean. An operation says that it changes the pool only under a lock that sync
+//            takes too
+//   close    as sync, with the state of the heap saved in the pool; of tables of words, whose
+//            records have no checksums, with a digest of all records, which check compares
 //
 // crash before the root says clean: the pool recovers as after any crash; the saved state is
 // unreachable, hence free.
@@ -48,7 +49,9 @@ class held_locks {
     held_[count_++] = &l;
     return true;
   }
-  bool holds(const spin_lock& l) const noexcept { return std::find(held_, held_ + count_, &l) != held_ + count_; }
+  bool holds(const spin_lock& l) const noexcept {
+    return std::find(held_, held_ + count_, &l) != held_ + count_;
+  }
   /// One that is locked already.
   void adopt(spin_lock& l) noexcept { held_[count_++] = &l; }
   std::size_t count() const noexcept { return count_; }
@@ -77,26 +80,32 @@ template <class Run>
 void if_memory_allows(Run&& run) noexcept {
   try {
     run();
-  } catch (const std::bad_alloc&) {
-  }
+  } catch (const std::bad_alloc&) {}
 }
 
 /// `Engine` derives from this and offers
 ///   lock_all, unlock_all         keep out everybody who changes the pool
 ///   size()                       waits for the count
-///   count_units(asking)          counts each unit under its lock; returns whether it came to the end
-///   check_units(complain, bytes)  verifies all that is reachable; adds up its bytes; returns the records
+///   count_units(asking)          counts each unit under its lock; returns whether it came to the
+///                                end
+///   check_units(complain, bytes)  verifies all that is reachable; adds up its bytes; returns the
+///                                 records
 template <medium M, class Kind, class Engine>
 class lifecycle {
  public:
-  explicit lifecycle(pool<M>& p) : p_(p), m_(p.medium()), heap_(p), seeds_{p.block().seed_flip, p.block().seed_multiply} {}
+  explicit lifecycle(pool<M>& p)
+      : p_(p), m_(p.medium()), heap_(p), seeds_{p.block().seed_flip, p.block().seed_multiply} {}
 
-  std::uint64_t live_bytes() const { return p_.block().heap_offset + heap_.used_bytes() - heap_.pending_bytes(); }
-  std::uint64_t free_bytes() { return p_.free_bytes() + heap_.idle_cell_bytes() + heap_.pending_bytes(); }
+  std::uint64_t live_bytes() const {
+    return p_.block().heap_offset + heap_.used_bytes() - heap_.pending_bytes();
+  }
+  std::uint64_t free_bytes() {
+    return p_.free_bytes() + heap_.idle_cell_bytes() + heap_.pending_bytes();
+  }
   std::uint64_t bytes_held_by_readers() noexcept { return heap_.bytes_held_by_readers(); }
 
-  /// Waits a while for readers that keep back memory, after an operation has found no space. Returns
-  /// whether it may find some now. Nothing may be locked.
+  /// Waits a while for readers that keep back memory, after an operation has found no space.
+  /// Returns whether it may find some now. Nothing may be locked.
   bool await_space() noexcept { return may_find_space() && heap_.settle(); }
   bool may_find_space() const noexcept { return heap_.pending_bytes() != 0; }
 
@@ -108,7 +117,8 @@ class lifecycle {
   struct no_guard {
     explicit no_guard(const epochs&) noexcept {}
   };
-  /// Keeps records and arrays from reuse. Word tables have none: their readers look at the mirror again.
+  /// Keeps records and arrays from reuse. Word tables have none: their readers look at the mirror
+  /// again.
   using read_guard = std::conditional_t<Kind::in_slot, no_guard, epochs::guard>;
   read_guard reading() const noexcept { return read_guard(heap_.readers()); }
 
@@ -123,7 +133,9 @@ class lifecycle {
   bool begin_open(std::vector<std::string>* dropped);
   std::string lost_root() const;
   static error not_created(const std::string& path, status s, const char* what) {
-    return {s, "cannot create " + path + ": " + (s == status::no_space ? "no room for its first " + std::string(what) : std::string(message(s)))};
+    return {s, "cannot create " + path + ": " +
+                   (s == status::no_space ? "no room for its first " + std::string(what)
+                                          : std::string(message(s)))};
   }
   void finish_salvage(std::vector<std::string>& dropped, std::uint64_t records);
   void finish_open(bool heap_known, std::size_t units, std::uint64_t bytes_to_read);
@@ -134,8 +146,8 @@ class lifecycle {
   template <class Count>
   void count_once(std::size_t unit, Count&& count);
   void counted_with(std::size_t unit, std::size_t with);
-  /// The heap is told of a record's cell. One that cannot be there, or cannot be noted, makes the count
-  /// unsound.
+  /// The heap is told of a record's cell. One that cannot be there, or cannot be noted, makes the
+  /// count unsound.
   void adopt_record(std::uint64_t offset, std::uint64_t bytes) noexcept {
     try {
       if (!heap_.adopt(offset, bytes)) found_unsound();
@@ -155,7 +167,7 @@ class lifecycle {
   M& m_;
   heap<M> heap_;
   hash_seeds seeds_;
-  std::uint64_t records_at_open_ = 0;     // of a clean pool, until they are counted
+  std::uint64_t records_at_open_ = 0;      // of a clean pool, until they are counted
   std::atomic<bool> damage_found_{false};  // what is free is not known: only new space is used
 
  private:
@@ -175,53 +187,66 @@ class lifecycle {
   background background_;  // the engine stops it before anything that jobs use goes
 };
 
-// ---------------------------------------------------------------------------------------------------------------- opening
+// ----------------------------------------------------------------------------------------- opening
 
-/// Begins the heap's recovery; with the state that a clean close saved, if there is one. Returns whether there was.
+/// Begins the heap's recovery; with the state that a clean close saved, if there is one. Returns
+/// whether there was.
 template <medium M, class Kind, class Engine>
 bool lifecycle<M, Kind, Engine>::begin_open(std::vector<std::string>* dropped) {
   heap_.begin_recovery();
   const root_record& root = p_.root();
-  if (Kind::in_slot || dropped != nullptr || root.state != pool_state::clean || root.heap_state_offset == 0) return false;
+  if (Kind::in_slot || dropped != nullptr || root.state != pool_state::clean ||
+      root.heap_state_offset == 0)
+    return false;
   std::vector<std::uint64_t> words(root.heap_state_bytes / 8);
   m_.will_read(p_.at(root.heap_state_offset), root.heap_state_bytes);
   std::memcpy(words.data(), p_.at(root.heap_state_offset), root.heap_state_bytes);
-  if (checksum(words.data(), root.heap_state_bytes) == root.heap_state_checksum && heap_.restore(words)) return true;
-  heap_.begin_recovery();  // anew: what is wrong with the saved state does not matter, the slots know better
+  if (checksum(words.data(), root.heap_state_bytes) == root.heap_state_checksum &&
+      heap_.restore(words))
+    return true;
+  // anew: what is wrong with the saved state does not matter, the slots know better
+  heap_.begin_recovery();
   return false;
 }
 
-/// What a clean pool with records says whose root names nothing, as that of a new pool does: it must not open as an empty one. Otherwise nothing.
+/// What a clean pool with records says whose root names nothing, as that of a new pool does: it
+/// must not open as an empty one. Otherwise nothing.
 template <medium M, class Kind, class Engine>
 std::string lifecycle<M, Kind, Engine>::lost_root() const {
   const root_record& root = p_.root();
   if (root.state != pool_state::clean || root.records == 0) return {};
-  return "it has " + std::to_string(root.records) + " records, and what names them, from offset " + std::to_string(p_.block().engine_offset) + " on, is gone";
+  return "it has " + std::to_string(root.records) + " records, and what names them, from offset " +
+         std::to_string(p_.block().engine_offset) + " on, is gone";
 }
 
 template <medium M, class Kind, class Engine>
-void lifecycle<M, Kind, Engine>::finish_salvage(std::vector<std::string>& dropped, std::uint64_t records) {
+void lifecycle<M, Kind, Engine>::finish_salvage(std::vector<std::string>& dropped,
+                                                std::uint64_t records) {
   heap_.end_recovery();
   dropped.push_back(kept_and_dropped(records, dropped.size(), Kind::in_slot));
 }
 
 /// The engine has read its root. `heap_known`: the heap knows of all cells.
 template <medium M, class Kind, class Engine>
-void lifecycle<M, Kind, Engine>::finish_open(bool heap_known, std::size_t units, std::uint64_t bytes_to_read) {
+void lifecycle<M, Kind, Engine>::finish_open(bool heap_known, std::size_t units,
+                                             std::uint64_t bytes_to_read) {
   if (heap_known) heap_.end_recovery();
   if (heap_known && p_.root().state == pool_state::clean) return;
   counted_units_ = zeroed_array<std::atomic<std::uint8_t>>(units);
   counted_ = count_claimed_ = false;
-  constexpr std::uint64_t at_once = 1 << 20;  // takes a millisecond or few; small pools that are killed again and again reuse all their space
-  bool later = worth_a_thread(bytes_to_read, at_once + 1) && background_.submit([this](const background& self) {
-    if (claim_count()) count_all(&self);
-  });
+  // takes a millisecond or few; small pools that are killed again and again reuse all their space
+  constexpr std::uint64_t at_once = 1 << 20;
+  bool later = worth_a_thread(bytes_to_read, at_once + 1) &&
+               background_.submit([this](const background& self) {
+                 if (claim_count()) count_all(&self);
+               });
   if (!later) await_count();
 }
 
-// --------------------------------------------------------------------------------------------------------------- counting
+// ---------------------------------------------------------------------------------------- counting
 
-/// Counts in this thread, if nobody has begun to. The caller may hold nothing that count_units locks.
+/// Counts in this thread, if nobody has begun to. The caller may hold nothing that count_units
+/// locks.
 template <medium M, class Kind, class Engine>
 void lifecycle<M, Kind, Engine>::await_count() {
   if (counted()) return;
@@ -247,7 +272,8 @@ void lifecycle<M, Kind, Engine>::count_all(const background* asking) noexcept {
 template <medium M, class Kind, class Engine>
 template <class Count>
 void lifecycle<M, Kind, Engine>::count_once(std::size_t unit, Count&& count) {
-  if (counted()) [[likely]] return;
+  if (counted()) [[likely]]
+    return;
   if (counted_units_[unit].load(std::memory_order_relaxed) != 0) return;
   count();
   counted_units_[unit].store(1, std::memory_order_relaxed);
@@ -256,16 +282,19 @@ void lifecycle<M, Kind, Engine>::count_once(std::size_t unit, Count&& count) {
 /// The unit has none but records of another one, which has been counted with them.
 template <medium M, class Kind, class Engine>
 void lifecycle<M, Kind, Engine>::counted_with(std::size_t unit, std::size_t with) {
-  if (!counted()) counted_units_[unit].store(counted_units_[with].load(std::memory_order_relaxed), std::memory_order_relaxed);
+  if (!counted())
+    counted_units_[unit].store(counted_units_[with].load(std::memory_order_relaxed),
+                               std::memory_order_relaxed);
 }
 
-// ---------------------------------------------------------------------------------------------------------- sync and close
+// ---------------------------------------------------------------------------------- sync and close
 
 template <medium M, class Kind, class Engine>
 status lifecycle<M, Kind, Engine>::sync() {
   if (p_.read_only()) return status::ok;
   await_count();
-  if (status s = p_.write_all_to_disk(); s != status::ok) return s;  // most of the work, while writers go on
+  // most of the work, while writers go on
+  if (status s = p_.write_all_to_disk(); s != status::ok) return s;
   everybody_kept_out alone(self());
   if (!p_.changing()) return status::ok;
   lacks_digest_ = Kind::in_slot;
@@ -336,14 +365,17 @@ status lifecycle<M, Kind, Engine>::close_clean(std::uint64_t records) {
     words = std::move(*saved);
     offset = p_.allocate(words.size() * 8, page_bytes);
   });
-  if (status s = with_memory([&] { return p_.give_back_tail(); }); s == status::io_error) return s;  // what the pool grew by for it, and did not need, too
+  // what the pool grew by for it, and did not need, too
+  if (status s = with_memory([&] { return p_.give_back_tail(); }); s == status::io_error) return s;
   if (!offset) {
     typename pool<M>::saved_state saved;
     if constexpr (Kind::in_slot) if_memory_allows([&] { saved.checksum = digest_of_records(); });
     return p_.mark_clean(records, saved);
   }
-  store_bytes(m_, p_.at(*offset), words.data(), words.size() * 8);  // not flushed: the root has its checksum, and without it the slots know as well
-  return p_.mark_clean(records, {*offset, words.size() * 8, checksum(words.data(), words.size() * 8)});
+  // not flushed: the root has its checksum, and without it the slots know as well
+  store_bytes(m_, p_.at(*offset), words.data(), words.size() * 8);
+  return p_.mark_clean(records,
+                       {*offset, words.size() * 8, checksum(words.data(), words.size() * 8)});
 }
 
 }  // namespace durahash

@@ -17,7 +17,8 @@ struct live_record {
   std::uint64_t hash, key_word, value_word;
   static bool before(const live_record& a, const live_record& b) { return a.hash < b.hash; }
 };
-/// With the key, where the record in the heap lacks it. A view of the slot while nobody writes, else of a copy.
+/// With the key, where the record in the heap lacks it. A view of the slot while nobody writes,
+/// else of a copy.
 struct keyed_record : live_record {
   std::string_view key;
 };
@@ -37,7 +38,8 @@ bool names_key(M& m, const pool<M>& p, std::uint64_t value_word, typename Kind::
 
 /// The value that a slot's value word stands for; nothing when no record can be there.
 template <class Kind, medium M>
-std::optional<typename Kind::value_type> value_of(M& m, const pool<M>& p, std::uint64_t value_word) {
+std::optional<typename Kind::value_type> value_of(M& m, const pool<M>& p,
+                                                  std::uint64_t value_word) {
   if constexpr (Kind::in_slot) {
     return value_word;
   } else {
@@ -46,17 +48,18 @@ std::optional<typename Kind::value_type> value_of(M& m, const pool<M>& p, std::u
   }
 }
 
-/// A new value word: the value itself, or the offset of a new record, whose write-back has begun; nothing when there is no space for it.
+/// A new value word: the value itself, or the offset of a new record, whose write-back has begun;
+/// nothing when there is no space for it.
 template <class Kind, medium M>
-std::optional<std::uint64_t> new_value_word([[maybe_unused]] M& m, [[maybe_unused]] heap<M>& h, [[maybe_unused]] pool<M>& p,
-                                            [[maybe_unused]] typename Kind::key_type key, typename Kind::value_type value,
+std::optional<std::uint64_t> new_value_word([[maybe_unused]] M& m, [[maybe_unused]] heap<M>& h,
+                                            [[maybe_unused]] pool<M>& p,
+                                            [[maybe_unused]] typename Kind::key_type key,
+                                            typename Kind::value_type value,
                                             [[maybe_unused]] flushed& started) {
-  if constexpr (Kind::in_slot)
-    return value;
+  if constexpr (Kind::in_slot) return value;
   else if constexpr (Kind::fixed_key)
     return write_record(m, h, p, {}, value, record_checksum(key, value), started);
-  else
-    return write_record(m, h, p, key, value, started);
+  else return write_record(m, h, p, key, value, started);
 }
 
 /// Key and value of a record in the heap; nothing when none can be where the slot says.
@@ -90,17 +93,20 @@ bool seen_before(M& m, const pool<M>& p, const auto& records, std::size_t i) {
   return false;
 }
 
-/// Visits what was read of a stretch of hashes, from the cursor on: at most `left` records, and those that share the last one's hash, for the cursor cannot
-/// tell them apart. The cursor moves to the next record, or to `end`, where the stretch ends; 0 stands for the end of all hashes.
+/// Visits what was read of a stretch of hashes, from the cursor on: at most `left` records, and
+/// those that share the last one's hash, for the cursor cannot tell them apart. The cursor moves to
+/// the next record, or to `end`, where the stretch ends; 0 stands for the end of all hashes.
 template <class Kind, medium M, class Visit>
-status visit_stretch(M& m, const pool<M>& p, std::vector<record_of<Kind>>& records, std::uint64_t end, cursor& at, std::size_t& left, Visit& visit) {
+status visit_stretch(M& m, const pool<M>& p, std::vector<record_of<Kind>>& records,
+                     std::uint64_t end, cursor& at, std::size_t& left, Visit& visit) {
   std::erase_if(records, [&](const live_record& r) { return r.hash < at.position; });
   std::sort(records.begin(), records.end(), live_record::before);
   for (std::size_t i = 0; i < records.size(); ++i) {
     const record_of<Kind>& r = records[i];
     bool new_hash = i == 0 || records[i - 1].hash != r.hash;
     if (new_hash && left == 0) return at.position = r.hash, status::ok;
-    if (seen_before<Kind>(m, p, records, i)) continue;  // erased and put again elsewhere while they were read
+    // erased and put again elsewhere while they were read
+    if (seen_before<Kind>(m, p, records, i)) continue;
     if constexpr (Kind::in_slot) {
       visit(r.key_word, r.value_word);
     } else {
@@ -115,14 +121,17 @@ status visit_stretch(M& m, const pool<M>& p, std::vector<record_of<Kind>>& recor
   return status::ok;
 }
 
-/// What is wrong with the record in the heap that a slot names; empty if nothing is. Always empty for words: they have none.
+/// What is wrong with the record in the heap that a slot names; empty if nothing is. Always empty
+/// for words: they have none.
 template <class Kind, medium M>
-std::string fault_of(M& m, const pool<M>& p, const hash_seeds& seeds, const record_of<Kind>& r, auto hash_of) {
+std::string fault_of(M& m, const pool<M>& p, const hash_seeds& seeds, const record_of<Kind>& r,
+                     auto hash_of) {
   if constexpr (!Kind::in_slot) {
     std::string which = "the record at offset " + std::to_string(r.value_word);
     auto record = key_and_value<Kind>(m, p, r);
     if constexpr (Kind::fixed_key)
-      if (hash_of(r.key, seeds) != r.hash) return "the key in the slot is damaged (its hash is another)";
+      if (hash_of(r.key, seeds) != r.hash)
+        return "the key in the slot is damaged (its hash is another)";
     if (!record) return "the record offset " + std::to_string(r.value_word) + " is impossible";
     if (!record_is_whole(p, r.value_word, *record)) return which + " is damaged (checksum)";
     if (hash_of(record->key, seeds) != r.hash) return which + " has another key";

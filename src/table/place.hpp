@@ -1,4 +1,5 @@
-// Where an engine's arrays lie: an offset and an exponent in one word, which one store changes (CRASH.md X5).
+// Where an engine's arrays lie: an offset and an exponent in one word, which one store changes
+// (CRASH.md X5).
 #pragma once
 
 #include <cstdint>
@@ -14,7 +15,9 @@ struct checked_place {
 
   static constexpr unsigned place_bits = 46;
 
-  static constexpr std::uint64_t check_bits(std::uint64_t low) noexcept { return (low * 0x9e3779b97f4a7c15u) >> place_bits << place_bits; }
+  static constexpr std::uint64_t check_bits(std::uint64_t low) noexcept {
+    return (low * 0x9e3779b97f4a7c15u) >> place_bits << place_bits;
+  }
   static constexpr checked_place of(std::uint64_t offset, unsigned exponent) noexcept {
     std::uint64_t low = offset / block_bytes | std::uint64_t{exponent} << 40;
     return {low | check_bits(low)};
@@ -22,19 +25,25 @@ struct checked_place {
   constexpr bool none() const noexcept { return word == 0; }
   constexpr std::uint64_t offset() const noexcept { return (word & low_bits(40)) * block_bytes; }
   constexpr unsigned exponent() const noexcept { return word >> 40 & 63; }
-  constexpr bool sound() const noexcept { return none() || check_bits(word & low_bits(place_bits)) == (word & ~low_bits(place_bits)); }
+  constexpr bool sound() const noexcept {
+    return none() || check_bits(word & low_bits(place_bits)) == (word & ~low_bits(place_bits));
+  }
   friend bool operator==(checked_place, checked_place) = default;
 };
 
-/// Its mirror in DRAM: in place of the check bits a generation, which tells a new array from an old one in the same place.
+/// Its mirror in DRAM: in place of the check bits a generation, which tells a new array from an old
+/// one in the same place.
 struct place_view {
   std::uint64_t word = 0;
 
   static constexpr place_view of(checked_place e, std::uint64_t generation) noexcept {
-    return {(e.word & low_bits(checked_place::place_bits)) | generation << checked_place::place_bits};
+    return {(e.word & low_bits(checked_place::place_bits)) | generation
+                                                                 << checked_place::place_bits};
   }
   constexpr bool none() const noexcept { return (word & low_bits(checked_place::place_bits)) == 0; }
-  constexpr bool mirrors(checked_place e) const noexcept { return ((word ^ e.word) & low_bits(checked_place::place_bits)) == 0; }
+  constexpr bool mirrors(checked_place e) const noexcept {
+    return ((word ^ e.word) & low_bits(checked_place::place_bits)) == 0;
+  }
   constexpr std::uint64_t offset() const noexcept { return (word & low_bits(40)) * block_bytes; }
   constexpr unsigned exponent() const noexcept { return word >> 40 & 63; }
   constexpr std::uint64_t generation() const noexcept { return word >> checked_place::place_bits; }

@@ -18,18 +18,23 @@ struct setting_rule {
 };
 
 /// Puts what was asked for over `values`, which hold what is usual, in the order of the rules.
-inline error resolve_settings(engine_kind engine, std::span<const setting_rule> rules, const std::map<std::string, std::uint64_t>& asked,
+inline error resolve_settings(engine_kind engine, std::span<const setting_rule> rules,
+                              const std::map<std::string, std::uint64_t>& asked,
                               std::span<std::uint64_t> values) {
   for (const auto& [name, value] : asked) {
-    auto rule = std::find_if(rules.begin(), rules.end(), [&](const setting_rule& r) { return name == r.name; });
+    auto rule = std::find_if(rules.begin(), rules.end(),
+                             [&](const setting_rule& r) { return name == r.name; });
     if (rule == rules.end()) {
       std::string known;
-      for (const setting_rule& r : rules) known += (known.empty() ? "" : ", ") + std::string(r.name);
-      return {status::invalid_argument, "the engine " + std::string(name_of(engine)) + " has no setting named " + name + "; it has " + known};
+      for (const setting_rule& r : rules)
+        known += (known.empty() ? "" : ", ") + std::string(r.name);
+      return {status::invalid_argument, "the engine " + std::string(name_of(engine)) +
+                                            " has no setting named " + name + "; it has " + known};
     }
     if (value < rule->least || value > rule->most)
-      return {status::invalid_argument, "the setting " + name + " must lie between " + std::to_string(rule->least) + " and " +
-                                            std::to_string(rule->most) + ", not " + std::to_string(value)};
+      return {status::invalid_argument,
+              "the setting " + name + " must lie between " + std::to_string(rule->least) + " and " +
+                  std::to_string(rule->most) + ", not " + std::to_string(value)};
     values[static_cast<std::size_t>(rule - rules.begin())] = value;
   }
   return {status::ok, {}};

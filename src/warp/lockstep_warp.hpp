@@ -1,4 +1,5 @@
-// A GPU's warp on the host, for code that is written once for both: its lanes run one after the other, step by step.
+// A GPU's warp on the host, for code that is written once for both: its lanes run one after the
+// other, step by step.
 #pragma once
 
 #include <array>
@@ -6,7 +7,8 @@
 
 namespace durahash {
 
-/// What a warp is: control flow is the same in all lanes, and what differs from lane to lane is `varying`, which converts to nothing.
+/// What a warp is: control flow is the same in all lanes, and what differs from lane to lane is
+/// `varying`, which converts to nothing.
 ///
 ///   each(f)       f(lane) in every lane
 ///   of(v, lane)   what is this lane's, within `each`

@@ -1,4 +1,5 @@
-// `durahash bench` from outside: the contract of its JSON, the media it runs on, its counts, its refusals.
+// `durahash bench` from outside: the contract of its JSON, the media it runs on, its counts, its
+// refusals.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -18,21 +19,23 @@ using nlohmann::json;
 constexpr const char* tiny = " --keys 2000 --repeat 2";
 
 void expect_keys(const json& object, std::initializer_list<const char*> keys) {
-  for (const char* key : keys) EXPECT_TRUE(object.contains(key)) << key << " is missing in " << object.dump();
+  for (const char* key : keys)
+    EXPECT_TRUE(object.contains(key)) << key << " is missing in " << object.dump();
 }
 
 void expect_contract(const json& report) {
-  expect_keys(report, {"machine", "device", "engine", "medium", "keys", "threads", "batch", "seed", "results", "load_factor",
-                       "bytes_per_key"});
+  expect_keys(report, {"machine", "device", "engine", "medium", "keys", "threads", "batch", "seed",
+                       "results", "load_factor", "bytes_per_key"});
   expect_keys(report["machine"], {"cpu", "cores", "kernel", "commit"});
   expect_keys(report["load_factor"], {"final", "peak"});
   ASSERT_FALSE(report["results"].empty());
   for (const json& result : report["results"]) {
-    expect_keys(result, {"workload", "ops", "seconds", "mops", "latency_ns", "flushes_per_op", "fences_per_op",
-                         "media_read_blocks_per_op", "media_write_blocks_per_op"});
+    expect_keys(result, {"workload", "ops", "seconds", "mops", "latency_ns", "flushes_per_op",
+                         "fences_per_op", "media_read_blocks_per_op", "media_write_blocks_per_op"});
     expect_keys(result["latency_ns"], {"p50", "p99", "p999", "max"});
     EXPECT_GT(result["seconds"], 0);
-    EXPECT_NEAR(result["mops"], result["ops"].get<double>() / result["seconds"].get<double>() / 1e6, 1e-6);
+    EXPECT_NEAR(result["mops"], result["ops"].get<double>() / result["seconds"].get<double>() / 1e6,
+                1e-6);
     const json& latency = result["latency_ns"];
     EXPECT_LE(latency["p50"], latency["p99"]);
     EXPECT_LE(latency["p99"], latency["p999"]);
@@ -58,8 +61,9 @@ TEST(BenchCommand, JsonHasEveryFieldOfTheContractForEveryWorkload) {
   expect_contract(report);
   std::set<std::string> names;
   for (const json& result : report["results"]) names.insert(result["workload"]);
-  EXPECT_EQ(names, (std::set<std::string>{"insert", "load", "positive", "negative", "update", "erase", "insert-steady",
-                                          "ycsb-a", "ycsb-b", "ycsb-c", "ycsb-d", "ycsb-f", "dlrm", "pagerank"}));
+  EXPECT_EQ(names, (std::set<std::string>{"insert", "load", "positive", "negative", "update",
+                                          "erase", "insert-steady", "ycsb-a", "ycsb-b", "ycsb-c",
+                                          "ycsb-d", "ycsb-f", "dlrm", "pagerank"}));
   EXPECT_EQ(report["engine"], "turbo");
   EXPECT_EQ(report["device"], "cpu");
   EXPECT_TRUE(report["device_memory"].is_null());
@@ -74,7 +78,8 @@ TEST(BenchCommand, WhatIsNotCountedIsNullAndNotZero) {
 }
 
 TEST(BenchCommand, TracesSayHowUnevenTheirKeysAre) {
-  json report = run_bench("--keys 20000 --ops 74000 --repeat 1 --workload insert,ycsb-c,dlrm,pagerank --no-latency");
+  json report = run_bench(
+      "--keys 20000 --ops 74000 --repeat 1 --workload insert,ycsb-c,dlrm,pagerank --no-latency");
   EXPECT_TRUE(result_of(report, "insert")["unique_ratio"].is_null());
   EXPECT_TRUE(result_of(report, "insert")["top_1_percent_share"].is_null());
   for (const char* workload : {"ycsb-c", "dlrm", "pagerank"}) {
@@ -89,29 +94,35 @@ TEST(BenchCommand, TracesSayHowUnevenTheirKeysAre) {
 }
 
 TEST(BenchCommand, ATraceIsTheSameForEveryEngineNumberOfThreadsAndBatch) {
-  const std::string arguments = "--keys 5000 --ops 10000 --repeat 1 --workload dlrm,pagerank --no-latency --seed 3";
-  json one = run_bench(arguments), reports = run_bench(arguments + " --engine all --threads 2 --batch 104 2>/dev/null");
+  const std::string arguments =
+      "--keys 5000 --ops 10000 --repeat 1 --workload dlrm,pagerank --no-latency --seed 3";
+  json one = run_bench(arguments),
+       reports = run_bench(arguments + " --engine all --threads 2 --batch 104 2>/dev/null");
   for (const json& report : reports.is_array() ? reports : json::array({reports}))
     for (const char* workload : {"dlrm", "pagerank"})
       for (const char* figure : {"unique_ratio", "top_1_percent_share"})
-        EXPECT_EQ(result_of(report, workload)[figure], result_of(one, workload)[figure]) << workload << " " << figure;
+        EXPECT_EQ(result_of(report, workload)[figure], result_of(one, workload)[figure])
+            << workload << " " << figure;
 }
 
 TEST(BenchCommand, TheTableForPeopleSaysWhatATraceIsMadeOf) {
   tool_answer answer = run_tool(std::string("bench --workload insert,dlrm,pagerank") + tiny);
   EXPECT_EQ(answer.exit_code, 0);
-  for (const char* word : {"unique ratio", "top 1 %", "26 tables with 1,", "an assumption", "scale 10, 1,024 vertices"})
+  for (const char* word : {"unique ratio", "top 1 %", "26 tables with 1,", "an assumption",
+                           "scale 10, 1,024 vertices"})
     EXPECT_NE(answer.output.find(word), std::string::npos) << word << " in\n" << answer.output;
 }
 
 TEST(BenchCommand, ABatchHolds65536SamplesOfDlrm) {
-  json report = run_bench("--keys 2000 --ops 1703936 --batch 1703936 --repeat 1 --workload dlrm --no-latency");
+  json report = run_bench(
+      "--keys 2000 --ops 1703936 --batch 1703936 --repeat 1 --workload dlrm --no-latency");
   EXPECT_EQ(report["batch"], 26 * 65536);
 }
 
 TEST(BenchCommand, TracesWorkOnAsFewRecordsAsOne) {
   json report = run_bench("--keys 1 --ops 100 --repeat 1 --workload dlrm,pagerank --no-latency");
-  for (const json& result : report["results"]) EXPECT_EQ(result["top_1_percent_share"], 1) << result["workload"];
+  for (const json& result : report["results"])
+    EXPECT_EQ(result["top_1_percent_share"], 1) << result["workload"];
 }
 
 TEST(BenchCommand, HelpNamesEveryWorkload) {
@@ -127,17 +138,21 @@ TEST_P(BenchCommandShapes, RunsEveryWorkloadWithEveryAnswerRight) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Shapes, BenchCommandShapes,
-                         testing::Values("--batch 7", "--threads 2", "--threads 2 --batch 64", "--medium file",
-                                         "--medium emulated --batch 16", "--durability power", "--key bytes",
+                         testing::Values("--batch 7", "--threads 2", "--threads 2 --batch 64",
+                                         "--medium file", "--medium emulated --batch 16",
+                                         "--durability power", "--key bytes",
                                          "--key bytes --key-bytes 100 --value-bytes 3 --batch 64",
-                                         "--medium file --key bytes --threads 2", "--distribution uniform",
+                                         "--medium file --key bytes --threads 2",
+                                         "--distribution uniform",
                                          "--distribution zipfian --theta 1"));
 
 TEST(BenchCommand, EmulatedMediumCountsWhatEachOperationDoes) {
-  json report = run_bench("--medium emulated --keys 20000 --workload insert,positive,negative,update,erase --repeat 2");
+  json report = run_bench(
+      "--medium emulated --keys 20000 --workload insert,positive,negative,update,erase --repeat 2");
   for (const char* workload : {"insert", "update", "erase"}) {
     json result = result_of(report, workload);
-    // A durable write flushes at least the line of its commit point and fences it, and does not rewrite its shard each time.
+    // A durable write flushes at least the line of its commit point and fences it, and does not
+    // rewrite its shard each time.
     EXPECT_GE(result["flushes_per_op"], 0.99) << workload;
     EXPECT_GE(result["fences_per_op"], 0.99) << workload;
     EXPECT_LE(result["flushes_per_op"], 10) << workload;
@@ -152,23 +167,29 @@ TEST(BenchCommand, EmulatedMediumCountsWhatEachOperationDoes) {
 
 TEST(BenchCommand, CountsLeaveOutWhatTheCountingReads) {
   // One operation: whatever it does, it does not read a table of thousands of blocks.
-  json report = run_bench("--medium emulated --keys 50000 --ops 1 --workload positive,update --repeat 1");
-  for (const json& result : report["results"]) EXPECT_LE(result["media_read_blocks_per_op"], 16) << result["workload"];
+  json report =
+      run_bench("--medium emulated --keys 50000 --ops 1 --workload positive,update --repeat 1");
+  for (const json& result : report["results"])
+    EXPECT_LE(result["media_read_blocks_per_op"], 16) << result["workload"];
 }
 
 TEST(BenchCommand, ABatchSharesItsFences) {
   json one = run_bench("--medium emulated --keys 20000 --workload insert-steady --repeat 1");
-  json many = run_bench("--medium emulated --keys 20000 --workload insert-steady --repeat 1 --batch 64");
-  EXPECT_LT(many["results"][0]["fences_per_op"].get<double>(), one["results"][0]["fences_per_op"].get<double>() / 4);
+  json many =
+      run_bench("--medium emulated --keys 20000 --workload insert-steady --repeat 1 --batch 64");
+  EXPECT_LT(many["results"][0]["fences_per_op"].get<double>(),
+            one["results"][0]["fences_per_op"].get<double>() / 4);
 }
 
 TEST(BenchCommand, CountsOfOneThreadComeBackWithTheSeed) {
-  // The hash seed is the pool's own and random, so that a rerun places its keys elsewhere: equal up to the noise of placement.
-  const std::string arguments = "--medium emulated --keys 50000 --workload positive,update,erase --repeat 1 --seed 7";
+  // The hash seed is the pool's own and random, so that a rerun places its keys elsewhere: equal up
+  // to the noise of placement.
+  const std::string arguments =
+      "--medium emulated --keys 50000 --workload positive,update,erase --repeat 1 --seed 7";
   json first = run_bench(arguments), again = run_bench(arguments);
   for (std::size_t i = 0; i < first["results"].size(); ++i)
-    for (const char* count :
-         {"flushes_per_op", "fences_per_op", "media_read_blocks_per_op", "media_write_blocks_per_op"}) {
+    for (const char* count : {"flushes_per_op", "fences_per_op", "media_read_blocks_per_op",
+                              "media_write_blocks_per_op"}) {
       double a = first["results"][i][count], b = again["results"][i][count];
       EXPECT_NEAR(a, b, 0.02 + 0.05 * a) << first["results"][i]["workload"] << " " << count;
     }
@@ -183,8 +204,10 @@ TEST(BenchCommand, ColdLoadIsReportedApart) {
 }
 
 TEST(BenchCommand, BatchLatenciesSayWhatTheyAre) {
-  EXPECT_EQ(run_bench(std::string("--workload positive") + tiny)["results"][0]["latency_of"], "operation");
-  std::string of = run_bench(std::string("--workload positive --batch 64") + tiny)["results"][0]["latency_of"];
+  EXPECT_EQ(run_bench(std::string("--workload positive") + tiny)["results"][0]["latency_of"],
+            "operation");
+  std::string of =
+      run_bench(std::string("--workload positive --batch 64") + tiny)["results"][0]["latency_of"];
   EXPECT_NE(of.find("batch of 64"), std::string::npos) << of;
 }
 
@@ -195,19 +218,22 @@ TEST(BenchCommand, WithoutTheLatencyRepetitionLatenciesAreNull) {
 }
 
 TEST(BenchCommand, LimitsAreMeasuredAndCompared) {
-  json report = run_bench(std::string("--limits --limits-mib 1 --workload positive,update --durability power") + tiny);
+  json report = run_bench(
+      std::string("--limits --limits-mib 1 --workload positive,update --durability power") + tiny);
   EXPECT_EQ(report["limits"]["rows"].size(), 16u);
   for (const json& result : report["results"]) EXPECT_GT(result["times_the_limit"], 0);
 }
 
 TEST(BenchCommand, AllEnginesMakeAnArrayOfReports) {
   json reports = run_bench(std::string("--engine all --workload positive 2>/dev/null") + tiny);
-  for (const json& report : reports.is_array() ? reports : json::array({reports})) expect_contract(report);
+  for (const json& report : reports.is_array() ? reports : json::array({reports}))
+    expect_contract(report);
 }
 
 TEST(BenchCommand, LoadFactorAndBytesPerKeyAreThoseOfATable) {
   json report = run_bench("--keys 100000 --workload positive --repeat 1");
-  double last = report["load_factor"]["final"], peak = report["load_factor"]["peak"], bytes = report["bytes_per_key"];
+  double last = report["load_factor"]["final"], peak = report["load_factor"]["peak"],
+         bytes = report["bytes_per_key"];
   EXPECT_GT(last, 0.1);
   EXPECT_LE(peak, 1.0);
   EXPECT_GT(peak, 0.1);
@@ -217,7 +243,8 @@ TEST(BenchCommand, LoadFactorAndBytesPerKeyAreThoseOfATable) {
 
 TEST(BenchCommand, PoolsLeaveNothingBehind) {
   namespace fs = std::filesystem;
-  std::string name = fs::temp_directory_path() / ("bench-pool-" + std::to_string(::getpid()) + ".dh");
+  std::string name =
+      fs::temp_directory_path() / ("bench-pool-" + std::to_string(::getpid()) + ".dh");
   expect_contract(run_bench("--medium file --workload insert,positive --path " + name + tiny));
   EXPECT_FALSE(fs::exists(name));
 }
@@ -238,7 +265,8 @@ TEST(BenchCommand, AnExistingFileIsNotTouched) {
 TEST(BenchCommand, TheTableForPeopleNamesMachineSeedAndEveryWorkload) {
   tool_answer answer = run_tool(std::string("bench --workload insert,ycsb-a --seed 77") + tiny);
   EXPECT_EQ(answer.exit_code, 0);
-  for (const char* word : {"cores", "commit", "seed 77", "insert", "ycsb-a", "load factor", "Mops/s", "2 repetitions"})
+  for (const char* word :
+       {"cores", "commit", "seed 77", "insert", "ycsb-a", "load factor", "Mops/s", "2 repetitions"})
     EXPECT_NE(answer.output.find(word), std::string::npos) << word << " in\n" << answer.output;
 }
 
@@ -247,44 +275,48 @@ TEST(BenchCommand, NonsenseIsRefusedWithASentenceThatNamesIt) {
     const char* arguments;
     const char* named;
   };
-  for (const refusal& one : {refusal{"--keys many", "many"},
-                             {"--keys 0", "--keys"},
-                             {"--workload sort", "sort"},
-                             {"--workload ycsb-e", "ycsb-e"},
-                             {"--threads 0", "--threads"},
-                             {"--batch -3", "-3"},
-                             {"--engine btree", "btree"},
-                             {"--medium tape", "tape"},
-                             {"--path /tmp/x", "--path"},
-                             {"--medium pmem", "--path"},
-                             {"--set shards", "shards"},
-                             {"--key bytes --key-bytes 4", "--key-bytes"},
-                             {"--distribution normal", "normal"},
-                             {"--theta x", "theta"},
-                             {"--limits --limits-mib 3", "--limits-mib"},
-                             {"--device gpu --engine gphash", "gpu"},
-                             {"--device cuda:first --engine gphash", "first"},
-                             {"--device cuda:0", "--engine gphash"},
-                             {"--device cuda:0 --engine all", "--engine gphash"},
-                             {"--device cuda:0 --engine gphash --key bytes --key-bytes 20", "--key-bytes 8, 16"},
-                             {"--device cuda:0 --engine gphash --key bytes --device-cache 20", "--device-cache"},
-                             {"--device cuda:0 --engine gphash --medium emulated", "--medium"},
-                             {"--device cuda:0 --engine gphash --threads 2", "--threads 1"},
-                             {"--device cuda:0 --engine gphash --limits", "--limits"},
-                             {"--device-memory pool", "--device cuda:N"},
-                             {"--device cuda:0 --engine gphash --device-memory disk", "disk"},
-                             {"--repeat 0", "--repeat"}}) {
+  for (const refusal& one :
+       {refusal{"--keys many", "many"},
+        {"--keys 0", "--keys"},
+        {"--workload sort", "sort"},
+        {"--workload ycsb-e", "ycsb-e"},
+        {"--threads 0", "--threads"},
+        {"--batch -3", "-3"},
+        {"--engine btree", "btree"},
+        {"--medium tape", "tape"},
+        {"--path /tmp/x", "--path"},
+        {"--medium pmem", "--path"},
+        {"--set shards", "shards"},
+        {"--key bytes --key-bytes 4", "--key-bytes"},
+        {"--distribution normal", "normal"},
+        {"--theta x", "theta"},
+        {"--limits --limits-mib 3", "--limits-mib"},
+        {"--device gpu --engine gphash", "gpu"},
+        {"--device cuda:first --engine gphash", "first"},
+        {"--device cuda:0", "--engine gphash"},
+        {"--device cuda:0 --engine all", "--engine gphash"},
+        {"--device cuda:0 --engine gphash --key bytes --key-bytes 20", "--key-bytes 8, 16"},
+        {"--device cuda:0 --engine gphash --key bytes --device-cache 20", "--device-cache"},
+        {"--device cuda:0 --engine gphash --medium emulated", "--medium"},
+        {"--device cuda:0 --engine gphash --threads 2", "--threads 1"},
+        {"--device cuda:0 --engine gphash --limits", "--limits"},
+        {"--device-memory pool", "--device cuda:N"},
+        {"--device cuda:0 --engine gphash --device-memory disk", "disk"},
+        {"--repeat 0", "--repeat"}}) {
     tool_answer answer = run_tool(std::string("bench ") + one.arguments + " 2>&1");
     EXPECT_EQ(answer.exit_code, 2) << one.arguments << "\n" << answer.output;
-    EXPECT_NE(answer.output.find(one.named), std::string::npos) << one.arguments << "\n" << answer.output;
+    EXPECT_NE(answer.output.find(one.named), std::string::npos) << one.arguments << "\n"
+                                                                << answer.output;
   }
 }
 
 /// On a GPU, or where there is none not at all: before a file is made.
 TEST(BenchCommand, RunsOnACudaDeviceOrSaysWhyNot) {
   namespace fs = std::filesystem;
-  std::string report = fs::temp_directory_path() / ("bench-device-" + std::to_string(::getpid())), pool = report + ".dh";
-  tool_answer answer = run_tool("bench --engine gphash --device cuda:0 --medium file --path " + pool + " --json " + report + tiny + " 2>&1");
+  std::string report = fs::temp_directory_path() / ("bench-device-" + std::to_string(::getpid())),
+              pool = report + ".dh";
+  tool_answer answer = run_tool("bench --engine gphash --device cuda:0 --medium file --path " +
+                                pool + " --json " + report + tiny + " 2>&1");
   EXPECT_FALSE(fs::exists(pool));
   if (answer.exit_code == 0) {
     json told = json::parse(std::ifstream(report));
@@ -313,16 +345,19 @@ TEST(BenchCommand, APathThatCannotBeWrittenEndsTheRunBeforeItBegins) {
 
 TEST(BenchCommand, AFullPoolIsSaidToBeFull) {
   // The pool may not grow past what the address space holds: 1 GiB is less than these records need.
-  tool_answer answer =
-      run_tool("bench --address-space-gib 1 --keys 600 --key bytes --value-bytes 3M --workload insert --repeat 1 2>&1");
+  tool_answer answer = run_tool(
+      "bench --address-space-gib 1 --keys 600 --key bytes --value-bytes 3M --workload insert "
+      "--repeat 1 2>&1");
   EXPECT_EQ(answer.exit_code, 3) << answer.output;
   EXPECT_NE(answer.output.find("operations failed"), std::string::npos) << answer.output;
 }
 
 TEST(BenchCommand, APlotIsDrawnOrItsAbsenceExplained) {
   namespace fs = std::filesystem;
-  std::string picture = fs::temp_directory_path() / ("bench-" + std::to_string(::getpid()) + ".png");
-  tool_answer answer = run_tool(std::string("bench --workload insert,positive --plot ") + picture + tiny + " 2>&1");
+  std::string picture =
+      fs::temp_directory_path() / ("bench-" + std::to_string(::getpid()) + ".png");
+  tool_answer answer =
+      run_tool(std::string("bench --workload insert,positive --plot ") + picture + tiny + " 2>&1");
   bool there = std::system("python3 -c 'import matplotlib' >/dev/null 2>&1") == 0;
   EXPECT_EQ(answer.exit_code, there ? 0 : 3) << answer.output;
   EXPECT_EQ(fs::exists(picture), there);

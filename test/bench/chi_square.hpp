@@ -7,7 +7,8 @@
 
 namespace durahash::bench {
 
-/// The statistic of `seen` against `expected`; the sums of both are equal. Classes of fewer than 20 expected are taken together.
+/// The statistic of `seen` against `expected`; the sums of both are equal. Classes of fewer than 20
+/// expected are taken together.
 struct chi_square {
   double statistic = 0;
   double freedom = 0;

@@ -1,4 +1,5 @@
-// The benchmark of a device, on threads in lockstep instead of one: every workload, and that a wrong answer is noticed.
+// The benchmark of a device, on threads in lockstep instead of one: every workload, and that a
+// wrong answer is noticed.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -24,10 +25,12 @@ using word = std::uint64_t;
 class threads_in_lockstep : public device {
  public:
   std::string name() const override { return "threads in lockstep"; }
-  result<gpu::map> open(const std::string& path, const options& how, const gpu::device_options& on) override {
+  result<gpu::map> open(const std::string& path, const options& how,
+                        const gpu::device_options& on) override {
     return gpu::open_on(std::make_unique<test::lockstep_device>(), path, how, on);
   }
-  result<gpu::table> open_rows(const std::string& path, const options& how, const gpu::device_options& on) override {
+  result<gpu::table> open_rows(const std::string& path, const options& how,
+                               const gpu::device_options& on) override {
     return gpu::open_rows_on(std::make_unique<test::lockstep_device>(), path, how, on);
   }
   void* allocate(std::size_t bytes, array_place place) override {
@@ -39,7 +42,9 @@ class threads_in_lockstep : public device {
     --arrays;
     std::free(memory);
   }
-  status copy(void* to, const void* from, std::size_t bytes) override { return std::memcpy(to, from, bytes), status::ok; }
+  status copy(void* to, const void* from, std::size_t bytes) override {
+    return std::memcpy(to, from, bytes), status::ok;
+  }
   int arrays = 0, apart = 0;
 };
 
@@ -76,14 +81,30 @@ struct device_case {
   record_shape shape = {};
 };
 class BenchDevice : public testing::TestWithParam<device_case> {};
-INSTANTIATE_TEST_SUITE_P(Every, BenchDevice,
-                         testing::Values(device_case{1}, device_case{100}, device_case{4096}, device_case{100, durability_level::power},
-                                         device_case{100, durability_level::process, gpu::table_place::host_mirror, "host-mirror"},
-                                         device_case{100, durability_level::power, gpu::table_place::device_mirror, "device-mirror"},
-                                         device_case{100, durability_level::process, gpu::table_place::pool, "pool", 30},
-                                         device_case{100, durability_level::process, gpu::table_place::device_mirror, "device-mirror", 0, array_place::device},
-                                         device_case{100, durability_level::process, gpu::table_place::pool, "pool", 0, array_place::host, {data_kind::bytes, 8, 128}},
-                                         device_case{100, durability_level::power, gpu::table_place::device_mirror, "device-mirror", 0, array_place::device, {data_kind::bytes, 32, 4}}));
+INSTANTIATE_TEST_SUITE_P(
+    Every, BenchDevice,
+    testing::Values(
+        device_case{1}, device_case{100}, device_case{4096},
+        device_case{100, durability_level::power},
+        device_case{100, durability_level::process, gpu::table_place::host_mirror, "host-mirror"},
+        device_case{100, durability_level::power, gpu::table_place::device_mirror, "device-mirror"},
+        device_case{100, durability_level::process, gpu::table_place::pool, "pool", 30},
+        device_case{100, durability_level::process, gpu::table_place::device_mirror,
+                    "device-mirror", 0, array_place::device},
+        device_case{100,
+                    durability_level::process,
+                    gpu::table_place::pool,
+                    "pool",
+                    0,
+                    array_place::host,
+                    {data_kind::bytes, 8, 128}},
+        device_case{100,
+                    durability_level::power,
+                    gpu::table_place::device_mirror,
+                    "device-mirror",
+                    0,
+                    array_place::device,
+                    {data_kind::bytes, 32, 4}}));
 
 TEST_P(BenchDevice, RunsEveryWorkloadWithEveryAnswerRight) {
   auto on = std::make_shared<threads_in_lockstep>();
@@ -122,7 +143,8 @@ TEST_P(BenchDevice, RunsEveryWorkloadWithEveryAnswerRight) {
 class with_a_record_too_many final : public threads_in_lockstep {
  public:
   explicit with_a_record_too_many(word key) : key_(key) {}
-  result<gpu::map> open(const std::string& path, const options& how, const gpu::device_options& on) override {
+  result<gpu::map> open(const std::string& path, const options& how,
+                        const gpu::device_options& on) override {
     auto made = threads_in_lockstep::open(path, how, on);
     status answer{};
     if (made) made->put(1, &key_, &key_, &answer);
@@ -139,13 +161,15 @@ TEST(BenchDeviceRun, ARunWithAWrongAnswerFails) {
   asked.on = std::make_shared<with_a_record_too_many>(key_space(asked.seed).key(77));
   failure why = failure_of(asked);
   EXPECT_EQ(why.code, status::damaged);
-  EXPECT_NE(std::string(why.what()).find("1 of 1500 operations failed"), std::string::npos) << why.what();
+  EXPECT_NE(std::string(why.what()).find("1 of 1500 operations failed"), std::string::npos)
+      << why.what();
 }
 
 /// The device of the second pool fails at once: in the first repetition, whose load is measured.
 class failing final : public threads_in_lockstep {
  public:
-  result<gpu::map> open(const std::string& path, const options& how, const gpu::device_options& on) override {
+  result<gpu::map> open(const std::string& path, const options& how,
+                        const gpu::device_options& on) override {
     auto made = std::make_unique<test::lockstep_device>();
     made->fails = ++opened_ == 2;
     return gpu::open_on(std::move(made), path, how, on);

@@ -21,7 +21,8 @@ std::vector<std::uint64_t> frequencies(std::uint64_t n, double theta, std::uint6
 std::vector<double> law(std::uint64_t n, double theta, std::uint64_t draws) {
   std::vector<double> expected(n);
   double zeta = 0;
-  for (std::uint64_t k = 0; k < n; ++k) zeta += expected[k] = std::pow(static_cast<double>(k + 1), -theta);
+  for (std::uint64_t k = 0; k < n; ++k)
+    zeta += expected[k] = std::pow(static_cast<double>(k + 1), -theta);
   for (double& e : expected) e *= static_cast<double>(draws) / zeta;
   return expected;
 }
@@ -35,7 +36,8 @@ TEST_P(Zipfian, FrequenciesFollowTheLaw) {
   EXPECT_LT(test.statistic, test.limit());
 }
 
-INSTANTIATE_TEST_SUITE_P(Thetas, Zipfian, testing::Values(0.0, 0.5, 0.8, 0.99, 1.0, 1.05, 1.2, 1.3));
+INSTANTIATE_TEST_SUITE_P(Thetas, Zipfian,
+                         testing::Values(0.0, 0.5, 0.8, 0.99, 1.0, 1.05, 1.2, 1.3));
 
 TEST(Zipfian, AnotherThetaIsToldApart) {
   constexpr std::uint64_t n = 1000, draws = 2'000'000;

@@ -19,17 +19,20 @@ constexpr std::uint64_t rows_of_data_set = 33'762'577;
 // How likely each rank of a table is, the hottest first.
 std::vector<double> law(std::uint64_t rows, double exponent) {
   std::vector<double> likely(rows);
-  for (std::uint64_t rank = 0; rank < rows; ++rank) likely[rank] = std::pow(static_cast<double>(rank + 1), -exponent);
+  for (std::uint64_t rank = 0; rank < rows; ++rank)
+    likely[rank] = std::pow(static_cast<double>(rank + 1), -exponent);
   double all = std::accumulate(likely.begin(), likely.end(), 0.0);
   for (double& one : likely) one /= all;
   return likely;
 }
 
 // How often each rank of table `t` was looked up in `samples` samples.
-std::vector<std::uint64_t> ranks_seen(const embedding_tables& tables, std::size_t t, std::uint64_t samples) {
+std::vector<std::uint64_t> ranks_seen(const embedding_tables& tables, std::size_t t,
+                                      std::uint64_t samples) {
   const embedding_tables::table& from = tables.tables()[t];
   std::vector<std::uint64_t> rank_of(from.rows), seen(from.rows);
-  for (std::uint64_t rank = 0; rank < from.rows; ++rank) rank_of.at(from.row(rank) - from.first) = rank;
+  for (std::uint64_t rank = 0; rank < from.rows; ++rank)
+    rank_of.at(from.row(rank) - from.first) = rank;
   for (std::uint64_t s = 0; s < samples; ++s)
     ++seen.at(rank_of.at(tables.look_up(s * tables.tables().size() + t) - from.first));
   return seen;
@@ -40,7 +43,8 @@ TEST(EmbeddingTables, WithRecordsEnoughTheyAreThoseOfTheDataSet) {
     embedding_tables tables(records, 1);
     EXPECT_EQ(tables.rows(), rows_of_data_set);
     ASSERT_EQ(tables.tables().size(), 26u);
-    for (std::size_t t = 0; t < 26; ++t) EXPECT_EQ(tables.tables()[t].rows, embedding_tables::cardinalities[t]);
+    for (std::size_t t = 0; t < 26; ++t)
+      EXPECT_EQ(tables.tables()[t].rows, embedding_tables::cardinalities[t]);
   }
 }
 
@@ -56,7 +60,8 @@ TEST(EmbeddingTables, ScaledDownTheyKeepTheirProportionsAndLieSideBySide) {
       EXPECT_EQ(one.first, first);
       EXPECT_GE(one.rows, 1u);
       double proportional = static_cast<double>(embedding_tables::cardinalities[t]) * scale;
-      EXPECT_NEAR(static_cast<double>(one.rows), proportional, 1 + 26 * proportional / static_cast<double>(records))
+      EXPECT_NEAR(static_cast<double>(one.rows), proportional,
+                  1 + 26 * proportional / static_cast<double>(records))
           << t;
       first += one.rows;
     }
@@ -114,7 +119,8 @@ TEST(EmbeddingTables, TheTop1PercentHaveTheShareThatTheLawsGiveThem) {
   for (const embedding_tables::table& one : tables.tables())
     for (double share : law(one.rows, one.exponent)) likely.push_back(share / 26);
   std::sort(likely.rbegin(), likely.rend());
-  double expected = std::accumulate(likely.begin(), likely.begin() + (likely.size() + 99) / 100, 0.0);
+  double expected =
+      std::accumulate(likely.begin(), likely.begin() + (likely.size() + 99) / 100, 0.0);
 
   drawing what{workload_kind::dlrm, distribution_kind::tables, 0, records, ops, 1, 9};
   popularity found = popularity_of(draw_all(what));
@@ -131,7 +137,8 @@ TEST(EmbeddingTables, ExponentsAndRowsAreDrawnByTheSeed) {
     EXPECT_EQ(one.tables()[t].exponent, again.tables()[t].exponent);
     same_exponents += one.tables()[t].exponent == other.tables()[t].exponent;
   }
-  EXPECT_EQ(drawn, std::set<double>(embedding_tables::exponents.begin(), embedding_tables::exponents.end()));
+  EXPECT_EQ(drawn, std::set<double>(embedding_tables::exponents.begin(),
+                                    embedding_tables::exponents.end()));
   EXPECT_LT(same_exponents, 26u);
   for (std::uint64_t i = 0; i < 26'000; ++i) {
     ASSERT_EQ(one.look_up(i), again.look_up(i));

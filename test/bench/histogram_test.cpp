@@ -29,7 +29,8 @@ void expect_quantiles_close_to_sorting(const std::function<std::uint64_t(random_
   for (double share : {1e-6, 0.01, 0.25, 0.5, 0.9, 0.99, 0.999, 0.99999, 1.0}) {
     std::uint64_t exact = exact_quantile(values, share), found = seen.quantile(share);
     EXPECT_GE(found, exact) << "share " << share;
-    EXPECT_LE(static_cast<double>(found), static_cast<double>(exact) * (1 + 1.0 / 64)) << "share " << share;
+    EXPECT_LE(static_cast<double>(found), static_cast<double>(exact) * (1 + 1.0 / 64))
+        << "share " << share;
   }
   EXPECT_EQ(seen.max(), values.back());
   EXPECT_EQ(seen.count(), values.size());
@@ -41,14 +42,16 @@ TEST(Histogram, QuantilesOfSmallValuesAreExact) {
   std::vector<std::uint64_t> values;
   for (int i = 0; i < 10'000; ++i) seen.record(values.emplace_back(random.below(128)));
   std::sort(values.begin(), values.end());
-  for (double share = 0.01; share <= 1; share += 0.01) EXPECT_EQ(seen.quantile(share), exact_quantile(values, share));
+  for (double share = 0.01; share <= 1; share += 0.01)
+    EXPECT_EQ(seen.quantile(share), exact_quantile(values, share));
 }
 
 TEST(Histogram, QuantilesAreAtMostOneSixtyFourthAboveThoseOfSorting) {
   expect_quantiles_close_to_sorting([](random_source& random) { return random.below(1'000'000); });
   expect_quantiles_close_to_sorting(
       [](random_source& random) { return random.word() >> random.below(64); });  // every magnitude
-  expect_quantiles_close_to_sorting([](random_source& random) {  // a body and a rare, far tail, as latencies have
+  // a body and a rare, far tail, as latencies have
+  expect_quantiles_close_to_sorting([](random_source& random) {
     return 90 + random.below(20) + (random.below(1000) == 0 ? random.below(50'000'000) : 0);
   });
 }
@@ -91,7 +94,8 @@ TEST(Histogram, StepsHoldAllThatWasRecorded) {
   std::uint64_t so_far = 0;
   for (auto [at_most, count] : steps) {
     so_far += count;
-    EXPECT_EQ(so_far, std::upper_bound(values.begin(), values.end(), at_most) - values.begin()) << at_most;
+    EXPECT_EQ(so_far, std::upper_bound(values.begin(), values.end(), at_most) - values.begin())
+        << at_most;
   }
   EXPECT_EQ(steps.back().at_most, values.back());
   EXPECT_LT(steps.size(), 8u * 40);
@@ -103,7 +107,8 @@ TEST(Histogram, AnEmptyOneAnswersZeroAndASingleValueAnswersItself) {
   EXPECT_EQ(empty.quantile(0.5), 0u);
   histogram one;
   one.record(123'456'789);
-  for (double share : {0.001, 0.5, 1.0}) EXPECT_EQ(one.quantile(share), 123'456'789u);  // never above the maximum
+  // never above the maximum
+  for (double share : {0.001, 0.5, 1.0}) EXPECT_EQ(one.quantile(share), 123'456'789u);
 }
 
 }  // namespace

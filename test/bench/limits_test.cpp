@@ -37,7 +37,8 @@ TEST(Limits, TheLimitOfAWorkloadIsThatOfItsReadsAndWrites) {
 
 TEST(Limits, EveryLimitThatAWorkloadIsComparedWithIsMeasured) {
   limits_report report = measure_limits(1 << 20, 1, 1);
-  for (durability_level level : {durability_level::none, durability_level::process, durability_level::power})
+  for (durability_level level :
+       {durability_level::none, durability_level::process, durability_level::power})
     for (std::uint64_t batch : {1, 64}) {
       EXPECT_GT(report.ns_of(limits_of(level, batch).read), 0);
       EXPECT_GT(report.ns_of(limits_of(level, batch).write), 0);

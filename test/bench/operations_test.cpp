@@ -51,9 +51,11 @@ TEST(Operations, NegativeKeysAreNeverPresent) {
 TEST(Operations, PositiveUpdateAndMixesAskForLoadedKeysOnly) {
   std::set<std::uint64_t> loaded = loaded_keys();
   for (workload_kind workload :
-       {workload_kind::positive, workload_kind::update, workload_kind::ycsb_a, workload_kind::ycsb_b,
-        workload_kind::ycsb_c, workload_kind::ycsb_f, workload_kind::dlrm, workload_kind::pagerank})
-    for (std::uint64_t key : draw(asked(workload, 5000, 1), 0).keys) ASSERT_TRUE(loaded.contains(key));
+       {workload_kind::positive, workload_kind::update, workload_kind::ycsb_a,
+        workload_kind::ycsb_b, workload_kind::ycsb_c, workload_kind::ycsb_f, workload_kind::dlrm,
+        workload_kind::pagerank})
+    for (std::uint64_t key : draw(asked(workload, 5000, 1), 0).keys)
+      ASSERT_TRUE(loaded.contains(key));
 }
 
 TEST(Operations, EraseTakesEachLoadedKeyOnce) {
@@ -91,7 +93,8 @@ TEST(Operations, LatestAsksOnlyForWhatIsThereByThenAndMostlyForTheNewest) {
     }
     ASSERT_TRUE(there.contains(drawn.keys[i]));
     ++reads;
-    of_the_hundred_newest += std::find(newest.end() - 100, newest.end(), drawn.keys[i]) != newest.end();
+    of_the_hundred_newest +=
+        std::find(newest.end() - 100, newest.end(), drawn.keys[i]) != newest.end();
   }
   EXPECT_GT(of_the_hundred_newest, reads / 2);
 }
@@ -114,7 +117,8 @@ TEST(Operations, AnIterationOfPagerankSearches36TimesAndUpdatesEveryVertexOnce) 
   operations drawn = draw(asked(workload_kind::pagerank, 2 * iteration, 1), 0);
   std::set<std::uint64_t> updated;
   for (std::size_t i = 0; i < iteration; ++i) {
-    ASSERT_EQ(drawn.keys[i], drawn.keys[iteration + i]);  // the second iteration goes through the same edges
+    // the second iteration goes through the same edges
+    ASSERT_EQ(drawn.keys[i], drawn.keys[iteration + i]);
     ASSERT_EQ(drawn.kinds[i], i % 37 == 36 ? operation_kind::update : operation_kind::get);
     if (drawn.kinds[i] == operation_kind::update) {
       EXPECT_TRUE(updated.insert(drawn.keys[i]).second);
@@ -137,7 +141,8 @@ TEST(Operations, ATraceIsTheSameHoweverManyThreadsShareIt) {
 }
 
 TEST(Operations, TheSameSeedDrawsTheSameAndAnotherDoesNot) {
-  for (workload_kind workload : {workload_kind::ycsb_a, workload_kind::dlrm, workload_kind::pagerank}) {
+  for (workload_kind workload :
+       {workload_kind::ycsb_a, workload_kind::dlrm, workload_kind::pagerank}) {
     drawing what = asked(workload, 1000, 1);
     operations first = draw(what, 0), again = draw(what, 0);
     EXPECT_EQ(first.keys, again.keys);
@@ -159,7 +164,8 @@ TEST(Operations, ValuesTellOtherKeysApart) {
 TEST(Workloads, ListsAreSortedIntoRunningOrderAndUnknownNamesAreNamed) {
   std::string unknown;
   using enum workload_kind;
-  EXPECT_EQ(workloads_named("erase,insert,positive,insert", unknown), (std::vector{insert, positive, erase}));
+  EXPECT_EQ(workloads_named("erase,insert,positive,insert", unknown),
+            (std::vector{insert, positive, erase}));
   EXPECT_TRUE(unknown.empty());
   EXPECT_EQ(workloads_named("all", unknown).size(), all_workloads().size());
   EXPECT_TRUE(workloads_named("positive,ycsb-e", unknown).empty());
@@ -167,7 +173,8 @@ TEST(Workloads, ListsAreSortedIntoRunningOrderAndUnknownNamesAreNamed) {
 }
 
 TEST(Workloads, TheTableIsIndexedByKind) {
-  for (const workload_traits& traits : all_workloads()) EXPECT_EQ(traits_of(traits.kind).name, traits.name);
+  for (const workload_traits& traits : all_workloads())
+    EXPECT_EQ(traits_of(traits.kind).name, traits.name);
 }
 
 }  // namespace

@@ -12,7 +12,8 @@ operations of(std::vector<std::uint64_t> keys) {
 }
 
 TEST(Popularity, KeysOfAllThreadsAreCountedTogether) {
-  popularity found = popularity_of(std::vector{of({7, 8, 7}), of({}), of({9, 7, 0, ~std::uint64_t{0}})});
+  popularity found =
+      popularity_of(std::vector{of({7, 8, 7}), of({}), of({9, 7, 0, ~std::uint64_t{0}})});
   EXPECT_EQ(found.operations, 7u);
   EXPECT_EQ(found.different_keys, 5u);
   EXPECT_EQ(found.on_top, 3u);  // one key in place of a twentieth of one
@@ -23,7 +24,8 @@ TEST(Popularity, KeysOfAllThreadsAreCountedTogether) {
 TEST(Popularity, OnTopIsTheMostPopularHundredthOfTheKeysThatOccur) {
   std::vector<std::uint64_t> keys;
   for (std::uint64_t key = 0; key < 300; ++key)
-    for (std::uint64_t i = 0; i < (key % 100 == 42 ? 10 + key / 100 : 1); ++i) keys.push_back(mix(key));
+    for (std::uint64_t i = 0; i < (key % 100 == 42 ? 10 + key / 100 : 1); ++i)
+      keys.push_back(mix(key));
   popularity found = popularity_of(std::vector{of(keys)});
   EXPECT_EQ(found.different_keys, 300u);
   EXPECT_EQ(found.on_top, 10u + 11 + 12);

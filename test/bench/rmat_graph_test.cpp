@@ -36,7 +36,8 @@ chi_square quadrants(const std::vector<double>& likely) {
 std::vector<double> sources(const graph& of) {
   std::vector<double> likely(of.vertices(), 1);
   for (std::uint64_t v = 0; v < of.vertices(); ++v)
-    for (unsigned level = 0; level < of.scale(); ++level) likely[v] *= (v >> level & 1) != 0 ? 0.24 : 0.76;
+    for (unsigned level = 0; level < of.scale(); ++level)
+      likely[v] *= (v >> level & 1) != 0 ? 0.24 : 0.76;
   return likely;
 }
 
@@ -81,7 +82,8 @@ TEST(RmatGraph, AnEdgeIsWhatItsNumberAndTheSeedSay) {
   for (std::uint64_t e = 0; e < 10'000; ++e) {
     EXPECT_EQ(one.edge(e).source, again.edge(e).source);
     EXPECT_EQ(one.edge(e).target, again.edge(e).target);
-    same += one.edge(e).source == other.edge(e).source && one.edge(e).target == other.edge(e).target;
+    same +=
+        one.edge(e).source == other.edge(e).source && one.edge(e).target == other.edge(e).target;
   }
   EXPECT_LT(same, 100u);
 }
@@ -93,8 +95,8 @@ TEST(RmatGraph, TheTop1PercentOfPagerankHaveTheShareThatTheQuadrantsGiveThem) {
   std::sort(likely.rbegin(), likely.rend());
   double expected = std::accumulate(likely.begin(), likely.begin() + (vertices + 99) / 100, 0.0);
 
-  popularity found =
-      popularity_of(draw_all({workload_kind::pagerank, distribution_kind::rmat, 0, vertices, ops, 1, 1}));
+  popularity found = popularity_of(
+      draw_all({workload_kind::pagerank, distribution_kind::rmat, 0, vertices, ops, 1, 1}));
   EXPECT_EQ(found.different_keys, vertices);
   EXPECT_DOUBLE_EQ(found.unique_ratio(), 1.0 / 37);
   EXPECT_NEAR(found.top_1_percent_share(), expected, 0.005);

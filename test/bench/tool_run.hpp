@@ -22,7 +22,8 @@ inline tool_answer run_tool(const std::string& arguments) {
   if (pipe == nullptr) throw std::runtime_error("cannot run " + command);
   tool_answer answer;
   std::array<char, 4096> piece;
-  while (std::size_t bytes = std::fread(piece.data(), 1, piece.size(), pipe)) answer.output.append(piece.data(), bytes);
+  while (std::size_t bytes = std::fread(piece.data(), 1, piece.size(), pipe))
+    answer.output.append(piece.data(), bytes);
   int ended = ::pclose(pipe);
   answer.exit_code = WIFEXITED(ended) ? WEXITSTATUS(ended) : -1;
   return answer;
@@ -32,7 +33,8 @@ inline tool_answer run_tool(const std::string& arguments) {
 inline nlohmann::json run_bench(const std::string& arguments) {
   tool_answer answer = run_tool("bench --json - " + arguments);
   if (answer.exit_code != 0)
-    throw std::runtime_error("durahash bench " + arguments + " answered " + std::to_string(answer.exit_code));
+    throw std::runtime_error("durahash bench " + arguments + " answered " +
+                             std::to_string(answer.exit_code));
   return nlohmann::json::parse(answer.output);
 }
 

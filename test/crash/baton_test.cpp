@@ -1,4 +1,5 @@
-// Threads in turns: every run repeats, all schedules are gone through once, waiting is seen, and waiting for ever is found.
+// Threads in turns: every run repeats, all schedules are gone through once, waiting is seen, and
+// waiting for ever is found.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -18,7 +19,8 @@ namespace {
 using body = std::function<void(baton&, std::string& log)>;
 
 /// Runs under one schedule after another. Returns what each run logged.
-std::vector<std::string> run_all(const std::vector<body>& threads, const schedule_plan& how, std::uint64_t seed = 1) {
+std::vector<std::string> run_all(const std::vector<body>& threads, const schedule_plan& how,
+                                 std::uint64_t seed = 1) {
   std::mt19937_64 random(seed);
   schedules order(how, random);
   baton turn;
@@ -30,7 +32,9 @@ std::vector<std::string> run_all(const std::vector<body>& threads, const schedul
     std::vector<std::function<void()>> bodies;
     for (const body& b : threads) bodies.push_back([&] { b(turn, log); });
     order.begin();
-    turn.run(bodies, [&](const std::vector<unsigned>& ready, bool forced) { return order.decide(ready, forced); });
+    turn.run(bodies, [&](const std::vector<unsigned>& ready, bool forced) {
+      return order.decide(ready, forced);
+    });
     logs.push_back(std::move(log));
   } while (order.next());
   turns::install(outside);
@@ -55,17 +59,20 @@ std::uint64_t choose(std::uint64_t n, std::uint64_t k) {
   return k > n ? 0 : made;
 }
 
-/// Either may come first. Preemptions alternate: of k, the points of the one that came first take the larger half.
+/// Either may come first. Preemptions alternate: of k, the points of the one that came first take
+/// the larger half.
 std::uint64_t schedules_of_two(std::uint64_t points, unsigned preemptions) {
   std::uint64_t sum = 0;
-  for (unsigned k = 0; k <= preemptions; ++k) sum += 2 * choose(points, k - k / 2) * choose(points, k / 2);
+  for (unsigned k = 0; k <= preemptions; ++k)
+    sum += 2 * choose(points, k - k / 2) * choose(points, k / 2);
   return sum;
 }
 
 TEST(CrashBaton, TwoThreadsHaveAsManySchedulesAsCombinatoricsSays) {
   for (unsigned n = 1; n <= 4; ++n) {
     for (unsigned p = 0; p <= 2 * n; ++p) {
-      std::vector<std::string> logs = run_all({steps(n), steps(n)}, {.preemptions = p, .most_schedules = no_limit});
+      std::vector<std::string> logs =
+          run_all({steps(n), steps(n)}, {.preemptions = p, .most_schedules = no_limit});
       EXPECT_EQ(logs.size(), schedules_of_two(n, p)) << n << " points, " << p << " preemptions";
       for (const std::string& log : logs) {
         EXPECT_EQ(std::count(log.begin(), log.end(), 'a'), n);
@@ -77,18 +84,22 @@ TEST(CrashBaton, TwoThreadsHaveAsManySchedulesAsCombinatoricsSays) {
 
 TEST(CrashBaton, WithEnoughPreemptionsEveryInterleavingIsAmongThem) {
   constexpr unsigned n = 4;
-  std::vector<std::string> logs = run_all({steps(n), steps(n)}, {.preemptions = 2 * n, .most_schedules = no_limit});
+  std::vector<std::string> logs =
+      run_all({steps(n), steps(n)}, {.preemptions = 2 * n, .most_schedules = no_limit});
   EXPECT_EQ(std::set<std::string>(logs.begin(), logs.end()).size(), choose(2 * n, n));
 }
 
 TEST(CrashBaton, FewPreemptionsGiveFewInterleavings) {
-  EXPECT_EQ(run_all({steps(3), steps(2)}, {.preemptions = 0, .most_schedules = no_limit}), (std::vector<std::string>{"aaabb", "bbaaa"}));
-  std::vector<std::string> one = run_all({steps(2), steps(2)}, {.preemptions = 1, .most_schedules = no_limit});
+  EXPECT_EQ(run_all({steps(3), steps(2)}, {.preemptions = 0, .most_schedules = no_limit}),
+            (std::vector<std::string>{"aaabb", "bbaaa"}));
+  std::vector<std::string> one =
+      run_all({steps(2), steps(2)}, {.preemptions = 1, .most_schedules = no_limit});
   EXPECT_EQ(one, (std::vector<std::string>{"aabb", "abba", "bbaa", "bbaa", "baab", "aabb"}));
 }
 
 TEST(CrashBaton, AnEndIsNoPreemption) {
-  std::vector<std::string> logs = run_all({steps(1), steps(1), steps(1)}, {.preemptions = 0, .most_schedules = no_limit});
+  std::vector<std::string> logs =
+      run_all({steps(1), steps(1), steps(1)}, {.preemptions = 0, .most_schedules = no_limit});
   EXPECT_EQ(logs, (std::vector<std::string>{"abc", "acb", "bac", "bca", "cab", "cba"}));
 }
 
@@ -106,7 +117,7 @@ TEST(CrashBaton, ManySchedulesAreHalfInOrderAndHalfDrawnAndRepeatWithTheirSeed) 
   EXPECT_GT(std::count_if(logs.begin() + 100, logs.end(), early), 10);
 }
 
-// ----------------------------------------------------------------------------------------------------------------- waiting
+// ----------------------------------------------------------------------------------------- waiting
 
 TEST(CrashBaton, ALockIsHeldByOneThreadAtATime) {
   turn_mutex lock;
@@ -118,7 +129,8 @@ TEST(CrashBaton, ALockIsHeldByOneThreadAtATime) {
     turn.yield();
     log += name;
   };
-  std::vector<std::string> logs = run_all({locked, locked}, {.preemptions = 4, .most_schedules = no_limit});
+  std::vector<std::string> logs =
+      run_all({locked, locked}, {.preemptions = 4, .most_schedules = no_limit});
   std::set<std::string> different(logs.begin(), logs.end());
   EXPECT_EQ(different, (std::set<std::string>{"aabb", "bbaa"}));
 }
@@ -130,9 +142,11 @@ TEST(CrashBaton, ThreadsThatWaitForOneLockAreNotGivenTurnsInCircles) {
     turn.yield();
     log += static_cast<char>('a' + turn.thread());
   };
-  // If a comes first: no preemption: abc, acb. In a's section to b, or to c: that one waits, and the third one waits too or does not come yet, and
-  // then two orders of b and c: 8. In the section of whoever is second: 2. And as many if another one comes first.
-  std::vector<std::string> logs = run_all({locked, locked, locked}, {.preemptions = 1, .most_schedules = 1000});
+  // If a comes first: no preemption: abc, acb. In a's section to b, or to c: that one waits, and
+  // the third one waits too or does not come yet, and then two orders of b and c: 8. In the section
+  // of whoever is second: 2. And as many if another one comes first.
+  std::vector<std::string> logs =
+      run_all({locked, locked, locked}, {.preemptions = 1, .most_schedules = 1000});
   EXPECT_EQ(logs.size(), 36u);
   std::set<std::string> different(logs.begin(), logs.end());
   EXPECT_EQ(different, (std::set<std::string>{"abc", "acb", "bac", "bca", "cab", "cba"}));
@@ -141,7 +155,9 @@ TEST(CrashBaton, ThreadsThatWaitForOneLockAreNotGivenTurnsInCircles) {
 /// What a child finds in which this is done.
 std::vector<violation> found_in_child(const std::function<void()>& work) {
   std::vector<violation> all;
-  run_crew(1, 1, 60, [&](std::size_t) { return work(), findings{}; }, [&](std::size_t, findings f) { return all = std::move(f.violations), true; });
+  run_crew(
+      1, 1, 60, [&](std::size_t) { return work(), findings{}; },
+      [&](std::size_t, findings f) { return all = std::move(f.violations), true; });
   return all;
 }
 
@@ -156,9 +172,13 @@ TEST(CrashBaton, ACycleOfLocksIsReported) {
     };
   };
   schedule_plan how{.preemptions = 1, .most_schedules = no_limit};
-  std::vector<violation> same_order = found_in_child([&] { run_all({both(first, second), both(first, second)}, how); });
+  std::vector<violation> same_order = found_in_child([&] {
+    run_all({both(first, second), both(first, second)}, how);
+  });
   EXPECT_TRUE(same_order.empty());
-  std::vector<violation> cycle = found_in_child([&] { run_all({both(first, second), both(second, first)}, how); });
+  std::vector<violation> cycle = found_in_child([&] {
+    run_all({both(first, second), both(second, first)}, how);
+  });
   ASSERT_EQ(cycle.size(), 1u);
   EXPECT_EQ(cycle.front().what, "every thread waits for another one, for ever");
 }

@@ -1,6 +1,7 @@
-// An independent judge of the cache model: a machine that runs small random programs in every way a machine may, and is stopped at the end. What it
-// leaves must be exactly what the model says. It shares no code with the model: it knows lines, their contents and copies in flight, and nothing of
-// prefixes or groups.
+// An independent judge of the cache model: a machine that runs small random programs in every way a
+// machine may, and is stopped at the end. What it leaves must be exactly what the model says. It
+// shares no code with the model: it knows lines, their contents and copies in flight, and nothing
+// of prefixes or groups.
 #include <array>
 #include <cstdlib>
 #include <string>
@@ -21,8 +22,8 @@ constexpr std::size_t word_at[used_words] = {0, 6, 7};
 struct instruction {
   enum class what { store, wide, flush, fence, exchange, failed_exchange } kind{};
   unsigned thread = 0;
-  std::size_t line = 0, byte = 0;       // where
-  std::size_t size = 0;                 // of a store, a wide store, a flush
+  std::size_t line = 0, byte = 0;         // where
+  std::size_t size = 0;                   // of a store, a wide store, a flush
   std::array<unsigned char, 24> bytes{};  // what is stored
 };
 
@@ -33,8 +34,10 @@ unsigned char any_byte(random_source& random) { return static_cast<unsigned char
 
 instruction random_instruction(random_source& random, std::size_t threads_used) {
   using what = instruction::what;
-  constexpr what shares[] = {what::store, what::store, what::store, what::store, what::wide,  what::wide,     what::flush,
-                             what::flush, what::flush, what::fence, what::fence, what::fence, what::exchange, what::failed_exchange};
+  constexpr what shares[] = {what::store,    what::store,          what::store, what::store,
+                             what::wide,     what::wide,           what::flush, what::flush,
+                             what::flush,    what::fence,          what::fence, what::fence,
+                             what::exchange, what::failed_exchange};
   instruction i;
   i.kind = shares[random() % std::size(shares)];
   i.thread = static_cast<unsigned>(random() % threads_used);
@@ -60,13 +63,15 @@ std::string text_of(const instruction& i) {
   const char* names[] = {"store", "wide", "flush", "fence", "exchange", "failed exchange"};
   std::string text = std::to_string(i.thread) + ": " + names[static_cast<int>(i.kind)];
   if (i.kind != instruction::what::fence)
-    text += " " + std::to_string(i.line) + "+" + std::to_string(i.byte) + " x" + std::to_string(i.size) + " =" + std::to_string(i.bytes[0]);
+    text += " " + std::to_string(i.line) + "+" + std::to_string(i.byte) + " x" +
+            std::to_string(i.size) + " =" + std::to_string(i.bytes[0]);
   return text + "\n";
 }
 
-// ------------------------------------------------------------------------------------------------------------------ the judge
+// --------------------------------------------------------------------------------------- the judge
 
-/// The used bytes of a line, and how many stores it had seen when they were so: of two copies the later one wins.
+/// The used bytes of a line, and how many stores it had seen when they were so: of two copies the
+/// later one wins.
 struct copy {
   std::array<unsigned char, used_bytes> bytes{};
   std::uint8_t age = 0;
@@ -75,7 +80,8 @@ struct copy {
 /// A machine between two steps. Bytes only, so that equal states are equal memory.
 struct state {
   std::array<copy, lines> memory, cache;
-  std::array<std::array<copy, lines>, threads> in_flight;  // write-backs that a flush started; age 0: none
+  // write-backs that a flush started; age 0: none
+  std::array<std::array<copy, lines>, threads> in_flight;
   bool operator==(const state& other) const { return std::memcmp(this, &other, sizeof *this) == 0; }
 };
 static_assert(std::has_unique_object_representations_v<state>);
@@ -103,7 +109,8 @@ class every_execution {
       case instruction::what::wide: put(pieces_of(i, 8)); break;
       case instruction::what::flush:
         for_each([&](state s) {
-          for (std::size_t line = i.line; line <= (i.line * 64 + i.byte + i.size - 1) / 64; ++line) s.in_flight[i.thread][line] = s.cache[line];
+          for (std::size_t line = i.line; line <= (i.line * 64 + i.byte + i.size - 1) / 64; ++line)
+            s.in_flight[i.thread][line] = s.cache[line];
           return s;
         });
         break;
@@ -122,7 +129,8 @@ class every_execution {
     outcomes made;
     for (const state& s : now_) {
       std::vector<std::uint64_t> words(lines * used_words);
-      for (std::size_t line = 0; line < lines; ++line) std::memcpy(&words[line * used_words], s.memory[line].bytes.data(), used_bytes);
+      for (std::size_t line = 0; line < lines; ++line)
+        std::memcpy(&words[line * used_words], s.memory[line].bytes.data(), used_bytes);
       made.insert(std::move(words));
     }
     return made;
@@ -155,7 +163,8 @@ class every_execution {
 
   /// In every order, and anything may happen in between.
   void put(const std::vector<piece>& pieces) {
-    std::vector<states> with(std::size_t{1} << pieces.size());  // by the set of pieces that are in the cache
+    // by the set of pieces that are in the cache
+    std::vector<states> with(std::size_t{1} << pieces.size());
     with[0] = std::move(now_);
     for (std::size_t set = 0; set + 1 < with.size(); ++set) {
       for (std::size_t n = 0; n < pieces.size(); ++n) {
@@ -209,7 +218,7 @@ class every_execution {
   states now_;
 };
 
-// ------------------------------------------------------------------------------------------------------------------ the model
+// --------------------------------------------------------------------------------------- the model
 
 void perform(machine& on, const instruction& i) {
   auto& m = on.as(i.thread).medium();
@@ -236,7 +245,9 @@ void perform(machine& on, const instruction& i) {
       EXPECT_TRUE(m.exchange_if(word_there, *word_there, value));
       break;
     }
-    case instruction::what::failed_exchange: EXPECT_FALSE(m.exchange_if(word_there, *word_there + 1, std::uint64_t{0})); break;
+    case instruction::what::failed_exchange:
+      EXPECT_FALSE(m.exchange_if(word_there, *word_there + 1, std::uint64_t{0}));
+      break;
   }
 }
 
@@ -303,12 +314,15 @@ TEST(CrashBruteForce, WhatIsChosenWhereAllWouldBeTooManyIsLegalAndHoldsTheSmalle
     for (const instruction& i : program) perform(on, i);
     std::set<image_bytes> legal = on.images(), chosen;
     cache_model model = on.model();
-    images_of(model, {.all_up_to = 2, .options_per_line = 4, .lines_each = 2, .samples = 8}, random, [&](const image& i) {
-      chosen.insert(content_of(model, i));
-      EXPECT_EQ(hash_of(model, i), cache_model(of_image(content_of(model, i))).hash()) << "the hash is of what the medium holds";
-      return true;
-    });
-    ASSERT_TRUE(std::includes(legal.begin(), legal.end(), chosen.begin(), chosen.end())) << text_of(program);
+    images_of(model, {.all_up_to = 2, .options_per_line = 4, .lines_each = 2, .samples = 8}, random,
+              [&](const image& i) {
+                chosen.insert(content_of(model, i));
+                EXPECT_EQ(hash_of(model, i), cache_model(of_image(content_of(model, i))).hash())
+                    << "the hash is of what the medium holds";
+                return true;
+              });
+    ASSERT_TRUE(std::includes(legal.begin(), legal.end(), chosen.begin(), chosen.end()))
+        << text_of(program);
     ASSERT_TRUE(chosen.contains(crash::text_of(model.durable()))) << text_of(program);
     ASSERT_TRUE(chosen.contains(crash::text_of(on.memory().copy()))) << text_of(program);
   }

@@ -22,11 +22,13 @@ struct stores_plainly : wrapped {
 
 TEST(CrashExplorer, AStoreThatBypassesTheVerbsIsFound) {
   findings found = explore_a<stores_plainly>();
-  EXPECT_TRUE(first_of(found).starts_with("a store bypassed the verbs: the byte at offset ")) << first_of(found);
+  EXPECT_TRUE(first_of(found).starts_with("a store bypassed the verbs: the byte at offset "))
+      << first_of(found);
 }
 
 struct recovers_plainly : wrapped {
-  recovers_plainly(std::unique_ptr<subject> inner, made_in where) : wrapped(std::move(inner), where) {
+  recovers_plainly(std::unique_ptr<subject> inner, made_in where)
+      : wrapped(std::move(inner), where) {
     if (!where.created) plain_store(where.memory);
   }
 };
@@ -51,17 +53,22 @@ TEST(CrashExplorer, AStoreOfRecoveryThatBypassesTheVerbsIsFoundInTheFirstImageTh
   plan every = short_plan();
   every.nested_every = 1;
   findings found = explore_a<recovers_plainly>(every);
-  EXPECT_TRUE(first_of(found).starts_with("after recovery: a store bypassed the verbs: the byte at offset ")) << first_of(found);
+  EXPECT_TRUE(first_of(found).starts_with(
+      "after recovery: a store bypassed the verbs: the byte at offset "))
+      << first_of(found);
   EXPECT_EQ(found.recoveries, 1u);
 }
 
-/// Only where an image is gone on with: the versions of those programs tell. And in a line that the verbs stored to as well.
+/// Only where an image is gone on with: the versions of those programs tell. And in a line that the
+/// verbs stored to as well.
 struct goes_on_plainly : wrapped {
   using wrapped::wrapped;
   void perform(call& c) override {
     wrapped::perform(c);
     if (c.what.version < 2000 || c.what.version > 7000 || where_.listener.touched().empty()) return;
-    where_.memory.base()[std::uint64_t{where_.listener.touched().back()} * line_bytes + line_bytes - 1] ^= std::byte{1};
+    where_.memory
+        .base()[std::uint64_t{where_.listener.touched().back()} * line_bytes + line_bytes - 1] ^=
+        std::byte{1};
   }
 };
 
@@ -70,7 +77,9 @@ TEST(CrashExplorer, AStoreAfterRecoveryThatBypassesTheVerbsIsFoundInALineThatThe
   nested.nested_every = 2;
   nested.nested_operations = 1;
   findings found = explore_a<goes_on_plainly>(nested);
-  EXPECT_TRUE(first_of(found).find("a store bypassed the verbs: the byte at offset ") != std::string::npos) << first_of(found);
+  EXPECT_TRUE(first_of(found).find("a store bypassed the verbs: the byte at offset ") !=
+              std::string::npos)
+      << first_of(found);
 }
 
 }  // namespace

@@ -13,7 +13,8 @@ namespace {
 void nothing_to_tell(double, const std::string&) {}
 
 TEST(CrashCampaign, AnElisionThatNobodyNoticedIsArguedByItsEngineOrSurvives) {
-  explored_engine pretend{engine_kind::turbo, {}, {}, {{"the flush of turbo.step.1", "nobody reads it"}}};
+  explored_engine pretend{
+      engine_kind::turbo, {}, {}, {{"the flush of turbo.step.1", "nobody reads it"}}};
   findings nothing, lost;
   lost.violations.push_back({"key 0 is lost", {}, {}});
   matrix_line argued = line_of("the flush of turbo.step.1", nothing, pretend);
@@ -38,21 +39,29 @@ TEST(CrashCampaign, WhatCannotBeRunIsToldInASentence) {
     change(what);
     return why_not(what);
   };
-  auto starts = [](const std::string& text, const std::string& with) { return !with.empty() && text.starts_with(with); };
+  auto starts = [](const std::string& text, const std::string& with) {
+    return !with.empty() && text.starts_with(with);
+  };
   EXPECT_EQ(sentence_of([](campaign&) {}), "");
   EXPECT_EQ(sentence_of([](campaign& c) { c.only_job = 0, c.keep = {1}; }), "");
   EXPECT_EQ(sentence_of([](campaign& c) { c.without = "the fence of turbo.step.1"; }), "");
   EXPECT_TRUE(starts(sentence_of([](campaign& c) { c.only = "nothing"; }), "--only nothing: "));
-  EXPECT_TRUE(starts(sentence_of([](campaign& c) { c.without = "turbo.step.1"; }), "--without turbo.step.1: the elision matrix names"));
+  EXPECT_TRUE(starts(sentence_of([](campaign& c) { c.without = "turbo.step.1"; }),
+                     "--without turbo.step.1: the elision matrix names"));
   EXPECT_EQ(sentence_of([](campaign& c) { c.plant = "a-lock-in-the-pool"; }), "");
   for (const char* unknown : {"a-lock", "the fence of turbo.write.commit"})
-    EXPECT_TRUE(starts(sentence_of([&](campaign& c) { c.plant = unknown; }), std::string("--plant ") + unknown + ": no bug"));
-  EXPECT_TRUE(starts(sentence_of([](campaign& c) { c.keep = {1}; }), "--keep tells operations of one job's program"));
-  EXPECT_TRUE(starts(sentence_of([](campaign& c) { c.only = "threads", c.only_job = 0, c.keep = {1}; }), "--keep: this job's programs"));
+    EXPECT_TRUE(starts(sentence_of([&](campaign& c) { c.plant = unknown; }),
+                       std::string("--plant ") + unknown + ": no bug"));
+  EXPECT_TRUE(starts(sentence_of([](campaign& c) { c.keep = {1}; }),
+                     "--keep tells operations of one job's program"));
+  EXPECT_TRUE(
+      starts(sentence_of([](campaign& c) { c.only = "threads", c.only_job = 0, c.keep = {1}; }),
+             "--keep: this job's programs"));
 }
 
 TEST(CrashCampaign, TheSameSeedFindsTheSameByteForByte) {
-  for (std::size_t job : {0u, 1u, 2u, 3u, 4u}) {  // one thread, several threads, every image gone on with, another machine, another level
+  // one thread, several threads, every image gone on with, another machine, another level
+  for (std::size_t job : {0u, 1u, 2u, 3u, 4u}) {
     campaign what;
     what.operations = 8;
     what.seed = 5;
@@ -73,7 +82,8 @@ TEST(CrashCampaign, TheSameSeedFindsTheSameByteForByte) {
 std::string most_frequent(const findings& found, const std::string& kind) {
   std::string most;
   for (const auto& [place, times] : found.places)
-    if (place.starts_with(kind + " of turbo.") && (most.empty() || times > found.places.at(most))) most = place;
+    if (place.starts_with(kind + " of turbo.") && (most.empty() || times > found.places.at(most)))
+      most = place;
   return most;
 }
 
@@ -83,7 +93,8 @@ std::string after_option(const std::string& line, const std::string& option) {
   if (at == std::string::npos) return {};
   at += option.size() + 2;
   bool quoted = line[at] == '"';
-  return quoted ? line.substr(at + 1, line.find('"', at + 1) - at - 1) : line.substr(at, line.find(' ', at) - at);
+  return quoted ? line.substr(at + 1, line.find('"', at + 1) - at - 1)
+                : line.substr(at, line.find(' ', at) - at);
 }
 
 TEST(CrashCampaign, WhatIsForgottenIsFoundAndItsReplayShowsItAgain) {
@@ -110,7 +121,8 @@ TEST(CrashCampaign, WhatIsForgottenIsFoundAndItsReplayShowsItAgain) {
     again.without = after_option(v.replay, "--without");
     EXPECT_EQ(again.without, what.without);
     std::istringstream kept(after_option(v.replay, "--keep"));
-    for (std::string number; std::getline(kept, number, ',');) again.keep.push_back(std::stoul(number));
+    for (std::string number; std::getline(kept, number, ',');)
+      again.keep.push_back(std::stoul(number));
     EXPECT_FALSE(again.keep.empty());
     EXPECT_LT(again.keep.size(), what.operations) << "a smaller program was found: " << v.replay;
     findings repeated = run(again, nothing_to_tell).found;

@@ -12,7 +12,13 @@ namespace durahash::crash {
 
 /// A few calls that reach every kind of change.
 inline program short_program() {
-  return {{{act::put, {0}, 1}, {act::insert, {1}, 2}, {act::put_many, {2, 3, 4}, 3}, {act::update, {1}, 4}, {act::erase, {2}, 5}, {act::put, {0}, 6}}, 6};
+  return {{{act::put, {0}, 1},
+           {act::insert, {1}, 2},
+           {act::put_many, {2, 3, 4}, 3},
+           {act::update, {1}, 4},
+           {act::erase, {2}, 5},
+           {act::put, {0}, 6}},
+          6};
 }
 
 inline plan short_plan() {
@@ -37,6 +43,8 @@ findings explore_a(const plan& how = short_plan(), const program& what = short_p
 }
 
 /// What was wrong first, if anything.
-inline std::string first_of(const findings& found) { return found.violations.empty() ? std::string() : found.violations.front().what; }
+inline std::string first_of(const findings& found) {
+  return found.violations.empty() ? std::string() : found.violations.front().what;
+}
 
 }  // namespace durahash::crash

@@ -32,7 +32,9 @@ struct erases_nothing : wrapped {
 };
 struct invents_a_key : wrapped {
   using wrapped::wrapped;
-  bool holds(key_number key, const present_value& value) override { return key == 7 ? value.has_value() : wrapped::holds(key, value); }
+  bool holds(key_number key, const present_value& value) override {
+    return key == 7 ? value.has_value() : wrapped::holds(key, value);
+  }
 };
 struct counts_wrongly : wrapped {
   using wrapped::wrapped;
@@ -73,7 +75,8 @@ struct breaks_an_invariant : wrapped {
 };
 /// The table is opened three times: to record it, and twice to judge it.
 struct loses_a_key_the_second_time : wrapped {
-  loses_a_key_the_second_time(std::unique_ptr<subject> inner, made_in where) : wrapped(std::move(inner), where) {
+  loses_a_key_the_second_time(std::unique_ptr<subject> inner, made_in where)
+      : wrapped(std::move(inner), where) {
     call c;
     c.what.what = act::erase;
     c.parts.push_back(key_call{act::erase, 0});
@@ -95,20 +98,26 @@ void expect_found(const std::string& part, int line, bool goes_on = false) {
   alone.go_on_every = 1000;
   if (goes_on) alone.go_on_every = 1;
   findings found = explore_a<W>(alone);
-  EXPECT_TRUE(first_of(found).find(part) != std::string::npos) << "expected \"" << part << "\", found \"" << first_of(found) << "\", line " << line;
+  EXPECT_TRUE(first_of(found).find(part) != std::string::npos)
+      << "expected \"" << part << "\", found \"" << first_of(found) << "\", line " << line;
 }
 
 TEST(CrashExplorer, ATableThatLiesIsFound) {
-  expect_found<forgets_a_put>("key 0 must hold #6, and does not (it holds something else)", __LINE__);
-  expect_found<erases_nothing>("key 2 must hold nothing, and does not (it holds something else)", __LINE__);
+  expect_found<forgets_a_put>("key 0 must hold #6, and does not (it holds something else)",
+                              __LINE__);
+  expect_found<erases_nothing>("key 2 must hold nothing, and does not (it holds something else)",
+                               __LINE__);
   expect_found<invents_a_key>("key 7, which nobody put, is there", __LINE__);
-  expect_found<counts_wrongly>("the count says 1 records, and there are 0 after recovery", __LINE__);
+  expect_found<counts_wrongly>("the count says 1 records, and there are 0 after recovery",
+                               __LINE__);
   expect_found<repeats_a_key>("an iteration finds a key twice after recovery", __LINE__);
   expect_found<skips_a_key>("an iteration finds 0 keys, and gets find 1 after recovery", __LINE__);
   expect_found<cannot_scan>("an iteration meets damage after recovery", __LINE__);
-  expect_found<leaks>("64 bytes of the pool are neither reachable nor free after recovery", __LINE__);
+  expect_found<leaks>("64 bytes of the pool are neither reachable nor free after recovery",
+                      __LINE__);
   expect_found<breaks_an_invariant>("the check after recovery says: planted", __LINE__);
-  expect_found<loses_a_key_the_second_time>("key 0 held #1, and does not after a second recovery", __LINE__);
+  expect_found<loses_a_key_the_second_time>("key 0 held #1, and does not after a second recovery",
+                                            __LINE__);
   expect_found<refuses_after_recovery>("insert of key 0 is refused after recovery", __LINE__, true);
 }
 
@@ -121,7 +130,8 @@ struct reads_what_is_not_there : wrapped {
 };
 
 TEST(CrashExplorer, AReadThatNothingExplainsIsFound) {
-  findings found = explore_a<reads_what_is_not_there>(short_plan(), {{{act::put, {0}, 1}, {act::get, {0}, 0}}, 2});
+  findings found = explore_a<reads_what_is_not_there>(
+      short_plan(), {{{act::put, {0}, 1}, {act::get, {0}, 0}}, 2});
   EXPECT_EQ(first_of(found), "no order of the calls of key 0 explains what they answered");
 }
 
@@ -129,7 +139,8 @@ TEST(CrashExplorer, AViolationTellsTheCallsTheCrashAndTheImage) {
   findings found = explore_a<forgets_a_put>();
   ASSERT_FALSE(found.violations.empty());
   const std::string& story = found.violations.front().story;
-  for (const char* part : {"calls:  put 0 #1;  insert 1 #2;  put_many 2,3,4 #3;", "the crash: after event", "the image: what is durable, and of "})
+  for (const char* part : {"calls:  put 0 #1;  insert 1 #2;  put_many 2,3,4 #3;",
+                           "the crash: after event", "the image: what is durable, and of "})
     EXPECT_NE(story.find(part), std::string::npos) << part << " is missing in:" << story;
 }
 

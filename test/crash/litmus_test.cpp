@@ -1,4 +1,5 @@
-// Small programs whose images after a crash are known by hand: one test per rule of the model (docs/persistence.md, "The model").
+// Small programs whose images after a crash are known by hand: one test per rule of the model
+// (docs/persistence.md, "The model").
 #include <array>
 
 #include "crash/machine.hpp"
@@ -15,14 +16,15 @@ struct CrashLitmus : testing::Test {
   word &x = on.at(0, 0), &y = on.at(1, 0), &a = on.at(2, 3), &b = on.at(2, 4);
 
   /// A store of this many words at once.
-  void store_words(std::size_t line, std::size_t index, std::size_t count, std::uint64_t value = 1) {
+  void store_words(std::size_t line, std::size_t index, std::size_t count,
+                   std::uint64_t value = 1) {
     std::array<std::uint64_t, 24> words;
     words.fill(value);
     store_bytes(m, &on.at(line, index), words.data(), count * sizeof(std::uint64_t));
   }
 };
 
-// ------------------------------------------------------------------------------------------------------------- lines, prefixes
+// --------------------------------------------------------------------------------- lines, prefixes
 
 TEST_F(CrashLitmus, NothingStoredLeavesOneImage) { EXPECT_EQ(on.count(), 1u); }
 
@@ -84,7 +86,7 @@ TEST_F(CrashLitmus, SmallStoresShareAWord) {
   EXPECT_EQ(on.of({&x}), (outcomes{{0}, {1}, {(1ull << 32) + 1}}));
 }
 
-// ---------------------------------------------------------------------------------------------------------- flushes and fences
+// ------------------------------------------------------------------------------ flushes and fences
 
 TEST_F(CrashLitmus, AFlushAloneBindsNothing) {
   store(m, x, 1);
@@ -169,7 +171,7 @@ TEST_F(CrashLitmus, AFlushThatIsFencedLateBindsNoMoreThanItSaw) {
   EXPECT_EQ(on.of({&x}), (outcomes{{2}, {3}}));
 }
 
-// --------------------------------------------------------------------------------------------------------------------- threads
+// ----------------------------------------------------------------------------------------- threads
 
 TEST_F(CrashLitmus, TheFenceOfAnotherThreadDoesNotBind) {
   on.as(0);
@@ -200,7 +202,7 @@ TEST_F(CrashLitmus, ADeadThreadFencesNothing) {
   EXPECT_EQ(all_images(model).size(), 2u);
 }
 
-// ------------------------------------------------------------------------------------------------------- locked instructions
+// ----------------------------------------------------------------------------- locked instructions
 
 TEST_F(CrashLitmus, ALockedExchangeBindsTheFlushesBeforeItAndNotItself) {
   store(m, x, 1);
@@ -231,7 +233,7 @@ TEST_F(CrashLitmus, ALockedExchangeOfAnotherThreadDoesNotBind) {
   EXPECT_EQ(on.count(), 4u);
 }
 
-// ------------------------------------------------------------------------------------------------------------------ wide stores
+// ------------------------------------------------------------------------------------- wide stores
 
 TEST_F(CrashLitmus, TheWordsOfAWideStoreComeInAnyOrder) {
   for (std::size_t k = 1; k <= 8; ++k) {
@@ -253,22 +255,27 @@ TEST_F(CrashLitmus, AWideStoreIsOneStepOfItsLine) {
   store_words(2, 5, 2);
   store(m, b, 9);
   // nothing; a; a and any part of the two words; all three
-  EXPECT_EQ(on.of({&a, &on.at(2, 5), &on.at(2, 6), &b}),
-            (outcomes{{0, 0, 0, 0}, {7, 0, 0, 0}, {7, 1, 0, 0}, {7, 0, 1, 0}, {7, 1, 1, 0}, {7, 1, 1, 9}}));
+  EXPECT_EQ(
+      on.of({&a, &on.at(2, 5), &on.at(2, 6), &b}),
+      (outcomes{
+          {0, 0, 0, 0}, {7, 0, 0, 0}, {7, 1, 0, 0}, {7, 0, 1, 0}, {7, 1, 1, 0}, {7, 1, 1, 9}}));
 }
 
 TEST_F(CrashLitmus, TwoWideStoresOfOneLineComeOneAfterTheOther) {
   store_words(0, 0, 2, 1);
   store_words(0, 0, 2, 2);
-  EXPECT_EQ(on.of({&x, &on.at(0, 1)}), (outcomes{{0, 0}, {1, 0}, {0, 1}, {1, 1}, {2, 1}, {1, 2}, {2, 2}}));
+  EXPECT_EQ(on.of({&x, &on.at(0, 1)}),
+            (outcomes{{0, 0}, {1, 0}, {0, 1}, {1, 1}, {2, 1}, {1, 2}, {2, 2}}));
 }
 
 TEST_F(CrashLitmus, AWideStoreIsTornAtWordsAndNotAtBytes) {
-  const std::array<unsigned char, 20> ones = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+  const std::array<unsigned char, 20> ones = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
+                                              1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
   store_bytes(m, on.bytes_at(0, 5), ones.data(), ones.size());  // bytes 5-7, 8-15, 16-23, 24
   EXPECT_EQ(on.count(), 16u);
   std::uint64_t tail = 0x0101010000000000, whole = 0x0101010101010101;
-  for (const std::vector<std::uint64_t>& words : on.of({&x, &on.at(0, 1), &on.at(0, 2), &on.at(0, 3), &on.at(0, 4)})) {
+  for (const std::vector<std::uint64_t>& words :
+       on.of({&x, &on.at(0, 1), &on.at(0, 2), &on.at(0, 3), &on.at(0, 4)})) {
     EXPECT_TRUE(words[0] == 0 || words[0] == tail);
     EXPECT_TRUE(words[1] == 0 || words[1] == whole);
     EXPECT_TRUE(words[2] == 0 || words[2] == whole);
@@ -289,7 +296,7 @@ TEST_F(CrashLitmus, AWideStoreOfNothingIsNothing) {
   EXPECT_TRUE(on.events().empty());
 }
 
-// ---------------------------------------------------------------------------------------------------------------- commit points
+// ----------------------------------------------------------------------------------- commit points
 
 TEST_F(CrashLitmus, ACommitNeverComesWithoutItsPersistedPayload) {
   store_words(4, 0, 8, 5);
@@ -322,7 +329,8 @@ TEST_F(CrashLitmus, InOneLineTheCommitNeedsNoFenceBeforeIt) {
 TEST_F(CrashLitmus, InOneLineTheCommitComesAfterEveryPartOfAWidePayload) {
   store_words(2, 0, 2, 5);
   (void)announce(m, b, 1, after_same_line(&b, &on.at(2, 0), 16));
-  EXPECT_EQ(on.of({&on.at(2, 0), &on.at(2, 1), &b}), (outcomes{{0, 0, 0}, {5, 0, 0}, {0, 5, 0}, {5, 5, 0}, {5, 5, 1}}));
+  EXPECT_EQ(on.of({&on.at(2, 0), &on.at(2, 1), &b}),
+            (outcomes{{0, 0, 0}, {5, 0, 0}, {0, 5, 0}, {5, 5, 0}, {5, 5, 1}}));
 }
 
 TEST_F(CrashLitmus, AConditionalCommitIsDurableOnReturn) {
@@ -331,7 +339,7 @@ TEST_F(CrashLitmus, AConditionalCommitIsDurableOnReturn) {
   EXPECT_EQ(on.of({&a, &b}), (outcomes{{5, 1}}));
 }
 
-// -------------------------------------------------------------------------------------------------------------------- elisions
+// ---------------------------------------------------------------------------------------- elisions
 
 /// The program in which one effect of its last publication is missing.
 template <class Program>
@@ -340,7 +348,9 @@ outcomes without(elision::what kind, Program program) {
   program(whole);
   elision left_out{kind, whole.sources()[whole.events().back().where].text()};
   for (const event& e : whole.events())
-    if (kind == elision::what::order && e.kind == event::what::store && whole.sources()[e.where].commits()) left_out.place = whole.sources()[e.where].text();
+    if (kind == elision::what::order && e.kind == event::what::store &&
+        whole.sources()[e.where].commits())
+      left_out.place = whole.sources()[e.where].text();
   machine lame(&left_out);
   return program(lame);
 }
@@ -355,7 +365,8 @@ outcomes one_line_trick(machine& on) {
 TEST(CrashElision, WithoutTheOrderACommitComesBeforeItsPayload) {
   machine whole;
   EXPECT_EQ(one_line_trick(whole), (outcomes{{0, 0}, {5, 0}, {5, 1}}));
-  EXPECT_EQ(without(elision::what::order, one_line_trick), (outcomes{{0, 0}, {5, 0}, {5, 1}, {0, 1}}));
+  EXPECT_EQ(without(elision::what::order, one_line_trick),
+            (outcomes{{0, 0}, {5, 0}, {5, 1}, {0, 1}}));
 }
 
 /// As much as a line of records has: more stores than one would look at every part of.
@@ -422,7 +433,7 @@ TEST(CrashElision, WithoutTheFlushAFenceBindsNothing) {
   EXPECT_EQ(flush_then_fence(lame), (outcomes{{0}, {1}}));
 }
 
-// ------------------------------------------------------------------------------------------------------------ the file's length
+// ------------------------------------------------------------------------------- the file's length
 
 TEST_F(CrashLitmus, ANewLengthIsDurableAtOnce) {
   store(m, x, 1);
@@ -440,7 +451,8 @@ TEST_F(CrashLitmus, StoresBehindTheNewEndAreGone) {
   on.listener().length(4 * line_bytes);
   EXPECT_EQ(on.of({&x}), (outcomes{{0}, {1}}));
   on.listener().length(8 * line_bytes);
-  for (const image_bytes& i : on.images()) EXPECT_EQ(i[6 * line_bytes], '\xDB') << "new bytes are not the old ones, nor zeros";
+  for (const image_bytes& i : on.images())
+    EXPECT_EQ(i[6 * line_bytes], '\xDB') << "new bytes are not the old ones, nor zeros";
 }
 
 TEST_F(CrashLitmus, AFlushFromBeforeACutDoesNotBindWhatIsStoredAfterIt) {
@@ -466,7 +478,7 @@ TEST(CrashRegion, NewBytesOfAMappingHoldGarbageAndLengthsAreTold) {
   EXPECT_EQ(r.base()[0], std::byte{0xDB});
 }
 
-// ------------------------------------------------------------------------------------------------------- all that is visible
+// ----------------------------------------------------------------------------- all that is visible
 
 TEST_F(CrashLitmus, TheLargestImageIsAllThatIsVisible) {
   store(m, x, 1);
@@ -478,7 +490,8 @@ TEST_F(CrashLitmus, TheLargestImageIsAllThatIsVisible) {
   bytes largest = model.durable();
   for (auto& [line, pending] : model.pending()) {
     model.options_of(line, pending, 64);
-    std::memcpy(&largest[line * line_bytes], pending.options[pending.all].content.data(), line_bytes);
+    std::memcpy(&largest[line * line_bytes], pending.options[pending.all].content.data(),
+                line_bytes);
   }
   EXPECT_EQ(largest, on.memory().copy());
   EXPECT_EQ(largest, model.visible());

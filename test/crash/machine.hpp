@@ -1,4 +1,5 @@
-// A machine of eight cache lines whose stores are recorded, and every image that the model allows when it stops now.
+// A machine of eight cache lines whose stores are recorded, and every image that the model allows
+// when it stops now.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -19,7 +20,9 @@ namespace durahash::crash {
 
 using word = pm<std::uint64_t>;
 using image_bytes = std::string;  // of the whole medium
-inline image_bytes text_of(const bytes& all) { return {reinterpret_cast<const char*>(all.data()), all.size()}; }
+inline image_bytes text_of(const bytes& all) {
+  return {reinterpret_cast<const char*>(all.data()), all.size()};
+}
 /// What chosen words hold, over all images.
 using outcomes = std::set<std::vector<std::uint64_t>>;
 
@@ -40,16 +43,18 @@ inline std::set<image_bytes> all_images(cache_model& model) {
   std::set<std::uint64_t> hashes;
   std::mt19937_64 random(1);
   std::size_t visited = 0;
-  legal_images legal = images_of(model, {.all_up_to = no_limit, .options_per_line = no_limit}, random, [&](const image& chosen) {
-    ++visited;
-    found.insert(content_of(model, chosen));
-    hashes.insert(hash_of(model, chosen));
-    return true;
-  });
+  legal_images legal = images_of(model, {.all_up_to = no_limit, .options_per_line = no_limit},
+                                 random, [&](const image& chosen) {
+                                   ++visited;
+                                   found.insert(content_of(model, chosen));
+                                   hashes.insert(hash_of(model, chosen));
+                                   return true;
+                                 });
   EXPECT_TRUE(legal.all);
   EXPECT_EQ(found.size(), visited) << "an image was visited twice";
   EXPECT_EQ(hashes.size(), visited) << "two images have one hash, or one image two";
-  EXPECT_NEAR(std::pow(10, legal.log10), static_cast<double>(visited), 1e-6 * static_cast<double>(visited));
+  EXPECT_NEAR(std::pow(10, legal.log10), static_cast<double>(visited),
+              1e-6 * static_cast<double>(visited));
   return found;
 }
 
@@ -57,7 +62,8 @@ class machine : public scheduler {
  public:
   static constexpr std::size_t lines = 8;
 
-  explicit machine(const elision* left_out = nullptr) : tracer_(region_, places_), medium_(tracer_) {
+  explicit machine(const elision* left_out = nullptr)
+      : tracer_(region_, places_), medium_(tracer_) {
     region_.load(bytes(lines * line_bytes));
     before_ = region_.copy();
     tracer_.use(this);
@@ -74,7 +80,9 @@ class machine : public scheduler {
   word& at(std::size_t line, std::size_t index) {
     return *reinterpret_cast<word*>(region_.base() + line * line_bytes + index * sizeof(word));
   }
-  std::byte* bytes_at(std::size_t line, std::size_t byte) { return region_.base() + line * line_bytes + byte; }
+  std::byte* bytes_at(std::size_t line, std::size_t byte) {
+    return region_.base() + line * line_bytes + byte;
+  }
 
   /// What follows is done by this thread.
   machine& as(unsigned thread) {

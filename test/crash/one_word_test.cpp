@@ -10,11 +10,13 @@
 namespace durahash::crash {
 namespace {
 
-/// A table of one key, in one word. Each put first leaves a note in another line, which is never flushed.
+/// A table of one key, in one word. Each put first leaves a note in another line, which is never
+/// flushed.
 template <bool ReadsNotes>
 class one_word : public subject {
  public:
-  one_word(region& r, tracer& t, bool create) : mapping_(r.map([&t](std::uint64_t length) { t.length(length); })), medium_(t) {
+  one_word(region& r, tracer& t, bool create)
+      : mapping_(r.map([&t](std::uint64_t length) { t.length(length); })), medium_(t) {
     if (create) check_grown(mapping_->grow(page_bytes));
     auto* words = reinterpret_cast<pm<std::uint64_t>*>(r.base());
     key_ = words, note_ = words + line_bytes / 8;
@@ -27,13 +29,15 @@ class one_word : public subject {
   void perform(call& c) override {
     if (c.what.what == act::get) return get(c.parts.front());
     store(medium_, *note_, c.what.version);
-    (void)publish(medium_, *key_, c.parts.front().argument + 1, after_nothing("a note is of no importance"));
+    (void)publish(medium_, *key_, c.parts.front().argument + 1,
+                  after_nothing("a note is of no importance"));
     c.parts.front().ok = true;
   }
   bool holds(key_number key, const present_value& value) override {
     return key == 0 ? load(medium_, *key_) == (value ? *value + 1 : 0) : !value;
   }
-  bool identify(key_number key, const std::vector<present_value>& candidates, present_value& found) override {
+  bool identify(key_number key, const std::vector<present_value>& candidates,
+                present_value& found) override {
     for (const present_value& c : candidates)
       if (holds(key, c)) return found = c, true;
     return false;
@@ -59,13 +63,15 @@ class one_word : public subject {
   static void check_grown(status s) { EXPECT_EQ(s, status::ok); }
   std::unique_ptr<mapping> mapping_;
   recording_medium<false> medium_;
-  pm<std::uint64_t> *key_, *note_;
+  pm<std::uint64_t>*key_, *note_;
 };
 
 template <class Table>
 findings explore_small(const plan& how, const program& what) {
   subject_kind kind = usual_kind();
-  maker make = [](const subject_kind&, region& r, tracer& t, bool create, std::string&) { return std::make_unique<Table>(r, t, create); };
+  maker make = [](const subject_kind&, region& r, tracer& t, bool create, std::string&) {
+    return std::make_unique<Table>(r, t, create);
+  };
   explorer x(kind, make, how, 1);
   x.run(what);
   return std::move(x.found());
@@ -81,7 +87,8 @@ findings explore_one_word(machine stops, const elision* without = nullptr) {
   return explore_small<one_word<ReadsNotes>>(how, {{{act::put, {0}, 1}}, 1});
 }
 
-// crash points, each with its images; those that were there before with the same promise in brackets:
+// crash points, each with its images; those that were there before with the same promise in
+// brackets:
 //   before the call                 nothing
 //   after the note's store          nothing, note
 //   after the word's store          [nothing], [note], word, both
@@ -106,7 +113,8 @@ TEST(CrashExplorer, ImagesThatDifferOnlyWhereNobodyReadsAreOne) {
   findings found = explore_one_word<false>(machine::adr);
   EXPECT_EQ(first_of(found), "");
   EXPECT_EQ(found.unique_images, 7u);
-  EXPECT_EQ(found.recoveries, 4u) << "with the word and without it, and again where the promise is another one";
+  EXPECT_EQ(found.recoveries, 4u)
+      << "with the word and without it, and again where the promise is another one";
   EXPECT_EQ(found.pruned, 3u);
 }
 
@@ -130,7 +138,8 @@ TEST(CrashExplorer, NoCrashComesWhereAProgramPrepares) {
   findings found = explore_small<one_word<true>>(how, what);
   EXPECT_EQ(first_of(found), "");
   EXPECT_EQ(found.cuts, 5u) << "those of one put";
-  EXPECT_EQ(found.unique_images, 7u + 4u) << "but the note of the first is not durable: with it, and with the old value";
+  EXPECT_EQ(found.unique_images, 7u + 4u)
+      << "but the note of the first is not durable: with it, and with the old value";
 }
 
 TEST(CrashExplorer, WithItsCachesOnAMachineLeavesOneImagePerCrash) {
@@ -150,13 +159,16 @@ TEST(CrashExplorer, WithoutItsFenceAnAcknowledgedWordIsLost) {
     std::string before = elision{kind, ""}.text();
     ASSERT_TRUE(named.starts_with(before));
     elision without{kind, named.substr(before.size())};
-    EXPECT_EQ(first_of(explore_one_word<true>(machine::adr, &without)), "key 0 must hold #1, and does not (it is absent)") << named;
-    EXPECT_EQ(first_of(explore_one_word<true>(machine::eadr, &without)), "") << "nothing is lost there";
+    EXPECT_EQ(first_of(explore_one_word<true>(machine::adr, &without)),
+              "key 0 must hold #1, and does not (it is absent)")
+        << named;
+    EXPECT_EQ(first_of(explore_one_word<true>(machine::eadr, &without)), "")
+        << "nothing is lost there";
   }
 }
 
-/// The note holds what a put is about to write. After a kill a get leaves it there, answers with the old value, and marks the note: the next
-/// process that opens the table writes it.
+/// The note holds what a put is about to write. After a kill a get leaves it there, answers with
+/// the old value, and marks the note: the next process that opens the table writes it.
 class comes_late : public one_word<true> {
  public:
   comes_late(region& r, tracer& t, bool create) : one_word<true>(r, t, create) {
@@ -173,7 +185,8 @@ class comes_late : public one_word<true> {
     if (part.what == act::get) {
       get(part);
       std::uint64_t note = load(medium_, *note_);
-      if (after_a_kill_ && !part.ok && note != 0) (void)publish(medium_, *mark_, 1, after_nothing("planted"));
+      if (after_a_kill_ && !part.ok && note != 0)
+        (void)publish(medium_, *mark_, 1, after_nothing("planted"));
       return;
     }
     (void)publish(medium_, *note_, part.argument + 1, after_nothing("planted"));

@@ -1,4 +1,5 @@
-// The promise, on histories small enough to know what may be left: every value that some order of the calls explains, and no other.
+// The promise, on histories small enough to know what may be left: every value that some order of
+// the calls explains, and no other.
 #include "crash/oracle.hpp"
 
 #include <gtest/gtest.h>
@@ -21,7 +22,9 @@ class history {
  public:
   explicit history(std::vector<present_value> before = {absent}) : promise_(std::move(before)) {}
 
-  call& begin(act what, value_id argument = 0, key_number key = 0) { return begin_parts({part(what, argument, key)}); }
+  call& begin(act what, value_id argument = 0, key_number key = 0) {
+    return begin_parts({part(what, argument, key)});
+  }
   call& begin_exchange(value_id expected, value_id argument) {
     key_call made = part(act::exchange, argument, 0);
     made.expected = expected;
@@ -37,7 +40,9 @@ class history {
     for (key_call& p : c.parts) p.ok = ok, p.read = read;
     promise_.end(c);
   }
-  void do_it(act what, value_id argument = 0, bool ok = true, present_value read = absent) { end(begin(what, argument), ok, read); }
+  void do_it(act what, value_id argument = 0, bool ok = true, present_value read = absent) {
+    end(begin(what, argument), ok, read);
+  }
   void kill() { promise_.kill(); }
 
   static key_call part(act what, value_id argument, key_number key) {
@@ -57,7 +62,7 @@ class history {
   oracle promise_;
 };
 
-// ------------------------------------------------------------------------------------------------------------- one at a time
+// ----------------------------------------------------------------------------------- one at a time
 
 TEST(CrashOracle, ToBeginWithAKeyHoldsWhatItHeld) {
   history h({absent, 7});
@@ -94,9 +99,16 @@ TEST(CrashOracle, WhatWasRefusedChangedNothing) {
 }
 
 TEST(CrashOracle, WhatHasNotReturnedIsThereOrNot) {
-  for (auto [what, before, after] : std::vector<std::tuple<act, present_value, present_value>>{
-           {act::put, absent, 5}, {act::put, 3, 5}, {act::insert, absent, 5}, {act::update, 3, 5}, {act::erase, 3, absent}, {act::add, absent, 5},
-           {act::add, 3, 8}, {act::put_many, 3, 5}, {act::erase_many, 3, absent}}) {
+  for (auto [what, before, after] :
+       std::vector<std::tuple<act, present_value, present_value>>{{act::put, absent, 5},
+                                                                  {act::put, 3, 5},
+                                                                  {act::insert, absent, 5},
+                                                                  {act::update, 3, 5},
+                                                                  {act::erase, 3, absent},
+                                                                  {act::add, absent, 5},
+                                                                  {act::add, 3, 8},
+                                                                  {act::put_many, 3, 5},
+                                                                  {act::erase_many, 3, absent}}) {
     history h({before});
     h.begin(what, 5);
     EXPECT_EQ(h.of(), (allowed{before, after})) << name_of(what);
@@ -125,7 +137,7 @@ TEST(CrashOracle, AResultThatNothingExplainsLeavesNothingAllowed) {
   EXPECT_TRUE(f.of().empty());
 }
 
-// ------------------------------------------------------------------------------------------------------------ several at once
+// --------------------------------------------------------------------------------- several at once
 
 TEST(CrashOracle, OverlappingPutsMayHaveComeInEitherOrder) {
   history h;
@@ -236,7 +248,7 @@ TEST(CrashOracle, PartsOfABatchAreIndependent) {
   EXPECT_EQ(h.of(1), (allowed{2}));
 }
 
-// ----------------------------------------------------------------------------------------------------------------- a kill
+// ------------------------------------------------------------------------------------------ a kill
 
 TEST(CrashOracle, AKilledCallHasTakenEffectOrNeverWill) {
   history h({3});
@@ -289,14 +301,15 @@ TEST(CrashOracle, AKilledCallIsStillExplainedByResultsFromBeforeTheKill) {
   EXPECT_EQ(h.of(), (allowed{1, absent}));
 }
 
-// --------------------------------------------------------------------------------------------------- against all orders, by force
+// -------------------------------------------------------------------- against all orders, by force
 
 struct drawn_call {
   key_call part;
   int began, ended;  // ended: past the last moment, when it has not returned
 };
 
-/// Every subset and order, tried as they come: those that contain all that returned, break no real-time order, and give the answers that were given.
+/// Every subset and order, tried as they come: those that contain all that returned, break no
+/// real-time order, and give the answers that were given.
 allowed by_force(present_value before, const std::vector<drawn_call>& calls, int last) {
   allowed found;
   std::vector<std::size_t> order(calls.size());
@@ -312,7 +325,8 @@ allowed by_force(present_value before, const std::vector<drawn_call>& calls, int
       present_value now = before;
       bool fits = true;
       for (std::size_t n = 0; n < order.size() && fits; ++n) {
-        for (std::size_t later = n + 1; later < order.size(); ++later) fits &= calls[order[later]].ended > calls[order[n]].began;
+        for (std::size_t later = n + 1; later < order.size(); ++later)
+          fits &= calls[order[later]].ended > calls[order[n]].began;
         const key_call& c = calls[order[n]].part;
         bool returned = calls[order[n]].ended <= last, ok = true;
         present_value read = now;
@@ -358,7 +372,8 @@ TEST(CrashOracle, RandomHistoriesAllowWhatSomeOrderExplains) {
     }
     for (drawn_call& c : calls) c.began = 2 * c.began + 1, c.ended = 2 * c.ended;
     allowed expected = by_force(before, calls, 2 * moments);
-    ASSERT_EQ(allowed(promise.allowed(0).begin(), promise.allowed(0).end()), expected) << "history " << n;
+    ASSERT_EQ(allowed(promise.allowed(0).begin(), promise.allowed(0).end()), expected)
+        << "history " << n;
     explained += !expected.empty();
     open += expected.size() > 1;
   }

@@ -17,11 +17,15 @@ class wrapped : public subject {
     bool created;    // and not opened after a crash or a close
     unsigned makes;  // tables made in this exploration before it
   };
-  wrapped(std::unique_ptr<subject> inner, made_in where) : where_(where), inner_(std::move(inner)) {}
+  wrapped(std::unique_ptr<subject> inner, made_in where)
+      : where_(where), inner_(std::move(inner)) {}
 
   void perform(call& c) override { inner_->perform(c); }
-  bool holds(key_number key, const present_value& value) override { return inner_->holds(key, value); }
-  bool identify(key_number key, const std::vector<present_value>& candidates, present_value& found) override {
+  bool holds(key_number key, const present_value& value) override {
+    return inner_->holds(key, value);
+  }
+  bool identify(key_number key, const std::vector<present_value>& candidates,
+                present_value& found) override {
     return inner_->identify(key, candidates, found);
   }
   bool scan(std::vector<std::string>& keys) override { return inner_->scan(keys); }
@@ -38,13 +42,15 @@ class wrapped : public subject {
 /// The first engine's tables of words at the level power.
 inline subject_kind usual_kind() {
   const explored_engine& engine = explored_engines().front();
-  return {engine.engine, data_kind::u64, durability_level::power, engine.variants.front().settings, engine.variants.front().name};
+  return {engine.engine, data_kind::u64, durability_level::power, engine.variants.front().settings,
+          engine.variants.front().name};
 }
 
 /// Makes those, wrapped in a W. What W's constructor does comes after the table has opened.
 template <class W>
 maker wrapping() {
-  return [makes = 0u](const subject_kind& kind, region& r, tracer& t, bool create, std::string& why_not) mutable -> std::unique_ptr<subject> {
+  return [makes = 0u](const subject_kind& kind, region& r, tracer& t, bool create,
+                      std::string& why_not) mutable -> std::unique_ptr<subject> {
     std::unique_ptr<subject> inner = explored_engines().front().make(kind, r, t, create, why_not);
     if (inner == nullptr) return nullptr;
     return std::make_unique<W>(std::move(inner), wrapped::made_in{r, t, create, makes++});

@@ -4,7 +4,6 @@
 
 #include <gtest/gtest.h>
 
-
 #include <filesystem>
 
 #include "ledger.hpp"

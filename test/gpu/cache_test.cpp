@@ -1,5 +1,6 @@
-// Copies of hot buckets in the device's memory (gpu/bucket_copies.hpp, gpu/cache.hpp): what they hold is what the table holds, and they are of what is looked for
-// most. docs/gpu.md quotes what this prints.
+// Copies of hot buckets in the device's memory (gpu/bucket_copies.hpp, gpu/cache.hpp): what they
+// hold is what the table holds, and they are of what is looked for most. docs/gpu.md quotes what
+// this prints.
 #include <atomic>
 #include <cmath>
 #include <cstdio>
@@ -11,9 +12,11 @@ namespace durahash::test {
 namespace {
 
 class GpuCopies : public GpuMap {};
-INSTANTIATE_TEST_SUITE_P(Every, GpuCopies, testing::ValuesIn(cached_cases()), [](const auto& each) { return each.param.name; });
+INSTANTIATE_TEST_SUITE_P(Every, GpuCopies, testing::ValuesIn(cached_cases()),
+                         [](const auto& each) { return each.param.name; });
 
-/// Finds see the last value that was committed, or a later one, while their buckets get copies and lose them.
+/// Finds see the last value that was committed, or a later one, while their buckets get copies and
+/// lose them.
 TEST_P(GpuCopies, AreNeverBehindTheTable) {
   auto made = open(2);
   ASSERT_TRUE(made) << made.failure().message;
@@ -33,7 +36,8 @@ TEST_P(GpuCopies, AreNeverBehindTheTable) {
     shared_answers mine(*device, hot);
     while (!done) {
       std::uint64_t least = committed;
-      ASSERT_EQ(made->find_async(hot, keys.data(), found.data(), mine.data(), beside()), status::ok);
+      ASSERT_EQ(made->find_async(hot, keys.data(), found.data(), mine.data(), beside()),
+                status::ok);
       ASSERT_EQ(device->wait(beside()).code, status::ok);
       for (std::size_t i = 0; i < hot; ++i) {
         ASSERT_EQ(mine[i], status::ok) << "key " << keys[i];
@@ -73,7 +77,8 @@ TEST(GpuCache, ADeviceThatFailsInALoad) {
   scratch_folder folder;
   auto d = std::make_unique<lockstep_device>();
   lockstep_device* device = d.get();
-  auto made = gpu::open_on(std::move(d), folder.file("a"), {}, {.cache_percent = 50, .policy = gpu::cache_policy::random});
+  auto made = gpu::open_on(std::move(d), folder.file("a"), {},
+                           {.cache_percent = 50, .policy = gpu::cache_policy::random});
   ASSERT_TRUE(made) << made.failure().message;
   device->fails = true;
   EXPECT_EQ(made->load_cache(), status::io_error);
@@ -92,7 +97,8 @@ TEST(GpuCache, HasWhatIsLookedForMost) {
     options how;
     how.capacity = records;
     auto d = std::make_unique<lockstep_device>(1);
-    auto made = gpu::open_on(std::move(d), folder.file(std::to_string(static_cast<int>(policy))), how, {.cache_percent = 20, .policy = policy});
+    auto made = gpu::open_on(std::move(d), folder.file(std::to_string(static_cast<int>(policy))),
+                             how, {.cache_percent = 20, .policy = policy});
     ASSERT_TRUE(made) << made.failure().message;
     std::vector<std::uint64_t> keys(records), values(batch);
     std::mt19937_64 random(1);
@@ -101,10 +107,15 @@ TEST(GpuCache, HasWhatIsLookedForMost) {
     ASSERT_EQ(made->put(records, keys.data(), keys.data(), answers.data()), status::ok);
     std::vector<double> sums(records);
     double sum = 0;
-    for (std::size_t rank = 0; rank < records; ++rank) sums[rank] = sum += std::pow(static_cast<double>(rank + 1), -0.99);
+    for (std::size_t rank = 0; rank < records; ++rank)
+      sums[rank] = sum += std::pow(static_cast<double>(rank + 1), -0.99);
     auto find = [&] {
       std::vector<std::uint64_t> drawn(batch);
-      for (std::uint64_t& key : drawn) key = keys[static_cast<std::size_t>(std::lower_bound(sums.begin(), sums.end(), std::uniform_real_distribution<>(0, sum)(random)) - sums.begin())];
+      for (std::uint64_t& key : drawn)
+        key = keys[static_cast<std::size_t>(
+            std::lower_bound(sums.begin(), sums.end(),
+                             std::uniform_real_distribution<>(0, sum)(random)) -
+            sums.begin())];
       ASSERT_EQ(made->find_async(batch, drawn.data(), values.data(), answers.data()), status::ok);
       ASSERT_EQ(made->commit(), status::ok);
       for (std::size_t i = 0; i < batch; ++i) ASSERT_EQ(values[i], drawn[i]);
@@ -116,13 +127,13 @@ TEST(GpuCache, HasWhatIsLookedForMost) {
     auto before = made->cache();
     for (int n = 0; n < 20; ++n) find();
     auto after = made->cache();
-    double rate = static_cast<double>(after.hits - before.hits) / static_cast<double>(after.looks - before.looks);
+    double rate = static_cast<double>(after.hits - before.hits) /
+                  static_cast<double>(after.looks - before.looks);
     const char* names[] = {"lfu", "lru", "random"};
-    std::printf("copies of 20 %% of the buckets, %s, zipf 0.99, %llu records: %.3f of the looks\n", names[static_cast<int>(policy)], static_cast<unsigned long long>(records), rate);
-    if (policy == gpu::cache_policy::random)
-      EXPECT_NEAR(rate, 0.2, 0.1);
-    else
-      EXPECT_GT(rate, 0.45);
+    std::printf("copies of 20 %% of the buckets, %s, zipf 0.99, %llu records: %.3f of the looks\n",
+                names[static_cast<int>(policy)], static_cast<unsigned long long>(records), rate);
+    if (policy == gpu::cache_policy::random) EXPECT_NEAR(rate, 0.2, 0.1);
+    else EXPECT_GT(rate, 0.45);
   }
 }
 

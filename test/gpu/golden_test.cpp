@@ -1,4 +1,5 @@
-// One trace of operations leaves the same bytes, whether the processor does it or a device, one warp after the other.
+// One trace of operations leaves the same bytes, whether the processor does it or a device, one
+// warp after the other.
 #include "persist/format.hpp"
 #include "test/gpu/map_rig.hpp"
 
@@ -8,13 +9,16 @@ namespace {
 class GpuGolden : public GpuMap {
  protected:
   /// What of the pool's file an engine and its heap write.
-  static std::string content_of(const std::string& file) { return read_file(file).substr(engine_area_offset); }
+  static std::string content_of(const std::string& file) {
+    return read_file(file).substr(engine_area_offset);
+  }
 };
 
 TEST_P(GpuGolden, PoolsAreTheSameBytesForHostAndDevice) {
   std::string on_host = path() + "-host";
   {
-    auto made = map<std::uint64_t, std::uint64_t>::open(path(), {.engine = engine_kind::gphash, .settings = GetParam().settings});
+    auto made = map<std::uint64_t, std::uint64_t>::open(
+        path(), {.engine = engine_kind::gphash, .settings = GetParam().settings});
     ASSERT_TRUE(made) << made.failure().message;
   }
   std::filesystem::copy_file(path(), on_host);  // the same seeds
@@ -42,7 +46,8 @@ TEST_P(GpuGolden, PoolsAreTheSameBytesForHostAndDevice) {
     shared_answers answer(*device, 1);
     for (const operation& each : trace) {
       key[0] = each.key, value[0] = each.value;
-      status done = each.erases ? m.erase_async(1, key.data(), answer.data()) : m.put(1, key.data(), value.data(), answer.data());
+      status done = each.erases ? m.erase_async(1, key.data(), answer.data())
+                                : m.put(1, key.data(), value.data(), answer.data());
       ASSERT_EQ(done, status::ok);
       ASSERT_EQ(m.commit(), status::ok);
       ASSERT_TRUE(answer[0] == status::ok || (each.erases && answer[0] == status::not_found));
@@ -52,14 +57,22 @@ TEST_P(GpuGolden, PoolsAreTheSameBytesForHostAndDevice) {
   std::string host = content_of(on_host), there = content_of(path());
   EXPECT_GT(host.size(), 2000u * 16);
   ASSERT_EQ(host.size(), there.size());
-  EXPECT_TRUE(host == there) << "they differ first " << std::mismatch(host.begin(), host.end(), there.begin()).first - host.begin() << " bytes behind " << engine_area_offset;
+  EXPECT_TRUE(host == there) << "they differ first "
+                             << std::mismatch(host.begin(), host.end(), there.begin()).first -
+                                    host.begin()
+                             << " bytes behind " << engine_area_offset;
 }
 
-INSTANTIATE_TEST_SUITE_P(Every, GpuGolden,
-                         testing::ValuesIn(and_on_a_gpu({{"levels2_hashes2_slots8", {}},
-                                                         {"levels1_hashes2_slots16", {{"levels", 1}, {"hashes", 2}, {"slots", 16}}},
-                                                         {"levels4_hashes4_slots2_mirrored", {{"levels", 4}, {"hashes", 4}, {"slots", 2}}, false, gpu::table_place::device_mirror}})),
-                         [](const auto& each) { return each.param.name; });
+INSTANTIATE_TEST_SUITE_P(
+    Every, GpuGolden,
+    testing::ValuesIn(and_on_a_gpu({{"levels2_hashes2_slots8", {}},
+                                    {"levels1_hashes2_slots16",
+                                     {{"levels", 1}, {"hashes", 2}, {"slots", 16}}},
+                                    {"levels4_hashes4_slots2_mirrored",
+                                     {{"levels", 4}, {"hashes", 4}, {"slots", 2}},
+                                     false,
+                                     gpu::table_place::device_mirror}})),
+    [](const auto& each) { return each.param.name; });
 
 }  // namespace
 }  // namespace durahash::test

@@ -1,5 +1,5 @@
-// SIGKILL while a device writes, within kernels too: the pool is opened on the CPU, and all that was committed is there. On threads in lockstep, and on a GPU where
-// there is one.
+// SIGKILL while a device writes, within kernels too: the pool is opened on the CPU, and all that
+// was committed is there. On threads in lockstep, and on a GPU where there is one.
 #include <gtest/gtest.h>
 #include <chrono>
 #include <csignal>
@@ -21,7 +21,9 @@ constexpr std::size_t batch_size = 256;
 constexpr std::uint64_t keys_in_turn = 8192;
 
 /// Batch n writes these keys, over and over the same ones; the value tells which batch it was.
-std::uint64_t key_of(std::uint64_t batch, std::size_t i) { return (batch * batch_size + i) % keys_in_turn * 0x9e3779b97f4a7c15u; }
+std::uint64_t key_of(std::uint64_t batch, std::size_t i) {
+  return (batch * batch_size + i) % keys_in_turn * 0x9e3779b97f4a7c15u;
+}
 std::uint64_t value_of(std::uint64_t batch) { return batch + 1; }
 
 std::unique_ptr<gpu::device> device_named(const std::string& name) {
@@ -37,10 +39,12 @@ int write_until_killed(const child_arguments& arguments) {
   auto* keys = static_cast<std::uint64_t*>(d->allocate(batch_size * 8, gpu::memory_kind::shared));
   auto* values = static_cast<std::uint64_t*>(d->allocate(batch_size * 8, gpu::memory_kind::shared));
   auto* answers = static_cast<status*>(d->allocate(batch_size, gpu::memory_kind::shared));
-  auto opened = gpu::open_on(std::move(d), arguments[0], {}, {.place = static_cast<gpu::table_place>(std::stoi(arguments[2]))});
+  auto opened = gpu::open_on(std::move(d), arguments[0], {},
+                             {.place = static_cast<gpu::table_place>(std::stoi(arguments[2]))});
   if (!opened) return 3;
   for (std::uint64_t batch = 0;; ++batch) {
-    for (std::size_t i = 0; i < batch_size; ++i) keys[i] = key_of(batch, i), values[i] = value_of(batch);
+    for (std::size_t i = 0; i < batch_size; ++i)
+      keys[i] = key_of(batch, i), values[i] = value_of(batch);
     if (opened->put(batch_size, keys, values, answers) != status::ok) return 4;
     committed[0] = batch + 1;
   }
@@ -59,7 +63,8 @@ const kill_case every_kill[] = {{"lockstep", gpu::table_place::pool, "pool"},
                                 {"gpu", gpu::table_place::host_mirror, "host_mirror_gpu"},
                                 {"gpu", gpu::table_place::device_mirror, "device_mirror_gpu"}};
 class GpuKill : public testing::TestWithParam<kill_case> {};
-INSTANTIATE_TEST_SUITE_P(Every, GpuKill, testing::ValuesIn(every_kill), [](const auto& each) { return each.param.name; });
+INSTANTIATE_TEST_SUITE_P(Every, GpuKill, testing::ValuesIn(every_kill),
+                         [](const auto& each) { return each.param.name; });
 
 TEST_P(GpuKill, WhatWasCommittedIsThere) {
   const auto& [on, place, name] = GetParam();
@@ -74,7 +79,8 @@ TEST_P(GpuKill, WhatWasCommittedIsThere) {
   for (int kill = 0; kill < 12; ++kill) {
     std::string path = folder.file("pool" + std::to_string(kill));
     shared_words told(folder.file("told" + std::to_string(kill)), 1);
-    child_process victim("write_on_a_device", {path, on, std::to_string(static_cast<int>(place)), folder.file("told" + std::to_string(kill))});
+    child_process victim("write_on_a_device", {path, on, std::to_string(static_cast<int>(place)),
+                                               folder.file("told" + std::to_string(kill))});
     std::uint64_t least = random() % 60;
     while (told[0] < least && victim.running()) std::this_thread::yield();
     std::this_thread::sleep_for(std::chrono::microseconds(random() % 3000));
@@ -92,13 +98,18 @@ TEST_P(GpuKill, WhatWasCommittedIsThere) {
     for (std::uint64_t slot = 0; slot < in_a_turn; ++slot)
       for (std::size_t i = 0; i < batch_size; ++i) {
         // The last committed batch of these keys, or the one under way if it writes them.
-        std::uint64_t last = slot < committed ? slot + (committed - 1 - slot) / in_a_turn * in_a_turn + 1 : 0;
+        std::uint64_t last =
+            slot < committed ? slot + (committed - 1 - slot) / in_a_turn * in_a_turn + 1 : 0;
         auto found = pool->get(key_of(slot, i));
         bool may_be_next = committed % in_a_turn == slot && found == value_of(committed);
         if (last == 0)
-          EXPECT_TRUE(!found || may_be_next) << "kill " << kill << ": a key of batch " << slot << ", which was never written, has the value " << *found;
+          EXPECT_TRUE(!found || may_be_next)
+              << "kill " << kill << ": a key of batch " << slot
+              << ", which was never written, has the value " << *found;
         else
-          ASSERT_TRUE(found == last || may_be_next) << "kill " << kill << ": after " << committed << " batches a key of batch " << last << " has " << found.value_or(0);
+          ASSERT_TRUE(found == last || may_be_next)
+              << "kill " << kill << ": after " << committed << " batches a key of batch " << last
+              << " has " << found.value_or(0);
       }
   }
   EXPECT_GT(committed_in_all, 0u);

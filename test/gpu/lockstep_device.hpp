@@ -1,5 +1,6 @@
-// A device of host threads: warps in lockstep. A stream is a thread that does one thing after another, some time after it was asked for, or only once somebody
-// waits for it; streams do not wait for one another.
+// A device of host threads: warps in lockstep. A stream is a thread that does one thing after
+// another, some time after it was asked for, or only once somebody waits for it; streams do not
+// wait for one another.
 #pragma once
 
 #include <atomic>
@@ -28,7 +29,8 @@ inline bool must_have_a_gpu() {
   return set != nullptr && *set != 0;
 }
 
-/// What one thread does in order; a lazy one when it is waited for. Its destructor waits until all is done.
+/// What one thread does in order; a lazy one when it is waited for. Its destructor waits until all
+/// is done.
 class work_queue {
  public:
   explicit work_queue(bool lazy) : lazy_(lazy) {}
@@ -65,7 +67,8 @@ class work_queue {
   void work() {
     std::unique_lock lock(lock_);
     while (true) {
-      changed_.wait(lock, [&] { return closed_ || (!waiting_.empty() && (!lazy_ || done_ < wanted_)); });
+      changed_.wait(lock,
+                    [&] { return closed_ || (!waiting_.empty() && (!lazy_ || done_ < wanted_)); });
       if (waiting_.empty()) return;
       std::function<void()> next = std::move(waiting_.front());
       waiting_.pop_front();
@@ -107,39 +110,57 @@ class lockstep_device final : public gpu::device {
   void free(void* memory, gpu::memory_kind) override { std::free(memory); }
   void clear(void* memory, std::size_t bytes) override { std::memset(memory, 0, bytes); }
   error copy(void* to, const void* from, std::size_t bytes) override {
-    auto* into = static_cast<std::uint32_t*>(to);  // finds may mark words of what is copied meanwhile
+    // finds may mark words of what is copied meanwhile
+    auto* into = static_cast<std::uint32_t*>(to);
     auto* out_of = static_cast<std::uint32_t*>(const_cast<void*>(from));
     for (std::size_t n = 0; n < bytes / sizeof(std::uint32_t); ++n)
-      std::atomic_ref(into[n]).store(std::atomic_ref(out_of[n]).load(std::memory_order_relaxed), std::memory_order_relaxed);
+      std::atomic_ref(into[n]).store(std::atomic_ref(out_of[n]).load(std::memory_order_relaxed),
+                                     std::memory_order_relaxed);
     std::size_t words = bytes / sizeof(std::uint32_t) * sizeof(std::uint32_t);
-    std::memcpy(static_cast<std::byte*>(to) + words, static_cast<const std::byte*>(from) + words, bytes - words);
+    std::memcpy(static_cast<std::byte*>(to) + words, static_cast<const std::byte*>(from) + words,
+                bytes - words);
     return {status::ok, {}};
   }
 
   bool find(const gpu::lent_table& t, const gpu::batch& b, gpu::stream on) override {
-    on_warps(on, t, b, [](auto& run, std::size_t first, std::size_t step) { run.find(first, step); });
+    on_warps(on, t, b,
+             [](auto& run, std::size_t first, std::size_t step) { run.find(first, step); });
     return true;
   }
   void write(const gpu::lent_table& t, const gpu::batch& b, gpu::stream on) override {
-    on_warps(on, t, b, [](auto& run, std::size_t first, std::size_t step) { run.write(first, step); });
+    on_warps(on, t, b,
+             [](auto& run, std::size_t first, std::size_t step) { run.write(first, step); });
   }
   void answer_all(const gpu::batch& b, status answer, gpu::stream on) override {
     queue_of(on).ask([b, answer] { std::fill_n(b.answers, b.count, answer); });
   }
-  void stage(const gpu::lent_table& t, const gpu::batch& b, gpu::change* changes, gpu::stream on) override {
-    on_warps(on, t, b, [changes](auto& run, std::size_t first, std::size_t step) { run.stage(first, step, changes); });
+  void stage(const gpu::lent_table& t, const gpu::batch& b, gpu::change* changes,
+             gpu::stream on) override {
+    on_warps(on, t, b, [changes](auto& run, std::size_t first, std::size_t step) {
+      run.stage(first, step, changes);
+    });
   }
-  void commit(const gpu::lent_table& t, const gpu::batch& b, const gpu::change* changes, gpu::stream on) override {
-    on_warps(on, t, b, [changes](auto& run, std::size_t first, std::size_t step) { run.commit(first, step, changes); });
+  void commit(const gpu::lent_table& t, const gpu::batch& b, const gpu::change* changes,
+              gpu::stream on) override {
+    on_warps(on, t, b, [changes](auto& run, std::size_t first, std::size_t step) {
+      run.commit(first, step, changes);
+    });
   }
   void retry_full(const gpu::batch& b, gpu::stream on) override {
-    on_warps(on, gpu::lent_table::none(), b, [](auto& run, std::size_t first, std::size_t step) { run.retry_full(first, step); });
+    on_warps(on, gpu::lent_table::none(), b,
+             [](auto& run, std::size_t first, std::size_t step) { run.retry_full(first, step); });
   }
   void copy_up(const gpu::lent_table& t, const gpu::lent_level& top, gpu::stream on) override {
-    on_warps(on, t, {}, [buckets = t.bottom_buckets(), top](auto& run, std::size_t first, std::size_t step) { run.copy_up(first, step, buckets, top); });
+    on_warps(on, t, {},
+             [buckets = t.bottom_buckets(), top](auto& run, std::size_t first, std::size_t step) {
+               run.copy_up(first, step, buckets, top);
+             });
   }
-  void export_records(const gpu::lent_table& t, std::uint64_t first_bucket, std::uint64_t buckets, const gpu::exported& to, gpu::stream on) override {
-    on_warps(on, t, {}, [=](auto& run, std::size_t first, std::size_t every) { run.export_records(first_bucket, buckets, to, first, every); });
+  void export_records(const gpu::lent_table& t, std::uint64_t first_bucket, std::uint64_t buckets,
+                      const gpu::exported& to, gpu::stream on) override {
+    on_warps(on, t, {}, [=](auto& run, std::size_t first, std::size_t every) {
+      run.export_records(first_bucket, buckets, to, first, every);
+    });
   }
   bool find_rows(const gpu::lent_rows& rows, const gpu::row_batch& b, gpu::stream on) override {
     if (refuses_launches) return false;
@@ -150,11 +171,16 @@ class lockstep_device final : public gpu::device {
     return true;
   }
   void spread(const gpu::changed_blocks& blocks, gpu::stream on) override {
-    ask_warps(on, [blocks](std::size_t first, std::size_t step) { gpu::spread_blocks(lockstep_warp(), blocks, first, step); });
+    ask_warps(on, [blocks](std::size_t first, std::size_t step) {
+      gpu::spread_blocks(lockstep_warp(), blocks, first, step);
+    });
   }
   void use_copies(const gpu::bucket_copies& copies) override { copies_ = copies; }
-  void run_copies(gpu::copies_step step, const gpu::lent_table& t, const gpu::copy_task* tasks, std::size_t count, gpu::stream on) override {
-    on_warps(on, t, {}, [=](auto& run, std::size_t first, std::size_t every) { run.copies(step, tasks, count, first, every); });
+  void run_copies(gpu::copies_step step, const gpu::lent_table& t, const gpu::copy_task* tasks,
+                  std::size_t count, gpu::stream on) override {
+    on_warps(on, t, {}, [=](auto& run, std::size_t first, std::size_t every) {
+      run.copies(step, tasks, count, first, every);
+    });
   }
   gpu::stream stream_for_copies() override { return &copies_; }  // one that no test has
   void describe(gpu::device_view&) const override {}             // no kernels but the library's
@@ -176,7 +202,8 @@ class lockstep_device final : public gpu::device {
   }
   gpu::tallies counted() override {  // beside finds, which count their looks
     auto now = [](auto& count) { return std::atomic_ref(count).load(); };
-    return {now(total_.records), now(total_.full), now(total_.pending), now(total_.moved), now(total_.misplaced), now(total_.looks), now(total_.copies)};
+    return {now(total_.records),   now(total_.full),  now(total_.pending), now(total_.moved),
+            now(total_.misplaced), now(total_.looks), now(total_.copies)};
   }
 
   std::atomic<bool> fails{false};  // the next wait
@@ -186,7 +213,10 @@ class lockstep_device final : public gpu::device {
   std::size_t pinned_bytes() const noexcept { return pinned_; }
 
  private:
-  error outcome() { return fails.exchange(false) ? error{status::io_error, "the device failed"} : error{status::ok, {}}; }
+  error outcome() {
+    return fails.exchange(false) ? error{status::io_error, "the device failed"}
+                                 : error{status::ok, {}};
+  }
   /// A kernel: what it is given is what there was when it was asked for.
   template <class Body>
   void on_warps(gpu::stream on, const gpu::lent_table& t, const gpu::batch& b, Body body) {

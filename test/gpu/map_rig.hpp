@@ -1,4 +1,5 @@
-// What the tests of gpu::map share: a pool on a device of host threads, or on a GPU where there is one, and what must be in it.
+// What the tests of gpu::map share: a pool on a device of host threads, or on a GPU where there is
+// one, and what must be in it.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -33,8 +34,11 @@ struct shape_case {
 template <class T>
 class shared_array {
  public:
-  shared_array(gpu::device& d, std::size_t count) : device_(d), all_(static_cast<T*>(d.allocate(count * sizeof(T))), count) {}
-  shared_array(gpu::device& d, const std::vector<T>& from) : shared_array(d, from.size()) { std::copy(from.begin(), from.end(), all_.begin()); }
+  shared_array(gpu::device& d, std::size_t count)
+      : device_(d), all_(static_cast<T*>(d.allocate(count * sizeof(T))), count) {}
+  shared_array(gpu::device& d, const std::vector<T>& from) : shared_array(d, from.size()) {
+    std::copy(from.begin(), from.end(), all_.begin());
+  }
   ~shared_array() { device_.free(all_.data()); }
   shared_array(const shared_array&) = delete;
   shared_array& operator=(const shared_array&) = delete;
@@ -62,7 +66,11 @@ class GpuMap : public testing::TestWithParam<shape_case> {
     std::unique_ptr<gpu::device> made = std::make_unique<lockstep_device>(warps);
     if (GetParam().on_gpu) made = std::move(*gpu::cuda_device(0));
     device = made.get();
-    return gpu::open_on(std::move(made), path(), how, {.place = GetParam().place, .cache_percent = GetParam().cache_percent, .policy = GetParam().policy, .most_staged = most_staged});
+    return gpu::open_on(std::move(made), path(), how,
+                        {.place = GetParam().place,
+                         .cache_percent = GetParam().cache_percent,
+                         .policy = GetParam().policy,
+                         .most_staged = most_staged});
   }
   void SetUp() override {
     if (!GetParam().on_gpu) return;
@@ -89,7 +97,8 @@ class GpuMap : public testing::TestWithParam<shape_case> {
     for (auto [key, value] : wanted) all.push_back(key);
     shared_words keys(*device, all), values(*device, all.size());
     shared_answers answers(*device, all.size());
-    for (int round = 0; round < (GetParam().cache_percent == 0 ? 1 : 2); ++round) {  // without copies, and with
+    // without copies, and with
+    for (int round = 0; round < (GetParam().cache_percent == 0 ? 1 : 2); ++round) {
       m.find_async(keys.size(), keys.data(), values.data(), answers.data());
       ASSERT_EQ(m.commit(), status::ok);
       for (std::size_t i = 0; i < keys.size(); ++i) {
@@ -121,21 +130,35 @@ inline std::vector<shape_case> and_on_a_gpu(std::vector<shape_case> all) {
 
 inline std::vector<shape_case> cached_cases() {
   return and_on_a_gpu({{"levels2_hashes2_slots8_cached", {}, false, gpu::table_place::pool, 30},
-                                 {"levels4_hashes2_slots4_cached_lru_to_power", {{"levels", 4}, {"hashes", 2}, {"slots", 4}}, true, gpu::table_place::pool, 60, gpu::cache_policy::lru},
-                                 {"levels1_hashes2_slots16_cached_random_mirrored_on_the_host", {{"levels", 1}, {"hashes", 2}, {"slots", 16}}, false, gpu::table_place::host_mirror, 90, gpu::cache_policy::random}});
+                       {"levels4_hashes2_slots4_cached_lru_to_power",
+                        {{"levels", 4}, {"hashes", 2}, {"slots", 4}},
+                        true,
+                        gpu::table_place::pool,
+                        60,
+                        gpu::cache_policy::lru},
+                       {"levels1_hashes2_slots16_cached_random_mirrored_on_the_host",
+                        {{"levels", 1}, {"hashes", 2}, {"slots", 16}},
+                        false,
+                        gpu::table_place::host_mirror,
+                        90,
+                        gpu::cache_policy::random}});
 }
 
 inline std::vector<shape_case> every_case() {
-  std::vector<shape_case> all = and_on_a_gpu({{"levels2_hashes2_slots8", {}},
-                                 {"levels1_hashes2_slots16", {{"levels", 1}, {"hashes", 2}, {"slots", 16}}},
-                                 {"levels4_hashes2_slots4", {{"levels", 4}, {"hashes", 2}, {"slots", 4}}},
-                                 {"levels4_hashes4_slots2", {{"levels", 4}, {"hashes", 4}, {"slots", 2}}},
-                                 {"levels1_hashes1_slots2", {{"levels", 1}, {"hashes", 1}, {"slots", 2}}},
-                                 {"levels2_hashes2_slots8_to_power", {}, true},
-                                 {"levels4_hashes2_slots4_to_power", {{"levels", 4}, {"hashes", 2}, {"slots", 4}}, true},
-                                 {"levels2_hashes2_slots8_mirrored_on_the_host", {}, false, gpu::table_place::host_mirror},
-                                 {"levels2_hashes2_slots8_mirrored", {}, false, gpu::table_place::device_mirror},
-                                 {"levels4_hashes2_slots4_mirrored_to_power", {{"levels", 4}, {"hashes", 2}, {"slots", 4}}, true, gpu::table_place::device_mirror}});
+  std::vector<shape_case> all = and_on_a_gpu(
+      {{"levels2_hashes2_slots8", {}},
+       {"levels1_hashes2_slots16", {{"levels", 1}, {"hashes", 2}, {"slots", 16}}},
+       {"levels4_hashes2_slots4", {{"levels", 4}, {"hashes", 2}, {"slots", 4}}},
+       {"levels4_hashes4_slots2", {{"levels", 4}, {"hashes", 4}, {"slots", 2}}},
+       {"levels1_hashes1_slots2", {{"levels", 1}, {"hashes", 1}, {"slots", 2}}},
+       {"levels2_hashes2_slots8_to_power", {}, true},
+       {"levels4_hashes2_slots4_to_power", {{"levels", 4}, {"hashes", 2}, {"slots", 4}}, true},
+       {"levels2_hashes2_slots8_mirrored_on_the_host", {}, false, gpu::table_place::host_mirror},
+       {"levels2_hashes2_slots8_mirrored", {}, false, gpu::table_place::device_mirror},
+       {"levels4_hashes2_slots4_mirrored_to_power",
+        {{"levels", 4}, {"hashes", 2}, {"slots", 4}},
+        true,
+        gpu::table_place::device_mirror}});
   for (const shape_case& each : cached_cases()) all.push_back(each);
   return all;
 }

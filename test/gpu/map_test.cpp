@@ -1,5 +1,5 @@
-// gpu::map on a device of host threads, and on a GPU where there is one: the kernels' own lines (gpu/operations.hpp, gpu/batch.hpp), growth, commits, and the
-// pool as the CPU finds it.
+// gpu::map on a device of host threads, and on a GPU where there is one: the kernels' own lines
+// (gpu/operations.hpp, gpu/batch.hpp), growth, commits, and the pool as the CPU finds it.
 #include <atomic>
 #include <fstream>
 #include <thread>
@@ -10,11 +10,13 @@
 namespace durahash::test {
 namespace {
 
-INSTANTIATE_TEST_SUITE_P(Every, GpuMap, testing::ValuesIn(every_case()), [](const auto& each) { return each.param.name; });
+INSTANTIATE_TEST_SUITE_P(Every, GpuMap, testing::ValuesIn(every_case()),
+                         [](const auto& each) { return each.param.name; });
 
 TEST_P(GpuMap, FillsAPoolThatTheCpuReads) {
   std::mt19937_64 random(1);
-  std::vector<std::uint64_t> keys = random_words(20'000, random), values = random_words(20'000, random);
+  std::vector<std::uint64_t> keys = random_words(20'000, random),
+                             values = random_words(20'000, random);
   model wanted;
   for (std::size_t i = 0; i < keys.size(); ++i) wanted[keys[i]] = values[i];
   {
@@ -22,7 +24,8 @@ TEST_P(GpuMap, FillsAPoolThatTheCpuReads) {
     ASSERT_TRUE(made) << made.failure().message;
     shared_words shared_keys(*device, keys), shared_values(*device, values);
     shared_answers answers(*device, keys.size());
-    ASSERT_EQ(made->put(keys.size(), shared_keys.data(), shared_values.data(), answers.data()), status::ok);
+    ASSERT_EQ(made->put(keys.size(), shared_keys.data(), shared_values.data(), answers.data()),
+              status::ok);
     for (status answer : answers) ASSERT_EQ(answer, status::ok);
     expect_found(*made, wanted);
     EXPECT_EQ(made->size(), wanted.size());
@@ -58,7 +61,8 @@ TEST_P(GpuMap, SearchesAPoolThatTheCpuFilled) {
   }
 }
 
-/// Every answer is the model's, whatever the mixture; keys of a batch are unique here, so that the order within it does not matter.
+/// Every answer is the model's, whatever the mixture; keys of a batch are unique here, so that the
+/// order within it does not matter.
 TEST_P(GpuMap, AnswersAsTheModel) {
   std::mt19937_64 random(7);
   model wanted;
@@ -94,7 +98,9 @@ TEST_P(GpuMap, AnswersAsTheModel) {
       ASSERT_EQ(made->load_cache(), status::ok);
       ASSERT_EQ(made->commit(), status::ok);
     }
-    for (std::size_t i = 0; i < n; ++i) ASSERT_EQ(answers[i], expected[i]) << "round " << round << ", action " << what << ", key " << keys[i];
+    for (std::size_t i = 0; i < n; ++i)
+      ASSERT_EQ(answers[i], expected[i])
+          << "round " << round << ", action " << what << ", key " << keys[i];
     ASSERT_EQ(made->size(), wanted.size());
   }
   expect_found(*made, wanted);
@@ -113,7 +119,8 @@ TEST_P(GpuMap, KeysOfABatchNeedNotBeUnique) {
   std::map<std::uint64_t, std::uint64_t> inserted;
   for (std::size_t i = 0; i < n; ++i) {
     if (answers[i] == status::ok) {
-      EXPECT_TRUE(inserted.emplace(keys[i], values[i]).second) << "key " << keys[i] << " was inserted twice";
+      EXPECT_TRUE(inserted.emplace(keys[i], values[i]).second)
+          << "key " << keys[i] << " was inserted twice";
     } else {
       EXPECT_EQ(answers[i], status::exists);
     }
@@ -135,9 +142,11 @@ TEST_P(GpuMap, ReusesWhatWasErasedAndGivesItBack) {
     shared_answers answers(*device, keys.size());
     ASSERT_EQ(made->put(keys.size(), keys.data(), keys.data(), answers.data()), status::ok);
     if (round == 0) most = made->info().slots;
-    EXPECT_LE(made->info().slots, 2 * most) << "slots of erased keys are lost";  // in another order the last few may find no room
+    // in another order the last few may find no room
+    EXPECT_LE(made->info().slots, 2 * most) << "slots of erased keys are lost";
     for (std::size_t at = 0; at < keys.size(); at += 2500) {
-      ASSERT_EQ(made->erase_async(2500, keys.data() + at, answers.data() + at), status::ok) << "at " << at;
+      ASSERT_EQ(made->erase_async(2500, keys.data() + at, answers.data() + at), status::ok)
+          << "at " << at;
       ASSERT_EQ(made->commit(), status::ok);
     }
     for (status answer : answers) ASSERT_EQ(answer, status::ok);
@@ -147,7 +156,9 @@ TEST_P(GpuMap, ReusesWhatWasErasedAndGivesItBack) {
   ASSERT_EQ(made->compact(), status::ok);
   EXPECT_LE(made->info().file_bytes, before);
   if (auto* lockstep = dynamic_cast<lockstep_device*>(device)) {
-    EXPECT_EQ(lockstep->pinned_bytes(), GetParam().place == gpu::table_place::pool ? made->info().file_bytes : 0) << "what is pinned is not what the pool has";
+    EXPECT_EQ(lockstep->pinned_bytes(),
+              GetParam().place == gpu::table_place::pool ? made->info().file_bytes : 0)
+        << "what is pinned is not what the pool has";
   }
   EXPECT_TRUE(made->check().ok);
 }
@@ -160,7 +171,8 @@ TEST_P(GpuMap, ABatchWithoutRoomSaysSoAndIsDoneAfterAReserve) {
   shared_answers answers(*device, keys.size());
   ASSERT_EQ(made->put_async(keys.size(), keys.data(), keys.data(), answers.data()), status::ok);
   ASSERT_EQ(made->commit(), status::ok);
-  auto full = static_cast<std::uint64_t>(std::count(answers.begin(), answers.end(), status::no_space));
+  auto full =
+      static_cast<std::uint64_t>(std::count(answers.begin(), answers.end(), status::no_space));
   EXPECT_GT(full, 0u) << "the first levels hold 3,000 records?";
   EXPECT_EQ(made->size(), keys.size() - full);
   while (std::count(answers.begin(), answers.end(), status::no_space) != 0) {
@@ -168,13 +180,16 @@ TEST_P(GpuMap, ABatchWithoutRoomSaysSoAndIsDoneAfterAReserve) {
     ASSERT_EQ(made->put_async(keys.size(), keys.data(), keys.data(), answers.data()), status::ok);
     ASSERT_EQ(made->commit(), status::ok);
   }
-  EXPECT_EQ(std::count(answers.begin(), answers.end(), status::ok), static_cast<std::ptrdiff_t>(keys.size()));
+  EXPECT_EQ(std::count(answers.begin(), answers.end(), status::ok),
+            static_cast<std::ptrdiff_t>(keys.size()));
   EXPECT_EQ(made->size(), keys.size());
 }
 
-/// Staged is not visible; a commit makes it so. More than fits waits for a commit of what is staged.
+/// Staged is not visible; a commit makes it so. More than fits waits for a commit of what is
+/// staged.
 TEST_P(GpuMap, StagedWritesAppearWithTheCommit) {
-  if (!GetParam().to_power && GetParam().place == gpu::table_place::pool) GTEST_SKIP() << "in the pool, at the level process, a write is done with its stream";
+  if (!GetParam().to_power && GetParam().place == gpu::table_place::pool)
+    GTEST_SKIP() << "in the pool, at the level process, a write is done with its stream";
   auto made = open(2, 100);
   ASSERT_TRUE(made) << made.failure().message;
   shared_words keys(*device, 60), values(*device, 60), found(*device, 60);
@@ -185,7 +200,8 @@ TEST_P(GpuMap, StagedWritesAppearWithTheCommit) {
   made->find_async(60, keys.data(), found.data(), answers_of_find.data());
   ASSERT_EQ(device->wait(nullptr).code, status::ok);
   EXPECT_EQ(std::count(answers_of_find.begin(), answers_of_find.end(), status::not_found), 60);
-  EXPECT_EQ(made->erase_async(60, keys.data(), answers_of_find.data()), status::no_space) << "120 operations in room for 100";
+  EXPECT_EQ(made->erase_async(60, keys.data(), answers_of_find.data()), status::no_space)
+      << "120 operations in room for 100";
   // A second batch of the same keys: later in the stream, so it decides.
   for (std::size_t i = 0; i < found.size(); ++i) found[i] = 500 + i;
   ASSERT_EQ(made->put_async(40, keys.data(), found.data(), answers_of_find.data()), status::ok);
@@ -195,11 +211,13 @@ TEST_P(GpuMap, StagedWritesAppearWithTheCommit) {
   for (std::size_t i = 0; i < keys.size(); ++i) wanted[keys[i]] = i < 40 ? 500 + i : i;
   expect_found(*made, wanted);
   EXPECT_EQ(made->size(), 60u);
-  EXPECT_EQ(made->durability(), GetParam().to_power ? durability_level::power : durability_level::process);
+  EXPECT_EQ(made->durability(),
+            GetParam().to_power ? durability_level::power : durability_level::process);
   EXPECT_TRUE(made->check().ok);
 }
 
-/// A round's stripes stay held by operations that changed nothing, too, so that none of a later batch overtakes one that waits.
+/// A round's stripes stay held by operations that changed nothing, too, so that none of a later
+/// batch overtakes one that waits.
 TEST(GpuBatch, AStripeIsHeldUntilTheCommit) {
   process_medium medium;
   gpu::lockstep_turns turns;
@@ -212,8 +230,10 @@ TEST(GpuBatch, AStripeIsHeldUntilTheCommit) {
   status answer = gpu::pending, later = gpu::pending;
   gpu::tallies total;
   gpu::change nothing, change;
-  gpu::batch update{gpu::action::update, 1, &key, &value, &answer}, put{gpu::action::put, 1, &key, &value, &later};
-  gpu::batch_run<gpu::lockstep_side<process_medium>> first(side, table, update, total), second(side, table, put, total);
+  gpu::batch update{gpu::action::update, 1, &key, &value, &answer},
+      put{gpu::action::put, 1, &key, &value, &later};
+  gpu::batch_run<gpu::lockstep_side<process_medium>> first(side, table, update, total),
+      second(side, table, put, total);
   first.stage(0, 1, &nothing);
   EXPECT_EQ(answer, status::not_found);
   second.stage(0, 1, &change);
@@ -225,7 +245,8 @@ TEST(GpuBatch, AStripeIsHeldUntilTheCommit) {
   EXPECT_EQ(total.records, 1);
 }
 
-/// Nobody knows what a device did that failed: nothing more is done, no close calls the pool clean, and the next process recovers it.
+/// Nobody knows what a device did that failed: nothing more is done, no close calls the pool clean,
+/// and the next process recovers it.
 TEST_P(GpuMap, ADeviceThatFailsLeavesThePoolAsACrashDoes) {
   if (GetParam().on_gpu) GTEST_SKIP() << "no GPU fails when it is told to";
   model wanted;
@@ -270,20 +291,27 @@ TEST_P(GpuMap, ExportsEveryRecordOnce) {
   for (std::uint64_t key : all) wanted[key] = key;
   std::size_t count = 0;
   gpu::map::export_cursor at;
-  EXPECT_EQ(made->export_batch(at, 31, some_keys.data(), some_values.data(), count), status::invalid_argument);
+  EXPECT_EQ(made->export_batch(at, 31, some_keys.data(), some_values.data(), count),
+            status::invalid_argument);
   while (!at.done) {
-    ASSERT_EQ(made->export_batch(at, some_keys.size(), some_keys.data(), some_values.data(), count), status::ok);
+    ASSERT_EQ(made->export_batch(at, some_keys.size(), some_keys.data(), some_values.data(), count),
+              status::ok);
     ASSERT_LE(count, some_keys.size());
-    for (std::size_t i = 0; i < count; ++i) ASSERT_TRUE(found.emplace(some_keys[i], some_values[i]).second) << "key " << some_keys[i] << " came twice";
+    for (std::size_t i = 0; i < count; ++i)
+      ASSERT_TRUE(found.emplace(some_keys[i], some_values[i]).second)
+          << "key " << some_keys[i] << " came twice";
   }
   EXPECT_EQ(found, wanted);
   gpu::map::export_cursor old;
-  ASSERT_EQ(made->export_batch(old, some_keys.size(), some_keys.data(), some_values.data(), count), status::ok);
+  ASSERT_EQ(made->export_batch(old, some_keys.size(), some_keys.data(), some_values.data(), count),
+            status::ok);
   ASSERT_EQ(made->reserve(8 * made->info().slots), status::ok);
-  EXPECT_EQ(made->export_batch(old, some_keys.size(), some_keys.data(), some_values.data(), count), status::mismatch);
+  EXPECT_EQ(made->export_batch(old, some_keys.size(), some_keys.data(), some_values.data(), count),
+            status::mismatch);
 }
 
-/// Keys whose mixture is no fingerprint have slots of their own, and are exported from there; and one whose mixture is all ones is as the others.
+/// Keys whose mixture is no fingerprint have slots of their own, and are exported from there; and
+/// one whose mixture is all ones is as the others.
 TEST_P(GpuMap, ExportsKeysOfEscapeSlots) {
   if (GetParam().to_power) GTEST_SKIP() << "the seeds of a pool in memory cannot be read";
   {
@@ -299,7 +327,8 @@ TEST_P(GpuMap, ExportsKeysOfEscapeSlots) {
   model wanted, found;
   for (std::uint64_t mixed : {0, 1, 2, 3, 4, 5, 6, 7, 8, 9}) wanted[mixture.key_of(mixed)] = mixed;
   wanted[mixture.key_of(~std::uint64_t{0})] = 77;
-  shared_words keys(*device, wanted.size()), values(*device, wanted.size()), some_keys(*device, 32), some_values(*device, 32);
+  shared_words keys(*device, wanted.size()), values(*device, wanted.size()), some_keys(*device, 32),
+      some_values(*device, 32);
   std::size_t n = 0, count = 0;
   for (auto [key, value] : wanted) keys[n] = key, values[n++] = value;
   shared_answers answers(*device, n);
@@ -307,7 +336,8 @@ TEST_P(GpuMap, ExportsKeysOfEscapeSlots) {
   gpu::map::export_cursor at;
   while (!at.done) {
     ASSERT_EQ(made->export_batch(at, 32, some_keys.data(), some_values.data(), count), status::ok);
-    for (std::size_t i = 0; i < count; ++i) ASSERT_TRUE(found.emplace(some_keys[i], some_values[i]).second);
+    for (std::size_t i = 0; i < count; ++i)
+      ASSERT_TRUE(found.emplace(some_keys[i], some_values[i]).second);
   }
   EXPECT_EQ(found, wanted);
 }
@@ -327,12 +357,16 @@ TEST_P(GpuMap, FindsGoOnBesideGrowth) {
   std::jthread reader([&] {
     for (int round = 0; round < 5 || !done; ++round) {
       shared_answers mine(*device, kept);
-      ASSERT_EQ(made->find_async(kept, keys.data(), values.data(), mine.data(), beside()), status::ok);
+      ASSERT_EQ(made->find_async(kept, keys.data(), values.data(), mine.data(), beside()),
+                status::ok);
       ASSERT_EQ(device->wait(beside()).code, status::ok);
-      for (std::size_t i = 0; i < kept; ++i) ++(mine[i] == status::ok && values[i] == keys[i] ? found : wrong);
+      for (std::size_t i = 0; i < kept; ++i)
+        ++(mine[i] == status::ok && values[i] == keys[i] ? found : wrong);
     }
   });
-  for (std::size_t at = 0; at < added; at += 500) ASSERT_EQ(made->put(500, more.data() + at, more.data() + at, answers_of_more.data() + at), status::ok);
+  for (std::size_t at = 0; at < added; at += 500)
+    ASSERT_EQ(made->put(500, more.data() + at, more.data() + at, answers_of_more.data() + at),
+              status::ok);
   done = true;
   reader.join();
   EXPECT_EQ(wrong, 0u);

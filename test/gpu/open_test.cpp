@@ -1,4 +1,5 @@
-// What gpu::map::open does where something stands in the way; and a kernel of one's own, where there is a GPU.
+// What gpu::map::open does where something stands in the way; and a kernel of one's own, where
+// there is a GPU.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -12,7 +13,8 @@ namespace durahash::test {
 namespace {
 
 #ifdef DURAHASH_HAS_CUDA
-/// A kernel of one's own reads and writes the pool; in a mirror it reads, and is told that it cannot write.
+/// A kernel of one's own reads and writes the pool; in a mirror it reads, and is told that it
+/// cannot write.
 TEST(GpuRef, InAKernelOfOnesOwn) {
   auto found = gpu::cuda_device(0);
   if (!found && must_have_a_gpu()) FAIL() << found.failure().message;
@@ -20,7 +22,8 @@ TEST(GpuRef, InAKernelOfOnesOwn) {
   scratch_folder folder;
   gpu::device& d = **found;
   constexpr std::size_t n = 2000;
-  auto made = gpu::open_on(std::move(*found), folder.file("a"), {.capacity = 2 * n}, {.place = gpu::table_place::pool});
+  auto made = gpu::open_on(std::move(*found), folder.file("a"), {.capacity = 2 * n},
+                           {.place = gpu::table_place::pool});
   ASSERT_TRUE(made) << made.failure().message;
   shared_words keys(d, n), there(d, {0});
   shared_answers answers(d, n);
@@ -39,12 +42,14 @@ TEST(GpuRef, InAKernelOfOnesOwn) {
 }
 #endif
 
-/// A pool in a memfd: memory without a file system, which the kernel lets be pinned. The first half of its life it is a file.
+/// A pool in a memfd: memory without a file system, which the kernel lets be pinned. The first half
+/// of its life it is a file.
 TEST(GpuMapOpen, APoolInAMemfd) {
   scratch_folder folder;
   constexpr std::uint64_t n = 3000;
   {
-    auto made = map<std::uint64_t, std::uint64_t>::open(folder.file("a"), {.engine = engine_kind::gphash});
+    auto made =
+        map<std::uint64_t, std::uint64_t>::open(folder.file("a"), {.engine = engine_kind::gphash});
     ASSERT_TRUE(made) << made.failure().message;
     for (std::uint64_t key = 0; key < n; ++key) ASSERT_EQ(made->put(key, key * key), status::ok);
     ASSERT_EQ(made->close(), status::ok);
@@ -55,13 +60,16 @@ TEST(GpuMapOpen, APoolInAMemfd) {
   std::string path = "/proc/self/fd/" + std::to_string(fd);
   write_file(path, content);
   {
-    auto made = gpu::open_on(std::make_unique<lockstep_device>(), path, {}, {.place = gpu::table_place::pool});
+    auto made = gpu::open_on(std::make_unique<lockstep_device>(), path, {},
+                             {.place = gpu::table_place::pool});
     ASSERT_TRUE(made) << made.failure().message;
     std::vector<std::uint64_t> keys(4 * n), values(4 * n);
     std::vector<status> answers(keys.size());
     std::iota(keys.begin(), keys.end(), 0u);
-    ASSERT_EQ(made->insert(keys.size(), keys.data(), keys.data(), answers.data()), status::ok);  // of which it has some; and it grows
-    ASSERT_EQ(made->find_async(keys.size(), keys.data(), values.data(), answers.data()), status::ok);
+    // of which it has some; and it grows
+    ASSERT_EQ(made->insert(keys.size(), keys.data(), keys.data(), answers.data()), status::ok);
+    ASSERT_EQ(made->find_async(keys.size(), keys.data(), values.data(), answers.data()),
+              status::ok);
     ASSERT_EQ(made->commit(), status::ok);
     for (std::uint64_t key : keys) ASSERT_EQ(values[key], key < n ? key * key : key);
     ASSERT_EQ(made->close(), status::ok);
@@ -74,7 +82,8 @@ TEST(GpuMapOpen, APoolInAMemfd) {
   ::close(fd);
 }
 
-/// A pool that cannot be pinned has a mirror, if the caller leaves the choice; and without memory for one there is a clear answer.
+/// A pool that cannot be pinned has a mirror, if the caller leaves the choice; and without memory
+/// for one there is a clear answer.
 TEST(GpuMapOpen, AMirrorWhereThePoolCannotBePinned) {
   scratch_folder folder;
   auto stubborn = [] {
@@ -107,22 +116,27 @@ TEST(GpuMapOpen, ADeviceWithoutMemoryForTheTable) {
     d->most_own_bytes = most;
     return d;
   };
-  auto refused = gpu::open_on(small(100), folder.file("a"), {}, {.place = gpu::table_place::device_mirror});
+  auto refused =
+      gpu::open_on(small(100), folder.file("a"), {}, {.place = gpu::table_place::device_mirror});
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.failure().code, status::no_space);
-  EXPECT_NE(refused.failure().message.find("on the device"), std::string::npos) << refused.failure().message;
+  EXPECT_NE(refused.failure().message.find("on the device"), std::string::npos)
+      << refused.failure().message;
   {
-    auto pool = map<std::uint64_t, std::uint64_t>::open(folder.file("a"), {.mode = open_mode::read_only});
+    auto pool =
+        map<std::uint64_t, std::uint64_t>::open(folder.file("a"), {.mode = open_mode::read_only});
     ASSERT_TRUE(pool) << pool.failure().message;
     EXPECT_TRUE(pool->info().clean) << "a device that was refused left the pool as a crash does";
   }
 
-  auto made = gpu::open_on(small(20'000), folder.file("a"), {}, {.place = gpu::table_place::device_mirror});
+  auto made =
+      gpu::open_on(small(20'000), folder.file("a"), {}, {.place = gpu::table_place::device_mirror});
   ASSERT_TRUE(made) << made.failure().message;
   std::vector<std::uint64_t> keys(3000);
   for (std::size_t i = 0; i < keys.size(); ++i) keys[i] = i * i;
   std::vector<status> answers(keys.size());
-  EXPECT_EQ(made->insert(keys.size(), keys.data(), keys.data(), answers.data()), status::no_space) << "a table of 3,000 records in 20,000 bytes?";
+  EXPECT_EQ(made->insert(keys.size(), keys.data(), keys.data(), answers.data()), status::no_space)
+      << "a table of 3,000 records in 20,000 bytes?";
   auto done = static_cast<std::uint64_t>(std::count(answers.begin(), answers.end(), status::ok));
   EXPECT_GT(done, 0u);
   EXPECT_EQ(made->size(), done) << "what found room is not all there";
@@ -130,7 +144,8 @@ TEST(GpuMapOpen, ADeviceWithoutMemoryForTheTable) {
   ASSERT_EQ(made->close(), status::ok);
   auto pool = map<std::uint64_t, std::uint64_t>::open(folder.file("a"));
   ASSERT_TRUE(pool) << pool.failure().message;
-  for (std::size_t i = 0; i < keys.size(); ++i) ASSERT_EQ(pool->get(keys[i]).has_value(), answers[i] == status::ok);
+  for (std::size_t i = 0; i < keys.size(); ++i)
+    ASSERT_EQ(pool->get(keys[i]).has_value(), answers[i] == status::ok);
 }
 
 TEST(GpuMapOpen, RefusesWhatADeviceCannotUse) {
@@ -151,7 +166,9 @@ TEST(GpuMapOpen, RefusesWhatADeviceCannotUse) {
   how.mode = open_mode::create_or_open;
   EXPECT_NE(refusal("a", how, {.most_staged = 0}).find("most_staged"), std::string::npos);
   EXPECT_NE(refusal("a", how, {.cache_percent = 91}).find("cache_percent"), std::string::npos);
-  EXPECT_NE(refusal("a", how, {.place = gpu::table_place::device_mirror, .cache_percent = 10}).find("needs no copies"), std::string::npos);
+  EXPECT_NE(refusal("a", how, {.place = gpu::table_place::device_mirror, .cache_percent = 10})
+                .find("needs no copies"),
+            std::string::npos);
   how.medium = medium_kind::emulated;
   EXPECT_NE(refusal("a", how).find("emulated"), std::string::npos);
   how.medium = medium_kind::automatic;

@@ -1,4 +1,5 @@
-// Who opens a pool whose file no process holds, but which a process lent to a device: it waits for the end of that process, and is refused while it lives.
+// Who opens a pool whose file no process holds, but which a process lent to a device: it waits for
+// the end of that process, and is refused while it lives.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/file.h>
@@ -39,28 +40,37 @@ owner_record owner_in(const std::string& image) {
   std::memcpy(&owner, image.data() + owner_offset, sizeof owner);
   return owner;
 }
-bool names_nobody(const std::string& path) { return read_file(path).substr(owner_offset, sizeof(owner_record)) == std::string(sizeof(owner_record), '\0'); }
+bool names_nobody(const std::string& path) {
+  return read_file(path).substr(owner_offset, sizeof(owner_record)) ==
+         std::string(sizeof(owner_record), '\0');
+}
 
-// ------------------------------------------------------------------------------------------------------------------------------------ the second process
+// ------------------------------------------------------------------------------ the second process
 
 enum word : std::size_t { told, end };  // what the two tell each other
 enum telling : std::uint64_t { nothing, ready };
 
 void wait_for(std::atomic<std::uint64_t>& word) {
-  while (word.load() == nothing) std::this_thread::sleep_for(std::chrono::milliseconds(1));  // ends: the other one tells, or the test is killed
+  // ends: the other one tells, or the test is killed
+  while (word.load() == nothing) std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
 /// As the kernel does with the files of a process that was killed.
 void let_go_of(const std::string& path) {
-  struct stat wanted {}, found {};
+  struct stat wanted {
+  }, found{};
   ASSERT_EQ(::stat(path.c_str(), &wanted), 0);
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
     int descriptor = std::stoi(entry.path().filename());
-    if (::fstat(descriptor, &found) == 0 && found.st_ino == wanted.st_ino && found.st_dev == wanted.st_dev) ::flock(descriptor, LOCK_UN);
+    if (::fstat(descriptor, &found) == 0 && found.st_ino == wanted.st_ino &&
+        found.st_dev == wanted.st_dev)
+      ::flock(descriptor, LOCK_UN);
   }
 }
 
-result<gpu::map> lend(const std::string& path) { return gpu::open_on(std::make_unique<lockstep_device>(), path, on_a_file(), {}); }
+result<gpu::map> lend(const std::string& path) {
+  return gpu::open_on(std::make_unique<lockstep_device>(), path, on_a_file(), {});
+}
 
 /// Fills a pool from a device, lets go of its lock, and dies when it is told to.
 int lend_and_let_go(const child_arguments& arguments) {
@@ -97,7 +107,7 @@ int end_the_first_thread(const child_arguments& arguments) {
 }
 child_role ends_its_first_thread("end_the_first_thread", end_the_first_thread);
 
-// ---------------------------------------------------------------------------------------------------------------------------------------------- the tests
+// --------------------------------------------------------------------------------------- the tests
 
 /// A pool that a living process lent to a device, without its lock.
 class LentPool : public testing::Test {
@@ -132,12 +142,19 @@ TEST_F(LentPool, IsRefusedToWritersAndReadersWhileItsOwnerLives) {
   std::string image = read_file(path);
   owner_record owner = owner_in(image);
   ASSERT_TRUE(is_at_large(owner));
-  auto refusal = [](const auto& opened) { return opened ? error{status::ok, "it opened"} : opened.failure(); };
-  auto reader = std::async(std::launch::async, [&, copy = with(owner)] { return refusal(word_map::open(copy, on_a_file(open_mode::read_only))); });
-  auto device = std::async(std::launch::async, [&, copy = with(owner, "another")] { return refusal(lend(copy)); });
-  for (const error& why : {refusal(word_map::open(path, on_a_file())), reader.get(), device.get()}) {
+  auto refusal = [](const auto& opened) {
+    return opened ? error{status::ok, "it opened"} : opened.failure();
+  };
+  auto reader = std::async(std::launch::async, [&, copy = with(owner)] {
+    return refusal(word_map::open(copy, on_a_file(open_mode::read_only)));
+  });
+  auto device = std::async(std::launch::async,
+                           [&, copy = with(owner, "another")] { return refusal(lend(copy)); });
+  for (const error& why :
+       {refusal(word_map::open(path, on_a_file())), reader.get(), device.get()}) {
     EXPECT_EQ(why.code, status::unusable);
-    EXPECT_NE(why.message.find("process " + std::to_string(owner.process) + " "), std::string::npos) << why.message;
+    EXPECT_NE(why.message.find("process " + std::to_string(owner.process) + " "), std::string::npos)
+        << why.message;
     EXPECT_NE(why.message.find("kill -9"), std::string::npos) << why.message;
   }
   EXPECT_TRUE(read_file(path) == image) << "the refused open changed the file";
@@ -169,7 +186,8 @@ TEST_F(LentPool, OpensWithHalfAnOwner) {
     owner_record damaged = whole;
     reinterpret_cast<unsigned char*>(&damaged)[byte] ^= 0x20;
     std::string copy = with(damaged);
-    EXPECT_FALSE(read_owner(reinterpret_cast<const std::byte*>(read_file(copy).data()))) << "byte " << byte;
+    EXPECT_FALSE(read_owner(reinterpret_cast<const std::byte*>(read_file(copy).data())))
+        << "byte " << byte;
     if (byte % 8 == 0) expect_all_records(copy);
   }
 }
@@ -218,13 +236,15 @@ TEST(Owner, IsNamedFromTheLoanToTheClose) {
 TEST(Owner, OfAPoolWithAMirrorIsNobody) {
   scratch_folder folder;
   for (gpu::table_place place : {gpu::table_place::host_mirror, gpu::table_place::device_mirror}) {
-    auto pool = gpu::open_on(std::make_unique<lockstep_device>(), folder.file("pool"), on_a_file(), {.place = place});
+    auto pool = gpu::open_on(std::make_unique<lockstep_device>(), folder.file("pool"), on_a_file(),
+                             {.place = place});
     ASSERT_TRUE(pool) << pool.failure().message;
     EXPECT_TRUE(names_nobody(folder.file("pool")));
   }
 }
 
-/// Nobody knows what the device of this process does: others stay out. This process is told, and may go on.
+/// Nobody knows what the device of this process does: others stay out. This process is told, and
+/// may go on.
 TEST(Owner, StaysBehindADeviceThatFailed) {
   scratch_folder folder;
   std::string path = folder.file("pool");

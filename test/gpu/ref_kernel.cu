@@ -1,4 +1,5 @@
-// gpu::ref in a kernel: for each key, add one to its value, or insert it with one; the keys that were there are counted. And gpu::row_ref.
+// gpu::ref in a kernel: for each key, add one to its value, or insert it with one; the keys that
+// were there are counted. And gpu::row_ref.
 #include "test/gpu/ref_kernel.hpp"
 
 #include "durahash/gpu_ref.cuh"
@@ -6,8 +7,10 @@
 namespace durahash::test {
 namespace {
 
-__global__ void count_up(gpu::ref table, std::size_t n, const std::uint64_t* keys, status* answers, unsigned long long* there) {
-  std::size_t warp = (blockIdx.x * std::size_t{blockDim.x} + threadIdx.x) / 32, warps = gridDim.x * std::size_t{blockDim.x} / 32;
+__global__ void count_up(gpu::ref table, std::size_t n, const std::uint64_t* keys, status* answers,
+                         unsigned long long* there) {
+  std::size_t warp = (blockIdx.x * std::size_t{blockDim.x} + threadIdx.x) / 32,
+              warps = gridDim.x * std::size_t{blockDim.x} / 32;
   for (std::size_t i = warp; i < n; i += warps) {
     std::uint64_t value = 0;
     bool found = table.find(keys[i], value) == status::ok;
@@ -20,23 +23,30 @@ __global__ void count_up(gpu::ref table, std::size_t n, const std::uint64_t* key
 }
 
 /// For each key the sum of its row's two words, which different lanes have copied, and the length.
-__global__ void look_rows_up(const __grid_constant__ gpu::row_ref rows, std::size_t n, const std::uint64_t* keys, std::uint64_t* sums, std::uint64_t* rooms, std::uint32_t* lengths, status* answers) {
-  std::size_t warp = (blockIdx.x * std::size_t{blockDim.x} + threadIdx.x) / 32, warps = gridDim.x * std::size_t{blockDim.x} / 32;
+__global__ void look_rows_up(const __grid_constant__ gpu::row_ref rows, std::size_t n,
+                             const std::uint64_t* keys, std::uint64_t* sums, std::uint64_t* rooms,
+                             std::uint32_t* lengths, status* answers) {
+  std::size_t warp = (blockIdx.x * std::size_t{blockDim.x} + threadIdx.x) / 32,
+              warps = gridDim.x * std::size_t{blockDim.x} / 32;
   for (std::size_t i = warp; i < n; i += warps) {
     std::uint32_t length = 0;
     status answer = rows.find(keys + i, rooms + 2 * i, 2 * sizeof *rooms, length);
-    if (threadIdx.x % 32 == 0) answers[i] = answer, lengths[i] = length, sums[i] = rooms[2 * i] + rooms[2 * i + 1];
+    if (threadIdx.x % 32 == 0)
+      answers[i] = answer, lengths[i] = length, sums[i] = rooms[2 * i] + rooms[2 * i + 1];
   }
 }
 
 }  // namespace
 
-void run_look_rows_up(gpu::table& t, std::size_t n, const std::uint64_t* keys, std::uint64_t* sums, std::uint64_t* rooms, std::uint32_t* lengths, status* answers) {
+void run_look_rows_up(gpu::table& t, std::size_t n, const std::uint64_t* keys, std::uint64_t* sums,
+                      std::uint64_t* rooms, std::uint32_t* lengths, status* answers) {
   look_rows_up<<<16, 256>>>(gpu::row_ref(t), n, keys, sums, rooms, lengths, answers);
 }
 
-void run_count_up(gpu::map& m, std::size_t n, const std::uint64_t* keys, status* answers, std::uint64_t* there) {
-  count_up<<<16, 256>>>(gpu::ref(m), n, keys, answers, reinterpret_cast<unsigned long long*>(there));
+void run_count_up(gpu::map& m, std::size_t n, const std::uint64_t* keys, status* answers,
+                  std::uint64_t* there) {
+  count_up<<<16, 256>>>(gpu::ref(m), n, keys, answers,
+                        reinterpret_cast<unsigned long long*>(there));
 }
 
 }  // namespace durahash::test

@@ -1,4 +1,5 @@
-// gpu::table::open where something stands in the way, arguments and devices that fail, large writes, and pools that are damaged.
+// gpu::table::open where something stands in the way, arguments and devices that fail, large
+// writes, and pools that are damaged.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -11,8 +12,8 @@
 namespace durahash::test {
 namespace {
 
-/// Of a pool that grows in several pieces of one write, all that a device may read is pinned, and nothing once it is closed. A mirror gets more blocks than it
-/// is brought at once.
+/// Of a pool that grows in several pieces of one write, all that a device may read is pinned, and
+/// nothing once it is closed. A mirror gets more blocks than it is brought at once.
 TEST(GpuRowsOpen, LargeWrites) {
   constexpr std::size_t n = 6000, bytes = 4096;  // 23 MiB
   for (gpu::table_place place : {gpu::table_place::pool, gpu::table_place::device_mirror}) {
@@ -26,7 +27,10 @@ TEST(GpuRowsOpen, LargeWrites) {
     std::vector<char> values(n * bytes), found(n * bytes);
     std::vector<status> answers(n);
     for (int version = 0; version < 3; ++version) {
-      for (std::size_t i = 0; i < n; ++i) keys[i] = i, std::memset(&values[i * bytes], static_cast<int>(i + 7 * static_cast<std::size_t>(version)), bytes);
+      for (std::size_t i = 0; i < n; ++i)
+        keys[i] = i,
+        std::memset(&values[i * bytes], static_cast<int>(i + 7 * static_cast<std::size_t>(version)),
+                    bytes);
       ASSERT_EQ(t->put(n, keys.data(), values.data(), bytes, answers.data()), status::ok);
       for (status answer : answers) ASSERT_EQ(answer, status::ok);
       std::fill(found.begin(), found.end(), '-');
@@ -36,7 +40,8 @@ TEST(GpuRowsOpen, LargeWrites) {
       for (status answer : answers) ASSERT_EQ(answer, status::ok);
       ASSERT_TRUE(found == values) << "version " << version;
       std::size_t pinned = d.pinned_bytes();
-      EXPECT_TRUE(place == gpu::table_place::pool ? pinned >= t->info().live_bytes : pinned == 0) << pinned;
+      EXPECT_TRUE(place == gpu::table_place::pool ? pinned >= t->info().live_bytes : pinned == 0)
+          << pinned;
     }
     ASSERT_EQ(t->compact(), status::ok);
     EXPECT_EQ(d.pinned_bytes(), place == gpu::table_place::pool ? t->info().file_bytes : 0);
@@ -52,7 +57,8 @@ TEST(GpuRowsOpen, AMirrorWhereThePoolCannotBePinned) {
     d->refuses_pins = true;
     return d;
   };
-  auto refused = gpu::open_rows_on(stubborn(), folder.file("a"), {}, {.place = gpu::table_place::pool});
+  auto refused =
+      gpu::open_rows_on(stubborn(), folder.file("a"), {}, {.place = gpu::table_place::pool});
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.failure().message, "this memory cannot be pinned");
   auto t = gpu::open_rows_on(stubborn(), folder.file("a"), {}, {});
@@ -68,17 +74,21 @@ TEST(GpuRowsOpen, RefusesWhatADeviceCannotRead) {
   };
   EXPECT_NE(refusal("a", {.engine = engine_kind::level}).find("gphash"), std::string::npos);
   EXPECT_NE(refusal("a", {.key = data_kind::bytes}).find("key_bytes"), std::string::npos);
-  EXPECT_NE(refusal("a", {.key = data_kind::u64, .value = data_kind::u64}).find("gpu::map"), std::string::npos);
+  EXPECT_NE(refusal("a", {.key = data_kind::u64, .value = data_kind::u64}).find("gpu::map"),
+            std::string::npos);
   EXPECT_NE(refusal("a", {}, {.cache_percent = 10}).find("cache_percent"), std::string::npos);
   EXPECT_NE(refusal("a", {.medium = medium_kind::emulated}).find("emulated"), std::string::npos);
   EXPECT_NE(refusal("a", {.mode = open_mode::read_only}).find("no such file"), std::string::npos);
   EXPECT_FALSE(std::filesystem::exists(folder.file("a"))) << "what was refused left a file";
-  EXPECT_NE(refusal((std::string(5000, 'n')).c_str(), {}).find("nnn"), std::string::npos) << "a name that no file has";
+  EXPECT_NE(refusal((std::string(5000, 'n')).c_str(), {}).find("nnn"), std::string::npos)
+      << "a name that no file has";
   ASSERT_TRUE(table::open(folder.file("bytes"), {.engine = engine_kind::gphash}));
   EXPECT_NE(refusal("bytes", {}).find("key_bytes"), std::string::npos);
-  ASSERT_TRUE(table::open(folder.file("turbo"), {.engine = engine_kind::turbo, .key = data_kind::u64}));
+  ASSERT_TRUE(
+      table::open(folder.file("turbo"), {.engine = engine_kind::turbo, .key = data_kind::u64}));
   EXPECT_NE(refusal("turbo", {}).find("gphash"), std::string::npos);
-  ASSERT_TRUE((map<std::uint64_t, std::uint64_t>::open(folder.file("words"), {.engine = engine_kind::gphash})));
+  ASSERT_TRUE((map<std::uint64_t, std::uint64_t>::open(folder.file("words"),
+                                                       {.engine = engine_kind::gphash})));
   EXPECT_NE(refusal("words", {}).find("gpu::map"), std::string::npos);
 }
 
@@ -86,19 +96,24 @@ TEST(GpuRowsOpen, RefusesWhatADeviceCannotRead) {
 TEST(GpuRowsOpen, ToReadOnly) {
   scratch_folder folder;
   {
-    auto pool = table::open(folder.file("a"), {.engine = engine_kind::gphash, .key = data_kind::u64});
+    auto pool =
+        table::open(folder.file("a"), {.engine = engine_kind::gphash, .key = data_kind::u64});
     ASSERT_TRUE(pool) << pool.failure().message;
     std::uint64_t key = 7;
     ASSERT_EQ(pool->put({reinterpret_cast<const char*>(&key), 8}, "a row"), status::ok);
   }
   std::string before = read_file(folder.file("a"));
-  auto made = gpu::open_rows_on(std::make_unique<lockstep_device>(), folder.file("a"), {.mode = open_mode::read_only}, {.place = gpu::table_place::device_mirror});
+  auto made =
+      gpu::open_rows_on(std::make_unique<lockstep_device>(), folder.file("a"),
+                        {.mode = open_mode::read_only}, {.place = gpu::table_place::device_mirror});
   ASSERT_TRUE(made) << made.failure().message;
   std::vector<std::uint64_t> keys{7, 8};
   std::string values(16, '-');
   std::vector<status> answers(2);
   std::vector<std::uint32_t> lengths(2);
-  ASSERT_EQ(made->find_async(2, keys.data(), values.data(), 8, answers.data(), nullptr, lengths.data()), status::ok);
+  ASSERT_EQ(
+      made->find_async(2, keys.data(), values.data(), 8, answers.data(), nullptr, lengths.data()),
+      status::ok);
   ASSERT_EQ(made->wait(), status::ok);
   EXPECT_EQ(values.substr(0, lengths[0]), "a row");
   EXPECT_EQ(answers[1], status::not_found);
@@ -112,11 +127,14 @@ TEST(GpuRowsOpen, ToReadOnly) {
   EXPECT_EQ(made->close(), status::closed);
 }
 
-/// A copy that does not fit any more: the pool has all that was written, in pieces, and finds say that they cannot go on.
+/// A copy that does not fit any more: the pool has all that was written, in pieces, and finds say
+/// that they cannot go on.
 TEST(GpuRowsOpen, ADeviceWithoutMemoryForTheCopy) {
   scratch_folder folder;
-  EXPECT_THROW(open_rows_in_lockstep(folder.file("a"), gpu::table_place::device_mirror, false, 100), std::runtime_error);
-  gpu::table t = open_rows_in_lockstep(folder.file("a"), gpu::table_place::device_mirror, false, 600'000);
+  EXPECT_THROW(open_rows_in_lockstep(folder.file("a"), gpu::table_place::device_mirror, false, 100),
+               std::runtime_error);
+  gpu::table t =
+      open_rows_in_lockstep(folder.file("a"), gpu::table_place::device_mirror, false, 600'000);
   constexpr std::size_t n = 9000, bytes = 4096;  // three pieces
   std::vector<std::uint64_t> keys(n);
   for (std::size_t i = 0; i < n; ++i) keys[i] = i;
@@ -137,7 +155,8 @@ TEST(GpuRowsOpen, ADeviceWithoutMemoryForTheCopy) {
 
 TEST(GpuRowsOpen, ACopyThatCannotFollowAReserve) {
   scratch_folder folder;
-  gpu::table t = open_rows_in_lockstep(folder.file("a"), gpu::table_place::device_mirror, false, 600'000);
+  gpu::table t =
+      open_rows_in_lockstep(folder.file("a"), gpu::table_place::device_mirror, false, 600'000);
   EXPECT_EQ(t.reserve(100'000), status::no_space);
   std::string why;
   EXPECT_EQ(t.wait(nullptr, &why), status::io_error);
@@ -176,7 +195,8 @@ TEST(GpuRowsOpen, ADeviceThatFails) {
   d.refuses_launches = false;
   ASSERT_EQ(t->find_async(2, keys.data(), values.data(), 8, answers.data()), status::ok);
   d.fails = true;
-  ASSERT_EQ(t->put(2, keys.data(), values.data(), 8, answers.data()), status::ok) << "the processor's";
+  ASSERT_EQ(t->put(2, keys.data(), values.data(), 8, answers.data()), status::ok)
+      << "the processor's";
   for (int again = 0; again < 2; ++again) {
     std::string why;
     EXPECT_EQ(t->wait(nullptr, &why), status::io_error);
@@ -235,14 +255,17 @@ TEST(GpuRowsOpen, RecordsThatAreNone) {
   std::uint64_t hash = rows.hash_of(&key);
   std::uint64_t& offset = *rows.value_of(hash, copy.lane_of(hash)).raw();
   std::uint64_t right = offset;
-  copy.bytes[rows.end / 8 - 2] = 8 | std::uint64_t{16} << 32;  // a header that ends where the pool does
-  for (std::uint64_t wrong : {std::uint64_t{0}, rows.heap_offset - 16, right + 8, rows.end - 16, rows.end - 8, rows.end, ~std::uint64_t{15}}) {
+  // a header that ends where the pool does
+  copy.bytes[rows.end / 8 - 2] = 8 | std::uint64_t{16} << 32;
+  for (std::uint64_t wrong : {std::uint64_t{0}, rows.heap_offset - 16, right + 8, rows.end - 16,
+                              rows.end - 8, rows.end, ~std::uint64_t{15}}) {
     offset = wrong;
     EXPECT_EQ(copy.find(&key), status::damaged) << wrong;
   }
   offset = right;
   std::uint64_t& lengths = copy.bytes[right / 8];
-  for (std::uint64_t wrong : {~std::uint64_t{0}, std::uint64_t{8} | std::uint64_t{0xffffffff} << 32, std::uint64_t{0xffffffff} | std::uint64_t{16} << 32}) {
+  for (std::uint64_t wrong : {~std::uint64_t{0}, std::uint64_t{8} | std::uint64_t{0xffffffff} << 32,
+                              std::uint64_t{0xffffffff} | std::uint64_t{16} << 32}) {
     lengths = wrong;
     EXPECT_EQ(copy.find(&key), status::damaged) << wrong;
   }
@@ -257,14 +280,16 @@ TEST(GpuRowsOpen, RecordsThatAreNone) {
 /// Keys are compared, and not their hashes alone.
 TEST(GpuRowsOpen, KeysOfOneHash) {
   scratch_folder folder;
-  auto t = gpu::open_rows_on(std::make_unique<lockstep_device>(), folder.file("a"), {.settings = {{"key_bytes", 32}}}, {});
+  auto t = gpu::open_rows_on(std::make_unique<lockstep_device>(), folder.file("a"),
+                             {.settings = {{"key_bytes", 32}}}, {});
   ASSERT_TRUE(t) << t.failure().message;
   std::uint64_t key[4] = {1, 2, 3, 4}, other[4] = {1, 2, 3, 5};
   status answer = status::damaged;
   ASSERT_EQ(t->put(1, key, "0123456789abcdef", 16, &answer), status::ok);
   spoiled_rows copy(*t);
   const gpu::lent_rows& rows = copy.rows;
-  std::uint64_t hash = rows.hash_of(other), value = *rows.value_of(rows.hash_of(key), copy.lane_of(rows.hash_of(key))).raw();
+  std::uint64_t hash = rows.hash_of(other),
+                value = *rows.value_of(rows.hash_of(key), copy.lane_of(rows.hash_of(key))).raw();
   auto lie = [&](unsigned lane, const std::uint64_t* of) {  // as if both had one hash
     *rows.state_of(hash, lane).raw() = hash;
     *rows.value_of(hash, lane).raw() = value;

@@ -9,7 +9,9 @@
 
 namespace durahash::test {
 
-inline gpu::table open_rows_in_lockstep(const std::string& path, gpu::table_place place, bool lazy = false, std::size_t most_own_bytes = ~std::size_t{0}) {
+inline gpu::table open_rows_in_lockstep(const std::string& path, gpu::table_place place,
+                                        bool lazy = false,
+                                        std::size_t most_own_bytes = ~std::size_t{0}) {
   auto device = std::make_unique<lockstep_device>();
   device->lazy = lazy;
   device->most_own_bytes = most_own_bytes;

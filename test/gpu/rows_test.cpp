@@ -25,7 +25,9 @@ TEST(KeyHash, IsTheHashOfBytes) {
     std::uint64_t key[key_hash::most_words];
     for (std::uint64_t& word : key) word = round % 7 == 0 ? 0 : random();
     for (unsigned words = 1; words <= key_hash::most_words; ++words)
-      ASSERT_EQ(key_hash(seeds).of(key, words), bytes_hash({reinterpret_cast<const char*>(key), words * 8}, seeds)) << words << " words";
+      ASSERT_EQ(key_hash(seeds).of(key, words),
+                bytes_hash({reinterpret_cast<const char*>(key), words * 8}, seeds))
+          << words << " words";
   }
 }
 
@@ -77,11 +79,15 @@ class GpuRows : public testing::TestWithParam<rows_case> {
     constexpr std::size_t most = 4096;
     std::vector<std::string> keys;
     for (std::uint64_t number = 0; number < numbers; ++number) keys.push_back(key(number));
-    shared_array<char> key_array(*device, keys.size() * key_bytes()), values(*device, keys.size() * most);
+    shared_array<char> key_array(*device, keys.size() * key_bytes()),
+        values(*device, keys.size() * most);
     shared_array<std::uint32_t> lengths(*device, keys.size());
     shared_answers answers(*device, keys.size());
-    for (std::size_t i = 0; i < keys.size(); ++i) std::memcpy(key_array.data() + i * key_bytes(), keys[i].data(), key_bytes());
-    ASSERT_EQ(t.find_async(keys.size(), key_array.data(), values.data(), most, answers.data(), nullptr, lengths.data()), status::ok);
+    for (std::size_t i = 0; i < keys.size(); ++i)
+      std::memcpy(key_array.data() + i * key_bytes(), keys[i].data(), key_bytes());
+    ASSERT_EQ(t.find_async(keys.size(), key_array.data(), values.data(), most, answers.data(),
+                           nullptr, lengths.data()),
+              status::ok);
     ASSERT_EQ(t.wait(), status::ok);
     for (std::size_t i = 0; i < keys.size(); ++i) {
       auto should = wanted.find(keys[i]);
@@ -97,7 +103,8 @@ class GpuRows : public testing::TestWithParam<rows_case> {
   scratch_folder folder_;
 };
 
-/// Writes of all kinds through growths, `reserve` and `compact`; after each round the device finds what is there and nothing else; so does the processor at last.
+/// Writes of all kinds through growths, `reserve` and `compact`; after each round the device finds
+/// what is there and nothing else; so does the processor at last.
 TEST_P(GpuRows, AnswersAsTheModel) {
   std::mt19937_64 random(6);
   rows_model wanted;
@@ -107,7 +114,8 @@ TEST_P(GpuRows, AnswersAsTheModel) {
   ASSERT_EQ(t.key_bytes(), key_bytes());
   expect_found(t, wanted, 100);
   for (int round = 0; round < 14; ++round) {
-    std::size_t n = 1 + random() % 700, value_bytes = std::vector<std::size_t>{0, 8, 24, 128, 77, 512, 4096}[random() % 7];
+    std::size_t n = 1 + random() % 700,
+                value_bytes = std::vector<std::size_t>{0, 8, 24, 128, 77, 512, 4096}[random() % 7];
     if (value_bytes > 512) n = std::min<std::size_t>(n, 150);
     std::string keys, values;
     std::vector<status> answers(n, status::damaged), should(n, status::ok);
@@ -125,19 +133,19 @@ TEST_P(GpuRows, AnswersAsTheModel) {
         break;
       case 1:
         did = t.insert(n, keys.data(), values.data(), value_bytes, answers.data());
-        for (std::size_t i = 0; i < n; ++i) should[i] = wanted.emplace(key_of(i), value_of(i)).second ? status::ok : status::exists;
+        for (std::size_t i = 0; i < n; ++i)
+          should[i] = wanted.emplace(key_of(i), value_of(i)).second ? status::ok : status::exists;
         break;
       case 2:
         did = t.update(n, keys.data(), values.data(), value_bytes, answers.data());
         for (std::size_t i = 0; i < n; ++i)
-          if (auto at = wanted.find(key_of(i)); at != wanted.end())
-            at->second = value_of(i);
-          else
-            should[i] = status::not_found;
+          if (auto at = wanted.find(key_of(i)); at != wanted.end()) at->second = value_of(i);
+          else should[i] = status::not_found;
         break;
       default:
         did = t.erase(n, keys.data(), answers.data());
-        for (std::size_t i = 0; i < n; ++i) should[i] = wanted.erase(key_of(i)) == 1 ? status::ok : status::not_found;
+        for (std::size_t i = 0; i < n; ++i)
+          should[i] = wanted.erase(key_of(i)) == 1 ? status::ok : status::not_found;
     }
     ASSERT_EQ(did, status::ok);
     ASSERT_EQ(answers, should) << "round " << round;
@@ -155,7 +163,8 @@ TEST_P(GpuRows, AnswersAsTheModel) {
     ASSERT_TRUE(pool) << pool.failure().message;
     EXPECT_EQ(pool->size(), wanted.size());
     for (const auto& [key, value] : wanted) ASSERT_EQ(pool->get(key), value);
-    for (std::uint64_t number = 0; number < numbers; number += 3) {  // and the other way: what the processor did
+    // and the other way: what the processor did
+    for (std::uint64_t number = 0; number < numbers; number += 3) {
       wanted[key(number)] = "of the processor";
       ASSERT_EQ(pool->put(key(number), "of the processor"), status::ok);
     }
@@ -164,7 +173,8 @@ TEST_P(GpuRows, AnswersAsTheModel) {
   expect_found(again, wanted, numbers);
 }
 
-/// Without lengths a value must have the one that is asked for; without an array for values it is only said whether keys are there.
+/// Without lengths a value must have the one that is asked for; without an array for values it is
+/// only said whether keys are there.
 TEST_P(GpuRows, LengthsOfValues) {
   gpu::table t = open();
   std::string keys = key(1) + key(2) + key(3), values = "abcdefghijkl";
@@ -176,11 +186,15 @@ TEST_P(GpuRows, LengthsOfValues) {
   shared_answers answers(*device, 3);
   auto find = [&](char* into, std::size_t bytes, std::uint32_t* found_lengths) {
     std::fill(found.begin(), found.end(), '-');
-    EXPECT_EQ(t.find_async(3, key_array.data(), into, bytes, answers.data(), nullptr, found_lengths), status::ok);
+    EXPECT_EQ(
+        t.find_async(3, key_array.data(), into, bytes, answers.data(), nullptr, found_lengths),
+        status::ok);
     EXPECT_EQ(t.wait(), status::ok);
     return std::string(found.begin(), found.end());
   };
-  auto answered = [&](status first, status second, status third) { return answers[0] == first && answers[1] == second && answers[2] == third; };
+  auto answered = [&](status first, status second, status third) {
+    return answers[0] == first && answers[1] == second && answers[2] == third;
+  };
   EXPECT_EQ(find(found.data(), 6, nullptr), "abcdefghijkl------------");
   EXPECT_TRUE(answered(status::ok, status::ok, status::not_found));
   EXPECT_EQ(find(found.data(), 8, nullptr), "abcdef--ghijkl----------");
@@ -194,14 +208,20 @@ TEST_P(GpuRows, LengthsOfValues) {
 }
 
 std::vector<rows_case> rows_cases() {
-  std::vector<rows_case> all = {{"u64", {}},
-                                {"u64_mirrored", {}, gpu::table_place::device_mirror},
-                                {"keys_of_8", {{"key_bytes", 8}}},
-                                {"keys_of_16_levels1_slots16_mirrored_on_the_host", {{"key_bytes", 16}, {"levels", 1}, {"slots", 16}}, gpu::table_place::host_mirror},
-                                {"keys_of_24_levels4_slots4", {{"key_bytes", 24}, {"levels", 4}, {"slots", 4}}},
-                                {"keys_of_32_mirrored", {{"key_bytes", 32}}, gpu::table_place::device_mirror},
-                                {"keys_of_64_levels4_hashes4_slots2_to_power", {{"key_bytes", 64}, {"levels", 4}, {"hashes", 4}, {"slots", 2}}, gpu::table_place::pool, true},
-                                {"keys_of_128", {{"key_bytes", 128}}}};
+  std::vector<rows_case> all = {
+      {"u64", {}},
+      {"u64_mirrored", {}, gpu::table_place::device_mirror},
+      {"keys_of_8", {{"key_bytes", 8}}},
+      {"keys_of_16_levels1_slots16_mirrored_on_the_host",
+       {{"key_bytes", 16}, {"levels", 1}, {"slots", 16}},
+       gpu::table_place::host_mirror},
+      {"keys_of_24_levels4_slots4", {{"key_bytes", 24}, {"levels", 4}, {"slots", 4}}},
+      {"keys_of_32_mirrored", {{"key_bytes", 32}}, gpu::table_place::device_mirror},
+      {"keys_of_64_levels4_hashes4_slots2_to_power",
+       {{"key_bytes", 64}, {"levels", 4}, {"hashes", 4}, {"slots", 2}},
+       gpu::table_place::pool,
+       true},
+      {"keys_of_128", {{"key_bytes", 128}}}};
   for (std::size_t i = 0, count = all.size(); i < count; ++i) {
     rows_case on_gpu = all[i];
     on_gpu.name += "_gpu";
@@ -210,7 +230,8 @@ std::vector<rows_case> rows_cases() {
   }
   return all;
 }
-INSTANTIATE_TEST_SUITE_P(, GpuRows, testing::ValuesIn(rows_cases()), [](const auto& each) { return each.param.name; });
+INSTANTIATE_TEST_SUITE_P(, GpuRows, testing::ValuesIn(rows_cases()),
+                         [](const auto& each) { return each.param.name; });
 
 #ifdef DURAHASH_HAS_CUDA
 TEST(GpuRef, RowsInAKernelOfOnesOwn) {
@@ -219,7 +240,8 @@ TEST(GpuRef, RowsInAKernelOfOnesOwn) {
   if (!found) GTEST_SKIP() << "no GPU: " << found.failure().message;
   scratch_folder folder;
   gpu::device& d = **found;
-  auto made = gpu::open_rows_on(std::move(*found), folder.file("a"), {}, {.place = gpu::table_place::device_mirror});
+  auto made = gpu::open_rows_on(std::move(*found), folder.file("a"), {},
+                                {.place = gpu::table_place::device_mirror});
   ASSERT_TRUE(made) << made.failure().message;
   constexpr std::size_t n = 1000;
   shared_words keys(d, n), sums(d, n), rooms(d, 2 * n);
@@ -228,7 +250,8 @@ TEST(GpuRef, RowsInAKernelOfOnesOwn) {
   std::vector<std::uint64_t> rows(2 * n);
   for (std::size_t i = 0; i < n; ++i) keys[i] = i * i, rows[2 * i] = i, rows[2 * i + 1] = 7;
   ASSERT_EQ(made->put(n / 2, keys.data(), rows.data(), 16, answers.data()), status::ok);
-  run_look_rows_up(*made, n, keys.data(), sums.data(), rooms.data(), lengths.data(), answers.data());
+  run_look_rows_up(*made, n, keys.data(), sums.data(), rooms.data(), lengths.data(),
+                   answers.data());
   ASSERT_EQ(made->wait(), status::ok);
   for (std::size_t i = 0; i < n; ++i) {
     ASSERT_EQ(answers[i], i < n / 2 ? status::ok : status::not_found);

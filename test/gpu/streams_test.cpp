@@ -1,4 +1,5 @@
-// Batches in streams of their own. Those of these tests do nothing until somebody waits for them, so that a wait that is missing is seen.
+// Batches in streams of their own. Those of these tests do nothing until somebody waits for them,
+// so that a wait that is missing is seen.
 #include "test/gpu/map_rig.hpp"
 #include "test/gpu/rows_rig.hpp"
 
@@ -10,7 +11,8 @@ int some_streams[2];
 const gpu::stream first_stream = &some_streams[0], second_stream = &some_streams[1];
 
 struct batch_of {
-  explicit batch_of(std::size_t n, std::uint64_t first = 0) : keys(n), values(n), answers(n, status::damaged) {
+  explicit batch_of(std::size_t n, std::uint64_t first = 0)
+      : keys(n), values(n), answers(n, status::damaged) {
     for (std::size_t i = 0; i < n; ++i) keys[i] = first + i, values[i] = (first + i) * 3;
   }
   std::vector<std::uint64_t> keys, values;
@@ -37,8 +39,12 @@ TEST(GpuStreams, AGrowthWaitsForTheWritesOfOthers) {
     batch_of growing(slots + 1, next);  // they may be first, and find every slot empty
     next += growing.keys.size();
     if (growing.keys.size() > 20'000) break;
-    ASSERT_EQ(m.put_async(beside.keys.size(), beside.keys.data(), beside.values.data(), beside.answers.data(), first_stream), status::ok);
-    ASSERT_EQ(m.put(growing.keys.size(), growing.keys.data(), growing.values.data(), growing.answers.data(), second_stream), status::ok);
+    ASSERT_EQ(m.put_async(beside.keys.size(), beside.keys.data(), beside.values.data(),
+                          beside.answers.data(), first_stream),
+              status::ok);
+    ASSERT_EQ(m.put(growing.keys.size(), growing.keys.data(), growing.values.data(),
+                    growing.answers.data(), second_stream),
+              status::ok);
     ASSERT_EQ(m.commit(first_stream), status::ok);
     EXPECT_GT(m.info().slots, slots) << "it did not grow";
     all.push_back(std::move(beside));
@@ -49,7 +55,9 @@ TEST(GpuStreams, AGrowthWaitsForTheWritesOfOthers) {
   for (batch_of& b : all) {
     std::vector<std::uint64_t> found(b.keys.size());
     std::vector<status> answers(b.keys.size());
-    ASSERT_EQ(m.find_async(b.keys.size(), b.keys.data(), found.data(), answers.data(), first_stream), status::ok);
+    ASSERT_EQ(
+        m.find_async(b.keys.size(), b.keys.data(), found.data(), answers.data(), first_stream),
+        status::ok);
     ASSERT_EQ(m.commit(first_stream), status::ok);
     for (std::size_t i = 0; i < b.keys.size(); ++i) {
       if (b.answers[i] != status::ok) continue;  // beside a growth its places may have been taken
@@ -67,11 +75,18 @@ TEST(GpuStreams, WhatIsStagedIsOfOneStream) {
   gpu::map m = open_in_lockstep(folder.file("a"), {.place = gpu::table_place::host_mirror});
   batch_of one(100), other(100, 100);
   ASSERT_EQ(m.reserve(1000), status::ok);
-  ASSERT_EQ(m.put_async(one.keys.size(), one.keys.data(), one.values.data(), one.answers.data(), first_stream), status::ok);
-  EXPECT_EQ(m.put_async(other.keys.size(), other.keys.data(), other.values.data(), other.answers.data(), second_stream), status::invalid_argument);
-  EXPECT_EQ(other.answers, std::vector<status>(100, status::damaged)) << "a batch that was not taken has answers";
+  ASSERT_EQ(m.put_async(one.keys.size(), one.keys.data(), one.values.data(), one.answers.data(),
+                        first_stream),
+            status::ok);
+  EXPECT_EQ(m.put_async(other.keys.size(), other.keys.data(), other.values.data(),
+                        other.answers.data(), second_stream),
+            status::invalid_argument);
+  EXPECT_EQ(other.answers, std::vector<status>(100, status::damaged))
+      << "a batch that was not taken has answers";
   ASSERT_EQ(m.commit(second_stream), status::ok);
-  ASSERT_EQ(m.put_async(other.keys.size(), other.keys.data(), other.values.data(), other.answers.data(), second_stream), status::ok);
+  ASSERT_EQ(m.put_async(other.keys.size(), other.keys.data(), other.values.data(),
+                        other.answers.data(), second_stream),
+            status::ok);
   ASSERT_EQ(m.commit(second_stream), status::ok);
   for (const batch_of& b : {one, other}) EXPECT_EQ(b.answers, std::vector<status>(100, status::ok));
   EXPECT_EQ(m.size(), 200u);
@@ -81,11 +96,15 @@ TEST(GpuStreams, AFullPoolAnswersForEveryOperation) {
   scratch_folder folder;
   for (gpu::table_place place : {gpu::table_place::pool, gpu::table_place::host_mirror}) {
     std::string path = folder.file(place == gpu::table_place::pool ? "a" : "b");
-    auto made = gpu::open_on(std::make_unique<lockstep_device>(), path, {.max_bytes = 1u << 20}, {.place = place, .most_staged = 3000});
+    auto made = gpu::open_on(std::make_unique<lockstep_device>(), path, {.max_bytes = 1u << 20},
+                             {.place = place, .most_staged = 3000});
     ASSERT_TRUE(made) << made.failure().message;
     batch_of b(100'000);
-    EXPECT_EQ(made->put(b.keys.size(), b.keys.data(), b.values.data(), b.answers.data()), status::no_space);
-    auto of = [&](status answer) { return static_cast<std::size_t>(std::count(b.answers.begin(), b.answers.end(), answer)); };
+    EXPECT_EQ(made->put(b.keys.size(), b.keys.data(), b.values.data(), b.answers.data()),
+              status::no_space);
+    auto of = [&](status answer) {
+      return static_cast<std::size_t>(std::count(b.answers.begin(), b.answers.end(), answer));
+    };
     EXPECT_GT(of(status::ok), 1000u);
     EXPECT_GT(of(status::no_space), 1000u);
     EXPECT_EQ(of(status::ok) + of(status::no_space), b.keys.size());
@@ -107,7 +126,8 @@ TEST(GpuStreams, AnExportNoticesThatRecordsMayHaveMoved) {
   ASSERT_FALSE(at.done);
   ASSERT_EQ(m.reserve(2 * slots), status::ok);
   ASSERT_EQ(m.compact(), status::ok);  // as large as it was
-  EXPECT_EQ(m.export_batch(at, keys.size(), keys.data(), values.data(), exported), status::mismatch);
+  EXPECT_EQ(m.export_batch(at, keys.size(), keys.data(), values.data(), exported),
+            status::mismatch);
   EXPECT_EQ(exported, 0u);
   at = {};
   std::size_t all = 0;
@@ -131,7 +151,8 @@ TEST(GpuStreams, StatsAreThoseOfTheTable) {
   EXPECT_TRUE(m.stats().figures.empty());
 }
 
-/// A write waits for the finds before it, which answer what was there then: their records' cells may be used again.
+/// A write waits for the finds before it, which answer what was there then: their records' cells
+/// may be used again.
 TEST(GpuStreams, AWriteOfRowsWaitsForFinds) {
   for (gpu::table_place place : {gpu::table_place::pool, gpu::table_place::device_mirror}) {
     scratch_folder folder;
@@ -140,9 +161,12 @@ TEST(GpuStreams, AWriteOfRowsWaitsForFinds) {
     std::vector<status> done(keys.size());
     int a_stream = 0;
     for (std::uint64_t round = 0; round < 6; ++round) {
-      for (std::size_t i = 0; i < keys.size(); ++i) keys[i] = i, values[2 * i] = values[2 * i + 1] = i << 32 | round;
+      for (std::size_t i = 0; i < keys.size(); ++i)
+        keys[i] = i, values[2 * i] = values[2 * i + 1] = i << 32 | round;
       std::vector<status> answers(keys.size(), status::damaged);
-      ASSERT_EQ(t.find_async(round == 0 ? 0 : keys.size(), keys.data(), found.data(), 16, answers.data(), &a_stream), status::ok);
+      ASSERT_EQ(t.find_async(round == 0 ? 0 : keys.size(), keys.data(), found.data(), 16,
+                             answers.data(), &a_stream),
+                status::ok);
       ASSERT_EQ(t.put(keys.size(), keys.data(), values.data(), 16, done.data()), status::ok);
       for (std::size_t i = 0; round != 0 && i < keys.size(); ++i) {
         ASSERT_EQ(answers[i], status::ok) << "the write did not wait";
@@ -153,7 +177,8 @@ TEST(GpuStreams, AWriteOfRowsWaitsForFinds) {
   }
 }
 
-/// Threads that find and one that writes: each find answers one version of a row, whole, and none older than the last that was written when it began.
+/// Threads that find and one that writes: each find answers one version of a row, whole, and none
+/// older than the last that was written when it began.
 TEST(GpuStreams, FindsOfRowsBesideWrites) {
   for (gpu::table_place place : {gpu::table_place::pool, gpu::table_place::device_mirror}) {
     scratch_folder folder;
@@ -178,12 +203,15 @@ TEST(GpuStreams, FindsOfRowsBesideWrites) {
           std::vector<std::uint64_t> found(n * words);
           std::vector<status> answers(n, status::damaged);
           std::uint64_t least = written;
-          EXPECT_EQ(t.find_async(n, keys.data(), found.data(), words * 8, answers.data(), &a_stream), status::ok);
+          EXPECT_EQ(
+              t.find_async(n, keys.data(), found.data(), words * 8, answers.data(), &a_stream),
+              status::ok);
           EXPECT_EQ(t.wait(&a_stream), status::ok);
           for (std::size_t i = 0; i < n; ++i) {
             EXPECT_EQ(answers[i], status::ok);
             EXPECT_GE(found[i * words], least);
-            for (std::size_t w = 1; w < words; ++w) EXPECT_EQ(found[i * words + w], found[i * words]);
+            for (std::size_t w = 1; w < words; ++w)
+              EXPECT_EQ(found[i * words + w], found[i * words]);
           }
         }
       });

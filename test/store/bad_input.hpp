@@ -1,4 +1,5 @@
-// What the tests of bad input share: an open that must be refused, with a sentence, and must harm nothing.
+// What the tests of bad input share: an open that must be refused, with a sentence, and must harm
+// nothing.
 #pragma once
 
 #include "conformance.hpp"
@@ -6,13 +7,17 @@
 
 namespace durahash::test {
 
-inline setup plain_bytes() { return {engine_kind::turbo, place_kind::shm, api_kind::bytes, durability_level::process}; }
+inline setup plain_bytes() {
+  return {engine_kind::turbo, place_kind::shm, api_kind::bytes, durability_level::process};
+}
 
 class bad_input : public testing::Test {
  protected:
-  /// Opens for writing and for reading; expects both to be refused with a sentence that names the path and contains `words`.
+  /// Opens for writing and for reading; expects both to be refused with a sentence that names the
+  /// path and contains `words`.
   void expect_refused(const std::string& path, std::string_view words = "", options how = {}) {
-    for (open_mode mode : {open_mode::create_or_open, open_mode::open_existing, open_mode::read_only}) {
+    for (open_mode mode :
+         {open_mode::create_or_open, open_mode::open_existing, open_mode::read_only}) {
       how.mode = mode;
       auto opened = table::open(path, how);
       ASSERT_FALSE(opened) << path << " opened";
@@ -20,7 +25,8 @@ class bad_input : public testing::Test {
       EXPECT_NE(why.code, status::ok);
       EXPECT_GE(why.message.size(), path.size() + 10) << why.message;
       EXPECT_NE(why.message.find(path), std::string::npos) << "which file? " << why.message;
-      EXPECT_NE(why.message.find(words), std::string::npos) << "not said: " << words << "; said: " << why.message;
+      EXPECT_NE(why.message.find(words), std::string::npos)
+          << "not said: " << words << "; said: " << why.message;
     }
   }
   /// The same for a file of these bytes, which must stay as it is.

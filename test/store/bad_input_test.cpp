@@ -1,4 +1,5 @@
-// Files that are no pools, or pools that this program must not use: each is refused with a sentence, and stays as it is.
+// Files that are no pools, or pools that this program must not use: each is refused with a
+// sentence, and stays as it is.
 #include <algorithm>
 
 #include "bad_input.hpp"
@@ -9,7 +10,7 @@ namespace {
 
 using BadInput = bad_input;
 
-// ----------------------------------------------------------------------------------------------------------------------- files
+// ------------------------------------------------------------------------------------------- files
 
 TEST_F(BadInput, AnEmptyFileIsRefused) { expect_bytes_refused("", "empty"); }
 
@@ -31,7 +32,8 @@ TEST_F(BadInput, ForeignFilesAreRefused) {
   expect_bytes_refused(std::string(1 << 20, '\xff'), "not a durahash pool");
   expect_bytes_refused("key,value\na,1\nb,2\n");
   expect_bytes_refused(read_file("/proc/self/exe").substr(0, 1 << 20), "not a durahash pool");
-  for (std::size_t length : {1u, 7u, 8u, 100u, 4095u, 4096u, 4097u, 12'345u}) expect_bytes_refused(noise.substr(0, length));
+  for (std::size_t length : {1u, 7u, 8u, 100u, 4095u, 4096u, 4097u, 12'345u})
+    expect_bytes_refused(noise.substr(0, length));
 }
 
 TEST_F(BadInput, AMagicNumberAloneIsNotAPool) {
@@ -45,11 +47,33 @@ TEST_F(BadInput, APoolCutOffAnywhereIsRefused) {
     setup with = plain_bytes();
     with.api = api;
     std::string whole = pool_image(with, records);
-    std::vector<std::size_t> lengths = {1, 8, 183, 184, 185, 4095, 4096, 4280, 8191, 8192, 8200, 8448, 8528, 8704, 12'288, 16'383, 16'384, 16'385,
-                                        whole.size() - 1, whole.size() - 4096, whole.size() / 2};
-    for (std::size_t length = 4096; length < whole.size(); length += std::max<std::size_t>(4096, whole.size() / 64)) lengths.push_back(length);
+    std::vector<std::size_t> lengths = {1,
+                                        8,
+                                        183,
+                                        184,
+                                        185,
+                                        4095,
+                                        4096,
+                                        4280,
+                                        8191,
+                                        8192,
+                                        8200,
+                                        8448,
+                                        8528,
+                                        8704,
+                                        12'288,
+                                        16'383,
+                                        16'384,
+                                        16'385,
+                                        whole.size() - 1,
+                                        whole.size() - 4096,
+                                        whole.size() / 2};
+    for (std::size_t length = 4096; length < whole.size();
+         length += std::max<std::size_t>(4096, whole.size() / 64))
+      lengths.push_back(length);
     for (std::size_t length : lengths) {
-      SCOPED_TRACE("cut to " + std::to_string(length) + " of " + std::to_string(whole.size()) + " bytes");
+      SCOPED_TRACE("cut to " + std::to_string(length) + " of " + std::to_string(whole.size()) +
+                   " bytes");
       expect_bytes_refused(whole.substr(0, length));
     }
   }
@@ -61,7 +85,7 @@ TEST_F(BadInput, APoolWithBytesBehindItsEndOpens) {
   expect_opens(image + std::string(100'001, '\xff'));
 }
 
-// ---------------------------------------------------------------------------------------------------------------- superblock
+// -------------------------------------------------------------------------------------- superblock
 
 TEST_F(BadInput, ANewerVersionIsRefusedAndCalledNewer) {
   std::string image = pool_image(plain_bytes(), records);
@@ -107,10 +131,12 @@ TEST_F(BadInput, UnknownKindsInTheSuperblockAreRefused) {
     return patched;
   };
   expect_bytes_refused(with_change([](superblock& b) { b.engine = static_cast<engine_kind>(0); }));
-  expect_bytes_refused(with_change([](superblock& b) { b.engine = static_cast<engine_kind>(200); }));
+  expect_bytes_refused(
+      with_change([](superblock& b) { b.engine = static_cast<engine_kind>(200); }));
   expect_bytes_refused(with_change([](superblock& b) { b.key = static_cast<data_kind>(0); }));
   expect_bytes_refused(with_change([](superblock& b) { b.value = static_cast<data_kind>(77); }));
-  expect_bytes_refused(with_change([](superblock& b) { b.durability = static_cast<durability_level>(9); }));
+  expect_bytes_refused(
+      with_change([](superblock& b) { b.durability = static_cast<durability_level>(9); }));
   expect_bytes_refused(with_change([](superblock& b) { b.hash_id = 4711; }), "hash");
   expect_bytes_refused(with_change([](superblock& b) { b.seed_multiply = 2; }));
   expect_bytes_refused(with_change([](superblock& b) { b.bytes = 100; }));
@@ -118,23 +144,35 @@ TEST_F(BadInput, UnknownKindsInTheSuperblockAreRefused) {
 
 TEST_F(BadInput, ImpossiblePlacesInASealedSuperblockOrRootAreRefused) {
   std::string image = pool_image(plain_bytes(), records);
-  std::uint64_t nowhere[] = {1, 8, 4095, 4096, image.size() - 1, image.size(), image.size() + 4096, std::uint64_t{1} << 40,
-                             std::uint64_t{1} << 63, ~std::uint64_t{0}, ~std::uint64_t{0} - 4095};
+  std::uint64_t nowhere[] = {1,
+                             8,
+                             4095,
+                             4096,
+                             image.size() - 1,
+                             image.size(),
+                             image.size() + 4096,
+                             std::uint64_t{1} << 40,
+                             std::uint64_t{1} << 63,
+                             ~std::uint64_t{0},
+                             ~std::uint64_t{0} - 4095};
   for (std::uint64_t place : nowhere) {
     SCOPED_TRACE(place);
-    for (auto field : {&superblock::engine_offset, &superblock::engine_bytes, &superblock::heap_offset}) {
+    for (auto field :
+         {&superblock::engine_offset, &superblock::engine_bytes, &superblock::heap_offset}) {
       std::string patched = image;
       superblock block = superblock_in(image);
       block.*field = place;
       put_superblock(patched, block);
       expect_bytes_refused(patched);
     }
-    for (auto field : {&root_record::pool_bytes, &root_record::heap_state_offset, &root_record::heap_state_bytes}) {
+    for (auto field : {&root_record::pool_bytes, &root_record::heap_state_offset,
+                       &root_record::heap_state_bytes}) {
       std::string patched = image;
       root_record root = root_in(image);
       root.*field = place;
       put_root(patched, root);
-      // A saved allocation state that does not fit is no reason to refuse: it can be rebuilt. An impossible size is one.
+      // A saved allocation state that does not fit is no reason to refuse: it can be rebuilt. An
+      // impossible size is one.
       std::string path = folder_.file("file");
       write_file(path, patched);
       auto opened = table::open(path);
@@ -143,7 +181,8 @@ TEST_F(BadInput, ImpossiblePlacesInASealedSuperblockOrRootAreRefused) {
         EXPECT_EQ(opened->size(), records);
         EXPECT_EQ(opened->get(nth_key(plain_bytes(), 7)), image_value(plain_bytes(), 7));
       } else {
-        EXPECT_NE(opened.failure().message.find(path), std::string::npos) << opened.failure().message;
+        EXPECT_NE(opened.failure().message.find(path), std::string::npos)
+            << opened.failure().message;
       }
     }
   }
@@ -152,7 +191,8 @@ TEST_F(BadInput, ImpossiblePlacesInASealedSuperblockOrRootAreRefused) {
 TEST_F(BadInput, NonsenseSettingsInASealedSuperblockAreRefused) {
   std::string image = pool_image(plain_bytes(), records);
   for (std::size_t index = 0; index < setting_count; ++index)
-    for (std::uint64_t nonsense : {std::uint64_t{0}, std::uint64_t{64}, std::uint64_t{1} << 32, ~std::uint64_t{0}}) {
+    for (std::uint64_t nonsense :
+         {std::uint64_t{0}, std::uint64_t{64}, std::uint64_t{1} << 32, ~std::uint64_t{0}}) {
       std::string patched = image;
       superblock block = superblock_in(image);
       if (block.settings[index] == nonsense) continue;
@@ -160,12 +200,15 @@ TEST_F(BadInput, NonsenseSettingsInASealedSuperblockAreRefused) {
       put_superblock(patched, block);
       std::string path = folder_.file("file");
       write_file(path, patched);
-      auto opened = table::open(path);  // refused, or a setting that may have this value: then it works
+      // refused, or a setting that may have this value: then it works
+      auto opened = table::open(path);
       if (!opened) {
-        EXPECT_NE(opened.failure().message.find(path), std::string::npos) << opened.failure().message;
+        EXPECT_NE(opened.failure().message.find(path), std::string::npos)
+            << opened.failure().message;
         continue;
       }
-      for (std::uint64_t n = 0; n < 2000; ++n) ASSERT_EQ(opened->put("more " + std::to_string(n), "value"), status::ok);
+      for (std::uint64_t n = 0; n < 2000; ++n)
+        ASSERT_EQ(opened->put("more " + std::to_string(n), "value"), status::ok);
     }
 }
 

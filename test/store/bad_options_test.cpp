@@ -15,7 +15,8 @@ options options_with(Change change) {
 
 class NonsenseOptions : public bad_input {
  protected:
-  /// Refused with a sentence that contains `words`; afterwards the path is free for a pool with sane options.
+  /// Refused with a sentence that contains `words`; afterwards the path is free for a pool with
+  /// sane options.
   void expect_nonsense(const options& how, std::string_view words = "") {
     std::string path = folder_.file("pool");
     auto opened = table::open(path, how);
@@ -32,7 +33,10 @@ class NonsenseOptions : public bad_input {
 };
 
 TEST_F(NonsenseOptions, UnknownSettingsAreRefusedByName) {
-  expect_nonsense(options_with([&](options& how) { how.settings = {{"no_such_setting", 1}}; }), "no_such_setting");
+  expect_nonsense(options_with([&](options& how) {
+                    how.settings = {{"no_such_setting", 1}};
+                  }),
+                  "no_such_setting");
   expect_nonsense(options_with([&](options& how) { how.settings = {{"", 1}}; }));
 }
 
@@ -47,30 +51,37 @@ TEST_F(NonsenseOptions, KindsThatDoNotExistAreRefused) {
   expect_nonsense(options_with([&](options& how) { how.engine = static_cast<engine_kind>(0); }));
   expect_nonsense(options_with([&](options& how) { how.key = static_cast<data_kind>(9); }));
   expect_nonsense(options_with([&](options& how) { how.value = static_cast<data_kind>(0); }));
-  expect_nonsense(options_with([&](options& how) { how.durability = static_cast<durability_level>(3); }));
+  expect_nonsense(
+      options_with([&](options& how) { how.durability = static_cast<durability_level>(3); }));
   expect_nonsense(options_with([&](options& how) { how.medium = static_cast<medium_kind>(99); }));
   expect_nonsense(options_with([&](options& how) { how.mode = static_cast<open_mode>(99); }));
 }
 
 TEST_F(NonsenseOptions, PowerDurabilityOnAPlainFileIsRefusedWithAReason) {
   expect_nonsense(options_with([](options& how) {
-    how.durability = durability_level::power;
-    how.medium = medium_kind::file;
-  }), "power");
-  expect_nonsense(options_with([&](options& how) { how.durability = durability_level::power; }), "DAX");
+                    how.durability = durability_level::power;
+                    how.medium = medium_kind::file;
+                  }),
+                  "power");
+  expect_nonsense(options_with([&](options& how) { how.durability = durability_level::power; }),
+                  "DAX");
 }
 
-TEST_F(NonsenseOptions, PmemOnAPlainFileIsRefusedWithAReason) { expect_nonsense(options_with([&](options& how) { how.medium = medium_kind::pmem; })); }
+TEST_F(NonsenseOptions, PmemOnAPlainFileIsRefusedWithAReason) {
+  expect_nonsense(options_with([&](options& how) { how.medium = medium_kind::pmem; }));
+}
 
 TEST_F(NonsenseOptions, CapacitiesPastAllMemoryAreRefused) {
-  for (std::uint64_t capacity : {~std::uint64_t{0}, std::uint64_t{1} << 63, std::uint64_t{1} << 60, std::uint64_t{1} << 50}) {
+  for (std::uint64_t capacity : {~std::uint64_t{0}, std::uint64_t{1} << 63, std::uint64_t{1} << 60,
+                                 std::uint64_t{1} << 50}) {
     SCOPED_TRACE(capacity);
     expect_nonsense(options_with([&](options& how) { how.capacity = capacity; }));
   }
 }
 
 TEST_F(NonsenseOptions, KeyLengthsThatNoSlotHasAreRefused) {
-  auto gphash_with = [&](std::uint64_t key_bytes, data_kind key, const char* engine_setting = "levels") {
+  auto gphash_with = [&](std::uint64_t key_bytes, data_kind key,
+                         const char* engine_setting = "levels") {
     return options_with([&](options& how) {
       how.engine = engine_kind::gphash;
       how.key = how.value = key;
@@ -97,13 +108,15 @@ TEST_F(NonsenseOptions, LimitsTooSmallForAnyPoolAreRefused) {
 }
 
 TEST_F(NonsenseOptions, MoreAddressSpaceThanThereIsIsAsMuchAsThereIs) {
-  for (std::uint64_t space : {std::uint64_t{1} << 48, std::uint64_t{1} << 62, ~std::uint64_t{0} - 4095}) {
+  for (std::uint64_t space :
+       {std::uint64_t{1} << 48, std::uint64_t{1} << 62, ~std::uint64_t{0} - 4095}) {
     SCOPED_TRACE(space);
     options how;
     how.address_space_bytes = space;
     auto opened = table::open(folder_.file("wide" + std::to_string(space)), how);
     ASSERT_TRUE(opened) << opened.failure().message;
-    for (int n = 0; n < 10'000; ++n) ASSERT_EQ(opened->put("key " + std::to_string(n), "value"), status::ok);
+    for (int n = 0; n < 10'000; ++n)
+      ASSERT_EQ(opened->put("key " + std::to_string(n), "value"), status::ok);
     EXPECT_TRUE(opened->check().ok);
   }
 }
@@ -120,7 +133,8 @@ TEST_F(NonsenseOptions, AddressSpaceThatIsUsedUpIsNoSpace) {
     ASSERT_TRUE(opened) << opened.failure().message;
     status answer = status::ok;
     std::uint64_t n = 0;
-    while (answer == status::ok && n < 1'000'000) answer = opened->put("key " + std::to_string(n++), std::string(100, 'v'));
+    while (answer == status::ok && n < 1'000'000)
+      answer = opened->put("key " + std::to_string(n++), std::string(100, 'v'));
     EXPECT_EQ(answer, status::no_space);
     EXPECT_GT(n, 1000u);
     EXPECT_EQ(opened->size(), n - 1);

@@ -1,4 +1,5 @@
-// Paths that no pool can be opened at: each is refused with a sentence, and nothing is made or changed there.
+// Paths that no pool can be opened at: each is refused with a sentence, and nothing is made or
+// changed there.
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -16,7 +17,8 @@ namespace {
 
 using BadPath = bad_input;
 
-/// path: opens it for reading, in a process that does not live long enough to wait for a pipe's other end.
+/// path: opens it for reading, in a process that does not live long enough to wait for a pipe's
+/// other end.
 const child_role role("open_for_reading", [](const child_arguments& arguments) {
   alarm(10);
   options how;
@@ -28,11 +30,13 @@ TEST_F(BadPath, ADirectoryIsRefused) { expect_refused(folder_.path().string()); 
 
 TEST_F(BadPath, AMissingParentIsRefused) {
   options how;
-  for (open_mode mode : {open_mode::create_or_open, open_mode::create_new, open_mode::open_existing, open_mode::read_only}) {
+  for (open_mode mode : {open_mode::create_or_open, open_mode::create_new, open_mode::open_existing,
+                         open_mode::read_only}) {
     how.mode = mode;
     auto opened = table::open(folder_.file("no/such/folder/pool"), how);
     ASSERT_FALSE(opened);
-    EXPECT_NE(opened.failure().message.find("no/such/folder/pool"), std::string::npos) << opened.failure().message;
+    EXPECT_NE(opened.failure().message.find("no/such/folder/pool"), std::string::npos)
+        << opened.failure().message;
   }
   EXPECT_FALSE(std::filesystem::exists(folder_.file("no")));
 }
@@ -94,7 +98,8 @@ TEST_F(BadPath, DevicesPipesAndSocketsAreRefused) {
       how.mode = mode;
       auto opened = table::open(device, how);
       ASSERT_FALSE(opened) << device;
-      EXPECT_NE(opened.failure().message.find(device), std::string::npos) << opened.failure().message;
+      EXPECT_NE(opened.failure().message.find(device), std::string::npos)
+          << opened.failure().message;
     }
   }
   ASSERT_EQ(mkfifo(folder_.file("pipe").c_str(), 0600), 0);
@@ -118,7 +123,8 @@ TEST_F(BadPath, ASymbolicLinkToAPoolIsThePool) {
     auto opened = table::open(folder_.file("link"));
     ASSERT_TRUE(opened) << opened.failure().message;
     EXPECT_EQ(opened->size(), records);
-    EXPECT_FALSE(table::open(folder_.file("file"))) << "the lock does not hold across names of one file";
+    EXPECT_FALSE(table::open(folder_.file("file")))
+        << "the lock does not hold across names of one file";
   }
   EXPECT_TRUE(std::filesystem::is_symlink(folder_.file("link")));
 }
@@ -132,7 +138,8 @@ TEST_F(BadPath, SymbolicLinksThatLeadNowhereAreRefusedAndLeftAlone) {
     for (const char* name : {"dangling", "loop"}) {
       auto opened = table::open(folder_.file(name), how);
       ASSERT_FALSE(opened) << name;
-      EXPECT_NE(opened.failure().message.find(folder_.file(name)), std::string::npos) << opened.failure().message;
+      EXPECT_NE(opened.failure().message.find(folder_.file(name)), std::string::npos)
+          << opened.failure().message;
     }
   }
   EXPECT_TRUE(std::filesystem::is_symlink(folder_.file("dangling")));
@@ -147,7 +154,7 @@ TEST_F(BadPath, HardLinksAreOneLockedPool) {
   EXPECT_FALSE(table::open(folder_.file("other")));
 }
 
-// ---------------------------------------------------------------------------------------------------------------- permission
+// -------------------------------------------------------------------------------------- permission
 
 /// For its life this process has the rights of nobody, where it may give its own up.
 class as_nobody {
@@ -170,7 +177,8 @@ TEST_F(BadPath, AReadOnlyFileIsRefusedForWritingAndOpensForReading) {
   ASSERT_EQ(chmod(path.c_str(), 0444), 0);
   ASSERT_EQ(chmod(folder_.path().c_str(), 0755), 0);
   as_nobody weak;
-  if (!weak.worked()) GTEST_SKIP() << "this process cannot become nobody, and root may write everything";
+  if (!weak.worked())
+    GTEST_SKIP() << "this process cannot become nobody, and root may write everything";
   auto writing = table::open(path);
   ASSERT_FALSE(writing);
   EXPECT_NE(writing.failure().message.find(path), std::string::npos) << writing.failure().message;
@@ -189,17 +197,20 @@ TEST_F(BadPath, AFileWithoutPermissionIsRefused) {
   ASSERT_EQ(chmod(path.c_str(), 0000), 0);
   ASSERT_EQ(chmod(folder_.path().c_str(), 0755), 0);
   as_nobody weak;
-  if (!weak.worked()) GTEST_SKIP() << "this process cannot become nobody, and root may read everything";
+  if (!weak.worked())
+    GTEST_SKIP() << "this process cannot become nobody, and root may read everything";
   expect_refused(path, "ermission");
 }
 
 TEST_F(BadPath, AFolderWithoutPermissionIsRefused) {
   ASSERT_EQ(chmod(folder_.path().c_str(), 0555), 0);
   as_nobody weak;
-  if (!weak.worked()) GTEST_SKIP() << "this process cannot become nobody, and root may write everywhere";
+  if (!weak.worked())
+    GTEST_SKIP() << "this process cannot become nobody, and root may write everywhere";
   auto opened = table::open(folder_.file("pool"));
   ASSERT_FALSE(opened);
-  EXPECT_NE(opened.failure().message.find(folder_.file("pool")), std::string::npos) << opened.failure().message;
+  EXPECT_NE(opened.failure().message.find(folder_.file("pool")), std::string::npos)
+      << opened.failure().message;
 }
 
 }  // namespace

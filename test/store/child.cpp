@@ -33,12 +33,15 @@ child_end decoded(int wait_status) {
 
 }  // namespace
 
-child_role::child_role(const char* name, std::function<int(const child_arguments&)> run) { roles()[name] = std::move(run); }
+child_role::child_role(const char* name, std::function<int(const child_arguments&)> run) {
+  roles()[name] = std::move(run);
+}
 
 std::optional<int> run_as_child(int argc, char** argv) {
   if (argc < 3 || std::string(argv[1]) != role_flag) return std::nullopt;
   auto role = roles().find(argv[2]);
-  if (role == roles().end()) throw std::invalid_argument(std::string("no role is named ") + argv[2]);
+  if (role == roles().end())
+    throw std::invalid_argument(std::string("no role is named ") + argv[2]);
   return role->second(child_arguments(argv + 3, argv + argc));
 }
 
@@ -57,7 +60,8 @@ child_process::~child_process() { kill(); }
 child_end child_process::wait() {
   if (!end_) {
     int wait_status = 0;
-    if (waitpid(pid_, &wait_status, 0) != pid_) throw std::runtime_error("cannot wait for the child process");
+    if (waitpid(pid_, &wait_status, 0) != pid_)
+      throw std::runtime_error("cannot wait for the child process");
     end_ = decoded(wait_status);
   }
   return *end_;

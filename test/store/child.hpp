@@ -1,5 +1,6 @@
-// A second process for the tests that kill one: this executable started again in a role. It is a fresh process and not a bare fork, so
-// that it owes nothing to the parent's threads and runs the same under every sanitizer.
+// A second process for the tests that kill one: this executable started again in a role. It is a
+// fresh process and not a bare fork, so that it owes nothing to the parent's threads and runs the
+// same under every sanitizer.
 #pragma once
 
 #include <sys/types.h>
@@ -46,7 +47,8 @@ class child_process {
   std::optional<child_end> end_;
 };
 
-/// What a child tells its parent: words in a file that both map, so that a word is told the instant it is stored, and is not lost by SIGKILL.
+/// What a child tells its parent: words in a file that both map, so that a word is told the instant
+/// it is stored, and is not lost by SIGKILL.
 class shared_words {
  public:
   shared_words(const std::string& path, std::size_t count);  // makes the file where it is absent

@@ -18,7 +18,8 @@ model contents_of(subject& pool) {
   cursor at;
   while (!at.done) {
     status answer = pool.scan(at, 1000, [&](std::string_view key, std::string_view value) {
-      EXPECT_TRUE(found.emplace(key, value).second) << "the scan visits a key of " << key.size() << " bytes twice";
+      EXPECT_TRUE(found.emplace(key, value).second)
+          << "the scan visits a key of " << key.size() << " bytes twice";
     });
     EXPECT_EQ(answer, status::ok);
     if (answer != status::ok) break;

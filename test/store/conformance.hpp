@@ -1,4 +1,5 @@
-// What the conformance suites share: a fresh pool of the setup under test, and the contract's words in a test's mouth.
+// What the conformance suites share: a fresh pool of the setup under test, and the contract's words
+// in a test's mouth.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -46,14 +47,18 @@ class conformance : public testing::TestWithParam<setup> {
   strings keys(std::uint64_t first, std::uint64_t last) const;    ///< [first, last)
   strings values(std::uint64_t first, std::uint64_t last) const;  ///< [first, last)
 
-  /// Puts records first..last-1, each with the value of its number plus `version`, and returns them as a model.
+  /// Puts records first..last-1, each with the value of its number plus `version`, and returns them
+  /// as a model.
   model fill(std::uint64_t first, std::uint64_t last, std::uint64_t version = 0);
 
-  /// Opens the path again, after a clean close where the pool is still open; fails the test where it cannot.
+  /// Opens the path again, after a clean close where the pool is still open; fails the test where
+  /// it cannot.
   void reopen(const options& how);
   void reopen();  ///< with nothing named: the pool's own kinds, the setup's medium
   /// The same, as a result.
-  result<std::unique_ptr<subject>> try_open(const options& how) { return open_subject(with(), path_, how); }
+  result<std::unique_ptr<subject>> try_open(const options& how) {
+    return open_subject(with(), path_, how);
+  }
   void drop() { pool_.reset(); }
 
   bool keys_are_bytes() const { return with().key() == data_kind::bytes; }

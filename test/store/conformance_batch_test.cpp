@@ -82,7 +82,8 @@ TEST_P(Batches, LaterWritesToOneKeyOfABatchWin) {
   for (bool present : {false, true}) {
     strings batch, written;
     model expected;
-    for (std::uint64_t n = 0; n < 200; ++n) {  // 7 keys, each many times, neighbours in the batch and far apart
+    // 7 keys, each many times, neighbours in the batch and far apart
+    for (std::uint64_t n = 0; n < 200; ++n) {
       std::uint64_t chosen = n < 100 ? n % 7 : n / 15 % 7;
       batch.push_back(key(chosen));
       written.push_back(value(n + (present ? 1000 : 0)));
@@ -126,7 +127,8 @@ TEST_P(Batches, SpansOfUnequalLengthsDoNothing) {
 }
 
 TEST_P(Batches, AnswersOfAnotherLengthThanTheKeysAreAllInvalid) {
-  if (!through_table()) GTEST_SKIP() << "Map.AnswersOfAnotherLengthThanTheKeysAreAllInvalid is its counterpart";
+  if (!through_table())
+    GTEST_SKIP() << "Map.AnswersOfAnotherLengthThanTheKeysAreAllInvalid is its counterpart";
   fill(0, 2);
   table& pool_as_table = static_cast<table&>(pool().pool());
   strings two = keys(0, 2), found(2);

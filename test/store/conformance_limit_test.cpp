@@ -84,7 +84,8 @@ class FullPools : public conformance {
     }
   }
 };
-INSTANTIATE_TEST_SUITE_P(Every, FullPools, testing::ValuesIn(setups_for_long_tests()), setup_name());
+INSTANTIATE_TEST_SUITE_P(Every, FullPools, testing::ValuesIn(setups_for_long_tests()),
+                         setup_name());
 
 TEST_P(FullPools, AnswerNoSpaceAndKeepEveryRecord) {
   model expected = fill_up();
@@ -108,7 +109,9 @@ TEST_P(FullPools, RefuseEveryKindOfWriteThatNeedsRoomAndChangeNothing) {
   attempt(pool().update(key(0), big), key(0), big);
   attempt(pool().compare_and_set(key(1), expected[key(1)], big), key(1), big);
   for (status answer : pool().put_many(keys(n + 2, n + 3), {big})) attempt(answer, key(n + 2), big);
-  if (values_are_bytes() && with().key_bytes == 0) {  // where buckets have the keys, a pool is full as soon as the next level finds no room, which is larger
+  // where buckets have the keys, a pool is full as soon as the next level finds no room, which is
+  // larger
+  if (values_are_bytes() && with().key_bytes == 0) {
     EXPECT_FALSE(pool().contains(key(n))) << "a value of 100 kB found room in a full pool";
   }
   expect_contents(pool(), expected);
@@ -153,11 +156,13 @@ TEST_P(FullPools, TakeRecordsAgainAfterErases) {
     for (std::size_t i = 0; i < there.size(); ++i) {
       status answer = pool().put(key(there[i]), long_value(with(), there[i], 1000));
       if (i >= most) continue;
-      ASSERT_EQ(answer, status::ok) << "record " << i << " of " << there.size() << ", round " << round;
+      ASSERT_EQ(answer, status::ok)
+          << "record " << i << " of " << there.size() << ", round " << round;
     }
     model refilled = contents_of(pool());
     expect_contents(pool(), refilled);
-    for (std::uint64_t n : there) pool().put(key(n), long_value(with(), n, 1000));  // which of them find room is the engine's matter
+    // which of them find room is the engine's matter
+    for (std::uint64_t n : there) pool().put(key(n), long_value(with(), n, 1000));
     std::erase_if(there, [&](std::uint64_t n) { return !pool().contains(key(n)); });
     EXPECT_EQ(there.size(), pool().pool().size());
   }
@@ -165,20 +170,27 @@ TEST_P(FullPools, TakeRecordsAgainAfterErases) {
 }
 
 TEST_P(FullPools, UpdatesInPlaceGoOnAsLongAsTheyCan) {
-  // u64 to u64: an update needs no new room. Else the record is in the heap, and a few erases make the room that updates pass on to one another:
-  // keys and values of one length each, so that every record fits where another one was.
+  // u64 to u64: an update needs no new room. Else the record is in the heap, and a few erases make
+  // the room that updates pass on to one another: keys and values of one length each, so that every
+  // record fits where another one was.
   bool in_the_table = !keys_are_bytes() && !values_are_bytes();
-  auto fixed_key = [&](std::uint64_t n) { return keys_have_one_length() ? key(n) : "k" + std::to_string(10'000'000 + n); };
+  auto fixed_key = [&](std::uint64_t n) {
+    return keys_have_one_length() ? key(n) : "k" + std::to_string(10'000'000 + n);
+  };
   std::uint64_t count = 0;
-  while (count < 2'000'000 && pool().put(fixed_key(count), long_value(with(), count, 1000)) == status::ok) ++count;
+  while (count < 2'000'000 &&
+         pool().put(fixed_key(count), long_value(with(), count, 1000)) == status::ok)
+    ++count;
   ASSERT_GE(count, 1000u);
   ASSERT_LT(count, 2'000'000u);
   std::uint64_t first = in_the_table ? 0 : count / 10;
   for (std::uint64_t n = 0; n < first; ++n) ASSERT_EQ(pool().erase(fixed_key(n)), status::ok);
   for (std::uint64_t round = 1; round < 5; ++round)
     for (std::uint64_t n = first; n < count; ++n)
-      ASSERT_EQ(pool().update(fixed_key(n), long_value(with(), n + round, 1000)), status::ok) << "record " << n << ", round " << round;
-  for (std::uint64_t n = first; n < count; ++n) ASSERT_EQ(pool().get(fixed_key(n)), long_value(with(), n + 4, 1000));
+      ASSERT_EQ(pool().update(fixed_key(n), long_value(with(), n + round, 1000)), status::ok)
+          << "record " << n << ", round " << round;
+  for (std::uint64_t n = first; n < count; ++n)
+    ASSERT_EQ(pool().get(fixed_key(n)), long_value(with(), n + 4, 1000));
   expect_sound(pool());
 }
 
@@ -188,7 +200,8 @@ TEST_P(FullPools, ReserveBeyondTheLimitAnswersNoSpace) {
   EXPECT_EQ(pool().pool().reserve(~std::uint64_t{0}), status::no_space);
   EXPECT_EQ(pool().pool().reserve(std::uint64_t{1} << 61), status::no_space);
   expect_contents(pool(), expected);
-  EXPECT_EQ(pool().put(key(500), value(500)), status::ok) << "a reserve that failed took the room away";
+  EXPECT_EQ(pool().put(key(500), value(500)), status::ok)
+      << "a reserve that failed took the room away";
   expect_sound(pool());
 }
 
@@ -206,7 +219,8 @@ TEST_P(FullPools, ReopenFullAndStayErasable) {
   }
   reopen();
   expect_contents(pool(), expected);
-  for (auto& [key, value] : fill(1'000'000, 1'010'000)) expected[key] = value;  // the limit is the handle's, not the pool's
+  // the limit is the handle's, not the pool's
+  for (auto& [key, value] : fill(1'000'000, 1'010'000)) expected[key] = value;
   expect_contents(pool(), expected);
   expect_sound(pool());
 }

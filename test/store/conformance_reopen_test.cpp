@@ -1,4 +1,5 @@
-// The contract of open and close: modes, options that contradict the pool, a closed handle, and what a reopened pool holds.
+// The contract of open and close: modes, options that contradict the pool, a closed handle, and
+// what a reopened pool holds.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -17,7 +18,9 @@ using Reopening = conformance;
 INSTANTIATE_TEST_SUITE_P(Every, Reopening, testing::ValuesIn(setups_that_reopen()), setup_name());
 
 /// Everything that takes a handle's table, and what it answers.
-std::vector<std::pair<const char*, status>> answers_of_everything(subject& pool, const std::string& key, const std::string& value) {
+std::vector<std::pair<const char*, status>> answers_of_everything(subject& pool,
+                                                                  const std::string& key,
+                                                                  const std::string& value) {
   std::uint64_t previous = 0;
   std::string found;
   strings found_many(1);
@@ -44,17 +47,20 @@ std::vector<std::pair<const char*, status>> answers_of_everything(subject& pool,
 TEST_P(Closing, EveryCallAfterCloseAnswersClosed) {
   fill(0, 10);
   ASSERT_EQ(pool().pool().close(), status::ok);
-  for (auto [call, answer] : answers_of_everything(pool(), key(1), word_bytes(1))) EXPECT_EQ(answer, status::closed) << call;
+  for (auto [call, answer] : answers_of_everything(pool(), key(1), word_bytes(1)))
+    EXPECT_EQ(answer, status::closed) << call;
   EXPECT_FALSE(pool().contains(key(1)));
   // These return no status; they must return all the same.
   EXPECT_EQ(pool().pool().size(), 0u);
   EXPECT_EQ(pool().pool().info().records, 0u);
-  EXPECT_FALSE(pool().pool().check().ok) << "a check that read nothing must not say that all is well";
+  EXPECT_FALSE(pool().pool().check().ok)
+      << "a check that read nothing must not say that all is well";
   (void)pool().pool().stats();
   (void)pool().pool().salvage_report();
 }
 
-/// libpmem2's reservations of addresses kept a gigabyte each when they were deleted: the 128th pool of a process could not be opened.
+/// libpmem2's reservations of addresses kept a gigabyte each when they were deleted: the 128th pool
+/// of a process could not be opened.
 TEST_P(Closing, GivesBackTheAddresses) {
   auto address_space_bytes = [] {
     std::uint64_t pages = 0;
@@ -63,10 +69,12 @@ TEST_P(Closing, GivesBackTheAddresses) {
   };
   scratch_folder folder(GetParam().folder());
   auto open_and_close = [&](int number) {
-    auto opened = open_subject(GetParam(), folder.file(std::to_string(number)), GetParam().create_options());
+    auto opened =
+        open_subject(GetParam(), folder.file(std::to_string(number)), GetParam().create_options());
     ASSERT_TRUE(opened) << opened.failure().message;
   };
-  for (int warming = 0; warming < 4; ++warming) open_and_close(warming);  // allocators and threads take theirs once
+  // allocators and threads take theirs once
+  for (int warming = 0; warming < 4; ++warming) open_and_close(warming);
   std::uint64_t before = address_space_bytes();
   for (int number = 4; number < 12; ++number) open_and_close(number);
   EXPECT_LT(address_space_bytes(), before + (std::uint64_t{1} << 30));
@@ -76,7 +84,8 @@ TEST_P(Closing, AMovedFromHandleAnswersClosed) {
   fill(0, 10);
   handle kept = std::move(pool().pool());
   EXPECT_EQ(kept.size(), 10u);
-  for (auto [call, answer] : answers_of_everything(pool(), key(1), word_bytes(1))) EXPECT_EQ(answer, status::closed) << call;
+  for (auto [call, answer] : answers_of_everything(pool(), key(1), word_bytes(1)))
+    EXPECT_EQ(answer, status::closed) << call;
   EXPECT_EQ(kept.size(), 10u) << "the moved-from handle reached the pool";
   EXPECT_EQ(kept.close(), status::ok);
 }
@@ -154,7 +163,8 @@ TEST_P(Reopening, TheFileDoesNotGrowByReopening) {
     fill(0, 1000, static_cast<std::uint64_t>(round));
     reopen();
   }
-  EXPECT_LE(pool().pool().info().file_bytes, bytes + bytes / 4) << "rewriting the same records grows the file";
+  EXPECT_LE(pool().pool().info().file_bytes, bytes + bytes / 4)
+      << "rewriting the same records grows the file";
 }
 
 TEST_P(Reopening, CreateNewRefusesAPathThatExists) {
@@ -207,7 +217,8 @@ TEST_P(Reopening, ReadOnlyReadsAndRefusesEveryWrite) {
   std::string before = read_file(path());
   for (auto [call, answer] : answers_of_everything(pool(), key(1), word_bytes(1))) {
     std::string_view name = call;
-    if (name == "sync" || name == "reserve") continue;  // nothing to do, or read_only: both are true
+    // nothing to do, or read_only: both are true
+    if (name == "sync" || name == "reserve") continue;
     bool reads = name == "get" || name == "get_many" || name == "scan" || name == "close";
     EXPECT_EQ(answer, reads ? status::ok : status::read_only) << call;
   }
@@ -239,9 +250,12 @@ TEST_P(Reopening, AnOptionThatContradictsThePoolIsRefused) {
   wrong[1].first = "value kind";
   wrong[1].second.value = values_are_bytes() ? data_kind::u64 : data_kind::bytes;
   wrong[2].first = "durability";
-  wrong[2].second.durability = with().durability == durability_level::none ? durability_level::process : durability_level::none;
+  wrong[2].second.durability = with().durability == durability_level::none
+                                   ? durability_level::process
+                                   : durability_level::none;
   wrong[3].first = "engine";
-  wrong[3].second.engine = with().engine == engine_kind::turbo ? engine_kind::cceh : engine_kind::turbo;
+  wrong[3].second.engine =
+      with().engine == engine_kind::turbo ? engine_kind::cceh : engine_kind::turbo;
   for (const auto& [what, contradicting] : wrong) {
     auto opened = try_open(contradicting);
     EXPECT_FALSE(opened) << what;

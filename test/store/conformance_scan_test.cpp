@@ -11,13 +11,16 @@ using Scans = conformance;
 INSTANTIATE_TEST_SUITE_P(Every, Scans, testing::ValuesIn(tried_setups()), setup_name());
 
 using ReopenedScans = conformance;
-INSTANTIATE_TEST_SUITE_P(Every, ReopenedScans, testing::ValuesIn(setups_that_reopen()), setup_name());
+INSTANTIATE_TEST_SUITE_P(Every, ReopenedScans, testing::ValuesIn(setups_that_reopen()),
+                         setup_name());
 
 constexpr std::uint64_t records = 5'000;
 
 /// Visits from `at` on until `limit` records or the end, and counts each key in `visits`.
 void scan_on(subject& pool, cursor& at, std::size_t limit, std::map<std::string, int>& visits) {
-  ASSERT_EQ(pool.scan(at, limit, [&](std::string_view key, std::string_view) { ++visits[std::string(key)]; }), status::ok);
+  ASSERT_EQ(pool.scan(at, limit,
+                      [&](std::string_view key, std::string_view) { ++visits[std::string(key)]; }),
+            status::ok);
 }
 
 /// The rest of a scan; fails where it does not come to an end.
@@ -29,7 +32,8 @@ void scan_to_end(subject& pool, cursor& at, std::size_t limit, std::map<std::str
 }
 
 void expect_each_once(const std::map<std::string, int>& visits, const model& expected) {
-  for (const auto& [key, count] : visits) ASSERT_EQ(count, 1) << "a key was visited " << count << " times";
+  for (const auto& [key, count] : visits)
+    ASSERT_EQ(count, 1) << "a key was visited " << count << " times";
   std::size_t missed = 0;
   for (const auto& [key, value] : expected) missed += !visits.contains(key);
   EXPECT_EQ(missed, 0u) << "of " << expected.size() << " records that were there throughout";
@@ -49,8 +53,9 @@ TEST_P(Scans, EachRecordIsVisitedOnceWithItsValue) {
 
 TEST_P(Scans, EveryLimitVisitsEachRecordOnce) {
   model expected = fill(0, records);
-  for (std::size_t limit : {std::size_t{1}, std::size_t{2}, std::size_t{7}, std::size_t{100}, std::size_t{4999},
-                            std::size_t{5000}, std::size_t{1} << 40, ~std::size_t{0}}) {
+  for (std::size_t limit :
+       {std::size_t{1}, std::size_t{2}, std::size_t{7}, std::size_t{100}, std::size_t{4999},
+        std::size_t{5000}, std::size_t{1} << 40, ~std::size_t{0}}) {
     cursor at;
     std::map<std::string, int> visits;
     scan_to_end(pool(), at, limit, visits);
@@ -71,10 +76,12 @@ TEST_P(Scans, TheLimitIsAboutTheNumberVisited) {
   fill(0, records);
   cursor at;
   std::size_t visited = 0;
-  ASSERT_EQ(pool().scan(at, 10, [&](std::string_view, std::string_view) { ++visited; }), status::ok);
+  ASSERT_EQ(pool().scan(at, 10, [&](std::string_view, std::string_view) { ++visited; }),
+            status::ok);
   EXPECT_FALSE(at.done);
   EXPECT_GE(visited, 10u);
-  EXPECT_LT(visited, records / 4) << "a limit of 10 visits a large part of " << records << " records";
+  EXPECT_LT(visited, records / 4) << "a limit of 10 visits a large part of " << records
+                                  << " records";
 }
 
 TEST_P(Scans, ACursorIsAValueThatCanBeStoredAndUsedAgain) {
@@ -177,7 +184,8 @@ TEST_P(ReopenedScans, ACursorSurvivesReopenAndGrowthTogether) {
 }
 
 TEST_P(Scans, AVisitorMayWriteToAnotherPool) {
-  // The visitor runs inside a read of this pool, and what it retires in the other one waits for readers: it must not wait for itself.
+  // The visitor runs inside a read of this pool, and what it retires in the other one waits for
+  // readers: it must not wait for itself.
   model expected = fill(0, 20);
   scratch_folder folder(with().folder());
   options limited = how();
@@ -206,13 +214,17 @@ TEST_P(Scans, AVisitorMayWriteToAnotherPool) {
 TEST_P(Scans, ForEachVisitsEveryRecordOnce) {
   model expected = fill(0, 3000), found;
   if (through_table())
-    EXPECT_EQ(static_cast<table&>(pool().pool()).for_each([&](std::string_view key, std::string_view value) {
-      EXPECT_TRUE(found.emplace(key, value).second);
-    }), status::ok);
+    EXPECT_EQ(static_cast<table&>(pool().pool())
+                  .for_each([&](std::string_view key, std::string_view value) {
+                    EXPECT_TRUE(found.emplace(key, value).second);
+                  }),
+              status::ok);
   else
-    EXPECT_EQ((static_cast<map<std::uint64_t, std::uint64_t>&>(pool().pool()).for_each([&](std::uint64_t key, std::uint64_t value) {
-      EXPECT_TRUE(found.emplace(word_bytes(key), word_bytes(value)).second);
-    })), status::ok);
+    EXPECT_EQ((static_cast<map<std::uint64_t, std::uint64_t>&>(pool().pool())
+                   .for_each([&](std::uint64_t key, std::uint64_t value) {
+                     EXPECT_TRUE(found.emplace(word_bytes(key), word_bytes(value)).second);
+                   })),
+              status::ok);
   EXPECT_TRUE(found == expected);
 }
 

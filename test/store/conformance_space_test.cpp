@@ -57,10 +57,12 @@ TEST_P(Facts, InfoAccountsForTheBytesOfThePool) {
 
 TEST_P(Facts, ErasedBytesAreFreeAgain) {
   if (!values_are_bytes()) GTEST_SKIP() << "words live in the table itself";
-  for (std::uint64_t n = 0; n < 2000; ++n) ASSERT_EQ(pool().put(key(n), long_value(with(), n, 2000)), status::ok);
+  for (std::uint64_t n = 0; n < 2000; ++n)
+    ASSERT_EQ(pool().put(key(n), long_value(with(), n, 2000)), status::ok);
   std::uint64_t live = pool().pool().info().live_bytes;
   for (std::uint64_t n = 0; n < 2000; ++n) ASSERT_EQ(pool().erase(key(n)), status::ok);
-  EXPECT_LE(pool().pool().info().live_bytes + 2000u * 2000u, live) << "erasing 2,000 records of 2,000 bytes freed less than that";
+  EXPECT_LE(pool().pool().info().live_bytes + 2000u * 2000u, live)
+      << "erasing 2,000 records of 2,000 bytes freed less than that";
 }
 
 TEST_P(Facts, OnlyTheEmulatedMediumCounts) {
@@ -84,14 +86,19 @@ TEST_P(Facts, PowerDurabilityFencesEveryWriteAndBatchesShareFences) {
     return pool().pool().stats().media.fences - before;
   };
   for (std::uint64_t n = 200; n < 300; ++n) {
-    EXPECT_GE(fences_of([&] { fill(n, n + 1); }), 1u) << "a put that returned without a fence is not durable";
-    EXPECT_GE(fences_of([&] { pool().erase(key(n)); }), 1u) << "an erase that returned without a fence is not durable";
+    EXPECT_GE(fences_of([&] { fill(n, n + 1); }), 1u)
+        << "a put that returned without a fence is not durable";
+    EXPECT_GE(fences_of([&] { pool().erase(key(n)); }), 1u)
+        << "an erase that returned without a fence is not durable";
   }
-  EXPECT_EQ(fences_of([&] { (void)pool().contains(key(1)); }), 0u) << "a read of a durable record needs no fence";
+  EXPECT_EQ(fences_of([&] { (void)pool().contains(key(1)); }), 0u)
+      << "a read of a durable record needs no fence";
   std::uint64_t alone = fences_of([&] { fill(1000, 1064); });
-  std::uint64_t together = fences_of([&] { pool().put_many(keys(2000, 2064), values(2000, 2064)); });
+  std::uint64_t together =
+      fences_of([&] { pool().put_many(keys(2000, 2064), values(2000, 2064)); });
   EXPECT_GE(together, 1u);
-  EXPECT_LE(together * 4, alone) << "64 puts cost " << alone << " fences one by one and " << together << " in a batch";
+  EXPECT_LE(together * 4, alone) << "64 puts cost " << alone << " fences one by one and "
+                                 << together << " in a batch";
   std::uint64_t erased_together = fences_of([&] { pool().erase_many(keys(2000, 2064)); });
   EXPECT_GE(erased_together, 1u);
   EXPECT_LE(erased_together, 16u);
@@ -107,14 +114,17 @@ TEST_P(Facts, StatsNamesItsFiguresOnce) {
   EXPECT_FALSE(figures.empty());
 }
 
-TEST_P(Facts, ThereIsNoSalvageReportWithoutSalvage) { EXPECT_TRUE(pool().pool().salvage_report().empty()); }
+TEST_P(Facts, ThereIsNoSalvageReportWithoutSalvage) {
+  EXPECT_TRUE(pool().pool().salvage_report().empty());
+}
 
 TEST_P(Space, ReserveMakesRoom) {
   ASSERT_EQ(pool().pool().reserve(50'000), status::ok);
   EXPECT_GE(pool().pool().info().slots, 50'000u);
   std::uint64_t slots = pool().pool().info().slots;
   model expected = fill(0, 30'000);
-  EXPECT_LE(pool().pool().info().slots, slots * 3 / 2) << "records that were reserved for made the table grow";
+  EXPECT_LE(pool().pool().info().slots, slots * 3 / 2)
+      << "records that were reserved for made the table grow";
   expect_contents(pool(), expected);
   expect_sound(pool());
 }
@@ -145,7 +155,8 @@ TEST_P(Space, CompactKeepsEveryRecord) {
     ASSERT_EQ(pool().pool().compact(), status::ok);
     ASSERT_NO_FATAL_FAILURE(expect_contents(pool(), expected));
     expect_sound(pool());
-    for (auto& [key, value] : fill(20'000, 22'000, static_cast<std::uint64_t>(round))) expected[key] = value;
+    for (auto& [key, value] : fill(20'000, 22'000, static_cast<std::uint64_t>(round)))
+      expected[key] = value;
   }
 }
 
@@ -195,11 +206,13 @@ TEST_P(Space, CcehKeepsEveryRecordUnderExtremeSettings) {
   for (std::uint64_t probe : {1u, 4u, 256u}) {
     for (std::uint64_t segment : {2u, 6u, 12u}) {
       for (std::uint64_t copy_on_write : {0u, 1u}) {
-        SCOPED_TRACE("probe " + std::to_string(probe) + ", segment " + std::to_string(segment) + ", copy_on_write " + std::to_string(copy_on_write));
+        SCOPED_TRACE("probe " + std::to_string(probe) + ", segment " + std::to_string(segment) +
+                     ", copy_on_write " + std::to_string(copy_on_write));
         drop();
         std::filesystem::remove(path());
         options extreme = how();
-        extreme.settings = {{"probe", probe}, {"segment", segment}, {"copy_on_write", copy_on_write}};
+        extreme.settings = {
+            {"probe", probe}, {"segment", segment}, {"copy_on_write", copy_on_write}};
         reopen(extreme);
         model expected = fill(0, 2000);
         for (std::uint64_t n = 0; n < 2000; ++n) {
@@ -219,11 +232,12 @@ TEST_P(Space, CcehKeepsEveryRecordUnderExtremeSettings) {
 
 TEST_P(Space, LevelKeepsEveryRecordUnderExtremeSettings) {
   if (with().engine != engine_kind::level) GTEST_SKIP() << "the settings are level's";
-  std::vector<std::map<std::string, std::uint64_t>> extremes = {{{"slots", 7}, {"in_place", 0}},
-                                                                {{"slots", 7}, {"bottom_to_top", 0}},
-                                                                {{"slots", 7}, {"dynamic", 0}},
-                                                                {{"slots", 7}, {"helper", 1}},
-                                                                {{"slots", 4}, {"in_place", 0}, {"bottom_to_top", 0}, {"dynamic", 0}, {"helper", 1}}};
+  std::vector<std::map<std::string, std::uint64_t>> extremes = {
+      {{"slots", 7}, {"in_place", 0}},
+      {{"slots", 7}, {"bottom_to_top", 0}},
+      {{"slots", 7}, {"dynamic", 0}},
+      {{"slots", 7}, {"helper", 1}},
+      {{"slots", 4}, {"in_place", 0}, {"bottom_to_top", 0}, {"dynamic", 0}, {"helper", 1}}};
   for (std::uint64_t slots : {1u, 2u, 3u, 4u, 8u, 14u}) extremes.push_back({{"slots", slots}});
   for (const auto& settings : extremes) {
     std::string named;
@@ -281,7 +295,8 @@ TEST_P(Space, CapacitySavesResizes) {
   std::optional<double> grown = resizes_with(0), roomy = resizes_with(records);
   if (!grown) GTEST_SKIP() << "this engine counts no resizes";
   EXPECT_GT(*grown, 0);
-  EXPECT_LT(*roomy, *grown / 2) << "a table made for " << records << " records resizes on the way there";
+  EXPECT_LT(*roomy, *grown / 2) << "a table made for " << records
+                                << " records resizes on the way there";
 }
 
 TEST_P(FileSpace, FileBytesIsTheLengthOfTheClosedFile) {
@@ -297,7 +312,8 @@ TEST_P(FileSpace, FileBytesIsTheLengthOfTheClosedFile) {
 
 TEST_P(FileSpace, CompactGivesSpaceBackToTheFileSystem) {
   fill(0, 40'000);
-  auto blocks = [&] {  // of the closed pool: an open one on persistent memory takes whole units of 2 MiB
+  // of the closed pool: an open one on persistent memory takes whole units of 2 MiB
+  auto blocks = [&] {
     drop();
     struct stat facts {};
     EXPECT_EQ(stat(path().c_str(), &facts), 0);
@@ -332,9 +348,11 @@ TEST_P(FileSpace, ChurnDoesNotGrowTheFile) {
 #else
   churn(15 * window);
 #endif
-  // The pool's seed is random, so that a few shards more or fewer double on the way, and a pool grows by steps of 256 KiB and more.
+  // The pool's seed is random, so that a few shards more or fewer double on the way, and a pool
+  // grows by steps of 256 KiB and more.
   constexpr std::uint64_t steps = 1 << 20;
-  EXPECT_LE(pool().pool().info().file_bytes, settled + settled / 2 + steps) << "erased records are not used again";
+  EXPECT_LE(pool().pool().info().file_bytes, settled + settled / 2 + steps)
+      << "erased records are not used again";
   EXPECT_EQ(pool().pool().size(), window);
   expect_sound(pool());
 }

@@ -83,7 +83,8 @@ TEST_P(Operations, CompareAndSetWritesOnlyOverTheExpectedValue) {
   EXPECT_EQ(pool().get(key(1)), value(10));
   EXPECT_EQ(pool().compare_and_set(key(1), value(10), value(12)), status::ok);
   EXPECT_EQ(pool().get(key(1)), value(12));
-  EXPECT_EQ(pool().compare_and_set(key(1), value(12), value(12)), status::ok) << "expected and desired may be equal";
+  EXPECT_EQ(pool().compare_and_set(key(1), value(12), value(12)), status::ok)
+      << "expected and desired may be equal";
   EXPECT_EQ(pool().get(key(1)), value(12));
 }
 
@@ -104,7 +105,8 @@ TEST_P(Operations, FetchAddIsModulo2To64) {
   EXPECT_EQ(pool().fetch_add(key(1), 3, previous), status::ok);
   EXPECT_EQ(previous, ~std::uint64_t{0});
   EXPECT_EQ(pool().get(key(1)), word_bytes(2));
-  EXPECT_EQ(pool().fetch_add(key(1), ~std::uint64_t{0}, previous), status::ok) << "adding 2^64-1 subtracts one";
+  EXPECT_EQ(pool().fetch_add(key(1), ~std::uint64_t{0}, previous), status::ok)
+      << "adding 2^64-1 subtracts one";
   EXPECT_EQ(pool().get(key(1)), word_bytes(1));
 }
 
@@ -120,8 +122,10 @@ TEST_P(Operations, FetchAddRefusesAValueThatIsNotEightBytes) {
 
 TEST_P(Operations, EveryWordIsALegalKeyAndALegalValue) {
   if (keys_are_bytes()) GTEST_SKIP() << "keys are bytes here";
-  std::vector<std::uint64_t> words = {0, 1, 2, ~std::uint64_t{0}, ~std::uint64_t{0} - 1, std::uint64_t{1} << 63};
-  for (unsigned bit = 1; bit < 64; ++bit) words.push_back(std::uint64_t{1} << bit), words.push_back(~(std::uint64_t{1} << bit));
+  std::vector<std::uint64_t> words = {
+      0, 1, 2, ~std::uint64_t{0}, ~std::uint64_t{0} - 1, std::uint64_t{1} << 63};
+  for (unsigned bit = 1; bit < 64; ++bit)
+    words.push_back(std::uint64_t{1} << bit), words.push_back(~(std::uint64_t{1} << bit));
   model expected;
   for (std::uint64_t word : words) {
     EXPECT_FALSE(pool().contains(word_bytes(word)) && !expected.contains(word_bytes(word))) << word;
@@ -143,8 +147,19 @@ TEST_P(Operations, EveryWordIsALegalKeyAndALegalValue) {
 TEST_P(Operations, KeysMayBeEmptyAndContainAnyByte) {
   if (keys_have_one_length()) GTEST_SKIP() << "keys have one length here";
   using namespace std::string_literals;
-  strings odd = {""s, "\0"s, "\0\0"s, "a"s, "a\0"s, "a\0b"s, "a\0c"s, "\xff\xff"s, "\n\r\t"s, std::string(8, '\0'), std::string(16, '\xff')};
-  for (int byte = 0; byte < 256; ++byte) odd.push_back("one byte differs: " + std::string(1, static_cast<char>(byte)));
+  strings odd = {""s,
+                 "\0"s,
+                 "\0\0"s,
+                 "a"s,
+                 "a\0"s,
+                 "a\0b"s,
+                 "a\0c"s,
+                 "\xff\xff"s,
+                 "\n\r\t"s,
+                 std::string(8, '\0'),
+                 std::string(16, '\xff')};
+  for (int byte = 0; byte < 256; ++byte)
+    odd.push_back("one byte differs: " + std::string(1, static_cast<char>(byte)));
   model expected;
   for (std::size_t n = 0; n < odd.size(); ++n) {
     EXPECT_FALSE(pool().contains(odd[n])) << "key " << n << " is taken for an earlier one";
@@ -195,7 +210,9 @@ TEST_P(Operations, ValuesOfEveryLengthComeBackWhole) {
   if (!values_are_bytes()) GTEST_SKIP() << "values are words here";
   std::vector<std::size_t> lengths;
   for (std::size_t length = 0; length < 300; ++length) lengths.push_back(length);
-  for (std::size_t length : {511u, 512u, 1023u, 1025u, 4095u, 4096u, 4097u, 65536u, 262143u, 1048577u, 5u << 20}) lengths.push_back(length);
+  for (std::size_t length :
+       {511u, 512u, 1023u, 1025u, 4095u, 4096u, 4097u, 65536u, 262143u, 1048577u, 5u << 20})
+    lengths.push_back(length);
   model expected;
   for (std::size_t length : lengths) {
     ASSERT_EQ(pool().put(key(length), long_value(with(), length, length)), status::ok) << length;
@@ -218,7 +235,8 @@ TEST_P(Operations, AKeyOrAWordOfAnotherLengthIsAnInvalidArgument) {
   if (!through_table()) GTEST_SKIP() << "the types of map rule this out";
   ASSERT_EQ(pool().put(key(1), value(1)), status::ok);
   const std::string too_long(with().key_bytes + 8, 'k');
-  for (std::string_view wrong : {std::string_view(), std::string_view("1234567"), std::string_view("123456789"), std::string_view(too_long)}) {
+  for (std::string_view wrong : {std::string_view(), std::string_view("1234567"),
+                                 std::string_view("123456789"), std::string_view(too_long)}) {
     if (wrong.size() == 8) continue;  // a word
     std::string untouched = "untouched";
     if (keys_have_one_length()) {
@@ -255,7 +273,8 @@ TEST_P(Operations, TheTableGrowsAndShrinksByItself) {
   expect_sound(pool());
   for (auto& [key, value] : fill(0, records_that_grow, 1)) expected[key] = value;
   expect_contents(pool(), expected);
-  for (std::uint64_t n = 0; n < records_that_grow; ++n) ASSERT_EQ(pool().erase(key(n)), status::ok) << n;
+  for (std::uint64_t n = 0; n < records_that_grow; ++n)
+    ASSERT_EQ(pool().erase(key(n)), status::ok) << n;
   expect_contents(pool(), {});
   expect_sound(pool());
 }

@@ -1,4 +1,5 @@
-// A process is killed while it writes; whatever it was told is done must be there, and what it was not is there entirely or not at all.
+// A process is killed while it writes; whatever it was told is done must be there, and what it was
+// not is there entirely or not at all.
 #include <fcntl.h>
 #include <sys/file.h>
 #include <unistd.h>
@@ -17,27 +18,38 @@ namespace {
 
 std::vector<setup> killed_setups() {
   return setups_where([](const setup& s) {
-    return s.outlives_handle() && s.durability != durability_level::none && s.place != place_kind::disk;
+    return s.outlives_handle() && s.durability != durability_level::none &&
+           s.place != place_kind::disk;
   });
 }
 
-void sleep_microseconds(std::uint64_t microseconds) { std::this_thread::sleep_for(std::chrono::microseconds(microseconds)); }
+void sleep_microseconds(std::uint64_t microseconds) {
+  std::this_thread::sleep_for(std::chrono::microseconds(microseconds));
+}
 
 /// A pool, and what each lane's records must be after the writers that were killed so far.
 class killed_pool {
  public:
   explicit killed_pool(const lane_plan& plan)
-      : plan_(plan), folder_(plan.with.folder()), path_(folder_.file("pool")), told_path_(folder_.file("told")),
-        told_(told_path_, plan.lanes * lane_progress::words + 1), records_(plan.lanes), random_(mixed(plan.seed)), next_(plan.lanes) {
+      : plan_(plan),
+        folder_(plan.with.folder()),
+        path_(folder_.file("pool")),
+        told_path_(folder_.file("told")),
+        told_(told_path_, plan.lanes * lane_progress::words + 1),
+        records_(plan.lanes),
+        random_(mixed(plan.seed)),
+        next_(plan.lanes) {
     auto made = open_subject(plan.with, path_, plan.with.create_options());
     if (!made) throw std::runtime_error(made.failure().message);
   }
 
-  /// Runs the lanes [first, first + count) in a process of their own and kills it. It may not have opened the pool yet.
+  /// Runs the lanes [first, first + count) in a process of their own and kills it. It may not have
+  /// opened the pool yet.
   void run_and_kill(std::uint64_t first, std::uint64_t count) {
     auto& opened = told_[told_.size() - 1];
     opened.store(0);
-    for (std::uint64_t lane = first; lane < first + count; ++lane) progress(lane).finished = progress(lane).started = next_[lane];
+    for (std::uint64_t lane = first; lane < first + count; ++lane)
+      progress(lane).finished = progress(lane).started = next_[lane];
     child_arguments arguments = {path_, told_path_, std::to_string(first), std::to_string(count)};
     for (const std::string& word : to_arguments(plan_)) arguments.push_back(word);
     child_process writer("write_lanes", arguments);
@@ -50,7 +62,8 @@ class killed_pool {
     if (plan_.beside != 0) await_orphans();
   }
 
-  /// Opens the pool and compares every record of every lane; what was in flight is taken as it is found.
+  /// Opens the pool and compares every record of every lane; what was in flight is taken as it is
+  /// found.
   void verify() {
     options plain;
     plain.medium = plan_.with.medium();
@@ -66,8 +79,10 @@ class killed_pool {
       expected += records_[lane].size();
     }
     EXPECT_EQ(pool.pool().size(), expected);
-    EXPECT_EQ(contents_of(pool).size(), expected) << "a full scan counts other records than the lanes have";
-    EXPECT_FALSE(clean && changed_ && plan_.reopen == 0 && plan_.beside == 0) << "the writer was killed after acknowledged changes";
+    EXPECT_EQ(contents_of(pool).size(), expected)
+        << "a full scan counts other records than the lanes have";
+    EXPECT_FALSE(clean && changed_ && plan_.reopen == 0 && plan_.beside == 0)
+        << "the writer was killed after acknowledged changes";
     changed_ = false;
     ASSERT_EQ(pool.pool().close(), status::ok);
   }
@@ -110,7 +125,8 @@ class killed_pool {
       for (std::uint64_t key : o.keys) {
         std::optional<std::string> found = pool.get(nth_key(plan_.with, key));
         if (found != before(key)) {
-          EXPECT_TRUE(found == after(plan_, o, key, before(key))) << "an operation in flight left something that is neither before nor after it";
+          EXPECT_TRUE(found == after(plan_, o, key, before(key)))
+              << "an operation in flight left something that is neither before nor after it";
           set(key, found);
         }
       }
@@ -134,9 +150,13 @@ class killed_pool {
     EXPECT_EQ(lost, 0u) << "acknowledged records are gone";
     EXPECT_EQ(wrong, 0u) << "records hold another value than the acknowledged one";
     EXPECT_EQ(undead, 0u) << "erased records are back";
-    std::string count = pool.get(nth_key(plan_.with, counter_key(plan_, lane))).value_or(word_bytes(0));
-    EXPECT_EQ(bytes_word(count), records.contains(counter_key(plan_, lane)) ? bytes_word(records[counter_key(plan_, lane)]) : 0);
-    EXPECT_GE(bytes_word(count), progress(lane).observed.load()) << "a value that a reader was given is undone";
+    std::string count =
+        pool.get(nth_key(plan_.with, counter_key(plan_, lane))).value_or(word_bytes(0));
+    EXPECT_EQ(bytes_word(count), records.contains(counter_key(plan_, lane))
+                                     ? bytes_word(records[counter_key(plan_, lane)])
+                                     : 0);
+    EXPECT_GE(bytes_word(count), progress(lane).observed.load())
+        << "a value that a reader was given is undone";
   }
 
   lane_plan plan_;
@@ -147,12 +167,14 @@ class killed_pool {
   random_stream random_;
   std::vector<std::uint64_t> next_;  // first operation of each lane that is not in records_
   std::uint64_t operations_ = 0, kills_ = 0;
-  bool changed_ = false;             // an acknowledged operation since the last clean close changed a record
+  // an acknowledged operation since the last clean close changed a record
+  bool changed_ = false;
 };
 
 class Kill : public testing::TestWithParam<setup> {
  protected:
-  /// Rounds of one to three writers, each killed; the second and third find the pool as their forerunner left it.
+  /// Rounds of one to three writers, each killed; the second and third find the pool as their
+  /// forerunner left it.
   void survives(std::string_view name, lane_plan plan, std::uint64_t lanes_at_once, int rounds) {
 #ifdef DURAHASH_SANITIZED
     rounds /= 2;
@@ -163,23 +185,34 @@ class Kill : public testing::TestWithParam<setup> {
     SCOPED_TRACE("again with --seed " + std::to_string(run_seed()));
     killed_pool pool(plan);
     constexpr std::uint64_t some_operations = 100;  // a busy machine takes more rounds to get there
-    for (int round = 0; (round < rounds || (pool.operations() <= some_operations && round < 20 * rounds)) && !HasFailure(); ++round) {
+    for (int round = 0;
+         (round < rounds || (pool.operations() <= some_operations && round < 20 * rounds)) &&
+         !HasFailure();
+         ++round) {
       SCOPED_TRACE("round " + std::to_string(round));
       std::uint64_t generations = 1 + pool.random().below(plan.lanes / lanes_at_once);
-      for (std::uint64_t g = 0; g < generations && !HasFatalFailure(); ++g) pool.run_and_kill(g * lanes_at_once, lanes_at_once);
+      for (std::uint64_t g = 0; g < generations && !HasFatalFailure(); ++g)
+        pool.run_and_kill(g * lanes_at_once, lanes_at_once);
       if (!HasFatalFailure()) pool.verify();
     }
-    EXPECT_GT(pool.operations(), some_operations) << "the writers were killed before they did anything";
+    EXPECT_GT(pool.operations(), some_operations)
+        << "the writers were killed before they did anything";
     RecordProperty("kills", std::to_string(pool.kills()));
   }
 };
 INSTANTIATE_TEST_SUITE_P(Every, Kill, testing::ValuesIn(killed_setups()), setup_name());
 
-TEST_P(Kill, KeepsEveryAcknowledgedWriteOfFewKeys) { survives("few", {.lanes = 3, .keys_per_lane = 50}, 1, 12); }
+TEST_P(Kill, KeepsEveryAcknowledgedWriteOfFewKeys) {
+  survives("few", {.lanes = 3, .keys_per_lane = 50}, 1, 12);
+}
 
-TEST_P(Kill, KeepsEveryAcknowledgedWriteWhileTheTableGrows) { survives("growth", {.lanes = 3, .keys_per_lane = 20'000, .batch = 4}, 1, 8); }
+TEST_P(Kill, KeepsEveryAcknowledgedWriteWhileTheTableGrows) {
+  survives("growth", {.lanes = 3, .keys_per_lane = 20'000, .batch = 4}, 1, 8);
+}
 
-TEST_P(Kill, KeepsEveryAcknowledgedBatch) { survives("batches", {.lanes = 3, .keys_per_lane = 500, .batch = 2}, 1, 10); }
+TEST_P(Kill, KeepsEveryAcknowledgedBatch) {
+  survives("batches", {.lanes = 3, .keys_per_lane = 500, .batch = 2}, 1, 10);
+}
 
 TEST_P(Kill, KeepsEveryAcknowledgedWriteDuringCompact) {
   survives("compact", {.lanes = 3, .keys_per_lane = 2'000, .batch = 6, .compact = 40}, 1, 10);
@@ -202,7 +235,8 @@ TEST_P(Kill, WhileThePoolIsMadeLeavesAWholePoolOrNone) {
   random_stream random(stream_seed("create"));
   int made = 0;
   for (int round = 0; round < 20; ++round) {
-    std::string path = folder.file("pool" + std::to_string(round)), told_path = folder.file("told" + std::to_string(round));
+    std::string path = folder.file("pool" + std::to_string(round)),
+                told_path = folder.file("told" + std::to_string(round));
     shared_words told(told_path, 1);
     child_process creator("create_pool", {path, told_path, GetParam().name()});
     if (round % 5 == 4)
@@ -237,16 +271,20 @@ TEST_P(Kill, DoesNotGrowTheFileWhenTheContentStays) {
   constexpr int rounds = 30;
 #endif
   for (int round = 0; round < rounds; ++round) {
-    child_process writer("rewrite_records", {path, told_path, with.name(), std::to_string(records)});
+    child_process writer("rewrite_records",
+                         {path, told_path, with.name(), std::to_string(records)});
     std::uint64_t until = told[0] + records + random.below(2 * records);
     while (told[0] < until && writer.running()) sleep_microseconds(100);
     ASSERT_TRUE(writer.running());
     writer.kill();
-    // What a writer had pending, and space taken while recovery ran, differ from kill to kill: the largest of the first ten.
+    // What a writer had pending, and space taken while recovery ran, differ from kill to kill: the
+    // largest of the first ten.
     if (round < 10) settled = std::max(settled, std::filesystem::file_size(path));
   }
-  constexpr std::uint64_t growth_step = 256 << 10;  // of a small pool: whether one was taken depends on what was pending
-  EXPECT_LE(std::filesystem::file_size(path), settled + settled / 2 + growth_step) << "space leaks with every kill";
+  // of a small pool: whether one was taken depends on what was pending
+  constexpr std::uint64_t growth_step = 256 << 10;
+  EXPECT_LE(std::filesystem::file_size(path), settled + settled / 2 + growth_step)
+      << "space leaks with every kill";
   options plain;
   plain.medium = with.medium();
   auto opened = open_subject(with, path, plain);
@@ -268,7 +306,8 @@ TEST_P(Kill, InfoTellsAKillFromACleanClose) {
   auto while_held = open_subject(with, path, plain);
   ASSERT_FALSE(while_held) << "two processes have the pool open";
   EXPECT_EQ(while_held.failure().code, status::unusable);
-  EXPECT_NE(while_held.failure().message.find(path), std::string::npos) << while_held.failure().message;
+  EXPECT_NE(while_held.failure().message.find(path), std::string::npos)
+      << while_held.failure().message;
   writer.kill();
   {
     auto opened = open_subject(with, path, plain);
@@ -282,7 +321,8 @@ TEST_P(Kill, InfoTellsAKillFromACleanClose) {
 }
 
 TEST_P(Kill, WhileAnEmptyPoolIsChangedLeavesAPoolThatOpens) {
-  // Nothing in it, and not closed: such a pool once stopped every process that opened it, for its heap was recovered twice.
+  // Nothing in it, and not closed: such a pool once stopped every process that opened it, for its
+  // heap was recovered twice.
   setup with = GetParam();
   scratch_folder folder(with.folder());
   std::string path = folder.file("pool"), copy = folder.file("copy");
@@ -303,7 +343,8 @@ TEST_P(Kill, WhileAnEmptyPoolIsChangedLeavesAPoolThatOpens) {
 }
 
 TEST_P(Kill, AfterSyncFindsEverythingAndSaysClean) {
-  // docs: until the next write a synced pool opens like a cleanly closed one. The copy of the file is what a power cut right after sync leaves.
+  // docs: until the next write a synced pool opens like a cleanly closed one. The copy of the file
+  // is what a power cut right after sync leaves.
   setup with = GetParam();
   scratch_folder folder(with.folder());
   std::string path = folder.file("pool"), copy = folder.file("copy");

@@ -9,16 +9,20 @@ namespace {
 lane_action chosen_action(const lane_plan& plan, random_stream& random) {
   if (plan.compact != 0 && random.one_in(plan.compact)) return lane_action::compact;
   if (plan.reopen != 0 && random.one_in(plan.reopen)) return lane_action::reopen;
-  if (plan.batch != 0 && random.one_in(plan.batch)) return random.one_in(4) ? lane_action::erase_many : lane_action::put_many;
-  constexpr lane_action single[] = {lane_action::put,   lane_action::put,       lane_action::put,
-                                    lane_action::insert, lane_action::update,   lane_action::erase,
-                                    lane_action::erase, lane_action::fetch_add, lane_action::count_up};
+  if (plan.batch != 0 && random.one_in(plan.batch))
+    return random.one_in(4) ? lane_action::erase_many : lane_action::put_many;
+  constexpr lane_action single[] = {
+      lane_action::put,    lane_action::put,       lane_action::put,
+      lane_action::insert, lane_action::update,    lane_action::erase,
+      lane_action::erase,  lane_action::fetch_add, lane_action::count_up};
   return single[random.below(std::size(single))];
 }
 
 }  // namespace
 
-std::uint64_t counter_key(const lane_plan& plan, std::uint64_t lane) { return plan.keys_per_lane * plan.lanes + lane; }
+std::uint64_t counter_key(const lane_plan& plan, std::uint64_t lane) {
+  return plan.keys_per_lane * plan.lanes + lane;
+}
 
 lane_operation lane_operation::of(const lane_plan& plan, std::uint64_t lane, std::uint64_t index) {
   random_stream random(mixed(plan.seed ^ mixed(lane * 0x1'0000'0000 + index)));
@@ -65,14 +69,26 @@ std::optional<std::string> after(const lane_plan& plan, const lane_operation& o,
 }
 
 child_arguments to_arguments(const lane_plan& plan) {
-  return {plan.with.name(),           std::to_string(plan.seed),    std::to_string(plan.lanes), std::to_string(plan.keys_per_lane),
-          std::to_string(plan.batch), std::to_string(plan.compact), std::to_string(plan.reopen),
+  return {plan.with.name(),
+          std::to_string(plan.seed),
+          std::to_string(plan.lanes),
+          std::to_string(plan.keys_per_lane),
+          std::to_string(plan.batch),
+          std::to_string(plan.compact),
+          std::to_string(plan.reopen),
           std::to_string(plan.beside)};
 }
 
 lane_plan plan_of(const child_arguments& arguments, std::size_t from) {
   auto number = [&](std::size_t i) { return std::stoull(arguments.at(from + i)); };
-  return {setup_named(arguments.at(from)), number(1), number(2), number(3), number(4), number(5), number(6), number(7)};
+  return {setup_named(arguments.at(from)),
+          number(1),
+          number(2),
+          number(3),
+          number(4),
+          number(5),
+          number(6),
+          number(7)};
 }
 
 }  // namespace durahash::test

@@ -1,5 +1,6 @@
-// What a process that is going to be killed does to a pool, known to both sides: lane by lane, one operation after the other. A lane owns
-// its keys, so that its parent knows what each must hold from how far the lane came.
+// What a process that is going to be killed does to a pool, known to both sides: lane by lane, one
+// operation after the other. A lane owns its keys, so that its parent knows what each must hold
+// from how far the lane came.
 #pragma once
 
 #include <cstdint>
@@ -19,14 +20,18 @@ struct lane_plan {
   setup with{};
   std::uint64_t seed = 0;
   std::uint64_t lanes = 1;
-  std::uint64_t keys_per_lane = 0;  ///< few: the same records again and again; many: the table grows
-  std::uint64_t batch = 0;          ///< one operation in so many is a batch; 0: none
-  std::uint64_t compact = 0;        ///< one in so many is compact; 0: none
-  std::uint64_t reopen = 0;         ///< one in so many closes the pool and opens it again (one lane at a time); 0: none
-  std::uint64_t beside = 0;         ///< 1: other threads sync, scan, reserve, compact, check, and fork children that write
+  /// few: the same records again and again; many: the table grows
+  std::uint64_t keys_per_lane = 0;
+  std::uint64_t batch = 0;    ///< one operation in so many is a batch; 0: none
+  std::uint64_t compact = 0;  ///< one in so many is compact; 0: none
+  /// one in so many closes the pool and opens it again (one lane at a time); 0: none
+  std::uint64_t reopen = 0;
+  /// 1: other threads sync, scan, reserve, compact, check, and fork children that write
+  std::uint64_t beside = 0;
 };
 
-/// What a lane has told: operations [0, finished) returned; one more may have begun. Each in a word of its own.
+/// What a lane has told: operations [0, finished) returned; one more may have begun. Each in a word
+/// of its own.
 struct lane_progress {
   std::atomic<std::uint64_t>& started;
   std::atomic<std::uint64_t>& finished;
@@ -38,7 +43,18 @@ struct lane_progress {
   }
 };
 
-enum class lane_action : std::uint8_t { put, insert, update, erase, fetch_add, count_up, put_many, erase_many, compact, reopen };
+enum class lane_action : std::uint8_t {
+  put,
+  insert,
+  update,
+  erase,
+  fetch_add,
+  count_up,
+  put_many,
+  erase_many,
+  compact,
+  reopen
+};
 
 struct lane_operation {
   lane_action what{};

@@ -1,4 +1,5 @@
-// Ways to damage the bytes of a pool, numbered: the same number on the same bytes is the same damage.
+// Ways to damage the bytes of a pool, numbered: the same number on the same bytes is the same
+// damage.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +17,9 @@ std::string image_value(const setup& with, std::uint64_t n);
 
 class damage {
  public:
-  /// The damages of one image. Every byte of the superblocks, of the selector and of the roots is hit by a flipped bit of its own; then bits and words
-  /// anywhere, mostly where the image is not zero; then whole pages.
+  /// The damages of one image. Every byte of the superblocks, of the selector and of the roots is
+  /// hit by a flipped bit of its own; then bits and words anywhere, mostly where the image is not
+  /// zero; then whole pages.
   explicit damage(const std::string& image);
 
   std::uint64_t count() const { return superblock_bytes_.size() + anywhere + pages; }
@@ -28,7 +30,6 @@ class damage {
   static constexpr std::uint64_t anywhere = 1200, pages = 120;
 
  private:
-
   std::vector<std::uint64_t> superblock_bytes_;  // offsets
   std::vector<std::uint64_t> used_lines_;        // offsets of lines that hold something
 };

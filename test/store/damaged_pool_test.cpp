@@ -1,4 +1,5 @@
-// Pools with damaged bytes: each is refused with a sentence, or works without a crash; and where records come out wrong, check notices.
+// Pools with damaged bytes: each is refused with a sentence, or works without a crash; and where
+// records come out wrong, check notices.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -18,7 +19,9 @@ constexpr std::uint64_t records = 400;
 constexpr const char* phases[] = {"open", "lookups", "check", "writes", "close"};
 
 std::vector<setup> damaged_setups() {
-  return setups_where([](const setup& s) { return s.place == place_kind::shm && s.durability == durability_level::process; });
+  return setups_where([](const setup& s) {
+    return s.place == place_kind::shm && s.durability == durability_level::process;
+  });
 }
 
 class DamagedPool : public testing::TestWithParam<setup> {
@@ -35,14 +38,17 @@ class DamagedPool : public testing::TestWithParam<setup> {
     shared_words told(folder_.file("told"), damage_told::words);
     int faults = 0;
     for (std::uint64_t first = 0; first < damages.count() && faults < 10;) {
-      child_process reader("open_damaged_pools", {GetParam().name(), folder_.file("image"), folder_.path().string(), folder_.file("told"),
-                                                  std::to_string(seed_), std::to_string(first), std::to_string(records), mode});
+      child_process reader(
+          "open_damaged_pools",
+          {GetParam().name(), folder_.file("image"), folder_.path().string(), folder_.file("told"),
+           std::to_string(seed_), std::to_string(first), std::to_string(records), mode});
       std::string fault = watch(reader, told);
       if (fault.empty()) break;
       ++faults;
       std::uint64_t which = told[damage_told::current];
       std::string copy = image_;
-      ADD_FAILURE() << fault << "; damage " << which << ": " << damages.apply(which, seed_, copy) << "; again with --seed " << run_seed();
+      ADD_FAILURE() << fault << "; damage " << which << ": " << damages.apply(which, seed_, copy)
+                    << "; again with --seed " << run_seed();
       first = which + 1;
     }
     RecordProperty("refused", std::to_string(count(told, damage_outcome::refused)));
@@ -62,7 +68,8 @@ class DamagedPool : public testing::TestWithParam<setup> {
     while (reader.running()) {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
       auto now = std::chrono::steady_clock::now();
-      if (std::uint64_t current = told[damage_told::current]; current != last) last = current, moved = now;
+      if (std::uint64_t current = told[damage_told::current]; current != last)
+        last = current, moved = now;
       if (now - moved > std::chrono::seconds(30)) {
         reader.kill();
         return std::string("it hangs in ") + phases[told[damage_told::phase]];
@@ -75,7 +82,8 @@ class DamagedPool : public testing::TestWithParam<setup> {
     switch (static_cast<damage_outcome>(told[damage_told::outcome].load())) {
       case damage_outcome::refused_without_reason: return "it was refused without a sentence";
       case damage_outcome::noticed_without_reason: return "check is not ok and names no violation";
-      case damage_outcome::wrong_and_unnoticed: return "a lookup or a scan was wrong, and check finds nothing";
+      case damage_outcome::wrong_and_unnoticed:
+        return "a lookup or a scan was wrong, and check finds nothing";
       default: return "it ended with exit code " + std::to_string(end.exit_code) + where;
     }
   }

@@ -14,7 +14,7 @@ enum class damage_outcome : std::uint64_t {
   harmless,                ///< it opened, every record is right, and check finds nothing
   refused_without_reason,  ///< the rest are faults
   noticed_without_reason,
-  wrong_and_unnoticed,     ///< a lookup or a scan was wrong, and check finds nothing
+  wrong_and_unnoticed,  ///< a lookup or a scan was wrong, and check finds nothing
 };
 constexpr bool is_fault(damage_outcome outcome) { return outcome > damage_outcome::harmless; }
 
@@ -22,10 +22,12 @@ enum class damage_phase : std::uint64_t { open, read, check, write, close };
 
 /// Indices of the shared words.
 struct damage_told {
-  static constexpr std::size_t current = 0, finished = 1, outcome = 2, phase = 3, counts = 4, words = 10;
+  static constexpr std::size_t current = 0, finished = 1, outcome = 2, phase = 3, counts = 4,
+                               words = 10;
 };
 
-/// Whether this damage is tried. A run tries one in 32, chosen by its seed; with DURAHASH_LONG=1 all of them.
+/// Whether this damage is tried. A run tries one in 32, chosen by its seed; with DURAHASH_LONG=1
+/// all of them.
 inline bool is_tried(std::uint64_t which, std::uint64_t seed) {
 #ifdef DURAHASH_SANITIZED
   constexpr std::uint64_t one_in = 128;

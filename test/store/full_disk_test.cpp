@@ -1,5 +1,6 @@
-// A file system without room and a process without the right to more: the pool answers no_space where a store would be SIGBUS, and stays readable,
-// erasable and reopenable. The tiny file system is mounted by a child in a mount namespace of its own, where the system lets it.
+// A file system without room and a process without the right to more: the pool answers no_space
+// where a store would be SIGBUS, and stays readable, erasable and reopenable. The tiny file system
+// is mounted by a child in a mount namespace of its own, where the system lets it.
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <signal.h>
@@ -37,7 +38,9 @@ std::unique_ptr<subject> open_or_end(const setup& with, const std::string& path)
 std::uint64_t fill_up(subject& pool, const setup& with, const std::string& what) {
   std::uint64_t n = 0;
   status answer = status::ok;
-  while (n < 1'000'000 && (answer = pool.put(nth_key(with, n), long_value(with, n, 500))) == status::ok) ++n;
+  while (n < 1'000'000 &&
+         (answer = pool.put(nth_key(with, n), long_value(with, n, 500))) == status::ok)
+    ++n;
   require(answer == status::no_space, what + " is answered with: " + std::string(message(answer)));
   require(n > 500, what + " after only " + std::to_string(n) + " records");
   return n;
@@ -45,10 +48,12 @@ std::uint64_t fill_up(subject& pool, const setup& with, const std::string& what)
 
 void require_records(subject& pool, const setup& with, std::uint64_t first, std::uint64_t last) {
   for (std::uint64_t n = first; n < last; ++n)
-    require(pool.get(nth_key(with, n)) == long_value(with, n, 500), "record " + std::to_string(n) + " reads as it was written");
+    require(pool.get(nth_key(with, n)) == long_value(with, n, 500),
+            "record " + std::to_string(n) + " reads as it was written");
   require(pool.pool().size() == last - first, "the pool counts its records");
   check_report report = pool.pool().check();
-  require(report.ok, "check is ok: " + (report.violations.empty() ? "" : report.violations.front()));
+  require(report.ok,
+          "check is ok: " + (report.violations.empty() ? "" : report.violations.front()));
 }
 
 /// Fill, read, erase, fill again, reopen: on a pool whose file cannot grow past a few megabytes.
@@ -61,16 +66,23 @@ int live_in_a_full_place(const setup& with, const std::string& path) {
     std::uint64_t count = fill_up(pool, with, "a full disk");
     require_records(pool, with, 0, count);
     strings keys, values;
-    for (std::uint64_t n = count; n < count + 200; ++n) keys.push_back(nth_key(with, n)), values.push_back(long_value(with, n, 2000));
-    for (status answer : pool.put_many(keys, values)) require(answer == status::ok || answer == status::no_space, "put_many answers no_space");
-    for (status answer : pool.erase_many(keys)) require(answer == status::ok || answer == status::not_found, "erase_many works");
-    for (std::uint64_t n = 0; n < count / 2; ++n) require(pool.erase(nth_key(with, n)) == status::ok, "erase works on a full disk");
+    for (std::uint64_t n = count; n < count + 200; ++n)
+      keys.push_back(nth_key(with, n)), values.push_back(long_value(with, n, 2000));
+    for (status answer : pool.put_many(keys, values))
+      require(answer == status::ok || answer == status::no_space, "put_many answers no_space");
+    for (status answer : pool.erase_many(keys))
+      require(answer == status::ok || answer == status::not_found, "erase_many works");
+    for (std::uint64_t n = 0; n < count / 2; ++n)
+      require(pool.erase(nth_key(with, n)) == status::ok, "erase works on a full disk");
     require_records(pool, with, count / 2, count);
     for (std::uint64_t n = 0; n < count / 3; ++n)
-      require(pool.put(nth_key(with, n), long_value(with, n, 500)) == status::ok, "erased room is used again");
-    for (std::uint64_t n = 0; n < count / 3; ++n) require(pool.erase(nth_key(with, n)) == status::ok, "erase works again");
+      require(pool.put(nth_key(with, n), long_value(with, n, 500)) == status::ok,
+              "erased room is used again");
+    for (std::uint64_t n = 0; n < count / 3; ++n)
+      require(pool.erase(nth_key(with, n)) == status::ok, "erase works again");
     status compacted = pool.pool().compact();
-    require(compacted == status::ok || compacted == status::no_space, "compact answers ok or no_space");
+    require(compacted == status::ok || compacted == status::no_space,
+            "compact answers ok or no_space");
     require_records(pool, with, count / 2, count);
     require(pool.pool().close() == status::ok, "a full pool closes");
   }
@@ -85,7 +97,8 @@ int live_in_a_full_place(const setup& with, const std::string& path) {
 /// setup, folder: mounts 6 MB of tmpfs over the folder.
 int on_tiny_file_system(const child_arguments& arguments) {
   std::string folder = arguments.at(1);
-  if (unshare(CLONE_NEWNS) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) return not_possible_here;
+  if (unshare(CLONE_NEWNS) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0)
+    return not_possible_here;
   if (mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return not_possible_here;
   if (mount("none", folder.c_str(), "tmpfs", 0, "size=6m") != 0) return not_possible_here;
   return live_in_a_full_place(setup_named(arguments.at(0)), folder + "/pool");
@@ -102,7 +115,8 @@ int with_a_limit_of_file_size(const child_arguments& arguments) {
 /// setup, folder: a file system with hardly a page free; the pool cannot even be made.
 int without_room_for_a_pool(const child_arguments& arguments) {
   std::string folder = arguments.at(1);
-  if (unshare(CLONE_NEWNS) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) return not_possible_here;
+  if (unshare(CLONE_NEWNS) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0)
+    return not_possible_here;
   if (mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return not_possible_here;
   if (mount("none", folder.c_str(), "tmpfs", 0, "size=8k") != 0) return not_possible_here;
   setup with = setup_named(arguments.at(0));
@@ -120,7 +134,9 @@ const child_role roles[] = {{"on_tiny_file_system", on_tiny_file_system},
                             {"without_room_for_a_pool", without_room_for_a_pool}};
 
 std::vector<setup> file_setups() {
-  return setups_where([](const setup& s) { return s.medium() == medium_kind::file && s.durability == durability_level::process; });
+  return setups_where([](const setup& s) {
+    return s.medium() == medium_kind::file && s.durability == durability_level::process;
+  });
 }
 
 class FullDisk : public testing::TestWithParam<setup> {
@@ -129,7 +145,8 @@ class FullDisk : public testing::TestWithParam<setup> {
     scratch_folder folder(GetParam().folder());
     child_end end = child_process(role, {GetParam().name(), folder.path().string()}).wait();
     EXPECT_EQ(end.signal, 0) << "it died of a signal";
-    if (end.exit_code == not_possible_here) GTEST_SKIP() << "this system does not let the test prepare the place";
+    if (end.exit_code == not_possible_here)
+      GTEST_SKIP() << "this system does not let the test prepare the place";
     EXPECT_EQ(end.exit_code, passed) << "its stderr says what is not so";
   }
 };

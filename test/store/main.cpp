@@ -59,7 +59,7 @@ int main(int argc, char** argv) {
   durahash::test::read_seed(argc, argv);  // before the tests are made: it draws their setups
   testing::InitGoogleTest(&argc, argv);
   std::fprintf(stderr, "seed %llu (again with --seed %llu, or DURAHASH_SEED)\n",
-              static_cast<unsigned long long>(durahash::test::run_seed()),
-              static_cast<unsigned long long>(durahash::test::run_seed()));
+               static_cast<unsigned long long>(durahash::test::run_seed()),
+               static_cast<unsigned long long>(durahash::test::run_seed()));
   return RUN_ALL_TESTS();
 }

@@ -29,10 +29,13 @@ struct long_one {
 enum class fruit : std::uint8_t { apple = 1, pear = 200 };
 using four_letters = std::array<char, 4>;
 
-static_assert(word_sized<std::uint64_t> && word_sized<std::int8_t> && word_sized<fruit> && word_sized<point>);
-static_assert(word_sized<double> && word_sized<float> && word_sized<four_letters> && word_sized<bool>);
+static_assert(word_sized<std::uint64_t> && word_sized<std::int8_t> && word_sized<fruit> &&
+              word_sized<point>);
+static_assert(word_sized<double> && word_sized<float> && word_sized<four_letters> &&
+              word_sized<bool>);
 static_assert(!word_sized<padded>, "equal values could differ in their padding");
-static_assert(!word_sized<long_one> && !word_sized<std::string> && !word_sized<int*> && !word_sized<const char*>);
+static_assert(!word_sized<long_one> && !word_sized<std::string> && !word_sized<int*> &&
+              !word_sized<const char*>);
 
 options in_memory() {
   options how;
@@ -70,13 +73,16 @@ TEST(Map, StructuresOfUpToEightBytesAreKeysAndValues) {
   EXPECT_EQ(points.get({-1, 1, 7}), (four_letters{'l', 'e', 'f', 't'}));
   EXPECT_EQ(points.get({1, -1, 7}), (four_letters{'r', 'i', 'g', 't'}));
   EXPECT_FALSE(points.contains({1, 1, 7}));
-  EXPECT_EQ(points.compare_and_set({1, -1, 7}, {'r', 'i', 'g', 't'}, {'d', 'o', 'w', 'n'}), status::ok);
-  EXPECT_EQ(points.compare_and_set({1, -1, 7}, {'r', 'i', 'g', 't'}, {'d', 'o', 'w', 'n'}), status::mismatch);
+  EXPECT_EQ(points.compare_and_set({1, -1, 7}, {'r', 'i', 'g', 't'}, {'d', 'o', 'w', 'n'}),
+            status::ok);
+  EXPECT_EQ(points.compare_and_set({1, -1, 7}, {'r', 'i', 'g', 't'}, {'d', 'o', 'w', 'n'}),
+            status::mismatch);
 }
 
 TEST(Map, FloatingPointKeysAreComparedByTheirBits) {
   auto numbers = fresh_map<double, double>();
-  double nan = std::numeric_limits<double>::quiet_NaN(), infinity = std::numeric_limits<double>::infinity();
+  double nan = std::numeric_limits<double>::quiet_NaN(),
+         infinity = std::numeric_limits<double>::infinity();
   EXPECT_EQ(numbers.put(0.0, 1), status::ok);
   EXPECT_FALSE(numbers.contains(-0.0)) << "-0.0 has other bits than 0.0";
   EXPECT_EQ(numbers.put(-0.0, 2), status::ok);
@@ -101,13 +107,15 @@ TEST(Map, SignedCountersFetchAdd) {
 
 TEST(Map, ScanGivesTheTypesBack) {
   auto points = fresh_map<point, float>();
-  for (std::int16_t i = 0; i < 300; ++i) ASSERT_EQ(points.put({i, static_cast<std::int16_t>(-i), 1}, i / 2.0f), status::ok);
+  for (std::int16_t i = 0; i < 300; ++i)
+    ASSERT_EQ(points.put({i, static_cast<std::int16_t>(-i), 1}, i / 2.0f), status::ok);
   int visited = 0;
   EXPECT_EQ(points.for_each([&](const point& key, const float& value) {
     ++visited;
     EXPECT_EQ(key.y, -key.x);
     EXPECT_EQ(value, static_cast<float>(key.x) / 2.0f);
-  }), status::ok);
+  }),
+            status::ok);
   EXPECT_EQ(visited, 300);
 }
 
@@ -116,10 +124,12 @@ TEST(Map, AnswersOfAnotherLengthThanTheKeysAreAllInvalid) {
   std::array<std::uint64_t, 2> two{1, 2};
   std::array<status, 3> three{};
   words.put_many(two, two, three);
-  EXPECT_EQ(three, (std::array{status::invalid_argument, status::invalid_argument, status::invalid_argument}));
+  EXPECT_EQ(three, (std::array{status::invalid_argument, status::invalid_argument,
+                               status::invalid_argument}));
   three = {};
   words.erase_many(two, three);
-  EXPECT_EQ(three, (std::array{status::invalid_argument, status::invalid_argument, status::invalid_argument}));
+  EXPECT_EQ(three, (std::array{status::invalid_argument, status::invalid_argument,
+                               status::invalid_argument}));
   EXPECT_EQ(words.size(), 0u);
 }
 
@@ -183,12 +193,16 @@ TEST(Table, ReadGivesTheValueWhereItLies) {
 }
 
 TEST(Names, EveryKindIsNamedAndFoundByItsName) {
-  for (engine_kind kind : {engine_kind::turbo, engine_kind::cceh, engine_kind::level, engine_kind::gphash})
+  for (engine_kind kind :
+       {engine_kind::turbo, engine_kind::cceh, engine_kind::level, engine_kind::gphash})
     EXPECT_EQ(engine_named(name_of(kind)), kind);
-  for (data_kind kind : {data_kind::u64, data_kind::bytes}) EXPECT_EQ(data_kind_named(name_of(kind)), kind);
-  for (durability_level level : {durability_level::none, durability_level::process, durability_level::power})
+  for (data_kind kind : {data_kind::u64, data_kind::bytes})
+    EXPECT_EQ(data_kind_named(name_of(kind)), kind);
+  for (durability_level level :
+       {durability_level::none, durability_level::process, durability_level::power})
     EXPECT_EQ(durability_named(name_of(level)), level);
-  for (medium_kind kind : {medium_kind::memory, medium_kind::file, medium_kind::pmem, medium_kind::emulated})
+  for (medium_kind kind :
+       {medium_kind::memory, medium_kind::file, medium_kind::pmem, medium_kind::emulated})
     EXPECT_EQ(medium_named(name_of(kind)), kind);
   EXPECT_EQ(engine_named("turbos"), std::nullopt);
   EXPECT_EQ(data_kind_named(""), std::nullopt);
@@ -198,7 +212,8 @@ TEST(Names, EveryKindIsNamedAndFoundByItsName) {
 
 TEST(Names, EveryStatusHasASentenceOfItsOwn) {
   std::map<std::string_view, int> sentences;
-  for (int code = 0; code <= static_cast<int>(status::damaged); ++code) ++sentences[message(static_cast<status>(code))];
+  for (int code = 0; code <= static_cast<int>(status::damaged); ++code)
+    ++sentences[message(static_cast<status>(code))];
   EXPECT_EQ(sentences.size(), static_cast<std::size_t>(status::damaged) + 1);
   EXPECT_FALSE(sentences.contains(""));
   EXPECT_FALSE(message(static_cast<status>(250)).empty()) << "a code of a later version";
@@ -206,7 +221,8 @@ TEST(Names, EveryStatusHasASentenceOfItsOwn) {
 
 TEST(Media, PmemIsCoveredWhereDurahashPmemDirNamesADaxFolder) {
   if (pmem_folder().empty())
-    GTEST_SKIP() << "DURAHASH_PMEM_DIR is not set, so no suite runs on persistent memory; set it to a folder of a file system mounted with -o dax";
+    GTEST_SKIP() << "DURAHASH_PMEM_DIR is not set, so no suite runs on persistent memory; set it "
+                    "to a folder of a file system mounted with -o dax";
   auto all = setups_where([](const setup& s) { return s.place == place_kind::pmem; });
   EXPECT_GE(all.size(), 5u);
 }

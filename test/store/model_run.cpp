@@ -14,9 +14,10 @@ namespace durahash::test {
 
 namespace {
 
-constexpr const char* names[] = {"put",        "insert",   "update",  "get",            "contains", "erase",  "compare_and_set",
-                                 "fetch_add",  "get_many", "put_many", "erase_many",    "scan_some", "size",  "reserve",
-                                 "compact",    "sync",     "reopen",  "check"};
+constexpr const char* names[] = {
+    "put",       "insert",   "update",   "get",        "contains",  "erase", "compare_and_set",
+    "fetch_add", "get_many", "put_many", "erase_many", "scan_some", "size",  "reserve",
+    "compact",   "sync",     "reopen",   "check"};
 static_assert(std::size(names) == static_cast<std::size_t>(action::check) + 1);
 
 /// The operations of a list, one after the other, on a pool and on a map beside it.
@@ -30,7 +31,8 @@ class model_run {
   std::optional<std::string> run(const std::vector<operation>& list) {
     for (std::size_t i = 0; i < list.size() && !difference_; ++i) {
       step(list[i]);
-      if (difference_) *difference_ += " (operation " + std::to_string(i) + ", " + to_string(list[i]) + ")";
+      if (difference_)
+        *difference_ += " (operation " + std::to_string(i) + ", " + to_string(list[i]) + ")";
     }
     if (!difference_) verify_everything();
     return difference_;
@@ -43,7 +45,8 @@ class model_run {
       case action::insert: return insert(o);
       case action::update: return update(o);
       case action::get: return get(o);
-      case action::contains: return agree(pool_->contains(key(o.key)), records_.contains(key(o.key)), "contains");
+      case action::contains:
+        return agree(pool_->contains(key(o.key)), records_.contains(key(o.key)), "contains");
       case action::erase: return erase(o);
       case action::compare_and_set: return compare_and_set(o);
       case action::fetch_add: return fetch_add(o);
@@ -52,7 +55,9 @@ class model_run {
       case action::erase_many: return erase_many(o);
       case action::scan_some: return scan_some(o);
       case action::size: return agree(pool_->pool().size(), records_.size(), "size");
-      case action::reserve: return expect(pool_->pool().reserve(mixed(o.seed) % (2 * records_.size() + 100)), status::ok, "reserve");
+      case action::reserve:
+        return expect(pool_->pool().reserve(mixed(o.seed) % (2 * records_.size() + 100)),
+                      status::ok, "reserve");
       case action::compact: return expect(pool_->pool().compact(), status::ok, "compact");
       case action::sync: return expect(pool_->pool().sync(), status::ok, "sync");
       case action::reopen: return reopen();
@@ -60,7 +65,7 @@ class model_run {
     }
   }
 
-  // ------------------------------------------------------------------------------------------------------------ one key
+  // --------------------------------------------------------------------------------------- one key
 
   void put(const operation& o) {
     expect(pool_->put(key(o.key), value(o.seed)), status::ok, "put");
@@ -68,12 +73,14 @@ class model_run {
   }
   void insert(const operation& o) {
     bool present = records_.contains(key(o.key));
-    expect(pool_->insert(key(o.key), value(o.seed)), present ? status::exists : status::ok, "insert");
+    expect(pool_->insert(key(o.key), value(o.seed)), present ? status::exists : status::ok,
+           "insert");
     if (!present) set(key(o.key), value(o.seed));
   }
   void update(const operation& o) {
     bool present = records_.contains(key(o.key));
-    expect(pool_->update(key(o.key), value(o.seed)), present ? status::ok : status::not_found, "update");
+    expect(pool_->update(key(o.key), value(o.seed)), present ? status::ok : status::not_found,
+           "update");
     if (present) set(key(o.key), value(o.seed));
   }
   void get(const operation& o) {
@@ -92,7 +99,9 @@ class model_run {
     auto record = records_.find(key(o.key));
     bool present = record != records_.end();
     std::string guess = present && o.seed % 2 == 0 ? record->second : value(o.seed + 1);
-    status wanted = !present ? status::not_found : guess == record->second ? status::ok : status::mismatch;
+    status wanted = !present                  ? status::not_found
+                    : guess == record->second ? status::ok
+                                              : status::mismatch;
     expect(pool_->compare_and_set(key(o.key), guess, value(o.seed)), wanted, "compare_and_set");
     if (wanted == status::ok) set(key(o.key), value(o.seed));
   }
@@ -101,13 +110,14 @@ class model_run {
     bool present = record != records_.end();
     bool fits = !present || record->second.size() == 8;
     std::uint64_t before = present && fits ? bytes_word(record->second) : 0, previous = before;
-    expect(pool_->fetch_add(key(o.key), o.seed, previous), fits ? status::ok : status::invalid_argument, "fetch_add");
+    expect(pool_->fetch_add(key(o.key), o.seed, previous),
+           fits ? status::ok : status::invalid_argument, "fetch_add");
     if (!fits) return;
     agree(previous, before, "fetch_add's previous");
     set(key(o.key), word_bytes(before + o.seed));
   }
 
-  // ------------------------------------------------------------------------------------------------------------ batches
+  // --------------------------------------------------------------------------------------- batches
 
   void get_many(const operation& o) {
     strings batch = batch_of(o), found(batch.size(), "untouched");
@@ -143,22 +153,26 @@ class model_run {
     }
   }
 
-  // ------------------------------------------------------------------------------------------------------ the whole pool
+  // -------------------------------------------------------------------------------- the whole pool
 
-  /// One scan goes on through the whole run; whatever stayed from its first to its last step is visited exactly once.
+  /// One scan goes on through the whole run; whatever stayed from its first to its last step is
+  /// visited exactly once.
   void scan_some(const operation& o) {
     if (scan_.position == 0 && !scan_.done) {
       stayed_.clear();
       for (const auto& [key, value] : records_) stayed_.insert(key);
       visited_.clear();
     }
-    status answer = pool_->scan(scan_, 1 + mixed(o.seed) % (records_.size() / 4 + 10), [&](std::string_view key, std::string_view value) {
-      auto record = records_.find(std::string(key));
-      if (record == records_.end()) return differ("the scan visits a key that is absent");
-      agree(value, std::string_view(record->second), "the scan's value");
-      // A key that was erased and came back may lie behind the cursor and before it.
-      if (!visited_.insert(std::string(key)).second && stayed_.contains(std::string(key))) differ("the scan visits a key twice");
-    });
+    status answer = pool_->scan(
+        scan_, 1 + mixed(o.seed) % (records_.size() / 4 + 10),
+        [&](std::string_view key, std::string_view value) {
+          auto record = records_.find(std::string(key));
+          if (record == records_.end()) return differ("the scan visits a key that is absent");
+          agree(value, std::string_view(record->second), "the scan's value");
+          // A key that was erased and came back may lie behind the cursor and before it.
+          if (!visited_.insert(std::string(key)).second && stayed_.contains(std::string(key)))
+            differ("the scan visits a key twice");
+        });
     expect(answer, status::ok, "scan");
     if (!scan_.done) return;
     for (const std::string& key : stayed_)
@@ -178,18 +192,24 @@ class model_run {
 
   void verify_everything() {
     check_report report = pool_->pool().check();
-    if (!report.ok) differ("check: " + (report.violations.empty() ? "no reason given" : report.violations.front()));
+    if (!report.ok)
+      differ("check: " +
+             (report.violations.empty() ? "no reason given" : report.violations.front()));
     agree(report.records, records_.size(), "records that check counts");
     agree(pool_->pool().size(), records_.size(), "size");
     std::unordered_map<std::string, std::string> found;
     cursor at;
     while (!at.done && !difference_) {
-      expect(pool_->scan(at, 500, [&](std::string_view key, std::string_view value) {
-        if (!found.emplace(key, value).second) differ("a full scan visits a key twice");
-      }), status::ok, "scan");
+      expect(pool_->scan(at, 500,
+                         [&](std::string_view key, std::string_view value) {
+                           if (!found.emplace(key, value).second)
+                             differ("a full scan visits a key twice");
+                         }),
+             status::ok, "scan");
     }
     if (found != records_) differ("a full scan gives other records than the model has");
-    for (std::uint64_t n = 0; n < std::min<std::uint64_t>(key_range_, 2000); ++n) get({action::get, n, 0});
+    for (std::uint64_t n = 0; n < std::min<std::uint64_t>(key_range_, 2000); ++n)
+      get({action::get, n, 0});
   }
 
   void open(const options& how) {
@@ -198,7 +218,7 @@ class model_run {
     pool_ = std::move(*opened);
   }
 
-  // -------------------------------------------------------------------------------------------------------------- details
+  // --------------------------------------------------------------------------------------- details
 
   std::string key(std::uint64_t n) const { return nth_key(with_, n); }
 
@@ -216,7 +236,8 @@ class model_run {
     random_stream random(o.seed);
     std::uint64_t count = random.one_in(20) ? random.below(500) : random.below(40);
     strings batch;
-    for (std::uint64_t i = 0; i < count; ++i) batch.push_back(key((o.key + random.below(2 * count)) % key_range_));
+    for (std::uint64_t i = 0; i < count; ++i)
+      batch.push_back(key((o.key + random.below(2 * count)) % key_range_));
     return batch;
   }
 
@@ -230,14 +251,19 @@ class model_run {
     if (!difference_) difference_ = what;
   }
   void expect(status given, status wanted, const char* what) {
-    if (given != wanted) differ(std::string(what) + " answers \"" + std::string(message(given)) + "\", the model \"" + std::string(message(wanted)) + "\"");
+    if (given != wanted)
+      differ(std::string(what) + " answers \"" + std::string(message(given)) + "\", the model \"" +
+             std::string(message(wanted)) + "\"");
   }
   void agree(std::uint64_t given, std::uint64_t wanted, const char* what) {
-    if (given != wanted) differ(std::string(what) + " is " + std::to_string(given) + ", in the model " + std::to_string(wanted));
+    if (given != wanted)
+      differ(std::string(what) + " is " + std::to_string(given) + ", in the model " +
+             std::to_string(wanted));
   }
   void agree(std::string_view given, std::string_view wanted, const char* what) {
     if (given != wanted)
-      differ(std::string(what) + " is another one (" + std::to_string(given.size()) + " bytes, in the model " + std::to_string(wanted.size()) + ")");
+      differ(std::string(what) + " is another one (" + std::to_string(given.size()) +
+             " bytes, in the model " + std::to_string(wanted.size()) + ")");
   }
 
   setup with_;
@@ -254,21 +280,26 @@ class model_run {
 }  // namespace
 
 std::string to_string(const operation& o) {
-  return std::string(names[static_cast<std::size_t>(o.what)]) + " key " + std::to_string(o.key) + " seed " + std::to_string(o.seed);
+  return std::string(names[static_cast<std::size_t>(o.what)]) + " key " + std::to_string(o.key) +
+         " seed " + std::to_string(o.seed);
 }
 
-std::vector<operation> random_operations(std::uint64_t seed, std::size_t count, const operation_mix& mix) {
+std::vector<operation> random_operations(std::uint64_t seed, std::size_t count,
+                                         const operation_mix& mix) {
   random_stream random(seed);
   std::vector<operation> list;
-  // The population swings between nearly empty and nearly full: erases are rare for a while, then frequent.
+  // The population swings between nearly empty and nearly full: erases are rare for a while, then
+  // frequent.
   for (std::size_t i = 0; i < count; ++i) {
     operation o;
     bool shrinking = i * 6 / count % 2 == 1;
     std::uint64_t dice = random.below(100);
-    if (random.one_in(mix.structural)) o.what = static_cast<action>(static_cast<std::uint64_t>(action::size) + random.below(6));
+    if (random.one_in(mix.structural))
+      o.what = static_cast<action>(static_cast<std::uint64_t>(action::size) + random.below(6));
     else if (dice < 20) o.what = shrinking ? action::erase : action::put;
     else if (dice < 30) o.what = shrinking ? action::erase_many : action::put_many;
-    else if (dice < 95) o.what = static_cast<action>(random.below(static_cast<std::uint64_t>(action::scan_some)));
+    else if (dice < 95)
+      o.what = static_cast<action>(random.below(static_cast<std::uint64_t>(action::scan_some)));
     else o.what = action::scan_some;
     o.key = random.below(mix.key_range);
     o.seed = random.next();
@@ -277,17 +308,21 @@ std::vector<operation> random_operations(std::uint64_t seed, std::size_t count, 
   return list;
 }
 
-std::optional<std::string> disagreement(const setup& with, const std::vector<operation>& list, std::uint64_t key_range) {
+std::optional<std::string> disagreement(const setup& with, const std::vector<operation>& list,
+                                        std::uint64_t key_range) {
   return model_run(with, key_range).run(list);
 }
 
-std::vector<operation> shortened(const setup& with, std::vector<operation> list, std::uint64_t key_range, double seconds) {
+std::vector<operation> shortened(const setup& with, std::vector<operation> list,
+                                 std::uint64_t key_range, double seconds) {
   auto deadline = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
   for (std::size_t part = list.size() / 2; part > 0; part /= 2) {
     for (std::size_t from = 0; from < list.size();) {
       if (std::chrono::steady_clock::now() > deadline) return list;
       std::vector<operation> rest(list.begin(), list.begin() + static_cast<std::ptrdiff_t>(from));
-      rest.insert(rest.end(), list.begin() + static_cast<std::ptrdiff_t>(std::min(from + part, list.size())), list.end());
+      rest.insert(rest.end(),
+                  list.begin() + static_cast<std::ptrdiff_t>(std::min(from + part, list.size())),
+                  list.end());
       if (disagreement(with, rest, key_range)) list = std::move(rest);
       else from += part;
     }

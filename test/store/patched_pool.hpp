@@ -1,5 +1,5 @@
-// A pool's fixed structures, read from and written into the bytes of its file, checksums made good: what a newer, a foreign or a malicious program could
-// have written.
+// A pool's fixed structures, read from and written into the bytes of its file, checksums made good:
+// what a newer, a foreign or a malicious program could have written.
 #pragma once
 
 #include <cstring>
@@ -18,7 +18,8 @@ inline superblock superblock_in(const std::string& image) {
 /// Into both places.
 inline void put_superblock(std::string& image, const superblock& block) {
   superblock whole = sealed(block);
-  for (std::uint64_t offset : superblock_offsets) std::memcpy(image.data() + offset, &whole, sizeof whole);
+  for (std::uint64_t offset : superblock_offsets)
+    std::memcpy(image.data() + offset, &whole, sizeof whole);
 }
 
 /// The root in force.
@@ -53,12 +54,14 @@ inline std::string of_any_file(std::string image) {
   return image;
 }
 
-/// The image as another run of the machine left it: changing where its writer was cut off, or clean.
+/// The image as another run of the machine left it: changing where its writer was cut off, or
+/// clean.
 inline std::string after_reboot(std::string image, pool_state state) {
   root_record root = root_in(image);
   root.boot_id[0] ^= 0xff;
   root.state = state;
-  if (state == pool_state::changing) root.records = root.heap_state_offset = root.heap_state_bytes = root.heap_state_checksum = 0;
+  if (state == pool_state::changing)
+    root.records = root.heap_state_offset = root.heap_state_bytes = root.heap_state_checksum = 0;
   put_root(image, root);
   return image;
 }

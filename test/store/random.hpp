@@ -1,4 +1,5 @@
-// Random numbers whose every run can be repeated: one seed per process, printed, and one stream per test drawn from it.
+// Random numbers whose every run can be repeated: one seed per process, printed, and one stream per
+// test drawn from it.
 #pragma once
 
 #include <cstdint>
@@ -6,17 +7,20 @@
 
 namespace durahash::test {
 
-/// The seed of this run: `--seed N`, else the environment's DURAHASH_SEED, else a fresh one. main() prints it.
+/// The seed of this run: `--seed N`, else the environment's DURAHASH_SEED, else a fresh one. main()
+/// prints it.
 std::uint64_t run_seed();
 void set_run_seed(std::uint64_t seed);
 
-/// Whether the environment asks for everything (DURAHASH_LONG=1) where a run otherwise takes a sample.
+/// Whether the environment asks for everything (DURAHASH_LONG=1) where a run otherwise takes a
+/// sample.
 bool long_run();
 
 /// A seed of its own for every stream: the same run seed and name give the same stream.
 std::uint64_t stream_seed(std::string_view name);
 
-/// splitmix64: small, fast, and the same on every machine, which std::uniform_int_distribution is not.
+/// splitmix64: small, fast, and the same on every machine, which std::uniform_int_distribution is
+/// not.
 class random_stream {
  public:
   explicit random_stream(std::uint64_t seed) : state_(seed) {}

@@ -1,5 +1,6 @@
-// What open makes of a pool that another run of the machine left: the boot id and the state in its root tell a dead process from a machine that
-// went down. The reboot is written into the file; everything else is as the library left it.
+// What open makes of a pool that another run of the machine left: the boot id and the state in its
+// root tell a dead process from a machine that went down. The reboot is written into the file;
+// everything else is as the library left it.
 #include <algorithm>
 #include <chrono>
 #include <cstring>
@@ -14,16 +15,20 @@
 namespace durahash::test {
 namespace {
 
-/// Setups whose pools lie in the page cache of a disk, so that a reboot may have torn what was not synced. (What is in /dev/shm goes with the machine.)
+/// Setups whose pools lie in the page cache of a disk, so that a reboot may have torn what was not
+/// synced. (What is in /dev/shm goes with the machine.)
 std::vector<setup> page_cache_setups() {
-  return setups_where([](const setup& s) { return s.place == place_kind::disk && s.durability == durability_level::process; });
+  return setups_where([](const setup& s) {
+    return s.place == place_kind::disk && s.durability == durability_level::process;
+  });
 }
 
 class Reboot : public testing::TestWithParam<setup> {
  protected:
   static constexpr std::uint64_t records = 500;
 
-  result<std::unique_ptr<subject>> open(const std::string& image, bool salvage = false, open_mode mode = open_mode::create_or_open) {
+  result<std::unique_ptr<subject>> open(const std::string& image, bool salvage = false,
+                                        open_mode mode = open_mode::create_or_open) {
     write_file(folder_.file("pool"), image);
     options how;
     how.medium = GetParam().medium();
@@ -33,11 +38,14 @@ class Reboot : public testing::TestWithParam<setup> {
   }
   model expected() const {
     model all;
-    for (std::uint64_t n = 0; n < records; ++n) all[nth_key(GetParam(), n)] = image_value(GetParam(), n);
+    for (std::uint64_t n = 0; n < records; ++n)
+      all[nth_key(GetParam(), n)] = image_value(GetParam(), n);
     return all;
   }
   std::string clean_image() { return pool_image(GetParam(), records); }
-  bool has_checksums() const { return GetParam().key() == data_kind::bytes || GetParam().value() == data_kind::bytes; }
+  bool has_checksums() const {
+    return GetParam().key() == data_kind::bytes || GetParam().value() == data_kind::bytes;
+  }
 
   scratch_folder folder_{GetParam().folder()};
 };
@@ -53,12 +61,15 @@ TEST_P(Reboot, OfAPoolThatWasClosedChangesNothing) {
 
 TEST_P(Reboot, WhileThePoolWasWrittenIsRefusedAndNamesSalvage) {
   std::string image = after_reboot(clean_image(), pool_state::changing);
-  for (open_mode mode : {open_mode::create_or_open, open_mode::open_existing, open_mode::read_only}) {
+  for (open_mode mode :
+       {open_mode::create_or_open, open_mode::open_existing, open_mode::read_only}) {
     auto opened = open(image, false, mode);
     ASSERT_FALSE(opened) << "a pool that a reboot may have torn opened as if nothing were";
     EXPECT_EQ(opened.failure().code, status::unusable);
-    EXPECT_NE(opened.failure().message.find("salvage"), std::string::npos) << opened.failure().message;
-    EXPECT_NE(opened.failure().message.find(folder_.file("pool")), std::string::npos) << opened.failure().message;
+    EXPECT_NE(opened.failure().message.find("salvage"), std::string::npos)
+        << opened.failure().message;
+    EXPECT_NE(opened.failure().message.find(folder_.file("pool")), std::string::npos)
+        << opened.failure().message;
   }
   EXPECT_TRUE(read_file(folder_.file("pool")) == image) << "the refused open changed the file";
 }
@@ -109,24 +120,29 @@ TEST_P(Reboot, SalvageDropsWhatDoesNotVerifyAndSaysSo) {
   EXPECT_FALSE((*opened)->pool().salvage_report().empty());
   model left = contents_of(**opened), whole = expected();
   EXPECT_EQ(left.size(), records - static_cast<std::size_t>(broken));
-  for (const auto& [key, value] : left) ASSERT_EQ(value, whole[key]) << "a record that does not verify was kept";
+  for (const auto& [key, value] : left)
+    ASSERT_EQ(value, whole[key]) << "a record that does not verify was kept";
   expect_sound(**opened);
 }
 
-/// Found by power cuts in a guest: the root's page was written back, the file's new length was not, and no salvage was offered.
+/// Found by power cuts in a guest: the root's page was written back, the file's new length was not,
+/// and no salvage was offered.
 TEST_P(Reboot, AFileThatLostItsEndIsRefusedAndNamesSalvageWhichKeepsWhatIsWhole) {
   std::string image = clean_image();
   model whole = expected();
-  for (std::size_t left = superblock_in(image).heap_offset; left < image.size(); left += (image.size() - left) / 3 / page_bytes * page_bytes + page_bytes) {
+  for (std::size_t left = superblock_in(image).heap_offset; left < image.size();
+       left += (image.size() - left) / 3 / page_bytes * page_bytes + page_bytes) {
     SCOPED_TRACE(std::to_string(left) + " of " + std::to_string(image.size()) + " bytes are left");
     std::string cut = after_reboot(image, pool_state::changing).substr(0, left);
     auto refused = open(cut);
     ASSERT_FALSE(refused);
-    EXPECT_NE(refused.failure().message.find("check --salvage"), std::string::npos) << refused.failure().message;
+    EXPECT_NE(refused.failure().message.find("check --salvage"), std::string::npos)
+        << refused.failure().message;
     auto opened = open(cut, true);
     ASSERT_TRUE(opened) << opened.failure().message;
     expect_sound(**opened);
-    for (const auto& [key, value] : contents_of(**opened)) ASSERT_TRUE(value == whole[key] || !has_checksums());
+    for (const auto& [key, value] : contents_of(**opened))
+      ASSERT_TRUE(value == whole[key] || !has_checksums());
     for (const auto& [key, value] : whole) ASSERT_EQ((*opened)->put(key, value), status::ok);
     expect_contents(**opened, whole);
   }
@@ -135,9 +151,12 @@ TEST_P(Reboot, AFileThatLostItsEndIsRefusedAndNamesSalvageWhichKeepsWhatIsWhole)
 TEST_P(Reboot, AFileThatSomebodyCutIsRefused) {
   std::string image = clean_image();
   for (bool rebooted : {false, true}) {
-    auto refused = open((rebooted ? after_reboot(image, pool_state::clean) : image).substr(0, superblock_in(image).heap_offset), true);
+    auto refused = open((rebooted ? after_reboot(image, pool_state::clean) : image)
+                            .substr(0, superblock_in(image).heap_offset),
+                        true);
     ASSERT_FALSE(refused);
-    EXPECT_NE(refused.failure().message.find("cut off"), std::string::npos) << refused.failure().message;
+    EXPECT_NE(refused.failure().message.find("cut off"), std::string::npos)
+        << refused.failure().message;
   }
 }
 
@@ -149,7 +168,8 @@ TEST_P(Reboot, SalvageOfDamageAnywhereNeverCrashesAndLeavesASoundPool) {
   for (std::uint64_t round = 0; round < rounds; ++round) {
     SCOPED_TRACE("round " + std::to_string(round) + ", seed " + std::to_string(run_seed()));
     std::string torn = after_reboot(image, pool_state::changing);
-    // A power cut tears pages: some keep an earlier state. Behind the fixed structures, zeros and other pages stand for that.
+    // A power cut tears pages: some keep an earlier state. Behind the fixed structures, zeros and
+    // other pages stand for that.
     for (std::uint64_t pages = 1 + random.below(4); pages > 0; --pages) {
       std::uint64_t from = random.below(torn.size() / page_bytes) * page_bytes;
       std::uint64_t to = 4 * page_bytes + random.below(torn.size() / page_bytes - 4) * page_bytes;
@@ -163,7 +183,8 @@ TEST_P(Reboot, SalvageOfDamageAnywhereNeverCrashesAndLeavesASoundPool) {
     }
     EXPECT_FALSE((*opened)->pool().salvage_report().empty());
     expect_sound(**opened);
-    for (const auto& [key, value] : contents_of(**opened)) ASSERT_TRUE(value == whole[key] || !has_checksums());
+    for (const auto& [key, value] : contents_of(**opened))
+      ASSERT_TRUE(value == whole[key] || !has_checksums());
     for (std::uint64_t n = 0; n < 2 * records; ++n)
       ASSERT_EQ((*opened)->put(nth_key(GetParam(), n), image_value(GetParam(), n)), status::ok);
     EXPECT_GE((*opened)->pool().size(), 2 * records);
@@ -171,7 +192,8 @@ TEST_P(Reboot, SalvageOfDamageAnywhereNeverCrashesAndLeavesASoundPool) {
   }
 }
 
-/// A clean pool whose root names nothing would open as an empty one, and its records' space be handed out.
+/// A clean pool whose root names nothing would open as an empty one, and its records' space be
+/// handed out.
 TEST_P(Reboot, APoolThatLostItsRootIsNotTakenForANewOne) {
   std::string image = clean_image();
   superblock block = superblock_in(image);
@@ -179,25 +201,33 @@ TEST_P(Reboot, APoolThatLostItsRootIsNotTakenForANewOne) {
   auto refused = open(image);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.failure().code, status::unusable);
-  EXPECT_NE(refused.failure().message.find(std::to_string(records) + " records"), std::string::npos) << refused.failure().message;
+  EXPECT_NE(refused.failure().message.find(std::to_string(records) + " records"), std::string::npos)
+      << refused.failure().message;
   EXPECT_TRUE(read_file(folder_.file("pool")) == image) << "the refused open changed the file";
 }
 
-/// The engine's own fixed structures lie in front of the heap: whatever becomes of a line of theirs, the pool is refused or made sound, and holds what is put.
+/// The engine's own fixed structures lie in front of the heap: whatever becomes of a line of
+/// theirs, the pool is refused or made sound, and holds what is put.
 TEST_P(Reboot, SalvageOfDamageInFrontOfTheHeapLeavesASoundPool) {
   constexpr std::size_t line = 64, most_lines = 32;
   std::string clean = clean_image(), whole = after_reboot(clean, pool_state::changing);
   superblock block = superblock_in(whole);
   random_stream random(stream_seed("front/" + GetParam().name()));
-  std::size_t lines = block.engine_bytes / line, step = std::max<std::size_t>(lines / most_lines, 1);
-  for (std::size_t at = block.engine_offset; at < block.engine_offset + lines * line; at += step * line)
+  std::size_t lines = block.engine_bytes / line,
+              step = std::max<std::size_t>(lines / most_lines, 1);
+  for (std::size_t at = block.engine_offset; at < block.engine_offset + lines * line;
+       at += step * line)
     for (const char* what : {"zeros", "ones", "noise", "a line of the heap"}) {
-      SCOPED_TRACE(std::string(what) + " at offset " + std::to_string(at) + ", seed " + std::to_string(run_seed()));
+      SCOPED_TRACE(std::string(what) + " at offset " + std::to_string(at) + ", seed " +
+                   std::to_string(run_seed()));
       std::string torn = whole, bytes(line, *what == 'o' ? '\xff' : '\0');
-      if (*what == 'n') std::generate(bytes.begin(), bytes.end(), [&] { return static_cast<char>(random.below(256)); });
+      if (*what == 'n')
+        std::generate(bytes.begin(), bytes.end(),
+                      [&] { return static_cast<char>(random.below(256)); });
       if (*what == 'a') bytes = whole.substr(block.heap_offset + random.below(1000) * line, line);
       torn.replace(at, line, bytes);
-      if (auto opened = open(std::string(clean).replace(at, line, bytes))) {  // not all damage can be seen; none may stop the process
+      // not all damage can be seen; none may stop the process
+      if (auto opened = open(std::string(clean).replace(at, line, bytes))) {
         for (const auto& [key, value] : expected()) (void)(*opened)->put(key, value);
         (void)(*opened)->pool().check();
       }
@@ -213,7 +243,8 @@ TEST_P(Reboot, SalvageOfDamageInFrontOfTheHeapLeavesASoundPool) {
     }
 }
 
-/// Words that name places, sound each and not where they belong: what they name is another's, or is named twice.
+/// Words that name places, sound each and not where they belong: what they name is another's, or is
+/// named twice.
 TEST_P(Reboot, SalvageOfPlacesNamedByOthersLeavesASoundPool) {
   constexpr std::uint64_t many = 6000;  // so that CCEH's directory names several segments
   std::string whole = after_reboot(pool_image(GetParam(), many), pool_state::changing);
@@ -229,7 +260,8 @@ TEST_P(Reboot, SalvageOfPlacesNamedByOthersLeavesASoundPool) {
       if (checked_place{word_at(at)}.sound()) named.push_back(at);
   };
   take_words(block.engine_offset, block.engine_bytes / 8);
-  if (GetParam().engine == engine_kind::cceh) {  // its root names the directory, and that the segments
+  // its root names the directory, and that the segments
+  if (GetParam().engine == engine_kind::cceh) {
     checked_place directory{word_at(block.engine_offset)};
     take_words(directory.offset(), std::size_t{1} << directory.exponent());
   }
@@ -239,10 +271,12 @@ TEST_P(Reboot, SalvageOfPlacesNamedByOthersLeavesASoundPool) {
     std::string torn = whole;
     std::size_t to = named[random.below(named.size())], from = named[random.below(named.size())];
     checked_place place{word_at(from)};
-    std::uint64_t kinds[] = {place.word, checked_place::of(place.offset(), place.exponent() + 1).word,
-                             checked_place::of(align_up(torn.size(), page_bytes), place.exponent()).word};
+    std::uint64_t kinds[] = {
+        place.word, checked_place::of(place.offset(), place.exponent() + 1).word,
+        checked_place::of(align_up(torn.size(), page_bytes), place.exponent()).word};
     std::uint64_t word = kinds[random.below(std::size(kinds))];
-    SCOPED_TRACE("the word at " + std::to_string(to) + " made that at " + std::to_string(from) + ", or about that; round " + std::to_string(round) + ", seed " +
+    SCOPED_TRACE("the word at " + std::to_string(to) + " made that at " + std::to_string(from) +
+                 ", or about that; round " + std::to_string(round) + ", seed " +
                  std::to_string(run_seed()));
     std::memcpy(torn.data() + to, &word, sizeof word);
     auto opened = open(torn, true);
@@ -251,7 +285,8 @@ TEST_P(Reboot, SalvageOfPlacesNamedByOthersLeavesASoundPool) {
       continue;
     }
     expect_sound(**opened);
-    for (std::uint64_t n = 0; n < many; ++n) ASSERT_EQ((*opened)->put(nth_key(GetParam(), n), image_value(GetParam(), n)), status::ok);
+    for (std::uint64_t n = 0; n < many; ++n)
+      ASSERT_EQ((*opened)->put(nth_key(GetParam(), n), image_value(GetParam(), n)), status::ok);
     EXPECT_GE((*opened)->pool().size(), many);
     expect_sound(**opened);
   }
@@ -264,19 +299,22 @@ TEST_P(Reboot, SalvageOfAHealthyPoolIsHarmless) {
   expect_sound(**opened);
 }
 
-// ------------------------------------------------------------------------------------------------------------------------ sync, close, and growth
+// ------------------------------------------------------------------------- sync, close, and growth
 
-/// A pool large enough to grow in the background, in which every third round or so meets a growth under way.
+/// A pool large enough to grow in the background, in which every third round or so meets a growth
+/// under way.
 class GrowingPool : public testing::Test {
  protected:
   static constexpr std::uint64_t large = 8000, some = 300;  // records of 3,000 bytes
 
   void put(table& pool, std::uint64_t count) {
-    for (; count > 0; --count) ASSERT_EQ(pool.put(std::to_string(next_++), std::string(3000, 'v')), status::ok);
+    for (; count > 0; --count)
+      ASSERT_EQ(pool.put(std::to_string(next_++), std::string(3000, 'v')), status::ok);
   }
   root_record root_now() const {
     std::string head(engine_area_offset, '\0');
-    std::ifstream(path_, std::ios::binary).read(head.data(), static_cast<std::streamsize>(head.size()));
+    std::ifstream(path_, std::ios::binary)
+        .read(head.data(), static_cast<std::streamsize>(head.size()));
     return root_in(head);
   }
 
@@ -285,7 +323,8 @@ class GrowingPool : public testing::Test {
   std::uint64_t next_ = 0;
 };
 
-/// Growth in the background began before a sync and ended after it: the pool was marked as changing, and a power cut made it one to be refused.
+/// Growth in the background began before a sync and ended after it: the pool was marked as
+/// changing, and a power cut made it one to be refused.
 TEST_F(GrowingPool, IsCleanBehindASyncUntilTheNextWrite) {
   auto pool = table::open(path_);
   ASSERT_TRUE(pool) << pool.failure().message;

@@ -9,7 +9,8 @@ namespace durahash::test {
 
 scratch_folder::scratch_folder(const std::filesystem::path& parent) {
   std::string pattern = (parent / "durahash-test-XXXXXX").string();
-  if (!mkdtemp(pattern.data())) throw std::runtime_error("cannot make a folder in " + parent.string());
+  if (!mkdtemp(pattern.data()))
+    throw std::runtime_error("cannot make a folder in " + parent.string());
   path_ = pattern;
 }
 

@@ -18,10 +18,11 @@ constexpr engine_kind engines[] = {
     engine_kind::gphash,
 };
 
-constexpr api_kind apis[] = {api_kind::words, api_kind::words_as_bytes, api_kind::bytes, api_kind::words_to_bytes,
-                             api_kind::bytes_to_words};
+constexpr api_kind apis[] = {api_kind::words, api_kind::words_as_bytes, api_kind::bytes,
+                             api_kind::words_to_bytes, api_kind::bytes_to_words};
 
-/// Of gphash, with keys in the slots: lengths whose buckets have other lines and blocks, on each place.
+/// Of gphash, with keys in the slots: lengths whose buckets have other lines and blocks, on each
+/// place.
 const setup fixed_keys[] = {
     {engine_kind::gphash, place_kind::memory, api_kind::bytes, durability_level::process, 128},
     {engine_kind::gphash, place_kind::shm, api_kind::bytes, durability_level::process, 8},
@@ -37,10 +38,14 @@ struct placed_durability {
 };
 
 constexpr placed_durability placed_durabilities[] = {
-    {place_kind::memory, durability_level::none},      {place_kind::memory, durability_level::process},
-    {place_kind::shm, durability_level::none},         {place_kind::shm, durability_level::process},
-    {place_kind::disk, durability_level::process},     {place_kind::emulated, durability_level::power},
-    {place_kind::emulated, durability_level::process}, {place_kind::pmem, durability_level::power},
+    {place_kind::memory, durability_level::none},
+    {place_kind::memory, durability_level::process},
+    {place_kind::shm, durability_level::none},
+    {place_kind::shm, durability_level::process},
+    {place_kind::disk, durability_level::process},
+    {place_kind::emulated, durability_level::power},
+    {place_kind::emulated, durability_level::process},
+    {place_kind::pmem, durability_level::power},
 };
 
 std::string environment_or(const char* name, std::string otherwise) {
@@ -76,16 +81,19 @@ std::string pmem_folder() { return environment_or("DURAHASH_PMEM_DIR", ""); }
 
 std::string setup::name() const {
   std::string text(name_of(engine));
-  for (std::string_view part : {name_of_place(place), name_of_api(api), name_of(durability)}) text.append("_").append(part);
+  for (std::string_view part : {name_of_place(place), name_of_api(api), name_of(durability)})
+    text.append("_").append(part);
   return key_bytes == 0 ? text : text + "_keys_of_" + std::to_string(key_bytes);
 }
 
 data_kind setup::key() const {
-  return api == api_kind::bytes || api == api_kind::bytes_to_words ? data_kind::bytes : data_kind::u64;
+  return api == api_kind::bytes || api == api_kind::bytes_to_words ? data_kind::bytes
+                                                                   : data_kind::u64;
 }
 
 data_kind setup::value() const {
-  return api == api_kind::bytes || api == api_kind::words_to_bytes ? data_kind::bytes : data_kind::u64;
+  return api == api_kind::bytes || api == api_kind::words_to_bytes ? data_kind::bytes
+                                                                   : data_kind::u64;
 }
 
 medium_kind setup::medium() const {
@@ -113,10 +121,14 @@ options setup::create_options() const {
   how.durability = durability;
   how.medium = medium();
   // So that every suite sees copies of buckets.
-  if (engine == engine_kind::gphash && place == place_kind::emulated && key() == data_kind::u64 && value() == data_kind::u64) how.settings["cache"] = 30;
+  if (engine == engine_kind::gphash && place == place_kind::emulated && key() == data_kind::u64 &&
+      value() == data_kind::u64)
+    how.settings["cache"] = 30;
   // And other configurations of one-shot probing than the default.
-  if (engine == engine_kind::gphash && place == place_kind::shm) how.settings.insert({{"levels", 1}, {"hashes", 2}, {"slots", 16}});
-  if (engine == engine_kind::gphash && place == place_kind::disk) how.settings.insert({{"levels", 4}, {"hashes", 4}, {"slots", 2}});
+  if (engine == engine_kind::gphash && place == place_kind::shm)
+    how.settings.insert({{"levels", 1}, {"hashes", 2}, {"slots", 16}});
+  if (engine == engine_kind::gphash && place == place_kind::disk)
+    how.settings.insert({{"levels", 4}, {"hashes", 4}, {"slots", 2}});
   if (key_bytes != 0) how.settings["key_bytes"] = key_bytes;
   return how;
 }
@@ -129,9 +141,9 @@ bool is_usual(place_kind place, durability_level durability) {
   return durability == (flushes ? durability_level::power : durability_level::process);
 }
 
-/// A third of all in each run, drawn by its seed; of every engine and API some. All with DURAHASH_LONG=1.
-/// Instrumented builds are ten times slower: there an eighth, of what is usual. Suites of all
-/// places have every engine there; those of one place may have three.
+/// A third of all in each run, drawn by its seed; of every engine and API some. All with
+/// DURAHASH_LONG=1. Instrumented builds are ten times slower: there an eighth, of what is usual.
+/// Suites of all places have every engine there; those of one place may have three.
 bool is_tried(const setup& s) {
   if (long_run()) return true;
 #ifdef DURAHASH_SANITIZED
@@ -140,13 +152,15 @@ bool is_tried(const setup& s) {
 #else
   constexpr unsigned one_in = 3;
 #endif
-  auto sum = static_cast<unsigned>(s.engine) + static_cast<unsigned>(s.api) + static_cast<unsigned>(s.place) +
-             static_cast<unsigned>(s.durability);
+  auto sum = static_cast<unsigned>(s.engine) + static_cast<unsigned>(s.api) +
+             static_cast<unsigned>(s.place) + static_cast<unsigned>(s.durability);
   return (sum + run_seed()) % one_in == 0;
 }
 
 std::vector<setup> all_setups() {
-  auto is_there = [](place_kind place) { return place != place_kind::pmem || !pmem_folder().empty(); };
+  auto is_there = [](place_kind place) {
+    return place != place_kind::pmem || !pmem_folder().empty();
+  };
   std::vector<setup> all;
   for (engine_kind engine : engines)
     for (auto [place, durability] : placed_durabilities)
@@ -157,7 +171,9 @@ std::vector<setup> all_setups() {
   return all;
 }
 
-std::vector<setup> tried_setups() { return setups_where([](const setup&) { return true; }); }
+std::vector<setup> tried_setups() {
+  return setups_where([](const setup&) { return true; });
+}
 
 std::vector<setup> setups_where(const std::function<bool(const setup&)>& wanted) {
   std::vector<setup> all = all_setups();
@@ -170,7 +186,9 @@ std::vector<setup> setups_that_reopen() {
 }
 
 std::vector<setup> setups_for_long_tests() {
-  return setups_where([](const setup& s) { return is_usual(s.place, s.durability) && s.place != place_kind::disk; });
+  return setups_where([](const setup& s) {
+    return is_usual(s.place, s.durability) && s.place != place_kind::disk;
+  });
 }
 
 setup setup_named(const std::string& name) {

@@ -1,4 +1,5 @@
-// What the suites run over: engine x medium x key and value kind x durability. A new engine joins by one line in setup.cpp.
+// What the suites run over: engine x medium x key and value kind x durability. A new engine joins
+// by one line in setup.cpp.
 #pragma once
 
 #include <filesystem>
@@ -41,13 +42,15 @@ struct setup {
 
 std::ostream& operator<<(std::ostream&, const setup&);
 
-/// Of the combinations that the library promises to open those that this run tries (DURAHASH_LONG=1: all).
+/// Of the combinations that the library promises to open those that this run tries
+/// (DURAHASH_LONG=1: all).
 std::vector<setup> tried_setups();
 /// Those for which `wanted` holds.
 std::vector<setup> setups_where(const std::function<bool(const setup&)>& wanted);
 /// Those whose pools can be reopened.
 std::vector<setup> setups_that_reopen();
-/// One durability per place: for long tests, where the durability level changes nothing that is tested.
+/// One durability per place: for long tests, where the durability level changes nothing that is
+/// tested.
 std::vector<setup> setups_for_long_tests();
 /// The setup of that name(); throws where there is none.
 setup setup_named(const std::string& name);

@@ -1,5 +1,5 @@
-// Several threads on one pool. Values describe themselves, so that a torn, foreign or stale one is noticed where it is read. Short runs of
-// this suite are what ThreadSanitizer sees.
+// Several threads on one pool. Values describe themselves, so that a torn, foreign or stale one is
+// noticed where it is read. Short runs of this suite are what ThreadSanitizer sees.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -37,9 +37,11 @@ class crew {
   }
   void work_for(double seconds) {
     auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
-    while (!over_ && std::chrono::steady_clock::now() < until) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    while (!over_ && std::chrono::steady_clock::now() < until)
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
     finish();
-    for (const std::string& fault : faults_) ADD_FAILURE() << fault << " (seed " << run_seed() << ")";
+    for (const std::string& fault : faults_)
+      ADD_FAILURE() << fault << " (seed " << run_seed() << ")";
   }
 
  private:
@@ -65,17 +67,22 @@ std::string fault_unless(bool holds, const char* fault) { return holds ? std::st
 
 class Stress : public conformance {
  protected:
-  std::string versioned(std::uint64_t n, std::uint64_t version) const { return versioned_value(with(), n, version); }
+  std::string versioned(std::uint64_t n, std::uint64_t version) const {
+    return versioned_value(with(), n, version);
+  }
 
   /// Puts keys [0, count) at version 0.
   void start(std::uint64_t count) {
-    for (std::uint64_t n = 0; n < count; ++n) ASSERT_EQ(pool().put(key(n), versioned(n, 0)), status::ok);
+    for (std::uint64_t n = 0; n < count; ++n)
+      ASSERT_EQ(pool().put(key(n), versioned(n, 0)), status::ok);
   }
   /// A reader that has seen versions of keys; says what is wrong with the next one.
   struct reader {
     std::vector<std::uint64_t> seen;
-    std::string fault_in(const setup& with, std::uint64_t n, status answer, const std::string& value) {
-      if (answer == status::not_found) return "a key that is present throughout was reported absent";
+    std::string fault_in(const setup& with, std::uint64_t n, status answer,
+                         const std::string& value) {
+      if (answer == status::not_found)
+        return "a key that is present throughout was reported absent";
       if (answer != status::ok) return "get answers " + std::string(message(answer));
       std::optional<std::uint64_t> version = version_in(with, n, value);
       if (!version) return "a torn or foreign value was read";
@@ -87,7 +94,8 @@ class Stress : public conformance {
 
   /// Adds a thread that reads keys [0, count) in any order, one by one and in batches.
   void add_reader(crew& threads, std::uint64_t count) {
-    threads.add([this, count, seen = reader{std::vector<std::uint64_t>(count)}](random_stream& random) mutable {
+    threads.add([this, count,
+                 seen = reader{std::vector<std::uint64_t>(count)}](random_stream& random) mutable {
       if (random.one_in(3)) return read_batch(random, count, seen);
       std::uint64_t n = random.below(count);
       std::string value;
@@ -102,34 +110,45 @@ class Stress : public conformance {
       numbers.push_back(random.below(count));
       batch.push_back(key(numbers.back()));
     }
-    // Reads of a batch come in any order, so each is compared with what was seen before the batch, not within it.
+    // Reads of a batch come in any order, so each is compared with what was seen before the batch,
+    // not within it.
     reader before = seen;
     strings found(batch.size());
     answers given = pool().get_many(batch, found);
     for (std::size_t i = 0; i < batch.size(); ++i) {
       reader fresh = before;
-      if (std::string fault = fresh.fault_in(with(), numbers[i], given[i], found[i]); !fault.empty()) return fault + " (get_many)";
+      if (std::string fault = fresh.fault_in(with(), numbers[i], given[i], found[i]);
+          !fault.empty())
+        return fault + " (get_many)";
       seen.seen[numbers[i]] = std::max(seen.seen[numbers[i]], fresh.seen[numbers[i]]);
     }
     return {};
   }
 
-  /// Adds a thread that raises the versions of keys n in [0, count) with n % of == which: it alone writes them.
+  /// Adds a thread that raises the versions of keys n in [0, count) with n % of == which: it alone
+  /// writes them.
   void add_updater(crew& threads, std::uint64_t count, std::uint64_t which, std::uint64_t of) {
-    threads.add([this, count, which, of, versions = std::vector<std::uint64_t>(count)](random_stream& random) mutable {
+    threads.add([this, count, which, of,
+                 versions = std::vector<std::uint64_t>(count)](random_stream& random) mutable {
       std::uint64_t n = random.below(count / of) * of + which;
       std::uint64_t version = ++versions[n];
       switch (random.below(4)) {
-        case 0: return fault_unless(pool().put(key(n), versioned(n, version)) == status::ok, "put failed");
-        case 1: return fault_unless(pool().update(key(n), versioned(n, version)) == status::ok, "update failed");
+        case 0:
+          return fault_unless(pool().put(key(n), versioned(n, version)) == status::ok,
+                              "put failed");
+        case 1:
+          return fault_unless(pool().update(key(n), versioned(n, version)) == status::ok,
+                              "update failed");
         case 2:
-          return fault_unless(pool().compare_and_set(key(n), versioned(n, version - 1), versioned(n, version)) == status::ok,
+          return fault_unless(pool().compare_and_set(key(n), versioned(n, version - 1),
+                                                     versioned(n, version)) == status::ok,
                               "compare_and_set of a key that this thread alone writes failed");
         default: return update_batch(random, count, which, of, n, versions);
       }
     });
   }
-  std::string update_batch(random_stream& random, std::uint64_t count, std::uint64_t which, std::uint64_t of, std::uint64_t n,
+  std::string update_batch(random_stream& random, std::uint64_t count, std::uint64_t which,
+                           std::uint64_t of, std::uint64_t n,
                            std::vector<std::uint64_t>& versions) {
     strings batch = {key(n)}, written = {versioned(n, versions[n])};
     for (std::uint64_t i = random.below(30); i > 0; --i) {
@@ -142,15 +161,20 @@ class Stress : public conformance {
     return {};
   }
 
-  /// Adds a thread that puts and erases keys in [from, from + count), which nobody else touches: neighbours of the keys that stay.
+  /// Adds a thread that puts and erases keys in [from, from + count), which nobody else touches:
+  /// neighbours of the keys that stay.
   void add_churner(crew& threads, std::uint64_t from, std::uint64_t count) {
-    threads.add([this, from, count, present = std::vector<bool>(count)](random_stream& random) mutable {
-      std::uint64_t i = random.below(count), n = from + i;
-      bool was_present = present[i];
-      present[i] = !was_present;
-      if (was_present) return fault_unless(pool().erase(key(n)) == status::ok, "erase of a key that was put failed");
-      return fault_unless(pool().insert(key(n), versioned(n, 0)) == status::ok, "insert of a key that was erased failed");
-    });
+    threads.add(
+        [this, from, count, present = std::vector<bool>(count)](random_stream& random) mutable {
+          std::uint64_t i = random.below(count), n = from + i;
+          bool was_present = present[i];
+          present[i] = !was_present;
+          if (was_present)
+            return fault_unless(pool().erase(key(n)) == status::ok,
+                                "erase of a key that was put failed");
+          return fault_unless(pool().insert(key(n), versioned(n, 0)) == status::ok,
+                              "insert of a key that was erased failed");
+        });
   }
 };
 
@@ -158,7 +182,8 @@ std::vector<setup> stressed_setups() { return setups_for_long_tests(); }
 INSTANTIATE_TEST_SUITE_P(Every, Stress, testing::ValuesIn(stressed_setups()), setup_name());
 
 TEST_P(Stress, ReadersNeverMissAKeyThatIsUpdatedThroughout) {
-  constexpr std::uint64_t keys = 64;  // few: updates, garbage collection and reads meet in the same buckets
+  // few: updates, garbage collection and reads meet in the same buckets
+  constexpr std::uint64_t keys = 64;
   start(keys);
   crew threads;
   add_updater(threads, keys, 0, 2);
@@ -191,7 +216,8 @@ TEST_P(Stress, ReadersNeverMissAKeyWhileTheTableGrows) {
   for (std::uint64_t writer = 1; writer <= 2; ++writer)
     threads.add([this, n = writer * 100'000'000](random_stream& random) mutable {
       strings batch, written;
-      for (std::uint64_t i = 0; i < 1 + random.below(60); ++i, ++n) batch.push_back(key(n)), written.push_back(versioned(n, 0));
+      for (std::uint64_t i = 0; i < 1 + random.below(60); ++i, ++n)
+        batch.push_back(key(n)), written.push_back(versioned(n, 0));
       for (status answer : pool().put_many(batch, written))
         if (answer != status::ok) return std::string("put_many failed");
       return std::string();
@@ -207,7 +233,9 @@ TEST_P(Stress, ReadersNeverMissAKeyWhileTheTableIsCompacted) {
   add_reader(threads, keys);
   add_updater(threads, keys, 0, 1);
   add_churner(threads, 10'000, 3000);
-  threads.add([this](random_stream&) { return fault_unless(pool().pool().compact() == status::ok, "compact failed"); });
+  threads.add([this](random_stream&) {
+    return fault_unless(pool().pool().compact() == status::ok, "compact failed");
+  });
   threads.work_for(stress_seconds());
   expect_sound(pool());
 }
@@ -223,14 +251,18 @@ TEST_P(Stress, ScansVisitEveryKeyThatStaysExactlyOnce) {
     std::string fault;
     cursor at;
     while (!at.done && fault.empty()) {
-      status answer = pool().scan(at, 1 + random.below(200), [&](std::string_view key, std::string_view value) {
-        ++visits[std::string(key)];
-        if (!describes_itself(with(), key, value)) fault = "a scan was given a torn or foreign value";
-      });
+      status answer =
+          pool().scan(at, 1 + random.below(200), [&](std::string_view key, std::string_view value) {
+            ++visits[std::string(key)];
+            if (!describes_itself(with(), key, value))
+              fault = "a scan was given a torn or foreign value";
+          });
       if (answer != status::ok) fault = "scan failed";
     }
     for (std::uint64_t n = 0; n < keys && fault.empty(); ++n)
-      if (int times = visits[key(n)]; times != 1) fault = times == 0 ? "a scan missed a key that stays" : "a scan visited a key that stays twice";
+      if (int times = visits[key(n)]; times != 1)
+        fault =
+            times == 0 ? "a scan missed a key that stays" : "a scan visited a key that stays twice";
     return fault;
   });
   threads.work_for(2 * stress_seconds());
@@ -245,14 +277,17 @@ TEST_P(Stress, SharedCountersSumUpExactly) {
   for (std::uint64_t t = 0; t < threads_count; ++t)
     threads.add([this, &added, &mine = given[t]](random_stream& random) {
       std::uint64_t previous = 0, n = random.below(counters);
-      if (pool().fetch_add(key(n), 1, previous) != status::ok) return std::string("fetch_add failed");
+      if (pool().fetch_add(key(n), 1, previous) != status::ok)
+        return std::string("fetch_add failed");
       added.fetch_add(1, std::memory_order_relaxed);
-      if (n == 0 && !mine.insert(previous).second) return std::string("fetch_add gave one thread the same count twice");
+      if (n == 0 && !mine.insert(previous).second)
+        return std::string("fetch_add gave one thread the same count twice");
       return std::string();
     });
   threads.work_for(stress_seconds());
   std::uint64_t sum = 0;
-  for (std::uint64_t n = 0; n < counters; ++n) sum += bytes_word(pool().get(key(n)).value_or(word_bytes(0)));
+  for (std::uint64_t n = 0; n < counters; ++n)
+    sum += bytes_word(pool().get(key(n)).value_or(word_bytes(0)));
   EXPECT_EQ(sum, added.load());
   std::set<std::uint64_t> all;
   std::size_t total = 0;
@@ -272,7 +307,8 @@ TEST_P(Stress, CompareAndSetIsACounterWithoutALock) {
       if (pool().get(key(1), present) != status::ok) return std::string("the counter is absent");
       status answer = pool().compare_and_set(key(1), present, word_bytes(bytes_word(present) + 1));
       if (answer == status::ok) won.fetch_add(1, std::memory_order_relaxed);
-      return fault_unless(answer == status::ok || answer == status::mismatch, "compare_and_set failed");
+      return fault_unless(answer == status::ok || answer == status::mismatch,
+                          "compare_and_set failed");
     });
   add_churner(threads, 10'000, 500);
   threads.work_for(stress_seconds());
@@ -280,7 +316,8 @@ TEST_P(Stress, CompareAndSetIsACounterWithoutALock) {
 }
 
 TEST_P(Stress, OneOfTheInsertsOfAKeyWins) {
-  // Threads race to insert the same keys in the same order; each key must be won once, and hold the winner's value.
+  // Threads race to insert the same keys in the same order; each key must be won once, and hold the
+  // winner's value.
   constexpr std::uint64_t racers = 3, most_keys = 50'000;
   std::vector<std::vector<std::uint64_t>> won(racers);
   crew threads;
@@ -295,7 +332,8 @@ TEST_P(Stress, OneOfTheInsertsOfAKeyWins) {
   threads.work_for(stress_seconds());
   std::map<std::uint64_t, std::uint64_t> winner;
   for (std::uint64_t t = 0; t < racers; ++t)
-    for (std::uint64_t n : won[t]) EXPECT_TRUE(winner.emplace(n, t).second) << "two threads inserted key " << n;
+    for (std::uint64_t n : won[t])
+      EXPECT_TRUE(winner.emplace(n, t).second) << "two threads inserted key " << n;
   for (auto [n, t] : winner) ASSERT_EQ(pool().get(key(n)), versioned(n, t)) << n;
   EXPECT_EQ(pool().pool().size(), winner.size());
   expect_sound(pool());
@@ -315,7 +353,8 @@ TEST_P(Stress, OneOfTheErasesOfAKeyWins) {
         erased.fetch_add(pool().erase(key(random.below(50))) == status::ok);
       } else {
         std::uint64_t from = random.below(45);
-        for (status answer : pool().erase_many(keys(from, from + 5))) erased.fetch_add(answer == status::ok);
+        for (status answer : pool().erase_many(keys(from, from + 5)))
+          erased.fetch_add(answer == status::ok);
       }
       return std::string();
     });
@@ -325,7 +364,8 @@ TEST_P(Stress, OneOfTheErasesOfAKeyWins) {
 }
 
 TEST_P(Stress, SeveralWritersGrowATableFromNothing) {
-  // Level once lost records here, and refused some: so small a table is full all the time, in all of its places, and each writer makes room for itself.
+  // Level once lost records here, and refused some: so small a table is full all the time, in all
+  // of its places, and each writer makes room for itself.
   constexpr std::uint64_t writers = 8, puts = 1000;
   auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(stress_seconds());
   do {
@@ -333,12 +373,14 @@ TEST_P(Stress, SeveralWritersGrowATableFromNothing) {
     std::vector<std::thread> threads;
     for (std::uint64_t t = 0; t < writers; ++t)
       threads.emplace_back([&, t] {
-        for (std::uint64_t n = t; n < writers * puts; n += writers) refused += pool().put(key(n), versioned(n, 0)) != status::ok;
+        for (std::uint64_t n = t; n < writers * puts; n += writers)
+          refused += pool().put(key(n), versioned(n, 0)) != status::ok;
       });
     for (std::thread& thread : threads) thread.join();
     ASSERT_EQ(refused, 0) << "puts were refused";
     EXPECT_EQ(pool().pool().size(), writers * puts);
-    for (std::uint64_t n = 0; n < writers * puts; ++n) ASSERT_EQ(pool().get(key(n)), versioned(n, 0)) << n;
+    for (std::uint64_t n = 0; n < writers * puts; ++n)
+      ASSERT_EQ(pool().get(key(n)), versioned(n, 0)) << n;
     expect_sound(pool());
     if (HasFailure()) return;
     drop();
@@ -357,15 +399,19 @@ TEST_P(Stress, EverythingAtOnceLeavesASoundPool) {
   threads.add([this](random_stream& random) {
     switch (random.below(8)) {
       case 0: return fault_unless(pool().pool().compact() == status::ok, "compact failed");
-      case 1: return fault_unless(pool().pool().reserve(random.below(20'000)) == status::ok, "reserve failed");
+      case 1:
+        return fault_unless(pool().pool().reserve(random.below(20'000)) == status::ok,
+                            "reserve failed");
       case 2: return fault_unless(pool().pool().sync() == status::ok, "sync failed");
       case 3: {
         check_report report = pool().pool().check();
-        return report.ok ? std::string() : "check: " + (report.violations.empty() ? "" : report.violations.front());
+        return report.ok ? std::string()
+                         : "check: " + (report.violations.empty() ? "" : report.violations.front());
       }
       case 4: (void)pool().pool().stats(); return std::string();
       case 5: (void)pool().pool().info(); return std::string();
-      default: return fault_unless(pool().pool().size() >= keys, "size is less than the keys that stay");
+      default:
+        return fault_unless(pool().pool().size() >= keys, "size is less than the keys that stay");
     }
   });
   threads.work_for(2 * stress_seconds());

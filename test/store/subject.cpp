@@ -24,7 +24,9 @@ class word_subject final : public subject {
   explicit word_subject(word_map map) : map_(std::move(map)) {}
   handle& pool() override { return map_; }
 
-  status put(std::string_view key, std::string_view value) override { return map_.put(bytes_word(key), bytes_word(value)); }
+  status put(std::string_view key, std::string_view value) override {
+    return map_.put(bytes_word(key), bytes_word(value));
+  }
   status insert(std::string_view key, std::string_view value) override {
     return map_.insert(bytes_word(key), bytes_word(value));
   }
@@ -41,7 +43,8 @@ class word_subject final : public subject {
   }
   bool contains(std::string_view key) override { return map_.contains(bytes_word(key)); }
   status erase(std::string_view key) override { return map_.erase(bytes_word(key)); }
-  status compare_and_set(std::string_view key, std::string_view expected, std::string_view desired) override {
+  status compare_and_set(std::string_view key, std::string_view expected,
+                         std::string_view desired) override {
     return map_.compare_and_set(bytes_word(key), bytes_word(expected), bytes_word(desired));
   }
   status fetch_add(std::string_view key, std::uint64_t delta, std::uint64_t& previous) override {
@@ -67,8 +70,9 @@ class word_subject final : public subject {
     return all;
   }
   status scan(cursor& at, std::size_t limit, const record_visitor& visit) override {
-    return map_.scan(at, limit,
-                     [&](std::uint64_t key, std::uint64_t value) { visit(word_bytes(key), word_bytes(value)); });
+    return map_.scan(at, limit, [&](std::uint64_t key, std::uint64_t value) {
+      visit(word_bytes(key), word_bytes(value));
+    });
   }
 
  private:
@@ -88,13 +92,20 @@ class table_subject final : public subject {
   explicit table_subject(table pool) : table_(std::move(pool)) {}
   handle& pool() override { return table_; }
 
-  status put(std::string_view key, std::string_view value) override { return table_.put(key, value); }
-  status insert(std::string_view key, std::string_view value) override { return table_.insert(key, value); }
-  status update(std::string_view key, std::string_view value) override { return table_.update(key, value); }
+  status put(std::string_view key, std::string_view value) override {
+    return table_.put(key, value);
+  }
+  status insert(std::string_view key, std::string_view value) override {
+    return table_.insert(key, value);
+  }
+  status update(std::string_view key, std::string_view value) override {
+    return table_.update(key, value);
+  }
   status get(std::string_view key, std::string& value) override { return table_.get(key, value); }
   bool contains(std::string_view key) override { return table_.contains(key); }
   status erase(std::string_view key) override { return table_.erase(key); }
-  status compare_and_set(std::string_view key, std::string_view expected, std::string_view desired) override {
+  status compare_and_set(std::string_view key, std::string_view expected,
+                         std::string_view desired) override {
     return table_.compare_and_set(key, expected, desired);
   }
   status fetch_add(std::string_view key, std::uint64_t delta, std::uint64_t& previous) override {
@@ -115,7 +126,9 @@ class table_subject final : public subject {
     table_.erase_many(views_of(keys), all);
     return all;
   }
-  status scan(cursor& at, std::size_t limit, const record_visitor& visit) override { return table_.scan(at, limit, visit); }
+  status scan(cursor& at, std::size_t limit, const record_visitor& visit) override {
+    return table_.scan(at, limit, visit);
+  }
 
  private:
   table table_;
@@ -129,13 +142,15 @@ result<std::unique_ptr<subject>> subject_over(result<Pool> opened) {
 
 }  // namespace
 
-result<std::unique_ptr<subject>> open_subject(const setup& with, const std::string& path, const options& how) {
+result<std::unique_ptr<subject>> open_subject(const setup& with, const std::string& path,
+                                              const options& how) {
   if (with.api == api_kind::words) return subject_over<word_subject>(word_map::open(path, how));
   return subject_over<table_subject>(table::open(path, how));
 }
 
 std::string word_bytes(std::uint64_t word) {
-  return std::string(reinterpret_cast<const char*>(&word), sizeof word);  // little-endian, as the pool
+  // little-endian, as the pool
+  return std::string(reinterpret_cast<const char*>(&word), sizeof word);
 }
 
 std::uint64_t bytes_word(std::string_view bytes) {
@@ -146,21 +161,26 @@ std::uint64_t bytes_word(std::string_view bytes) {
 }
 
 std::string nth_key(const setup& with, std::uint64_t n) {
-  // Words: neighbours of 0 and of 2^64-1 by turns, so that both ends of the domain are always in play.
+  // Words: neighbours of 0 and of 2^64-1 by turns, so that both ends of the domain are always in
+  // play.
   if (with.key() == data_kind::u64) return word_bytes(n % 2 == 0 ? n / 2 : ~(n / 2));
   if (with.key_bytes != 0) {  // the last word alone, or all of them, tell two keys apart
     std::string key;
-    for (std::uint64_t at = 8; at < with.key_bytes; at += 8) key += word_bytes(n % 2 == 0 ? 0 : mixed(n));
+    for (std::uint64_t at = 8; at < with.key_bytes; at += 8)
+      key += word_bytes(n % 2 == 0 ? 0 : mixed(n));
     return key + word_bytes(n);
   }
   if (n == 0) return {};
   std::string key = "key/" + std::to_string(n);
-  if (n % 3 == 0) key.insert(4, "a/longer/folder/that/fills/more/than/one/cache/line/of/the/record/");
+  if (n % 3 == 0)
+    key.insert(4, "a/longer/folder/that/fills/more/than/one/cache/line/of/the/record/");
   if (n % 5 == 0) key.insert(key.begin(), '\0');
   return key;
 }
 
-std::string nth_value(const setup& with, std::uint64_t n) { return long_value(with, n, mixed(n) % 200); }
+std::string nth_value(const setup& with, std::uint64_t n) {
+  return long_value(with, n, mixed(n) % 200);
+}
 
 std::string long_value(const setup& with, std::uint64_t n, std::size_t bytes) {
   if (with.value() == data_kind::u64) return word_bytes(mixed(n));

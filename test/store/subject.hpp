@@ -1,4 +1,5 @@
-// One face for `map` and `table`: keys and values are byte strings, and where the pool holds words, the 8 bytes of the word.
+// One face for `map` and `table`: keys and values are byte strings, and where the pool holds words,
+// the 8 bytes of the word.
 #pragma once
 
 #include <cstring>
@@ -31,7 +32,8 @@ class subject {
   virtual status get(std::string_view key, std::string& value) = 0;
   virtual bool contains(std::string_view key) = 0;
   virtual status erase(std::string_view key) = 0;
-  virtual status compare_and_set(std::string_view key, std::string_view expected, std::string_view desired) = 0;
+  virtual status compare_and_set(std::string_view key, std::string_view expected,
+                                 std::string_view desired) = 0;
   virtual status fetch_add(std::string_view key, std::uint64_t delta, std::uint64_t& previous) = 0;
   virtual answers get_many(const strings& keys, strings& values) = 0;
   virtual answers put_many(const strings& keys, const strings& values) = 0;
@@ -45,12 +47,14 @@ class subject {
 };
 
 /// Opens `path` with the class of the API that the setup names.
-result<std::unique_ptr<subject>> open_subject(const setup& with, const std::string& path, const options& how);
+result<std::unique_ptr<subject>> open_subject(const setup& with, const std::string& path,
+                                              const options& how);
 
 std::string word_bytes(std::uint64_t word);
 std::uint64_t bytes_word(std::string_view bytes);  ///< of exactly 8 bytes
 
-/// The n-th key of a setup: distinct for distinct n; bytes keys have lengths from 0 up, unless the setup has one for all.
+/// The n-th key of a setup: distinct for distinct n; bytes keys have lengths from 0 up, unless the
+/// setup has one for all.
 std::string nth_key(const setup& with, std::uint64_t n);
 /// A value made from n: bytes values have lengths from 0 to about 200.
 std::string nth_value(const setup& with, std::uint64_t n);

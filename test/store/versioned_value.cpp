@@ -43,11 +43,13 @@ std::optional<description> read(const setup& with, std::string_view value) {
 
 std::string versioned_value(const setup& with, std::uint64_t n, std::uint64_t version) {
   if (with.value() == data_kind::u64) return word_bytes(checked_word(n, version));
-  std::string value = word_bytes(n) + word_bytes(version) + long_value(with, n + version, mixed(version) % 120);
+  std::string value =
+      word_bytes(n) + word_bytes(version) + long_value(with, n + version, mixed(version) % 120);
   return value + word_bytes(check_of(value));
 }
 
-std::optional<std::uint64_t> version_in(const setup& with, std::uint64_t n, std::string_view value) {
+std::optional<std::uint64_t> version_in(const setup& with, std::uint64_t n,
+                                        std::string_view value) {
   std::optional<description> found = read(with, value);
   if (!found || found->n != (with.value() == data_kind::u64 ? n & low_24 : n)) return std::nullopt;
   return found->version;

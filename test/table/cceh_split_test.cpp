@@ -1,4 +1,5 @@
-// Two splits of CCEH that find at the same time that the directory has no room for theirs (CRASH.md CCEH 7).
+// Two splits of CCEH that find at the same time that the directory has no room for theirs (CRASH.md
+// CCEH 7).
 #include <gtest/gtest.h>
 
 #include <thread>
@@ -15,7 +16,8 @@ options small(bool copy_on_write) {
   return how;
 }
 
-/// Keys that were not there, each of which makes this table, as `fill` made it, double its directory. One of the left half of the hashes, one of the right.
+/// Keys that were not there, each of which makes this table, as `fill` made it, double its
+/// directory. One of the left half of the hashes, one of the right.
 struct doubling_keys {
   std::uint64_t filled, left, right;
 };
@@ -43,12 +45,14 @@ std::optional<doubling_keys> doubling_keys_of(bool copy_on_write) {
   return std::nullopt;
 }
 
-/// One split has found that its segment is as deep as the directory, and has not taken the directory's lock: another one doubles the directory.
+/// One split has found that its segment is as deep as the directory, and has not taken the
+/// directory's lock: another one doubles the directory.
 template <class Kind>
 void double_once() {
   for (bool copy_on_write : {false, true}) {
     auto keys = doubling_keys_of<Kind>(copy_on_write);
-    ASSERT_TRUE(keys.has_value()) << "no table in which two segments are about to double the directory";
+    ASSERT_TRUE(keys.has_value())
+        << "no table in which two segments are about to double the directory";
     for (int at = 1, tried = 0;; ++at, ++tried) {
       auto r = make_rig<probing_medium, Kind, cceh_engine>(small(copy_on_write));
       for (std::uint64_t key = 1; key <= keys->filled; ++key) put(*r, key, key);
@@ -56,7 +60,8 @@ void double_once() {
       int fences = r->m->fences();
       bool in_time = false;
       r->m->interrupt_at(at, [&] {
-        in_time = r->m->fences() == fences;  // the directory's lock is taken behind the split's first fence
+        // the directory's lock is taken behind the split's first fence
+        in_time = r->m->fences() == fences;
         if (in_time) std::thread([&] { put(*r, keys->right, 7); }).join();
       });
       put(*r, keys->left, 7);

@@ -1,4 +1,5 @@
-// What the tests of the engines have in common: numbers as keys and values of either kind, and a model to compare with.
+// What the tests of the engines have in common: numbers as keys and values of either kind, and a
+// model to compare with.
 #pragma once
 
 #include <fmt/format.h>
@@ -18,15 +19,18 @@ struct plain_medium : process_medium {
   explicit plain_medium(const std::byte*) {}
 };
 
-/// A number as a key, or as a short value. Strings have 16 bytes, as the paper's keys (§4.1), or as many as the keys in slots have.
+/// A number as a key, or as a short value. Strings have 16 bytes, as the paper's keys (§4.1), or as
+/// many as the keys in slots have.
 template <class Kind>
 auto item(std::uint64_t n) {
   if constexpr (Kind::in_slot) {
     return n;
   } else if constexpr (Kind::fixed_key) {
     fmt::memory_buffer text;
-    fmt::format_to(std::back_inserter(text), "{:0{}x}", n, std::min<std::size_t>(Kind::key_bytes, 16));
-    while (text.size() < Kind::key_bytes) fmt::format_to(std::back_inserter(text), "{:08x}", n * text.size());
+    fmt::format_to(std::back_inserter(text), "{:0{}x}", n,
+                   std::min<std::size_t>(Kind::key_bytes, 16));
+    while (text.size() < Kind::key_bytes)
+      fmt::format_to(std::back_inserter(text), "{:08x}", n * text.size());
     return fmt::to_string(text);
   } else {
     return fmt::format("{:016x}", n);
@@ -35,10 +39,8 @@ auto item(std::uint64_t n) {
 /// A number as a value. Strings have up to 200 bytes more than keys.
 template <class Kind>
 auto value_of(std::uint64_t n) {
-  if constexpr (Kind::in_slot)
-    return n;
-  else
-    return item<Kind>(n) + std::string(n % 201, '.');
+  if constexpr (Kind::in_slot) return n;
+  else return item<Kind>(n) + std::string(n % 201, '.');
 }
 
 template <class M, class Kind, class Engine>
@@ -62,7 +64,8 @@ std::optional<std::uint64_t> get(rig<M, Kind, Engine>& r, std::uint64_t key) {
   } else {
     if (!found) return std::nullopt;
     std::uint64_t number = ~std::uint64_t{0};
-    std::from_chars(found->data(), found->data() + std::min<std::size_t>(found->size(), 16), number, 16);
+    std::from_chars(found->data(), found->data() + std::min<std::size_t>(found->size(), 16), number,
+                    16);
     return number;
   }
 }
@@ -97,7 +100,9 @@ using model = std::map<std::uint64_t, std::uint64_t>;
 /// The first disagreement, or nothing.
 template <class Rig>
 std::string difference(Rig& r, const model& wanted) {
-  if (r.t->size() != wanted.size()) return "it has " + std::to_string(r.t->size()) + " records, not " + std::to_string(wanted.size());
+  if (r.t->size() != wanted.size())
+    return "it has " + std::to_string(r.t->size()) + " records, not " +
+           std::to_string(wanted.size());
   for (auto [key, value] : wanted)
     if (get(r, key) != value) return "key " + std::to_string(key) + " is lost or stale";
   check_report report;

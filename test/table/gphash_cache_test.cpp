@@ -1,5 +1,5 @@
-// BktCache (GPHash §3.3): what it holds is what the pool holds, whatever goes on beside a load; and how often it has what is looked for. docs/performance.md
-// quotes what this prints.
+// BktCache (GPHash §3.3): what it holds is what the pool holds, whatever goes on beside a load; and
+// how often it has what is looked for. docs/performance.md quotes what this prints.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,9 +20,11 @@ struct counted_medium : emulated_medium {
   explicit counted_medium(const std::byte*) : emulated_medium(latency{}) {}
 };
 
-options with_copies(std::uint64_t percent, gphash::replacement_policy policy, std::uint64_t capacity, std::uint64_t slots = 8) {
+options with_copies(std::uint64_t percent, gphash::replacement_policy policy,
+                    std::uint64_t capacity, std::uint64_t slots = 8) {
   options how;
-  how.settings = {{"cache", percent}, {"cache_policy", static_cast<std::uint64_t>(policy)}, {"slots", slots}};
+  how.settings = {
+      {"cache", percent}, {"cache_policy", static_cast<std::uint64_t>(policy)}, {"slots", slots}};
   how.capacity = capacity;
   return how;
 }
@@ -32,13 +34,15 @@ class zipf_ranks {
  public:
   explicit zipf_ranks(std::size_t count) : sums_(count) {
     double sum = 0;
-    for (std::size_t rank = 0; rank < count; ++rank) sums_[rank] = sum += std::pow(static_cast<double>(rank + 1), -0.99);
+    for (std::size_t rank = 0; rank < count; ++rank)
+      sums_[rank] = sum += std::pow(static_cast<double>(rank + 1), -0.99);
   }
   std::size_t count() const noexcept { return sums_.size(); }
   template <class Random>
   std::size_t operator()(Random& random) const {
     double at = std::uniform_real_distribution<>(0, sums_.back())(random);
-    return static_cast<std::size_t>(std::lower_bound(sums_.begin(), sums_.end(), at) - sums_.begin());
+    return static_cast<std::size_t>(std::lower_bound(sums_.begin(), sums_.end(), at) -
+                                    sums_.begin());
   }
 
  private:
@@ -52,11 +56,14 @@ void await_loads(Rig& r, double loads) {
 }
 
 struct looked {
-  double hit_rate = 0, blocks = 0;  // of the buckets that searches look at; 256-byte blocks of the pool that a search reads
+  // of the buckets that searches look at; 256-byte blocks of the pool that a search reads
+  double hit_rate = 0, blocks = 0;
 };
-looked look(std::uint64_t percent, gphash::replacement_policy policy, const zipf_ranks& ranks, std::uint64_t warming = 700'000) {
+looked look(std::uint64_t percent, gphash::replacement_policy policy, const zipf_ranks& ranks,
+            std::uint64_t warming = 700'000) {
   std::uint64_t records = ranks.count();
-  auto r = make_rig<counted_medium, word_records, gphash_engine>(with_copies(percent, policy, records));
+  auto r =
+      make_rig<counted_medium, word_records, gphash_engine>(with_copies(percent, policy, records));
   for (std::uint64_t n = 0; n < records; ++n) EXPECT_EQ(r->put(random_key(n), n), status::ok);
   std::mt19937_64 random(1);
   auto search = [&](std::uint64_t count) {
@@ -70,7 +77,8 @@ looked look(std::uint64_t percent, gphash::replacement_policy policy, const zipf
   double looks = 0, hits = 0;
   auto add = [&](double sign) {
     auto known = figures(*r);
-    looks += sign * known["cache_looks"], hits += sign * known["cache_looks"] * known["cache_hit_rate"];
+    looks += sign * known["cache_looks"],
+        hits += sign * known["cache_looks"] * known["cache_hit_rate"];
   };
   if (percent != 0) add(-1);
   constexpr std::uint64_t measured = 200'000;
@@ -90,9 +98,14 @@ TEST(GphashCachePaper, HitRatesAndWhatASearchReadsFromThePool) {
   double last = 0;
   for (unsigned percent : {10u, 20u, 40u}) {
     looked of[3];
-    for (auto policy : {gphash::replacement_policy::lfu, gphash::replacement_policy::lru, gphash::replacement_policy::random}) of[static_cast<int>(policy)] = look(percent, policy, ranks);
-    std::printf("copies of %u %% of the buckets: hit rate and blocks read: LFU %.3f %.2f, LRU %.3f %.2f, random %.3f %.2f\n", percent, of[0].hit_rate, of[0].blocks,
-                of[1].hit_rate, of[1].blocks, of[2].hit_rate, of[2].blocks);
+    for (auto policy : {gphash::replacement_policy::lfu, gphash::replacement_policy::lru,
+                        gphash::replacement_policy::random})
+      of[static_cast<int>(policy)] = look(percent, policy, ranks);
+    std::printf(
+        "copies of %u %% of the buckets: hit rate and blocks read: LFU %.3f %.2f, LRU %.3f %.2f, "
+        "random %.3f %.2f\n",
+        percent, of[0].hit_rate, of[0].blocks, of[1].hit_rate, of[1].blocks, of[2].hit_rate,
+        of[2].blocks);
     EXPECT_GT(of[0].hit_rate, of[2].hit_rate + 0.2);
     EXPECT_GT(of[0].hit_rate, of[1].hit_rate - 0.02);
     EXPECT_NEAR(of[2].hit_rate, percent / 100.0, 0.1);
@@ -109,7 +122,9 @@ TEST(GphashCachePaper, DISABLED_HitRatesOfLargeTables) {
     const zipf_ranks ranks(records);
     for (unsigned percent : {10u, 20u, 40u}) {
       looked seen = look(percent, gphash::replacement_policy::lfu, ranks, 2 * records);
-      std::printf("%zu records, copies of %u %% of the buckets: hit rate and blocks read: LFU %.3f %.2f\n", records, percent, seen.hit_rate, seen.blocks);
+      std::printf(
+          "%zu records, copies of %u %% of the buckets: hit rate and blocks read: LFU %.3f %.2f\n",
+          records, percent, seen.hit_rate, seen.blocks);
       EXPECT_GT(seen.hit_rate, 0.5);
     }
   }
@@ -117,7 +132,8 @@ TEST(GphashCachePaper, DISABLED_HitRatesOfLargeTables) {
 
 /// One thread, all operations, from empty through growth, with loads all the time, and back.
 TEST(GphashCache, AgreesWithAModel) {
-  for (auto policy : {gphash::replacement_policy::lfu, gphash::replacement_policy::lru, gphash::replacement_policy::random})
+  for (auto policy : {gphash::replacement_policy::lfu, gphash::replacement_policy::lru,
+                      gphash::replacement_policy::random})
     for (std::uint64_t seed = 0; seed < 4; ++seed) {
       SCOPED_TRACE(std::to_string(seed));
       auto r = make_rig<plain_medium, word_records, gphash_engine>(with_copies(50, policy, 0, 2));
@@ -125,7 +141,8 @@ TEST(GphashCache, AgreesWithAModel) {
       model wanted;
       double loads = 0;
       for (unsigned n = 0; n < 60'000; ++n) {
-        std::uint64_t key = random() % 1000 * (random() % 4 == 0 ? 1 : 0x9e3779b97f4a7c15), value = random();
+        std::uint64_t key = random() % 1000 * (random() % 4 == 0 ? 1 : 0x9e3779b97f4a7c15),
+                      value = random();
         std::uint64_t drawn = random() % 8;
         if (drawn == 0) {
           wanted.erase(key), r->erase(key);
@@ -143,7 +160,8 @@ TEST(GphashCache, AgreesWithAModel) {
         if (n % 20'000 == 19'999) {
           while (figures(*r)["cache_loads"] == 0)  // ends: searches make it time for one
             for (const auto& [k, v] : wanted) ASSERT_EQ(r->get(k), v);
-          loads += figures(*r)["cache_loads"];  // the larger or smaller table has a cache of its own
+          // the larger or smaller table has a cache of its own
+          loads += figures(*r)["cache_loads"];
           ASSERT_EQ(r->t->compact(), status::ok);
         }
       }
@@ -152,11 +170,13 @@ TEST(GphashCache, AgreesWithAModel) {
     }
 }
 
-/// Values of a key only grow, and a search that begins after a write has returned finds it: in small tables, whose loads follow one another.
+/// Values of a key only grow, and a search that begins after a write has returned finds it: in
+/// small tables, whose loads follow one another.
 TEST(GphashCache, NoSearchFindsWhatWasOverwritten) {
   constexpr std::uint64_t keys = 24, enough = 400'000;
   for (auto policy : {gphash::replacement_policy::lfu, gphash::replacement_policy::random}) {
-    auto r = make_rig<plain_medium, word_records, gphash_engine>(with_copies(40, policy, 2 * keys, 2));
+    auto r =
+        make_rig<plain_medium, word_records, gphash_engine>(with_copies(40, policy, 2 * keys, 2));
     std::vector<std::atomic<std::uint64_t>> written(keys);
     for (std::uint64_t k = 0; k < keys; ++k) ASSERT_EQ(r->put(random_key(k), 0), status::ok);
     std::atomic<bool> over{false};

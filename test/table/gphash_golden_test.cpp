@@ -21,17 +21,17 @@ std::string pool_after_a_trace(const char* width, const options& how) {
   std::mt19937_64 random(20261121);
   for (int n = 0; n < 20'000; ++n) {
     std::uint64_t key = random() % 3000, value = random() % 1000;
-    if (random() % 4 == 0)
-      erase(*r, key);
-    else
-      EXPECT_EQ(put(*r, key, value), status::ok);
+    if (random() % 4 == 0) erase(*r, key);
+    else EXPECT_EQ(put(*r, key, value), status::ok);
     if (n % 8000 == 7999) {
       EXPECT_EQ(r->t->compact(), status::ok);
     }
   }
   r->t->close();
-  constexpr std::size_t before_the_root = engine_area_offset;  // the superblock has a time and an id
-  return {reinterpret_cast<const char*>(r->p->at(before_the_root)), reinterpret_cast<const char*>(r->p->at(0)) + r->p->end()};
+  // the superblock has a time and an id
+  constexpr std::size_t before_the_root = engine_area_offset;
+  return {reinterpret_cast<const char*>(r->p->at(before_the_root)),
+          reinterpret_cast<const char*>(r->p->at(0)) + r->p->end()};
 }
 
 class GphashGolden : public testing::TestWithParam<std::pair<const char*, host_warp::width>> {};
@@ -39,7 +39,8 @@ class GphashGolden : public testing::TestWithParam<std::pair<const char*, host_w
 TEST_P(GphashGolden, PoolsAreTheSameBytesAsByTheScalarWarp) {
   auto [name, width] = GetParam();
   if (!host_warp::is_here(width)) GTEST_SKIP() << "this machine has no " << name;
-  for (std::array<std::uint64_t, 3> shape : {std::array<std::uint64_t, 3>{2, 2, 8}, {1, 2, 16}, {4, 2, 4}, {4, 4, 2}}) {
+  for (std::array<std::uint64_t, 3> shape :
+       {std::array<std::uint64_t, 3>{2, 2, 8}, {1, 2, 16}, {4, 2, 4}, {4, 4, 2}}) {
     options how;
     how.settings = {{"levels", shape[0]}, {"hashes", shape[1]}, {"slots", shape[2]}};
     auto expect_same_bytes = [&]<class Kind>(std::type_identity<Kind>) {
@@ -52,7 +53,9 @@ TEST_P(GphashGolden, PoolsAreTheSameBytesAsByTheScalarWarp) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Every, GphashGolden, testing::Values(std::pair("avx2", host_warp::width::avx2), std::pair("avx512", host_warp::width::avx512)),
+INSTANTIATE_TEST_SUITE_P(Every, GphashGolden,
+                         testing::Values(std::pair("avx2", host_warp::width::avx2),
+                                         std::pair("avx512", host_warp::width::avx512)),
                          [](const auto& each) { return std::string(each.param.first); });
 
 }  // namespace

@@ -1,4 +1,5 @@
-// A removal of GPHash is interrupted before each of its steps by an insertion that gets its slot, and the power goes before each step of that (G3).
+// A removal of GPHash is interrupted before each of its steps by an insertion that gets its slot,
+// and the power goes before each step of that (G3).
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -13,13 +14,15 @@ template <class Kind>
 using table_of = rig<probing_medium, Kind, gphash_engine>;
 constexpr std::uint64_t removed = 1, old_value = 0x1111111111111111, new_value = 0x2222222222222222;
 
-/// Four buckets of 16 slots, filled so far that it is not always the first place that is less loaded.
+/// Four buckets of 16 slots, filled so far that it is not always the first place that is less
+/// loaded.
 template <class Kind>
 std::unique_ptr<table_of<Kind>> table_with_the_key(std::uint64_t others) {
   options how;
   how.settings = {{"levels", 1}, {"hashes", 2}, {"slots", 16}};
   auto r = make_rig<probing_medium, Kind, gphash_engine>(how);
-  for (std::uint64_t key = 2; key < 2 + others; ++key) EXPECT_EQ(put_short(*r, key, key), status::ok);
+  for (std::uint64_t key = 2; key < 2 + others; ++key)
+    EXPECT_EQ(put_short(*r, key, key), status::ok);
   EXPECT_EQ(put_short(*r, removed, old_value), status::ok);
   return r;
 }
@@ -29,10 +32,8 @@ template <class Kind>
 std::uint64_t slot_of(const table_of<Kind>& r, std::uint64_t key, std::uint64_t value) {
   auto there = item<Kind>(Kind::in_slot ? value : key);
   std::string_view bytes;
-  if constexpr (Kind::in_slot)
-    bytes = {reinterpret_cast<const char*>(&there), sizeof there};
-  else
-    bytes = there;
+  if constexpr (Kind::in_slot) bytes = {reinterpret_cast<const char*>(&there), sizeof there};
+  else bytes = there;
   for (std::uint64_t at = 0; at + bytes.size() <= r.p->end(); at += 8)
     if (std::memcmp(r.p->at(at), bytes.data(), bytes.size()) == 0) return at;
   return 0;
@@ -49,7 +50,9 @@ std::optional<inheritance> find_inheritance() {
     for (std::uint64_t heir = 1000; heir < 1020; ++heir) {
       auto r = table_with_the_key<Kind>(others);
       gphash::mixer mixer({r->p->block().seed_flip, r->p->block().seed_multiply});
-      auto stripe = [&](std::uint64_t key) { return (Kind::in_slot ? mixer.mix(key) : hash_of<Kind>(*r, key)) >> 62; };
+      auto stripe = [&](std::uint64_t key) {
+        return (Kind::in_slot ? mixer.mix(key) : hash_of<Kind>(*r, key)) >> 62;
+      };
       if (stripe(heir) == stripe(removed)) continue;
       EXPECT_EQ(erase(*r, removed), status::ok);
       EXPECT_EQ(put_short(*r, heir, new_value), status::ok);
@@ -80,7 +83,8 @@ void inherit_a_slot() {
       r->m->stop_interrupting();
       if (image.empty()) break;
       ++cuts;
-      SCOPED_TRACE("interrupted before step " + std::to_string(at) + ", power cut before step " + std::to_string(then) + " of the insertion");
+      SCOPED_TRACE("interrupted before step " + std::to_string(at) + ", power cut before step " +
+                   std::to_string(then) + " of the insertion");
       auto found = after_power_cut<probing_medium, Kind, gphash_engine>(image);
       ASSERT_NE(found, nullptr);
       auto present = get(*found, removed);
@@ -93,16 +97,22 @@ void inherit_a_slot() {
   EXPECT_GE(cuts, 20);
 }
 
-TEST(GphashWriter, AValueEntersASlotOnlyWhenTheRemovalThatEmptiedItIsDurable) { inherit_a_slot<word_records>(); }
-TEST(GphashWriter, AKeyEntersASlotOnlyWhenTheRemovalThatEmptiedItIsDurable) { inherit_a_slot<fixed_keys<32>>(); }
+TEST(GphashWriter, AValueEntersASlotOnlyWhenTheRemovalThatEmptiedItIsDurable) {
+  inherit_a_slot<word_records>();
+}
+TEST(GphashWriter, AKeyEntersASlotOnlyWhenTheRemovalThatEmptiedItIsDurable) {
+  inherit_a_slot<fixed_keys<32>>();
+}
 
-/// Found by the explorer: an insertion of a word without a fingerprint dies with its slot claimed. Recovery empties it; then a sync, and the power goes.
+/// Found by the explorer: an insertion of a word without a fingerprint dies with its slot claimed.
+/// Recovery empties it; then a sync, and the power goes.
 TEST(GphashRecovery, WhatItEmptiesIsEmptyInAPoolThatIsCleanLater) {
   auto r = make_rig<probing_medium, word_records, gphash_engine>(options{});
   ASSERT_EQ(r->put(1, 1), status::ok);
   std::vector<std::byte> claimed = r->m->image();
   constexpr std::uint64_t without_fingerprint = 3, state = gphash::claimed_state;
-  std::uint64_t at = r->p->block().engine_offset + offsetof(gphash::root, escapes) + without_fingerprint * sizeof(gphash::slot);
+  std::uint64_t at = r->p->block().engine_offset + offsetof(gphash::root, escapes) +
+                     without_fingerprint * sizeof(gphash::slot);
   std::memcpy(claimed.data() + at, &state, sizeof state);
 
   auto recovered = after_power_cut<probing_medium, word_records, gphash_engine>(claimed);
@@ -113,7 +123,8 @@ TEST(GphashRecovery, WhatItEmptiesIsEmptyInAPoolThatIsCleanLater) {
   check_report report;
   later->t->check(report);
   EXPECT_TRUE(report.ok) << report.violations.front();
-  std::uint64_t key = gphash::mixer({later->p->block().seed_flip, later->p->block().seed_multiply}).key_of(without_fingerprint);
+  std::uint64_t key = gphash::mixer({later->p->block().seed_flip, later->p->block().seed_multiply})
+                          .key_of(without_fingerprint);
   EXPECT_EQ(later->put(key, 7), status::ok);
   EXPECT_EQ(later->get(key), 7u);
 }

@@ -1,4 +1,5 @@
-// What an operation of Level hashing reads and writes: buckets, flushes, fences. Counted, not timed. docs/performance.md quotes what this prints.
+// What an operation of Level hashing reads and writes: buckets, flushes, fences. Counted, not
+// timed. docs/performance.md quotes what this prints.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -23,7 +24,8 @@ struct traced_medium : process_medium {
   explicit traced_medium(const std::byte* base) : base_(base) {}
   template <class T>
   T read(const T* at) noexcept {
-    if (tracing) reads.push_back(static_cast<std::uint64_t>(reinterpret_cast<const std::byte*>(at) - base_));
+    if (tracing)
+      reads.push_back(static_cast<std::uint64_t>(reinterpret_cast<const std::byte*>(at) - base_));
     return process_medium::read(at);
   }
   /// Of so many bytes that were read from.
@@ -49,7 +51,8 @@ struct traced {
   double buckets = 0, lines = 0;
   std::size_t most = 0;
 };
-traced trace(level_rig<traced_medium, word_records>& r, const std::vector<std::uint64_t>& keys, bool there) {
+traced trace(level_rig<traced_medium, word_records>& r, const std::vector<std::uint64_t>& keys,
+             bool there) {
   constexpr std::uint64_t bucket_bytes = 128;
   traced t;
   r.m->tracing = true;
@@ -70,17 +73,22 @@ TEST(LevelCost, BucketsThatASearchLooksAt) {
   for (unsigned slots : {4u, 7u})
     for (bool dynamic : {false, true})
       for (double load : {0.6, 0.8}) {
-        auto r = make_level<traced_medium, word_records>(level_with_top(12, slots, {{"dynamic", dynamic}}));
+        auto r = make_level<traced_medium, word_records>(
+            level_with_top(12, slots, {{"dynamic", dynamic}}));
         std::vector<std::uint64_t> present, absent;
-        for (auto n = static_cast<std::uint64_t>(load * static_cast<double>(r->t->slots())); n > 0; --n) {
+        for (auto n = static_cast<std::uint64_t>(load * static_cast<double>(r->t->slots())); n > 0;
+             --n) {
           present.push_back(random_key(2 * n)), absent.push_back(random_key(2 * n + 1));
           ASSERT_EQ(r->put(present.back(), 1), status::ok);
         }
         auto known = figures(*r);
         ASSERT_EQ(known["levels"], 2);
         traced hits = trace(*r, present, true), misses = trace(*r, absent, false);
-        std::printf("slots %u, %s order, load factor %.1f: a hit looks at %.3f buckets (%.3f lines), at most %zu; a miss at %.3f (%.3f lines), at most %zu\n",
-                    slots, dynamic ? "dynamic" : "static", load, hits.buckets, hits.lines, hits.most, misses.buckets, misses.lines, misses.most);
+        std::printf(
+            "slots %u, %s order, load factor %.1f: a hit looks at %.3f buckets (%.3f lines), at "
+            "most %zu; a miss at %.3f (%.3f lines), at most %zu\n",
+            slots, dynamic ? "dynamic" : "static", load, hits.buckets, hits.lines, hits.most,
+            misses.buckets, misses.lines, misses.most);
         EXPECT_LE(hits.most, 4u);
         EXPECT_LE(misses.most, 4u);
         EXPECT_NEAR(hits.buckets, known["positive_probe_mean"], 1e-9) << "what stats says";
@@ -98,7 +106,8 @@ struct cost {
 
 /// Of each operation, on average.
 struct costs {
-  cost insert_early, insert_late, update, removal, rehash;  // insertions up to load factor 0.5, and from there to 0.85
+  // insertions up to load factor 0.5, and from there to 0.85
+  cost insert_early, insert_late, update, removal, rehash;
 };
 template <class Kind>
 costs measure(unsigned slots, bool in_place) {
@@ -108,14 +117,16 @@ costs measure(unsigned slots, bool in_place) {
     media_counts before = r->m->counts();
     work();
     media_counts after = r->m->counts();
-    return cost{static_cast<double>(after.flushes - before.flushes), static_cast<double>(after.fences - before.fences)};
+    return cost{static_cast<double>(after.flushes - before.flushes),
+                static_cast<double>(after.fences - before.fences)};
   };
   auto insert_to = [&](double load) {
     std::size_t first = keys.size();
     keys.resize(static_cast<std::size_t>(load * static_cast<double>(r->t->slots())));
     for (std::size_t n = first; n < keys.size(); ++n) keys[n] = random_key(n);
     cost all = of([&] {
-      for (std::size_t n = first; n < keys.size(); ++n) EXPECT_EQ(put_short(*r, keys[n]), status::ok);
+      for (std::size_t n = first; n < keys.size(); ++n)
+        EXPECT_EQ(put_short(*r, keys[n]), status::ok);
     });
     return all / static_cast<double>(keys.size() - first);
   };
@@ -132,7 +143,8 @@ costs measure(unsigned slots, bool in_place) {
   c.update = of_all([&](std::uint64_t key) { return put_short(*r, key, 2); });
   c.removal = of_all([&](std::uint64_t key) { return r->erase(item<Kind>(key)); });
   for (std::uint64_t key : keys) EXPECT_EQ(put_short(*r, key), status::ok);
-  cost resize = of([&] { EXPECT_EQ(r->t->reserve(level_with_top(13, slots).capacity), status::ok); });
+  cost resize =
+      of([&] { EXPECT_EQ(r->t->reserve(level_with_top(13, slots).capacity), status::ok); });
   resize.flushes -= 1 << 13;  // the new level's lines
   c.rehash = resize / figures(*r)["rehashed"];
   return c;
@@ -144,9 +156,12 @@ TEST(LevelCost, FlushesAndFencesOfAnOperation) {
   for (bool bytes : {false, true})
     for (unsigned slots : {4u, 7u})
       for (bool in_place : {true, false}) {
-        costs c = bytes ? measure<byte_records>(slots, in_place) : measure<word_records>(slots, in_place);
-        std::printf("%s, slots %u, in_place=%d: flushes and fences", bytes ? "bytes" : "words", slots, in_place);
-        print("insert", c.insert_early), print("above load factor 0.5", c.insert_late), print("update", c.update);
+        costs c =
+            bytes ? measure<byte_records>(slots, in_place) : measure<word_records>(slots, in_place);
+        std::printf("%s, slots %u, in_place=%d: flushes and fences", bytes ? "bytes" : "words",
+                    slots, in_place);
+        print("insert", c.insert_early), print("above load factor 0.5", c.insert_late),
+            print("update", c.update);
         print("removal", c.removal), print("rehashed record", c.rehash);
         std::printf("\n");
         EXPECT_LT(c.insert_early.fences, bytes ? 2.01 : 1.5);
@@ -156,7 +171,8 @@ TEST(LevelCost, FlushesAndFencesOfAnOperation) {
         EXPECT_EQ(c.removal.fences, 1);
         EXPECT_LT(c.rehash.flushes, 2);
         EXPECT_LT(c.rehash.fences, 1.5) << "the records of a bucket move together";
-        EXPECT_LE(c.update.fences, (in_place ? 1 : 3) + 1.01 * bytes) << "value; log, value, end of the log; and the record";
+        EXPECT_LE(c.update.fences, (in_place ? 1 : 3) + 1.01 * bytes)
+            << "value; log, value, end of the log; and the record";
         EXPECT_LE(c.update.flushes, (in_place ? 1 : 3) + 2 * bytes);
       }
 }
@@ -166,40 +182,50 @@ struct flushing_medium : pmem_medium {
   explicit flushing_medium(const std::byte*) : pmem_medium(persistence_domain::memory_bus) {}
 };
 
-/// A table of load factor 0.85, made twice as large in place, and by inserting its records into a new one of that size.
+/// A table of load factor 0.85, made twice as large in place, and by inserting its records into a
+/// new one of that size.
 template <class M, class Measure>
-std::pair<double, double> larger_in_place_and_anew(unsigned top, unsigned slots, Measure&& measure) {
+std::pair<double, double> larger_in_place_and_anew(unsigned top, unsigned slots,
+                                                   Measure&& measure) {
   auto old = make_level<M, word_records>(level_with_top(top, slots));
   auto records = static_cast<std::uint64_t>(0.85 * static_cast<double>(old->t->slots()));
   for (std::uint64_t n = 0; n < records; ++n) EXPECT_EQ(put_short(*old, random_key(n)), status::ok);
-  double in_place = measure(*old, [&] { EXPECT_EQ(old->t->reserve(level_with_top(top + 1, slots).capacity), status::ok); });
+  double in_place = measure(*old, [&] {
+    EXPECT_EQ(old->t->reserve(level_with_top(top + 1, slots).capacity), status::ok);
+  });
   EXPECT_EQ(figures(*old)["expansions"], 1);
   auto anew = make_level<M, word_records>(level_with_top(top + 1, slots));
   return {in_place, measure(*anew, [&] {
-            for (std::uint64_t n = 0; n < records; ++n) EXPECT_EQ(put_short(*anew, random_key(n)), status::ok);
+            for (std::uint64_t n = 0; n < records; ++n)
+              EXPECT_EQ(put_short(*anew, random_key(n)), status::ok);
           })};
 }
 
-/// §3.2, §4.2, figure 15: the paper measured 4.3 times the speed of a full rehash, at load factor 0.85.
+/// §3.2, §4.2, figure 15: the paper measured 4.3 times the speed of a full rehash, at load factor
+/// 0.85.
 TEST(LevelCost, AResizeAgainstAFullRehash) {
   for (unsigned slots : {4u, 7u}) {
-    auto [flushes, all_flushes] = larger_in_place_and_anew<counted_medium>(14, slots, [](auto& r, auto&& work) {
-      media_counts before = r.m->counts();
-      work();
-      return static_cast<double>(r.m->counts().flushes - before.flushes);
-    });
+    auto [flushes, all_flushes] =
+        larger_in_place_and_anew<counted_medium>(14, slots, [](auto& r, auto&& work) {
+          media_counts before = r.m->counts();
+          work();
+          return static_cast<double>(r.m->counts().flushes - before.flushes);
+        });
     std::vector<double> ratios;
     for (int run = 0; run < 5; ++run) {
-      auto [seconds, all_seconds] = larger_in_place_and_anew<flushing_medium>(15, slots, [](auto&, auto&& work) {
-        auto began = std::chrono::steady_clock::now();
-        work();
-        return std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
-      });
+      auto [seconds, all_seconds] =
+          larger_in_place_and_anew<flushing_medium>(15, slots, [](auto&, auto&& work) {
+            auto began = std::chrono::steady_clock::now();
+            work();
+            return std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+          });
       ratios.push_back(all_seconds / seconds);
     }
     std::sort(ratios.begin(), ratios.end());
-    std::printf("slots %u: a full rehash flushes %.2f times as many lines as a resize, the new level's zeros among these, and takes %.2f times as long (%.2f to %.2f)\n", slots,
-                all_flushes / flushes, ratios[2], ratios.front(), ratios.back());
+    std::printf(
+        "slots %u: a full rehash flushes %.2f times as many lines as a resize, the new level's "
+        "zeros among these, and takes %.2f times as long (%.2f to %.2f)\n",
+        slots, all_flushes / flushes, ratios[2], ratios.front(), ratios.back());
     EXPECT_GT(all_flushes, 1.2 * flushes);
   }
 }
@@ -210,7 +236,8 @@ struct own_medium : direct_access {
   explicit own_medium(const std::byte*) {}
   void flush(const void* at, std::size_t bytes) noexcept {
     auto first = align_down(reinterpret_cast<std::uintptr_t>(at), line_bytes);
-    mine.flushes += (reinterpret_cast<std::uintptr_t>(at) + bytes - first + line_bytes - 1) / line_bytes;
+    mine.flushes +=
+        (reinterpret_cast<std::uintptr_t>(at) + bytes - first + line_bytes - 1) / line_bytes;
   }
   void fence() noexcept { ++mine.fences; }
   media_counts counts() const noexcept { return mine; }
@@ -250,13 +277,15 @@ struct longest {
     media_counts before = r.m->counts();
     ASSERT_EQ(work(), status::ok);
     media_counts after = r.m->counts();
-    flushes = std::max(flushes, after.flushes - before.flushes), fences = std::max(fences, after.fences - before.fences);
+    flushes = std::max(flushes, after.flushes - before.flushes),
+    fences = std::max(fences, after.fences - before.fences);
     helper.work();
   }
 };
 
-/// From empty to 2^16 buckets and back, as long as writes go on. A write drains a bucket; and none writes a level of more than 1 MiB by itself, unless the
-/// table is full soon after it was nearly full, as with 4 slots.
+/// From empty to 2^16 buckets and back, as long as writes go on. A write drains a bucket; and none
+/// writes a level of more than 1 MiB by itself, unless the table is full soon after it was nearly
+/// full, as with 4 slots.
 TEST(LevelCost, NoOperationWaitsForAResize) {
   constexpr std::uint64_t most_lines_at_once = (1 << 20) / 128;
   prompt_helper helper;
@@ -277,16 +306,20 @@ TEST(LevelCost, NoOperationWaitsForAResize) {
       shrinking.watch(*r, helper, [&] { return put_short(*r, key); });
       shrinking.watch(*r, helper, [&] { return r->erase(key); });
     }
-    std::printf("slots %u: an operation does at most %.0f fences and %.0f flushes in %.0f expansions, %.0f and %.0f in %.0f shrinks; %.0f slots for 300,000 "
-                "records, %.0f when all are gone, %.0f after %.0f writes more\n",
-                slots, static_cast<double>(growing.fences), static_cast<double>(growing.flushes), expansions, static_cast<double>(shrinking.fences),
-                static_cast<double>(shrinking.flushes), figures(*r)["shrinks"], static_cast<double>(most), static_cast<double>(emptied),
-                static_cast<double>(r->t->slots()), static_cast<double>(2 * more));
+    std::printf(
+        "slots %u: an operation does at most %.0f fences and %.0f flushes in %.0f expansions, %.0f "
+        "and %.0f in %.0f shrinks; %.0f slots for 300,000 "
+        "records, %.0f when all are gone, %.0f after %.0f writes more\n",
+        slots, static_cast<double>(growing.fences), static_cast<double>(growing.flushes),
+        expansions, static_cast<double>(shrinking.fences), static_cast<double>(shrinking.flushes),
+        figures(*r)["shrinks"], static_cast<double>(most), static_cast<double>(emptied),
+        static_cast<double>(r->t->slots()), static_cast<double>(2 * more));
     EXPECT_GE(expansions, 13);
     EXPECT_EQ(r->t->slots(), at_first);
     EXPECT_LE(growing.fences, 16u);
     EXPECT_LE(shrinking.fences, 16u);
-    EXPECT_LE(growing.flushes, slots == 4 ? most / slots : most_lines_at_once + 64) << "an operation has written a large level by itself";
+    EXPECT_LE(growing.flushes, slots == 4 ? most / slots : most_lines_at_once + 64)
+        << "an operation has written a large level by itself";
     EXPECT_LE(shrinking.flushes, most_lines_at_once + 64);
   }
 }

@@ -1,4 +1,5 @@
-// Power cuts of a table of the engine level within an operation: what is left after every store and every fence, and what must be found in it.
+// Power cuts of a table of the engine level within an operation: what is left after every store and
+// every fence, and what must be found in it.
 #pragma once
 
 #include <cstring>
@@ -44,7 +45,8 @@ image everything_stored(Rig& r) {
   return {r.p->at(0), r.p->at(0) + r.p->memory().backed_bytes()};
 }
 
-/// Calls judge(image) for each of the images of `work`, or those at each n-th store or fence. Returns how many there were.
+/// Calls judge(image) for each of the images of `work`, or those at each n-th store or fence.
+/// Returns how many there were.
 template <class Kind, class Work, class Judge>
 int cut_everywhere(watched_rig<Kind>& r, Work&& work, Judge&& judge, int each = 1) {
   image last[2];
@@ -54,7 +56,8 @@ int cut_everywhere(watched_rig<Kind>& r, Work&& work, Judge&& judge, int each = 
     image now[2] = {r.m->image(), everything_stored(r)};
     for (int n = 0; n < 2; ++n) {
       if (testing::Test::HasFatalFailure() || now[n] == last[n]) continue;
-      SCOPED_TRACE((n == 0 ? "what was fenced, image " : "what was stored, image ") + std::to_string(images));
+      SCOPED_TRACE((n == 0 ? "what was fenced, image " : "what was stored, image ") +
+                   std::to_string(images));
       ++images;
       judge(now[n]);
       last[n] = std::move(now[n]);
@@ -84,7 +87,8 @@ auto ready(const options& how, const std::vector<operation>& script, std::size_t
   return r;
 }
 
-/// A record that recovery has dealt with does not come back once it was removed, nor with an old value, even if the power goes again.
+/// A record that recovery has dealt with does not come back once it was removed, nor with an old
+/// value, even if the power goes again.
 template <class Kind>
 void expect_dealt_with(const image& left, std::uint64_t key) {
   for (bool erases : {false, true}) {
@@ -103,8 +107,9 @@ int cut_recovery(const image& left, const model& before, const model& after) {
   auto found = found_after_power_cut<watched_medium, Kind, level_engine>(left);
   EXPECT_NE(found, nullptr);
   if (!found) return 0;
-  return cut_everywhere(*found, [&] { EXPECT_EQ(found->t->open("image").code, status::ok); },
-                        [&](const image& again) { expect_either<Kind>(again, before, after); });
+  return cut_everywhere(
+      *found, [&] { EXPECT_EQ(found->t->open("image").code, status::ok); },
+      [&](const image& again) { expect_either<Kind>(again, before, after); });
 }
 
 /// Whether the check finds a fault in what is opened.

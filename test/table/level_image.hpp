@@ -1,4 +1,5 @@
-// What a table of the engine level holds, read from its bytes alone (docs/format.md, "level"): in memory, or in the image that a power cut leaves.
+// What a table of the engine level holds, read from its bytes alone (docs/format.md, "level"): in
+// memory, or in the image that a power cut leaves.
 #pragma once
 
 #include <cstring>
@@ -23,7 +24,8 @@ class level_image {
  public:
   /// Bytes behind the end are zeros.
   level_image(const std::byte* base, std::size_t size) : base_(base), size_(size) {
-    level::shape shape = level::shape::of(static_cast<unsigned>(word(offsetof(superblock, settings))));
+    level::shape shape =
+        level::shape::of(static_cast<unsigned>(word(offsetof(superblock, settings))));
     std::uint64_t root = word(offsetof(superblock, engine_offset));
     desks_offset = root + offsetof(level::root, desks);
     for (unsigned log2 = 0; log2 < level::level_sizes; ++log2) {
@@ -31,14 +33,16 @@ class level_image {
       if (at.none()) continue;
       levels.push_back(log2);
       drains_top = (at.exponent() & level::draining) != 0;
-      for (std::uint64_t n = 0; n < std::uint64_t{1} << log2; ++n) read_bucket(shape, log2, n, at.offset() + (n << shape.bytes_log2));
+      for (std::uint64_t n = 0; n < std::uint64_t{1} << log2; ++n)
+        read_bucket(shape, log2, n, at.offset() + (n << shape.bytes_log2));
     }
     for (std::size_t n = 0; n < level::desk_count; ++n) {
       std::uint64_t desk = desks_offset + n * sizeof(level::desk);
       logs += word(desk + offsetof(level::desk, logged_check)) != 0;
     }
   }
-  explicit level_image(const std::vector<std::byte>& image) : level_image(image.data(), image.size()) {}
+  explicit level_image(const std::vector<std::byte>& image)
+      : level_image(image.data(), image.size()) {}
 
   /// How often a key's word is there.
   std::map<std::uint64_t, int> copies() const {
@@ -56,7 +60,7 @@ class level_image {
   std::vector<unsigned> levels;  // their sizes, log2, from the smallest
   bool drains_top = false;       // the largest is marked
   std::uint64_t desks_offset = 0;
-  int logs = 0;                  // updates that are logged
+  int logs = 0;  // updates that are logged
   std::vector<level_item> items;
 
  private:
@@ -65,7 +69,8 @@ class level_image {
     if (at + sizeof found <= size_) std::memcpy(&found, base_ + at, sizeof found);
     return found;
   }
-  void read_bucket(const level::shape& shape, unsigned log2, std::uint64_t number, std::uint64_t at) {
+  void read_bucket(const level::shape& shape, unsigned log2, std::uint64_t number,
+                   std::uint64_t at) {
     level::bucket_state state{word(at)};
     for (unsigned n = 0; n < shape.slots; ++n) {
       if ((state.tokens() >> n & 1) == 0) continue;

@@ -1,6 +1,7 @@
-// The facts of Level hashing's paper about load factors, movements, resizes and search order (§3.1 to §3.3, §4.2; figures 4, 6, 8, 9, 13), measured. Nothing
-// here depends on time; the bounds are what a change must not leave. docs/performance.md quotes what this prints. What an operation costs:
-// level_cost_test.cpp.
+// The facts of Level hashing's paper about load factors, movements, resizes and search order (§3.1
+// to §3.3, §4.2; figures 4, 6, 8, 9, 13), measured. Nothing here depends on time; the bounds are
+// what a change must not leave. docs/performance.md quotes what this prints. What an operation
+// costs: level_cost_test.cpp.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -47,7 +48,8 @@ template <class Rig>
 void fill(Rig& r, double load, key_source& keys) {
   std::uint64_t slots = r.t->slots();
   auto wanted = static_cast<std::uint64_t>(load * static_cast<double>(slots));
-  for (std::uint64_t n = r.t->size(); n < wanted; ++n) ASSERT_EQ(put_short(r, keys.next()), status::ok);
+  for (std::uint64_t n = r.t->size(); n < wanted; ++n)
+    ASSERT_EQ(put_short(r, keys.next()), status::ok);
   ASSERT_EQ(r.t->slots(), slots) << "the table grew before load factor " << load;
 }
 
@@ -69,14 +71,18 @@ peak peak_load(unsigned slots, unsigned top_log2, double sigma) {
   return p;
 }
 
-/// Figures 2, 8, 9: the share of the slots that are full when an insertion first finds no room; more than 0.9 with 4 slots, whatever the keys.
+/// Figures 2, 8, 9: the share of the slots that are full when an insertion first finds no room;
+/// more than 0.9 with 4 slots, whatever the keys.
 TEST(LevelPaper, LoadFactorWhenAThirdLevelIsNeeded) {
   for (unsigned slots : {4u, 7u})
     for (unsigned top : {12u, 13u, 14u}) {
-      peak of[] = {peak_load<word_records>(slots, top, 0), peak_load<word_records>(slots, top, 1), peak_load<word_records>(slots, top, 0.25),
+      peak of[] = {peak_load<word_records>(slots, top, 0), peak_load<word_records>(slots, top, 1),
+                   peak_load<word_records>(slots, top, 0.25),
                    peak_load<byte_records>(slots, top, 0)};
-      std::printf("slots %u, top of 2^%u buckets: grows at load factor %.3f (uniform), %.3f (log-normal, sigma 1), %.3f (sigma 1/4), %.3f (strings)\n", slots,
-                  top, of[0].mean, of[1].mean, of[2].mean, of[3].mean);
+      std::printf(
+          "slots %u, top of 2^%u buckets: grows at load factor %.3f (uniform), %.3f (log-normal, "
+          "sigma 1), %.3f (sigma 1/4), %.3f (strings)\n",
+          slots, top, of[0].mean, of[1].mean, of[2].mean, of[3].mean);
       for (peak p : of) {
         EXPECT_GT(p.mean, slots == 4 ? 0.9 : 0.955);
         EXPECT_GT(p.least, slots == 4 ? 0.87 : 0.935);
@@ -107,7 +113,8 @@ TEST(LevelPaper, FewInsertionsMoveARecord) {
       fill_until_it_grows(*r, keys);
       movements += figures(*r)["movements"], records += static_cast<double>(r->t->size());
     }
-    std::printf("slots %u: until the table grows, %.2f %% of the insertions move a record\n", slots, 100 * movements / records);
+    std::printf("slots %u: until the table grows, %.2f %% of the insertions move a record\n", slots,
+                100 * movements / records);
     EXPECT_GT(movements, 0);
     EXPECT_LT(movements / records, 0.012) << "the paper's share";
   }
@@ -118,21 +125,25 @@ struct resize {
   double load_factor = 0;  // before it
   double rehashed = 0;     // share of the records that were there
 };
-std::vector<resize> resizes(std::size_t count, unsigned slots, bool bottom_to_top, std::uint64_t seed) {
+std::vector<resize> resizes(std::size_t count, unsigned slots, bool bottom_to_top,
+                            std::uint64_t seed) {
   key_source keys(seed);
-  auto r = make_level<plain_medium, word_records>(level_with_top(9, slots, {{"bottom_to_top", bottom_to_top}}));
+  auto r = make_level<plain_medium, word_records>(
+      level_with_top(9, slots, {{"bottom_to_top", bottom_to_top}}));
   std::vector<resize> seen;
   double rehashed = 0;
   while (seen.size() < count) {
     std::uint64_t before = r->t->slots();
     resize now{fill_until_it_grows(*r, keys, r->t->size()), 0};
     auto records = static_cast<double>(r->t->size());
-    for (std::uint64_t slots_now = r->t->slots(); slots_now != 2 * before; slots_now = r->t->slots()) {
+    for (std::uint64_t slots_now = r->t->slots(); slots_now != 2 * before;
+         slots_now = r->t->slots()) {
       EXPECT_EQ(put_short(*r, keys.next()), status::ok);
       EXPECT_LE(r->t->slots(), slots_now) << "a fourth level";
     }
     double total = figures(*r)["rehashed"];
-    EXPECT_LE(total - rehashed, static_cast<double>(before) / 3) << "more than the lowest level can hold";
+    EXPECT_LE(total - rehashed, static_cast<double>(before) / 3)
+        << "more than the lowest level can hold";
     now.rehashed = (total - rehashed) / records;
     rehashed = total;
     seen.push_back(now);
@@ -143,8 +154,10 @@ std::vector<resize> resizes(std::size_t count, unsigned slots, bool bottom_to_to
   return seen;
 }
 
-/// §3.2, figure 4. A resize rehashes the records of the lowest level alone, which has a third of the slots: less than a third of the records the first time,
-/// a little more when that level was the top. And the movement from the bottom to the top makes up for bottom levels that are full from the start.
+/// §3.2, figure 4. A resize rehashes the records of the lowest level alone, which has a third of
+/// the slots: less than a third of the records the first time, a little more when that level was
+/// the top. And the movement from the bottom to the top makes up for bottom levels that are full
+/// from the start.
 TEST(LevelPaper, SixResizes) {
   constexpr std::size_t count = 6;
   constexpr unsigned runs = 8;
@@ -153,7 +166,9 @@ TEST(LevelPaper, SixResizes) {
     for (unsigned upwards : {0u, 1u}) {
       for (unsigned run = 0; run < runs; ++run) {
         auto seen = resizes(count, slots, upwards, run);
-        for (std::size_t n = 0; n < count; ++n) load[upwards][n] += seen[n].load_factor / runs, rehashed[upwards][n] += seen[n].rehashed / runs;
+        for (std::size_t n = 0; n < count; ++n)
+          load[upwards][n] += seen[n].load_factor / runs,
+              rehashed[upwards][n] += seen[n].rehashed / runs;
       }
       std::printf("slots %u, bottom_to_top=%u: resizes at load factor", slots, upwards);
       for (double f : load[upwards]) std::printf(" %.3f", f);
@@ -171,8 +186,8 @@ TEST(LevelPaper, SixResizes) {
   }
 }
 
-/// Buckets of a hit, in a table that is filled to load factor 0.85 and made twice as large, four times: before each resize, after it, and on the way to the
-/// next one. Mean of several tables.
+/// Buckets of a hit, in a table that is filled to load factor 0.85 and made twice as large, four
+/// times: before each resize, after it, and on the way to the next one. Mean of several tables.
 struct search_orders {
   double before[4] = {}, after[4] = {}, later[4] = {};
 };
@@ -181,7 +196,8 @@ search_orders search_by(bool dynamic, unsigned slots) {
   search_orders s;
   for (unsigned run = 0; run < runs; ++run) {
     key_source keys(run);
-    auto r = make_level<plain_medium, word_records>(level_with_top(10, slots, {{"dynamic", dynamic}}));
+    auto r =
+        make_level<plain_medium, word_records>(level_with_top(10, slots, {{"dynamic", dynamic}}));
     for (unsigned n = 0; n < 4; ++n) {
       fill(*r, 0.6, keys);
       s.later[n] += figures(*r)["positive_probe_mean"] / runs;
@@ -193,13 +209,17 @@ search_orders search_by(bool dynamic, unsigned slots) {
       s.after[n] += known["positive_probe_mean"] / runs;
     }
   }
-  std::printf("slots %u, %s order, buckets of a hit at load factor 0.6, 0.85, and after the resize:", slots, dynamic ? "dynamic" : "static ");
-  for (unsigned n = 0; n < 4; ++n) std::printf("  %.2f %.2f %.2f", s.later[n], s.before[n], s.after[n]);
+  std::printf(
+      "slots %u, %s order, buckets of a hit at load factor 0.6, 0.85, and after the resize:", slots,
+      dynamic ? "dynamic" : "static ");
+  for (unsigned n = 0; n < 4; ++n)
+    std::printf("  %.2f %.2f %.2f", s.later[n], s.before[n], s.after[n]);
   std::printf("\n");
   return s;
 }
 
-/// §3.2, §4.2.4, figure 13. Writers find out by samples when more records lie in the top again: a small table may be late now and then.
+/// §3.2, §4.2.4, figure 13. Writers find out by samples when more records lie in the top again: a
+/// small table may be late now and then.
 TEST(LevelPaper, DynamicOrderLooksAtFewerBucketsAfterAResize) {
   for (unsigned slots : {4u, 7u}) {
     search_orders by_level = search_by(false, slots), dynamic = search_by(true, slots);
@@ -207,12 +227,14 @@ TEST(LevelPaper, DynamicOrderLooksAtFewerBucketsAfterAResize) {
       EXPECT_GT(by_level.after[n], by_level.before[n] + 0.3);
       EXPECT_LT(dynamic.after[n], by_level.after[n] - 0.2);
       EXPECT_LT(dynamic.later[n], by_level.later[n] + 1);
-      EXPECT_LT(dynamic.before[n], by_level.before[n] + 0.25) << "the bottom is still searched first";
+      EXPECT_LT(dynamic.before[n], by_level.before[n] + 0.25)
+          << "the bottom is still searched first";
     }
   }
 }
 
-/// §3.3, figure 6(b): how many records have an empty slot beside them, so that their update in the paper's manner needs no log.
+/// §3.3, figure 6(b): how many records have an empty slot beside them, so that their update in the
+/// paper's manner needs no log.
 TEST(LevelPaper, UpdatesThatNeedNoLog) {
   for (unsigned slots : {4u, 7u}) {
     key_source keys(slots);

@@ -20,7 +20,8 @@ inline options level_of(std::uint64_t slots, std::map<std::string, std::uint64_t
   return how;
 }
 /// A table whose top level has 2^top_log2 buckets at first.
-inline options level_with_top(unsigned top_log2, unsigned slots, std::map<std::string, std::uint64_t> settings = {}) {
+inline options level_with_top(unsigned top_log2, unsigned slots,
+                              std::map<std::string, std::uint64_t> settings = {}) {
   options how = level_of(slots, std::move(settings));
   for (how.capacity = 1; level::top_for(how.capacity, slots) < top_log2;) how.capacity *= 2;
   return how;

@@ -1,5 +1,5 @@
-// Runs of operations in which a table of the engine level does all that it can do with a record: two levels and three, growing and shrinking. And which
-// operation moves which record.
+// Runs of operations in which a table of the engine level does all that it can do with a record:
+// two levels and three, growing and shrinking. And which operation moves which record.
 #pragma once
 
 #include <algorithm>
@@ -23,8 +23,8 @@ void perform(Rig& r, operation o) {
   ASSERT_EQ(o.erases ? erase(r, o.key) : put(r, o.key, value_for(o.key)), status::ok);
 }
 
-/// Records come and nearly all of them go, one at a time; then others come and go for a while, here and there, so that the table shrinks; then as many come
-/// once more.
+/// Records come and nearly all of them go, one at a time; then others come and go for a while, here
+/// and there, so that the table shrinks; then as many come once more.
 inline std::vector<operation> there_and_back() {
   constexpr std::uint64_t records = 60, stay = 4, passing = 2000;
   std::vector<operation> script;
@@ -34,7 +34,8 @@ inline std::vector<operation> there_and_back() {
     script.push_back({false, random_key(n)});
     script.push_back({true, random_key(n)});
   }
-  for (std::uint64_t n = 0; n < records; ++n) script.push_back({false, random_key(records + passing + n)});
+  for (std::uint64_t n = 0; n < records; ++n)
+    script.push_back({false, random_key(records + passing + n)});
   return script;
 }
 
@@ -42,10 +43,8 @@ inline std::vector<operation> there_and_back() {
 inline model records_after(const std::vector<operation>& script, std::size_t operations) {
   model held;
   for (std::size_t n = 0; n < operations; ++n) {
-    if (script[n].erases)
-      held.erase(script[n].key);
-    else
-      held[script[n].key] = value_for(script[n].key);
+    if (script[n].erases) held.erase(script[n].key);
+    else held[script[n].key] = value_for(script[n].key);
   }
   return held;
 }
@@ -76,12 +75,16 @@ std::vector<level_move> moves_of(const options& how, const std::vector<operation
       if (was == were.end() || keys[now.key_word] == script[n].key) continue;
       if (was->second.level_log2 == now.level_log2 && was->second.bucket == now.bucket) continue;
       auto place = [&](const level_item& i) {
-        auto level = std::find(before.levels.rbegin(), before.levels.rend(), i.level_log2) - before.levels.rbegin();
+        auto level = std::find(before.levels.rbegin(), before.levels.rend(), i.level_log2) -
+                     before.levels.rbegin();
         bool first = hash_of(*r, keys[i.key_word]) >> (64 - i.level_log2) == i.bucket;
-        return (level == std::ssize(before.levels) ? "new" : std::to_string(level)) + (first ? ".0" : ".1");
+        return (level == std::ssize(before.levels) ? "new" : std::to_string(level)) +
+               (first ? ".0" : ".1");
       };
-      found.push_back({n, keys[now.key_word], std::to_string(before.levels.size()) + (before.drains_top ? " levels, shrinking: " : " levels: ") +
-                                                  place(was->second) + " -> " + place(now)});
+      found.push_back({n, keys[now.key_word],
+                       std::to_string(before.levels.size()) +
+                           (before.drains_top ? " levels, shrinking: " : " levels: ") +
+                           place(was->second) + " -> " + place(now)});
     }
     before = std::move(after);
   }

@@ -1,5 +1,6 @@
-// Level hashing loses its power within an operation, after every store and every fence. Of the images that this can leave two are looked at: what was fenced
-// and nothing else, and all that was stored. The others are the explorer's.
+// Level hashing loses its power within an operation, after every store and every fence. Of the
+// images that this can leave two are looked at: what was fenced and nothing else, and all that was
+// stored. The others are the explorer's.
 //
 // Named after CRASH.md, Level 1 to 7 and 9. 8 is in level_interruption_test.cpp.
 #include <gtest/gtest.h>
@@ -20,16 +21,19 @@ TEST(Level, L1ARecordThatAMovementLeftTwiceIsRemovedOnceAndForAll) {
       for (const level_move& move : some_of_each_kind(moves_of<Kind>(how, script), 1)) {
         SCOPED_TRACE(move.kind + ", slots=" + std::to_string(slots));
         auto r = ready<Kind>(how, script, move.operation);
-        model before = records_after(script, move.operation), after = records_after(script, move.operation + 1);
+        model before = records_after(script, move.operation),
+              after = records_after(script, move.operation + 1);
         int doubled = 0;
-        cut_everywhere(*r, [&] { perform(*r, script[move.operation]); },
-                       [&](const image& left) {
-                         expect_either<Kind>(left, before, after);
-                         if (level_image(left).doubled() == 0) return;
-                         ++doubled;
-                         expect_dealt_with<Kind>(left, move.key);
-                         EXPECT_TRUE(is_faulty<Kind>(without_desks(left))) << "the desks were not needed: this shows nothing";
-                       });
+        cut_everywhere(
+            *r, [&] { perform(*r, script[move.operation]); },
+            [&](const image& left) {
+              expect_either<Kind>(left, before, after);
+              if (level_image(left).doubled() == 0) return;
+              ++doubled;
+              expect_dealt_with<Kind>(left, move.key);
+              EXPECT_TRUE(is_faulty<Kind>(without_desks(left)))
+                  << "the desks were not needed: this shows nothing";
+            });
         EXPECT_GE(doubled, 2) << "the record was never there twice: this shows nothing";
         ++kinds;
       }
@@ -38,7 +42,8 @@ TEST(Level, L1ARecordThatAMovementLeftTwiceIsRemovedOnceAndForAll) {
   });
 }
 
-/// Both tokens change in one store: of the key that is updated there is one version, not two or none, after each store. In full buckets the value word does it.
+/// Both tokens change in one store: of the key that is updated there is one version, not two or
+/// none, after each store. In full buckets the value word does it.
 TEST(Level, L2TheLogFreeUpdateFlipsBothTokensInOneStore) {
   with_both_kinds([]<class Kind>(Kind) {
     auto script = there_and_back();
@@ -51,14 +56,15 @@ TEST(Level, L2TheLogFreeUpdateFlipsBothTokensInOneStore) {
       after[key] = 7;
       level_image first(r->p->at(0), r->p->end());
       std::set<std::pair<std::uint64_t, unsigned>> slots;
-      cut_everywhere(*r, [&] { EXPECT_EQ(put(*r, key, 7), status::ok); },
-                     [&](const image& left) {
-                       level_image now(left);
-                       EXPECT_EQ(now.copies()[key_word_of(*r, key)], 1);
-                       for (const level_item& i : now.items)
-                         if (i.key_word == key_word_of(*r, key)) slots.insert({i.bucket, i.slot});
-                       expect_either<Kind>(left, before, after);
-                     });
+      cut_everywhere(
+          *r, [&] { EXPECT_EQ(put(*r, key, 7), status::ok); },
+          [&](const image& left) {
+            level_image now(left);
+            EXPECT_EQ(now.copies()[key_word_of(*r, key)], 1);
+            for (const level_item& i : now.items)
+              if (i.key_word == key_word_of(*r, key)) slots.insert({i.bucket, i.slot});
+            expect_either<Kind>(left, before, after);
+          });
       log_free += slots.size() == 2;
       before = after;
     }
@@ -67,7 +73,8 @@ TEST(Level, L2TheLogFreeUpdateFlipsBothTokensInOneStore) {
   });
 }
 
-/// Whatever the size of a bucket: no slot and no header crosses a line, and what a token tells of is there.
+/// Whatever the size of a bucket: no slot and no header crosses a line, and what a token tells of
+/// is there.
 TEST(Level, L3AnItemInALineOfItsOwnIsDurableBeforeItsToken) {
   for (unsigned slots = 1; slots <= level::most_slots; ++slots) {
     level::shape shape = level::shape::of(slots);
@@ -89,11 +96,13 @@ TEST(Level, L3AnItemInALineOfItsOwnIsDurableBeforeItsToken) {
         after[key] = value_for(key);
         auto judge = [&](const image& left) {
           if constexpr (Kind::in_slot) {
-            for (const level_item& i : level_image(left).items) ASSERT_EQ(i.value_word, value_for(i.key_word));
+            for (const level_item& i : level_image(left).items)
+              ASSERT_EQ(i.value_word, value_for(i.key_word));
           }
           expect_either<Kind>(left, before, after);
         };
-        cut_everywhere(*r, [&] { EXPECT_EQ(put(*r, key, value_for(key)), status::ok); }, judge);
+        cut_everywhere(
+            *r, [&] { EXPECT_EQ(put(*r, key, value_for(key)), status::ok); }, judge);
         before = after;
       }
     }
@@ -102,7 +111,9 @@ TEST(Level, L3AnItemInALineOfItsOwnIsDurableBeforeItsToken) {
 
 /// Those after which there are three levels, on the way up or down.
 template <class Kind = word_records>
-std::vector<std::size_t> operations_with_three_levels(const options& how, const std::vector<operation>& script, bool shrinking) {
+std::vector<std::size_t> operations_with_three_levels(const options& how,
+                                                      const std::vector<operation>& script,
+                                                      bool shrinking) {
   std::vector<std::size_t> found;
   auto r = make_level<probing_medium, Kind>(how);
   for (std::size_t n = 0; n < script.size(); ++n) {
@@ -122,27 +133,30 @@ TEST(Level, L4LevelsComeAndGoByOneWordEach) {
       options how = level_of(slots);
       auto during = operations_with_three_levels(how, script, shrinking);
       ASSERT_GT(during.size(), 2u);
-      std::size_t first = shrinking ? during.front() : during.back(), end = first;  // the last expansion is the largest
+      // the last expansion is the largest
+      std::size_t first = shrinking ? during.front() : during.back(), end = first;
       while (!shrinking && std::binary_search(during.begin(), during.end(), first - 1)) --first;
       while (std::binary_search(during.begin(), during.end(), end)) ++end;
       auto r = ready<word_records>(how, script, first);
       std::set<std::vector<unsigned>> seen;
       for (std::size_t n = first; n <= end; ++n) {
         model before = records_after(script, n), after = records_after(script, n + 1);
-        cut_everywhere(*r, [&] { perform(*r, script[n]); },
-                       [&](const image& left) {
-                         auto levels = level_image(left).levels;
-                         seen.insert(levels);
-                         ASSERT_GE(levels.size(), 2u);
-                         EXPECT_EQ(levels.back() - levels.front() + 1, levels.size()) << "a size is left out";
-                         expect_either<word_records>(left, before, after);
-                       });
+        cut_everywhere(
+            *r, [&] { perform(*r, script[n]); },
+            [&](const image& left) {
+              auto levels = level_image(left).levels;
+              seen.insert(levels);
+              ASSERT_GE(levels.size(), 2u);
+              EXPECT_EQ(levels.back() - levels.front() + 1, levels.size()) << "a size is left out";
+              expect_either<word_records>(left, before, after);
+            });
       }
       EXPECT_EQ(seen.size(), 3u) << "two levels, three, two others";
     }
 }
 
-/// A logged update is finished or never was, and recovery forgets the log before it serves: whatever comes next, to the key or to its slot, stays.
+/// A logged update is finished or never was, and recovery forgets the log before it serves:
+/// whatever comes next, to the key or to its slot, stays.
 TEST(Level, L5TheLogOfAnUpdateIsDurableBeforeTheValueAndGoneBeforeTheNext) {
   with_both_kinds([]<class Kind>(Kind) {
     auto script = there_and_back();
@@ -152,7 +166,8 @@ TEST(Level, L5TheLogOfAnUpdateIsDurableBeforeTheValueAndGoneBeforeTheNext) {
       auto found = after_power_cut<probing_medium, Kind, level_engine>(left);
       model wanted = before;
       EXPECT_EQ(erase(*found, key), status::ok);
-      EXPECT_EQ(put(*found, key, wanted[key] = 9), status::ok);  // without a log, and mostly in the same slot
+      // without a log, and mostly in the same slot
+      EXPECT_EQ(put(*found, key, wanted[key] = 9), status::ok);
       auto again = after_power_cut<probing_medium, Kind, level_engine>(found->m->image());
       ASSERT_NE(again, nullptr);
       EXPECT_EQ(difference(*again, wanted), "");
@@ -163,15 +178,16 @@ TEST(Level, L5TheLogOfAnUpdateIsDurableBeforeTheValueAndGoneBeforeTheNext) {
       model after = before;
       after[key] = 7;
       int logs = 0;
-      cut_everywhere(*r, [&] { EXPECT_EQ(put(*r, key, 7), status::ok); },
-                     [&](const image& left) {
-                       expect_either<Kind>(left, before, after);
-                       if (level_image(left).logs == 0) return;
-                       ++logs;
-                       cut_recovery<Kind>(left, before, after);
-                       expect_dealt_with<Kind>(left, key);
-                       forgets_the_log(left, key);
-                     });
+      cut_everywhere(
+          *r, [&] { EXPECT_EQ(put(*r, key, 7), status::ok); },
+          [&](const image& left) {
+            expect_either<Kind>(left, before, after);
+            if (level_image(left).logs == 0) return;
+            ++logs;
+            cut_recovery<Kind>(left, before, after);
+            expect_dealt_with<Kind>(left, key);
+            forgets_the_log(left, key);
+          });
       updates += logs > 0;
       before = after;
       if (updates == 16) break;
@@ -196,26 +212,29 @@ class own_thread_medium : public probing_medium {
 };
 static_assert(medium<own_thread_medium>);
 
-/// Who opens a large pool does not count its records: another thread does, whose fences are not for the log that recovery has forgotten.
+/// Who opens a large pool does not count its records: another thread does, whose fences are not for
+/// the log that recovery has forgotten.
 TEST(Level, L5WhoForgetsTheLogWaitsUntilItIsGone) {
   with_both_kinds([]<class Kind>(Kind) {
     auto r = make_level<watched_medium, Kind>(level_with_top(15, 1, {{"in_place", 0}}));
     ASSERT_EQ(put(*r, 1, 1), status::ok);
     int logs = 0;
-    cut_everywhere(*r, [&] { EXPECT_EQ(put(*r, 1, 2), status::ok); },
-                   [&](const image& left) {
-                     if (level_image(left).logs == 0) return;
-                     ++logs;
-                     auto found = after_power_cut<own_thread_medium, Kind, level_engine>(left);
-                     ASSERT_NE(found, nullptr);
-                     EXPECT_EQ(level_image(found->m->image()).logs, 0);
-                     EXPECT_EQ(get(*found, 1), 2);
-                   });
+    cut_everywhere(
+        *r, [&] { EXPECT_EQ(put(*r, 1, 2), status::ok); },
+        [&](const image& left) {
+          if (level_image(left).logs == 0) return;
+          ++logs;
+          auto found = after_power_cut<own_thread_medium, Kind, level_engine>(left);
+          ASSERT_NE(found, nullptr);
+          EXPECT_EQ(level_image(found->m->image()).logs, 0);
+          EXPECT_EQ(get(*found, 1), 2);
+        });
     EXPECT_GE(logs, 2);
   });
 }
 
-/// The records of a bucket are moved together: all of them may be there twice. And recovery may lose its power in the middle.
+/// The records of a bucket are moved together: all of them may be there twice. And recovery may
+/// lose its power in the middle.
 TEST(Level, L6EveryRecordThatADrainLeftTwiceIsFoundNotTheFirstAlone) {
   with_both_kinds([]<class Kind>(Kind) {
     auto script = there_and_back();
@@ -223,24 +242,29 @@ TEST(Level, L6EveryRecordThatADrainLeftTwiceIsFoundNotTheFirstAlone) {
     int most = 0, recoveries = 0;
     std::set<std::size_t> looked_at;
     for (const level_move& move : moves_of<Kind>(how, script)) {
-      if (!move.kind.starts_with("3 levels") || looked_at.size() > 30 || !looked_at.insert(move.operation).second) continue;
+      if (!move.kind.starts_with("3 levels") || looked_at.size() > 30 ||
+          !looked_at.insert(move.operation).second)
+        continue;
       SCOPED_TRACE("operation " + std::to_string(move.operation));
       auto r = ready<Kind>(how, script, move.operation);
-      model before = records_after(script, move.operation), after = records_after(script, move.operation + 1);
-      cut_everywhere(*r, [&] { perform(*r, script[move.operation]); },
-                     [&](const image& left) {
-                       int doubled = level_image(left).doubled();
-                       if (doubled < 2) return;
-                       most = std::max(most, doubled);
-                       recoveries += cut_recovery<Kind>(left, before, after);
-                     });
+      model before = records_after(script, move.operation),
+            after = records_after(script, move.operation + 1);
+      cut_everywhere(
+          *r, [&] { perform(*r, script[move.operation]); },
+          [&](const image& left) {
+            int doubled = level_image(left).doubled();
+            if (doubled < 2) return;
+            most = std::max(most, doubled);
+            recoveries += cut_recovery<Kind>(left, before, after);
+          });
     }
     EXPECT_EQ(most, 4) << "a full bucket";
     EXPECT_GT(recoveries, 100);
   });
 }
 
-/// Keys whose first places all begin with 9 zeros, and whose second places lie under 16 prefixes. They fill their buckets long before a level is drained.
+/// Keys whose first places all begin with 9 zeros, and whose second places lie under 16 prefixes.
+/// They fill their buckets long before a level is drained.
 template <class Kind>
 std::vector<std::uint64_t> crowding_keys(std::size_t count, const watched_rig<Kind>& r) {
   std::vector<std::uint64_t> keys;
@@ -261,7 +285,8 @@ TEST(Level, L7ARecordThatFindsNoPlaceInADrainGetsALevelMore) {
       model before = wanted;
       wanted[key] = 1;
       auto judge = [&](const image& left) { expect_either<Kind>(left, before, wanted); };
-      cut_everywhere(*r, [&] { ASSERT_EQ(put(*r, key, 1), status::ok); }, judge, 23);
+      cut_everywhere(
+          *r, [&] { ASSERT_EQ(put(*r, key, 1), status::ok); }, judge, 23);
       for (int again = 0; again < 3; ++again) {
         std::size_t there = levels();
         ASSERT_EQ(put(*r, key, 1), status::ok);  // needs no place; drains a bucket
@@ -291,12 +316,13 @@ TEST(Level, L7ShrinkingIsCalledOffWhenARecordFindsNoPlace) {
       model before = wanted;
       wanted[keys[n]] = 1;
       auto levels = level_image(r->p->at(0), r->p->end()).levels;
-      cut_everywhere(*r, [&] { ASSERT_EQ(put(*r, keys[n], 1), status::ok); },
-                     [&](const image& left) {
-                       expect_either<Kind>(left, before, wanted);
-                       level_image now(left);
-                       called_off = called_off || (now.levels == levels && !now.drains_top);
-                     });
+      cut_everywhere(
+          *r, [&] { ASSERT_EQ(put(*r, keys[n], 1), status::ok); },
+          [&](const image& left) {
+            expect_either<Kind>(left, before, wanted);
+            level_image now(left);
+            called_off = called_off || (now.levels == levels && !now.drains_top);
+          });
     }
     EXPECT_TRUE(called_off);
     for (std::uint64_t n = 0; n < 100; ++n) ASSERT_EQ(put(*r, n, wanted[n] = 2), status::ok);
@@ -315,7 +341,8 @@ TEST(Level, L9TheSeedsOfTheHashComeBackWithThePool) {
       block.seed_multiply = random_key(seed_flip + 10) | 1;
       auto r = make_rig<probing_medium, Kind, level_engine>(block);
       model wanted;
-      for (std::uint64_t key = 0; key < 100; ++key) ASSERT_EQ(put(*r, key, wanted[key] = key), status::ok);
+      for (std::uint64_t key = 0; key < 100; ++key)
+        ASSERT_EQ(put(*r, key, wanted[key] = key), status::ok);
       auto found = after_power_cut<probing_medium, Kind, level_engine>(r->m->image());
       ASSERT_NE(found, nullptr);
       EXPECT_EQ(difference(*found, wanted), "");

@@ -1,5 +1,6 @@
-// A medium for tests. It keeps the minimal image: what is guaranteed to be there after a power cut now, line by line. And it can run something in the
-// middle of an operation: before its n-th read, flush or fence.
+// A medium for tests. It keeps the minimal image: what is guaranteed to be there after a power cut
+// now, line by line. And it can run something in the middle of an operation: before its n-th read,
+// flush or fence.
 #pragma once
 
 #include <cstring>
@@ -65,8 +66,11 @@ class probing_medium : public direct_access {
   int forget_every = 0;  // a fault to plant: each n-th flush does nothing
 
  private:
-  std::size_t offset_of(const void* at) const { return static_cast<std::size_t>(static_cast<const std::byte*>(at) - base_); }
-  /// What interrupts is another thread: its fence is not for write-backs that were started here, unless it has started the same again.
+  std::size_t offset_of(const void* at) const {
+    return static_cast<std::size_t>(static_cast<const std::byte*>(at) - base_);
+  }
+  /// What interrupts is another thread: its fence is not for write-backs that were started here,
+  /// unless it has started the same again.
   void step() {
     if (!interruption_ || --countdown_ != 0) return;
     auto what = std::exchange(interruption_, nullptr);
@@ -91,7 +95,8 @@ class probing_medium : public direct_access {
 static_assert(medium<probing_medium>);
 
 inline std::unique_ptr<mapping> memory() {
-  return std::move(*mapping::open({.path = {}, .medium = medium_kind::memory, .address_space_bytes = std::uint64_t{1} << 32}));
+  return std::move(*mapping::open(
+      {.path = {}, .medium = medium_kind::memory, .address_space_bytes = std::uint64_t{1} << 32}));
 }
 
 struct turbo_engine {
@@ -134,11 +139,13 @@ struct rig {
   std::unique_ptr<table_type> t;
 
   status put(key_type key, value_type value) {
-    return t->write(key, [&](const std::optional<value_type>&) { return decision<value_type>::set(value); });
+    return t->write(
+        key, [&](const std::optional<value_type>&) { return decision<value_type>::set(value); });
   }
   status erase(key_type key) {
     return t->write(key, [&](const std::optional<value_type>& present) {
-      return present ? decision<value_type>::remove() : decision<value_type>::keep(status::not_found);
+      return present ? decision<value_type>::remove()
+                     : decision<value_type>::keep(status::not_found);
     });
   }
   auto get(key_type key) {
@@ -152,7 +159,8 @@ template <class Engine>
 superblock block_for(const options& how, bool words) {
   auto plan = Engine::template table<probing_medium, word_records>::plan(how);
   data_kind kind = words ? data_kind::u64 : data_kind::bytes;
-  superblock b = new_superblock(Engine::which, kind, kind, durability_level::power, plan->settings, plan->engine_bytes);
+  superblock b = new_superblock(Engine::which, kind, kind, durability_level::power, plan->settings,
+                                plan->engine_bytes);
   b.seed_flip = 0x0123456789abcdef;
   b.seed_multiply = 0x9e3779b97f4a7c15;
   return b;
@@ -177,7 +185,8 @@ std::unique_ptr<rig<M, Kind, Engine>> make_rig(options how = {}) {
   return make_rig<M, Kind, Engine>(block_for<Engine>(how, Kind::in_slot));
 }
 
-/// What a machine finds that lost its power with this image on the medium, before the table is opened; nothing if there is no pool.
+/// What a machine finds that lost its power with this image on the medium, before the table is
+/// opened; nothing if there is no pool.
 template <class M, class Kind, class Engine = turbo_engine>
 std::unique_ptr<rig<M, Kind, Engine>> found_after_power_cut(const std::vector<std::byte>& image) {
   auto map = memory();

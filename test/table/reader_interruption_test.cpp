@@ -1,6 +1,8 @@
-// A reader is interrupted before each of its loads, in turn, by a writer that runs to the end. Deterministic, and complete for one interruption: that a
-// validated read of CCEH does what the paper's reader lock does (docs/engines/cceh.md, "Reads"), in both schemes; that one of GPHash is not fooled by slots
-// that are lent (CRASH.md GPHash 7); and CRASH.md X1. Level hashing and TurboHash have tests of their own.
+// A reader is interrupted before each of its loads, in turn, by a writer that runs to the end.
+// Deterministic, and complete for one interruption: that a validated read of CCEH does what the
+// paper's reader lock does (docs/engines/cceh.md, "Reads"), in both schemes; that one of GPHash is
+// not fooled by slots that are lent (CRASH.md GPHash 7); and CRASH.md X1. Level hashing and
+// TurboHash have tests of their own.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -44,7 +46,8 @@ void fill(Rig& r) {
   for (std::uint64_t key = 1; key <= present; ++key) put(r, key, key * 100);
 }
 
-/// Looks for the key once for every place where that can be interrupted by `writer`, on a fresh table each time. Returns how many places there were.
+/// Looks for the key once for every place where that can be interrupted by `writer`, on a fresh
+/// table each time. Returns how many places there were.
 template <class With, class Writer, class Verify>
 int interrupt_everywhere(std::uint64_t key, Writer writer, Verify verify) {
   for (int at = 1;; ++at) {
@@ -68,18 +71,26 @@ class Reader : public testing::Test {
   void everywhere(Writer writer, Verify verify) {
     for (std::uint64_t key = 1; key <= present; key += 3) {
       SCOPED_TRACE("key " + std::to_string(key));
-      EXPECT_GE(interrupt_everywhere<With>(key, [&](rig_type& r) { writer(r, key); }, [&](auto found) { verify(key, found); }), 4);
+      EXPECT_GE(
+          interrupt_everywhere<With>(
+              key, [&](rig_type& r) { writer(r, key); }, [&](auto found) { verify(key, found); }),
+          4);
     }
   }
 };
-using subjects = testing::Types<cceh_with<word_records, false>, cceh_with<word_records, true>, cceh_with<byte_records, false>, cceh_with<byte_records, true>,
-                                gphash_with<word_records, 1, 1, 2>, gphash_with<word_records, 2, 2, 8>, gphash_with<byte_records, 1, 1, 2>,
-                                gphash_with<byte_records, 2, 2, 8>, gphash_with<fixed_keys<32>, 1, 1, 2>, gphash_with<fixed_keys<32>, 2, 2, 8>>;
+using subjects =
+    testing::Types<cceh_with<word_records, false>, cceh_with<word_records, true>,
+                   cceh_with<byte_records, false>, cceh_with<byte_records, true>,
+                   gphash_with<word_records, 1, 1, 2>, gphash_with<word_records, 2, 2, 8>,
+                   gphash_with<byte_records, 1, 1, 2>, gphash_with<byte_records, 2, 2, 8>,
+                   gphash_with<fixed_keys<32>, 1, 1, 2>, gphash_with<fixed_keys<32>, 2, 2, 8>>;
 TYPED_TEST_SUITE(Reader, subjects);
 
 TYPED_TEST(Reader, SeesAnUpdateOrWhatWasBefore) {
   this->everywhere([](auto& r, std::uint64_t key) { put(r, key, 1); },
-                   [](std::uint64_t key, auto found) { EXPECT_TRUE(found == key * 100 || found == 1u) << found.value_or(0); });
+                   [](std::uint64_t key, auto found) {
+                     EXPECT_TRUE(found == key * 100 || found == 1u) << found.value_or(0);
+                   });
 }
 
 /// The slot goes to other keys, and comes back to the key.
@@ -91,10 +102,13 @@ TYPED_TEST(Reader, IsNotFooledByASlotThatWasLentMeanwhile) {
         for (std::uint64_t other = 1000; other < 1016; ++other) erase(r, other);
         put(r, key, 1);
       },
-      [](std::uint64_t key, auto found) { EXPECT_TRUE(!found || *found == key * 100 || *found == 1) << *found; });
+      [](std::uint64_t key, auto found) {
+        EXPECT_TRUE(!found || *found == key * 100 || *found == 1) << *found;
+      });
 }
 
-/// CRASH.md, CCEH 14, and what the paper's reader lock is for: the segment is split, the key changed where it now lives, its old slot filled by others.
+/// CRASH.md, CCEH 14, and what the paper's reader lock is for: the segment is split, the key
+/// changed where it now lives, its old slot filled by others.
 TYPED_TEST(Reader, FindsAKeyWhileTheTableGrows) {
   this->everywhere(
       [](auto& r, std::uint64_t key) {
@@ -132,8 +146,8 @@ TYPED_TEST(Reader, DoesNotInventAKeyThatIsAbsent) {
       [](auto found) { EXPECT_FALSE(found.has_value()); });
 }
 
-/// The other way round: a writer is interrupted before each of its steps by a reader, and right after the read the power goes. What the reader was given
-/// must be on the medium (CRASH.md X1).
+/// The other way round: a writer is interrupted before each of its steps by a reader, and right
+/// after the read the power goes. What the reader was given must be on the medium (CRASH.md X1).
 template <class With, class Writer>
 int read_then_lose_power(std::uint64_t key, Writer writer) {
   for (int at = 1;; ++at) {
@@ -152,12 +166,15 @@ int read_then_lose_power(std::uint64_t key, Writer writer) {
     auto found = after_cut(r.get(), image);
     EXPECT_NE(found, nullptr);
     if (!found) continue;
-    EXPECT_EQ(get(*found, key), given) << "a value that a reader was given before step " << at << " was undone";
+    EXPECT_EQ(get(*found, key), given)
+        << "a value that a reader was given before step " << at << " was undone";
   }
 }
 
 TYPED_TEST(Reader, X1IsNotGivenWhatAPowerCutUndoes) {
-  auto of = [&](std::uint64_t key, auto writer) { return read_then_lose_power<TypeParam>(key, writer); };
+  auto of = [&](std::uint64_t key, auto writer) {
+    return read_then_lose_power<TypeParam>(key, writer);
+  };
   EXPECT_GE(of(7, [](auto& r) { put(r, 7, 1); }), 3);
   EXPECT_GE(of(7, [](auto& r) { erase(r, 7); }), 3);
   EXPECT_GE(of(500, [](auto& r) { put(r, 500, 1); }), 3);

@@ -1,5 +1,6 @@
-// A reader is interrupted before each of its loads, in turn, by a writer that runs to the end. Deterministic, and complete for one interruption:
-// CRASH.md, TurboHash 1 and 2, and X1 for the answers.
+// A reader is interrupted before each of its loads, in turn, by a writer that runs to the end.
+// Deterministic, and complete for one interruption: CRASH.md, TurboHash 1 and 2, and X1 for the
+// answers.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -19,12 +20,15 @@ options one_home() {  // two shards, small: keys meet in a bucket
   return how;
 }
 
-/// Runs get(key) once for every place where it can be interrupted by `writer`, on a fresh table made by `prepare` each time.
-/// Returns how many places there were.
+/// Runs get(key) once for every place where it can be interrupted by `writer`, on a fresh table
+/// made by `prepare` each time. Returns how many places there were.
 template <class Rig, class Prepare, class Writer, class Verify>
-int interrupt_everywhere(Prepare prepare, typename Rig::key_type key, Writer writer, Verify verify, const options& how = one_home()) {
+int interrupt_everywhere(Prepare prepare, typename Rig::key_type key, Writer writer, Verify verify,
+                         const options& how = one_home()) {
   for (int at = 1;; ++at) {
-    auto r = make_rig<probing_medium, std::conditional_t<std::is_same_v<Rig, words>, word_records, byte_records>>(how);
+    auto r =
+        make_rig<probing_medium,
+                 std::conditional_t<std::is_same_v<Rig, words>, word_records, byte_records>>(how);
     prepare(*r);
     r->m->interrupt_at(at, [&] { writer(*r); });
     auto found = r->get(key);
@@ -40,11 +44,13 @@ void fill(words& r) {
   for (std::uint64_t key = 1; key <= 60; ++key) ASSERT_EQ(r.put(key, key * 100), status::ok);
 }
 void fill(strings& r) {
-  for (int key = 1; key <= 60; ++key) ASSERT_EQ(r.put("key" + std::to_string(key), "value" + std::to_string(key)), status::ok);
+  for (int key = 1; key <= 60; ++key)
+    ASSERT_EQ(r.put("key" + std::to_string(key), "value" + std::to_string(key)), status::ok);
 }
 
-/// CRASH.md, TurboHash 1: the update takes another slot, and other keys take the old one, with other tags. A reader that has the meta word of before and the
-/// tags of after finds the key in neither.
+/// CRASH.md, TurboHash 1: the update takes another slot, and other keys take the old one, with
+/// other tags. A reader that has the meta word of before and the tags of after finds the key in
+/// neither.
 TEST(TurboReader, T1NeverMissesAKeyThatIsUpdatedMeanwhile) {
   for (std::uint64_t in_place : {0, 1}) {
     options how = one_home();
@@ -53,12 +59,13 @@ TEST(TurboReader, T1NeverMissesAKeyThatIsUpdatedMeanwhile) {
       r.put(7, 1);
       for (std::uint64_t other = 1000; other < 1010; ++other) r.put(other, other);
     };
-    int places = interrupt_everywhere<words>([](words& r) { fill(r); }, 7, update_and_fill_up,
-                                             [](words&, auto found) {
-                                               ASSERT_TRUE(found.has_value()) << "a key that was there throughout was reported absent";
-                                               EXPECT_TRUE(*found == 700 || *found == 1) << *found;
-                                             },
-                                             how);
+    int places = interrupt_everywhere<words>(
+        [](words& r) { fill(r); }, 7, update_and_fill_up,
+        [](words&, auto found) {
+          ASSERT_TRUE(found.has_value()) << "a key that was there throughout was reported absent";
+          EXPECT_TRUE(*found == 700 || *found == 1) << *found;
+        },
+        how);
     EXPECT_GE(places, 5);
   }
 }
@@ -68,10 +75,12 @@ TEST(TurboReader, T1NeverMissesARecordThatIsReplacedMeanwhile) {
     r.put("key7", "new");
     for (int other = 1000; other < 1010; ++other) r.put("key" + std::to_string(other), "other");
   };
-  int places = interrupt_everywhere<strings>([](strings& r) { fill(r); }, "key7", replace_and_fill_up, [](strings&, auto found) {
-    ASSERT_TRUE(found.has_value()) << "a key that was there throughout was reported absent";
-    EXPECT_TRUE(*found == "value7" || *found == "new") << *found;
-  });
+  int places = interrupt_everywhere<strings>(
+      [](strings& r) { fill(r); }, "key7", replace_and_fill_up,
+      [](strings&, auto found) {
+        ASSERT_TRUE(found.has_value()) << "a key that was there throughout was reported absent";
+        EXPECT_TRUE(*found == "value7" || *found == "new") << *found;
+      });
   EXPECT_GE(places, 5);
 }
 
@@ -81,7 +90,8 @@ TEST(TurboReader, T2NeverReturnsTheValueOfAKeyThatTookTheSlotMeanwhile) {
       [](words& r) { fill(r); }, 7,
       [](words& r) {
         r.erase(7);
-        for (std::uint64_t other = 1000; other < 1040; ++other) r.put(other, other);  // one of them takes the slot
+        // one of them takes the slot
+        for (std::uint64_t other = 1000; other < 1040; ++other) r.put(other, other);
       },
       [](words&, auto found) { EXPECT_TRUE(!found.has_value() || *found == 700) << *found; });
 }
@@ -97,17 +107,22 @@ TEST(TurboReader, FindsAKeyWhileItsShardIsRebuilt) {
   for (std::uint64_t key = 1; key <= 60; ++key)
     interrupt_everywhere<words>([](words& r) { fill(r); }, key, [&](words& r) { move_around(r); },
                                 [&](words&, auto found) { EXPECT_EQ(found, key * 100); }, how);
-  interrupt_everywhere<strings>([](strings& r) { fill(r); }, "key7", [](strings& r) { ASSERT_EQ(r.t->reserve(10'000), status::ok); },
+  interrupt_everywhere<strings>([](strings& r) { fill(r); }, "key7",
+                                [](strings& r) { ASSERT_EQ(r.t->reserve(10'000), status::ok); },
                                 [](strings&, auto found) { EXPECT_EQ(found, "value7"); }, how);
 }
 
 TEST(TurboReader, DoesNotInventAKeyThatIsAbsent) {
-  interrupt_everywhere<words>([](words& r) { fill(r); }, 5000, [](words& r) { r.put(7, 5000); r.put(5001, 1); },
+  interrupt_everywhere<words>([](words& r) { fill(r); }, 5000,
+                              [](words& r) {
+                                r.put(7, 5000);
+                                r.put(5001, 1);
+                              },
                               [](words&, auto found) { EXPECT_FALSE(found.has_value()); });
 }
 
-/// The other way round: a writer is interrupted before each of its steps by a reader, and right after the read the power goes. What the
-/// reader was given must be on the medium (CRASH.md X1).
+/// The other way round: a writer is interrupted before each of its steps by a reader, and right
+/// after the read the power goes. What the reader was given must be on the medium (CRASH.md X1).
 template <class Rig, class Kind, class Key, class Writer>
 int read_then_lose_power(Key key, Writer writer, const options& how) {
   for (int at = 1;; ++at) {
@@ -126,7 +141,8 @@ int read_then_lose_power(Key key, Writer writer, const options& how) {
     auto found = after_power_cut<probing_medium, Kind>(image);
     EXPECT_NE(found, nullptr);
     if (!found) continue;
-    EXPECT_EQ(found->get(key), given) << "a value that a reader was given before step " << at << " was undone";
+    EXPECT_EQ(found->get(key), given)
+        << "a value that a reader was given before step " << at << " was undone";
   }
 }
 
@@ -134,7 +150,9 @@ TEST(TurboWriter, X1NoReaderIsGivenWhatAPowerCutUndoes) {
   for (std::uint64_t in_place : {0, 1}) {
     options how = one_home();
     how.settings["in_place"] = in_place;
-    auto of_word = [&](auto writer) { return read_then_lose_power<words, word_records>(std::uint64_t{7}, writer, how); };
+    auto of_word = [&](auto writer) {
+      return read_then_lose_power<words, word_records>(std::uint64_t{7}, writer, how);
+    };
     EXPECT_GE(of_word([](words& r) { r.put(7, 1); }), 3);
     EXPECT_GE(of_word([](words& r) { r.erase(7); }), 3);
     EXPECT_GE(of_word([](words& r) {
@@ -144,7 +162,10 @@ TEST(TurboWriter, X1NoReaderIsGivenWhatAPowerCutUndoes) {
               }),
               3);
   }
-  auto of_bytes = [&](auto writer) { return read_then_lose_power<strings, byte_records>(std::string_view("key7"), writer, one_home()); };
+  auto of_bytes = [&](auto writer) {
+    return read_then_lose_power<strings, byte_records>(std::string_view("key7"), writer,
+                                                       one_home());
+  };
   EXPECT_GE(of_bytes([](strings& r) { r.put("key7", "new"); }), 3);
   EXPECT_GE(of_bytes([](strings& r) { r.erase("key7"); }), 3);
 }

@@ -1,5 +1,6 @@
-// The paper's facts about load factor and probing (§2, §4.5, §4.6), measured. Nothing here depends on time; the bounds are what a change must not leave.
-// docs/performance.md quotes what this prints.
+// The paper's facts about load factor and probing (§2, §4.5, §4.6), measured. Nothing here depends
+// on time; the bounds are what a change must not leave. docs/performance.md quotes what this
+// prints.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -20,7 +21,8 @@ using words = rig<plain_medium, word_records>;
 options shards_of(std::uint64_t shards, std::uint64_t buckets) {
   options how;
   how.settings = {{"shards", shards}, {"collect_distance", 0}};
-  how.capacity = shards * buckets * turbo::slots_per_bucket * 69 / 100;  // the engine plans for a load factor of 0.7
+  // the engine plans for a load factor of 0.7
+  how.capacity = shards * buckets * turbo::slots_per_bucket * 69 / 100;
   return how;
 }
 
@@ -33,12 +35,15 @@ double figure(words& r, const std::string& name) {
   return 0;
 }
 
-/// Several tables of two arrays of 128 buckets each, filled alike: large enough for long paths, and small enough to be filled to 0.8.
+/// Several tables of two arrays of 128 buckets each, filled alike: large enough for long paths, and
+/// small enough to be filled to 0.8.
 class filled_tables {
  public:
-  explicit filled_tables(std::map<std::string, std::uint64_t> settings) : settings_(std::move(settings)) {}
+  explicit filled_tables(std::map<std::string, std::uint64_t> settings)
+      : settings_(std::move(settings)) {}
 
-  /// To a load factor, with new random keys. A table whose arrays grow on the way is given up, and another one tried.
+  /// To a load factor, with new random keys. A table whose arrays grow on the way is given up, and
+  /// another one tried.
   void fill(double load_factor) {
     tables_.clear();
     while (tables_.size() < wanted)
@@ -65,11 +70,13 @@ class filled_tables {
   probing measure(const char* what) {
     probing p;
     for (auto& r : tables_) {
-      p.load_factor += static_cast<double>(r->t->size()) / static_cast<double>(r->t->slots()) / wanted;
+      p.load_factor +=
+          static_cast<double>(r->t->size()) / static_cast<double>(r->t->slots()) / wanted;
       p.mean += figure(*r, "negative_probe_mean") / wanted;
       p.most = std::max(p.most, figure(*r, "negative_probe_max"));
     }
-    std::printf("%-52s load factor %.3f, negative search: %.2f buckets on average, %.0f at most\n", what, p.load_factor, p.mean, p.most);
+    std::printf("%-52s load factor %.3f, negative search: %.2f buckets on average, %.0f at most\n",
+                what, p.load_factor, p.mean, p.most);
     return p;
   }
 
@@ -91,7 +98,8 @@ class filled_tables {
   }
   static void erase_all(words& r) {
     std::vector<std::uint64_t> keys;
-    for (cursor at; !at.done;) r.t->scan(at, 1000, [&](std::uint64_t key, std::uint64_t) { keys.push_back(key); });
+    for (cursor at; !at.done;)
+      r.t->scan(at, 1000, [&](std::uint64_t key, std::uint64_t) { keys.push_back(key); });
     for (std::uint64_t key : keys) EXPECT_EQ(r.erase(key), status::ok);
   }
 
@@ -101,7 +109,8 @@ class filled_tables {
 };
 
 /// Load factor of a shard when a record first finds no room in it, over eight shards.
-double load_factor_at_first_resize(std::uint64_t buckets, std::uint64_t scope, std::mt19937_64& random) {
+double load_factor_at_first_resize(std::uint64_t buckets, std::uint64_t scope,
+                                   std::mt19937_64& random) {
   constexpr int runs = 8;
   double sum = 0;
   for (int run = 0; run < runs; ++run) {
@@ -111,7 +120,8 @@ double load_factor_at_first_resize(std::uint64_t buckets, std::uint64_t scope, s
     std::uint64_t slots = buckets * turbo::slots_per_bucket, records = 0;
     while (r->t->slots() <= 2 * slots) {
       std::uint64_t key = random();
-      if (word_hash(key, {0x0123456789abcdef, 0x9e3779b97f4a7c15}) >> 63 != 0) continue;  // the other shard stays empty
+      // the other shard stays empty
+      if (word_hash(key, {0x0123456789abcdef, 0x9e3779b97f4a7c15}) >> 63 != 0) continue;
       EXPECT_EQ(r->put(key, 1), status::ok);
       ++records;
       if (r->t->slots() > slots) break;

@@ -8,7 +8,8 @@
 namespace durahash::test {
 namespace {
 
-constexpr host_warp::width widths[] = {host_warp::width::scalar, host_warp::width::avx2, host_warp::width::avx512};
+constexpr host_warp::width widths[] = {host_warp::width::scalar, host_warp::width::avx2,
+                                       host_warp::width::avx512};
 
 TEST(HostWarp, EveryWidthSeesTheSameLanes) {
   constexpr unsigned most_words = host_warp::lanes;
@@ -18,11 +19,17 @@ TEST(HostWarp, EveryWidthSeesTheSameLanes) {
     for (unsigned count = 1; count * slots <= host_warp::lanes; ++count)
       for (int round = 0; round < 200; ++round) {
         const std::uint64_t* buckets[host_warp::lanes];
-        for (std::uint64_t& word : memory) word = random() % 4 == 0 ? 7 : random() % 2 == 0 ? std::uint64_t{7} << 32 : random();
-        for (unsigned i = 0; i < count; ++i) buckets[i] = memory + random() % (4 * most_words / slots) * slots;  // some twice
+        for (std::uint64_t& word : memory)
+          word = random() % 4 == 0 ? 7 : random() % 2 == 0 ? std::uint64_t{7} << 32 : random();
+        // some twice
+        for (unsigned i = 0; i < count; ++i)
+          buckets[i] = memory + random() % (4 * most_words / slots) * slots;
         std::uint32_t expected = 0;
-        for (unsigned lane = 0; lane < count * slots; ++lane) expected |= std::uint32_t{buckets[lane / slots][lane % slots] == 7} << lane;
-        for (host_warp::width w : widths) ASSERT_EQ(host_warp(w).ballot(buckets, count, slots, 7), expected) << count << " buckets of " << slots;
+        for (unsigned lane = 0; lane < count * slots; ++lane)
+          expected |= std::uint32_t{buckets[lane / slots][lane % slots] == 7} << lane;
+        for (host_warp::width w : widths)
+          ASSERT_EQ(host_warp(w).ballot(buckets, count, slots, 7), expected)
+              << count << " buckets of " << slots;
       }
 }
 

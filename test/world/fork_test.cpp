@@ -121,7 +121,7 @@ struct place {
   std::string file(const std::string& name) const { return folder + "/" + name; }
 };
 
-// -------------------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------------------
 // what a child may do with a handle
 
 int child_tries_everything(const child_arguments& arguments) {
@@ -216,7 +216,7 @@ TEST_P(Fork, AGrandchildIsAChildToo) {
   expect_all_there();
 }
 
-// -------------------------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------------------
 // beside threads of the parent
 
 /// Four processes forked at once that each do what they like, as servers do; the parent serves,
@@ -341,7 +341,7 @@ TEST_P(Fork, DuringTheRecountHangsNobody) {
   expect_all_there(40'000);
 }
 
-// ----------------------------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------------------
 // pools of the child's own
 
 int children_with_their_own(const child_arguments& arguments) {

@@ -25,7 +25,7 @@ namespace {
 constexpr engine_kind engines[] = {engine_kind::turbo, engine_kind::cceh, engine_kind::level,
                                    engine_kind::gphash};
 
-// ----------------------------------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------------------
 // a thousand pools
 
 constexpr int pools = 1000, killed = 8;
@@ -122,7 +122,7 @@ TEST(ThousandPools, AreOpenAtOnceWithFewThreadsAndLeaveAddressesForOthers) {
   play("open_a_thousand_pools", {folder.path().string()}, 60);
 }
 
-// -----------------------------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------------------
 // capacities of dreams
 
 /// Whether the sentence names a number of bytes that is at least `least`: "1099511627776 bytes",
@@ -240,7 +240,7 @@ TEST_P(Capacity, ThatThePoolMayNotGrowToIsRefusedBeforeAnythingIsWritten) {
   is_refused(std::uint64_t{1} << 23, "limited");
 }
 
-// -------------------------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------------------
 // keys made for the pool
 
 /// Words, or strings of 8 bytes, whose hashes begin with the same bits, for the seeds that stand in
@@ -294,8 +294,8 @@ int put_chosen_keys(const child_arguments& arguments) {
   constexpr std::uint64_t bound = 64 << 20;
   require(bytes <= bound,
           "chosen keys take at most 64 MB; they take " + std::to_string(bytes) + " bytes");
-  // A key of level or gphash has few buckets, and a larger table has twice as many for all: there the
-  // bound is a clear no_space. The shards and segments of the others grow alone.
+  // A key of level or gphash has few buckets, and a larger table has twice as many for all: there
+  // the bound is a clear no_space. The shards and segments of the others grow alone.
   bool grows_whole = with.engine == engine_kind::level || with.engine == engine_kind::gphash;
   require(taken >= (grows_whole ? 20 : 1000), "some of the chosen keys are taken");
   for (std::size_t n = 0; n < keys.size(); ++n)

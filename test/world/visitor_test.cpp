@@ -72,7 +72,7 @@ void scan_all(subject& pool, const record_visitor& visit) {
   for (cursor at; !at.done;) require_ok(pool.scan(at, 200, visit), "scan");
 }
 
-// -------------------------------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------------------
 // visitors that write
 
 int visitor_writes_another_table(const child_arguments& arguments) {
@@ -143,7 +143,7 @@ int visitor_writes_its_own_table(const child_arguments& arguments) {
   return passed;
 }
 
-// --------------------------------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------------------
 // readers that stay
 
 void update_often(subject& pool, const setup& with, std::uint64_t updates) {

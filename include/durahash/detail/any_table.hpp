@@ -1,4 +1,5 @@
-// The one virtual line: `table` and `map` above it, engine x medium x key kind, chosen once by open, below it.
+// The one virtual line: `table` and `map` above it, engine x medium x key kind, chosen once by
+// open, below it.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +17,8 @@ namespace durahash::detail {
 
 enum class write_mode : std::uint8_t { put, insert, update };
 
-/// A borrowed callable: one pointer to call, one to what it captured. Lives as long as the call it is passed to.
+/// A borrowed callable: one pointer to call, one to what it captured. Lives as long as the call it
+/// is passed to.
 template <class Signature>
 class function_ref;
 
@@ -26,7 +28,8 @@ class function_ref<R(Args...)> {
   template <class F>
     requires(!std::is_same_v<std::remove_cvref_t<F>, function_ref>)
   function_ref(F&& f)
-      : self_(const_cast<void*>(static_cast<const void*>(&f))), call_([](void* self, Args... args) -> R {
+      : self_(const_cast<void*>(static_cast<const void*>(&f))),
+        call_([](void* self, Args... args) -> R {
           return (*static_cast<std::remove_reference_t<F>*>(self))(static_cast<Args>(args)...);
         }) {}
   R operator()(Args... args) const { return call_(self_, static_cast<Args>(args)...); }
@@ -82,10 +85,13 @@ class word_table : public any_table {
   virtual status get(std::uint64_t key, std::uint64_t& value) = 0;
   virtual status write(write_mode mode, std::uint64_t key, std::uint64_t value) = 0;
   virtual status erase(std::uint64_t key) = 0;
-  virtual status compare_and_set(std::uint64_t key, std::uint64_t expected, std::uint64_t desired) = 0;
+  virtual status compare_and_set(std::uint64_t key, std::uint64_t expected,
+                                 std::uint64_t desired) = 0;
   virtual status fetch_add(std::uint64_t key, std::uint64_t delta, std::uint64_t& previous) = 0;
-  virtual void get_many(std::span<const std::uint64_t> keys, std::uint64_t* values, status* answers) = 0;
-  virtual void put_many(std::span<const std::uint64_t> keys, const std::uint64_t* values, status* answers) = 0;
+  virtual void get_many(std::span<const std::uint64_t> keys, std::uint64_t* values,
+                        status* answers) = 0;
+  virtual void put_many(std::span<const std::uint64_t> keys, const std::uint64_t* values,
+                        status* answers) = 0;
   virtual void erase_many(std::span<const std::uint64_t> keys, status* answers) = 0;
   virtual status scan(cursor& at, std::size_t limit, visitor visit) = 0;
 };
@@ -98,10 +104,13 @@ class bytes_table : public any_table {
   virtual status get(std::string_view key, value_reader read) = 0;
   virtual status write(write_mode mode, std::string_view key, std::string_view value) = 0;
   virtual status erase(std::string_view key) = 0;
-  virtual status compare_and_set(std::string_view key, std::string_view expected, std::string_view desired) = 0;
+  virtual status compare_and_set(std::string_view key, std::string_view expected,
+                                 std::string_view desired) = 0;
   virtual status fetch_add(std::string_view key, std::uint64_t delta, std::uint64_t& previous) = 0;
-  virtual void get_many(std::span<const std::string_view> keys, indexed_reader read, status* answers) = 0;
-  virtual void put_many(std::span<const std::string_view> keys, const std::string_view* values, status* answers) = 0;
+  virtual void get_many(std::span<const std::string_view> keys, indexed_reader read,
+                        status* answers) = 0;
+  virtual void put_many(std::span<const std::string_view> keys, const std::string_view* values,
+                        status* answers) = 0;
   virtual void erase_many(std::span<const std::string_view> keys, status* answers) = 0;
   virtual status scan(cursor& at, std::size_t limit, visitor visit) = 0;
 };

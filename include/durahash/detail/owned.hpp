@@ -16,10 +16,8 @@ void leave_alone(void* opened) noexcept;
 template <class Opened>
 struct deleter_of_its_own {
   void operator()(Opened* o) const noexcept {
-    if (o->opened_here())
-      delete o;
-    else
-      leave_alone(o);
+    if (o->opened_here()) delete o;
+    else leave_alone(o);
   }
 };
 

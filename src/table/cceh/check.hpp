@@ -28,17 +28,21 @@ template <medium M, class Kind>
 void table<M, Kind>::check_directory(complaints& complain, std::uint64_t& reached_bytes) {
   place_view now = directory();
   checked_place on_medium{load(m_, root_of_table().directory)};
-  if (!on_medium.sound() || !now.mirrors(on_medium)) complain("the root does not name the directory in use");
+  if (!on_medium.sound() || !now.mirrors(on_medium))
+    complain("the root does not name the directory in use");
   reached_bytes += cell_bytes_for(directory_bytes(now.exponent()));
-  if (!heap_.holds(now.offset(), directory_bytes(now.exponent()))) complain("the directory is not allocated");
+  if (!heap_.holds(now.offset(), directory_bytes(now.exponent())))
+    complain("the directory is not allocated");
   std::uint64_t deepest = 0;
   for (const leaf& l : read_tree()) {
     if (l.state != detail::node_state::whole && !p_.read_only())
-      complain("the directory entries from " + std::to_string(l.where.begin) + " to " + std::to_string(l.where.begin + l.where.count - 1) +
-               " do not name one segment");
+      complain("the directory entries from " + std::to_string(l.where.begin) + " to " +
+               std::to_string(l.where.begin + l.where.count - 1) + " do not name one segment");
     deepest += l.where.level == now.exponent();
   }
-  if (!p_.read_only() && deepest != deepest_) complain("the deepest segments are " + std::to_string(deepest) + ", not " + std::to_string(deepest_));
+  if (!p_.read_only() && deepest != deepest_)
+    complain("the deepest segments are " + std::to_string(deepest) + ", not " +
+             std::to_string(deepest_));
 }
 
 template <medium M, class Kind>
@@ -57,23 +61,29 @@ bool table<M, Kind>::on_path(const segment& s, const resident& r) const {
 
 /// C2. Returns the records in the segment.
 template <medium M, class Kind>
-std::uint64_t table<M, Kind>::check_segment(const segment& s, complaints& complain, std::uint64_t& reached_bytes) {
+std::uint64_t table<M, Kind>::check_segment(const segment& s, complaints& complain,
+                                            std::uint64_t& reached_bytes) {
   reached_bytes += cell_bytes_for(segment_bytes());
-  if (!heap_.holds(s.offset(), segment_bytes())) complain("the segment at offset " + std::to_string(s.offset()) + " is not allocated");
+  if (!heap_.holds(s.offset(), segment_bytes()))
+    complain("the segment at offset " + std::to_string(s.offset()) + " is not allocated");
   std::vector<resident> found = residents(s);
   for (const resident& r : found) {
-    if (!in_window(r) || !on_path(s, r)) complain(where(s, r.bucket) + ": a search for a key ends before it gets here");
-    if (std::string fault = fault_of(r); !fault.empty()) complain(where(s, r.bucket) + ": " + fault);
+    if (!in_window(r) || !on_path(s, r))
+      complain(where(s, r.bucket) + ": a search for a key ends before it gets here");
+    if (std::string fault = fault_of(r); !fault.empty())
+      complain(where(s, r.bucket) + ": " + fault);
     if constexpr (!Kind::in_slot) {
       auto record = record_at(m_, p_, r.value_word);
       if (record && !heap_.holds(r.value_word, record->bytes()))
-        complain(where(s, r.bucket) + ": the record at offset " + std::to_string(r.value_word) + " is not allocated");
+        complain(where(s, r.bucket) + ": the record at offset " + std::to_string(r.value_word) +
+                 " is not allocated");
       if (record) reached_bytes += cell_bytes_for(record->bytes());
     }
   }
   std::sort(found.begin(), found.end(), live_record::before);
   for (std::size_t i = 0; i < found.size(); ++i)
-    if (seen_before<Kind>(m_, p_, found, i)) complain("segment at offset " + std::to_string(s.offset()) + ": a key lives in two slots");
+    if (seen_before<Kind>(m_, p_, found, i))
+      complain("segment at offset " + std::to_string(s.offset()) + ": a key lives in two slots");
   return found.size();
 }
 
@@ -98,11 +108,12 @@ std::uint64_t table<M, Kind>::check_escapes(complaints& complain) {
   return static_cast<std::uint64_t>(std::popcount(present));
 }
 
-// ----------------------------------------------------------------------------------------------------------------- figures
+// ----------------------------------------------------------------------------------------- figures
 
 template <medium M, class Kind>
 void table<M, Kind>::describe(table_stats& stats) {
-  std::uint64_t segments = 0, deepest = 0, removed = 0, stale = 0, reach_sum = 0, reach_most = 0, hits = 0, hit_lines = 0;
+  std::uint64_t segments = 0, deepest = 0, removed = 0, stale = 0, reach_sum = 0, reach_most = 0,
+                hits = 0, hit_lines = 0;
   for_each_segment([&](const segment& s) {
     ++segments;
     deepest = std::max<std::uint64_t>(deepest, s.depth());
@@ -124,7 +135,9 @@ void table<M, Kind>::describe(table_stats& stats) {
       hit_lines += ((r.bucket - home_of(r.hash)) & mask) + 1;
     });
   });
-  auto mean = [](std::uint64_t sum, std::uint64_t count) { return count == 0 ? 0 : static_cast<double>(sum) / static_cast<double>(count); };
+  auto mean = [](std::uint64_t sum, std::uint64_t count) {
+    return count == 0 ? 0 : static_cast<double>(sum) / static_cast<double>(count);
+  };
   stats.figures = {{"segments", static_cast<double>(segments)},
                    {"global_depth", static_cast<double>(directory().exponent())},
                    {"deepest_segment", static_cast<double>(deepest)},

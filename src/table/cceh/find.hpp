@@ -1,10 +1,12 @@
 // CCEH: search without locks, batches of searches, iteration.
 //
-// The paper has a reader lock for lazy deletion (§5). Here a reader takes the stripe's version, sees that the directory still names the segment, reads it, and
-// looks at the version again. What is taken away while it reads (by a removal, a split, a merge, a move) changes the version behind the word that takes it
-// away, and before its place is used for something else (C6). So who has read from such a place what belongs to another record, or not found what was
-// there, has taken the version before it changed, and sees that it did: the record or the entry was still there when the version had been taken. What was
-// added meanwhile is found or not, as it happens.
+// The paper has a reader lock for lazy deletion (§5). Here a reader takes the stripe's version,
+// sees that the directory still names the segment, reads it, and looks at the version again. What
+// is taken away while it reads (by a removal, a split, a merge, a move) changes the version behind
+// the word that takes it away, and before its place is used for something else (C6). So who has
+// read from such a place what belongs to another record, or not found what was there, has taken the
+// version before it changed, and sees that it did: the record or the entry was still there when the
+// version had been taken. What was added meanwhile is found or not, as it happens.
 #pragma once
 
 #include <emmintrin.h>
@@ -17,7 +19,8 @@ namespace durahash::cceh {
 template <medium M, class Kind>
 std::uint64_t table<M, Kind>::hash_of(key_type key, const hash_seeds& seeds) noexcept {
   std::uint64_t hash = Kind::hash(key, seeds);
-  if constexpr (!Kind::in_slot)  // it is the key word: two hashes fewer, which share their neighbours' places
+  // it is the key word: two hashes fewer, which share their neighbours' places
+  if constexpr (!Kind::in_slot)
     if (hash == empty_word || hash == removed_word) [[unlikely]]
       return hash ^ 1;
   return hash;
@@ -25,14 +28,14 @@ std::uint64_t table<M, Kind>::hash_of(key_type key, const hash_seeds& seeds) noe
 
 template <medium M, class Kind>
 bool table<M, Kind>::escapes([[maybe_unused]] key_type key) noexcept {
-  if constexpr (Kind::in_slot)
-    return key + 1 <= 1;  // empty_word or removed_word
-  else
-    return false;
+  if constexpr (Kind::in_slot) return key + 1 <= 1;  // empty_word or removed_word
+  else return false;
 }
 
-/// The segment of a hash, and the version that a read of it begins with. The entry is looked at again behind the version, and believed only if the directory
-/// that it stands in is still the one in use. Under a read_guard: in byte tables the memory of a directory that was replaced may become a record's.
+/// The segment of a hash, and the version that a read of it begins with. The entry is looked at
+/// again behind the version, and believed only if the directory that it stands in is still the one
+/// in use. Under a read_guard: in byte tables the memory of a directory that was replaced may
+/// become a record's.
 template <medium M, class Kind>
 auto table<M, Kind>::segment_under_guard(std::uint64_t hash) const noexcept -> segment {
   segment s;
@@ -53,11 +56,14 @@ auto table<M, Kind>::segment_of(std::uint64_t hash) const noexcept -> segment {
   return segment_under_guard(hash);
 }
 
-/// Whether the segment, whose stripe is locked, is still what it was when it was found. False also behind a change of the directory: it is to be found again.
+/// Whether the segment, whose stripe is locked, is still what it was when it was found. False also
+/// behind a change of the directory: it is to be found again.
 template <medium M, class Kind>
 bool table<M, Kind>::still_named(const segment& s) const noexcept {
-  [[maybe_unused]] read_guard guard = reading();  // a directory that is in use behind this line is not reused before the next
-  return directory() == s.directory && load(m_, *s.named) == s.entry.word && directory() == s.directory;
+  // a directory that is in use behind this line is not reused before the next
+  [[maybe_unused]] read_guard guard = reading();
+  return directory() == s.directory && load(m_, *s.named) == s.entry.word &&
+         directory() == s.directory;
 }
 
 template <medium M, class Kind>
@@ -66,8 +72,10 @@ bool table<M, Kind>::unchanged(const segment& s) const noexcept {
 }
 
 template <medium M, class Kind>
-auto table<M, Kind>::window_of(const segment& s, std::uint64_t hash, key_type key) const noexcept -> window {
-  return {buckets_at(s.offset()), home_of(hash), buckets_per_segment() - 1, probe_, Kind::key_word(key, hash)};
+auto table<M, Kind>::window_of(const segment& s, std::uint64_t hash, key_type key) const noexcept
+    -> window {
+  return {buckets_at(s.offset()), home_of(hash), buckets_per_segment() - 1, probe_,
+          Kind::key_word(key, hash)};
 }
 
 template <medium M, class Kind>
@@ -93,7 +101,8 @@ std::uint32_t table<M, Kind>::match(bucket_keys keys, std::uint64_t word) noexce
   return static_cast<std::uint32_t>(low | high << 2);
 }
 
-/// Word tables take one look, inlined; a read that a writer disturbed, or that must be made durable first, searches.
+/// Word tables take one look, inlined; a read that a writer disturbed, or that must be made durable
+/// first, searches.
 template <medium M, class Kind>
 template <class Read>
 status table<M, Kind>::get(key_type key, Read&& read) {
@@ -131,7 +140,9 @@ auto table<M, Kind>::judge(const segment& s, const window& w, Read& read) const 
 template <medium M, class Kind>
 template <class Read>
 [[gnu::noinline]] status table<M, Kind>::search(std::uint64_t hash, key_type key, Read& read) {
-  [[maybe_unused]] read_guard guard = reading();  // keeps segment and record from reuse; u64 tables have none, and look at the directory again instead
+  // keeps segment and record from reuse; u64 tables have none, and look at the directory again
+  // instead
+  [[maybe_unused]] read_guard guard = reading();
   while (true) {  // ends: each further round means that a writer got on
     segment s = escapes(key) ? escape_segment() : segment_under_guard(hash);
     window w = window_for(s, hash, key);
@@ -161,7 +172,8 @@ auto table<M, Kind>::escape_segment() const noexcept -> segment {
 
 /// `buckets` counts those that were looked at, from the home bucket on.
 template <medium M, class Kind>
-auto table<M, Kind>::probe(const window& w, key_type key, std::optional<value_type>& value, unsigned& buckets) const -> probed {
+auto table<M, Kind>::probe(const window& w, key_type key, std::optional<value_type>& value,
+                           unsigned& buckets) const -> probed {
   while (buckets < w.buckets) {
     const bucket& b = w[buckets++];
     bucket_keys keys = keys_of(b);
@@ -183,15 +195,17 @@ auto table<M, Kind>::probe(const window& w, key_type key, std::optional<value_ty
   return probed::miss;
 }
 
-/// What a reader has seen, and a crash could still undo, is made durable before the reader gives it away (C7). Records need no flush: they were durable
-/// before a slot named them; nor do entries: the segment that an entry named before holds the same records.
+/// What a reader has seen, and a crash could still undo, is made durable before the reader gives it
+/// away (C7). Records need no flush: they were durable before a slot named them; nor do entries:
+/// the segment that an entry named before holds the same records.
 template <medium M, class Kind>
 void table<M, Kind>::settle_for_reader(stripe_index stripe, const window& w, unsigned buckets) {
   if constexpr (unsettled<M>::needed) {
     if (unsettled_.settled(stripe)) return;
     if (unsettled_.of(stripe) == settlement::inherited) return settle_inherited(stripe);
     flushed started;
-    for (unsigned n = 0; n < buckets; ++n) started += flush(m_, extent_of(w[n]), "cceh.settle.buckets");
+    for (unsigned n = 0; n < buckets; ++n)
+      started += flush(m_, extent_of(w[n]), "cceh.settle.buckets");
     [[maybe_unused]] durable done = fence(m_, std::move(started), "cceh.settle.all");
   }
 }
@@ -212,7 +226,7 @@ void table<M, Kind>::settle_inherited(stripe_index stripe) {
   }
 }
 
-// ----------------------------------------------------------------------------------------------------------------- batches
+// ----------------------------------------------------------------------------------------- batches
 
 template <medium M, class Kind>
 template <class Read>
@@ -227,7 +241,8 @@ void table<M, Kind>::get_many(std::span<const key_type> keys, Read&& read, statu
       segments[i] = segment_under_guard(hashes[i]);
       __builtin_prefetch(&buckets_at(segments[i].offset())[home_of(hashes[i])]);
     }
-    for (std::size_t i = 0; i < count; ++i) {  // where the home bucket is not the end of the search, the next one is needed, too
+    // where the home bucket is not the end of the search, the next one is needed, too
+    for (std::size_t i = 0; i < count; ++i) {
       window w = window_of(segments[i], hashes[i], keys[start + i]);
       bucket_keys home = keys_of(w[0]);
       __builtin_prefetch(&w[(match(home, w.key_word) | match(home, empty_word)) == 0]);
@@ -239,19 +254,19 @@ void table<M, Kind>::get_many(std::span<const key_type> keys, Read&& read, statu
       if constexpr (Kind::in_slot)
         if (!escapes(key)) [[likely]]
           seen = judge(segments[i], window_of(segments[i], hashes[i], key), read_one);
-      answers[start + i] = seen == probed::hit ? status::ok : seen == probed::miss ? status::not_found : search(hashes[i], key, read_one);
+      answers[start + i] = seen == probed::hit    ? status::ok
+                           : seen == probed::miss ? status::not_found
+                                                  : search(hashes[i], key, read_one);
     }
   }
 }
 
-// --------------------------------------------------------------------------------------------------------------- iteration
+// --------------------------------------------------------------------------------------- iteration
 
 template <medium M, class Kind>
 std::uint64_t table<M, Kind>::hash_of_slot(std::uint64_t key_word) const noexcept {
-  if constexpr (Kind::in_slot)
-    return word_hash(key_word, seeds_);
-  else
-    return key_word;
+  if constexpr (Kind::in_slot) return word_hash(key_word, seeds_);
+  else return key_word;
 }
 
 /// Calls visit(resident, slot) for each record of the segment that is not stale.
@@ -276,16 +291,19 @@ auto table<M, Kind>::residents(const segment& s) const -> std::vector<resident> 
   return found;
 }
 
-/// Calls visit(record) for those of the two records in the escape slots whose hashes are the segment's.
+/// Calls visit(record) for those of the two records in the escape slots whose hashes are the
+/// segment's.
 template <medium M, class Kind>
 template <class Visit>
-void table<M, Kind>::for_each_escaped([[maybe_unused]] const segment& s, [[maybe_unused]] Visit&& visit) const {
+void table<M, Kind>::for_each_escaped([[maybe_unused]] const segment& s,
+                                      [[maybe_unused]] Visit&& visit) const {
   if constexpr (Kind::in_slot) {
     for (std::uint64_t key : {empty_word, removed_word}) {
       std::uint64_t hash = hash_of_slot(key);
       std::optional<value_type> value;
       unsigned buckets = 0;
-      if (s.owns(hash) && probe(escape_window(key), key, value, buckets) == probed::hit) visit(live_record{hash, key, *value});
+      if (s.owns(hash) && probe(escape_window(key), key, value, buckets) == probed::hit)
+        visit(live_record{hash, key, *value});
     }
   }
 }
@@ -299,7 +317,8 @@ std::uint32_t table<M, Kind>::escaped_count() const {
 
 /// The records that iteration finds in the segment, or nothing when a writer was faster.
 template <medium M, class Kind>
-auto table<M, Kind>::live_records(const segment& s) const -> std::optional<std::vector<live_record>> {
+auto table<M, Kind>::live_records(const segment& s) const
+    -> std::optional<std::vector<live_record>> {
   segment escape = escape_segment();
   std::vector<live_record> found;
   for_each_escaped(s, [&](const live_record& r) { found.push_back(r); });
@@ -316,7 +335,8 @@ std::optional<std::uint64_t> table<M, Kind>::read_stretch(std::uint64_t position
   if (!records) return std::nullopt;
   found.records = std::move(*records);
   auto buckets = static_cast<unsigned>(buckets_per_segment());
-  settle_for_reader(s.stripe, {buckets_at(s.offset()), 0, buckets_per_segment() - 1, 0, 0}, buckets);
+  settle_for_reader(s.stripe, {buckets_at(s.offset()), 0, buckets_per_segment() - 1, 0, 0},
+                    buckets);
   settle_for_reader(escape_stripe, escape_window({}), 1);
   return s.end();
 }

@@ -1,38 +1,47 @@
-// CCEH: splits in both of the paper's schemes (§3.2, §5), merges, doubling and halving of the directory, compaction.
+// CCEH: splits in both of the paper's schemes (§3.2, §5), merges, doubling and halving of the
+// directory, compaction.
 //
-// A split of a segment S of depth L, under its stripe's lock and that of the new right half; readers go on:
-//   1  right half laid out in a new segment R, and for copy-on-write the left half in a new segment;
-//      written in address order, flushed, fenced                             crash: unreachable, hence free
-//   2  COMMIT: the rightmost entry of S becomes (R, L+1), durably            crash before: old state; after: recovery goes on with 3
-//   3  the other entries, from right to left, durable line by line: the right half (R, L+1), the left half (S or its copy, L+1)
+// A split of a segment S of depth L, under its stripe's lock and that of the new right half;
+// readers go on:
+//   1  right half laid out in a new segment R, and for copy-on-write the left half in a new
+//      segment; written in address order, flushed, fenced
+//        crash: unreachable, hence free
+//   2  COMMIT: the rightmost entry of S becomes (R, L+1), durably
+//      crash before: old state; after: recovery goes on with 3
+//   3  the other entries, from right to left, durable line by line: the right half (R, L+1), the
+//      left half (S or its copy, L+1)
 //   4  copy-on-write: S is free. In place: its records of the right half are stale (C2)
 //
 // A merge of two buddies A, B of depth L into a new segment N, under both locks:
-//   1  N written, flushed, fenced                                            crash: unreachable, hence free
-//   2  the entries become (N, L-1), from left to right                       crash: recovery takes it back as far as B still stands (docs/engines/cceh.md)
-//   3  COMMIT: the rightmost entry is (N, L-1)                               crash after: new state
+//   1  N written, flushed, fenced
+//      crash: unreachable, hence free
+//   2  the entries become (N, L-1), from left to right
+//      crash: recovery takes it back as far as B still stands (docs/engines/cceh.md)
+//   3  COMMIT: the rightmost entry is (N, L-1)
+//      crash after: new state
 //   4  A and B are free
 //
-// A move of a segment: written anew, then its entries from right to left; COMMIT with the rightmost one.
+// A move of a segment: written anew, then its entries from right to left; COMMIT with the rightmost
+// one.
 //
-// Within one cache line of the directory the order needs no fence: a line becomes durable as a prefix of its stores.
+// Within one cache line of the directory the order needs no fence: a line becomes durable as a
+// prefix of its stores.
 //
-// Doubling and halving: the new directory written, flushed, fenced; COMMIT: the root's word. One word switches all readers.
+// Doubling and halving: the new directory written, flushed, fenced; COMMIT: the root's word. One
+// word switches all readers.
 #pragma once
 
 #include "table/cceh/table.hpp"
 
 namespace durahash::cceh {
 
-// ---------------------------------------------------------------------------------------------------------------- segments
+// ---------------------------------------------------------------------------------------- segments
 
 /// Of a segment or directory that readers may still see.
 template <medium M, class Kind>
 void table<M, Kind>::give_back(std::uint64_t offset, std::uint64_t bytes) noexcept {
-  if constexpr (Kind::in_slot)
-    heap_.free(offset, bytes);  // readers notice; the bytes stay mapped
-  else
-    heap_.retire(offset, bytes);
+  if constexpr (Kind::in_slot) heap_.free(offset, bytes);  // readers notice; the bytes stay mapped
+  else heap_.retire(offset, bytes);
 }
 
 /// In the first bucket of its window with an empty slot. Returns false when there is none.
@@ -53,10 +62,12 @@ template <medium M, class Kind>
 template <class Records>
 bool table<M, Kind>::lay_out(const Records& records, image& made) const {
   made.clear(buckets_per_segment());
-  return std::all_of(records.begin(), records.end(), [&](const live_record& r) { return put_into(made, r); });
+  return std::all_of(records.begin(), records.end(),
+                     [&](const live_record& r) { return put_into(made, r); });
 }
 
-/// Some of the records of one segment, each in the bucket it has there, which is always possible; what searches pass to get there is not empty.
+/// Some of the records of one segment, each in the bucket it has there, which is always possible;
+/// what searches pass to get there is not empty.
 template <medium M, class Kind>
 void table<M, Kind>::lay_out_as_they_lie(const std::vector<resident>& records, image& made) const {
   made.clear(buckets_per_segment());
@@ -81,7 +92,7 @@ std::optional<loose_cell<M>> table<M, Kind>::write_segment(const image& made, fl
   return cell;
 }
 
-// ------------------------------------------------------------------------------------------------------------------- split
+// ------------------------------------------------------------------------------------------- split
 
 /// `s` is locked.
 template <medium M, class Kind>
@@ -94,13 +105,15 @@ status table<M, Kind>::split(const segment& s) {
   stripe_index right_stripe = stripe_of(right_prefix);
   if (right_stripe == s.stripe) return split_in(s, made, right_stripe);
   std::unique_lock lock(stripes_[right_stripe].lock, std::defer_lock);
-  if (!M::planted("cceh-a-sibling-is-open-too-early")) lock.lock();  // of no segment so far: who holds it finds that out and lets it go
+  // of no segment so far: who holds it finds that out and lets it go
+  if (!M::planted("cceh-a-sibling-is-open-too-early")) lock.lock();
   return split_in(s, made, right_stripe);
 }
 
 /// The left half of a split in place is left as it is.
 template <medium M, class Kind>
-void table<M, Kind>::lay_out_halves(const segment& s, std::uint64_t right_prefix, halves& made) const {
+void table<M, Kind>::lay_out_halves(const segment& s, std::uint64_t right_prefix,
+                                    halves& made) const {
   for (image& half : made.half) half.clear(buckets_per_segment());
   made.moving = 0;
   bool fits[2] = {true, true};
@@ -111,14 +124,16 @@ void table<M, Kind>::lay_out_halves(const segment& s, std::uint64_t right_prefix
   });
   if (fits[0] && fits[1]) return;
   std::vector<resident> left = residents(s), right;
-  auto moving = std::stable_partition(left.begin(), left.end(), [&](const resident& r) { return r.hash < right_prefix; });
+  auto moving = std::stable_partition(left.begin(), left.end(),
+                                      [&](const resident& r) { return r.hash < right_prefix; });
   right.assign(moving, left.end());
   left.erase(moving, left.end());
   if (!fits[0]) lay_out_as_they_lie(left, made.half[0]);
   if (!fits[1]) lay_out_as_they_lie(right, made.half[1]);
 }
 
-/// With both stripes locked, so that nobody writes to a half before all of the split is durable (CRASH.md CCEH 2).
+/// With both stripes locked, so that nobody writes to a half before all of the split is durable
+/// (CRASH.md CCEH 2).
 template <medium M, class Kind>
 status table<M, Kind>::split_in(const segment& s, const halves& made, stripe_index right_stripe) {
   flushed started;
@@ -128,13 +143,18 @@ status table<M, Kind>::split_in(const segment& s, const halves& made, stripe_ind
   durable written = fence(m_, std::move(started), "cceh.split.halves");
   std::scoped_lock lock(directory_lock_);
   unsigned depth = s.depth() + 1;
-  // Asked under the lock: of two splits that find no room in the directory one doubles it (CRASH.md CCEH 7).
+  // Asked under the lock: of two splits that find no room in the directory one doubles it (CRASH.md
+  // CCEH 7).
   if (directory().exponent() < depth && !double_directory()) return status::no_space;
   unsettled_.take_over(right_stripe, written);
   entry_range all = range_of(s.prefix, s.depth());
-  checked_place right_entry = checked_place::of(right->keep(), depth), left_entry = checked_place::of(left ? left->keep() : s.offset(), depth);
-  direction way = M::planted("cceh-the-left-half-first") ? direction::rightward : direction::leftward;
-  publish_entries(all, way, [&](std::uint64_t i) { return i < all.middle() ? left_entry : right_entry; }, after(std::move(written)));
+  checked_place right_entry = checked_place::of(right->keep(), depth),
+                left_entry = checked_place::of(left ? left->keep() : s.offset(), depth);
+  direction way =
+      M::planted("cceh-the-left-half-first") ? direction::rightward : direction::leftward;
+  publish_entries(
+      all, way, [&](std::uint64_t i) { return i < all.middle() ? left_entry : right_entry; },
+      after(std::move(written)));
   outdate(s.stripe);
   outdate(right_stripe);
   if (depth == directory().exponent()) deepest_ += 2;
@@ -148,7 +168,7 @@ status table<M, Kind>::split_in(const segment& s, const halves& made, stripe_ind
   return status::ok;
 }
 
-// --------------------------------------------------------------------------------------------------------------- directory
+// --------------------------------------------------------------------------------------- directory
 
 /// Where a prefix stands; under directory_lock_.
 template <medium M, class Kind>
@@ -158,10 +178,12 @@ auto table<M, Kind>::range_of(std::uint64_t prefix, unsigned depth) const noexce
   return {begin, begin + (std::uint64_t{1} << (global_depth - depth))};
 }
 
-/// Each entry becomes entry_of(index), one after another; each is durable before the next one in another line is stored. Under directory_lock_.
+/// Each entry becomes entry_of(index), one after another; each is durable before the next one in
+/// another line is stored. Under directory_lock_.
 template <medium M, class Kind>
 template <class EntryOf>
-void table<M, Kind>::publish_entries(entry_range where, direction way, EntryOf&& entry_of, ordered) {
+void table<M, Kind>::publish_entries(entry_range where, direction way, EntryOf&& entry_of,
+                                     ordered) {
   pm<std::uint64_t>* entries = entries_of(directory().offset());
   constexpr std::uint64_t per_line = line_bytes / 8;
   for (std::uint64_t n = 0; n < where.count(); ++n) {
@@ -169,11 +191,13 @@ void table<M, Kind>::publish_entries(entry_range where, direction way, EntryOf&&
     std::uint64_t next = way == direction::rightward ? i + 1 : i - 1;
     store(m_, entries[i], entry_of(i).word);
     if (n + 1 < where.count() && next / per_line == i / per_line) continue;
-    [[maybe_unused]] durable done = persist(m_, extent_of(entries[i]), "cceh.directory.entries");  // all of the line
+    // all of the line
+    [[maybe_unused]] durable done = persist(m_, extent_of(entries[i]), "cceh.directory.entries");
   }
 }
 
-/// A new directory of that depth takes the old one's place, durable together with what was `started`. Returns false when there is no space.
+/// A new directory of that depth takes the old one's place, durable together with what was
+/// `started`. Returns false when there is no space.
 template <medium M, class Kind>
 template <class EntryAt>
 bool table<M, Kind>::switch_directory(unsigned depth, EntryAt&& entry_at, flushed started) {
@@ -184,7 +208,9 @@ bool table<M, Kind>::switch_directory(unsigned depth, EntryAt&& entry_at, flushe
   started += flush(m_, extent{entries, std::size_t{8} << depth}, "cceh.directory.copy");
   durable written = fence(m_, std::move(started), "cceh.directory.all");
   checked_place made = checked_place::of(cell->keep(), depth);
-  [[maybe_unused]] durable done = publish(m_, root_of_table().directory, made.word, after(std::move(written)), "cceh.directory.commit");  // COMMIT: the directory changes
+  // COMMIT: the directory changes
+  [[maybe_unused]] durable done = publish(m_, root_of_table().directory, made.word,
+                                          after(std::move(written)), "cceh.directory.commit");
   place_view old = directory();
   directory_.store(place_view::of(made, old.generation() + 1).word, std::memory_order_release);
   if (!old.none()) give_back(old.offset(), directory_bytes(old.exponent()));
@@ -194,7 +220,9 @@ bool table<M, Kind>::switch_directory(unsigned depth, EntryAt&& entry_at, flushe
 template <medium M, class Kind>
 bool table<M, Kind>::double_directory() {
   pm<std::uint64_t>* old = entries_of(directory().offset());
-  if (!switch_directory(directory().exponent() + 1, [&](std::uint64_t i) { return load(m_, old[i / 2]); })) return false;
+  if (!switch_directory(directory().exponent() + 1,
+                        [&](std::uint64_t i) { return load(m_, old[i / 2]); }))
+    return false;
   deepest_ = 0;
   ++doublings_;
   return true;
@@ -205,7 +233,9 @@ template <medium M, class Kind>
 void table<M, Kind>::halve_directory() {
   while (deepest_ == 0 && directory().exponent() > 0) {
     pm<std::uint64_t>* old = entries_of(directory().offset());
-    if (!switch_directory(directory().exponent() - 1, [&](std::uint64_t i) { return load(m_, old[i * 2]); })) return;
+    if (!switch_directory(directory().exponent() - 1,
+                          [&](std::uint64_t i) { return load(m_, old[i * 2]); }))
+      return;
     count_deepest();
     ++halvings_;
   }
@@ -217,12 +247,14 @@ void table<M, Kind>::count_deepest() {
   for_each_segment([&](const segment& s) { deepest_ += s.depth() == directory().exponent(); });
 }
 
-// ------------------------------------------------------------------------------------------------------------------- merge
+// ------------------------------------------------------------------------------------------- merge
 
-/// After some removals: do the segment and its buddy hold little enough to be one? Says when to look again, so that it costs a removal a few lines.
+/// After some removals: do the segment and its buddy hold little enough to be one? Says when to
+/// look again, so that it costs a removal a few lines.
 template <medium M, class Kind>
 void table<M, Kind>::survey(std::uint64_t hash) {
-  std::uint64_t few = slots_per_segment() / 4;  // so that a merged segment is far from its next split
+  // so that a merged segment is far from its next split
+  std::uint64_t few = slots_per_segment() / 4;
   std::uint64_t until = few, live = 0;
   bool buddies;
   stripe_index stripe;
@@ -230,7 +262,8 @@ void table<M, Kind>::survey(std::uint64_t hash) {
     [[maybe_unused]] read_guard guard = reading();
     segment s = segment_under_guard(hash);
     stripe = s.stripe;
-    segment buddy = s.depth() == 0 ? s : segment_under_guard(s.prefix ^ std::uint64_t{1} << (64 - s.depth()));
+    segment buddy =
+        s.depth() == 0 ? s : segment_under_guard(s.prefix ^ std::uint64_t{1} << (64 - s.depth()));
     buddies = s.depth() != 0 && buddy.depth() == s.depth();
     if (buddies) live = live_in(s) + live_in(buddy);
   }
@@ -248,7 +281,8 @@ std::uint64_t table<M, Kind>::live_in(const segment& s) const {
   return live;
 }
 
-/// The segment of `hash` and its buddy become one, if they are of one depth, hold at most so many records, and those fit. Returns whether they did.
+/// The segment of `hash` and its buddy become one, if they are of one depth, hold at most so many
+/// records, and those fit. Returns whether they did.
 template <medium M, class Kind>
 bool table<M, Kind>::merge(std::uint64_t hash, std::uint64_t most_records) {
   unsigned depth = segment_of(hash).depth();
@@ -260,7 +294,8 @@ bool table<M, Kind>::merge(std::uint64_t hash, std::uint64_t most_records) {
   bool merged = false;
   if (left.depth() == depth) {
     bool one_stripe = stripe_of(left_prefix | bit) == left.stripe;
-    segment right = one_stripe ? segment_of(left_prefix | bit) : lock_segment(left_prefix | bit);  // locks are taken from left to right
+    // locks are taken from left to right
+    segment right = one_stripe ? segment_of(left_prefix | bit) : lock_segment(left_prefix | bit);
     auto held_too = one_stripe ? std::unique_lock<spin_lock>() : holding(right);
     if (right.depth() == depth) merged = merge(left, right, most_records);
   }
@@ -271,12 +306,14 @@ bool table<M, Kind>::merge(std::uint64_t hash, std::uint64_t most_records) {
 template <medium M, class Kind>
 bool table<M, Kind>::merge(const segment& left, const segment& right, std::uint64_t most_records) {
   segment of_left = left;
-  if (M::planted("cceh-a-merge-revives-what-is-stale")) of_left.entry = checked_place::of(left.offset(), left.depth() - 1);
+  if (M::planted("cceh-a-merge-revives-what-is-stale"))
+    of_left.entry = checked_place::of(left.offset(), left.depth() - 1);
   std::vector<resident> all = residents(of_left), more = residents(right);
   all.insert(all.end(), more.begin(), more.end());
   image made;
   if (all.size() > most_records || !lay_out(all, made) || !p_.may_change()) return false;
-  if (left.stripe != right.stripe && !M::planted("cceh-a-merge-outruns-the-count"))  // records of one go to the other
+  // records of one go to the other
+  if (left.stripe != right.stripe && !M::planted("cceh-a-merge-outruns-the-count"))
     for (stripe_index stripe : {left.stripe, right.stripe})
       count_once(stripe, [&] { count_stripe(stripe); });
   flushed started;
@@ -287,7 +324,9 @@ bool table<M, Kind>::merge(const segment& left, const segment& right, std::uint6
   std::scoped_lock lock(directory_lock_);
   unsigned depth = left.depth();
   checked_place entry = checked_place::of(cell->keep(), depth - 1);
-  publish_entries(range_of(left.prefix, depth - 1), direction::rightward, [&](std::uint64_t) { return entry; }, after(std::move(written)));
+  publish_entries(
+      range_of(left.prefix, depth - 1), direction::rightward, [&](std::uint64_t) { return entry; },
+      after(std::move(written)));
   outdate(left.stripe);
   outdate(right.stripe);
   ++merges_;
@@ -303,17 +342,19 @@ bool table<M, Kind>::merge(const segment& left, const segment& right, std::uint6
   return true;
 }
 
-// ---------------------------------------------------------------------------------------------------------- size on demand
+// ---------------------------------------------------------------------------------- size on demand
 
 template <medium M, class Kind>
 status table<M, Kind>::reserve(std::uint64_t records) {
   constexpr std::uint64_t more_than_any_pool = std::uint64_t{1} << 48;
   if (records >= more_than_any_pool) return status::no_space;
   unsigned depth = depth_for(records, slots_per_segment(), probe_);
-  std::uint64_t needed = (segment_bytes() << depth) + directory_bytes(depth), present = slots() / slots_per_bucket * sizeof(bucket);
+  std::uint64_t needed = (segment_bytes() << depth) + directory_bytes(depth),
+                present = slots() / slots_per_bucket * sizeof(bucket);
   if (needed > present)
     if (status s = p_.reserve(needed - present); s != status::ok) return s;
-  for (std::uint64_t at = 0, next = 1; next != 0;) {  // ends: at each place as many rounds as its segment gets deeper
+  // ends: at each place as many rounds as its segment gets deeper
+  for (std::uint64_t at = 0, next = 1; next != 0;) {
     segment s = lock_segment(at);
     auto held = holding(s);
     bool shallow = s.depth() < depth;
@@ -356,7 +397,8 @@ status table<M, Kind>::compact() {
   }
   heap_.settle();
   if constexpr (!Kind::in_slot) {
-    // Records behind the point where all that is live would end, if it lay without gaps, have room in front of it.
+    // Records behind the point where all that is live would end, if it lay without gaps, have room
+    // in front of it.
     std::uint64_t behind = this->live_bytes();
     do {
       segment s = lock_segment(at);
@@ -385,13 +427,16 @@ status table<M, Kind>::move_down(const segment& s) {
   durable written = fence(m_, std::move(started), "cceh.compact.segment");
   std::scoped_lock lock(directory_lock_);
   checked_place entry = checked_place::of(cell->keep(), s.depth());
-  publish_entries(range_of(s.prefix, s.depth()), direction::leftward, [&](std::uint64_t) { return entry; }, after(std::move(written)));
+  publish_entries(
+      range_of(s.prefix, s.depth()), direction::leftward, [&](std::uint64_t) { return entry; },
+      after(std::move(written)));
   outdate(s.stripe);
   give_back(s.offset(), segment_bytes());
   return status::ok;
 }
 
-/// Updates with the same key and value, for records behind `behind` that have room in front of it. `s` is locked.
+/// Updates with the same key and value, for records behind `behind` that have room in front of it.
+/// `s` is locked.
 template <medium M, class Kind>
 status table<M, Kind>::move_records_down(const segment& s, std::uint64_t behind) {
   status answer = status::ok;
@@ -399,7 +444,9 @@ status table<M, Kind>::move_records_down(const segment& s, std::uint64_t behind)
     for_each_resident(s, [&](const resident& r, slot& at) {
       auto record = record_at(m_, p_, r.value_word);
       if (!record) answer = status::damaged;
-      if (answer != status::ok || r.value_word < behind || !heap_.has_room_before(r.value_word, record->bytes())) return;
+      if (answer != status::ok || r.value_word < behind ||
+          !heap_.has_room_before(r.value_word, record->bytes()))
+        return;
       if (!p_.may_change()) return void(answer = status::io_error);
       settle_inherited(s.stripe);
       flushed started;
@@ -413,27 +460,33 @@ status table<M, Kind>::move_records_down(const segment& s, std::uint64_t behind)
   return answer;
 }
 
-// ------------------------------------------------------------------------------------------------------------ a whole table
+// ----------------------------------------------------------------------------------- a whole table
 
-/// A directory and segments of at least that depth for these records, in place of what there is. Nobody is at work.
-/// crash before the root's word is published: what was there stays.
+/// A directory and segments of at least that depth for these records, in place of what there is.
+/// Nobody is at work. crash before the root's word is published: what was there stays.
 template <medium M, class Kind>
-status table<M, Kind>::build(std::vector<live_record> records, unsigned least_depth, flushed started) {
+status table<M, Kind>::build(std::vector<live_record> records, unsigned least_depth,
+                             flushed started) {
   std::sort(records.begin(), records.end(), live_record::before);
   std::vector<checked_place> leaves;
-  if (status s = build_segments(records, 0, 0, least_depth, leaves, started); s != status::ok) return s;
+  if (status s = build_segments(records, 0, 0, least_depth, leaves, started); s != status::ok)
+    return s;
   unsigned depth = 0;
   for (checked_place l : leaves) depth = std::max(depth, l.exponent());
   std::vector<std::uint64_t> entries;
-  for (checked_place l : leaves) entries.insert(entries.end(), std::size_t{1} << (depth - l.exponent()), l.word);
-  if (!switch_directory(depth, [&](std::uint64_t i) { return entries[i]; }, std::move(started))) return status::no_space;
+  for (checked_place l : leaves)
+    entries.insert(entries.end(), std::size_t{1} << (depth - l.exponent()), l.word);
+  if (!switch_directory(
+          depth, [&](std::uint64_t i) { return entries[i]; }, std::move(started)))
+    return status::no_space;
   count_deepest();
   return status::ok;
 }
 
 /// The segments for the records of one prefix, from left to right.
 template <medium M, class Kind>
-status table<M, Kind>::build_segments(std::span<const live_record> records, std::uint64_t prefix, unsigned depth, unsigned least_depth,
+status table<M, Kind>::build_segments(std::span<const live_record> records, std::uint64_t prefix,
+                                      unsigned depth, unsigned least_depth,
                                       std::vector<checked_place>& leaves, flushed& started) {
   image made;
   if (depth >= least_depth && records.size() <= slots_per_segment() && lay_out(records, made)) {
@@ -445,8 +498,13 @@ status table<M, Kind>::build_segments(std::span<const live_record> records, std:
   }
   if (depth == most_depth) return status::no_space;
   std::uint64_t right = prefix | std::uint64_t{1} << (63 - depth);
-  auto middle = std::lower_bound(records.begin(), records.end(), right, [](const live_record& r, std::uint64_t hash) { return r.hash < hash; });
-  if (status s = build_segments({records.begin(), middle}, prefix, depth + 1, least_depth, leaves, started); s != status::ok) return s;
+  auto middle =
+      std::lower_bound(records.begin(), records.end(), right,
+                       [](const live_record& r, std::uint64_t hash) { return r.hash < hash; });
+  if (status s = build_segments({records.begin(), middle}, prefix, depth + 1, least_depth, leaves,
+                                started);
+      s != status::ok)
+    return s;
   return build_segments({middle, records.end()}, right, depth + 1, least_depth, leaves, started);
 }
 

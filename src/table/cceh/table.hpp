@@ -1,17 +1,25 @@
 // CCEH (FAST'19): the table, its parts and their invariants. docs/engines/cceh.md tells the whole.
 //
-// A directory on the most significant bits of the hash, of 2^global_depth entries; a segment of local depth L stands in 2^(global_depth - L) of them,
-// side by side; a segment is an array of 64-byte buckets, probed linearly from the home bucket over at most `probe` buckets.
+// A directory on the most significant bits of the hash, of 2^global_depth entries; a segment of
+// local depth L stands in 2^(global_depth - L) of them, side by side; a segment is an array of
+// 64-byte buckets, probed linearly from the home bucket over at most `probe` buckets.
 //
-//   C1  The directory is a buddy tree: the entries that share the first L bits of a segment of depth L all name it, with L; or one split, merge or
-//       move is under way there, and recovery rolls it forward.
-//   C2  A key's record lies in the segment that the directory names for its hash, in the window of its home bucket, and no bucket before it there
-//       has an empty slot, on the medium neither. A record there whose hash has another prefix is stale: a split moved it, nobody reads it, its slot is free.
-//   C3  A bucket without an empty slot never has one again in this segment: a removed record leaves `removed`.
-//   C4  What a slot holds was durable, or is a part of its line before it, when its key word was stored.
-//   C5  A segment's words, and entries that name it, change only under its stripe's lock, entries under the directory's too; readers take none.
-//   C6  What takes a record away from where it was found (a removal, a split, a merge, a move) changes the stripe's version, after the word that takes it
-//       away is stored, and before anything else is stored in its place.
+//   C1  The directory is a buddy tree: the entries that share the first L bits of a segment of
+//       depth L all name it, with L; or one split, merge or move is under way there, and recovery
+//       rolls it forward.
+//   C2  A key's record lies in the segment that the directory names for its hash, in the window of
+//       its home bucket, and no bucket before it there has an empty slot, on the medium neither. A
+//       record there whose hash has another prefix is stale: a split moved it, nobody reads it, its
+//       slot is free.
+//   C3  A bucket without an empty slot never has one again in this segment: a removed record leaves
+//       `removed`.
+//   C4  What a slot holds was durable, or is a part of its line before it, when its key word was
+//       stored.
+//   C5  A segment's words, and entries that name it, change only under its stripe's lock, entries
+//       under the directory's too; readers take none.
+//   C6  What takes a record away from where it was found (a removal, a split, a merge, a move)
+//       changes the stripe's version, after the word that takes it away is stored, and before
+//       anything else is stored in its place.
 //   C7  What a reader is given is durable: as TurboHash's T6, by stripe.
 #pragma once
 
@@ -52,7 +60,8 @@ enum class node_state : std::uint8_t {
 
 }  // namespace detail
 
-/// What one lock guards: a segment, named by the first bits of its prefix; where segments are deeper than that, some of them.
+/// What one lock guards: a segment, named by the first bits of its prefix; where segments are
+/// deeper than that, some of them.
 using stripe_index = std::uint32_t;
 
 template <medium M, class Kind>
@@ -66,13 +75,15 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   using key_type = typename Kind::key_type;
   using value_type = typename Kind::value_type;
 
-  /// Resolves the options of a new pool. Settings: probe, copy_on_write, segment (docs/engines/cceh.md).
+  /// Resolves the options of a new pool. Settings: probe, copy_on_write, segment
+  /// (docs/engines/cceh.md).
   static result<engine_plan> plan(const options& how);
 
   /// On a pool that `plan` was made for. Recovers the directory; `open` says what is wrong with it.
   explicit table(pool<M>& p);
   ~table();
-  /// With `dropped`, what does not verify is dropped and told there; without, it refuses the open or is left to check().
+  /// With `dropped`, what does not verify is dropped and told there; without, it refuses the open
+  /// or is left to check().
   error open(const std::string& path, std::vector<std::string>* dropped = nullptr);
 
   // find.hpp
@@ -90,7 +101,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   status compact();
 
   // recover.hpp
-  std::uint64_t size();   // waits for the recount after a crash
+  std::uint64_t size();  // waits for the recount after a crash
   std::uint64_t slots();
   void lock_all();  // keeps writers out
   void unlock_all();
@@ -99,20 +110,23 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   void describe(table_stats& stats);
 
  private:
-  using frame::p_, frame::m_, frame::heap_, frame::seeds_, frame::records_at_open_, frame::damage_found_, frame::background_;
+  using frame::p_, frame::m_, frame::heap_, frame::seeds_, frame::records_at_open_,
+      frame::damage_found_, frame::background_;
   using frame::reading, frame::await_count, frame::count_once;
   using read_guard = typename frame::read_guard;
   static constexpr unsigned stripe_bits = 16;
   static constexpr stripe_index escape_stripe = 1u << stripe_bits, stripe_count = escape_stripe + 1;
 
-  /// What is known of a stripe in DRAM; guarded by `lock`, but for what readers look at. Zeros at first.
+  /// What is known of a stripe in DRAM; guarded by `lock`, but for what readers look at. Zeros at
+  /// first.
   struct stripe_state {
     spin_lock lock;
     settlement_mark mark;
-    std::uint16_t removals;               // since its segment was last surveyed
+    std::uint16_t removals;  // since its segment was last surveyed
     std::atomic<std::uint32_t> version;
-    std::atomic<std::int32_t> records;    // since open, until the recount
-    std::uint16_t due;                    // a survey after so many removals; 0: after a quarter of a segment
+    std::atomic<std::int32_t> records;  // since open, until the recount
+    // a survey after so many removals; 0: after a quarter of a segment
+    std::uint16_t due;
   };
   static_assert(sizeof(stripe_state) == 16, "four to a line");
   struct marks_of_stripes {
@@ -131,9 +145,13 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
 
     unsigned depth() const noexcept { return entry.exponent(); }
     std::uint64_t offset() const noexcept { return entry.offset(); }
-    bool owns(std::uint64_t hash) const noexcept { return depth() == 0 || (hash ^ prefix) >> (64 - depth()) == 0; }
+    bool owns(std::uint64_t hash) const noexcept {
+      return depth() == 0 || (hash ^ prefix) >> (64 - depth()) == 0;
+    }
     /// Where the next one's hashes begin; 0 behind the last one's.
-    std::uint64_t end() const noexcept { return depth() == 0 ? 0 : prefix + (std::uint64_t{1} << (64 - depth())); }
+    std::uint64_t end() const noexcept {
+      return depth() == 0 ? 0 : prefix + (std::uint64_t{1} << (64 - depth()));
+    }
   };
   struct bucket_keys {
     __m128i low, high;
@@ -180,15 +198,15 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   /// Writes that share locks and fences. Bit n of the sets stands for the n-th key.
   struct group {
     segment held[group_size];
-    held_locks<group_size> locks;   // one stripe may serve several keys
+    held_locks<group_size> locks;  // one stripe may serve several keys
     std::uint64_t value_words[group_size];
-    std::uint64_t unused = 0;       // records that were written and that no slot names
-    std::uint64_t starved = 0;      // those for which the process has no memory
+    std::uint64_t unused = 0;   // records that were written and that no slot names
+    std::uint64_t starved = 0;  // those for which the process has no memory
     std::optional<durable> records_written;
     flushed words;
     change changes[group_size];
     std::size_t ready = 0;
-    std::uint64_t surveys = 0;      // changes after which to look whether segments could be merged
+    std::uint64_t surveys = 0;  // changes after which to look whether segments could be merged
   };
   static_assert(group_size <= 64);
   struct stretch {
@@ -221,19 +239,34 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   // places
   static std::uint64_t hash_of(key_type key, const hash_seeds& seeds) noexcept;
   static bool escapes(key_type key) noexcept;
-  static std::uint64_t shifted(std::uint64_t hash, unsigned bits) noexcept { return hash >> 1 >> (63 - bits); }  // its first bits
-  static std::uint64_t prefix_of(std::uint64_t hash, unsigned depth) noexcept { return hash & ~(~std::uint64_t{0} >> depth); }
-  static stripe_index stripe_of(std::uint64_t prefix) noexcept { return static_cast<stripe_index>(prefix >> (64 - stripe_bits)); }
-  static std::uint64_t directory_bytes(unsigned depth) noexcept { return std::max<std::uint64_t>(std::uint64_t{8} << depth, block_bytes); }
+  // its first bits
+  static std::uint64_t shifted(std::uint64_t hash, unsigned bits) noexcept {
+    return hash >> 1 >> (63 - bits);
+  }
+  static std::uint64_t prefix_of(std::uint64_t hash, unsigned depth) noexcept {
+    return hash & ~(~std::uint64_t{0} >> depth);
+  }
+  static stripe_index stripe_of(std::uint64_t prefix) noexcept {
+    return static_cast<stripe_index>(prefix >> (64 - stripe_bits));
+  }
+  static std::uint64_t directory_bytes(unsigned depth) noexcept {
+    return std::max<std::uint64_t>(std::uint64_t{8} << depth, block_bytes);
+  }
   place_view directory() const noexcept { return {directory_.load(std::memory_order_acquire)}; }
-  pm<std::uint64_t>* entries_of(std::uint64_t offset) const noexcept { return p_.at(poff<pm<std::uint64_t>>{offset}); }
+  pm<std::uint64_t>* entries_of(std::uint64_t offset) const noexcept {
+    return p_.at(poff<pm<std::uint64_t>>{offset});
+  }
   bucket* buckets_at(std::uint64_t offset) const noexcept { return p_.at(poff<bucket>{offset}); }
   root& root_of_table() const noexcept { return *p_.at(poff<root>{p_.block().engine_offset}); }
   std::uint64_t buckets_per_segment() const noexcept { return std::uint64_t{1} << segment_log2_; }
-  std::uint64_t slots_per_segment() const noexcept { return buckets_per_segment() * slots_per_bucket; }
+  std::uint64_t slots_per_segment() const noexcept {
+    return buckets_per_segment() * slots_per_bucket;
+  }
   std::uint64_t segment_bytes() const noexcept { return sizeof(bucket) << segment_log2_; }
   /// From all bits of the hash: its low bits alone are no hash of keys that count up.
-  std::uint64_t home_of(std::uint64_t hash) const noexcept { return hash * 0x9e3779b97f4a7c15u >> (64 - segment_log2_); }
+  std::uint64_t home_of(std::uint64_t hash) const noexcept {
+    return hash * 0x9e3779b97f4a7c15u >> (64 - segment_log2_);
+  }
   window window_of(const segment& s, std::uint64_t hash, key_type key) const noexcept;
   window escape_window(key_type key) const noexcept;
   window window_for(const segment& s, std::uint64_t hash, key_type key) const noexcept;
@@ -247,12 +280,15 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   bool unchanged(const segment& s) const noexcept;
   bucket_keys keys_of(const bucket& b) const noexcept;
   static std::uint32_t match(bucket_keys keys, std::uint64_t word) noexcept;
-  std::uint32_t match(const bucket& b, std::uint64_t word) const noexcept { return match(keys_of(b), word); }
+  std::uint32_t match(const bucket& b, std::uint64_t word) const noexcept {
+    return match(keys_of(b), word);
+  }
   template <class Read>
   probed judge(const segment& s, const window& w, Read& read) const;
   template <class Read>
   status search(std::uint64_t hash, key_type key, Read& read);
-  probed probe(const window& w, key_type key, std::optional<value_type>& value, unsigned& buckets) const;
+  probed probe(const window& w, key_type key, std::optional<value_type>& value,
+               unsigned& buckets) const;
   void settle_for_reader(stripe_index stripe, const window& w, unsigned buckets);
   void settle_inherited(stripe_index stripe);
   std::uint64_t hash_of_slot(std::uint64_t key_word) const noexcept;
@@ -271,12 +307,16 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   std::optional<segment> try_lock_for(std::uint64_t hash, key_type key);
   spin_lock& lock_of(const segment& s) const noexcept { return stripes_[s.stripe].lock; }
   /// Unlocks the segment, which is locked, when it goes.
-  std::unique_lock<spin_lock> holding(const segment& s) const noexcept { return {lock_of(s), std::adopt_lock}; }
+  std::unique_lock<spin_lock> holding(const segment& s) const noexcept {
+    return {lock_of(s), std::adopt_lock};
+  }
   place walk(const segment& s, const window& w, key_type key) const;
   std::uint32_t stale_slots(const segment& s, const bucket& b) const;
   template <class Decide>
-  status write_in(const segment& s, std::uint64_t hash, key_type key, Decide& decide, bool& needs_room, bool& wants_survey);
-  void stage_value(const place& at, std::uint64_t value_word, std::uint64_t key_word, change& c) const;
+  status write_in(const segment& s, std::uint64_t hash, key_type key, Decide& decide,
+                  bool& needs_room, bool& wants_survey);
+  void stage_value(const place& at, std::uint64_t value_word, std::uint64_t key_word,
+                   change& c) const;
   void stage_update(slot& s, std::uint64_t value_word, change& c) const;
   void stage_removal(const place& at, change& c) const;
   void retire_record(const slot& s, change& c) const;
@@ -294,7 +334,8 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   template <class DecideOf>
   void write_group_records(std::span<const key_type> keys, DecideOf& decide_of, group& g);
   template <class Decide>
-  staged stage_in_group(std::size_t n, target_type hash, key_type key, Decide& decide, group& g, status& answer);
+  staged stage_in_group(std::size_t n, target_type hash, key_type key, Decide& decide, group& g,
+                        status& answer);
   void commit_group(group& g);
   void finish_group(group& g, std::size_t taken);
 
@@ -323,11 +364,12 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   status move_down(const segment& s);
   status move_records_down(const segment& s, std::uint64_t behind);
   status build(std::vector<live_record> records, unsigned least_depth, flushed started);
-  status build_segments(std::span<const live_record> records, std::uint64_t prefix, unsigned depth, unsigned least_depth,
-                        std::vector<checked_place>& leaves, flushed& started);
+  status build_segments(std::span<const live_record> records, std::uint64_t prefix, unsigned depth,
+                        unsigned least_depth, std::vector<checked_place>& leaves, flushed& started);
 
   // recover.hpp
-  error recover_directory(const std::string& path, bool restored, std::vector<std::string>* dropped);
+  error recover_directory(const std::string& path, bool restored,
+                          std::vector<std::string>* dropped);
   std::vector<leaf> read_tree() const;
   void settle_directory();
   bool repair(const std::vector<leaf>& leaves);
@@ -336,9 +378,11 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   bool count_units(const background* asking);
   void count_stripe(stripe_index stripe);
   void count_records(const segment& s, std::int32_t& count);
-  error salvage(const std::string& path, const std::vector<leaf>& leaves, std::vector<std::string>& dropped);
+  error salvage(const std::string& path, const std::vector<leaf>& leaves,
+                std::vector<std::string>& dropped);
   void salvage_escapes(std::vector<std::string>& dropped);
-  void salvage_segment(const segment& s, std::vector<live_record>& kept, std::vector<std::string>& dropped) const;
+  void salvage_segment(const segment& s, std::vector<live_record>& kept,
+                       std::vector<std::string>& dropped) const;
 
   // check.hpp
   std::uint64_t check_units(complaints& complain, std::uint64_t& reached_bytes);
@@ -353,9 +397,10 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
 
   unsigned probe_ = 0, segment_log2_, first_depth_;
   bool copy_on_write_;
-  std::atomic<std::uint64_t> directory_{0};                  // a place_view: where entries are read
-  turn_mutex directory_lock_;                                // taken after stripes' locks
-  std::uint64_t deepest_ = 0;                                // segments of the global depth; guarded by directory_lock_
+  std::atomic<std::uint64_t> directory_{0};  // a place_view: where entries are read
+  turn_mutex directory_lock_;                // taken after stripes' locks
+  // segments of the global depth; guarded by directory_lock_
+  std::uint64_t deepest_ = 0;
   zeroed_array<stripe_state> stripes_;
   unsettled<M, marks_of_stripes> unsettled_;
   std::atomic<std::uint64_t> splits_{0}, merges_{0}, doublings_{0}, halvings_{0};

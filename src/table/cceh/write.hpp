@@ -1,20 +1,27 @@
 // CCEH: insert, update, removal (paper §4), and groups of them that share fences.
 //
 // One write, under its stripe's lock:
-//   insert   1  byte tables: record written, flushed, fenced            crash: its cell is unreachable, hence free
-//            2  value word stored in a slot without a record            crash: nothing refers to it
-//            3  COMMIT: the key word, in the same line, published       crash before: old state; after: new state
+//   insert   1  byte tables: record written, flushed, fenced
+//     crash: its cell is unreachable, hence free
+//            2  value word stored in a slot without a record
+//               crash: nothing refers to it
+//            3  COMMIT: the key word, in the same line, published
+//               crash before: old state; after: new state
 //   update   1  byte tables: record written, flushed, fenced
-//            2  COMMIT: the value word published                        crash before: old value; after: new value
+//            2  COMMIT: the value word published
+//               crash before: old value; after: new value
 //   removal  1  COMMIT: the key word becomes `empty` or `removed`
-// The old record is retired: reused after its readers left. Words cost one flush and one fence, bytes one more fence.
+// The old record is retired: reused after its readers left. Words cost one flush and one fence,
+// bytes one more fence.
 //
-// A slot that is overwritten may hold a stale record (C2): between 2 and 3 its old key word stands beside the new value. Nobody looks for that key in
-// this segment, and all who copy records out of it leave stale ones behind (CRASH.md CCEH 10).
+// A slot that is overwritten may hold a stale record (C2): between 2 and 3 its old key word stands
+// beside the new value. Nobody looks for that key in this segment, and all who copy records out of
+// it leave stale ones behind (CRASH.md CCEH 10).
 //
-// A group writes the records of up to 64 keys, then one fence if there are some, then the slots and commit words of all, each seeing those before it, then
-// one fence. Each record is atomic by itself; the group is not. All locks are taken before the first flush: a locked instruction between flushes waits for
-// them.
+// A group writes the records of up to 64 keys, then one fence if there are some, then the slots and
+// commit words of all, each seeing those before it, then one fence. Each record is atomic by
+// itself; the group is not. All locks are taken before the first flush: a locked instruction
+// between flushes waits for them.
 #pragma once
 
 #include "table/cceh/table.hpp"
@@ -25,10 +32,12 @@ template <medium M, class Kind>
 template <decider<typename Kind::value_type> Decide>
 status table<M, Kind>::write(key_type key, Decide&& decide) {
   std::uint64_t hash = hash_of(key, seeds_);
-  while (true) {  // ends: every round but the last splits the key's segment, up to most_depth or no_space
+  // ends: every round but the last splits the key's segment, up to most_depth or no_space
+  while (true) {
     segment s = lock_for(hash, key);
     auto held = holding(s);
-    if (!p_.may_change()) [[unlikely]] return status::io_error;
+    if (!p_.may_change()) [[unlikely]]
+      return status::io_error;
     settle_inherited(s.stripe);
     bool needs_room = false, wants_survey = false;
     status answer = write_in(s, hash, key, decide, needs_room, wants_survey);
@@ -42,12 +51,14 @@ status table<M, Kind>::write(key_type key, Decide&& decide) {
 /// In a segment that is locked.
 template <medium M, class Kind>
 template <class Decide>
-status table<M, Kind>::write_in(const segment& s, std::uint64_t hash, key_type key, Decide& decide, bool& needs_room, bool& wants_survey) {
+status table<M, Kind>::write_in(const segment& s, std::uint64_t hash, key_type key, Decide& decide,
+                                bool& needs_room, bool& wants_survey) {
   using act = typename decision<value_type>::what;
   window w = window_for(s, hash, key);
   place at = walk(s, w, key);
   std::optional<value_type> present;
-  if (at.found != nullptr && !(present = value_of<Kind>(m_, p_, load(m_, at.found->value)))) return status::damaged;
+  if (at.found != nullptr && !(present = value_of<Kind>(m_, p_, load(m_, at.found->value))))
+    return status::damaged;
   decision<value_type> wanted = decide(present);
   change c{.stripe = s.stripe};
   if (wanted.act == act::keep) return wanted.answer;
@@ -62,16 +73,15 @@ status table<M, Kind>::write_in(const segment& s, std::uint64_t hash, key_type k
   auto value_word = new_value_word<Kind>(m_, heap_, p_, key, wanted.value, started);
   if (!value_word) return status::no_space;
   stage_value(at, *value_word, w.key_word, c);
-  if constexpr (Kind::in_slot)
-    commit(c, payload_order(c));
-  else
-    commit(c, after(fence(m_, std::move(started), "cceh.write.payload")));
+  if constexpr (Kind::in_slot) commit(c, payload_order(c));
+  else commit(c, after(fence(m_, std::move(started), "cceh.write.payload")));
   return wanted.answer;
 }
 
-// --------------------------------------------------------------------------------------------------------------- the locks
+// --------------------------------------------------------------------------------------- the locks
 
-/// The segment of a hash, locked: it stays what it is until it is unlocked. Its home bucket is asked for on the way.
+/// The segment of a hash, locked: it stays what it is until it is unlocked. Its home bucket is
+/// asked for on the way.
 template <medium M, class Kind>
 auto table<M, Kind>::lock_segment(std::uint64_t hash) -> segment {
   segment s = segment_of(hash);
@@ -107,14 +117,16 @@ auto table<M, Kind>::try_lock_for(std::uint64_t hash, key_type key) -> std::opti
   return std::nullopt;
 }
 
-// -------------------------------------------------------------------------------------------------------------- the window
+// -------------------------------------------------------------------------------------- the window
 
 template <medium M, class Kind>
-auto table<M, Kind>::window_for(const segment& s, std::uint64_t hash, key_type key) const noexcept -> window {
+auto table<M, Kind>::window_for(const segment& s, std::uint64_t hash, key_type key) const noexcept
+    -> window {
   return s.stripe == escape_stripe ? escape_window(key) : window_of(s, hash, key);
 }
 
-/// Where the key's record is, or the first slot on its way that a new one can have: empty, removed or stale (§3.3).
+/// Where the key's record is, or the first slot on its way that a new one can have: empty, removed
+/// or stale (§3.3).
 template <medium M, class Kind>
 auto table<M, Kind>::walk(const segment& s, const window& w, key_type key) const -> place {
   place at;
@@ -143,15 +155,18 @@ auto table<M, Kind>::walk(const segment& s, const window& w, key_type key) const
 template <medium M, class Kind>
 std::uint32_t table<M, Kind>::stale_slots(const segment& s, const bucket& b) const {
   std::uint32_t found = 0;
-  for (int i = 0; i < slots_per_bucket; ++i) found |= std::uint32_t{!s.owns(hash_of_slot(load(m_, b.slots[i].key)))} << i;
+  for (int i = 0; i < slots_per_bucket; ++i)
+    found |= std::uint32_t{!s.owns(hash_of_slot(load(m_, b.slots[i].key)))} << i;
   return found;
 }
 
-// ------------------------------------------------------------------------------------------------------- stage and commit
+// -------------------------------------------------------------------------------- stage and commit
 
-/// A new value for the record that was found, or a new record in the room that was found. All but the commit word is stored.
+/// A new value for the record that was found, or a new record in the room that was found. All but
+/// the commit word is stored.
 template <medium M, class Kind>
-void table<M, Kind>::stage_value(const place& at, std::uint64_t value_word, std::uint64_t key_word, change& c) const {
+void table<M, Kind>::stage_value(const place& at, std::uint64_t value_word, std::uint64_t key_word,
+                                 change& c) const {
   if (at.found != nullptr) return stage_update(*at.found, value_word, c);
   if (M::planted("cceh-a-claimed-slot")) store(m_, at.room->key, 0x5e17);
   c.where = at.room;
@@ -180,13 +195,15 @@ void table<M, Kind>::stage_removal(const place& at, change& c) const {
   c.word = &at.found->key;
   c.next = at.bucket_has_room ? empty_word : removed_word;  // C3
   if (M::planted("cceh-a-full-bucket-gets-an-empty-slot")) c.next = empty_word;
-  if (M::planted("cceh-a-removed-key-of-another-segment")) c.next = load(m_, at.found->key) ^ std::uint64_t{1} << 63;
+  if (M::planted("cceh-a-removed-key-of-another-segment"))
+    c.next = load(m_, at.found->key) ^ std::uint64_t{1} << 63;
   c.records = -1;
   retire_record(*at.found, c);
 }
 
 template <medium M, class Kind>
-void table<M, Kind>::retire_record([[maybe_unused]] const slot& s, [[maybe_unused]] change& c) const {
+void table<M, Kind>::retire_record([[maybe_unused]] const slot& s,
+                                   [[maybe_unused]] change& c) const {
   if constexpr (!Kind::in_slot) {
     c.retired_offset = load(m_, s.value);
     c.retired_bytes = record_at(m_, p_, c.retired_offset)->bytes();
@@ -196,7 +213,8 @@ void table<M, Kind>::retire_record([[maybe_unused]] const slot& s, [[maybe_unuse
 /// Why the commit word of a change without a new record may follow what was stored before it.
 template <medium M, class Kind>
 ordered table<M, Kind>::payload_order(const change& c) const {
-  return c.records > 0 ? after_same_line(&c.where->key, &c.where->value, sizeof c.where->value) : after_nothing("one word is all that changes");
+  return c.records > 0 ? after_same_line(&c.where->key, &c.where->value, sizeof c.where->value)
+                       : after_nothing("one word is all that changes");
 }
 
 template <medium M, class Kind>
@@ -204,8 +222,10 @@ flushed table<M, Kind>::announce_change(const change& c, ordered payload) {
   bool version_first = M::planted("cceh-the-version-before-the-word");
   if (version_first && c.records < 0) outdate(c.stripe);
   unsettled_.begin(c.stripe);
-  flushed started = announce(m_, *c.word, c.next, std::move(payload), "cceh.write.commit");  // COMMIT: the record appears, changes or goes
-  if (c.records < 0 && !version_first && !M::planted("cceh-removals-leave-the-version")) outdate(c.stripe);
+  // COMMIT: the record appears, changes or goes
+  flushed started = announce(m_, *c.word, c.next, std::move(payload), "cceh.write.commit");
+  if (c.records < 0 && !version_first && !M::planted("cceh-removals-leave-the-version"))
+    outdate(c.stripe);
   return started;
 }
 
@@ -215,7 +235,8 @@ void table<M, Kind>::commit(const change& c, ordered payload) {
   finish(c);
 }
 
-/// Reads of the stripe's segments that began before this are void (C6). Called when what took something away is visible, and nothing has its place yet.
+/// Reads of the stripe's segments that began before this are void (C6). Called when what took
+/// something away is visible, and nothing has its place yet.
 template <medium M, class Kind>
 void table<M, Kind>::outdate(stripe_index stripe) noexcept {
   std::atomic<std::uint32_t>& version = stripes_[stripe].version;
@@ -242,10 +263,11 @@ bool table<M, Kind>::survey_is_due(stripe_index stripe) noexcept {
   return ++state.removals >= (state.due != 0 ? state.due : slots_per_segment() / 4);
 }
 
-// ------------------------------------------------------------------------------------------------------------------ groups
+// ------------------------------------------------------------------------------------------ groups
 
 template <medium M, class Kind>
-void table<M, Kind>::look_ahead(std::span<const key_type> keys, target_type* hashes, bool) const noexcept {
+void table<M, Kind>::look_ahead(std::span<const key_type> keys, target_type* hashes,
+                                bool) const noexcept {
   for (std::size_t i = 0; i < keys.size(); ++i) {
     hashes[i] = hash_of(keys[i], seeds_);
     prefetch_for_write(&buckets_at(segment_of(hashes[i]).offset())[home_of(hashes[i])]);
@@ -253,7 +275,8 @@ void table<M, Kind>::look_ahead(std::span<const key_type> keys, target_type* has
 }
 
 template <medium M, class Kind>
-std::size_t table<M, Kind>::lock_group(std::span<const key_type> keys, const target_type* hashes, group& g) {
+std::size_t table<M, Kind>::lock_group(std::span<const key_type> keys, const target_type* hashes,
+                                       group& g) {
   g.held[0] = lock_for(hashes[0], keys[0]);
   g.locks.adopt(lock_of(g.held[0]));
   std::size_t locked = 1;
@@ -265,7 +288,10 @@ std::size_t table<M, Kind>::lock_group(std::span<const key_type> keys, const tar
       continue;
     }
     s = escapes(keys[locked]) ? escape_segment() : segment_of(hashes[locked]);
-    if (std::none_of(g.held, g.held + locked, [&](const segment& h) { return h.stripe == s.stripe; })) break;  // another thread's
+    // another thread's
+    if (std::none_of(g.held, g.held + locked,
+                     [&](const segment& h) { return h.stripe == s.stripe; }))
+      break;
   }
   return locked;
 }
@@ -277,16 +303,20 @@ void table<M, Kind>::begin_group(group& g, std::span<const key_type> keys, Decid
   if constexpr (!Kind::in_slot) write_group_records(keys, decide_of, g);
 }
 
-/// The records of a group, durable together: what a batch sets does not depend on what is there. Where there is no space for one, its word is 0.
+/// The records of a group, durable together: what a batch sets does not depend on what is there.
+/// Where there is no space for one, its word is 0.
 template <medium M, class Kind>
 template <class DecideOf>
-void table<M, Kind>::write_group_records(std::span<const key_type> keys, DecideOf& decide_of, group& g) {
+void table<M, Kind>::write_group_records(std::span<const key_type> keys, DecideOf& decide_of,
+                                         group& g) {
   flushed started;
   for (std::size_t n = 0; n < keys.size(); ++n) {
     decision<value_type> wanted = decide_of(n)(std::nullopt);
     if (wanted.act != decision<value_type>::what::set) return;  // removals
     std::optional<std::uint64_t> made;
-    status answer = with_memory([&] { return made = new_value_word<Kind>(m_, heap_, p_, keys[n], wanted.value, started), status::ok; });
+    status answer = with_memory([&] {
+      return made = new_value_word<Kind>(m_, heap_, p_, keys[n], wanted.value, started), status::ok;
+    });
     g.value_words[n] = made.value_or(0);
     g.unused |= std::uint64_t{made.has_value()} << n;
     g.starved |= std::uint64_t{answer == status::out_of_memory} << n;
@@ -297,7 +327,9 @@ void table<M, Kind>::write_group_records(std::span<const key_type> keys, DecideO
 /// Visible at once: a later key of the group may be of the same segment.
 template <medium M, class Kind>
 template <class Decide>
-[[gnu::always_inline]] inline staged table<M, Kind>::stage_in_group(std::size_t n, target_type hash, key_type key, Decide& decide, group& g, status& answer) {
+[[gnu::always_inline]] inline staged table<M, Kind>::stage_in_group(std::size_t n, target_type hash,
+                                                                    key_type key, Decide& decide,
+                                                                    group& g, status& answer) {
   using act = typename decision<value_type>::what;
   const segment& s = g.held[n];
   window w = window_for(s, hash, key);
@@ -315,20 +347,22 @@ template <class Decide>
   }
   if (at.found == nullptr && at.room == nullptr) return staged::no_room;
   auto beside_others = [&] {
-    return std::any_of(g.changes, g.changes + g.ready, [&](const change& c) { return c.stripe == s.stripe; });
+    return std::any_of(g.changes, g.changes + g.ready,
+                       [&](const change& c) { return c.stripe == s.stripe; });
   };
-  if (at.room_is_away && beside_others() && !M::planted("cceh-a-group-passes-what-it-has-just-filled")) [[unlikely]] {
-    [[maybe_unused]] durable full = fence(m_, std::move(g.words), "cceh.group.full");  // C2: the full buckets on its way are full after a crash, too
+  if (at.room_is_away && beside_others() &&
+      !M::planted("cceh-a-group-passes-what-it-has-just-filled")) [[unlikely]] {
+    // C2: the full buckets on its way are full after a crash, too
+    [[maybe_unused]] durable full = fence(m_, std::move(g.words), "cceh.group.full");
     g.words = {};
   }
   if constexpr (Kind::in_slot) g.value_words[n] = wanted.value;
   change& c = g.changes[g.ready++] = {.stripe = s.stripe};
-  if (sets)
-    stage_value(at, g.value_words[n], w.key_word, c);
-  else
-    stage_removal(at, c);
+  if (sets) stage_value(at, g.value_words[n], w.key_word, c);
+  else stage_removal(at, c);
   g.unused &= ~(std::uint64_t{1} << n);
-  g.words += announce_change(c, g.records_written ? after_group(*g.records_written) : payload_order(c));
+  g.words +=
+      announce_change(c, g.records_written ? after_group(*g.records_written) : payload_order(c));
   return staged::ready;
 }
 
@@ -339,7 +373,8 @@ void table<M, Kind>::commit_group(group& g) {
   for (std::size_t n = 0; n < g.ready; ++n) unsettled_.end(g.changes[n].stripe, done);
   for (std::size_t n = 0; n < g.ready; ++n) {
     finish(g.changes[n]);
-    if (g.changes[n].records < 0) g.surveys |= std::uint64_t{survey_is_due(g.changes[n].stripe)} << n;
+    if (g.changes[n].records < 0)
+      g.surveys |= std::uint64_t{survey_is_due(g.changes[n].stripe)} << n;
   }
 }
 

@@ -1,9 +1,13 @@
-// BktCache (GPHash §3.3): copies in DRAM of the buckets that are looked at most, for a pool on something slower. Which buckets have a copy is settled by a load, and
-// "frozen" until the next one, which goes on beside readers and writers. Nothing of it is in the pool.
+// BktCache (GPHash §3.3): copies in DRAM of the buckets that are looked at most, for a pool on
+// something slower. Which buckets have a copy is settled by a load, and "frozen" until the next
+// one, which goes on beside readers and writers. Nothing of it is in the pool.
 //
-//   B1  A copy that a reader finds open, and under the same version behind what it read, was what its bucket in the pool was at that moment.
-//   B2  Who stores a word that readers look for holds the bucket's copy, if there is one, while pool and copy differ: readers look in the pool meanwhile.
-//   B3  A copy opens when all writers that may not know of it are done, and is filled while it is held.
+//   B1  A copy that a reader finds open, and under the same version behind what it read, was what
+//       its bucket in the pool was at that moment.
+//   B2  Who stores a word that readers look for holds the bucket's copy, if there is one, while
+//       pool and copy differ: readers look in the pool meanwhile.
+//   B3  A copy opens when all writers that may not know of it are done, and is filled while it is
+//       held.
 #pragma once
 
 #include <algorithm>
@@ -25,17 +29,24 @@ class bucket_cache {
     std::uint32_t copy, version;
   };
   struct counts {
-    std::uint64_t looks = 0, hits = 0;  // of the sampled searches: buckets looked at, and those of them that have a copy
+    // of the sampled searches: buckets looked at, and those of them that have a copy
+    std::uint64_t looks = 0, hits = 0;
     std::uint64_t copies = 0, loads = 0;
   };
 
   /// Of so many buckets, which have two words per slot, `percent` get a copy.
   bucket_cache(std::uint64_t buckets, unsigned slots, unsigned percent, replacement_policy policy)
-      : buckets_(buckets), slots_(slots), choice_(policy), count_(static_cast<std::uint32_t>(std::min(buckets * percent / 100, most_copies))),
-        sample_every_(static_cast<std::uint32_t>(std::clamp<std::uint64_t>(buckets / 64, 1, 16))), due_(first_period()), entries_(buckets),
-        copies_(std::max(count_, 1u)), words_(std::max<std::size_t>(count_, 1) * words_per_bucket()) {}
+      : buckets_(buckets),
+        slots_(slots),
+        choice_(policy),
+        count_(static_cast<std::uint32_t>(std::min(buckets * percent / 100, most_copies))),
+        sample_every_(static_cast<std::uint32_t>(std::clamp<std::uint64_t>(buckets / 64, 1, 16))),
+        due_(first_period()),
+        entries_(buckets),
+        copies_(std::max(count_, 1u)),
+        words_(std::max<std::size_t>(count_, 1) * words_per_bucket()) {}
 
-  // ------------------------------------------------------------------------------------------------------------- readers
+  // --------------------------------------------------------------------------------------- readers
 
   void ask_for(std::uint64_t bucket) const noexcept { __builtin_prefetch(&entries_[bucket]); }
 
@@ -45,7 +56,9 @@ class bucket_cache {
     if (number == 0) return nullptr;
     const copy_state& c = copies_[number - 1];
     t = {number - 1, c.version.load(std::memory_order_acquire)};
-    if ((t.version & 1) != 0 || !c.open.load(std::memory_order_relaxed) || c.bucket.load(std::memory_order_relaxed) != bucket) return nullptr;
+    if ((t.version & 1) != 0 || !c.open.load(std::memory_order_relaxed) ||
+        c.bucket.load(std::memory_order_relaxed) != bucket)
+      return nullptr;
     return words_of(t.copy);
   }
   /// Behind all that was read.
@@ -63,19 +76,23 @@ class bucket_cache {
   }
   void count_look(std::uint64_t bucket, bool hit) noexcept {
     std::atomic<std::uint32_t>& mark = entries_[bucket].mark;
-    mark.store(choice_.by_time() ? now_.load(std::memory_order_relaxed) : mark.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    mark.store(choice_.by_time() ? now_.load(std::memory_order_relaxed)
+                                 : mark.load(std::memory_order_relaxed) + 1,
+               std::memory_order_relaxed);
     looks_.fetch_add(1, std::memory_order_relaxed);
     if (hit) hits_.fetch_add(1, std::memory_order_relaxed);
   }
-  /// Called once for a sampled search. True now and then: it is time for a load, and the caller sees to it.
+  /// Called once for a sampled search. True now and then: it is time for a load, and the caller
+  /// sees to it.
   bool is_time() noexcept {
     now_.fetch_add(1, std::memory_order_relaxed);
     return due_.fetch_sub(1, std::memory_order_relaxed) == 1;
   }
 
-  // ------------------------------------------------------------------------------------------------------------- writers
+  // --------------------------------------------------------------------------------------- writers
 
-  /// Holds the copy of a bucket, if it has one, from before a word of it changes in the pool until the copy has it, too.
+  /// Holds the copy of a bucket, if it has one, from before a word of it changes in the pool until
+  /// the copy has it, too.
   class hold {
    public:
     hold(bucket_cache& cache, std::uint64_t bucket) noexcept : cache_(cache) {
@@ -83,7 +100,8 @@ class bucket_cache {
       if (number == 0) return;
       cache.close(number - 1);
       held_ = number;
-      if (cache.copies_[number - 1].bucket.load(std::memory_order_relaxed) != bucket) release();  // it was given to another one
+      // it was given to another one
+      if (cache.copies_[number - 1].bucket.load(std::memory_order_relaxed) != bucket) release();
     }
     ~hold() { release(); }
     hold(const hold&) = delete;
@@ -104,9 +122,10 @@ class bucket_cache {
     std::uint32_t held_ = 0;  // counted from 1
   };
 
-  // -------------------------------------------------------------------------------------------------------------- a load
+  // ---------------------------------------------------------------------------------------- a load
 
-  /// One at a time. `writers_passed()` returns when every write that was under way is done; `read(bucket, words)` reads a bucket in the pool.
+  /// One at a time. `writers_passed()` returns when every write that was under way is done;
+  /// `read(bucket, words)` reads a bucket in the pool.
   template <class Passed, class Read>
   void load(Passed&& writers_passed, Read&& read) {
     std::vector<bool> chosen = choose();
@@ -145,7 +164,8 @@ class bucket_cache {
     }
     in_use_.store(count_ - static_cast<std::uint32_t>(free.size()), std::memory_order_relaxed);
     std::uint64_t loads = loads_.fetch_add(1, std::memory_order_relaxed) + 1;
-    due_.store(static_cast<std::int64_t>(first_period() << std::min<std::uint64_t>(loads, 4)), std::memory_order_relaxed);
+    due_.store(static_cast<std::int64_t>(first_period() << std::min<std::uint64_t>(loads, 4)),
+               std::memory_order_relaxed);
   }
 
   /// Nobody reads or writes meanwhile: all copies go.
@@ -154,12 +174,14 @@ class bucket_cache {
       if (!copies_[n].open.load(std::memory_order_relaxed)) continue;
       close(n);
       copies_[n].open.store(false, std::memory_order_relaxed);
-      entries_[copies_[n].bucket.load(std::memory_order_relaxed)].copy.store(0, std::memory_order_relaxed);
+      entries_[copies_[n].bucket.load(std::memory_order_relaxed)].copy.store(
+          0, std::memory_order_relaxed);
       release(n);
     }
     in_use_ = 0;
   }
-  /// Its levels are in use no more: the memory goes back, and who still reads finds that the levels, or the version, changed.
+  /// Its levels are in use no more: the memory goes back, and who still reads finds that the
+  /// levels, or the version, changed.
   void give_back_memory() noexcept {
     entries_.discard();
     copies_.discard();
@@ -167,8 +189,8 @@ class bucket_cache {
   }
 
   counts figures() const noexcept {
-    return {looks_.load(std::memory_order_relaxed), hits_.load(std::memory_order_relaxed), in_use_.load(std::memory_order_relaxed),
-            loads_.load(std::memory_order_relaxed)};
+    return {looks_.load(std::memory_order_relaxed), hits_.load(std::memory_order_relaxed),
+            in_use_.load(std::memory_order_relaxed), loads_.load(std::memory_order_relaxed)};
   }
 
  private:
@@ -184,19 +206,27 @@ class bucket_cache {
   static constexpr unsigned log2_ticks = 10;
 
   std::size_t words_per_bucket() const noexcept { return std::size_t{2} * slots_; }
-  std::uint64_t* words_of(std::uint32_t copy) const noexcept { return &words_[copy * words_per_bucket()]; }
-  std::uint64_t first_period() const noexcept { return std::max<std::uint64_t>(2, buckets_ / 16); }  // sampled searches
+  std::uint64_t* words_of(std::uint32_t copy) const noexcept {
+    return &words_[copy * words_per_bucket()];
+  }
+  // sampled searches
+  std::uint64_t first_period() const noexcept { return std::max<std::uint64_t>(2, buckets_ / 16); }
 
   void close(std::uint32_t copy) noexcept {
     std::atomic<std::uint32_t>& version = copies_[copy].version;
     for (int tries = 0;; ++tries) {  // ends when the holder, who waits for nothing, is done
       std::uint32_t seen = version.load(std::memory_order_relaxed);
-      if ((seen & 1) == 0 && version.compare_exchange_weak(seen, seen + 1, std::memory_order_acq_rel)) break;
+      if ((seen & 1) == 0 &&
+          version.compare_exchange_weak(seen, seen + 1, std::memory_order_acq_rel))
+        break;
       await_holder(tries);
     }
-    std::atomic_thread_fence(std::memory_order_release);  // readers that see a word of what follows see the version, too
+    // readers that see a word of what follows see the version, too
+    std::atomic_thread_fence(std::memory_order_release);
   }
-  void release(std::uint32_t copy) noexcept { copies_[copy].version.fetch_add(1, std::memory_order_release); }
+  void release(std::uint32_t copy) noexcept {
+    copies_[copy].version.fetch_add(1, std::memory_order_release);
+  }
 
   /// The buckets that are to have copies.
   std::vector<bool> choose() {
@@ -219,7 +249,8 @@ class bucket_cache {
   zeroed_array<entry> entries_;
   zeroed_array<copy_state> copies_;
   zeroed_array<std::uint64_t> words_;
-  zeroed_array<std::atomic<std::uint32_t>> ticks_ = zeroed_array<std::atomic<std::uint32_t>>(std::size_t{1} << log2_ticks);
+  zeroed_array<std::atomic<std::uint32_t>> ticks_ =
+      zeroed_array<std::atomic<std::uint32_t>>(std::size_t{1} << log2_ticks);
 };
 
 }  // namespace durahash::gphash

@@ -10,8 +10,8 @@
 namespace durahash::gphash {
 
 enum class replacement_policy : std::uint8_t {
-  lfu,     // by the looks since the load before the last, older ones counting half again and again
-  lru,     // by the last look
+  lfu,  // by the looks since the load before the last, older ones counting half again and again
+  lru,  // by the last look
   random,
 };
 

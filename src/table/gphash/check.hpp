@@ -7,26 +7,30 @@ namespace durahash::gphash {
 
 template <medium M, class Kind>
 std::string table<M, Kind>::where(const level_view& l, std::uint64_t index) const {
-  return "level of 2^" + std::to_string(l.log2) + " buckets at offset " + std::to_string(l.offset) + ", bucket " + std::to_string(index);
+  return "level of 2^" + std::to_string(l.log2) + " buckets at offset " + std::to_string(l.offset) +
+         ", bucket " + std::to_string(index);
 }
 
 template <medium M, class Kind>
 std::string table<M, Kind>::fault_of(const found_record& r) const {
-  return durahash::fault_of<Kind>(m_, p_, seeds_, r, [this](key_type key, const hash_seeds&) { return hash_of(key); });
+  return durahash::fault_of<Kind>(m_, p_, seeds_, r,
+                                  [this](key_type key, const hash_seeds&) { return hash_of(key); });
 }
 
 /// Whether a search for the hash looks into the bucket.
 template <medium M, class Kind>
 bool table<M, Kind>::belongs(const level_view& l, std::uint64_t index, std::uint64_t hash) const {
   spot s = spot_of(hash);
-  return std::any_of(s.place, s.place + shape_.hashes, [&](std::uint64_t place) { return number(l, place) == index; });
+  return std::any_of(s.place, s.place + shape_.hashes,
+                     [&](std::uint64_t place) { return number(l, place) == index; });
 }
 
 template <medium M, class Kind>
 std::uint64_t table<M, Kind>::check_units(complaints& complain, std::uint64_t& reached_bytes) {
   const levels_view& v = levels();
   geometry g{load(m_, root_of_table().geometry)};
-  if (!g.sound() || g.bottom() + shape_.levels - 1 != v.at[0].log2) complain("the root does not name the levels in use");
+  if (!g.sound() || g.bottom() + shape_.levels - 1 != v.at[0].log2)
+    complain("the root does not name the levels in use");
   std::uint64_t records = check_escapes(complain);
   std::vector<found_record> seen;
   for (const level_view& l : v.all()) records += check_level(l, complain, reached_bytes, seen);
@@ -38,16 +42,20 @@ std::uint64_t table<M, Kind>::check_units(complaints& complain, std::uint64_t& r
 
 /// G1, and that the root names the level. Returns its records, and adds them to `seen`.
 template <medium M, class Kind>
-std::uint64_t table<M, Kind>::check_level(const level_view& l, complaints& complain, std::uint64_t& reached_bytes, std::vector<found_record>& seen) {
+std::uint64_t table<M, Kind>::check_level(const level_view& l, complaints& complain,
+                                          std::uint64_t& reached_bytes,
+                                          std::vector<found_record>& seen) {
   std::uint64_t bytes = shape_.level_bytes(l.log2), records = 0;
   reached_bytes += cell_bytes_for(bytes);
-  if (!heap_.holds(l.offset, bytes)) complain("the level at offset " + std::to_string(l.offset) + " is not allocated");
+  if (!heap_.holds(l.offset, bytes))
+    complain("the level at offset " + std::to_string(l.offset) + " is not allocated");
   if (load(m_, level_word(bank(), l.log2)) != checked_place::of(l.offset, l.log2).word)
     complain("the root does not name the level of 2^" + std::to_string(l.log2) + " buckets in use");
   for (std::uint64_t index = 0; index < l.buckets(); ++index) {
     bucket b = bucket_at(l, index);
     for (unsigned i = 0; i < shape_.slots && !p_.read_only(); ++i)
-      if (std::uint64_t state = load(m_, *slot_at(b, i).state); state != empty_state && state < first_fingerprint)
+      if (std::uint64_t state = load(m_, *slot_at(b, i).state);
+          state != empty_state && state < first_fingerprint)
         complain(where(l, index) + ": a slot is neither empty nor a record's");
     for_each_resident(b, [&](const resident& r) {
       ++records;
@@ -57,7 +65,8 @@ std::uint64_t table<M, Kind>::check_level(const level_view& l, complaints& compl
       if constexpr (!Kind::in_slot) {
         auto record = record_at(m_, p_, r.value_word);
         if (record && !heap_.holds(r.value_word, record->bytes()))
-          complain(where(l, index) + ": the record at offset " + std::to_string(r.value_word) + " is not allocated");
+          complain(where(l, index) + ": the record at offset " + std::to_string(r.value_word) +
+                   " is not allocated");
         if (record) reached_bytes += cell_bytes_for(record->bytes());
       }
     });
@@ -73,12 +82,13 @@ std::uint64_t table<M, Kind>::check_escapes(complaints& complain) {
     std::uint64_t state = load(m_, *escape_slot(i).state);
     bool holds = Kind::in_slot && state == escape_fingerprint;
     records += holds;
-    if (!holds && state != empty_state && !p_.read_only()) complain("escape slot " + std::to_string(i) + " is neither empty nor a record's");
+    if (!holds && state != empty_state && !p_.read_only())
+      complain("escape slot " + std::to_string(i) + " is neither empty nor a record's");
   }
   return records;
 }
 
-// ----------------------------------------------------------------------------------------------------------------- figures
+// ----------------------------------------------------------------------------------------- figures
 
 template <medium M, class Kind>
 void table<M, Kind>::describe(table_stats& stats) {
@@ -100,9 +110,12 @@ void table<M, Kind>::describe(table_stats& stats) {
     for (std::uint64_t n = 0; n < l.buckets(); n += at_once) {
       [[maybe_unused]] read_guard guard = reading();
       if (&levels() != &v) break;  // these may be gone: what was seen has to do
-      for (std::uint64_t each = n; each < std::min(n + at_once, l.buckets()); ++each) add(bucket_at(l, each), &l == v.at);
+      for (std::uint64_t each = n; each < std::min(n + at_once, l.buckets()); ++each)
+        add(bucket_at(l, each), &l == v.at);
     }
-  auto mean = [&](std::uint64_t sum) { return records == 0 ? 0 : static_cast<double>(sum) / static_cast<double>(records); };
+  auto mean = [&](std::uint64_t sum) {
+    return records == 0 ? 0 : static_cast<double>(sum) / static_cast<double>(records);
+  };
   stats.figures = {{"levels", static_cast<double>(shape_.levels)},
                    {"hashes", static_cast<double>(shape_.hashes)},
                    {"slots_per_bucket", static_cast<double>(shape_.slots)},
@@ -112,13 +125,16 @@ void table<M, Kind>::describe(table_stats& stats) {
                    {"resizes", static_cast<double>(resizes_.load())},
                    {"rehashed", static_cast<double>(rehashed_.load())},
                    {"lost_claims", static_cast<double>(lost_claims_.load())}};
-  if constexpr (Kind::fixed_key) stats.figures.push_back({"key_bytes", static_cast<double>(shape_.key_bytes)});
+  if constexpr (Kind::fixed_key)
+    stats.figures.push_back({"key_bytes", static_cast<double>(shape_.key_bytes)});
   if (v.cache == nullptr) return;
   bucket_cache::counts cache = v.cache->figures();
   stats.figures.push_back({"cache_copies", static_cast<double>(cache.copies)});
   stats.figures.push_back({"cache_looks", static_cast<double>(cache.looks)});
   stats.figures.push_back({"cache_loads", static_cast<double>(cache.loads)});
-  stats.figures.push_back({"cache_hit_rate", cache.looks == 0 ? 0 : static_cast<double>(cache.hits) / static_cast<double>(cache.looks)});
+  stats.figures.push_back(
+      {"cache_hit_rate",
+       cache.looks == 0 ? 0 : static_cast<double>(cache.hits) / static_cast<double>(cache.looks)});
 }
 
 }  // namespace durahash::gphash

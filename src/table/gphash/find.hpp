@@ -1,7 +1,8 @@
 // GPHash: search without locks (paper §3.2.3), batches of searches, iteration.
 //
-// A reader takes the stripe's version, looks, and believes a hit if slot, version and levels are then the same: a slot that was lent to another key
-// meanwhile and came back has had this key removed and added in between (G5). A record moves only with the levels.
+// A reader takes the stripe's version, looks, and believes a hit if slot, version and levels are
+// then the same: a slot that was lent to another key meanwhile and came back has had this key
+// removed and added in between (G5). A record moves only with the levels.
 #pragma once
 
 #include "table/gphash/table.hpp"
@@ -14,13 +15,17 @@ std::uint64_t table<M, Kind>::hash_of(key_type key) const noexcept {
     return places_.words().mix(key);
   } else {
     std::uint64_t hash = bytes_hash(key, seeds_);
-    return hash < first_fingerprint ? hash + first_fingerprint : hash;  // eight hashes fewer, which share others' buckets
+    // eight hashes fewer, which share others' buckets
+    return hash < first_fingerprint ? hash + first_fingerprint : hash;
   }
 }
 
-/// The buckets of a key, in the order of precedence: levels from the top down, in each of them its places. Asked for on the way.
+/// The buckets of a key, in the order of precedence: levels from the top down, in each of them its
+/// places. Asked for on the way.
 template <medium M, class Kind>
-[[gnu::always_inline]] inline auto table<M, Kind>::warp_over(const levels_view& v, const spot& s) const noexcept -> warp_view {
+[[gnu::always_inline]] inline auto table<M, Kind>::warp_over(const levels_view& v,
+                                                             const spot& s) const noexcept
+    -> warp_view {
   warp_view w;
   unsigned count = 0;
   for (unsigned l = 0; l < shape_.levels; ++l)
@@ -33,11 +38,13 @@ template <medium M, class Kind>
 
 /// The same for a search: where a bucket has a copy, that.
 template <medium M, class Kind>
-[[gnu::always_inline]] inline auto table<M, Kind>::aim(const levels_view& v, const spot& s) -> warp_view {
+[[gnu::always_inline]] inline auto table<M, Kind>::aim(const levels_view& v, const spot& s)
+    -> warp_view {
   return v.cache == nullptr ? warp_over(v, s) : aim_at_copies(v, s);
 }
 template <medium M, class Kind>
-[[gnu::noinline]] auto table<M, Kind>::aim_at_copies(const levels_view& v, const spot& s) -> warp_view {
+[[gnu::noinline]] auto table<M, Kind>::aim_at_copies(const levels_view& v, const spot& s)
+    -> warp_view {
   warp_view w;
   bool counts = v.cache->samples(s.hash);
   unsigned count = 0;
@@ -50,44 +57,54 @@ template <medium M, class Kind>
       w.buckets[count] = words != nullptr ? words : bucket_of(v.at[l], s.place[which])->raw();
       __builtin_prefetch(w.buckets[count]);
     }
-  if (counts && v.cache->is_time()) background_.submit([this, &v](const background&) { load_cache(v); });
+  if (counts && v.cache->is_time())
+    background_.submit([this, &v](const background&) { load_cache(v); });
   return w;
 }
 template <medium M, class Kind>
 void table<M, Kind>::ask_for_copies(const levels_view& v, const spot& s) const noexcept {
   for (unsigned l = 0; l < shape_.levels; ++l)
-    for (unsigned which = 0; which < shape_.hashes; ++which) v.cache->ask_for(v.first_in_cache[l] + number(v.at[l], s.place[which]));
+    for (unsigned which = 0; which < shape_.hashes; ++which)
+      v.cache->ask_for(v.first_in_cache[l] + number(v.at[l], s.place[which]));
 }
 template <medium M, class Kind>
 bool table<M, Kind>::copies_unchanged(const levels_view& v, const warp_view& w) const noexcept {
   bool all = true;
-  for (std::uint32_t copies = w.copies; copies != 0;) all = v.cache->unchanged(w.tickets[take_lowest(copies)]) && all;
+  for (std::uint32_t copies = w.copies; copies != 0;)
+    all = v.cache->unchanged(w.tickets[take_lowest(copies)]) && all;
   return all;
 }
 /// A word of a lane's bucket, in the pool or in a copy.
 template <medium M, class Kind>
-[[gnu::always_inline]] inline std::uint64_t table<M, Kind>::word_at(const warp_view& w, unsigned lane, const pm<std::uint64_t>& word) const noexcept {
-  if ((w.copies >> (lane >> shape_.slots_log2) & 1) != 0) return __atomic_load_n(word.raw(), __ATOMIC_RELAXED);
+[[gnu::always_inline]] inline std::uint64_t table<M, Kind>::word_at(
+    const warp_view& w, unsigned lane, const pm<std::uint64_t>& word) const noexcept {
+  if ((w.copies >> (lane >> shape_.slots_log2) & 1) != 0)
+    return __atomic_load_n(word.raw(), __ATOMIC_RELAXED);
   return load(m_, word);
 }
 
 /// The lanes whose state is this word (§3.1, "one-shot warp access").
 template <medium M, class Kind>
-[[gnu::always_inline]] inline std::uint32_t table<M, Kind>::ballot(const warp_view& w, std::uint64_t word) const noexcept {
+[[gnu::always_inline]] inline std::uint32_t table<M, Kind>::ballot(
+    const warp_view& w, std::uint64_t word) const noexcept {
   unsigned buckets = shape_.levels * shape_.hashes;
   if constexpr (reads_plainly<M>) {
     return warp_.ballot(w.buckets, buckets, shape_.slots, word);
   } else {
     std::uint32_t equal = 0;
-    for (unsigned lane = 0; lane < shape_.lanes(); ++lane) equal |= std::uint32_t{word_at(w, lane, *slot_of(w, lane).state) == word} << lane;
+    for (unsigned lane = 0; lane < shape_.lanes(); ++lane)
+      equal |= std::uint32_t{word_at(w, lane, *slot_of(w, lane).state) == word} << lane;
     return equal;
   }
 }
 
-/// Calls on_match(slot) for each slot with the fingerprint, in the order of precedence, until that says true. Returns whether it did.
+/// Calls on_match(slot) for each slot with the fingerprint, in the order of precedence, until that
+/// says true. Returns whether it did.
 template <medium M, class Kind>
 template <class OnMatch>
-[[gnu::always_inline]] inline bool table<M, Kind>::look_everywhere(const warp_view& w, const spot& s, OnMatch&& on_match) const {
+[[gnu::always_inline]] inline bool table<M, Kind>::look_everywhere(const warp_view& w,
+                                                                   const spot& s,
+                                                                   OnMatch&& on_match) const {
   if (s.escape >= 0) [[unlikely]] {
     slot_ref at = escape_slot(s.escape);
     return load(m_, *at.state) == s.fingerprint && on_match(at);
@@ -97,7 +114,8 @@ template <class OnMatch>
   return false;
 }
 
-/// Word tables take one look, inlined; a read that a writer disturbed, or that must be made durable first, searches.
+/// Word tables take one look, inlined; a read that a writer disturbed, or that must be made durable
+/// first, searches.
 template <medium M, class Kind>
 template <class Read>
 status table<M, Kind>::get(key_type key, Read&& read) {
@@ -113,20 +131,28 @@ status table<M, Kind>::get(key_type key, Read&& read) {
 
 /// The stripe's version, then the slots with the fingerprint.
 template <medium M, class Kind>
-[[gnu::always_inline]] inline auto table<M, Kind>::glance_at(const levels_view& v, const warp_view& w, const spot& s) const -> glance {
+[[gnu::always_inline]] inline auto table<M, Kind>::glance_at(const levels_view& v,
+                                                             const warp_view& w,
+                                                             const spot& s) const -> glance {
   std::uint32_t version = stripes_[stripe_of(v, s.hash)].version.load(std::memory_order_acquire);
-  if (s.escape >= 0) [[unlikely]] return {version, std::uint32_t{load(m_, *escape_slot(s.escape).state) == s.fingerprint}};
+  if (s.escape >= 0) [[unlikely]]
+    return {version, std::uint32_t{load(m_, *escape_slot(s.escape).state) == s.fingerprint}};
   return {version, ballot(w, s.fingerprint)};
 }
 template <medium M, class Kind>
-[[gnu::always_inline]] inline auto table<M, Kind>::hit_of(const warp_view& w, const spot& s, const glance& seen) const noexcept -> slot_ref {
-  return s.escape >= 0 ? escape_slot(s.escape) : slot_of(w, static_cast<unsigned>(lowest_bit(seen.hits)));
+[[gnu::always_inline]] inline auto table<M, Kind>::hit_of(const warp_view& w, const spot& s,
+                                                          const glance& seen) const noexcept
+    -> slot_ref {
+  return s.escape >= 0 ? escape_slot(s.escape)
+                       : slot_of(w, static_cast<unsigned>(lowest_bit(seen.hits)));
 }
 
 /// What a glance at a word table is worth; `torn` also says "not settled".
 template <medium M, class Kind>
 template <class Read>
-[[gnu::always_inline]] inline auto table<M, Kind>::judge(const levels_view& v, const warp_view& w, const spot& s, const glance& seen, Read& read) const -> probed {
+[[gnu::always_inline]] inline auto table<M, Kind>::judge(const levels_view& v, const warp_view& w,
+                                                         const spot& s, const glance& seen,
+                                                         Read& read) const -> probed {
   stripe_index stripe = stripe_of(v, s.hash);
   std::uint64_t value = 0;
   bool same = true;
@@ -137,7 +163,9 @@ template <class Read>
     same = (s.escape >= 0 ? load(m_, *at.state) : word_at(w, lane, *at.state)) == s.fingerprint;
   }
   if (w.copies != 0 && !copies_unchanged(v, w)) return probed::torn;
-  if (!same || stripes_[stripe].version.load(std::memory_order_acquire) != seen.version || &levels() != &v || !unsettled_.settled(stripe)) return probed::torn;
+  if (!same || stripes_[stripe].version.load(std::memory_order_acquire) != seen.version ||
+      &levels() != &v || !unsettled_.settled(stripe))
+    return probed::torn;
   if (seen.hits == 0) return probed::miss;
   read(value);
   return probed::hit;
@@ -146,7 +174,8 @@ template <class Read>
 template <medium M, class Kind>
 template <class Read>
 [[gnu::noinline]] status table<M, Kind>::search(key_type key, const spot& s, Read& read) {
-  [[maybe_unused]] read_guard guard = reading();  // keeps records and levels from reuse; u64 tables have none, and look at the levels again instead
+  // keeps records and levels from reuse; u64 tables have none, and look at the levels again instead
+  [[maybe_unused]] read_guard guard = reading();
   while (true) {  // ends: each further round means that a writer got on
     const levels_view& v = levels();
     stripe_index stripe = stripe_of(v, s.hash);
@@ -178,8 +207,8 @@ template <class Read>
   }
 }
 
-/// What a reader has seen, and a crash could still undo, is made durable before the reader gives it away (G6). Records and keys need no flush: they were
-/// durable before the slot was theirs.
+/// What a reader has seen, and a crash could still undo, is made durable before the reader gives it
+/// away (G6). Records and keys need no flush: they were durable before the slot was theirs.
 template <medium M, class Kind>
 void table<M, Kind>::settle_for_reader(const levels_view& v, const spot& s) {
   if constexpr (unsettled<M>::needed) {
@@ -189,13 +218,15 @@ void table<M, Kind>::settle_for_reader(const levels_view& v, const spot& s) {
       started += flush(m_, extent_of(root_of_table().escapes[s.escape]), "gphash.settle.escape");
     } else {
       for (const level_view& level : v.all())
-        for (unsigned which = 0; which < shape_.hashes; ++which) started += flush(m_, words_extent(bucket_of(level, s.place[which])), "gphash.settle.buckets");
+        for (unsigned which = 0; which < shape_.hashes; ++which)
+          started +=
+              flush(m_, words_extent(bucket_of(level, s.place[which])), "gphash.settle.buckets");
     }
     [[maybe_unused]] durable done = fence(m_, std::move(started), "gphash.settle.all");
   }
 }
 
-// ----------------------------------------------------------------------------------------------------------------- batches
+// ----------------------------------------------------------------------------------------- batches
 
 template <medium M, class Kind>
 template <class Read>
@@ -209,28 +240,29 @@ void table<M, Kind>::get_many(std::span<const key_type> keys, Read&& read, statu
     const levels_view& v = levels();
     for (std::size_t i = 0; i < count; ++i) {
       spots[i] = spot_of(hash_of(keys[start + i]));
-      if (v.cache == nullptr)
-        warps[i] = warp_over(v, spots[i]);
-      else
-        ask_for_copies(v, spots[i]);
+      if (v.cache == nullptr) warps[i] = warp_over(v, spots[i]);
+      else ask_for_copies(v, spots[i]);
     }
     if (v.cache != nullptr)
       for (std::size_t i = 0; i < count; ++i) warps[i] = aim_at_copies(v, spots[i]);
     if constexpr (Kind::in_slot)
       for (std::size_t i = 0; i < count; ++i) {
         glances[i] = glance_at(v, warps[i], spots[i]);
-        if (glances[i].hits != 0) __builtin_prefetch(hit_of(warps[i], spots[i], glances[i]).value->raw());
+        if (glances[i].hits != 0)
+          __builtin_prefetch(hit_of(warps[i], spots[i], glances[i]).value->raw());
       }
     for (std::size_t i = 0; i < count; ++i) {
       auto read_one = [&](value_type value) { read(start + i, value); };
       probed seen = probed::torn;
       if constexpr (Kind::in_slot) seen = judge(v, warps[i], spots[i], glances[i], read_one);
-      answers[start + i] = seen == probed::hit ? status::ok : seen == probed::miss ? status::not_found : search(keys[start + i], spots[i], read_one);
+      answers[start + i] = seen == probed::hit    ? status::ok
+                           : seen == probed::miss ? status::not_found
+                                                  : search(keys[start + i], spots[i], read_one);
     }
   }
 }
 
-// --------------------------------------------------------------------------------------------------------------- iteration
+// --------------------------------------------------------------------------------------- iteration
 
 /// The key of a word table, the hash of a byte table.
 template <medium M, class Kind>
@@ -238,7 +270,8 @@ std::uint64_t table<M, Kind>::key_word_of(std::uint64_t fingerprint) const noexc
   return Kind::in_slot ? places_.words().key_of(fingerprint) : fingerprint;
 }
 
-/// Whether the key of a slot with its fingerprint is this one. A reader looks at state and version again behind it: the slot may be lent meanwhile.
+/// Whether the key of a slot with its fingerprint is this one. A reader looks at state and version
+/// again behind it: the slot may be lent meanwhile.
 template <medium M, class Kind>
 bool table<M, Kind>::holds_key([[maybe_unused]] const slot_ref& at, key_type key) const {
   if constexpr (Kind::fixed_key) {
@@ -289,7 +322,8 @@ void table<M, Kind>::for_each_escape(Visit&& visit) const {
 /// Calls visit(bucket) for all buckets in which records may be whose hashes have the prefix.
 template <medium M, class Kind>
 template <class Visit>
-void table<M, Kind>::for_each_bucket_of(const levels_view& v, std::uint64_t prefix, unsigned bits, Visit&& visit) const {
+void table<M, Kind>::for_each_bucket_of(const levels_view& v, std::uint64_t prefix, unsigned bits,
+                                        Visit&& visit) const {
   std::uint64_t found[1 + (most_hashes - 1) * places::maps];  // of few bits many are the same
   std::size_t count = 0;
   auto note = [&](std::uint64_t place) {
@@ -304,7 +338,8 @@ void table<M, Kind>::for_each_bucket_of(const levels_view& v, std::uint64_t pref
   for (const level_view& level : v.all()) {
     std::uint64_t last = ~std::uint64_t{0};
     for (std::size_t n = 0; n < count; ++n) {
-      std::uint64_t first = number(level, found[n]), end = first + (level.log2 > bits ? std::uint64_t{1} << (level.log2 - bits) : 1);
+      std::uint64_t first = number(level, found[n]),
+                    end = first + (level.log2 > bits ? std::uint64_t{1} << (level.log2 - bits) : 1);
       if (first == last) continue;  // a bucket of several prefixes
       for (std::uint64_t index = first; index < end; ++index) visit(bucket_at(level, index));
       last = first;
@@ -315,7 +350,8 @@ void table<M, Kind>::for_each_bucket_of(const levels_view& v, std::uint64_t pref
 /// Calls visit(resident) for each record whose hash has the prefix.
 template <medium M, class Kind>
 template <class Visit>
-void table<M, Kind>::for_each_record_of(const levels_view& v, std::uint64_t prefix, unsigned bits, Visit&& visit) const {
+void table<M, Kind>::for_each_record_of(const levels_view& v, std::uint64_t prefix, unsigned bits,
+                                        Visit&& visit) const {
   auto visit_if = [&](const resident& r) {
     if ((r.hash ^ prefix) >> (64 - bits) == 0) visit(r);
   };
@@ -341,11 +377,16 @@ std::optional<std::uint64_t> table<M, Kind>::read_stretch(std::uint64_t position
       found.records.back().key = {reinterpret_cast<const char*>(copy.data()), shape_.key_bytes};
     }
   });
-  if (&levels() != &v || stripes_[stripe].version.load(std::memory_order_acquire) != version) return std::nullopt;
+  if (&levels() != &v || stripes_[stripe].version.load(std::memory_order_acquire) != version)
+    return std::nullopt;
   if (!unsettled_.settled(stripe)) {
     flushed started;
-    for_each_bucket_of(v, prefix, bits, [&](bucket b) { started += flush(m_, words_extent(b), "gphash.scan.buckets"); });
-    if (prefix == 0) started += flush(m_, extent{root_of_table().escapes, sizeof root_of_table().escapes}, "gphash.scan.escapes");
+    for_each_bucket_of(v, prefix, bits, [&](bucket b) {
+      started += flush(m_, words_extent(b), "gphash.scan.buckets");
+    });
+    if (prefix == 0)
+      started += flush(m_, extent{root_of_table().escapes, sizeof root_of_table().escapes},
+                       "gphash.scan.escapes");
     [[maybe_unused]] durable done = fence(m_, std::move(started), "gphash.scan.all");
   }
   return prefix + (std::uint64_t{1} << (64 - bits));

@@ -15,16 +15,19 @@
 namespace durahash::gphash {
 
 inline constexpr unsigned most_levels = 4, most_hashes = 4, most_slots = 16;
-inline constexpr unsigned level_sizes = 40;      // a level has 2^2 to 2^39 buckets
-inline constexpr unsigned least_bottom = 2;      // log2 of the smallest bottom level: the places of a key differ in their first two bits
+inline constexpr unsigned level_sizes = 40;  // a level has 2^2 to 2^39 buckets
+// log2 of the smallest bottom level: the places of a key differ in their first two bits
+inline constexpr unsigned least_bottom = 2;
 
-/// What a state word can be besides a fingerprint (§3.2.3, "slot states"). Fresh zeroed memory is empty.
+/// What a state word can be besides a fingerprint (§3.2.3, "slot states"). Fresh zeroed memory is
+/// empty.
 inline constexpr std::uint64_t empty_state = 0, claimed_state = 1;
 inline constexpr std::uint64_t first_fingerprint = 8;  // the words between stand for nothing yet
 inline constexpr std::uint64_t escape_fingerprint = ~std::uint64_t{0};
 
 inline constexpr unsigned least_key_bytes = 8, most_key_bytes = 128;  // of keys in the slots
-inline constexpr std::uint64_t keyed_bucket_multiple = 128;           // of its bytes, hence of its offset: what a GPU reads at once
+// of its bytes, hence of its offset: what a GPU reads at once
+inline constexpr std::uint64_t keyed_bucket_multiple = 128;
 
 /// How a bucket is laid out: the state words, the value words, the keys.
 struct shape {
@@ -38,9 +41,12 @@ struct shape {
   constexpr std::uint64_t words_bytes() const noexcept { return std::uint64_t{8} << words_log2(); }
   constexpr std::uint64_t bucket_bytes() const noexcept {
     if (key_bytes == 0) return words_bytes();
-    return (words_bytes() + std::uint64_t{slots} * key_bytes + keyed_bucket_multiple - 1) / keyed_bucket_multiple * keyed_bucket_multiple;
+    return (words_bytes() + std::uint64_t{slots} * key_bytes + keyed_bucket_multiple - 1) /
+           keyed_bucket_multiple * keyed_bucket_multiple;
   }
-  constexpr std::size_t bucket_words() const noexcept { return static_cast<std::size_t>(bucket_bytes() / 8); }
+  constexpr std::size_t bucket_words() const noexcept {
+    return static_cast<std::size_t>(bucket_bytes() / 8);
+  }
   constexpr unsigned key_words() const noexcept { return key_bytes / 8; }
   constexpr std::uint64_t level_bytes(unsigned log2) const noexcept {
     std::uint64_t bytes = bucket_bytes() << log2;
@@ -54,7 +60,9 @@ struct shape {
 struct geometry {
   std::uint64_t word = 0;
 
-  static constexpr std::uint64_t check_bits(std::uint64_t low) noexcept { return (low * 0x9e3779b97f4a7c15u) >> 8 << 8; }
+  static constexpr std::uint64_t check_bits(std::uint64_t low) noexcept {
+    return (low * 0x9e3779b97f4a7c15u) >> 8 << 8;
+  }
   static constexpr geometry of(unsigned bottom, unsigned bank) noexcept {
     std::uint64_t low = bottom | bank << 6 | 1u << 7;
     return {low | check_bits(low)};
@@ -62,7 +70,9 @@ struct geometry {
   constexpr bool none() const noexcept { return word == 0; }
   constexpr unsigned bottom() const noexcept { return word & 63; }
   constexpr unsigned bank() const noexcept { return word >> 6 & 1; }
-  constexpr bool sound() const noexcept { return (word >> 7 & 1) != 0 && check_bits(word & 255) == (word & ~std::uint64_t{255}); }
+  constexpr bool sound() const noexcept {
+    return (word >> 7 & 1) != 0 && check_bits(word & 255) == (word & ~std::uint64_t{255});
+  }
 };
 
 struct slot {
@@ -74,10 +84,13 @@ struct slot {
 struct root {
   pm<std::uint64_t> geometry;
   pm<std::uint64_t> reserved[7];
-  pm<std::uint64_t> levels[2][level_sizes];  // by bank and log2 of the buckets: a checked_place with that exponent
-  slot escapes[first_fingerprint];           // for the u64 keys whose mixture is no fingerprint, by it
+  // by bank and log2 of the buckets: a checked_place with that exponent
+  pm<std::uint64_t> levels[2][level_sizes];
+  // for the u64 keys whose mixture is no fingerprint, by it
+  slot escapes[first_fingerprint];
 };
-static_assert(sizeof(root) == 64 + 2 * level_sizes * 8 + 128 && offsetof(root, escapes) % line_bytes == 0);
+static_assert(sizeof(root) == 64 + 2 * level_sizes * 8 + 128 &&
+              offsetof(root, escapes) % line_bytes == 0);
 
 /// The n-th word of a key as it lies in a slot.
 inline std::uint64_t word_of_key(std::string_view key, unsigned n) noexcept {
@@ -86,11 +99,14 @@ inline std::uint64_t word_of_key(std::string_view key, unsigned n) noexcept {
   return word;
 }
 
-/// A bijection of words whose high bits depend on all of the key: the fingerprint of a u64 key is the key.
+/// A bijection of words whose high bits depend on all of the key: the fingerprint of a u64 key is
+/// the key.
 class mixer {
  public:
   constexpr explicit mixer(const hash_seeds& seeds) noexcept
-      : flip_(seeds.flip), multiply_(seeds.multiply | 1), inverse_(inverse_of(seeds.multiply | 1)) {}
+      : flip_(seeds.flip),
+        multiply_(seeds.multiply | 1),
+        inverse_(inverse_of(seeds.multiply | 1)) {}
   constexpr std::uint64_t mix(std::uint64_t key) const noexcept {
     std::uint64_t x = (key ^ flip_) * multiply_;
     x = (x ^ x >> 32) * second;

@@ -1,12 +1,15 @@
 // GPHash: growth (paper §3.2.3, "Resizing"), and size on demand.
 //
 // Growth, with all stripes held; readers go on in the old levels:
-//   1  a level of twice the top's size written, with a copy of each record of the bottom level at the place that led there; its word in the root stored;
-//      flushed, fenced                                            crash: unreachable, hence free
-//   2  COMMIT: the geometry word: the levels begin one higher     crash before: old state; after: new state
+//   1  a level of twice the top's size written, with a copy of each record of the bottom level at
+//      the place that led there; its word in the root stored; flushed, fenced
+//        crash: unreachable, hence free
+//   2  COMMIT: the geometry word: the levels begin one higher
+//      crash before: old state; after: new state
 //   3  the old bottom level is free
 //
-// A bucket of the new level gets records of one bucket of the bottom alone: there is always room, and nothing to resume (CRASH.md GPHash 2).
+// A bucket of the new level gets records of one bucket of the bottom alone: there is always room,
+// and nothing to resume (CRASH.md GPHash 2).
 #pragma once
 
 #include "table/gphash/table.hpp"
@@ -20,7 +23,10 @@ constexpr bool every_level_begins_at_a_block() {
   for (unsigned slots_log2 = 1; slots_log2 <= 4; ++slots_log2)
     for (unsigned key_bytes = 0; key_bytes <= most_key_bytes; key_bytes += 8)
       for (unsigned log2 = least_bottom; log2 < level_sizes; ++log2)
-        if (cell_bytes_for(shape{1, 1, 1u << slots_log2, slots_log2, key_bytes}.level_bytes(log2)) % block_bytes != 0) return false;
+        if (cell_bytes_for(shape{1, 1, 1u << slots_log2, slots_log2, key_bytes}.level_bytes(log2)) %
+                block_bytes !=
+            0)
+          return false;
   return true;
 }
 static_assert(every_level_begins_at_a_block());
@@ -31,9 +37,9 @@ static_assert(every_level_begins_at_a_block());
 template <medium M, class Kind>
 void table<M, Kind>::give_back(const level_view& l) noexcept {
   if constexpr (Kind::in_slot)
-    heap_.free(l.offset, shape_.level_bytes(l.log2));  // readers notice by the levels; the bytes stay mapped
-  else
-    heap_.retire(l.offset, shape_.level_bytes(l.log2));
+    // readers notice by the levels; the bytes stay mapped
+    heap_.free(l.offset, shape_.level_bytes(l.log2));
+  else heap_.retire(l.offset, shape_.level_bytes(l.log2));
 }
 
 template <medium M, class Kind>
@@ -44,7 +50,8 @@ flushed table<M, Kind>::write_words(pm<std::uint64_t>* at, std::span<const std::
 
 template <medium M, class Kind>
 void table<M, Kind>::lock_stripes(const levels_view& v) noexcept {
-  for (stripe_index s = 0; s < stripes_of(v); ++s) locks_[s].lock();  // in order; groups never wait while they hold one
+  // in order; groups never wait while they hold one
+  for (stripe_index s = 0; s < stripes_of(v); ++s) locks_[s].lock();
 }
 
 template <medium M, class Kind>
@@ -69,17 +76,21 @@ status table<M, Kind>::put_level_on_top(const levels_view& v) {
   const level_view& bottom = v.at[shape_.levels - 1];
   flushed started;
   std::vector<std::uint64_t> words;
-  for (std::uint64_t index = 0; index < bottom.buckets(); ++index) started += copy_bucket(bottom, index, made, words);
+  for (std::uint64_t index = 0; index < bottom.buckets(); ++index)
+    started += copy_bucket(bottom, index, made, words);
   place->keep();
   adopt_top(v, planned, std::move(started));
   return status::ok;
 }
 
-/// A level of twice the top's size, of which every word is to be written; nothing if there is no space, or no use.
+/// A level of twice the top's size, of which every word is to be written; nothing if there is no
+/// space, or no use.
 template <medium M, class Kind>
-std::optional<loose_cell<M>> table<M, Kind>::allocate_top(const levels_view& v, std::uint64_t records) {
+std::optional<loose_cell<M>> table<M, Kind>::allocate_top(const levels_view& v,
+                                                          std::uint64_t records) {
   unsigned top = v.at[0].log2 + 1;
-  if (top == level_sizes || growth_is_vain(shape_, top - 1, records) || !p_.may_change()) return std::nullopt;
+  if (top == level_sizes || growth_is_vain(shape_, top - 1, records) || !p_.may_change())
+    return std::nullopt;
   return allocate_loose(heap_, shape_.level_bytes(top));
 }
 
@@ -93,27 +104,35 @@ auto table<M, Kind>::plan_top(const levels_view& v, const level_view& made) -> c
 
 /// The levels are to be as planned, with a new top. `started`: the write-back of all of it.
 template <medium M, class Kind>
-void table<M, Kind>::adopt_top(const levels_view& v, const levels_view& planned, flushed started) noexcept {
+void table<M, Kind>::adopt_top(const levels_view& v, const levels_view& planned,
+                               flushed started) noexcept {
   level_view made = planned.at[0], bottom = v.at[shape_.levels - 1];
   store(m_, level_word(bank(), made.log2), checked_place::of(made.offset, made.log2).word);
   started += flush(m_, extent_of(level_word(bank(), made.log2)), "gphash.grow.place");
   durable written = fence(m_, std::move(started), "gphash.grow.level");
-  [[maybe_unused]] durable done = publish(m_, root_of_table().geometry, geometry::of(bottom.log2 + 1, bank()).word, after(std::move(written)), "gphash.grow.commit");  // COMMIT
+  // COMMIT
+  [[maybe_unused]] durable done =
+      publish(m_, root_of_table().geometry, geometry::of(bottom.log2 + 1, bank()).word,
+              after(std::move(written)), "gphash.grow.commit");
   switch_levels(planned);
   give_back(bottom);
   resizes_.fetch_add(1, std::memory_order_relaxed);
 }
 
-/// The buckets of the new level that lie over one of the bottom, with its records. They lie side by side.
+/// The buckets of the new level that lie over one of the bottom, with its records. They lie side by
+/// side.
 template <medium M, class Kind>
-flushed table<M, Kind>::copy_bucket(const level_view& from, std::uint64_t index, const level_view& to, std::vector<std::uint64_t>& words) {
+flushed table<M, Kind>::copy_bucket(const level_view& from, std::uint64_t index,
+                                    const level_view& to, std::vector<std::uint64_t>& words) {
   std::uint64_t first = index << (to.log2 - from.log2), words_per_bucket = shape_.bucket_words();
   words.assign(words_per_bucket << (to.log2 - from.log2), empty_state);
   for_each_resident(bucket_at(from, index), [&](const resident& r) {
     spot s = spot_of(r.hash);
     unsigned which = 0;
-    while (which < shape_.hashes && number(from, s.place[which]) != index) ++which;  // the one that led here: they differ in every level
-    if (which == shape_.hashes) return damage_found_.store(true);  // out of place: nobody finds it, and check would have told
+    // the one that led here: they differ in every level
+    while (which < shape_.hashes && number(from, s.place[which]) != index) ++which;
+    // out of place: nobody finds it, and check would have told
+    if (which == shape_.hashes) return damage_found_.store(true);
     std::uint64_t* bucket_words = &words[(number(to, s.place[which]) - first) * words_per_bucket];
     unsigned free_slot = 0;
     while (bucket_words[free_slot] != empty_state) ++free_slot;
@@ -125,10 +144,13 @@ flushed table<M, Kind>::copy_bucket(const level_view& from, std::uint64_t index,
 
 /// Into a bucket that is not in the pool yet.
 template <medium M, class Kind>
-void table<M, Kind>::write_slot(std::uint64_t* bucket_words, unsigned index, const found_record& r) const {
+void table<M, Kind>::write_slot(std::uint64_t* bucket_words, unsigned index,
+                                const found_record& r) const {
   bucket_words[index] = r.hash;
   bucket_words[shape_.slots + index] = r.value_word;
-  if constexpr (Kind::fixed_key) std::memcpy(bucket_words + 2 * shape_.slots + index * shape_.key_words(), r.key.data(), r.key.size());
+  if constexpr (Kind::fixed_key)
+    std::memcpy(bucket_words + 2 * shape_.slots + index * shape_.key_words(), r.key.data(),
+                r.key.size());
 }
 
 /// What the levels are to become; nobody sees it yet.
@@ -139,8 +161,10 @@ auto table<M, Kind>::plan_levels(std::span<const level_view> now) -> const level
   made.count = static_cast<unsigned>(now.size());
   made.stripe_bits = std::min(made.at[0].log2, most_stripe_bits);
   std::uint64_t buckets = 0;
-  for (unsigned l = 0; l < made.count; ++l) made.first_in_cache[l] = buckets, buckets += made.at[l].buckets();
-  if (cache_percent_ != 0) made.cache = &caches_.emplace_back(buckets, shape_.slots, cache_percent_, cache_policy_);
+  for (unsigned l = 0; l < made.count; ++l)
+    made.first_in_cache[l] = buckets, buckets += made.at[l].buckets();
+  if (cache_percent_ != 0)
+    made.cache = &caches_.emplace_back(buckets, shape_.slots, cache_percent_, cache_policy_);
   return made;
 }
 
@@ -165,46 +189,56 @@ void table<M, Kind>::load_cache(const levels_view& v) {
     unsigned l = v.count - 1;
     while (in_cache < v.first_in_cache[l]) --l;
     bucket b = bucket_at(v.at[l], in_cache - v.first_in_cache[l]);
-    for (unsigned n = 0; n < 2 * shape_.slots; ++n) __atomic_store_n(&words[n], load(m_, b[n]), __ATOMIC_RELAXED);
+    for (unsigned n = 0; n < 2 * shape_.slots; ++n)
+      __atomic_store_n(&words[n], load(m_, b[n]), __ATOMIC_RELAXED);
   });
 }
 
-// ---------------------------------------------------------------------------------------------------------- size on demand
+// ---------------------------------------------------------------------------------- size on demand
 
 template <medium M, class Kind>
-auto table<M, Kind>::all_records(std::span<const level_view> in) const -> std::vector<found_record> {
+auto table<M, Kind>::all_records(std::span<const level_view> in) const
+    -> std::vector<found_record> {
   std::vector<found_record> all;
   for (const level_view& l : in)
-    for (std::uint64_t index = 0; index < l.buckets(); ++index) for_each_resident(bucket_at(l, index), [&](const resident& r) { all.push_back(r); });
+    for (std::uint64_t index = 0; index < l.buckets(); ++index)
+      for_each_resident(bucket_at(l, index), [&](const resident& r) { all.push_back(r); });
   return all;
 }
 
 /// Returns false when some record finds no room.
 template <medium M, class Kind>
-bool table<M, Kind>::lay_out(const std::vector<found_record>& records, unsigned top, image& made) const {
+bool table<M, Kind>::lay_out(const std::vector<found_record>& records, unsigned top,
+                             image& made) const {
   std::size_t words_per_bucket = shape_.bucket_words();
   made.top = top;
-  for (unsigned l = 0; l < shape_.levels; ++l) made.words[l].assign(words_per_bucket << (top - l), empty_state);
+  for (unsigned l = 0; l < shape_.levels; ++l)
+    made.words[l].assign(words_per_bucket << (top - l), empty_state);
   for (const found_record& r : records) {
     spot s = spot_of(r.hash);
     std::uint64_t* roomiest = nullptr;
     std::ptrdiff_t most = 0;
     for (unsigned l = 0; l < shape_.levels; ++l)
       for (unsigned which = 0; which < shape_.hashes; ++which) {
-        std::uint64_t* bucket_words = &made.words[l][(s.place[which] >> (64 - (top - l))) * words_per_bucket];
+        std::uint64_t* bucket_words =
+            &made.words[l][(s.place[which] >> (64 - (top - l))) * words_per_bucket];
         std::ptrdiff_t empty = std::count(bucket_words, bucket_words + shape_.slots, empty_state);
         if (empty <= most) continue;
         most = empty;
         roomiest = bucket_words;
       }
     if (roomiest == nullptr) return false;
-    write_slot(roomiest, static_cast<unsigned>(std::find(roomiest, roomiest + shape_.slots, empty_state) - roomiest), r);
+    write_slot(
+        roomiest,
+        static_cast<unsigned>(std::find(roomiest, roomiest + shape_.slots, empty_state) - roomiest),
+        r);
   }
   return true;
 }
 
-/// New levels, of at least that size, for these records, in place of what there is. Nobody else writes.
-/// crash before the geometry is published: what was there stays, and the new levels are unreachable, hence free.
+/// New levels, of at least that size, for these records, in place of what there is. Nobody else
+/// writes. crash before the geometry is published: what was there stays, and the new levels are
+/// unreachable, hence free.
 template <medium M, class Kind>
 status table<M, Kind>::build(const std::vector<found_record>& records, unsigned top) {
   image made;
@@ -231,7 +265,10 @@ status table<M, Kind>::build(const std::vector<found_record>& records, unsigned 
     started += flush(m_, extent_of(level_word(other_bank, top - l)), "gphash.build.places");
   }
   durable written = fence(m_, std::move(started), "gphash.build.levels");
-  [[maybe_unused]] durable done = publish(m_, root_of_table().geometry, geometry::of(top + 1 - shape_.levels, other_bank).word, after(std::move(written)), "gphash.build.commit");  // COMMIT
+  // COMMIT
+  [[maybe_unused]] durable done =
+      publish(m_, root_of_table().geometry, geometry::of(top + 1 - shape_.levels, other_bank).word,
+              after(std::move(written)), "gphash.build.commit");
   switch_levels(planned);
   if (before != nullptr)
     for (const level_view& l : before->all()) give_back(l);
@@ -263,7 +300,8 @@ status table<M, Kind>::compact() {
     while (least < top_log2() && slots_of(shape_, least) < all.size()) ++least;
     image fits;
     while (least < top_log2() && !lay_out(all, least, fits)) ++least;
-    if (status made = least < top_log2() ? build(all, least) : status::ok; made != status::ok) return made;
+    if (status made = least < top_log2() ? build(all, least) : status::ok; made != status::ok)
+      return made;
   }
   heap_.settle();
   {
@@ -272,7 +310,8 @@ status table<M, Kind>::compact() {
   }
   heap_.settle();
   if constexpr (!Kind::in_slot) {
-    everybody_kept_out alone(*this);  // records behind the point where all that is live would end have room in front of it
+    // records behind the point where all that is live would end have room in front of it
+    everybody_kept_out alone(*this);
     if (status moved = move_records_down(this->live_bytes()); moved != status::ok) return moved;
   }
   heap_.settle();
@@ -300,12 +339,15 @@ void table<M, Kind>::move_level_down(const level_view& l) {
     started += write_words(bucket_at(made, index), words);
   }
   durable written = fence(m_, std::move(started), "gphash.compact.level");
-  [[maybe_unused]] durable done = publish(m_, level_word(bank(), l.log2), checked_place::of(place->keep(), l.log2).word, after(std::move(written)), "gphash.compact.commit");
+  [[maybe_unused]] durable done =
+      publish(m_, level_word(bank(), l.log2), checked_place::of(place->keep(), l.log2).word,
+              after(std::move(written)), "gphash.compact.commit");
   switch_levels(planned);
   give_back(gone);
 }
 
-/// Updates with the same key and value, for records behind `behind` that have room in front of it. Nobody else writes.
+/// Updates with the same key and value, for records behind `behind` that have room in front of it.
+/// Nobody else writes.
 template <medium M, class Kind>
 status table<M, Kind>::move_records_down(std::uint64_t behind) {
   status answer = status::ok;
@@ -316,14 +358,20 @@ status table<M, Kind>::move_records_down(std::uint64_t behind) {
         for_each_resident(bucket_at(l, index), [&](const resident& r) {
           auto record = record_at(m_, p_, r.value_word);
           if (!record) answer = status::damaged;
-          if (answer != status::ok || r.value_word < behind || !heap_.has_room_before(r.value_word, record->bytes())) return;
+          if (answer != status::ok || r.value_word < behind ||
+              !heap_.has_room_before(r.value_word, record->bytes()))
+            return;
           if (!p_.may_change()) return void(answer = status::io_error);
           flushed started;
           key_type key = record->key;
           if constexpr (Kind::fixed_key) key = r.key;
           auto moved = new_value_word<Kind>(m_, heap_, p_, key, record->value, started);
           if (!moved) return;
-          change c{.stripe = stripe_of(v, r.hash), .where = r.where, .word = r.where.value, .next = *moved, .apart = true};
+          change c{.stripe = stripe_of(v, r.hash),
+                   .where = r.where,
+                   .word = r.where.value,
+                   .next = *moved,
+                   .apart = true};
           retire_record(r.where, c);
           commit(c, std::move(started));
         });

@@ -1,4 +1,5 @@
-// GPHash: the table in the hands of somebody who reads and writes its slots himself, a device's kernels, by the same rules.
+// GPHash: the table in the hands of somebody who reads and writes its slots himself, a device's
+// kernels, by the same rules.
 #pragma once
 
 #include "persist/pm.hpp"
@@ -23,7 +24,9 @@ struct lent_table {
   constexpr unsigned lanes() const noexcept { return where.form().lanes(); }
   /// Of buckets without keys.
   constexpr unsigned words_per_bucket() const noexcept { return 2u << where.form().slots_log2; }
-  constexpr std::uint64_t words_of(unsigned level_log2) const noexcept { return std::uint64_t{words_per_bucket()} << level_log2; }
+  constexpr std::uint64_t words_of(unsigned level_log2) const noexcept {
+    return std::uint64_t{words_per_bucket()} << level_log2;
+  }
   /// Buckets are numbered through all levels, from the top down.
   constexpr std::uint64_t first_bucket(unsigned level) const noexcept {
     std::uint64_t before = 0;
@@ -37,11 +40,19 @@ struct lent_table {
     return levels[level] + number * words_per_bucket();
   }
   constexpr unsigned bottom() const noexcept { return where.form().levels - 1; }
-  constexpr std::uint64_t bottom_buckets() const noexcept { return std::uint64_t{1} << log2[bottom()]; }
+  constexpr std::uint64_t bottom_buckets() const noexcept {
+    return std::uint64_t{1} << log2[bottom()];
+  }
   /// Of a hash without an escape slot, in buckets without keys: the slot that is a lane's.
-  constexpr pm<std::uint64_t>& state_of(std::uint64_t hash, unsigned lane) const noexcept { return bucket_of(hash, lane)[slot_in(lane)]; }
-  constexpr pm<std::uint64_t>& value_of(std::uint64_t hash, unsigned lane) const noexcept { return bucket_of(hash, lane)[where.form().slots + slot_in(lane)]; }
-  constexpr unsigned slot_in(unsigned lane) const noexcept { return lane & (where.form().slots - 1); }
+  constexpr pm<std::uint64_t>& state_of(std::uint64_t hash, unsigned lane) const noexcept {
+    return bucket_of(hash, lane)[slot_in(lane)];
+  }
+  constexpr pm<std::uint64_t>& value_of(std::uint64_t hash, unsigned lane) const noexcept {
+    return bucket_of(hash, lane)[where.form().slots + slot_in(lane)];
+  }
+  constexpr unsigned slot_in(unsigned lane) const noexcept {
+    return lane & (where.form().slots - 1);
+  }
   /// A lane's bucket: its level, and its number there.
   struct bucket_name {
     unsigned level;

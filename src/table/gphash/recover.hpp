@@ -1,8 +1,10 @@
-// GPHash: creation, opening, closing. Recovery looks at every state (paper §3.2.3, "Recovery"): slots that were claimed or half removed are emptied, in every
-// level (CRASH.md GPHash 3), and records are counted.
+// GPHash: creation, opening, closing. Recovery looks at every state (paper §3.2.3, "Recovery"):
+// slots that were claimed or half removed are emptied, in every level (CRASH.md GPHash 3), and
+// records are counted.
 //
-// byte tables  records are found in the slots: after a crash (not after a clean close) they are collected in the background. Reads and writes go on; until it
-//              is done, new records take only space that is new, and growth waits.
+// byte tables  records are found in the slots: after a crash (not after a clean close) they are
+//              collected in the background. Reads and writes go on; until it is done, new records
+//              take only space that is new, and growth waits.
 #pragma once
 
 #include "table/gphash/table.hpp"
@@ -14,19 +16,24 @@ namespace detail {
 
 inline constexpr setting_rule rules[] = {
     {"levels", 1, most_levels},
-    {"hashes", 1, most_hashes},   // places of a key
-    {"slots", 2, most_slots},     // of a bucket
-    {"cache", 0, 90},             // copies in DRAM for so many percent of the buckets
-    {"cache_policy", 0, 2},       // which ones: replacement_policy
-    {"key_bytes", 0, most_key_bytes},  // of every key of a byte table, which then lies in its slot; 0: keys of any length, in the heap
+    {"hashes", 1, most_hashes},  // places of a key
+    {"slots", 2, most_slots},    // of a bucket
+    {"cache", 0, 90},            // copies in DRAM for so many percent of the buckets
+    {"cache_policy", 0, 2},      // which ones: replacement_policy
+    // of every key of a byte table, which then lies in its slot; 0: keys of any length, in the heap
+    {"key_bytes", 0, most_key_bytes},
 };
 
 /// What a pool of these settings looks like; nothing if no pool can.
-inline std::optional<shape> shape_of(std::uint64_t levels, std::uint64_t hashes, std::uint64_t slots, std::uint64_t key_bytes = 0) {
-  if (levels < 1 || levels > most_levels || hashes < 1 || hashes > most_hashes || slots < 2 || slots > most_slots || !std::has_single_bit(slots)) return {};
+inline std::optional<shape> shape_of(std::uint64_t levels, std::uint64_t hashes,
+                                     std::uint64_t slots, std::uint64_t key_bytes = 0) {
+  if (levels < 1 || levels > most_levels || hashes < 1 || hashes > most_hashes || slots < 2 ||
+      slots > most_slots || !std::has_single_bit(slots))
+    return {};
   if (levels * hashes * slots > host_warp::lanes) return {};
   if (key_bytes % 8 != 0 || key_bytes > most_key_bytes) return {};
-  return shape{static_cast<unsigned>(levels), static_cast<unsigned>(hashes), static_cast<unsigned>(slots), static_cast<unsigned>(std::countr_zero(slots)),
+  return shape{static_cast<unsigned>(levels), static_cast<unsigned>(hashes),
+               static_cast<unsigned>(slots), static_cast<unsigned>(std::countr_zero(slots)),
                static_cast<unsigned>(key_bytes)};
 }
 
@@ -35,19 +42,28 @@ inline std::optional<shape> shape_of(std::uint64_t levels, std::uint64_t hashes,
 template <medium M, class Kind>
 result<engine_plan> table<M, Kind>::plan(const options& how) {
   std::uint64_t values[] = {2, 2, 8, 0, 0, 0};
-  if (error e = resolve_settings(engine_kind::gphash, detail::rules, how.settings, values); e.code != status::ok) return e;
+  if (error e = resolve_settings(engine_kind::gphash, detail::rules, how.settings, values);
+      e.code != status::ok)
+    return e;
   auto shape = detail::shape_of(values[0], values[1], values[2]);
   if (!shape)
-    return error{status::invalid_argument, "the settings levels, hashes and slots must multiply to at most " + std::to_string(host_warp::lanes) +
-                                               ", and slots must be a power of two; not " + std::to_string(values[0]) + ", " +
-                                               std::to_string(values[1]) + " and " + std::to_string(values[2])};
+    return error{status::invalid_argument,
+                 "the settings levels, hashes and slots must multiply to at most " +
+                     std::to_string(host_warp::lanes) + ", and slots must be a power of two; not " +
+                     std::to_string(values[0]) + ", " + std::to_string(values[1]) + " and " +
+                     std::to_string(values[2])};
   std::uint64_t key_bytes = values[5];
   if (key_bytes % 8 != 0)
-    return error{status::invalid_argument, "the setting key_bytes must be 0 or a multiple of 8 from " + std::to_string(least_key_bytes) + " to " +
-                                               std::to_string(most_key_bytes) + ", not " + std::to_string(key_bytes)};
+    return error{status::invalid_argument,
+                 "the setting key_bytes must be 0 or a multiple of 8 from " +
+                     std::to_string(least_key_bytes) + " to " + std::to_string(most_key_bytes) +
+                     ", not " + std::to_string(key_bytes)};
   if (key_bytes != 0 && how.key.value_or(data_kind::bytes) != data_kind::bytes)
-    return error{status::invalid_argument, "the setting key_bytes is for tables whose keys are bytes; a u64 key lies in its slot anyway"};
-  if ((!Kind::in_slot || key_bytes != 0) && values[3] != 0) return error{status::invalid_argument, "the setting cache is for tables of u64 to u64"};
+    return error{status::invalid_argument,
+                 "the setting key_bytes is for tables whose keys are bytes; a u64 key lies in its "
+                 "slot anyway"};
+  if ((!Kind::in_slot || key_bytes != 0) && values[3] != 0)
+    return error{status::invalid_argument, "the setting cache is for tables of u64 to u64"};
   engine_plan made;
   std::copy(values, values + 3, made.settings.begin());
   made.settings[setting::cache] = values[3];
@@ -60,29 +76,40 @@ result<engine_plan> table<M, Kind>::plan(const options& how) {
 
 template <medium M, class Kind>
 table<M, Kind>::table(pool<M>& p)
-    : frame(p), shape_(detail::shape_of(p.block().settings[setting::levels], p.block().settings[setting::hashes], p.block().settings[setting::slots],
-                              p.block().settings[setting::key_bytes])
+    : frame(p),
+      shape_(detail::shape_of(
+                 p.block().settings[setting::levels], p.block().settings[setting::hashes],
+                 p.block().settings[setting::slots], p.block().settings[setting::key_bytes])
                  .value_or(shape{})),
-      places_(shape_, seeds_), first_top_(static_cast<unsigned>(p.block().settings[setting::first_top])),
-      cache_percent_(Kind::in_slot ? static_cast<unsigned>(std::min<std::uint64_t>(p.block().settings[setting::cache], 90)) : 0),
-      cache_policy_(static_cast<replacement_policy>(p.block().settings[setting::cache_policy] % 3)) {}
+      places_(shape_, seeds_),
+      first_top_(static_cast<unsigned>(p.block().settings[setting::first_top])),
+      cache_percent_(Kind::in_slot ? static_cast<unsigned>(std::min<std::uint64_t>(
+                                         p.block().settings[setting::cache], 90))
+                                   : 0),
+      cache_policy_(
+          static_cast<replacement_policy>(p.block().settings[setting::cache_policy] % 3)) {}
 
 template <medium M, class Kind>
 table<M, Kind>::~table() {
   background_.stop();
 }
 
-// ---------------------------------------------------------------------------------------------------------------- opening
+// ----------------------------------------------------------------------------------------- opening
 
 template <medium M, class Kind>
 error table<M, Kind>::open(const std::string& path, std::vector<std::string>* dropped) {
-  if (shape_.levels == 0 || (shape_.key_bytes != 0) != Kind::fixed_key || first_top_ + 1 < least_bottom + shape_.levels || first_top_ >= level_sizes || p_.block().engine_bytes != sizeof(root))
-    return {status::unusable, "cannot use " + path + " as a pool: its superblock holds settings that the engine gphash does not allow"};
+  if (shape_.levels == 0 || (shape_.key_bytes != 0) != Kind::fixed_key ||
+      first_top_ + 1 < least_bottom + shape_.levels || first_top_ >= level_sizes ||
+      p_.block().engine_bytes != sizeof(root))
+    return {status::unusable,
+            "cannot use " + path +
+                " as a pool: its superblock holds settings that the engine gphash does not allow"};
 
   locks_ = zeroed_array<spin_lock>(std::size_t{1} << most_stripe_bits);
   stripes_ = zeroed_array<stripe_state>(std::size_t{1} << most_stripe_bits);
   bool clean = p_.root().state == pool_state::clean;
-  unsettled_.resize(std::size_t{1} << most_stripe_bits, false);  // what was inherited is written back by sweep
+  // what was inherited is written back by sweep
+  unsettled_.resize(std::size_t{1} << most_stripe_bits, false);
   if (!p_.read_only()) {
     [[maybe_unused]] durable as_it_is = fence(m_, p_.flush_header(), "gphash.open.header");
   }
@@ -90,37 +117,48 @@ error table<M, Kind>::open(const std::string& path, std::vector<std::string>* dr
   std::vector<level_view> found;
   if (error e = read_levels(path, restored, dropped, found); e.code != status::ok) return e;
   for (int i = 0; dropped == nullptr && i < static_cast<int>(first_fingerprint); ++i)
-    if (impossible_escape(i)) return {status::unusable, "cannot use " + path + " as a pool: its escape slot " + std::to_string(i) + " holds what cannot be there"};
+    if (impossible_escape(i))
+      return {status::unusable, "cannot use " + path + " as a pool: its escape slot " +
+                                    std::to_string(i) + " holds what cannot be there"};
   if (dropped != nullptr) {
     if (error e = salvage(path, found, *dropped); e.code != status::ok) return e;
     frame::finish_salvage(*dropped, size());
     return {status::ok, {}};
   }
-  if (clean)
-    records_at_open_ = p_.root().records;
-  else
-    sweep();
+  if (clean) records_at_open_ = p_.root().records;
+  else sweep();
   std::uint64_t bytes = 0;
   for (const level_view& l : levels().all()) bytes += shape_.level_bytes(l.log2);
-  frame::finish_open(Kind::in_slot || restored, std::size_t{1} << most_stripe_bits, Kind::in_slot ? 0 : bytes);
+  frame::finish_open(Kind::in_slot || restored, std::size_t{1} << most_stripe_bits,
+                     Kind::in_slot ? 0 : bytes);
   return {status::ok, {}};
 }
 
-/// The levels that the root names; the first ones of a new pool are made. With `dropped`, those that cannot be are told there and left out.
+/// The levels that the root names; the first ones of a new pool are made. With `dropped`, those
+/// that cannot be are told there and left out.
 template <medium M, class Kind>
-error table<M, Kind>::read_levels(const std::string& path, bool restored, std::vector<std::string>* dropped, std::vector<level_view>& found) {
-  auto damaged = [&](const std::string& what) -> error { return {status::unusable, "cannot use " + path + " as a pool: " + what}; };
+error table<M, Kind>::read_levels(const std::string& path, bool restored,
+                                  std::vector<std::string>* dropped,
+                                  std::vector<level_view>& found) {
+  auto damaged = [&](const std::string& what) -> error {
+    return {status::unusable, "cannot use " + path + " as a pool: " + what};
+  };
   geometry g{load(m_, root_of_table().geometry)};
   if (g.none()) {
-    if (std::string lost = frame::lost_root(); !lost.empty() && dropped == nullptr) return damaged(lost);
+    if (std::string lost = frame::lost_root(); !lost.empty() && dropped == nullptr)
+      return damaged(lost);
     if (p_.read_only()) return damaged("it has no levels");
-    if (dropped != nullptr) dropped->push_back("no levels are named, as in a new pool; all records are lost");
-    if (status s = build({}, first_top_); s != status::ok) return frame::not_created(path, s, "levels");
+    if (dropped != nullptr)
+      dropped->push_back("no levels are named, as in a new pool; all records are lost");
+    if (status s = build({}, first_top_); s != status::ok)
+      return frame::not_created(path, s, "levels");
     found.assign(levels().at, levels().at + levels().count);
     return {status::ok, {}};
   }
   if (!g.sound() || g.bottom() < least_bottom || g.bottom() + shape_.levels > level_sizes) {
-    std::string wrong = "the word that says where its levels begin, at offset " + std::to_string(p_.offset_of(&root_of_table().geometry)) + ", is damaged (check bits)";
+    std::string wrong = "the word that says where its levels begin, at offset " +
+                        std::to_string(p_.offset_of(&root_of_table().geometry)) +
+                        ", is damaged (check bits)";
     if (dropped == nullptr) return damaged(wrong);
     dropped->push_back(wrong + "; all records are lost");
     return {status::ok, {}};
@@ -131,18 +169,20 @@ error table<M, Kind>::read_levels(const std::string& path, bool restored, std::v
     checked_place at{load(m_, word)};
     std::uint64_t bytes = shape_.level_bytes(log2);
     std::string wrong;
-    if (at.none() || !at.sound() || at.exponent() != log2)
-      wrong = "is damaged (check bits)";
-    else if (at.offset() < p_.block().heap_offset || bytes > p_.end() || at.offset() > p_.end() - bytes)
+    if (at.none() || !at.sound() || at.exponent() != log2) wrong = "is damaged (check bits)";
+    else if (at.offset() < p_.block().heap_offset || bytes > p_.end() ||
+             at.offset() > p_.end() - bytes)
       wrong = "points outside the pool";
-    else if (std::any_of(found.begin(), found.end(), [&](const level_view& l) { return l.offset == at.offset(); }) ||
+    else if (std::any_of(found.begin(), found.end(),
+                         [&](const level_view& l) { return l.offset == at.offset(); }) ||
              !(restored ? heap_.holds(at.offset(), bytes) : heap_.adopt(at.offset(), bytes)))
       wrong = "names space that is not its own";
     if (wrong.empty()) {
       found.push_back(view_of(at.offset(), log2));
       continue;
     }
-    wrong = "the word of the level of 2^" + std::to_string(log2) + " buckets at offset " + std::to_string(p_.offset_of(&word)) + " " + wrong;
+    wrong = "the word of the level of 2^" + std::to_string(log2) + " buckets at offset " +
+            std::to_string(p_.offset_of(&word)) + " " + wrong;
     if (dropped == nullptr) return damaged(wrong);
     dropped->push_back(wrong + "; its records are lost");
   }
@@ -154,7 +194,8 @@ error table<M, Kind>::read_levels(const std::string& path, bool restored, std::v
 template <medium M, class Kind>
 bool table<M, Kind>::impossible_escape(int index) const {
   std::uint64_t state = load(m_, *escape_slot(index).state);
-  return state != empty_state && !(Kind::in_slot && (state == claimed_state || state == escape_fingerprint));
+  return state != empty_state &&
+         !(Kind::in_slot && (state == claimed_state || state == escape_fingerprint));
 }
 
 /// Returns whether it holds a record; makes it empty if it was neither that nor empty.
@@ -169,18 +210,24 @@ bool table<M, Kind>::sweep_slot(const slot_ref& at) {
   return false;
 }
 
-/// After a crash. What the process that died had made visible and perhaps not durable is written back (X1): all of the levels. The root already was.
+/// After a crash. What the process that died had made visible and perhaps not durable is written
+/// back (X1): all of the levels. The root already was.
 template <medium M, class Kind>
 void table<M, Kind>::sweep() {
   std::uint64_t records = 0;
   flushed started;
   constexpr bool writes_back = unsettled<M>::needed;
-  for (int i = 0; Kind::in_slot && i < static_cast<int>(first_fingerprint); ++i) records += sweep_slot(escape_slot(i));
-  if constexpr (writes_back && Kind::in_slot) started += flush(m_, extent_of(root_of_table().escapes), "gphash.sweep.escapes");  // emptied for good: a pool may be clean from now on
+  for (int i = 0; Kind::in_slot && i < static_cast<int>(first_fingerprint); ++i)
+    records += sweep_slot(escape_slot(i));
+  // emptied for good: a pool may be clean from now on
+  if constexpr (writes_back && Kind::in_slot)
+    started += flush(m_, extent_of(root_of_table().escapes), "gphash.sweep.escapes");
   for (const level_view& l : levels().all()) {
     for (std::uint64_t index = 0; index < l.buckets(); ++index)
-      for (unsigned i = 0; i < shape_.slots; ++i) records += sweep_slot(slot_at(bucket_at(l, index), i));
-    if constexpr (writes_back) started += flush(m_, extent{l.first, shape_.bucket_bytes() << l.log2}, "gphash.sweep.levels");
+      for (unsigned i = 0; i < shape_.slots; ++i)
+        records += sweep_slot(slot_at(bucket_at(l, index), i));
+    if constexpr (writes_back)
+      started += flush(m_, extent{l.first, shape_.bucket_bytes() << l.log2}, "gphash.sweep.levels");
   }
   if constexpr (writes_back) {
     [[maybe_unused]] durable done = fence(m_, std::move(started), "gphash.sweep.all");
@@ -203,20 +250,21 @@ bool table<M, Kind>::count_units(const background* asking) {
 template <medium M, class Kind>
 void table<M, Kind>::count_stripe(const levels_view& v, stripe_index stripe) {
   if constexpr (!Kind::in_slot)
-    for_each_record_of(v, std::uint64_t{stripe} << (64 - v.stripe_bits), v.stripe_bits, [&](const resident& r) {
-      if (auto record = record_at(m_, p_, r.value_word))
-        frame::adopt_record(r.value_word, record->bytes());
-      else
-        frame::found_unsound();
-    });
+    for_each_record_of(v, std::uint64_t{stripe} << (64 - v.stripe_bits), v.stripe_bits,
+                       [&](const resident& r) {
+                         if (auto record = record_at(m_, p_, r.value_word))
+                           frame::adopt_record(r.value_word, record->bytes());
+                         else frame::found_unsound();
+                       });
 }
 
-// ------------------------------------------------------------------------------------------------------------------ sizes
+// ------------------------------------------------------------------------------------------- sizes
 
 template <medium M, class Kind>
 std::uint64_t table<M, Kind>::size() {
   auto sum = static_cast<std::int64_t>(records_at_open_);
-  for (stripe_index s = 0, end = counting_stripes_; s < end; ++s) sum += stripes_[s].records.load(std::memory_order_relaxed);
+  for (stripe_index s = 0, end = counting_stripes_; s < end; ++s)
+    sum += stripes_[s].records.load(std::memory_order_relaxed);
   return static_cast<std::uint64_t>(std::max<std::int64_t>(sum, 0));
 }
 
@@ -225,7 +273,7 @@ std::uint64_t table<M, Kind>::slots() {
   return slots_of(shape_, top_log2());
 }
 
-// --------------------------------------------------------------------------------------------------------------- clean close
+// ------------------------------------------------------------------------------------- clean close
 
 template <medium M, class Kind>
 void table<M, Kind>::lock_all() {
@@ -240,22 +288,24 @@ void table<M, Kind>::unlock_all() {
   resize_lock_.unlock();
 }
 
-// ---------------------------------------------------------------------------------------------------------------- salvage
+// ----------------------------------------------------------------------------------------- salvage
 
-/// Keeps the records that verify. If there is something that does not, the whole table is built anew from them.
+/// Keeps the records that verify. If there is something that does not, the whole table is built
+/// anew from them.
 template <medium M, class Kind>
-error table<M, Kind>::salvage(const std::string& path, std::span<const level_view> found, std::vector<std::string>& dropped) {
-  if (!p_.may_change()) return {status::io_error, "cannot salvage " + path + ": " + std::string(message(status::io_error))};
+error table<M, Kind>::salvage(const std::string& path, std::span<const level_view> found,
+                              std::vector<std::string>& dropped) {
+  if (!p_.may_change())
+    return {status::io_error,
+            "cannot salvage " + path + ": " + std::string(message(status::io_error))};
   std::vector<found_record> kept;
   for (const level_view& l : found)
     for (std::uint64_t index = 0; index < l.buckets(); ++index)
       for_each_resident(bucket_at(l, index), [&](const resident& r) {
         std::string why = fault_of(r);
         if (why.empty() && !belongs(l, index, r.hash)) why = "it is out of place";
-        if (why.empty())
-          kept.push_back(r);
-        else
-          dropped.push_back(where(l, index) + ": dropped a record, " + why);
+        if (why.empty()) kept.push_back(r);
+        else dropped.push_back(where(l, index) + ": dropped a record, " + why);
       });
   std::stable_sort(kept.begin(), kept.end(), live_record::before);
   std::vector<found_record> once;
@@ -264,7 +314,8 @@ error table<M, Kind>::salvage(const std::string& path, std::span<const level_vie
     std::string why;
     if (seen_before<Kind>(m_, p_, once, once.size() - 1)) why = "its key is there twice";
     if constexpr (!Kind::in_slot)
-      if (why.empty() && !heap_.adopt(r.value_word, record_at(m_, p_, r.value_word)->bytes())) why = "its bytes are another's";
+      if (why.empty() && !heap_.adopt(r.value_word, record_at(m_, p_, r.value_word)->bytes()))
+        why = "its bytes are another's";
     if (why.empty()) continue;
     once.pop_back();
     dropped.push_back("dropped a record, " + why);
@@ -272,14 +323,17 @@ error table<M, Kind>::salvage(const std::string& path, std::span<const level_vie
   for (int i = 0; i < static_cast<int>(first_fingerprint); ++i) {
     if (!impossible_escape(i)) continue;
     dropped.push_back("escape slot " + std::to_string(i) + ": dropped a record, its state is none");
-    [[maybe_unused]] durable done = publish(m_, *escape_slot(i).state, empty_state, after_nothing("the record is given up"), "gphash.salvage.drop");
+    [[maybe_unused]] durable done =
+        publish(m_, *escape_slot(i).state, empty_state, after_nothing("the record is given up"),
+                "gphash.salvage.drop");
   }
   if (!dropped.empty()) {
     unsigned top = found.empty() ? first_top_ : std::max(first_top_, found.front().log2);
     if (status s = build(once, std::min(top, top_for(once.size(), shape_))); s != status::ok)
       return {s, "cannot salvage " + path + ": " + std::string(message(s))};
     if (found.size() < shape_.levels)
-      for (const level_view& l : found) heap_.free(l.offset, shape_.level_bytes(l.log2));  // build knew of none
+      // build knew of none
+      for (const level_view& l : found) heap_.free(l.offset, shape_.level_bytes(l.log2));
   }
   sweep();
   return {status::ok, {}};

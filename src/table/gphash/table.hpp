@@ -1,13 +1,19 @@
-// GPHash (FAST'25) on the host: the table, its parts and their invariants. docs/engines/gphash.md tells the whole.
+// GPHash (FAST'25) on the host: the table, its parts and their invariants. docs/engines/gphash.md
+// tells the whole.
 //
-// Levels of buckets, each of twice the buckets of the one below. A key has a few places, each of which names a bucket in every level.
+// Levels of buckets, each of twice the buckets of the one below. A key has a few places, each of
+// which names a bucket in every level.
 //
 //   G1  A record lies in one of its places' buckets, once.
-//   G2  What a slot with a fingerprint holds was durable, or is a part of the state's line before it, when the fingerprint was stored.
-//   G3  A value word or a key is stored in a slot only if no crash can bring back the fingerprint that stood there.
+//   G2  What a slot with a fingerprint holds was durable, or is a part of the state's line before
+//       it, when the fingerprint was stored.
+//   G3  A value word or a key is stored in a slot only if no crash can bring back the fingerprint
+//       that stood there.
 //   G4  The root's geometry word names levels whose places, and all of whose records, are durable.
-//   G5  A write that adds or removes a key changes its stripe's version before it changes the table.
-//   G6  What a reader is given is durable: a stripe with a publication under way is unsettled, and its readers flush what they have read.
+//   G5  A write that adds or removes a key changes its stripe's version before it changes the
+//       table.
+//   G6  What a reader is given is durable: a stripe with a publication under way is unsettled, and
+//       its readers flush what they have read.
 #pragma once
 
 #include <algorithm>
@@ -23,34 +29,35 @@
 #include "base/zeroed_array.hpp"
 #include "persist/unsettled.hpp"
 #include "table/concept.hpp"
+#include "table/frame.hpp"
 #include "table/gphash/bucket_cache.hpp"
 #include "table/gphash/lent.hpp"
-#include "table/frame.hpp"
 #include "table/live_record.hpp"
 #include "warp/host_warp.hpp"
 
 namespace durahash::gphash {
 
-/// Lines in which a removal is visible and not yet durable (G3). Several lines share a counter: one that says too much costs a flush.
+/// Lines in which a removal is visible and not yet durable (G3). Several lines share a counter: one
+/// that says too much costs a flush.
 template <medium M>
 class departures {
  public:
   static constexpr bool needed = !M::visible_is_durable;
   departures() {
-    if constexpr (needed) counters_ = zeroed_array<std::atomic<std::uint32_t>>(std::size_t{1} << log2_counters);
+    if constexpr (needed)
+      counters_ = zeroed_array<std::atomic<std::uint32_t>>(std::size_t{1} << log2_counters);
   }
   void begin(std::uint64_t offset) noexcept {
-    if constexpr (needed) counter(offset).fetch_add(1, std::memory_order_relaxed);  // the store that follows releases it
+    // the store that follows releases it
+    if constexpr (needed) counter(offset).fetch_add(1, std::memory_order_relaxed);
   }
   void end(std::uint64_t offset, const durable&) noexcept {
     if constexpr (needed) counter(offset).fetch_sub(1, std::memory_order_release);
   }
   /// Asked by who has seen the slot empty.
   bool any_in(std::uint64_t offset) const noexcept {
-    if constexpr (needed)
-      return counter(offset).load(std::memory_order_acquire) != 0;
-    else
-      return false;
+    if constexpr (needed) return counter(offset).load(std::memory_order_acquire) != 0;
+    else return false;
   }
 
  private:
@@ -61,7 +68,8 @@ class departures {
   zeroed_array<std::atomic<std::uint32_t>> counters_;
 };
 
-/// What one lock guards: the keys whose hashes begin with the same bits. No bucket and no slot is ever locked.
+/// What one lock guards: the keys whose hashes begin with the same bits. No bucket and no slot is
+/// ever locked.
 using stripe_index = std::uint32_t;
 
 template <medium M, class Kind>
@@ -75,21 +83,19 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   using key_type = typename Kind::key_type;
   using value_type = typename Kind::value_type;
 
-  /// Resolves the options of a new pool. Settings: levels, hashes, slots, cache, cache_policy, key_bytes (docs/engines/gphash.md).
+  /// Resolves the options of a new pool. Settings: levels, hashes, slots, cache, cache_policy,
+  /// key_bytes (docs/engines/gphash.md).
   static result<engine_plan> plan(const options& how);
 
   /// On a pool that `plan` was made for. Reads the geometry; `open` says what is wrong with it.
   explicit table(pool<M>& p);
   ~table();
-  /// With `dropped`, what does not verify is dropped and told there; without, it refuses the open or is left to check().
+  /// With `dropped`, what does not verify is dropped and told there; without, it refuses the open
+  /// or is left to check().
   error open(const std::string& path, std::vector<std::string>* dropped = nullptr);
 
   /// Of every key.
-  std::size_t key_bytes() const noexcept
-    requires(Kind::fixed_key)
-  {
-    return shape_.key_bytes;
-  }
+  std::size_t key_bytes() const noexcept requires(Kind::fixed_key) { return shape_.key_bytes; }
 
   // find.hpp
   template <class Read>
@@ -113,20 +119,13 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   void unlock_all();
 
   // lend.hpp
-  std::optional<lent_table> lend()
-    requires(Kind::in_slot);
-  void take_back(std::int64_t added)
-    requires(Kind::in_slot);
-  std::optional<lent_level> lend_top(std::int64_t added)
-    requires(Kind::in_slot);
-  void write_top(std::uint64_t first, std::span<const std::uint64_t> words)
-    requires(Kind::in_slot);
-  lent_table put_on_top(std::uint64_t moved, std::uint64_t misplaced)
-    requires(Kind::in_slot);
-  void give_top_back()
-    requires(Kind::in_slot);
-  void give_up_loan()
-    requires(Kind::in_slot);
+  std::optional<lent_table> lend() requires(Kind::in_slot);
+  void take_back(std::int64_t added) requires(Kind::in_slot);
+  std::optional<lent_level> lend_top(std::int64_t added) requires(Kind::in_slot);
+  void write_top(std::uint64_t first, std::span<const std::uint64_t> words) requires(Kind::in_slot);
+  lent_table put_on_top(std::uint64_t moved, std::uint64_t misplaced) requires(Kind::in_slot);
+  void give_top_back() requires(Kind::in_slot);
+  void give_up_loan() requires(Kind::in_slot);
   lent_table as_lent() const;
   template <class Visit>
   void for_each_extent_of(key_type key, Visit&& visit) const;
@@ -135,7 +134,8 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   void describe(table_stats& stats);
 
  private:
-  using frame::p_, frame::m_, frame::heap_, frame::seeds_, frame::records_at_open_, frame::damage_found_, frame::background_;
+  using frame::p_, frame::m_, frame::heap_, frame::seeds_, frame::records_at_open_,
+      frame::damage_found_, frame::background_;
   using frame::reading, frame::await_count, frame::count_once;
   using read_guard = typename frame::read_guard;
   using everybody_kept_out = typename frame::everybody_kept_out;
@@ -144,7 +144,8 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   /// What is known of a stripe in DRAM. Zeros at first.
   struct stripe_state {
     std::atomic<std::uint32_t> version;
-    std::atomic<std::int32_t> records;  // since open; guarded by the lock, but for the counter's readers
+    // since open; guarded by the lock, but for the counter's readers
+    std::atomic<std::int32_t> records;
   };
 
   struct level_view {
@@ -153,13 +154,14 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
     unsigned log2 = 0;
     std::uint64_t buckets() const noexcept { return std::uint64_t{1} << log2; }
   };
-  /// The levels, from the top down. Never changed, replaced as a whole; kept until the table goes, so that a reader sees by the pointer whether they are
-  /// still the same.
+  /// The levels, from the top down. Never changed, replaced as a whole; kept until the table goes,
+  /// so that a reader sees by the pointer whether they are still the same.
   struct levels_view {
     level_view at[most_levels];
     unsigned count = 0, stripe_bits = 0;
-    bucket_cache* cache = nullptr;                   // of their buckets, or none
-    std::uint64_t first_in_cache[most_levels] = {};  // the number there of each level's first bucket
+    bucket_cache* cache = nullptr;  // of their buckets, or none
+    // the number there of each level's first bucket
+    std::uint64_t first_in_cache[most_levels] = {};
     std::span<const level_view> all() const noexcept { return {at, count}; }
   };
   /// Its state words; the value words follow, then the keys.
@@ -196,7 +198,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
     slot_ref where = {};
     pm<std::uint64_t>* word = nullptr;
     std::uint64_t next = 0;
-    bool apart = false;    // what it must come after lies in other lines
+    bool apart = false;        // what it must come after lies in other lines
     bool value_apart = false;  // the value word does, and is to be flushed
     bool removal = false;
     bool inserts = false;
@@ -214,7 +216,8 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   };
   struct stretch {
     std::vector<found_record> records;
-    std::list<std::array<std::uint64_t, most_key_bytes / 8>> keys;  // copies: a slot may be lent as soon as it was looked at
+    // copies: a slot may be lent as soon as it was looked at
+    std::list<std::array<std::uint64_t, most_key_bytes / 8>> keys;
   };
   enum class probed : std::uint8_t { hit, miss, torn, damaged };
   /// Levels as they are to be written, from the top down: the words of each.
@@ -226,33 +229,42 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   // places
   std::uint64_t hash_of(key_type key) const noexcept;
   spot spot_of(std::uint64_t hash) const noexcept { return places_.spot_of(hash, Kind::in_slot); }
-  static std::uint64_t number(const level_view& l, std::uint64_t place) noexcept { return place >> (64 - l.log2); }
-  bucket bucket_at(const level_view& l, std::uint64_t index) const noexcept {
-    if constexpr (Kind::fixed_key)
-      return l.first + index * shape_.bucket_words();
-    else
-      return l.first + (index << shape_.words_log2());
+  static std::uint64_t number(const level_view& l, std::uint64_t place) noexcept {
+    return place >> (64 - l.log2);
   }
-  bucket bucket_of(const level_view& l, std::uint64_t place) const noexcept { return bucket_at(l, number(l, place)); }
+  bucket bucket_at(const level_view& l, std::uint64_t index) const noexcept {
+    if constexpr (Kind::fixed_key) return l.first + index * shape_.bucket_words();
+    else return l.first + (index << shape_.words_log2());
+  }
+  bucket bucket_of(const level_view& l, std::uint64_t place) const noexcept {
+    return bucket_at(l, number(l, place));
+  }
   slot_ref slot_at(bucket b, unsigned index) const noexcept {
     if constexpr (Kind::fixed_key)
-      return {{b + index, b + shape_.slots + index}, b + 2 * shape_.slots + index * shape_.key_words()};
-    else
-      return {b + index, b + shape_.slots + index};
+      return {{b + index, b + shape_.slots + index},
+              b + 2 * shape_.slots + index * shape_.key_words()};
+    else return {b + index, b + shape_.slots + index};
   }
   slot_ref escape_slot(int index) const noexcept {
     if constexpr (Kind::fixed_key)
-      return {{&root_of_table().escapes[index].state, &root_of_table().escapes[index].value}, nullptr};
-    else
-      return {&root_of_table().escapes[index].state, &root_of_table().escapes[index].value};
+      return {{&root_of_table().escapes[index].state, &root_of_table().escapes[index].value},
+              nullptr};
+    else return {&root_of_table().escapes[index].state, &root_of_table().escapes[index].value};
   }
-  /// Keys are durable before the fingerprint that a reader sees is stored, but for what lies in a state's line.
+  /// Keys are durable before the fingerprint that a reader sees is stored, but for what lies in a
+  /// state's line.
   extent words_extent(bucket b) const noexcept { return {b, shape_.words_bytes()}; }
   root& root_of_table() const noexcept { return *p_.at(poff<root>{p_.block().engine_offset}); }
   const levels_view& levels() const noexcept { return *levels_.load(std::memory_order_acquire); }
-  static stripe_index stripe_of(const levels_view& v, std::uint64_t hash) noexcept { return static_cast<stripe_index>(hash >> (64 - v.stripe_bits)); }
-  static stripe_index stripes_of(const levels_view& v) noexcept { return stripe_index{1} << v.stripe_bits; }
-  level_view view_of(std::uint64_t offset, unsigned log2) const noexcept { return {p_.at(poff<pm<std::uint64_t>>{offset}), offset, log2}; }
+  static stripe_index stripe_of(const levels_view& v, std::uint64_t hash) noexcept {
+    return static_cast<stripe_index>(hash >> (64 - v.stripe_bits));
+  }
+  static stripe_index stripes_of(const levels_view& v) noexcept {
+    return stripe_index{1} << v.stripe_bits;
+  }
+  level_view view_of(std::uint64_t offset, unsigned log2) const noexcept {
+    return {p_.at(poff<pm<std::uint64_t>>{offset}), offset, log2};
+  }
   unsigned top_log2() const noexcept { return levels().at[0].log2; }
 
   // find.hpp
@@ -260,10 +272,12 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   warp_view aim(const levels_view& v, const spot& s);
   warp_view aim_at_copies(const levels_view& v, const spot& s);
   bool copies_unchanged(const levels_view& v, const warp_view& w) const noexcept;
-  std::uint64_t word_at(const warp_view& w, unsigned lane, const pm<std::uint64_t>& word) const noexcept;
+  std::uint64_t word_at(const warp_view& w, unsigned lane,
+                        const pm<std::uint64_t>& word) const noexcept;
   void ask_for_copies(const levels_view& v, const spot& s) const noexcept;
   slot_ref slot_of(const warp_view& w, unsigned lane) const noexcept {
-    return slot_at(reinterpret_cast<bucket>(w.buckets[lane >> shape_.slots_log2]), lane & (shape_.slots - 1));
+    return slot_at(reinterpret_cast<bucket>(w.buckets[lane >> shape_.slots_log2]),
+                   lane & (shape_.slots - 1));
   }
   std::uint32_t ballot(const warp_view& w, std::uint64_t word) const noexcept;
   std::optional<std::uint64_t> read_stretch(std::uint64_t position, stretch& found);
@@ -272,7 +286,8 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   glance glance_at(const levels_view& v, const warp_view& w, const spot& s) const;
   slot_ref hit_of(const warp_view& w, const spot& s, const glance& seen) const noexcept;
   template <class Read>
-  probed judge(const levels_view& v, const warp_view& w, const spot& s, const glance& seen, Read& read) const;
+  probed judge(const levels_view& v, const warp_view& w, const spot& s, const glance& seen,
+               Read& read) const;
   template <class Read>
   status search(key_type key, const spot& s, Read& read);
   void settle_for_reader(const levels_view& v, const spot& s);
@@ -283,19 +298,25 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   template <class Visit>
   void for_each_escape(Visit&& visit) const;
   template <class Visit>
-  void for_each_bucket_of(const levels_view& v, std::uint64_t prefix, unsigned bits, Visit&& visit) const;
+  void for_each_bucket_of(const levels_view& v, std::uint64_t prefix, unsigned bits,
+                          Visit&& visit) const;
   template <class Visit>
-  void for_each_record_of(const levels_view& v, std::uint64_t prefix, unsigned bits, Visit&& visit) const;
+  void for_each_record_of(const levels_view& v, std::uint64_t prefix, unsigned bits,
+                          Visit&& visit) const;
 
   // write.hpp
   const levels_view& lock_stripe(std::uint64_t hash);
-  spin_lock& lock_of(const levels_view& v, std::uint64_t hash) const noexcept { return locks_[stripe_of(v, hash)]; }
+  spin_lock& lock_of(const levels_view& v, std::uint64_t hash) const noexcept {
+    return locks_[stripe_of(v, hash)];
+  }
   finding locate(const levels_view& v, const spot& s, key_type key) const;
   slot_ref room_for(const warp_view& w, const spot& s) const;
   bool claim(const levels_view& v, const spot& s, finding& at);
   template <class Decide>
-  staged stage(const levels_view& v, const spot& s, key_type key, Decide& decide, change& c, status& answer, flushed& started);
-  staged stage_set(const levels_view& v, const spot& s, finding& at, key_type key, value_type value, change& c, status& answer, flushed& started);
+  staged stage(const levels_view& v, const spot& s, key_type key, Decide& decide, change& c,
+               status& answer, flushed& started);
+  staged stage_set(const levels_view& v, const spot& s, finding& at, key_type key, value_type value,
+                   change& c, status& answer, flushed& started);
   void store_key(const slot_ref& at, key_type key);
   flushed flush_key(const slot_ref& at);
   void stage_removal(const finding& at, change& c) const;
@@ -306,13 +327,16 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   flushed announce_change(const change& c, ordered payload);
   void begin(const change& c);
   void end(const change& c, const durable& done);
-  void outdate(stripe_index stripe) noexcept { stripes_[stripe].version.fetch_add(1, std::memory_order_acq_rel); }
+  void outdate(stripe_index stripe) noexcept {
+    stripes_[stripe].version.fetch_add(1, std::memory_order_acq_rel);
+  }
   template <class Decide>
   status write_one(key_type key, std::uint64_t hash, Decide& decide);
   void look_ahead(std::span<const key_type> keys, target_type* hashes, bool puts);
   std::size_t lock_group(std::span<const key_type> keys, const target_type* hashes, group& g);
   template <class Decide>
-  staged stage_in_group(std::size_t n, target_type hash, key_type key, Decide& decide, group& g, status& answer);
+  staged stage_in_group(std::size_t n, target_type hash, key_type key, Decide& decide, group& g,
+                        status& answer);
   void commit_group(group& g);
 
   // grow.hpp
@@ -325,9 +349,12 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   std::optional<loose_cell<M>> allocate_top(const levels_view& v, std::uint64_t records);
   const levels_view& plan_top(const levels_view& v, const level_view& made);
   void adopt_top(const levels_view& v, const levels_view& planned, flushed started) noexcept;
-  flushed copy_bucket(const level_view& from, std::uint64_t index, const level_view& to, std::vector<std::uint64_t>& words);
+  flushed copy_bucket(const level_view& from, std::uint64_t index, const level_view& to,
+                      std::vector<std::uint64_t>& words);
   unsigned bank() const noexcept { return geometry{load(m_, root_of_table().geometry)}.bank(); }
-  pm<std::uint64_t>& level_word(unsigned bank, unsigned log2) const noexcept { return root_of_table().levels[bank][log2]; }
+  pm<std::uint64_t>& level_word(unsigned bank, unsigned log2) const noexcept {
+    return root_of_table().levels[bank][log2];
+  }
   const levels_view& plan_levels(std::span<const level_view> now);
   void switch_levels(const levels_view& planned) noexcept;
   void load_cache(const levels_view& v);
@@ -339,19 +366,22 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   status move_records_down(std::uint64_t behind);
 
   // recover.hpp
-  error read_levels(const std::string& path, bool restored, std::vector<std::string>* dropped, std::vector<level_view>& found);
+  error read_levels(const std::string& path, bool restored, std::vector<std::string>* dropped,
+                    std::vector<level_view>& found);
   void sweep();
   bool sweep_slot(const slot_ref& at);
   bool count_units(const background* asking);
   void count_stripe(const levels_view& v, stripe_index stripe);
-  error salvage(const std::string& path, std::span<const level_view> found, std::vector<std::string>& dropped);
+  error salvage(const std::string& path, std::span<const level_view> found,
+                std::vector<std::string>& dropped);
 
   // check.hpp
   std::string where(const level_view& l, std::uint64_t index) const;
   std::string fault_of(const found_record& r) const;
   bool belongs(const level_view& l, std::uint64_t index, std::uint64_t hash) const;
   std::uint64_t check_units(complaints& complain, std::uint64_t& reached_bytes);
-  std::uint64_t check_level(const level_view& l, complaints& complain, std::uint64_t& reached_bytes, std::vector<found_record>& seen);
+  std::uint64_t check_level(const level_view& l, complaints& complain, std::uint64_t& reached_bytes,
+                            std::vector<found_record>& seen);
   bool impossible_escape(int index) const;
   std::uint64_t check_escapes(complaints& complain);
 
@@ -364,14 +394,14 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   std::atomic<const levels_view*> levels_{nullptr};
   zeroed_array<spin_lock> locks_;
   zeroed_array<stripe_state> stripes_;
-  unsettled<M> unsettled_;                          // by stripe
+  unsettled<M> unsettled_;  // by stripe
   departures<M> leaving_;
   turn_mutex resize_lock_;
-  const levels_view* locked_ = nullptr;             // by lock_all
-  level_view top_to_be_;                            // by lend_top
+  const levels_view* locked_ = nullptr;  // by lock_all
+  level_view top_to_be_;                 // by lend_top
   std::deque<levels_view> views_;
-  std::deque<bucket_cache> caches_;                 // of the views that have one
-  std::atomic<stripe_index> counting_stripes_{0};   // the most there were
+  std::deque<bucket_cache> caches_;                // of the views that have one
+  std::atomic<stripe_index> counting_stripes_{0};  // the most there were
   std::atomic<std::uint64_t> resizes_{0}, rehashed_{0}, lost_claims_{0};
 };
 

@@ -1,16 +1,23 @@
 // GPHash: insert, update, removal (paper §3.2.3), and groups of them that share fences.
 //
 // One write, its key's stripe held; of slots, compare-and-swap decides whose they are:
-//   insert   1  a slot claimed                                        crash: recovery empties it
-//            2  byte tables: record written; key, where it lies in the slot, and value word stored; what is not in the state's line flushed, fenced
-//            3  COMMIT: the fingerprint published                     crash before: old state; after: new state
+//   insert   1  a slot claimed
+//     crash: recovery empties it
+//            2  byte tables: record written; key, where it lies in the slot, and value word stored;
+//               what is not in the state's line flushed, fenced
+//            3  COMMIT: the fingerprint published
+//               crash before: old state; after: new state
 //   update   1  byte tables: record written, flushed, fenced
-//            2  COMMIT: the value word published                      crash before: old value; after: new value
-//   removal  1  COMMIT: the state becomes `empty`, published          crash before: old state; after: new state
-// The old record is retired: reused after its readers left. Who claims a slot while the removal that emptied it is not durable makes it so (G3).
+//            2  COMMIT: the value word published
+//               crash before: old value; after: new value
+//   removal  1  COMMIT: the state becomes `empty`, published
+//     crash before: old state; after: new state
+// The old record is retired: reused after its readers left. Who claims a slot while the removal
+// that emptied it is not durable makes it so (G3).
 //
-// A group does 1 and 2 of up to 64 keys in as many stripes, then one fence, the commit words of all, one fence. Each record is atomic by itself; the group
-// is not. All locks are taken before the first flush.
+// A group does 1 and 2 of up to 64 keys in as many stripes, then one fence, the commit words of
+// all, one fence. Each record is atomic by itself; the group is not. All locks are taken before the
+// first flush.
 #pragma once
 
 #include "table/gphash/table.hpp"
@@ -44,7 +51,8 @@ status table<M, Kind>::write_one(key_type key, std::uint64_t hash, Decide& decid
     const levels_view& v = lock_stripe(hash);
     std::unique_lock held(lock_of(v, hash), std::adopt_lock);
     if (M::planted("gphash-two-writers-of-one-key")) held.unlock();
-    if (!p_.may_change()) [[unlikely]] return status::io_error;
+    if (!p_.may_change()) [[unlikely]]
+      return status::io_error;
     change c{.stripe = stripe_of(v, hash)};
     flushed started;
     status answer = status::ok;
@@ -56,7 +64,7 @@ status table<M, Kind>::write_one(key_type key, std::uint64_t hash, Decide& decid
   }
 }
 
-// --------------------------------------------------------------------------------------------------------------- the place
+// --------------------------------------------------------------------------------------- the place
 
 /// Where the key is; else where there is room for it.
 template <medium M, class Kind>
@@ -75,15 +83,19 @@ auto table<M, Kind>::locate(const levels_view& v, const spot& s, key_type key) c
 /// An empty slot of the key's, or nothing.
 template <medium M, class Kind>
 auto table<M, Kind>::room_for(const warp_view& w, const spot& s) const -> slot_ref {
-  if (s.escape >= 0) return load(m_, *escape_slot(s.escape).state) == empty_state ? escape_slot(s.escape) : slot_ref();
+  if (s.escape >= 0)
+    return load(m_, *escape_slot(s.escape).state) == empty_state ? escape_slot(s.escape)
+                                                                 : slot_ref();
   int lane = places_.room_in(ballot(w, empty_state));
   return lane < 0 ? slot_ref() : slot_of(w, static_cast<unsigned>(lane));
 }
 
-/// Makes the room that was found the caller's, or other room of the key's. Returns false when there is none.
+/// Makes the room that was found the caller's, or other room of the key's. Returns false when there
+/// is none.
 template <medium M, class Kind>
 bool table<M, Kind>::claim(const levels_view& v, const spot& s, finding& at) {
-  while (at.room.state != nullptr) {  // ends: each further round means that another writer got a slot
+  // ends: each further round means that another writer got a slot
+  while (at.room.state != nullptr) {
     if (store_if(m_, *at.room.state, empty_state, claimed_state)) {
       if (leaving_.any_in(p_.offset_of(at.room.state))) [[unlikely]] {
         [[maybe_unused]] durable left = persist(m_, extent_of(*at.room.state), "gphash.claim.left");
@@ -96,20 +108,23 @@ bool table<M, Kind>::claim(const levels_view& v, const spot& s, finding& at) {
   return false;
 }
 
-// ------------------------------------------------------------------------------------------------------- stage and commit
+// -------------------------------------------------------------------------------- stage and commit
 
 template <medium M, class Kind>
 template <class Decide>
-auto table<M, Kind>::stage(const levels_view& v, const spot& s, key_type key, Decide& decide, change& c, status& answer, flushed& started) -> staged {
+auto table<M, Kind>::stage(const levels_view& v, const spot& s, key_type key, Decide& decide,
+                           change& c, status& answer, flushed& started) -> staged {
   using act = typename decision<value_type>::what;
   finding at = locate(v, s, key);
   std::optional<value_type> present;
-  if (at.found.state != nullptr && !(present = value_of<Kind>(m_, p_, load(m_, *at.found.value)))) return answer = status::damaged, staged::nothing_to_do;
+  if (at.found.state != nullptr && !(present = value_of<Kind>(m_, p_, load(m_, *at.found.value))))
+    return answer = status::damaged, staged::nothing_to_do;
   decision<value_type> wanted = decide(present);
   answer = wanted.answer;
   switch (wanted.act) {
     case act::set:
-      if constexpr (may_set<Decide>) return stage_set(v, s, at, key, wanted.value, c, answer, started);
+      if constexpr (may_set<Decide>)
+        return stage_set(v, s, at, key, wanted.value, c, answer, started);
       break;
     case act::remove: stage_removal(at, c); return staged::ready;
     case act::keep: break;
@@ -118,18 +133,23 @@ auto table<M, Kind>::stage(const levels_view& v, const spot& s, key_type key, De
 }
 
 template <medium M, class Kind>
-auto table<M, Kind>::stage_set(const levels_view& v, const spot& s, finding& at, key_type key, value_type value, change& c, status& answer,
-                               flushed& started) -> staged {
+auto table<M, Kind>::stage_set(const levels_view& v, const spot& s, finding& at, key_type key,
+                               value_type value, change& c, status& answer, flushed& started)
+    -> staged {
   bool update = at.found.state != nullptr;
   if (!update) {
     outdate(c.stripe);
     if (!claim(v, s, at)) return staged::no_room;
   }
   std::optional<std::uint64_t> value_word;
-  status got = with_memory([&] { return value_word = new_value_word<Kind>(m_, heap_, p_, key, value, started), status::no_space; });
+  status got = with_memory([&] {
+    return value_word = new_value_word<Kind>(m_, heap_, p_, key, value, started), status::no_space;
+  });
   if (!value_word) {
     if (!update) {
-      [[maybe_unused]] durable done = publish(m_, *at.room.state, empty_state, after_nothing("nothing was stored in it"), "gphash.claim.returned");
+      [[maybe_unused]] durable done =
+          publish(m_, *at.room.state, empty_state, after_nothing("nothing was stored in it"),
+                  "gphash.claim.returned");
     }
     return answer = got, staged::nothing_to_do;
   }
@@ -163,7 +183,9 @@ template <medium M, class Kind>
 flushed table<M, Kind>::flush_key(const slot_ref& at) {
   auto key = reinterpret_cast<std::uintptr_t>(at.key), end = key + shape_.key_bytes;
   key = std::max(key, align_up(reinterpret_cast<std::uintptr_t>(at.state) + 1, line_bytes));
-  return key < end ? flush(m_, extent{reinterpret_cast<const void*>(key), end - key}, "gphash.write.key") : flushed();
+  return key < end
+             ? flush(m_, extent{reinterpret_cast<const void*>(key), end - key}, "gphash.write.key")
+             : flushed();
 }
 
 template <medium M, class Kind>
@@ -176,7 +198,8 @@ void table<M, Kind>::stage_removal(const finding& at, change& c) const {
 }
 
 template <medium M, class Kind>
-void table<M, Kind>::retire_record([[maybe_unused]] const slot_ref& at, [[maybe_unused]] change& c) const {
+void table<M, Kind>::retire_record([[maybe_unused]] const slot_ref& at,
+                                   [[maybe_unused]] change& c) const {
   if constexpr (!Kind::in_slot) {
     c.retired_offset = load(m_, *at.value);
     c.retired_bytes = record_at(m_, p_, c.retired_offset)->bytes();
@@ -186,13 +209,15 @@ void table<M, Kind>::retire_record([[maybe_unused]] const slot_ref& at, [[maybe_
 /// Why the commit word of a change may follow what was stored before it, if that was not flushed.
 template <medium M, class Kind>
 ordered table<M, Kind>::payload_order(const change& c) const {
-  return c.inserts ? after_same_line(c.where.state, c.where.value, sizeof *c.where.value) : after_nothing("one word is all that changes");
+  return c.inserts ? after_same_line(c.where.state, c.where.value, sizeof *c.where.value)
+                   : after_nothing("one word is all that changes");
 }
 
 template <medium M, class Kind>
 void table<M, Kind>::commit(const change& c, flushed started) {
   started += flush_value(c);
-  ordered payload = c.apart ? after(fence(m_, std::move(started), "gphash.write.payload")) : payload_order(c);
+  ordered payload =
+      c.apart ? after(fence(m_, std::move(started), "gphash.write.payload")) : payload_order(c);
   begin(c);
   end(c, fence(m_, announce_change(c, std::move(payload)), "gphash.write.done"));
 }
@@ -204,20 +229,24 @@ flushed table<M, Kind>::announce_change(const change& c, ordered payload) {
   std::optional<bucket_cache::hold> copy;
   unsigned slot = 0;
   for (unsigned l = 0; v.cache != nullptr && l < v.count; ++l) {
-    auto word = static_cast<std::uint64_t>(c.where.state - v.at[l].first), words_per_bucket = std::uint64_t{2} << shape_.slots_log2;
+    auto word = static_cast<std::uint64_t>(c.where.state - v.at[l].first),
+         words_per_bucket = std::uint64_t{2} << shape_.slots_log2;
     if (c.where.state < v.at[l].first || word / words_per_bucket >= v.at[l].buckets()) continue;
     copy.emplace(*v.cache, v.first_in_cache[l] + word / words_per_bucket);
     slot = static_cast<unsigned>(word % words_per_bucket);
     break;
   }
-  flushed started = announce(m_, *c.word, c.next, std::move(payload), "gphash.write.commit");  // COMMIT: the record appears, changes or goes
-  if (copy && !M::planted("gphash-a-copy-is-not-told")) copy->store(slot, load(m_, *c.where.state), load(m_, *c.where.value));
+  // COMMIT: the record appears, changes or goes
+  flushed started = announce(m_, *c.word, c.next, std::move(payload), "gphash.write.commit");
+  if (copy && !M::planted("gphash-a-copy-is-not-told"))
+    copy->store(slot, load(m_, *c.where.state), load(m_, *c.where.value));
   return started;
 }
 
 template <medium M, class Kind>
 flushed table<M, Kind>::flush_value(const change& c) {
-  flushed started = c.value_apart ? flush(m_, extent_of(*c.where.value), "gphash.write.value") : flushed();
+  flushed started =
+      c.value_apart ? flush(m_, extent_of(*c.where.value), "gphash.write.value") : flushed();
   if constexpr (Kind::fixed_key)
     if (c.inserts) started += flush_key(c.where);
   return started;
@@ -239,12 +268,13 @@ void table<M, Kind>::end(const change& c, const durable& done) {
   if (c.removal) leaving_.end(p_.offset_of(c.where.state), done);
   if (c.inserts || c.removal) {
     auto& records = stripes_[c.stripe].records;
-    records.store(records.load(std::memory_order_relaxed) + (c.inserts ? 1 : -1), std::memory_order_relaxed);
+    records.store(records.load(std::memory_order_relaxed) + (c.inserts ? 1 : -1),
+                  std::memory_order_relaxed);
   }
   if (c.retired_bytes != 0) heap_.retire(c.retired_offset, c.retired_bytes);
 }
 
-// ------------------------------------------------------------------------------------------------------------------ groups
+// ------------------------------------------------------------------------------------------ groups
 
 template <medium M, class Kind>
 void table<M, Kind>::look_ahead(std::span<const key_type> keys, target_type* hashes, bool) {
@@ -256,17 +286,20 @@ void table<M, Kind>::look_ahead(std::span<const key_type> keys, target_type* has
 
 /// A stripe that this group holds already is also found locked.
 template <medium M, class Kind>
-std::size_t table<M, Kind>::lock_group(std::span<const key_type> keys, const target_type* hashes, group& g) {
+std::size_t table<M, Kind>::lock_group(std::span<const key_type> keys, const target_type* hashes,
+                                       group& g) {
   g.levels = &lock_stripe(hashes[0]);
   g.locks.adopt(lock_of(*g.levels, hashes[0]));
-  while (g.locks.count() < keys.size() && g.locks.try_lock(lock_of(*g.levels, hashes[g.locks.count()]))) {
-  }
+  while (g.locks.count() < keys.size() &&
+         g.locks.try_lock(lock_of(*g.levels, hashes[g.locks.count()]))) {}
   return g.locks.count();
 }
 
 template <medium M, class Kind>
 template <class Decide>
-[[gnu::always_inline]] inline staged table<M, Kind>::stage_in_group(std::size_t, target_type hash, key_type key, Decide& decide, group& g, status& answer) {
+[[gnu::always_inline]] inline staged table<M, Kind>::stage_in_group(std::size_t, target_type hash,
+                                                                    key_type key, Decide& decide,
+                                                                    group& g, status& answer) {
   change& c = g.changes[g.ready];
   c = {.stripe = stripe_of(*g.levels, hash)};
   staged made = stage(*g.levels, spot_of(hash), key, decide, c, answer, g.payloads);
@@ -279,13 +312,15 @@ template <medium M, class Kind>
 void table<M, Kind>::commit_group(group& g) {
   if (g.ready == 0) return;
   std::span<const change> changes(g.changes, g.ready);
-  // Locked instructions wait for write-backs under way: what stages and begins has them, so nothing is flushed before, nor between.
+  // Locked instructions wait for write-backs under way: what stages and begins has them, so nothing
+  // is flushed before, nor between.
   std::optional<durable> before;
   for (const change& c : changes) g.payloads += flush_value(c);
   if (g.any_apart) before = fence(m_, std::move(g.payloads), "gphash.group.payloads");
   for (const change& c : changes) begin(c);
   flushed words;
-  for (const change& c : changes) words += announce_change(c, c.apart ? after_group(*before) : payload_order(c));
+  for (const change& c : changes)
+    words += announce_change(c, c.apart ? after_group(*before) : payload_order(c));
   durable done = fence(m_, std::move(words), "gphash.group.done");
   for (const change& c : changes) end(c, done);
 }

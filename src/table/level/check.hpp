@@ -7,7 +7,8 @@ namespace durahash::level {
 
 template <medium M, class Kind>
 std::string table<M, Kind>::where(const level_view& l, std::uint64_t index) const {
-  return "level of 2^" + std::to_string(l.log2) + " buckets at offset " + std::to_string(l.offset) + ", bucket " + std::to_string(index);
+  return "level of 2^" + std::to_string(l.log2) + " buckets at offset " + std::to_string(l.offset) +
+         ", bucket " + std::to_string(index);
 }
 
 template <medium M, class Kind>
@@ -26,24 +27,30 @@ std::uint64_t table<M, Kind>::check_units(complaints& complain, std::uint64_t& r
 
 /// L1, L3, tags, and that the root names the level. Returns its records.
 template <medium M, class Kind>
-std::uint64_t table<M, Kind>::check_level(const levels_view& v, unsigned index, complaints& complain, std::uint64_t& reached_bytes) {
+std::uint64_t table<M, Kind>::check_level(const levels_view& v, unsigned index,
+                                          complaints& complain, std::uint64_t& reached_bytes) {
   const level_view& l = v.at[index];
   std::uint64_t bytes = shape_.level_bytes(l.log2), records = 0, doubled = 0;
   reached_bytes += cell_bytes_for(bytes);
-  if (!heap_.holds(l.offset, bytes)) complain("the level at offset " + std::to_string(l.offset) + " is not allocated");
+  if (!heap_.holds(l.offset, bytes))
+    complain("the level at offset " + std::to_string(l.offset) + " is not allocated");
   checked_place named{load(m_, root_of_table().levels[l.log2])};
-  if (!named.sound() || named.offset() != l.offset) complain("the root does not name the level of 2^" + std::to_string(l.log2) + " buckets in use");
+  if (!named.sound() || named.offset() != l.offset)
+    complain("the root does not name the level of 2^" + std::to_string(l.log2) + " buckets in use");
   for (std::uint64_t n = 0; n < std::uint64_t{1} << l.log2; ++n) {
     bucket b = bucket_at(l, n);
-    if ((state_of(b).tokens() & ~shape_.all_tokens()) != 0) complain(where(l, n) + ": a token of a slot that is not there");
+    if ((state_of(b).tokens() & ~shape_.all_tokens()) != 0)
+      complain(where(l, n) + ": a token of a slot that is not there");
     for_each_resident(b, [&](const resident& r) {
       ++records;
       spot s = spot_of(r);
       bool here[2] = {number(l, s.place[0]) == n, number(l, s.place[1]) == n};
       if (!here[0] && !here[1]) complain(where(l, n) + ": a record out of place");
-      if ((match(b, s.tag) >> r.slot & 1) == 0) complain(where(l, n) + ": a search for a key does not see its tag");
+      if ((match(b, s.tag) >> r.slot & 1) == 0)
+        complain(where(l, n) + ": a search for a key does not see its tag");
       for (unsigned which = 0; which < 2; ++which)
-        if (here[which] && under_previous(v, index) && !state_of(bucket_of(v.at[index - 1], s.place[which])).admits(s.filter_class))
+        if (here[which] && under_previous(v, index) &&
+            !state_of(bucket_of(v.at[index - 1], s.place[which])).admits(s.filter_class))
           complain(where(l, n) + ": a search for a key ends before it gets here");
       if (copies_of(v, r) > 1) ++doubled;
       std::string fault = fault_of(r);
@@ -51,16 +58,19 @@ std::uint64_t table<M, Kind>::check_level(const levels_view& v, unsigned index, 
       if constexpr (!Kind::in_slot) {
         auto record = record_at(m_, p_, r.value_word);
         if (record && !heap_.holds(r.value_word, record->bytes()))
-          complain(where(l, n) + ": the record at offset " + std::to_string(r.value_word) + " is not allocated");
+          complain(where(l, n) + ": the record at offset " + std::to_string(r.value_word) +
+                   " is not allocated");
         if (record) reached_bytes += cell_bytes_for(record->bytes());
       }
     });
   }
-  if (doubled != 0 && doubled_ == 0) complain("level of 2^" + std::to_string(l.log2) + " buckets: " + std::to_string(doubled) + " records are there twice");
+  if (doubled != 0 && doubled_ == 0)
+    complain("level of 2^" + std::to_string(l.log2) + " buckets: " + std::to_string(doubled) +
+             " records are there twice");
   return records;
 }
 
-// ----------------------------------------------------------------------------------------------------------------- figures
+// ----------------------------------------------------------------------------------------- figures
 
 template <medium M, class Kind>
 void table<M, Kind>::describe(table_stats& stats) {
@@ -73,7 +83,9 @@ void table<M, Kind>::describe(table_stats& stats) {
       free_beside += free_slot(state_of(b)) >= 0;
       spot s = spot_of(r);
       sightings seen, all;
-      look_everywhere(v, s, seen, [&](bucket where, bucket_state, int slot, unsigned) { return where == r.where && slot == r.slot; });
+      look_everywhere(v, s, seen, [&](bucket where, bucket_state, int slot, unsigned) {
+        return where == r.where && slot == r.slot;
+      });
       hit_buckets += static_cast<unsigned>(std::popcount(seen.looked));
       s.tag = static_cast<std::uint8_t>(s.tag + 1);  // another key with these places
       s.filter_class = static_cast<std::uint8_t>((s.filter_class + 1) % filter_classes);
@@ -86,9 +98,12 @@ void table<M, Kind>::describe(table_stats& stats) {
     for (std::uint64_t n = 0, end = std::uint64_t{1} << v.at[i].log2; n < end; n += at_once) {
       [[maybe_unused]] read_guard guard = reading();
       if (&levels() != &v) break;  // these may be gone: what was seen has to do
-      for (std::uint64_t each = n; each < std::min(n + at_once, end); ++each) add(bucket_at(v.at[i], each), i == 0);
+      for (std::uint64_t each = n; each < std::min(n + at_once, end); ++each)
+        add(bucket_at(v.at[i], each), i == 0);
     }
-  auto mean = [&](std::uint64_t sum) { return records == 0 ? 0 : static_cast<double>(sum) / static_cast<double>(records); };
+  auto mean = [&](std::uint64_t sum) {
+    return records == 0 ? 0 : static_cast<double>(sum) / static_cast<double>(records);
+  };
   stats.figures = {{"levels", static_cast<double>(v.count)},
                    {"top_log2", static_cast<double>(v.at[0].log2)},
                    {"in_top", mean(in_top)},

@@ -1,24 +1,30 @@
 // Level hashing: expansion and shrinking in place (paper §3.2), a bucket at a time; compaction.
 //
 // Expansion:
-//   1  a level of twice the top's size is written, flushed, fenced           crash: unreachable, hence free
-//   2  COMMIT: its word in the root                                          crash after: the drain begins anew
-//   3  the smallest level is drained, each bucket as one movement (move.hpp): records go to the buckets above it, under the same lock
+//   1  a level of twice the top's size is written, flushed, fenced
+//      crash: unreachable, hence free
+//   2  COMMIT: its word in the root
+//      crash after: the drain begins anew
+//   3  the smallest level is drained, each bucket as one movement (move.hpp): records go to the
+//      buckets above it, under the same lock
 //   4  COMMIT: the smallest level's word removed; it is freed when writers and readers have left it
 //
 // Shrinking:
-//   1  a level of a quarter of the top's size, as above; its word            crash after: an expansion, which drains the new level
-//   2  the top's word is marked as draining, when that may be; not flushed   crash after: the drain begins anew, the top's or the new level's
+//   1  a level of a quarter of the top's size, as above; its word
+//      crash after: an expansion, which drains the new level
+//   2  the top's word is marked as draining, when that may be; not flushed
+//      crash after: the drain begins anew, the top's or the new level's
 //   3, 4  as above, with the top
 //
-// A record that finds no place while a level is drained: shrinking is called off by taking the mark away, likewise; else one more level is put on top.
+// A record that finds no place while a level is drained: shrinking is called off by taking the mark
+// away, likewise; else one more level is put on top.
 #pragma once
 
 #include "table/level/table.hpp"
 
 namespace durahash::level {
 
-// ------------------------------------------------------------------------------------------------------------------ levels
+// ------------------------------------------------------------------------------------------ levels
 
 /// Writes a level that nothing refers to, durably. Returns false when the table is being closed.
 template <medium M, class Kind>
@@ -38,7 +44,8 @@ bool table<M, Kind>::fill_level(std::uint64_t offset, new_level made, const back
 template <medium M, class Kind>
 auto table<M, Kind>::present_levels() const -> std::vector<level_view> {
   const levels_view* v = levels_.load(std::memory_order_acquire);
-  return v == nullptr ? std::vector<level_view>() : std::vector<level_view>(v->at, v->at + v->count);
+  return v == nullptr ? std::vector<level_view>()
+                      : std::vector<level_view>(v->at, v->at + v->count);
 }
 
 /// New levels join, which nobody sees before all of them are there. Under resize_lock_.
@@ -49,7 +56,9 @@ status table<M, Kind>::add_levels(std::span<const new_level> made, bool drain_la
   for (const new_level& l : made) {
     bool is_prepared = prepared_ != 0 && prepared_log2_ == l.log2 && !preparing_;
     places.reserve(places.size() + 1);
-    auto place = is_prepared ? std::optional<loose_cell<M>>(std::in_place, heap_, std::exchange(prepared_, 0), shape_.level_bytes(l.log2))
+    auto place = is_prepared ? std::optional<loose_cell<M>>(std::in_place, heap_,
+                                                            std::exchange(prepared_, 0),
+                                                            shape_.level_bytes(l.log2))
                              : allocate_loose(heap_, shape_.level_bytes(l.log2));
     if (!place) return status::no_space;
     if (!is_prepared) fill_level(place->offset(), l);
@@ -59,8 +68,11 @@ status table<M, Kind>::add_levels(std::span<const new_level> made, bool drain_la
   levels_view& planned = plan_levels(std::move(now), drain_largest, dynamic_ && !drain_largest);
   if (!p_.may_change()) return status::io_error;
   for (std::size_t n = 0; n < made.size(); ++n) {
-    [[maybe_unused]] durable done = publish(m_, root_of_table().levels[made[n].log2], checked_place::of(places[n].keep(), made[n].log2).word,
-                                            after_nothing("the level is durable"), "level.grow.commit");  // COMMIT: it belongs to the table
+    [[maybe_unused]] durable done =
+        publish(m_, root_of_table().levels[made[n].log2],
+                checked_place::of(places[n].keep(), made[n].log2).word,
+                // COMMIT: it belongs to the table
+                after_nothing("the level is durable"), "level.grow.commit");
   }
   switch_levels(planned);
   return status::ok;
@@ -68,8 +80,10 @@ status table<M, Kind>::add_levels(std::span<const new_level> made, bool drain_la
 
 /// What the levels are to become; nobody sees it yet. Under resize_lock_.
 template <medium M, class Kind>
-auto table<M, Kind>::plan_levels(std::vector<level_view> now, bool drain_largest, bool bottom_first) -> levels_view& {
-  std::sort(now.begin(), now.end(), [](const level_view& a, const level_view& b) { return a.log2 > b.log2; });
+auto table<M, Kind>::plan_levels(std::vector<level_view> now, bool drain_largest, bool bottom_first)
+    -> levels_view& {
+  std::sort(now.begin(), now.end(),
+            [](const level_view& a, const level_view& b) { return a.log2 > b.log2; });
   const levels_view* old = levels_.load(std::memory_order_acquire);
   levels_view& made = views_.emplace_back();
   made.count = static_cast<unsigned>(now.size());
@@ -89,7 +103,8 @@ auto table<M, Kind>::plan_levels(std::vector<level_view> now, bool drain_largest
   return made;
 }
 
-/// These are the levels from here on. Where the stripes change, all of them are locked meanwhile. Under resize_lock_.
+/// These are the levels from here on. Where the stripes change, all of them are locked meanwhile.
+/// Under resize_lock_.
 template <medium M, class Kind>
 void table<M, Kind>::switch_levels(levels_view& made) noexcept {
   const levels_view* old = levels_.load(std::memory_order_acquire);
@@ -97,14 +112,16 @@ void table<M, Kind>::switch_levels(levels_view& made) noexcept {
   bool other_stripes = old != nullptr && old->stripe_bits != made.stripe_bits;
   if (other_stripes) {
     lock_stripes(*old);
-    for (stripe_index s = 0; s < stripes_of(*old); ++s) settle_inherited(*old, s);  // a mark means other buckets from here on
+    // a mark means other buckets from here on
+    for (stripe_index s = 0; s < stripes_of(*old); ++s) settle_inherited(*old, s);
     count_anew(old->stripe_bits, made.stripe_bits);
   }
   levels_.store(&made, std::memory_order_release);
   if (other_stripes) unlock_stripes(*old);
 }
 
-/// Moves the counts of records to where the stripes now have their numbers: away from those not looked at yet.
+/// Moves the counts of records to where the stripes now have their numbers: away from those not
+/// looked at yet.
 template <medium M, class Kind>
 void table<M, Kind>::count_anew(unsigned old_bits, unsigned bits) noexcept {
   auto move_count = [&](stripe_index from, stripe_index to) {
@@ -138,10 +155,8 @@ void table<M, Kind>::await_writers() {
 /// Of a level that readers may still see.
 template <medium M, class Kind>
 void table<M, Kind>::give_back(std::uint64_t offset, std::uint64_t bytes) {
-  if constexpr (Kind::in_slot)
-    heap_.free(offset, bytes);  // readers notice; the bytes stay mapped
-  else
-    heap_.retire(offset, bytes);
+  if constexpr (Kind::in_slot) heap_.free(offset, bytes);  // readers notice; the bytes stay mapped
+  else heap_.retire(offset, bytes);
 }
 
 template <medium M, class Kind>
@@ -151,10 +166,12 @@ unsigned table<M, Kind>::index_of(const levels_view& v, unsigned log2) noexcept 
   return i;
 }
 
-// --------------------------------------------------------------------------------------------------------------- expansion
+// --------------------------------------------------------------------------------------- expansion
 
-/// For a record that found no place in these levels. Nothing is locked. Writers wait for a drain that does not get on, as when the thread that has its
-/// last bucket sleeps; else they would fill all the levels there can be. Who drains a bucket has no patience: others may wait for that bucket.
+/// For a record that found no place in these levels. Nothing is locked. Writers wait for a drain
+/// that does not get on, as when the thread that has its last bucket sleeps; else they would fill
+/// all the levels there can be. Who drains a bucket has no patience: others may wait for that
+/// bucket.
 template <medium M, class Kind>
 status table<M, Kind>::make_room(const levels_view* full, patience p) {
   if (p == patience::waits) {
@@ -171,26 +188,32 @@ status table<M, Kind>::make_room(const levels_view* full, patience p) {
     switch_levels(both);
     return status::ok;
   }
-  if (full->count == most_levels || top.log2 + 1 == level_sizes || is_vain(*full)) return status::no_space;
+  if (full->count == most_levels || top.log2 + 1 == level_sizes || is_vain(*full))
+    return status::no_space;
   new_level made{top.log2 + 1, new_bucket};
   status answer = add_levels({&made, 1});
   if (answer == status::ok) expansions_.fetch_add(1, std::memory_order_relaxed);
   return answer;
 }
 
-/// Whether another level would be as empty as these: keys that no growth sets apart are refused, before they take the disk.
+/// Whether another level would be as empty as these: keys that no growth sets apart are refused,
+/// before they take the disk.
 template <medium M, class Kind>
 bool table<M, Kind>::is_vain(const levels_view& v) {
   constexpr std::uint64_t most_slots_per_record = 64;
-  return shape_.level_bytes(v.at[0].log2) > at_once_bytes && counted() && size() * most_slots_per_record < slots();
+  return shape_.level_bytes(v.at[0].log2) > at_once_bytes && counted() &&
+         size() * most_slots_per_record < slots();
 }
 
 /// Large levels are written in the background, before they are needed.
 template <medium M, class Kind>
 void table<M, Kind>::prepare_ahead() {
-  if (!worth_a_thread(shape_.level_bytes(levels().at[0].log2 + 1), at_once_bytes + 1) || levels().at[0].log2 + 1 == level_sizes || will_prepare_.exchange(true)) return;
+  if (!worth_a_thread(shape_.level_bytes(levels().at[0].log2 + 1), at_once_bytes + 1) ||
+      levels().at[0].log2 + 1 == level_sizes || will_prepare_.exchange(true))
+    return;
   unsigned log2 = levels().at[0].log2 + 1;
-  if (!background_.submit([this, log2](const background& self) { prepare(log2, self); })) will_prepare_ = false;
+  if (!background_.submit([this, log2](const background& self) { prepare(log2, self); }))
+    will_prepare_ = false;
 }
 
 /// Those who need the level wait for it from when it has its place.
@@ -217,10 +240,11 @@ void table<M, Kind>::prepare(unsigned log2, const background& asking) {
 /// Under resize_lock_. One that is being written stays.
 template <medium M, class Kind>
 void table<M, Kind>::drop_prepared() noexcept {
-  if (prepared_ != 0 && !preparing_) heap_.free(std::exchange(prepared_, 0), shape_.level_bytes(prepared_log2_));
+  if (prepared_ != 0 && !preparing_)
+    heap_.free(std::exchange(prepared_, 0), shape_.level_bytes(prepared_log2_));
 }
 
-// -------------------------------------------------------------------------------------------------- when the table is right
+// ------------------------------------------------------------------------- when the table is right
 
 /// The load of a level, from a few of its buckets.
 template <medium M, class Kind>
@@ -228,11 +252,14 @@ double table<M, Kind>::sampled_load(const level_view& l) {
   constexpr unsigned buckets = 32;
   int tokens = 0;
   std::uint64_t at = looks_.fetch_add(1, std::memory_order_relaxed);
-  for (unsigned n = 0; n < buckets; ++n) tokens += std::popcount(state_of(bucket_of(l, mixed(at * buckets + n + 1))).tokens() & shape_.all_tokens());
+  for (unsigned n = 0; n < buckets; ++n)
+    tokens += std::popcount(state_of(bucket_of(l, mixed(at * buckets + n + 1))).tokens() &
+                            shape_.all_tokens());
   return static_cast<double>(tokens) / (buckets * shape_.slots);
 }
 
-/// Now and then after writes: which level to search first, whether a new level will be needed soon, whether the table is too large. Nothing is locked.
+/// Now and then after writes: which level to search first, whether a new level will be needed soon,
+/// whether the table is too large. Nothing is locked.
 template <medium M, class Kind>
 void table<M, Kind>::look_around() {
   const levels_view* v = &levels();
@@ -251,7 +278,9 @@ void table<M, Kind>::look_around() {
   if (load > nearly_full) prepare_ahead();
   std::uint64_t switches = switches_.load(std::memory_order_relaxed);
   bool too_often = switches * switches / 64 > looks_.load(std::memory_order_relaxed);
-  if (load > nearly_empty || too_often || v->at[0].log2 <= first_log2_ || !counted() || size() * 8 > slots() || shrinking_.exchange(true)) return;
+  if (load > nearly_empty || too_often || v->at[0].log2 <= first_log2_ || !counted() ||
+      size() * 8 > slots() || shrinking_.exchange(true))
+    return;
   auto start = [this](const background&) {
     if_memory_allows([&] {
       if (p_.changing()) shrink();  // a pool that was synced meanwhile is left in peace
@@ -259,10 +288,13 @@ void table<M, Kind>::look_around() {
     });
     shrinking_ = false;
   };
-  if (!worth_a_thread(shape_.level_bytes(v->at[0].log2), at_once_bytes + 1) || !background_.submit(start)) start(background_);
+  if (!worth_a_thread(shape_.level_bytes(v->at[0].log2), at_once_bytes + 1) ||
+      !background_.submit(start))
+    start(background_);
 }
 
-/// Which level is drained when a crash comes. Not flushed: without the mark what has moved down moves up again.
+/// Which level is drained when a crash comes. Not flushed: without the mark what has moved down
+/// moves up again.
 template <medium M, class Kind>
 void table<M, Kind>::mark_top(const level_view& top, unsigned mark) {
   store(m_, root_of_table().levels[top.log2], checked_place::of(top.offset, top.log2 | mark).word);
@@ -282,7 +314,7 @@ status table<M, Kind>::shrink() {
   return status::ok;
 }
 
-// ---------------------------------------------------------------------------------------------------------- size on demand
+// ---------------------------------------------------------------------------------- size on demand
 
 template <medium M, class Kind>
 status table<M, Kind>::reserve(std::uint64_t records) {
@@ -302,7 +334,8 @@ status table<M, Kind>::reserve(std::uint64_t records) {
     if (prepared_log2_ != log2) drop_prepared();
     bool one = log2 == top + 1;
     new_level made[] = {{log2 - 1, new_bucket}, {log2, one ? new_bucket : bucket_state{}}};
-    if (status added = add_levels(std::span(made).subspan(one ? 1 : 0)); added != status::ok) return added;
+    if (status added = add_levels(std::span(made).subspan(one ? 1 : 0)); added != status::ok)
+      return added;
     expansions_.fetch_add(1, std::memory_order_relaxed);
   }
   return drain_all();
@@ -319,7 +352,9 @@ status table<M, Kind>::compact() {
   }
   typename heap<M>::front_first front(heap_);
   constexpr double full = 0.8;
-  while (static_cast<double>(size()) <= full * static_cast<double>(slots()) / 2 && levels().at[0].log2 > 2) {  // ends: each round halves the table
+  // ends: each round halves the table
+  while (static_cast<double>(size()) <= full * static_cast<double>(slots()) / 2 &&
+         levels().at[0].log2 > 2) {
     unsigned before = levels().at[0].log2;
     if (status shrunk = shrink(); shrunk != status::ok) return shrunk;
     if (status drained = drain_all(); drained != status::ok) return drained;
@@ -328,7 +363,8 @@ status table<M, Kind>::compact() {
   heap_.settle();
   for (unsigned log2 = 1; log2 < level_sizes; ++log2) move_level_down(log2);
   heap_.settle();
-  // Records behind the point where all that is live would end, if it lay without gaps, have room in front of it.
+  // Records behind the point where all that is live would end, if it lay without gaps, have room in
+  // front of it.
   if constexpr (!Kind::in_slot)
     if (status moved = move_records_down(this->live_bytes()); moved != status::ok) return moved;
   heap_.settle();
@@ -354,10 +390,14 @@ void table<M, Kind>::move_level_down(unsigned log2) {
   if (!p_.may_change()) return unlock_stripes(v);
   for (stripe_index s = 0; s < stripes_of(v); ++s) settle_inherited(v, s);
   auto words = [](std::byte* first) { return reinterpret_cast<pm<std::uint64_t>*>(first); };
-  for (std::uint64_t n = 0; n < bytes / 8; ++n) store(m_, words(p_.at(place->offset()))[n], load(m_, words(old.first)[n]));  // readers may have been here before
+  // readers may have been here before
+  for (std::uint64_t n = 0; n < bytes / 8; ++n)
+    store(m_, words(p_.at(place->offset()))[n], load(m_, words(old.first)[n]));
   durable written = persist(m_, extent{p_.at(place->offset()), bytes}, "level.compact.level");
   [[maybe_unused]] durable done =
-      publish(m_, root_of_table().levels[log2], checked_place::of(place->keep(), log2).word, after(std::move(written)), "level.compact.commit");  // COMMIT: it has moved
+      // COMMIT: it has moved
+      publish(m_, root_of_table().levels[log2], checked_place::of(place->keep(), log2).word,
+              after(std::move(written)), "level.compact.commit");
   switch_levels(planned);
   unlock_stripes(v);
   give_back(old.offset, bytes);
@@ -371,26 +411,31 @@ status table<M, Kind>::move_records_down(std::uint64_t behind) {
     for (stripe_index stripe = 0; stripe < stripes_of(levels()) && answer == status::ok; ++stripe) {
       const levels_view& v = levels();
       std::scoped_lock lock(locks_[stripe]);
-      if (levels().stripe_bits != v.stripe_bits) return status::ok;  // the table changes its size: it will be compacted another time
-      for_each_bucket(levels(), place_of(v, stripe), v.stripe_bits, [&](const level_view& l, std::uint64_t index) {
-        for_each_resident(bucket_at(l, index), [&](const resident& r) {
-          auto record = record_at(m_, p_, r.value_word);
-          if (!record) answer = status::damaged;
-          if (answer != status::ok || r.value_word < behind || !heap_.has_room_before(r.value_word, record->bytes())) return;
-          if (!p_.may_change()) return void(answer = status::io_error);
-          settle_inherited(v, stripe);
-          flushed started;
-          auto moved = new_value_word<Kind>(m_, heap_, p_, record->key, record->value, started);
-          if (!moved) return;
-          change c;
-          c.stripe = stripe;
-          c.value = &slot_of(r.where, r.slot).value;
-          c.value_word = *moved;
-          c.payload_apart = true;
-          retire_record(slot_of(r.where, r.slot), c);
-          commit_all({&c, 1}, std::move(started));
-        });
-      });
+      // the table changes its size: it will be compacted another time
+      if (levels().stripe_bits != v.stripe_bits) return status::ok;
+      for_each_bucket(levels(), place_of(v, stripe), v.stripe_bits,
+                      [&](const level_view& l, std::uint64_t index) {
+                        for_each_resident(bucket_at(l, index), [&](const resident& r) {
+                          auto record = record_at(m_, p_, r.value_word);
+                          if (!record) answer = status::damaged;
+                          if (answer != status::ok || r.value_word < behind ||
+                              !heap_.has_room_before(r.value_word, record->bytes()))
+                            return;
+                          if (!p_.may_change()) return void(answer = status::io_error);
+                          settle_inherited(v, stripe);
+                          flushed started;
+                          auto moved = new_value_word<Kind>(m_, heap_, p_, record->key,
+                                                            record->value, started);
+                          if (!moved) return;
+                          change c;
+                          c.stripe = stripe;
+                          c.value = &slot_of(r.where, r.slot).value;
+                          c.value_word = *moved;
+                          c.payload_apart = true;
+                          retire_record(slot_of(r.where, r.slot), c);
+                          commit_all({&c, 1}, std::move(started));
+                        });
+                      });
     }
   }
   return answer;

@@ -1,11 +1,15 @@
-// Level hashing: records that move: one, to make way for another (paper §3.1, §3.2); and those of a level that goes, a bucket at a time.
+// Level hashing: records that move: one, to make way for another (paper §3.1, §3.2); and those of a
+// level that goes, a bucket at a time.
 //
 // A movement from one bucket to another, under the locks of both:
 //   1  a desk names the bucket that is left; slot, tag and filter at the other; flushed, fenced
-//   2  the token there, durably                                             crash: the record is there twice; recovery removes the named one
-//   3  COMMIT: the token here removed, durably                              crash after: moved
+//   2  the token there, durably
+//      crash: the record is there twice; recovery removes the named one
+//   3  COMMIT: the token here removed, durably
+//      crash after: moved
 //
-// A bucket that is drained is one movement of all its records, as far as there is room under the same lock.
+// A bucket that is drained is one movement of all its records, as far as there is room under the
+// same lock.
 #pragma once
 
 #include <sched.h>
@@ -14,18 +18,21 @@
 
 namespace durahash::level {
 
-// --------------------------------------------------------------------------------------------------------------- movement
+// ---------------------------------------------------------------------------------------- movement
 
-/// Frees a slot in one of the key's buckets by at most one movement (§3.1, §3.2). Returns whether it did. Locks of other stripes are only tried: a
-/// record behind one that is held stays where it is.
+/// Frees a slot in one of the key's buckets by at most one movement (§3.1, §3.2). Returns whether
+/// it did. Locks of other stripes are only tried: a record behind one that is held stays where it
+/// is.
 template <medium M, class Kind>
 bool table<M, Kind>::make_way(const locked& l, const levels_view& v, const spot& s) {
   unsigned top = v.first_open, bottom = top + 1;
-  return move_from(l, v, s, top, top) || move_from(l, v, s, bottom, bottom) || (bottom_to_top_ && move_from(l, v, s, bottom, top));
+  return move_from(l, v, s, top, top) || move_from(l, v, s, bottom, bottom) ||
+         (bottom_to_top_ && move_from(l, v, s, bottom, top));
 }
 
 template <medium M, class Kind>
-bool table<M, Kind>::move_from(const locked& l, const levels_view& v, const spot& s, unsigned from, unsigned to) {
+bool table<M, Kind>::move_from(const locked& l, const levels_view& v, const spot& s, unsigned from,
+                               unsigned to) {
   for (unsigned n = 0; n < 2; ++n) {
     bucket b = bucket_of(v.at[from], s.place[n]);
     bool moved = false;
@@ -34,7 +41,9 @@ bool table<M, Kind>::move_from(const locked& l, const levels_view& v, const spot
       spot other = spot_of(r);
       unsigned here = bucket_of(v.at[from], other.place[0]) == b ? 0 : 1;
       for (unsigned which : {1 - here, here}) {
-        if (moved || (from == to && which == here) || free_slot(state_of(bucket_of(v.at[to], other.place[which]))) < 0) continue;
+        if (moved || (from == to && which == here) ||
+            free_slot(state_of(bucket_of(v.at[to], other.place[which]))) < 0)
+          continue;
         stripe_index stripe = stripe_of(v, other.place[which]);
         bool held = stripe == l.stripe[0] || stripe == l.stripe[1];
         if (!held && !locks_[stripe].try_lock()) continue;
@@ -51,13 +60,16 @@ bool table<M, Kind>::move_from(const locked& l, const levels_view& v, const spot
 
 /// With both stripes locked. Returns false when there is no room.
 template <medium M, class Kind>
-bool table<M, Kind>::move(const levels_view& v, const resident& r, const spot& s, unsigned to, unsigned which, stripe_index from_stripe) {
+bool table<M, Kind>::move(const levels_view& v, const resident& r, const spot& s, unsigned to,
+                          unsigned which, stripe_index from_stripe) {
   bucket there = bucket_of(v.at[to], s.place[which]);
   int free = free_slot(state_of(there));
   if (free < 0) return false;
   stripe_index there_stripe = stripe_of(v, s.place[which]);
-  if (there_stripe != from_stripe && !M::planted("level-a-movement-outruns-the-count"))  // the count is by stripe
-    for (stripe_index stripe : {there_stripe, from_stripe}) count_once(stripe, [&] { count_stripe(v, stripe); });
+  // the count is by stripe
+  if (there_stripe != from_stripe && !M::planted("level-a-movement-outruns-the-count"))
+    for (stripe_index stripe : {there_stripe, from_stripe})
+      count_once(stripe, [&] { count_stripe(v, stripe); });
   std::scoped_lock lock(desk_locks_[from_stripe % desk_count]);
   desk& d = root_of_table().desks[from_stripe % desk_count];
   flushed started;
@@ -68,12 +80,16 @@ bool table<M, Kind>::move(const levels_view& v, const resident& r, const spot& s
 
   bucket_state state = state_of(there);
   unsettled_.begin(there_stripe);
-  durable twice = publish(m_, *there.state, state.with_tokens(state.tokens() | 1u << free).word, after(std::move(written)), "level.move.arrived");
+  durable twice = publish(m_, *there.state, state.with_tokens(state.tokens() | 1u << free).word,
+                          after(std::move(written)), "level.move.arrived");
   unsettled_.end(there_stripe, twice);
   count_moved(v, r.hash);
   state = state_of(r.where);
   unsettled_.begin(from_stripe);
-  durable once = publish(m_, *r.where.state, state.with_tokens(state.tokens() & ~(1u << r.slot)).word, after(std::move(twice)), "level.move.left");  // COMMIT: it has moved
+  // COMMIT: it has moved
+  durable once =
+      publish(m_, *r.where.state, state.with_tokens(state.tokens() & ~(1u << r.slot)).word,
+              after(std::move(twice)), "level.move.left");
   unsettled_.end(from_stripe, once);
   {
     std::scoped_lock counting(counts_lock_);
@@ -84,13 +100,14 @@ bool table<M, Kind>::move(const levels_view& v, const resident& r, const spot& s
   return true;
 }
 
-/// Scans that have looked where the record was going, and not yet where it was, look again. Between its two tokens.
+/// Scans that have looked where the record was going, and not yet where it was, look again. Between
+/// its two tokens.
 template <medium M, class Kind>
 void table<M, Kind>::count_moved(const levels_view& v, std::uint64_t hash) noexcept {
   stripes_[stripe_of(v, hash)].moves.fetch_add(1, std::memory_order_acq_rel);
 }
 
-// ------------------------------------------------------------------------------------------------------------------- drain
+// ------------------------------------------------------------------------------------------- drain
 
 template <medium M, class Kind>
 std::optional<std::uint64_t> table<M, Kind>::drain::take() {
@@ -111,7 +128,8 @@ void table<M, Kind>::drain::give_back(std::uint64_t bucket) noexcept {
   put_back_from = ++put_back_count == 1 ? bucket : std::min(put_back_from, bucket);
 }
 
-/// Bounded work for a level that is going: what a write does when it is done with its own. Nothing is locked.
+/// Bounded work for a level that is going: what a write does when it is done with its own. Nothing
+/// is locked.
 template <medium M, class Kind>
 void table<M, Kind>::drain_some(std::uint64_t buckets) {
   for (; buckets > 0; --buckets) {
@@ -142,18 +160,21 @@ bool table<M, Kind>::drain_next(drain& d) {
   return index.has_value();
 }
 
-/// With the setting `helper`, a level that goes is drained in the background, too. Nothing is locked.
+/// With the setting `helper`, a level that goes is drained in the background, too. Nothing is
+/// locked.
 template <medium M, class Kind>
 void table<M, Kind>::start_helper() {
   if (!helper_ || levels().draining == nullptr) return;
   background_.submit([this](const background& self) {
-    for (drain* d = levels().draining; d != nullptr && !self.stopping() && drain_next(*d);) d = levels().draining;
+    for (drain* d = levels().draining; d != nullptr && !self.stopping() && drain_next(*d);)
+      d = levels().draining;
   });
 }
 
 template <medium M, class Kind>
 status table<M, Kind>::drain_all() {
-  while (drain* d = levels().draining) {  // ends: each round drains a bucket, or waits for others that do
+  // ends: each round drains a bucket, or waits for others that do
+  while (drain* d = levels().draining) {
     if (drain_next(*d)) continue;
     {
       std::scoped_lock lock(d->lock);
@@ -161,10 +182,8 @@ status table<M, Kind>::drain_all() {
     }
     if (d->is_over() && !p_.sound()) return status::io_error;
     if (levels().draining != d) continue;
-    if (turns* t = turns::current())
-      t->pass();
-    else
-      sched_yield();
+    if (turns* t = turns::current()) t->pass();
+    else sched_yield();
   }
   return status::ok;
 }
@@ -190,9 +209,11 @@ bool table<M, Kind>::drain_bucket(drain& d, std::uint64_t index) {
   }
 }
 
-/// The records of a bucket, as far as there is room in the places under the same lock. Returns whether that was all.
+/// The records of a bucket, as far as there is room in the places under the same lock. Returns
+/// whether that was all.
 template <medium M, class Kind>
-bool table<M, Kind>::move_together(const levels_view& v, const drain& d, std::uint64_t index, stripe_index stripe) {
+bool table<M, Kind>::move_together(const levels_view& v, const drain& d, std::uint64_t index,
+                                   stripe_index stripe) {
   const level_view& from = v.at[index_of(v, d.log2)];
   bucket b = bucket_at(from, index);
   bucket_state state = state_of(b);
@@ -204,7 +225,8 @@ bool table<M, Kind>::move_together(const levels_view& v, const drain& d, std::ui
   std::uint64_t hashes[most_slots];
   std::uint32_t leaving = 0;
   flushed started;
-  if (v.first_open == 1 && state.tokens() != 0 && state.filter() != new_bucket.filter()) {  // its records go below it
+  // its records go below it
+  if (v.first_open == 1 && state.tokens() != 0 && state.filter() != new_bucket.filter()) {
     state = state.next(state.tokens(), new_bucket.filter());
     store(m_, *b.state, state.word);  // crash: a filter that says too much costs a look
     started += flush(m_, extent_of(*b.state), "level.drain.filter");
@@ -214,8 +236,11 @@ bool table<M, Kind>::move_together(const levels_view& v, const drain& d, std::ui
     unsigned which = number(from, s.place[0]) == index ? 0 : 1;
     for (unsigned level = v.first_open; level < v.end_open; ++level) {
       bucket to = bucket_of(v.at[level], s.place[which]);
-      if (under_previous(v, level) && !state_of(bucket_of(v.at[level - 1], s.place[which])).admits(s.filter_class)) continue;
-      arrival* a = std::find_if(arrivals, arrivals + count, [&](const arrival& other) { return other.where == to; });
+      if (under_previous(v, level) &&
+          !state_of(bucket_of(v.at[level - 1], s.place[which])).admits(s.filter_class))
+        continue;
+      arrival* a = std::find_if(arrivals, arrivals + count,
+                                [&](const arrival& other) { return other.where == to; });
       if (a == arrivals + count) *a = {to, state_of(to).with_tokens(state_of(to).tokens())};
       int free = free_slot(a->next);
       if (free < 0) continue;
@@ -235,12 +260,17 @@ bool table<M, Kind>::move_together(const levels_view& v, const drain& d, std::ui
     durable written = fence(m_, std::move(started), "level.drain.payload");
     unsettled_.begin(stripe);
     flushed tokens;
-    for (std::size_t n = 0; n < count; ++n) tokens += announce(m_, *arrivals[n].where.state, arrivals[n].next.word, after_group(written), "level.drain.arrival");
+    for (std::size_t n = 0; n < count; ++n)
+      tokens += announce(m_, *arrivals[n].where.state, arrivals[n].next.word, after_group(written),
+                         "level.drain.arrival");
     durable twice = fence(m_, std::move(tokens), "level.drain.arrived");
     for (int n = 0; n < std::popcount(leaving); ++n) count_moved(v, hashes[n]);
-    durable once = publish(m_, *b.state, state.with_tokens(state.tokens() & ~leaving).word, after(std::move(twice)), "level.drain.left");  // COMMIT: they have moved
+    // COMMIT: they have moved
+    durable once = publish(m_, *b.state, state.with_tokens(state.tokens() & ~leaving).word,
+                           after(std::move(twice)), "level.drain.left");
     unsettled_.end(stripe, once);
-    rehashed_.fetch_add(static_cast<std::uint64_t>(std::popcount(leaving)), std::memory_order_relaxed);
+    rehashed_.fetch_add(static_cast<std::uint64_t>(std::popcount(leaving)),
+                        std::memory_order_relaxed);
   }
   unsigned above = index_of(v, d.log2 + 2);
   if (v.first_open == 0 && above + 1 < v.count && under_previous(v, above + 1))
@@ -248,14 +278,16 @@ bool table<M, Kind>::move_together(const levels_view& v, const drain& d, std::ui
   return leaving == (state.tokens() & shape_.all_tokens());
 }
 
-/// One record of a bucket, to any of its places, under the locks of both. Returns false when there is none with room, nor can be.
+/// One record of a bucket, to any of its places, under the locks of both. Returns false when there
+/// is none with room, nor can be.
 template <medium M, class Kind>
 bool table<M, Kind>::move_out(const drain& d, std::uint64_t index) {
   while (true) {  // ends: each further round has one level more, or another record
     const levels_view* v = &levels();
     if (v->draining != &d) return true;
     std::optional<resident> chosen;
-    for_each_resident(bucket_at(v->at[index_of(*v, d.log2)], index), [&](const resident& r) { chosen = r; });
+    for_each_resident(bucket_at(v->at[index_of(*v, d.log2)], index),
+                      [&](const resident& r) { chosen = r; });
     if (!chosen) return true;
     spot s = spot_of(*chosen);
     locked l = lock_pair(s);
@@ -265,14 +297,17 @@ bool table<M, Kind>::move_out(const drain& d, std::uint64_t index) {
     v = &levels();
     bool moved = v->draining != &d;
     const bucket_state state = state_of(chosen->where);
-    bool still_there = !moved && (state.tokens() >> chosen->slot & 1) != 0 && load(m_, slot_of(chosen->where, chosen->slot).key) == chosen->key_word;
+    bool still_there = !moved && (state.tokens() >> chosen->slot & 1) != 0 &&
+                       load(m_, slot_of(chosen->where, chosen->slot).key) == chosen->key_word;
     if (still_there) {
       chosen->value_word = load(m_, slot_of(chosen->where, chosen->slot).value);
       for (stripe_index stripe : l.stripe) settle_inherited(*v, stripe);
       unsigned here = number(v->at[index_of(*v, d.log2)], s.place[0]) == index ? 0 : 1;
       auto move_somewhere = [&] {
         for (unsigned level = v->first_open; level < v->end_open; ++level)
-          if (move(*v, *chosen, s, level, here, l.stripe[here]) || move(*v, *chosen, s, level, 1 - here, l.stripe[here])) return true;
+          if (move(*v, *chosen, s, level, here, l.stripe[here]) ||
+              move(*v, *chosen, s, level, 1 - here, l.stripe[here]))
+            return true;
         return false;
       };
       moved = move_somewhere() || (make_way(l, *v, s) && move_somewhere());
@@ -297,7 +332,10 @@ void table<M, Kind>::finish_drain(const drain& d) {
   std::erase_if(now, [&](const level_view& l) { return l.log2 == d.log2; });
   levels_view& others = plan_levels(std::move(now), false, v.bottom_first);
   if (!p_.may_change()) return;
-  [[maybe_unused]] durable done = publish(m_, root_of_table().levels[d.log2], 0, after_nothing("its buckets are empty, durably"), "level.drain.drop-level");  // COMMIT: it goes
+  // COMMIT: it goes
+  [[maybe_unused]] durable done =
+      publish(m_, root_of_table().levels[d.log2], 0,
+              after_nothing("its buckets are empty, durably"), "level.drain.drop-level");
   switch_levels(others);
   await_writers();
   give_back(gone.offset, shape_.level_bytes(gone.log2));

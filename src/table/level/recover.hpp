@@ -1,9 +1,11 @@
-// Level hashing: creation, opening, closing. Recovery reads the levels' words and the desks (CRASH.md Level 1, 5, 6): what a movement left twice is
-// removed, a logged update is finished. Drains go on with the next write.
+// Level hashing: creation, opening, closing. Recovery reads the levels' words and the desks
+// (CRASH.md Level 1, 5, 6): what a movement left twice is removed, a logged update is finished.
+// Drains go on with the next write.
 //
 // u64 tables   every level is named by the root: allocation state is whole after reading it.
-// byte tables  records are found in the slots: after a crash (not after a clean close) they are collected in the background. Reads and writes go
-//              on; until it is done, new records take only space that is new.
+// byte tables  records are found in the slots: after a crash (not after a clean close) they are
+//              collected in the background. Reads and writes go on; until it is done, new records
+//              take only space that is new.
 #pragma once
 
 #include "table/level/table.hpp"
@@ -14,11 +16,11 @@ namespace durahash::level {
 namespace detail {
 
 inline constexpr setting_rule rules[] = {
-    {"slots", 1, most_slots},   // of a bucket
-    {"in_place", 0, 1},         // 0: updates as in the paper
-    {"bottom_to_top", 0, 1},    // movement
-    {"dynamic", 0, 1},          // search order
-    {"helper", 0, 1},           // a thread that drains
+    {"slots", 1, most_slots},  // of a bucket
+    {"in_place", 0, 1},        // 0: updates as in the paper
+    {"bottom_to_top", 0, 1},   // movement
+    {"dynamic", 0, 1},         // search order
+    {"helper", 0, 1},          // a thread that drains
 };
 
 }  // namespace detail
@@ -26,19 +28,26 @@ inline constexpr setting_rule rules[] = {
 template <medium M, class Kind>
 result<engine_plan> table<M, Kind>::plan(const options& how) {
   std::uint64_t values[] = {7, 1, 1, 1, 0};
-  if (error e = resolve_settings(engine_kind::level, detail::rules, how.settings, values); e.code != status::ok) return e;
+  if (error e = resolve_settings(engine_kind::level, detail::rules, how.settings, values);
+      e.code != status::ok)
+    return e;
   engine_plan made;
   std::copy(std::begin(values), std::end(values), made.settings.begin());
-  made.settings[setting::first_log2] = std::min(top_for(how.capacity, static_cast<unsigned>(values[0])), level_sizes - 1);
+  made.settings[setting::first_log2] =
+      std::min(top_for(how.capacity, static_cast<unsigned>(values[0])), level_sizes - 1);
   made.engine_bytes = sizeof(root);
   return made;
 }
 
 template <medium M, class Kind>
 table<M, Kind>::table(pool<M>& p)
-    : frame(p), shape_(shape::of(static_cast<unsigned>(p.block().settings[setting::slots]))), in_place_(p.block().settings[setting::in_place] != 0),
-      bottom_to_top_(p.block().settings[setting::bottom_to_top] != 0), dynamic_(p.block().settings[setting::dynamic] != 0),
-      helper_(p.block().settings[setting::helper] != 0), first_log2_(static_cast<unsigned>(p.block().settings[setting::first_log2])) {
+    : frame(p),
+      shape_(shape::of(static_cast<unsigned>(p.block().settings[setting::slots]))),
+      in_place_(p.block().settings[setting::in_place] != 0),
+      bottom_to_top_(p.block().settings[setting::bottom_to_top] != 0),
+      dynamic_(p.block().settings[setting::dynamic] != 0),
+      helper_(p.block().settings[setting::helper] != 0),
+      first_log2_(static_cast<unsigned>(p.block().settings[setting::first_log2])) {
   for (unsigned n = 0; n < second_places; ++n) {  // docs/format.md
     std::uint64_t words[2] = {seeds_.flip, seeds_.multiply};
     if (M::planted("level-places-of-another-day")) words[0] += p.root().sequence;
@@ -52,14 +61,19 @@ table<M, Kind>::~table() {
   background_.stop();
 }
 
-// ---------------------------------------------------------------------------------------------------------------- opening
+// ----------------------------------------------------------------------------------------- opening
 
 template <medium M, class Kind>
 error table<M, Kind>::open(const std::string& path, std::vector<std::string>* dropped) {
   const setting_words& settings = p_.block().settings;
-  auto within = [&](std::size_t index, std::uint64_t least, std::uint64_t most) { return settings[index] >= least && settings[index] <= most; };
-  if (!within(setting::slots, 1, most_slots) || !within(setting::first_log2, 2, level_sizes - 1) || p_.block().engine_bytes != sizeof(root))
-    return {status::unusable, "cannot use " + path + " as a pool: its superblock holds settings that the engine level does not allow"};
+  auto within = [&](std::size_t index, std::uint64_t least, std::uint64_t most) {
+    return settings[index] >= least && settings[index] <= most;
+  };
+  if (!within(setting::slots, 1, most_slots) || !within(setting::first_log2, 2, level_sizes - 1) ||
+      p_.block().engine_bytes != sizeof(root))
+    return {status::unusable,
+            "cannot use " + path +
+                " as a pool: its superblock holds settings that the engine level does not allow"};
 
   locks_ = zeroed_array<spin_lock>(std::size_t{1} << most_stripe_bits);
   stripes_ = zeroed_array<stripe_state>(std::size_t{1} << most_stripe_bits);
@@ -71,7 +85,9 @@ error table<M, Kind>::open(const std::string& path, std::vector<std::string>* dr
   bool restored = frame::begin_open(dropped);
   if (error e = recover_levels(path, restored, dropped); e.code != status::ok) return e;
   if (dropped != nullptr) {
-    if (!p_.may_change()) return {status::io_error, "cannot salvage " + path + ": " + std::string(message(status::io_error))};
+    if (!p_.may_change())
+      return {status::io_error,
+              "cannot salvage " + path + ": " + std::string(message(status::io_error))};
     salvage(*dropped);
     frame::finish_salvage(*dropped, size());
     return {status::ok, {}};
@@ -85,8 +101,11 @@ error table<M, Kind>::open(const std::string& path, std::vector<std::string>* dr
 }
 
 template <medium M, class Kind>
-error table<M, Kind>::recover_levels(const std::string& path, bool restored, std::vector<std::string>* dropped) {
-  auto damaged = [&](const std::string& what) -> error { return {status::unusable, "cannot use " + path + " as a pool: " + what}; };
+error table<M, Kind>::recover_levels(const std::string& path, bool restored,
+                                     std::vector<std::string>* dropped) {
+  auto damaged = [&](const std::string& what) -> error {
+    return {status::unusable, "cannot use " + path + " as a pool: " + what};
+  };
   std::vector<level_view> found;
   bool drain_largest = false;
   for (unsigned log2 = 0; log2 < level_sizes; ++log2) {
@@ -97,28 +116,33 @@ error table<M, Kind>::recover_levels(const std::string& path, bool restored, std
     std::string wrong;
     if (!at.sound() || log2 == 0 || (at.exponent() & (draining - 1)) != log2)
       wrong = "is damaged (check bits)";
-    else if (at.offset() < p_.block().heap_offset || bytes > p_.end() || at.offset() > p_.end() - bytes)
+    else if (at.offset() < p_.block().heap_offset || bytes > p_.end() ||
+             at.offset() > p_.end() - bytes)
       wrong = "points outside the pool";
-    else if (std::any_of(found.begin(), found.end(), [&](const level_view& l) { return l.offset == at.offset(); }) ||
+    else if (std::any_of(found.begin(), found.end(),
+                         [&](const level_view& l) { return l.offset == at.offset(); }) ||
              !(restored ? heap_.holds(at.offset(), bytes) : heap_.adopt(at.offset(), bytes)))
       wrong = "names space that is not its own";
-    else if (found.size() == most_levels)
-      wrong = "names one level too many";
+    else if (found.size() == most_levels) wrong = "names one level too many";
     if (!wrong.empty()) {
-      wrong = "the word of the level of 2^" + std::to_string(log2) + " buckets at offset " + std::to_string(p_.offset_of(&word)) + " " + wrong;
+      wrong = "the word of the level of 2^" + std::to_string(log2) + " buckets at offset " +
+              std::to_string(p_.offset_of(&word)) + " " + wrong;
       if (dropped == nullptr) return damaged(wrong);
       dropped->push_back(wrong + "; its records are lost");
       if (!p_.may_change()) return damaged(std::string(message(status::io_error)));
-      [[maybe_unused]] durable done = publish(m_, word, 0, after_nothing("the level is given up"), "level.salvage.drop-level");
+      [[maybe_unused]] durable done =
+          publish(m_, word, 0, after_nothing("the level is given up"), "level.salvage.drop-level");
       continue;
     }
     found.push_back(view_of(at.offset(), log2));
     drain_largest = (at.exponent() & draining) != 0;  // the last one's counts
   }
   if (found.empty()) {
-    if (std::string gone = frame::lost_root(); !gone.empty() && dropped == nullptr) return damaged(gone);
+    if (std::string gone = frame::lost_root(); !gone.empty() && dropped == nullptr)
+      return damaged(gone);
     if (p_.read_only()) return damaged("it has no levels");
-    if (dropped != nullptr) dropped->push_back("no levels are named, as in a new pool; all records are lost");
+    if (dropped != nullptr)
+      dropped->push_back("no levels are named, as in a new pool; all records are lost");
   }
   if (!found.empty()) switch_levels(found, drain_largest, false);
   if (!p_.read_only() && found.size() < 2) {  // a new pool, or what a crash left of one
@@ -128,16 +152,20 @@ error table<M, Kind>::recover_levels(const std::string& path, bool restored, std
       return frame::not_created(path, s, "levels");
   }
   if (!clear_desks()) return damaged(std::string(message(status::io_error)));
-  if (dynamic_ && levels().count > 1 && 2 * sampled_load(levels().at[0]) < sampled_load(levels().at[1])) switch_levels(present_levels(), drain_largest, true);
+  if (dynamic_ && levels().count > 1 &&
+      2 * sampled_load(levels().at[0]) < sampled_load(levels().at[1]))
+    switch_levels(present_levels(), drain_largest, true);
   return {status::ok, {}};
 }
 
 /// The level and number of the bucket at an offset.
 template <medium M, class Kind>
-bool table<M, Kind>::find_bucket(const levels_view& v, std::uint64_t offset, unsigned& level, std::uint64_t& index) const {
+bool table<M, Kind>::find_bucket(const levels_view& v, std::uint64_t offset, unsigned& level,
+                                 std::uint64_t& index) const {
   for (level = 0; level < v.count; ++level) {
     const level_view& l = v.at[level];
-    if (offset < l.offset || offset - l.offset >= std::uint64_t{1} << (l.log2 + shape_.bytes_log2)) continue;
+    if (offset < l.offset || offset - l.offset >= std::uint64_t{1} << (l.log2 + shape_.bytes_log2))
+      continue;
     index = (offset - l.offset) >> shape_.bytes_log2;
     return true;
   }
@@ -151,27 +179,36 @@ unsigned table<M, Kind>::copies_of(const levels_view& v, const resident& r) cons
   unsigned copies = 0;
   for (unsigned i = 0; i < v.count; ++i)
     for (std::uint64_t place : s.place)
-      for_each_resident(bucket_of(v.at[i], place), [&](const resident& other) { copies += other.key_word == r.key_word && same_key<Kind>(m_, p_, other, r); });
+      for_each_resident(bucket_of(v.at[i], place), [&](const resident& other) {
+        copies += other.key_word == r.key_word && same_key<Kind>(m_, p_, other, r);
+      });
   return copies;
 }
 
-/// Finishes logged updates; then removes what a movement left twice. A pool that is only read is left as it is.
+/// Finishes logged updates; then removes what a movement left twice. A pool that is only read is
+/// left as it is.
 template <medium M, class Kind>
 bool table<M, Kind>::clear_desks() {
   const levels_view& v = levels();
   for (desk& d : root_of_table().desks) {
     unsigned level;
-    std::uint64_t index, at = load(m_, d.logged_slot), key = load(m_, d.logged_key), value = load(m_, d.logged_value);
-    if (load(m_, d.logged_check) != log_check(at, key, value) || at % sizeof(slot) != 0 || p_.read_only()) continue;
+    std::uint64_t index, at = load(m_, d.logged_slot), key = load(m_, d.logged_key),
+                         value = load(m_, d.logged_value);
+    if (load(m_, d.logged_check) != log_check(at, key, value) || at % sizeof(slot) != 0 ||
+        p_.read_only())
+      continue;
     if (!find_bucket(v, at, level, index)) continue;
     if (!p_.may_change()) return false;
     bucket b = bucket_at(v.at[level], index);
     auto n = static_cast<int>((at - p_.offset_of(b.state) - shape_.header_bytes) / sizeof(slot));
-    bool there = at >= p_.offset_of(b.state) + shape_.header_bytes && (state_of(b).tokens() >> n & 1) != 0 && load(m_, slot_of(b, n).key) == key;
+    bool there = at >= p_.offset_of(b.state) + shape_.header_bytes &&
+                 (state_of(b).tokens() >> n & 1) != 0 && load(m_, slot_of(b, n).key) == key;
     if (there) {
-      [[maybe_unused]] durable replaced = publish(m_, slot_of(b, n).value, value, after_nothing("the value is one word"), "level.log.undo");
+      [[maybe_unused]] durable replaced = publish(
+          m_, slot_of(b, n).value, value, after_nothing("the value is one word"), "level.log.undo");
     }
-    [[maybe_unused]] durable done = publish(m_, d.logged_check, 0, after_nothing("the value is durable"), "level.log.undone");
+    [[maybe_unused]] durable done =
+        publish(m_, d.logged_check, 0, after_nothing("the value is durable"), "level.log.undone");
   }
   for (desk& d : root_of_table().desks) {
     unsigned level;
@@ -187,10 +224,13 @@ bool table<M, Kind>::clear_desks() {
         return;
       }
       if (refused |= !p_.may_change(); refused) return;
-      for (std::uint64_t place : spot_of(r).place) settle_inherited(v, stripe_of(v, place));  // the other one stays
+      // the other one stays
+      for (std::uint64_t place : spot_of(r).place) settle_inherited(v, stripe_of(v, place));
       bucket_state state = state_of(r.where);
-      [[maybe_unused]] durable once = publish(m_, *r.where.state, state.with_tokens(state.tokens() & ~(1u << r.slot)).word,
-                                              after_nothing("its copy is durable"), "level.moving.once");  // COMMIT: it has moved
+      [[maybe_unused]] durable once =
+          publish(m_, *r.where.state, state.with_tokens(state.tokens() & ~(1u << r.slot)).word,
+                  // COMMIT: it has moved
+                  after_nothing("its copy is durable"), "level.moving.once");
     });
     if (refused) return false;
   }
@@ -200,7 +240,8 @@ bool table<M, Kind>::clear_desks() {
 /// Counts the records and, in byte tables, tells the heap of each. Writers wait stripe by stripe.
 template <medium M, class Kind>
 bool table<M, Kind>::count_units(const background* asking) {
-  for (stripe_index stripe = 0; stripe < stripes_of(levels()); ++stripe) {  // they stay what they are until this is done
+  // they stay what they are until this is done
+  for (stripe_index stripe = 0; stripe < stripes_of(levels()); ++stripe) {
     if (asking != nullptr && asking->stopping()) return false;
     std::scoped_lock lock(locks_[stripe]);
     count_once(stripe, [&] { count_stripe(levels(), stripe); });
@@ -212,23 +253,24 @@ bool table<M, Kind>::count_units(const background* asking) {
 /// Of a stripe that is locked.
 template <medium M, class Kind>
 void table<M, Kind>::count_stripe(const levels_view& v, stripe_index stripe) {
-  settle_inherited(v, stripe);  // what a slot no longer names is free only if no crash can bring its token back
+  // what a slot no longer names is free only if no crash can bring its token back
+  settle_inherited(v, stripe);
   std::int32_t count = 0;
-  for_each_bucket(v, place_of(v, stripe), v.stripe_bits, [&](const level_view& l, std::uint64_t index) {
-    for_each_resident(bucket_at(l, index), [&](const resident& r) {
-      ++count;
-      if constexpr (!Kind::in_slot) {
-        if (auto record = record_at(m_, p_, r.value_word))
-          frame::adopt_record(r.value_word, record->bytes());
-        else
-          frame::found_unsound();
-      }
-    });
-  });
+  for_each_bucket(v, place_of(v, stripe), v.stripe_bits,
+                  [&](const level_view& l, std::uint64_t index) {
+                    for_each_resident(bucket_at(l, index), [&](const resident& r) {
+                      ++count;
+                      if constexpr (!Kind::in_slot) {
+                        if (auto record = record_at(m_, p_, r.value_word))
+                          frame::adopt_record(r.value_word, record->bytes());
+                        else frame::found_unsound();
+                      }
+                    });
+                  });
   stripes_[stripe].records.store(count, std::memory_order_relaxed);
 }
 
-// ------------------------------------------------------------------------------------------------------------------ sizes
+// ------------------------------------------------------------------------------------------- sizes
 
 template <medium M, class Kind>
 std::uint64_t table<M, Kind>::size() {
@@ -236,7 +278,8 @@ std::uint64_t table<M, Kind>::size() {
   auto sum = static_cast<std::int64_t>(records_at_open_ - doubled_);
   const levels_view& v = levels();
   std::scoped_lock counting(counts_lock_);
-  for (stripe_index s = 0; s < stripes_of(v); ++s) sum += stripes_[s].records.load(std::memory_order_relaxed);
+  for (stripe_index s = 0; s < stripes_of(v); ++s)
+    sum += stripes_[s].records.load(std::memory_order_relaxed);
   return static_cast<std::uint64_t>(std::max<std::int64_t>(sum, 0));
 }
 
@@ -248,7 +291,7 @@ std::uint64_t table<M, Kind>::slots() {
   return sum;
 }
 
-// --------------------------------------------------------------------------------------------------------------- clean close
+// ------------------------------------------------------------------------------------- clean close
 
 template <medium M, class Kind>
 void table<M, Kind>::lock_all() {
@@ -262,7 +305,7 @@ void table<M, Kind>::unlock_all() {
   resize_lock_.unlock();
 }
 
-// ---------------------------------------------------------------------------------------------------------------- salvage
+// ----------------------------------------------------------------------------------------- salvage
 
 /// Keeps the records that verify.
 template <medium M, class Kind>
@@ -277,9 +320,13 @@ void table<M, Kind>::salvage(std::vector<std::string>& dropped) {
       for_each_resident(b, [&](const resident& r) {
         spot s = spot_of(r);
         std::string why = fault_of(r);
-        if (why.empty() && number(v.at[i], s.place[0]) != index && number(v.at[i], s.place[1]) != index) why = "it is out of place";
+        if (why.empty() && number(v.at[i], s.place[0]) != index &&
+            number(v.at[i], s.place[1]) != index)
+          why = "it is out of place";
         if (why.empty() && copies_of(v, r) > 1) why = "its key is there twice";
-        if (why.empty() && !Kind::in_slot && !heap_.adopt(r.value_word, record_at(m_, p_, r.value_word)->bytes())) why = "its bytes are another's";
+        if (why.empty() && !Kind::in_slot &&
+            !heap_.adopt(r.value_word, record_at(m_, p_, r.value_word)->bytes()))
+          why = "its bytes are another's";
         if (why.empty()) {
           ++kept;
           store_slot(b, r.slot, s, r.value_word);  // its tag may be what is damaged

@@ -1,14 +1,21 @@
-// Level hashing (OSDI'18): the table, its parts and their invariants. docs/engines/level.md tells the whole.
+// Level hashing (OSDI'18): the table, its parts and their invariants. docs/engines/level.md tells
+// the whole.
 //
-// Levels of buckets, each twice the size of the one below; two of them, and more while the table grows or shrinks. A key has two places.
+// Levels of buckets, each twice the size of the one below; two of them, and more while the table
+// grows or shrinks. A key has two places.
 //
-//   L1  A record lies in one of its buckets, once; or a movement is under way, and a desk names the bucket that it leaves.
-//   L2  What a slot with a token holds was durable, or is a part of the state's line before it, when the token was stored.
-//   L3  The filter in a bucket says of every record one level below whose place is this bucket's that it may be there.
+//   L1  A record lies in one of its buckets, once; or a movement is under way, and a desk names the
+//       bucket that it leaves.
+//   L2  What a slot with a token holds was durable, or is a part of the state's line before it,
+//       when the token was stored.
+//   L3  The filter in a bucket says of every record one level below whose place is this bucket's
+//       that it may be there.
 //   L4  Bytes of a bucket change only under its stripe's lock; readers take none.
 //   L5  Every store of a state changes its version.
-//   L6  No record enters a level that is being drained; the level's word goes after its last record, durably.
-//   L7  What a reader is given is durable: a stripe with a publication under way is unsettled, and its readers flush what they have read.
+//   L6  No record enters a level that is being drained; the level's word goes after its last
+//       record, durably.
+//   L7  What a reader is given is durable: a stripe with a publication under way is unsettled, and
+//       its readers flush what they have read.
 #pragma once
 
 #include <algorithm>
@@ -22,8 +29,8 @@
 #include "base/zeroed_array.hpp"
 #include "persist/unsettled.hpp"
 #include "table/concept.hpp"
-#include "table/level/format.hpp"
 #include "table/frame.hpp"
+#include "table/level/format.hpp"
 #include "table/live_record.hpp"
 
 namespace durahash::level {
@@ -42,13 +49,16 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   using key_type = typename Kind::key_type;
   using value_type = typename Kind::value_type;
 
-  /// Resolves the options of a new pool. Settings: slots, in_place, bottom_to_top, dynamic, helper (docs/engines/level.md).
+  /// Resolves the options of a new pool. Settings: slots, in_place, bottom_to_top, dynamic, helper
+  /// (docs/engines/level.md).
   static result<engine_plan> plan(const options& how);
 
-  /// On a pool that `plan` was made for. Reads the levels' words; `open` says what is wrong with them.
+  /// On a pool that `plan` was made for. Reads the levels' words; `open` says what is wrong with
+  /// them.
   explicit table(pool<M>& p);
   ~table();
-  /// With `dropped`, what does not verify is dropped and told there; without, it refuses the open or is left to check().
+  /// With `dropped`, what does not verify is dropped and told there; without, it refuses the open
+  /// or is left to check().
   error open(const std::string& path, std::vector<std::string>* dropped = nullptr);
 
   // find.hpp
@@ -66,7 +76,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   status compact();
 
   // recover.hpp
-  std::uint64_t size();   // waits for the recount after a crash
+  std::uint64_t size();  // waits for the recount after a crash
   std::uint64_t slots();
   void lock_all();  // keeps writers out
   void unlock_all();
@@ -75,33 +85,39 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   void describe(table_stats& stats);
 
  private:
-  using frame::p_, frame::m_, frame::heap_, frame::seeds_, frame::records_at_open_, frame::damage_found_, frame::background_;
+  using frame::p_, frame::m_, frame::heap_, frame::seeds_, frame::records_at_open_,
+      frame::damage_found_, frame::background_;
   using frame::reading, frame::await_count, frame::counted, frame::count_once;
   using read_guard = typename frame::read_guard;
   static constexpr unsigned most_stripe_bits = 16;
-  static constexpr unsigned most_levels = 8, most_levels_of_writers = 4;  // the others are for who drains
+  // the others are for who drains
+  static constexpr unsigned most_levels = 8, most_levels_of_writers = 4;
   static constexpr unsigned second_places = 16;
   static constexpr unsigned look_after = 8, look_every = 256;  // changes of a stripe; stripes
-  static constexpr std::uint64_t at_once_bytes = 1 << 20;  // of a level that is written without help
+  // of a level that is written without help
+  static constexpr std::uint64_t at_once_bytes = 1 << 20;
 
-  /// What is known of a stripe in DRAM. Zeros at first. The locks lie apart: all of them fit a near cache.
+  /// What is known of a stripe in DRAM. Zeros at first. The locks lie apart: all of them fit a near
+  /// cache.
   struct stripe_state {
-    std::uint32_t changes;               // guarded by the lock
-    std::atomic<std::uint32_t> moves;    // of records whose first place is here
-    std::atomic<std::int32_t> records;   // in its buckets; since open, until the recount
+    std::uint32_t changes;              // guarded by the lock
+    std::atomic<std::uint32_t> moves;   // of records whose first place is here
+    std::atomic<std::int32_t> records;  // in its buckets; since open, until the recount
   };
 
   /// The buckets of a level that are still to be drained.
   struct drain {
     unsigned log2;
     std::atomic<std::uint64_t> next{0}, done{0};
-    spin_lock lock;                          // guards what follows
-    zeroed_array<std::uint8_t> put_back;     // by bucket: 1 if it had records that found no room
+    spin_lock lock;                       // guards what follows
+    zeroed_array<std::uint8_t> put_back;  // by bucket: 1 if it had records that found no room
     std::uint64_t put_back_count = 0, put_back_from = 0;  // none lies before that one
     explicit drain(unsigned l) : log2(l), put_back(buckets()) {}
     std::uint64_t buckets() const noexcept { return std::uint64_t{1} << log2; }
     bool is_over() const noexcept {
-      return done.load(std::memory_order_acquire) + (M::planted("level-the-level-goes-too-early") ? 1 : 0) == buckets();
+      return done.load(std::memory_order_acquire) +
+                 (M::planted("level-the-level-goes-too-early") ? 1 : 0) ==
+             buckets();
     }
     std::optional<std::uint64_t> take();
     void give_back(std::uint64_t bucket) noexcept;
@@ -110,16 +126,18 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
     std::byte* first;
     std::uint64_t offset;
     unsigned log2;
-    unsigned shift;      // of a place, to the bucket's number
+    unsigned shift;       // of a place, to the bucket's number
     unsigned byte_shift;  // to its bytes, with those of `byte_mask`
     std::uint64_t byte_mask;
   };
-  /// The levels, from the largest to the smallest. Never changed, replaced as a whole; kept until the table goes, so that a reader sees by the pointer
-  /// whether they are still the same. A table that grows and shrinks again and again does so ever less often (look_around): they stay few.
+  /// The levels, from the largest to the smallest. Never changed, replaced as a whole; kept until
+  /// the table goes, so that a reader sees by the pointer whether they are still the same. A table
+  /// that grows and shrinks again and again does so ever less often (look_around): they stay few.
   struct levels_view {
     unsigned count = 0;
     level_view at[most_levels];
-    unsigned first_open = 0, end_open = 0;  // the levels that records enter: all but the one that is drained
+    // the levels that records enter: all but the one that is drained
+    unsigned first_open = 0, end_open = 0;
     drain* draining = nullptr;  // of the smallest, or of the largest
     bool bottom_first = false;  // search order
     bool filtered = false;      // the second lies right under the first
@@ -146,7 +164,9 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   struct sightings {
     sighting seen[2 * most_levels];  // begins as it may: it is on the way of every search
     std::uint32_t looked = 0;        // one bit each
-    sightings() noexcept { seen[2].where = seen[3].where = nullptr, seen[2].state = seen[3].state = 0; }
+    sightings() noexcept {
+      seen[2].where = seen[3].where = nullptr, seen[2].state = seen[3].state = 0;
+    }
     bucket_state state(unsigned n) const noexcept { return {seen[n].state}; }
     bucket where(unsigned n) const noexcept { return {seen[n].where}; }
   };
@@ -158,7 +178,8 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
     unsigned which = 0;  // of the key's places
     bool found() const noexcept { return slot >= 0; }
   };
-  /// The lines that a new item changes besides that of its bucket's state: to be durable before its token is stored.
+  /// The lines that a new item changes besides that of its bucket's state: to be durable before its
+  /// token is stored.
   struct item_lines {
     slot* slot_apart = nullptr;
     bucket above;  // whose filter admits it now
@@ -171,11 +192,12 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
     bucket_state next;
     pm<std::uint64_t>* value = nullptr;  // what changes is this word alone
     std::uint64_t value_word = 0;
-    int filled = -1;             // the slot with the payload, or none
+    int filled = -1;  // the slot with the payload, or none
     item_lines lines;
     bool payload_apart = false;  // it lies in other lines than the commit word, these or a record's
     std::int8_t records = 0;
-    const levels_view* levels = nullptr;  // of a removal from a bucket with one above: that one's filter may say less then
+    // of a removal from a bucket with one above: that one's filter may say less then
+    const levels_view* levels = nullptr;
     unsigned level = 0;
     std::uint64_t place = 0;
     std::uint64_t retired_offset = 0, retired_bytes = 0;
@@ -201,8 +223,12 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
     bool wants_look = false;
     std::uint64_t touched[16] = {};  // a set of buckets, by hash
 
-    static unsigned bit_of(bucket b) noexcept { return static_cast<unsigned>(mixed(reinterpret_cast<std::uintptr_t>(b.state)) >> 54); }
-    bool may_change(bucket b) const noexcept { return (touched[bit_of(b) / 64] >> bit_of(b) % 64 & 1) != 0; }
+    static unsigned bit_of(bucket b) noexcept {
+      return static_cast<unsigned>(mixed(reinterpret_cast<std::uintptr_t>(b.state)) >> 54);
+    }
+    bool may_change(bucket b) const noexcept {
+      return (touched[bit_of(b) / 64] >> bit_of(b) % 64 & 1) != 0;
+    }
     void keep_staged() noexcept {
       unsigned bit = bit_of(changes[ready++].where);
       touched[bit / 64] |= std::uint64_t{1} << bit % 64;
@@ -213,13 +239,16 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   };
 
   // places
-  static std::uint64_t mixed(std::uint64_t hash) noexcept { return hash * 0x9e3779b97f4a7c15u; }  // its low bits alone are no hash of keys that count up
+  // its low bits alone are no hash of keys that count up
+  static std::uint64_t mixed(std::uint64_t hash) noexcept { return hash * 0x9e3779b97f4a7c15u; }
   std::uint64_t second_place(std::uint64_t hash, unsigned which) const noexcept {
     return hash ^ flips_[which] ^ (((hash ^ hash >> 7) >> 1) & carries_[which]);
   }
   spot spot_of(std::uint64_t hash, std::uint64_t key_word) const noexcept {
     std::uint64_t m = mixed(hash);
-    return {{hash, second_place(hash, static_cast<unsigned>(m >> 60))}, key_word, static_cast<std::uint8_t>(m >> 52),
+    return {{hash, second_place(hash, static_cast<unsigned>(m >> 60))},
+            key_word,
+            static_cast<std::uint8_t>(m >> 52),
             static_cast<std::uint8_t>((m >> 44 & 0xff) * filter_classes >> 8)};
   }
   spot spot_of(const live_record& r) const noexcept { return spot_of(r.hash, r.key_word); }
@@ -228,7 +257,9 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
     unsigned bytes = shape_.bytes_log2;
     return {p_.at(offset), offset, log2, 64 - log2, 64 - log2 - bytes, ~low_bits(bytes)};
   }
-  static std::uint64_t number(const level_view& l, std::uint64_t place) noexcept { return place >> l.shift; }
+  static std::uint64_t number(const level_view& l, std::uint64_t place) noexcept {
+    return place >> l.shift;
+  }
   bucket bucket_at(const level_view& l, std::uint64_t index) const noexcept {
     return {reinterpret_cast<pm<std::uint64_t>*>(l.first + (index << shape_.bytes_log2))};
   }
@@ -236,27 +267,37 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
     return {reinterpret_cast<pm<std::uint64_t>*>(l.first + (place >> l.byte_shift & l.byte_mask))};
   }
   slot& slot_of(bucket b, int index) const noexcept {
-    return *reinterpret_cast<slot*>(reinterpret_cast<std::byte*>(b.state) + shape_.header_bytes + sizeof(slot) * static_cast<unsigned>(index));
+    return *reinterpret_cast<slot*>(reinterpret_cast<std::byte*>(b.state) + shape_.header_bytes +
+                                    sizeof(slot) * static_cast<unsigned>(index));
   }
   /// Whether the slot lies in the line of the state.
-  bool beside_state(int index) const noexcept { return shape_.header_bytes + sizeof(slot) * static_cast<unsigned>(index + 1) <= line_bytes; }
+  bool beside_state(int index) const noexcept {
+    return shape_.header_bytes + sizeof(slot) * static_cast<unsigned>(index + 1) <= line_bytes;
+  }
   bucket_state state_of(bucket b) const noexcept { return {load(m_, *b.state)}; }
   static stripe_index stripe_of(const levels_view& v, std::uint64_t place) noexcept {
     return static_cast<stripe_index>(place >> (64 - v.stripe_bits));
   }
   /// Of the n-th bucket on the way of a search.
-  static unsigned level_of(const levels_view& v, unsigned n) noexcept { return n < 4 && v.bottom_first ? 1 - n / 2 : n / 2; }
+  static unsigned level_of(const levels_view& v, unsigned n) noexcept {
+    return n < 4 && v.bottom_first ? 1 - n / 2 : n / 2;
+  }
   /// Whether the level with this index lies right below the one before it.
-  static bool under_previous(const levels_view& v, unsigned index) noexcept { return index > 0 && v.at[index - 1].log2 == v.at[index].log2 + 1; }
+  static bool under_previous(const levels_view& v, unsigned index) noexcept {
+    return index > 0 && v.at[index - 1].log2 == v.at[index].log2 + 1;
+  }
   root& root_of_table() const noexcept { return *p_.at(poff<root>{p_.block().engine_offset}); }
-  extent bucket_extent(bucket b) const noexcept { return {b.state, std::size_t{1} << shape_.bytes_log2}; }
+  extent bucket_extent(bucket b) const noexcept {
+    return {b.state, std::size_t{1} << shape_.bytes_log2};
+  }
 
   // find.hpp
   std::uint32_t match(bucket b, std::uint8_t tag) const noexcept;
   template <class OnMatch>
   bool look(unsigned n, bucket b, const spot& s, sightings& seen, OnMatch&& on_match) const;
   template <class OnMatch>
-  void look_everywhere(const levels_view& v, const spot& s, sightings& seen, OnMatch&& on_match) const;
+  void look_everywhere(const levels_view& v, const spot& s, sightings& seen,
+                       OnMatch&& on_match) const;
   template <class OnMatch>
   void look_in_many(const levels_view& v, const spot& s, sightings& seen, OnMatch& on_match) const;
   bool unchanged(const sightings& seen) const noexcept;
@@ -267,12 +308,14 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   void settle_for_reader(const levels_view& v, const spot& s, const sightings& seen);
   void settle_inherited(const levels_view& v, stripe_index stripe);
   template <class Visit>
-  void for_each_bucket(const levels_view& v, std::uint64_t place, unsigned bits, Visit&& visit) const;
+  void for_each_bucket(const levels_view& v, std::uint64_t place, unsigned bits,
+                       Visit&& visit) const;
   std::uint64_t hash_of_slot(std::uint64_t key_word) const noexcept;
   template <class Visit>
   void for_each_resident(bucket b, Visit&& visit) const;
   std::optional<std::uint64_t> read_stretch(std::uint64_t position, stretch& found);
-  void collect(bucket b, std::uint64_t prefix, unsigned bits, std::vector<live_record>& found) const;
+  void collect(bucket b, std::uint64_t prefix, unsigned bits,
+               std::vector<live_record>& found) const;
   template <class Ask>
   void spots_of(std::span<const key_type> keys, spot* spots, Ask&& ask) const;
   template <class Ask>
@@ -283,23 +326,29 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   void hold(const locked& l, held_locks<2>& held) const noexcept;
   holder walk(const levels_view& v, key_type key, const spot& s) const;
   template <class Decide>
-  status write_in(const locked& l, key_type key, const spot& s, Decide& decide, const levels_view*& full, bool& wants_look);
+  status write_in(const locked& l, key_type key, const spot& s, Decide& decide,
+                  const levels_view*& full, bool& wants_look);
   template <class Decide>
-  staged stage(const locked& l, const levels_view& v, key_type key, const spot& s, Decide& decide, change& c, status& answer, flushed& started);
-  staged stage_insert(const locked& l, const levels_view& v, key_type key, const spot& s, value_type value, change& c, status& answer, flushed& started);
-  staged stage_update(const holder& at, key_type key, const spot& s, value_type value, change& c, status& answer, flushed& started);
+  staged stage(const locked& l, const levels_view& v, key_type key, const spot& s, Decide& decide,
+               change& c, status& answer, flushed& started);
+  staged stage_insert(const locked& l, const levels_view& v, key_type key, const spot& s,
+                      value_type value, change& c, status& answer, flushed& started);
+  staged stage_update(const holder& at, key_type key, const spot& s, value_type value, change& c,
+                      status& answer, flushed& started);
   void stage_removal(const levels_view& v, const holder& at, const spot& s, change& c) const;
   void retire_record(const slot& s, change& c) const;
   bool find_room(const levels_view& v, const spot& s, unsigned& level, unsigned& which) const;
   int free_slot(bucket_state state) const noexcept;
-  item_lines fill(const levels_view& v, unsigned level, const spot& s, unsigned which, int slot, std::uint64_t value_word) const;
+  item_lines fill(const levels_view& v, unsigned level, const spot& s, unsigned which, int slot,
+                  std::uint64_t value_word) const;
   slot* store_slot(bucket b, int index, const spot& s, std::uint64_t value_word) const;
   flushed flush_item(const item_lines& lines) const;
   ordered payload_order(const change& c) const;
   bool commit_all(std::span<const change> changes, flushed payloads);
   bool finish(const change& c);
   void refresh_filter(const levels_view& v, unsigned level, std::uint64_t index);
-  std::uint32_t exact_filter(const level_view& below, const level_view& above, std::uint64_t index) const;
+  std::uint32_t exact_filter(const level_view& below, const level_view& above,
+                             std::uint64_t index) const;
   void update_logged(slot& old, std::uint64_t value_word, const change& c, flushed started);
   void add_records(stripe_index stripe, std::int32_t records) noexcept;
   void look_ahead(std::span<const key_type> keys, spot* spots, bool puts);
@@ -307,21 +356,24 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   std::size_t lock_group(std::span<const key_type> keys, const spot* spots, group& g);
   bool ends_before(const group& g, const spot& s) const;
   template <class Decide>
-  staged stage_in_group(std::size_t n, const spot& s, key_type key, Decide& decide, group& g, status& answer);
+  staged stage_in_group(std::size_t n, const spot& s, key_type key, Decide& decide, group& g,
+                        status& answer);
   void commit_group(group& g);
   void finish_group(group& g, std::size_t taken);
 
   // move.hpp
   bool make_way(const locked& l, const levels_view& v, const spot& s);
   bool move_from(const locked& l, const levels_view& v, const spot& s, unsigned from, unsigned to);
-  bool move(const levels_view& v, const resident& r, const spot& s, unsigned to, unsigned which, stripe_index from_stripe);
+  bool move(const levels_view& v, const resident& r, const spot& s, unsigned to, unsigned which,
+            stripe_index from_stripe);
   void count_moved(const levels_view& v, std::uint64_t hash) noexcept;
   void drain_some(std::uint64_t buckets);
   bool drain_next(drain& d);
   void start_helper();
   status drain_all();
   bool drain_bucket(drain& d, std::uint64_t index);
-  bool move_together(const levels_view& v, const drain& d, std::uint64_t index, stripe_index stripe);
+  bool move_together(const levels_view& v, const drain& d, std::uint64_t index,
+                     stripe_index stripe);
   bool move_out(const drain& d, std::uint64_t index);
   void finish_drain(const drain& d);
 
@@ -361,10 +413,15 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   // recover.hpp
   error recover_levels(const std::string& path, bool restored, std::vector<std::string>* dropped);
   bool clear_desks();
-  bool find_bucket(const levels_view& v, std::uint64_t offset, unsigned& level, std::uint64_t& index) const;
+  bool find_bucket(const levels_view& v, std::uint64_t offset, unsigned& level,
+                   std::uint64_t& index) const;
   unsigned copies_of(const levels_view& v, const resident& r) const;
-  static stripe_index stripes_of(const levels_view& v) noexcept { return stripe_index{1} << v.stripe_bits; }
-  static std::uint64_t place_of(const levels_view& v, stripe_index stripe) noexcept { return std::uint64_t{stripe} << (64 - v.stripe_bits); }
+  static stripe_index stripes_of(const levels_view& v) noexcept {
+    return stripe_index{1} << v.stripe_bits;
+  }
+  static std::uint64_t place_of(const levels_view& v, stripe_index stripe) noexcept {
+    return std::uint64_t{stripe} << (64 - v.stripe_bits);
+  }
   bool count_units(const background* asking);
   void count_stripe(const levels_view& v, stripe_index stripe);
   void salvage(std::vector<std::string>& dropped);
@@ -373,26 +430,29 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   std::string where(const level_view& l, std::uint64_t index) const;
   std::string fault_of(const live_record& r) const;
   std::uint64_t check_units(complaints& complain, std::uint64_t& reached_bytes);
-  std::uint64_t check_level(const levels_view& v, unsigned index, complaints& complain, std::uint64_t& reached_bytes);
+  std::uint64_t check_level(const levels_view& v, unsigned index, complaints& complain,
+                            std::uint64_t& reached_bytes);
 
   shape shape_;
   bool in_place_, bottom_to_top_, dynamic_, helper_;
   unsigned first_log2_;
   std::uint64_t flips_[second_places], carries_[second_places];
   std::atomic<const levels_view*> levels_{nullptr};
-  turn_mutex resize_lock_;                // guards all that changes the set of levels; taken before stripes' locks
-  std::deque<levels_view> views_;         // all there were; guarded by resize_lock_
-  std::deque<drain> drains_;              // likewise
-  zeroed_array<spin_lock> locks_;         // by stripe
+  // guards all that changes the set of levels; taken before stripes' locks
+  turn_mutex resize_lock_;
+  std::deque<levels_view> views_;  // all there were; guarded by resize_lock_
+  std::deque<drain> drains_;       // likewise
+  zeroed_array<spin_lock> locks_;  // by stripe
   zeroed_array<stripe_state> stripes_;
   unsettled<M> unsettled_;
   spin_lock desk_locks_[desk_count];
-  spin_lock counts_lock_;                 // a record that moves counts once
-  std::uint64_t prepared_ = 0;            // a level made ahead, or 0; guarded by resize_lock_
-  unsigned prepared_log2_ = 0;            // likewise
+  spin_lock counts_lock_;       // a record that moves counts once
+  std::uint64_t prepared_ = 0;  // a level made ahead, or 0; guarded by resize_lock_
+  unsigned prepared_log2_ = 0;  // likewise
   std::atomic<bool> will_prepare_{false}, preparing_{false}, shrinking_{false};
   std::atomic<std::uint64_t> looks_{0}, switches_{0};
-  std::uint64_t doubled_ = 0;             // records that a crash left twice in a pool that is only read
+  // records that a crash left twice in a pool that is only read
+  std::uint64_t doubled_ = 0;
   std::atomic<std::uint64_t> movements_{0}, expansions_{0}, shrinks_{0}, rehashed_{0};
 };
 

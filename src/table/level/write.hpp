@@ -1,13 +1,17 @@
 // Level hashing: insert, update, removal (paper §3.1, §3.3), and groups of them that share fences.
 //
 // One write, under the locks of its key's two stripes:
-//   1  payload (record, slot, tag; a bit in the filter above) stored        crash: no token names it; a record's cell is unreachable, hence free
+//   1  payload (record, slot, tag; a bit in the filter above) stored
+//      crash: no token names it; a record's cell is unreachable, hence free
 //   2  payload flushed and fenced, unless it lies in the commit word's line
-//   3  COMMIT: the bucket's state published; of an update the value word     crash before: old state; after: new state
-//   4  the old record is retired: reused after its readers left             crash: unreachable, hence free
+//   3  COMMIT: the bucket's state published; of an update the value word
+//      crash before: old state; after: new state
+//   4  the old record is retired: reused after its readers left
+//      crash: unreachable, hence free
 //
-// A group stores step 1 for up to 64 keys, flushes it, one fence, step 3 for all, one fence. Each record is atomic by itself; the group is not. Locks are
-// taken before the first flush: a locked instruction between flushes waits for them. Keys without room come after the others, one by one.
+// A group stores step 1 for up to 64 keys, flushes it, one fence, step 3 for all, one fence. Each
+// record is atomic by itself; the group is not. Locks are taken before the first flush: a locked
+// instruction between flushes waits for them. Keys without room come after the others, one by one.
 #pragma once
 
 #include "table/level/table.hpp"
@@ -23,7 +27,8 @@ status table<M, Kind>::write(key_type key, Decide&& decide) {
     locked l = lock_pair(s);
     held_locks<2> held;
     hold(l, held);
-    if (!p_.may_change()) [[unlikely]] return status::io_error;
+    if (!p_.may_change()) [[unlikely]]
+      return status::io_error;
     for (stripe_index stripe : l.stripe) settle_inherited(*l.levels, stripe);
     const levels_view* full = nullptr;
     bool wants_look = false;
@@ -43,7 +48,8 @@ status table<M, Kind>::write(key_type key, Decide&& decide) {
 /// `full` becomes the levels in which there was no place.
 template <medium M, class Kind>
 template <class Decide>
-status table<M, Kind>::write_in(const locked& l, key_type key, const spot& s, Decide& decide, const levels_view*& full, bool& wants_look) {
+status table<M, Kind>::write_in(const locked& l, key_type key, const spot& s, Decide& decide,
+                                const levels_view*& full, bool& wants_look) {
   while (true) {  // ends: each further round has a slot that was freed for it, or other levels
     const levels_view* v = &levels();
     change c;
@@ -58,14 +64,15 @@ status table<M, Kind>::write_in(const locked& l, key_type key, const spot& s, De
   }
 }
 
-// --------------------------------------------------------------------------------------------------------------- the locks
+// --------------------------------------------------------------------------------------- the locks
 
 /// Both stripes of a key, in order. Its buckets in the top level are asked for on the way.
 template <medium M, class Kind>
 auto table<M, Kind>::lock_pair(const spot& s) -> locked {
   while (true) {  // ends: each further round means that the table changed its size
     const levels_view& v = levels();
-    for (std::uint64_t place : s.place) prefetch_for_write(bucket_of(v.at[v.first_open], place).state);
+    for (std::uint64_t place : s.place)
+      prefetch_for_write(bucket_of(v.at[v.first_open], place).state);
     locked l{&v, {stripe_of(v, s.place[0]), stripe_of(v, s.place[1])}};
     for (stripe_index stripe : l.stripe) prefetch_for_write(&locks_[stripe]);
     locks_[std::min(l.stripe[0], l.stripe[1])].lock();
@@ -80,7 +87,7 @@ void table<M, Kind>::hold(const locked& l, held_locks<2>& held) const noexcept {
   for (stripe_index stripe : l.stripe) held.adopt(locks_[stripe]);
 }
 
-// ------------------------------------------------------------------------------------------------------- stage and commit
+// -------------------------------------------------------------------------------- stage and commit
 
 template <medium M, class Kind>
 auto table<M, Kind>::walk(const levels_view& v, key_type key, const spot& s) const -> holder {
@@ -99,7 +106,8 @@ auto table<M, Kind>::walk(const levels_view& v, key_type key, const spot& s) con
 /// The levels were read under the locks: one that goes stays what it is until they are released.
 template <medium M, class Kind>
 template <class Decide>
-auto table<M, Kind>::stage(const locked& l, const levels_view& v, key_type key, const spot& s, Decide& decide, change& c, status& answer, flushed& started) -> staged {
+auto table<M, Kind>::stage(const locked& l, const levels_view& v, key_type key, const spot& s,
+                           Decide& decide, change& c, status& answer, flushed& started) -> staged {
   using act = typename decision<value_type>::what;
   holder at = walk(v, key, s);
   std::optional<value_type> present;
@@ -109,13 +117,15 @@ auto table<M, Kind>::stage(const locked& l, const levels_view& v, key_type key, 
   answer = wanted.answer;
   if (wanted.act == act::keep) return staged::nothing_to_do;
   c.stripe = l.stripe[at.found() ? at.which : 0];
-  if (!may_set<Decide> || wanted.act == act::remove) return stage_removal(v, at, s, c), staged::ready;
+  if (!may_set<Decide> || wanted.act == act::remove)
+    return stage_removal(v, at, s, c), staged::ready;
   if (at.found()) return stage_update(at, key, s, wanted.value, c, answer, started);
   return stage_insert(l, v, key, s, wanted.value, c, answer, started);
 }
 
 template <medium M, class Kind>
-auto table<M, Kind>::stage_insert(const locked& l, const levels_view& v, key_type key, const spot& s, value_type value, change& c, status& answer,
+auto table<M, Kind>::stage_insert(const locked& l, const levels_view& v, key_type key,
+                                  const spot& s, value_type value, change& c, status& answer,
                                   flushed& started) -> staged {
   unsigned level = 0, which = 0;
   if (!find_room(v, s, level, which)) return staged::no_room;
@@ -133,8 +143,8 @@ auto table<M, Kind>::stage_insert(const locked& l, const levels_view& v, key_typ
 }
 
 template <medium M, class Kind>
-auto table<M, Kind>::stage_update(const holder& at, key_type key, const spot& s, value_type value, change& c, status& answer, flushed& started)
-    -> staged {
+auto table<M, Kind>::stage_update(const holder& at, key_type key, const spot& s, value_type value,
+                                  change& c, status& answer, flushed& started) -> staged {
   auto value_word = new_value_word<Kind>(m_, heap_, p_, key, value, started);
   if (!value_word) return answer = status::no_space, staged::nothing_to_do;
   slot& old = slot_of(at.where, at.slot);
@@ -148,7 +158,8 @@ auto table<M, Kind>::stage_update(const holder& at, key_type key, const spot& s,
     c.value_word = *value_word;
     return staged::ready;
   }
-  if (other < 0) return update_logged(old, *value_word, c, std::move(started)), staged::nothing_to_do;
+  if (other < 0)
+    return update_logged(old, *value_word, c, std::move(started)), staged::nothing_to_do;
   c.filled = other;
   c.lines.slot_apart = store_slot(at.where, other, s, *value_word);
   c.payload_apart = c.lines.any() || !Kind::in_slot;
@@ -159,7 +170,8 @@ auto table<M, Kind>::stage_update(const holder& at, key_type key, const spot& s,
 }
 
 template <medium M, class Kind>
-void table<M, Kind>::stage_removal(const levels_view& v, const holder& at, const spot& s, change& c) const {
+void table<M, Kind>::stage_removal(const levels_view& v, const holder& at, const spot& s,
+                                   change& c) const {
   bucket_state state = state_of(at.where);
   c.where = at.where;
   c.next = state.with_tokens(state.tokens() & ~(1u << at.slot));
@@ -169,7 +181,8 @@ void table<M, Kind>::stage_removal(const levels_view& v, const holder& at, const
 }
 
 template <medium M, class Kind>
-void table<M, Kind>::retire_record([[maybe_unused]] const slot& s, [[maybe_unused]] change& c) const {
+void table<M, Kind>::retire_record([[maybe_unused]] const slot& s,
+                                   [[maybe_unused]] change& c) const {
   if constexpr (!Kind::in_slot) {
     c.retired_offset = load(m_, s.value);
     c.retired_bytes = record_at(m_, p_, c.retired_offset)->bytes();
@@ -178,10 +191,13 @@ void table<M, Kind>::retire_record([[maybe_unused]] const slot& s, [[maybe_unuse
 
 /// The less loaded of the key's buckets in the largest level that has room there (§3.1).
 template <medium M, class Kind>
-bool table<M, Kind>::find_room(const levels_view& v, const spot& s, unsigned& level, unsigned& which) const {
+bool table<M, Kind>::find_room(const levels_view& v, const spot& s, unsigned& level,
+                               unsigned& which) const {
   for (unsigned candidate = v.first_open; candidate < v.end_open; ++candidate) {
     int load[2];
-    for (unsigned n = 0; n < 2; ++n) load[n] = std::popcount(state_of(bucket_of(v.at[candidate], s.place[n])).tokens() & shape_.all_tokens());
+    for (unsigned n = 0; n < 2; ++n)
+      load[n] = std::popcount(state_of(bucket_of(v.at[candidate], s.place[n])).tokens() &
+                              shape_.all_tokens());
     level = candidate;
     which = load[1] < load[0];
     if (load[which] < static_cast<int>(shape_.slots)) return true;
@@ -196,37 +212,44 @@ int table<M, Kind>::free_slot(bucket_state state) const noexcept {
   return free == 0 ? -1 : std::countr_zero(free);
 }
 
-/// A new item without its token. Not flushed: a group writes back when all is stored, since stores wait for write-backs that came before them.
+/// A new item without its token. Not flushed: a group writes back when all is stored, since stores
+/// wait for write-backs that came before them.
 template <medium M, class Kind>
-auto table<M, Kind>::fill(const levels_view& v, unsigned level, const spot& s, unsigned which, int index, std::uint64_t value_word) const -> item_lines {
+auto table<M, Kind>::fill(const levels_view& v, unsigned level, const spot& s, unsigned which,
+                          int index, std::uint64_t value_word) const -> item_lines {
   item_lines lines{store_slot(bucket_of(v.at[level], s.place[which]), index, s, value_word), {}};
   if (!under_previous(v, level)) return lines;
   bucket above = bucket_of(v.at[level - 1], s.place[which]);
   bucket_state state = state_of(above);
   if (state.admits(s.filter_class)) return lines;
-  store(m_, *above.state, state.with_class(s.filter_class).word);  // crash: a filter that says too much costs a look
+  // crash: a filter that says too much costs a look
+  store(m_, *above.state, state.with_class(s.filter_class).word);
   lines.above = above;
   return lines;
 }
 
 /// Returns the slot if it is in another line than the state.
 template <medium M, class Kind>
-auto table<M, Kind>::store_slot(bucket b, int index, const spot& s, std::uint64_t value_word) const -> slot* {
+auto table<M, Kind>::store_slot(bucket b, int index, const spot& s, std::uint64_t value_word) const
+    -> slot* {
   slot& at = slot_of(b, index);
   store(m_, at.key, s.key_word);
   store(m_, at.value, value_word);
   auto n = static_cast<unsigned>(index);
   pm<std::uint64_t>& tags = b.tags(n / 8);
   unsigned shift = n % 8 * 8;
-  store(m_, tags, (load(m_, tags) & ~(std::uint64_t{0xff} << shift)) | std::uint64_t{s.tag} << shift);
+  store(m_, tags,
+        (load(m_, tags) & ~(std::uint64_t{0xff} << shift)) | std::uint64_t{s.tag} << shift);
   return beside_state(index) ? nullptr : &at;
 }
 
 template <medium M, class Kind>
 flushed table<M, Kind>::flush_item(const item_lines& lines) const {
   flushed started;
-  if (lines.slot_apart != nullptr) started += flush(m_, extent_of(*lines.slot_apart), "level.write.slot");
-  if (lines.above.state != nullptr) started += flush(m_, extent_of(*lines.above.state), "level.write.filter");
+  if (lines.slot_apart != nullptr)
+    started += flush(m_, extent_of(*lines.slot_apart), "level.write.slot");
+  if (lines.above.state != nullptr)
+    started += flush(m_, extent_of(*lines.above.state), "level.write.filter");
   return started;
 }
 
@@ -241,15 +264,18 @@ template <medium M, class Kind>
 bool table<M, Kind>::commit_all(std::span<const change> changes, flushed payloads) {
   std::optional<durable> before;
   for (const change& c : changes) payloads += flush_item(c.lines);
-  if (std::any_of(changes.begin(), changes.end(), [](const change& c) { return c.payload_apart; })) before = fence(m_, std::move(payloads), "level.write.payload");
+  if (std::any_of(changes.begin(), changes.end(), [](const change& c) { return c.payload_apart; }))
+    before = fence(m_, std::move(payloads), "level.write.payload");
   flushed words;
   for (const change& c : changes) {
     unsettled_.begin(c.stripe);
     ordered payload = c.payload_apart ? after_group(*before) : payload_order(c);
     if (c.value != nullptr)
-      words += announce(m_, *c.value, c.value_word, std::move(payload), "level.write.value");  // COMMIT: the value changes
+      // COMMIT: the value changes
+      words += announce(m_, *c.value, c.value_word, std::move(payload), "level.write.value");
     else
-      words += announce(m_, *c.where.state, c.next.word, std::move(payload), "level.write.commit");  // COMMIT: the record appears, changes or goes
+      // COMMIT: the record appears, changes or goes
+      words += announce(m_, *c.where.state, c.next.word, std::move(payload), "level.write.commit");
   }
   durable done = fence(m_, std::move(words), "level.write.done");
   bool wants_look = false;
@@ -265,7 +291,8 @@ template <medium M, class Kind>
 bool table<M, Kind>::finish(const change& c) {
   if (c.records != 0) add_records(c.stripe, c.records);
   if (c.retired_bytes != 0) heap_.retire(c.retired_offset, c.retired_bytes);
-  if (c.levels != nullptr) refresh_filter(*c.levels, c.level - 1, number(c.levels->at[c.level - 1], c.place));
+  if (c.levels != nullptr)
+    refresh_filter(*c.levels, c.level - 1, number(c.levels->at[c.level - 1], c.place));
   return c.stripe % look_every == 0 && ++stripes_[c.stripe].changes % look_after == 0;
 }
 
@@ -286,44 +313,56 @@ void table<M, Kind>::refresh_filter(const levels_view& v, unsigned level, std::u
 
 /// Of the bucket with this number in the level above.
 template <medium M, class Kind>
-std::uint32_t table<M, Kind>::exact_filter(const level_view& below, const level_view& above, std::uint64_t index) const {
+std::uint32_t table<M, Kind>::exact_filter(const level_view& below, const level_view& above,
+                                           std::uint64_t index) const {
   std::uint32_t classes = 0;
   for_each_resident(bucket_at(below, index >> 1), [&](const resident& r) {
     spot s = spot_of(r);
-    if (number(above, s.place[0]) == index || number(above, s.place[1]) == index) classes |= 1u << s.filter_class;
+    if (number(above, s.place[0]) == index || number(above, s.place[1]) == index)
+      classes |= 1u << s.filter_class;
   });
   return classes;
 }
 
-// --------------------------------------------------------------------------------------------------------- logged update
+// ----------------------------------------------------------------------------------- logged update
 
-/// The paper's update in a full bucket (§3.3). The log has the new value, not the old one: a reader may be given the new one as soon as it is visible.
-///   1  COMMIT: slot, key and new value logged, with a checksum, durably    crash after: recovery stores the new value
+/// The paper's update in a full bucket (§3.3). The log has the new value, not the old one: a reader
+/// may be given the new one as soon as it is visible.
+///   1  COMMIT: slot, key and new value logged, with a checksum, durably
+///      crash after: recovery stores the new value
 ///   2  the value word stored, durably: the log goes, and readers do not look at it
 ///   3  the checksum cleared, durably: a later update must not be undone
 template <medium M, class Kind>
-void table<M, Kind>::update_logged(slot& old, std::uint64_t value_word, const change& c, flushed started) {
+void table<M, Kind>::update_logged(slot& old, std::uint64_t value_word, const change& c,
+                                   flushed started) {
   std::scoped_lock lock(desk_locks_[c.stripe % desk_count]);
   desk& d = root_of_table().desks[c.stripe % desk_count];
   std::uint64_t at = p_.offset_of(&old), key = load(m_, old.key);
   store(m_, d.logged_slot, at);
   store(m_, d.logged_key, key);
   store(m_, d.logged_value, value_word);
-  ordered payload = Kind::in_slot ? after_same_line(&d.logged_check, &d.logged_slot, 3 * sizeof(d.logged_slot)) : after(fence(m_, std::move(started), "level.log.payload"));
-  durable logged = publish(m_, d.logged_check, log_check(at, key, value_word), std::move(payload), "level.log.commit");  // COMMIT: the value changes
+  ordered payload =
+      Kind::in_slot ? after_same_line(&d.logged_check, &d.logged_slot, 3 * sizeof(d.logged_slot))
+                    : after(fence(m_, std::move(started), "level.log.payload"));
+  // COMMIT: the value changes
+  durable logged = publish(m_, d.logged_check, log_check(at, key, value_word), std::move(payload),
+                           "level.log.commit");
   unsettled_.begin(c.stripe);
-  durable replaced = publish(m_, old.value, value_word, after(std::move(logged)), "level.log.value");
+  durable replaced =
+      publish(m_, old.value, value_word, after(std::move(logged)), "level.log.value");
   unsettled_.end(c.stripe, replaced);
-  if (!M::planted("level-a-log-is-never-cleared"))
-    [[maybe_unused]] durable cleared = publish(m_, d.logged_check, 0, after(std::move(replaced)), "level.log.cleared");
+  if (!M::planted("level-a-log-is-never-cleared")) [[maybe_unused]]
+    durable cleared =
+        publish(m_, d.logged_check, 0, after(std::move(replaced)), "level.log.cleared");
   finish(c);
 }
 
-// ------------------------------------------------------------------------------------------------------------------ groups
+// ------------------------------------------------------------------------------------------ groups
 
 template <medium M, class Kind>
 void table<M, Kind>::look_ahead(std::span<const key_type> keys, spot* spots, bool puts) {
-  [[maybe_unused]] read_guard guard = reading();  // no lock is held yet: the levels that are looked at may be on their way out
+  // no lock is held yet: the levels that are looked at may be on their way out
+  [[maybe_unused]] read_guard guard = reading();
   spots_of(keys, spots, prefetch_for_write);
   look_ahead({spots, keys.size()}, prefetch_for_write);
   if (puts) ask_for_rooms({spots, keys.size()});
@@ -342,16 +381,19 @@ void table<M, Kind>::ask_for_rooms(std::span<const spot> spots) const {
 }
 
 template <medium M, class Kind>
-std::size_t table<M, Kind>::lock_group(std::span<const key_type> keys, const spot* spots, group& g) {
+std::size_t table<M, Kind>::lock_group(std::span<const key_type> keys, const spot* spots,
+                                       group& g) {
   g.keys[0] = lock_pair(spots[0]);
   for (stripe_index stripe : g.keys[0].stripe) g.locks.adopt(locks_[stripe]);
   std::size_t count = 1;
   for (; count < keys.size(); ++count) {
     const levels_view& v = levels();  // while a lock is held, stripes stay what they are
-    locked& l = g.keys[count] = {&v, {stripe_of(v, spots[count].place[0]), stripe_of(v, spots[count].place[1])}};
+    locked& l = g.keys[count] = {
+        &v, {stripe_of(v, spots[count].place[0]), stripe_of(v, spots[count].place[1])}};
     std::size_t before = g.locks.count();
     bool all = true;
-    for (stripe_index stripe : l.stripe) all = (g.locks.try_lock(locks_[stripe]) || g.locks.holds(locks_[stripe])) && all;
+    for (stripe_index stripe : l.stripe)
+      all = (g.locks.try_lock(locks_[stripe]) || g.locks.holds(locks_[stripe])) && all;
     if (all) continue;
     g.locks.release(before);
     break;
@@ -359,7 +401,8 @@ std::size_t table<M, Kind>::lock_group(std::span<const key_type> keys, const spo
   return count;
 }
 
-/// Whether the key's buckets are among those that the group is about to change: their states are not what they will be.
+/// Whether the key's buckets are among those that the group is about to change: their states are
+/// not what they will be.
 template <medium M, class Kind>
 bool table<M, Kind>::ends_before(const group& g, const spot& s) const {
   if (g.ready == 0) return false;
@@ -376,7 +419,9 @@ bool table<M, Kind>::ends_before(const group& g, const spot& s) const {
 
 template <medium M, class Kind>
 template <class Decide>
-[[gnu::always_inline]] inline staged table<M, Kind>::stage_in_group(std::size_t n, const spot& s, key_type key, Decide& decide, group& g, status& answer) {
+[[gnu::always_inline]] inline staged table<M, Kind>::stage_in_group(std::size_t n, const spot& s,
+                                                                    key_type key, Decide& decide,
+                                                                    group& g, status& answer) {
   const locked& l = g.keys[n];
   for (stripe_index stripe : l.stripe) settle_inherited(*l.levels, stripe);
   change& c = g.changes[g.ready];

@@ -1,7 +1,8 @@
 // TurboHash: search without locks (paper §3.4, algorithm 1), batches of searches, iteration.
 //
-// A read of a bucket is good if the commit word is the same before and after it, all 8 bytes of it, for hits and for misses (CRASH.md TurboHash
-// 1 and 2). A read of a shard is good if its mirror is the same before and after. And what was read may be given away if the shard is settled then (T6).
+// A read of a bucket is good if the commit word is the same before and after it, all 8 bytes of it,
+// for hits and for misses (CRASH.md TurboHash 1 and 2). A read of a shard is good if its mirror is
+// the same before and after. And what was read may be given away if the shard is settled then (T6).
 #pragma once
 
 #include <emmintrin.h>
@@ -12,7 +13,8 @@
 
 namespace durahash::turbo {
 
-/// Most searches end in the home bucket: they take one glance, inlined. All others, and those that a writer disturbed, search.
+/// Most searches end in the home bucket: they take one glance, inlined. All others, and those that
+/// a writer disturbed, search.
 template <medium M, class Kind>
 template <class Read>
 status table<M, Kind>::get(key_type key, Read&& read) {
@@ -44,15 +46,19 @@ void table<M, Kind>::read_home(glance& g, std::uint64_t hash) const noexcept {
 template <medium M, class Kind>
 bool table<M, Kind>::is_as_read(const bucket& b, meta_word meta) const noexcept {
   meta_word now = load(m_, b.meta);
-  if (M::planted("one-write-in-between-is-tolerated")) return (now.bits >> 28) - (meta.bits >> 28) <= 1;
+  if (M::planted("one-write-in-between-is-tolerated"))
+    return (now.bits >> 28) - (meta.bits >> 28) <= 1;
   return now == meta;
 }
 
-/// What a glance at the home bucket of a word table is worth: a hit, a miss, or `torn`, which here also says "look further" and "not settled".
+/// What a glance at the home bucket of a word table is worth: a hit, a miss, or `torn`, which here
+/// also says "look further" and "not settled".
 template <medium M, class Kind>
 template <class Read>
 auto table<M, Kind>::judge(const glance& g, key_type key, Read& read) const -> probed {
-  auto unchanged = [&] { return is_as_read(*g.home, g.meta) && view(g.shard) == g.view && unsettled_.settled(g.shard); };
+  auto unchanged = [&] {
+    return is_as_read(*g.home, g.meta) && view(g.shard) == g.view && unsettled_.settled(g.shard);
+  };
   for (std::uint32_t hits = g.hits; hits != 0;) {
     const slot& at = g.home->slots[take_lowest(hits)];
     if (load(m_, at.key) != key) continue;
@@ -68,7 +74,8 @@ template <medium M, class Kind>
 template <class Read>
 [[gnu::noinline]] status table<M, Kind>::search(std::uint64_t hash, key_type key, Read& read) {
   shard_index s = shard_of(hash);
-  [[maybe_unused]] read_guard guard = reading();  // keeps array and record from reuse; u64 tables have none, and look at the mirror again instead
+  // keeps array and record from reuse; u64 tables have none, and look at the mirror again instead
+  [[maybe_unused]] read_guard guard = reading();
   while (true) {  // ends: each further round means that a writer of this shard got on
     shard_view v = view(s);
     std::optional<value_type> value;
@@ -85,7 +92,8 @@ template <class Read>
 
 /// `buckets` counts those that were looked at, from the home bucket on.
 template <medium M, class Kind>
-auto table<M, Kind>::probe(shard_view v, std::uint64_t hash, key_type key, std::optional<value_type>& value, unsigned& buckets) const -> probed {
+auto table<M, Kind>::probe(shard_view v, std::uint64_t hash, key_type key,
+                           std::optional<value_type>& value, unsigned& buckets) const -> probed {
   bucket* first = buckets_of(v);
   std::uint64_t home = home_of(hash, v.log2_buckets()), mask = v.buckets() - 1;
   std::uint64_t key_word = Kind::key_word(key, hash);
@@ -117,15 +125,18 @@ auto table<M, Kind>::probe(shard_view v, std::uint64_t hash, key_type key, std::
   return probed::miss;
 }
 
-/// What a reader has seen, and a crash could still undo, is made durable before the reader gives it away (T6). Records need no flush: they were durable
-/// before a slot named them.
+/// What a reader has seen, and a crash could still undo, is made durable before the reader gives it
+/// away (T6). Records need no flush: they were durable before a slot named them.
 template <medium M, class Kind>
-void table<M, Kind>::settle_for_reader(shard_index s, shard_view v, std::uint64_t home, unsigned buckets) {
+void table<M, Kind>::settle_for_reader(shard_index s, shard_view v, std::uint64_t home,
+                                       unsigned buckets) {
   if constexpr (unsettled<M>::needed) {
     if (unsettled_.settled(s)) return;
     if (unsettled_.of(s) == settlement::inherited) return settle_inherited(s);
     flushed started;
-    for (unsigned n = 0; n < buckets; ++n) started += flush(m_, extent_of(buckets_of(v)[(home + n) & (v.buckets() - 1)]), "turbo.settle.buckets");
+    for (unsigned n = 0; n < buckets; ++n)
+      started += flush(m_, extent_of(buckets_of(v)[(home + n) & (v.buckets() - 1)]),
+                       "turbo.settle.buckets");
     [[maybe_unused]] durable done = fence(m_, std::move(started), "turbo.settle.all");
   }
 }
@@ -142,7 +153,8 @@ void table<M, Kind>::settle_inherited(shard_index s) {
 
 template <medium M, class Kind>
 std::uint32_t table<M, Kind>::match_tags(const bucket& b, std::uint8_t tag) const noexcept {
-  auto low = static_cast<long long>(load(m_, b.tags[0])), high = static_cast<long long>(load(m_, b.tags[1]));
+  auto low = static_cast<long long>(load(m_, b.tags[0])),
+       high = static_cast<long long>(load(m_, b.tags[1]));
   __m128i equal = _mm_cmpeq_epi8(_mm_set_epi64x(high, low), _mm_set1_epi8(static_cast<char>(tag)));
   return static_cast<std::uint32_t>(_mm_movemask_epi8(equal));
 }
@@ -152,7 +164,7 @@ std::uint8_t table<M, Kind>::tag_at(const bucket& b, int slot) const noexcept {
   return static_cast<std::uint8_t>(load(m_, b.tags[slot / 8]) >> (slot % 8 * 8));
 }
 
-// ----------------------------------------------------------------------------------------------------------------- batches
+// ----------------------------------------------------------------------------------------- batches
 
 template <medium M, class Kind>
 template <class Read>
@@ -170,7 +182,8 @@ void table<M, Kind>::get_many(std::span<const key_type> keys, Read&& read, statu
     for (std::size_t i = 0; i < count; ++i) {
       if (glances[i].view.none()) continue;
       read_home(glances[i], hashes[i]);
-      if (glances[i].hits != 0) __builtin_prefetch(&glances[i].home->slots[std::countr_zero(glances[i].hits)]);
+      if (glances[i].hits != 0)
+        __builtin_prefetch(&glances[i].home->slots[std::countr_zero(glances[i].hits)]);
     }
     for (std::size_t i = 0; i < count; ++i) {
       key_type key = keys[start + i];
@@ -178,19 +191,19 @@ void table<M, Kind>::get_many(std::span<const key_type> keys, Read&& read, statu
       probed seen = probed::torn;
       if constexpr (Kind::in_slot)
         if (!glances[i].view.none()) seen = judge(glances[i], key, read_one);
-      answers[start + i] = seen == probed::hit ? status::ok : seen == probed::miss ? status::not_found : search(hashes[i], key, read_one);
+      answers[start + i] = seen == probed::hit    ? status::ok
+                           : seen == probed::miss ? status::not_found
+                                                  : search(hashes[i], key, read_one);
     }
   }
 }
 
-// --------------------------------------------------------------------------------------------------------------- iteration
+// --------------------------------------------------------------------------------------- iteration
 
 template <medium M, class Kind>
 std::uint64_t table<M, Kind>::hash_of_slot(std::uint64_t key_word) const noexcept {
-  if constexpr (Kind::in_slot)
-    return word_hash(key_word, seeds_);
-  else
-    return key_word;
+  if constexpr (Kind::in_slot) return word_hash(key_word, seeds_);
+  else return key_word;
 }
 
 /// The shard's live slots, or nothing when a writer was faster.

@@ -12,7 +12,8 @@
 namespace durahash::turbo {
 
 inline constexpr int slots_per_bucket = 14;
-inline constexpr int most_valid = slots_per_bucket - 1;  // one slot stays empty for near-place update (paper §3.3)
+// one slot stays empty for near-place update (paper §3.3)
+inline constexpr int most_valid = slots_per_bucket - 1;
 inline constexpr std::uint32_t all_slots = (1u << slots_per_bucket) - 1;
 inline constexpr unsigned most_log2_buckets = 24;
 
@@ -35,7 +36,8 @@ struct meta_word {
 
   /// The next word, with the given slots valid and deleted.
   constexpr meta_word next(std::uint32_t valid_slots, std::uint32_t deleted_slots) const noexcept {
-    meta_word made{((bits & ~(one_write - 1)) + one_write) | std::uint64_t{deleted_slots} << 14 | valid_slots};
+    meta_word made{((bits & ~(one_write - 1)) + one_write) | std::uint64_t{deleted_slots} << 14 |
+                   valid_slots};
     return made;
   }
   /// `slot` becomes live; it was empty or deleted.
@@ -47,7 +49,9 @@ struct meta_word {
     return next((valid() | 1u << slot) & ~(1u << old), deleted());
   }
   /// `slot` stays valid, so that paths through this bucket are not cut.
-  constexpr meta_word with_deleted(int slot) const noexcept { return next(valid(), deleted() | 1u << slot); }
+  constexpr meta_word with_deleted(int slot) const noexcept {
+    return next(valid(), deleted() | 1u << slot);
+  }
 
   friend bool operator==(meta_word, meta_word) = default;
 };
@@ -57,7 +61,8 @@ struct slot {
   pm<std::uint64_t> value;  // the value, or its record's offset
 };
 
-/// 256 bytes: one block of the medium. Its first line holds the commit word, the tags and two slots.
+/// 256 bytes: one block of the medium. Its first line holds the commit word, the tags and two
+/// slots.
 struct alignas(block_bytes) bucket {
   pm<meta_word> meta;
   pm<std::uint64_t> tags[2];  // one byte each for 14 slots, little-endian; the rest 0
@@ -69,12 +74,19 @@ static_assert(sizeof(slot) == 16 && sizeof(bucket) == 256 && offsetof(bucket, sl
 inline constexpr int slots_in_first_line = 2;
 static_assert(offsetof(bucket, slots) + slots_in_first_line * sizeof(slot) == line_bytes);
 
-/// One shard's place: its array and log2 of the buckets. None: no buckets yet.
-/// Departs from the paper (two sets of count and pointer, and a version byte): one word changes at once (CRASH.md X5, TurboHash 4).
+/// One shard's place: its array and log2 of the buckets. None: no buckets yet. Departs from the
+/// paper (two sets of count and pointer, and a version byte): one word changes at once (CRASH.md
+/// X5, TurboHash 4).
 struct directory_entry : checked_place {
-  static constexpr directory_entry of(std::uint64_t offset, unsigned log2_buckets) noexcept { return {checked_place::of(offset, log2_buckets)}; }
-  constexpr std::uint64_t bytes() const noexcept { return std::uint64_t{block_bytes} << exponent(); }
-  constexpr bool sound() const noexcept { return checked_place::sound() && exponent() <= most_log2_buckets; }
+  static constexpr directory_entry of(std::uint64_t offset, unsigned log2_buckets) noexcept {
+    return {checked_place::of(offset, log2_buckets)};
+  }
+  constexpr std::uint64_t bytes() const noexcept {
+    return std::uint64_t{block_bytes} << exponent();
+  }
+  constexpr bool sound() const noexcept {
+    return checked_place::sound() && exponent() <= most_log2_buckets;
+  }
 };
 
 /// Settings in the superblock, by index.

@@ -1,17 +1,23 @@
-// TurboHash: shard resizing (paper §3.5, §4.7), garbage collection of deleted slots (§4.6), compaction.
+// TurboHash: shard resizing (paper §3.5, §4.7), garbage collection of deleted slots (§4.6),
+// compaction.
 //
 // One rebuild of a shard, under its lock, readers going on in the old array:
-//   1  live records laid out anew in DRAM, in the order of the old array        no memory: nothing has changed
-//   2  the new array allocated, written in address order, flushed, fenced        crash: unreachable, hence free
-//   3  COMMIT: the directory entry published                                     crash before: old array; after: new array, same records
-//   4  the mirror switched, the old array retired                                crash: the old array is unreachable, hence free
+//   1  live records laid out anew in DRAM, in the order of the old array        no memory: nothing
+//      has changed
+//   2  the new array allocated, written in address order, flushed, fenced
+//      crash: unreachable, hence free
+//   3  COMMIT: the directory entry published
+//      crash before: old array; after: new array, same records
+//   4  the mirror switched, the old array retired
+//      crash: the old array is unreachable, hence free
 #pragma once
 
 #include "table/turbo/table.hpp"
 
 namespace durahash::turbo {
 
-/// The scope of some key in this shard is full. At first deleted slots may be to blame: a shard that is less than half alive is rebuilt at its size.
+/// The scope of some key in this shard is full. At first deleted slots may be to blame: a shard
+/// that is less than half alive is rebuilt at its size.
 template <medium M, class Kind>
 status table<M, Kind>::make_room(shard_index s, int attempt) {
   shard_view v = view(s);
@@ -30,7 +36,8 @@ status table<M, Kind>::rebuild(shard_index s, unsigned log2_buckets) {
 }
 
 template <medium M, class Kind>
-status table<M, Kind>::rebuild_from(shard_index s, const std::vector<live_record>& records, unsigned log2_buckets) {
+status table<M, Kind>::rebuild_from(shard_index s, const std::vector<live_record>& records,
+                                    unsigned log2_buckets) {
   thread_local std::vector<std::uint64_t> image;
   while (!lay_out(records, log2_buckets, image))  // ends: twice the buckets, half the load
     if (++log2_buckets > most_log2_buckets) return status::no_space;
@@ -42,14 +49,18 @@ status table<M, Kind>::rebuild_from(shard_index s, const std::vector<live_record
   directory_entry made = directory_entry::of(array->keep(), log2_buckets);
   bool switched_early = M::planted("the-mirror-before-the-medium");
   if (switched_early) switch_array(s, made);
-  [[maybe_unused]] durable done = publish(m_, directory(s), made.word, after(std::move(written)), "turbo.array.commit");  // COMMIT: the shard moves
+  // COMMIT: the shard moves
+  [[maybe_unused]] durable done =
+      publish(m_, directory(s), made.word, after(std::move(written)), "turbo.array.commit");
   if (!switched_early) switch_array(s, made);
   return status::ok;
 }
 
-/// `image` receives the array, 32 words to a bucket. Returns false when some record finds its scope full.
+/// `image` receives the array, 32 words to a bucket. Returns false when some record finds its scope
+/// full.
 template <medium M, class Kind>
-bool table<M, Kind>::lay_out(const std::vector<live_record>& records, unsigned log2_buckets, std::vector<std::uint64_t>& image) const {
+bool table<M, Kind>::lay_out(const std::vector<live_record>& records, unsigned log2_buckets,
+                             std::vector<std::uint64_t>& image) const {
   constexpr std::size_t words = sizeof(bucket) / 8;
   std::uint64_t buckets = std::uint64_t{1} << log2_buckets;
   std::uint64_t scope = std::min<std::uint64_t>(scope_, buckets);
@@ -72,7 +83,8 @@ bool table<M, Kind>::lay_out(const std::vector<live_record>& records, unsigned l
 
 /// Lines without a live slot keep what they hold: nothing reads them.
 template <medium M, class Kind>
-void table<M, Kind>::write_image(bucket* at, const std::vector<std::uint64_t>& image, flushed& started) {
+void table<M, Kind>::write_image(bucket* at, const std::vector<std::uint64_t>& image,
+                                 flushed& started) {
   constexpr std::size_t words = sizeof(bucket) / 8, words_per_line = line_bytes / 8;
   auto* target = reinterpret_cast<pm<std::uint64_t>*>(at);
   for (std::size_t base = 0; base < image.size(); base += words) {
@@ -86,7 +98,9 @@ void table<M, Kind>::write_image(bucket* at, const std::vector<std::uint64_t>& i
 /// For a shard without a record.
 template <medium M, class Kind>
 void table<M, Kind>::drop_array(shard_index s) {
-  [[maybe_unused]] durable done = publish(m_, directory(s), 0, after_nothing("an empty shard has no array"), "turbo.array.drop");  // COMMIT: the array goes
+  // COMMIT: the array goes
+  [[maybe_unused]] durable done = publish(
+      m_, directory(s), 0, after_nothing("an empty shard has no array"), "turbo.array.drop");
   switch_array(s, directory_entry{});
 }
 
@@ -97,13 +111,13 @@ void table<M, Kind>::switch_array(shard_index s, directory_entry made) {
   if (old.none()) return;
   if constexpr (Kind::in_slot)
     heap_.free(old.offset(), old.bytes());  // readers notice by the mirror; the bytes stay mapped
-  else
-    heap_.retire(old.offset(), old.bytes());
+  else heap_.retire(old.offset(), old.bytes());
 }
 
-// ------------------------------------------------------------------------------------------------------ deleted slots
+// ----------------------------------------------------------------------------------- deleted slots
 
-/// After an insert walked far: are deleted slots to blame? Then the shard is rebuilt at its size (§4.6).
+/// After an insert walked far: are deleted slots to blame? Then the shard is rebuilt at its size
+/// (§4.6).
 template <medium M, class Kind>
 void table<M, Kind>::survey(shard_index s) {
   shard_state& state = states_[s];
@@ -117,17 +131,23 @@ void table<M, Kind>::survey(shard_index s) {
   for (std::uint64_t index = 0; index < v.buckets(); ++index)
     deleted += static_cast<unsigned>(std::popcount(load(m_, buckets_of(v)[index].meta).deleted()));
   constexpr std::uint64_t share = 8;  // an eighth of the slots
-  if (deleted * share >= v.buckets() * slots_per_bucket && rebuild(s, v.log2_buckets()) == status::ok) ++collections_;
-  state.inserts_until_survey = static_cast<std::uint32_t>(view(s).buckets());  // so that a survey costs each insert about a line
+  if (deleted * share >= v.buckets() * slots_per_bucket &&
+      rebuild(s, v.log2_buckets()) == status::ok)
+    ++collections_;
+  // so that a survey costs each insert about a line
+  state.inserts_until_survey = static_cast<std::uint32_t>(view(s).buckets());
 }
 
-// ---------------------------------------------------------------------------------------------------------- size on demand
+// ---------------------------------------------------------------------------------- size on demand
 
-/// The smallest array that holds so many records at a load factor of at most 0.7, where few scopes are full.
+/// The smallest array that holds so many records at a load factor of at most 0.7, where few scopes
+/// are full.
 template <medium M, class Kind>
 unsigned table<M, Kind>::log2_for(std::uint64_t records_in_shard) const noexcept {
   constexpr std::uint64_t tenths = 7;
-  return std::min(most_log2_buckets, log2_ceiling((records_in_shard * 10 + slots_per_bucket * tenths - 1) / (slots_per_bucket * tenths)));
+  return std::min(most_log2_buckets,
+                  log2_ceiling((records_in_shard * 10 + slots_per_bucket * tenths - 1) /
+                               (slots_per_bucket * tenths)));
 }
 
 template <medium M, class Kind>
@@ -163,19 +183,24 @@ status table<M, Kind>::compact() {
       drop_array(s);
       continue;
     }
-    if (status made = rebuild(s, std::min(v.log2_buckets(), log2_for(live))); made != status::ok) return made;
+    if (status made = rebuild(s, std::min(v.log2_buckets(), log2_for(live))); made != status::ok)
+      return made;
   }
   heap_.settle();
-  for (shard_index s = 0; s < shards(); ++s) {  // arrays that were rebuilt while the front was still full
+  // arrays that were rebuilt while the front was still full
+  for (shard_index s = 0; s < shards(); ++s) {
     std::scoped_lock lock(states_[s].lock);
     shard_view v = view(s);
-    if (v.none() || v.offset() < this->live_bytes() || !heap_.has_room_before(v.offset(), v.bytes())) continue;
+    if (v.none() || v.offset() < this->live_bytes() ||
+        !heap_.has_room_before(v.offset(), v.bytes()))
+      continue;
     if (!p_.may_change()) return status::io_error;
     if (status made = rebuild(s, v.log2_buckets()); made != status::ok) return made;
   }
   heap_.settle();
   if constexpr (!Kind::in_slot) {
-    // Records behind the point where all that is live would end, if it lay without gaps, have room in front of it.
+    // Records behind the point where all that is live would end, if it lay without gaps, have room
+    // in front of it.
     std::uint64_t behind = this->live_bytes();
     for (shard_index s = 0; s < shards(); ++s) {
       std::scoped_lock lock(states_[s].lock);
@@ -187,7 +212,8 @@ status table<M, Kind>::compact() {
   return p_.give_back_tail();
 }
 
-/// Near-place updates with the same key and value, for records behind `behind` that have room in front of it.
+/// Near-place updates with the same key and value, for records behind `behind` that have room in
+/// front of it.
 template <medium M, class Kind>
 status table<M, Kind>::move_records_down(shard_index s, std::uint64_t behind) {
   if constexpr (!Kind::in_slot) {
@@ -200,9 +226,13 @@ status table<M, Kind>::move_records_down(shard_index s, std::uint64_t behind) {
         auto record = record_at(m_, p_, offset);
         if (!record) return status::damaged;
         if (offset < behind || !heap_.has_room_before(offset, record->bytes())) continue;
-        auto same = [&](const std::optional<value_type>& present) { return decision<value_type>::set(*present); };
+        auto same = [&](const std::optional<value_type>& present) {
+          return decision<value_type>::set(*present);
+        };
         if (!p_.may_change()) return status::io_error;
-        if (status moved = write_locked(s, load(m_, at.key), record->key, same); moved != status::ok) return moved;
+        if (status moved = write_locked(s, load(m_, at.key), record->key, same);
+            moved != status::ok)
+          return moved;
       }
     }
   }

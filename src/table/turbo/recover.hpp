@@ -1,9 +1,11 @@
-// TurboHash: creation, opening, closing. Recovery reads the directory alone (paper §3.7): a crash leaves no bucket half changed, and what
-// it leaves in arrays and records that nothing refers to is free space.
+// TurboHash: creation, opening, closing. Recovery reads the directory alone (paper §3.7): a crash
+// leaves no bucket half changed, and what it leaves in arrays and records that nothing refers to is
+// free space.
 //
 // u64 tables   every array is named by the directory: allocation state is whole after reading it.
-// byte tables  records are found in the slots: after a crash (not after a clean close) they are collected in the background. Reads and writes go
-//              on; until it is done, new records take only space that is new.
+// byte tables  records are found in the slots: after a crash (not after a clean close) they are
+//              collected in the background. Reads and writes go on; until it is done, new records
+//              take only space that is new.
 #pragma once
 
 #include "table/settings.hpp"
@@ -14,10 +16,11 @@ namespace durahash::turbo {
 namespace detail {
 
 inline constexpr setting_rule rules[] = {
-    {"shards", 2, 1u << 20},        // rounded up to a power of two
-    {"scope", 1, 256},              // buckets
-    {"collect_distance", 0, 255},   // an insert that walks this far has deleted slots surveyed; 0: never
-    {"in_place", 0, 1},             // 0: u64 values are updated near-place, as in the paper
+    {"shards", 2, 1u << 20},  // rounded up to a power of two
+    {"scope", 1, 256},        // buckets
+    // an insert that walks this far has deleted slots surveyed; 0: never
+    {"collect_distance", 0, 255},
+    {"in_place", 0, 1},  // 0: u64 values are updated near-place, as in the paper
 };
 
 }  // namespace detail
@@ -26,10 +29,14 @@ template <medium M, class Kind>
 result<engine_plan> table<M, Kind>::plan(const options& how) {
   std::uint64_t values[] = {4096, 16, 4, 1};  // the scope is the paper's
   if (how.capacity != 0) {
-    constexpr std::uint64_t records_per_shard = 4096;  // a resize of such a shard takes well under a millisecond
-    values[0] = std::clamp<std::uint64_t>(how.capacity / records_per_shard, 64, detail::rules[0].most);
+    // a resize of such a shard takes well under a millisecond
+    constexpr std::uint64_t records_per_shard = 4096;
+    values[0] =
+        std::clamp<std::uint64_t>(how.capacity / records_per_shard, 64, detail::rules[0].most);
   }
-  if (error e = resolve_settings(engine_kind::turbo, detail::rules, how.settings, values); e.code != status::ok) return e;
+  if (error e = resolve_settings(engine_kind::turbo, detail::rules, how.settings, values);
+      e.code != status::ok)
+    return e;
   engine_plan made;
   unsigned bits = log2_ceiling(values[0]);
   made.settings[shard_bits] = bits;
@@ -38,14 +45,16 @@ result<engine_plan> table<M, Kind>::plan(const options& how) {
   made.settings[setting::in_place] = values[3];
   constexpr std::uint64_t tenths = 7;  // of the slots filled when the expected records are in
   made.settings[first_log2] = std::min<std::uint64_t>(
-      most_log2_buckets, log2_ceiling((how.capacity >> bits) * 10 / (slots_per_bucket * tenths) + ((how.capacity >> bits) != 0)));
+      most_log2_buckets, log2_ceiling((how.capacity >> bits) * 10 / (slots_per_bucket * tenths) +
+                                      ((how.capacity >> bits) != 0)));
   made.engine_bytes = std::uint64_t{8} << bits;
   return made;
 }
 
 template <medium M, class Kind>
 table<M, Kind>::table(pool<M>& p)
-    : frame(p), shard_bits_(static_cast<unsigned>(p.block().settings[setting::shard_bits])),
+    : frame(p),
+      shard_bits_(static_cast<unsigned>(p.block().settings[setting::shard_bits])),
       scope_(static_cast<unsigned>(p.block().settings[setting::scope])),
       first_log2_(static_cast<unsigned>(p.block().settings[setting::first_log2])),
       collect_distance_(static_cast<unsigned>(p.block().settings[setting::collect_distance])),
@@ -58,15 +67,21 @@ table<M, Kind>::~table() {
   background_.stop();
 }
 
-// ---------------------------------------------------------------------------------------------------------------- opening
+// ----------------------------------------------------------------------------------------- opening
 
 template <medium M, class Kind>
 error table<M, Kind>::open(const std::string& path, std::vector<std::string>* dropped) {
   const setting_words& settings = p_.block().settings;
-  auto within = [&](std::size_t index, std::uint64_t least, std::uint64_t most) { return settings[index] >= least && settings[index] <= most; };
-  if (!within(setting::shard_bits, 1, 20) || !within(setting::scope, 1, 256) || !within(setting::first_log2, 0, most_log2_buckets) ||
-      !within(setting::collect_distance, 0, 255) || p_.block().engine_bytes != std::uint64_t{8} << shard_bits_)
-    return {status::unusable, "cannot use " + path + " as a pool: its superblock holds settings that the engine turbo does not allow"};
+  auto within = [&](std::size_t index, std::uint64_t least, std::uint64_t most) {
+    return settings[index] >= least && settings[index] <= most;
+  };
+  if (!within(setting::shard_bits, 1, 20) || !within(setting::scope, 1, 256) ||
+      !within(setting::first_log2, 0, most_log2_buckets) ||
+      !within(setting::collect_distance, 0, 255) ||
+      p_.block().engine_bytes != std::uint64_t{8} << shard_bits_)
+    return {status::unusable,
+            "cannot use " + path +
+                " as a pool: its superblock holds settings that the engine turbo does not allow"};
 
   mirrors_ = std::make_unique<std::atomic<std::uint64_t>[]>(shards());
   states_ = std::make_unique<shard_state[]>(shards());
@@ -91,24 +106,28 @@ error table<M, Kind>::open(const std::string& path, std::vector<std::string>* dr
   return {status::ok, {}};
 }
 
-/// Mirrors every entry. Tells the heap of every array, unless its state was restored: then it knows them.
+/// Mirrors every entry. Tells the heap of every array, unless its state was restored: then it knows
+/// them.
 template <medium M, class Kind>
-error table<M, Kind>::read_directory(const std::string& path, bool restored, std::vector<std::string>* dropped) {
+error table<M, Kind>::read_directory(const std::string& path, bool restored,
+                                     std::vector<std::string>* dropped) {
   auto damaged = [&](shard_index s, const char* what) -> error {
     std::uint64_t offset = p_.block().engine_offset + std::uint64_t{8} * s;
-    return {status::unusable, "cannot use " + path + " as a pool: the directory entry of shard " + std::to_string(s) +
-                                  " at offset " + std::to_string(offset) + " " + what};
+    return {status::unusable, "cannot use " + path + " as a pool: the directory entry of shard " +
+                                  std::to_string(s) + " at offset " + std::to_string(offset) + " " +
+                                  what};
   };
   shard_index found = 0;
   for (shard_index s = 0; s < shards(); ++s) {
     directory_entry entry{{load(m_, directory(s))}};
     if (entry.none()) continue;
     const char* wrong = nullptr;
-    if (!entry.sound())
-      wrong = "is damaged (check bits)";
-    else if (entry.offset() < p_.block().heap_offset || entry.bytes() > p_.end() || entry.offset() > p_.end() - entry.bytes())
+    if (!entry.sound()) wrong = "is damaged (check bits)";
+    else if (entry.offset() < p_.block().heap_offset || entry.bytes() > p_.end() ||
+             entry.offset() > p_.end() - entry.bytes())
       wrong = "points outside the pool";
-    else if (restored ? !heap_.holds(entry.offset(), entry.bytes()) : !heap_.adopt(entry.offset(), entry.bytes()))
+    else if (restored ? !heap_.holds(entry.offset(), entry.bytes())
+                      : !heap_.adopt(entry.offset(), entry.bytes()))
       wrong = "overlaps another extent";
     if (wrong == nullptr) {
       mirrors_[s].store(shard_view::of(entry, 0).word, std::memory_order_release);
@@ -118,7 +137,9 @@ error table<M, Kind>::read_directory(const std::string& path, bool restored, std
     error e = damaged(s, wrong);
     if (dropped == nullptr) return e;
     dropped->push_back(e.message + "; the shard's records are lost");
-    if (!p_.may_change()) return {status::io_error, "cannot salvage " + path + ": " + std::string(message(status::io_error))};
+    if (!p_.may_change())
+      return {status::io_error,
+              "cannot salvage " + path + ": " + std::string(message(status::io_error))};
     drop_array(s);
   }
   if (std::string gone = frame::lost_root(); found == 0 && !gone.empty() && dropped == nullptr)
@@ -138,7 +159,8 @@ bool table<M, Kind>::count_units(const background* asking) {
   return true;
 }
 
-/// What a slot no longer names is free only if no crash can bring the slot's old word back: the shard is made durable first.
+/// What a slot no longer names is free only if no crash can bring the slot's old word back: the
+/// shard is made durable first.
 template <medium M, class Kind>
 void table<M, Kind>::count_shard(shard_index s) {
   if (!M::planted("a-cell-freed-by-a-word-that-may-go")) settle_inherited(s);
@@ -151,23 +173,22 @@ void table<M, Kind>::count_shard(shard_index s) {
     if constexpr (!Kind::in_slot) {
       while (live != 0) {
         std::uint64_t offset = load(m_, b.slots[take_lowest(live)].value);
-        if (auto record = record_at(m_, p_, offset))
-          frame::adopt_record(offset, record->bytes());
-        else
-          frame::found_unsound();
+        if (auto record = record_at(m_, p_, offset)) frame::adopt_record(offset, record->bytes());
+        else frame::found_unsound();
       }
     }
   }
   states_[s].records.store(count, std::memory_order_relaxed);
 }
 
-// ------------------------------------------------------------------------------------------------------------------ sizes
+// ------------------------------------------------------------------------------------------- sizes
 
 template <medium M, class Kind>
 std::uint64_t table<M, Kind>::size() {
   await_count();
   std::int64_t sum = static_cast<std::int64_t>(records_at_open_);
-  for (shard_index s = 0; s < shards(); ++s) sum += states_[s].records.load(std::memory_order_relaxed);
+  for (shard_index s = 0; s < shards(); ++s)
+    sum += states_[s].records.load(std::memory_order_relaxed);
   return static_cast<std::uint64_t>(std::max<std::int64_t>(sum, 0));
 }
 
@@ -178,11 +199,12 @@ std::uint64_t table<M, Kind>::slots() {
   return sum;
 }
 
-// --------------------------------------------------------------------------------------------------------------- clean close
+// ------------------------------------------------------------------------------------- clean close
 
 template <medium M, class Kind>
 void table<M, Kind>::lock_all() {
-  for (shard_index s = 0; s < shards(); ++s) states_[s].lock.lock();  // in order; groups never wait while they hold one
+  // in order; groups never wait while they hold one
+  for (shard_index s = 0; s < shards(); ++s) states_[s].lock.lock();
 }
 
 template <medium M, class Kind>
@@ -190,7 +212,7 @@ void table<M, Kind>::unlock_all() {
   for (shard_index s = 0; s < shards(); ++s) states_[s].lock.unlock();
 }
 
-// ---------------------------------------------------------------------------------------------------------------- salvage
+// ----------------------------------------------------------------------------------------- salvage
 
 /// Rebuilds the shard from the records that verify, if there is one that does not.
 template <medium M, class Kind>
@@ -208,16 +230,19 @@ status table<M, Kind>::salvage_shard(shard_index s, std::vector<std::string>& dr
       std::uint64_t key_word = load(m_, b.slots[i].key);
       live_record r{hash_of_slot(key_word), key_word, load(m_, b.slots[i].value)};
       if (verifies(s, b, i, why) && !on_path(v, r.hash, index)) why = "it is out of place";
-      if (why.empty() && std::any_of(kept.begin(), kept.end(), [&](const live_record& k) { return k.hash == r.hash && same_key<Kind>(m_, p_, k, r); }))
+      if (why.empty() && std::any_of(kept.begin(), kept.end(), [&](const live_record& k) {
+            return k.hash == r.hash && same_key<Kind>(m_, p_, k, r);
+          }))
         why = "its key is there twice";
       if constexpr (!Kind::in_slot)
-        if (why.empty() && !heap_.adopt(r.value_word, record_at(m_, p_, r.value_word)->bytes())) why = "its bytes are another's";
+        if (why.empty() && !heap_.adopt(r.value_word, record_at(m_, p_, r.value_word)->bytes()))
+          why = "its bytes are another's";
       if (why.empty()) {
         kept.push_back(r);
       } else {
         ++lost;
-        dropped.push_back("shard " + std::to_string(s) + ", bucket " + std::to_string(index) + ", slot " + std::to_string(i) +
-                          ": dropped a record, " + why);
+        dropped.push_back("shard " + std::to_string(s) + ", bucket " + std::to_string(index) +
+                          ", slot " + std::to_string(i) + ": dropped a record, " + why);
       }
     }
   }
@@ -230,7 +255,8 @@ status table<M, Kind>::salvage_shard(shard_index s, std::vector<std::string>& dr
 template <medium M, class Kind>
 bool table<M, Kind>::verifies(shard_index s, const bucket& b, int i, std::string& why) const {
   std::uint64_t key_word = load(m_, b.slots[i].key), hash = hash_of_slot(key_word);
-  if (tag_at(b, i) != tag_of(hash) || shard_of(hash) != s) return why = "its key does not belong there", false;
+  if (tag_at(b, i) != tag_of(hash) || shard_of(hash) != s)
+    return why = "its key does not belong there", false;
   why = fault_of<Kind>(m_, p_, seeds_, {hash, key_word, load(m_, b.slots[i].value)}, bytes_hash);
   return why.empty();
 }

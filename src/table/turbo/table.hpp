@@ -1,14 +1,19 @@
-// TurboHash (SYSTOR'23): the table, its parts and their invariants. docs/engines/turbo.md tells the whole.
+// TurboHash (SYSTOR'23): the table, its parts and their invariants. docs/engines/turbo.md tells the
+// whole.
 //
-// A directory of shards, over-provisioned so that it never grows (§3.1); a shard is a contiguous array of 256-byte buckets, probed linearly from
-// the home bucket over at most `scope` buckets.
+// A directory of shards, over-provisioned so that it never grows (§3.1); a shard is a contiguous
+// array of 256-byte buckets, probed linearly from the home bucket over at most `scope` buckets.
 //
-//   T1  A key lives in at most one live slot, within `scope` buckets from its home, and no bucket before it on that path ends paths.
-//   T2  Once a bucket has fewer than two empty slots it never has two again in this shard's array: a delete leaves the slot valid.
+//   T1  A key lives in at most one live slot, within `scope` buckets from its home, and no bucket
+//       before it on that path ends paths.
+//   T2  Once a bucket has fewer than two empty slots it never has two again in this shard's array:
+//       a delete leaves the slot valid.
 //   T3  What a live slot holds was durable before the commit word that made it live.
-//   T4  The mirror of a directory entry names an array only after the entry on the medium does, durably.
+//   T4  The mirror of a directory entry names an array only after the entry on the medium does,
+//       durably.
 //   T5  Bytes of an array change only under its shard's lock; readers take none.
-//   T6  What a reader is given is durable: a shard with a publication under way is unsettled, and its readers flush what they have read.
+//   T6  What a reader is given is durable: a shard with a publication under way is unsettled, and
+//       its readers flush what they have read.
 #pragma once
 
 #include <atomic>
@@ -31,9 +36,13 @@ using shard_index = std::uint32_t;
 
 /// A directory entry's mirror in DRAM.
 struct shard_view : place_view {
-  static constexpr shard_view of(directory_entry e, std::uint64_t generation) noexcept { return {place_view::of(e, generation)}; }
+  static constexpr shard_view of(directory_entry e, std::uint64_t generation) noexcept {
+    return {place_view::of(e, generation)};
+  }
   constexpr unsigned log2_buckets() const noexcept { return exponent(); }
-  constexpr std::uint64_t buckets() const noexcept { return none() ? 0 : std::uint64_t{1} << log2_buckets(); }
+  constexpr std::uint64_t buckets() const noexcept {
+    return none() ? 0 : std::uint64_t{1} << log2_buckets();
+  }
   constexpr std::uint64_t bytes() const noexcept { return buckets() * block_bytes; }
 };
 
@@ -48,13 +57,15 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   using key_type = typename Kind::key_type;
   using value_type = typename Kind::value_type;
 
-  /// Resolves the options of a new pool. Settings: shards, scope, collect_distance, in_place (docs/engines/turbo.md).
+  /// Resolves the options of a new pool. Settings: shards, scope, collect_distance, in_place
+  /// (docs/engines/turbo.md).
   static result<engine_plan> plan(const options& how);
 
   /// On a pool that `plan` was made for. Reads the directory; `open` says what is wrong with it.
   explicit table(pool<M>& p);
   ~table();
-  /// With `dropped`, what does not verify is dropped and told there; without, it refuses the open or is left to check().
+  /// With `dropped`, what does not verify is dropped and told there; without, it refuses the open
+  /// or is left to check().
   error open(const std::string& path, std::vector<std::string>* dropped = nullptr);
 
   // find.hpp
@@ -72,7 +83,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   status compact();
 
   // recover.hpp
-  std::uint64_t size();   // waits for the recount after a crash
+  std::uint64_t size();  // waits for the recount after a crash
   std::uint64_t slots();
   void lock_all();  // keeps writers out
   void unlock_all();
@@ -81,11 +92,13 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   void describe(table_stats& stats);
 
  private:
-  using frame::p_, frame::m_, frame::heap_, frame::seeds_, frame::records_at_open_, frame::damage_found_, frame::background_;
+  using frame::p_, frame::m_, frame::heap_, frame::seeds_, frame::records_at_open_,
+      frame::damage_found_, frame::background_;
   using frame::reading, frame::await_count, frame::count_once;
   using read_guard = typename frame::read_guard;
 
-  /// What is known of a shard besides its array. In DRAM; guarded by `lock`, but for the counter's readers.
+  /// What is known of a shard besides its array. In DRAM; guarded by `lock`, but for the counter's
+  /// readers.
   struct alignas(16) shard_state {
     spin_lock lock;
     bool wants_survey = false;  // an insert walked far
@@ -108,9 +121,10 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
     shard_index shard = 0;
     bucket* where = nullptr;
     meta_word next;
-    int filled = -1;              // the slot with the payload, or none
-    bool payload_apart = false;   // it lies in other lines than the commit word, and was flushed
-    bool in_place = false;        // a value was changed where it lies: committed with the first fence
+    int filled = -1;             // the slot with the payload, or none
+    bool payload_apart = false;  // it lies in other lines than the commit word, and was flushed
+    // a value was changed where it lies: committed with the first fence
+    bool in_place = false;
     std::int8_t records = 0;
     std::uint64_t retired_offset = 0, retired_bytes = 0;
   };
@@ -129,18 +143,26 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   enum class probed : std::uint8_t { hit, miss, torn, damaged };
 
   // places
-  shard_index shard_of(std::uint64_t hash) const noexcept { return static_cast<shard_index>(hash >> (64 - shard_bits_)); }
+  shard_index shard_of(std::uint64_t hash) const noexcept {
+    return static_cast<shard_index>(hash >> (64 - shard_bits_));
+  }
   std::uint64_t home_of(std::uint64_t hash, unsigned log2_buckets) const noexcept {
     return (hash << shard_bits_) >> 1 >> (63 - log2_buckets);
   }
-  static std::uint8_t tag_of(std::uint64_t hash) noexcept { return static_cast<std::uint8_t>(hash); }
+  static std::uint8_t tag_of(std::uint64_t hash) noexcept {
+    return static_cast<std::uint8_t>(hash);
+  }
   shard_index shards() const noexcept { return shard_index{1} << shard_bits_; }
-  shard_view view(shard_index s) const noexcept { return {{mirrors_[s].load(std::memory_order_acquire)}}; }
+  shard_view view(shard_index s) const noexcept {
+    return {{mirrors_[s].load(std::memory_order_acquire)}};
+  }
   bucket* buckets_of(shard_view v) const noexcept { return p_.at(poff<bucket>{v.offset()}); }
   pm<std::uint64_t>& directory(shard_index s) const noexcept {
     return p_.at(poff<pm<std::uint64_t>>{p_.block().engine_offset})[s];
   }
-  unsigned scope_in(shard_view v) const noexcept { return static_cast<unsigned>(std::min<std::uint64_t>(scope_, v.buckets())); }
+  unsigned scope_in(shard_view v) const noexcept {
+    return static_cast<unsigned>(std::min<std::uint64_t>(scope_, v.buckets()));
+  }
 
   /// A look at the home bucket of a key.
   struct glance {
@@ -161,7 +183,8 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   bool is_as_read(const bucket& b, meta_word meta) const noexcept;
   std::uint32_t match_tags(const bucket& b, std::uint8_t tag) const noexcept;
   std::uint8_t tag_at(const bucket& b, int slot) const noexcept;
-  probed probe(shard_view v, std::uint64_t hash, key_type key, std::optional<value_type>& value, unsigned& buckets) const;
+  probed probe(shard_view v, std::uint64_t hash, key_type key, std::optional<value_type>& value,
+               unsigned& buckets) const;
   void settle_for_reader(shard_index s, shard_view v, std::uint64_t home, unsigned buckets);
   void settle_inherited(shard_index s);
   std::optional<std::vector<live_record>> live_records(shard_index s) const;
@@ -171,11 +194,14 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   // write.hpp
   place walk(shard_view v, std::uint64_t hash, key_type key) const;
   template <class Decide>
-  staged stage(std::uint64_t hash, key_type key, Decide& decide, change& c, status& answer, flushed& started);
-  staged stage_set(const place& at, std::uint64_t hash, key_type key, value_type value, change& c, status& answer, flushed& started);
+  staged stage(std::uint64_t hash, key_type key, Decide& decide, change& c, status& answer,
+               flushed& started);
+  staged stage_set(const place& at, std::uint64_t hash, key_type key, value_type value, change& c,
+                   status& answer, flushed& started);
   void stage_removal(const place& at, change& c) const;
   void stage_in_place(const place& at, std::uint64_t value, change& c, flushed& started);
-  bool store_payload(bucket& b, int slot, std::uint64_t hash, key_type key, value_type value, change& c, flushed& started);
+  bool store_payload(bucket& b, int slot, std::uint64_t hash, key_type key, value_type value,
+                     change& c, flushed& started);
   void commit(const change& c, flushed started);
   ordered payload_order(const change& c) const;
   void finish(const change& c);
@@ -184,16 +210,21 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   void look_ahead(std::span<const key_type> keys, target_type* hashes, bool puts) const noexcept;
   std::size_t lock_group(std::span<const key_type> keys, const target_type* hashes, group& g);
   template <class Decide>
-  staged stage_in_group(std::size_t n, target_type hash, key_type key, Decide& decide, group& g, status& answer);
+  staged stage_in_group(std::size_t n, target_type hash, key_type key, Decide& decide, group& g,
+                        status& answer);
   void commit_group(group& g);
   void prefetch_room(shard_view v, std::uint64_t hash) const noexcept;
 
   // grow.hpp
   status make_room(shard_index s, int attempt);
   status rebuild(shard_index s, unsigned log2_buckets);
-  status rebuild_from(shard_index s, const std::vector<live_record>& records, unsigned log2_buckets);
-  static constexpr std::uint64_t array_bytes(unsigned log2_buckets) noexcept { return std::uint64_t{block_bytes} << log2_buckets; }
-  bool lay_out(const std::vector<live_record>& records, unsigned log2_buckets, std::vector<std::uint64_t>& image) const;
+  status rebuild_from(shard_index s, const std::vector<live_record>& records,
+                      unsigned log2_buckets);
+  static constexpr std::uint64_t array_bytes(unsigned log2_buckets) noexcept {
+    return std::uint64_t{block_bytes} << log2_buckets;
+  }
+  bool lay_out(const std::vector<live_record>& records, unsigned log2_buckets,
+               std::vector<std::uint64_t>& image) const;
   void write_image(bucket* at, const std::vector<std::uint64_t>& image, flushed& started);
   void drop_array(shard_index s);
   void switch_array(shard_index s, directory_entry made);
@@ -204,8 +235,8 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   // check.hpp
   std::uint64_t check_units(complaints& complain, std::uint64_t& reached_bytes);
   std::uint64_t check_shard(shard_index s, complaints& complain, std::uint64_t& reached_bytes);
-  void check_bucket(shard_index s, std::uint64_t index, complaints& complain, std::vector<live_record>& seen,
-                    std::uint64_t& reached_bytes);
+  void check_bucket(shard_index s, std::uint64_t index, complaints& complain,
+                    std::vector<live_record>& seen, std::uint64_t& reached_bytes);
   bool on_path(shard_view v, std::uint64_t hash, std::uint64_t index) const;
 
   std::uint64_t path_length(shard_view v, std::uint64_t home) const;
@@ -221,7 +252,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   bool in_place_;
   std::unique_ptr<std::atomic<std::uint64_t>[]> mirrors_;  // dense: readers touch nothing else
   std::unique_ptr<shard_state[]> states_;
-  unsettled<M> unsettled_;                                  // by shard
+  unsettled<M> unsettled_;  // by shard
   std::atomic<std::uint64_t> resizes_{0}, collections_{0};
 };
 

@@ -1,17 +1,24 @@
-// TurboHash: insert, near-place update, delete (paper §3.4, algorithms 2-4), and groups of them that share fences.
+// TurboHash: insert, near-place update, delete (paper §3.4, algorithms 2-4), and groups of them
+// that share fences.
 //
 // One write, under its shard's lock:
-//   1  payload (record, slot, tag) stored where no reader looks      crash: nothing refers to it; a record's cell is unreachable, hence free
+//   1  payload (record, slot, tag) stored where no reader looks
+//      crash: nothing refers to it; a record's cell is unreachable, hence free
 //   2  payload flushed and fenced, unless it lies in the commit word's line
-//   3  COMMIT: the bucket's meta word published                      crash before: old state; after: new state; old and new version swap in one word
-//   4  the old record is retired: reused after its readers left      crash: unreachable, hence free
+//   3  COMMIT: the bucket's meta word published
+//      crash before: old state; after: new state; old and new version swap in one word
+//   4  the old record is retired: reused after its readers left
+//      crash: unreachable, hence free
 //
 // A u64 value is one word, and an update of it needs no new slot: one fence.
-//   1  COMMIT: the value word stored, flushed, fenced                crash before: old value; after: new value
-// Departs from the paper, whose values are 16-byte items; the setting in_place=0 brings near-place update back (docs/engines/turbo.md).
+//   1  COMMIT: the value word stored, flushed, fenced
+//      crash before: old value; after: new value
+// Departs from the paper, whose values are 16-byte items; the setting in_place=0 brings near-place
+// update back (docs/engines/turbo.md).
 //
-// A group does step 1 for up to 64 keys in as many shards, then one fence, step 3 for all, one fence. Each record is atomic by itself; the group is
-// not. All locks are taken before the first flush: a locked instruction between flushes waits for them.
+// A group does step 1 for up to 64 keys in as many shards, then one fence, step 3 for all, one
+// fence. Each record is atomic by itself; the group is not. All locks are taken before the first
+// flush: a locked instruction between flushes waits for them.
 #pragma once
 
 #include "table/turbo/table.hpp"
@@ -24,17 +31,21 @@ status table<M, Kind>::write(key_type key, Decide&& decide) {
   std::uint64_t hash = Kind::hash(key, seeds_);
   shard_index s = shard_of(hash);
   shard_view v = view(s);
-  prefetch_all_for_write(buckets_of(v) + home_of(hash, v.log2_buckets()));  // which slot's line it will be is known too late
+  // which slot's line it will be is known too late
+  prefetch_all_for_write(buckets_of(v) + home_of(hash, v.log2_buckets()));
   std::scoped_lock lock(states_[s].lock);
-  if (!p_.may_change()) [[unlikely]] return status::io_error;
+  if (!p_.may_change()) [[unlikely]]
+    return status::io_error;
   settle_inherited(s);
   return write_locked(s, hash, key, decide);
 }
 
 template <medium M, class Kind>
 template <class Decide>
-status table<M, Kind>::write_locked(shard_index s, std::uint64_t hash, key_type key, Decide& decide) {
-  for (int attempt = 0;; ++attempt) {  // ends: every round but the first makes the shard larger, up to most_log2_buckets or no_space
+status table<M, Kind>::write_locked(shard_index s, std::uint64_t hash, key_type key,
+                                    Decide& decide) {
+  // ends: every round but the first makes the shard larger, up to most_log2_buckets or no_space
+  for (int attempt = 0;; ++attempt) {
     change c;
     c.shard = s;
     flushed started;
@@ -48,9 +59,10 @@ status table<M, Kind>::write_locked(shard_index s, std::uint64_t hash, key_type 
   }
 }
 
-// --------------------------------------------------------------------------------------------------------------- the path
+// ---------------------------------------------------------------------------------------- the path
 
-/// A new record goes to the first deleted slot on the path, else into the bucket that ends it (§3.4).
+/// A new record goes to the first deleted slot on the path, else into the bucket that ends it
+/// (§3.4).
 template <medium M, class Kind>
 auto table<M, Kind>::walk(shard_view v, std::uint64_t hash, key_type key) const -> place {
   place found;
@@ -64,23 +76,27 @@ auto table<M, Kind>::walk(shard_view v, std::uint64_t hash, key_type key) const 
     found.distance = distance;
     for (std::uint32_t hits = match_tags(b, tag_of(hash)) & meta.live(); hits != 0;) {
       int at = take_lowest(hits);
-      if (load(m_, b.slots[at].key) != key_word || !names_key<Kind>(m_, p_, load(m_, b.slots[at].value), key)) continue;
+      if (load(m_, b.slots[at].key) != key_word ||
+          !names_key<Kind>(m_, p_, load(m_, b.slots[at].value), key))
+        continue;
       found.holder = &b, found.slot = at, found.meta = meta;
       return found;
     }
     bool takes_more = meta.ends_path() || M::planted("no-slot-kept-empty");
     std::uint32_t open = meta.deleted() != 0 ? meta.deleted() : takes_more ? meta.empty() : 0;
-    if (found.room == nullptr && open != 0) found.room = &b, found.room_slot = std::countr_zero(open), found.room_meta = meta;
+    if (found.room == nullptr && open != 0)
+      found.room = &b, found.room_slot = std::countr_zero(open), found.room_meta = meta;
     if (meta.ends_path()) break;
   }
   return found;
 }
 
-// ------------------------------------------------------------------------------------------------------- stage and commit
+// -------------------------------------------------------------------------------- stage and commit
 
 template <medium M, class Kind>
 template <class Decide>
-staged table<M, Kind>::stage(std::uint64_t hash, key_type key, Decide& decide, change& c, status& answer, flushed& started) {
+staged table<M, Kind>::stage(std::uint64_t hash, key_type key, Decide& decide, change& c,
+                             status& answer, flushed& started) {
   using act = typename decision<value_type>::what;
   place at = walk(view(c.shard), hash, key);
   std::optional<value_type> present;
@@ -92,7 +108,8 @@ staged table<M, Kind>::stage(std::uint64_t hash, key_type key, Decide& decide, c
   answer = wanted.answer;
   switch (wanted.act) {
     case act::set:
-      if constexpr (may_set<Decide>) return stage_set(at, hash, key, wanted.value, c, answer, started);
+      if constexpr (may_set<Decide>)
+        return stage_set(at, hash, key, wanted.value, c, answer, started);
       break;
     case act::remove: stage_removal(at, c); return staged::ready;
     case act::keep: break;
@@ -101,16 +118,18 @@ staged table<M, Kind>::stage(std::uint64_t hash, key_type key, Decide& decide, c
 }
 
 template <medium M, class Kind>
-staged table<M, Kind>::stage_set(const place& at, std::uint64_t hash, key_type key, value_type value, change& c, status& answer,
-                                 flushed& started) {
+staged table<M, Kind>::stage_set(const place& at, std::uint64_t hash, key_type key,
+                                 value_type value, change& c, status& answer, flushed& started) {
   bool update = at.holder != nullptr;
   if constexpr (Kind::in_slot)
     if (update && in_place_) return stage_in_place(at, value, c, started), staged::ready;
   if (!update && at.room == nullptr) return staged::no_room;
-  if (!update && !at.room_meta.well_formed()) return answer = status::damaged, staged::nothing_to_do;
+  if (!update && !at.room_meta.well_formed())
+    return answer = status::damaged, staged::nothing_to_do;
   bucket& b = update ? *at.holder : *at.room;
   int target = update ? std::countr_zero(at.meta.empty()) : at.room_slot;
-  if (!store_payload(b, target, hash, key, value, c, started)) return answer = status::no_space, staged::nothing_to_do;
+  if (!store_payload(b, target, hash, key, value, c, started))
+    return answer = status::no_space, staged::nothing_to_do;
   c.where = &b;
   c.filled = target;
   if (update) {
@@ -126,12 +145,15 @@ staged table<M, Kind>::stage_set(const place& at, std::uint64_t hash, key_type k
 }
 
 template <medium M, class Kind>
-void table<M, Kind>::stage_in_place(const place& at, std::uint64_t value, change& c, flushed& started) {
+void table<M, Kind>::stage_in_place(const place& at, std::uint64_t value, change& c,
+                                    flushed& started) {
   bucket& b = *at.holder;
   c.where = &b;
   c.in_place = true;
   unsettled_.begin(c.shard);
-  started += announce(m_, b.slots[at.slot].value, value, after_nothing("the value is one word"), "turbo.update.commit");  // COMMIT, with the next fence
+  // COMMIT, with the next fence
+  started += announce(m_, b.slots[at.slot].value, value, after_nothing("the value is one word"),
+                      "turbo.update.commit");
 }
 
 template <medium M, class Kind>
@@ -147,8 +169,8 @@ void table<M, Kind>::stage_removal(const place& at, change& c) const {
 
 /// Returns false when there is no space for the record; nothing is changed then.
 template <medium M, class Kind>
-bool table<M, Kind>::store_payload(bucket& b, int target, std::uint64_t hash, key_type key, value_type value, change& c,
-                                   flushed& started) {
+bool table<M, Kind>::store_payload(bucket& b, int target, std::uint64_t hash, key_type key,
+                                   value_type value, change& c, flushed& started) {
   std::uint64_t value_word;
   if constexpr (Kind::in_slot) {
     value_word = value;
@@ -163,7 +185,8 @@ bool table<M, Kind>::store_payload(bucket& b, int target, std::uint64_t hash, ke
   store(m_, at.value, value_word);
   pm<std::uint64_t>& tags = b.tags[target / 8];
   unsigned shift = static_cast<unsigned>(target % 8 * 8);
-  store(m_, tags, (load(m_, tags) & ~(std::uint64_t{0xff} << shift)) | std::uint64_t{tag_of(hash)} << shift);
+  store(m_, tags,
+        (load(m_, tags) & ~(std::uint64_t{0xff} << shift)) | std::uint64_t{tag_of(hash)} << shift);
   if (target >= slots_in_first_line) {
     started += flush(m_, extent_of(at), "turbo.write.slot");
     c.payload_apart = true;
@@ -177,9 +200,11 @@ void table<M, Kind>::commit(const change& c, flushed started) {
   if (c.in_place) {
     unsettled_.end(c.shard, fence(m_, std::move(started), "turbo.update.done"));
   } else {
-    ordered payload = c.payload_apart ? after(fence(m_, std::move(started), "turbo.write.payload")) : payload_order(c);
+    ordered payload = c.payload_apart ? after(fence(m_, std::move(started), "turbo.write.payload"))
+                                      : payload_order(c);
     unsettled_.begin(c.shard);
-    unsettled_.end(c.shard, publish(m_, b.meta, c.next, std::move(payload), "turbo.write.commit"));  // COMMIT: the record appears, changes or goes
+    // COMMIT: the record appears, changes or goes
+    unsettled_.end(c.shard, publish(m_, b.meta, c.next, std::move(payload), "turbo.write.commit"));
   }
   finish(c);
 }
@@ -187,21 +212,25 @@ void table<M, Kind>::commit(const change& c, flushed started) {
 /// Why a payload that was not flushed needs no fence of its own.
 template <medium M, class Kind>
 ordered table<M, Kind>::payload_order(const change& c) const {
-  return c.filled >= 0 ? after_same_line(&c.where->meta, &c.where->slots[c.filled], sizeof(slot)) : after_nothing("erase has no payload");
+  return c.filled >= 0 ? after_same_line(&c.where->meta, &c.where->slots[c.filled], sizeof(slot))
+                       : after_nothing("erase has no payload");
 }
 
 template <medium M, class Kind>
 void table<M, Kind>::finish(const change& c) {
   shard_state& state = states_[c.shard];
-  if (c.records != 0) state.records.store(state.records.load(std::memory_order_relaxed) + c.records, std::memory_order_relaxed);
+  if (c.records != 0)
+    state.records.store(state.records.load(std::memory_order_relaxed) + c.records,
+                        std::memory_order_relaxed);
   if (c.retired_bytes != 0) heap_.retire(c.retired_offset, c.retired_bytes);
   if (state.wants_survey) if_memory_allows([&] { survey(c.shard); });
 }
 
-// ------------------------------------------------------------------------------------------------------------------ groups
+// ------------------------------------------------------------------------------------------ groups
 
 template <medium M, class Kind>
-void table<M, Kind>::look_ahead(std::span<const key_type> keys, target_type* hashes, bool) const noexcept {
+void table<M, Kind>::look_ahead(std::span<const key_type> keys, target_type* hashes,
+                                bool) const noexcept {
   for (std::size_t i = 0; i < keys.size(); ++i) {
     hashes[i] = Kind::hash(keys[i], seeds_);
     shard_view v = view(shard_of(hashes[i]));
@@ -212,16 +241,19 @@ void table<M, Kind>::look_ahead(std::span<const key_type> keys, target_type* has
 
 /// A shard that this group holds already is also found locked.
 template <medium M, class Kind>
-std::size_t table<M, Kind>::lock_group(std::span<const key_type> keys, const target_type* hashes, group& g) {
+std::size_t table<M, Kind>::lock_group(std::span<const key_type> keys, const target_type* hashes,
+                                       group& g) {
   g.locks.lock(states_[shard_of(hashes[0])].lock);
-  while (g.locks.count() < keys.size() && g.locks.try_lock(states_[shard_of(hashes[g.locks.count()])].lock)) {
-  }
+  while (g.locks.count() < keys.size() &&
+         g.locks.try_lock(states_[shard_of(hashes[g.locks.count()])].lock)) {}
   return g.locks.count();
 }
 
 template <medium M, class Kind>
 template <class Decide>
-[[gnu::always_inline]] inline staged table<M, Kind>::stage_in_group(std::size_t, target_type hash, key_type key, Decide& decide, group& g, status& answer) {
+[[gnu::always_inline]] inline staged table<M, Kind>::stage_in_group(std::size_t, target_type hash,
+                                                                    key_type key, Decide& decide,
+                                                                    group& g, status& answer) {
   change& c = g.changes[g.ready];
   c = {};
   c.shard = shard_of(hash);
@@ -244,7 +276,8 @@ void table<M, Kind>::commit_group(group& g) {
     if (c.in_place) continue;
     unsettled_.begin(c.shard);
     ordered payload = c.payload_apart ? after_group(*before) : payload_order(c);
-    words += announce(m_, c.where->meta, c.next, std::move(payload), "turbo.group.commit");  // COMMIT: one record each
+    // COMMIT: one record each
+    words += announce(m_, c.where->meta, c.next, std::move(payload), "turbo.group.commit");
     any_word = true;
   }
   std::optional<durable> done;

@@ -1,4 +1,5 @@
-// A durahash pool within CUDA kernels of one's own. For nvcc with --expt-relaxed-constexpr and C++20; link durahash::device.
+// A durahash pool within CUDA kernels of one's own. For nvcc with --expt-relaxed-constexpr and
+// C++20; link durahash::device.
 #pragma once
 
 #include "durahash/gpu_table.hpp"
@@ -8,19 +9,24 @@
 
 namespace durahash::gpu {
 
-/// A handle to an open map, to be passed to kernels by value. Good until something is called on the map that waits for the device (gpu.hpp) or grows it: kernels
-/// that have the handle are done by then, and a new one is taken after that.
+/// A handle to an open map, to be passed to kernels by value. Good until something is called on the
+/// map that waits for the device (gpu.hpp) or grows it: kernels that have the handle are done by
+/// then, and a new one is taken after that.
 ///
-/// Every function is called by all 32 threads of a warp, with the same arguments, and all get the answer: one warp does one operation (GPHash §3.1).
+/// Every function is called by all 32 threads of a warp, with the same arguments, and all get the
+/// answer: one warp does one operation (GPHash §3.1).
 ///
-/// Cost      find: the key's buckets, at most 32 slots in one go; writes besides one line written, two with buckets of more than 4 slots
-/// Durable   writes: when the kernel is done, at the level process and with the table in the pool itself; elsewhere they are refused with `read_only`, since they
-///           would need a commit: use the batches of gpu.hpp
+/// Cost      find: the key's buckets, at most 32 slots in one go; writes besides one line written,
+///           two with buckets of more than 4 slots
+/// Durable   writes: when the kernel is done, at the level process and with the table in the pool
+///           itself; elsewhere they are refused with `read_only`, since they would need a commit:
+///           use the batches of gpu.hpp
 /// Threads   any number of warps, kernels and streams, beside batches
 /// Crash     as of gpu.hpp
 class ref {
  public:
-  /// On the host. `m` must be open; of a closed one, or one whose device failed, every operation answers `closed`.
+  /// On the host. `m` must be open; of a closed one, or one whose device failed, every operation
+  /// answers `closed`.
   explicit ref(map& m) { m.view(view_); }
 
   /// Returns   ok, and the value; not_found.
@@ -34,11 +40,20 @@ class ref {
     return find(key, value) == status::ok;
   }
 
-  /// Returns   as of gpu.hpp's batches; no_space: all places of the key are taken, and `reserve` between kernels makes room; read_only, closed.
-  __device__ status put(std::uint64_t key, std::uint64_t value) const { return write(key, decide_write(detail::write_mode::put, value)); }
-  __device__ status insert(std::uint64_t key, std::uint64_t value) const { return write(key, decide_write(detail::write_mode::insert, value)); }
-  __device__ status update(std::uint64_t key, std::uint64_t value) const { return write(key, decide_write(detail::write_mode::update, value)); }
-  __device__ status erase(std::uint64_t key) const { return write(key, erase_decider<std::uint64_t>()); }
+  /// Returns   as of gpu.hpp's batches; no_space: all places of the key are taken, and `reserve`
+  ///           between kernels makes room; read_only, closed.
+  __device__ status put(std::uint64_t key, std::uint64_t value) const {
+    return write(key, decide_write(detail::write_mode::put, value));
+  }
+  __device__ status insert(std::uint64_t key, std::uint64_t value) const {
+    return write(key, decide_write(detail::write_mode::insert, value));
+  }
+  __device__ status update(std::uint64_t key, std::uint64_t value) const {
+    return write(key, decide_write(detail::write_mode::update, value));
+  }
+  __device__ status erase(std::uint64_t key) const {
+    return write(key, erase_decider<std::uint64_t>());
+  }
 
  private:
   template <class Decide>
@@ -57,19 +72,23 @@ class ref {
   device_view view_;
 };
 
-/// The same of an open gpu::table, to look up rows: good until something else than finds is called on it. Best taken as `const __grid_constant__`, like any
-/// large parameter.
+/// The same of an open gpu::table, to look up rows: good until something else than finds is called
+/// on it. Best taken as `const __grid_constant__`, like any large parameter.
 class row_ref {
  public:
   explicit row_ref(table& t) { t.view(rows_); }
 
-  /// The value's first `room` bytes, which all lanes may read then, and its length. `key`: key_bytes() of them, aligned to 8, in memory that the device reads.
+  /// The value's first `room` bytes, which all lanes may read then, and its length. `key`:
+  /// key_bytes() of them, aligned to 8, in memory that the device reads.
   /// Returns   ok, not_found, damaged, closed.
-  __device__ status find(const void* key, void* value, std::uint64_t room, std::uint32_t& length) const {
+  __device__ status find(const void* key, void* value, std::uint64_t room,
+                         std::uint32_t& length) const {
     if (rows_.base == nullptr) return status::closed;
     bucket_copies none;
     cuda_side side(nullptr, none);
-    status answer = row_search<cuda_side>(side, rows_).find(static_cast<const std::uint64_t*>(key), static_cast<std::byte*>(value), room, length);
+    status answer = row_search<cuda_side>(side, rows_)
+                        .find(static_cast<const std::uint64_t*>(key),
+                              static_cast<std::byte*>(value), room, length);
     __syncwarp();  // each lane has copied a part
     return answer;
   }

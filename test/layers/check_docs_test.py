@@ -1,0 +1,36 @@
+#!/usr/bin/env python3
+"""scripts/check_docs.py names what leads nowhere in a few documents."""
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+class CheckDocs(unittest.TestCase):
+    def answer(self, **files):
+        with tempfile.TemporaryDirectory() as made:
+            for name, text in {"docs_a_md": "# A title\n\n## What it `is`\n", **files}.items():
+                path = pathlib.Path(made, *name.rsplit("_", 1)[0].split("_")).with_suffix("." + name.rsplit("_", 1)[1])
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(text)
+            command = [sys.executable, ROOT / "scripts/check_docs.py", made]
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            return done.returncode, done.stdout + done.stderr
+
+    def test_what_leads_somewhere(self):
+        code, told = self.answer(README_md="[a](docs/a.md#what-it-is), `src/b.hpp`, https://x.org/docs/c.md", src_b_hpp="// docs/a.md\n")
+        self.assertEqual((code, told), (0, "1 links and 2 names of files lead somewhere\n"))
+
+    def test_what_leads_nowhere(self):
+        for text, wrong in (("[a](docs/b.md)", "README.md: the link docs/b.md leads nowhere"),
+                            ("[a](docs/a.md#gone)", "README.md: docs/a.md#gone: no heading is called so"),
+                            ("see `src/gone.hpp`", "README.md: src/gone.hpp is not in the repository")):
+            with self.subTest(text=text):
+                self.assertEqual(self.answer(README_md=text), (1, wrong + "\n"))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,77 @@
+// Readers of a pool, and what waits for them.
+#include "persist/epochs.hpp"
+
+#include <gtest/gtest.h>
+#include <pthread.h>
+
+#include <optional>
+#include <thread>
+
+namespace durahash::test {
+namespace {
+
+TEST(Epochs, AReaderHoldsBackWhatWasUnlinkedSinceItCame) {
+  epochs pool;
+  std::optional<epochs::guard> reader(std::in_place, pool);
+  std::uint64_t unlinked = pool.close_epoch();
+  EXPECT_LT(pool.oldest_reader(), unlinked);
+  reader.reset();
+  EXPECT_GE(pool.oldest_reader(), unlinked);
+}
+
+TEST(Epochs, AReaderOfOnePoolHoldsBackNothingOfAnother) {
+  epochs one, other;
+  epochs::guard reader(one);
+  std::uint64_t unlinked = other.close_epoch();
+  EXPECT_GE(other.oldest_reader(), unlinked);
+  EXPECT_TRUE(one.read_by_this_thread());
+  EXPECT_FALSE(other.read_by_this_thread());
+}
+
+/// More nested reads than a record has room for: all pools count as read, and none is forgotten.
+TEST(Epochs, ReadsWithinReadsHoldBackAsLongAsTheyLast) {
+  epochs pools[6];
+  std::uint64_t unlinked[6];
+  {
+    std::optional<epochs::guard> readers[6];
+    for (int i = 0; i < 6; ++i) {
+      readers[i].emplace(pools[i]);
+      unlinked[i] = pools[i].close_epoch();
+    }
+    for (int i = 0; i < 6; ++i) EXPECT_LT(pools[i].oldest_reader(), unlinked[i]) << i;
+    for (int i = 5; i >= 3; --i) readers[i].reset();
+    for (int i = 0; i < 3; ++i) EXPECT_LT(pools[i].oldest_reader(), unlinked[i]) << i;
+    for (int i = 3; i < 6; ++i) EXPECT_GE(pools[i].oldest_reader(), unlinked[i]) << i;
+  }
+  for (int i = 0; i < 6; ++i) EXPECT_GE(pools[i].oldest_reader(), unlinked[i]) << i;
+}
+
+TEST(Epochs, AThreadThatEndedHoldsBackNothing) {
+  epochs pool;
+  for (int n = 0; n < 200; ++n) std::thread([&] { epochs::guard reader(pool); }).join();
+  std::uint64_t unlinked = pool.close_epoch();
+  EXPECT_GE(pool.oldest_reader(), unlinked);
+}
+
+/// A child of its own: all keys of the process are taken before the library asks for one.
+TEST(Epochs, LeaveTheKeysOfOthersAloneWhereTheyGetNone) {
+  auto without_keys = [] {
+    pthread_key_t made = 0;
+    while (pthread_key_create(&made, nullptr) == 0) {}
+    const void* others = pthread_getspecific(0);
+    epochs pool;
+    bool holds_back = false;
+    std::thread([&] {
+      epochs::guard reader(pool);
+      std::uint64_t unlinked = pool.close_epoch();
+      holds_back = pool.oldest_reader() < unlinked && pthread_getspecific(0) == nullptr;
+    }).join();
+    epochs::guard reader(pool);
+    std::_Exit(holds_back && pthread_getspecific(0) == others ? 0 : 1);
+  };
+  testing::GTEST_FLAG(death_test_style) = "threadsafe";  // in which no test has read before
+  EXPECT_EXIT(without_keys(), testing::ExitedWithCode(0), "");
+}
+
+}  // namespace
+}  // namespace durahash::test
