@@ -58,16 +58,16 @@ TEST(Epochs, LeaveTheKeysOfOthersAloneWhereTheyGetNone) {
   auto without_keys = [] {
     pthread_key_t made = 0;
     while (pthread_key_create(&made, nullptr) == 0) {}
-    const void* others = pthread_getspecific(0);
-    epochs pool;
-    bool holds_back = false;
-    std::thread([&] {
+    auto leaves_it_alone = [] {
+      const void* others = pthread_getspecific(0);
+      epochs pool;
       epochs::guard reader(pool);
       std::uint64_t unlinked = pool.close_epoch();
-      holds_back = pool.oldest_reader() < unlinked && pthread_getspecific(0) == nullptr;
-    }).join();
-    epochs::guard reader(pool);
-    std::_Exit(holds_back && pthread_getspecific(0) == others ? 0 : 1);
+      return pool.oldest_reader() < unlinked && pthread_getspecific(0) == others;
+    };
+    bool in_a_thread = false;
+    std::thread([&] { in_a_thread = leaves_it_alone(); }).join();
+    std::_Exit(in_a_thread && leaves_it_alone() ? 0 : 1);
   };
   testing::GTEST_FLAG(death_test_style) = "threadsafe";  // in which no test has read before
   EXPECT_EXIT(without_keys(), testing::ExitedWithCode(0), "");
