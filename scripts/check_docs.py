@@ -1,16 +1,19 @@
 #!/usr/bin/env python3
-"""Checks what documents and comments refer to: links of Markdown and their anchors, and files of this repository
-that are named in backticks or in a comment's `docs/...`.   Exit code 0, or 1 and a line for each that is not there.
+"""Checks what documents and comments refer to: links of Markdown and their anchors, and files of this
+repository that are named.   Exit code 0, or 1 and a line for each that is not there.
 """
 import pathlib
 import re
 import subprocess
 import sys
 
-ROOT = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parent.parent).resolve()
-FOLDERS = ("bench", "cmake", "crash", "docs", "examples", "fuzz", "include", "scripts", "src", "test", "tool")
+HERE = pathlib.Path(__file__).parent.parent
+ROOT = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else HERE).resolve()
+FOLDERS = "bench cmake crash docs examples fuzz include scripts src test tool".split()
+KINDS = {".md", ".hpp", ".cpp", ".cuh", ".cu", ".h", ".py", ".sh"}
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
-FILE = re.compile(r"(?<![\w/.<{$-])((?:%s)/[\w./-]*\w\.(?:hpp|cpp|cuh|cu|py|sh|md|txt|cmake))(?![\w/])" % "|".join(FOLDERS))
+FILE = re.compile(r"(?<![\w/.<{$-])((?:%s)/[\w./-]*\w\.(?:hpp|cpp|cuh|cu|py|sh|md|txt|cmake))(?![\w/])"
+                  % "|".join(FOLDERS))
 
 
 def anchors(path):
@@ -27,11 +30,12 @@ def anchors(path):
 def main():
     listed = sorted(str(p.relative_to(ROOT)) for p in ROOT.rglob("*") if p.is_file())
     if (ROOT / ".git").exists():
-        listed = subprocess.run(["git", "-C", ROOT, "ls-files"], capture_output=True, text=True, check=True).stdout.split()
+        listed = subprocess.run(["git", "-C", ROOT, "ls-files"], capture_output=True, text=True,
+                                check=True).stdout.split()
     files, wrong, links, names = set(listed), [], 0, 0
     for name in listed:
         path = ROOT / name
-        if path.suffix not in {".md", ".hpp", ".cpp", ".cuh", ".cu", ".h", ".py", ".sh"} or "test/layers" in name:
+        if path.suffix not in KINDS or "test/layers" in name:
             continue  # those tests name files that are made up
         text = path.read_text()
         if path.suffix == ".md":
@@ -49,7 +53,8 @@ def main():
         for referred in FILE.findall(text):
             names += 1
             # as from the repository's root, from src/ and include/, or from the file's own folder
-            if not any(str(pathlib.PurePosixPath(at) / referred) in files for at in (".", "src", "include", "test", path.relative_to(ROOT).parent)):
+            roots = (".", "src", "include", "test", path.relative_to(ROOT).parent)
+            if not any(str(pathlib.PurePosixPath(at) / referred) in files for at in roots):
                 wrong.append(f"{name}: {referred} is not in the repository")
     print("\n".join(sorted(set(wrong))) or f"{links} links and {names} names of files lead somewhere",
           file=sys.stderr if wrong else sys.stdout)

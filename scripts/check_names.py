@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Checks the names of media/site.hpp, by which arguments, witnesses and reports refer to the sources.
+"""Checks the names of media/site.hpp, by which arguments, witnesses and reports refer to sources.
 
-Every write-back and every commit in src/ has a name, given once for each verb; the argued elisions, the
-witnesses and the planted bugs speak of names that the sources have; every mutant in the sources is told of
-in crash/planted_bugs.cpp, and the other way round.
+Every write-back and every commit in src/ has a name, given once for each verb. Argued elisions,
+witnesses and planted bugs speak of names that the sources have. Every mutant in the sources is told
+of in crash/planted_bugs.cpp, and the other way round.
 
 Usage: check_names.py [FOLDER]     (default: the repository this script stands in)
 Exit code: 0, or 1 and a line for each that is wrong.
@@ -13,12 +13,18 @@ import pathlib
 import re
 import sys
 
-ROOT = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parent.parent).resolve()
+HERE = pathlib.Path(__file__).parent.parent
+ROOT = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else HERE).resolve()
 EFFECTS = {  # of each verb, what can be left out
-    "flush": ["flush"], "fence": ["fence"], "persist": ["flush", "fence"], "announce": ["flush", "order"],
-    "publish": ["flush", "fence", "order"], "publish_if": ["flush", "fence", "order"],
+    "flush": ["flush"],
+    "fence": ["fence"],
+    "persist": ["flush", "fence"],
+    "announce": ["flush", "order"],
+    "publish": ["flush", "fence", "order"],
+    "publish_if": ["flush", "fence", "order"],
 }
-CALL = re.compile(r"(?<![\w.>:])(flush|fence|persist|publish|publish_if|announce)\(\s*(?:\*?m_?|\*medium_|medium_)\s*,")
+CALL = re.compile(r"(?<![\w.>:])(flush|fence|persist|publish|publish_if|announce)"
+                  r"\(\s*(?:\*?m_?|\*medium_|medium_)\s*,")
 
 
 def arguments(text, start):
@@ -32,7 +38,8 @@ def arguments(text, start):
 
 def main():
     wrong, places, mutants = [], collections.defaultdict(list), set()
-    sources = [p for folder in ("src", "crash") for p in sorted((ROOT / folder).rglob("*")) if p.suffix in (".hpp", ".cpp", ".cuh", ".cu")]
+    sources = [p for folder in ("src", "crash") for p in sorted((ROOT / folder).rglob("*"))
+               if p.suffix in (".hpp", ".cpp", ".cuh", ".cu")]
     for path in sources:
         if path.parent.name == "media" or path.name == "order.hpp":  # what names are, and the verbs themselves
             continue
@@ -50,13 +57,15 @@ def main():
 
     bugs = set(re.findall(r'^      \{"([^"]+)",\s*"', (ROOT / "crash/planted_bugs.cpp").read_text(), re.M))
     elisions = re.compile(r'"(the (?:flush|fence|order) of [a-z0-9.-]+)"')
-    wrong += [f"crash/planted_bugs.cpp tells of {name}, which no source has" for name in sorted(bugs - mutants - set(places))]
+    wrong += [f"crash/planted_bugs.cpp tells of {name}, which no source has"
+              for name in sorted(bugs - mutants - set(places))]
     wrong += [f"crash/planted_bugs.cpp does not tell of {name}" for name in sorted(mutants - bugs)]
     for path in [*sorted((ROOT / "crash").glob("*_subject.cpp")), ROOT / "crash/witnesses.cpp"]:
         for name in elisions.findall(path.read_text()):
             if name not in places:
                 wrong.append(f"{path.relative_to(ROOT)} speaks of {name}, which no source has")
-    print("\n".join(wrong) or f"{len(places)} effects and {len(mutants)} mutants have names", file=sys.stderr if wrong else sys.stdout)
+    print("\n".join(wrong) or f"{len(places)} effects and {len(mutants)} mutants have names",
+          file=sys.stderr if wrong else sys.stdout)
     return 1 if wrong else 0
 
 

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Counts the instructions of each operation of each engine under callgrind: the same on every run and every machine
-with the same compiler.
+"""Counts the instructions of each operation of each engine under callgrind: with one compiler the same
+on every run and machine.
 
-    scripts/instructions.py [--build DIR] [--engine E ...] [--kind words|bytes] [--json FILE] [--before FILE]
+    scripts/instructions.py [--build DIR] [--engine E ...] [--kind words|bytes]
+                            [--json FILE] [--before FILE]
 
-200,000 records in memory at the level process, 100,000 operations, the caller's loop included. DIR (build/check) is a
-build tree; its `durahash_instructions` is built first. --before compares with what --json wrote earlier, and the exit
-code is 1 where an operation takes more than 1 % and 2 instructions more than before.
+200,000 records in memory at the level process, 100,000 operations, the caller's loop included. DIR
+(build/check) is a build tree; its `durahash_instructions` is built first. --before compares with what
+--json wrote earlier: the exit code is 1 where an operation takes more than 1 % and 2 instructions more.
 """
 import argparse
 import concurrent.futures
@@ -14,20 +15,23 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
 
 ENGINES = ["turbo", "cceh", "level", "gphash"]
-OPERATIONS = ["hit", "miss", "update", "insert", "erase", "batch-hit", "batch-miss", "batch-new", "batch-update"]
+OPERATIONS = ["hit", "miss", "update", "insert", "erase",
+              "batch-hit", "batch-miss", "batch-new", "batch-update"]
 
 
 def count(program, engine, kind, operation):
     """Instructions of one operation."""
     with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
         log = os.path.join(folder, "log")
-        command = ["valgrind", "--tool=callgrind", "--collect-atstart=no", "--toggle-collect=*measured*",
-                   "--callgrind-out-file=/dev/null", f"--log-file={log}", program, engine, kind, operation,
+        command = ["valgrind", "--tool=callgrind", "--collect-atstart=no",
+                   "--toggle-collect=*measured*", "--callgrind-out-file=/dev/null",
+                   f"--log-file={log}", program, engine, kind, operation,
                    os.path.join(folder, "pool")]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         told = pathlib.Path(log).read_text()
@@ -37,14 +41,18 @@ def count(program, engine, kind, operation):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=pathlib.Path, default=pathlib.Path("build/check"))
     parser.add_argument("--engine", nargs="+", choices=ENGINES, default=ENGINES)
     parser.add_argument("--kind", choices=["words", "bytes"], default="words")
     parser.add_argument("--json", type=pathlib.Path)
     parser.add_argument("--before", type=pathlib.Path)
     how = parser.parse_args()
-    subprocess.run(["cmake", "--build", how.build, "--target", "durahash_instructions"], check=True, stdout=subprocess.DEVNULL)
+    if shutil.which("valgrind") is None:
+        sys.exit("valgrind is not installed")
+    subprocess.run(["cmake", "--build", how.build, "--target", "durahash_instructions"],
+                   check=True, stdout=subprocess.DEVNULL)
     program = how.build / "bin/durahash_instructions"
     wanted = [(engine, operation) for engine in how.engine for operation in OPERATIONS]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:

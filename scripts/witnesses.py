@@ -47,8 +47,8 @@ def known():
 
 
 def names_in_sources():
-    text = "".join(path.read_text() for folder in ("src", "crash") for path in sorted((ROOT / folder).rglob("*.[ch]*"))
-                   if path != FILE)
+    text = "".join(path.read_text() for folder in ("src", "crash")
+                   for path in sorted((ROOT / folder).rglob("*.[ch]*")) if path != FILE)
     return set(re.findall(r'"([a-z0-9.-]+)"', text))
 
 

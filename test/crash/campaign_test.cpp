@@ -16,7 +16,7 @@ TEST(CrashCampaign, AnElisionThatNobodyNoticedIsArguedByItsEngineOrSurvives) {
   explored_engine pretend{
       engine_kind::turbo, {}, {}, {{"the flush of turbo.step.1", "nobody reads it"}}};
   findings nothing, lost;
-  lost.violations.push_back({"key 0 is lost", {}, {}});
+  lost.violations.push_back({"key 0 is lost", {}, {}, "turbo/u64/power#1"});
   matrix_line argued = line_of("the flush of turbo.step.1", nothing, pretend);
   EXPECT_TRUE(argued.argued);
   EXPECT_FALSE(argued.caught);
@@ -30,7 +30,11 @@ TEST(CrashCampaign, AnElisionThatNobodyNoticedIsArguedByItsEngineOrSurvives) {
     EXPECT_FALSE(caught.argued) << "an argument is no excuse for what was lost";
     EXPECT_EQ(caught.by, "key 0 is lost");
     EXPECT_EQ(caught.what, place);
+    EXPECT_EQ(caught.witness, "turbo/u64/power#1");
   }
+  findings silent;
+  silent.violations.push_back({"nothing was heard for too long", {}, {}});
+  EXPECT_FALSE(line_of("the flush of turbo.step.1", silent, pretend).caught);
 }
 
 TEST(CrashCampaign, WhatCannotBeRunIsToldInASentence) {
