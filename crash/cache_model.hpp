@@ -1,5 +1,5 @@
-// The persistency model: what each cache line may hold after a crash (docs/persistence.md, "The
-// model").
+// The persistency model: what each cache line may hold after a crash
+// (docs/explanation/persistence.md, "The model").
 //
 // A line holds what was guaranteed of it plus any prefix of the groups of stores after that. A
 // group is one store, or the pieces of one wide store, which come in no order; of the last group

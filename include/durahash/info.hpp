@@ -50,7 +50,7 @@ struct media_counts {
 struct table_stats {
   media_counts media;
   /// Engine figures by name, for example `resizes`, `collections`, `negative_probe_mean`:
-  /// docs/engines/ says what each is.
+  /// docs/explanation/engines/ says what each is.
   std::vector<std::pair<std::string, double>> figures;
 };
 

@@ -48,7 +48,8 @@ struct options {
   /// itself.
   std::uint64_t capacity = 0;
 
-  /// Engine settings by name, as `durahash create --set name=value`: docs/engines/ lists them.
+  /// Engine settings by name, as `durahash create --set name=value`: docs/explanation/engines/
+  /// lists them.
   std::map<std::string, std::uint64_t> settings = {};
 
   /// The pool never grows past this many bytes (0: as far as the file system goes).

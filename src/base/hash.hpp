@@ -1,5 +1,5 @@
 // Hashing, seeded per pool against hash flooding. The id and the seeds stand in the superblock
-// (docs/format.md).
+// (docs/reference/format.md).
 #pragma once
 
 #define XXH_INLINE_ALL

@@ -1,5 +1,5 @@
-// The fixed part of a pool, byte for byte. docs/format.md explains it to people; the two change
-// together.
+// The fixed part of a pool, byte for byte. docs/reference/format.md explains it to people; the two
+// change together.
 #pragma once
 
 #include <array>
@@ -42,7 +42,7 @@ struct superblock {
   std::uint64_t engine_offset;  // the engine's root structure
   std::uint64_t engine_bytes;
   std::uint64_t heap_offset;  // extents are handed out from here on
-  setting_words settings;     // the engine's, in the order docs/engines/ gives
+  setting_words settings;     // the engine's, in the order docs/explanation/engines/ gives
   std::uint64_t created_unix_seconds;
   std::uint64_t checksum;  // XXH3-64 of all bytes before it
 };

@@ -127,8 +127,8 @@ class heap {
   // Saving at a clean close, and reading back (heap_recovery.hpp)
   // ---------------------------------------
 
-  /// Slabs and large extents, as 64-bit words (docs/format.md, "saved allocation state"); nothing
-  /// where they would say that a stranded cell is in use.
+  /// Slabs and large extents, as 64-bit words (docs/reference/format.md, "saved allocation state");
+  /// nothing where they would say that a stranded cell is in use.
   std::optional<std::vector<std::uint64_t>> save();
   /// In place of adopting. Returns false when the words contradict each other.
   bool restore(const std::vector<std::uint64_t>& words);

@@ -1,5 +1,5 @@
-// The verbs: the only code that changes bytes of a pool. docs/persistence.md has the model they are
-// written against.
+// The verbs: the only code that changes bytes of a pool. docs/explanation/persistence.md has the
+// model they are written against.
 //
 //   store    visible; may become durable at any moment        flush    write-back started
 //   fence    what was flushed is durable                       persist  flush + fence

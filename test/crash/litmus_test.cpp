@@ -1,5 +1,5 @@
 // Small programs whose images after a crash are known by hand: one test per rule of the model
-// (docs/persistence.md, "The model").
+// (docs/explanation/persistence.md, "The model").
 #include <array>
 
 #include "crash/machine.hpp"

@@ -1,4 +1,4 @@
-"""The reader that was written from docs/format.md alone agrees with the tool, record by record."""
+"""The reader that was written from docs/reference/format.md alone agrees with the tool, record by record."""
 import base64
 import json
 import os

@@ -1,4 +1,4 @@
-"""Reads a durahash pool by docs/format.md alone. Prints what `durahash dump --format jsonl` prints, sorted.
+"""Reads a durahash pool by docs/reference/format.md alone. Prints what `durahash dump --format jsonl` prints, sorted.
 
 usage: read_pool.py POOL
 """

@@ -1,6 +1,6 @@
 // Copies of hot buckets in the device's memory (gpu/bucket_copies.hpp, gpu/cache.hpp): what they
-// hold is what the table holds, and they are of what is looked for most. docs/gpu.md quotes what
-// this prints.
+// hold is what the table holds, and they are of what is looked for most. docs/explanation/gpu.md
+// quotes what this prints.
 #include <atomic>
 #include <cmath>
 #include <cstdio>

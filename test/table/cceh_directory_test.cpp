@@ -1,6 +1,6 @@
-// CCEH's recovery of the directory against its specification (docs/engines/cceh.md): every buddy
-// tree of global depth up to 5, every state that a crash in a split, merge or move leaves of each,
-// and, up to depth 4, every state that a crash in the repair of those leaves.
+// CCEH's recovery of the directory against its specification (docs/explanation/engines/cceh.md):
+// every buddy tree of global depth up to 5, every state that a crash in a split, merge or move
+// leaves of each, and, up to depth 4, every state that a crash in the repair of those leaves.
 //
 // Named after CRASH.md: CCEH 1 (algorithm 1 leaves most states in neither the old nor the new one),
 // 2 (a published sibling is never taken back), 5 (the last segment is repaired, too).

@@ -1,5 +1,5 @@
 // The facts of CCEH's paper (§3.2, §6.1, §6.2, figures 6 to 8) and of its holes, measured. Nothing
-// here depends on time; the bounds are what a change must not leave. docs/performance.md quotes
+// here depends on time; the bounds are what a change must not leave. docs/lab/performance.md quotes
 // what this prints.
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // BktCache (GPHash §3.3): what it holds is what the pool holds, whatever goes on beside a load; and
-// how often it has what is looked for. docs/performance.md quotes what this prints.
+// how often it has what is looked for. docs/lab/performance.md quotes what this prints.
 #include <gtest/gtest.h>
 
 #include <algorithm>

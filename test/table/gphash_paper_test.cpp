@@ -1,6 +1,6 @@
 // The facts of GPHash's paper about load factors and resizes (§3.1, §3.2.3, §4.2), and what an
 // operation costs, measured. Nothing here depends on time; the bounds are what a change must not
-// leave. docs/performance.md quotes what this prints.
+// leave. docs/lab/performance.md quotes what this prints.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // What an operation of Level hashing reads and writes: buckets, flushes, fences. Counted, not
-// timed. docs/performance.md quotes what this prints.
+// timed. docs/lab/performance.md quotes what this prints.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// What a table of the engine level holds, read from its bytes alone (docs/format.md, "level"): in
-// memory, or in the image that a power cut leaves.
+// What a table of the engine level holds, read from its bytes alone (docs/reference/format.md,
+// "level"): in memory, or in the image that a power cut leaves.
 #pragma once
 
 #include <cstring>

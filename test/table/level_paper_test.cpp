@@ -1,6 +1,6 @@
 // The facts of Level hashing's paper about load factors, movements, resizes and search order (§3.1
 // to §3.3, §4.2; figures 4, 6, 8, 9, 13), measured. Nothing here depends on time; the bounds are
-// what a change must not leave. docs/performance.md quotes what this prints. What an operation
+// what a change must not leave. docs/lab/performance.md quotes what this prints. What an operation
 // costs: level_cost_test.cpp.
 #include <gtest/gtest.h>
 

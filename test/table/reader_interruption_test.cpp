@@ -1,8 +1,8 @@
 // A reader is interrupted before each of its loads, in turn, by a writer that runs to the end.
 // Deterministic, and complete for one interruption: that a validated read of CCEH does what the
-// paper's reader lock does (docs/engines/cceh.md, "Reads"), in both schemes; that one of GPHash is
-// not fooled by slots that are lent (CRASH.md GPHash 7); and CRASH.md X1. Level hashing and
-// TurboHash have tests of their own.
+// paper's reader lock does (docs/explanation/engines/cceh.md, "Reads"), in both schemes; that one
+// of GPHash is not fooled by slots that are lent (CRASH.md GPHash 7); and CRASH.md X1. Level
+// hashing and TurboHash have tests of their own.
 #include <gtest/gtest.h>
 
 #include <string>

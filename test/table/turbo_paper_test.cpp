@@ -1,5 +1,5 @@
 // The paper's facts about load factor and probing (§2, §4.5, §4.6), measured. Nothing here depends
-// on time; the bounds are what a change must not leave. docs/performance.md quotes what this
+// on time; the bounds are what a change must not leave. docs/lab/performance.md quotes what this
 // prints.
 #include <gtest/gtest.h>
 

@@ -137,7 +137,7 @@ class NotAPool(ToolTest):
     def test_a_newer_format_is_named(self):
         pool = self.create()
         with open(pool, "r+b") as file:
-            for offset in (0, 4096):  # both superblocks: docs/format.md
+            for offset in (0, 4096):  # both superblocks: docs/reference/format.md
                 file.seek(offset)
                 block = bytearray(file.read(184))
                 self.assertEqual(block[:8], b"DURAHASH")

@@ -271,7 +271,7 @@ void add_crash(command_line app, int& exit_code) {
       "Runs random programs on tables whose every store, flush and fence is recorded, crashes them "
       "after each store and fence, recovers from the\n"
       "images that the persistency model allows there, and checks what was promised. "
-      "docs/persistence.md tells how, and where the evidence ends.\n\n"
+      "docs/explanation/persistence.md tells how, and where the evidence ends.\n\n"
       "Exit code 0 if nothing was lost and everything left out was noticed, 1 if not.\n\n"
       "Examples:\n"
       "  durahash crash\n"

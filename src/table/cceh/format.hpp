@@ -1,4 +1,5 @@
-// CCEH on the medium: the root, the directory, segments of buckets. docs/format.md, "cceh".
+// CCEH on the medium: the root, the directory, segments of buckets. docs/reference/format.md,
+// "cceh".
 #pragma once
 
 #include <cstdint>

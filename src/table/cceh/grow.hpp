@@ -16,7 +16,7 @@
 //   1  N written, flushed, fenced
 //      crash: unreachable, hence free
 //   2  the entries become (N, L-1), from left to right
-//      crash: recovery takes it back as far as B still stands (docs/engines/cceh.md)
+//      crash: recovery takes it back as far as B still stands (docs/explanation/engines/cceh.md)
 //   3  COMMIT: the rightmost entry is (N, L-1)
 //      crash after: new state
 //   4  A and B are free

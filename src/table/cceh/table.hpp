@@ -1,4 +1,5 @@
-// CCEH (FAST'19): the table, its parts and their invariants. docs/engines/cceh.md tells the whole.
+// CCEH (FAST'19): the table, its parts and their invariants. docs/explanation/engines/cceh.md tells
+// the whole.
 //
 // A directory on the most significant bits of the hash, of 2^global_depth entries; a segment of
 // local depth L stands in 2^(global_depth - L) of them, side by side; a segment is an array of
@@ -76,7 +77,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   using value_type = typename Kind::value_type;
 
   /// Resolves the options of a new pool. Settings: probe, copy_on_write, segment
-  /// (docs/engines/cceh.md).
+  /// (docs/explanation/engines/cceh.md).
   static result<engine_plan> plan(const options& how);
 
   /// On a pool that `plan` was made for. Recovers the directory; `open` says what is wrong with it.

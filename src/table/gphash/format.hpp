@@ -1,4 +1,4 @@
-// GPHash on the medium: the root, levels, buckets, state words. docs/format.md, "gphash".
+// GPHash on the medium: the root, levels, buckets, state words. docs/reference/format.md, "gphash".
 #pragma once
 
 #include <algorithm>

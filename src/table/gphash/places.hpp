@@ -1,5 +1,5 @@
-// GPHash: where a key may be (docs/format.md, "Gphash"). Arithmetic alone, trivially copyable,
-// constexpr: host and device compute the same.
+// GPHash: where a key may be (docs/reference/format.md, "Gphash"). Arithmetic alone, trivially
+// copyable, constexpr: host and device compute the same.
 #pragma once
 
 #include "table/gphash/format.hpp"

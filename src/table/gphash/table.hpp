@@ -1,5 +1,5 @@
-// GPHash (FAST'25) on the host: the table, its parts and their invariants. docs/engines/gphash.md
-// tells the whole.
+// GPHash (FAST'25) on the host: the table, its parts and their invariants.
+// docs/explanation/engines/gphash.md tells the whole.
 //
 // Levels of buckets, each of twice the buckets of the one below. A key has a few places, each of
 // which names a bucket in every level.
@@ -84,7 +84,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   using value_type = typename Kind::value_type;
 
   /// Resolves the options of a new pool. Settings: levels, hashes, slots, cache, cache_policy,
-  /// key_bytes (docs/engines/gphash.md).
+  /// key_bytes (docs/explanation/engines/gphash.md).
   static result<engine_plan> plan(const options& how);
 
   /// On a pool that `plan` was made for. Reads the geometry; `open` says what is wrong with it.

@@ -1,4 +1,4 @@
-// Level hashing on the medium: the root, levels, buckets. docs/format.md, "level".
+// Level hashing on the medium: the root, levels, buckets. docs/reference/format.md, "level".
 #pragma once
 
 #include <cstdint>

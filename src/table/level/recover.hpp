@@ -48,7 +48,7 @@ table<M, Kind>::table(pool<M>& p)
       dynamic_(p.block().settings[setting::dynamic] != 0),
       helper_(p.block().settings[setting::helper] != 0),
       first_log2_(static_cast<unsigned>(p.block().settings[setting::first_log2])) {
-  for (unsigned n = 0; n < second_places; ++n) {  // docs/format.md
+  for (unsigned n = 0; n < second_places; ++n) {  // docs/reference/format.md
     std::uint64_t words[2] = {seeds_.flip, seeds_.multiply};
     if (M::planted("level-places-of-another-day")) words[0] += p.root().sequence;
     flips_[n] = checksum(words, sizeof words, 2 * n) | std::uint64_t{1} << 63;

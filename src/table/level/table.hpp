@@ -1,5 +1,5 @@
-// Level hashing (OSDI'18): the table, its parts and their invariants. docs/engines/level.md tells
-// the whole.
+// Level hashing (OSDI'18): the table, its parts and their invariants.
+// docs/explanation/engines/level.md tells the whole.
 //
 // Levels of buckets, each twice the size of the one below; two of them, and more while the table
 // grows or shrinks. A key has two places.
@@ -50,7 +50,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   using value_type = typename Kind::value_type;
 
   /// Resolves the options of a new pool. Settings: slots, in_place, bottom_to_top, dynamic, helper
-  /// (docs/engines/level.md).
+  /// (docs/explanation/engines/level.md).
   static result<engine_plan> plan(const options& how);
 
   /// On a pool that `plan` was made for. Reads the levels' words; `open` says what is wrong with

@@ -1,4 +1,5 @@
-// TurboHash on the medium: directory entries, buckets, the commit word. docs/format.md, "turbo".
+// TurboHash on the medium: directory entries, buckets, the commit word. docs/reference/format.md,
+// "turbo".
 #pragma once
 
 #include <bit>

@@ -1,5 +1,5 @@
-// TurboHash (SYSTOR'23): the table, its parts and their invariants. docs/engines/turbo.md tells the
-// whole.
+// TurboHash (SYSTOR'23): the table, its parts and their invariants.
+// docs/explanation/engines/turbo.md tells the whole.
 //
 // A directory of shards, over-provisioned so that it never grows (§3.1); a shard is a contiguous
 // array of 256-byte buckets, probed linearly from the home bucket over at most `scope` buckets.
@@ -58,7 +58,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   using value_type = typename Kind::value_type;
 
   /// Resolves the options of a new pool. Settings: shards, scope, collect_distance, in_place
-  /// (docs/engines/turbo.md).
+  /// (docs/explanation/engines/turbo.md).
   static result<engine_plan> plan(const options& how);
 
   /// On a pool that `plan` was made for. Reads the directory; `open` says what is wrong with it.

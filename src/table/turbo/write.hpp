@@ -14,7 +14,7 @@
 //   1  COMMIT: the value word stored, flushed, fenced
 //      crash before: old value; after: new value
 // Departs from the paper, whose values are 16-byte items; the setting in_place=0 brings near-place
-// update back (docs/engines/turbo.md).
+// update back (docs/explanation/engines/turbo.md).
 //
 // A group does step 1 for up to 64 keys in as many shards, then one fence, step 3 for all, one
 // fence. Each record is atomic by itself; the group is not. All locks are taken before the first
