@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Checks what documents and comments refer to: links of Markdown and their anchors, and files of this
-repository that are named.   Exit code 0, or 1 and a line for each that is not there.
+"""Checks what documents and comments refer to: links of Markdown and their anchors, files of this
+repository that are named, and tests that documents name, as `Suite.Test` or `Suite.Begins...`.
+Exit code 0, or 1 and a line for each that is not there.
 """
 import pathlib
 import re
@@ -14,6 +15,13 @@ KINDS = {".md", ".hpp", ".cpp", ".cuh", ".cu", ".h", ".py", ".sh"}
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 FILE = re.compile(r"(?<![\w/.<{$-])((?:%s)/[\w./-]*\w\.(?:hpp|cpp|cuh|cu|py|sh|md|txt|cmake))(?![\w/])"
                   % "|".join(FOLDERS))
+TEST = re.compile(r"\b(?:TYPED_)?TEST(?:_[FP])?\(\s*(\w+),\s*(\w+)\)")
+NAMED_TEST = re.compile(r"`([A-Z]\w*\.[A-Z]\w*(?:\.\.\.)?)`")
+
+
+def tests(listed):
+    return {".".join(found) for name in listed if name.startswith("test/") and name.endswith(".cpp")
+            for found in TEST.findall((ROOT / name).read_text())}
 
 
 def anchors(path):
@@ -32,14 +40,14 @@ def main():
     if (ROOT / ".git").exists():
         listed = subprocess.run(["git", "-C", ROOT, "ls-files"], capture_output=True, text=True,
                                 check=True).stdout.split()
-    files, wrong, links, names = set(listed), [], 0, 0
+    files, wrong, links, names, known = set(listed), [], 0, 0, tests(listed)
     for name in listed:
         path = ROOT / name
         if path.suffix not in KINDS or "test/layers" in name:
             continue  # those tests name files that are made up
         text = path.read_text()
         if path.suffix == ".md":
-            for link in LINK.findall(text):
+            for link in LINK.findall(re.sub(r"(?ms)^ *```.*?^ *```", "", text)):  # not of code
                 if re.match(r"[a-z]+:", link):
                     continue
                 links += 1
@@ -49,6 +57,10 @@ def main():
                     wrong.append(f"{name}: the link {link} leads nowhere")
                 elif anchor and anchor not in anchors(to):
                     wrong.append(f"{name}: {link}: no heading is called so")
+            for test in NAMED_TEST.findall(text):
+                names += 1
+                if not any(each.startswith(test[:-3]) if test.endswith("...") else each == test for each in known):
+                    wrong.append(f"{name}: no test is called {test}")
             text = LINK.sub("", text)
         for referred in FILE.findall(text):
             names += 1
@@ -56,7 +68,7 @@ def main():
             roots = (".", "src", "include", "test", path.relative_to(ROOT).parent)
             if not any(str(pathlib.PurePosixPath(at) / referred) in files for at in roots):
                 wrong.append(f"{name}: {referred} is not in the repository")
-    print("\n".join(sorted(set(wrong))) or f"{links} links and {names} names of files lead somewhere",
+    print("\n".join(sorted(set(wrong))) or f"{links} links and {names} names of files and tests lead somewhere",
           file=sys.stderr if wrong else sys.stdout)
     return 1 if wrong else 0
 

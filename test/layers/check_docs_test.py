@@ -22,7 +22,19 @@ class CheckDocs(unittest.TestCase):
 
     def test_what_leads_somewhere(self):
         code, told = self.answer(README_md="[a](docs/a.md#what-it-is), `src/b.hpp`, https://x.org/docs/c.md", src_b_hpp="// docs/a.md\n")
-        self.assertEqual((code, told), (0, "1 links and 2 names of files lead somewhere\n"))
+        self.assertEqual((code, told), (0, "1 links and 2 names of files and tests lead somewhere\n"))
+
+    def test_code_has_no_links(self):
+        told = self.answer(README_md="```cpp\nstd::signal(SIGTERM, [](int) {});\n```\n[a](docs/a.md)")
+        self.assertEqual(told, (0, "1 links and 0 names of files and tests lead somewhere\n"))
+
+    def test_tests_that_documents_name(self):
+        test = {"test_a_cpp": "TYPED_TEST(Suite, NameOfIt) {}"}
+        for told, wrong in (("`Suite.NameOfIt` and `Suite.Name...`", ""), ("`Suite.Name`", "no test is called Suite.Name"),
+                            ("`Suite.Other...`", "no test is called Suite.Other...")):
+            with self.subTest(told=told):
+                code, answer = self.answer(README_md=told, **test)
+                self.assertEqual((code, answer if code else ""), (1, f"README.md: {wrong}\n") if wrong else (0, ""))
 
     def test_what_leads_nowhere(self):
         for text, wrong in (("[a](docs/b.md)", "README.md: the link docs/b.md leads nowhere"),
