@@ -13,7 +13,7 @@ namespace durahash::crash {
 
 struct planted_bug {
   std::string_view name;  // a mutant's (media/site.hpp), or an elision's, as the matrix names it
-  // whose it was: a paper's, by its number in the catalogue; an invariant's; ours
+  // an id of docs/explanation/crash-catalogue.md, or the invariant that it breaks
   std::string_view hole;
   std::string_view story;
   std::vector<engine_kind> engines;

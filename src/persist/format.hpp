@@ -53,7 +53,7 @@ inline constexpr std::uint64_t superblock_offsets[2] = {0, page_bytes};
 
 enum class pool_state : std::uint32_t { clean = 1, changing = 2 };
 
-/// How a pool stands: two of them, changed in turn (CRASH.md X5).
+/// How a pool stands: two of them, changed in turn (hole X5).
 struct root_record {
   std::uint64_t sequence;
   std::uint64_t pool_bytes;              // the pool's end; the file may be longer

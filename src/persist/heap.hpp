@@ -9,7 +9,7 @@
 //   H3  Nobody waits for readers in here, but in settle(), which no lock may be held around.
 //
 // crash at any point: the DRAM state is gone. Recovery tells the heap every cell that the root
-// reaches (adopt); the rest is free. Nothing leaks (CRASH.md X3), and allocating costs no flush.
+// reaches (adopt); the rest is free. Nothing leaks (hole X3), and allocating costs no flush.
 //
 // no memory in the process: what throws std::bad_alloc has changed nothing. What must not fail
 // (free, retire) does not throw: a cell that cannot be noted as free is `stranded`, in use and

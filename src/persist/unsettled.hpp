@@ -1,4 +1,4 @@
-// Which units of a table hold words that are visible and perhaps not durable (CRASH.md X1). A unit
+// Which units of a table hold words that are visible and perhaps not durable (hole X1). A unit
 // is what one writer locks: a shard, a segment.
 //
 // Link-and-persist keeps a mark in each commit word; here it stands in DRAM, one byte for a unit: a

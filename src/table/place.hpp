@@ -1,5 +1,5 @@
 // Where an engine's arrays lie: an offset and an exponent in one word, which one store changes
-// (CRASH.md X5).
+// (hole X5).
 #pragma once
 
 #include <cstdint>

@@ -14,11 +14,11 @@ class CheckNames(unittest.TestCase):
     def answer(self, file="src/table/turbo/write.hpp", old="", new=""):
         with tempfile.TemporaryDirectory() as made:
             copy = pathlib.Path(made)
-            for folder in ("src", "crash"):
+            for folder in ("src", "crash", "docs"):
                 shutil.copytree(ROOT / folder, copy / folder)
             text = (copy / file).read_text()
             self.assertIn(old, text)
-            (copy / file).write_text(text.replace(old, new, 1) if old else text)
+            (copy / file).write_text(text.replace(old, new, 1) if old else text + new)
             command = [sys.executable, ROOT / "scripts/check_names.py", copy]
             done = subprocess.run(command, capture_output=True, text=True, check=False)
             return done.returncode, done.stderr
@@ -45,6 +45,28 @@ class CheckNames(unittest.TestCase):
         self.assertEqual(code, 1)
         self.assertIn("crash/planted_bugs.cpp does not tell of no-slot-is-empty\n", told)
         self.assertIn("crash/planted_bugs.cpp tells of no-slot-kept-empty, which no source has\n", told)
+
+    def test_a_planted_bug_that_the_catalogue_does_not_tell_of(self):
+        catalogue = "docs/explanation/crash-catalogue.md"
+        told = self.answer(catalogue, "`cceh-a-claimed-slot`", "`the fence of cceh.write.done`")
+        self.assertEqual(told, (1, f"{catalogue}: CCEH 13 does not tell of cceh-a-claimed-slot\n"))
+        told = self.answer(catalogue, "| `gpu-a-copy-is-not-told` | B2 of", "| `gpu-a-copy-is-not-told` | B3 of")
+        self.assertEqual(told, (1, f"{catalogue} does not tell of gpu-a-copy-is-not-told among the invariants, under B2\n"))
+        told = self.answer(catalogue, "### CCEH 13\n", "### CCEH 12a\n")
+        self.assertEqual(told[0], 1)
+        self.assertIn(f"crash/planted_bugs.cpp: cceh-a-claimed-slot: {catalogue} has no hole CCEH 13\n", told[1])
+
+    def test_a_catalogue_that_speaks_of_what_no_source_has(self):
+        catalogue = "docs/explanation/crash-catalogue.md"
+        told = self.answer(catalogue, "`the fence of cceh.group.full`", "`the fence of cceh.group.fuller`")
+        self.assertEqual(told, (1, f"{catalogue} speaks of the fence of cceh.group.fuller, which no source has\n"))
+
+    def test_references_to_holes(self):
+        self.assertEqual(self.answer(new="// holes CCEH 1,\n// CCEH 2 and GPHash 3; hole\n// X5\n"), (0, ""))
+        self.assertEqual(self.answer(new="// hole CCEH 17\n"),
+                         (1, "src/table/turbo/write.hpp: docs/explanation/crash-catalogue.md has no hole CCEH 17\n"))
+        self.assertEqual(self.answer(new="// as in X3\n"),
+                         (1, 'src/table/turbo/write.hpp: X3 has no "hole" in front of it\n'))
 
 
 if __name__ == "__main__":

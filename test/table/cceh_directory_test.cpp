@@ -2,8 +2,8 @@
 // every buddy tree of global depth up to 5, every state that a crash in a split, merge or move
 // leaves of each, and, up to depth 4, every state that a crash in the repair of those leaves.
 //
-// Named after CRASH.md: CCEH 1 (algorithm 1 leaves most states in neither the old nor the new one),
-// 2 (a published sibling is never taken back), 5 (the last segment is repaired, too).
+// Hole CCEH 1: algorithm 1 leaves most states in neither the old nor the new one. Hole CCEH 2: a
+// published sibling is never taken back. Hole CCEH 5: the last segment is repaired, too.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

@@ -1,6 +1,6 @@
-// The facts of CCEH's paper (§3.2, §6.1, §6.2, figures 6 to 8) and of its holes, measured. Nothing
-// here depends on time; the bounds are what a change must not leave. docs/lab/performance.md quotes
-// what this prints.
+// The facts of CCEH's paper (§3.2, §6.1, §6.4, figures 6 to 8 and 11) and of its holes, measured.
+// Nothing here depends on time; the bounds are what a change must not leave.
+// docs/lab/performance.md quotes what this prints.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -132,7 +132,7 @@ TEST(CcehPaper, FlushesOfAnInsertAndOfASplit) {
   }
 }
 
-/// CRASH.md, CCEH 12: where a half of a segment's records does not go to their first free buckets,
+/// Hole CCEH 12: where a half of a segment's records does not go to their first free buckets,
 /// each goes to the bucket it was in. That marks slots on the way as removed, which nothing else
 /// does here.
 TEST(Cceh, C12ASplitDropsNoRecordHoweverFullItsWindows) {

@@ -1,4 +1,4 @@
-// Two splits of CCEH that find at the same time that the directory has no room for theirs (CRASH.md
+// Two splits of CCEH that find at the same time that the directory has no room for theirs (hole
 // CCEH 7).
 #include <gtest/gtest.h>
 

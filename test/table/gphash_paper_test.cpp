@@ -264,7 +264,7 @@ TEST(GphashFormat, TheMixtureOfAKeyIsABijection) {
   }
 }
 
-/// The eight keys whose mixture is a state (CRASH.md X4), and their neighbours.
+/// The eight keys whose mixture is a state (hole X4), and their neighbours.
 TEST(GphashFormat, TheKeysWithoutAFingerprintAreAsGoodAsOthers) {
   auto r = make_gphash<plain_medium, word_records>({});
   gphash::mixer mixer({r->p->block().seed_flip, r->p->block().seed_multiply});

@@ -1,6 +1,6 @@
 // A reader of Level hashing is interrupted before each of its loads, in turn, by a writer that runs
-// to the end. Deterministic, and complete for one interruption: CRASH.md, Level 8, and X1 for the
-// answers.
+// to the end. Deterministic, and complete for one interruption: hole Level 8, and hole X1
+// for the answers.
 #include <gtest/gtest.h>
 
 #include "test/table/level_script.hpp"
@@ -158,7 +158,7 @@ TYPED_TEST(LevelReader, L8IterationTellsARecordOnceThatMovesMeanwhile) {
 }
 
 /// The other way round: a writer is interrupted before each of its steps by a reader, and right
-/// after the read the power goes. What the reader was given must be on the medium (CRASH.md X1).
+/// after the read the power goes. What the reader was given must be on the medium (hole X1).
 template <class Kind, class Prepare, class Writer>
 int read_then_lose_power(const options& how, Prepare prepare, std::uint64_t key, Writer writer) {
   for (int at = 1;; ++at) {

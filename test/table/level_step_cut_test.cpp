@@ -2,7 +2,7 @@
 // images that this can leave two are looked at: what was fenced and nothing else, and all that was
 // stored. The others are the explorer's.
 //
-// Named after CRASH.md, Level 1 to 7 and 9. 8 is in level_interruption_test.cpp.
+// Holes Level 1 to Level 7 and Level 9; level_interruption_test.cpp has hole Level 8.
 #include <gtest/gtest.h>
 
 #include <thread>

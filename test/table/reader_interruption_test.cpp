@@ -1,8 +1,8 @@
 // A reader is interrupted before each of its loads, in turn, by a writer that runs to the end.
 // Deterministic, and complete for one interruption: that a validated read of CCEH does what the
 // paper's reader lock does (docs/explanation/engines/cceh.md, "Reads"), in both schemes; that one
-// of GPHash is not fooled by slots that are lent (CRASH.md GPHash 7); and CRASH.md X1. Level
-// hashing and TurboHash have tests of their own.
+// of GPHash is not fooled by slots that are lent (hole GPHash 7); and hole X1. Level hashing and
+// TurboHash have tests of their own.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -107,7 +107,7 @@ TYPED_TEST(Reader, IsNotFooledByASlotThatWasLentMeanwhile) {
       });
 }
 
-/// CRASH.md, CCEH 14, and what the paper's reader lock is for: the segment is split, the key
+/// Hole CCEH 14, and what the paper's reader lock is for: the segment is split, the key
 /// changed where it now lives, its old slot filled by others.
 TYPED_TEST(Reader, FindsAKeyWhileTheTableGrows) {
   this->everywhere(
@@ -147,7 +147,7 @@ TYPED_TEST(Reader, DoesNotInventAKeyThatIsAbsent) {
 }
 
 /// The other way round: a writer is interrupted before each of its steps by a reader, and right
-/// after the read the power goes. What the reader was given must be on the medium (CRASH.md X1).
+/// after the read the power goes. What the reader was given must be on the medium (hole X1).
 template <class With, class Writer>
 int read_then_lose_power(std::uint64_t key, Writer writer) {
   for (int at = 1;; ++at) {

@@ -1,6 +1,6 @@
 // A reader is interrupted before each of its loads, in turn, by a writer that runs to the end.
-// Deterministic, and complete for one interruption: CRASH.md, TurboHash 1 and 2, and X1 for the
-// answers.
+// Deterministic, and complete for one interruption: holes TurboHash 1 and TurboHash 2,
+// and hole X1 for the answers.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -48,7 +48,7 @@ void fill(strings& r) {
     ASSERT_EQ(r.put("key" + std::to_string(key), "value" + std::to_string(key)), status::ok);
 }
 
-/// CRASH.md, TurboHash 1: the update takes another slot, and other keys take the old one, with
+/// Hole TurboHash 1: the update takes another slot, and other keys take the old one, with
 /// other tags. A reader that has the meta word of before and the tags of after finds the key in
 /// neither.
 TEST(TurboReader, T1NeverMissesAKeyThatIsUpdatedMeanwhile) {
@@ -84,7 +84,7 @@ TEST(TurboReader, T1NeverMissesARecordThatIsReplacedMeanwhile) {
   EXPECT_GE(places, 5);
 }
 
-/// CRASH.md, TurboHash 2.
+/// Hole TurboHash 2.
 TEST(TurboReader, T2NeverReturnsTheValueOfAKeyThatTookTheSlotMeanwhile) {
   interrupt_everywhere<words>(
       [](words& r) { fill(r); }, 7,
@@ -122,7 +122,7 @@ TEST(TurboReader, DoesNotInventAKeyThatIsAbsent) {
 }
 
 /// The other way round: a writer is interrupted before each of its steps by a reader, and right
-/// after the read the power goes. What the reader was given must be on the medium (CRASH.md X1).
+/// after the read the power goes. What the reader was given must be on the medium (hole X1).
 template <class Rig, class Kind, class Key, class Writer>
 int read_then_lose_power(Key key, Writer writer, const options& how) {
   for (int at = 1;; ++at) {

@@ -38,7 +38,7 @@ inline constexpr std::size_t words_per_bucket = sizeof(bucket) / 8;
 struct root {
   pm<std::uint64_t> directory;  // a checked_place
   pm<std::uint64_t> reserved[7];
-  // u64 keys that are empty_word or removed_word, under the words below (CRASH.md X4)
+  // u64 keys that are empty_word or removed_word, under the words below (hole X4)
   bucket escapes;
 };
 static_assert(sizeof(root) == 128);

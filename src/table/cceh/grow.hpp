@@ -133,7 +133,7 @@ void table<M, Kind>::lay_out_halves(const segment& s, std::uint64_t right_prefix
 }
 
 /// With both stripes locked, so that nobody writes to a half before all of the split is durable
-/// (CRASH.md CCEH 2).
+/// (hole CCEH 2).
 template <medium M, class Kind>
 status table<M, Kind>::split_in(const segment& s, const halves& made, stripe_index right_stripe) {
   flushed started;
@@ -143,7 +143,7 @@ status table<M, Kind>::split_in(const segment& s, const halves& made, stripe_ind
   durable written = fence(m_, std::move(started), "cceh.split.halves");
   std::scoped_lock lock(directory_lock_);
   unsigned depth = s.depth() + 1;
-  // Asked under the lock: of two splits that find no room in the directory one doubles it (CRASH.md
+  // Asked under the lock: of two splits that find no room in the directory one doubles it (hole
   // CCEH 7).
   if (directory().exponent() < depth && !double_directory()) return status::no_space;
   unsettled_.take_over(right_stripe, written);
@@ -302,7 +302,7 @@ bool table<M, Kind>::merge(std::uint64_t hash, std::uint64_t most_records) {
   return merged;
 }
 
-/// Copies: nothing stale can come back (CRASH.md CCEH 9).
+/// Copies: nothing stale can come back (hole CCEH 9).
 template <medium M, class Kind>
 bool table<M, Kind>::merge(const segment& left, const segment& right, std::uint64_t most_records) {
   segment of_left = left;

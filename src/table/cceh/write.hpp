@@ -16,7 +16,7 @@
 //
 // A slot that is overwritten may hold a stale record (C2): between 2 and 3 its old key word stands
 // beside the new value. Nobody looks for that key in this segment, and all who copy records out of
-// it leave stale ones behind (CRASH.md CCEH 10).
+// it leave stale ones behind (hole CCEH 10).
 //
 // A group writes the records of up to 64 keys, then one fence if there are some, then the slots and
 // commit words of all, each seeing those before it, then one fence. Each record is atomic by

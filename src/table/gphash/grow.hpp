@@ -9,7 +9,7 @@
 //   3  the old bottom level is free
 //
 // A bucket of the new level gets records of one bucket of the bottom alone: there is always room,
-// and nothing to resume (CRASH.md GPHash 2).
+// and nothing to resume (hole GPHash 2).
 #pragma once
 
 #include "table/gphash/table.hpp"

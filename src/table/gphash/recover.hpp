@@ -1,5 +1,5 @@
 // GPHash: creation, opening, closing. Recovery looks at every state (paper §3.2.3, "Recovery"):
-// slots that were claimed or half removed are emptied, in every level (CRASH.md GPHash 3), and
+// slots that were claimed or half removed are emptied, in every level (hole GPHash 3), and
 // records are counted.
 //
 // byte tables  records are found in the slots: after a crash (not after a clean close) they are
@@ -211,7 +211,7 @@ bool table<M, Kind>::sweep_slot(const slot_ref& at) {
 }
 
 /// After a crash. What the process that died had made visible and perhaps not durable is written
-/// back (X1): all of the levels. The root already was.
+/// back (hole X1): all of the levels. The root already was.
 template <medium M, class Kind>
 void table<M, Kind>::sweep() {
   std::uint64_t records = 0;

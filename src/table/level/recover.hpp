@@ -1,6 +1,6 @@
 // Level hashing: creation, opening, closing. Recovery reads the levels' words and the desks
-// (CRASH.md Level 1, 5, 6): what a movement left twice is removed, a logged update is finished.
-// Drains go on with the next write.
+// (holes Level 1, Level 5 and Level 6): what a movement left twice is removed, a logged update is
+// finished. Drains go on with the next write.
 //
 // u64 tables   every level is named by the root: allocation state is whole after reading it.
 // byte tables  records are found in the slots: after a crash (not after a clean close) they are

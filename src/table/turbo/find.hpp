@@ -1,8 +1,9 @@
 // TurboHash: search without locks (paper §3.4, algorithm 1), batches of searches, iteration.
 //
 // A read of a bucket is good if the commit word is the same before and after it, all 8 bytes of it,
-// for hits and for misses (CRASH.md TurboHash 1 and 2). A read of a shard is good if its mirror is
-// the same before and after. And what was read may be given away if the shard is settled then (T6).
+// for hits and for misses (holes TurboHash 1 and TurboHash 2). A read of a shard is good if its
+// mirror is the same before and after. And what was read may be given away if the shard is settled
+// then (T6).
 #pragma once
 
 #include <emmintrin.h>

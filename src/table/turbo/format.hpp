@@ -76,7 +76,7 @@ inline constexpr int slots_in_first_line = 2;
 static_assert(offsetof(bucket, slots) + slots_in_first_line * sizeof(slot) == line_bytes);
 
 /// One shard's place: its array and log2 of the buckets. None: no buckets yet. Departs from the
-/// paper (two sets of count and pointer, and a version byte): one word changes at once (CRASH.md
+/// paper (two sets of count and pointer, and a version byte): one word changes at once (holes
 /// X5, TurboHash 4).
 struct directory_entry : checked_place {
   static constexpr directory_entry of(std::uint64_t offset, unsigned log2_buckets) noexcept {
