@@ -35,7 +35,7 @@ unit_under_asan() {
     -R '^(store|persist|fuzz_smoke|warp)\.' -E '\.(LongModel|Kill)\.'
 }
 references() {
-  scripts/check_layers.py && scripts/check_names.py && scripts/check_docs.py
+  scripts/check_layers.py && scripts/check_names.py && scripts/check_docs.py && scripts/check_prose.py
 }
 stress_under_tsan() {
   scripts/with_tsan.sh build/tsan/bin/stress_test --gtest_brief=1 &&
@@ -49,7 +49,7 @@ explore() {
 }
 
 # What fails soonest stands first.
-stage "layers, names, documents: what refers to what" references
+stage "layers, names, documents: what refers to what, and short sentences" references
 stage "formatting" scripts/check_format.sh
 stage "release build: library, tool, explorer, tests" scripts/build.sh check
 # The stress tests run longer under ThreadSanitizer.
