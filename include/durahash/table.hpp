@@ -29,6 +29,7 @@ class table : public handle {
   /// Opens the pool at `path`, or makes it. `path` is ignored on the medium `memory`.
   /// Returns   the table, or an error whose message says what is wrong and where.
   /// Cost      reads the superblock and the directory: milliseconds at any number of records.
+  ///           After a crash the engine gphash looks at all its slots.
   static result<table> open(const std::string& path, const options& how = {});
 
   /// Writes a record whether or not the key is present.      Returns ok, no_space,
