@@ -15,6 +15,7 @@ KINDS = {".md", ".hpp", ".cpp", ".cuh", ".cu", ".h", ".py", ".sh"}
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 FILE = re.compile(r"(?<![\w/.<{$-])((?:%s)/[\w./-]*\w\.(?:hpp|cpp|cuh|cu|py|sh|md|txt|cmake))(?![\w/])"
                   % "|".join(FOLDERS))
+LOUD = re.compile(r"(?<![\w/.-])[A-Z]{2,}\.md\b")  # at the root, or in this folder
 TEST = re.compile(r"\b(?:TYPED_)?TEST(?:_[FP])?\(\s*(\w+),\s*(\w+)\)")
 NAMED_TEST = re.compile(r"`([A-Z]\w*\.[A-Z]\w*(?:\.\.\.)?)`")
 
@@ -67,6 +68,10 @@ def main():
             # as from the repository's root, from src/ and include/, or from the file's own folder
             roots = (".", "src", "include", "test", path.relative_to(ROOT).parent)
             if not any(str(pathlib.PurePosixPath(at) / referred) in files for at in roots):
+                wrong.append(f"{name}: {referred} is not in the repository")
+        for referred in LOUD.findall(text):
+            names += 1
+            if referred not in files and str(path.relative_to(ROOT).with_name(referred)) not in files:
                 wrong.append(f"{name}: {referred} is not in the repository")
     print("\n".join(sorted(set(wrong))) or f"{links} links and {names} names of files and tests lead somewhere",
           file=sys.stderr if wrong else sys.stdout)

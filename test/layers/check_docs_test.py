@@ -39,6 +39,7 @@ class CheckDocs(unittest.TestCase):
     def test_what_leads_nowhere(self):
         for text, wrong in (("[a](docs/b.md)", "README.md: the link docs/b.md leads nowhere"),
                             ("[a](docs/a.md#gone)", "README.md: docs/a.md#gone: no heading is called so"),
+                            ("as GONE.md has it", "README.md: GONE.md is not in the repository"),
                             ("see `src/gone.hpp`", "README.md: src/gone.hpp is not in the repository")):
             with self.subTest(text=text):
                 self.assertEqual(self.answer(README_md=text), (1, wrong + "\n"))
