@@ -262,10 +262,8 @@ std::vector<std::uint64_t> keys_for(const setup& with, const std::string& path, 
   return keys;
 }
 
-constexpr std::uint64_t chosen_keys = 4656;
-
-/// setup, folder, seed: what all engines promise of keys that one shard, segment or bucket has to
-/// hold.
+/// setup, folder, seed, how many, of how many equal bits: what all engines promise of keys that one
+/// shard, segment or bucket has to hold.
 int put_chosen_keys(const child_arguments& arguments) {
   setup with = world_setup(arguments.at(0));
   std::string path = arguments.at(1) + "/pool";
@@ -275,9 +273,14 @@ int put_chosen_keys(const child_arguments& arguments) {
   ::signal(SIGXFSZ, SIG_IGN);
   options how = with.create_options();
   how.settings.clear();
+  // Keys of more equal bits take long to find: few have to fill a segment.
+  std::uint64_t chosen_keys = std::stoull(arguments.at(3));
+  bool few_keys = chosen_keys < 100;
+  if (few_keys && with.engine == engine_kind::cceh) how.settings["segment"] = 2;
   auto pool = open_or_end(with, path, how);
   std::vector<std::uint64_t> keys =
-      keys_for(with, path, chosen_keys, 16, std::stoull(arguments.at(2)));
+      keys_for(with, path, chosen_keys, static_cast<unsigned>(std::stoul(arguments.at(4))),
+               std::stoull(arguments.at(2)));
   std::uint64_t taken = 0;
   std::vector<bool> has(keys.size());
   for (std::size_t n = 0; n < keys.size(); ++n) {
@@ -297,11 +300,21 @@ int put_chosen_keys(const child_arguments& arguments) {
   // A key of level or gphash has few buckets, and a larger table has twice as many for all: there
   // the bound is a clear no_space. The shards and segments of the others grow alone.
   bool grows_whole = with.engine == engine_kind::level || with.engine == engine_kind::gphash;
-  require(taken >= (grows_whole ? 20 : 1000), "some of the chosen keys are taken");
+  require(taken >= (few_keys ? 16 : grows_whole ? 20 : 1000), "some of the chosen keys are taken");
   for (std::size_t n = 0; n < keys.size(); ++n)
     require(
         pool->get(word_bytes(keys[n])) == (has[n] ? std::optional(word_bytes(n)) : std::nullopt),
         "a chosen key reads as it was answered");
+  // Asked again, the same keys are refused again, and nothing grows for them.
+  auto grown = [&] {
+    return std::pair(figure_of(pool->pool(), "splits"), pool->pool().info().slots);
+  };
+  auto before = grown();
+  for (std::size_t n = 0; n < keys.size(); ++n)
+    if (!has[n])
+      require(pool->put(word_bytes(keys[n]), word_bytes(n)) == status::no_space,
+              "a chosen key that was refused is refused again");
+  require(grown() == before, "nothing grows for keys that are refused");
   // A bucket that chosen keys fill is met by few others, and a larger table sets those apart: what
   // is refused is one of many slots for each record.
   constexpr std::uint64_t ordinary = 20'000, few = 8;
@@ -312,7 +325,7 @@ int put_chosen_keys(const child_arguments& arguments) {
             "put of an ordinary key answers ok or no_space: " + std::string(message(answer)));
     refused += answer == status::no_space;
   }
-  require(refused <= (grows_whole ? few : 0),
+  require(refused <= (grows_whole || few_keys ? few : 0),
           std::to_string(refused) + " ordinary keys are refused beside chosen ones");
   bytes = pool->pool().info().file_bytes;
   require(bytes <= bound, "with ordinary keys the file has " + std::to_string(bytes) + " bytes");
@@ -323,10 +336,19 @@ int put_chosen_keys(const child_arguments& arguments) {
 class ChosenKeys : public testing::TestWithParam<setup> {};
 INSTANTIATE_TEST_SUITE_P(Every, ChosenKeys, testing::ValuesIn(world_setups()), setup_name());
 
-TEST_P(ChosenKeys, TakeBoundedSpace) {
+void play_with_chosen_keys(const setup& with, int count, int equal_bits) {
   scratch_folder folder;
   play("put_chosen_keys",
-       {GetParam().name(), folder.path().string(), std::to_string(stream_seed("chosen keys"))}, 60);
+       {with.name(), folder.path().string(), std::to_string(stream_seed("chosen keys")),
+        std::to_string(count), std::to_string(equal_bits)},
+       3 * patience_seconds);
+}
+
+TEST_P(ChosenKeys, TakeBoundedSpace) { play_with_chosen_keys(GetParam(), 4656, 16); }
+
+/// A directory on the first bits of hashes would have to tell all of these bits apart.
+TEST_P(ChosenKeys, OfMoreEqualBitsThanADirectoryHasTakeBoundedSpace) {
+  play_with_chosen_keys(GetParam(), 24, 24);
 }
 
 const child_role roles[] = {{"fill_eight_pools_and_die", fill_eight_pools_and_die},

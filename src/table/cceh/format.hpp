@@ -2,6 +2,7 @@
 // "cceh".
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "base/bits.hpp"
@@ -58,6 +59,15 @@ constexpr unsigned depth_for(std::uint64_t records, std::uint64_t slots_per_segm
                              std::uint64_t probe) noexcept {
   std::uint64_t fit = slots_per_segment * fill_tenths(probe) / 10;
   return records == 0 ? 0 : log2_ceiling((records + fit - 1) / fit);
+}
+
+/// Whether a directory that deep is in proportion to what it names. Where hashes are spread evenly,
+/// the deepest segment is a few levels below the others, and this holds at any size. Keys that were
+/// chosen for the pool's seed may agree in all the bits that a directory can have.
+constexpr bool in_proportion(unsigned depth, std::uint64_t segments) noexcept {
+  constexpr std::uint64_t least_entries = 1 << 19,  // 4 MiB
+      entries_per_segment = 1 << 11;                // as many bytes as a segment of 16 KiB
+  return std::uint64_t{1} << depth <= std::max(least_entries, entries_per_segment * segments);
 }
 
 }  // namespace durahash::cceh

@@ -94,6 +94,16 @@ std::optional<loose_cell<M>> table<M, Kind>::write_segment(const image& made, fl
 
 // ------------------------------------------------------------------------------------------- split
 
+/// Whether a split of that segment leaves a directory in proportion to the segments. Of keys that
+/// were chosen so that it would not, the put is refused before anything is written.
+template <medium M, class Kind>
+bool table<M, Kind>::may_split(const segment& s) {
+  if (s.depth() < directory().exponent()) return true;
+  std::scoped_lock lock(directory_lock_);
+  unsigned depth = s.depth() + 1;
+  return depth <= directory().exponent() || in_proportion(depth, segments_);
+}
+
 /// `s` is locked.
 template <medium M, class Kind>
 status table<M, Kind>::split(const segment& s) {
@@ -158,6 +168,7 @@ status table<M, Kind>::split_in(const segment& s, const halves& made, stripe_ind
   outdate(s.stripe);
   outdate(right_stripe);
   if (depth == directory().exponent()) deepest_ += 2;
+  ++segments_;
   ++splits_;
   if (right_stripe != s.stripe) {
     add_records(s.stripe, -static_cast<std::int32_t>(made.moving));
@@ -236,15 +247,18 @@ void table<M, Kind>::halve_directory() {
     if (!switch_directory(directory().exponent() - 1,
                           [&](std::uint64_t i) { return load(m_, old[i * 2]); }))
       return;
-    count_deepest();
+    count_segments();
     ++halvings_;
   }
 }
 
 template <medium M, class Kind>
-void table<M, Kind>::count_deepest() {
-  deepest_ = 0;
-  for_each_segment([&](const segment& s) { deepest_ += s.depth() == directory().exponent(); });
+void table<M, Kind>::count_segments() {
+  segments_ = deepest_ = 0;
+  for_each_segment([&](const segment& s) {
+    ++segments_;
+    deepest_ += s.depth() == directory().exponent();
+  });
 }
 
 // ------------------------------------------------------------------------------------------- merge
@@ -329,6 +343,7 @@ bool table<M, Kind>::merge(const segment& left, const segment& right, std::uint6
       after(std::move(written)));
   outdate(left.stripe);
   outdate(right.stripe);
+  --segments_;
   ++merges_;
   if (left.stripe != right.stripe) {
     std::int32_t moved = stripes_[right.stripe].records.load(std::memory_order_relaxed);
@@ -473,13 +488,15 @@ status table<M, Kind>::build(std::vector<live_record> records, unsigned least_de
     return s;
   unsigned depth = 0;
   for (checked_place l : leaves) depth = std::max(depth, l.exponent());
+  if (depth > directory().exponent() && !in_proportion(depth, leaves.size()))
+    return status::no_space;
   std::vector<std::uint64_t> entries;
   for (checked_place l : leaves)
     entries.insert(entries.end(), std::size_t{1} << (depth - l.exponent()), l.word);
   if (!switch_directory(
           depth, [&](std::uint64_t i) { return entries[i]; }, std::move(started)))
     return status::no_space;
-  count_deepest();
+  count_segments();
   return status::ok;
 }
 

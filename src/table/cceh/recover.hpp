@@ -223,8 +223,11 @@ error table<M, Kind>::recover_directory(const std::string& path, bool restored,
   if (dropped == nullptr && impossible_escapes() != 0)
     return damaged("its escape slots, behind the directory's word, hold keys that cannot be there");
   if (dropped != nullptr) return salvage(path, leaves, *dropped);
-  for (const leaf& l : leaves)
-    deepest_ += l.left.exponent() != made.exponent() ? 0 : l.left == l.right ? 1 : 2;
+  for (const leaf& l : leaves) {
+    std::uint64_t in_leaf = l.left == l.right ? 1 : 2;
+    segments_ += in_leaf;
+    if (l.left.exponent() == made.exponent()) deepest_ += in_leaf;
+  }
   if (!p_.read_only() && !repair(leaves)) return damaged(std::string(message(status::io_error)));
   return {status::ok, {}};
 }
@@ -481,7 +484,7 @@ error table<M, Kind>::salvage(const std::string& path, const std::vector<leaf>& 
   salvage_escapes(dropped);
   if (dropped.empty()) {
     repair(leaves);
-    count_deepest();
+    count_segments();
   } else {
     if (status s = build(once, 0, p_.flush_header()); s != status::ok) return refused(s);
     for (std::uint64_t offset : segments) heap_.free(offset, segment_bytes());

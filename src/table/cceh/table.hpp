@@ -348,6 +348,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   void lay_out_as_they_lie(const std::vector<resident>& records, image& made) const;
   std::optional<loose_cell<M>> write_segment(const image& made, flushed& started);
   void lay_out_halves(const segment& s, std::uint64_t right_prefix, halves& made) const;
+  bool may_split(const segment& s);
   status split(const segment& s);
   status split_in(const segment& s, const halves& made, stripe_index right_stripe);
   entry_range range_of(std::uint64_t prefix, unsigned depth) const noexcept;
@@ -357,7 +358,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   bool switch_directory(unsigned depth, EntryAt&& entry_at, flushed started = {});
   bool double_directory();
   void halve_directory();
-  void count_deepest();
+  void count_segments();
   void survey(std::uint64_t hash);
   std::uint64_t live_in(const segment& s) const;
   bool merge(std::uint64_t hash, std::uint64_t most_records);
@@ -400,8 +401,8 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   bool copy_on_write_;
   std::atomic<std::uint64_t> directory_{0};  // a place_view: where entries are read
   turn_mutex directory_lock_;                // taken after stripes' locks
-  // segments of the global depth; guarded by directory_lock_
-  std::uint64_t deepest_ = 0;
+  // all segments, and those of the global depth; guarded by directory_lock_
+  std::uint64_t segments_ = 0, deepest_ = 0;
   zeroed_array<stripe_state> stripes_;
   unsettled<M, marks_of_stripes> unsettled_;
   std::atomic<std::uint64_t> splits_{0}, merges_{0}, doublings_{0}, halvings_{0};

@@ -32,7 +32,7 @@ template <medium M, class Kind>
 template <decider<typename Kind::value_type> Decide>
 status table<M, Kind>::write(key_type key, Decide&& decide) {
   std::uint64_t hash = hash_of(key, seeds_);
-  // ends: every round but the last splits the key's segment, up to most_depth or no_space
+  // ends: every round but the last splits the key's segment, up to no_space
   while (true) {
     segment s = lock_for(hash, key);
     auto held = holding(s);
@@ -41,7 +41,7 @@ status table<M, Kind>::write(key_type key, Decide&& decide) {
     settle_inherited(s.stripe);
     bool needs_room = false, wants_survey = false;
     status answer = write_in(s, hash, key, decide, needs_room, wants_survey);
-    if (needs_room) answer = split(s);
+    if (needs_room) answer = may_split(s) ? split(s) : status::no_space;
     held.unlock();
     if (wants_survey) if_memory_allows([&] { survey(hash); });
     if (!needs_room || answer != status::ok) return answer;
