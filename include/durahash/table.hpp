@@ -100,7 +100,9 @@ class table : public handle {
   /// Visits about `limit` records from `at` on, in hash order, and moves `at` behind them;
   /// `at.done` at the end. A record present from the first to the last call is visited exactly
   /// once, whatever happens beside it; one that comes or goes meanwhile may be visited or not.
-  /// `visit(std::string_view key, std::string_view value)` must not call this table.
+  /// `visit(std::string_view key, std::string_view value)` may call this table and others. What a
+  /// visit was given ends with it, and with a write of its own to that record. While a visitor
+  /// stays, records that were replaced wait for it: the figure `bytes_held_by_readers` of stats().
   template <class Visit>
   status scan(cursor& at, std::size_t limit, Visit&& visit) const {
     return impl().scan(at, limit, visit);

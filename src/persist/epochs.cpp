@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <iterator>
 #include <mutex>
 #include <optional>
 
@@ -139,6 +140,28 @@ reader_record& detail::enrol() noexcept {
   }
 }
 
+namespace {
+
+/// An outer reading of the same pool is older, and keeps back what an inner one needs.
+bool reads(const reader_record& mine, const epochs* pool) noexcept {
+  return std::any_of(std::begin(mine.readings), std::end(mine.readings),
+                     [&](const reader_record::reading& r) {
+                       return r.of.load(std::memory_order_relaxed) == pool;
+                     });
+}
+
+}  // namespace
+
+void detail::read_deeper(reader_record& mine, const epochs& e, unsigned depth) noexcept {
+  if (mine.deeper.load(std::memory_order_relaxed) == 0 && !reads(mine, &e))
+    mine.deeper.store(depth, std::memory_order_release);
+}
+
+void detail::leave_deeper(reader_record& mine, unsigned depth) noexcept {
+  if (mine.deeper.load(std::memory_order_relaxed) == depth)
+    mine.deeper.store(0, std::memory_order_release);
+}
+
 std::uint64_t epochs::oldest_reader() const noexcept {
   std::uint64_t oldest = now_.load(std::memory_order_acquire);
   order_with_readers();
@@ -155,10 +178,7 @@ std::uint64_t epochs::oldest_reader() const noexcept {
 bool epochs::read_by_this_thread() const noexcept {
   const reader_record* mine = this_readers_record;
   if (mine == nullptr) return false;
-  if (mine->depth > reader_record::nested) return true;  // perhaps
-  for (unsigned n = 0; n < mine->depth; ++n)
-    if (mine->readings[n].of.load(std::memory_order_relaxed) == this) return true;
-  return false;
+  return mine->deeper.load(std::memory_order_relaxed) != 0 || reads(*mine, this);  // perhaps
 }
 
 }  // namespace durahash

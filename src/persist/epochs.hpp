@@ -24,20 +24,24 @@ namespace detail {
 
 /// Where a thread says which pools it reads.
 struct alignas(64) reader_record {
-  static constexpr unsigned nested = 3;  // readings within readings that are told apart
+  static constexpr unsigned nested = 3;  // the outermost readings, which are told apart
   struct reading {
     std::atomic<const epochs*> of{nullptr};
     std::atomic<std::uint64_t> since{0};
   };
   reading readings[nested];
   unsigned depth = 0;  // its thread's
-  // readings beyond those: they keep back every pool's memory
+  // The depth of the first reading beyond those that is of yet another pool: until it ends every
+  // pool's memory is kept back.
   std::atomic<unsigned> deeper{0};
 };
 static_assert(sizeof(reader_record) == 64);
 
 extern constinit thread_local reader_record* this_readers_record;
 reader_record& enrol() noexcept;
+/// Of a reading at a depth beyond those that are told apart.
+void read_deeper(reader_record& mine, const epochs& e, unsigned depth) noexcept;
+void leave_deeper(reader_record& mine, unsigned depth) noexcept;
 
 }  // namespace detail
 
@@ -47,7 +51,8 @@ class epochs {
   epochs(const epochs&) = delete;
 
   /// While one lives in this thread, nothing retired after its construction is reused. It may be
-  /// nested, also within guards of other pools. Cost: three plain stores.
+  /// nested, also within guards of other pools: those of four pools or more keep back every pool's
+  /// memory. Cost: three plain stores.
   class guard {
    public:
     explicit guard(const epochs& e) noexcept : mine_(detail::this_readers_record) {
@@ -59,7 +64,7 @@ class epochs {
         here.since.store(e.now_.load(std::memory_order_acquire), std::memory_order_relaxed);
         here.of.store(&e, std::memory_order_release);
       } else {
-        mine_->deeper.store(depth + 1, std::memory_order_release);
+        detail::read_deeper(*mine_, e, depth);
       }
       // the processor's part is the reclaimer's
       std::atomic_signal_fence(std::memory_order_seq_cst);
@@ -68,9 +73,7 @@ class epochs {
       unsigned depth = --mine_->depth;
       if (depth < detail::reader_record::nested) [[likely]]
         mine_->readings[depth].of.store(nullptr, std::memory_order_release);
-      else
-        mine_->deeper.store(depth == detail::reader_record::nested ? 0 : depth,
-                            std::memory_order_release);
+      else detail::leave_deeper(*mine_, depth);
     }
     guard(const guard&) = delete;
 

@@ -46,6 +46,38 @@ TEST(Epochs, ReadsWithinReadsHoldBackAsLongAsTheyLast) {
   for (int i = 0; i < 6; ++i) EXPECT_GE(pools[i].oldest_reader(), unlinked[i]) << i;
 }
 
+/// Deep reads of few pools are told apart: a visitor that reads its own pool holds back no other's.
+TEST(Epochs, ReadsWithinReadsOfThreePoolsHoldBackNoFourth) {
+  epochs pools[3], other;
+  std::optional<epochs::guard> readers[8];
+  for (int i = 0; i < 8; ++i) readers[i].emplace(pools[i % 3]);
+  std::uint64_t unlinked[3], of_other = other.close_epoch();
+  for (int i = 0; i < 3; ++i) unlinked[i] = pools[i].close_epoch();
+  EXPECT_GE(other.oldest_reader(), of_other);
+  EXPECT_FALSE(other.read_by_this_thread());
+  for (int left = 8; left >= 0; --left) {
+    for (int i = 0; i < 3; ++i)
+      EXPECT_EQ(pools[i].oldest_reader() < unlinked[i], i < left) << i << " of " << left;
+    if (left > 0) readers[left - 1].reset();
+  }
+}
+
+/// Of many pools the first that finds no room holds back all, until it ends.
+TEST(Epochs, ReadsOfMorePoolsHoldBackAllUntilTheFirstBeyondTheRoomEnds) {
+  epochs pools[4], other;
+  std::uint64_t unlinked = other.close_epoch();
+  {
+    std::optional<epochs::guard> readers[6];
+    for (int i = 0; i < 6; ++i) readers[i].emplace(pools[i % 4]);
+    for (int i = 5; i >= 3; --i) {
+      EXPECT_LT(other.oldest_reader(), unlinked) << i;
+      readers[i].reset();
+    }
+    EXPECT_GE(other.oldest_reader(), unlinked);
+  }
+  EXPECT_GE(pools[0].oldest_reader(), pools[0].close_epoch() - 1);
+}
+
 TEST(Epochs, AThreadThatEndedHoldsBackNothing) {
   epochs pool;
   for (int n = 0; n < 200; ++n) std::thread([&] { epochs::guard reader(pool); }).join();
