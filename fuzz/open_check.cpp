@@ -10,6 +10,7 @@
 #include "damage.hpp"
 #include "durahash/map.hpp"
 #include "durahash/table.hpp"
+#include "media/file_lock.hpp"
 #include "sound_pool.hpp"
 
 namespace durahash::fuzz {
@@ -20,12 +21,15 @@ using word_map = map<std::uint64_t, std::uint64_t>;
 /// A file without a name, so that a crash leaves nothing behind. Pages of zeros are not written.
 class nameless_file {
  public:
-  explicit nameless_file(std::string_view bytes)
+  explicit nameless_file(std::string bytes)
       : descriptor_(::memfd_create("durahash-fuzz", MFD_CLOEXEC)) {
     if (descriptor_ < 0 || ::ftruncate(descriptor_, static_cast<off_t>(bytes.size())) != 0)
       throw std::runtime_error("cannot make a memory file");
+    if (auto file = locked_file::open({.path = path()}))
+      name_the_file(bytes, file->mark().value_or(0));
     for (std::size_t at = 0; at < bytes.size(); at += page)
-      if (auto part = bytes.substr(at, page); part.find_first_not_of('\0') != part.npos)
+      if (auto part = std::string_view(bytes).substr(at, page);
+          part.find_first_not_of('\0') != part.npos)
         write(at, part);
   }
   ~nameless_file() { ::close(descriptor_); }
@@ -140,7 +144,7 @@ outcome open_and_use(const std::string& path, std::uint8_t how) {
 }  // namespace
 
 outcome open_check_bytes(std::string_view bytes, std::uint8_t how) {
-  nameless_file file(bytes);
+  nameless_file file{std::string(bytes)};
   return (how & 1) != 0 ? open_and_use<word_map>(file.path(), how)
                         : open_and_use<table>(file.path(), how);
 }

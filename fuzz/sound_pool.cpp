@@ -42,19 +42,6 @@ std::vector<std::size_t> interesting_words(const std::string& bytes) {
   return found;
 }
 
-/// The root does not tell which file it was written to: these bytes are put into files of many
-/// names.
-void forget_the_file(std::string& bytes) {
-  for (std::uint64_t offset : root_offsets) {
-    root_record root;
-    std::memcpy(&root, bytes.data() + offset, sizeof root);
-    if (root.file_mark == 0) continue;
-    root.file_mark = 0;
-    root = sealed(root);
-    std::memcpy(bytes.data() + offset, &root, sizeof root);
-  }
-}
-
 sound_pool snapshot(const std::string& path, engine_kind engine, data_kind key, data_kind value,
                     std::size_t key_bytes, bool clean) {
   sound_pool made;
@@ -66,7 +53,7 @@ sound_pool snapshot(const std::string& path, engine_kind engine, data_kind key, 
   made.value = value;
   made.clean = clean;
   made.bytes = file_bytes(path);
-  forget_the_file(made.bytes);
+  name_the_file(made.bytes, 0);  // they are the same in every process
   made.words = interesting_words(made.bytes);
   return made;
 }
@@ -143,6 +130,18 @@ std::string nth_key(data_kind kind, std::uint64_t n, std::size_t key_bytes) {
     return n == 0 ? "" : "key " + std::to_string(n) + std::string(n % 40, 'k');
   std::uint64_t word = n == 1 ? ~std::uint64_t{0} : n * 0x9e3779b97f4a7c15u;  // 0 is a key too
   return {reinterpret_cast<const char*>(&word), sizeof word};
+}
+
+void name_the_file(std::string& bytes, std::uint32_t mark) {
+  for (std::uint64_t offset : root_offsets) {
+    if (bytes.size() < offset + sizeof(root_record)) return;
+    root_record root;
+    std::memcpy(&root, bytes.data() + offset, sizeof root);
+    if (root.file_mark == mark || root.checksum != sealed(root).checksum) continue;
+    root.file_mark = mark;
+    root = sealed(root);
+    std::memcpy(bytes.data() + offset, &root, sizeof root);
+  }
 }
 
 std::string nth_value(data_kind kind, std::uint64_t n) {

@@ -25,6 +25,9 @@ struct sound_pool {
 std::vector<sound_pool> make_sound_pools();
 const std::vector<sound_pool>& sound_pools();  ///< made once
 
+/// Roots that are whole say that they were written to the file of that mark.
+void name_the_file(std::string& bytes, std::uint32_t mark);
+
 inline constexpr std::uint64_t sound_records = 160;
 
 /// The n-th key and value of a sound pool; n from sound_records on is absent from it. `key_bytes`:

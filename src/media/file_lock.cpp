@@ -1,8 +1,10 @@
 #include "media/file_lock.hpp"
 
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <pthread.h>
 #include <sys/file.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -74,17 +76,25 @@ bool name_to_disk(int file, const std::string& in) {
   return errno = why, done;
 }
 
-std::uint32_t mark_of(int descriptor) noexcept {
+template <std::size_t N>
+std::uint32_t mark_from(const std::uint64_t (&facts)[N]) noexcept {
+  return static_cast<std::uint32_t>(checksum(facts, sizeof facts) >> 32) | 1;
+}
+
+/// Where a file system knows no time of birth, the inode: its number, and the generation of that,
+/// since the number is given to another file when this one is gone.
+std::optional<std::uint32_t> mark_of(int descriptor) noexcept {
   struct statx facts {};
-  if (::statx(descriptor, "", AT_EMPTY_PATH, STATX_TYPE | STATX_INO | STATX_BTIME, &facts) != 0 ||
-      !S_ISREG(facts.stx_mode))
+  if (::statx(descriptor, "", AT_EMPTY_PATH, STATX_TYPE | STATX_INO | STATX_BTIME, &facts) != 0)
     return 0;
-  std::uint64_t made_at[2] = {static_cast<std::uint64_t>(facts.stx_btime.tv_sec),
-                              facts.stx_btime.tv_nsec};
-  bool knows_time = (facts.stx_mask & STATX_BTIME) != 0 && made_at[0] != 0;
-  std::uint64_t sum = knows_time ? checksum(made_at, sizeof made_at)
-                                 : checksum(&facts.stx_ino, sizeof facts.stx_ino);
-  return static_cast<std::uint32_t>(sum >> 32) | 1;
+  if (!S_ISREG(facts.stx_mode)) return std::nullopt;
+  auto seconds = static_cast<std::uint64_t>(facts.stx_btime.tv_sec);
+  if ((facts.stx_mask & STATX_BTIME) != 0 && seconds != 0)
+    return mark_from({seconds, facts.stx_btime.tv_nsec});
+  if ((facts.stx_mask & STATX_INO) == 0) return 0;
+  long generation = 0;  // some tell none
+  ::ioctl(descriptor, FS_IOC_GETVERSION, &generation);
+  return mark_from({facts.stx_ino, static_cast<std::uint64_t>(generation)});
 }
 
 }  // namespace
@@ -124,6 +134,11 @@ struct open_files {
 locked_file::locked_file(int descriptor, std::string path)
     : descriptor_(descriptor), path_(std::move(path)), mark_(mark_of(descriptor)) {
   open_files::of_process().add(*this);
+}
+
+std::optional<std::uint32_t> locked_file::mark() noexcept {
+  if (mark_ == 0) mark_ = mark_of(descriptor_);
+  return mark_;
 }
 
 result<locked_file> locked_file::open(const mapping_request& request) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "durahash/status.hpp"
@@ -30,17 +31,17 @@ class locked_file {
   /// When it was opened.
   std::uint64_t bytes() const noexcept { return bytes_; }
 
-  /// Tells this file from a copy of it, wherever it is mounted or moved to; 0 where nothing does.
-  /// Made of the time at which the file was made, or where a file system knows no such time, of its
-  /// inode.
-  std::uint32_t mark() const noexcept { return mark_; }
+  /// Tells this file from a copy of it, wherever it is mounted or moved to. Made of the time at
+  /// which the file was made, or where a file system knows no such time, of its inode.
+  /// Returns   0 while it is not known, which is asked anew each time; nothing of a device.
+  std::optional<std::uint32_t> mark() noexcept;
 
  private:
   locked_file(int descriptor, std::string path);
   int descriptor_;
   std::string path_;
   std::uint64_t bytes_ = 0;
-  std::uint32_t mark_ = 0;
+  std::optional<std::uint32_t> mark_ = 0;
   bool nameless_ = false;
 
   friend struct open_files;

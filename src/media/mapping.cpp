@@ -79,7 +79,7 @@ class file_mapping final : public mapping {
     status s = file_.appear();
     return s == status::ok ? s : refused(s, errno);
   }
-  std::uint32_t file_mark() const noexcept override { return file_.mark(); }
+  std::optional<std::uint32_t> file_mark() noexcept override { return file_.mark(); }
   status write_to_disk(std::uint64_t offset, std::uint64_t bytes) override {
     if (bytes == 0) return status::ok;
     std::uint64_t first = align_down(offset, page_bytes);

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "durahash/options.hpp"
@@ -64,8 +65,9 @@ class mapping {
   /// The system's words for its last refusal, behind a colon; nothing if it has refused nothing.
   std::string refusal() const;
 
-  /// Tells the file from a copy of it (locked_file::mark); 0 where nothing does.
-  virtual std::uint32_t file_mark() const noexcept { return 0; }
+  /// Tells the file from a copy of it (locked_file::mark); 0 while it is not known; nothing where
+  /// there is no file of which a copy could be taken for it.
+  virtual std::optional<std::uint32_t> file_mark() noexcept { return std::nullopt; }
 
   /// Waits until [offset, offset + bytes) is on the disk. No-op where there is none.
   virtual status write_to_disk(std::uint64_t offset, std::uint64_t bytes) = 0;

@@ -51,7 +51,7 @@ class pmem_mapping final : public mapping {
     status s = file_.appear();
     return s == status::ok ? s : refused(s, errno);
   }
-  std::uint32_t file_mark() const noexcept override { return file_.mark(); }
+  std::optional<std::uint32_t> file_mark() noexcept override { return file_.mark(); }
   status write_to_disk(std::uint64_t, std::uint64_t) override { return status::ok; }
 
  protected:

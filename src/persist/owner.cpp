@@ -40,6 +40,13 @@ bool has_closed_its_files(const process_facts& facts) {
   return (facts.state == 'Z' || facts.state == 'X') && facts.threads <= 1;
 }
 
+/// Whether it is known to be another run of the machine than this one.
+bool is_another_boot(const std::array<std::uint8_t, 16>& boot) {
+  constexpr std::array<std::uint8_t, 16> unknown{};
+  auto here = this_boot();
+  return boot != unknown && here != unknown && boot != here;
+}
+
 }  // namespace
 
 owner_record this_process(owner_side side) {
@@ -52,7 +59,7 @@ owner_record this_process(owner_side side) {
 }
 
 bool is_at_large(const owner_record& owner) {
-  if (owner.boot_id != this_boot() || owner.process == static_cast<std::uint64_t>(::getpid()))
+  if (is_another_boot(owner.boot_id) || owner.process == static_cast<std::uint64_t>(::getpid()))
     return false;
   auto facts = facts_of(std::to_string(owner.process));
   return facts && facts->start_ticks == owner.start_ticks && !has_closed_its_files(*facts);

@@ -188,7 +188,7 @@ result<std::unique_ptr<pool<M>>> pool<M>::create(std::unique_ptr<mapping> map,
   root_record root{};
   root.pool_bytes = map->backed_bytes();
   root.boot_id = this_boot();
-  root.file_mark = map->file_mark();
+  root.file_mark = map->file_mark().value_or(0);
   root.state = pool_state::clean;
   root = sealed(root);
   superblock whole = sealed(block);
@@ -225,7 +225,7 @@ status pool<M>::change_root(root_record next, reach how_far) {
   next.sequence = root_.sequence + (M::planted("a-root-overwritten-in-place") ? 2 : 1);
   // an unknown run of the machine
   next.boot_id = salvaging_ ? std::array<std::uint8_t, 16>{} : this_boot();
-  if (!salvaging_) next.file_mark = map_->file_mark();
+  if (!salvaging_) next.file_mark = map_->file_mark().value_or(0);
   next = sealed(next);
   std::uint64_t offset = root_offsets[next.sequence % 2];
   store_bytes(*medium_, base_ + offset, &next, sizeof next);

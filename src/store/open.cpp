@@ -278,16 +278,18 @@ error refuse_torn(const opening& o) {
 }
 
 /// A copy that was made while the pool was written has pages of many moments; one that was made
-/// later looks the same.
+/// later looks the same. A file that is not known is not known to be the one that was written to.
 error refuse_copy(const opening& o) {
-  std::uint32_t written_to = o.root.file_mark, here = o.map->file_mark();
-  bool is_copy =
-      o.root.state == pool_state::changing && written_to != 0 && here != 0 && written_to != here;
-  if (o.how.salvage || !is_copy) return {status::ok, {}};
+  std::uint32_t written_to = o.root.file_mark;
+  std::optional<std::uint32_t> here = o.map->file_mark();
+  bool is_known = written_to != 0 && here != 0;
+  bool perhaps = o.root.state == pool_state::changing && here && !(is_known && here == written_to);
+  if (o.how.salvage || !perhaps) return {status::ok, {}};
   return refused(status::unusable,
                  "cannot use " + o.path +
-                     " as a pool: it is a copy of a pool that was open and not synced, and may "
-                     "hold pages of several moments; "
+                     " as a pool: " + (is_known ? "it is" : "nothing here tells that it is not") +
+                     " a copy of a pool that was open and not synced, and may hold pages of "
+                     "several moments; "
                      "copy the pool when it is closed, or let `durahash check --salvage " +
                      o.path + "` verify everything and keep what is whole");
 }

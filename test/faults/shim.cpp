@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <linux/membarrier.h>
 #include <pthread.h>
+#include <signal.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/random.h>
@@ -24,9 +25,10 @@ namespace durahash::test {
 namespace {
 
 constexpr std::string_view names[call_count] = {
-    "open",      "mmap",   "munmap", "madvise",        "mprotect",  "fallocate",  "posix_fallocate",
-    "ftruncate", "msync",  "fsync",  "fdatasync",      "flock",     "fstat",      "stat",
-    "lstat",     "statfs", "linkat", "pthread_create", "getrandom", "membarrier", "allocation"};
+    "open",      "mmap",  "munmap", "madvise",   "mprotect",       "fallocate", "posix_fallocate",
+    "ftruncate", "msync", "fsync",  "fdatasync", "flock",          "fstat",     "stat",
+    "statx",     "lstat", "statfs", "linkat",    "pthread_create", "getrandom", "membarrier",
+    "allocation"};
 static_assert(!names[call_count - 1].empty());
 
 // All that the interposed functions read is valid before any constructor has run: they are called
@@ -57,6 +59,7 @@ const fault_plan* fails(call which, const char* path = nullptr) noexcept {
   if (!is_meant(*plan, which, path)) return nullptr;
   std::uint64_t number = matching.fetch_add(1, std::memory_order_relaxed) + 1;
   if (plan->nth == 0 || number < plan->nth || number - plan->nth >= plan->times) return nullptr;
+  if (plan->kills) ::kill(::getpid(), SIGKILL);
   if (injected.fetch_add(1, std::memory_order_relaxed) == 0 && armed_from_outside) {
     constexpr std::string_view told = "faults injected: 1\n";
     [[maybe_unused]] ssize_t wrote = ::write(2, told.data(), told.size());
@@ -88,6 +91,8 @@ std::string fault_plan::name() const {
   if (times > 1)
     text +=
         times == all ? " and all behind it" : " and " + std::to_string(times - 1) + " behind it";
+  if (kills) return text + " kills the process";
+  if (hides_birth) return text + " tells no time of birth";
   if (open_instead != nullptr) return text + " opens " + open_instead;
   return which == call::allocation ? text + " fails"
                                    : text + " fails (" + std::strerror(error_number) + ")";
@@ -282,8 +287,11 @@ int stat(const char* path, struct stat* facts) noexcept {
 int statx(int folder, const char* path, int flags, unsigned mask, struct statx* facts) noexcept {
   using signature = int(int, const char*, int, unsigned, struct statx*);
   static signature* const libc_statx = next<signature>("statx");
-  if (auto plan = fails(call::stat, path)) return failed(plan, -1);
-  return libc_statx(folder, path, flags, mask, facts);
+  auto plan = fails(call::statx, path);
+  if (plan != nullptr && !plan->hides_birth) return failed(plan, -1);
+  int answer = libc_statx(folder, path, flags, mask, facts);
+  if (plan != nullptr) facts->stx_mask &= ~STATX_BTIME, facts->stx_btime = {};
+  return answer;
 }
 int lstat(const char* path, struct stat* facts) noexcept {
   using signature = int(const char*, struct stat*);

@@ -27,7 +27,8 @@ enum class call : unsigned {
   fdatasync,
   flock,
   fstat,
-  stat,  // statx, too
+  stat,
+  statx,
   lstat,
   statfs,
   linkat,
@@ -57,6 +58,8 @@ struct fault_plan {
   callers who = callers::any;
   const char* path_part = nullptr;     ///< only calls whose path holds this
   const char* open_instead = nullptr;  ///< in place of failing, `open` opens this file
+  bool kills = false;                  ///< in place of failing, the process ends by kill -9
+  bool hides_birth = false;            ///< in place of failing, `statx` tells no time of birth
 
   std::string name() const;  ///< for example "msync no. 3 fails (Input/output error)"
 };

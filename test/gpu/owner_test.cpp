@@ -128,7 +128,7 @@ class LentPool : public testing::Test {
   std::string with(const owner_record& owner, const char* name = "copy") {
     std::string image = read_file(path), copy = folder.file(name);
     std::memcpy(image.data() + owner_offset, &owner, sizeof owner);
-    write_file(copy, of_any_file(image));
+    write_as_killed(copy, image);
     return copy;
   }
 
@@ -142,6 +142,9 @@ TEST_F(LentPool, IsRefusedToWritersAndReadersWhileItsOwnerLives) {
   std::string image = read_file(path);
   owner_record owner = owner_in(image);
   ASSERT_TRUE(is_at_large(owner));
+  owner_record of_unknown_boot = owner;
+  of_unknown_boot.boot_id = {};
+  EXPECT_TRUE(is_at_large(sealed(of_unknown_boot))) << "an unknown run is not another one";
   auto refusal = [](const auto& opened) {
     return opened ? error{status::ok, "it opened"} : opened.failure();
   };

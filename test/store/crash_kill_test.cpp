@@ -331,7 +331,7 @@ TEST_P(Kill, WhileAnEmptyPoolIsChangedLeavesAPoolThatOpens) {
   ASSERT_EQ((*opened)->put(nth_key(with, 1), nth_value(with, 1)), status::ok);
   ASSERT_EQ((*opened)->erase(nth_key(with, 1)), status::ok);
   ASSERT_EQ((*opened)->pool().compact(), status::ok);
-  write_file(copy, of_any_file(read_file(path)));  // what a kill at this moment leaves
+  write_as_killed(copy, read_file(path));  // what a kill at this moment leaves
   options plain;
   plain.medium = with.medium();
   auto found = open_subject(with, copy, plain);

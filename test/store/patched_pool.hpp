@@ -4,8 +4,10 @@
 
 #include <cstring>
 #include <fstream>
+#include <stdexcept>
 #include <string>
 
+#include "media/file_lock.hpp"
 #include "persist/format.hpp"
 
 namespace durahash::test {
@@ -46,12 +48,20 @@ inline pool_state state_in_file(const std::string& path) {
   return root_in(head).state;
 }
 
-/// The image as a kill leaves it in any file: it does not tell which one it was written to.
-inline std::string of_any_file(std::string image) {
+/// What the roots of a pool in that file, which nobody has open, say of it.
+inline std::uint32_t mark_of_file(const std::string& path) {
+  auto file = locked_file::open({.path = path, .read_only = true});
+  if (!file) throw std::runtime_error(file.failure().message);
+  return file->mark().value_or(0);
+}
+
+/// Writes the image there, as a kill leaves it: of this file.
+inline void write_as_killed(const std::string& path, std::string image) {
+  std::ofstream(path, std::ios::binary) << image;
   root_record root = root_in(image);
-  root.file_mark = 0;
+  root.file_mark = mark_of_file(path);
   put_root(image, root);
-  return image;
+  std::fstream(path, std::ios::binary | std::ios::in | std::ios::out) << image;
 }
 
 /// The image as another run of the machine left it: changing where its writer was cut off, or

@@ -80,7 +80,8 @@ TEST_P(Reboot, OfTheProcessAloneIsNoReboot) {
   root.state = pool_state::changing;
   root.records = root.heap_state_offset = root.heap_state_bytes = root.heap_state_checksum = 0;
   put_root(image, root);
-  auto opened = open(of_any_file(image));
+  write_as_killed(folder_.file("pool"), image);
+  auto opened = open(read_file(folder_.file("pool")));
   ASSERT_TRUE(opened) << opened.failure().message;
   EXPECT_FALSE((*opened)->pool().info().clean);
   expect_contents(**opened, expected());
