@@ -13,6 +13,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <thread>
 
 #include "base/hash.hpp"
@@ -55,6 +56,25 @@ int fill_eight_pools_and_die(const child_arguments& arguments) {
   die();
 }
 
+/// What options.hpp says of small pools: memory of the process, and addresses.
+constexpr std::uint64_t memory_of_a_pool = 512 << 10,
+                        addresses_of_a_pool = (std::uint64_t{64} << 30) + (2 << 20);
+
+/// Bytes, of the line of /proc/self/status that begins so.
+std::uint64_t bytes_of_this_process(const std::string& line) {
+  std::ifstream facts("/proc/self/status");
+  for (std::string text; std::getline(facts, text);)
+    if (text.starts_with(line)) return std::stoull(text.substr(line.size())) << 10;
+  require(false, "the system tells " + line);
+  return 0;
+}
+void require_little(const std::string& line, std::uint64_t before, std::uint64_t of_a_pool) {
+  std::uint64_t each = (bytes_of_this_process(line) - before) / (pools - killed);
+  std::printf("%s %llu bytes for each pool\n", line.c_str(), static_cast<unsigned long long>(each));
+  require(each <= of_a_pool, line + " " + std::to_string(each) + " bytes for each of a thousand " +
+                                 "pools, of " + std::to_string(of_a_pool));
+}
+
 /// folder, pools
 int open_a_thousand_pools(const child_arguments& arguments) {
   const std::string& folder = arguments.at(0);
@@ -65,8 +85,13 @@ int open_a_thousand_pools(const child_arguments& arguments) {
     if (files.rlim_cur < 3 * pools) return not_possible_here;
   }
   std::vector<table> all;
+  std::uint64_t memory = 0, addresses = 0;
   for (int n = 0; n < pools;
        ++n) {  // the first are found as their killed owner left them, and counted
+    if (n == killed) {
+      memory = bytes_of_this_process("RssAnon:");
+      addresses = bytes_of_this_process("VmSize:");
+    }
     auto opened = table::open(name_of_pool(folder, n), default_options_with(engines[n % 4]));
     require(static_cast<bool>(opened),
             "pool " + std::to_string(n) + " opens: " + (opened ? "" : opened.failure().message));
@@ -93,6 +118,8 @@ int open_a_thousand_pools(const child_arguments& arguments) {
       require_ok(
           all[static_cast<std::size_t>(n)].put("new/" + std::to_string(i), std::to_string(n + i)),
           "put into one of a thousand pools");
+  require_little("RssAnon:", memory, memory_of_a_pool);
+  require_little("VmSize:", addresses, addresses_of_a_pool);
   for (int n = 0; n < pools; ++n) {
     table& pool = all[static_cast<std::size_t>(n)];
     for (int i = 0; i < 20; ++i)
@@ -119,7 +146,7 @@ int open_a_thousand_pools(const child_arguments& arguments) {
 TEST(ThousandPools, AreOpenAtOnceWithFewThreadsAndLeaveAddressesForOthers) {
   scratch_folder folder;
   ASSERT_NO_FATAL_FAILURE(play_until_death("fill_eight_pools_and_die", {folder.path().string()}));
-  play("open_a_thousand_pools", {folder.path().string()}, 60);
+  play("open_a_thousand_pools", {folder.path().string()}, 3 * patience_seconds);
 }
 
 // -------------------------------------------------------------------------------------------------
