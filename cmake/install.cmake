@@ -26,6 +26,12 @@ if(TARGET durahash_cuda)  # find_package(durahash COMPONENTS cuda): a program th
   install(TARGETS durahash_cuda EXPORT durahashCudaTargets)
   install(EXPORT durahashCudaTargets NAMESPACE durahash:: DESTINATION "${durahash_package_dir}")
 endif()
+# A shared library names libpmem2 to the loader; who links a static one has to name it, too.
+get_target_property(durahash_kind durahash TYPE)
+set(DURAHASH_DEMANDS_PMEM2 OFF)
+if(DURAHASH_HAS_PMEM2 AND durahash_kind STREQUAL "STATIC_LIBRARY")
+  set(DURAHASH_DEMANDS_PMEM2 ON)
+endif()
 configure_package_config_file("${PROJECT_SOURCE_DIR}/cmake/durahashConfig.cmake.in"
   "${PROJECT_BINARY_DIR}/durahashConfig.cmake" INSTALL_DESTINATION "${durahash_package_dir}")
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/durahashConfigVersion.cmake" COMPATIBILITY SameMinorVersion)

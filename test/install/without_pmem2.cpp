@@ -1,10 +1,12 @@
-// What a library that was built without libpmem2 says of persistent memory.
+// What a program says of persistent memory whose library was built without libpmem2.
 #include <cstdio>
 
-#include "media/pmem_mapping.hpp"
+#include "durahash/table.hpp"
 
 int main() {
-  auto map = durahash::open_pmem_mapping({.path = "/dev/shm/none.dh"});
-  if (map) return 1;
-  std::puts(map.failure().message.c_str());
+  durahash::options how;
+  how.medium = durahash::medium_kind::pmem;
+  auto opened = durahash::table::open("/dev/shm/none.dh", how);
+  if (opened) return 1;
+  std::puts(opened.failure().message.c_str());
 }
