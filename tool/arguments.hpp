@@ -35,6 +35,7 @@ class option {
   option allow_extra_args(bool);
   option delimiter(char);
   option excludes(option other);
+  bool was_given() const;  // known once a command runs
 
  private:
   CLI::Option* option_;

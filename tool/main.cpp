@@ -136,6 +136,7 @@ option option::take_all() { return option_->take_all(); }
 option option::allow_extra_args(bool allowed) { return option_->allow_extra_args(allowed); }
 option option::delimiter(char between_values) { return option_->delimiter(between_values); }
 option option::excludes(option other) { return option_->excludes(other.option_); }
+bool option::was_given() const { return option_->count() != 0; }
 
 command_line command_line::add_subcommand(const std::string& name, const std::string& description) {
   return app_->add_subcommand(name, description);

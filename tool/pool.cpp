@@ -20,6 +20,11 @@ void check_pool_name(const std::string& path) {
   if (path.empty()) throw failure(exit_usage, "the name of the pool is empty: give its file");
 }
 
+void refuse_pool(const std::string& path, const error& why) {
+  const bool missing = ::access(path.c_str(), F_OK) != 0 && errno == ENOENT;
+  throw failure(exit_unusable, why.message + (missing ? " (durahash create makes a pool)" : ""));
+}
+
 table open_pool(const std::string& path, open_mode mode, bool salvage) {
   check_pool_name(path);
   options how;
@@ -27,9 +32,7 @@ table open_pool(const std::string& path, open_mode mode, bool salvage) {
   how.salvage = salvage;
   auto pool = table::open(path, how);
   if (pool) return std::move(*pool);
-  const bool missing = ::access(path.c_str(), F_OK) != 0 && errno == ENOENT;
-  throw failure(exit_unusable,
-                pool.failure().message + (missing ? " (durahash create makes a pool)" : ""));
+  refuse_pool(path, pool.failure());
 }
 
 void close_pool(table& pool) {

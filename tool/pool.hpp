@@ -21,6 +21,9 @@ option add_pool_argument(command_line command, std::string& path);
 /// Throws `failure` for an empty name, as an unset variable of a script leaves it.
 void check_pool_name(const std::string& path);
 
+/// Throws `failure` with the library's sentence about a pool that cannot be opened.
+[[noreturn]] void refuse_pool(const std::string& path, const error& why);
+
 /// Opens an existing pool, or throws `failure` with the library's sentence.
 table open_pool(const std::string& path, open_mode mode, bool salvage = false);
 

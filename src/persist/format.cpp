@@ -30,7 +30,6 @@ error unusable(const std::string& path, const std::string& why) {
 std::string number(std::uint64_t n) { return std::to_string(n); }
 
 bool has_magic(const superblock& s) { return s.magic == pool_magic; }
-bool is_whole(const superblock& s) { return has_magic(s) && s.checksum == checksum_of(s); }
 
 /// What the fields say of a superblock whose checksum holds: they were written so.
 std::string complaint_about(const superblock& s, std::uint64_t bytes, bool read_only) {
@@ -94,6 +93,14 @@ owner_record sealed(owner_record owner) {
   return owner;
 }
 
+bool begins_as_a_pool(const std::byte* base) {
+  return has_magic(copy_from<superblock>(base + superblock_offsets[0])) ||
+         has_magic(copy_from<superblock>(base + superblock_offsets[1]));
+}
+
+bool is_whole(const superblock& s) { return has_magic(s) && s.checksum == checksum_of(s); }
+bool is_whole(const root_record& r) { return r.checksum == checksum_of(r); }
+
 result<superblock> read_superblock(const std::byte* base, std::uint64_t bytes, bool read_only,
                                    const std::string& path) {
   if (bytes == 0) return unusable(path, "it is empty (0 bytes)");
@@ -120,7 +127,7 @@ result<root_record> read_root(const std::byte* base, std::uint64_t bytes, const 
   auto sequence = copy_from<std::uint64_t>(base + selector_offset);
   std::uint64_t offset = root_offsets[sequence % 2];
   auto root = copy_from<root_record>(base + offset);
-  if (root.checksum != checksum_of(root) || root.sequence != sequence)
+  if (!is_whole(root) || root.sequence != sequence)
     return unusable(
         path, "its root record at offset " + number(offset) + " is damaged (checksum or sequence)");
   if (root.state != pool_state::clean && root.state != pool_state::changing)

@@ -104,6 +104,13 @@ superblock sealed(superblock block);
 root_record sealed(root_record root);
 owner_record sealed(owner_record owner);
 
+/// Whether one of the superblocks, sound or not, has the magic of a pool.
+bool begins_as_a_pool(const std::byte* base);
+
+/// Whether the checksum holds.
+bool is_whole(const superblock& block);
+bool is_whole(const root_record& root);
+
 /// Finds what the pool is in its first bytes. `bytes` is the length of the file.
 /// Returns   the superblock, or an error that says what is wrong and at which offset.
 result<superblock> read_superblock(const std::byte* base, std::uint64_t bytes, bool read_only,

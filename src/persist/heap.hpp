@@ -124,6 +124,16 @@ class heap {
   /// Bytes that readers keep back just now.
   std::uint64_t bytes_held_by_readers() noexcept;
 
+  /// Visits each slab, and each extent in use by offset and bytes. The visitors may not call the
+  /// heap.
+  template <class OnSlab, class OnExtent>
+  void for_each_extent(OnSlab&& on_slab, OnExtent&& on_extent) {
+    std::scoped_lock lock(lock_);
+    for (const auto& s : slabs_)
+      if (s) on_slab(static_cast<const slab&>(*s));
+    for (auto [offset, bytes] : large_) on_extent(offset, bytes);
+  }
+
   // Saving at a clean close, and reading back (heap_recovery.hpp)
   // ---------------------------------------
 

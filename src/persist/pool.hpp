@@ -95,6 +95,12 @@ class pool {
   std::optional<std::uint64_t> allocate(std::uint64_t bytes, std::uint64_t alignment);
   void free(std::uint64_t offset, std::uint64_t bytes) noexcept;
   std::uint64_t free_bytes();
+  /// Visits each free extent by offset and bytes. The visitor may not call the pool.
+  template <class Visit>
+  void for_each_free(Visit&& visit) {
+    std::scoped_lock lock(space_lock_);
+    space_.for_each(visit);
+  }
 
   /// Whether allocate(bytes, alignment) would now answer with a place in front of `offset`.
   bool has_room_before(std::uint64_t offset, std::uint64_t bytes, std::uint64_t alignment);

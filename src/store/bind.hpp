@@ -3,6 +3,7 @@
 #pragma once
 
 #include "store/bound_table.hpp"
+#include "store/inspected.hpp"
 #include "store/registry.hpp"
 
 namespace durahash {
@@ -49,21 +50,49 @@ template <class E, medium M>
     return result_of_open;
   }
 
+/// Puts an engine on a pool that is only looked at.
+template <class E, medium M>
+  requires engine_on<E, M> result<std::unique_ptr<inspected_table>> look(opening o,
+                                                                         std::unique_ptr<M> m) {
+    auto made = std::make_unique<inspected_on<E, M>>(
+        std::make_unique<pool<M>>(std::move(o.map), std::move(m), o.block, o.root));
+    if (error e = made->open(o.path); e.code != status::ok) return e;
+    return std::unique_ptr<inspected_table>(std::move(made));
+  }
+
+/// Calls run.operator()<engine>() with the engine for the pool's kind of records.
 template <template <class, class> class Engine>
 struct words_or_bytes {
-  template <medium M>
-  static result<opened> bind(opening o, std::unique_ptr<M> m) {
-    bool words = o.block.key == data_kind::u64 && o.block.value == data_kind::u64;
-    if (words) return durahash::bind<Engine<M, word_records>, M>(std::move(o), std::move(m));
-    return durahash::bind<Engine<M, byte_records>, M>(std::move(o), std::move(m));
+  template <medium M, class Run>
+  static auto choose(const superblock& block, Run&& run) {
+    if (block.key == data_kind::u64 && block.value == data_kind::u64)
+      return run.template operator()<Engine<M, word_records>>();
+    return run.template operator()<Engine<M, byte_records>>();
   }
 };
 
-/// The entry of an engine. Bound chooses among the engine's kinds of record.
-template <template <class, class> class Engine, class Bound = words_or_bytes<Engine>>
-engine_entry entry_of(engine_kind kind) noexcept {
-  return {kind, Engine<process_medium, word_records>::plan, Bound::template bind<process_medium>,
-          Bound::template bind<pmem_medium>, Bound::template bind<emulated_medium>};
-}
+/// The entry of an engine. Kinds chooses among the engine's kinds of records.
+template <template <class, class> class Engine, class Kinds = words_or_bytes<Engine>>
+struct entry_of {
+  template <medium M>
+  static result<opened> bind(opening o, std::unique_ptr<M> m) {
+    return Kinds::template choose<M>(
+        o.block, [&]<class E>() { return durahash::bind<E, M>(std::move(o), std::move(m)); });
+  }
+  static result<std::unique_ptr<inspected_table>> look(opening o,
+                                                       std::unique_ptr<process_medium> m) {
+    return Kinds::template choose<process_medium>(o.block, [&]<class E>() {
+      return durahash::look<E, process_medium>(std::move(o), std::move(m));
+    });
+  }
+  static engine_entry of(engine_kind kind) noexcept {
+    return {kind,
+            Engine<process_medium, word_records>::plan,
+            bind<process_medium>,
+            bind<pmem_medium>,
+            bind<emulated_medium>,
+            look};
+  }
+};
 
 }  // namespace durahash

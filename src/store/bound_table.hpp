@@ -9,6 +9,7 @@
 #include "base/process_mark.hpp"
 #include "durahash/detail/any_table.hpp"
 #include "persist/pool.hpp"
+#include "store/key_length.hpp"
 #include "table/concept.hpp"
 #include "table/lifecycle.hpp"
 
@@ -248,8 +249,7 @@ class bound_bytes final : public bound_table<E, M, detail::bytes_table> {
 
  private:
   bool takes_key(bytes key) const noexcept {
-    if constexpr (E::kind::fixed_key) return key.size() == engine_.key_bytes();
-    return pool_->block().key == data_kind::u64 ? key.size() == 8 : key.size() <= max_key_bytes;
+    return durahash::takes_key(engine_, pool_->block(), key);
   }
   bool takes_value(bytes value) const noexcept {
     return pool_->block().value == data_kind::u64 ? value.size() == 8

@@ -4,6 +4,6 @@
 
 namespace durahash {
 
-engine_entry cceh_engine() noexcept { return entry_of<cceh::table>(engine_kind::cceh); }
+engine_entry cceh_engine() noexcept { return entry_of<cceh::table>::of(engine_kind::cceh); }
 
 }  // namespace durahash

@@ -6,20 +6,18 @@ namespace durahash {
 namespace {
 
 struct any_kind {
-  template <medium M>
-  static result<opened> bind(opening o, std::unique_ptr<M> m) {
-    bool keys_in_slots =
-        o.block.key == data_kind::bytes && o.block.settings[gphash::setting::key_bytes] != 0;
-    if (keys_in_slots)
-      return durahash::bind<gphash::table<M, fixed_records>, M>(std::move(o), std::move(m));
-    return words_or_bytes<gphash::table>::bind(std::move(o), std::move(m));
+  template <medium M, class Run>
+  static auto choose(const superblock& block, Run&& run) {
+    if (block.key == data_kind::bytes && block.settings[gphash::setting::key_bytes] != 0)
+      return run.template operator()<gphash::table<M, fixed_records>>();
+    return words_or_bytes<gphash::table>::choose<M>(block, run);
   }
 };
 
 }  // namespace
 
 engine_entry gphash_engine() noexcept {
-  return entry_of<gphash::table, any_kind>(engine_kind::gphash);
+  return entry_of<gphash::table, any_kind>::of(engine_kind::gphash);
 }
 
 }  // namespace durahash

@@ -4,6 +4,6 @@
 
 namespace durahash {
 
-engine_entry level_engine() noexcept { return entry_of<level::table>(engine_kind::level); }
+engine_entry level_engine() noexcept { return entry_of<level::table>::of(engine_kind::level); }
 
 }  // namespace durahash

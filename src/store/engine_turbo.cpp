@@ -4,6 +4,6 @@
 
 namespace durahash {
 
-engine_entry turbo_engine() noexcept { return entry_of<turbo::table>(engine_kind::turbo); }
+engine_entry turbo_engine() noexcept { return entry_of<turbo::table>::of(engine_kind::turbo); }
 
 }  // namespace durahash

@@ -342,6 +342,29 @@ result<opened> finish(opening o) {
 
 }  // namespace
 
+result<opening> open_to_look(const std::string& path) {
+  opening o;
+  o.path = path;
+  o.how.mode = open_mode::read_only;
+  o.how.medium = medium_kind::file;
+  if (error e = refuse_nonsense(o); e.code != status::ok) return e;
+  if (error e = settle_medium(o); e.code != status::ok) return e;
+  if (error e = settle_mode(o); e.code != status::ok) return e;
+  if (error e = map_it(o); e.code != status::ok) return e;
+  if (o.map->file_bytes_at_open() < engine_area_offset || !begins_as_a_pool(o.map->base()))
+    return read_superblock(o.map->base(), o.map->file_bytes_at_open(), true, path).failure();
+  if (error e = await_owner(o); e.code != status::ok) return e;
+  return o;
+}
+
+result<std::unique_ptr<inspected_table>> look_at_table(opening& o) {
+  if (error e = read_pool(o); e.code != status::ok) return e;
+  if (error e = refuse_cut_off(o); e.code != status::ok) return e;
+  const engine_entry* entry = find_engine(o.block.engine);
+  if (entry == nullptr) return not_in_this_build(o.block.engine, o.path);
+  return entry->look(std::move(o), std::make_unique<process_medium>());
+}
+
 result<opened> open_pool(const std::string& path, options how) {
   medium_kind asked = how.medium;
   opening o;

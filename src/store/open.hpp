@@ -8,6 +8,8 @@
 #include "durahash/detail/any_table.hpp"
 #include "durahash/options.hpp"
 #include "durahash/status.hpp"
+#include "store/inspected_table.hpp"
+#include "store/opening.hpp"
 
 namespace durahash {
 
@@ -18,5 +20,12 @@ struct opened {
 };
 
 result<opened> open_pool(const std::string& path, options how);
+
+/// Maps a file to be looked at: one that begins as a pool does. Nothing more of it is believed.
+result<opening> open_to_look(const std::string& path);
+
+/// Its table as it lies there, torn by a power cut or copied while it was open though it may be.
+/// Sets block and root where they are sound.
+result<std::unique_ptr<inspected_table>> look_at_table(opening& o);
 
 }  // namespace durahash

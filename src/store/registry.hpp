@@ -6,6 +6,7 @@
 #include "media/emulated_medium.hpp"
 #include "media/pmem_medium.hpp"
 #include "media/process_medium.hpp"
+#include "store/inspected_table.hpp"
 #include "store/open.hpp"
 #include "store/opening.hpp"
 #include "table/concept.hpp"
@@ -21,6 +22,7 @@ struct engine_entry {
   result<opened> (*on_process)(opening, std::unique_ptr<process_medium>);
   result<opened> (*on_pmem)(opening, std::unique_ptr<pmem_medium>);
   result<opened> (*on_emulated)(opening, std::unique_ptr<emulated_medium>);
+  result<std::unique_ptr<inspected_table>> (*look)(opening, std::unique_ptr<process_medium>);
 };
 
 /// Null: the engine is not in this build.

@@ -14,6 +14,7 @@
 #include "persist/pool.hpp"
 #include "table/decision.hpp"
 #include "table/kinds.hpp"
+#include "table/structure.hpp"
 
 namespace durahash {
 
@@ -32,7 +33,7 @@ concept engine = requires(E& e, typename E::kind::key_type key, typename E::kind
                           const typename E::kind::value_type* values, std::uint64_t records,
                           const options& how, const std::string& path,
                           std::vector<std::string>* dropped, check_report& report,
-                          table_stats& stats) {
+                          table_stats& stats, part_visitor& parts) {
   // its life
   { E::plan(how) } -> std::same_as<result<engine_plan>>;
   { e.open(path, dropped) } -> std::same_as<error>;
@@ -68,6 +69,8 @@ concept engine = requires(E& e, typename E::kind::key_type key, typename E::kind
   // what it says of itself
   { e.check(report) } -> std::same_as<void>;
   { e.describe(stats) } -> std::same_as<void>;
+  { e.each_part(parts) } -> std::same_as<void>;
+  { e.each_candidate(key, parts) } -> std::same_as<void>;
 };
 
 /// And the medium that it works on.

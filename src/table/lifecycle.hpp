@@ -29,6 +29,7 @@
 #include "base/zeroed_array.hpp"
 #include "persist/heap.hpp"
 #include "table/complaints.hpp"
+#include "table/structure.hpp"
 
 namespace durahash {
 
@@ -90,6 +91,7 @@ void if_memory_allows(Run&& run) noexcept {
 ///                                end
 ///   check_units(complain, bytes)  verifies all that is reachable; adds up its bytes; returns the
 ///                                 records
+///   each_part_of_table(visitor)  tells what lies where, from the root to the records
 template <medium M, class Kind, class Engine>
 class lifecycle {
  public:
@@ -112,6 +114,13 @@ class lifecycle {
   status sync();
   status close();
   void check(check_report& report);
+
+  /// Tells of every part of the table, and of the space that it is in. Nobody may write.
+  void each_part(part_visitor& v) {
+    await_count();
+    self().each_part_of_table(v);
+    visit_space(p_, heap_, !damage_found_, v);
+  }
 
  protected:
   struct no_guard {

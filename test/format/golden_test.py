@@ -148,6 +148,13 @@ class GoldenPool:
         self.assertIn(f"kept {len(self.records)} records, dropped 0".encode(), said)
         self.holds(self.records)
 
+    def test_inspect_shows_every_record_of_the_pool_as_it_lies(self):
+        shown = self.facts_of("inspect")
+        live = [group["count"] for group in shown["groups"]
+                if group["kind"] in ("slot", "escape slot") and group["state"] == "live"]
+        self.assertEqual((shown["refusal"], sum(live)), (None, len(self.records)))
+        self.assertEqual(self.content(), self.golden)
+
     def test_a_pool_of_power_durability_differs_in_one_byte_and_needs_persistent_memory(self):
         if self.changing:
             return

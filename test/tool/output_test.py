@@ -42,6 +42,8 @@ class Output(ToolTest):
             ("check", pool),
             ("check", pool, "--json"),
             ("check", pool, "--salvage"),
+            ("inspect", pool),
+            ("inspect", pool, "--json"),
             ("compact", pool),
             ("load", pool, "-", "--acks"),
             BENCH,

@@ -110,6 +110,9 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   // check.hpp
   void describe(table_stats& stats);
 
+  // describe.hpp
+  void each_candidate(key_type key, part_visitor& v);  // the buckets that a search looks at
+
  private:
   using frame::p_, frame::m_, frame::heap_, frame::seeds_, frame::records_at_open_,
       frame::damage_found_, frame::background_;
@@ -397,6 +400,14 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   std::string fault_of(const live_record& r) const;
   static std::string where(const segment& s, std::uint64_t bucket);
 
+  // describe.hpp
+  std::string name_of(const segment& s) const;
+  void each_part_of_table(part_visitor& v);
+  void each_part_of_entry(std::uint64_t index, part_visitor& v) const;
+  void each_part_of_segment(const segment& s, part_visitor& v) const;
+  void each_part_of_bucket(const segment& s, std::uint64_t index, const key_type* wanted,
+                           part_visitor& v) const;
+
   unsigned probe_ = 0, segment_log2_, first_depth_;
   bool copy_on_write_;
   std::atomic<std::uint64_t> directory_{0};  // a place_view: where entries are read
@@ -411,6 +422,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
 }  // namespace durahash::cceh
 
 #include "table/cceh/check.hpp"
+#include "table/cceh/describe.hpp"
 #include "table/cceh/find.hpp"
 #include "table/cceh/grow.hpp"
 #include "table/cceh/recover.hpp"

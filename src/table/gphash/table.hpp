@@ -133,6 +133,9 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   // check.hpp
   void describe(table_stats& stats);
 
+  // describe.hpp
+  void each_candidate(key_type key, part_visitor& v);  // the buckets that a search looks at
+
  private:
   using frame::p_, frame::m_, frame::heap_, frame::seeds_, frame::records_at_open_,
       frame::damage_found_, frame::background_;
@@ -385,6 +388,16 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   bool impossible_escape(int index) const;
   std::uint64_t check_escapes(complaints& complain);
 
+  // describe.hpp
+  std::string name_of_bucket(const level_view& l, std::uint64_t index) const;
+  void each_part_of_table(part_visitor& v);
+  void each_escape(int index, const key_type* wanted, part_visitor& v) requires(Kind::in_slot);
+  void each_part_of_level(const level_view& l, part_visitor& v);
+  void each_part_of_bucket(const level_view& l, std::uint64_t index, const key_type* wanted,
+                           part_visitor& v);
+  void each_part_of_slot(const level_view& l, std::uint64_t index, unsigned i,
+                         const key_type* wanted, part_visitor& v);
+
   shape shape_;
   places places_;
   host_warp warp_;
@@ -408,6 +421,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
 }  // namespace durahash::gphash
 
 #include "table/gphash/check.hpp"
+#include "table/gphash/describe.hpp"
 #include "table/gphash/find.hpp"
 #include "table/gphash/grow.hpp"
 #include "table/gphash/lend.hpp"

@@ -84,6 +84,9 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   // check.hpp
   void describe(table_stats& stats);
 
+  // describe.hpp
+  void each_candidate(key_type key, part_visitor& v);  // the buckets that a search looks at
+
  private:
   using frame::p_, frame::m_, frame::heap_, frame::seeds_, frame::records_at_open_,
       frame::damage_found_, frame::background_;
@@ -433,6 +436,13 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   std::uint64_t check_level(const levels_view& v, unsigned index, complaints& complain,
                             std::uint64_t& reached_bytes);
 
+  // describe.hpp
+  void each_part_of_table(part_visitor& v);
+  void each_desk(part_visitor& v);
+  void each_part_of_level(const levels_view& now, unsigned index, part_visitor& v);
+  void each_part_of_bucket(const level_view& l, std::uint64_t index, const key_type* wanted,
+                           part_visitor& v);
+
   shape shape_;
   bool in_place_, bottom_to_top_, dynamic_, helper_;
   unsigned first_log2_;
@@ -459,6 +469,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
 }  // namespace durahash::level
 
 #include "table/level/check.hpp"
+#include "table/level/describe.hpp"
 #include "table/level/find.hpp"
 #include "table/level/grow.hpp"
 #include "table/level/move.hpp"

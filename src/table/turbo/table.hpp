@@ -91,6 +91,9 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   // check.hpp
   void describe(table_stats& stats);
 
+  // describe.hpp
+  void each_candidate(key_type key, part_visitor& v);  // the buckets that a search looks at
+
  private:
   using frame::p_, frame::m_, frame::heap_, frame::seeds_, frame::records_at_open_,
       frame::damage_found_, frame::background_;
@@ -241,6 +244,12 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
 
   std::uint64_t path_length(shard_view v, std::uint64_t home) const;
 
+  // describe.hpp
+  void each_part_of_table(part_visitor& v);
+  void each_part_of_shard(shard_index s, part_visitor& v);
+  void each_part_of_bucket(shard_index s, std::uint64_t index, const key_type* wanted,
+                           part_visitor& v);
+
   // recover.hpp
   error read_directory(const std::string& path, bool restored, std::vector<std::string>* dropped);
   status salvage_shard(shard_index s, std::vector<std::string>& dropped);
@@ -259,6 +268,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
 }  // namespace durahash::turbo
 
 #include "table/turbo/check.hpp"
+#include "table/turbo/describe.hpp"
 #include "table/turbo/find.hpp"
 #include "table/turbo/grow.hpp"
 #include "table/turbo/recover.hpp"
