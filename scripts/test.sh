@@ -48,6 +48,8 @@ explore() {
     $explore --mutants
 }
 
+scripts/setup.sh gdb  # its printers have a test
+
 # What fails soonest stands first.
 stage "layers, names, documents: what refers to what, and short sentences" references
 stage "formatting" scripts/check_format.sh
