@@ -7,7 +7,7 @@ CRASH_IMAGES ?= 10M
 TOOL := build/bin/durahash
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build explorer demo test check nightly bench crash asan tsan fuzz guest gpu-report format tidy clean
+.PHONY: help setup build explorer demo test check nightly bench crash asan tsan coverage fuzz guest gpu-report format tidy clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -50,6 +50,10 @@ asan: setup  ## all tests under AddressSanitizer and UndefinedBehaviorSanitizer
 tsan: setup  ## all tests under ThreadSanitizer
 	@scripts/build.sh tsan
 	@scripts/with_tsan.sh ctest --preset tsan -j $(JOBS)
+
+coverage: setup  ## which lines the tests run: build/coverage/report; COVERAGE="persist_test" takes a test alone
+	@scripts/setup.sh coverage
+	@scripts/coverage.sh $(COVERAGE)
 
 fuzz:  ## open and check damaged pools for FUZZ_SECONDS (60)
 	@scripts/setup.sh fuzz

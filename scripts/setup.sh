@@ -5,6 +5,7 @@
 #   scripts/setup.sh format    and clang-format, shellcheck
 #   scripts/setup.sh lint      and clang-format, clang-tidy
 #   scripts/setup.sh gdb       and gdb, for the test of its printers
+#   scripts/setup.sh coverage  and gcovr
 #   scripts/setup.sh guest     and QEMU, with what its guest is made of (the guest's kernel is fetched by test/guest, and not installed)
 set -euo pipefail
 
@@ -21,8 +22,9 @@ for extra in "$@"; do
     format) wanted+=(clang-format:clang-format shellcheck:shellcheck) ;;
     lint) wanted+=(clang-format:clang-format clang-tidy:clang-tidy) ;;
     gdb) wanted+=(gdb:gdb) ;;
+    coverage) wanted+=(gcovr:gcovr) ;;
     guest) wanted+=(qemu-system-x86:qemu-system-x86_64 busybox-static:busybox e2fsprogs:mke2fs) ;;
-    *) echo "setup.sh: no such group: $extra (fuzz, format, lint, gdb, guest)" >&2; exit 2 ;;
+    *) echo "setup.sh: no such group: $extra (fuzz, format, lint, gdb, coverage, guest)" >&2; exit 2 ;;
   esac
 done
 
