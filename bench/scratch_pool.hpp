@@ -35,6 +35,7 @@ Table open_scratch(const request& asked, engine_kind engine) {
   auto opened = open_table<Table>(asked, options_of(asked, engine));
   if (!opened) throw failure(opened.failure().code, opened.failure().message);
   if (asked.medium != medium_kind::memory) ::unlink(asked.path.c_str());
+  if (asked.medium == medium_kind::disk) ::unlink((asked.path + "-log").c_str());
   return std::move(*opened);
 }
 

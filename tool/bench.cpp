@@ -111,15 +111,17 @@ std::map<std::string, std::uint64_t> settings_of(const std::vector<std::string>&
 
 void read_pool(const bench_arguments& arguments, bench::request& asked) {
   asked.medium = *medium_named(arguments.medium);
-  const bool flushes = asked.medium == medium_kind::pmem || asked.medium == medium_kind::emulated;
+  const bool flushes = asked.medium != medium_kind::memory && asked.medium != medium_kind::file;
   asked.durability = flushes ? durability_level::power : durability_level::process;
   if (!arguments.durability.empty()) asked.durability = *durability_named(arguments.durability);
   if (asked.medium == medium_kind::memory && !arguments.path.empty())
     throw failure(exit_usage, "--path " + arguments.path +
-                                  " goes with --medium file, pmem or emulated: memory has no file");
+                                  " goes with --medium file, disk, pmem or emulated: memory has no file");
   if (asked.medium == medium_kind::pmem && arguments.path.empty())
     throw failure(exit_usage,
                   "--medium pmem needs --path FILE on a file system mounted with DAX, or a device");
+  if (asked.medium == medium_kind::disk && arguments.path.empty())
+    throw failure(exit_usage, "--medium disk needs --path FILE on the disk to measure");
   asked.path = arguments.path.empty() ? bench::default_path() : arguments.path;
   asked.settings = settings_of(arguments.settings);
   asked.flush_latency_ns = static_cast<std::uint32_t>(
@@ -393,12 +395,13 @@ void add_pool_options(command_line command, bench_arguments& a) {
       .add_option("--device-cache-policy", a.device_cache_policy,
                   "which ones: lfu, lru or random (lfu)")
       .check(one_of({"lfu", "lru", "random"}));
-  command.add_option("--medium", a.medium, "memory, file, pmem, or emulated, which counts (memory)")
-      .check(one_of({"memory", "file", "pmem", "emulated"}));
+  command.add_option("--medium", a.medium, "memory, file, disk, pmem, or emulated, which counts (memory)")
+      .check(one_of({"memory", "file", "disk", "pmem", "emulated"}));
   command
       .add_option("--durability", a.durability,
-                  "process, power or none (power on pmem and emulated, else process)")
-      .check(one_of({"process", "power", "none"}));
+                  "process, power, power_buffered or none (power on disk, pmem and emulated, else "
+                  "process)")
+      .check(one_of({"process", "power", "power_buffered", "none"}));
   command.add_option("--path", a.path, "the pool's file, made and removed (one in /dev/shm)");
   command.add_option("--key", a.key, "what records are: u64 to u64, or bytes to bytes (u64)")
       .check(one_of({"u64", "bytes"}));

@@ -69,6 +69,16 @@ class handle {
   /// Threads   with every other operation; writers wait for the end of it.
   status sync() { return table().sync(); }
 
+  /// Where the pool's log ends: what every operation that has returned, in any thread, left in it
+  /// lies before. 0 where the pool has no log. Never waits.
+  std::uint64_t position() const { return table().position(); }
+
+  /// Waits until what lies before `position` survives whatever the pool's level names; at the level
+  /// power_buffered, a loss of power.
+  /// Returns   ok, at once where the pool has no log; io_error when the disk has refused a write: it
+  ///           may be lost then.
+  status wait_durable(std::uint64_t position) { return table().wait_durable(position); }
+
   /// Saves the allocation state and marks the pool clean. Later calls of anything answer `closed`.
   /// Cost      of a changed table of words: reads all records, for the digest that check compares;
   ///           of others: the heap's state. All dirty bytes go to the disk, where there is one.

@@ -18,16 +18,23 @@ enum class data_kind : std::uint8_t { u64 = 1, bytes = 2 };
 enum class durability_level : std::uint8_t {
   none = 0,     ///< no promise
   process = 1,  ///< death of the process (kill -9)
-  power = 2,    ///< loss of power: every operation flushes and fences
+  power = 2,    ///< loss of power: every operation flushes and fences, or waits for the disk's log
+  /// On a disk: operations do not wait for it. Death of the process loses nothing. After a loss of
+  /// power the table is as it was at one moment, options::lag_milliseconds before it at most:
+  /// never torn, never refused.
+  power_buffered = 3,
 };
 
 /// Where the bytes live.
 enum class medium_kind : std::uint8_t {
-  automatic = 0,  ///< pmem where the path is DAX and durability is power, file elsewhere
+  /// where durability is power: pmem where the path is DAX, else disk; where it is power_buffered:
+  /// disk; elsewhere file
+  automatic = 0,
   memory = 1,     ///< anonymous memory, gone with the process
   file = 2,       ///< a plain file, through the page cache
   pmem = 3,       ///< persistent memory: MAP_SYNC mapping or device DAX
   emulated = 4,   ///< as pmem, on any memory, and counts what it does
+  disk = 5,       ///< a plain file behind a log: survives a loss of power on any disk
 };
 
 enum class open_mode : std::uint8_t { create_or_open, create_new, open_existing, read_only };
@@ -64,6 +71,14 @@ struct options {
   /// process while it is small. Of one with many records locks, counters and marks take more, up to
   /// 16 bytes for a unit that is locked.
   std::uint64_t address_space_bytes = 0;
+
+  /// Medium `disk` only. At the level power_buffered: how old the last moment that a loss of power
+  /// leaves may be, beside one write of the disk. Writers wait for a disk that is slower.
+  std::uint32_t lag_milliseconds = 10;
+
+  /// Medium `disk` only: size of the log, a file beside the pool. 0: as large as the pool, from 64
+  /// MiB to 1 GiB. A longer log makes checkpoints rarer, and opening after a crash slower.
+  std::uint64_t log_bytes = 0;
 
   /// Medium `emulated` only: added to each flushed line, each 256-byte block written and each one
   /// read that is not in the read buffer, in nanoseconds.

@@ -1,35 +1,16 @@
 #include "base/background.hpp"
 
 #include <pthread.h>
-#include <signal.h>
 
 #include <condition_variable>
 #include <mutex>
 #include <new>
 #include <thread>
 
+#include "base/own_thread.hpp"
 #include "base/turns.hpp"
 
 namespace durahash {
-namespace {
-
-/// The program's signals are the program's: threads that begin in here take none.
-class without_signals {
- public:
-  without_signals() noexcept {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~without_signals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  without_signals(const without_signals&) = delete;
-
- private:
-  sigset_t before_;
-};
-
-}  // namespace
-
 class background_thread {
  public:
   static background_thread& of_process() noexcept;
@@ -79,15 +60,7 @@ bool background_thread::submit(background& owner, background::job work) {
 }
 
 bool background_thread::start() {
-  without_signals begin;
-  try {
-    thread_ = std::thread([this, mine = ++generation_] { run(mine); });
-    return true;
-  } catch (const std::system_error&) {
-    return false;
-  } catch (const std::bad_alloc&) {
-    return false;
-  }
+  return start_own_thread(thread_, [this, mine = ++generation_] { run(mine); });
 }
 
 void background_thread::run(std::uint64_t generation) {

@@ -19,11 +19,13 @@ constexpr std::array engines{named{engine_kind::turbo, "turbo"}, named{engine_ki
 constexpr std::array data_kinds{named{data_kind::u64, "u64"}, named{data_kind::bytes, "bytes"}};
 constexpr std::array durabilities{named{durability_level::none, "none"},
                                   named{durability_level::process, "process"},
-                                  named{durability_level::power, "power"}};
+                                  named{durability_level::power, "power"},
+                                  named{durability_level::power_buffered, "power_buffered"}};
 constexpr std::array media{named{medium_kind::automatic, "automatic"},
                            named{medium_kind::memory, "memory"}, named{medium_kind::file, "file"},
                            named{medium_kind::pmem, "pmem"},
-                           named{medium_kind::emulated, "emulated"}};
+                           named{medium_kind::emulated, "emulated"},
+                           named{medium_kind::disk, "disk"}};
 
 template <class Names, class Kind>
 std::string_view find_name(const Names& names, Kind kind) noexcept {

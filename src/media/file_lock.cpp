@@ -12,6 +12,7 @@
 #include <cstring>
 #include <filesystem>
 #include <mutex>
+#include <new>
 #include <utility>
 
 #include "base/bits.hpp"
@@ -64,9 +65,7 @@ std::string kind_of(mode_t mode) {
   return "of an unknown kind";
 }
 
-/// The name survives a power cut from here on, where the file system can promise that of a folder
-/// at all.
-bool name_to_disk(int file, const std::string& in) {
+bool folder_to_disk(int file, const std::string& in) {
   int folder = ::open(in.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   // a folder that may be entered and written, not listed
   if (folder < 0) return ::syncfs(file) == 0;
@@ -98,6 +97,12 @@ std::optional<std::uint32_t> mark_of(int descriptor) noexcept {
 }
 
 }  // namespace
+
+bool name_to_disk(int file, const std::string& path) noexcept try {
+  return folder_to_disk(file, folder_of(path));
+} catch (const std::bad_alloc&) {
+  return errno = ENOMEM, false;
+}
 
 /// All of the process, so that a child can close them.
 struct open_files {
@@ -196,7 +201,7 @@ status locked_file::appear() {
       return errno == EEXIST ? status::exists : status::io_error;
     nameless_ = false;
   }
-  if (name_to_disk(descriptor_, folder)) return status::ok;
+  if (folder_to_disk(descriptor_, folder)) return status::ok;
   int why = errno;
   if (named_here) ::unlink(path_.c_str());
   return errno = why, status::io_error;

@@ -49,6 +49,10 @@ class locked_file {
   locked_file* previous_ = nullptr;
 };
 
+/// The file's name, and those beside it, survive a power cut from here on, where the file system
+/// can promise that of a folder at all. Returns false when it refuses; errno says why.
+bool name_to_disk(int file, const std::string& path) noexcept;
+
 /// "<what> <path>: <the system's words for errno>"
 error system_error(status code, const std::string& what, const std::string& path);
 

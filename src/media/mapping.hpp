@@ -72,6 +72,11 @@ class mapping {
   /// Waits until [offset, offset + bytes) is on the disk. No-op where there is none.
   virtual status write_to_disk(std::uint64_t offset, std::uint64_t bytes) = 0;
 
+  /// Likewise of bytes that were flushed and fenced.
+  virtual status write_flushed_to_disk(std::uint64_t offset, std::uint64_t bytes) {
+    return write_to_disk(offset, bytes);
+  }
+
   /// Makes the pages of [offset, offset + bytes) present, so that later stores do not fault. May be
   /// called beside stores.
   void fault_ahead(std::uint64_t offset, std::uint64_t bytes) noexcept;

@@ -86,6 +86,7 @@ class pool {
   /// an old one what a killed process wrote and perhaps never flushed. The engine calls it at open,
   /// and fences before it builds on what it found there.
   flushed flush_header() {
+    if (opens_durable<M> && !created_) return {};
     return flush(*medium_, extent{base_, block_.engine_offset + block_.engine_bytes},
                  "pool.header");
   }
@@ -165,7 +166,7 @@ class pool {
   std::atomic<std::uint64_t> end_;  // root_.pool_bytes
   std::atomic<bool> changing_;      // the root says so, durably
   std::atomic<bool> disk_failed_{false};
-  bool salvaging_ = false;
+  bool created_ = false, salvaging_ = false;
   turn_mutex root_lock_;
   turn_mutex space_lock_;
   free_space space_;            // guarded by space_lock_
@@ -202,7 +203,9 @@ result<std::unique_ptr<pool<M>>> pool<M>::create(std::unique_ptr<mapping> map,
     store_bytes(m, base + offset, &whole, sizeof whole);
   store_bytes(m, base + root_offsets[0], &root, sizeof root);
   store(m, detail::selector_at(base), root.sequence);
-  return std::make_unique<pool>(std::move(map), std::move(medium), sealed(block), root);
+  auto made = std::make_unique<pool>(std::move(map), std::move(medium), sealed(block), root);
+  made->created_ = true;
+  return made;
 }
 
 template <medium M>
@@ -237,7 +240,7 @@ status pool<M>::change_root(root_record next, reach how_far) {
   store_bytes(*medium_, base_ + offset, &next, sizeof next);
   durable written = persist(*medium_, extent{base_ + offset, sizeof next}, "pool.root.record");
   auto reaches_disk = [&](std::uint64_t at, std::uint64_t bytes) {
-    return how_far == reach::memory || map_->write_to_disk(at, bytes) == status::ok ||
+    return how_far == reach::memory || map_->write_flushed_to_disk(at, bytes) == status::ok ||
            (disk_failed_ = true, false);
   };
   // A disk may tear the page: the record is there before the selector names it.

@@ -37,7 +37,8 @@ class unsettled {
   void begin_with(Marks all, bool inherited) {
     if constexpr (needed) {
       units_ = std::move(all);
-      settled_code_ = inherited && !M::planted("a-dead-process-s-words") ? 1 : as_at_open;
+      bool unknown = inherited && !opens_durable<M> && !M::planted("a-dead-process-s-words");
+      settled_code_ = unknown ? 1 : as_at_open;
     }
   }
   void resize(std::size_t units, bool inherited) {

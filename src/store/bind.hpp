@@ -91,6 +91,7 @@ struct entry_of {
             bind<process_medium>,
             bind<pmem_medium>,
             bind<emulated_medium>,
+            bind<disk_medium>,
             look};
   }
 };

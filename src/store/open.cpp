@@ -1,21 +1,19 @@
 #include "store/open.hpp"
 
 #include <linux/magic.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <ctime>
-#include <span>
 
-#include "base/hash.hpp"
+#include "base/random.hpp"
 #include "media/pmem_mapping.hpp"
 #include "persist/owner.hpp"
+#include "store/disk_table.hpp"
 #include "store/registry.hpp"
 
 namespace durahash {
@@ -118,26 +116,51 @@ error settle_medium(opening& o) {
   if (how.medium == medium_kind::automatic) {
     if (o.path.empty())
       return refused(status::invalid_argument, "no path: give a file, or the medium memory");
-    bool power = how.durability == durability_level::power;
-    how.medium = power ? medium_kind::pmem : medium_kind::file;
+    if (how.durability == durability_level::power)
+      how.medium = is_persistent_memory(o.path) ? medium_kind::pmem : medium_kind::disk;
+    else
+      how.medium = how.durability == durability_level::power_buffered ? medium_kind::disk
+                                                                      : medium_kind::file;
   }
   switch (how.medium) {
     case medium_kind::memory: o.mapped = medium_kind::memory; break;
     case medium_kind::emulated:
       o.mapped = o.path.empty() ? medium_kind::memory : medium_kind::file;
       break;
-    case medium_kind::pmem: o.mapped = medium_kind::pmem; break;
+    case medium_kind::pmem:
+    case medium_kind::disk: o.mapped = how.medium; break;
     default: o.mapped = medium_kind::file;
   }
   if (o.path.empty() && o.mapped != medium_kind::memory)
     return refused(status::invalid_argument,
                    "no path: the medium " + std::string(name_of(how.medium)) + " needs a file");
-  if (how.medium == medium_kind::file && how.durability == durability_level::power)
-    return refused(
-        status::unusable,
-        "cannot promise durability power on the plain file " + o.path +
-            ": the page cache is not persistent memory; use process, or a DAX file system");
+  auto cannot_promise = [&](const std::string& why) {
+    return refused(status::unusable, "cannot promise durability " +
+                                         std::string(name_of(*how.durability)) + " for " +
+                                         (o.path.empty() ? "memory" : o.path) + ": " + why);
+  };
+  bool asks_for_power = how.durability == durability_level::power ||
+                        how.durability == durability_level::power_buffered;
+  if (how.medium == medium_kind::file && asks_for_power)
+    return cannot_promise("the page cache is not persistent memory; the medium disk is for that");
+  if (how.medium != medium_kind::disk && how.durability == durability_level::power_buffered)
+    return cannot_promise("it is a level of the medium disk");
+  if (how.medium == medium_kind::disk && how.durability && !asks_for_power)
+    return refused(status::invalid_argument,
+                   "the medium disk has the levels power and power_buffered; for others the medium "
+                   "is file");
   return {status::ok, {}};
+}
+
+/// What is asked of tmpfs is gone with the machine.
+error refuse_memory_as_disk(const opening& o) {
+  std::string folder = o.path.substr(0, o.path.find_last_of('/') + 1);
+  bool in_memory = o.mapped == medium_kind::disk &&
+                   survives_only_with_its_machine(folder.empty() ? "." : folder);
+  if (!in_memory) return {status::ok, {}};
+  return refused(status::unusable, "cannot promise that " + o.path +
+                                       " survives a loss of power: its file system is memory "
+                                       "(tmpfs); durability process survives kill -9 there");
 }
 
 error settle_mode(opening& o) {
@@ -164,48 +187,36 @@ error settle_mode(opening& o) {
 }
 
 error map_it(opening& o) {
-  auto map = mapping::open({.path = o.path,
-                            .medium = o.mapped,
-                            .create = o.creating,
-                            .read_only = o.how.mode == open_mode::read_only,
-                            .address_space_bytes = address_space_for(o),
-                            .max_bytes = o.how.max_bytes});
+  mapping_request request{.path = o.path,
+                          .medium = o.mapped,
+                          .create = o.creating,
+                          .read_only = o.how.mode == open_mode::read_only,
+                          .address_space_bytes = address_space_for(o),
+                          .max_bytes = o.how.max_bytes};
+  if (o.mapped == medium_kind::disk) {
+    if (error e = refuse_memory_as_disk(o); e.code != status::ok) return e;
+    auto image = disk_mapping::open(request);
+    if (!image) return image.failure();
+    o.image = image->get();
+    o.map = std::move(*image);
+    return {status::ok, {}};
+  }
+  auto map = mapping::open(request);
   if (!map) return map.failure();
   o.map = std::move(*map);
   return {status::ok, {}};
 }
 
+/// The log of a pool on a disk: replayed, and begun anew.
+error attach_log(disk_mapping& image, const opening& o) {
+  disk_request how;
+  how.waits = o.block.durability == durability_level::power;
+  how.delay = std::chrono::milliseconds(std::max<std::uint32_t>(o.how.lag_milliseconds, 1));
+  how.log_bytes = o.how.log_bytes;
+  return image.attach(how, o.how.salvage);
+}
+
 // ---------------------------------------------------------------------------------------- creation
-
-/// Where the system has no random bytes: what nobody outside knows, mixed.
-void fill_with_facts(std::span<unsigned char> left) {
-  static std::atomic<std::uint64_t> calls{0};
-  struct {
-    timespec now{}, since_boot{};
-    std::uint64_t process = static_cast<std::uint64_t>(::getpid()), call = 0;
-    const void* stack = nullptr;
-  } facts;
-  facts.stack = &facts;
-  while (!left.empty()) {
-    ::clock_gettime(CLOCK_REALTIME, &facts.now);
-    ::clock_gettime(CLOCK_BOOTTIME, &facts.since_boot);
-    facts.call = ++calls;
-    std::uint64_t word = checksum(&facts, sizeof facts, facts.call);
-    std::size_t some = std::min(left.size(), sizeof word);
-    std::memcpy(left.data(), &word, some);
-    left = left.subspan(some);
-  }
-}
-
-void fill_random(void* at, std::size_t bytes) {
-  std::span left(static_cast<unsigned char*>(at), bytes);
-  for (int tries = 0; tries < 100 && !left.empty(); ++tries) {
-    ssize_t got = ::getrandom(left.data(), left.size(), 0);
-    if (got > 0) left = left.subspan(static_cast<std::size_t>(got));
-    else if (errno != EINTR && errno != EAGAIN) break;
-  }
-  fill_with_facts(left);
-}
 
 error not_in_this_build(engine_kind engine, const std::string& path) {
   return refused(status::unusable, "cannot open " + path + ": the engine " +
@@ -219,12 +230,14 @@ error plan_superblock(opening& o) {
   if (entry == nullptr) return not_in_this_build(engine, o.path);
   auto plan = entry->plan(how);
   if (!plan) return plan.failure();
-  bool flushing = how.medium == medium_kind::pmem || how.medium == medium_kind::emulated;
+  bool flushing = how.medium == medium_kind::pmem || how.medium == medium_kind::emulated ||
+                  how.medium == medium_kind::disk;
   o.block = new_superblock(
       engine, how.key.value_or(data_kind::bytes), how.value.value_or(data_kind::bytes),
       how.durability.value_or(flushing ? durability_level::power : durability_level::process),
       plan->settings, plan->engine_bytes);
   superblock& b = o.block;
+  if (o.mapped == medium_kind::disk) b.incompat |= has_log;
   fill_random(&b.seed_flip, sizeof b.seed_flip);
   fill_random(&b.seed_multiply, sizeof b.seed_multiply);
   b.seed_multiply |= 1;
@@ -247,11 +260,6 @@ error read_pool(opening& o) {
       read_superblock(o.map->base(), o.map->file_bytes_at_open(), o.map->read_only(), o.path);
   if (!block) return block.failure();
   o.block = *block;
-  // refuse_cut_off looks at it, once it is known why the file may be short
-  constexpr std::uint64_t any_length = ~std::uint64_t{0};
-  auto root = read_root(o.map->base(), any_length, o.block, o.path);
-  if (!root) return root.failure();
-  o.root = *root;
   for (const std::string& why :
        {contradiction("its engine", o.how.engine, o.block.engine),
         contradiction("its key kind", o.how.key, o.block.key),
@@ -259,6 +267,15 @@ error read_pool(opening& o) {
         contradiction("its durability", o.how.durability, o.block.durability)})
     if (!why.empty())
       return refused(status::unusable, "cannot open " + o.path + " as asked: " + why);
+  return {status::ok, {}};
+}
+
+error read_root_of(opening& o) {
+  // refuse_cut_off looks at it, once it is known why the file may be short
+  constexpr std::uint64_t any_length = ~std::uint64_t{0};
+  auto root = read_root(o.map->base(), any_length, o.block, o.path);
+  if (!root) return root.failure();
+  o.root = *root;
   return {status::ok, {}};
 }
 
@@ -318,13 +335,44 @@ error await_owner(const opening& o) {
   return owner ? outlast(*owner, o.path) : error{status::ok, {}};
 }
 
-/// A pool of power durability lives on persistent memory: the path decides, not the caller.
-bool needs_remapping(const opening& o, medium_kind asked) {
-  return asked == medium_kind::automatic && o.mapped == medium_kind::file &&
-         o.block.durability == durability_level::power;
+/// Where a pool lives is the pool's to say: one with a log on a disk, another one of the level power
+/// on persistent memory.
+error settle_mapping(opening& o, medium_kind asked) {
+  bool logs = (o.block.incompat & has_log) != 0;
+  medium_kind home = logs                                                  ? medium_kind::disk
+                     : o.block.durability == durability_level::power       ? medium_kind::pmem
+                                                                           : medium_kind::file;
+  if (o.mapped == home) return {status::ok, {}};
+  if (asked != medium_kind::automatic && (logs || asked == medium_kind::disk))
+    return refused(status::unusable, "cannot open " + o.path + " as asked: its medium is " +
+                                         std::string(name_of(home)) + ", not " +
+                                         std::string(name_of(asked)));
+  if (asked != medium_kind::automatic) return {status::ok, {}};
+  o.map.reset();
+  o.image = nullptr;
+  o.how.medium = o.mapped = home;
+  return map_it(o);
 }
 
 // ---------------------------------------------------------------------------------------- choosing
+
+/// A new pool's log comes when the pool has its name.
+result<opened> on_disk(const engine_entry& entry, opening o) {
+  disk_mapping& image = *o.image;
+  opening facts;
+  facts.path = o.path, facts.how = o.how, facts.block = o.block;
+  bool creating = o.creating;
+  auto made = entry.on_disk(std::move(o), std::make_unique<disk_medium>(image));
+  if (!made) return made;
+  if (creating)
+    if (error e = attach_log(image, facts); e.code != status::ok) {
+      ::unlink(facts.path.c_str());
+      return refused(e.code, "cannot create " + facts.path + ": " + e.message);
+    }
+  if (made->words) made->words = std::make_unique<disk_words>(std::move(made->words), image);
+  else made->bytes = std::make_unique<disk_bytes>(std::move(made->bytes), image);
+  return made;
+}
 
 result<opened> finish(opening o) {
   const engine_entry* entry = find_engine(o.block.engine);
@@ -336,6 +384,7 @@ result<opened> finish(opening o) {
                                      o.how.read_latency_ns};
     return entry->on_emulated(std::move(o), std::make_unique<emulated_medium>(latency));
   }
+  if (o.mapped == medium_kind::disk && !o.map->read_only()) return on_disk(*entry, std::move(o));
   if (flushes) return entry->on_pmem(std::move(o), std::make_unique<pmem_medium>(domain));
   return entry->on_process(std::move(o), std::make_unique<process_medium>());
 }
@@ -381,11 +430,10 @@ result<opened> open_pool(const std::string& path, options how) {
   }
   if (error e = map_it(o); e.code != status::ok) return e;
   if (error e = read_pool(o); e.code != status::ok) return e;
-  if (needs_remapping(o, asked)) {
-    o.map.reset();
-    o.how.medium = o.mapped = medium_kind::pmem;
-    if (error e = map_it(o); e.code != status::ok) return e;
-  }
+  if (error e = settle_mapping(o, asked); e.code != status::ok) return e;
+  if (o.image != nullptr)
+    if (error e = attach_log(*o.image, o); e.code != status::ok) return e;
+  if (error e = read_root_of(o); e.code != status::ok) return e;
   if (error e = refuse_torn(o); e.code != status::ok) return e;
   if (error e = refuse_copy(o); e.code != status::ok) return e;
   if (error e = refuse_cut_off(o); e.code != status::ok) return e;

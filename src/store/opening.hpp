@@ -5,6 +5,7 @@
 #include <string>
 
 #include "durahash/options.hpp"
+#include "disk/disk_mapping.hpp"
 #include "media/mapping.hpp"
 #include "persist/format.hpp"
 
@@ -18,6 +19,7 @@ struct opening {
   superblock block{};
   root_record root{};
   std::unique_ptr<mapping> map;
+  disk_mapping* image = nullptr;  // the same, where it is on a disk
 };
 
 }  // namespace durahash

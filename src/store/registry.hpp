@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "disk/disk_medium.hpp"
 #include "media/emulated_medium.hpp"
 #include "media/pmem_medium.hpp"
 #include "media/process_medium.hpp"
@@ -22,6 +23,7 @@ struct engine_entry {
   result<opened> (*on_process)(opening, std::unique_ptr<process_medium>);
   result<opened> (*on_pmem)(opening, std::unique_ptr<pmem_medium>);
   result<opened> (*on_emulated)(opening, std::unique_ptr<emulated_medium>);
+  result<opened> (*on_disk)(opening, std::unique_ptr<disk_medium>);
   result<std::unique_ptr<inspected_table>> (*look)(opening, std::unique_ptr<process_medium>);
 };
 

@@ -25,6 +25,8 @@ class words_as_bytes final : public detail::bytes_table {
   status compact() override { return words_->compact(); }
   status sync() override { return words_->sync(); }
   status close() override { return words_->close(); }
+  std::uint64_t position() override { return words_->position(); }
+  status wait_durable(std::uint64_t position) override { return words_->wait_durable(position); }
   const std::vector<std::string>& salvage_report() const override {
     return words_->salvage_report();
   }

@@ -46,6 +46,8 @@ constexpr placed_durability placed_durabilities[] = {
     {place_kind::emulated, durability_level::power},
     {place_kind::emulated, durability_level::process},
     {place_kind::pmem, durability_level::power},
+    {place_kind::logged, durability_level::power},
+    {place_kind::logged, durability_level::power_buffered},
 };
 
 std::string environment_or(const char* name, std::string otherwise) {
@@ -60,6 +62,7 @@ std::string_view name_of_place(place_kind place) {
     case place_kind::disk: return "disk";
     case place_kind::emulated: return "emulated";
     case place_kind::pmem: return "pmem";
+    case place_kind::logged: return "logged";
   }
   return "?";
 }
@@ -101,13 +104,15 @@ medium_kind setup::medium() const {
     case place_kind::memory: return medium_kind::memory;
     case place_kind::emulated: return medium_kind::emulated;
     case place_kind::pmem: return medium_kind::pmem;
+    case place_kind::logged: return medium_kind::disk;
     default: return medium_kind::file;
   }
 }
 
 std::filesystem::path setup::folder() const {
   switch (place) {
-    case place_kind::disk: return environment_or("DURAHASH_DISK_DIR", "/var/tmp");
+    case place_kind::disk:
+    case place_kind::logged: return environment_or("DURAHASH_DISK_DIR", "/var/tmp");
     case place_kind::pmem: return pmem_folder();
     default: return environment_or("DURAHASH_SHM_DIR", "/dev/shm");
   }
@@ -129,6 +134,7 @@ options setup::create_options() const {
     how.settings.insert({{"levels", 1}, {"hashes", 2}, {"slots", 16}});
   if (engine == engine_kind::gphash && place == place_kind::disk)
     how.settings.insert({{"levels", 4}, {"hashes", 4}, {"slots", 2}});
+  if (place == place_kind::logged) how.log_bytes = 1 << 20;
   if (key_bytes != 0) how.settings["key_bytes"] = key_bytes;
   return how;
 }
@@ -137,7 +143,8 @@ std::ostream& operator<<(std::ostream& out, const setup& s) { return out << s.na
 
 /// What a pool in such a place has if nobody asks for another.
 bool is_usual(place_kind place, durability_level durability) {
-  bool flushes = place == place_kind::emulated || place == place_kind::pmem;
+  bool flushes = place == place_kind::emulated || place == place_kind::pmem ||
+                 place == place_kind::logged;
   return durability == (flushes ? durability_level::power : durability_level::process);
 }
 

@@ -22,7 +22,7 @@ enum class api_kind {
 };
 
 /// Where the pool lies.
-enum class place_kind { memory, shm, disk, emulated, pmem };
+enum class place_kind { memory, shm, disk, emulated, pmem, logged };
 
 struct setup {
   engine_kind engine{};

@@ -59,6 +59,8 @@ class any_table {
   virtual status sync() = 0;
   virtual status close() = 0;
   virtual const std::vector<std::string>& salvage_report() const = 0;
+  virtual std::uint64_t position() { return 0; }
+  virtual status wait_durable(std::uint64_t) { return status::ok; }
 
  protected:
   const volatile unsigned char* opened_by_ = &every_process;  // zero in a child

@@ -301,7 +301,7 @@ template <medium M, class Kind>
 void table<M, Kind>::settle_directory() {
   place_view now = directory();
   flushed started = p_.flush_header();
-  if (p_.root().state != pool_state::clean)
+  if (p_.root().state != pool_state::clean && !opens_durable<M>)
     started += flush(m_, extent{entries_of(now.offset()), std::size_t{8} << now.exponent()},
                      "cceh.inherit.directory");
   unsettled_.take_over(escape_stripe, fence(m_, std::move(started), "cceh.inherit.escapes"));

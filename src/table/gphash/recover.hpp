@@ -206,6 +206,8 @@ bool table<M, Kind>::sweep_slot(const slot_ref& at) {
   if (state != empty_state && !p_.read_only()) {
     durahash::check(p_.changing(), "a pool that a crash left is changing");
     if (!M::planted("gphash-claimed-slots-stay-claimed")) store(m_, *at.state, empty_state);
+    if (opens_durable<M>) [[maybe_unused]]
+      flushed with_the_next_commit = flush(m_, extent_of(*at.state), "gphash.sweep.slot");
   }
   return false;
 }
@@ -216,7 +218,7 @@ template <medium M, class Kind>
 void table<M, Kind>::sweep() {
   std::uint64_t records = 0;
   flushed started;
-  constexpr bool writes_back = unsettled<M>::needed;
+  constexpr bool writes_back = unsettled<M>::needed && !opens_durable<M>;
   for (int i = 0; Kind::in_slot && i < static_cast<int>(first_fingerprint); ++i)
     records += sweep_slot(escape_slot(i));
   // emptied for good: a pool may be clean from now on

@@ -1,0 +1,134 @@
+#include "disk/disk_file.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include "base/bits.hpp"
+
+namespace durahash {
+namespace {
+
+/// With O_DIRECT where the file system knows it.
+int open_directly(const std::string& path, int flags) {
+  int descriptor = ::open(path.c_str(), flags | O_CLOEXEC | O_DIRECT, 0600);
+  return descriptor < 0 && errno == EINVAL ? ::open(path.c_str(), flags | O_CLOEXEC, 0600)
+                                           : descriptor;
+}
+
+}  // namespace
+
+disk_file disk_file::open(const std::string& path, access how) {
+  return disk_file(
+      open_directly(path, (how == access::read_only ? O_RDONLY : O_RDWR) | O_NOFOLLOW));
+}
+
+disk_file disk_file::create(const std::string& path) {
+  return disk_file(open_directly(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW));
+}
+
+disk_file disk_file::of(int descriptor) {
+  return disk_file(open_directly("/proc/self/fd/" + std::to_string(descriptor), O_RDWR));
+}
+
+disk_file::disk_file(disk_file&& other) noexcept
+    : descriptor_(std::exchange(other.descriptor_, -1)) {}
+
+disk_file& disk_file::operator=(disk_file&& other) noexcept {
+  std::swap(descriptor_, other.descriptor_);
+  return *this;
+}
+
+disk_file::~disk_file() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+std::uint64_t disk_file::bytes() const noexcept {
+  struct stat facts {};
+  return ::fstat(descriptor_, &facts) == 0 ? static_cast<std::uint64_t>(facts.st_size) : 0;
+}
+
+/// Some file systems take O_DIRECT at open, and refuse the transfer.
+void disk_file::use_page_cache() const noexcept {
+  ::fcntl(descriptor_, F_SETFL, ::fcntl(descriptor_, F_GETFL) & ~O_DIRECT);
+}
+
+bool disk_file::read(std::uint64_t offset, void* at, std::uint64_t bytes) const noexcept {
+  auto* to = static_cast<std::byte*>(at);
+  bool directly = true;
+  while (bytes != 0) {
+    ssize_t got = ::pread(descriptor_, to, bytes, static_cast<off_t>(offset));
+    if (got > 0) {
+      to += got, offset += static_cast<std::uint64_t>(got), bytes -= static_cast<std::uint64_t>(got);
+    } else if (got == 0) {  // behind the file's end
+      std::memset(to, 0, bytes);
+      return true;
+    } else if (errno == EINVAL && directly) {
+      directly = false;
+      use_page_cache();
+    } else if (errno != EINTR) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool disk_file::write_with(int flags, std::uint64_t offset, const void* at,
+                           std::uint64_t bytes) noexcept {
+  auto* from = static_cast<const std::byte*>(at);
+  bool directly = true;
+  while (bytes != 0) {
+    iovec piece{const_cast<std::byte*>(from), bytes};
+    ssize_t put = ::pwritev2(descriptor_, &piece, 1, static_cast<off_t>(offset), flags);
+    if (put > 0) {
+      from += put, offset += static_cast<std::uint64_t>(put),
+          bytes -= static_cast<std::uint64_t>(put);
+    } else if (put == 0) {
+      return errno = EIO, false;
+    } else if (errno == EINVAL && directly) {
+      directly = false;
+      use_page_cache();
+    } else if (errno != EINTR) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool disk_file::write(std::uint64_t offset, const void* at, std::uint64_t bytes) noexcept {
+  return write_with(0, offset, at, bytes);
+}
+
+bool disk_file::write_through(std::uint64_t offset, const void* at, std::uint64_t bytes) noexcept {
+  if (write_with(RWF_DSYNC, offset, at, bytes)) return true;
+  return errno == EOPNOTSUPP && write(offset, at, bytes) && sync();
+}
+
+bool disk_file::sync() noexcept { return ::fdatasync(descriptor_) == 0; }
+
+bool disk_file::fill_with_zeros(std::uint64_t bytes) noexcept try {
+  page_buffer zeros(1 << 20);
+  std::memset(zeros.at(), 0, zeros.bytes());
+  for (std::uint64_t at = 0; at < bytes; at += zeros.bytes())
+    if (!write(at, zeros.at(), std::min(zeros.bytes(), bytes - at))) return false;
+  return ::fsync(descriptor_) == 0;
+} catch (const std::bad_alloc&) {
+  return errno = ENOMEM, false;
+}
+
+page_buffer::page_buffer(std::uint64_t bytes)
+    : first_(static_cast<std::byte*>(std::aligned_alloc(page_bytes, bytes))), bytes_(bytes) {
+  if (first_ == nullptr) throw std::bad_alloc();
+}
+
+page_buffer::~page_buffer() { std::free(first_); }
+
+}  // namespace durahash

@@ -1,0 +1,259 @@
+#include "disk/disk_log.hpp"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "base/own_thread.hpp"
+#include "base/spin_lock.hpp"
+
+namespace durahash {
+namespace {
+
+// The page of an entry is written whole: its neighbours keep their slots until then.
+constexpr std::uint64_t slack = page_of_entries;
+constexpr std::uint64_t most_lines_at_once = 64;
+constexpr std::uint64_t most_group_bytes = 4 << 20;
+constexpr std::uint64_t most_write_bytes = 1 << 20;
+
+}  // namespace
+
+void copy_line(const std::byte* line, std::uint64_t* to) noexcept {
+  auto* from = reinterpret_cast<const std::uint64_t*>(line);
+  constexpr std::size_t words = line_bytes / 8;
+  for (std::size_t i = 0; i < words; ++i) to[i] = __atomic_load_n(from + i, __ATOMIC_ACQUIRE);
+  for (bool same = false; !same;) {  // ends: writers of a line are few, and store few words
+    same = true;
+    for (std::size_t i = 0; i < words; ++i) {
+      std::uint64_t word = __atomic_load_n(from + i, __ATOMIC_ACQUIRE);
+      if (word != to[i]) to[i] = word, same = false;
+    }
+  }
+}
+
+disk_log::disk_log(disk_file file, log_ring ring, const log_settings& how, checkpoints& make)
+    : file_(std::move(file)),
+      ring_(std::move(ring)),
+      key_(how.key),
+      slots_(how.slots),
+      delay_(how.delay),
+      checkpoints_(make),
+      from_(how.from),
+      first_(durable()) {
+  ring_limit_ = durable() + ring_.slots() - slack;
+  checkpointed(how.from);
+  // Without a thread, who needs an entry on the disk waits for it.
+  if (!waits() && !start_own_thread(own_thread_, [this] { write_in_time(); }))
+    delay_ = std::chrono::milliseconds(0);
+}
+
+disk_log::~disk_log() {
+  stopping_ = true;
+  ++entries_came_;
+  entries_came_.notify_all();
+  if (own_thread_.joinable()) own_thread_.join();
+}
+
+log_counts disk_log::counts() const noexcept {
+  return {head() - first_, bytes_.load(), groups_.load(), stalls_.load()};
+}
+
+void disk_log::fail(int error_number) noexcept {
+  int none = 0;
+  failure_.compare_exchange_strong(none, error_number == 0 ? EIO : error_number);
+  for (auto& done : group_done_) ++done, done.notify_all();
+  ++freed_;
+  freed_.notify_all();
+}
+
+// --------------------------------------------------------------------------------------- appending
+
+void disk_log::append(std::uint64_t number, const std::byte* lines, std::uint64_t count) noexcept {
+  while (count != 0) {
+    std::uint64_t n = std::min(count, most_lines_at_once);
+    if (head() >= file_limit_.load(std::memory_order_relaxed)) [[unlikely]]
+      wait_for_file();
+    std::uint64_t place = ring_.head().fetch_add(n, std::memory_order_seq_cst);
+    if (place + n > ring_limit_.load(std::memory_order_acquire)) [[unlikely]]
+      wait_for_ring(place + n);
+    if (failure() != 0) [[unlikely]]
+      return;
+    for (std::uint64_t i = 0; i < n; ++i) {
+      log_entry& e = ring_.slot(place + i);
+      copy_line(lines + i * line_bytes, e.line.data());
+      std::uint64_t end = head();
+      e.head = (number + i) | (end - (place + i)) << log_entry::number_bits;
+      __atomic_store_n(&e.seal, seal_of(e, place + i, key_, ring_.lap(place + i)),
+                       __ATOMIC_RELEASE);
+      needed() = std::max(needed(), end);
+    }
+    if (idle_.load(std::memory_order_seq_cst)) [[unlikely]]
+      if (idle_.exchange(false)) ++entries_came_, entries_came_.notify_all();
+    if (!waits() && place / page_of_entries != (place + n) / page_of_entries) [[unlikely]]
+      wait_for_late_disk();
+    number += n, lines += n * line_bytes, count -= n;
+  }
+}
+
+/// With a place taken. The places before it are sealed without this thread, or wait for earlier
+/// ones.
+void disk_log::wait_for_ring(std::uint64_t end) noexcept {
+  stalls_.fetch_add(1, std::memory_order_relaxed);
+  for (int tries = 0; end > ring_limit_.load(std::memory_order_acquire) && failure() == 0; ++tries)
+    if (!lead(false)) await_holder(tries);
+}
+
+/// With no place taken: the checkpoint waits for all that are.
+void disk_log::wait_for_file() noexcept {
+  stalls_.fetch_add(1, std::memory_order_relaxed);
+  while (head() >= file_limit_.load(std::memory_order_acquire) && failure() == 0) {
+    int seen = freed_.load();
+    if (head() < file_limit_.load(std::memory_order_acquire) || failure() != 0) return;
+    if (!asked_.exchange(true) && !checkpoints_.ask()) checkpoints_.make();
+    freed_.wait(seen);
+  }
+}
+
+/// What is in the ring has been there for half of the time that it may; then writers wait for the
+/// group under way.
+void disk_log::wait_for_late_disk() noexcept {
+  std::int64_t began = group_began_.load(std::memory_order_relaxed);
+  std::int64_t most = std::chrono::nanoseconds(delay_).count() / 2;
+  if (began == 0 || now() - began <= most) return;
+  stalls_.fetch_add(1, std::memory_order_relaxed);
+  for (int tries = 0; group_began_.load() == began && failure() == 0; ++tries)
+    if (tries < 64) await_holder(tries);
+    else std::this_thread::sleep_for(std::chrono::microseconds(100));
+}
+
+void disk_log::checkpointed(std::uint64_t from) noexcept {
+  from_.store(from, std::memory_order_release);
+  // Threads that have looked at the limit may take their places behind it: the ring holds them.
+  file_limit_.store(from + slots_ - ring_.slots() - slack, std::memory_order_release);
+  asked_ = false;
+  ++freed_;
+  freed_.notify_all();
+}
+
+// ------------------------------------------------------------------------------------ group commit
+
+std::int64_t disk_log::now() const noexcept {
+  return std::chrono::steady_clock::now().time_since_epoch().count();
+}
+
+/// The places [from, to), whose slots are sealed. A page at an end holds neighbours: those before
+/// are as the disk has them, those behind count for nothing yet.
+/// One write waits by itself; several are waited for together.
+bool disk_log::write_places(std::uint64_t from, std::uint64_t to) noexcept {
+  for (std::uint64_t begin = from; from < to;) {
+    std::uint64_t in_ring = from & (ring_.slots() - 1), in_file = from % slots_;
+    std::uint64_t end = std::min({to, from + (ring_.slots() - in_ring), from + (slots_ - in_file)});
+    std::uint64_t first = align_down(in_file * sizeof(log_entry), page_bytes);
+    std::uint64_t last = align_up((in_file + (end - from)) * sizeof(log_entry), page_bytes);
+    auto* memory = reinterpret_cast<const std::byte*>(&ring_.slot(from)) -
+                   (in_file * sizeof(log_entry) - first);
+    bool at_once = from == begin && end == to && last - first <= most_write_bytes;
+    for (std::uint64_t at = first; at < last; at += most_write_bytes) {
+      std::uint64_t bytes = std::min(most_write_bytes, last - at);
+      const std::byte* piece = memory + (at - first);
+      bool written = at_once ? file_.write_through(log_entries_offset + at, piece, bytes)
+                             : file_.write(log_entries_offset + at, piece, bytes);
+      if (!written) return false;
+      bytes_.fetch_add(bytes, std::memory_order_relaxed);
+    }
+    if (at_once) return true;
+    from = end;
+  }
+  return file_.sync();
+}
+
+/// Writes what is sealed, up to the first hole. A hole at the very front is waited for: its owner
+/// is between its place and its seal. Returns whether anything was written.
+bool disk_log::write_group(bool wait_for_holes) noexcept {
+  std::uint64_t from = durable(), top = head(), to = from;
+  top = std::min(top, from + most_group_bytes / sizeof(log_entry));
+  for (int tries = 0; to < top; ++tries) {
+    while (to < top && ring_.is_written(to)) ++to;
+    if (to != from || !wait_for_holes || failure() != 0) break;
+    await_holder(tries);
+  }
+  if (to == from) return false;
+  covered_.store(to);
+  group_began_.store(now());
+  bool written = write_places(from, to);
+  group_began_.store(0);
+  if (!written) return fail(errno), false;
+  groups_.fetch_add(1, std::memory_order_relaxed);
+  ring_.durable().store(to, std::memory_order_release);
+  ring_limit_.store(to + ring_.slots() - slack, std::memory_order_release);
+  // a leader makes none itself: a checkpoint waits for groups
+  if (to - from_.load(std::memory_order_relaxed) > slots_ / 2 && !asked_.exchange(true) &&
+      !checkpoints_.ask())
+    asked_ = false;
+  return true;
+}
+
+/// Returns whether this thread has led a group that wrote something.
+bool disk_log::lead(bool wait_for_holes) noexcept {
+  bool nobody = false;
+  if (leading_.load(std::memory_order_relaxed) || !leading_.compare_exchange_strong(nobody, true))
+    return false;
+  bool written = failure() == 0 && write_group(wait_for_holes);
+  std::uint64_t mine = group_number_.load(std::memory_order_relaxed);
+  group_number_.store(mine + 1);
+  leading_.store(false);
+  auto &done = group_done_[mine & 1], &next = group_done_[(mine + 1) & 1];
+  ++done, ++next;
+  next.notify_one();  // to lead the next
+  done.notify_all();
+  return written;
+}
+
+/// Those whom the group under way covers sleep on one word, the others on the word of the next
+/// group, of whom one is woken to lead it.
+bool disk_log::wait_durable(std::uint64_t end) noexcept {
+  std::atomic<int>* slept_on = nullptr;
+  while (durable() < end && failure() == 0) {
+    int seen[2] = {group_done_[0].load(), group_done_[1].load()};
+    std::uint64_t under_way = group_number_.load();
+    if (durable() >= end || failure() != 0) break;
+    bool nobody_leads = !leading_.load();
+    if (nobody_leads) {
+      lead(true);
+      continue;
+    }
+    std::uint64_t mine = end <= covered_.load() ? under_way : under_way + 1;
+    slept_on = &group_done_[mine & 1];
+    slept_on->wait(seen[mine & 1]);
+  }
+  // woken to lead, and without need to
+  if (slept_on != nullptr && !leading_.load()) slept_on->notify_one();
+  return durable() >= end;
+}
+
+/// The log's own thread, where nobody waits. An entry waits at most a quarter of the time for its
+/// group to begin.
+void disk_log::write_in_time() {
+  while (!stopping_.load()) {
+    int seen = entries_came_.load();
+    if (durable() == head()) {
+      idle_ = true;
+      if (durable() == head() && !stopping_.load()) entries_came_.wait(seen);
+      idle_ = false;
+      if (stopping_.load()) return;
+      std::this_thread::sleep_for(delay_ / 4);
+    }
+    if (failure() != 0) {
+      entries_came_.wait(seen);
+      continue;
+    }
+    std::uint64_t end = head();
+    wait_durable(end);
+    std::uint64_t waiting = head() - durable();
+    if (waiting < ring_.slots() / 4) std::this_thread::sleep_for(delay_ / 4);
+  }
+}
+
+}  // namespace durahash

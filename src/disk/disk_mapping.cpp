@@ -1,0 +1,237 @@
+#include "disk/disk_mapping.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "base/own_thread.hpp"
+#include "media/addresses.hpp"
+
+namespace durahash {
+namespace {
+
+constexpr std::uint64_t huge = 2u << 20;
+constexpr std::uint64_t most_copies = 256;  // pages; one more in the buffer is the record's
+
+}  // namespace
+
+disk_mapping::disk_mapping(locked_file file) : file_(std::move(file)) {}
+
+result<std::unique_ptr<disk_mapping>> disk_mapping::open(const mapping_request& request) {
+  auto file = locked_file::open(request);
+  if (!file) return file.failure();
+  std::unique_ptr<disk_mapping> made(new disk_mapping(std::move(*file)));
+  made->max_bytes_ = request.max_bytes;
+  made->read_only_ = request.read_only;
+  made->file_bytes_at_open_ = made->file_.bytes();
+  std::uint64_t bytes = align_down(made->file_bytes_at_open_, page_bytes);
+  made->reserved_bytes_ = align_up(std::max(request.address_space_bytes, bytes), page_bytes);
+  made->base_ = reserve_addresses(
+      made->reserved_bytes_, std::min(made->reserved_bytes_, bytes + least_address_space), huge);
+  if (made->base_ == nullptr)
+    return system_error(status::unusable, "cannot reserve addresses for", request.path);
+  made->marks_ = zeroed_array<std::atomic<std::uint8_t>>(made->reserved_bytes_ / page_bytes);
+  if (!request.read_only) {
+    made->direct_ = disk_file::of(made->file_.descriptor());
+    if (!made->direct_.is_open())
+      return system_error(status::unusable, "cannot write to", request.path);
+    made->copies_ = std::make_unique<page_buffer>((most_copies + 1) * page_bytes);
+  }
+  if (bytes > 0 && !made->map_file(bytes))
+    return system_error(status::unusable, "cannot map", request.path);
+  made->backed_bytes_ = bytes;
+  return made;
+}
+
+disk_mapping::~disk_mapping() {
+  stopping_ = true;
+  ++asked_;
+  asked_.notify_all();
+  if (checkpointer_.joinable()) checkpointer_.join();
+  log_.reset();
+  if (base_ != nullptr) ::munmap(base_, reserved_bytes_);
+  if (detached_ && cut_on_close_ &&
+      ::ftruncate(file_.descriptor(), static_cast<off_t>(backed_bytes_)) != 0) {
+    // The file stays longer than needed, and is valid so.
+  }
+}
+
+// ------------------------------------------------------------------------------------------- image
+
+bool disk_mapping::map_file(std::uint64_t bytes) {
+  void* at = ::mmap(base_, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE,
+                    file_.descriptor(), 0);
+  if (at == MAP_FAILED) return false;
+  keep_from_children(base_, bytes);
+  file_backed_ = bytes;
+  return true;
+}
+
+bool disk_mapping::map_memory(std::uint64_t from, std::uint64_t to) {
+  void* at = ::mmap(base_ + from, to - from, PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
+  if (at == MAP_FAILED) return false;
+  keep_from_children(base_ + from, to - from);
+  ::madvise(at, to - from, MADV_HUGEPAGE);
+  return true;
+}
+
+status disk_mapping::extend(std::uint64_t from, std::uint64_t to) {
+  if (!read_only_) {
+    int failed = ::posix_fallocate(file_.descriptor(), static_cast<off_t>(from),
+                                   static_cast<off_t>(to - from));
+    if (failed == EINTR) return extend(from, to);  // ends: a signal storm is not forever
+    if (failed != 0) return refused(status::no_space, failed);
+    // before a root that names the length may be replayed (C4)
+    if (!direct_.sync()) return refused(status::io_error, errno);
+  }
+  return map_memory(from, to) ? status::ok : refused(status::no_space, errno);
+}
+
+/// The file keeps its blocks until it is closed: a log that is replayed may still need them.
+void disk_mapping::release(std::uint64_t from, std::uint64_t to) {
+  map_memory(from, to);
+  file_backed_ = std::min(file_backed_, from);
+  cut_on_close_ = true;
+}
+
+/// Behind the stores that it is about: a checkpoint that clears the mark sees them.
+void disk_mapping::mark(const void* at, std::size_t bytes) noexcept {
+  auto first = static_cast<std::uint64_t>(static_cast<const std::byte*>(at) - base_);
+  for (std::uint64_t page = first / page_bytes; page <= (first + bytes - 1) / page_bytes; ++page)
+    marks_[page].store(1, std::memory_order_release);
+}
+
+void disk_mapping::flush(const void* at, std::size_t bytes) noexcept {
+  if (bytes == 0) return;
+  mark(at, bytes);
+  if (log_ == nullptr) return;
+  auto first = static_cast<std::uint64_t>(static_cast<const std::byte*>(at) - base_) / line_bytes;
+  auto last =
+      static_cast<std::uint64_t>(static_cast<const std::byte*>(at) + bytes - 1 - base_) / line_bytes;
+  log_->append(first, base_ + first * line_bytes, last - first + 1);
+}
+
+// -------------------------------------------------------------------------------------- checkpoint
+
+status disk_mapping::write_to_disk(std::uint64_t, std::uint64_t bytes) {
+  if (bytes == 0) return status::ok;
+  return checkpoint() ? status::ok : refused(status::io_error, log_ ? log_->failure() : errno);
+}
+
+status disk_mapping::write_flushed_to_disk(std::uint64_t offset, std::uint64_t bytes) {
+  if (log_ == nullptr) return write_to_disk(offset, bytes);
+  return log_->wait_durable(log_->head()) ? status::ok
+                                          : refused(status::io_error, log_->failure());
+}
+
+/// Returns false, and the log takes no more, where the disk refuses: what it has of the pages is
+/// not known then.
+bool disk_mapping::checkpoint() noexcept {
+  std::scoped_lock one_at_a_time(checkpointing_);
+  if (log_ == nullptr) return write_marked_pages() && direct_.sync();
+  if (log_->failure() != 0) return false;
+  std::uint64_t from = log_->head();
+  if (!write_marked_pages() || !log_->wait_durable(from) || !direct_.sync())
+    return log_->fail(errno), false;
+  log_record next = record_;
+  next.from = from;
+  // openings of which all entries are in the file now
+  next.rows[0] = next.rows[next.row_count - 1];
+  next.row_count = 1;
+  if (!write_record(next)) return log_->fail(errno), false;
+  log_->checkpointed(from);
+  ++checkpoints_made_;
+  return true;
+}
+
+/// Copies pages, and writes them when the log lets it (C2).
+bool disk_mapping::write_marked_pages() noexcept {
+  std::uint64_t pages[most_copies];
+  std::size_t count = 0;
+  auto write_copies = [&] {
+    if (log_ != nullptr && !log_->wait_durable(log_->head())) return false;
+    for (std::size_t i = 0, run = 1; i < count; i += run, run = 1) {
+      while (i + run < count && pages[i + run] == pages[i] + run) ++run;
+      if (!direct_.write(pages[i] * page_bytes, copies_->at(i * page_bytes), run * page_bytes))
+        return false;
+      page_bytes_written_ += run * page_bytes;
+    }
+    count = 0;
+    return true;
+  };
+  for (std::uint64_t page = 0; page < backed_bytes_ / page_bytes; ++page) {
+    if (marks_[page].load(std::memory_order_relaxed) == 0) continue;
+    if (page == log_record_offset / page_bytes) continue;
+    marks_[page].exchange(0);  // before the copy: a store that it misses marks the page again
+    auto* to = reinterpret_cast<std::uint64_t*>(copies_->at(count * page_bytes));
+    for (std::uint64_t line = 0; line < page_bytes; line += line_bytes, to += line_bytes / 8)
+      copy_line(base_ + page * page_bytes + line, to);
+    pages[count++] = page;
+    if (count == most_copies && !write_copies()) return false;
+  }
+  return write_copies();
+}
+
+/// The other record stays: it is in force until this one is whole.
+bool disk_mapping::write_record(const log_record& record) noexcept {
+  log_record next = record;
+  next.sequence = record_.sequence + 1;
+  next = sealed(next);
+  std::byte* page = copies_->at(most_copies * page_bytes);
+  auto put = [&](const log_record& r) {
+    std::memcpy(page + (log_record_offsets[r.sequence % 2] - log_record_offset), &r, sizeof r);
+  };
+  std::memset(page, 0, page_bytes);
+  put(record_);
+  put(next);
+  if (!direct_.write_through(log_record_offset, page, page_bytes)) return false;
+  record_ = next;
+  return true;
+}
+
+bool disk_mapping::ask() noexcept {
+  auto run = [this] {
+    for (int seen = 0; !stopping_.load();) {
+      int asked = asked_.load();
+      if (asked == seen) asked_.wait(asked);
+      else seen = asked, make();
+    }
+  };
+  if (!checkpointer_.joinable() && !start_own_thread(checkpointer_, run)) return false;
+  ++asked_;
+  asked_.notify_all();
+  return true;
+}
+
+void disk_mapping::make() noexcept {
+  if (!stopping_.load()) checkpoint();
+}
+
+// ------------------------------------------------------------------------- appearing and detaching
+
+status disk_mapping::appear() {
+  status s = file_.appear();
+  return s == status::ok ? s : refused(s, errno);
+}
+
+/// The first checkpoint leaves the pool's file as it is, but for the record; the record then says
+/// that nothing else is needed.
+status disk_mapping::detach() {
+  if (log_ == nullptr || read_only_) return status::ok;
+  if (!checkpoint()) return refused(status::io_error, log_->failure());
+  std::scoped_lock one_at_a_time(checkpointing_);
+  log_record next = record_;
+  next.state = log_state::idle;
+  if (!write_record(next)) return refused(status::io_error, errno);
+  log_->remove_ring_at_end();
+  detached_ = true;
+  return status::ok;
+}
+
+}  // namespace durahash

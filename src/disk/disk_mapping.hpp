@@ -1,0 +1,120 @@
+// A pool on a disk: a working image in private memory, the pool's file behind it, and the log
+// between them. docs/disk.md has the model and the crash table.
+//
+//   image       the file, mapped privately: clean pages are the page cache's, changed ones the
+//               process's own; what the pool grows by is anonymous memory
+//   checkpoint  takes the log's end E; then each marked page: clears its mark, copies it, waits
+//               until the log is durable up to the copy's end, writes it to the file; syncs the
+//               file; records that entries before E are in it. Writers go on
+//   open        replays the log's entries onto the image; the engine recovers as after any crash
+//   close       a checkpoint; the record says `idle`: the file is whole by itself
+//
+// Invariants
+//   C1  A page is marked after a store to it, and before a place for a line of it is taken.
+//   C2  The file holds no store whose log entries, and those that it refers to, are not durable.
+//   C3  The record names the places of each opening, durably, before the first entry of it.
+//   C4  The file is as long as the root says that the pool is, durably, before that root's entry.
+//
+// crash in the middle of a page's write: its entries are in the log, and replay writes its lines
+// anew; a sector of 512 bytes is old or new. crash in a checkpoint: the record before it is in
+// force, and the entries from there on are in the log. crash between header and record of an
+// opening: the header names the key before it, too.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "base/zeroed_array.hpp"
+#include "disk/disk_log.hpp"
+#include "media/file_lock.hpp"
+#include "media/mapping.hpp"
+
+namespace durahash {
+
+struct disk_request {
+  bool waits = true;  ///< the level power; else power_buffered
+  std::chrono::milliseconds delay{10};
+  std::uint64_t log_bytes = 0;   ///< 0: by the pool's size, 64 MiB to 1 GiB
+  std::uint64_t ring_bytes = 0;  ///< 0: 32 MiB
+};
+
+class disk_mapping final : public mapping, public checkpoints {
+ public:
+  /// Opens, locks and maps the pool's file. Nothing is logged before `attach`.
+  static result<std::unique_ptr<disk_mapping>> open(const mapping_request& request);
+  ~disk_mapping() override;
+
+  /// Brings the image to where the log ends, and begins a log of this opening; of a new pool when
+  /// it has its name. Read-only: the image alone. `salvage`: does without a log that is missing or
+  /// foreign.
+  error attach(const disk_request& how, bool salvage);
+
+  /// To be called once the pool is closed, by nobody beside it: the file is whole by itself then,
+  /// and the log empty.
+  status detach();
+
+  /// Null before `attach`.
+  disk_log* log() noexcept { return log_.get(); }
+
+  // For the medium:
+  void mark(const void* at, std::size_t bytes) noexcept;
+  void flush(const void* at, std::size_t bytes) noexcept;
+
+  status appear() override;
+  std::uint32_t file_mark() const noexcept override { return file_.mark(); }
+  /// What was flushed and what was not, by a checkpoint of all.
+  status write_to_disk(std::uint64_t offset, std::uint64_t bytes) override;
+  /// What was flushed, by the log.
+  status write_flushed_to_disk(std::uint64_t offset, std::uint64_t bytes) override;
+
+  std::uint64_t checkpoints_made() const noexcept { return checkpoints_made_.load(); }
+  std::uint64_t replayed() const noexcept { return replayed_; }
+  std::uint64_t page_bytes_written() const noexcept { return page_bytes_written_.load(); }
+
+ protected:
+  status extend(std::uint64_t from, std::uint64_t to) override;
+  void release(std::uint64_t from, std::uint64_t to) override;
+
+ private:
+  explicit disk_mapping(locked_file file);
+  bool map_file(std::uint64_t bytes);
+  bool map_memory(std::uint64_t from, std::uint64_t to);
+
+  // disk_replay.cpp
+  class replay;
+  error recover(log_record record, bool salvage);
+  error begin_log();
+  error new_log(log_record& next);
+  bool find_idle_log();
+  std::string log_path() const { return file_.path() + "-log"; }
+  std::string ring_path() const;
+
+  bool checkpoint() noexcept;
+  bool write_marked_pages() noexcept;
+  bool write_record(const log_record& record) noexcept;
+  bool ask() noexcept override;
+  void make() noexcept override;
+
+  locked_file file_;
+  disk_file direct_;
+  disk_request how_;
+  zeroed_array<std::atomic<std::uint8_t>> marks_;  // by page
+  log_record record_{};                            // in force on the disk
+  std::uint64_t newest_key_ = 0;                   // of the openings before this one
+  disk_file log_file_;                             // until the log has it
+  std::unique_ptr<page_buffer> copies_;            // guarded by checkpointing_
+  std::unique_ptr<disk_log> log_;
+  std::uint64_t file_backed_ = 0;  // this much of the image maps the file
+  std::uint64_t replayed_ = 0;
+  bool cut_on_close_ = false, detached_ = false;
+
+  std::mutex checkpointing_;  // guards the record and the marks' clearing
+  std::atomic<std::uint64_t> checkpoints_made_{0}, page_bytes_written_{0};
+  std::atomic<int> asked_{0};
+  std::atomic<bool> stopping_{false};
+  std::thread checkpointer_;
+};
+
+}  // namespace durahash

@@ -1,0 +1,299 @@
+// How an opening finds the log, brings the image to where it ends, and begins its own part of it.
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <deque>
+
+#include "base/random.hpp"
+#include "disk/disk_mapping.hpp"
+
+namespace durahash {
+namespace {
+
+constexpr std::uint64_t least_log_bytes = 64 << 20, most_log_bytes = 1 << 30;
+constexpr std::uint64_t most_ring_slots = 1 << 18;
+
+std::uint64_t ring_slots_for(std::uint64_t log_bytes, std::uint64_t asked_bytes) {
+  std::uint64_t most = log_bytes / sizeof(log_entry) / 4;
+  std::uint64_t slots =
+      asked_bytes == 0 ? std::min(most, most_ring_slots)
+                       : std::min(most, asked_bytes / sizeof(log_entry));
+  return std::bit_floor(std::max(slots, 4 * page_of_entries));
+}
+
+/// A multiple of the ring's.
+std::uint64_t slots_for(std::uint64_t log_bytes, std::uint64_t asked_ring_bytes) {
+  std::uint64_t ring = ring_slots_for(log_bytes, asked_ring_bytes);
+  return std::max<std::uint64_t>(log_bytes / sizeof(log_entry) / ring, 4) * ring;
+}
+
+error unusable(const std::string& path, const std::string& why) {
+  return {status::unusable, "cannot use " + path + " as a pool: " + why};
+}
+
+/// All entries of a page.
+constexpr std::uint64_t piece_bytes = page_of_entries * sizeof(log_entry);
+
+std::uint64_t offset_of(std::uint64_t place, std::uint64_t slots) {
+  return log_entries_offset + place % slots * sizeof(log_entry);
+}
+
+/// Reads entries in the order of their places, a piece at a time.
+class log_reader {
+ public:
+  log_reader(const disk_file& file, std::uint64_t slots) : file_(file), slots_(slots) {}
+
+  /// Null where the disk refuses.
+  const log_entry* at(std::uint64_t place) {
+    std::uint64_t first = align_down(place, per_read);
+    if (first != first_) {
+      // a read does not go over the file's end: slots are a multiple of per_read
+      if (!file_.read(offset_of(first, slots_), buffer_.at(), buffer_.bytes())) return nullptr;
+      first_ = first;
+    }
+    return reinterpret_cast<const log_entry*>(buffer_.at()) + (place - first);
+  }
+
+ private:
+  static constexpr std::uint64_t per_read = 4 * page_of_entries;
+  const disk_file& file_;
+  std::uint64_t slots_;
+  page_buffer buffer_{per_read * sizeof(log_entry)};
+  std::uint64_t first_ = ~std::uint64_t{0};
+};
+
+}  // namespace
+
+/// Puts entries onto the image in the order of their places, each once the log is known to reach
+/// its end.
+class disk_mapping::replay {
+ public:
+  explicit replay(disk_mapping& image) : image_(image) {}
+
+  void take(std::uint64_t place, const log_entry& e) {
+    waiting_.push_back({place, e});
+    for (; !waiting_.empty() && end_of(waiting_.front()) <= place + 1; waiting_.pop_front())
+      put(waiting_.front().entry);
+  }
+  /// Entries whose end lies behind that of their opening say what nobody was told.
+  void end_row(std::uint64_t end) {
+    for (; !waiting_.empty(); waiting_.pop_front())
+      if (end_of(waiting_.front()) <= end) put(waiting_.front().entry);
+  }
+  bool sound() const noexcept { return sound_; }
+
+ private:
+  struct placed {
+    std::uint64_t place;
+    log_entry entry;
+  };
+  static std::uint64_t end_of(const placed& p) { return p.entry.end(p.place); }
+
+  void put(const log_entry& e) {
+    if (e.number() == log_entry::no_line) return;
+    std::uint64_t offset = e.number() * line_bytes;
+    // the file is as long as any root that was logged says (C4)
+    if (offset + line_bytes > image_.backed_bytes_) return void(sound_ = false);
+    image_.mark(image_.base_ + offset, line_bytes);
+    std::memcpy(image_.base_ + offset, e.line.data(), line_bytes);
+    ++image_.replayed_;
+  }
+
+  disk_mapping& image_;
+  std::deque<placed> waiting_;
+  bool sound_ = true;
+};
+
+std::string disk_mapping::ring_path() const {
+  struct stat facts {};
+  ::fstat(file_.descriptor(), &facts);
+  char name[96];
+  std::snprintf(name, sizeof name, "/dev/shm/durahash-%u-%llx-%llx.ring",
+                static_cast<unsigned>(::geteuid()), static_cast<unsigned long long>(facts.st_dev),
+                static_cast<unsigned long long>(facts.st_ino));
+  return name;
+}
+
+error disk_mapping::attach(const disk_request& how, bool salvage) try {
+  how_ = how;
+  const auto* records = base_ + log_record_offset;
+  for (std::uint64_t offset : {std::uint64_t{0}, page_bytes / std::uint64_t{2}}) {
+    log_record found;
+    std::memcpy(&found, records + offset, sizeof found);
+    if (is_whole(found) && found.sequence > record_.sequence) record_ = found;
+  }
+  if (record_.sequence != 0 && record_.state == log_state::in_use) {
+    if (error e = recover(record_, salvage); e.code != status::ok) return e;
+  } else if (record_.sequence != 0 && !read_only_) {
+    find_idle_log();
+  }
+  return read_only_ ? error{status::ok, {}} : begin_log();
+} catch (const std::bad_alloc&) {
+  return {status::out_of_memory, "cannot open " + file_.path() + ": no memory for its log"};
+}
+
+error disk_mapping::recover(const log_record record, bool salvage) {
+  auto lost = [&](const std::string& why) {
+    if (salvage) return error{status::ok, {}};
+    return unusable(file_.path(), why + "; it holds operations that were acknowledged, and `durahash "
+                                 "check --salvage " + file_.path() + "` goes without them");
+  };
+  disk_file file = disk_file::open(
+      log_path(), read_only_ ? disk_file::access::read_only : disk_file::access::read_write);
+  if (!file.is_open())
+    return lost("it was open when its machine or process ended, and its log " + log_path() +
+                " cannot be opened (" + std::strerror(errno) + ")");
+  page_buffer first_page(page_bytes);
+  log_header header;
+  if (!file.read(0, first_page.at(), page_bytes))
+    return lost("its log " + log_path() + " cannot be read (" + std::strerror(errno) + ")");
+  std::memcpy(&header, first_page.at(), sizeof header);
+  const log_row& last = record.rows[record.row_count - 1];
+  if (!is_whole(header) || header.log_id != record.log_id || header.slots != record.slots ||
+      (header.key != last.key && header.key_before != last.key))
+    return lost("the log " + log_path() + " is another pool's, or an older one of this pool");
+
+  log_reader entries(file, record.slots);
+  replay onto(*this);
+  std::uint64_t reached = record.from;
+  for (std::uint64_t i = 0; i < record.row_count; ++i) {
+    const log_row& row = record.rows[i];
+    std::uint64_t place = std::max(record.from, row.first);
+    std::uint64_t most = std::min(row.end, record.from + record.slots);
+    for (; place < most; ++place) {
+      const log_entry* e = entries.at(place);
+      if (e == nullptr)
+        return lost("its log " + log_path() + " cannot be read (" + std::strerror(errno) + ")");
+      if (!is_sealed(*e, place, row.key)) break;
+      onto.take(place, *e);
+    }
+    if (row.end != log_row::no_end && place < row.end)
+      return lost("its log " + log_path() + " is damaged at place " + std::to_string(place));
+    reached = place;
+    if (i + 1 == record.row_count) break;
+    onto.end_row(row.end);
+  }
+
+  // What a killed process had not written to the disk yet. A hole: its thread had acknowledged
+  // nothing that came behind it.
+  auto ring = log_ring::left_behind(ring_path(), record.log_id, last.key);
+  if (ring && ring->durable() <= reached && ring->head() > reached) {
+    std::uint64_t end = ring->head();
+    page_buffer piece(piece_bytes);
+    for (std::uint64_t first = align_down(reached, page_of_entries); first < end;
+         first += page_of_entries) {
+      if (!file.read(offset_of(first, record.slots), piece.at(), piece_bytes))
+        return unusable(log_path(), std::strerror(errno));
+      auto* slots = reinterpret_cast<log_entry*>(piece.at());
+      for (std::uint64_t place = std::max(first, reached);
+           place < std::min(end, first + page_of_entries); ++place) {
+        log_entry& e = slots[place - first];
+        e = ring->slot(place);
+        if (!ring->is_written(place) || !is_sealed(e, place, last.key)) {
+          e = {0, log_entry::no_line, {}};
+          e.seal = seal_of(e, place, last.key, ring->lap(place));
+        }
+        onto.take(place, e);
+      }
+      if (!read_only_ && !file.write(offset_of(first, record.slots), piece.at(), piece_bytes))
+        return unusable(log_path(), std::strerror(errno));
+    }
+    if (!read_only_ && !file.sync()) return unusable(log_path(), std::strerror(errno));
+    reached = end;
+  }
+  onto.end_row(reached);
+  if (!onto.sound()) return lost("its log " + log_path() + " is of a longer pool than the file is");
+  if (read_only_) return {status::ok, {}};
+
+  newest_key_ = last.key;
+  record_.rows[record_.row_count - 1].end = reached;
+  if (record_.row_count == log_record::max_rows) {
+    if (!write_marked_pages() || !direct_.sync())
+      return unusable(file_.path(), std::strerror(errno));
+    record_.from = align_up(reached, page_of_entries);
+    record_.row_count = 0;
+  }
+  log_file_ = std::move(file);
+  return {status::ok, {}};
+}
+
+/// The log of a pool that was closed: empty, and as good as a new one.
+bool disk_mapping::find_idle_log() {
+  disk_file file = disk_file::open(log_path(), disk_file::access::read_write);
+  page_buffer first_page(page_bytes);
+  log_header header;
+  if (!file.is_open() || !file.read(0, first_page.at(), page_bytes)) return false;
+  std::memcpy(&header, first_page.at(), sizeof header);
+  std::uint64_t bytes = log_entries_offset + record_.slots * sizeof(log_entry);
+  bool as_wanted = how_.log_bytes == 0 ||
+                   record_.slots == slots_for(how_.log_bytes, how_.ring_bytes);
+  if (!is_whole(header) || header.log_id != record_.log_id || header.slots != record_.slots ||
+      file.bytes() != bytes || !as_wanted)
+    return false;
+  record_.from = record_.row_count = 0;
+  log_file_ = std::move(file);
+  return true;
+}
+
+/// Under another name until it is whole.
+error disk_mapping::new_log(log_record& next) {
+  std::uint64_t bytes = how_.log_bytes != 0
+                            ? how_.log_bytes
+                            : std::clamp(backed_bytes_, least_log_bytes, most_log_bytes);
+  next.slots = slots_for(bytes, how_.ring_bytes);
+  next.from = next.row_count = 0;
+  fill_random(next.log_id.data(), next.log_id.size());
+  std::string draft = log_path() + ".new";
+  ::unlink(draft.c_str());
+  log_file_ = disk_file::create(draft);
+  if (log_file_.is_open() &&
+      log_file_.fill_with_zeros(log_entries_offset + next.slots * sizeof(log_entry)) &&
+      ::rename(draft.c_str(), log_path().c_str()) == 0 &&
+      name_to_disk(file_.descriptor(), log_path()))
+    return {status::ok, {}};
+  error e = {errno == ENOSPC ? status::no_space : status::unusable,
+             "cannot make the log " + log_path() + ": " + std::strerror(errno)};
+  ::unlink(draft.c_str());
+  return e;
+}
+
+/// In this order: a log of the pool's own; its header names the new key; the record names the place
+/// from which on that counts; the ring.
+error disk_mapping::begin_log() {
+  log_record next = record_;
+  if (!log_file_.is_open())
+    if (error e = new_log(next); e.code != status::ok) return e;
+  std::uint64_t key = random_word();
+  page_buffer page(page_bytes);
+  std::memset(page.at(), 0, page_bytes);
+  log_header header =
+      sealed(log_header{log_magic, log_version, next.log_id, next.slots, key, newest_key_, 0});
+  std::memcpy(page.at(), &header, sizeof header);
+  std::uint64_t first = next.row_count == 0
+                            ? next.from
+                            : align_up(next.rows[next.row_count - 1].end, page_of_entries);
+  next.rows[next.row_count++] = {first, log_row::no_end, key};
+  next.state = log_state::in_use;
+  if (!log_file_.write_through(0, page.at(), page_bytes) || !write_record(next))
+    return {status::unusable, "cannot write to the log " + log_path() + ": " +
+                                  std::strerror(errno)};
+
+  std::uint64_t ring_slots = ring_slots_for(next.slots * sizeof(log_entry), how_.ring_bytes);
+  while (next.slots % ring_slots != 0) ring_slots /= 2;
+  auto ring = how_.waits ? result<log_ring>(log_ring::in_memory(ring_slots, first))
+                         : log_ring::on_tmpfs(ring_path(), ring_slots, next.log_id, key, first);
+  if (!ring) return ring.failure();
+  auto delay = how_.waits ? std::chrono::milliseconds(0) : how_.delay;
+  log_ = std::make_unique<disk_log>(std::move(log_file_), std::move(*ring),
+                                    log_settings{key, next.slots, next.from, delay}, *this);
+  return {status::ok, {}};
+}
+
+}  // namespace durahash

@@ -1,0 +1,50 @@
+#include "disk/log_format.hpp"
+
+#include "base/hash.hpp"
+
+namespace durahash {
+namespace {
+
+template <class T>
+std::uint64_t checksum_of(const T& structure) noexcept {
+  return checksum(&structure, offsetof(T, checksum));
+}
+
+std::uint64_t check_of(const log_entry& e, std::uint64_t place, std::uint64_t key) noexcept {
+  constexpr std::uint64_t odd = 0x9e3779b97f4a7c15u;
+  return checksum(&e.head, sizeof e - offsetof(log_entry, head), key + place * odd) & ~lap_mask;
+}
+
+}  // namespace
+
+std::uint64_t seal_of(const log_entry& e, std::uint64_t place, std::uint64_t key,
+                      std::uint64_t lap) noexcept {
+  return check_of(e, place, key) | (lap & lap_mask);
+}
+
+bool is_sealed(const log_entry& e, std::uint64_t place, std::uint64_t key) noexcept {
+  return (e.seal & ~lap_mask) == check_of(e, place, key);
+}
+
+log_record sealed(log_record record) {
+  record.checksum = checksum_of(record);
+  return record;
+}
+
+log_header sealed(log_header header) {
+  header.checksum = checksum_of(header);
+  return header;
+}
+
+bool is_whole(const log_record& record) noexcept {
+  return record.checksum == checksum_of(record) &&
+         (record.state == log_state::idle || record.state == log_state::in_use) &&
+         record.row_count <= log_record::max_rows;
+}
+
+bool is_whole(const log_header& header) noexcept {
+  return header.checksum == checksum_of(header) && header.magic == log_magic &&
+         header.version == log_version;
+}
+
+}  // namespace durahash

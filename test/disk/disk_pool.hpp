@@ -1,0 +1,55 @@
+// Pools on a disk, and a history of what was done to one.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "durahash/table.hpp"
+#include "store/random.hpp"
+#include "store/scratch.hpp"
+
+namespace durahash::test {
+
+struct disk_setup {
+  engine_kind engine;
+  data_kind value;
+  durability_level durability;
+
+  std::string name() const;
+  options how() const;
+};
+std::ostream& operator<<(std::ostream&, const disk_setup&);
+std::vector<disk_setup> disk_setups();
+
+struct disk_setup_name {
+  template <class Info>
+  std::string operator()(const Info& info) const {
+    return info.param.name();
+  }
+};
+
+/// A folder on a disk: DURAHASH_DISK_DIR, or /var/tmp.
+std::string disk_folder();
+
+std::string key_of(std::uint64_t n);
+std::string value_of(const disk_setup& with, std::uint64_t version);
+
+/// What is in the pool: the version of each key that is there.
+using pool_state = std::map<std::uint64_t, std::string>;
+pool_state state_of(table& pool, std::uint64_t keys);
+
+/// One acknowledged operation, or a batch of them that was acknowledged at once.
+struct step {
+  std::vector<std::pair<std::uint64_t, std::optional<std::string>>> changes;  // none: erased
+  std::uint64_t began = 0, ended = 0;                                        // moments
+};
+
+/// Draws a step, and does it.
+step do_step(table& pool, const disk_setup& with, std::uint64_t keys, std::uint64_t version,
+             random_stream& draw);
+void apply_to(pool_state& to, const step& s);
+
+}  // namespace durahash::test

@@ -1,0 +1,209 @@
+#include "disk_recorder.hpp"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <mutex>
+
+#include "store/scratch.hpp"
+
+namespace durahash::test {
+
+namespace {
+
+constexpr std::uint64_t never = ~std::uint64_t{0};
+
+struct change {
+  std::uint64_t file;  // its inode
+  std::uint64_t offset;
+  std::string bytes;
+  enum { writes, extends, cuts } what;  // the latter two: the file's length becomes `offset`
+  std::uint64_t began;       // moments
+  std::uint64_t ended = never;
+  std::uint64_t settled = never;  // somebody has waited for it
+};
+
+}  // namespace
+
+struct disk_recorder::recording {
+  std::map<std::uint64_t, std::string> names, before;  // by inode
+  mutable std::mutex lock;
+  std::vector<change> changes;
+  std::uint64_t moments = 0;
+
+  static inline std::atomic<recording*> current{nullptr};
+
+  static std::uint64_t file_of(int descriptor) {
+    struct stat facts {};
+    return ::fstat(descriptor, &facts) == 0 ? facts.st_ino : 0;
+  }
+  /// Returns where the change stands, or `never`.
+  std::size_t begin(int descriptor, std::uint64_t offset, std::string bytes,
+                    decltype(change::what) what) {
+    std::uint64_t file = file_of(descriptor);
+    std::scoped_lock mine(lock);
+    if (!names.contains(file)) return never;
+    changes.push_back({file, offset, std::move(bytes), what, moments++});
+    return changes.size() - 1;
+  }
+  void end(std::size_t which, bool waited_for) {
+    std::scoped_lock mine(lock);
+    if (which == never) return;
+    changes[which].ended = moments++;
+    if (waited_for) changes[which].settled = changes[which].ended;
+  }
+  /// What had ended when the sync began.
+  std::uint64_t begin_sync() {
+    std::scoped_lock mine(lock);
+    return moments;
+  }
+  void end_sync(int descriptor, std::uint64_t began) {
+    std::uint64_t file = file_of(descriptor);
+    std::scoped_lock mine(lock);
+    std::uint64_t moment = moments++;
+    for (change& c : changes)
+      if (c.file == file && c.ended < began && c.settled == never) c.settled = moment;
+  }
+};
+
+disk_recorder::disk_recorder(const std::vector<std::string>& paths) : made_(new recording) {
+  for (const std::string& path : paths) {
+    struct stat facts {};
+    if (::stat(path.c_str(), &facts) != 0) std::abort();
+    made_->names[facts.st_ino] = path;
+    made_->before[facts.st_ino] = read_file(path);
+  }
+  recording::current = made_;
+}
+
+disk_recorder::~disk_recorder() {
+  stop();
+  delete made_;
+}
+
+void disk_recorder::stop() { recording::current = nullptr; }
+
+std::uint64_t disk_recorder::now() const {
+  std::scoped_lock mine(made_->lock);
+  return made_->moments;
+}
+
+std::size_t disk_recorder::unwaited_at(std::uint64_t moment) const {
+  return static_cast<std::size_t>(
+      std::count_if(made_->changes.begin(), made_->changes.end(), [&](const change& c) {
+        return c.began < moment && c.settled >= moment;
+      }));
+}
+
+std::map<std::string, std::string> disk_recorder::after_cut(std::uint64_t moment, unwaited how,
+                                                            random_stream& draw) const {
+  auto files = made_->before;
+  auto is_new = [&] { return how == unwaited::drawn ? draw.one_in(2) : how == unwaited::all_new; };
+  for (const change& c : made_->changes) {
+    if (c.began >= moment) break;
+    std::string& file = files[c.file];
+    bool settled = c.settled < moment;
+    if (c.what != change::writes) {
+      bool shorter = c.offset < file.size();
+      if ((settled || is_new()) && shorter == (c.what == change::cuts)) file.resize(c.offset);
+      continue;
+    }
+    for (std::uint64_t at = 0; at < c.bytes.size(); at += sector_bytes) {
+      if (!settled && !is_new()) continue;
+      std::uint64_t some = std::min<std::uint64_t>(sector_bytes, c.bytes.size() - at);
+      if (file.size() < c.offset + at + some) file.resize(c.offset + at + some);
+      file.replace(c.offset + at, some, c.bytes, at, some);
+    }
+  }
+  std::map<std::string, std::string> named;
+  for (auto& [file, bytes] : files) named[made_->names.at(file)] = std::move(bytes);
+  return named;
+}
+
+}  // namespace durahash::test
+
+// ------------------------------------------------------------------------------- the system's calls
+
+namespace {
+
+template <class Function>
+Function* next(const char* name) noexcept {
+  void* found = ::dlsym(RTLD_NEXT, name);
+  if (found == nullptr) std::abort();
+  return reinterpret_cast<Function*>(found);
+}
+
+}  // namespace
+
+#define LIBC(name) static decltype(::name)* const libc_##name = next<decltype(::name)>(#name)
+
+namespace durahash::test {
+
+/// For the functions below, which are nobody's members.
+struct recorded_calls {
+  template <class Call>
+  static auto changes(decltype(change::what) what, int descriptor, std::uint64_t offset,
+                      std::string bytes, bool waits, Call call) {
+    auto* r = disk_recorder::recording::current.load();
+    std::size_t which = r == nullptr ? never : r->begin(descriptor, offset, std::move(bytes), what);
+    auto answer = call();
+    if (r != nullptr) r->end(which, waits);
+    return answer;
+  }
+  template <class Call>
+  static int sync(int descriptor, Call call) {
+    auto* r = disk_recorder::recording::current.load();
+    std::uint64_t began = r == nullptr ? 0 : r->begin_sync();
+    int answer = call();
+    if (r != nullptr && answer == 0) r->end_sync(descriptor, began);
+    return answer;
+  }
+};
+
+}  // namespace durahash::test
+
+using durahash::test::change;
+using durahash::test::recorded_calls;
+
+extern "C" {
+
+ssize_t pwritev2(int file, const iovec* pieces, int count, off_t offset, int flags) {
+  LIBC(pwritev2);
+  std::string bytes;
+  for (int i = 0; i < count; ++i)
+    bytes.append(static_cast<const char*>(pieces[i].iov_base), pieces[i].iov_len);
+  return recorded_calls::changes(
+      change::writes, file, static_cast<std::uint64_t>(offset), std::move(bytes), (flags & RWF_DSYNC) != 0,
+      [=] { return libc_pwritev2(file, pieces, count, offset, flags); });
+}
+
+int fdatasync(int file) {
+  LIBC(fdatasync);
+  return recorded_calls::sync(file, [=] { return libc_fdatasync(file); });
+}
+
+int fsync(int file) {
+  LIBC(fsync);
+  return recorded_calls::sync(file, [=] { return libc_fsync(file); });
+}
+
+int posix_fallocate(int file, off_t offset, off_t bytes) {
+  LIBC(posix_fallocate);
+  return recorded_calls::changes(change::extends, file,
+                                 static_cast<std::uint64_t>(offset + bytes), {}, false,
+                                [=] { return libc_posix_fallocate(file, offset, bytes); });
+}
+
+int ftruncate(int file, off_t bytes) noexcept {
+  LIBC(ftruncate);
+  return recorded_calls::changes(change::cuts, file, static_cast<std::uint64_t>(bytes), {}, false,
+                                [=] { return libc_ftruncate(file, bytes); });
+}
+
+}  // extern "C"

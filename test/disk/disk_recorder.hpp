@@ -1,0 +1,45 @@
+// A disk that loses power: what this process writes to chosen files, and when it waits for it, is
+// recorded; then each moment can be cut out, as a disk may stand after it. A sector of 512 bytes
+// that nobody waited for is old or new, each for itself.
+//
+// pwrite, pwritev2, fdatasync, fsync, posix_fallocate and ftruncate of the program are its own: this
+// file stands between it and libc.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "store/random.hpp"
+
+namespace durahash::test {
+
+class disk_recorder {
+ public:
+  static constexpr std::uint64_t sector_bytes = 512;
+
+  /// From here on, until `stop`, of the files of these names.
+  explicit disk_recorder(const std::vector<std::string>& paths);
+  ~disk_recorder();
+  disk_recorder(const disk_recorder&) = delete;
+
+  /// Moments so far: each write, and each end of one, is one.
+  std::uint64_t now() const;
+  void stop();
+
+  enum class unwaited { all_old, all_new, drawn };
+  /// The files, by their names, as a cut at that moment may leave them.
+  std::map<std::string, std::string> after_cut(std::uint64_t moment, unwaited how,
+                                               random_stream& draw) const;
+
+  /// Writes that nobody waited for, at that moment.
+  std::size_t unwaited_at(std::uint64_t moment) const;
+
+ private:
+  friend struct recorded_calls;
+  struct recording;
+  recording* made_;
+};
+
+}  // namespace durahash::test
