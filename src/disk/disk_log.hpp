@@ -1,5 +1,5 @@
 // A redo log of flushed lines: what makes a plain file a persistent memory whose fence is a place
-// in the log. docs/disk.md has the model, and why each order is needed.
+// in the log. docs/explanation/disk.md has the model, and why each order is needed.
 //
 //   append       takes places; then copies the lines; then reads the log's end into each entry;
 //                then seals it. Threads do so side by side

@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "base/own_thread.hpp"
+#include "disk/planted.hpp"
 #include "media/addresses.hpp"
 
 namespace durahash {
@@ -88,7 +89,8 @@ status disk_mapping::extend(std::uint64_t from, std::uint64_t to) {
     if (failed == EINTR) return extend(from, to);  // ends: a signal storm is not forever
     if (failed != 0) return refused(status::no_space, failed);
     // before a root that names the length may be replayed (C4)
-    if (!direct_.sync()) return refused(status::io_error, errno);
+    if (!disk_bug("a-file-longer-than-the-disk-knows") && !direct_.sync())
+      return refused(status::io_error, errno);
   }
   return map_memory(from, to) ? status::ok : refused(status::no_space, errno);
 }
@@ -109,7 +111,7 @@ void disk_mapping::mark(const void* at, std::size_t bytes) noexcept {
 
 void disk_mapping::flush(const void* at, std::size_t bytes) noexcept {
   if (bytes == 0) return;
-  mark(at, bytes);
+  if (!disk_bug("a-mark-that-is-not-set-again") || log_ == nullptr) mark(at, bytes);
   if (log_ == nullptr) return;
   auto first = static_cast<std::uint64_t>(static_cast<const std::byte*>(at) - base_) / line_bytes;
   auto last =
@@ -137,7 +139,8 @@ bool disk_mapping::checkpoint() noexcept {
   if (log_ == nullptr) return write_marked_pages() && direct_.sync();
   if (log_->failure() != 0) return false;
   std::uint64_t from = log_->head();
-  if (!write_marked_pages() || !log_->wait_durable(from) || !direct_.sync())
+  bool written = write_marked_pages() && log_->wait_durable(from);
+  if (!written || (!disk_bug("a-record-before-its-pages") && !direct_.sync()))
     return log_->fail(errno), false;
   log_record next = record_;
   next.from = from;
@@ -155,7 +158,9 @@ bool disk_mapping::write_marked_pages() noexcept {
   std::uint64_t pages[most_copies];
   std::size_t count = 0;
   auto write_copies = [&] {
-    if (log_ != nullptr && !log_->wait_durable(log_->head())) return false;
+    if (log_ != nullptr && !disk_bug("a-page-before-its-log") &&
+        !log_->wait_durable(log_->head()))
+      return false;
     for (std::size_t i = 0, run = 1; i < count; i += run, run = 1) {
       while (i + run < count && pages[i + run] == pages[i] + run) ++run;
       if (!direct_.write(pages[i] * page_bytes, copies_->at(i * page_bytes), run * page_bytes))

@@ -1,5 +1,5 @@
 // A pool on a disk: a working image in private memory, the pool's file behind it, and the log
-// between them. docs/disk.md has the model and the crash table.
+// between them. docs/explanation/disk.md has the model and the crash table.
 //
 //   image       the file, mapped privately: clean pages are the page cache's, changed ones the
 //               process's own; what the pool grows by is anonymous memory

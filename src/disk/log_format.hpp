@@ -1,5 +1,5 @@
 // The redo log of a pool on a disk, byte for byte: its entries, its first page, and the record in
-// the pool that says which entries count. docs/disk.md explains them.
+// the pool that says which entries count. docs/explanation/disk.md explains them.
 //
 // A *place* is the number of an entry, counted from the log's first. Places never repeat; the
 // entry of a place stands in the ring, and in the log's file, at that place modulo their slots.

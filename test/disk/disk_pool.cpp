@@ -57,10 +57,10 @@ std::string value_of(const disk_setup& with, std::uint64_t version) {
   return value;
 }
 
-pool_state state_of(table& pool, std::uint64_t keys) {
+pool_state state_of(table& pool, std::uint64_t first_key, std::uint64_t keys) {
   pool_state state;
   std::string value;
-  for (std::uint64_t n = 0; n < keys; ++n)
+  for (std::uint64_t n = first_key; n < first_key + keys; ++n)
     if (pool.get(key_of(n), value) == status::ok) state[n] = value;
   return state;
 }
@@ -71,8 +71,8 @@ void apply_to(pool_state& to, const step& s) {
     else to.erase(key);
 }
 
-step do_step(table& pool, const disk_setup& with, std::uint64_t keys, std::uint64_t version,
-             random_stream& draw) {
+step do_step(table& pool, const disk_setup& with, std::uint64_t first_key, std::uint64_t keys,
+             std::uint64_t version, random_stream& draw) {
   step s;
   auto done = [&](status answer, bool or_absent = false) {
     EXPECT_TRUE(answer == status::ok || (or_absent && answer == status::not_found))
@@ -81,7 +81,7 @@ step do_step(table& pool, const disk_setup& with, std::uint64_t keys, std::uint6
   if (draw.one_in(8)) {
     std::vector<std::string> names, values;
     for (std::uint64_t i = 0; i < 20; ++i) {
-      std::uint64_t n = (version * 20 + i) % keys;
+      std::uint64_t n = first_key + (version * 20 + i) % keys;
       names.push_back(key_of(n)), values.push_back(value_of(with, version));
       s.changes.push_back({n, values.back()});
     }
@@ -90,11 +90,11 @@ step do_step(table& pool, const disk_setup& with, std::uint64_t keys, std::uint6
     pool.put_many(k, v, answers);
     for (status answer : answers) done(answer);
   } else if (draw.one_in(4)) {
-    std::uint64_t n = draw.below(keys);
+    std::uint64_t n = first_key + draw.below(keys);
     s.changes.push_back({n, std::nullopt});
     done(pool.erase(key_of(n)), true);
   } else {
-    std::uint64_t n = draw.below(keys);
+    std::uint64_t n = first_key + draw.below(keys);
     s.changes.push_back({n, value_of(with, version)});
     done(pool.put(key_of(n), *s.changes.back().second));
   }

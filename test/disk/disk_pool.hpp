@@ -39,7 +39,7 @@ std::string value_of(const disk_setup& with, std::uint64_t version);
 
 /// What is in the pool: the version of each key that is there.
 using pool_state = std::map<std::uint64_t, std::string>;
-pool_state state_of(table& pool, std::uint64_t keys);
+pool_state state_of(table& pool, std::uint64_t first_key, std::uint64_t keys);
 
 /// One acknowledged operation, or a batch of them that was acknowledged at once.
 struct step {
@@ -47,9 +47,9 @@ struct step {
   std::uint64_t began = 0, ended = 0;                                        // moments
 };
 
-/// Draws a step, and does it.
-step do_step(table& pool, const disk_setup& with, std::uint64_t keys, std::uint64_t version,
-             random_stream& draw);
+/// Draws a step on the keys [first_key, first_key + keys), and does it.
+step do_step(table& pool, const disk_setup& with, std::uint64_t first_key, std::uint64_t keys,
+             std::uint64_t version, random_stream& draw);
 void apply_to(pool_state& to, const step& s);
 
 }  // namespace durahash::test

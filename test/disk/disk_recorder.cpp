@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <cstdlib>
 #include <mutex>
 
@@ -145,6 +146,31 @@ Function* next(const char* name) noexcept {
 
 namespace durahash::test {
 
+constinit std::atomic<std::int64_t> calls_to_go{-1};
+constinit std::atomic<int> fault_number{0};
+constinit std::atomic<bool> fault_for_good{false};
+constinit std::atomic<std::uint64_t> faults{0};
+
+disk_fault::disk_fault(std::uint64_t nth, int error_number, bool for_good) {
+  faults = 0;
+  fault_number = error_number;
+  fault_for_good = for_good;
+  calls_to_go = static_cast<std::int64_t>(nth);
+}
+disk_fault::~disk_fault() { calls_to_go = -1; }
+std::uint64_t disk_fault::failed() { return faults; }
+
+/// Whether this call fails; errno is set then.
+bool fails_now() {
+  if (calls_to_go < 0) return false;
+  std::int64_t left = --calls_to_go;
+  if (left > 0 || (left < 0 && !fault_for_good)) return calls_to_go = left < 0 ? -1 : left, false;
+  calls_to_go = fault_for_good ? 1 : -1;
+  ++faults;
+  errno = fault_number;
+  return true;
+}
+
 /// For the functions below, which are nobody's members.
 struct recorded_calls {
   template <class Call>
@@ -175,6 +201,7 @@ extern "C" {
 
 ssize_t pwritev2(int file, const iovec* pieces, int count, off_t offset, int flags) {
   LIBC(pwritev2);
+  if (durahash::test::fails_now()) return -1;
   std::string bytes;
   for (int i = 0; i < count; ++i)
     bytes.append(static_cast<const char*>(pieces[i].iov_base), pieces[i].iov_len);
@@ -185,16 +212,19 @@ ssize_t pwritev2(int file, const iovec* pieces, int count, off_t offset, int fla
 
 int fdatasync(int file) {
   LIBC(fdatasync);
+  if (durahash::test::fails_now()) return -1;
   return recorded_calls::sync(file, [=] { return libc_fdatasync(file); });
 }
 
 int fsync(int file) {
   LIBC(fsync);
+  if (durahash::test::fails_now()) return -1;
   return recorded_calls::sync(file, [=] { return libc_fsync(file); });
 }
 
 int posix_fallocate(int file, off_t offset, off_t bytes) {
   LIBC(posix_fallocate);
+  if (durahash::test::fails_now()) return errno;
   return recorded_calls::changes(change::extends, file,
                                  static_cast<std::uint64_t>(offset + bytes), {}, false,
                                 [=] { return libc_posix_fallocate(file, offset, bytes); });

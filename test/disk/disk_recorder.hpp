@@ -42,4 +42,15 @@ class disk_recorder {
   recording* made_;
 };
 
+/// The n-th of these calls from here on, and all behind it where `for_good`, fails; not those of
+/// files in memory.
+class disk_fault {
+ public:
+  disk_fault(std::uint64_t nth, int error_number, bool for_good);
+  ~disk_fault();
+  disk_fault(const disk_fault&) = delete;
+  /// How many have failed.
+  static std::uint64_t failed();
+};
+
 }  // namespace durahash::test

@@ -2,10 +2,17 @@
 // old or new.
 #include <gtest/gtest.h>
 
-#include <filesystem>
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstring>
+#include <stdexcept>
+#include <thread>
+#include <utility>
 
 #include "disk_pool.hpp"
 #include "disk_recorder.hpp"
+#include "disk/planted.hpp"
 
 namespace durahash::test {
 namespace {
@@ -69,75 +76,254 @@ std::string judge_buffered(const std::vector<step>& steps, const pool_state& fou
   }
 }
 
-TEST_P(PowerCut, LeavesWhatWasAcknowledged) {
-  const disk_setup with = GetParam();
-  const bool strict = with.durability == durability_level::power;
-  random_stream draw(stream_seed("PowerCut." + with.name()));
-  scratch_folder folder(disk_folder());
-  std::string path = folder.file("pool.dh");
-  constexpr std::uint64_t keys = 700;
-  {
-    auto pool = table::open(path, with.how());
-    ASSERT_TRUE(pool) << pool.failure().message;
-  }
+constexpr std::uint64_t keys_each = 500;
+
+/// What a thread did on keys of its own, and how much of it a sync had covered, when.
+struct history {
   std::vector<step> steps;
   std::vector<std::pair<std::uint64_t, std::size_t>> syncs;  // moment, steps
-  disk_recorder recorder({path, path + "-log"});
-  {
-    auto pool = table::open(path, with.how());
-    ASSERT_TRUE(pool) << pool.failure().message;
-    syncs.emplace_back(recorder.now(), 0);
-    for (std::uint64_t version = 1; version <= (strict ? 500u : 3000u); ++version) {
-      std::uint64_t began = recorder.now();
-      step s = do_step(*pool, with, keys, version, draw);
-      s.began = began, s.ended = recorder.now();
-      steps.push_back(std::move(s));
-      if (draw.one_in(100)) {
-        ASSERT_EQ(pool->sync(), status::ok);
-        syncs.emplace_back(recorder.now(), steps.size());
-      }
-    }
-    for (const auto& [name, figure] : pool->stats().figures)
-      if (name == "checkpoints" && with.value == data_kind::bytes) {
-        EXPECT_GT(figure, 0) << "the log has not gone round";
-      }
-  }
-  std::uint64_t last = recorder.now();
-  recorder.stop();
+};
 
-  std::uint64_t first = syncs.front().first, cuts = long_run() ? 400 : 25;
-  for (std::uint64_t i = 0; i < cuts; ++i) {
-    std::uint64_t moment = i == 0 ? last : first + draw.below(last - first + 1);
+void work(table& pool, const disk_setup& with, const disk_recorder& disk, std::uint64_t thread,
+          std::uint64_t versions, random_stream draw, history& done) {
+  done.syncs.emplace_back(disk.now(), 0);
+  for (std::uint64_t version = 1; version <= versions; ++version) {
+    std::uint64_t began = disk.now();
+    step s = do_step(pool, with, thread * keys_each, keys_each, version, draw);
+    s.began = began, s.ended = disk.now();
+    done.steps.push_back(std::move(s));
+    if (!draw.one_in(100)) continue;
+    EXPECT_EQ(pool.sync(), status::ok);
+    done.syncs.emplace_back(disk.now(), done.steps.size());
+  }
+}
+
+/// Work of threads on an open pool; it ends with the pool closed, and the disk's moments known.
+struct run {
+  run(const std::string& path, const disk_setup& how, std::uint64_t threads,
+      std::uint64_t versions, random_stream& draw)
+      : with(how), disk({path, path + "-log"}), done(threads) {
+    {
+      auto pool = table::open(path, with.how());
+      if (!pool) throw std::runtime_error(pool.failure().message);
+      first = disk.now();
+      std::vector<std::thread> all;
+      for (std::uint64_t t = 0; t < threads; ++t)
+        all.emplace_back([&, t, own = random_stream(draw.next())] {
+          work(*pool, with, disk, t, versions, own, done[t]);
+        });
+      for (auto& t : all) t.join();
+      for (const auto& [name, figure] : pool->stats().figures)
+        if (name == "checkpoints") checkpoints = figure;
+    }
+    last = disk.now();
+    disk.stop();
+  }
+
+  /// The disk as it may be after a cut at that moment.
+  void restore(std::uint64_t moment, random_stream& draw) const {
     auto unwaited = std::array{disk_recorder::unwaited::drawn, disk_recorder::unwaited::drawn,
                                disk_recorder::unwaited::all_old,
                                disk_recorder::unwaited::all_new}[draw.below(4)];
-    for (const auto& [name, bytes] : recorder.after_cut(moment, unwaited, draw)) {
-      // over itself: another file would be refused as a copy
-      std::filesystem::resize_file(name, 0);
+    // over itself: another file would be refused as a copy
+    for (const auto& [name, bytes] : disk.after_cut(moment, unwaited, draw))
       write_file(name, bytes);
+  }
+  /// Nothing, or what is wrong with what a pool holds after a cut at that moment.
+  std::string judge(table& pool, std::uint64_t moment) const {
+    std::uint64_t records = 0;
+    for (std::uint64_t t = 0; t < done.size(); ++t) {
+      pool_state found = state_of(pool, t * keys_each, keys_each);
+      records += found.size();
+      std::size_t synced = 0;
+      for (auto [when, count] : done[t].syncs)
+        if (when <= moment) synced = count;
+      std::string complaint = with.durability == durability_level::power
+                                  ? judge_strict(done[t].steps, found, moment)
+                                  : judge_buffered(done[t].steps, found, synced);
+      if (!complaint.empty()) return "thread " + std::to_string(t) + ": " + complaint;
     }
-    SCOPED_TRACE("cut at " + std::to_string(moment) + " of " + std::to_string(last));
+    check_report report = pool.check();
+    if (!report.ok) return report.violations.front();
+    return report.records == records ? "" : "check counts other records";
+  }
+
+  disk_setup with;
+  disk_recorder disk;
+  std::vector<history> done;
+  std::uint64_t first = 0, last = 0;
+  double checkpoints = 0;
+};
+
+/// Cuts a run at drawn moments; and, what the next opening wrote, once more. Nothing, or the first
+/// complaint.
+std::string cut_up(const disk_setup& with, std::uint64_t threads, std::uint64_t versions,
+                   std::uint64_t cuts, std::uint64_t seed, double* checkpoints = nullptr) {
+  random_stream draw(seed);
+  scratch_folder folder(disk_folder());
+  std::string path = folder.file("pool.dh");
+  if (auto pool = table::open(path, with.how()); !pool) return pool.failure().message;
+  run whole(path, with, threads, versions, draw);
+  if (checkpoints != nullptr) *checkpoints = whole.checkpoints;
+  for (std::uint64_t i = 0; i < cuts; ++i) {
+    std::uint64_t moment =
+        i == 0 ? whole.last : whole.first + draw.below(whole.last - whole.first + 1);
+    std::string where = " (cut at " + std::to_string(moment) + " of " +
+                        std::to_string(whole.last) + ", seed " + std::to_string(seed) + ")";
+    random_stream same = draw;
+    whole.restore(moment, draw);
+    pool_state found;
+    {
+      auto pool = table::open(path, with.how());
+      if (!pool) return pool.failure().message + where;
+      if (auto complaint = whole.judge(*pool, moment); !complaint.empty()) return complaint + where;
+      found = state_of(*pool, 0, keys_each * threads);
+    }
+    // A second cut, in what the next opening wrote on the keys of one thread. Those of the others
+    // were on the disk when it began.
+    whole.restore(moment, same);
+    run next(path, with, 1, 30, draw);
+    std::uint64_t again = next.first + draw.below(next.last - next.first + 1);
+    next.restore(again, draw);
+    auto pool = table::open(path, with.how());
+    if (!pool) return pool.failure().message + where + ", and at " + std::to_string(again);
+    pool_state after = state_of(*pool, keys_each, keys_each * (threads - 1));
+    std::erase_if(found, [](const auto& record) { return record.first < keys_each; });
+    if (after != found)
+      return "records that nobody wrote to have changed" + where + ", and at " +
+             std::to_string(again);
+    if (check_report report = pool->check(); !report.ok)
+      return report.violations.front() + where + ", and at " + std::to_string(again);
+    if (pool->close() != status::ok) return "it does not close" + where;
+    auto closed = table::open(path, with.how());
+    if (!closed || !closed->info().clean) return "it is not clean" + where;
+  }
+  return {};
+}
+
+TEST_P(PowerCut, LeavesWhatWasAcknowledged) {
+  bool strict = GetParam().durability == durability_level::power;
+  double checkpoints = 0;
+  EXPECT_EQ(cut_up(GetParam(), 1, strict ? 400 : 3000, long_run() ? 300 : 12,
+                   stream_seed("PowerCut." + GetParam().name()), &checkpoints),
+            "");
+  if (!strict) {
+    EXPECT_GT(checkpoints, 0) << "the log has not gone round";
+  }
+}
+
+TEST_P(PowerCut, LeavesWhatThreadsWereTold) {
+  bool strict = GetParam().durability == durability_level::power;
+  EXPECT_EQ(cut_up(GetParam(), 3, strict ? 150 : 1000, long_run() ? 300 : 8,
+                   stream_seed("PowerCutThreads." + GetParam().name())),
+            "");
+}
+
+/// What a reader was given is there after a cut at any later moment.
+TEST_P(PowerCut, UndoesNothingThatAReaderWasGiven) {
+  const disk_setup with = GetParam();
+  if (with.durability != durability_level::power) GTEST_SKIP() << "readers do not wait there";
+  random_stream draw(stream_seed("PowerCutReader." + with.name()));
+  scratch_folder folder(disk_folder());
+  std::string path = folder.file("pool.dh");
+  constexpr std::uint64_t keys = 3;
+  {
+    auto pool = table::open(path, with.how());
+    ASSERT_TRUE(pool);
+    for (std::uint64_t n = 0; n < keys; ++n)
+      ASSERT_EQ(pool->put(key_of(n), value_of(with, 0)), status::ok);
+  }
+  struct sight {
+    std::uint64_t moment, key, version;
+  };
+  std::vector<sight> seen;
+  disk_recorder disk({path, path + "-log"});
+  {
+    auto pool = table::open(path, with.how());
+    ASSERT_TRUE(pool);
+    std::atomic<bool> done{false};
+    std::thread reader([&] {
+      random_stream own(1);
+      std::string value;
+      while (!done) {
+        std::uint64_t n = own.below(keys), version = 0;
+        if (own.one_in(4)) {
+          cursor at;
+          bool first = true;
+          pool->scan(at, 1, [&](std::string_view key, std::string_view found) {
+            if (!std::exchange(first, false)) return;
+            std::memcpy(&n, key.data(), 8), std::memcpy(&version, found.data(), 8);
+          });
+          if (first) continue;
+        } else if (pool->get(key_of(n), value) == status::ok) {
+          std::memcpy(&version, value.data(), 8);
+        }
+        if (seen.empty() || version != seen.back().version)
+          seen.push_back({disk.now(), n, version});
+      }
+    });
+    for (std::uint64_t version = 1; version <= 600; ++version)
+      ASSERT_EQ(pool->put(key_of(version % keys), value_of(with, version)), status::ok);
+    done = true;
+    reader.join();
+  }
+  disk.stop();
+  ASSERT_FALSE(seen.empty());
+  for (int i = 0; i < (long_run() ? 200 : 25); ++i) {
+    const sight& s = seen[draw.below(seen.size())];
+    for (const auto& [name, bytes] : disk.after_cut(s.moment, disk_recorder::unwaited::all_old, draw))
+      write_file(name, bytes);
     auto pool = table::open(path, with.how());
     ASSERT_TRUE(pool) << pool.failure().message;
-    pool_state found = state_of(*pool, keys);
-    std::size_t synced = 0;
-    for (auto [when, count] : syncs)
-      if (when <= moment) synced = count;
-    EXPECT_EQ(strict ? judge_strict(steps, found, moment) : judge_buffered(steps, found, synced),
-              "");
-    check_report report = pool->check();
-    EXPECT_TRUE(report.ok) << (report.violations.empty() ? "" : report.violations.front());
-    EXPECT_EQ(report.records, found.size());
-    // and it goes on
-    for (std::uint64_t version = 10'000; version < 10'050; ++version)
-      apply_to(found, do_step(*pool, with, keys, version, draw));
-    ASSERT_EQ(pool->close(), status::ok);
-    auto again = table::open(path, with.how());
-    ASSERT_TRUE(again) << again.failure().message;
-    EXPECT_TRUE(again->info().clean);
-    EXPECT_EQ(state_of(*again, keys), found);
-    if (HasFailure()) return;
+    auto value = pool->get(key_of(s.key));
+    ASSERT_TRUE(value);
+    std::uint64_t version;
+    std::memcpy(&version, value->data(), 8);
+    ASSERT_GE(version, s.version) << "key " << s.key << ", read at " << s.moment;
   }
+}
+
+// ------------------------------------------------------------------------------- each order needed
+
+struct planted_order {
+  const char* name;
+  durability_level durability;
+};
+
+class DiskOrders : public testing::TestWithParam<planted_order> {};
+
+/// Each is a step of the log, the checkpoint or the replay that is left out.
+INSTANTIATE_TEST_SUITE_P(
+    All, DiskOrders,
+    testing::Values(planted_order{"a-group-nobody-waits-for", durability_level::power},
+                    planted_order{"a-group-of-two-writes-waits-for-one",
+                                  durability_level::power_buffered},
+                    planted_order{"a-page-before-its-log", durability_level::power_buffered},
+                    planted_order{"a-record-before-its-pages", durability_level::power_buffered},
+                    planted_order{"a-mark-that-is-not-set-again", durability_level::power_buffered},
+                    planted_order{"replay-goes-past-a-hole", durability_level::power_buffered},
+                    planted_order{"an-opening-without-a-key", durability_level::power_buffered},
+                    planted_order{"a-file-longer-than-the-disk-knows",
+                                  durability_level::power_buffered}),
+    [](const auto& one) {
+      std::string name = one.param.name;
+      std::replace(name.begin(), name.end(), '-', '_');
+      return name;
+    });
+
+TEST_P(DiskOrders, IsNeeded) {
+  std::uint64_t seed = stream_seed(GetParam().name);
+  std::string complaint;
+  planted_disk_bug = GetParam().name;
+  for (int tries = 0; tries < 12 && complaint.empty(); ++tries)
+    for (engine_kind engine : {engine_kind::turbo, engine_kind::level}) {
+      if (!complaint.empty()) break;
+      bool strict = GetParam().durability == durability_level::power;
+      complaint = cut_up({engine, data_kind::bytes, GetParam().durability}, 1,
+                         strict ? 200 : 3000, 20, mixed(seed + static_cast<unsigned>(tries)));
+    }
+  planted_disk_bug = nullptr;
+  EXPECT_NE(complaint, "") << "nothing shows that it is needed";
 }
 
 }  // namespace

@@ -1,0 +1,241 @@
+// A disk that refuses, and files that do not belong together.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+
+#include "disk_pool.hpp"
+#include "disk_recorder.hpp"
+
+namespace durahash::test {
+namespace {
+
+class DiskErrors : public testing::TestWithParam<disk_setup> {};
+INSTANTIATE_TEST_SUITE_P(All, DiskErrors, testing::ValuesIn(disk_setups()), disk_setup_name());
+
+constexpr disk_setup usual{engine_kind::turbo, data_kind::bytes, durability_level::power};
+
+/// A process that opens the pool, does that, and ends without closing it.
+void in_a_process_that_dies(const std::string& path, const disk_setup& with,
+                            const std::function<void(table&)>& work) {
+  pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    auto pool = table::open(path, with.how());
+    if (!pool) ::_exit(2);
+    work(*pool);
+    ::_exit(0);
+  }
+  int how = 0;
+  ::waitpid(child, &how, 0);
+  ASSERT_TRUE(WIFEXITED(how));
+  ASSERT_EQ(WEXITSTATUS(how), 0);
+}
+
+void put_ten(table& pool, const disk_setup& with) {
+  for (std::uint64_t n = 0; n < 10; ++n)
+    if (pool.put(key_of(n), value_of(with, n + 1)) != status::ok) ::_exit(3);
+}
+
+TEST_P(DiskErrors, LoseNothingThatWasAcknowledged) {
+  const disk_setup with = GetParam();
+  constexpr std::uint64_t keys = 200;
+  std::uint64_t refusals = 0;
+  for (std::uint64_t nth = 1; nth < 2000; nth = nth < 20 ? nth + 3 : nth * 2) {
+    SCOPED_TRACE("call " + std::to_string(nth) + " fails");
+    scratch_folder folder(disk_folder());
+    std::string path = folder.file("pool.dh");
+    pool_state acknowledged, perhaps;
+    random_stream draw(stream_seed("DiskErrors") + nth);
+    {
+      auto pool = table::open(path, with.how());
+      ASSERT_TRUE(pool) << pool.failure().message;
+      disk_fault fault(nth, EIO, draw.one_in(2));
+      bool refused = false;
+      for (std::uint64_t version = 1; version <= 400 && !refused; ++version) {
+        std::uint64_t n = draw.below(keys);
+        std::string value = value_of(with, version);
+        status answer = pool->put(key_of(n), value);
+        refused = answer != status::ok;
+        if (!refused) acknowledged[n] = value, perhaps.erase(n);
+        else perhaps[n] = value;
+        if (refused) {
+          EXPECT_TRUE(answer == status::io_error || answer == status::no_space);
+        }
+        if (answer == status::no_space) refused = false;
+      }
+      if (refused) {
+        ++refusals;
+        EXPECT_EQ(pool->put(key_of(0), value_of(with, 1)), status::io_error);
+        EXPECT_EQ(pool->erase(key_of(0)), status::io_error);
+        EXPECT_EQ(pool->sync(), status::io_error);
+        EXPECT_EQ(pool->close(), status::io_error);
+      }
+    }
+    auto pool = table::open(path, with.how());
+    ASSERT_TRUE(pool) << pool.failure().message;
+    for (const auto& [n, value] : acknowledged) {
+      auto found = pool->get(key_of(n));
+      ASSERT_TRUE(found) << "key " << n << " is lost";
+      auto other = perhaps.find(n);
+      EXPECT_TRUE(*found == value || (other != perhaps.end() && *found == other->second));
+    }
+    EXPECT_TRUE(pool->check().ok);
+    EXPECT_EQ(pool->put(key_of(0), value_of(with, 1)), status::ok);
+  }
+  EXPECT_GT(refusals, 3u);
+}
+
+TEST(DiskFiles, APoolIsRefusedWithoutTheLogThatItNeeds) {
+  scratch_folder folder(disk_folder());
+  std::string path = folder.file("pool.dh"), other = folder.file("other.dh");
+  in_a_process_that_dies(path, usual, [](table& pool) { put_ten(pool, usual); });
+  in_a_process_that_dies(other, usual, [](table& pool) { put_ten(pool, usual); });
+  std::string log = read_file(path + "-log");
+  std::filesystem::remove(path + "-log");
+  auto without = table::open(path);
+  ASSERT_FALSE(without);
+  EXPECT_EQ(without.failure().code, status::unusable);
+  EXPECT_NE(without.failure().message.find("its log"), std::string::npos)
+      << without.failure().message;
+  write_file(path + "-log", read_file(other + "-log"));
+  auto foreign = table::open(path);
+  ASSERT_FALSE(foreign);
+  EXPECT_NE(foreign.failure().message.find("another pool's"), std::string::npos)
+      << foreign.failure().message;
+  write_file(path + "-log", log);
+  auto pool = table::open(path);
+  ASSERT_TRUE(pool) << pool.failure().message;
+  EXPECT_EQ(pool->size(), 10u);
+}
+
+TEST(DiskFiles, AnOlderLogOfThePoolIsRefused) {
+  scratch_folder folder(disk_folder());
+  std::string path = folder.file("pool.dh");
+  in_a_process_that_dies(path, usual, [](table& pool) { put_ten(pool, usual); });
+  std::string older = read_file(path + "-log");
+  for (int i = 0; i < 2; ++i)
+    in_a_process_that_dies(path, usual, [](table& pool) { put_ten(pool, usual); });
+  write_file(path + "-log", older);
+  auto pool = table::open(path);
+  ASSERT_FALSE(pool);
+  EXPECT_NE(pool.failure().message.find("older"), std::string::npos) << pool.failure().message;
+}
+
+TEST(DiskFiles, AClosedPoolIsWholeByItself) {
+  scratch_folder folder(disk_folder());
+  std::string path = folder.file("pool.dh"), copy = folder.file("copy.dh");
+  {
+    auto pool = table::open(path, usual.how());
+    ASSERT_TRUE(pool);
+    put_ten(*pool, usual);
+    ASSERT_EQ(pool->close(), status::ok);
+  }
+  std::filesystem::copy_file(path, copy);
+  auto pool = table::open(copy);
+  ASSERT_TRUE(pool) << pool.failure().message;
+  EXPECT_TRUE(pool->info().clean);
+  EXPECT_EQ(pool->size(), 10u);
+  EXPECT_EQ(pool->info().medium, medium_kind::disk);
+}
+
+TEST(DiskFiles, ACopyOfAnOpenPoolIsRefused) {
+  scratch_folder folder(disk_folder());
+  std::string path = folder.file("pool.dh"), copy = folder.file("copy.dh");
+  in_a_process_that_dies(path, usual, [](table& pool) { put_ten(pool, usual); });
+  std::filesystem::copy_file(path, copy);
+  std::filesystem::copy_file(path + "-log", copy + "-log");
+  auto pool = table::open(copy);
+  ASSERT_FALSE(pool);
+  EXPECT_NE(pool.failure().message.find("copy"), std::string::npos) << pool.failure().message;
+}
+
+TEST(DiskFiles, SalvageGoesWithoutTheLog) {
+  scratch_folder folder(disk_folder());
+  std::string path = folder.file("pool.dh");
+  {
+    auto pool = table::open(path, usual.how());
+    ASSERT_TRUE(pool);
+    put_ten(*pool, usual);
+  }
+  in_a_process_that_dies(path, usual, [](table& pool) {
+    if (pool.put(key_of(100), value_of(usual, 1)) != status::ok) ::_exit(3);
+  });
+  std::filesystem::remove(path + "-log");
+  options how;
+  how.salvage = true;
+  auto pool = table::open(path, how);
+  ASSERT_TRUE(pool) << pool.failure().message;
+  EXPECT_GE(pool->size(), 10u);
+  EXPECT_TRUE(pool->check().ok);
+}
+
+TEST(DiskFiles, AReaderOfAKilledPoolSeesAllAndChangesNothing) {
+  for (durability_level level : {durability_level::power, durability_level::power_buffered}) {
+    const disk_setup with{engine_kind::cceh, data_kind::u64, level};
+    scratch_folder folder(disk_folder());
+    std::string path = folder.file("pool.dh");
+    in_a_process_that_dies(path, with, [&](table& pool) { put_ten(pool, with); });
+    std::string pool_before = read_file(path), log_before = read_file(path + "-log");
+    options how;
+    how.mode = open_mode::read_only;
+    {
+      auto pool = table::open(path, how);
+      ASSERT_TRUE(pool) << pool.failure().message;
+      EXPECT_EQ(pool->size(), 10u);
+      EXPECT_EQ(pool->put(key_of(1), value_of(with, 1)), status::read_only);
+    }
+    EXPECT_EQ(read_file(path), pool_before);
+    EXPECT_EQ(read_file(path + "-log"), log_before);
+    auto pool = table::open(path);
+    ASSERT_TRUE(pool) << pool.failure().message;
+    EXPECT_EQ(pool->size(), 10u);
+  }
+}
+
+TEST(DiskFiles, WhatIsNoDiskIsRefused) {
+  options how = usual.how();
+  auto in_memory = table::open("/dev/shm/durahash-no-disk.dh", how);
+  ASSERT_FALSE(in_memory);
+  EXPECT_NE(in_memory.failure().message.find("tmpfs"), std::string::npos);
+  EXPECT_FALSE(std::filesystem::exists("/dev/shm/durahash-no-disk.dh"));
+}
+
+TEST(DiskFiles, ThePoolSaysWhereItLives) {
+  scratch_folder folder(disk_folder());
+  std::string logged = folder.file("logged.dh"), plain = folder.file("plain.dh");
+  ASSERT_TRUE(table::open(logged, usual.how()));
+  ASSERT_TRUE(table::open(plain));
+  options how;
+  how.medium = medium_kind::file;
+  EXPECT_FALSE(table::open(logged, how));
+  how.medium = medium_kind::disk;
+  EXPECT_FALSE(table::open(plain, how));
+  EXPECT_EQ(table::open(logged)->info().medium, medium_kind::disk);
+  EXPECT_EQ(table::open(plain)->info().medium, medium_kind::file);
+  how = {};
+  how.durability = durability_level::power;
+  auto by_level = table::open(folder.file("by_level.dh"), how);
+  ASSERT_TRUE(by_level) << by_level.failure().message;
+  EXPECT_EQ(by_level->info().medium, medium_kind::disk);
+}
+
+TEST(DiskPositions, WaitForWhatWasWritten) {
+  scratch_folder folder(disk_folder());
+  std::string path = folder.file("pool.dh");
+  const disk_setup with{engine_kind::turbo, data_kind::u64, durability_level::power_buffered};
+  auto pool = table::open(path, with.how());
+  ASSERT_TRUE(pool);
+  std::uint64_t before = pool->position();
+  ASSERT_EQ(pool->put(key_of(1), value_of(with, 1)), status::ok);
+  EXPECT_GT(pool->position(), before);
+  EXPECT_EQ(pool->wait_durable(pool->position()), status::ok);
+  EXPECT_EQ(pool->wait_durable(~std::uint64_t{0}), status::ok) << "no further than the log goes";
+  ASSERT_EQ(pool->close(), status::ok);
+  EXPECT_EQ(pool->wait_durable(0), status::closed);
+}
+
+}  // namespace
+}  // namespace durahash::test
