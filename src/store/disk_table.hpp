@@ -134,20 +134,29 @@ class disk_table : public Interface {
 
   bool wait(std::uint64_t end) noexcept { return log_.wait_durable(std::min(end, log_.head())); }
 
+  /// Whether the log has taken what the operation that ends left in it; at the level power on the
+  /// disk. A log that has failed takes nothing.
+  bool has_logged(std::uint64_t end) noexcept {
+    return log_.waits() ? wait(end) : log_.failure() == 0;
+  }
+
   /// An operation of no key in particular.
   template <class Run>
   status changing(Run&& run) {
     if (log_.failure() != 0) return status::io_error;
     needs mine;
     status answer = run();
-    return !log_.waits() || wait(mine.end()) ? answer : status::io_error;
+    return has_logged(mine.end()) ? answer : status::io_error;
   }
   /// `answer` is what the operation says if the disk takes what it needs.
   template <class Run>
   status write_at(std::size_t stripe, Run&& run) {
     if (log_.failure() != 0) return status::io_error;
     needs mine;
-    if (!log_.waits()) return run();
+    if (!log_.waits()) {
+      status answer = run();
+      return has_logged(0) ? answer : status::io_error;
+    }
     ends_.begin_write(stripe);
     status answer = run();
     ends_.end_write(stripe, mine.end());
@@ -163,7 +172,11 @@ class disk_table : public Interface {
   void write_many(std::span<const Key> keys, status* answers, Run&& run) {
     if (log_.failure() != 0) return void(std::fill_n(answers, keys.size(), status::io_error));
     needs mine;
-    if (!log_.waits()) return run();
+    if (!log_.waits()) {
+      run();
+      if (!has_logged(0)) std::fill_n(answers, keys.size(), status::io_error);
+      return;
+    }
     for (const Key& key : keys) ends_.begin_write(ends_.stripe_of(key));
     run();
     for (const Key& key : keys) ends_.end_write(ends_.stripe_of(key), mine.end());
