@@ -155,7 +155,7 @@ error settle_medium(opening& o) {
 /// What is asked of tmpfs is gone with the machine.
 error refuse_memory_as_disk(const opening& o) {
   std::string folder = o.path.substr(0, o.path.find_last_of('/') + 1);
-  bool in_memory = o.mapped == medium_kind::disk &&
+  bool in_memory = o.mapped == medium_kind::disk && o.how.mode != open_mode::read_only &&
                    survives_only_with_its_machine(folder.empty() ? "." : folder);
   if (!in_memory) return {status::ok, {}};
   return refused(status::unusable, "cannot promise that " + o.path +
@@ -403,11 +403,19 @@ result<opening> open_to_look(const std::string& path) {
   if (o.map->file_bytes_at_open() < engine_area_offset || !begins_as_a_pool(o.map->base()))
     return read_superblock(o.map->base(), o.map->file_bytes_at_open(), true, path).failure();
   if (error e = await_owner(o); e.code != status::ok) return e;
+  // The log comes onto what is looked at, where it can; else the file is shown as it is.
+  auto block = read_superblock(o.map->base(), o.map->file_bytes_at_open(), true, path);
+  if (block && (block->incompat & has_log) != 0) {
+    o.block = *block;
+    if (error e = settle_mapping(o, medium_kind::automatic); e.code != status::ok) return e;
+    [[maybe_unused]] error without = attach_log(*o.image, o);
+  }
   return o;
 }
 
 result<std::unique_ptr<inspected_table>> look_at_table(opening& o) {
   if (error e = read_pool(o); e.code != status::ok) return e;
+  if (error e = read_root_of(o); e.code != status::ok) return e;
   if (error e = refuse_cut_off(o); e.code != status::ok) return e;
   const engine_entry* entry = find_engine(o.block.engine);
   if (entry == nullptr) return not_in_this_build(o.block.engine, o.path);
