@@ -115,8 +115,9 @@ void read_pool(const bench_arguments& arguments, bench::request& asked) {
   asked.durability = flushes ? durability_level::power : durability_level::process;
   if (!arguments.durability.empty()) asked.durability = *durability_named(arguments.durability);
   if (asked.medium == medium_kind::memory && !arguments.path.empty())
-    throw failure(exit_usage, "--path " + arguments.path +
-                                  " goes with --medium file, disk, pmem or emulated: memory has no file");
+    throw failure(exit_usage,
+                  "--path " + arguments.path +
+                      " goes with --medium file, disk, pmem or emulated: memory has no file");
   if (asked.medium == medium_kind::pmem && arguments.path.empty())
     throw failure(exit_usage,
                   "--medium pmem needs --path FILE on a file system mounted with DAX, or a device");
@@ -395,7 +396,9 @@ void add_pool_options(command_line command, bench_arguments& a) {
       .add_option("--device-cache-policy", a.device_cache_policy,
                   "which ones: lfu, lru or random (lfu)")
       .check(one_of({"lfu", "lru", "random"}));
-  command.add_option("--medium", a.medium, "memory, file, disk, pmem, or emulated, which counts (memory)")
+  command
+      .add_option("--medium", a.medium,
+                  "memory, file, disk, pmem, or emulated, which counts (memory)")
       .check(one_of({"memory", "file", "disk", "pmem", "emulated"}));
   command
       .add_option("--durability", a.durability,

@@ -80,10 +80,12 @@ void add_create(command_line app, int& exit_code) {
              "what keys are: u64 (64-bit numbers) or bytes [bytes]");
   add_choice(command, "--value", arguments->value, {"u64", "bytes"},
              "what values are: u64 or bytes [as the keys]");
-  add_choice(command, "--durability", arguments->durability, {"process", "power", "power_buffered", "none"},
-             "the crashes to survive: process (kill -9), power (power loss: on a plain disk each write "
-             "waits for a log), power_buffered (power loss, but for the last 10 ms) or none "
-             "[process]");
+  add_choice(
+      command, "--durability", arguments->durability,
+      {"process", "power", "power_buffered", "none"},
+      "the crashes to survive: process (kill -9), power (power loss: on a plain disk each write "
+      "waits for a log), power_buffered (power loss, but for the last 10 ms) or none "
+      "[process]");
   command
       .add_option("--capacity", arguments->capacity,
                   "records expected, for example 250000 or 10M; the pool grows past it by itself")

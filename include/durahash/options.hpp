@@ -30,11 +30,11 @@ enum class medium_kind : std::uint8_t {
   /// where durability is power: pmem where the path is DAX, else disk; where it is power_buffered:
   /// disk; elsewhere file
   automatic = 0,
-  memory = 1,     ///< anonymous memory, gone with the process
-  file = 2,       ///< a plain file, through the page cache
-  pmem = 3,       ///< persistent memory: MAP_SYNC mapping or device DAX
-  emulated = 4,   ///< as pmem, on any memory, and counts what it does
-  disk = 5,       ///< a plain file behind a log: survives a loss of power on any disk
+  memory = 1,    ///< anonymous memory, gone with the process
+  file = 2,      ///< a plain file, through the page cache
+  pmem = 3,      ///< persistent memory: MAP_SYNC mapping or device DAX
+  emulated = 4,  ///< as pmem, on any memory, and counts what it does
+  disk = 5,      ///< a plain file behind a log: survives a loss of power on any disk
 };
 
 enum class open_mode : std::uint8_t { create_or_open, create_new, open_existing, read_only };

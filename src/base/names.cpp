@@ -21,11 +21,10 @@ constexpr std::array durabilities{named{durability_level::none, "none"},
                                   named{durability_level::process, "process"},
                                   named{durability_level::power, "power"},
                                   named{durability_level::power_buffered, "power_buffered"}};
-constexpr std::array media{named{medium_kind::automatic, "automatic"},
-                           named{medium_kind::memory, "memory"}, named{medium_kind::file, "file"},
-                           named{medium_kind::pmem, "pmem"},
-                           named{medium_kind::emulated, "emulated"},
-                           named{medium_kind::disk, "disk"}};
+constexpr std::array media{
+    named{medium_kind::automatic, "automatic"}, named{medium_kind::memory, "memory"},
+    named{medium_kind::file, "file"},           named{medium_kind::pmem, "pmem"},
+    named{medium_kind::emulated, "emulated"},   named{medium_kind::disk, "disk"}};
 
 template <class Names, class Kind>
 std::string_view find_name(const Names& names, Kind kind) noexcept {

@@ -67,7 +67,8 @@ bool disk_file::read(std::uint64_t offset, void* at, std::uint64_t bytes) const 
   while (bytes != 0) {
     ssize_t got = ::pread(descriptor_, to, bytes, static_cast<off_t>(offset));
     if (got > 0) {
-      to += got, offset += static_cast<std::uint64_t>(got), bytes -= static_cast<std::uint64_t>(got);
+      to += got, offset += static_cast<std::uint64_t>(got),
+          bytes -= static_cast<std::uint64_t>(got);
     } else if (got == 0) {  // behind the file's end
       std::memset(to, 0, bytes);
       return true;

@@ -155,14 +155,14 @@ bool disk_log::write_places(std::uint64_t from, std::uint64_t to) noexcept {
     std::uint64_t last = align_up((in_file + (end - from)) * sizeof(log_entry), page_bytes);
     auto* memory = reinterpret_cast<const std::byte*>(&ring_.slot(from)) -
                    (in_file * sizeof(log_entry) - first);
-    bool at_once = (from == begin || disk_bug("a-group-of-two-writes-waits-for-one")) && end == to &&
-                   last - first <= most_write_bytes;
+    bool at_once = (from == begin || disk_bug("a-group-of-two-writes-waits-for-one")) &&
+                   end == to && last - first <= most_write_bytes;
     for (std::uint64_t at = first; at < last; at += most_write_bytes) {
       std::uint64_t bytes = std::min(most_write_bytes, last - at);
       const std::byte* piece = memory + (at - first);
       bool written = at_once && !disk_bug("a-group-nobody-waits-for")
                          ? file_.write_through(log_entries_offset + at, piece, bytes)
-                             : file_.write(log_entries_offset + at, piece, bytes);
+                         : file_.write(log_entries_offset + at, piece, bytes);
       if (!written) return false;
       bytes_.fetch_add(bytes, std::memory_order_relaxed);
     }

@@ -118,10 +118,10 @@ class disk_log {
   std::atomic<int> failure_{0};
   // Of the group under way:
   alignas(line_bytes) std::atomic<bool> leading_{false};
-  std::atomic<std::uint64_t> covered_{0};      // its end
+  std::atomic<std::uint64_t> covered_{0};  // its end
   std::atomic<std::uint64_t> group_number_{0};
-  std::atomic<int> group_done_[2] = {};        // by number: who waits for it sleeps here
-  std::atomic<std::int64_t> group_began_{0};   // 0: none is under way
+  std::atomic<int> group_done_[2] = {};       // by number: who waits for it sleeps here
+  std::atomic<std::int64_t> group_began_{0};  // 0: none is under way
   std::atomic<std::uint64_t> from_;
   std::atomic<int> freed_{0};  // times that a checkpoint has freed slots of the file
   std::atomic<bool> asked_{false};

@@ -114,8 +114,8 @@ void disk_mapping::flush(const void* at, std::size_t bytes) noexcept {
   if (!disk_bug("a-mark-that-is-not-set-again") || log_ == nullptr) mark(at, bytes);
   if (log_ == nullptr) return;
   auto first = static_cast<std::uint64_t>(static_cast<const std::byte*>(at) - base_) / line_bytes;
-  auto last =
-      static_cast<std::uint64_t>(static_cast<const std::byte*>(at) + bytes - 1 - base_) / line_bytes;
+  auto last = static_cast<std::uint64_t>(static_cast<const std::byte*>(at) + bytes - 1 - base_) /
+              line_bytes;
   log_->append(first, base_ + first * line_bytes, last - first + 1);
 }
 
@@ -128,8 +128,7 @@ status disk_mapping::write_to_disk(std::uint64_t, std::uint64_t bytes) {
 
 status disk_mapping::write_flushed_to_disk(std::uint64_t offset, std::uint64_t bytes) {
   if (log_ == nullptr) return write_to_disk(offset, bytes);
-  return log_->wait_durable(log_->head()) ? status::ok
-                                          : refused(status::io_error, log_->failure());
+  return log_->wait_durable(log_->head()) ? status::ok : refused(status::io_error, log_->failure());
 }
 
 /// Returns false, and the log takes no more, where the disk refuses: what it has of the pages is
@@ -158,8 +157,7 @@ bool disk_mapping::write_marked_pages() noexcept {
   std::uint64_t pages[most_copies];
   std::size_t count = 0;
   auto write_copies = [&] {
-    if (log_ != nullptr && !disk_bug("a-page-before-its-log") &&
-        !log_->wait_durable(log_->head()))
+    if (log_ != nullptr && !disk_bug("a-page-before-its-log") && !log_->wait_durable(log_->head()))
       return false;
     for (std::size_t i = 0, run = 1; i < count; i += run, run = 1) {
       while (i + run < count && pages[i + run] == pages[i] + run) ++run;

@@ -63,7 +63,7 @@ class disk_mapping final : public mapping, public checkpoints {
   void flush(const void* at, std::size_t bytes) noexcept;
 
   status appear() override;
-  std::uint32_t file_mark() const noexcept override { return file_.mark(); }
+  std::optional<std::uint32_t> file_mark() noexcept override { return file_.mark(); }
   /// What was flushed and what was not, by a checkpoint of all.
   status write_to_disk(std::uint64_t offset, std::uint64_t bytes) override;
   /// What was flushed, by the log.

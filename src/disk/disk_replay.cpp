@@ -23,9 +23,8 @@ constexpr std::uint64_t most_ring_slots = 1 << 18;
 
 std::uint64_t ring_slots_for(std::uint64_t log_bytes, std::uint64_t asked_bytes) {
   std::uint64_t most = log_bytes / sizeof(log_entry) / 4;
-  std::uint64_t slots =
-      asked_bytes == 0 ? std::min(most, most_ring_slots)
-                       : std::min(most, asked_bytes / sizeof(log_entry));
+  std::uint64_t slots = asked_bytes == 0 ? std::min(most, most_ring_slots)
+                                         : std::min(most, asked_bytes / sizeof(log_entry));
   return std::bit_floor(std::max(slots, 4 * page_of_entries));
 }
 
@@ -143,8 +142,10 @@ error disk_mapping::attach(const disk_request& how, bool salvage) try {
 error disk_mapping::recover(const log_record record, bool salvage) {
   auto lost = [&](const std::string& why) {
     if (salvage) return error{status::ok, {}};
-    return unusable(file_.path(), why + "; it holds operations that were acknowledged, and `durahash "
-                                 "check --salvage " + file_.path() + "` goes without them");
+    return unusable(file_.path(), why +
+                                      "; it holds operations that were acknowledged, and `durahash "
+                                      "check --salvage " +
+                                      file_.path() + "` goes without them");
   };
   disk_file file = disk_file::open(
       log_path(), read_only_ ? disk_file::access::read_only : disk_file::access::read_write);
@@ -236,8 +237,8 @@ bool disk_mapping::find_idle_log() {
   if (!file.is_open() || !file.read(0, first_page.at(), page_bytes)) return false;
   std::memcpy(&header, first_page.at(), sizeof header);
   std::uint64_t bytes = log_entries_offset + record_.slots * sizeof(log_entry);
-  bool as_wanted = how_.log_bytes == 0 ||
-                   record_.slots == slots_for(how_.log_bytes, how_.ring_bytes);
+  bool as_wanted =
+      how_.log_bytes == 0 || record_.slots == slots_for(how_.log_bytes, how_.ring_bytes);
   if (!is_whole(header) || header.log_id != record_.log_id || header.slots != record_.slots ||
       file.bytes() != bytes || !as_wanted)
     return false;
@@ -286,8 +287,8 @@ error disk_mapping::begin_log() {
   next.rows[next.row_count++] = {first, log_row::no_end, key};
   next.state = log_state::in_use;
   if (!log_file_.write_through(0, page.at(), page_bytes) || !write_record(next))
-    return {status::unusable, "cannot write to the log " + log_path() + ": " +
-                                  std::strerror(errno)};
+    return {status::unusable,
+            "cannot write to the log " + log_path() + ": " + std::strerror(errno)};
 
   std::uint64_t ring_slots = ring_slots_for(next.slots * sizeof(log_entry), how_.ring_bytes);
   while (next.slots % ring_slots != 0) ring_slots /= 2;

@@ -73,9 +73,8 @@ log_ring log_ring::in_memory(std::uint64_t slots, std::uint64_t first) {
 result<log_ring> log_ring::on_tmpfs(const std::string& path, std::uint64_t slots, const id& log_id,
                                     std::uint64_t key, std::uint64_t first) {
   auto refused = [&](const std::string& why) {
-    return error{status::unusable,
-                 "cannot keep what the disk does not have yet in " + path + ": " + why +
-                     "; durability power needs no such file"};
+    return error{status::unusable, "cannot keep what the disk does not have yet in " + path + ": " +
+                                       why + "; durability power needs no such file"};
   };
   auto refused_by_system = [&] { return refused(std::string(::strerror(errno))); };
   std::string draft = path + ".new";

@@ -39,9 +39,7 @@ class log_ring {
   std::uint64_t slots() const noexcept { return mask_ + 1; }
   log_entry& slot(std::uint64_t place) const noexcept { return entries_[place & mask_]; }
   /// Never 0, which a slot that was never written says.
-  std::uint64_t lap(std::uint64_t place) const noexcept {
-    return (place >> shift_) % lap_mask + 1;
-  }
+  std::uint64_t lap(std::uint64_t place) const noexcept { return (place >> shift_) % lap_mask + 1; }
   /// Whether the slot holds the entry of that place, and not that of a lap before.
   bool is_written(std::uint64_t place) const noexcept {
     std::uint64_t seal = __atomic_load_n(&slot(place).seal, __ATOMIC_ACQUIRE);

@@ -20,7 +20,8 @@ inline constexpr std::uint32_t format_version = 1;
 // Feature bits. An unknown compat bit is ignored, an unknown ro_compat bit allows reading, an
 // unknown incompat bit refuses.
 inline constexpr std::uint64_t known_ro_compat = 0;
-inline constexpr std::uint64_t has_log = 1;  // the pool's file may need its log (disk/log_format.hpp)
+inline constexpr std::uint64_t has_log =
+    1;  // the pool's file may need its log (disk/log_format.hpp)
 inline constexpr std::uint64_t known_incompat = has_log;
 
 inline constexpr std::size_t setting_count = 8;

@@ -213,8 +213,7 @@ class disk_words final : public disk_table<detail::word_table> {
                     [&] { return inside_->compare_and_set(key, expected, desired); });
   }
   status fetch_add(word key, word delta, word& previous) override {
-    return write_at(ends_.stripe_of(key),
-                    [&] { return inside_->fetch_add(key, delta, previous); });
+    return write_at(ends_.stripe_of(key), [&] { return inside_->fetch_add(key, delta, previous); });
   }
   void get_many(std::span<const word> keys, word* values, status* answers) override {
     needs mine;
@@ -267,8 +266,7 @@ class disk_bytes final : public disk_table<detail::bytes_table> {
                     [&] { return inside_->compare_and_set(key, expected, desired); });
   }
   status fetch_add(bytes key, std::uint64_t delta, std::uint64_t& previous) override {
-    return write_at(ends_.stripe_of(key),
-                    [&] { return inside_->fetch_add(key, delta, previous); });
+    return write_at(ends_.stripe_of(key), [&] { return inside_->fetch_add(key, delta, previous); });
   }
   void get_many(std::span<const bytes> keys, indexed_reader read, status* answers) override {
     needs mine;

@@ -203,7 +203,8 @@ std::vector<pool_part> fixed_parts(const opening& o) {
                     .facts = {}};
   selects.add("sequence", selector);
   all.push_back(selects);
-  for (unsigned which : {0u, 1u}) all.push_back(root_at(base, which, o.map->file_mark()));
+  for (unsigned which : {0u, 1u})
+    all.push_back(root_at(base, which, o.map->file_mark().value_or(0)));
   all.push_back(owner_at(base));
   return all;
 }

@@ -335,13 +335,13 @@ error await_owner(const opening& o) {
   return owner ? outlast(*owner, o.path) : error{status::ok, {}};
 }
 
-/// Where a pool lives is the pool's to say: one with a log on a disk, another one of the level power
-/// on persistent memory.
+/// Where a pool lives is the pool's to say: one with a log on a disk, another one of the level
+/// power on persistent memory.
 error settle_mapping(opening& o, medium_kind asked) {
   bool logs = (o.block.incompat & has_log) != 0;
-  medium_kind home = logs                                                  ? medium_kind::disk
-                     : o.block.durability == durability_level::power       ? medium_kind::pmem
-                                                                           : medium_kind::file;
+  medium_kind home = logs                                            ? medium_kind::disk
+                     : o.block.durability == durability_level::power ? medium_kind::pmem
+                                                                     : medium_kind::file;
   if (o.mapped == home) return {status::ok, {}};
   if (asked != medium_kind::automatic && (logs || asked == medium_kind::disk))
     return refused(status::unusable, "cannot open " + o.path + " as asked: its medium is " +

@@ -4,8 +4,8 @@
 #include <memory>
 #include <string>
 
-#include "durahash/options.hpp"
 #include "disk/disk_mapping.hpp"
+#include "durahash/options.hpp"
 #include "media/mapping.hpp"
 #include "persist/format.hpp"
 

@@ -44,7 +44,7 @@ pool_state state_of(table& pool, std::uint64_t first_key, std::uint64_t keys);
 /// One acknowledged operation, or a batch of them that was acknowledged at once.
 struct step {
   std::vector<std::pair<std::uint64_t, std::optional<std::string>>> changes;  // none: erased
-  std::uint64_t began = 0, ended = 0;                                        // moments
+  std::uint64_t began = 0, ended = 0;                                         // moments
 };
 
 /// Draws a step on the keys [first_key, first_key + keys), and does it.

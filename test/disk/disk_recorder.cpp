@@ -25,7 +25,7 @@ struct change {
   std::uint64_t offset;
   std::string bytes;
   enum { writes, extends, cuts } what;  // the latter two: the file's length becomes `offset`
-  std::uint64_t began;       // moments
+  std::uint64_t began;                  // moments
   std::uint64_t ended = never;
   std::uint64_t settled = never;  // somebody has waited for it
 };
@@ -97,9 +97,8 @@ std::uint64_t disk_recorder::now() const {
 
 std::size_t disk_recorder::unwaited_at(std::uint64_t moment) const {
   return static_cast<std::size_t>(
-      std::count_if(made_->changes.begin(), made_->changes.end(), [&](const change& c) {
-        return c.began < moment && c.settled >= moment;
-      }));
+      std::count_if(made_->changes.begin(), made_->changes.end(),
+                    [&](const change& c) { return c.began < moment && c.settled >= moment; }));
 }
 
 std::map<std::string, std::string> disk_recorder::after_cut(std::uint64_t moment, unwaited how,
@@ -129,7 +128,7 @@ std::map<std::string, std::string> disk_recorder::after_cut(std::uint64_t moment
 
 }  // namespace durahash::test
 
-// ------------------------------------------------------------------------------- the system's calls
+// ------------------------------------------------------------------------------ the system's calls
 
 namespace {
 
@@ -205,9 +204,9 @@ ssize_t pwritev2(int file, const iovec* pieces, int count, off_t offset, int fla
   std::string bytes;
   for (int i = 0; i < count; ++i)
     bytes.append(static_cast<const char*>(pieces[i].iov_base), pieces[i].iov_len);
-  return recorded_calls::changes(
-      change::writes, file, static_cast<std::uint64_t>(offset), std::move(bytes), (flags & RWF_DSYNC) != 0,
-      [=] { return libc_pwritev2(file, pieces, count, offset, flags); });
+  return recorded_calls::changes(change::writes, file, static_cast<std::uint64_t>(offset),
+                                 std::move(bytes), (flags & RWF_DSYNC) != 0,
+                                 [=] { return libc_pwritev2(file, pieces, count, offset, flags); });
 }
 
 int fdatasync(int file) {
@@ -225,15 +224,15 @@ int fsync(int file) {
 int posix_fallocate(int file, off_t offset, off_t bytes) {
   LIBC(posix_fallocate);
   if (durahash::test::fails_now()) return errno;
-  return recorded_calls::changes(change::extends, file,
-                                 static_cast<std::uint64_t>(offset + bytes), {}, false,
-                                [=] { return libc_posix_fallocate(file, offset, bytes); });
+  return recorded_calls::changes(change::extends, file, static_cast<std::uint64_t>(offset + bytes),
+                                 {}, false,
+                                 [=] { return libc_posix_fallocate(file, offset, bytes); });
 }
 
 int ftruncate(int file, off_t bytes) noexcept {
   LIBC(ftruncate);
   return recorded_calls::changes(change::cuts, file, static_cast<std::uint64_t>(bytes), {}, false,
-                                [=] { return libc_ftruncate(file, bytes); });
+                                 [=] { return libc_ftruncate(file, bytes); });
 }
 
 }  // extern "C"

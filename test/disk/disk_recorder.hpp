@@ -2,8 +2,8 @@
 // recorded; then each moment can be cut out, as a disk may stand after it. A sector of 512 bytes
 // that nobody waited for is old or new, each for itself.
 //
-// pwrite, pwritev2, fdatasync, fsync, posix_fallocate and ftruncate of the program are its own: this
-// file stands between it and libc.
+// pwritev2, fdatasync, fsync, posix_fallocate and ftruncate of the program are its own: this file
+// stands between it and libc.
 #pragma once
 
 #include <cstdint>

@@ -58,8 +58,8 @@ TEST_P(DiskKill, LosesNothing) {
   random_stream draw(stream_seed("DiskKill." + with.name()));
   scratch_folder folder(disk_folder());
   std::string path = folder.file("pool.dh");
-  void* shared = ::mmap(nullptr, sizeof(ledger), PROT_READ | PROT_WRITE,
-                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  void* shared =
+      ::mmap(nullptr, sizeof(ledger), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   ASSERT_NE(shared, MAP_FAILED);
   auto& known = *new (shared) ledger{};
   const int rounds = long_run() ? 60 : 10;  // more than a record has rows for openings
@@ -83,8 +83,8 @@ TEST_P(DiskKill, LosesNothing) {
       std::uint64_t acknowledged = known.versions[n];
       status found = pool->get(key_of(n), value);
       if (acknowledged == 0 && found == status::not_found) continue;
-      ASSERT_EQ(found, status::ok) << "round " << round << ", key " << n << " of version "
-                                   << acknowledged;
+      ASSERT_EQ(found, status::ok)
+          << "round " << round << ", key " << n << " of version " << acknowledged;
       std::uint64_t version = version_in(value);
       ASSERT_EQ(value, value_of(with, version));
       ASSERT_GE(version, acknowledged) << "round " << round << ", key " << n;

@@ -10,9 +10,9 @@
 #include <thread>
 #include <utility>
 
+#include "disk/planted.hpp"
 #include "disk_pool.hpp"
 #include "disk_recorder.hpp"
-#include "disk/planted.hpp"
 
 namespace durahash::test {
 namespace {
@@ -60,9 +60,7 @@ std::string judge_buffered(const std::vector<step>& steps, const pool_state& fou
   std::map<std::uint64_t, content> differing;  // what was found in place of the state's
   for (const auto& [key, value] : found) differing[key] = value;
   for (std::size_t n = 0;; ++n) {
-    auto explains = [&](const auto& change) {
-      return change.second == in(found, change.first);
-    };
+    auto explains = [&](const auto& change) { return change.second == in(found, change.first); };
     std::size_t explained = 0;
     if (n < steps.size())
       for (const auto& change : steps[n].changes)
@@ -100,8 +98,8 @@ void work(table& pool, const disk_setup& with, const disk_recorder& disk, std::u
 
 /// Work of threads on an open pool; it ends with the pool closed, and the disk's moments known.
 struct run {
-  run(const std::string& path, const disk_setup& how, std::uint64_t threads,
-      std::uint64_t versions, random_stream& draw)
+  run(const std::string& path, const disk_setup& how, std::uint64_t threads, std::uint64_t versions,
+      random_stream& draw)
       : with(how), disk({path, path + "-log"}), done(threads) {
     {
       auto pool = table::open(path, with.how());
@@ -168,8 +166,8 @@ std::string cut_up(const disk_setup& with, std::uint64_t threads, std::uint64_t 
   for (std::uint64_t i = 0; i < cuts; ++i) {
     std::uint64_t moment =
         i == 0 ? whole.last : whole.first + draw.below(whole.last - whole.first + 1);
-    std::string where = " (cut at " + std::to_string(moment) + " of " +
-                        std::to_string(whole.last) + ", seed " + std::to_string(seed) + ")";
+    std::string where = " (cut at " + std::to_string(moment) + " of " + std::to_string(whole.last) +
+                        ", seed " + std::to_string(seed) + ")";
     random_stream same = draw;
     whole.restore(moment, draw);
     pool_state found;
@@ -271,7 +269,8 @@ TEST_P(PowerCut, UndoesNothingThatAReaderWasGiven) {
   ASSERT_FALSE(seen.empty());
   for (int i = 0; i < (long_run() ? 200 : 25); ++i) {
     const sight& s = seen[draw.below(seen.size())];
-    for (const auto& [name, bytes] : disk.after_cut(s.moment, disk_recorder::unwaited::all_old, draw))
+    for (const auto& [name, bytes] :
+         disk.after_cut(s.moment, disk_recorder::unwaited::all_old, draw))
       write_file(name, bytes);
     auto pool = table::open(path, with.how());
     ASSERT_TRUE(pool) << pool.failure().message;
@@ -295,16 +294,15 @@ class DiskOrders : public testing::TestWithParam<planted_order> {};
 /// Each is a step of the log, the checkpoint or the replay that is left out.
 INSTANTIATE_TEST_SUITE_P(
     All, DiskOrders,
-    testing::Values(planted_order{"a-group-nobody-waits-for", durability_level::power},
-                    planted_order{"a-group-of-two-writes-waits-for-one",
-                                  durability_level::power_buffered},
-                    planted_order{"a-page-before-its-log", durability_level::power_buffered},
-                    planted_order{"a-record-before-its-pages", durability_level::power_buffered},
-                    planted_order{"a-mark-that-is-not-set-again", durability_level::power_buffered},
-                    planted_order{"replay-goes-past-a-hole", durability_level::power_buffered},
-                    planted_order{"an-opening-without-a-key", durability_level::power_buffered},
-                    planted_order{"a-file-longer-than-the-disk-knows",
-                                  durability_level::power_buffered}),
+    testing::Values(
+        planted_order{"a-group-nobody-waits-for", durability_level::power},
+        planted_order{"a-group-of-two-writes-waits-for-one", durability_level::power_buffered},
+        planted_order{"a-page-before-its-log", durability_level::power_buffered},
+        planted_order{"a-record-before-its-pages", durability_level::power_buffered},
+        planted_order{"a-mark-that-is-not-set-again", durability_level::power_buffered},
+        planted_order{"replay-goes-past-a-hole", durability_level::power_buffered},
+        planted_order{"an-opening-without-a-key", durability_level::power_buffered},
+        planted_order{"a-file-longer-than-the-disk-knows", durability_level::power_buffered}),
     [](const auto& one) {
       std::string name = one.param.name;
       std::replace(name.begin(), name.end(), '-', '_');
@@ -319,8 +317,8 @@ TEST_P(DiskOrders, IsNeeded) {
     for (engine_kind engine : {engine_kind::turbo, engine_kind::level}) {
       if (!complaint.empty()) break;
       bool strict = GetParam().durability == durability_level::power;
-      complaint = cut_up({engine, data_kind::bytes, GetParam().durability}, 1,
-                         strict ? 200 : 3000, 20, mixed(seed + static_cast<unsigned>(tries)));
+      complaint = cut_up({engine, data_kind::bytes, GetParam().durability}, 1, strict ? 200 : 3000,
+                         20, mixed(seed + static_cast<unsigned>(tries)));
     }
   planted_disk_bug = nullptr;
   EXPECT_NE(complaint, "") << "nothing shows that it is needed";

@@ -95,6 +95,22 @@ TEST_P(Batches, LaterWritesToOneKeyOfABatchWin) {
   expect_sound(pool());
 }
 
+/// Of a key that finds no room both writes are put off: they must stay in their order.
+TEST_P(Batches, LaterWritesToOneKeyWinWhileTheTableGrows) {
+  constexpr std::uint64_t pairs = 2000, apart = 10;
+  strings batch, written;
+  model expected;
+  for (std::uint64_t first = 0; first < pairs; first += apart)
+    for (std::uint64_t n = 0; n < 2 * apart; ++n) {
+      batch.push_back(key(first + n % apart));
+      written.push_back(value(2 * first + n));
+      expected[batch.back()] = written.back();
+    }
+  EXPECT_TRUE(all_are(pool().put_many(batch, written), status::ok));
+  expect_contents(pool(), expected);
+  expect_sound(pool());
+}
+
 TEST_P(Batches, EraseManyTellsPresentKeysFromAbsentOnes) {
   fill(0, 100);
   answers given = pool().erase_many(keys(50, 150));

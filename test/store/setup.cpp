@@ -143,8 +143,8 @@ std::ostream& operator<<(std::ostream& out, const setup& s) { return out << s.na
 
 /// What a pool in such a place has if nobody asks for another.
 bool is_usual(place_kind place, durability_level durability) {
-  bool flushes = place == place_kind::emulated || place == place_kind::pmem ||
-                 place == place_kind::logged;
+  bool flushes =
+      place == place_kind::emulated || place == place_kind::pmem || place == place_kind::logged;
   return durability == (flushes ? durability_level::power : durability_level::process);
 }
 
