@@ -1,5 +1,5 @@
-// Steps of the log, the checkpoint and the replay that a test may leave out, to see that it notices.
-// In what is shipped none can be.
+// Steps of the log, the checkpoint and the replay that a test may leave out, to see that it
+// notices. In what is shipped none can be.
 #pragma once
 
 #ifdef DURAHASH_PLANTED_DISK_BUGS

@@ -41,8 +41,8 @@ concept medium = requires(M& m, const M& c, std::uint64_t* word, void* at, const
   { c.counts() } -> std::same_as<media_counts>;
 };
 
-/// Whether what the pool holds at open is durable as it is. Elsewhere a killed process may have left
-/// words in caches that nobody ever flushed.
+/// Whether what the pool holds at open is durable as it is. Elsewhere a killed process may have
+/// left words in caches that nobody ever flushed.
 template <class M>
 inline constexpr bool opens_durable = [] {
   if constexpr (requires { M::opens_durable; }) return M::opens_durable;

@@ -162,8 +162,8 @@ class disk_table : public Interface {
     ends_.end_write(stripe, mine.end());
     return wait(std::max(mine.end(), ends_.end_of(stripe))) ? answer : status::io_error;
   }
-  /// Whether what was seen of the stripe may be told; waits for that. Where the disk has failed, what
-  /// is durable is told on.
+  /// Whether what was seen of the stripe may be told; waits for that. Where the disk has failed,
+  /// what is durable is told on.
   bool may_tell(std::size_t stripe, std::uint64_t mine) noexcept {
     return !log_.waits() || wait(std::max(mine, ends_.end_of(stripe)));
   }

@@ -23,6 +23,8 @@ struct disk_setup {
 };
 std::ostream& operator<<(std::ostream&, const disk_setup&);
 std::vector<disk_setup> disk_setups();
+/// Of every engine, kind and level some, drawn by the seed; all with DURAHASH_LONG=1.
+std::vector<disk_setup> tried_disk_setups();
 
 struct disk_setup_name {
   template <class Info>
