@@ -31,6 +31,17 @@ threaded_program a_slot_lent() {
   return {{{first}, 3}, {{seek}, {leave, lend}}};
 }
 
+/// A segment splits in place while a reader is at it, and the left half fills: where the reader's
+/// record was, another one is.
+threaded_program a_segment_read_while_it_splits() {
+  constexpr key_number crowd = 10, more = 12, sought = crowd - 1;
+  threaded_program made{{{}, crowd + more}, {{{act::get, {sought}, 0}}, {}}};
+  for (key_number k = 0; k < crowd; ++k) made.first.operations.push_back({act::put, {k}, 100u + k});
+  for (key_number k = crowd; k < crowd + more; ++k)
+    made.threads.back().push_back({act::insert, {k}, 600u + k});
+  return made;
+}
+
 }  // namespace
 
 explored_engine cceh_subject() {
@@ -43,7 +54,12 @@ explored_engine cceh_subject() {
             0,
             {written_beside_a_split(), a_slot_lent()},
             {counted_and_crowded(11), counted_and_crowded(16), counted_and_merged(20)}},
-           {"in-place", {{"segment", 2}, {"probe", 1}, {"copy_on_write", 0}}}}};
+           {"in-place",
+            {{"segment", 2}, {"probe", 1}, {"copy_on_write", 0}},
+            {},
+            durability_level::power,
+            0,
+            {a_segment_read_while_it_splits()}}}};
 }
 
 }  // namespace durahash::crash

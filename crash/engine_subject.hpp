@@ -24,7 +24,7 @@ class engine_subject final : public subject {
     engine_.reset();
     pool_.reset();
   }
-  error open() { return engine_->open("the pool"); }
+  error open() { return engine_->open("the pool", nullptr); }
 
   void perform(call& c) override {
     bool locks = M::planted("a-lock-in-the-pool") && c.what.what <= act::add;
@@ -53,10 +53,8 @@ class engine_subject final : public subject {
   bool scan(std::vector<std::string>& keys) override {
     cursor at;
     while (!at.done) {
-      status s = engine_->scan(at, 64, [&](key_type key, value_type) {
-        if constexpr (words) keys.push_back(std::to_string(key));
-        else keys.emplace_back(key);
-      });
+      status s =
+          engine_->scan(at, 64, [&](key_type key, value_type) { keys.push_back(text_of(key)); });
       if (s != status::ok) return false;
     }
     return true;
@@ -82,12 +80,41 @@ class engine_subject final : public subject {
       case act::put_many:
       case act::erase_many:
       case act::get_many: perform_many(c); break;
-      case act::reserve: engine_->reserve(engine_->size() + engine_->slots() / 2 + 1); break;
-      case act::compact: engine_->compact(); break;
-      case act::sync: engine_->sync(); break;
-      case act::reopen: engine_->close(); break;  // the runner opens it again
+      case act::reserve:
+        expect_ok(c, engine_->reserve(engine_->size() + engine_->slots() / 2 + 1));
+        break;
+      case act::compact: expect_ok(c, engine_->compact()); break;
+      case act::sync: expect_ok(c, engine_->sync()); break;
+      case act::scan: perform_scan(c); break;
+      case act::reopen: expect_ok(c, engine_->close()); break;  // the runner opens it again
       default: perform_one(c.parts.front());
     }
+  }
+
+  static void expect_ok(call& c, status answer) {
+    if (answer == status::ok) return;
+    c.fault = std::string("a ") + name_of(c.what.what) +
+              " of a table of a few records answers: " + std::string(message(answer));
+  }
+
+  /// In several steps, between which a reader lets go of everything.
+  void perform_scan(call& c) {
+    std::map<std::string, key_call*> parts;
+    for (key_call& part : c.parts) parts.emplace(key_text(part.key), &part);
+    auto visit = [&](key_type key, value_type value) {
+      auto found = parts.find(text_of(key));
+      if (found == parts.end()) return void(c.fault = "a scan visits a key that nobody has put");
+      key_call& part = *found->second;
+      if (part.ok) c.fault = "a scan visits key " + std::to_string(part.key) + " twice";
+      read_value(part, value);
+      part.ok = true;
+    };
+    constexpr std::size_t few = 3;
+    for (cursor at; !at.done && c.fault.empty();) expect_ok(c, engine_->scan(at, few, visit));
+  }
+  static std::string text_of(key_type key) {
+    if constexpr (words) return std::to_string(key);
+    else return std::string(key);
   }
 
   owned_key key_of(key_number key) const {
@@ -136,11 +163,12 @@ class engine_subject final : public subject {
 
   void read_one(key_call& c, const owned_key& key) {
     c.read.reset();
-    c.ok = engine_->get(key, [&](value_type present) {
-      // a reader that takes its time: others may run here
-      if constexpr (!words) pool_->medium().will_read(present.data(), present.size());
-      c.read = identity(c.key, present);
-    }) == status::ok;
+    c.ok = engine_->get(key, [&](value_type present) { read_value(c, present); }) == status::ok;
+  }
+  /// A reader that takes its time: others may run here.
+  void read_value(key_call& c, value_type present) {
+    if constexpr (!words) pool_->medium().will_read(present.data(), present.size());
+    c.read = identity(c.key, present);
   }
 
   /// A value's number. Of bytes that no program wrote: one that nothing explains.

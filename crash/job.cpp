@@ -208,6 +208,13 @@ findings explore(const campaign& what, const job& j, const alteration* altered) 
     counted.back().killed = true;
     for (std::size_t n = 0; n < counted.size() && found.violations.empty(); ++n)
       go_through(counted[n], of_counted);
+    std::mt19937_64 of_beside(j.seed + 2);
+    std::vector<threaded_program> beside = j.variant->beside;
+    beside.push_back(scanned_while_written());
+    for (std::size_t n = what.pace == pace::quick ? 2 : 4; n-- > 0;)  // every other one closes
+      beside.push_back(beside_threads(what.threads, n % 2 == 0, of_beside));
+    for (std::size_t n = 0; n < beside.size() && found.violations.empty(); ++n)
+      go_through(beside[n], of_beside);
   } else {
     // of those of all paces the one of deep is the longest
     program p = program_of(what, j, what.keep.empty() ? what.pace : pace::deep, random);

@@ -25,6 +25,16 @@ threaded_program drained_and_lent() {
   return {{{}, 36}, {{grow, lend}, {seek}}};
 }
 
+/// Insertions move records to make way for themselves, while a scan is on its way.
+threaded_program moved_while_scanned() {
+  constexpr key_number crowd = 13, more = 2;
+  threaded_program made{{{}, crowd + more}, {{{act::scan, {}, 0}}, {}}};
+  for (key_number k = 0; k < crowd; ++k) made.first.operations.push_back({act::put, {k}, 100u + k});
+  for (key_number k = crowd; k < crowd + more; ++k)
+    made.threads.back().push_back({act::insert, {k}, 600u + k});
+  return made;
+}
+
 }  // namespace
 
 explored_engine level_subject() {
@@ -43,7 +53,8 @@ explored_engine level_subject() {
         durability_level::power,
         0,
         {},
-        {counted_and_crowded(9), counted_and_crowded(15), counted_and_crowded(20)}},
+        {counted_and_crowded(9), counted_and_crowded(15), counted_and_crowded(20)},
+        {moved_while_scanned()}},
        {"as in the paper", {{"slots", 4}, {"in_place", 0}, {"dynamic", 0}}}},
       {{"the flush of level.log.commit", one_word},
        {"the fence of level.log.commit", one_word},

@@ -26,7 +26,8 @@ struct key_call {
 struct call {
   operation what;
   unsigned thread = 0;
-  std::vector<key_call> parts;
+  std::vector<key_call> parts;  // of a scan: a get of each key
+  std::string fault = {};       // what no state of the table explains; empty: nothing
 };
 
 class oracle {

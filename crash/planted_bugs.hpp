@@ -18,9 +18,12 @@ struct planted_bug {
   std::string_view story;
   std::vector<engine_kind> engines;
   std::string_view kinds;  // of tables, as --only takes them: those that can show it
+  // a test that shows it, where no program of the explorer does; empty: the explorer
+  std::string_view shown_by = {};
 };
 
 const std::vector<planted_bug>& planted_bugs();
+/// Those that the explorer shows.
 std::vector<std::string> bugs_of(engine_kind engine);
 std::string kinds_that_show(std::string_view name);
 

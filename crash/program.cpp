@@ -9,9 +9,9 @@ namespace durahash::crash {
 
 const char* name_of(act a) {
   constexpr const char* names[] = {
-      "put",       "insert",  "update",   "erase",         "compare_and_set",
-      "fetch_add", "get",     "put_many", "erase_many",    "get_many",
-      "reserve",   "compact", "sync",     "close and open"};
+      "put",       "insert",  "update",   "erase",      "compare_and_set",
+      "fetch_add", "get",     "put_many", "erase_many", "get_many",
+      "reserve",   "compact", "sync",     "scan",       "close and open"};
   return names[static_cast<int>(a)];
 }
 

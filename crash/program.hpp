@@ -27,6 +27,7 @@ enum class act : std::uint8_t {
   reserve,
   compact,
   sync,
+  scan,
   reopen,
 };
 

@@ -27,9 +27,12 @@ std::uint64_t hash_of(const recording& rec) {
 call prepare(const operation& o, bool words, const std::vector<present_value>& believed,
              unsigned thread) {
   call made{o, thread, {}};
-  for (key_number k : o.keys) {
+  std::vector<key_number> keys = o.keys;
+  for (std::size_t k = 0; o.what == act::scan && k < believed.size(); ++k)
+    keys.push_back(static_cast<key_number>(k));
+  for (key_number k : keys) {
     key_call part;
-    part.what = o.what;
+    part.what = o.what == act::scan ? act::get : o.what;
     if (part.what == act::add && !words) part.what = act::put;
     part.key = k;
     part.argument = value_of(k, o.version, words);
@@ -65,14 +68,14 @@ class two_hands final : public scheduler {
 
 std::string record(const subject_kind& kind, const maker& make, region& r, tracer& t, bool create,
                    const program& what, recording& into) {
-  std::string why;
+  std::string why, failed;
   std::vector<present_value> believed = into.before;
   t.write_to(&into.events);
   two_hands hands;
   t.use(&hands);
   std::unique_ptr<subject> table = make(kind, r, t, create, why);
   for (const operation& o : what.operations) {
-    if (table == nullptr) break;
+    if (table == nullptr || !failed.empty()) break;
     hands.now = 1;
     std::uint64_t number = into.calls.size();
     call& c = into.calls.emplace_back(prepare(o, kind.words(), believed));
@@ -80,7 +83,8 @@ std::string record(const subject_kind& kind, const maker& make, region& r, trace
     table->perform(c);
     t.end(number);
     learn(c, believed);
-    if (o.what != act::reopen) continue;
+    failed = c.fault;
+    if (o.what != act::reopen || !failed.empty()) continue;
     table.reset();
     hands.now = 0;
     table = make(kind, r, t, false, why);
@@ -89,7 +93,7 @@ std::string record(const subject_kind& kind, const maker& make, region& r, trace
   table.reset();
   t.use(nullptr);
   t.write_to(nullptr);
-  return why.empty() ? why : "it does not open after a clean close: " + why;
+  return why.empty() ? failed : "it does not open after a clean close: " + why;
 }
 
 }  // namespace durahash::crash

@@ -62,6 +62,7 @@ struct explored_variant {
   // its first programs of several threads; the others are drawn
   std::vector<threaded_program> by_hand = {};
   std::vector<threaded_program> counted = {};  // likewise, of tables that are counted after a kill
+  std::vector<threaded_program> beside = {};   // likewise, of what is done to a whole table
 };
 
 /// The engines' own: subjects.cpp lists them.

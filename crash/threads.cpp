@@ -93,6 +93,47 @@ threaded_program random_threads(std::size_t threads, std::size_t operations,
   return made;
 }
 
+threaded_program scanned_while_written() {
+  constexpr key_number usual = 4, escape = 2;  // GPHash keeps that one apart
+  operation first{act::put, {usual}, 1}, second{act::put, {escape}, 2};
+  operation then{act::update, {usual}, 3}, last{act::update, {escape}, 4};
+  return {{{first, second}, usual + 1}, {{then, last}, {{act::scan, {}, 0}}}};
+}
+
+threaded_program beside_threads(std::size_t threads, bool closes, std::mt19937_64& random) {
+  threaded_program made;
+  auto keys = static_cast<key_number>(8 + random() % 32);
+  made.first.keys = static_cast<key_number>(keys + 6u);
+  for (key_number k = 0; k < keys; ++k) made.first.operations.push_back({act::put, {k}, 100u + k});
+  for (key_number k = 0; k < keys; ++k)  // so that there is something to give back
+    if (random() % 3 == 0) made.first.operations.push_back({act::erase, {k}, 0});
+  made.killed = random() % 2 == 0;
+  std::uint32_t version = 500;
+  auto key = [&] { return static_cast<key_number>(random() % made.first.keys); };
+  auto write = [&] {
+    constexpr act acts[] = {act::put,   act::put,   act::insert,   act::update,
+                            act::erase, act::erase, act::put_many, act::erase_many};
+    operation o{acts[random() % std::size(acts)], {key()}, ++version};
+    bool many = o.what == act::put_many || o.what == act::erase_many;
+    if (key_number other = key(); many && other != o.keys.front()) o.keys.push_back(other);
+    return o;
+  };
+  auto of_all = [&] {
+    constexpr act acts[] = {act::sync, act::reserve, act::scan, act::compact};
+    return operation{acts[random() % std::size(acts)], {}, 0};
+  };
+  if (closes) {
+    operation before = random() % 2 == 0 ? of_all() : write();
+    made.threads = {{write(), std::move(before), {act::reopen, {}, 0}}};
+    return made;
+  }
+  bool comes_first = random() % 2 == 0;  // whose steps the first schedules vary
+  for (std::size_t t = 0; t < threads; ++t)
+    if (t == (comes_first ? 0 : threads - 1)) made.threads.push_back({of_all(), of_all()});
+    else made.threads.push_back({write(), write()});
+  return made;
+}
+
 namespace {
 
 /// What is wrong with an open table that nobody uses; nothing, if all is right.
@@ -135,7 +176,15 @@ std::string record_threads(const subject_kind& kind, const maker& make, explorer
   });
   t.use(nullptr);
   t.write_to(nullptr);
-  std::string fault = faults_of(*table);
+  std::string fault;
+  for (const call& c : rec.calls)
+    if (fault.empty()) fault = c.fault;
+  if (fault.empty() && rec.calls.back().what.what == act::reopen) {  // it is closed
+    table.reset();
+    table = make(kind, x.memory(), t, false, why);
+    if (table == nullptr) fault = "it does not open after a clean close: " + why;
+  }
+  if (fault.empty()) fault = faults_of(*table);
   table.reset();
   turns::install(outside);
   return fault;

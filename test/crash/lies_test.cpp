@@ -135,6 +135,44 @@ TEST(CrashExplorer, AReadThatNothingExplainsIsFound) {
   EXPECT_EQ(first_of(found), "no order of the calls of key 0 explains what they answered");
 }
 
+struct a_scan_misses_a_key : wrapped {
+  using wrapped::wrapped;
+  void perform(call& c) override {
+    wrapped::perform(c);
+    if (c.what.what == act::scan) c.parts.front().ok = false;
+  }
+};
+struct a_scan_has_an_old_value : wrapped {
+  using wrapped::wrapped;
+  void perform(call& c) override {
+    wrapped::perform(c);
+    if (c.what.what == act::scan) c.parts.back().read = value_of(1, 2, true);
+  }
+};
+struct a_sync_fails : wrapped {
+  using wrapped::wrapped;
+  void perform(call& c) override {
+    wrapped::perform(c);
+    if (c.what.what == act::sync) c.fault = "a sync answers: planted";
+  }
+};
+
+TEST(CrashExplorer, AScanIsAReadOfEachKeyAndMustBeExplained) {
+  const program both = {
+      {{act::put, {0}, 1}, {act::put, {1}, 2}, {act::put, {1}, 3}, {act::scan, {}, 0}}, 2};
+  EXPECT_EQ(first_of(explore_a<wrapped>(short_plan(), both)), "");
+  EXPECT_EQ(first_of(explore_a<a_scan_misses_a_key>(short_plan(), both)),
+            "no order of the calls of key 0 explains what they answered");
+  EXPECT_EQ(first_of(explore_a<a_scan_has_an_old_value>(short_plan(), both)),
+            "no order of the calls of key 1 explains what they answered");
+}
+
+TEST(CrashExplorer, AnOperationOfTheTableThatFailsIsFound) {
+  const program synced = {{{act::put, {0}, 1}, {act::sync, {}, 0}, {act::put, {1}, 2}}, 2};
+  EXPECT_EQ(first_of(explore_a<wrapped>(short_plan(), synced)), "");
+  EXPECT_EQ(first_of(explore_a<a_sync_fails>(short_plan(), synced)), "a sync answers: planted");
+}
+
 TEST(CrashExplorer, AViolationTellsTheCallsTheCrashAndTheImage) {
   findings found = explore_a<forgets_a_put>();
   ASSERT_FALSE(found.violations.empty());

@@ -4,6 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <set>
+
 #include "base/turns.hpp"
 #include "crash/wrapped.hpp"
 
@@ -50,6 +53,62 @@ TEST(CrashThreads, AProgramIsGoneThroughWholeOrIsNotCountedAsSuch) {
   EXPECT_EQ(part.exhausted, 0u);
   EXPECT_LT(part.schedules, whole.schedules);
   EXPECT_LT(part.traces, whole.traces);
+}
+
+TEST(CrashThreads, WhatIsDoneToTheWholeTableStandsBesideWritersAndACloseBesideNone) {
+  auto is_of_all = [](const operation& o) { return !takes_keys(o.what); };
+  std::set<act> drawn;
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    std::mt19937_64 random(seed);
+    threaded_program closing = beside_threads(2, true, random);
+    ASSERT_EQ(closing.threads.size(), 1u);
+    EXPECT_EQ(closing.threads.front().back().what, act::reopen);
+    threaded_program p = beside_threads(3, false, random);
+    ASSERT_EQ(p.threads.size(), 3u);
+    std::size_t of_all = 0;
+    for (const std::vector<operation>& thread : p.threads) {
+      bool all = std::all_of(thread.begin(), thread.end(), is_of_all);
+      EXPECT_TRUE(all || std::none_of(thread.begin(), thread.end(), is_of_all));
+      of_all += all;
+      for (const operation& o : thread)
+        if (all) drawn.insert(o.what);
+    }
+    EXPECT_EQ(of_all, 1u);
+  }
+  EXPECT_EQ(drawn, (std::set{act::sync, act::reserve, act::scan, act::compact}));
+}
+
+TEST(CrashThreads, ACloseIsLookedAtBesideTheCountAndThePoolOpensAfterIt) {
+  solo alone;
+  turns::install(&alone);
+  subject_kind kind = usual_kind();
+  unsigned opened = 0;
+  maker make = [&, inner = wrapping<wrapped>()](const subject_kind& k, region& r, tracer& t,
+                                                bool create, std::string& why_not) mutable {
+    ++opened;
+    return inner(k, r, t, create, why_not);
+  };
+  plan few;
+  few.images = {.all_up_to = 4, .options_per_line = 2, .lines_each = 1, .samples = 1};
+  few.nested_every = 1000, few.kill_every = 0;
+  threaded_program p{{{{act::put, {0}, 1}, {act::put, {1}, 2}}, 2},
+                     {{{act::erase, {0}, 0}, {act::reopen, {}, 0}}},
+                     true};
+  auto explored = [&](bool killed) {
+    p.killed = killed;
+    explorer x(kind, make, few, 1);
+    std::mt19937_64 random(1);
+    explore_threads(kind, make, x, p, {.preemptions = 1, .most_schedules = 100}, random);
+    return std::move(x.found());
+  };
+  findings counted = explored(true);
+  EXPECT_TRUE(counted.violations.empty());
+  EXPECT_GT(counted.schedules, 5u) << "the count takes its turns beside erase and close";
+  EXPECT_GT(opened, 2 * counted.schedules) << "each schedule opens it, and again after its close";
+  findings clean = explored(false);
+  EXPECT_TRUE(clean.violations.empty());
+  EXPECT_EQ(clean.schedules, 1u) << "nothing goes on beside it";
+  turns::install(nullptr);
 }
 
 TEST(CrashThreads, TracesAreTheSameWhereAllThatIsRecordedIs) {

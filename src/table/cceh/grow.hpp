@@ -165,7 +165,7 @@ status table<M, Kind>::split_in(const segment& s, const halves& made, stripe_ind
   publish_entries(
       all, way, [&](std::uint64_t i) { return i < all.middle() ? left_entry : right_entry; },
       after(std::move(written)));
-  outdate(s.stripe);
+  if (!M::planted("cceh-a-split-leaves-the-version")) outdate(s.stripe);
   outdate(right_stripe);
   if (depth == directory().exponent()) deepest_ += 2;
   ++segments_;
