@@ -25,6 +25,14 @@ class engine_subject final : public subject {
     pool_.reset();
   }
   error open() { return engine_->open("the pool", nullptr); }
+  /// As the store does it.
+  error salvage() {
+    std::vector<std::string> dropped;
+    pool_->begin_salvage();
+    error e = engine_->open("the pool", &dropped);
+    if (e.code == status::ok) pool_->end_salvage();
+    return e;
+  }
 
   void perform(call& c) override {
     bool locks = M::planted("a-lock-in-the-pool") && c.what.what <= act::add;
@@ -218,6 +226,7 @@ std::unique_ptr<subject> make_subject(const subject_kind& kind, region& r, trace
                                       std::string& why_not) {
   auto map = r.map([&t](std::uint64_t length) { t.length(length); });
   std::unique_ptr<pool<M>> p;
+  bool torn = false;  // the store refuses it then, but to salvage
   if (create) {
     options how;
     how.settings = kind.settings;
@@ -236,10 +245,12 @@ std::unique_ptr<subject> make_subject(const subject_kind& kind, region& r, trace
     if (!block) return why_not = block.failure().message, nullptr;
     auto root = read_root(r.base(), r.length(), *block, "the pool");
     if (!root) return why_not = root.failure().message, nullptr;
+    torn = root->state == pool_state::changing && root->boot_id != this_boot();
     p = std::make_unique<pool<M>>(std::move(map), std::make_unique<M>(t), *block, *root);
   }
   auto made = std::make_unique<engine_subject<E, M>>(std::move(p));
-  if (error e = made->open(); e.code != status::ok) return why_not = e.message, nullptr;
+  if (error e = torn ? made->salvage() : made->open(); e.code != status::ok)
+    return why_not = e.message, nullptr;
   return made;
 }
 

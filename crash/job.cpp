@@ -5,6 +5,7 @@
 #include "base/check.hpp"
 #include "crash/explorer.hpp"
 #include "crash/last_words.hpp"
+#include "crash/moments.hpp"
 #include "crash/planted_bugs.hpp"
 #include "crash/threads.hpp"
 #include "media/recording_medium.hpp"
@@ -56,6 +57,11 @@ plan plan_of(const job& j, pace speed) {
       how.images = {.all_up_to = 128, .options_per_line = 12, .lines_each = 8, .samples = 6};
     how.nested_images = {.all_up_to = 8, .options_per_line = 4, .lines_each = 3, .samples = 1};
   }
+  if (j.flavour == flavour::salvage) {
+    how.images = how.nested_images;
+    how.nested_every = quick ? 400 : 100, how.deeper_every = 4 * how.nested_every;
+    how.kill_every = j.stops == machine::eadr ? 0 : quick ? 100 : 30;
+  }
   return how;
 }
 
@@ -64,6 +70,10 @@ plan plan_of(const job& j, pace speed) {
 std::uint64_t most_schedules(const campaign& what) {
   if (what.schedules != 0) return what.schedules;
   return what.pace == pace::deep ? 100'000 : what.pace == pace::usual ? 8'000 : 400;
+}
+
+std::size_t images_to_salvage(pace speed) {
+  return speed == pace::deep ? 48 : speed == pace::usual ? 12 : 4;
 }
 
 program only(const std::vector<std::size_t>& kept, const program& of) {
@@ -79,7 +89,7 @@ program only(const std::vector<std::size_t>& kept, const program& of) {
 }  // namespace
 
 std::string job::text() const {
-  constexpr const char* flavours[] = {"", "/threads", "/twice"};
+  constexpr const char* flavours[] = {"", "/threads", "/twice", "/salvage"};
   bool eadr = stops == machine::eadr && kind.level == durability_level::power;
   return kind.text() + (eadr ? "/eadr" : "") + flavours[static_cast<int>(flavour)];
 }
@@ -122,6 +132,14 @@ std::vector<job> jobs_of(const campaign& what) {
       all.push_back({process, e.make, &v, machine::eadr});
     }
   }
+  for (data_kind data : {data_kind::u64, data_kind::bytes})
+    for (const explored_variant& v : e.variants) {
+      if (v.only && *v.only != data) continue;
+      for (auto [level, stops] : {std::pair{durability_level::power, machine::adr},
+                                  std::pair{durability_level::process, machine::eadr}})
+        all.push_back(
+            {{e.engine, data, level, v.settings, v.name}, e.make, &v, stops, flavour::salvage});
+    }
   std::erase_if(all, [&](const job& j) { return j.text().find(what.only) == std::string::npos; });
   return all;
 }
@@ -219,10 +237,15 @@ findings explore(const campaign& what, const job& j, const alteration* altered) 
     // of those of all paces the one of deep is the longest
     program p = program_of(what, j, what.keep.empty() ? what.pace : pace::deep, random);
     if (!what.keep.empty()) p = only(what.keep, p);
-    explorer x(j.kind, j.make, how, random());
-    x.tell("  " + j.text());
-    x.run(p);
-    found = std::move(x.found());
+    if (j.flavour == flavour::salvage) {
+      found = explore_moments(j.kind, j.make, how, p, images_to_salvage(what.pace), "  " + j.text(),
+                              random);
+    } else {
+      explorer x(j.kind, j.make, how, random());
+      x.tell("  " + j.text());
+      x.run(p);
+      found = std::move(x.found());
+    }
   }
   turns::install(nullptr);
   planted_mutant = 0;

@@ -18,6 +18,7 @@ enum class flavour : std::uint8_t {
   // a short program: every image is gone on with and crashed again, and at every crash point the
   // process dies first
   twice,
+  salvage,  // of what lay in the pool at moments of a program (moments.hpp)
 };
 
 struct job {
