@@ -90,6 +90,17 @@ std::string replay_of(const campaign& what, std::size_t number) {
   return text;
 }
 
+/// Those that have a witness or an argument.
+std::vector<std::string> known_elisions(engine_kind engine) {
+  std::vector<std::string> all;
+  auto add = [&](const std::string& name) {
+    if (std::optional<alteration> a = alteration_named(name); a && a->left_out) all.push_back(name);
+  };
+  for (const auto& [name, witness] : witnesses(engine)) add(name);
+  for (const auto& [name, argument] : explored(engine).equivalent) add(name);
+  return all;
+}
+
 }  // namespace
 
 std::string why_not(const campaign& what) {
@@ -121,8 +132,9 @@ outcome run(const campaign& what, const std::function<void(double, const std::st
   outcome result;
   std::vector<job> round = jobs_of(what);
   check(why_not(what).empty(), "a campaign that can be run");
-  if (what.mutants) {
-    result.matrix = run_matrix(what, bugs_of(what.engine), progress);
+  if (what.mutants || what.witnesses) {
+    result.matrix = run_matrix(
+        what, what.mutants ? bugs_of(what.engine) : known_elisions(what.engine), progress);
     result.seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
     return result;

@@ -39,6 +39,8 @@ struct campaign {
   std::string without;                  // an elision to run with, as the matrix names it
   std::string plant;                    // a planted bug to run with
   bool mutants = false;                 // instead: plant each known bug, and see that it is found
+  // of elisions and of mutants: no programs, and no search; each by its witness alone
+  bool witnesses = false;
 };
 
 /// One line of a matrix: what was altered, and who noticed.

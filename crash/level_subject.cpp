@@ -62,6 +62,9 @@ explored_engine level_subject() {
         "what may lie before it in its line is a mark, without which the drain turns round"},
        {"the order of level.write.value",
         "a value is one word: what lies before it in its line are filters, which may say too much"},
+       {"the fence of level.salvage.all",
+        "a salvage ends with a root, whose record is fenced behind it before that root is in "
+        "force"},
        {"the fence of level.log.undone",
         "who opens a small pool counts its records, and fences on the way; of a large one another "
         "thread does, and level_step_cut_test.cpp shows it"}}};

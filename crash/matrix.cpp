@@ -44,6 +44,7 @@ findings look_for(const campaign& what, const std::string& name) {
   if (witness != witnesses(what.engine).end())
     if (std::optional<job> j = job_named(known, witness->second))
       all.add(explore(known, *j, &how.altered));
+  if (what.witnesses) return all;
   const std::vector<job> round = jobs_of(own);
   bool own_are_known = own.seed == known.seed && own.operations == known.operations;
   // by what they cost

@@ -93,6 +93,21 @@ class Report(ToolTest):
         self.assertEqual(self.report(1, *replay[2:])["violations"][0], first)
 
 
+class Witnesses(ToolTest):
+    def test_every_elision_is_caught_at_a_seed_that_no_witness_was_found_with(self):
+        answer = run("crash", "--engine", "all", "--witnesses", "--quick", "--seed", "90210", "--json", "-")
+        self.assertEqual(answer.code, 0, answer)
+        for told in json.loads(answer.out):
+            with self.subTest(engine=told["engine"]):
+                self.assertEqual(told["seed"], 90210)
+                self.assertEqual(told["programs"], 0, "no program but the witnesses was explored")
+                self.assertGreater(told["elisions"]["planted"], 25)
+                noticed = told["elisions"]["caught"] + told["elisions"]["equivalent"]
+                self.assertEqual(noticed, told["elisions"]["planted"])
+                for line in told["elision_matrix"]:
+                    self.assertTrue(line["caught"] or line["argument"], line)
+
+
 class Started(ToolTest):
     def test_a_tool_without_its_explorer_says_how_to_build_it(self):
         alone = self.path("durahash")

@@ -39,6 +39,7 @@ struct crash_arguments {
   std::string without;
   std::string plant;
   bool mutants = false;
+  bool witnesses = false;
 };
 
 std::vector<engine_kind> engines_of(const std::string& name) {
@@ -70,6 +71,7 @@ crash::campaign campaign_of(const crash_arguments& a, engine_kind engine) {
   made.without = a.without;
   made.plant = a.plant;
   made.mutants = a.mutants;
+  made.witnesses = a.witnesses;
   return made;
 }
 
@@ -142,9 +144,13 @@ std::string text_of(const std::vector<crash::matrix_line>& matrix, const std::st
 }
 
 std::string text_of(const crash::campaign& what, const crash::outcome& o) {
-  if (what.mutants)
+  const std::string unnoticed = "\nFAILED: something can be left out, and no crash shows it.\n";
+  if (what.mutants || what.witnesses)
     return fmt::format("{} · {}\n\n", name_of(what.engine), human_seconds(o.seconds)) +
-           text_of(o.matrix, "bug") + (good(o) ? "" : "\nFAILED: a planted bug was not found.\n");
+           text_of(o.matrix, what.mutants ? "bug" : "flush, fence or order") +
+           (good(o)        ? ""
+            : what.mutants ? "\nFAILED: a planted bug was not found.\n"
+                           : unnoticed);
   const crash::findings& f = o.found;
   std::string text = fmt::format(
       "{} · {} of {} operations, {} · seed {} · {}\n\n", name_of(what.engine),
@@ -183,8 +189,7 @@ std::string text_of(const crash::campaign& what, const crash::outcome& o) {
   if (!o.matrix.empty()) text += "\n" + text_of(o.matrix, "flush, fence or order");
   for (const crash::violation& v : f.violations)
     text += fmt::format("\nVIOLATION: {}\n{}\n  again: {}\n", v.what, v.story, v.replay);
-  if (f.violations.empty() && !good(o))
-    text += "\nFAILED: something can be left out, and no crash shows it.\n";
+  if (f.violations.empty() && !good(o)) text += unnoticed;
   return text;
 }
 
@@ -265,6 +270,13 @@ void add_crash(command_line app, int& exit_code) {
   command
       .add_flag("--mutants", a->mutants,
                 "instead: plant every known bug in turn, and see that each is found")
+      .excludes(without)
+      .excludes(plant);
+  command
+      .add_flag(
+          "--witnesses", a->witnesses,
+          "instead: leave out each flush, fence and order that has been caught before, or with "
+          "--mutants plant each bug, and explore its witness alone")
       .excludes(without)
       .excludes(plant);
   command.footer(
