@@ -280,15 +280,15 @@ const std::vector<planted_bug>& planted_bugs() {
        "insertions each find it absent, and both are acknowledged.",
        {engine_kind::gphash},
        "two levels/threads"},
-      {"a-sync-keeps-nobody-out", "beside a sync",
+      {"a-sync-keeps-nobody-out", "Ours 10",
        "A sync marks the pool clean while a writer is at work: what that one goes on to store lies "
        "under a root that says clean.",
        every_engine, "u64/power/threads"},
-      {"a-close-stops-the-count", "beside the count after a crash",
+      {"a-close-stops-the-count", "Ours 11",
        "A close ends the thread that counts, and waits for the count ever after.", every_engine,
        "bytes/power/threads"},
       {"cceh-a-split-leaves-the-version",
-       "the validated read that replaces the paper's reader lock",
+       "invariant C6",
        "A split does not change the left stripe's version: a reader that had the segment before "
        "finds another record where its own was.",
        {engine_kind::cceh},
