@@ -75,7 +75,7 @@ class handle {
 
   /// Waits until what lies before `position` survives whatever the pool's level names; at the level
   /// power_buffered, a loss of power.
-  /// Returns   ok, at once where the pool has no log; io_error when the disk has refused a write: it
+  /// Returns ok, at once where the pool has no log; io_error when the disk has refused a write: it
   ///           may be lost then.
   status wait_durable(std::uint64_t position) { return table().wait_durable(position); }
 

@@ -1,6 +1,5 @@
 // What gdb_test.py prints: bytes as they lie in pools, and the types that say what they are. gdb
-// reads
-// them from the executable: it is never run.
+// reads them from the executable: it is never run.
 #include <cstdint>
 
 #include "table/cceh/format.hpp"
