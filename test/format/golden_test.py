@@ -54,15 +54,15 @@ def root_in_force(pool):
     return at, struct.unpack_from("<I", pool, at + 32)[0]
 
 
-def as_killed_here(pool):
-    """The pool as its writer would have left it, killed in this run of the machine, in a file that
-    nothing tells from this one."""
+def as_killed_here(pool, mark):
+    """The pool as its writer would have left it, killed in this run of the machine, in the file with
+    this mark."""
     with open("/proc/sys/kernel/random/boot_id") as file:
         boot = bytes.fromhex(file.read().strip().replace("-", ""))
     at, _ = root_in_force(pool)
     root = bytearray(pool[at:at + ROOT_BYTES])
     root[16:32] = boot
-    root[36:40] = bytes(4)
+    root[36:40] = mark
     root[72:80] = struct.pack("<Q", xxhash.xxh3_64_intdigest(bytes(root[:72])))
     return pool[:at] + bytes(root) + pool[at + ROOT_BYTES:]
 
@@ -123,7 +123,12 @@ class GoldenPool:
     def usable(self):
         """What this run of the machine takes as it is: a clean pool, or what a killed writer left
         in this run."""
-        self.put_file(as_killed_here(self.golden) if self.changing else self.golden)
+        if self.changing:
+            os.unlink(self.pool)
+            self.tool("create", self.pool)  # its root knows the file's mark, and the file stays
+            made = self.content()
+            at, _ = root_in_force(made)
+            self.put_file(as_killed_here(self.golden, made[at + 36:at + 40]))
         return self.content()
 
     def test_state(self):
