@@ -11,6 +11,9 @@
 //                     (a larger array, a split, a level) waits for no lock while others are held
 //   iteration         in hash order, stretch by stretch: neither growth nor movements nor reopening
 //                     disturb the cursor
+//   compaction        fewer slots   ·   what has room in front of it moves there: arrays, then
+//                     records   ·   the file gets shorter. Between them those who read what was
+//                     left are waited for
 #pragma once
 
 #include <bit>
@@ -28,6 +31,29 @@ enum class staged : std::uint8_t { nothing_to_do, ready, no_room };
 /// Operations whose cache misses and fences are shared.
 inline constexpr std::size_t group_size = 64;
 
+/// Writes that share locks and fences: of each what was staged, until all are committed.
+template <class Change, std::size_t Locks = group_size>
+struct fenced_group {
+  held_locks<Locks> locks;
+  Change changes[group_size];
+  std::size_t ready = 0;
+  flushed started;  // the write-back of what the commit words come after
+
+  std::span<const Change> all() const noexcept { return {changes, ready}; }
+};
+
+/// Whether something that a commit word comes after lies in another line, and is to be durable
+/// first.
+template <class Change>
+bool any_apart(std::span<const Change> changes) noexcept {
+  return std::any_of(changes.begin(), changes.end(), [](const Change& c) { return c.apart; });
+}
+
+/// Records as iteration read them, where a slot has all that is visited.
+struct plain_stretch {
+  std::vector<live_record> records;
+};
+
 /// `Engine` offers lifecycle's hooks, and
 ///   target_type                         what it works out of a key once: a hash, or places
 ///   look_ahead(keys, targets, puts)     works them out, and asks for the lines that writes will
@@ -42,6 +68,11 @@ inline constexpr std::size_t group_size = 64;
 ///   read_stretch(position, stretch)     the records of the stretch of hashes in which that one
 ///                                       lies, durably. Returns where it ends, or nothing: a writer
 ///                                       was faster
+///   make_room_for(records)              so that they fit without growth
+///   shrink_to_fit()                     as few slots as the records need
+///   move_arrays_down()                  each array with room in front of it is written anew there
+///   for_each_locked(visit)              visits each record of a table of bytes, its lock held
+///   replace_value(record, word, started)   an update of a record that is visited, durably
 template <medium M, class Kind, class Engine>
 class engine_frame : public lifecycle<M, Kind, Engine> {
   using life = lifecycle<M, Kind, Engine>;
@@ -65,6 +96,9 @@ class engine_frame : public lifecycle<M, Kind, Engine> {
   template <class Visit>
   status scan(cursor& at, std::size_t limit, Visit&& visit);
 
+  status reserve(std::uint64_t records);
+  status compact();
+
  protected:
   /// Hooks that an engine may leave out.
   template <class Group, class DecideOf>
@@ -83,6 +117,9 @@ class engine_frame : public lifecycle<M, Kind, Engine> {
   template <class Target, class DecideOf>
   std::size_t write_group(std::span<const key_type> keys, const Target* targets, status* answers,
                           DecideOf&& decide_of);
+  status move_records_down();
+  template <class Resident>
+  status move_down(const Resident& r, std::uint64_t behind);
 };
 
 template <medium M, class Kind, class Engine>
@@ -147,6 +184,56 @@ status engine_frame<M, Kind, Engine>::scan(cursor& at, std::size_t limit, Visit&
     if (visited != status::ok) return visited;
   }
   return status::ok;
+}
+
+template <medium M, class Kind, class Engine>
+status engine_frame<M, Kind, Engine>::reserve(std::uint64_t records) {
+  constexpr std::uint64_t more_than_any_pool = std::uint64_t{1} << 48;
+  return records < more_than_any_pool ? this->self().make_room_for(records) : status::no_space;
+}
+
+template <medium M, class Kind, class Engine>
+status engine_frame<M, Kind, Engine>::compact() {
+  Engine& e = this->self();
+  this->await_count();  // the allocation state must be known
+  typename heap<M>::front_first front(this->heap_);
+  if (status s = e.shrink_to_fit(); s != status::ok) return s;
+  this->heap_.settle();
+  if (status s = e.move_arrays_down(); s != status::ok) return s;
+  this->heap_.settle();
+  if constexpr (!Kind::in_slot)
+    if (status s = move_records_down(); s != status::ok) return s;
+  this->heap_.settle();
+  this->heap_.release_idle_slabs();
+  return this->p_.give_back_tail();
+}
+
+/// Records behind the point where all that is live would end, if it lay without gaps, have room in
+/// front of it.
+template <medium M, class Kind, class Engine>
+status engine_frame<M, Kind, Engine>::move_records_down() {
+  status answer = status::ok;
+  std::uint64_t behind = this->live_bytes();
+  this->self().for_each_locked([&](const auto& r) {
+    if (answer == status::ok) answer = move_down(r, behind);
+  });
+  return answer;
+}
+
+/// An update with the same key and value.
+template <medium M, class Kind, class Engine>
+template <class Resident>
+status engine_frame<M, Kind, Engine>::move_down(const Resident& r, std::uint64_t behind) {
+  auto record = record_at(this->m_, this->p_, r.value_word);
+  if (!record) return status::damaged;
+  if (r.value_word < behind || !this->heap_.has_room_before(r.value_word, record->bytes()))
+    return status::ok;
+  if (!this->p_.may_change()) return status::io_error;
+  key_type key = record->key;
+  if constexpr (Kind::fixed_key) key = r.key;
+  flushed started;
+  auto moved = new_value_word<Kind>(this->m_, this->heap_, this->p_, key, record->value, started);
+  return moved ? this->self().replace_value(r, *moved, std::move(started)) : status::ok;
 }
 
 }  // namespace durahash

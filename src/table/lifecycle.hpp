@@ -28,6 +28,7 @@
 #include "base/spin_lock.hpp"
 #include "base/zeroed_array.hpp"
 #include "persist/heap.hpp"
+#include "persist/record.hpp"
 #include "table/complaints.hpp"
 #include "table/structure.hpp"
 
@@ -155,17 +156,17 @@ class lifecycle {
   template <class Count>
   void count_once(std::size_t unit, Count&& count);
   void counted_with(std::size_t unit, std::size_t with);
-  /// The heap is told of a record's cell. One that cannot be there, or cannot be noted, makes the
-  /// count unsound.
-  void adopt_record(std::uint64_t offset, std::uint64_t bytes) noexcept {
-    try {
-      if (!heap_.adopt(offset, bytes)) found_unsound();
-    } catch (const std::bad_alloc&) {
-      heap_.know_no_more();
-      found_unsound();
-    }
+  /// The heap is told of the cell of the record that a slot names. One that cannot be there, or
+  /// cannot be noted, makes the count unsound. Words have none.
+  void adopt_record([[maybe_unused]] std::uint64_t value_word) noexcept {
+    if constexpr (!Kind::in_slot) try {
+        auto record = record_at(m_, p_, value_word);
+        if (!record || !heap_.adopt(value_word, record->bytes())) sound_ = false;
+      } catch (const std::bad_alloc&) {
+        heap_.know_no_more();
+        sound_ = false;
+      }
   }
-  void found_unsound() noexcept { sound_ = false; }
 
   /// An engine that keeps what nothing refers to lets go of it in one of its own.
   void before_clean_close() {}

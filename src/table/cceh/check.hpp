@@ -130,7 +130,7 @@ void table<M, Kind>::describe(table_stats& stats) {
       reach_sum += reach;
       reach_most = std::max(reach_most, reach);
     }
-    for_each_resident(s, [&](const resident& r, const slot&) {
+    for_each_resident(s, [&](const resident& r) {
       ++hits;
       hit_lines += ((r.bucket - home_of(r.hash)) & mask) + 1;
     });

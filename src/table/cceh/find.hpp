@@ -269,7 +269,7 @@ std::uint64_t table<M, Kind>::hash_of_slot(std::uint64_t key_word) const noexcep
   else return key_word;
 }
 
-/// Calls visit(resident, slot) for each record of the segment that is not stale.
+/// Calls visit(resident) for each record of the segment that is not stale.
 template <medium M, class Kind>
 template <class Visit>
 void table<M, Kind>::for_each_resident(const segment& s, Visit&& visit) const {
@@ -279,7 +279,7 @@ void table<M, Kind>::for_each_resident(const segment& s, Visit&& visit) const {
       std::uint64_t key_word = load(m_, at.key);
       if (key_word == empty_word || key_word == removed_word) continue;
       std::uint64_t hash = hash_of_slot(key_word);
-      if (s.owns(hash)) visit(resident{{hash, key_word, load(m_, at.value)}, index}, at);
+      if (s.owns(hash)) visit(resident{{hash, key_word, load(m_, at.value)}, &at, index});
     }
 }
 
@@ -287,7 +287,7 @@ template <medium M, class Kind>
 auto table<M, Kind>::residents(const segment& s) const -> std::vector<resident> {
   std::vector<resident> found;
   found.reserve(slots_per_segment());
-  for_each_resident(s, [&](const resident& r, const slot&) { found.push_back(r); });
+  for_each_resident(s, [&](const resident& r) { found.push_back(r); });
   return found;
 }
 
@@ -322,7 +322,7 @@ auto table<M, Kind>::live_records(const segment& s) const
   segment escape = escape_segment();
   std::vector<live_record> found;
   for_each_escaped(s, [&](const live_record& r) { found.push_back(r); });
-  for_each_resident(s, [&](const resident& r, const slot&) { found.push_back(r); });
+  for_each_resident(s, [&](const resident& r) { found.push_back(r); });
   if (!unchanged(s) || !unchanged(escape)) return std::nullopt;
   return found;
 }

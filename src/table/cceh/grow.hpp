@@ -127,7 +127,7 @@ void table<M, Kind>::lay_out_halves(const segment& s, std::uint64_t right_prefix
   for (image& half : made.half) half.clear(buckets_per_segment());
   made.moving = 0;
   bool fits[2] = {true, true};
-  for_each_resident(s, [&](const resident& r, const slot&) {
+  for_each_resident(s, [&](const resident& r) {
     bool moves = r.hash >= right_prefix;
     made.moving += moves;
     if (moves || copy_on_write_) fits[moves] = put_into(made.half[moves], r) && fits[moves];
@@ -291,7 +291,7 @@ void table<M, Kind>::survey(std::uint64_t hash) {
 template <medium M, class Kind>
 std::uint64_t table<M, Kind>::live_in(const segment& s) const {
   std::uint64_t live = 0;
-  for_each_resident(s, [&](const resident&, const slot&) { ++live; });
+  for_each_resident(s, [&](const resident&) { ++live; });
   return live;
 }
 
@@ -360,9 +360,7 @@ bool table<M, Kind>::merge(const segment& left, const segment& right, std::uint6
 // ---------------------------------------------------------------------------------- size on demand
 
 template <medium M, class Kind>
-status table<M, Kind>::reserve(std::uint64_t records) {
-  constexpr std::uint64_t more_than_any_pool = std::uint64_t{1} << 48;
-  if (records >= more_than_any_pool) return status::no_space;
+status table<M, Kind>::make_room_for(std::uint64_t records) {
   unsigned depth = depth_for(records, slots_per_segment(), probe_);
   std::uint64_t needed = (segment_bytes() << depth) + directory_bytes(depth),
                 present = slots() / slots_per_bucket * sizeof(bucket);
@@ -382,9 +380,7 @@ status table<M, Kind>::reserve(std::uint64_t records) {
 }
 
 template <medium M, class Kind>
-status table<M, Kind>::compact() {
-  await_count();  // the allocation state must be known
-  typename heap<M>::front_first front(heap_);
+status table<M, Kind>::shrink_to_fit() {
   for (bool merged = true; merged;) {  // ends: each round but the last has a segment less
     merged = false;
     std::uint64_t at = 0;
@@ -393,43 +389,31 @@ status table<M, Kind>::compact() {
       at = segment_of(at).end();
     } while (at != 0);
   }
-  heap_.settle();
+  return status::ok;
+}
+
+template <medium M, class Kind>
+status table<M, Kind>::move_arrays_down() {
   std::uint64_t at = 0;
   do {
     segment s = lock_segment(at);
     auto held = holding(s);
-    if (status moved = move_down(s); moved != status::ok) return moved;
+    if (status moved = move_segment_down(s); moved != status::ok) return moved;
     at = s.end();
   } while (at != 0);
-  {
-    std::scoped_lock lock(directory_lock_);
-    place_view now = directory();
-    pm<std::uint64_t>* entries = entries_of(now.offset());
-    if (heap_.has_room_before(now.offset(), directory_bytes(now.exponent()))) {
-      if (!p_.may_change()) return status::io_error;
-      switch_directory(now.exponent(), [&](std::uint64_t i) { return load(m_, entries[i]); });
-    }
+  std::scoped_lock lock(directory_lock_);
+  place_view now = directory();
+  pm<std::uint64_t>* entries = entries_of(now.offset());
+  if (heap_.has_room_before(now.offset(), directory_bytes(now.exponent()))) {
+    if (!p_.may_change()) return status::io_error;
+    switch_directory(now.exponent(), [&](std::uint64_t i) { return load(m_, entries[i]); });
   }
-  heap_.settle();
-  if constexpr (!Kind::in_slot) {
-    // Records behind the point where all that is live would end, if it lay without gaps, have room
-    // in front of it.
-    std::uint64_t behind = this->live_bytes();
-    do {
-      segment s = lock_segment(at);
-      auto held = holding(s);
-      if (status moved = move_records_down(s, behind); moved != status::ok) return moved;
-      at = s.end();
-    } while (at != 0);
-    heap_.settle();
-  }
-  heap_.release_idle_slabs();
-  return p_.give_back_tail();
+  return status::ok;
 }
 
 /// Writes the segment anew if there is room in front of it. `s` is locked.
 template <medium M, class Kind>
-status table<M, Kind>::move_down(const segment& s) {
+status table<M, Kind>::move_segment_down(const segment& s) {
   if (!heap_.has_room_before(s.offset(), segment_bytes())) return status::ok;
   if (!p_.may_change()) return status::io_error;
   settle_inherited(s.stripe);
@@ -450,29 +434,25 @@ status table<M, Kind>::move_down(const segment& s) {
   return status::ok;
 }
 
-/// Updates with the same key and value, for records behind `behind` that have room in front of it.
-/// `s` is locked.
 template <medium M, class Kind>
-status table<M, Kind>::move_records_down(const segment& s, std::uint64_t behind) {
-  status answer = status::ok;
-  if constexpr (!Kind::in_slot) {
-    for_each_resident(s, [&](const resident& r, slot& at) {
-      auto record = record_at(m_, p_, r.value_word);
-      if (!record) answer = status::damaged;
-      if (answer != status::ok || r.value_word < behind ||
-          !heap_.has_room_before(r.value_word, record->bytes()))
-        return;
-      if (!p_.may_change()) return void(answer = status::io_error);
-      settle_inherited(s.stripe);
-      flushed started;
-      auto moved = new_value_word<Kind>(m_, heap_, p_, record->key, record->value, started);
-      if (!moved) return;
-      change c{.stripe = s.stripe};
-      stage_update(at, *moved, c);
-      commit(c, after(fence(m_, std::move(started), "cceh.compact.record")));
-    });
-  }
-  return answer;
+template <class Visit>
+void table<M, Kind>::for_each_locked(Visit&& visit) {
+  std::uint64_t at = 0;
+  do {
+    segment s = lock_segment(at);
+    auto held = holding(s);
+    settle_inherited(s.stripe);
+    for_each_resident(s, visit);
+    at = s.end();
+  } while (at != 0);
+}
+
+template <medium M, class Kind>
+status table<M, Kind>::replace_value(const resident& r, std::uint64_t value_word, flushed started) {
+  change c{.stripe = stripe_of(r.hash)};
+  stage_update(*r.where, value_word, c);
+  commit(c, after(fence(m_, std::move(started), "cceh.compact.record")));
+  return status::ok;
 }
 
 // ----------------------------------------------------------------------------------- a whole table

@@ -375,13 +375,9 @@ void table<M, Kind>::count_stripe(stripe_index stripe) {
 
 template <medium M, class Kind>
 void table<M, Kind>::count_records(const segment& s, std::int32_t& count) {
-  for_each_resident(s, [&](const resident& r, const slot&) {
+  for_each_resident(s, [&](const resident& r) {
     ++count;
-    if constexpr (!Kind::in_slot) {
-      if (auto record = record_at(m_, p_, r.value_word))
-        frame::adopt_record(r.value_word, record->bytes());
-      else frame::found_unsound();
-    }
+    frame::adopt_record(r.value_word);
   });
 }
 
@@ -509,7 +505,7 @@ void table<M, Kind>::salvage_escapes(std::vector<std::string>& dropped) {
 template <medium M, class Kind>
 void table<M, Kind>::salvage_segment(const segment& s, std::vector<live_record>& kept,
                                      std::vector<std::string>& dropped) const {
-  for_each_resident(s, [&](const resident& r, const slot&) {
+  for_each_resident(s, [&](const resident& r) {
     std::string why = in_window(r) ? fault_of(r) : "it is out of place";
     if (!why.empty()) return dropped.push_back(where(s, r.bucket) + ": dropped a record, " + why);
     kept.push_back(r);

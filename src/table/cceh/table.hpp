@@ -97,10 +97,6 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   template <decider<value_type> Decide>
   status write(key_type key, Decide&& decide);
 
-  // grow.hpp
-  status reserve(std::uint64_t records);
-  status compact();
-
   // recover.hpp
   std::uint64_t size();  // waits for the recount after a crash
   std::uint64_t slots();
@@ -199,25 +195,21 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
     std::uint64_t retired_offset = 0, retired_bytes = 0;
   };
   using target_type = std::uint64_t;  // a hash
-  /// Writes that share locks and fences. Bit n of the sets stands for the n-th key.
-  struct group {
+  /// One stripe may serve several keys. Bit n of the sets stands for the n-th key. What is `started`
+  /// is the write-back of the commit words.
+  struct group : fenced_group<change> {
     segment held[group_size];
-    held_locks<group_size> locks;  // one stripe may serve several keys
     std::uint64_t value_words[group_size];
     std::uint64_t unused = 0;   // records that were written and that no slot names
     std::uint64_t starved = 0;  // those for which the process has no memory
     std::optional<durable> records_written;
-    flushed words;
-    change changes[group_size];
-    std::size_t ready = 0;
     std::uint64_t surveys = 0;  // changes after which to look whether segments could be merged
   };
   static_assert(group_size <= 64);
-  struct stretch {
-    std::vector<live_record> records;
-  };
+  using stretch = plain_stretch;
   enum class probed : std::uint8_t { hit, miss, torn, damaged };
   struct resident : live_record {
+    slot* where;
     std::uint32_t bucket;
   };
   /// A segment as it is to be written.
@@ -366,8 +358,13 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   std::uint64_t live_in(const segment& s) const;
   bool merge(std::uint64_t hash, std::uint64_t most_records);
   bool merge(const segment& left, const segment& right, std::uint64_t most_records);
-  status move_down(const segment& s);
-  status move_records_down(const segment& s, std::uint64_t behind);
+  status move_segment_down(const segment& s);
+  status make_room_for(std::uint64_t records);
+  status shrink_to_fit();
+  status move_arrays_down();
+  template <class Visit>
+  void for_each_locked(Visit&& visit);
+  status replace_value(const resident& r, std::uint64_t value_word, flushed started);
   status build(std::vector<live_record> records, unsigned least_depth, flushed started);
   status build_segments(std::span<const live_record> records, std::uint64_t prefix, unsigned depth,
                         unsigned least_depth, std::vector<checked_place>& leaves, flushed& started);

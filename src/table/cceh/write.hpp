@@ -353,15 +353,15 @@ template <class Decide>
   if (at.room_is_away && beside_others() &&
       !M::planted("cceh-a-group-passes-what-it-has-just-filled")) [[unlikely]] {
     // C2: the full buckets on its way are full after a crash, too
-    [[maybe_unused]] durable full = fence(m_, std::move(g.words), "cceh.group.full");
-    g.words = {};
+    [[maybe_unused]] durable full = fence(m_, std::move(g.started), "cceh.group.full");
+    g.started = {};
   }
   if constexpr (Kind::in_slot) g.value_words[n] = wanted.value;
   change& c = g.changes[g.ready++] = {.stripe = s.stripe};
   if (sets) stage_value(at, g.value_words[n], w.key_word, c);
   else stage_removal(at, c);
   g.unused &= ~(std::uint64_t{1} << n);
-  g.words +=
+  g.started +=
       announce_change(c, g.records_written ? after_group(*g.records_written) : payload_order(c));
   return staged::ready;
 }
@@ -369,7 +369,7 @@ template <class Decide>
 template <medium M, class Kind>
 void table<M, Kind>::commit_group(group& g) {
   if (g.ready == 0) return;
-  durable done = fence(m_, std::move(g.words), "cceh.group.done");
+  durable done = fence(m_, std::move(g.started), "cceh.group.done");
   for (std::size_t n = 0; n < g.ready; ++n) unsettled_.end(g.changes[n].stripe, done);
   for (std::size_t n = 0; n < g.ready; ++n) {
     finish(g.changes[n]);

@@ -276,9 +276,7 @@ status table<M, Kind>::build(const std::vector<found_record>& records, unsigned 
 }
 
 template <medium M, class Kind>
-status table<M, Kind>::reserve(std::uint64_t records) {
-  constexpr std::uint64_t more_than_any_pool = std::uint64_t{1} << 48;
-  if (records >= more_than_any_pool) return status::no_space;
+status table<M, Kind>::make_room_for(std::uint64_t records) {
   unsigned top = top_for(records, shape_);
   await_count();
   std::uint64_t bytes = 0;
@@ -290,33 +288,21 @@ status table<M, Kind>::reserve(std::uint64_t records) {
 }
 
 template <medium M, class Kind>
-status table<M, Kind>::compact() {
-  await_count();  // the allocation state must be known
-  typename heap<M>::front_first front(heap_);
-  {
-    everybody_kept_out alone(*this);
-    std::vector<found_record> all = all_records(levels().all());
-    unsigned least = least_bottom + shape_.levels - 1;
-    while (least < top_log2() && slots_of(shape_, least) < all.size()) ++least;
-    image fits;
-    while (least < top_log2() && !lay_out(all, least, fits)) ++least;
-    if (status made = least < top_log2() ? build(all, least) : status::ok; made != status::ok)
-      return made;
-  }
-  heap_.settle();
-  {
-    everybody_kept_out alone(*this);
-    for (unsigned l = 0; l < shape_.levels; ++l) move_level_down(levels().at[l]);
-  }
-  heap_.settle();
-  if constexpr (!Kind::in_slot) {
-    // records behind the point where all that is live would end have room in front of it
-    everybody_kept_out alone(*this);
-    if (status moved = move_records_down(this->live_bytes()); moved != status::ok) return moved;
-  }
-  heap_.settle();
-  heap_.release_idle_slabs();
-  return p_.give_back_tail();
+status table<M, Kind>::shrink_to_fit() {
+  everybody_kept_out alone(*this);
+  std::vector<found_record> all = all_records(levels().all());
+  unsigned least = least_bottom + shape_.levels - 1;
+  while (least < top_log2() && slots_of(shape_, least) < all.size()) ++least;
+  image fits;
+  while (least < top_log2() && !lay_out(all, least, fits)) ++least;
+  return least < top_log2() ? build(all, least) : status::ok;
+}
+
+template <medium M, class Kind>
+status table<M, Kind>::move_arrays_down() {
+  everybody_kept_out alone(*this);
+  for (unsigned l = 0; l < shape_.levels; ++l) move_level_down(levels().at[l]);
+  return status::ok;
 }
 
 /// Writes the level anew if there is room in front of it. COMMIT: its word in the root.
@@ -346,37 +332,25 @@ void table<M, Kind>::move_level_down(const level_view& l) {
   give_back(gone);
 }
 
-/// Updates with the same key and value, for records behind `behind` that have room in front of it.
-/// Nobody else writes.
 template <medium M, class Kind>
-status table<M, Kind>::move_records_down(std::uint64_t behind) {
-  status answer = status::ok;
-  if constexpr (!Kind::in_slot) {
-    const levels_view& v = levels();
-    for (const level_view& l : v.all())
-      for (std::uint64_t index = 0; index < l.buckets(); ++index)
-        for_each_resident(bucket_at(l, index), [&](const resident& r) {
-          auto record = record_at(m_, p_, r.value_word);
-          if (!record) answer = status::damaged;
-          if (answer != status::ok || r.value_word < behind ||
-              !heap_.has_room_before(r.value_word, record->bytes()))
-            return;
-          if (!p_.may_change()) return void(answer = status::io_error);
-          flushed started;
-          key_type key = record->key;
-          if constexpr (Kind::fixed_key) key = r.key;
-          auto moved = new_value_word<Kind>(m_, heap_, p_, key, record->value, started);
-          if (!moved) return;
-          change c{.stripe = stripe_of(v, r.hash),
-                   .where = r.where,
-                   .word = r.where.value,
-                   .next = *moved,
-                   .apart = true};
-          retire_record(r.where, c);
-          commit(c, std::move(started));
-        });
-  }
-  return answer;
+template <class Visit>
+void table<M, Kind>::for_each_locked(Visit&& visit) {
+  everybody_kept_out alone(*this);
+  for (const level_view& l : levels().all())
+    for (std::uint64_t index = 0; index < l.buckets(); ++index)
+      for_each_resident(bucket_at(l, index), visit);
+}
+
+template <medium M, class Kind>
+status table<M, Kind>::replace_value(const resident& r, std::uint64_t value_word, flushed started) {
+  change c{.stripe = stripe_of(levels(), r.hash),
+           .where = r.where,
+           .word = r.where.value,
+           .next = value_word,
+           .apart = true};
+  retire_record(r.where, c);
+  commit(c, std::move(started));
+  return status::ok;
 }
 
 }  // namespace durahash::gphash

@@ -253,11 +253,7 @@ template <medium M, class Kind>
 void table<M, Kind>::count_stripe(const levels_view& v, stripe_index stripe) {
   if constexpr (!Kind::in_slot)
     for_each_record_of(v, std::uint64_t{stripe} << (64 - v.stripe_bits), v.stripe_bits,
-                       [&](const resident& r) {
-                         if (auto record = record_at(m_, p_, r.value_word))
-                           frame::adopt_record(r.value_word, record->bytes());
-                         else frame::found_unsound();
-                       });
+                       [&](const resident& r) { frame::adopt_record(r.value_word); });
 }
 
 // ------------------------------------------------------------------------------------------- sizes

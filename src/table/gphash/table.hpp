@@ -108,9 +108,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   status write(key_type key, Decide&& decide);
 
   // grow.hpp
-  status reserve(std::uint64_t records);
   status expand() { return grow(levels()); }  // a level more on top, whatever the load
-  status compact();
 
   // recover.hpp
   std::uint64_t size();
@@ -208,14 +206,9 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
     std::uint64_t retired_offset = 0, retired_bytes = 0;
   };
   using target_type = std::uint64_t;  // a hash
-  /// Writes that share fences, of stripes that differ.
-  struct group {
+  /// Of stripes that differ.
+  struct group : fenced_group<change> {
     const levels_view* levels;  // as long as a lock is held
-    held_locks<group_size> locks;
-    change changes[group_size];
-    std::size_t ready = 0;
-    bool any_apart = false;
-    flushed payloads;
   };
   struct stretch {
     std::vector<found_record> records;
@@ -366,7 +359,12 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   bool lay_out(const std::vector<found_record>& records, unsigned top, image& made) const;
   status build(const std::vector<found_record>& records, unsigned top);
   void move_level_down(const level_view& l);
-  status move_records_down(std::uint64_t behind);
+  status make_room_for(std::uint64_t records);
+  status shrink_to_fit();
+  status move_arrays_down();
+  template <class Visit>
+  void for_each_locked(Visit&& visit);
+  status replace_value(const resident& r, std::uint64_t value_word, flushed started);
 
   // recover.hpp
   error read_levels(const std::string& path, bool restored, std::vector<std::string>* dropped,

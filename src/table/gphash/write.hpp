@@ -302,8 +302,7 @@ template <class Decide>
                                                                     group& g, status& answer) {
   change& c = g.changes[g.ready];
   c = {.stripe = stripe_of(*g.levels, hash)};
-  staged made = stage(*g.levels, spot_of(hash), key, decide, c, answer, g.payloads);
-  g.any_apart |= made == staged::ready && c.apart;
+  staged made = stage(*g.levels, spot_of(hash), key, decide, c, answer, g.started);
   g.ready += made == staged::ready;
   return made;
 }
@@ -311,12 +310,12 @@ template <class Decide>
 template <medium M, class Kind>
 void table<M, Kind>::commit_group(group& g) {
   if (g.ready == 0) return;
-  std::span<const change> changes(g.changes, g.ready);
+  std::span<const change> changes = g.all();
   // Locked instructions wait for write-backs under way: what stages and begins has them, so nothing
   // is flushed before, nor between.
   std::optional<durable> before;
-  for (const change& c : changes) g.payloads += flush_value(c);
-  if (g.any_apart) before = fence(m_, std::move(g.payloads), "gphash.group.payloads");
+  for (const change& c : changes) g.started += flush_value(c);
+  if (any_apart(changes)) before = fence(m_, std::move(g.started), "gphash.group.payloads");
   for (const change& c : changes) begin(c);
   flushed words;
   for (const change& c : changes)

@@ -317,9 +317,7 @@ status table<M, Kind>::shrink() {
 // ---------------------------------------------------------------------------------- size on demand
 
 template <medium M, class Kind>
-status table<M, Kind>::reserve(std::uint64_t records) {
-  constexpr std::uint64_t more_than_any_pool = std::uint64_t{1} << 48;
-  if (records >= more_than_any_pool) return status::no_space;
+status table<M, Kind>::make_room_for(std::uint64_t records) {
   unsigned log2 = top_for(records, shape_.slots);
   if (log2 + 1 >= level_sizes) return status::no_space;
   if (log2 <= levels().at[0].log2) return status::ok;
@@ -342,15 +340,13 @@ status table<M, Kind>::reserve(std::uint64_t records) {
 }
 
 template <medium M, class Kind>
-status table<M, Kind>::compact() {
-  await_count();  // the allocation state must be known
+status table<M, Kind>::shrink_to_fit() {
   if (status drained = drain_all(); drained != status::ok) return drained;
   await_change(preparing_, true);
   {
     std::scoped_lock lock(resize_lock_);
     drop_prepared();
   }
-  typename heap<M>::front_first front(heap_);
   constexpr double full = 0.8;
   // ends: each round halves the table
   while (static_cast<double>(size()) <= full * static_cast<double>(slots()) / 2 &&
@@ -360,16 +356,13 @@ status table<M, Kind>::compact() {
     if (status drained = drain_all(); drained != status::ok) return drained;
     if (levels().at[0].log2 >= before) break;
   }
-  heap_.settle();
+  return status::ok;
+}
+
+template <medium M, class Kind>
+status table<M, Kind>::move_arrays_down() {
   for (unsigned log2 = 1; log2 < level_sizes; ++log2) move_level_down(log2);
-  heap_.settle();
-  // Records behind the point where all that is live would end, if it lay without gaps, have room in
-  // front of it.
-  if constexpr (!Kind::in_slot)
-    if (status moved = move_records_down(this->live_bytes()); moved != status::ok) return moved;
-  heap_.settle();
-  heap_.release_idle_slabs();
-  return p_.give_back_tail();
+  return status::ok;
 }
 
 /// Writes the level anew if there is room in front of it. Writers wait.
@@ -403,42 +396,35 @@ void table<M, Kind>::move_level_down(unsigned log2) {
   give_back(old.offset, bytes);
 }
 
-/// Updates with the same key and value, for records behind `behind` that have room in front of it.
 template <medium M, class Kind>
-status table<M, Kind>::move_records_down(std::uint64_t behind) {
-  status answer = status::ok;
-  if constexpr (!Kind::in_slot) {
-    for (stripe_index stripe = 0; stripe < stripes_of(levels()) && answer == status::ok; ++stripe) {
-      const levels_view& v = levels();
-      std::scoped_lock lock(locks_[stripe]);
-      // the table changes its size: it will be compacted another time
-      if (levels().stripe_bits != v.stripe_bits) return status::ok;
-      for_each_bucket(levels(), place_of(v, stripe), v.stripe_bits,
-                      [&](const level_view& l, std::uint64_t index) {
-                        for_each_resident(bucket_at(l, index), [&](const resident& r) {
-                          auto record = record_at(m_, p_, r.value_word);
-                          if (!record) answer = status::damaged;
-                          if (answer != status::ok || r.value_word < behind ||
-                              !heap_.has_room_before(r.value_word, record->bytes()))
-                            return;
-                          if (!p_.may_change()) return void(answer = status::io_error);
-                          settle_inherited(v, stripe);
-                          flushed started;
-                          auto moved = new_value_word<Kind>(m_, heap_, p_, record->key,
-                                                            record->value, started);
-                          if (!moved) return;
-                          change c;
-                          c.stripe = stripe;
-                          c.value = &slot_of(r.where, r.slot).value;
-                          c.value_word = *moved;
-                          c.payload_apart = true;
-                          retire_record(slot_of(r.where, r.slot), c);
-                          commit_all({&c, 1}, std::move(started));
-                        });
+template <class Visit>
+void table<M, Kind>::for_each_locked(Visit&& visit) {
+  for (stripe_index stripe = 0; stripe < stripes_of(levels()); ++stripe) {
+    const levels_view& v = levels();
+    std::scoped_lock lock(locks_[stripe]);
+    // the table changes its size: it will be compacted another time
+    if (levels().stripe_bits != v.stripe_bits) return;
+    settle_inherited(levels(), stripe);
+    for_each_bucket(levels(), place_of(v, stripe), v.stripe_bits,
+                    [&](const level_view& l, std::uint64_t index) {
+                      for_each_resident(bucket_at(l, index), [&](const resident& r) {
+                        visit(located{r, stripe});
                       });
-    }
+                    });
   }
-  return answer;
+}
+
+template <medium M, class Kind>
+status table<M, Kind>::replace_value(const located& r, std::uint64_t value_word, flushed started) {
+  slot& at = slot_of(r.where, r.slot);
+  change c;
+  c.stripe = r.stripe;
+  c.value = &at.value;
+  c.value_word = value_word;
+  c.apart = true;
+  retire_record(at, c);
+  commit_all({&c, 1}, std::move(started));
+  return status::ok;
 }
 
 }  // namespace durahash::level

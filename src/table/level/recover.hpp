@@ -260,11 +260,7 @@ void table<M, Kind>::count_stripe(const levels_view& v, stripe_index stripe) {
                   [&](const level_view& l, std::uint64_t index) {
                     for_each_resident(bucket_at(l, index), [&](const resident& r) {
                       ++count;
-                      if constexpr (!Kind::in_slot) {
-                        if (auto record = record_at(m_, p_, r.value_word))
-                          frame::adopt_record(r.value_word, record->bytes());
-                        else frame::found_unsound();
-                      }
+                      frame::adopt_record(r.value_word);
                     });
                   });
   stripes_[stripe].records.store(count, std::memory_order_relaxed);

@@ -71,10 +71,6 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   template <decider<value_type> Decide>
   status write(key_type key, Decide&& decide);
 
-  // grow.hpp
-  status reserve(std::uint64_t records);
-  status compact();
-
   // recover.hpp
   std::uint64_t size();  // waits for the recount after a crash
   std::uint64_t slots();
@@ -197,7 +193,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
     std::uint64_t value_word = 0;
     int filled = -1;  // the slot with the payload, or none
     item_lines lines;
-    bool payload_apart = false;  // it lies in other lines than the commit word, these or a record's
+    bool apart = false;  // it lies in other lines than the commit word, these or a record's
     std::int8_t records = 0;
     // of a removal from a bucket with one above: that one's filter may say less then
     const levels_view* levels = nullptr;
@@ -210,19 +206,18 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
     bucket where;
     int slot;
   };
+  struct located : resident {
+    stripe_index stripe;
+  };
   /// The stripes of a key, both locked.
   struct locked {
     const levels_view* levels;
     stripe_index stripe[2];
   };
   using target_type = spot;
-  /// Writes that share locks and fences, of buckets that differ.
-  struct group {
+  /// Of buckets that differ.
+  struct group : fenced_group<change, 2 * group_size> {
     locked keys[group_size];
-    held_locks<2 * group_size> locks;
-    change changes[group_size];
-    std::size_t ready = 0;
-    flushed payloads;
     bool wants_look = false;
     std::uint64_t touched[16] = {};  // a set of buckets, by hash
 
@@ -233,13 +228,11 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
       return (touched[bit_of(b) / 64] >> bit_of(b) % 64 & 1) != 0;
     }
     void keep_staged() noexcept {
-      unsigned bit = bit_of(changes[ready++].where);
+      unsigned bit = bit_of(this->changes[this->ready++].where);
       touched[bit / 64] |= std::uint64_t{1} << bit % 64;
     }
   };
-  struct stretch {
-    std::vector<live_record> records;
-  };
+  using stretch = plain_stretch;
 
   // places
   // its low bits alone are no hash of keys that count up
@@ -411,7 +404,12 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   void mark_top(const level_view& top, unsigned mark);
   status shrink();
   void move_level_down(unsigned log2);
-  status move_records_down(std::uint64_t behind);
+  status make_room_for(std::uint64_t records);
+  status shrink_to_fit();
+  status move_arrays_down();
+  template <class Visit>
+  void for_each_locked(Visit&& visit);
+  status replace_value(const located& r, std::uint64_t value_word, flushed started);
 
   // recover.hpp
   error recover_levels(const std::string& path, bool restored, std::vector<std::string>* dropped);

@@ -136,7 +136,7 @@ auto table<M, Kind>::stage_insert(const locked& l, const levels_view& v, key_typ
   bucket_state state = state_of(c.where);
   c.filled = free_slot(state);
   c.lines = fill(v, level, s, which, c.filled, *value_word);
-  c.payload_apart = c.lines.any() || !Kind::in_slot;
+  c.apart = c.lines.any() || !Kind::in_slot;
   c.next = state.with_tokens(state.tokens() | 1u << c.filled);
   c.records = 1;
   return staged::ready;
@@ -149,7 +149,7 @@ auto table<M, Kind>::stage_update(const holder& at, key_type key, const spot& s,
   if (!value_word) return answer = status::no_space, staged::nothing_to_do;
   slot& old = slot_of(at.where, at.slot);
   c.where = at.where;
-  c.payload_apart = !Kind::in_slot;
+  c.apart = !Kind::in_slot;
   retire_record(old, c);
   bucket_state state = state_of(at.where);
   int other = free_slot(state);
@@ -162,7 +162,7 @@ auto table<M, Kind>::stage_update(const holder& at, key_type key, const spot& s,
     return update_logged(old, *value_word, c, std::move(started)), staged::nothing_to_do;
   c.filled = other;
   c.lines.slot_apart = store_slot(at.where, other, s, *value_word);
-  c.payload_apart = c.lines.any() || !Kind::in_slot;
+  c.apart = c.lines.any() || !Kind::in_slot;
   if (M::planted("level-two-tokens-in-two-stores"))
     store(m_, *at.where.state, state.with_tokens(state.tokens() & ~(1u << at.slot)).word);
   c.next = state.with_tokens((state.tokens() | 1u << other) & ~(1u << at.slot));
@@ -264,12 +264,11 @@ template <medium M, class Kind>
 bool table<M, Kind>::commit_all(std::span<const change> changes, flushed payloads) {
   std::optional<durable> before;
   for (const change& c : changes) payloads += flush_item(c.lines);
-  if (std::any_of(changes.begin(), changes.end(), [](const change& c) { return c.payload_apart; }))
-    before = fence(m_, std::move(payloads), "level.write.payload");
+  if (any_apart(changes)) before = fence(m_, std::move(payloads), "level.write.payload");
   flushed words;
   for (const change& c : changes) {
     unsettled_.begin(c.stripe);
-    ordered payload = c.payload_apart ? after_group(*before) : payload_order(c);
+    ordered payload = c.apart ? after_group(*before) : payload_order(c);
     if (c.value != nullptr)
       // COMMIT: the value changes
       words += announce(m_, *c.value, c.value_word, std::move(payload), "level.write.value");
@@ -426,14 +425,14 @@ template <class Decide>
   for (stripe_index stripe : l.stripe) settle_inherited(*l.levels, stripe);
   change& c = g.changes[g.ready];
   c = {};
-  staged made = stage(l, levels(), key, s, decide, c, answer, g.payloads);
+  staged made = stage(l, levels(), key, s, decide, c, answer, g.started);
   if (made == staged::ready) g.keep_staged();
   return made;
 }
 
 template <medium M, class Kind>
 void table<M, Kind>::commit_group(group& g) {
-  if (g.ready != 0) g.wants_look = commit_all({g.changes, g.ready}, std::move(g.payloads));
+  if (g.ready != 0) g.wants_look = commit_all(g.all(), std::move(g.started));
 }
 
 template <medium M, class Kind>

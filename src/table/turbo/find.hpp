@@ -232,6 +232,20 @@ auto table<M, Kind>::live_records(shard_index s) const -> std::optional<std::vec
   return found;
 }
 
+/// Calls visit(resident) for each record of an array that nobody else writes to.
+template <medium M, class Kind>
+template <class Visit>
+void table<M, Kind>::for_each_resident(shard_view v, Visit&& visit) const {
+  for (std::uint64_t index = 0; index < v.buckets(); ++index) {
+    bucket& b = buckets_of(v)[index];
+    for (std::uint32_t live = load(m_, b.meta).live(); live != 0;) {
+      int i = take_lowest(live);
+      std::uint64_t key_word = load(m_, b.slots[i].key);
+      visit(resident{{hash_of_slot(key_word), key_word, load(m_, b.slots[i].value)}, &b, i});
+    }
+  }
+}
+
 /// A shard's.
 template <medium M, class Kind>
 std::optional<std::uint64_t> table<M, Kind>::read_stretch(std::uint64_t position, stretch& found) {

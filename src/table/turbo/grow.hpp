@@ -151,9 +151,7 @@ unsigned table<M, Kind>::log2_for(std::uint64_t records_in_shard) const noexcept
 }
 
 template <medium M, class Kind>
-status table<M, Kind>::reserve(std::uint64_t records) {
-  constexpr std::uint64_t more_than_any_pool = std::uint64_t{1} << 48;
-  if (records >= more_than_any_pool) return status::no_space;
+status table<M, Kind>::make_room_for(std::uint64_t records) {
   unsigned log2 = log2_for(records >> shard_bits_);
   std::uint64_t needed = array_bytes(log2) << shard_bits_, present = 0;
   for (shard_index s = 0; s < shards(); ++s) present += view(s).bytes();
@@ -170,9 +168,7 @@ status table<M, Kind>::reserve(std::uint64_t records) {
 }
 
 template <medium M, class Kind>
-status table<M, Kind>::compact() {
-  await_count();  // the allocation state must be known
-  typename heap<M>::front_first front(heap_);
+status table<M, Kind>::shrink_to_fit() {
   for (shard_index s = 0; s < shards(); ++s) {
     std::scoped_lock lock(states_[s].lock);
     shard_view v = view(s);
@@ -186,8 +182,12 @@ status table<M, Kind>::compact() {
     if (status made = rebuild(s, std::min(v.log2_buckets(), log2_for(live))); made != status::ok)
       return made;
   }
-  heap_.settle();
-  // arrays that were rebuilt while the front was still full
+  return status::ok;
+}
+
+/// Those that were rebuilt while the front was still full.
+template <medium M, class Kind>
+status table<M, Kind>::move_arrays_down() {
   for (shard_index s = 0; s < shards(); ++s) {
     std::scoped_lock lock(states_[s].lock);
     shard_view v = view(s);
@@ -197,45 +197,29 @@ status table<M, Kind>::compact() {
     if (!p_.may_change()) return status::io_error;
     if (status made = rebuild(s, v.log2_buckets()); made != status::ok) return made;
   }
-  heap_.settle();
-  if constexpr (!Kind::in_slot) {
-    // Records behind the point where all that is live would end, if it lay without gaps, have room
-    // in front of it.
-    std::uint64_t behind = this->live_bytes();
-    for (shard_index s = 0; s < shards(); ++s) {
-      std::scoped_lock lock(states_[s].lock);
-      if (status moved = move_records_down(s, behind); moved != status::ok) return moved;
-    }
-    heap_.settle();
-  }
-  heap_.release_idle_slabs();
-  return p_.give_back_tail();
+  return status::ok;
 }
 
-/// Near-place updates with the same key and value, for records behind `behind` that have room in
-/// front of it.
 template <medium M, class Kind>
-status table<M, Kind>::move_records_down(shard_index s, std::uint64_t behind) {
-  if constexpr (!Kind::in_slot) {
-    shard_view v = view(s);
-    for (std::uint64_t index = 0; index < v.buckets(); ++index) {
-      bucket& b = buckets_of(v)[index];
-      for (std::uint32_t live = load(m_, b.meta).live(); live != 0;) {
-        slot& at = b.slots[take_lowest(live)];
-        std::uint64_t offset = load(m_, at.value);
-        auto record = record_at(m_, p_, offset);
-        if (!record) return status::damaged;
-        if (offset < behind || !heap_.has_room_before(offset, record->bytes())) continue;
-        auto same = [&](const std::optional<value_type>& present) {
-          return decision<value_type>::set(*present);
-        };
-        if (!p_.may_change()) return status::io_error;
-        if (status moved = write_locked(s, load(m_, at.key), record->key, same);
-            moved != status::ok)
-          return moved;
-      }
-    }
+template <class Visit>
+void table<M, Kind>::for_each_locked(Visit&& visit) {
+  for (shard_index s = 0; s < shards(); ++s) {
+    std::scoped_lock lock(states_[s].lock);
+    settle_inherited(s);
+    for_each_resident(view(s), visit);
   }
+}
+
+/// Near-place, as every update of a record.
+template <medium M, class Kind>
+status table<M, Kind>::replace_value(const resident& r, std::uint64_t value_word, flushed started) {
+  place at;
+  at.holder = r.where, at.slot = r.slot, at.meta = load(m_, r.where->meta);
+  if (!at.meta.well_formed()) return status::damaged;
+  change c;
+  c.shard = shard_of(r.hash);
+  stage_update(at, r.hash, r.key_word, value_word, c, started);
+  commit(c, std::move(started));
   return status::ok;
 }
 

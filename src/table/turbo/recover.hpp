@@ -164,20 +164,11 @@ bool table<M, Kind>::count_units(const background* asking) {
 template <medium M, class Kind>
 void table<M, Kind>::count_shard(shard_index s) {
   if (!M::planted("a-cell-freed-by-a-word-that-may-go")) settle_inherited(s);
-  shard_view v = view(s);
   std::int64_t count = 0;
-  for (std::uint64_t index = 0; index < v.buckets(); ++index) {
-    bucket& b = buckets_of(v)[index];
-    std::uint32_t live = load(m_, b.meta).live();
-    count += std::popcount(live);
-    if constexpr (!Kind::in_slot) {
-      while (live != 0) {
-        std::uint64_t offset = load(m_, b.slots[take_lowest(live)].value);
-        if (auto record = record_at(m_, p_, offset)) frame::adopt_record(offset, record->bytes());
-        else frame::found_unsound();
-      }
-    }
-  }
+  for_each_resident(view(s), [&](const resident& r) {
+    ++count;
+    frame::adopt_record(r.value_word);
+  });
   states_[s].records.store(count, std::memory_order_relaxed);
 }
 

@@ -78,10 +78,6 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   template <decider<value_type> Decide>
   status write(key_type key, Decide&& decide);
 
-  // grow.hpp
-  status reserve(std::uint64_t records);
-  status compact();
-
   // recover.hpp
   std::uint64_t size();  // waits for the recount after a crash
   std::uint64_t slots();
@@ -124,26 +120,20 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
     shard_index shard = 0;
     bucket* where = nullptr;
     meta_word next;
-    int filled = -1;             // the slot with the payload, or none
-    bool payload_apart = false;  // it lies in other lines than the commit word, and was flushed
-    // a value was changed where it lies: committed with the first fence
-    bool in_place = false;
+    int filled = -1;        // the slot with the payload, or none
+    bool apart = false;     // what was flushed is to be durable first
+    bool in_place = false;  // a value was changed where it lies: committed with that
     std::int8_t records = 0;
     std::uint64_t retired_offset = 0, retired_bytes = 0;
   };
-  using target_type = std::uint64_t;  // a hash
-  /// Writes that share fences, of shards that differ.
-  struct group {
-    held_locks<group_size> locks;
-    change changes[group_size];
-    std::size_t ready = 0;
-    bool any_apart = false;
-    flushed payloads;
-  };
-  struct stretch {
-    std::vector<live_record> records;
-  };
+  using target_type = std::uint64_t;   // a hash
+  using group = fenced_group<change>;  // of shards that differ
+  using stretch = plain_stretch;
   enum class probed : std::uint8_t { hit, miss, torn, damaged };
+  struct resident : live_record {
+    bucket* where;
+    int slot;
+  };
 
   // places
   shard_index shard_of(std::uint64_t hash) const noexcept {
@@ -191,6 +181,8 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   void settle_for_reader(shard_index s, shard_view v, std::uint64_t home, unsigned buckets);
   void settle_inherited(shard_index s);
   std::optional<std::vector<live_record>> live_records(shard_index s) const;
+  template <class Visit>
+  void for_each_resident(shard_view v, Visit&& visit) const;
   std::optional<std::uint64_t> read_stretch(std::uint64_t position, stretch& found);
   std::uint64_t hash_of_slot(std::uint64_t key_word) const noexcept;
 
@@ -203,8 +195,10 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
                    status& answer, flushed& started);
   void stage_removal(const place& at, change& c) const;
   void stage_in_place(const place& at, std::uint64_t value, change& c, flushed& started);
-  bool store_payload(bucket& b, int slot, std::uint64_t hash, key_type key, value_type value,
-                     change& c, flushed& started);
+  void stage_update(const place& at, std::uint64_t hash, std::uint64_t key_word,
+                    std::uint64_t value_word, change& c, flushed& started);
+  void store_slot(bucket& b, int slot, std::uint64_t hash, std::uint64_t key_word,
+                  std::uint64_t value_word, change& c, flushed& started);
   void commit(const change& c, flushed started);
   ordered payload_order(const change& c) const;
   void finish(const change& c);
@@ -233,7 +227,12 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   void switch_array(shard_index s, directory_entry made);
   void survey(shard_index s);
   unsigned log2_for(std::uint64_t records_in_shard) const noexcept;
-  status move_records_down(shard_index s, std::uint64_t behind);
+  status make_room_for(std::uint64_t records);
+  status shrink_to_fit();
+  status move_arrays_down();
+  template <class Visit>
+  void for_each_locked(Visit&& visit);
+  status replace_value(const resident& r, std::uint64_t value_word, flushed started);
 
   // check.hpp
   std::uint64_t check_units(complaints& complain, std::uint64_t& reached_bytes);

@@ -126,22 +126,26 @@ staged table<M, Kind>::stage_set(const place& at, std::uint64_t hash, key_type k
   if (!update && at.room == nullptr) return staged::no_room;
   if (!update && !at.room_meta.well_formed())
     return answer = status::damaged, staged::nothing_to_do;
-  bucket& b = update ? *at.holder : *at.room;
-  int target = update ? std::countr_zero(at.meta.empty()) : at.room_slot;
-  if (!store_payload(b, target, hash, key, value, c, started))
-    return answer = status::no_space, staged::nothing_to_do;
-  c.where = &b;
-  c.filled = target;
-  if (update) {
-    stage_removal(at, c);  // for what it retires
-    c.next = at.meta.with_replaced(target, at.slot);
-    c.records = 0;
-  } else {
-    c.next = at.room_meta.with_filled(target);
-    c.records = 1;
-    if (at.distance >= collect_distance_) states_[c.shard].wants_survey = true;
-  }
+  auto value_word = new_value_word<Kind>(m_, heap_, p_, key, value, started);
+  if (!value_word) return answer = status::no_space, staged::nothing_to_do;
+  std::uint64_t key_word = Kind::key_word(key, hash);
+  if (update) return stage_update(at, hash, key_word, *value_word, c, started), staged::ready;
+  store_slot(*at.room, at.room_slot, hash, key_word, *value_word, c, started);
+  c.next = at.room_meta.with_filled(at.room_slot);
+  c.records = 1;
+  if (at.distance >= collect_distance_) states_[c.shard].wants_survey = true;
   return staged::ready;
+}
+
+/// In the slot that its bucket keeps empty (§3.4).
+template <medium M, class Kind>
+void table<M, Kind>::stage_update(const place& at, std::uint64_t hash, std::uint64_t key_word,
+                                  std::uint64_t value_word, change& c, flushed& started) {
+  int target = std::countr_zero(at.meta.empty());
+  stage_removal(at, c);  // for what it retires
+  store_slot(*at.holder, target, hash, key_word, value_word, c, started);
+  c.next = at.meta.with_replaced(target, at.slot);
+  c.records = 0;
 }
 
 template <medium M, class Kind>
@@ -149,7 +153,7 @@ void table<M, Kind>::stage_in_place(const place& at, std::uint64_t value, change
                                     flushed& started) {
   bucket& b = *at.holder;
   c.where = &b;
-  c.in_place = true;
+  c.apart = c.in_place = true;
   unsettled_.begin(c.shard);
   // COMMIT, with the next fence
   started += announce(m_, b.slots[at.slot].value, value, after_nothing("the value is one word"),
@@ -167,21 +171,14 @@ void table<M, Kind>::stage_removal(const place& at, change& c) const {
   }
 }
 
-/// Returns false when there is no space for the record; nothing is changed then.
 template <medium M, class Kind>
-bool table<M, Kind>::store_payload(bucket& b, int target, std::uint64_t hash, key_type key,
-                                   value_type value, change& c, flushed& started) {
-  std::uint64_t value_word;
-  if constexpr (Kind::in_slot) {
-    value_word = value;
-  } else {
-    auto record = write_record(m_, heap_, p_, key, value, started);
-    if (!record) return false;
-    value_word = *record;
-    c.payload_apart = true;
-  }
+void table<M, Kind>::store_slot(bucket& b, int target, std::uint64_t hash, std::uint64_t key_word,
+                                std::uint64_t value_word, change& c, flushed& started) {
+  c.where = &b;
+  c.filled = target;
+  c.apart = !Kind::in_slot;
   slot& at = b.slots[target];
-  store(m_, at.key, Kind::key_word(key, hash));
+  store(m_, at.key, key_word);
   store(m_, at.value, value_word);
   pm<std::uint64_t>& tags = b.tags[target / 8];
   unsigned shift = static_cast<unsigned>(target % 8 * 8);
@@ -189,9 +186,8 @@ bool table<M, Kind>::store_payload(bucket& b, int target, std::uint64_t hash, ke
         (load(m_, tags) & ~(std::uint64_t{0xff} << shift)) | std::uint64_t{tag_of(hash)} << shift);
   if (target >= slots_in_first_line) {
     started += flush(m_, extent_of(at), "turbo.write.slot");
-    c.payload_apart = true;
+    c.apart = true;
   }
-  return true;
 }
 
 template <medium M, class Kind>
@@ -200,8 +196,8 @@ void table<M, Kind>::commit(const change& c, flushed started) {
   if (c.in_place) {
     unsettled_.end(c.shard, fence(m_, std::move(started), "turbo.update.done"));
   } else {
-    ordered payload = c.payload_apart ? after(fence(m_, std::move(started), "turbo.write.payload"))
-                                      : payload_order(c);
+    ordered payload =
+        c.apart ? after(fence(m_, std::move(started), "turbo.write.payload")) : payload_order(c);
     unsettled_.begin(c.shard);
     // COMMIT: the record appears, changes or goes
     unsettled_.end(c.shard, publish(m_, b.meta, c.next, std::move(payload), "turbo.write.commit"));
@@ -258,8 +254,7 @@ template <class Decide>
   c = {};
   c.shard = shard_of(hash);
   settle_inherited(c.shard);
-  staged made = stage(hash, key, decide, c, answer, g.payloads);
-  g.any_apart |= made == staged::ready && (c.payload_apart || c.in_place);
+  staged made = stage(hash, key, decide, c, answer, g.started);
   g.ready += made == staged::ready;
   return made;
 }
@@ -267,15 +262,15 @@ template <class Decide>
 template <medium M, class Kind>
 void table<M, Kind>::commit_group(group& g) {
   if (g.ready == 0) return;
-  std::span<const change> changes(g.changes, g.ready);
+  std::span<const change> changes = g.all();
   std::optional<durable> before;
-  if (g.any_apart) before = fence(m_, std::move(g.payloads), "turbo.group.payloads");
+  if (any_apart(changes)) before = fence(m_, std::move(g.started), "turbo.group.payloads");
   flushed words;
   bool any_word = false;
   for (const change& c : changes) {
     if (c.in_place) continue;
     unsettled_.begin(c.shard);
-    ordered payload = c.payload_apart ? after_group(*before) : payload_order(c);
+    ordered payload = c.apart ? after_group(*before) : payload_order(c);
     // COMMIT: one record each
     words += announce(m_, c.where->meta, c.next, std::move(payload), "turbo.group.commit");
     any_word = true;
