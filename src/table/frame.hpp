@@ -2,6 +2,9 @@
 // the frame owns the order in which things happen: what is locked when, when the pool is marked as
 // changing, when locks go.
 //
+//   write             the unit locked   ·   the pool is marked   ·   staged, after a look at what is
+//                     there   ·   committed, durably   ·   locks let go   ·   what is done now and
+//                     then. Without room: room is made, and all of it again
 //   group of writes   locks of the first keys that are free, blocking for none but the first: two
 //                     groups never wait for
 //                     each other   ·   the pool is marked   ·   each write staged   ·   all
@@ -40,6 +43,7 @@ struct fenced_group {
   flushed started;  // the write-back of what the commit words come after
 
   std::span<const Change> all() const noexcept { return {changes, ready}; }
+  void keep_staged() noexcept { ++ready; }  // the change behind the last one
 };
 
 /// Whether something that a commit word comes after lies in another line, and is to be durable
@@ -56,13 +60,24 @@ struct plain_stretch {
 
 /// `Engine` offers lifecycle's hooks, and
 ///   target_type                         what it works out of a key once: a hash, or places
+///   target_of(key)                      that. Asks for the lines that a write will need
+///   unit_type                           what the locks of a key guard, as it is under them
+///   lock_unit(target, key)              locks them. Returns the unit
+///   held_by(unit)                       its locks, as a scope
+///   settle(unit)                        what a process that died left of it in the caches is
+///                                       durable
+///   change                              what is staged and not committed
+///   stage(unit, target, key, decide, change, answer, started)   nothing refers to it yet
+///   commit(change, started)             durable, and what it replaces retired
+///   make_room(unit, held, target, round)   for a write that found none in that round; lets go of
+///                                       what it holds before it waits for another unit's lock
 ///   look_ahead(keys, targets, puts)     works them out, and asks for the lines that writes will
 ///                                       need. Locks nothing
 ///   group                               `locks`, held; and the changes that were staged
 ///   lock_group(keys, targets, group)    locks the units of the first keys as far as they are free;
 ///                                       of at least one, for which it may wait. Returns of how
 ///                                       many keys
-///   stage_in_group(n, target, key, decide, group, answer)   the group's n-th key
+///   unit_in(group, n, target)           the unit of the group's n-th key
 ///   commit_group(group)                 all that was staged is durable
 ///   stretch                             `records`, as read; and what they need
 ///   read_stretch(position, stretch)     the records of the stretch of hashes in which that one
@@ -81,6 +96,14 @@ class engine_frame : public lifecycle<M, Kind, Engine> {
   using key_type = typename Kind::key_type;
   using value_type = typename Kind::value_type;
   using life::life;
+
+  /// Returns what the decider answers; or no_space, out_of_memory, io_error or damaged: then
+  /// nothing has changed.
+  /// Threads   with every operation; waits for writers of the same unit, and where there is no
+  ///           room for whoever makes it.
+  /// Crash     before the engine's COMMIT: as before. After: as decided. Never half.
+  template <decider<value_type> Decide>
+  status write(key_type key, Decide&& decide);
 
   /// Each record is atomic by itself; the batch is not. A key that comes twice has the later value.
   void put_many(std::span<const key_type> keys, const value_type* values, status* answers) {
@@ -101,9 +124,18 @@ class engine_frame : public lifecycle<M, Kind, Engine> {
 
  protected:
   /// Hooks that an engine may leave out.
+  template <class Unit, class Target>
+  bool make_way(Unit&, const Target&) {  // under the locks. Returns whether to look again for room
+    return false;
+  }
+  template <class Target, class Change>
+  void finish_write(const Target&, const Change&) {}  // nothing is locked
   template <class Group, class DecideOf>
   // of locked keys, before any is staged
   void begin_group(Group&, std::span<const key_type>, DecideOf&) {}
+  template <class Target, class Decide, class Group>
+  staged stage_in_group(std::size_t n, const Target& target, key_type key, Decide& decide, Group& g,
+                        status& answer);
   template <class Group, class Target>
   bool ends_before(const Group&, const Target&) const {  // the key meets what the group has staged
     return false;
@@ -121,6 +153,35 @@ class engine_frame : public lifecycle<M, Kind, Engine> {
   template <class Resident>
   status move_down(const Resident& r, std::uint64_t behind);
 };
+
+template <medium M, class Kind, class Engine>
+template <decider<typename Kind::value_type> Decide>
+status engine_frame<M, Kind, Engine>::write(key_type key, Decide&& decide) {
+  Engine& e = this->self();
+  const typename Engine::target_type target = e.target_of(key);
+  for (int round = 0;; ++round) {  // ends: each round but the first has found more room
+    typename Engine::unit_type unit = e.lock_unit(target, key);
+    auto held = e.held_by(unit);
+    if (!this->p_.may_change()) [[unlikely]]
+      return status::io_error;
+    e.settle(unit);
+    typename Engine::change c;
+    flushed started;
+    status answer = status::ok;
+    staged made;
+    do made = e.stage(unit, target, key, decide, c, answer, started);
+    while (made == staged::no_room && e.make_way(unit, target));
+    if (made == staged::no_room) [[unlikely]] {
+      answer = e.make_room(unit, held, target, round);
+      if (answer == status::ok) continue;
+      return answer;
+    }
+    if (made == staged::ready) e.commit(c, std::move(started));
+    held.release();
+    e.finish_write(target, c);
+    return answer;
+  }
+}
 
 template <medium M, class Kind, class Engine>
 template <class DecideOf>
@@ -169,6 +230,21 @@ std::size_t engine_frame<M, Kind, Engine>::write_group(std::span<const key_type>
     answers[n] = with_memory([&] { return e.write(keys[n], decide_of(n)); });
   }
   return taken;
+}
+
+/// The group's n-th key.
+template <medium M, class Kind, class Engine>
+template <class Target, class Decide, class Group>
+[[gnu::always_inline]] inline staged engine_frame<M, Kind, Engine>::stage_in_group(
+    std::size_t n, const Target& target, key_type key, Decide& decide, Group& g, status& answer) {
+  Engine& e = this->self();
+  auto& change = g.changes[g.ready];
+  change = {};
+  auto&& unit = e.unit_in(g, n, target);
+  e.settle(unit);
+  staged made = e.stage(unit, target, key, decide, change, answer, g.started);
+  if (made == staged::ready) g.keep_staged();
+  return made;
 }
 
 template <medium M, class Kind, class Engine>

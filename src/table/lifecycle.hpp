@@ -17,6 +17,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <concepts>
 #include <cstring>
 #include <limits>
 #include <new>
@@ -39,6 +40,9 @@ template <std::size_t Most>
 class held_locks {
  public:
   held_locks() = default;
+  /// Of some that are locked already.
+  template <std::same_as<spin_lock>... Lock>
+  explicit held_locks(Lock&... locks) noexcept : held_{&locks...}, count_(sizeof...(locks)) {}
   held_locks(const held_locks&) = delete;
   ~held_locks() { release(); }
 

@@ -304,13 +304,13 @@ bool table<M, Kind>::merge(std::uint64_t hash, std::uint64_t most_records) {
   std::uint64_t bit = std::uint64_t{1} << (64 - depth);
   std::uint64_t left_prefix = prefix_of(hash, depth - 1);
   segment left = lock_segment(left_prefix);
-  auto held = holding(left);
+  held_locks<2> held(lock_of(left));
   bool merged = false;
   if (left.depth() == depth) {
     bool one_stripe = stripe_of(left_prefix | bit) == left.stripe;
     // locks are taken from left to right
     segment right = one_stripe ? segment_of(left_prefix | bit) : lock_segment(left_prefix | bit);
-    auto held_too = one_stripe ? std::unique_lock<spin_lock>() : holding(right);
+    if (!one_stripe) held.adopt(lock_of(right));
     if (right.depth() == depth) merged = merge(left, right, most_records);
   }
   return merged;
@@ -369,10 +369,10 @@ status table<M, Kind>::make_room_for(std::uint64_t records) {
   // ends: at each place as many rounds as its segment gets deeper
   for (std::uint64_t at = 0, next = 1; next != 0;) {
     segment s = lock_segment(at);
-    auto held = holding(s);
+    auto held = held_by(s);
     bool shallow = s.depth() < depth;
     if (shallow && !p_.may_change()) return status::io_error;
-    settle_inherited(s.stripe);
+    settle(s);
     if (status answer = shallow ? split(s) : status::ok; answer != status::ok) return answer;
     if (!shallow) at = next = s.end();
   }
@@ -397,7 +397,7 @@ status table<M, Kind>::move_arrays_down() {
   std::uint64_t at = 0;
   do {
     segment s = lock_segment(at);
-    auto held = holding(s);
+    auto held = held_by(s);
     if (status moved = move_segment_down(s); moved != status::ok) return moved;
     at = s.end();
   } while (at != 0);
@@ -416,7 +416,7 @@ template <medium M, class Kind>
 status table<M, Kind>::move_segment_down(const segment& s) {
   if (!heap_.has_room_before(s.offset(), segment_bytes())) return status::ok;
   if (!p_.may_change()) return status::io_error;
-  settle_inherited(s.stripe);
+  settle(s);
   image made;
   std::vector<resident> all = residents(s);
   if (!lay_out(all, made)) lay_out_as_they_lie(all, made);
@@ -440,8 +440,8 @@ void table<M, Kind>::for_each_locked(Visit&& visit) {
   std::uint64_t at = 0;
   do {
     segment s = lock_segment(at);
-    auto held = holding(s);
-    settle_inherited(s.stripe);
+    auto held = held_by(s);
+    settle(s);
     for_each_resident(s, visit);
     at = s.end();
   } while (at != 0);
@@ -451,7 +451,8 @@ template <medium M, class Kind>
 status table<M, Kind>::replace_value(const resident& r, std::uint64_t value_word, flushed started) {
   change c{.stripe = stripe_of(r.hash)};
   stage_update(*r.where, value_word, c);
-  commit(c, after(fence(m_, std::move(started), "cceh.compact.record")));
+  c.apart = true;
+  commit(c, std::move(started));
   return status::ok;
 }
 

@@ -345,7 +345,7 @@ bool table<M, Kind>::count_units(const background* asking) {
   do {
     if (asking != nullptr && asking->stopping()) return false;
     segment s = lock_segment(at);
-    auto held = holding(s);
+    auto held = held_by(s);
     count_once(s.stripe, [&] { count_stripe(s.stripe); });
     at = s.depth() <= stripe_bits ? s.end() : (std::uint64_t{s.stripe} + 1) << (64 - stripe_bits);
   } while (at != 0);

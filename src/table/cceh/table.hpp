@@ -93,10 +93,6 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   template <class Read>
   void get_many(std::span<const key_type> keys, Read&& read, status* answers);
 
-  // write.hpp
-  template <decider<value_type> Decide>
-  status write(key_type key, Decide&& decide);
-
   // recover.hpp
   std::uint64_t size();  // waits for the recount after a crash
   std::uint64_t slots();
@@ -191,10 +187,13 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
     slot* where = nullptr;
     pm<std::uint64_t>* word = nullptr;
     std::uint64_t next = 0;
+    bool apart = false;         // its record is to be durable first
+    bool wants_survey = false;  // whether segments could be merged; when it is committed
     std::int8_t records = 0;
     std::uint64_t retired_offset = 0, retired_bytes = 0;
   };
   using target_type = std::uint64_t;  // a hash
+  using unit_type = segment;
   /// One stripe may serve several keys. Bit n of the sets stands for the n-th key. What is `started`
   /// is the write-back of the commit words.
   struct group : fenced_group<change> {
@@ -203,7 +202,6 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
     std::uint64_t unused = 0;   // records that were written and that no slot names
     std::uint64_t starved = 0;  // those for which the process has no memory
     std::optional<durable> records_written;
-    std::uint64_t surveys = 0;  // changes after which to look whether segments could be merged
   };
   static_assert(group_size <= 64);
   using stretch = plain_stretch;
@@ -299,18 +297,17 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
 
   // write.hpp
   segment lock_segment(std::uint64_t hash);
-  segment lock_for(std::uint64_t hash, key_type key);
+  target_type target_of(key_type key) const noexcept { return hash_of(key, seeds_); }
+  segment lock_unit(target_type hash, key_type key);
   std::optional<segment> try_lock_for(std::uint64_t hash, key_type key);
   spin_lock& lock_of(const segment& s) const noexcept { return stripes_[s.stripe].lock; }
-  /// Unlocks the segment, which is locked, when it goes.
-  std::unique_lock<spin_lock> holding(const segment& s) const noexcept {
-    return {lock_of(s), std::adopt_lock};
-  }
+  held_locks<1> held_by(const segment& s) const noexcept { return held_locks<1>(lock_of(s)); }
+  void settle(const segment& s) { settle_inherited(s.stripe); }
   place walk(const segment& s, const window& w, key_type key) const;
   std::uint32_t stale_slots(const segment& s, const bucket& b) const;
   template <class Decide>
-  status write_in(const segment& s, std::uint64_t hash, key_type key, Decide& decide,
-                  bool& needs_room, bool& wants_survey);
+  staged stage(const segment& s, std::uint64_t hash, key_type key, Decide& decide, change& c,
+               status& answer, flushed& started);
   void stage_value(const place& at, std::uint64_t value_word, std::uint64_t key_word,
                    change& c) const;
   void stage_update(slot& s, std::uint64_t value_word, change& c) const;
@@ -318,9 +315,10 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   void retire_record(const slot& s, change& c) const;
   ordered payload_order(const change& c) const;
   flushed announce_change(const change& c, ordered payload);
-  void commit(const change& c, ordered payload);
+  void commit(change& c, flushed started);
+  void finish_write(target_type hash, const change& c);
   void outdate(stripe_index stripe) noexcept;
-  void finish(const change& c);
+  void finish(change& c);
   bool survey_is_due(stripe_index stripe) noexcept;
   void add_records(stripe_index stripe, std::int32_t records) noexcept;
   void look_ahead(std::span<const key_type> keys, target_type* hashes, bool puts) const noexcept;
@@ -344,6 +342,9 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   std::optional<loose_cell<M>> write_segment(const image& made, flushed& started);
   void lay_out_halves(const segment& s, std::uint64_t right_prefix, halves& made) const;
   bool may_split(const segment& s);
+  status make_room(const segment& s, held_locks<1>&, target_type, int) {
+    return may_split(s) ? split(s) : status::no_space;
+  }
   status split(const segment& s);
   status split_in(const segment& s, const halves& made, stripe_index right_stripe);
   entry_range range_of(std::uint64_t prefix, unsigned depth) const noexcept;

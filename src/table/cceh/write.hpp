@@ -28,56 +28,6 @@
 
 namespace durahash::cceh {
 
-template <medium M, class Kind>
-template <decider<typename Kind::value_type> Decide>
-status table<M, Kind>::write(key_type key, Decide&& decide) {
-  std::uint64_t hash = hash_of(key, seeds_);
-  // ends: every round but the last splits the key's segment, up to no_space
-  while (true) {
-    segment s = lock_for(hash, key);
-    auto held = holding(s);
-    if (!p_.may_change()) [[unlikely]]
-      return status::io_error;
-    settle_inherited(s.stripe);
-    bool needs_room = false, wants_survey = false;
-    status answer = write_in(s, hash, key, decide, needs_room, wants_survey);
-    if (needs_room) answer = may_split(s) ? split(s) : status::no_space;
-    held.unlock();
-    if (wants_survey) if_memory_allows([&] { survey(hash); });
-    if (!needs_room || answer != status::ok) return answer;
-  }
-}
-
-/// In a segment that is locked.
-template <medium M, class Kind>
-template <class Decide>
-status table<M, Kind>::write_in(const segment& s, std::uint64_t hash, key_type key, Decide& decide,
-                                bool& needs_room, bool& wants_survey) {
-  using act = typename decision<value_type>::what;
-  window w = window_for(s, hash, key);
-  place at = walk(s, w, key);
-  std::optional<value_type> present;
-  if (at.found != nullptr && !(present = value_of<Kind>(m_, p_, load(m_, at.found->value))))
-    return status::damaged;
-  decision<value_type> wanted = decide(present);
-  change c{.stripe = s.stripe};
-  if (wanted.act == act::keep) return wanted.answer;
-  if (!may_set<Decide> || wanted.act == act::remove) {
-    stage_removal(at, c);
-    commit(c, payload_order(c));
-    wants_survey = survey_is_due(s.stripe);
-    return wanted.answer;
-  }
-  if (at.found == nullptr && at.room == nullptr) return needs_room = true, status::ok;
-  flushed started;
-  auto value_word = new_value_word<Kind>(m_, heap_, p_, key, wanted.value, started);
-  if (!value_word) return status::no_space;
-  stage_value(at, *value_word, w.key_word, c);
-  if constexpr (Kind::in_slot) commit(c, payload_order(c));
-  else commit(c, after(fence(m_, std::move(started), "cceh.write.payload")));
-  return wanted.answer;
-}
-
 // --------------------------------------------------------------------------------------- the locks
 
 /// The segment of a hash, locked: it stays what it is until it is unlocked. Its home bucket is
@@ -98,7 +48,7 @@ auto table<M, Kind>::lock_segment(std::uint64_t hash) -> segment {
 }
 
 template <medium M, class Kind>
-auto table<M, Kind>::lock_for(std::uint64_t hash, key_type key) -> segment {
+auto table<M, Kind>::lock_unit(target_type hash, key_type key) -> segment {
   if (!escapes(key)) [[likely]]
     return lock_segment(hash);
   stripes_[escape_stripe].lock.lock();
@@ -161,6 +111,29 @@ std::uint32_t table<M, Kind>::stale_slots(const segment& s, const bucket& b) con
 }
 
 // -------------------------------------------------------------------------------- stage and commit
+
+template <medium M, class Kind>
+template <class Decide>
+staged table<M, Kind>::stage(const segment& s, std::uint64_t hash, key_type key, Decide& decide,
+                             change& c, status& answer, flushed& started) {
+  using act = typename decision<value_type>::what;
+  window w = window_for(s, hash, key);
+  place at = walk(s, w, key);
+  std::optional<value_type> present;
+  if (at.found != nullptr && !(present = value_of<Kind>(m_, p_, load(m_, at.found->value))))
+    return answer = status::damaged, staged::nothing_to_do;
+  decision<value_type> wanted = decide(present);
+  answer = wanted.answer;
+  if (wanted.act == act::keep) return staged::nothing_to_do;
+  c.stripe = s.stripe;
+  if (!may_set<Decide> || wanted.act == act::remove) return stage_removal(at, c), staged::ready;
+  if (at.found == nullptr && at.room == nullptr) return staged::no_room;
+  auto value_word = new_value_word<Kind>(m_, heap_, p_, key, wanted.value, started);
+  if (!value_word) return answer = status::no_space, staged::nothing_to_do;
+  c.apart = !Kind::in_slot;
+  stage_value(at, *value_word, w.key_word, c);
+  return staged::ready;
+}
 
 /// A new value for the record that was found, or a new record in the room that was found. All but
 /// the commit word is stored.
@@ -230,9 +203,16 @@ flushed table<M, Kind>::announce_change(const change& c, ordered payload) {
 }
 
 template <medium M, class Kind>
-void table<M, Kind>::commit(const change& c, ordered payload) {
+void table<M, Kind>::commit(change& c, flushed started) {
+  ordered payload =
+      c.apart ? after(fence(m_, std::move(started), "cceh.write.payload")) : payload_order(c);
   unsettled_.end(c.stripe, fence(m_, announce_change(c, std::move(payload)), "cceh.write.done"));
   finish(c);
+}
+
+template <medium M, class Kind>
+void table<M, Kind>::finish_write(target_type hash, const change& c) {
+  if (c.wants_survey) if_memory_allows([&] { survey(hash); });
 }
 
 /// Reads of the stripe's segments that began before this are void (C6). Called when what took
@@ -244,8 +224,9 @@ void table<M, Kind>::outdate(stripe_index stripe) noexcept {
 }
 
 template <medium M, class Kind>
-void table<M, Kind>::finish(const change& c) {
+void table<M, Kind>::finish(change& c) {
   if (c.records != 0) add_records(c.stripe, c.records);
+  c.wants_survey = c.records < 0 && survey_is_due(c.stripe);
   if (c.retired_bytes != 0) heap_.retire(c.retired_offset, c.retired_bytes);
 }
 
@@ -269,7 +250,7 @@ template <medium M, class Kind>
 void table<M, Kind>::look_ahead(std::span<const key_type> keys, target_type* hashes,
                                 bool) const noexcept {
   for (std::size_t i = 0; i < keys.size(); ++i) {
-    hashes[i] = hash_of(keys[i], seeds_);
+    hashes[i] = target_of(keys[i]);
     prefetch_for_write(&buckets_at(segment_of(hashes[i]).offset())[home_of(hashes[i])]);
   }
 }
@@ -277,7 +258,7 @@ void table<M, Kind>::look_ahead(std::span<const key_type> keys, target_type* has
 template <medium M, class Kind>
 std::size_t table<M, Kind>::lock_group(std::span<const key_type> keys, const target_type* hashes,
                                        group& g) {
-  g.held[0] = lock_for(hashes[0], keys[0]);
+  g.held[0] = lock_unit(hashes[0], keys[0]);
   g.locks.adopt(lock_of(g.held[0]));
   std::size_t locked = 1;
   for (; locked < keys.size(); ++locked) {
@@ -299,7 +280,7 @@ std::size_t table<M, Kind>::lock_group(std::span<const key_type> keys, const tar
 template <medium M, class Kind>
 template <class DecideOf>
 void table<M, Kind>::begin_group(group& g, std::span<const key_type> keys, DecideOf& decide_of) {
-  for (std::size_t n = 0; n < keys.size(); ++n) settle_inherited(g.held[n].stripe);
+  for (std::size_t n = 0; n < keys.size(); ++n) settle(g.held[n]);
   if constexpr (!Kind::in_slot) write_group_records(keys, decide_of, g);
 }
 
@@ -371,11 +352,7 @@ void table<M, Kind>::commit_group(group& g) {
   if (g.ready == 0) return;
   durable done = fence(m_, std::move(g.started), "cceh.group.done");
   for (std::size_t n = 0; n < g.ready; ++n) unsettled_.end(g.changes[n].stripe, done);
-  for (std::size_t n = 0; n < g.ready; ++n) {
-    finish(g.changes[n]);
-    if (g.changes[n].records < 0)
-      g.surveys |= std::uint64_t{survey_is_due(g.changes[n].stripe)} << n;
-  }
+  for (std::size_t n = 0; n < g.ready; ++n) finish(g.changes[n]);
 }
 
 template <medium M, class Kind>
@@ -385,10 +362,7 @@ void table<M, Kind>::finish_group(group& g, std::size_t) {
       std::uint64_t offset = g.value_words[std::countr_zero(g.unused)];
       heap_.free(offset, record_at(m_, p_, offset)->bytes());
     }
-  for (; g.surveys != 0; g.surveys &= g.surveys - 1) {
-    std::uint64_t stripe = g.changes[std::countr_zero(g.surveys)].stripe;
-    if_memory_allows([&] { survey(stripe << (64 - stripe_bits)); });
-  }
+  for (const change& c : g.all()) finish_write(std::uint64_t{c.stripe} << (64 - stripe_bits), c);
 }
 
 }  // namespace durahash::cceh

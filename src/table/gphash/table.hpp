@@ -103,10 +103,6 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   template <class Read>
   void get_many(std::span<const key_type> keys, Read&& read, status* answers);
 
-  // write.hpp
-  template <decider<value_type> Decide>
-  status write(key_type key, Decide&& decide);
-
   // grow.hpp
   status expand() { return grow(levels()); }  // a level more on top, whatever the load
 
@@ -206,6 +202,10 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
     std::uint64_t retired_offset = 0, retired_bytes = 0;
   };
   using target_type = std::uint64_t;  // a hash
+  struct unit_type {
+    const levels_view* levels;
+    stripe_index stripe;
+  };
   /// Of stripes that differ.
   struct group : fenced_group<change> {
     const levels_view* levels;  // as long as a lock is held
@@ -301,15 +301,16 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
                           Visit&& visit) const;
 
   // write.hpp
-  const levels_view& lock_stripe(std::uint64_t hash);
-  spin_lock& lock_of(const levels_view& v, std::uint64_t hash) const noexcept {
-    return locks_[stripe_of(v, hash)];
-  }
+  target_type target_of(key_type key) const noexcept;
+  unit_type lock_unit(target_type hash, key_type key);
+  held_locks<1> held_by(unit_type u) const noexcept;
+  void settle(unit_type) {}  // what was inherited was written back at open
+  status make_room(unit_type full, held_locks<1>& held, target_type hash, int round);
   finding locate(const levels_view& v, const spot& s, key_type key) const;
   slot_ref room_for(const warp_view& w, const spot& s) const;
   bool claim(const levels_view& v, const spot& s, finding& at);
   template <class Decide>
-  staged stage(const levels_view& v, const spot& s, key_type key, Decide& decide, change& c,
+  staged stage(unit_type u, target_type hash, key_type key, Decide& decide, change& c,
                status& answer, flushed& started);
   staged stage_set(const levels_view& v, const spot& s, finding& at, key_type key, value_type value,
                    change& c, status& answer, flushed& started);
@@ -326,13 +327,11 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   void outdate(stripe_index stripe) noexcept {
     stripes_[stripe].version.fetch_add(1, std::memory_order_acq_rel);
   }
-  template <class Decide>
-  status write_one(key_type key, std::uint64_t hash, Decide& decide);
   void look_ahead(std::span<const key_type> keys, target_type* hashes, bool puts);
   std::size_t lock_group(std::span<const key_type> keys, const target_type* hashes, group& g);
-  template <class Decide>
-  staged stage_in_group(std::size_t n, target_type hash, key_type key, Decide& decide, group& g,
-                        status& answer);
+  static unit_type unit_in(const group& g, std::size_t, target_type hash) noexcept {
+    return {g.levels, stripe_of(*g.levels, hash)};
+  }
   void commit_group(group& g);
 
   // grow.hpp

@@ -24,44 +24,40 @@
 
 namespace durahash::gphash {
 
-/// The stripe of a hash, locked. The levels stay what they are until it is unlocked.
+/// The key's buckets are asked for.
 template <medium M, class Kind>
-auto table<M, Kind>::lock_stripe(std::uint64_t hash) -> const levels_view& {
-  while (true) {  // ends: each further round means that the levels were replaced
-    const levels_view& v = levels();
-    spin_lock& lock = locks_[stripe_of(v, hash)];
-    lock.lock();
-    if (&levels() == &v) return v;
-    lock.unlock();
-  }
-}
-
-template <medium M, class Kind>
-template <decider<typename Kind::value_type> Decide>
-status table<M, Kind>::write(key_type key, Decide&& decide) {
+[[gnu::always_inline]] inline auto table<M, Kind>::target_of(key_type key) const noexcept
+    -> target_type {
   std::uint64_t hash = hash_of(key);
   warp_over(levels(), spot_of(hash));
-  return write_one(key, hash, decide);
+  return hash;
+}
+
+/// The levels stay what they are until the stripe is unlocked.
+template <medium M, class Kind>
+auto table<M, Kind>::lock_unit(target_type hash, key_type) -> unit_type {
+  while (true) {  // ends: each further round means that the levels were replaced
+    const levels_view& v = levels();
+    stripe_index stripe = stripe_of(v, hash);
+    locks_[stripe].lock();
+    if (&levels() == &v) return {&v, stripe};
+    locks_[stripe].unlock();
+  }
 }
 
 template <medium M, class Kind>
-template <class Decide>
-status table<M, Kind>::write_one(key_type key, std::uint64_t hash, Decide& decide) {
-  while (true) {  // ends: every round but the first has found larger levels, up to no_space
-    const levels_view& v = lock_stripe(hash);
-    std::unique_lock held(lock_of(v, hash), std::adopt_lock);
-    if (M::planted("gphash-two-writers-of-one-key")) held.unlock();
-    if (!p_.may_change()) [[unlikely]]
-      return status::io_error;
-    change c{.stripe = stripe_of(v, hash)};
-    flushed started;
-    status answer = status::ok;
-    staged made = stage(v, spot_of(hash), key, decide, c, answer, started);
-    if (made == staged::ready) commit(c, std::move(started));
-    if (held) held.unlock();
-    if (made != staged::no_room) return answer;
-    if (status grown = grow(v); grown != status::ok) return grown;
+held_locks<1> table<M, Kind>::held_by(unit_type u) const noexcept {
+  if (M::planted("gphash-two-writers-of-one-key")) {
+    locks_[u.stripe].unlock();
+    return held_locks<1>();
   }
+  return held_locks<1>(locks_[u.stripe]);
+}
+
+template <medium M, class Kind>
+status table<M, Kind>::make_room(unit_type full, held_locks<1>& held, target_type, int) {
+  held.release();
+  return grow(*full.levels);
 }
 
 // --------------------------------------------------------------------------------------- the place
@@ -112,9 +108,12 @@ bool table<M, Kind>::claim(const levels_view& v, const spot& s, finding& at) {
 
 template <medium M, class Kind>
 template <class Decide>
-auto table<M, Kind>::stage(const levels_view& v, const spot& s, key_type key, Decide& decide,
-                           change& c, status& answer, flushed& started) -> staged {
+auto table<M, Kind>::stage(unit_type u, target_type hash, key_type key, Decide& decide, change& c,
+                           status& answer, flushed& started) -> staged {
   using act = typename decision<value_type>::what;
+  const levels_view& v = *u.levels;
+  spot s = spot_of(hash);
+  c.stripe = u.stripe;
   finding at = locate(v, s, key);
   std::optional<value_type> present;
   if (at.found.state != nullptr && !(present = value_of<Kind>(m_, p_, load(m_, *at.found.value))))
@@ -279,8 +278,7 @@ void table<M, Kind>::end(const change& c, const durable& done) {
 template <medium M, class Kind>
 void table<M, Kind>::look_ahead(std::span<const key_type> keys, target_type* hashes, bool) {
   for (std::size_t i = 0; i < keys.size(); ++i) {
-    hashes[i] = hash_of(keys[i]);
-    warp_over(levels(), spot_of(hashes[i]));
+    hashes[i] = target_of(keys[i]);
   }
 }
 
@@ -288,23 +286,12 @@ void table<M, Kind>::look_ahead(std::span<const key_type> keys, target_type* has
 template <medium M, class Kind>
 std::size_t table<M, Kind>::lock_group(std::span<const key_type> keys, const target_type* hashes,
                                        group& g) {
-  g.levels = &lock_stripe(hashes[0]);
-  g.locks.adopt(lock_of(*g.levels, hashes[0]));
+  unit_type first = lock_unit(hashes[0], keys[0]);
+  g.levels = first.levels;
+  g.locks.adopt(locks_[first.stripe]);
   while (g.locks.count() < keys.size() &&
-         g.locks.try_lock(lock_of(*g.levels, hashes[g.locks.count()]))) {}
+         g.locks.try_lock(locks_[stripe_of(*g.levels, hashes[g.locks.count()])])) {}
   return g.locks.count();
-}
-
-template <medium M, class Kind>
-template <class Decide>
-[[gnu::always_inline]] inline staged table<M, Kind>::stage_in_group(std::size_t, target_type hash,
-                                                                    key_type key, Decide& decide,
-                                                                    group& g, status& answer) {
-  change& c = g.changes[g.ready];
-  c = {.stripe = stripe_of(*g.levels, hash)};
-  staged made = stage(*g.levels, spot_of(hash), key, decide, c, answer, g.started);
-  g.ready += made == staged::ready;
-  return made;
 }
 
 template <medium M, class Kind>

@@ -292,8 +292,7 @@ bool table<M, Kind>::move_out(const drain& d, std::uint64_t index) {
     if (!chosen) return true;
     spot s = spot_of(*chosen);
     locked l = lock_pair(s);
-    held_locks<2> held;
-    hold(l, held);
+    held_locks<2> held = held_by(l);
     if (!p_.may_change()) return false;
     v = &levels();
     bool moved = v->draining != &d;

@@ -67,10 +67,6 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   template <class Read>
   void get_many(std::span<const key_type> keys, Read&& read, status* answers);
 
-  // write.hpp
-  template <decider<value_type> Decide>
-  status write(key_type key, Decide&& decide);
-
   // recover.hpp
   std::uint64_t size();  // waits for the recount after a crash
   std::uint64_t slots();
@@ -193,7 +189,8 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
     std::uint64_t value_word = 0;
     int filled = -1;  // the slot with the payload, or none
     item_lines lines;
-    bool apart = false;  // it lies in other lines than the commit word, these or a record's
+    bool apart = false;       // it lies in other lines than the commit word, these or a record's
+    bool wants_look = false;  // at the whole table; when it is committed
     std::int8_t records = 0;
     // of a removal from a bucket with one above: that one's filter may say less then
     const levels_view* levels = nullptr;
@@ -215,6 +212,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
     stripe_index stripe[2];
   };
   using target_type = spot;
+  using unit_type = locked;
   /// Of buckets that differ.
   struct group : fenced_group<change, 2 * group_size> {
     locked keys[group_size];
@@ -318,15 +316,20 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   void look_ahead(std::span<const spot> spots, Ask&& ask) const;
 
   // write.hpp
+  spot target_of(key_type key) const noexcept;
+  locked lock_unit(const spot& s, key_type) { return lock_pair(s); }
   locked lock_pair(const spot& s);
-  void hold(const locked& l, held_locks<2>& held) const noexcept;
+  held_locks<2> held_by(const locked& l) const noexcept;
+  void settle(const locked& l) {
+    for (stripe_index stripe : l.stripe) settle_inherited(*l.levels, stripe);
+  }
   holder walk(const levels_view& v, key_type key, const spot& s) const;
+  bool make_way(const locked& l, const spot& s);
+  status make_room(const locked& full, held_locks<2>& held, const spot& s, int round);
+  void finish_write(const spot& s, const change& c);
   template <class Decide>
-  status write_in(const locked& l, key_type key, const spot& s, Decide& decide,
-                  const levels_view*& full, bool& wants_look);
-  template <class Decide>
-  staged stage(const locked& l, const levels_view& v, key_type key, const spot& s, Decide& decide,
-               change& c, status& answer, flushed& started);
+  staged stage(locked& l, const spot& s, key_type key, Decide& decide, change& c, status& answer,
+               flushed& started);
   staged stage_insert(const locked& l, const levels_view& v, key_type key, const spot& s,
                       value_type value, change& c, status& answer, flushed& started);
   staged stage_update(const holder& at, key_type key, const spot& s, value_type value, change& c,
@@ -340,6 +343,9 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   slot* store_slot(bucket b, int index, const spot& s, std::uint64_t value_word) const;
   flushed flush_item(const item_lines& lines) const;
   ordered payload_order(const change& c) const;
+  void commit(change& c, flushed started) {
+    c.wants_look = commit_all({&c, 1}, std::move(started));
+  }
   bool commit_all(std::span<const change> changes, flushed payloads);
   bool finish(const change& c);
   void refresh_filter(const levels_view& v, unsigned level, std::uint64_t index);
@@ -351,9 +357,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   void ask_for_rooms(std::span<const spot> spots) const;
   std::size_t lock_group(std::span<const key_type> keys, const spot* spots, group& g);
   bool ends_before(const group& g, const spot& s) const;
-  template <class Decide>
-  staged stage_in_group(std::size_t n, const spot& s, key_type key, Decide& decide, group& g,
-                        status& answer);
+  static locked& unit_in(group& g, std::size_t n, const spot&) noexcept { return g.keys[n]; }
   void commit_group(group& g);
   void finish_group(group& g, std::size_t taken);
 

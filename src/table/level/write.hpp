@@ -19,49 +19,9 @@
 namespace durahash::level {
 
 template <medium M, class Kind>
-template <decider<typename Kind::value_type> Decide>
-status table<M, Kind>::write(key_type key, Decide&& decide) {
+[[gnu::always_inline]] inline auto table<M, Kind>::target_of(key_type key) const noexcept -> spot {
   std::uint64_t hash = Kind::hash(key, seeds_);
-  spot s = spot_of(hash, Kind::key_word(key, hash));
-  while (true) {  // ends: every round but the last adds a level, up to most_levels or no_space
-    locked l = lock_pair(s);
-    held_locks<2> held;
-    hold(l, held);
-    if (!p_.may_change()) [[unlikely]]
-      return status::io_error;
-    for (stripe_index stripe : l.stripe) settle_inherited(*l.levels, stripe);
-    const levels_view* full = nullptr;
-    bool wants_look = false;
-    status answer = write_in(l, key, s, decide, full, wants_look);
-    held.release();
-    if (full != nullptr) {
-      if (status made = make_room(full, patience::waits); made != status::ok) return made;
-      start_helper();
-      continue;
-    }
-    if (wants_look) if_memory_allows([&] { look_around(); });
-    drain_some(1);
-    return answer;
-  }
-}
-
-/// `full` becomes the levels in which there was no place.
-template <medium M, class Kind>
-template <class Decide>
-status table<M, Kind>::write_in(const locked& l, key_type key, const spot& s, Decide& decide,
-                                const levels_view*& full, bool& wants_look) {
-  while (true) {  // ends: each further round has a slot that was freed for it, or other levels
-    const levels_view* v = &levels();
-    change c;
-    flushed started;
-    status answer = status::ok;
-    switch (stage(l, *v, key, s, decide, c, answer, started)) {
-      case staged::nothing_to_do: return answer;
-      case staged::ready: wants_look = commit_all({&c, 1}, std::move(started)); return answer;
-      case staged::no_room:
-        if (!make_way(l, *v, s) && v == &levels()) return full = v, status::ok;
-    }
-  }
+  return spot_of(hash, Kind::key_word(key, hash));
 }
 
 // --------------------------------------------------------------------------------------- the locks
@@ -83,8 +43,30 @@ auto table<M, Kind>::lock_pair(const spot& s) -> locked {
 }
 
 template <medium M, class Kind>
-void table<M, Kind>::hold(const locked& l, held_locks<2>& held) const noexcept {
-  for (stripe_index stripe : l.stripe) held.adopt(locks_[stripe]);
+held_locks<2> table<M, Kind>::held_by(const locked& l) const noexcept {
+  return held_locks<2>(locks_[l.stripe[0]], locks_[l.stripe[1]]);
+}
+
+/// A movement may have freed a slot, or somebody has put other levels there.
+template <medium M, class Kind>
+bool table<M, Kind>::make_way(const locked& l, const spot& s) {
+  const levels_view& v = *l.levels;
+  return make_way(l, v, s) || &v != &levels();
+}
+
+template <medium M, class Kind>
+status table<M, Kind>::make_room(const locked& full, held_locks<2>& held, const spot&, int) {
+  held.release();
+  status made = make_room(full.levels, patience::waits);
+  if (made == status::ok) start_helper();
+  return made;
+}
+
+/// Nothing is locked.
+template <medium M, class Kind>
+void table<M, Kind>::finish_write(const spot&, const change& c) {
+  if (c.wants_look) if_memory_allows([&] { look_around(); });
+  drain_some(1);
 }
 
 // -------------------------------------------------------------------------------- stage and commit
@@ -103,12 +85,13 @@ auto table<M, Kind>::walk(const levels_view& v, key_type key, const spot& s) con
   return {where, index, level_of(v, found), found % 2};
 }
 
-/// The levels were read under the locks: one that goes stays what it is until they are released.
+/// The levels are read under the locks: one that goes stays what it is until they are released.
 template <medium M, class Kind>
 template <class Decide>
-auto table<M, Kind>::stage(const locked& l, const levels_view& v, key_type key, const spot& s,
-                           Decide& decide, change& c, status& answer, flushed& started) -> staged {
+auto table<M, Kind>::stage(locked& l, const spot& s, key_type key, Decide& decide, change& c,
+                           status& answer, flushed& started) -> staged {
   using act = typename decision<value_type>::what;
+  const levels_view& v = *(l.levels = &levels());
   holder at = walk(v, key, s);
   std::optional<value_type> present;
   if (at.found() && !(present = value_of<Kind>(m_, p_, load(m_, slot_of(at.where, at.slot).value))))
@@ -414,20 +397,6 @@ bool table<M, Kind>::ends_before(const group& g, const spot& s) const {
         if (g.changes[n].where == b) return true;
     }
   return false;
-}
-
-template <medium M, class Kind>
-template <class Decide>
-[[gnu::always_inline]] inline staged table<M, Kind>::stage_in_group(std::size_t n, const spot& s,
-                                                                    key_type key, Decide& decide,
-                                                                    group& g, status& answer) {
-  const locked& l = g.keys[n];
-  for (stripe_index stripe : l.stripe) settle_inherited(*l.levels, stripe);
-  change& c = g.changes[g.ready];
-  c = {};
-  staged made = stage(l, levels(), key, s, decide, c, answer, g.started);
-  if (made == staged::ready) g.keep_staged();
-  return made;
 }
 
 template <medium M, class Kind>

@@ -133,7 +133,7 @@ void table<M, Kind>::settle_for_reader(shard_index s, shard_view v, std::uint64_
                                        unsigned buckets) {
   if constexpr (unsettled<M>::needed) {
     if (unsettled_.settled(s)) return;
-    if (unsettled_.of(s) == settlement::inherited) return settle_inherited(s);
+    if (unsettled_.of(s) == settlement::inherited) return settle(s);
     flushed started;
     for (unsigned n = 0; n < buckets; ++n)
       started += flush(m_, extent_of(buckets_of(v)[(home + n) & (v.buckets() - 1)]),
@@ -144,7 +144,7 @@ void table<M, Kind>::settle_for_reader(shard_index s, shard_view v, std::uint64_
 
 /// A process that was killed may have left words of this shard in the caches.
 template <medium M, class Kind>
-void table<M, Kind>::settle_inherited(shard_index s) {
+void table<M, Kind>::settle(shard_index s) {
   if constexpr (unsettled<M>::needed) {
     if (unsettled_.of(s) != settlement::inherited) return;
     shard_view v = view(s);

@@ -19,11 +19,11 @@ namespace durahash::turbo {
 /// The scope of some key in this shard is full. At first deleted slots may be to blame: a shard
 /// that is less than half alive is rebuilt at its size.
 template <medium M, class Kind>
-status table<M, Kind>::make_room(shard_index s, int attempt) {
+status table<M, Kind>::make_room(shard_index s, held_locks<1>&, target_type, int round) {
   shard_view v = view(s);
   if (v.none()) return rebuild(s, first_log2_);
   if (v.log2_buckets() >= most_log2_buckets) return status::no_space;
-  bool sparse = attempt == 0 && live_records(s)->size() * 2 < v.buckets() * slots_per_bucket;
+  bool sparse = round == 0 && live_records(s)->size() * 2 < v.buckets() * slots_per_bucket;
   ++(sparse ? collections_ : resizes_);
   return rebuild(s, v.log2_buckets() + (sparse ? 0 : 1));
 }
@@ -205,7 +205,7 @@ template <class Visit>
 void table<M, Kind>::for_each_locked(Visit&& visit) {
   for (shard_index s = 0; s < shards(); ++s) {
     std::scoped_lock lock(states_[s].lock);
-    settle_inherited(s);
+    settle(s);
     for_each_resident(view(s), visit);
   }
 }

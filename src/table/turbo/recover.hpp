@@ -163,7 +163,7 @@ bool table<M, Kind>::count_units(const background* asking) {
 /// shard is made durable first.
 template <medium M, class Kind>
 void table<M, Kind>::count_shard(shard_index s) {
-  if (!M::planted("a-cell-freed-by-a-word-that-may-go")) settle_inherited(s);
+  if (!M::planted("a-cell-freed-by-a-word-that-may-go")) settle(s);
   std::int64_t count = 0;
   for_each_resident(view(s), [&](const resident& r) {
     ++count;

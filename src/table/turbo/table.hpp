@@ -74,10 +74,6 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   template <class Read>
   void get_many(std::span<const key_type> keys, Read&& read, status* answers);
 
-  // write.hpp
-  template <decider<value_type> Decide>
-  status write(key_type key, Decide&& decide);
-
   // recover.hpp
   std::uint64_t size();  // waits for the recount after a crash
   std::uint64_t slots();
@@ -126,7 +122,8 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
     std::int8_t records = 0;
     std::uint64_t retired_offset = 0, retired_bytes = 0;
   };
-  using target_type = std::uint64_t;   // a hash
+  using target_type = std::uint64_t;  // a hash
+  using unit_type = shard_index;
   using group = fenced_group<change>;  // of shards that differ
   using stretch = plain_stretch;
   enum class probed : std::uint8_t { hit, miss, torn, damaged };
@@ -179,7 +176,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   probed probe(shard_view v, std::uint64_t hash, key_type key, std::optional<value_type>& value,
                unsigned& buckets) const;
   void settle_for_reader(shard_index s, shard_view v, std::uint64_t home, unsigned buckets);
-  void settle_inherited(shard_index s);
+  void settle(shard_index s);
   std::optional<std::vector<live_record>> live_records(shard_index s) const;
   template <class Visit>
   void for_each_resident(shard_view v, Visit&& visit) const;
@@ -187,10 +184,13 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   std::uint64_t hash_of_slot(std::uint64_t key_word) const noexcept;
 
   // write.hpp
+  target_type target_of(key_type key) const noexcept;
+  unit_type lock_unit(target_type hash, key_type key);
+  held_locks<1> held_by(shard_index s) const noexcept { return held_locks<1>(states_[s].lock); }
   place walk(shard_view v, std::uint64_t hash, key_type key) const;
   template <class Decide>
-  staged stage(std::uint64_t hash, key_type key, Decide& decide, change& c, status& answer,
-               flushed& started);
+  staged stage(shard_index s, std::uint64_t hash, key_type key, Decide& decide, change& c,
+               status& answer, flushed& started);
   staged stage_set(const place& at, std::uint64_t hash, key_type key, value_type value, change& c,
                    status& answer, flushed& started);
   void stage_removal(const place& at, change& c) const;
@@ -202,18 +202,16 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   void commit(const change& c, flushed started);
   ordered payload_order(const change& c) const;
   void finish(const change& c);
-  template <class Decide>
-  status write_locked(shard_index s, std::uint64_t hash, key_type key, Decide& decide);
   void look_ahead(std::span<const key_type> keys, target_type* hashes, bool puts) const noexcept;
   std::size_t lock_group(std::span<const key_type> keys, const target_type* hashes, group& g);
-  template <class Decide>
-  staged stage_in_group(std::size_t n, target_type hash, key_type key, Decide& decide, group& g,
-                        status& answer);
+  shard_index unit_in(const group&, std::size_t, target_type hash) const noexcept {
+    return shard_of(hash);
+  }
   void commit_group(group& g);
   void prefetch_room(shard_view v, std::uint64_t hash) const noexcept;
 
   // grow.hpp
-  status make_room(shard_index s, int attempt);
+  status make_room(shard_index s, held_locks<1>& held, target_type hash, int round);
   status rebuild(shard_index s, unsigned log2_buckets);
   status rebuild_from(shard_index s, const std::vector<live_record>& records,
                       unsigned log2_buckets);

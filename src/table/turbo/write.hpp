@@ -25,38 +25,22 @@
 
 namespace durahash::turbo {
 
+/// All lines of the home bucket are asked for: which slot's it will be is known too late.
 template <medium M, class Kind>
-template <decider<typename Kind::value_type> Decide>
-status table<M, Kind>::write(key_type key, Decide&& decide) {
+[[gnu::always_inline]] inline auto table<M, Kind>::target_of(key_type key) const noexcept
+    -> target_type {
   std::uint64_t hash = Kind::hash(key, seeds_);
-  shard_index s = shard_of(hash);
-  shard_view v = view(s);
-  // which slot's line it will be is known too late
+  shard_view v = view(shard_of(hash));
   prefetch_all_for_write(buckets_of(v) + home_of(hash, v.log2_buckets()));
-  std::scoped_lock lock(states_[s].lock);
-  if (!p_.may_change()) [[unlikely]]
-    return status::io_error;
-  settle_inherited(s);
-  return write_locked(s, hash, key, decide);
+  return hash;
 }
 
 template <medium M, class Kind>
-template <class Decide>
-status table<M, Kind>::write_locked(shard_index s, std::uint64_t hash, key_type key,
-                                    Decide& decide) {
-  // ends: every round but the first makes the shard larger, up to most_log2_buckets or no_space
-  for (int attempt = 0;; ++attempt) {
-    change c;
-    c.shard = s;
-    flushed started;
-    status answer = status::ok;
-    switch (stage(hash, key, decide, c, answer, started)) {
-      case staged::nothing_to_do: return answer;
-      case staged::ready: commit(c, std::move(started)); return answer;
-      case staged::no_room:
-        if (status made = make_room(s, attempt); made != status::ok) return made;
-    }
-  }
+[[gnu::always_inline]] inline auto table<M, Kind>::lock_unit(target_type hash, key_type)
+    -> unit_type {
+  shard_index s = shard_of(hash);
+  states_[s].lock.lock();
+  return s;
 }
 
 // ---------------------------------------------------------------------------------------- the path
@@ -95,9 +79,10 @@ auto table<M, Kind>::walk(shard_view v, std::uint64_t hash, key_type key) const 
 
 template <medium M, class Kind>
 template <class Decide>
-staged table<M, Kind>::stage(std::uint64_t hash, key_type key, Decide& decide, change& c,
-                             status& answer, flushed& started) {
+staged table<M, Kind>::stage(shard_index s, std::uint64_t hash, key_type key, Decide& decide,
+                             change& c, status& answer, flushed& started) {
   using act = typename decision<value_type>::what;
+  c.shard = s;
   place at = walk(view(c.shard), hash, key);
   std::optional<value_type> present;
   if (at.holder != nullptr) {
@@ -243,20 +228,6 @@ std::size_t table<M, Kind>::lock_group(std::span<const key_type> keys, const tar
   while (g.locks.count() < keys.size() &&
          g.locks.try_lock(states_[shard_of(hashes[g.locks.count()])].lock)) {}
   return g.locks.count();
-}
-
-template <medium M, class Kind>
-template <class Decide>
-[[gnu::always_inline]] inline staged table<M, Kind>::stage_in_group(std::size_t, target_type hash,
-                                                                    key_type key, Decide& decide,
-                                                                    group& g, status& answer) {
-  change& c = g.changes[g.ready];
-  c = {};
-  c.shard = shard_of(hash);
-  settle_inherited(c.shard);
-  staged made = stage(hash, key, decide, c, answer, g.started);
-  g.ready += made == staged::ready;
-  return made;
 }
 
 template <medium M, class Kind>
