@@ -42,16 +42,9 @@ struct fenced_group {
   std::size_t ready = 0;
   flushed started;  // the write-back of what the commit words come after
 
-  std::span<const Change> all() const noexcept { return {changes, ready}; }
+  std::span<Change> all() noexcept { return {changes, ready}; }
   void keep_staged() noexcept { ++ready; }  // the change behind the last one
 };
-
-/// Whether something that a commit word comes after lies in another line, and is to be durable
-/// first.
-template <class Change>
-bool any_apart(std::span<const Change> changes) noexcept {
-  return std::any_of(changes.begin(), changes.end(), [](const Change& c) { return c.apart; });
-}
 
 /// Records as iteration read them, where a slot has all that is visited.
 struct plain_stretch {
@@ -66,9 +59,16 @@ struct plain_stretch {
 ///   held_by(unit)                       its locks, as a scope
 ///   settle(unit)                        what a process that died left of it in the caches is
 ///                                       durable
-///   change                              what is staged and not committed
+///   change                              what is staged and not committed. `apart`: what its commit
+///                                       word comes after is to be durable first
 ///   stage(unit, target, key, decide, change, answer, started)   nothing refers to it yet
-///   commit(change, started)             durable, and what it replaces retired
+///   flush_payload(change)               what is not flushed of what was staged
+///   fence_payloads(started)
+///   begin(change)                       its unit is unsettled
+///   announce_change(change, payload)    COMMIT: the commit word is stored and flushed
+///   payload_order(change)               why it needs nothing durable first, where it does not
+///   fence_words(started)
+///   end(change, durable)                settled; counted; what it replaces is retired
 ///   make_room(unit, held, target, round)   for a write that found none in that round; lets go of
 ///                                       what it holds before it waits for another unit's lock
 ///   look_ahead(keys, targets, puts)     works them out, and asks for the lines that writes will
@@ -78,7 +78,6 @@ struct plain_stretch {
 ///                                       of at least one, for which it may wait. Returns of how
 ///                                       many keys
 ///   unit_in(group, n, target)           the unit of the group's n-th key
-///   commit_group(group)                 all that was staged is durable
 ///   stretch                             `records`, as read; and what they need
 ///   read_stretch(position, stretch)     the records of the stretch of hashes in which that one
 ///                                       lies, durably. Returns where it ends, or nothing: a writer
@@ -128,17 +127,31 @@ class engine_frame : public lifecycle<M, Kind, Engine> {
   bool make_way(Unit&, const Target&) {  // under the locks. Returns whether to look again for room
     return false;
   }
+  template <class Change>
+  flushed flush_payload(const Change&) {
+    return {};
+  }
   template <class Target, class Change>
   void finish_write(const Target&, const Change&) {}  // nothing is locked
   template <class Group, class DecideOf>
   // of locked keys, before any is staged
   void begin_group(Group&, std::span<const key_type>, DecideOf&) {}
+  template <class Change, std::size_t Count>
+  void commit(std::span<Change, Count> changes, flushed started);
+  template <class Change>
+  void commit(Change& c, flushed started) {
+    commit(std::span<Change, 1>(&c, 1), std::move(started));
+  }
   template <class Target, class Decide, class Group>
   staged stage_in_group(std::size_t n, const Target& target, key_type key, Decide& decide, Group& g,
                         status& answer);
   template <class Group, class Target>
   bool ends_before(const Group&, const Target&) const {  // the key meets what the group has staged
     return false;
+  }
+  template <class Group>
+  void commit_group(Group& g) {
+    if (g.ready != 0) commit(g.all(), std::move(g.started));
   }
   template <class Group>
   void finish_group(Group&, std::size_t) {}  // nothing is locked
@@ -176,7 +189,7 @@ status engine_frame<M, Kind, Engine>::write(key_type key, Decide&& decide) {
       if (answer == status::ok) continue;
       return answer;
     }
-    if (made == staged::ready) e.commit(c, std::move(started));
+    if (made == staged::ready) commit(c, std::move(started));
     held.release();
     e.finish_write(target, c);
     return answer;
@@ -230,6 +243,28 @@ std::size_t engine_frame<M, Kind, Engine>::write_group(std::span<const key_type>
     answers[n] = with_memory([&] { return e.write(keys[n], decide_of(n)); });
   }
   return taken;
+}
+
+/// With two fences for all of them, or one. Nothing is flushed before all is stored, and nothing
+/// between: stores and locked instructions wait for write-backs under way.
+template <medium M, class Kind, class Engine>
+template <class Change, std::size_t Count>
+[[gnu::always_inline]] inline void engine_frame<M, Kind, Engine>::commit(
+    std::span<Change, Count> changes, flushed started) {
+  Engine& e = this->self();
+  bool any_apart = false;
+  for (const Change& c : changes) {
+    started += e.flush_payload(c);
+    any_apart |= c.apart;
+  }
+  std::optional<durable> payloads;
+  if (any_apart) payloads = e.fence_payloads(std::move(started));
+  for (const Change& c : changes) e.begin(c);
+  flushed words;
+  for (const Change& c : changes)
+    words += e.announce_change(c, c.apart ? after_group(*payloads) : e.payload_order(c));
+  durable done = e.fence_words(std::move(words));
+  for (Change& c : changes) e.end(c, done);
 }
 
 /// The group's n-th key.

@@ -53,7 +53,7 @@ TEST(CrashCampaign, WhatCannotBeRunIsToldInASentence) {
   EXPECT_TRUE(starts(sentence_of([](campaign& c) { c.without = "turbo.step.1"; }),
                      "--without turbo.step.1: the elision matrix names"));
   EXPECT_EQ(sentence_of([](campaign& c) { c.plant = "a-lock-in-the-pool"; }), "");
-  for (const char* unknown : {"a-lock", "the fence of turbo.write.commit"})
+  for (const char* unknown : {"a-lock", "the fence of turbo.write.done"})
     EXPECT_TRUE(starts(sentence_of([&](campaign& c) { c.plant = unknown; }),
                        std::string("--plant ") + unknown + ": no bug"));
   EXPECT_TRUE(starts(sentence_of([](campaign& c) { c.keep = {1}; }),

@@ -32,9 +32,9 @@ class CheckNames(unittest.TestCase):
         self.assertRegex(told, r"src/table/turbo/write\.hpp:\d+: this flush has no name")
 
     def test_a_name_that_is_given_twice(self):
-        code, told = self.answer(old='"turbo.group.done"', new='"turbo.update.done"')
+        code, told = self.answer("src/table/turbo/table.hpp", '"turbo.write.done"', '"turbo.write.payload"')
         self.assertEqual(code, 1)
-        self.assertRegex(told, "(?m)^the fence of turbo.update.done stands at .*, src/")
+        self.assertRegex(told, "(?m)^the fence of turbo.write.payload stands at .*, src/")
 
     def test_an_argument_about_a_place_that_is_gone(self):
         code, told = self.answer("crash/level_subject.cpp", "the fence of level.log.undone", "the fence of level.log.gone")

@@ -452,7 +452,7 @@ status table<M, Kind>::replace_value(const resident& r, std::uint64_t value_word
   change c{.stripe = stripe_of(r.hash)};
   stage_update(*r.where, value_word, c);
   c.apart = true;
-  commit(c, std::move(started));
+  frame::commit(c, std::move(started));
   return status::ok;
 }
 

@@ -315,10 +315,14 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   void retire_record(const slot& s, change& c) const;
   ordered payload_order(const change& c) const;
   flushed announce_change(const change& c, ordered payload);
-  void commit(change& c, flushed started);
+  durable fence_payloads(flushed started) {
+    return fence(m_, std::move(started), "cceh.write.payload");
+  }
+  void begin(const change& c) noexcept { unsettled_.begin(c.stripe); }
+  durable fence_words(flushed started) { return fence(m_, std::move(started), "cceh.write.done"); }
   void finish_write(target_type hash, const change& c);
   void outdate(stripe_index stripe) noexcept;
-  void finish(change& c);
+  void end(change& c, const durable& done);
   bool survey_is_due(stripe_index stripe) noexcept;
   void add_records(stripe_index stripe, std::int32_t records) noexcept;
   void look_ahead(std::span<const key_type> keys, target_type* hashes, bool puts) const noexcept;

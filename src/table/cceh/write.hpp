@@ -194,20 +194,11 @@ template <medium M, class Kind>
 flushed table<M, Kind>::announce_change(const change& c, ordered payload) {
   bool version_first = M::planted("cceh-the-version-before-the-word");
   if (version_first && c.records < 0) outdate(c.stripe);
-  unsettled_.begin(c.stripe);
   // COMMIT: the record appears, changes or goes
   flushed started = announce(m_, *c.word, c.next, std::move(payload), "cceh.write.commit");
   if (c.records < 0 && !version_first && !M::planted("cceh-removals-leave-the-version"))
     outdate(c.stripe);
   return started;
-}
-
-template <medium M, class Kind>
-void table<M, Kind>::commit(change& c, flushed started) {
-  ordered payload =
-      c.apart ? after(fence(m_, std::move(started), "cceh.write.payload")) : payload_order(c);
-  unsettled_.end(c.stripe, fence(m_, announce_change(c, std::move(payload)), "cceh.write.done"));
-  finish(c);
 }
 
 template <medium M, class Kind>
@@ -224,7 +215,8 @@ void table<M, Kind>::outdate(stripe_index stripe) noexcept {
 }
 
 template <medium M, class Kind>
-void table<M, Kind>::finish(change& c) {
+void table<M, Kind>::end(change& c, const durable& done) {
+  unsettled_.end(c.stripe, done);
   if (c.records != 0) add_records(c.stripe, c.records);
   c.wants_survey = c.records < 0 && survey_is_due(c.stripe);
   if (c.retired_bytes != 0) heap_.retire(c.retired_offset, c.retired_bytes);
@@ -342,6 +334,7 @@ template <class Decide>
   if (sets) stage_value(at, g.value_words[n], w.key_word, c);
   else stage_removal(at, c);
   g.unused &= ~(std::uint64_t{1} << n);
+  begin(c);
   g.started +=
       announce_change(c, g.records_written ? after_group(*g.records_written) : payload_order(c));
   return staged::ready;
@@ -351,8 +344,7 @@ template <medium M, class Kind>
 void table<M, Kind>::commit_group(group& g) {
   if (g.ready == 0) return;
   durable done = fence(m_, std::move(g.started), "cceh.group.done");
-  for (std::size_t n = 0; n < g.ready; ++n) unsettled_.end(g.changes[n].stripe, done);
-  for (std::size_t n = 0; n < g.ready; ++n) finish(g.changes[n]);
+  for (change& c : g.all()) end(c, done);
 }
 
 template <medium M, class Kind>

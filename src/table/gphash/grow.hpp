@@ -349,7 +349,7 @@ status table<M, Kind>::replace_value(const resident& r, std::uint64_t value_word
            .next = value_word,
            .apart = true};
   retire_record(r.where, c);
-  commit(c, std::move(started));
+  frame::commit(c, std::move(started));
   return status::ok;
 }
 

@@ -319,10 +319,15 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   void stage_removal(const finding& at, change& c) const;
   void retire_record(const slot_ref& at, change& c) const;
   ordered payload_order(const change& c) const;
-  flushed flush_value(const change& c);
-  void commit(const change& c, flushed started);
+  flushed flush_payload(const change& c);
+  durable fence_payloads(flushed started) {
+    return fence(m_, std::move(started), "gphash.write.payload");
+  }
   flushed announce_change(const change& c, ordered payload);
   void begin(const change& c);
+  durable fence_words(flushed started) {
+    return fence(m_, std::move(started), "gphash.write.done");
+  }
   void end(const change& c, const durable& done);
   void outdate(stripe_index stripe) noexcept {
     stripes_[stripe].version.fetch_add(1, std::memory_order_acq_rel);
@@ -332,7 +337,6 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   static unit_type unit_in(const group& g, std::size_t, target_type hash) noexcept {
     return {g.levels, stripe_of(*g.levels, hash)};
   }
-  void commit_group(group& g);
 
   // grow.hpp
   void give_back(const level_view& l) noexcept;

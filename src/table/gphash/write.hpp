@@ -212,15 +212,6 @@ ordered table<M, Kind>::payload_order(const change& c) const {
                    : after_nothing("one word is all that changes");
 }
 
-template <medium M, class Kind>
-void table<M, Kind>::commit(const change& c, flushed started) {
-  started += flush_value(c);
-  ordered payload =
-      c.apart ? after(fence(m_, std::move(started), "gphash.write.payload")) : payload_order(c);
-  begin(c);
-  end(c, fence(m_, announce_change(c, std::move(payload)), "gphash.write.done"));
-}
-
 /// The commit word is stored, in the bucket's copy too if there is one.
 template <medium M, class Kind>
 flushed table<M, Kind>::announce_change(const change& c, ordered payload) {
@@ -243,7 +234,7 @@ flushed table<M, Kind>::announce_change(const change& c, ordered payload) {
 }
 
 template <medium M, class Kind>
-flushed table<M, Kind>::flush_value(const change& c) {
+flushed table<M, Kind>::flush_payload(const change& c) {
   flushed started =
       c.value_apart ? flush(m_, extent_of(*c.where.value), "gphash.write.value") : flushed();
   if constexpr (Kind::fixed_key)
@@ -292,23 +283,6 @@ std::size_t table<M, Kind>::lock_group(std::span<const key_type> keys, const tar
   while (g.locks.count() < keys.size() &&
          g.locks.try_lock(locks_[stripe_of(*g.levels, hashes[g.locks.count()])])) {}
   return g.locks.count();
-}
-
-template <medium M, class Kind>
-void table<M, Kind>::commit_group(group& g) {
-  if (g.ready == 0) return;
-  std::span<const change> changes = g.all();
-  // Locked instructions wait for write-backs under way: what stages and begins has them, so nothing
-  // is flushed before, nor between.
-  std::optional<durable> before;
-  for (const change& c : changes) g.started += flush_value(c);
-  if (any_apart(changes)) before = fence(m_, std::move(g.started), "gphash.group.payloads");
-  for (const change& c : changes) begin(c);
-  flushed words;
-  for (const change& c : changes)
-    words += announce_change(c, c.apart ? after_group(*before) : payload_order(c));
-  durable done = fence(m_, std::move(words), "gphash.group.done");
-  for (const change& c : changes) end(c, done);
 }
 
 }  // namespace durahash::gphash

@@ -423,7 +423,7 @@ status table<M, Kind>::replace_value(const located& r, std::uint64_t value_word,
   c.value_word = value_word;
   c.apart = true;
   retire_record(at, c);
-  commit_all({&c, 1}, std::move(started));
+  frame::commit(c, std::move(started));
   return status::ok;
 }
 

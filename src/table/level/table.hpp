@@ -216,7 +216,6 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   /// Of buckets that differ.
   struct group : fenced_group<change, 2 * group_size> {
     locked keys[group_size];
-    bool wants_look = false;
     std::uint64_t touched[16] = {};  // a set of buckets, by hash
 
     static unsigned bit_of(bucket b) noexcept {
@@ -343,22 +342,28 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   slot* store_slot(bucket b, int index, const spot& s, std::uint64_t value_word) const;
   flushed flush_item(const item_lines& lines) const;
   ordered payload_order(const change& c) const;
-  void commit(change& c, flushed started) {
-    c.wants_look = commit_all({&c, 1}, std::move(started));
+  flushed flush_payload(const change& c) const { return flush_item(c.lines); }
+  durable fence_payloads(flushed started) {
+    return fence(m_, std::move(started), "level.write.payload");
   }
-  bool commit_all(std::span<const change> changes, flushed payloads);
-  bool finish(const change& c);
+  void begin(const change& c) noexcept { unsettled_.begin(c.stripe); }
+  flushed announce_change(const change& c, ordered payload);
+  durable fence_words(flushed started) { return fence(m_, std::move(started), "level.write.done"); }
+  void end(change& c, const durable& done) {
+    unsettled_.end(c.stripe, done);
+    finish(c);
+  }
+  void finish(change& c);
   void refresh_filter(const levels_view& v, unsigned level, std::uint64_t index);
   std::uint32_t exact_filter(const level_view& below, const level_view& above,
                              std::uint64_t index) const;
-  void update_logged(slot& old, std::uint64_t value_word, const change& c, flushed started);
+  void update_logged(slot& old, std::uint64_t value_word, change& c, flushed started);
   void add_records(stripe_index stripe, std::int32_t records) noexcept;
   void look_ahead(std::span<const key_type> keys, spot* spots, bool puts);
   void ask_for_rooms(std::span<const spot> spots) const;
   std::size_t lock_group(std::span<const key_type> keys, const spot* spots, group& g);
   bool ends_before(const group& g, const spot& s) const;
   static locked& unit_in(group& g, std::size_t n, const spot&) noexcept { return g.keys[n]; }
-  void commit_group(group& g);
   void finish_group(group& g, std::size_t taken);
 
   // move.hpp

@@ -244,38 +244,21 @@ ordered table<M, Kind>::payload_order(const change& c) const {
 }
 
 template <medium M, class Kind>
-bool table<M, Kind>::commit_all(std::span<const change> changes, flushed payloads) {
-  std::optional<durable> before;
-  for (const change& c : changes) payloads += flush_item(c.lines);
-  if (any_apart(changes)) before = fence(m_, std::move(payloads), "level.write.payload");
-  flushed words;
-  for (const change& c : changes) {
-    unsettled_.begin(c.stripe);
-    ordered payload = c.apart ? after_group(*before) : payload_order(c);
-    if (c.value != nullptr)
-      // COMMIT: the value changes
-      words += announce(m_, *c.value, c.value_word, std::move(payload), "level.write.value");
-    else
-      // COMMIT: the record appears, changes or goes
-      words += announce(m_, *c.where.state, c.next.word, std::move(payload), "level.write.commit");
-  }
-  durable done = fence(m_, std::move(words), "level.write.done");
-  bool wants_look = false;
-  for (const change& c : changes) {
-    unsettled_.end(c.stripe, done);
-    wants_look |= finish(c);
-  }
-  return wants_look;
+flushed table<M, Kind>::announce_change(const change& c, ordered payload) {
+  if (c.value != nullptr)
+    // COMMIT: the value changes
+    return announce(m_, *c.value, c.value_word, std::move(payload), "level.write.value");
+  // COMMIT: the record appears, changes or goes
+  return announce(m_, *c.where.state, c.next.word, std::move(payload), "level.write.commit");
 }
 
-/// Returns whether it is time to look around.
 template <medium M, class Kind>
-bool table<M, Kind>::finish(const change& c) {
+void table<M, Kind>::finish(change& c) {
   if (c.records != 0) add_records(c.stripe, c.records);
   if (c.retired_bytes != 0) heap_.retire(c.retired_offset, c.retired_bytes);
   if (c.levels != nullptr)
     refresh_filter(*c.levels, c.level - 1, number(c.levels->at[c.level - 1], c.place));
-  return c.stripe % look_every == 0 && ++stripes_[c.stripe].changes % look_after == 0;
+  c.wants_look = c.stripe % look_every == 0 && ++stripes_[c.stripe].changes % look_after == 0;
 }
 
 template <medium M, class Kind>
@@ -315,7 +298,7 @@ std::uint32_t table<M, Kind>::exact_filter(const level_view& below, const level_
 ///   2  the value word stored, durably: the log goes, and readers do not look at it
 ///   3  the checksum cleared, durably: a later update must not be undone
 template <medium M, class Kind>
-void table<M, Kind>::update_logged(slot& old, std::uint64_t value_word, const change& c,
+void table<M, Kind>::update_logged(slot& old, std::uint64_t value_word, change& c,
                                    flushed started) {
   std::scoped_lock lock(desk_locks_[c.stripe % desk_count]);
   desk& d = root_of_table().desks[c.stripe % desk_count];
@@ -400,13 +383,9 @@ bool table<M, Kind>::ends_before(const group& g, const spot& s) const {
 }
 
 template <medium M, class Kind>
-void table<M, Kind>::commit_group(group& g) {
-  if (g.ready != 0) g.wants_look = commit_all(g.all(), std::move(g.started));
-}
-
-template <medium M, class Kind>
 void table<M, Kind>::finish_group(group& g, std::size_t taken) {
-  if (g.wants_look) if_memory_allows([&] { look_around(); });
+  if (std::any_of(g.changes, g.changes + g.ready, [](const change& c) { return c.wants_look; }))
+    if_memory_allows([&] { look_around(); });
   drain_some(taken);
 }
 

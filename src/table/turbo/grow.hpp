@@ -219,7 +219,7 @@ status table<M, Kind>::replace_value(const resident& r, std::uint64_t value_word
   change c;
   c.shard = shard_of(r.hash);
   stage_update(at, r.hash, r.key_word, value_word, c, started);
-  commit(c, std::move(started));
+  frame::commit(c, std::move(started));
   return status::ok;
 }
 

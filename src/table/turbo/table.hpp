@@ -116,9 +116,10 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
     shard_index shard = 0;
     bucket* where = nullptr;
     meta_word next;
-    int filled = -1;        // the slot with the payload, or none
-    bool apart = false;     // what was flushed is to be durable first
-    bool in_place = false;  // a value was changed where it lies: committed with that
+    int filled = -1;                     // the slot with the payload, or none
+    bool apart = false;                  // the payload was flushed
+    pm<std::uint64_t>* value = nullptr;  // what changes is this word alone
+    std::uint64_t value_word = 0;
     std::int8_t records = 0;
     std::uint64_t retired_offset = 0, retired_bytes = 0;
   };
@@ -194,20 +195,23 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   staged stage_set(const place& at, std::uint64_t hash, key_type key, value_type value, change& c,
                    status& answer, flushed& started);
   void stage_removal(const place& at, change& c) const;
-  void stage_in_place(const place& at, std::uint64_t value, change& c, flushed& started);
   void stage_update(const place& at, std::uint64_t hash, std::uint64_t key_word,
                     std::uint64_t value_word, change& c, flushed& started);
   void store_slot(bucket& b, int slot, std::uint64_t hash, std::uint64_t key_word,
                   std::uint64_t value_word, change& c, flushed& started);
-  void commit(const change& c, flushed started);
+  durable fence_payloads(flushed started) {
+    return fence(m_, std::move(started), "turbo.write.payload");
+  }
+  void begin(const change& c) noexcept { unsettled_.begin(c.shard); }
+  flushed announce_change(const change& c, ordered payload);
   ordered payload_order(const change& c) const;
-  void finish(const change& c);
+  durable fence_words(flushed started) { return fence(m_, std::move(started), "turbo.write.done"); }
+  void end(const change& c, const durable& done);
   void look_ahead(std::span<const key_type> keys, target_type* hashes, bool puts) const noexcept;
   std::size_t lock_group(std::span<const key_type> keys, const target_type* hashes, group& g);
   shard_index unit_in(const group&, std::size_t, target_type hash) const noexcept {
     return shard_of(hash);
   }
-  void commit_group(group& g);
   void prefetch_room(shard_view v, std::uint64_t hash) const noexcept;
 
   // grow.hpp

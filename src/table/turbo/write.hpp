@@ -107,7 +107,12 @@ staged table<M, Kind>::stage_set(const place& at, std::uint64_t hash, key_type k
                                  value_type value, change& c, status& answer, flushed& started) {
   bool update = at.holder != nullptr;
   if constexpr (Kind::in_slot)
-    if (update && in_place_) return stage_in_place(at, value, c, started), staged::ready;
+    if (update && in_place_) {
+      c.where = at.holder;
+      c.value = &at.holder->slots[at.slot].value;
+      c.value_word = value;
+      return staged::ready;
+    }
   if (!update && at.room == nullptr) return staged::no_room;
   if (!update && !at.room_meta.well_formed())
     return answer = status::damaged, staged::nothing_to_do;
@@ -131,18 +136,6 @@ void table<M, Kind>::stage_update(const place& at, std::uint64_t hash, std::uint
   store_slot(*at.holder, target, hash, key_word, value_word, c, started);
   c.next = at.meta.with_replaced(target, at.slot);
   c.records = 0;
-}
-
-template <medium M, class Kind>
-void table<M, Kind>::stage_in_place(const place& at, std::uint64_t value, change& c,
-                                    flushed& started) {
-  bucket& b = *at.holder;
-  c.where = &b;
-  c.apart = c.in_place = true;
-  unsettled_.begin(c.shard);
-  // COMMIT, with the next fence
-  started += announce(m_, b.slots[at.slot].value, value, after_nothing("the value is one word"),
-                      "turbo.update.commit");
 }
 
 template <medium M, class Kind>
@@ -176,29 +169,24 @@ void table<M, Kind>::store_slot(bucket& b, int target, std::uint64_t hash, std::
 }
 
 template <medium M, class Kind>
-void table<M, Kind>::commit(const change& c, flushed started) {
-  bucket& b = *c.where;
-  if (c.in_place) {
-    unsettled_.end(c.shard, fence(m_, std::move(started), "turbo.update.done"));
-  } else {
-    ordered payload =
-        c.apart ? after(fence(m_, std::move(started), "turbo.write.payload")) : payload_order(c);
-    unsettled_.begin(c.shard);
-    // COMMIT: the record appears, changes or goes
-    unsettled_.end(c.shard, publish(m_, b.meta, c.next, std::move(payload), "turbo.write.commit"));
-  }
-  finish(c);
+flushed table<M, Kind>::announce_change(const change& c, ordered payload) {
+  if (c.value != nullptr)
+    // COMMIT: the value changes
+    return announce(m_, *c.value, c.value_word, std::move(payload), "turbo.update.commit");
+  // COMMIT: the record appears, changes or goes
+  return announce(m_, c.where->meta, c.next, std::move(payload), "turbo.write.commit");
 }
 
 /// Why a payload that was not flushed needs no fence of its own.
 template <medium M, class Kind>
 ordered table<M, Kind>::payload_order(const change& c) const {
   return c.filled >= 0 ? after_same_line(&c.where->meta, &c.where->slots[c.filled], sizeof(slot))
-                       : after_nothing("erase has no payload");
+                       : after_nothing("one word is all that changes");
 }
 
 template <medium M, class Kind>
-void table<M, Kind>::finish(const change& c) {
+void table<M, Kind>::end(const change& c, const durable& done) {
+  unsettled_.end(c.shard, done);
   shard_state& state = states_[c.shard];
   if (c.records != 0)
     state.records.store(state.records.load(std::memory_order_relaxed) + c.records,
@@ -228,30 +216,6 @@ std::size_t table<M, Kind>::lock_group(std::span<const key_type> keys, const tar
   while (g.locks.count() < keys.size() &&
          g.locks.try_lock(states_[shard_of(hashes[g.locks.count()])].lock)) {}
   return g.locks.count();
-}
-
-template <medium M, class Kind>
-void table<M, Kind>::commit_group(group& g) {
-  if (g.ready == 0) return;
-  std::span<const change> changes = g.all();
-  std::optional<durable> before;
-  if (any_apart(changes)) before = fence(m_, std::move(g.started), "turbo.group.payloads");
-  flushed words;
-  bool any_word = false;
-  for (const change& c : changes) {
-    if (c.in_place) continue;
-    unsettled_.begin(c.shard);
-    ordered payload = c.apart ? after_group(*before) : payload_order(c);
-    // COMMIT: one record each
-    words += announce(m_, c.where->meta, c.next, std::move(payload), "turbo.group.commit");
-    any_word = true;
-  }
-  std::optional<durable> done;
-  if (any_word) done = fence(m_, std::move(words), "turbo.group.done");
-  for (const change& c : changes) {
-    unsettled_.end(c.shard, c.in_place ? *before : *done);
-    finish(c);
-  }
 }
 
 /// Brings the line that a new record of this key would be written to.
