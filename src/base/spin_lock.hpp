@@ -25,12 +25,17 @@ class spin_lock {
            !held_.exchange(true, std::memory_order_acquire);
   }
   void lock() noexcept {
-    // ends when the holder leaves its section
-    for (int tries = 0; !try_lock(); ++tries) await_holder(tries);
+    if (!try_lock()) [[unlikely]]
+      wait_and_lock();
   }
   void unlock() noexcept { held_.store(false, std::memory_order_release); }
 
  private:
+  [[gnu::noinline]] void wait_and_lock() noexcept {
+    // ends when the holder leaves its section
+    for (int tries = 0; !try_lock(); ++tries) await_holder(tries);
+  }
+
   std::atomic<bool> held_{false};
 };
 

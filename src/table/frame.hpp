@@ -34,6 +34,16 @@ enum class staged : std::uint8_t { nothing_to_do, ready, no_room };
 /// Operations whose cache misses and fences are shared.
 inline constexpr std::size_t group_size = 64;
 
+/// What a change takes the place of: a record in the heap, which is retired when the change is
+/// durable. Words have none.
+template <class Kind>
+struct replaced_record {};
+template <class Kind>
+  requires(!Kind::in_slot)
+struct replaced_record<Kind> {
+  std::uint64_t replaced_offset = 0, replaced_bytes = 0;
+};
+
 /// Writes that share locks and fences: of each what was staged, until all are committed.
 template <class Change, std::size_t Locks = group_size>
 struct fenced_group {
@@ -59,7 +69,8 @@ struct plain_stretch {
 ///   held_by(unit)                       its locks, as a scope
 ///   settle(unit)                        what a process that died left of it in the caches is
 ///                                       durable
-///   change                              what is staged and not committed. `apart`: what its commit
+///   change                              what is staged and not committed, a replaced_record.
+///                                       `apart`: what its commit
 ///                                       word comes after is to be durable first
 ///   stage(unit, target, key, decide, change, answer, started)   nothing refers to it yet
 ///   flush_payload(change)               what is not flushed of what was staged
@@ -68,9 +79,8 @@ struct plain_stretch {
 ///   announce_change(change, payload)    COMMIT: the commit word is stored and flushed
 ///   payload_order(change)               why it needs nothing durable first, where it does not
 ///   fence_words(started)
-///   end(change, durable)                settled; counted; what it replaces is retired
-///   make_room(unit, held, target, round)   for a write that found none in that round; lets go of
-///                                       what it holds before it waits for another unit's lock
+///   end(change, durable)                its unit is settled; counted
+///   make_room(unit, target, round)      for a write that found none there in that round
 ///   look_ahead(keys, targets, puts)     works them out, and asks for the lines that writes will
 ///                                       need. Locks nothing
 ///   group                               `locks`, held; and the changes that were staged
@@ -136,6 +146,18 @@ class engine_frame : public lifecycle<M, Kind, Engine> {
   template <class Group, class DecideOf>
   // of locked keys, before any is staged
   void begin_group(Group&, std::span<const key_type>, DecideOf&) {}
+  template <class Change>
+  void replaces([[maybe_unused]] std::uint64_t value_word, [[maybe_unused]] Change& c) const {
+    if constexpr (!Kind::in_slot) {
+      c.replaced_offset = value_word;
+      c.replaced_bytes = record_at(this->m_, this->p_, value_word)->bytes();
+    }
+  }
+  template <class Change>
+  void retire_replaced([[maybe_unused]] const Change& c) {
+    if constexpr (!Kind::in_slot)
+      if (c.replaced_bytes != 0) this->heap_.retire(c.replaced_offset, c.replaced_bytes);
+  }
   template <class Change, std::size_t Count>
   void commit(std::span<Change, Count> changes, flushed started);
   template <class Change>
@@ -184,15 +206,11 @@ status engine_frame<M, Kind, Engine>::write(key_type key, Decide&& decide) {
     staged made;
     do made = e.stage(unit, target, key, decide, c, answer, started);
     while (made == staged::no_room && e.make_way(unit, target));
-    if (made == staged::no_room) [[unlikely]] {
-      answer = e.make_room(unit, held, target, round);
-      if (answer == status::ok) continue;
-      return answer;
-    }
     if (made == staged::ready) commit(c, std::move(started));
     held.release();
-    e.finish_write(target, c);
-    return answer;
+    if (made != staged::no_room) [[likely]]
+      return e.finish_write(target, c), answer;
+    if (answer = e.make_room(unit, target, round); answer != status::ok) return answer;
   }
 }
 
@@ -228,7 +246,7 @@ std::size_t engine_frame<M, Kind, Engine>::write_group(std::span<const key_type>
   for (; taken < locked && !e.ends_before(g, targets[taken]); ++taken) {
     auto decide = decide_of(taken);
     staged made = staged::nothing_to_do;
-    answers[taken] = with_memory([&] {
+    answers[taken] = with_memory([&]() __attribute__((always_inline)) {
       status answer = status::ok;
       made = e.stage_in_group(taken, targets[taken], keys[taken], decide, g, answer);
       return answer;
@@ -264,7 +282,10 @@ template <class Change, std::size_t Count>
   for (const Change& c : changes)
     words += e.announce_change(c, c.apart ? after_group(*payloads) : e.payload_order(c));
   durable done = e.fence_words(std::move(words));
-  for (Change& c : changes) e.end(c, done);
+  for (Change& c : changes) {
+    e.end(c, done);
+    retire_replaced(c);
+  }
 }
 
 /// The group's n-th key.

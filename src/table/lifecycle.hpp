@@ -71,6 +71,22 @@ class held_locks {
   std::size_t count_ = 0;
 };
 
+/// One of them.
+class held_lock {
+ public:
+  held_lock() = default;
+  explicit held_lock(spin_lock& locked) noexcept : held_(&locked) {}
+  held_lock(const held_lock&) = delete;
+  ~held_lock() { release(); }
+  void release() noexcept {
+    if (held_ != nullptr) held_->unlock();
+    held_ = nullptr;
+  }
+
+ private:
+  spin_lock* held_ = nullptr;
+};
+
 /// Runs it, and answers out_of_memory where the process has none for it.
 template <class Run>
 [[gnu::always_inline]] inline status with_memory(Run&& run) {

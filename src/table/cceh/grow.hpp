@@ -104,6 +104,16 @@ bool table<M, Kind>::may_split(const segment& s) {
   return depth <= directory().exponent() || in_proportion(depth, segments_);
 }
 
+/// For a write that found its window full, unless others have made room.
+template <medium M, class Kind>
+status table<M, Kind>::make_room(const segment& full, target_type hash, int) {
+  segment s = lock_segment(hash);
+  held_lock held = held_by(s);
+  if (s.entry != full.entry) return status::ok;
+  if (!p_.may_change()) return status::io_error;
+  return may_split(s) ? split(s) : status::no_space;
+}
+
 /// `s` is locked.
 template <medium M, class Kind>
 status table<M, Kind>::split(const segment& s) {
@@ -449,7 +459,8 @@ void table<M, Kind>::for_each_locked(Visit&& visit) {
 
 template <medium M, class Kind>
 status table<M, Kind>::replace_value(const resident& r, std::uint64_t value_word, flushed started) {
-  change c{.stripe = stripe_of(r.hash)};
+  change c;
+  c.stripe = stripe_of(r.hash);
   stage_update(*r.where, value_word, c);
   c.apart = true;
   frame::commit(c, std::move(started));

@@ -182,7 +182,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
     bool room_is_away = false;     // not in the home bucket
   };
   /// A change that is written but for its commit word.
-  struct change {
+  struct change : replaced_record<Kind> {
     stripe_index stripe = 0;
     slot* where = nullptr;
     pm<std::uint64_t>* word = nullptr;
@@ -190,7 +190,6 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
     bool apart = false;         // its record is to be durable first
     bool wants_survey = false;  // whether segments could be merged; when it is committed
     std::int8_t records = 0;
-    std::uint64_t retired_offset = 0, retired_bytes = 0;
   };
   using target_type = std::uint64_t;  // a hash
   using unit_type = segment;
@@ -301,7 +300,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   segment lock_unit(target_type hash, key_type key);
   std::optional<segment> try_lock_for(std::uint64_t hash, key_type key);
   spin_lock& lock_of(const segment& s) const noexcept { return stripes_[s.stripe].lock; }
-  held_locks<1> held_by(const segment& s) const noexcept { return held_locks<1>(lock_of(s)); }
+  held_lock held_by(const segment& s) const noexcept { return held_lock(lock_of(s)); }
   void settle(const segment& s) { settle_inherited(s.stripe); }
   place walk(const segment& s, const window& w, key_type key) const;
   std::uint32_t stale_slots(const segment& s, const bucket& b) const;
@@ -312,7 +311,6 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
                    change& c) const;
   void stage_update(slot& s, std::uint64_t value_word, change& c) const;
   void stage_removal(const place& at, change& c) const;
-  void retire_record(const slot& s, change& c) const;
   ordered payload_order(const change& c) const;
   flushed announce_change(const change& c, ordered payload);
   durable fence_payloads(flushed started) {
@@ -346,9 +344,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   std::optional<loose_cell<M>> write_segment(const image& made, flushed& started);
   void lay_out_halves(const segment& s, std::uint64_t right_prefix, halves& made) const;
   bool may_split(const segment& s);
-  status make_room(const segment& s, held_locks<1>&, target_type, int) {
-    return may_split(s) ? split(s) : status::no_space;
-  }
+  status make_room(const segment& full, target_type hash, int round);
   status split(const segment& s);
   status split_in(const segment& s, const halves& made, stripe_index right_stripe);
   entry_range range_of(std::uint64_t prefix, unsigned depth) const noexcept;

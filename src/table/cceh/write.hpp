@@ -159,7 +159,7 @@ void table<M, Kind>::stage_update(slot& s, std::uint64_t value_word, change& c) 
   c.where = &s;
   c.word = &s.value;
   c.next = value_word;
-  retire_record(s, c);
+  frame::replaces(load(m_, s.value), c);
 }
 
 template <medium M, class Kind>
@@ -171,16 +171,7 @@ void table<M, Kind>::stage_removal(const place& at, change& c) const {
   if (M::planted("cceh-a-removed-key-of-another-segment"))
     c.next = load(m_, at.found->key) ^ std::uint64_t{1} << 63;
   c.records = -1;
-  retire_record(*at.found, c);
-}
-
-template <medium M, class Kind>
-void table<M, Kind>::retire_record([[maybe_unused]] const slot& s,
-                                   [[maybe_unused]] change& c) const {
-  if constexpr (!Kind::in_slot) {
-    c.retired_offset = load(m_, s.value);
-    c.retired_bytes = record_at(m_, p_, c.retired_offset)->bytes();
-  }
+  frame::replaces(load(m_, at.found->value), c);
 }
 
 /// Why the commit word of a change without a new record may follow what was stored before it.
@@ -219,7 +210,6 @@ void table<M, Kind>::end(change& c, const durable& done) {
   unsettled_.end(c.stripe, done);
   if (c.records != 0) add_records(c.stripe, c.records);
   c.wants_survey = c.records < 0 && survey_is_due(c.stripe);
-  if (c.retired_bytes != 0) heap_.retire(c.retired_offset, c.retired_bytes);
 }
 
 template <medium M, class Kind>
@@ -330,7 +320,8 @@ template <class Decide>
     g.started = {};
   }
   if constexpr (Kind::in_slot) g.value_words[n] = wanted.value;
-  change& c = g.changes[g.ready++] = {.stripe = s.stripe};
+  change& c = g.changes[g.ready++] = {};
+  c.stripe = s.stripe;
   if (sets) stage_value(at, g.value_words[n], w.key_word, c);
   else stage_removal(at, c);
   g.unused &= ~(std::uint64_t{1} << n);
@@ -344,7 +335,10 @@ template <medium M, class Kind>
 void table<M, Kind>::commit_group(group& g) {
   if (g.ready == 0) return;
   durable done = fence(m_, std::move(g.started), "cceh.group.done");
-  for (change& c : g.all()) end(c, done);
+  for (change& c : g.all()) {
+    end(c, done);
+    frame::retire_replaced(c);
+  }
 }
 
 template <medium M, class Kind>

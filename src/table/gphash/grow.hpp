@@ -343,12 +343,13 @@ void table<M, Kind>::for_each_locked(Visit&& visit) {
 
 template <medium M, class Kind>
 status table<M, Kind>::replace_value(const resident& r, std::uint64_t value_word, flushed started) {
-  change c{.stripe = stripe_of(levels(), r.hash),
-           .where = r.where,
-           .word = r.where.value,
-           .next = value_word,
-           .apart = true};
-  retire_record(r.where, c);
+  change c;
+  c.stripe = stripe_of(levels(), r.hash);
+  c.where = r.where;
+  c.word = r.where.value;
+  c.next = value_word;
+  c.apart = true;
+  frame::replaces(load(m_, *r.where.value), c);
   frame::commit(c, std::move(started));
   return status::ok;
 }

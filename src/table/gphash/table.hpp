@@ -190,7 +190,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
     slot_ref found, room;
   };
   /// A change that is written but for its commit word.
-  struct change {
+  struct change : replaced_record<Kind> {
     stripe_index stripe = 0;
     slot_ref where = {};
     pm<std::uint64_t>* word = nullptr;
@@ -199,7 +199,6 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
     bool value_apart = false;  // the value word does, and is to be flushed
     bool removal = false;
     bool inserts = false;
-    std::uint64_t retired_offset = 0, retired_bytes = 0;
   };
   using target_type = std::uint64_t;  // a hash
   struct unit_type {
@@ -303,9 +302,9 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   // write.hpp
   target_type target_of(key_type key) const noexcept;
   unit_type lock_unit(target_type hash, key_type key);
-  held_locks<1> held_by(unit_type u) const noexcept;
+  held_lock held_by(unit_type u) const noexcept;
   void settle(unit_type) {}  // what was inherited was written back at open
-  status make_room(unit_type full, held_locks<1>& held, target_type hash, int round);
+  status make_room(unit_type full, target_type, int) { return grow(*full.levels); }
   finding locate(const levels_view& v, const spot& s, key_type key) const;
   slot_ref room_for(const warp_view& w, const spot& s) const;
   bool claim(const levels_view& v, const spot& s, finding& at);
@@ -317,7 +316,6 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   void store_key(const slot_ref& at, key_type key);
   flushed flush_key(const slot_ref& at);
   void stage_removal(const finding& at, change& c) const;
-  void retire_record(const slot_ref& at, change& c) const;
   ordered payload_order(const change& c) const;
   flushed flush_payload(const change& c);
   durable fence_payloads(flushed started) {

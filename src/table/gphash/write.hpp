@@ -46,18 +46,12 @@ auto table<M, Kind>::lock_unit(target_type hash, key_type) -> unit_type {
 }
 
 template <medium M, class Kind>
-held_locks<1> table<M, Kind>::held_by(unit_type u) const noexcept {
+held_lock table<M, Kind>::held_by(unit_type u) const noexcept {
   if (M::planted("gphash-two-writers-of-one-key")) {
     locks_[u.stripe].unlock();
-    return held_locks<1>();
+    return {};
   }
-  return held_locks<1>(locks_[u.stripe]);
-}
-
-template <medium M, class Kind>
-status table<M, Kind>::make_room(unit_type full, held_locks<1>& held, target_type, int) {
-  held.release();
-  return grow(*full.levels);
+  return held_lock(locks_[u.stripe]);
 }
 
 // --------------------------------------------------------------------------------------- the place
@@ -132,8 +126,10 @@ auto table<M, Kind>::stage(unit_type u, target_type hash, key_type key, Decide& 
 }
 
 template <medium M, class Kind>
-auto table<M, Kind>::stage_set(const levels_view& v, const spot& s, finding& at, key_type key,
-                               value_type value, change& c, status& answer, flushed& started)
+[[gnu::always_inline]] inline auto table<M, Kind>::stage_set(const levels_view& v, const spot& s,
+                                                             finding& at, key_type key,
+                                                             value_type value, change& c,
+                                                             status& answer, flushed& started)
     -> staged {
   bool update = at.found.state != nullptr;
   if (!update) {
@@ -157,7 +153,7 @@ auto table<M, Kind>::stage_set(const levels_view& v, const spot& s, finding& at,
     c.where = at.found;
     c.word = at.found.value;
     c.next = *value_word;
-    retire_record(at.found, c);
+    frame::replaces(load(m_, *at.found.value), c);
     return staged::ready;
   }
   c.where = at.room;
@@ -193,16 +189,7 @@ void table<M, Kind>::stage_removal(const finding& at, change& c) const {
   c.word = at.found.state;
   c.next = empty_state;
   c.removal = true;
-  retire_record(at.found, c);
-}
-
-template <medium M, class Kind>
-void table<M, Kind>::retire_record([[maybe_unused]] const slot_ref& at,
-                                   [[maybe_unused]] change& c) const {
-  if constexpr (!Kind::in_slot) {
-    c.retired_offset = load(m_, *at.value);
-    c.retired_bytes = record_at(m_, p_, c.retired_offset)->bytes();
-  }
+  frame::replaces(load(m_, *at.found.value), c);
 }
 
 /// Why the commit word of a change may follow what was stored before it, if that was not flushed.
@@ -261,7 +248,6 @@ void table<M, Kind>::end(const change& c, const durable& done) {
     records.store(records.load(std::memory_order_relaxed) + (c.inserts ? 1 : -1),
                   std::memory_order_relaxed);
   }
-  if (c.retired_bytes != 0) heap_.retire(c.retired_offset, c.retired_bytes);
 }
 
 // ------------------------------------------------------------------------------------------ groups

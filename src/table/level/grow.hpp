@@ -422,7 +422,7 @@ status table<M, Kind>::replace_value(const located& r, std::uint64_t value_word,
   c.value = &at.value;
   c.value_word = value_word;
   c.apart = true;
-  retire_record(at, c);
+  frame::replaces(load(m_, at.value), c);
   frame::commit(c, std::move(started));
   return status::ok;
 }

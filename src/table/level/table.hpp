@@ -181,7 +181,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
     bool any() const noexcept { return slot_apart != nullptr || above.state != nullptr; }
   };
   /// A change that is written but not committed.
-  struct change {
+  struct change : replaced_record<Kind> {
     stripe_index stripe = 0;
     bucket where;
     bucket_state next;
@@ -196,7 +196,6 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
     const levels_view* levels = nullptr;
     unsigned level = 0;
     std::uint64_t place = 0;
-    std::uint64_t retired_offset = 0, retired_bytes = 0;
   };
   enum class probed : std::uint8_t { hit, miss, torn, damaged };
   struct resident : live_record {
@@ -324,7 +323,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   }
   holder walk(const levels_view& v, key_type key, const spot& s) const;
   bool make_way(const locked& l, const spot& s);
-  status make_room(const locked& full, held_locks<2>& held, const spot& s, int round);
+  status make_room(const locked& full, const spot& s, int round);
   void finish_write(const spot& s, const change& c);
   template <class Decide>
   staged stage(locked& l, const spot& s, key_type key, Decide& decide, change& c, status& answer,
@@ -334,7 +333,6 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   staged stage_update(const holder& at, key_type key, const spot& s, value_type value, change& c,
                       status& answer, flushed& started);
   void stage_removal(const levels_view& v, const holder& at, const spot& s, change& c) const;
-  void retire_record(const slot& s, change& c) const;
   bool find_room(const levels_view& v, const spot& s, unsigned& level, unsigned& which) const;
   int free_slot(bucket_state state) const noexcept;
   item_lines fill(const levels_view& v, unsigned level, const spot& s, unsigned which, int slot,

@@ -55,8 +55,7 @@ bool table<M, Kind>::make_way(const locked& l, const spot& s) {
 }
 
 template <medium M, class Kind>
-status table<M, Kind>::make_room(const locked& full, held_locks<2>& held, const spot&, int) {
-  held.release();
+status table<M, Kind>::make_room(const locked& full, const spot&, int) {
   status made = make_room(full.levels, patience::waits);
   if (made == status::ok) start_helper();
   return made;
@@ -133,7 +132,7 @@ auto table<M, Kind>::stage_update(const holder& at, key_type key, const spot& s,
   slot& old = slot_of(at.where, at.slot);
   c.where = at.where;
   c.apart = !Kind::in_slot;
-  retire_record(old, c);
+  frame::replaces(load(m_, old.value), c);
   bucket_state state = state_of(at.where);
   int other = free_slot(state);
   if (in_place_) {
@@ -160,16 +159,7 @@ void table<M, Kind>::stage_removal(const levels_view& v, const holder& at, const
   c.next = state.with_tokens(state.tokens() & ~(1u << at.slot));
   c.records = -1;
   if (under_previous(v, at.level)) c.levels = &v, c.level = at.level, c.place = s.place[at.which];
-  retire_record(slot_of(at.where, at.slot), c);
-}
-
-template <medium M, class Kind>
-void table<M, Kind>::retire_record([[maybe_unused]] const slot& s,
-                                   [[maybe_unused]] change& c) const {
-  if constexpr (!Kind::in_slot) {
-    c.retired_offset = load(m_, s.value);
-    c.retired_bytes = record_at(m_, p_, c.retired_offset)->bytes();
-  }
+  frame::replaces(load(m_, slot_of(at.where, at.slot).value), c);
 }
 
 /// The less loaded of the key's buckets in the largest level that has room there (§3.1).
@@ -255,7 +245,6 @@ flushed table<M, Kind>::announce_change(const change& c, ordered payload) {
 template <medium M, class Kind>
 void table<M, Kind>::finish(change& c) {
   if (c.records != 0) add_records(c.stripe, c.records);
-  if (c.retired_bytes != 0) heap_.retire(c.retired_offset, c.retired_bytes);
   if (c.levels != nullptr)
     refresh_filter(*c.levels, c.level - 1, number(c.levels->at[c.level - 1], c.place));
   c.wants_look = c.stripe % look_every == 0 && ++stripes_[c.stripe].changes % look_after == 0;
@@ -320,6 +309,7 @@ void table<M, Kind>::update_logged(slot& old, std::uint64_t value_word, change& 
     durable cleared =
         publish(m_, d.logged_check, 0, after(std::move(replaced)), "level.log.cleared");
   finish(c);
+  frame::retire_replaced(c);
 }
 
 // ------------------------------------------------------------------------------------------ groups

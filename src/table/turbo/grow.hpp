@@ -16,11 +16,15 @@
 
 namespace durahash::turbo {
 
-/// The scope of some key in this shard is full. At first deleted slots may be to blame: a shard
+/// The scope of some key in this shard was full. At first deleted slots may be to blame: a shard
 /// that is less than half alive is rebuilt at its size.
 template <medium M, class Kind>
-status table<M, Kind>::make_room(shard_index s, held_locks<1>&, target_type, int round) {
+status table<M, Kind>::make_room(unit_type full, target_type, int round) {
+  shard_index s = full.shard;
+  std::scoped_lock lock(states_[s].lock);
   shard_view v = view(s);
+  if (v != full.view) return status::ok;  // others were faster
+  if (!p_.may_change()) return status::io_error;
   if (v.none()) return rebuild(s, first_log2_);
   if (v.log2_buckets() >= most_log2_buckets) return status::no_space;
   bool sparse = round == 0 && live_records(s)->size() * 2 < v.buckets() * slots_per_bucket;

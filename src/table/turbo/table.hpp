@@ -112,7 +112,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
     unsigned distance = 0;
   };
   /// A change that is written but not committed.
-  struct change {
+  struct change : replaced_record<Kind> {
     shard_index shard = 0;
     bucket* where = nullptr;
     meta_word next;
@@ -121,10 +121,12 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
     pm<std::uint64_t>* value = nullptr;  // what changes is this word alone
     std::uint64_t value_word = 0;
     std::int8_t records = 0;
-    std::uint64_t retired_offset = 0, retired_bytes = 0;
   };
   using target_type = std::uint64_t;  // a hash
-  using unit_type = shard_index;
+  struct unit_type {
+    shard_index shard;
+    shard_view view;
+  };
   using group = fenced_group<change>;  // of shards that differ
   using stretch = plain_stretch;
   enum class probed : std::uint8_t { hit, miss, torn, damaged };
@@ -178,6 +180,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
                unsigned& buckets) const;
   void settle_for_reader(shard_index s, shard_view v, std::uint64_t home, unsigned buckets);
   void settle(shard_index s);
+  void settle(unit_type u) { settle(u.shard); }
   std::optional<std::vector<live_record>> live_records(shard_index s) const;
   template <class Visit>
   void for_each_resident(shard_view v, Visit&& visit) const;
@@ -187,10 +190,10 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   // write.hpp
   target_type target_of(key_type key) const noexcept;
   unit_type lock_unit(target_type hash, key_type key);
-  held_locks<1> held_by(shard_index s) const noexcept { return held_locks<1>(states_[s].lock); }
+  held_lock held_by(unit_type u) const noexcept { return held_lock(states_[u.shard].lock); }
   place walk(shard_view v, std::uint64_t hash, key_type key) const;
   template <class Decide>
-  staged stage(shard_index s, std::uint64_t hash, key_type key, Decide& decide, change& c,
+  staged stage(unit_type u, std::uint64_t hash, key_type key, Decide& decide, change& c,
                status& answer, flushed& started);
   staged stage_set(const place& at, std::uint64_t hash, key_type key, value_type value, change& c,
                    status& answer, flushed& started);
@@ -209,13 +212,13 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   void end(const change& c, const durable& done);
   void look_ahead(std::span<const key_type> keys, target_type* hashes, bool puts) const noexcept;
   std::size_t lock_group(std::span<const key_type> keys, const target_type* hashes, group& g);
-  shard_index unit_in(const group&, std::size_t, target_type hash) const noexcept {
-    return shard_of(hash);
+  unit_type unit_in(const group&, std::size_t, target_type hash) const noexcept {
+    return {shard_of(hash), view(shard_of(hash))};
   }
   void prefetch_room(shard_view v, std::uint64_t hash) const noexcept;
 
   // grow.hpp
-  status make_room(shard_index s, held_locks<1>& held, target_type hash, int round);
+  status make_room(unit_type full, target_type hash, int round);
   status rebuild(shard_index s, unsigned log2_buckets);
   status rebuild_from(shard_index s, const std::vector<live_record>& records,
                       unsigned log2_buckets);

@@ -40,7 +40,7 @@ template <medium M, class Kind>
     -> unit_type {
   shard_index s = shard_of(hash);
   states_[s].lock.lock();
-  return s;
+  return {s, view(s)};
 }
 
 // ---------------------------------------------------------------------------------------- the path
@@ -79,11 +79,11 @@ auto table<M, Kind>::walk(shard_view v, std::uint64_t hash, key_type key) const 
 
 template <medium M, class Kind>
 template <class Decide>
-staged table<M, Kind>::stage(shard_index s, std::uint64_t hash, key_type key, Decide& decide,
+staged table<M, Kind>::stage(unit_type u, std::uint64_t hash, key_type key, Decide& decide,
                              change& c, status& answer, flushed& started) {
   using act = typename decision<value_type>::what;
-  c.shard = s;
-  place at = walk(view(c.shard), hash, key);
+  c.shard = u.shard;
+  place at = walk(u.view, hash, key);
   std::optional<value_type> present;
   if (at.holder != nullptr) {
     present = value_of<Kind>(m_, p_, load(m_, at.holder->slots[at.slot].value));
@@ -103,8 +103,10 @@ staged table<M, Kind>::stage(shard_index s, std::uint64_t hash, key_type key, De
 }
 
 template <medium M, class Kind>
-staged table<M, Kind>::stage_set(const place& at, std::uint64_t hash, key_type key,
-                                 value_type value, change& c, status& answer, flushed& started) {
+[[gnu::always_inline]] inline staged table<M, Kind>::stage_set(const place& at, std::uint64_t hash,
+                                                               key_type key, value_type value,
+                                                               change& c, status& answer,
+                                                               flushed& started) {
   bool update = at.holder != nullptr;
   if constexpr (Kind::in_slot)
     if (update && in_place_) {
@@ -143,10 +145,7 @@ void table<M, Kind>::stage_removal(const place& at, change& c) const {
   c.where = at.holder;
   c.next = at.meta.with_deleted(at.slot);
   c.records = -1;
-  if constexpr (!Kind::in_slot) {
-    c.retired_offset = load(m_, at.holder->slots[at.slot].value);
-    c.retired_bytes = record_at(m_, p_, c.retired_offset)->bytes();
-  }
+  frame::replaces(load(m_, at.holder->slots[at.slot].value), c);
 }
 
 template <medium M, class Kind>
@@ -191,7 +190,6 @@ void table<M, Kind>::end(const change& c, const durable& done) {
   if (c.records != 0)
     state.records.store(state.records.load(std::memory_order_relaxed) + c.records,
                         std::memory_order_relaxed);
-  if (c.retired_bytes != 0) heap_.retire(c.retired_offset, c.retired_bytes);
   if (state.wants_survey) if_memory_allows([&] { survey(c.shard); });
 }
 
