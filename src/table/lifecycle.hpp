@@ -341,6 +341,7 @@ status lifecycle<M, Kind, Engine>::close() {
   std::uint64_t records = self().size();
   if (!p_.changing() && !lacks_digest_) return p_.sound() ? status::ok : status::io_error;
   if (damage_found_) return status::ok;
+  durahash::check(counted(), "a pool is closed as clean when its records are counted");
   self().before_clean_close();
   return close_clean(records);
 }

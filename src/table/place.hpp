@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "base/bits.hpp"
+#include "base/check.hpp"
 #include "persist/pm.hpp"
 
 namespace durahash {
@@ -19,6 +20,9 @@ struct checked_place {
     return (low * 0x9e3779b97f4a7c15u) >> place_bits << place_bits;
   }
   static constexpr checked_place of(std::uint64_t offset, unsigned exponent) noexcept {
+    check(offset % block_bytes == 0 && offset / block_bytes <= low_bits(40) &&
+              exponent <= low_bits(place_bits - 40),
+          "a place names a block, and an exponent of six bits");
     std::uint64_t low = offset / block_bytes | std::uint64_t{exponent} << 40;
     return {low | check_bits(low)};
   }

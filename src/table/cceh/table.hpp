@@ -420,8 +420,11 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
 }  // namespace durahash::cceh
 
 #include "table/cceh/check.hpp"
+#include "table/cceh/compact.hpp"
 #include "table/cceh/describe.hpp"
 #include "table/cceh/find.hpp"
 #include "table/cceh/grow.hpp"
 #include "table/cceh/recover.hpp"
+#include "table/cceh/salvage.hpp"
+#include "table/cceh/tree.hpp"
 #include "table/cceh/write.hpp"

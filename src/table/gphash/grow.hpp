@@ -107,6 +107,8 @@ template <medium M, class Kind>
 void table<M, Kind>::adopt_top(const levels_view& v, const levels_view& planned,
                                flushed started) noexcept {
   level_view made = planned.at[0], bottom = v.at[shape_.levels - 1];
+  durahash::check(planned.count == shape_.levels && made.log2 == v.at[0].log2 + 1,
+                  "the levels are as many as before, the top twice as large");
   store(m_, level_word(bank(), made.log2), checked_place::of(made.offset, made.log2).word);
   started += flush(m_, extent_of(level_word(bank(), made.log2)), "gphash.grow.place");
   durable written = fence(m_, std::move(started), "gphash.grow.level");
@@ -135,7 +137,8 @@ flushed table<M, Kind>::copy_bucket(const level_view& from, std::uint64_t index,
     if (which == shape_.hashes) return damage_found_.store(true);
     std::uint64_t* bucket_words = &words[(number(to, s.place[which]) - first) * words_per_bucket];
     unsigned free_slot = 0;
-    while (bucket_words[free_slot] != empty_state) ++free_slot;
+    while (free_slot < shape_.slots && bucket_words[free_slot] != empty_state) ++free_slot;
+    durahash::check(free_slot < shape_.slots, "a bucket of a new level has room for all of one");
     write_slot(bucket_words, free_slot, r);
     rehashed_.fetch_add(1, std::memory_order_relaxed);
   });
@@ -156,6 +159,7 @@ void table<M, Kind>::write_slot(std::uint64_t* bucket_words, unsigned index,
 /// What the levels are to become; nobody sees it yet.
 template <medium M, class Kind>
 auto table<M, Kind>::plan_levels(std::span<const level_view> now) -> const levels_view& {
+  durahash::check(now.size() == shape_.levels, "a table has as many levels as its settings say");
   levels_view& made = views_.emplace_back();
   std::copy(now.begin(), now.end(), made.at);
   made.count = static_cast<unsigned>(now.size());

@@ -85,6 +85,7 @@ auto table<M, Kind>::plan_levels(std::vector<level_view> now, bool drain_largest
   std::sort(now.begin(), now.end(),
             [](const level_view& a, const level_view& b) { return a.log2 > b.log2; });
   const levels_view* old = levels_.load(std::memory_order_acquire);
+  durahash::check(!now.empty() && now.size() <= most_levels, "a table has one to eight levels");
   levels_view& made = views_.emplace_back();
   made.count = static_cast<unsigned>(now.size());
   std::copy(now.begin(), now.end(), made.at);
@@ -108,6 +109,7 @@ auto table<M, Kind>::plan_levels(std::vector<level_view> now, bool drain_largest
 template <medium M, class Kind>
 void table<M, Kind>::switch_levels(levels_view& made) noexcept {
   const levels_view* old = levels_.load(std::memory_order_acquire);
+  durahash::check(made.first_open < made.end_open, "some level takes records (L6)");
   switches_.fetch_add(1, std::memory_order_relaxed);
   bool other_stripes = old != nullptr && old->stripe_bits != made.stripe_bits;
   if (other_stripes) {

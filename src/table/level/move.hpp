@@ -327,6 +327,7 @@ void table<M, Kind>::finish_drain(const drain& d) {
   std::scoped_lock lock(resize_lock_);
   const levels_view& v = levels();
   if (v.draining != &d) return;
+  durahash::check(d.is_over() && index_of(v, d.log2) < v.count, "a level goes when it is drained");
   level_view gone = v.at[index_of(v, d.log2)];
   std::vector<level_view> now = present_levels();
   std::erase_if(now, [&](const level_view& l) { return l.log2 == d.log2; });

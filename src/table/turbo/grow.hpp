@@ -51,6 +51,7 @@ status table<M, Kind>::rebuild_from(shard_index s, const std::vector<live_record
   write_image(p_.at(poff<bucket>{array->offset()}), image, started);
   durable written = fence(m_, std::move(started), "turbo.array.words");
   directory_entry made = directory_entry::of(array->keep(), log2_buckets);
+  durahash::check(made.sound(), "a directory entry is one that recovery believes");
   bool switched_early = M::planted("the-mirror-before-the-medium");
   if (switched_early) switch_array(s, made);
   // COMMIT: the shard moves
@@ -77,6 +78,7 @@ bool table<M, Kind>::lay_out(const std::vector<live_record>& records, unsigned l
       at = &image[((home + distance++) & (buckets - 1)) * words];
     } while (!meta_word{at[0]}.ends_path());
     int free_slot = std::countr_zero(meta_word{at[0]}.empty());
+    durahash::check(free_slot < most_valid, "a bucket that ends paths has two empty slots (T2)");
     at[0] = meta_word{at[0]}.with_filled(free_slot).bits;
     at[1 + free_slot / 8] |= std::uint64_t{tag_of(r.hash)} << (free_slot % 8 * 8);
     at[4 + free_slot * 2] = r.key_word;
