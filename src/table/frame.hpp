@@ -2,21 +2,19 @@
 // the frame owns the order in which things happen: what is locked when, when the pool is marked as
 // changing, when locks go.
 //
-//   write             the unit locked   ·   the pool is marked   ·   staged, after a look at what is
+//   write             the unit locked   ·   the pool marked   ·   staged, after a look at what is
 //                     there   ·   committed, durably   ·   locks let go   ·   what is done now and
-//                     then. Without room: room is made, and all of it again
+//                     then. Without room: locks let go, room made, and all of it again
 //   group of writes   locks of the first keys that are free, blocking for none but the first: two
-//                     groups never wait for
-//                     each other   ·   the pool is marked   ·   each write staged   ·   all
-//                                  committed, with fences that
-//                     they share   ·   locks let go   ·   those without room written one by one,
-//                                  for what makes room
-//                     (a larger array, a split, a level) waits for no lock while others are held
+//                     groups never wait for each other   ·   the pool marked   ·   each write
+//                     staged   ·   all committed, with fences that they share   ·   locks let go
+//                     ·   those without room written one by one: what makes room (a larger array,
+//                     a split, a level) waits for no lock while others are held
 //   iteration         in hash order, stretch by stretch: neither growth nor movements nor reopening
 //                     disturb the cursor
 //   compaction        fewer slots   ·   what has room in front of it moves there: arrays, then
-//                     records   ·   the file gets shorter. Between them those who read what was
-//                     left are waited for
+//                     records   ·   the file gets shorter. Between these steps it waits for the
+//                     readers of what was left
 #pragma once
 
 #include <bit>
@@ -70,8 +68,7 @@ struct plain_stretch {
 ///   settle(unit)                        what a process that died left of it in the caches is
 ///                                       durable
 ///   change                              what is staged and not committed, a replaced_record.
-///                                       `apart`: what its commit
-///                                       word comes after is to be durable first
+///                                       `apart`: its payload is to be durable before its word
 ///   stage(unit, target, key, decide, change, answer, started)   nothing refers to it yet
 ///   flush_payload(change)               what is not flushed of what was staged
 ///   fence_payloads(started)
@@ -128,7 +125,12 @@ class engine_frame : public lifecycle<M, Kind, Engine> {
   template <class Visit>
   status scan(cursor& at, std::size_t limit, Visit&& visit);
 
+  /// Room for so many records, so that none of their writes makes any. Or no_space, io_error.
   status reserve(std::uint64_t records);
+
+  /// As few slots as the records need, all of it as far in front as it fits, a shorter file.
+  /// Threads   with every operation; waits for readers that keep back memory.
+  /// Crash     some of it has moved, each array and record wholly or not at all.
   status compact();
 
  protected:
@@ -194,7 +196,8 @@ template <decider<typename Kind::value_type> Decide>
 status engine_frame<M, Kind, Engine>::write(key_type key, Decide&& decide) {
   Engine& e = this->self();
   const typename Engine::target_type target = e.target_of(key);
-  for (int round = 0;; ++round) {  // ends: each round but the first has found more room
+  // ends: each round but the first has found more room, or another writer took it
+  for (int round = 0;; ++round) {
     typename Engine::unit_type unit = e.lock_unit(target, key);
     auto held = e.held_by(unit);
     if (!this->p_.may_change()) [[unlikely]]
