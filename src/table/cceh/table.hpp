@@ -193,8 +193,8 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   };
   using target_type = std::uint64_t;  // a hash
   using unit_type = segment;
-  /// One stripe may serve several keys. Bit n of the sets stands for the n-th key. What is `started`
-  /// is the write-back of the commit words.
+  /// One stripe may serve several keys. Bit n of the sets stands for the n-th key. `started` is the
+  /// write-back of the commit words.
   struct group : fenced_group<change> {
     segment held[group_size];
     std::uint64_t value_words[group_size];
