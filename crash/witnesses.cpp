@@ -58,8 +58,6 @@ const std::map<std::string, std::string>& witnesses(engine_kind engine) {
             "cceh/u64/power/threads#7603690672184379984"},
            {"readers-without-epochs",
             "cceh/bytes/power/threads#8316494012620741139"},
-           {"the fence of cceh.compact.record",
-            "cceh/bytes/power#2256658550187281850"},
            {"the fence of cceh.compact.segment",
             "cceh/bytes/power/salvage#3576912352097156060"},
            {"the fence of cceh.directory.all",
