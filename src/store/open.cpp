@@ -1,6 +1,5 @@
 #include "store/open.hpp"
 
-#include <linux/magic.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -14,6 +13,7 @@
 #include "media/pmem_mapping.hpp"
 #include "persist/owner.hpp"
 #include "store/disk_table.hpp"
+#include "store/memory_files.hpp"
 #include "store/registry.hpp"
 
 namespace durahash {
@@ -23,12 +23,6 @@ namespace {
 int why_absent(const std::string& path) {
   struct stat facts {};
   return ::stat(path.c_str(), &facts) == 0 ? 0 : errno;
-}
-
-// tmpfs: a reboot leaves nothing that could be torn
-bool survives_only_with_its_machine(const std::string& path) {
-  struct statfs facts {};
-  return ::statfs(path.c_str(), &facts) == 0 && facts.f_type == TMPFS_MAGIC;
 }
 
 error refused(status code, const std::string& why) { return {code, why}; }
@@ -154,10 +148,8 @@ error settle_medium(opening& o) {
 
 /// What is asked of tmpfs is gone with the machine.
 error refuse_memory_as_disk(const opening& o) {
-  std::string folder = o.path.substr(0, o.path.find_last_of('/') + 1);
-  bool in_memory = o.mapped == medium_kind::disk && o.how.mode != open_mode::read_only &&
-                   survives_only_with_its_machine(folder.empty() ? "." : folder);
-  if (!in_memory) return {status::ok, {}};
+  bool asks_for_disk = o.mapped == medium_kind::disk && o.how.mode != open_mode::read_only;
+  if (!asks_for_disk || !is_in_memory(o.path)) return {status::ok, {}};
   return refused(status::unusable, "cannot promise that " + o.path +
                                        " survives a loss of power: its file system is memory "
                                        "(tmpfs); durability process survives kill -9 there");
@@ -282,7 +274,7 @@ error read_root_of(opening& o) {
 /// A boot that is not known may have been another one.
 bool perhaps_torn(const opening& o) {
   bool interrupted = o.root.state == pool_state::changing && !is_this_boot(o.root.boot_id);
-  return interrupted && o.mapped == medium_kind::file && !survives_only_with_its_machine(o.path);
+  return interrupted && o.mapped == medium_kind::file && !is_in_memory(o.path);
 }
 
 error refuse_torn(const opening& o) {
