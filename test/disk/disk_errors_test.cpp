@@ -129,26 +129,34 @@ TEST(DiskFiles, AnOlderLogOfThePoolIsRefused) {
 }
 
 /// A power cut leaves a hole in the log, and entries behind it. The next opening goes on from the
-/// hole; after another cut those entries verify no more. Returns whether that is so.
+/// hole, and ends at the end of a page, of which nothing hides what comes next. After another cut
+/// those entries verify no more. Returns whether that is so.
 bool entries_behind_a_hole_stay_away() {
-  const disk_setup with{engine_kind::turbo, data_kind::u64, durability_level::power};
+  const disk_setup with{engine_kind::turbo, data_kind::u64, durability_level::power, 4 << 20};
   scratch_folder folder(disk_folder());
   std::string path = folder.file("pool.dh");
   in_a_process_that_dies(path, with, [&](table& pool) {
-    for (std::uint64_t n = 0; n < 300; ++n)
-      if (pool.put(key_of(n), value_of(with, n)) != status::ok) ::_exit(3);
+    for (std::uint64_t n = 0; n < 3000; ++n)
+      if (pool.put(key_of(n % 300), value_of(with, n)) != status::ok) ::_exit(3);
   });
   std::string log = read_file(path + "-log");
   std::fill_n(log.begin() + 4096 + 80 * 60, 512, '\0');
   write_file(path + "-log", log);
   in_a_process_that_dies(path, with, [&](table& pool) {
-    if (pool.size() >= 200 || pool.put(key_of(1000), value_of(with, 1)) != status::ok) ::_exit(3);
+    if (pool.size() >= 200) ::_exit(3);
+    random_stream draw(1);
+    while (pool.position() % 256 != 0) {
+      bool erases = draw.one_in(3);
+      status s = erases ? pool.erase(key_of(1000)) : pool.put(key_of(1000), value_of(with, 1));
+      if (s != status::ok && s != status::not_found) ::_exit(4);
+      if (pool.position() > 3000) ::_exit(5);
+    }
   });
   auto pool = table::open(path);
   if (!pool) return false;
   std::uint64_t left = 0;
   for (std::uint64_t n = 0; n < 300; ++n) left += pool->get(key_of(n)).has_value();
-  return left < 200 && pool->get(key_of(1000)) && pool->check().ok && pool->size() == left + 1;
+  return left < 200 && pool->check().ok;
 }
 
 TEST(DiskFiles, EntriesBehindAHoleNeverComeBack) {

@@ -15,7 +15,6 @@ std::string disk_setup::name() const {
 
 std::ostream& operator<<(std::ostream& out, const disk_setup& s) { return out << s.name(); }
 
-/// A small log: it goes round, and checkpoints come often.
 options disk_setup::how() const {
   options how;
   how.engine = engine;
@@ -23,7 +22,7 @@ options disk_setup::how() const {
   how.value = value;
   how.durability = durability;
   how.medium = medium_kind::disk;
-  how.log_bytes = 512 << 10;
+  how.log_bytes = log_bytes;
   return how;
 }
 

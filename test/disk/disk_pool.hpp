@@ -17,6 +17,7 @@ struct disk_setup {
   engine_kind engine;
   data_kind value;
   durability_level durability;
+  std::uint64_t log_bytes = 512 << 10;  // a small log: it goes round, and checkpoints come often
 
   std::string name() const;
   options how() const;

@@ -19,7 +19,7 @@ namespace {
 std::vector<setup> killed_setups() {
   return setups_where([](const setup& s) {
     return s.outlives_handle() && s.durability != durability_level::none &&
-           s.place != place_kind::disk;
+           s.place != place_kind::disk && s.place != place_kind::logged;
   });
 }
 

@@ -198,16 +198,16 @@ TEST(Names, EveryKindIsNamedAndFoundByItsName) {
     EXPECT_EQ(engine_named(name_of(kind)), kind);
   for (data_kind kind : {data_kind::u64, data_kind::bytes})
     EXPECT_EQ(data_kind_named(name_of(kind)), kind);
-  for (durability_level level :
-       {durability_level::none, durability_level::process, durability_level::power})
+  for (durability_level level : {durability_level::none, durability_level::process,
+                                 durability_level::power, durability_level::power_buffered})
     EXPECT_EQ(durability_named(name_of(level)), level);
-  for (medium_kind kind :
-       {medium_kind::memory, medium_kind::file, medium_kind::pmem, medium_kind::emulated})
+  for (medium_kind kind : {medium_kind::memory, medium_kind::file, medium_kind::pmem,
+                           medium_kind::emulated, medium_kind::disk})
     EXPECT_EQ(medium_named(name_of(kind)), kind);
   EXPECT_EQ(engine_named("turbos"), std::nullopt);
   EXPECT_EQ(data_kind_named(""), std::nullopt);
   EXPECT_EQ(durability_named("PROCESS"), std::nullopt);
-  EXPECT_EQ(medium_named("disk"), std::nullopt);
+  EXPECT_EQ(medium_named("tape"), std::nullopt);
 }
 
 TEST(Names, EveryStatusHasASentenceOfItsOwn) {
