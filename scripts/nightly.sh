@@ -5,6 +5,7 @@
 #   all setups          make test draws a third of engines x places x interfaces x durabilities, and of
 #                       the kills, damages and faults a sample (DURAHASH_LONG=1: all)
 #   all sanitized tests the instrumented builds of the engines' own tests and of the explorer take ten minutes each
+#   packages            the library is built twice more, for test/install/packages_test.sh
 #   fuzzing             finds more the longer it runs: FUZZ_SECONDS (600)
 #   the guest           minutes of a booting machine: conformance and 50 power cuts
 set -uo pipefail
