@@ -18,14 +18,20 @@ constexpr std::uint64_t slack = page_of_entries;
 constexpr std::uint64_t most_lines_at_once = 64;
 constexpr std::uint64_t most_group_bytes = 4 << 20;
 constexpr std::uint64_t most_write_bytes = 1 << 20;
+// what writers of the level power_buffered may be ahead of the disk
+constexpr std::uint64_t least_ahead = least_slots / 2, first_ahead = 16 * least_slots;
 
 }  // namespace
 
 void copy_line(const std::byte* line, std::uint64_t* to) noexcept {
   auto* from = reinterpret_cast<const std::uint64_t*>(line);
   constexpr std::size_t words = line_bytes / 8;
-  for (std::size_t i = 0; i < words; ++i) to[i] = __atomic_load_n(from + i, __ATOMIC_ACQUIRE);
-  for (bool same = false; !same;) {  // ends: writers of a line are few, and store few words
+  for (std::size_t i = 0; i < words; ++i) {
+    disk_step("a word is read");
+    to[i] = __atomic_load_n(from + i, __ATOMIC_ACQUIRE);
+  }
+  for (bool same = disk_bug("a-line-read-once");
+       !same;) {  // ends: writers of a line are few, and store few words
     same = true;
     for (std::size_t i = 0; i < words; ++i) {
       std::uint64_t word = __atomic_load_n(from + i, __ATOMIC_ACQUIRE);
@@ -44,6 +50,7 @@ disk_log::disk_log(disk_file file, log_ring ring, const log_settings& how, check
       from_(how.from),
       first_(durable()) {
   ring_limit_ = durable() + ring_.slots() - slack;
+  most_ahead_ = std::min(first_ahead, ring_.slots() / 2);
   checkpointed(how.from);
   // Without a thread, who needs an entry on the disk waits for it.
   if (!waits() && !start_own_thread(own_thread_, [this] { write_in_time(); }))
@@ -76,7 +83,12 @@ void disk_log::append(std::uint64_t number, const std::byte* lines, std::uint64_
     std::uint64_t n = std::min(count, most_lines_at_once);
     if (head() >= file_limit_.load(std::memory_order_relaxed)) [[unlikely]]
       wait_for_file();
+    [[maybe_unused]] std::uint64_t early[line_bytes / 8];
+    if (disk_bug("a-copy-before-its-place")) copy_line(lines, early);
+    disk_step("a place is to be taken");
     std::uint64_t place = ring_.head().fetch_add(n, std::memory_order_seq_cst);
+    [[maybe_unused]] std::uint64_t before_copies = disk_bug("an-end-before-its-copy") ? head() : 0;
+    disk_step("a place is taken");
     if (place + n > ring_limit_.load(std::memory_order_acquire)) [[unlikely]]
       wait_for_ring(place + n);
     if (failure() != 0) [[unlikely]]
@@ -84,7 +96,9 @@ void disk_log::append(std::uint64_t number, const std::byte* lines, std::uint64_
     for (std::uint64_t i = 0; i < n; ++i) {
       log_entry& e = ring_.slot(place + i);
       copy_line(lines + i * line_bytes, e.line.data());
-      std::uint64_t end = head();
+      if (disk_bug("a-copy-before-its-place") && i == 0)
+        std::copy(std::begin(early), std::end(early), e.line.begin());
+      std::uint64_t end = disk_bug("an-end-before-its-copy") ? before_copies : head();
       e.head = (number + i) | (end - (place + i)) << log_entry::number_bits;
       __atomic_store_n(&e.seal, seal_of(e, place + i, key_, ring_.lap(place + i)),
                        __ATOMIC_RELEASE);
@@ -93,7 +107,7 @@ void disk_log::append(std::uint64_t number, const std::byte* lines, std::uint64_
     if (idle_.load(std::memory_order_seq_cst)) [[unlikely]]
       if (idle_.exchange(false)) ++entries_came_, entries_came_.notify_all();
     if (!waits() && place / page_of_entries != (place + n) / page_of_entries) [[unlikely]]
-      wait_for_late_disk();
+      wait_for_late_disk(place + n);
     number += n, lines += n * line_bytes, count -= n;
   }
 }
@@ -117,16 +131,22 @@ void disk_log::wait_for_file() noexcept {
   }
 }
 
-/// What is in the ring has been there for half of the time that it may; then writers wait for the
-/// group under way.
-void disk_log::wait_for_late_disk() noexcept {
-  std::int64_t began = group_began_.load(std::memory_order_relaxed);
-  std::int64_t most = std::chrono::nanoseconds(delay_).count() / 2;
-  if (began == 0 || now() - began <= most) return;
+/// Nobody gets further ahead of the disk than it writes in a quarter of the time.
+void disk_log::wait_for_late_disk(std::uint64_t end) noexcept {
+  std::uint64_t ahead = most_ahead_.load(std::memory_order_relaxed);
+  if (end - durable() <= ahead || disk_bug("writers-run-away")) return;
   stalls_.fetch_add(1, std::memory_order_relaxed);
-  for (int tries = 0; group_began_.load() == began && failure() == 0; ++tries)
-    if (tries < 64) await_holder(tries);
-    else std::this_thread::sleep_for(std::chrono::microseconds(100));
+  wait_durable(end - ahead);
+}
+
+/// A batch of that many entries has taken the disk so long.
+void disk_log::pace(std::uint64_t entries, std::chrono::nanoseconds took) noexcept {
+  std::uint64_t ahead = most_ahead_.load(std::memory_order_relaxed);
+  std::chrono::nanoseconds wanted = delay_ / 4;
+  if (took > wanted)
+    ahead = static_cast<std::uint64_t>(static_cast<double>(entries) * wanted / took);
+  else if (entries > ahead / 2) ahead *= 2;
+  most_ahead_.store(std::clamp(ahead, least_ahead, ring_.slots() / 2), std::memory_order_relaxed);
 }
 
 void disk_log::checkpointed(std::uint64_t from) noexcept {
@@ -139,10 +159,6 @@ void disk_log::checkpointed(std::uint64_t from) noexcept {
 }
 
 // ------------------------------------------------------------------------------------ group commit
-
-std::int64_t disk_log::now() const noexcept {
-  return std::chrono::steady_clock::now().time_since_epoch().count();
-}
 
 /// The places [from, to), whose slots are sealed. A page at an end holds neighbours: those before
 /// are as the disk has them, those behind count for nothing yet.
@@ -184,10 +200,7 @@ bool disk_log::write_group(bool wait_for_holes) noexcept {
   }
   if (to == from) return false;
   covered_.store(to);
-  group_began_.store(now());
-  bool written = write_places(from, to);
-  group_began_.store(0);
-  if (!written) return fail(errno), false;
+  if (!write_places(from, to)) return fail(errno), false;
   groups_.fetch_add(1, std::memory_order_relaxed);
   ring_.durable().store(to, std::memory_order_release);
   ring_limit_.store(to + ring_.slots() - slack, std::memory_order_release);
@@ -252,10 +265,11 @@ void disk_log::write_in_time() {
       entries_came_.wait(seen);
       continue;
     }
-    std::uint64_t end = head();
+    std::uint64_t from = durable(), end = head();
+    auto began = std::chrono::steady_clock::now();
     wait_durable(end);
-    std::uint64_t waiting = head() - durable();
-    if (waiting < ring_.slots() / 4) std::this_thread::sleep_for(delay_ / 4);
+    pace(end - from, std::chrono::steady_clock::now() - began);
+    if (head() - durable() < most_ahead_ / 2) std::this_thread::sleep_for(delay_ / 4);
   }
 }
 

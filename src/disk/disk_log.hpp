@@ -31,7 +31,8 @@ struct log_settings {
   std::uint64_t slots = 0;  ///< of the file: a multiple of the ring's
   std::uint64_t from = 0;   ///< entries before it are in the pool's file
   /// Zero: whoever needs an entry on the disk waits for it. Else: the log's own thread writes it
-  /// within that time.
+  /// within that time, and writers wait where they are further ahead than the disk can write by
+  /// then.
   std::chrono::milliseconds delay{0};
 };
 
@@ -101,9 +102,9 @@ class disk_log {
   bool write_places(std::uint64_t from, std::uint64_t to) noexcept;
   void wait_for_ring(std::uint64_t end) noexcept;
   void wait_for_file() noexcept;
-  void wait_for_late_disk() noexcept;
+  void wait_for_late_disk(std::uint64_t end) noexcept;
+  void pace(std::uint64_t entries, std::chrono::nanoseconds took) noexcept;
   void write_in_time();
-  std::int64_t now() const noexcept;
 
   disk_file file_;
   log_ring ring_;
@@ -114,14 +115,14 @@ class disk_log {
   // Looked at by every append, changed once a group:
   alignas(line_bytes) std::atomic<std::uint64_t> ring_limit_;  // places before it have a slot
   std::atomic<std::uint64_t> file_limit_;
-  std::atomic<bool> idle_{false};  // the log's own thread waits for the first entry
+  std::atomic<std::uint64_t> most_ahead_;  // entries that the disk does not have
+  std::atomic<bool> idle_{false};          // the log's own thread waits for the first entry
   std::atomic<int> failure_{0};
   // Of the group under way:
   alignas(line_bytes) std::atomic<bool> leading_{false};
   std::atomic<std::uint64_t> covered_{0};  // its end
   std::atomic<std::uint64_t> group_number_{0};
-  std::atomic<int> group_done_[2] = {};       // by number: who waits for it sleeps here
-  std::atomic<std::int64_t> group_began_{0};  // 0: none is under way
+  std::atomic<int> group_done_[2] = {};  // by number: who waits for it sleeps here
   std::atomic<std::uint64_t> from_;
   std::atomic<int> freed_{0};  // times that a checkpoint has freed slots of the file
   std::atomic<bool> asked_{false};

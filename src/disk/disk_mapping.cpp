@@ -16,7 +16,6 @@
 namespace durahash {
 namespace {
 
-constexpr std::uint64_t huge = 2u << 20;
 constexpr std::uint64_t most_copies = 256;  // pages; one more in the buffer is the record's
 
 }  // namespace
@@ -27,14 +26,7 @@ result<std::unique_ptr<disk_mapping>> disk_mapping::open(const mapping_request& 
   auto file = locked_file::open(request);
   if (!file) return file.failure();
   std::unique_ptr<disk_mapping> made(new disk_mapping(std::move(*file)));
-  made->max_bytes_ = request.max_bytes;
-  made->read_only_ = request.read_only;
-  made->file_bytes_at_open_ = made->file_.bytes();
-  std::uint64_t bytes = align_down(made->file_bytes_at_open_, page_bytes);
-  made->reserved_bytes_ = align_up(std::max(request.address_space_bytes, bytes), page_bytes);
-  made->base_ = reserve_addresses(
-      made->reserved_bytes_, std::min(made->reserved_bytes_, bytes + least_address_space), huge);
-  if (made->base_ == nullptr)
+  if (!made->set_out(request, made->file_.bytes()))
     return system_error(status::unusable, "cannot reserve addresses for", request.path);
   made->marks_ = zeroed_array<std::atomic<std::uint8_t>>(made->reserved_bytes_ / page_bytes);
   if (!request.read_only) {
@@ -43,9 +35,8 @@ result<std::unique_ptr<disk_mapping>> disk_mapping::open(const mapping_request& 
       return system_error(status::unusable, "cannot write to", request.path);
     made->copies_ = std::make_unique<page_buffer>((most_copies + 1) * page_bytes);
   }
-  if (bytes > 0 && !made->map_file(bytes))
+  if (made->backed_bytes() > 0 && !made->map_file(made->backed_bytes()))
     return system_error(status::unusable, "cannot map", request.path);
-  made->backed_bytes_ = bytes;
   return made;
 }
 
@@ -57,7 +48,7 @@ disk_mapping::~disk_mapping() {
   log_.reset();
   if (base_ != nullptr) ::munmap(base_, reserved_bytes_);
   if (detached_ && cut_on_close_ &&
-      ::ftruncate(file_.descriptor(), static_cast<off_t>(backed_bytes_)) != 0) {
+      ::ftruncate(file_.descriptor(), static_cast<off_t>(backed_bytes())) != 0) {
     // The file stays longer than needed, and is valid so.
   }
 }
@@ -69,7 +60,6 @@ bool disk_mapping::map_file(std::uint64_t bytes) {
                     file_.descriptor(), 0);
   if (at == MAP_FAILED) return false;
   keep_from_children(base_, bytes);
-  file_backed_ = bytes;
   return true;
 }
 
@@ -98,7 +88,6 @@ status disk_mapping::extend(std::uint64_t from, std::uint64_t to) {
 /// The file keeps its blocks until it is closed: a log that is replayed may still need them.
 void disk_mapping::release(std::uint64_t from, std::uint64_t to) {
   map_memory(from, to);
-  file_backed_ = std::min(file_backed_, from);
   cut_on_close_ = true;
 }
 
@@ -168,7 +157,7 @@ bool disk_mapping::write_marked_pages() noexcept {
     count = 0;
     return true;
   };
-  for (std::uint64_t page = 0; page < backed_bytes_ / page_bytes; ++page) {
+  for (std::uint64_t page = 0; page < backed_bytes() / page_bytes; ++page) {
     if (marks_[page].load(std::memory_order_relaxed) == 0) continue;
     if (page == log_record_offset / page_bytes) continue;
     marks_[page].exchange(0);  // before the copy: a store that it misses marks the page again
@@ -206,7 +195,10 @@ bool disk_mapping::ask() noexcept {
       else seen = asked, make();
     }
   };
-  if (!checkpointer_.joinable() && !start_own_thread(checkpointer_, run)) return false;
+  {
+    std::scoped_lock one_at_a_time(starting_);
+    if (!checkpointer_.joinable() && !start_own_thread(checkpointer_, run)) return false;
+  }
   ++asked_;
   asked_.notify_all();
   return true;
@@ -223,8 +215,8 @@ status disk_mapping::appear() {
   return s == status::ok ? s : refused(s, errno);
 }
 
-/// The first checkpoint leaves the pool's file as it is, but for the record; the record then says
-/// that nothing else is needed.
+/// The checkpoint brings the pool's file to where the log is; the record then says that the file
+/// is whole by itself.
 status disk_mapping::detach() {
   if (log_ == nullptr || read_only_) return status::ok;
   if (!checkpoint()) return refused(status::io_error, log_->failure());

@@ -36,8 +36,7 @@ namespace durahash {
 struct disk_request {
   bool waits = true;  ///< the level power; else power_buffered
   std::chrono::milliseconds delay{10};
-  std::uint64_t log_bytes = 0;   ///< 0: by the pool's size, 64 MiB to 1 GiB
-  std::uint64_t ring_bytes = 0;  ///< 0: 32 MiB
+  std::uint64_t log_bytes = 0;  ///< 0: by the pool's size, 64 MiB to 1 GiB
 };
 
 class disk_mapping final : public mapping, public checkpoints {
@@ -106,7 +105,6 @@ class disk_mapping final : public mapping, public checkpoints {
   disk_file log_file_;                             // until the log has it
   std::unique_ptr<page_buffer> copies_;            // guarded by checkpointing_
   std::unique_ptr<disk_log> log_;
-  std::uint64_t file_backed_ = 0;  // this much of the image maps the file
   std::uint64_t replayed_ = 0;
   bool cut_on_close_ = false, detached_ = false;
 
@@ -114,6 +112,7 @@ class disk_mapping final : public mapping, public checkpoints {
   std::atomic<std::uint64_t> checkpoints_made_{0}, page_bytes_written_{0};
   std::atomic<int> asked_{0};
   std::atomic<bool> stopping_{false};
+  std::mutex starting_;  // guards the start of
   std::thread checkpointer_;
 };
 

@@ -21,16 +21,14 @@ namespace {
 constexpr std::uint64_t least_log_bytes = 64 << 20, most_log_bytes = 1 << 30;
 constexpr std::uint64_t most_ring_slots = 1 << 18;
 
-std::uint64_t ring_slots_for(std::uint64_t log_bytes, std::uint64_t asked_bytes) {
-  std::uint64_t most = log_bytes / sizeof(log_entry) / 4;
-  std::uint64_t slots = asked_bytes == 0 ? std::min(most, most_ring_slots)
-                                         : std::min(most, asked_bytes / sizeof(log_entry));
-  return std::bit_floor(std::max(slots, 4 * page_of_entries));
+std::uint64_t ring_slots_for(std::uint64_t log_bytes) {
+  std::uint64_t slots = std::min(log_bytes / sizeof(log_entry) / 4, most_ring_slots);
+  return std::bit_floor(std::max(slots, least_slots));
 }
 
 /// A multiple of the ring's.
-std::uint64_t slots_for(std::uint64_t log_bytes, std::uint64_t asked_ring_bytes) {
-  std::uint64_t ring = ring_slots_for(log_bytes, asked_ring_bytes);
+std::uint64_t slots_for(std::uint64_t log_bytes) {
+  std::uint64_t ring = ring_slots_for(log_bytes);
   return std::max<std::uint64_t>(log_bytes / sizeof(log_entry) / ring, 4) * ring;
 }
 
@@ -62,7 +60,7 @@ class log_reader {
   }
 
  private:
-  static constexpr std::uint64_t per_read = 4 * page_of_entries;
+  static constexpr std::uint64_t per_read = least_slots;
   const disk_file& file_;
   std::uint64_t slots_;
   page_buffer buffer_{per_read * sizeof(log_entry)};
@@ -100,7 +98,7 @@ class disk_mapping::replay {
     if (e.number() == log_entry::no_line) return;
     std::uint64_t offset = e.number() * line_bytes;
     // the file is as long as any root that was logged says (C4)
-    if (offset + line_bytes > image_.backed_bytes_) return void(sound_ = false);
+    if (offset + line_bytes > image_.backed_bytes()) return void(sound_ = false);
     image_.mark(image_.base_ + offset, line_bytes);
     std::memcpy(image_.base_ + offset, e.line.data(), line_bytes);
     ++image_.replayed_;
@@ -189,8 +187,11 @@ error disk_mapping::recover(const log_record record, bool salvage) {
   // What a killed process had not written to the disk yet. A hole: its thread had acknowledged
   // nothing that came behind it.
   auto ring = log_ring::left_behind(ring_path(), record.log_id, last.key);
-  if (ring && ring->durable() <= reached && ring->head() > reached) {
-    std::uint64_t end = ring->head();
+  if (ring && ring->durable() > reached)
+    return lost("its log " + log_path() + " is damaged at place " + std::to_string(reached));
+  if (ring && ring->head() > reached) {
+    // places beyond the ring's slots were taken, and their threads waited for room
+    std::uint64_t end = std::min<std::uint64_t>(ring->head(), ring->durable() + ring->slots());
     page_buffer piece(piece_bytes);
     for (std::uint64_t first = align_down(reached, page_of_entries); first < end;
          first += page_of_entries) {
@@ -237,8 +238,7 @@ bool disk_mapping::find_idle_log() {
   if (!file.is_open() || !file.read(0, first_page.at(), page_bytes)) return false;
   std::memcpy(&header, first_page.at(), sizeof header);
   std::uint64_t bytes = log_entries_offset + record_.slots * sizeof(log_entry);
-  bool as_wanted =
-      how_.log_bytes == 0 || record_.slots == slots_for(how_.log_bytes, how_.ring_bytes);
+  bool as_wanted = how_.log_bytes == 0 || record_.slots == slots_for(how_.log_bytes);
   if (!is_whole(header) || header.log_id != record_.log_id || header.slots != record_.slots ||
       file.bytes() != bytes || !as_wanted)
     return false;
@@ -251,8 +251,8 @@ bool disk_mapping::find_idle_log() {
 error disk_mapping::new_log(log_record& next) {
   std::uint64_t bytes = how_.log_bytes != 0
                             ? how_.log_bytes
-                            : std::clamp(backed_bytes_, least_log_bytes, most_log_bytes);
-  next.slots = slots_for(bytes, how_.ring_bytes);
+                            : std::clamp(backed_bytes(), least_log_bytes, most_log_bytes);
+  next.slots = slots_for(bytes);
   next.from = next.row_count = 0;
   fill_random(next.log_id.data(), next.log_id.size());
   std::string draft = log_path() + ".new";
@@ -290,7 +290,7 @@ error disk_mapping::begin_log() {
     return {status::unusable,
             "cannot write to the log " + log_path() + ": " + std::strerror(errno)};
 
-  std::uint64_t ring_slots = ring_slots_for(next.slots * sizeof(log_entry), how_.ring_bytes);
+  std::uint64_t ring_slots = ring_slots_for(next.slots * sizeof(log_entry));
   while (next.slots % ring_slots != 0) ring_slots /= 2;
   auto ring = how_.waits ? result<log_ring>(log_ring::in_memory(ring_slots, first))
                          : log_ring::on_tmpfs(ring_path(), ring_slots, next.log_id, key, first);

@@ -37,9 +37,20 @@ log_header sealed(log_header header) {
 }
 
 bool is_whole(const log_record& record) noexcept {
-  return record.checksum == checksum_of(record) &&
-         (record.state == log_state::idle || record.state == log_state::in_use) &&
-         record.row_count <= log_record::max_rows;
+  if (record.checksum != checksum_of(record) || record.row_count > log_record::max_rows ||
+      record.slots % least_slots != 0 || record.slots > most_slots)
+    return false;
+  if (record.state == log_state::idle) return true;
+  if (record.state != log_state::in_use || record.row_count == 0 || record.slots == 0) return false;
+  std::uint64_t reached = 0;
+  for (std::uint64_t i = 0; i < record.row_count; ++i) {
+    const log_row& row = record.rows[i];
+    bool grows = row.end == log_row::no_end;
+    if (row.first < reached || row.end < row.first || grows != (i + 1 == record.row_count))
+      return false;
+    reached = row.end;
+  }
+  return true;
 }
 
 bool is_whole(const log_header& header) noexcept {

@@ -44,6 +44,11 @@ std::uint64_t seal_of(const log_entry& e, std::uint64_t place, std::uint64_t key
 /// Whether the entry was sealed at that place, in an opening with that key.
 bool is_sealed(const log_entry& e, std::uint64_t place, std::uint64_t key) noexcept;
 
+/// Of a log's file: its entries are read that many at a time.
+inline constexpr std::uint64_t least_slots = 4 * page_of_entries;
+/// A place and a file's length fit in their words many times over.
+inline constexpr std::uint64_t most_slots = std::uint64_t{1} << 40;
+
 /// The places of one opening.
 struct log_row {
   std::uint64_t first;
@@ -91,6 +96,7 @@ inline constexpr std::uint64_t log_entries_offset = page_bytes;
 
 log_record sealed(log_record record);
 log_header sealed(log_header header);
+/// As somebody sealed it, and with figures that can be.
 bool is_whole(const log_record& record) noexcept;
 bool is_whole(const log_header& header) noexcept;
 

@@ -55,23 +55,17 @@ class file_mapping final : public mapping {
     auto file = locked_file::open(request);
     if (!file) return file.failure();
     std::unique_ptr<file_mapping> made(new file_mapping(std::move(*file)));
-    made->max_bytes_ = request.max_bytes;
-    made->read_only_ = request.read_only;
-    made->file_bytes_at_open_ = made->file_.bytes();
-    std::uint64_t bytes = align_down(made->file_bytes_at_open_, page_bytes);
-    made->reserved_bytes_ = align_up(std::max(request.address_space_bytes, bytes), page_bytes);
-    made->base_ = reserve_addresses(
-        made->reserved_bytes_, std::min(made->reserved_bytes_, bytes + least_address_space), huge);
-    if (made->base_ == nullptr)
+    if (!made->set_out(request, made->file_.bytes()))
       return system_error(status::unusable, "cannot reserve addresses for", request.path);
+    std::uint64_t bytes = made->backed_bytes();
     if (bytes > 0 && !made->map_range(0, bytes))
       return system_error(status::unusable, "cannot map", request.path);
-    made->backed_bytes_ = made->mapped_bytes_ = bytes;
+    made->mapped_bytes_ = bytes;
     return std::unique_ptr<mapping>(std::move(made));
   }
   ~file_mapping() override {
     if (base_ != nullptr) ::munmap(base_, reserved_bytes_);
-    if (cut_on_close_ && ::ftruncate(file_.descriptor(), static_cast<off_t>(backed_bytes_)) != 0) {
+    if (cut_on_close_ && ::ftruncate(file_.descriptor(), static_cast<off_t>(backed_bytes())) != 0) {
       // The file stays longer than needed, and is valid so.
     }
   }
@@ -133,6 +127,18 @@ result<std::unique_ptr<mapping>> mapping::open(const mapping_request& request) {
     case medium_kind::pmem: return open_pmem_mapping(request);
     default: return file_mapping::open(request);
   }
+}
+
+bool mapping::set_out(const mapping_request& request, std::uint64_t file_bytes) noexcept {
+  max_bytes_ = request.max_bytes;
+  read_only_ = request.read_only;
+  file_bytes_at_open_ = file_bytes;
+  std::uint64_t bytes = align_down(file_bytes, page_bytes);
+  reserved_bytes_ = align_up(std::max(request.address_space_bytes, bytes), page_bytes);
+  base_ = reserve_addresses(reserved_bytes_, std::min(reserved_bytes_, bytes + least_address_space),
+                            huge);
+  backed_bytes_ = bytes;
+  return base_ != nullptr;
 }
 
 std::string mapping::refusal() const {

@@ -44,7 +44,10 @@ class mapping {
   mapping& operator=(const mapping&) = delete;
 
   std::byte* base() const noexcept { return base_; }
-  std::uint64_t backed_bytes() const noexcept { return backed_bytes_; }  // multiple of page_bytes
+  // multiple of page_bytes
+  std::uint64_t backed_bytes() const noexcept {
+    return backed_bytes_.load(std::memory_order_acquire);
+  }
   /// The file's own size when it was opened, for messages; 0 for a new file and for memory.
   std::uint64_t file_bytes_at_open() const noexcept { return file_bytes_at_open_; }
   persistence_domain domain() const noexcept { return domain_; }
@@ -85,11 +88,14 @@ class mapping {
   mapping() = default;
   virtual status extend(std::uint64_t from, std::uint64_t to) = 0;
   virtual void release(std::uint64_t from, std::uint64_t to) = 0;
+  /// For a file of that many bytes, whose limits the request has. Returns false where the process
+  /// may not have the addresses.
+  bool set_out(const mapping_request& request, std::uint64_t file_bytes) noexcept;
   /// Notes why the system refused, and answers `s`.
   status refused(status s, int error_number) noexcept { return last_error_ = error_number, s; }
 
   std::byte* base_ = nullptr;
-  std::uint64_t backed_bytes_ = 0;
+  std::atomic<std::uint64_t> backed_bytes_{0};  // changed by one thread at a time, read by any
   std::uint64_t file_bytes_at_open_ = 0;
   std::uint64_t reserved_bytes_ = 0;
   std::uint64_t max_bytes_ = 0;

@@ -169,8 +169,8 @@ class pmem_mapping final : public mapping {
 
   /// A file that was only looked at, or refused, has the length that it had.
   std::uint64_t bytes_to_leave() const {
-    return backed_bytes_ == align_down(file_bytes_at_open_, page_bytes) ? file_bytes_at_open_
-                                                                        : backed_bytes_;
+    return backed_bytes() == align_down(file_bytes_at_open_, page_bytes) ? file_bytes_at_open_
+                                                                         : backed_bytes();
   }
 
   static error not_mappable(const std::string& path) {

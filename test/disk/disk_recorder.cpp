@@ -9,8 +9,10 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <mutex>
+#include <thread>
 
 #include "store/scratch.hpp"
 
@@ -150,6 +152,11 @@ constinit std::atomic<int> fault_number{0};
 constinit std::atomic<bool> fault_for_good{false};
 constinit std::atomic<std::uint64_t> faults{0};
 
+constinit std::atomic<std::uint64_t> bytes_each_millisecond{0};
+
+slow_disk::slow_disk(std::uint64_t bytes) { bytes_each_millisecond = bytes; }
+slow_disk::~slow_disk() { bytes_each_millisecond = 0; }
+
 disk_fault::disk_fault(std::uint64_t nth, int error_number, bool for_good) {
   faults = 0;
   fault_number = error_number;
@@ -204,6 +211,8 @@ ssize_t pwritev2(int file, const iovec* pieces, int count, off_t offset, int fla
   std::string bytes;
   for (int i = 0; i < count; ++i)
     bytes.append(static_cast<const char*>(pieces[i].iov_base), pieces[i].iov_len);
+  if (std::uint64_t rate = durahash::test::bytes_each_millisecond; rate != 0)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1 + bytes.size() / rate));
   return recorded_calls::changes(change::writes, file, static_cast<std::uint64_t>(offset),
                                  std::move(bytes), (flags & RWF_DSYNC) != 0,
                                  [=] { return libc_pwritev2(file, pieces, count, offset, flags); });

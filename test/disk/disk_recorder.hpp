@@ -42,6 +42,14 @@ class disk_recorder {
   recording* made_;
 };
 
+/// While one lives, a write takes a millisecond for each of so many bytes, and one more.
+class slow_disk {
+ public:
+  explicit slow_disk(std::uint64_t bytes_each_millisecond);
+  ~slow_disk();
+  slow_disk(const slow_disk&) = delete;
+};
+
 /// The n-th of these calls from here on, and all behind it where `for_good`, fails; not those of
 /// files in memory.
 class disk_fault {

@@ -1,0 +1,158 @@
+// The orders within an append, each met by another thread at its worst moment; and what writers
+// may be ahead of a slow disk.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstring>
+#include <functional>
+#include <string>
+#include <thread>
+
+#include "disk/disk_mapping.hpp"
+#include "disk/planted.hpp"
+#include "disk_pool.hpp"
+#include "disk_recorder.hpp"
+
+namespace durahash::test {
+namespace {
+
+/// An image of a few pages with a log, and two lines of it: D, and S, to which D may refer.
+class LogOrders : public testing::Test {
+ protected:
+  using words = std::array<std::uint64_t, line_bytes / 8>;
+  static constexpr std::uint64_t d_offset = 16 * page_bytes, s_offset = 17 * page_bytes;
+  static constexpr std::uint64_t bytes = 32 * page_bytes;
+
+  void SetUp() override { open(true); }
+  void TearDown() override { planted_disk_bug = nullptr; }
+
+  void open(bool create) {
+    mapping_request request;
+    request.path = path_;
+    request.medium = medium_kind::disk;
+    request.create = create;
+    request.address_space_bytes = 1 << 30;
+    auto made = disk_mapping::open(request);
+    ASSERT_TRUE(made) << made.failure().message;
+    image_ = std::move(*made);
+    if (create) {
+      ASSERT_EQ(image_->grow(bytes), status::ok);
+      ASSERT_EQ(image_->appear(), status::ok);
+    }
+    disk_request how;
+    how.log_bytes = 512 << 10;
+    error e = image_->attach(how, false);
+    ASSERT_EQ(e.code, status::ok) << e.message;
+  }
+  /// What the next opening finds after a kill, with the log's places from `end` on cut away.
+  void cut(std::uint64_t end) {
+    ASSERT_TRUE(image_->log()->wait_durable(image_->log()->head()));
+    image_.reset();
+    std::string log = read_file(path_ + "-log");
+    std::uint64_t from = log_entries_offset + end * sizeof(log_entry);
+    ASSERT_LT(from, log.size());
+    write_file(path_ + "-log", log.substr(0, from) + std::string(log.size() - from, '\0'));
+    open(false);
+  }
+
+  std::uint64_t& word(std::uint64_t offset, std::size_t n) {
+    return reinterpret_cast<std::uint64_t*>(image_->base() + offset)[n];
+  }
+  void store(std::uint64_t offset, std::size_t n, std::uint64_t value) {
+    __atomic_store_n(&word(offset, n), value, __ATOMIC_RELEASE);
+    image_->mark(&word(offset, n), 8);
+  }
+  void flush(std::uint64_t offset) { image_->flush(image_->base() + offset, line_bytes); }
+
+  /// Flushes D; when that comes to the step for the n-th time another thread comes between.
+  void flush_d_and_at(std::string_view step, int nth, const std::function<void()>& between) {
+    std::thread([&] {
+      at_disk_step = [&](std::string_view name) {
+        if (name == step && nth-- == 1) std::thread(between).join();
+      };
+      flush(d_offset);
+      at_disk_step = nullptr;
+    }).join();
+    ASSERT_LT(nth, 1) << "it never comes to that step";
+  }
+  /// Runs the scenario, which says whether what it found is right, with the order and without it.
+  void expect_needed(const char* bug, const std::function<bool()>& is_right) {
+    EXPECT_TRUE(is_right());
+    image_.reset();
+    path_ = folder_.file("again.dh");
+    open(true);
+    planted_disk_bug = bug;
+    EXPECT_FALSE(is_right()) << "nothing shows that it is needed: " << bug;
+  }
+
+  scratch_folder folder_{disk_folder()};
+  std::string path_ = folder_.file("image.dh");
+  std::unique_ptr<disk_mapping> image_;
+};
+
+TEST_F(LogOrders, TheEndIsReadBehindTheCopy) {
+  expect_needed("an-end-before-its-copy", [&] {
+    std::uint64_t behind_d = 0;
+    flush_d_and_at("a place is taken", 1, [&] {
+      behind_d = image_->log()->head();
+      store(s_offset, 0, 7);
+      flush(s_offset);
+      store(d_offset, 0, s_offset);  // a commit word
+    });
+    cut(behind_d);
+    return word(d_offset, 0) == 0 || word(s_offset, 0) == 7;
+  });
+}
+
+TEST_F(LogOrders, TheCopyIsMadeBehindThePlace) {
+  expect_needed("a-copy-before-its-place", [&] {
+    flush_d_and_at("a place is to be taken", 1, [&] {
+      store(d_offset, 0, 7);
+      flush(d_offset);
+    });
+    cut(image_->log()->head());
+    return word(d_offset, 0) == 7;
+  });
+}
+
+TEST_F(LogOrders, ALineIsReadUntilTwoReadingsAgree) {
+  expect_needed("a-line-read-once", [&] {
+    flush_d_and_at("a word is read", 4, [&] {
+      store(d_offset, 0, 1);
+      store(d_offset, 7, 1);
+    });
+    cut(image_->log()->head());
+    return word(d_offset, 0) >= word(d_offset, 7);
+  });
+}
+
+/// Lines that the disk did not have yet, at most, while a slow disk was written to.
+std::uint64_t most_lines_ahead() {
+  const disk_setup with{engine_kind::turbo, data_kind::u64, durability_level::power_buffered,
+                        8 << 20};
+  scratch_folder folder(disk_folder());
+  auto pool = table::open(folder.file("pool.dh"), with.how());
+  if (!pool) return 0;
+  slow_disk slow(16 << 10);
+  std::uint64_t most = 0;
+  for (std::uint64_t n = 0; n < 60'000; ++n) {
+    EXPECT_EQ(pool->put(key_of(n % 1000), value_of(with, n)), status::ok);
+    if (n < 30'000 || n % 100 != 0) continue;
+    for (const auto& [name, figure] : pool->stats().figures)
+      if (name == "log_lines_not_durable")
+        most = std::max(most, static_cast<std::uint64_t>(figure));
+  }
+  return most;
+}
+
+/// 16 KiB a millisecond are 512 lines in a quarter of ten. Yet a write of less than a page of
+/// entries takes as long as one of it.
+TEST(DiskLag, WritersWaitForASlowDisk) {
+  EXPECT_LE(most_lines_ahead(), 3 * least_slots);
+  planted_disk_bug = "writers-run-away";
+  EXPECT_GT(most_lines_ahead(), 6 * least_slots);
+  planted_disk_bug = nullptr;
+}
+
+}  // namespace
+}  // namespace durahash::test
