@@ -16,6 +16,7 @@
 namespace durahash {
 namespace {
 
+constexpr std::uint8_t unseen_by_checkpoint = 1, unseen_by_copy = 2;
 constexpr std::uint64_t most_copies = 256;  // pages; one more in the buffer is the record's
 
 }  // namespace
@@ -95,7 +96,13 @@ void disk_mapping::release(std::uint64_t from, std::uint64_t to) {
 void disk_mapping::mark(const void* at, std::size_t bytes) noexcept {
   auto first = static_cast<std::uint64_t>(static_cast<const std::byte*>(at) - base_);
   for (std::uint64_t page = first / page_bytes; page <= (first + bytes - 1) / page_bytes; ++page)
-    marks_[page].store(1, std::memory_order_release);
+    marks_[page].store(unseen_by_checkpoint | unseen_by_copy, std::memory_order_release);
+}
+
+bool disk_mapping::take_change(std::uint64_t page) noexcept {
+  if ((marks_[page].load(std::memory_order_relaxed) & unseen_by_copy) == 0) return false;
+  // before the copy: a store that it misses marks the page again
+  return marks_[page].fetch_and(unseen_by_checkpoint), true;
 }
 
 void disk_mapping::flush(const void* at, std::size_t bytes) noexcept {
@@ -158,9 +165,10 @@ bool disk_mapping::write_marked_pages() noexcept {
     return true;
   };
   for (std::uint64_t page = 0; page < backed_bytes() / page_bytes; ++page) {
-    if (marks_[page].load(std::memory_order_relaxed) == 0) continue;
+    if ((marks_[page].load(std::memory_order_relaxed) & unseen_by_checkpoint) == 0) continue;
     if (page == log_record_offset / page_bytes) continue;
-    marks_[page].exchange(0);  // before the copy: a store that it misses marks the page again
+    // before the copy: a store that it misses marks the page again
+    marks_[page].fetch_and(unseen_by_copy);
     auto* to = reinterpret_cast<std::uint64_t*>(copies_->at(count * page_bytes));
     for (std::uint64_t line = 0; line < page_bytes; line += line_bytes, to += line_bytes / 8)
       copy_line(base_ + page * page_bytes + line, to);

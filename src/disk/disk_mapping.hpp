@@ -65,6 +65,7 @@ class disk_mapping final : public mapping, public checkpoints {
   std::optional<std::uint32_t> file_mark() noexcept override { return file_.mark(); }
   /// What was flushed and what was not, by a checkpoint of all.
   status write_to_disk(std::uint64_t offset, std::uint64_t bytes) override;
+  bool take_change(std::uint64_t page) noexcept override;
   /// What was flushed, by the log.
   status write_flushed_to_disk(std::uint64_t offset, std::uint64_t bytes) override;
 
@@ -99,7 +100,7 @@ class disk_mapping final : public mapping, public checkpoints {
   locked_file file_;
   disk_file direct_;
   disk_request how_;
-  zeroed_array<std::atomic<std::uint8_t>> marks_;  // by page
+  zeroed_array<std::atomic<std::uint8_t>> marks_;  // by page: who has not seen its last change
   log_record record_{};                            // in force on the disk
   std::uint64_t newest_key_ = 0;                   // of the openings before this one
   disk_file log_file_;                             // until the log has it

@@ -80,6 +80,10 @@ class mapping {
     return write_to_disk(offset, bytes);
   }
 
+  /// For a copy, one at a time: whether the page may have changed since the call before for it.
+  /// Where that is not known: yes. May be called beside stores.
+  virtual bool take_change(std::uint64_t page) noexcept { return static_cast<void>(page), true; }
+
   /// Makes the pages of [offset, offset + bytes) present, so that later stores do not fault. May be
   /// called beside stores.
   void fault_ahead(std::uint64_t offset, std::uint64_t bytes) noexcept;

@@ -27,6 +27,7 @@
 #include "base/background.hpp"
 #include "base/check.hpp"
 #include "base/turns.hpp"
+#include "media/image_copy.hpp"
 #include "media/mapping.hpp"
 #include "persist/format.hpp"
 #include "persist/free_space.hpp"
@@ -115,6 +116,13 @@ class pool {
 
   /// Gives the free tail back to the file system. Returns ok or io_error.
   status give_back_tail();
+
+  /// Brings a copy to what the pool is now. No writer may be at work; growth waits.
+  status copy_to(image_copy& copy) {
+    std::scoped_lock no_growth(space_lock_);
+    std::scoped_lock lock(root_lock_);
+    return copy.pass(end());
+  }
 
   /// Whether anything may have changed since the pool was clean last.
   bool changing() const noexcept { return changing_.load(std::memory_order_acquire); }

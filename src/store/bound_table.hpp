@@ -9,6 +9,7 @@
 #include "base/process_mark.hpp"
 #include "durahash/detail/any_table.hpp"
 #include "persist/pool.hpp"
+#include "store/backup.hpp"
 #include "store/key_length.hpp"
 #include "table/concept.hpp"
 #include "table/lifecycle.hpp"
@@ -85,6 +86,10 @@ class bound_table : public Interface {
   }
   status sync() override {
     return with_memory([&] { return engine_.sync(); });
+  }
+  error backup(const std::string& path) override {
+    return back_up(pool_->memory(), pool_->block(), path,
+                   [&](image_copy& to) { return with_memory([&] { return engine_.backup(to); }); });
   }
   status close() override {
     if (!usable_) return status::ok;

@@ -24,6 +24,7 @@ class closed_base : public Interface {
   status reserve(std::uint64_t) override { return answer_; }
   status compact() override { return answer_; }
   status sync() override { return answer_; }
+  error backup(const std::string&) override { return {answer_, std::string(message(answer_))}; }
   status close() override { return answer_; }
   status wait_durable(std::uint64_t) override { return answer_; }
   const std::vector<std::string>& salvage_report() const override { return none_; }

@@ -13,14 +13,10 @@
 #include "disk/log_format.hpp"
 #include "media/file_lock.hpp"
 #include "persist/format.hpp"
-#include "store/memory_files.hpp"
+#include "store/levels.hpp"
 
 namespace durahash {
 namespace {
-
-bool survives_power(durability_level level) {
-  return level == durability_level::power || level == durability_level::power_buffered;
-}
 
 /// Whether the pool's file is whole by itself.
 bool needs_its_log(const std::byte* header) {

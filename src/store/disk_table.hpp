@@ -107,6 +107,12 @@ class disk_table : public Interface {
   }
   /// The pool stays open: only `close` marks it clean.
   status sync() override { return wait(log_.head()) ? status::ok : status::io_error; }
+  error backup(const std::string& path) override {
+    error e = inside_->backup(path);
+    if (e.code != status::ok || wait(log_.head())) return e;
+    return {status::io_error,
+            "cannot back up to " + path + ": the disk of the pool has refused a write"};
+  }
   status close() override {
     if (closed_) return status::ok;
     closed_ = true;

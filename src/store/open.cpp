@@ -13,7 +13,7 @@
 #include "media/pmem_mapping.hpp"
 #include "persist/owner.hpp"
 #include "store/disk_table.hpp"
-#include "store/memory_files.hpp"
+#include "store/levels.hpp"
 #include "store/registry.hpp"
 
 namespace durahash {

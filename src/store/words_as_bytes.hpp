@@ -24,6 +24,7 @@ class words_as_bytes final : public detail::bytes_table {
   status reserve(std::uint64_t records) override { return words_->reserve(records); }
   status compact() override { return words_->compact(); }
   status sync() override { return words_->sync(); }
+  error backup(const std::string& path) override { return words_->backup(path); }
   status close() override { return words_->close(); }
   std::uint64_t position() override { return words_->position(); }
   status wait_durable(std::uint64_t position) override { return words_->wait_durable(position); }

@@ -33,11 +33,12 @@ concept engine = requires(E& e, typename E::kind::key_type key, typename E::kind
                           const typename E::kind::value_type* values, std::uint64_t records,
                           const options& how, const std::string& path,
                           std::vector<std::string>* dropped, check_report& report,
-                          table_stats& stats, part_visitor& parts) {
+                          table_stats& stats, part_visitor& parts, image_copy& copy) {
   // its life
   { E::plan(how) } -> std::same_as<result<engine_plan>>;
   { e.open(path, dropped) } -> std::same_as<error>;
   { e.sync() } -> std::same_as<status>;
+  { e.backup(copy) } -> std::same_as<status>;
   { e.close() } -> std::same_as<status>;
   // one record
   {

@@ -8,6 +8,8 @@
 //   sync     all bytes to the disk while writers go on; then again, with writers kept out, and
 //            marked clean. An operation says that it changes the pool only under a lock that sync
 //            takes too
+//   backup   copies the pool while writers go on; then what has changed, with writers kept out as
+//            by sync. The copy is as after a crash at that moment
 //   close    as sync, with the state of the heap saved in the pool; of tables of words, whose
 //            records have no checksums, with a digest of all records, which check compares
 //
@@ -20,6 +22,7 @@
 #include <concepts>
 #include <cstring>
 #include <limits>
+#include <mutex>
 #include <new>
 #include <string>
 #include <vector>
@@ -133,6 +136,7 @@ class lifecycle {
   bool may_find_space() const noexcept { return heap_.pending_bytes() != 0; }
 
   status sync();
+  status backup(image_copy& to);
   status close();
   void check(check_report& report);
 
@@ -210,6 +214,7 @@ class lifecycle {
 
   std::atomic<bool> counted_{true}, count_claimed_{true};
   zeroed_array<std::atomic<std::uint8_t>> counted_units_;  // each guarded by its unit's lock
+  std::mutex copying_;                                     // who does is told of changes
   std::atomic<bool> sound_{true};
   std::atomic<bool> lacks_digest_{false};  // a sync has marked the pool clean without one
 
@@ -330,6 +335,14 @@ status lifecycle<M, Kind, Engine>::sync() {
   if (!p_.changing()) return status::ok;
   lacks_digest_ = Kind::in_slot;
   return p_.mark_clean(self().size(), {});
+}
+
+template <medium M, class Kind, class Engine>
+status lifecycle<M, Kind, Engine>::backup(image_copy& to) {
+  std::scoped_lock one_at_a_time(copying_);
+  if (status s = to.catch_up([this] { return p_.end(); }); s != status::ok) return s;
+  everybody_kept_out alone(self());
+  return p_.copy_to(to);
 }
 
 /// Nobody may be at work.

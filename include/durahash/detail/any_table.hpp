@@ -57,6 +57,7 @@ class any_table {
   virtual status reserve(std::uint64_t records) = 0;
   virtual status compact() = 0;
   virtual status sync() = 0;
+  virtual error backup(const std::string& path) = 0;
   virtual status close() = 0;
   virtual const std::vector<std::string>& salvage_report() const = 0;
   virtual std::uint64_t position() { return 0; }

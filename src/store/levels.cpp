@@ -1,4 +1,4 @@
-#include "store/memory_files.hpp"
+#include "store/levels.hpp"
 
 #include <linux/magic.h>
 #include <sys/vfs.h>
