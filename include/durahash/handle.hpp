@@ -1,8 +1,10 @@
 // What `table` and `map` share: everything that does not mention a key.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "durahash/detail/any_table.hpp"
@@ -98,6 +100,20 @@ class handle {
   ///           of others: the heap's state. All dirty bytes go to the disk, where there is one.
   status close();
 
+  /// Up to where the log is durable: wait_durable of a position before it returns at once. 0 where
+  /// the pool has no log. Never waits.
+  std::uint64_t durable_position() const { return table().durable(); }
+
+  /// Calls `call` once, when what lies before `position` survives whatever the pool's level names:
+  /// with ok; or, when the disk has refused a write, with io_error. At once, where that is known;
+  /// else from a thread of the pool, which serves all such calls, one after another, in the order
+  /// of their positions. `call` must not throw, close the pool, or wait for the log.
+  /// Returns   ok; out_of_memory, closed or forked: `call` is not called then.
+  /// Threads   with every operation. `close` calls all that are left before it returns.
+  status when_durable(std::uint64_t position, std::function<void(status)> call) {
+    return table().when_durable(position, std::move(call));
+  }
+
   /// What opening with `options::salvage` kept and dropped; empty otherwise.
   const std::vector<std::string>& salvage_report() const { return table().salvage_report(); }
 
@@ -114,6 +130,9 @@ class handle {
   }
 
  private:
+  friend class deferred_wait;
+  const void* log() const noexcept { return table().log(); }
+
   detail::table_owner table_;
 };
 

@@ -66,7 +66,7 @@ class disk_mapping final : public mapping, public checkpoints {
   /// What was flushed and what was not, by a checkpoint of all.
   status write_to_disk(std::uint64_t offset, std::uint64_t bytes) override;
   bool take_change(std::uint64_t page) noexcept override;
-  /// What was flushed, by the log.
+  /// What was flushed is before what is flushed later, by its place in the log.
   status write_flushed_to_disk(std::uint64_t offset, std::uint64_t bytes) override;
 
   std::uint64_t checkpoints_made() const noexcept { return checkpoints_made_.load(); }

@@ -75,7 +75,7 @@ class mapping {
   /// Waits until [offset, offset + bytes) is on the disk. No-op where there is none.
   virtual status write_to_disk(std::uint64_t offset, std::uint64_t bytes) = 0;
 
-  /// Likewise of bytes that were flushed and fenced.
+  /// Likewise of bytes that were flushed and fenced; at least before what is flushed from now on.
   virtual status write_flushed_to_disk(std::uint64_t offset, std::uint64_t bytes) {
     return write_to_disk(offset, bytes);
   }

@@ -27,6 +27,7 @@ class closed_base : public Interface {
   error backup(const std::string&) override { return {answer_, std::string(message(answer_))}; }
   status close() override { return answer_; }
   status wait_durable(std::uint64_t) override { return answer_; }
+  status when_durable(std::uint64_t, std::function<void(status)>) override { return answer_; }
   const std::vector<std::string>& salvage_report() const override { return none_; }
 
  protected:

@@ -19,7 +19,9 @@
 #include "base/process_mark.hpp"
 #include "base/zeroed_array.hpp"
 #include "disk/disk_mapping.hpp"
+#include "disk/durable_calls.hpp"
 #include "durahash/detail/any_table.hpp"
+#include "durahash/detail/deferral.hpp"
 
 namespace durahash {
 
@@ -96,7 +98,7 @@ class disk_table : public Interface {
   }
   std::uint64_t size() override {
     std::uint64_t records = inside_->size();
-    if (log_.waits()) log_.wait_durable(log_.head());
+    wait(log_.head());
     return records;
   }
   status reserve(std::uint64_t records) override {
@@ -106,10 +108,10 @@ class disk_table : public Interface {
     return changing([&] { return inside_->compact(); });
   }
   /// The pool stays open: only `close` marks it clean.
-  status sync() override { return wait(log_.head()) ? status::ok : status::io_error; }
+  status sync() override { return wait_durable(log_.head()); }
   error backup(const std::string& path) override {
     error e = inside_->backup(path);
-    if (e.code != status::ok || wait(log_.head())) return e;
+    if (e.code != status::ok || log_.wait_durable(log_.head())) return e;
     return {status::io_error,
             "cannot back up to " + path + ": the disk of the pool has refused a write"};
   }
@@ -117,12 +119,23 @@ class disk_table : public Interface {
     if (closed_) return status::ok;
     closed_ = true;
     status s = inside_->close();
-    return s == status::ok ? image_.detach() : s;
+    if (s == status::ok) s = image_.detach();
+    calls_.finish();
+    return s;
   }
   std::uint64_t position() override { return log_.head(); }
+  std::uint64_t durable() override { return log_.durable(); }
   status wait_durable(std::uint64_t position) override {
-    return wait(position) ? status::ok : status::io_error;
+    return log_.wait_durable(std::min(position, log_.head())) ? status::ok : status::io_error;
   }
+  status when_durable(std::uint64_t position, std::function<void(status)> call) override {
+    try {
+      return calls_.add(position, std::move(call)), status::ok;
+    } catch (const std::bad_alloc&) {
+      return status::out_of_memory;
+    }
+  }
+  const void* log() const override { return &log_; }
 
  protected:
   /// What the thread's own places need, while an operation runs. Those of an operation around it,
@@ -138,12 +151,13 @@ class disk_table : public Interface {
     std::uint64_t before_;
   };
 
-  bool wait(std::uint64_t end) noexcept { return log_.wait_durable(std::min(end, log_.head())); }
-
-  /// Whether the log has taken what the operation that ends left in it; at the level power on the
-  /// disk. A log that has failed takes nothing.
-  bool has_logged(std::uint64_t end) noexcept {
-    return log_.waits() ? wait(end) : log_.failure() == 0;
+  /// At the level power: until the disk has the log up to there, unless that is deferred. Returns
+  /// false where it refuses.
+  bool wait(std::uint64_t end) noexcept {
+    end = std::min(end, log_.head());
+    detail::deferral* later = detail::deferral_for(&log_);
+    if (later != nullptr) later->note(log_.waits() ? end : log_.head());
+    return log_.waits() && later == nullptr ? log_.wait_durable(end) : log_.failure() == 0;
   }
 
   /// An operation of no key in particular.
@@ -152,7 +166,7 @@ class disk_table : public Interface {
     if (log_.failure() != 0) return status::io_error;
     needs mine;
     status answer = run();
-    return has_logged(mine.end()) ? answer : status::io_error;
+    return wait(mine.end()) ? answer : status::io_error;
   }
   /// `answer` is what the operation says if the disk takes what it needs.
   template <class Run>
@@ -161,7 +175,7 @@ class disk_table : public Interface {
     needs mine;
     if (!log_.waits()) {
       status answer = run();
-      return has_logged(0) ? answer : status::io_error;
+      return wait(0) ? answer : status::io_error;
     }
     ends_.begin_write(stripe);
     status answer = run();
@@ -171,7 +185,8 @@ class disk_table : public Interface {
   /// Whether what was seen of the stripe may be told; waits for that. Where the disk has failed,
   /// what is durable is told on.
   bool may_tell(std::size_t stripe, std::uint64_t mine) noexcept {
-    return !log_.waits() || wait(std::max(mine, ends_.end_of(stripe)));
+    if (log_.waits()) return wait(std::max(mine, ends_.end_of(stripe)));
+    return wait(0), true;
   }
   /// Groups of writes: each key's stripe is written to, and the wait comes once.
   template <class Key, class Run>
@@ -180,7 +195,7 @@ class disk_table : public Interface {
     needs mine;
     if (!log_.waits()) {
       run();
-      if (!has_logged(0)) std::fill_n(answers, keys.size(), status::io_error);
+      if (!wait(0)) std::fill_n(answers, keys.size(), status::io_error);
       return;
     }
     for (const Key& key : keys) ends_.begin_write(ends_.stripe_of(key));
@@ -195,6 +210,7 @@ class disk_table : public Interface {
   disk_mapping& image_;
   disk_log& log_;
   awaited_ends ends_;
+  durable_calls calls_{log_};
   bool closed_ = false;
 };
 
@@ -224,7 +240,6 @@ class disk_words final : public disk_table<detail::word_table> {
   void get_many(std::span<const word> keys, word* values, status* answers) override {
     needs mine;
     inside_->get_many(keys, values, answers);
-    if (!log_.waits()) return;
     for (std::size_t i = 0; i < keys.size(); ++i)
       if (!may_tell(ends_.stripe_of(keys[i]), mine.end())) answers[i] = status::io_error;
   }

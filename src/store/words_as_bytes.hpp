@@ -27,6 +27,11 @@ class words_as_bytes final : public detail::bytes_table {
   error backup(const std::string& path) override { return words_->backup(path); }
   status close() override { return words_->close(); }
   std::uint64_t position() override { return words_->position(); }
+  std::uint64_t durable() override { return words_->durable(); }
+  status when_durable(std::uint64_t position, std::function<void(status)> call) override {
+    return words_->when_durable(position, std::move(call));
+  }
+  const void* log() const override { return words_->log(); }
   status wait_durable(std::uint64_t position) override { return words_->wait_durable(position); }
   const std::vector<std::string>& salvage_report() const override {
     return words_->salvage_report();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -62,6 +63,11 @@ class any_table {
   virtual const std::vector<std::string>& salvage_report() const = 0;
   virtual std::uint64_t position() { return 0; }
   virtual status wait_durable(std::uint64_t) { return status::ok; }
+  virtual std::uint64_t durable() { return 0; }
+  virtual status when_durable(std::uint64_t, std::function<void(status)> call) {
+    return call(status::ok), status::ok;
+  }
+  virtual const void* log() const { return nullptr; }
 
  protected:
   const volatile unsigned char* opened_by_ = &every_process;  // zero in a child
