@@ -11,6 +11,7 @@
 #include "demo_campaign.hpp"
 #include "demo_lookups.hpp"
 #include "demo_pool.hpp"
+#include "demo_power.hpp"
 #include "failure.hpp"
 #include "numbers.hpp"
 #include "output.hpp"
@@ -81,6 +82,7 @@ class demo {
       if (arguments_.sabotage) sabotage();
       compact();
       conclude();
+      show_power_cuts(list_.files, arguments_.seconds * 0.2, random_);
     } catch (const failure&) {
       pool_.keep();
       print(fmt::format("\nFAILED. The pool is kept for a look: {}\n", pool_.path()));
@@ -250,9 +252,11 @@ void add_demo(command_line app, int& exit_code) {
       "after each kill the pool is opened, every acknowledged record is compared, and a new "
       "process goes on from "
       "there.\n"
-      "Then lookups, an update of all records, an erasure of a part, compaction and a check. Exit "
-      "code 1 if anything "
-      "is lost.\n\n"
+      "Then lookups, an update of all records, an erasure of a part, compaction and a check. Then "
+      "a second index, on a\n"
+      "disk below /var/tmp, of which the power is cut: a preloaded library forgets what nobody had "
+      "waited for. Exit code 1\n"
+      "if anything is lost that was promised.\n\n"
       "Examples:\n"
       "  durahash demo\n"
       "  durahash demo --dir /usr/share --pool files.dh --seed 7");

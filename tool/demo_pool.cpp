@@ -5,7 +5,9 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <filesystem>
+#include <iterator>
 
 #include "failure.hpp"
 #include "pool.hpp"
@@ -27,18 +29,21 @@ std::string temporary_path(std::size_t files) {
   return fmt::format("{}/durahash-demo-{}.dh", folder, ::getpid());
 }
 
+}  // namespace
+
 void remove_when_interrupted(const std::string& path) {
-  static std::string doomed;  // for the handler, which can be given nothing
-  doomed = path;
+  static char doomed[8][256];  // for the handler, which can be given nothing
+  static std::atomic<std::size_t> count{0};
+  if (count == std::size(doomed) || path.size() >= sizeof doomed[0]) return;
+  path.copy(doomed[count], path.size());
+  ++count;
   for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGPIPE})
     ::signal(signal, [](int number) {
-      ::unlink(doomed.c_str());
+      for (std::size_t i = 0; i < count; ++i) ::unlink(doomed[i]);
       ::signal(number, SIG_DFL);
       ::raise(number);  // pending until this handler returns: the caller sees the signal
     });
 }
-
-}  // namespace
 
 demo_pool::demo_pool(const std::string& wanted, std::size_t files)
     : path_(wanted.empty() ? temporary_path(files) : wanted), temporary_(wanted.empty()) {

@@ -24,4 +24,7 @@ class demo_pool {
   bool temporary_;
 };
 
+/// Ctrl-C and the like remove it from now on, and what was named before.
+void remove_when_interrupted(const std::string& path);
+
 }  // namespace durahash::tool

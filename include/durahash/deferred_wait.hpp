@@ -12,7 +12,8 @@ namespace durahash {
 ///
 ///     durahash::deferred_wait later(*users);
 ///     status answer = users->put(key, value);
-///     users->when_durable(later.position(), [=](status s) { reply(s == status::ok ? answer : s); });
+///     users->when_durable(later.position(),
+///                         [=](status s) { reply(s == status::ok ? answer : s); });
 ///
 /// That goes for reads as well: at the level power a value that somebody else has just written is
 /// given before it is durable, and may be undone by a loss of power until then.
