@@ -123,6 +123,7 @@ class Pool:
     """A pool through its lives: each starts with a creation under power cuts and ends by removal."""
 
     label_prefix = ""
+    batch = BATCH  # operations that are written together, and acknowledged behind that
 
     def __init__(self, kind_name, port, chance):
         self.kind_name, self.port, self.chance = kind_name, port, chance
@@ -158,8 +159,8 @@ class Pool:
         """Chooses what the next machine does to the pool once it was read; `begin_work` makes it so."""
         life = self.next_life() if self.cuts_of_life >= CUTS_OF_A_LIFE else None
         kind, version = (life.kind, 0) if life else (self.kind, self.version)
-        work = torture.Round(kind, self.chance, version, self.chance.choice([0.97, 0.9, 0.8, 0.4]), count or kind.operations)
-        self.planned = life, work
+        keys = [self.chance.choice(kind.keys) for _ in range(count or kind.operations)]
+        self.planned = life, torture.Round(kind, self.chance, version, keys, self.chance.choice([0.97, 0.9, 0.8, 0.4]))
 
     def working_script(self):
         life, work = self.planned
@@ -266,7 +267,7 @@ class Pool:
         that were acknowledged. It may be longer: acknowledgements that the guest's kernel had not yet handed out died with it."""
         operations, first = self.work.operations, []
         for done, different in self.prefixes(found):
-            if len(different) <= BATCH and self.explained_by_batch(different, found, done):
+            if self.explained_by_batch(different, found, done):
                 self.in_flight_kept += done - self.acknowledged + len(different)
                 self.content = found
                 return
@@ -276,18 +277,21 @@ class Pool:
         raise BrokenPromise(f"{self.name}: no prefix of the operations leaves what is there. The key {key!r}: acknowledged {state.get(key, ABSENT)!r:.200}, found "
                             f"{found.get(key, ABSENT)!r:.200}, which the operations {writer} of the last {len(operations)} wrote; {self.acknowledged} were acknowledged")
 
-    def prefixes(self, found):
-        """For every number of operations from those that were acknowledged to all: the keys in which what they leave is not what was found."""
-        operations, state = self.work.operations, self.expected(self.acknowledged)
+    def prefixes(self, found, first=None):
+        """For every number of operations, from those that were acknowledged to all: the keys in which what they leave is not what was found."""
+        first = self.acknowledged if first is None else first
+        operations, state = self.work.operations, self.expected(first)
         different = {key for key in found.keys() | state.keys() if found.get(key, ABSENT) != state.get(key, ABSENT)}
-        for done in range(self.acknowledged, len(operations) + 1):
+        for done in range(first, len(operations) + 1):
             yield done, different
             if done < len(operations):
                 key, value = operations[done]
                 (different.discard if found.get(key, ABSENT) == value else different.add)(key)
 
     def explained_by_batch(self, different, found, done):
-        flying = set(self.work.operations[done : done + BATCH])
+        if len(different) > self.batch:
+            return False
+        flying = set(self.work.operations[done : done + self.batch])
         return all((key, found.get(key, ABSENT)) in flying for key in different)
 
 
