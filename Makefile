@@ -7,7 +7,7 @@ CRASH_IMAGES ?= 10M
 TOOL := build/bin/durahash
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build explorer demo test check nightly bench crash asan tsan coverage fuzz guest gpu-report format tidy clean
+.PHONY: help setup build explorer demo test check nightly bench crash asan tsan coverage fuzz guest guest-disk gpu-report format tidy clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -64,6 +64,11 @@ guest:  ## conformance, kill -9 and GUEST_ROUNDS (50) power cuts in a QEMU guest
 	@scripts/setup.sh guest
 	@scripts/build.sh check durahash_tool store_test
 	@test/guest/guest.py --bin build/check/bin --cuts $(GUEST_ROUNDS) $(GUEST)
+
+guest-disk:  ## GUEST_ROUNDS (50) power cuts on a disk that loses what was not flushed (8 minutes on 2 cores); GUEST="--help" for more
+	@scripts/setup.sh guest
+	@scripts/build.sh check durahash_tool create_pool
+	@test/guest/disk_guest.py --bin build/check/bin --cuts $(GUEST_ROUNDS) $(GUEST)
 
 gpu-report: setup  ## the CUDA backend: registers of its kernels; where there is a GPU its tests, compute-sanitizer and throughput, too
 	@scripts/gpu_report.sh

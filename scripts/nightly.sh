@@ -7,7 +7,8 @@
 #   all sanitized tests the instrumented builds of the engines' own tests and of the explorer take ten minutes each
 #   packages            the library is built twice more, for test/install/packages_test.sh
 #   fuzzing             finds more the longer it runs: FUZZ_SECONDS (600)
-#   the guest           minutes of a booting machine: conformance and 50 power cuts
+#   the guests          minutes of booting machines: conformance, 50 power cuts on DAX and a plain disk,
+#                       50 on a disk that loses what was not flushed
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 export JOBS=${JOBS:-$(nproc)}
@@ -27,6 +28,7 @@ part build/check/bin/durahash crash --engine all --mutants --seed "$seed"
 part build/check/bin/durahash crash --engine all --rounds 1 --seed "$seed"
 part make fuzz FUZZ_SECONDS="${FUZZ_SECONDS:-600}"
 part make guest
+part make guest-disk
 [ ${#failed[@]} -eq 0 ] && exit 0
 printf 'failed: %s\n' "${failed[@]}" >&2
 exit 1

@@ -6,7 +6,7 @@
 #   scripts/setup.sh lint      and clang-format, clang-tidy
 #   scripts/setup.sh gdb       and gdb, for the test of its printers
 #   scripts/setup.sh coverage  and gcovr
-#   scripts/setup.sh guest     and QEMU, with what its guest is made of (the guest's kernel is fetched by test/guest, and not installed)
+#   scripts/setup.sh guest     and QEMU, with what its guest and its disk are made of (the guest's kernel is fetched by test/guest, and not installed)
 set -euo pipefail
 
 # package:what tells that it is there (a command, a header below /usr/include, or see is_there)
@@ -23,7 +23,10 @@ for extra in "$@"; do
     lint) wanted+=(clang-format:clang-format clang-tidy:clang-tidy) ;;
     gdb) wanted+=(gdb:gdb) ;;
     coverage) wanted+=(gcovr:gcovr) ;;
-    guest) wanted+=(qemu-system-x86:qemu-system-x86_64 busybox-static:busybox e2fsprogs:mke2fs) ;;
+    guest)
+      wanted+=(qemu-system-x86:qemu-system-x86_64 busybox-static:busybox e2fsprogs:mke2fs
+        nbdkit:nbdkit nbdkit-plugin-python:nbdkit-python xfsprogs:mkfs.xfs)
+      ;;
     *) echo "setup.sh: no such group: $extra (fuzz, format, lint, gdb, coverage, guest)" >&2; exit 2 ;;
   esac
 done
@@ -31,6 +34,7 @@ done
 is_there() {
   case "$1" in
     clang-rt) compgen -G '/usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.fuzzer-*.a' >/dev/null ;;
+    nbdkit-python) nbdkit python --version >/dev/null 2>&1 ;;
     python-xxhash) [ -e /usr/lib/python3/dist-packages/xxhash ] ;;
     *.h | *.hpp) compgen -G "/usr/include/$1" >/dev/null || compgen -G "/usr/include/*-linux-gnu/$1" >/dev/null ||
       [ -e "/usr/local/include/$1" ] ;;

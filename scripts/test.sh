@@ -63,3 +63,5 @@ stage "ThreadSanitizer: stress tests, and streams of a device" stress_under_tsan
 stage "crash exploration, bounded; what is left out, and planted bugs" explore
 stage "power cuts in a guest machine, where QEMU is installed (all of them: make guest)" \
   test/guest/guest.py --bin build/check/bin --or-skip --only-cuts --cuts 10
+stage "power cuts of a disk that loses what was not flushed (all of them: make guest-disk)" \
+  test/guest/disk_guest.py --bin build/check/bin --or-skip --cuts 4

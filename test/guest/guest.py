@@ -32,57 +32,18 @@ import time
 import image
 import machine as machines
 import pools
+from boot import Boot
 from conformance import Conformance
 from faults import FAULTS
 from machine import GuestFailure, Machine, Media
 from pools import BrokenPromise, DaxPool, DiskPool, SyncedPool, frames_of
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-ROOT = os.path.dirname(os.path.dirname(HERE))
-MOUNT = r"""
-mounted() {  # the kernel finds devices behind our back, and shows them before they can be used
-  local tries=0
-  until mount -t ext4 $3 $1 $2 2>/tmp/mount.err; do
-    tries=$((tries + 1))
-    [ $tries -lt 300 ] || { cat /tmp/mount.err; exit 1; }
-    usleep 20000
-  done
-}
-mounted /dev/pmem0 /dax "-o dax=always"
-mounted /dev/vda /disk
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+MOUNT = """
+mounted /dev/pmem0 /dax "-o dax=always" ext4
+mounted /dev/vda /disk "" ext4
 say mounted
 """
-
-
-# --------------------------------------------------------------------------------------------------------------------- what is booted
-
-
-class Boot:
-    """The kernel and the part of the initramfs that all machines share."""
-
-    def __init__(self, kernel, tool):
-        self.kernel = kernel
-        archive = image.Archive()
-        archive.add_file(f"{HERE}/init", "init")
-        archive.add_file(image.path_of("busybox"), "bin/busybox")
-        for folder in ("proc", "sys", "dev", "dax", "disk", "tmp", "input", "var/tmp"):
-            archive.add_folder(folder)
-        order = kernel.load_order(image.MODULES)
-        for module in order:
-            archive.add_file(module, "modules/" + os.path.basename(module))
-        archive.add("modules/order", "\n".join(map(os.path.basename, order)).encode())
-        archive.add_program(tool, "bin/durahash")
-        self.base = archive.bytes()
-
-    def start(self, folder, media, script, files=(), more=b"", **how):
-        job = image.Archive()
-        job.add("job", (pools.PRELUDE + MOUNT + script).encode())
-        for name, content in files:
-            job.add(name, content)
-        path = f"{folder}/initramfs"
-        with open(path, "wb") as file:
-            file.write(self.base + more + job.bytes())
-        return Machine(folder, self.kernel.image, path, media, **how)
 
 
 # ------------------------------------------------------------------------------------------------------------------------- power cuts
@@ -116,12 +77,11 @@ class Lane:
 
     def run_machine(self, cut=True):
         """Raises BrokenPromise, with the media as they were before this machine kept beside them."""
-        machines.keep([self.media.pmem, self.media.disk], f"{self.folder}/before")
+        machines.keep(self.media.files(), f"{self.folder}/before")
         script = self.script()
         if self.fault:
             script = self.fault(self, script)
-        machine = self.boot.start(self.folder, self.media, script, [*self.more_files, *((f"input/{pool.name}", pool.input()) for pool in self.pools)],
-                                  accelerator=self.arguments.accelerator)
+        machine = self.start(script, [*self.more_files, *((f"input/{pool.name}", pool.input()) for pool in self.pools)])
         self.machines += 1
         try:
             self.read_and_work(machine, cut)
@@ -129,6 +89,9 @@ class Lane:
             if machine in machines.running:
                 machine.cut()
             self.machine_seconds += time.monotonic() - machine.started
+
+    def start(self, script, files):
+        return self.boot.start(self.folder, self.media, script, files, accelerator=self.arguments.accelerator)
 
     def read_and_work(self, machine, cut):
         says = lambda word: word in frames_of(machine.received[0])
@@ -252,13 +215,13 @@ MOMENTS = [while_loading] * 6 + [while_idle] * 3 + [once_synced] * 2 + [while_op
 class Run:
     """Everything at once: the conformance machine, and lanes that share the number of cuts between them."""
 
-    def __init__(self, arguments, boot, folder):
+    def __init__(self, arguments, boot, folder, lane=Lane):
         self.arguments = arguments
         self.started = time.monotonic()
         self.lock = threading.Lock()
         self.cuts_left = arguments.cuts
         self.failure = None  # the first; what follows from stopping the rest is not told
-        self.lanes = [Lane(number, boot, f"{folder}/lane{number}", arguments) for number in range(arguments.lanes)]
+        self.lanes = [lane(number, boot, f"{folder}/lane{number}", arguments) for number in range(arguments.lanes)]
         self.conformance = None if arguments.only_cuts else Conformance(
             boot, f"{arguments.bin}/store_test", f"{folder}/conformance", arguments.seed, arguments.accelerator, arguments.long, arguments.kills)
         self.conformance_lines = []
@@ -371,7 +334,7 @@ def progress(text):
 def report_failure(failed, arguments):
     """What was found, and where it can be looked at."""
     folder = os.path.join(tempfile.gettempdir(), f"durahash-guest-{arguments.seed}")
-    names = ["console.log", "qemu.log", "pmem.img", "disk.img", "before/pmem.img", "before/disk.img"]
+    names = ["console.log", "qemu.log", "nbdkit.log", "report.json", "pmem.img", "disk.img", "before/pmem.img", "before/disk.img"]
     for name in names:
         machines.keep([f"{failed.folder}/{name}"], os.path.dirname(f"{folder}/{name}"))
     broken = isinstance(failed.problem, BrokenPromise)
@@ -407,26 +370,33 @@ def self_test(arguments, boot, folder):
 
 def parse(words):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--bin", default=f"{ROOT}/build/bin", help="where durahash and store_test are [build/bin]")
-    parser.add_argument("--cuts", type=int, default=50, help="power cuts [50]")
+    add_arguments(parser, cuts=50)
     parser.add_argument("--kills", type=int, default=24, help="rounds of the kill -9 torture [24]")
     parser.add_argument("--long", action="store_true", help="the whole of store_test on pmem, with its model, stress and damage tests")
     parser.add_argument("--only-cuts", action="store_true", help="no conformance, no torture")
+    return settled(parser.parse_args(words))
+
+
+def add_arguments(parser, cuts):
+    parser.add_argument("--bin", default=f"{ROOT}/build/bin", help="where the programs are [build/bin]")
+    parser.add_argument("--cuts", type=int, default=cuts, help=f"power cuts [{cuts}]")
     parser.add_argument("--seed", type=int, help="[random]")
     parser.add_argument("--lanes", type=int, default=2, help="machines at a time [2]")
     parser.add_argument("--accelerator", default="tcg", help="QEMU's -accel [tcg]")
     parser.add_argument("--kernel", default=f"{ROOT}/build/guest", help="where the kernel is unpacked [build/guest]")
     parser.add_argument("--or-skip", action="store_true", help="where something is missing, say so, and leave with exit code 0")
     parser.add_argument("--self-test", action="store_true")
-    arguments = parser.parse_args(words)
+
+
+def settled(arguments):
     if arguments.seed is None:
         arguments.seed = random.SystemRandom().getrandbits(32)
     return arguments
 
 
-def prepared(arguments):
+def prepared(arguments, programs=image.HOST_PROGRAMS):
     """The kernel; raises image.Missing."""
-    missing = image.missing_programs()
+    missing = [name for name in programs if not image.path_of(name)]
     if missing:
         raise image.Missing(f"{', '.join(missing)} not installed (scripts/setup.sh guest)")
     if arguments.or_skip and not os.path.isdir(f"{arguments.kernel}/kernel"):
@@ -452,7 +422,7 @@ def main():
     version = subprocess.run(["qemu-system-x86_64", "--version"], capture_output=True, text=True).stdout.split("\n")[0]
     print(f"guest               {version} ({arguments.accelerator}, 2 CPUs), Linux {kernel.name()}, ext4 -o dax and ext4 on virtio; seed {arguments.seed}", flush=True)
     with work_folder() as folder:
-        boot = Boot(kernel, f"{arguments.bin}/durahash")
+        boot = Boot(kernel, f"{arguments.bin}/durahash", image.MODULES, MOUNT)
         if arguments.self_test:
             return self_test(arguments, boot, folder)
         run = Run(arguments, boot, folder)

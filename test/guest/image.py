@@ -21,10 +21,6 @@ class Missing(Exception):
     """Something that the guest needs is not here, and cannot be had by us."""
 
 
-def missing_programs():
-    return [name for name in HOST_PROGRAMS if not path_of(name)]
-
-
 def path_of(program):
     return shutil.which(program, path=os.environ["PATH"] + ":/sbin:/usr/sbin")
 

@@ -35,6 +35,23 @@ class Media:
             subprocess.run(["mke2fs", "-q", "-F", "-t", "ext4", "-b", "4096", "-J", "size=4", "-E", "lazy_itable_init=0,lazy_journal_init=0", path],
                            check=True, stdin=subprocess.DEVNULL, env=with_sbin())
 
+    def files(self):
+        return [self.pmem, self.disk]
+
+    def drive(self):
+        return f"file={self.disk}"
+
+    def put_into(self, ram):
+        with open(self.pmem, "rb") as pmem:
+            copy_range(pmem, 0, ram, PMEM_OFFSET, self.pmem_bytes)
+
+    def take_from(self, ram):
+        """What is left behind a power cut."""
+        with open(self.pmem + ".part", "wb") as pmem:
+            pmem.truncate(self.pmem_bytes)
+            copy_range(ram, PMEM_OFFSET, pmem, 0, self.pmem_bytes)
+        os.rename(self.pmem + ".part", self.pmem)
+
 
 def with_sbin():
     return os.environ | {"PATH": os.environ["PATH"] + ":/sbin:/usr/sbin"}
@@ -54,7 +71,7 @@ def copy_range(source, source_offset, target, target_offset, count):
 class Machine:
     """Started by its constructor. `received[i]` is all that came out of port i so far."""
 
-    def __init__(self, folder, kernel, initramfs, media, accelerator="tcg", memory_bytes=PMEM_OFFSET * 3, disks=()):
+    def __init__(self, folder, kernel, initramfs, media, accelerator="tcg", memory_bytes=PMEM_OFFSET * 3, ports=PORTS):
         self.media = media
         self.ram = f"{folder}/ram.img"
         self.console = f"{folder}/console.log"
@@ -62,9 +79,8 @@ class Machine:
         with open(self.ram, "wb") as ram:
             ram.truncate(max(memory_bytes, PMEM_OFFSET + media.pmem_bytes + 64 * MEGABYTE))
             size = ram.seek(0, os.SEEK_END)
-            with open(media.pmem, "rb") as pmem:
-                copy_range(pmem, 0, ram, PMEM_OFFSET, media.pmem_bytes)
-        pairs = [socket.socketpair() for _ in range(PORTS)]
+            media.put_into(ram)
+        pairs = [socket.socketpair() for _ in range(ports)]
         command = [
             *(["setpriv", "--pdeathsig", "KILL"] if shutil.which("setpriv") else []),  # also where this process is killed itself
             "qemu-system-x86_64", "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
@@ -72,12 +88,12 @@ class Machine:
             "-machine", "q35,memory-backend=ram",
             "-object", f"memory-backend-file,id=ram,share=on,mem-path={self.ram},size={size}",
             "-kernel", kernel, "-initrd", initramfs,
-            "-append", f"console=ttyS0 quiet panic=-1 nokaslr mitigations=off memmap={media.pmem_bytes // MEGABYTE}M!{PMEM_OFFSET // MEGABYTE}M",
+            "-append", "console=ttyS0 quiet panic=-1 nokaslr mitigations=off" +
+            (f" memmap={media.pmem_bytes // MEGABYTE}M!{PMEM_OFFSET // MEGABYTE}M" if media.pmem_bytes else ""),
             "-serial", f"file:{self.console}",
-            "-device", f"virtio-serial-pci,max_ports={PORTS + 1}",
+            "-device", f"virtio-serial-pci,max_ports={ports + 1}",
         ]
-        for number, disk in enumerate([f"file={media.disk}", *disks]):
-            command += ["-drive", f"{disk},if=virtio,format=raw,cache=writeback,id=disk{number}"]
+        command += ["-drive", f"{media.drive()},if=virtio,format=raw,cache=writeback,id=disk"]
         for number, (_, theirs) in enumerate(pairs):
             command += ["-chardev", f"socket,id=port{number},fd={theirs.fileno()}",
                         "-device", f"virtserialport,chardev=port{number},nr={number + 1}"]
@@ -118,10 +134,8 @@ class Machine:
             pass
         self.process.wait(timeout=60)
         running.discard(self)
-        with open(self.ram, "rb") as ram, open(self.media.pmem + ".part", "wb") as pmem:
-            pmem.truncate(self.media.pmem_bytes)
-            copy_range(ram, PMEM_OFFSET, pmem, 0, self.media.pmem_bytes)
-        os.rename(self.media.pmem + ".part", self.media.pmem)
+        with open(self.ram, "rb") as ram:
+            self.media.take_from(ram)
         os.unlink(self.ram)
         self.complaints.close()
 
@@ -134,7 +148,7 @@ class Machine:
 
     def last_words(self):
         words = b""
-        for path in (self.console, self.complaints.name):
+        for path in filter(os.path.exists, (self.console, self.complaints.name)):
             with open(path, "rb") as file:
                 words += file.read()
         return words.decode(errors="replace")[-3000:]
@@ -150,4 +164,5 @@ def kill_all():
 
 def keep(paths, folder):
     os.makedirs(folder, exist_ok=True)
-    return [shutil.copy(path, folder) for path in paths if os.path.exists(path)]
+    for path in filter(os.path.exists, paths):
+        subprocess.run(["cp", "--sparse=always", path, folder], check=True)
