@@ -5,12 +5,14 @@
                    acknowledged at most LAG before the cut, and two writes of the disk: the one that they came too late for, and their own. Where it is
                    loaded with --sync, everything acknowledged is there
 
-Both are never refused, and `check` is clean. The moments are the guest's own: shim.c writes them between the acknowledgements, and ticks.c says a thousand
-times a second what time it is. The youngest moment that came out of the guest is taken for the cut, which was later: an age is the least that it can be.
+Both are never refused, and `check` is clean. The moments are the guest's own: shim.c writes them between the acknowledgements, and ticks.c says every
+two milliseconds on each processor what time it is. The youngest moment that came out of the guest is taken for the cut, which was later: an age is the
+least that it can be. Time in which a processor did not tick, on a host that is busy, is not the pool's.
 """
 
 import bisect
 import json
+import typing
 
 import torture
 from pools import ABSENT, KINDS, BrokenPromise, Life, Pool, frames_of
@@ -41,17 +43,27 @@ work_logged() {  # name pool port batch holds_on sync...
   local code=$?
   answer closed-$name sh -c "cat /tmp/$name.errors >&2; exit $code"
 }
-until [ -e /dev/vport*p10 ]; do usleep 10000; done
-ticks >$(echo /dev/vport*p10) &
+until [ -e /dev/vport*p11 ]; do usleep 10000; done
+for processor in 0 1; do ticks $processor >$(echo /dev/vport*p$((10 + processor))) & done
 """
-TICKS = 9  # the port that they come from
+TICKS = [9, 10]  # the ports that they come from, one for each processor
+LATE = 10_000    # microseconds between two ticks: the processor did not run, or ran something else
+
+
+class Age(typing.NamedTuple):
+    """Of the oldest acknowledged operation that a cut took from a buffered pool, in microseconds."""
+
+    age: int
+    call: int    # the longest of the disk since
+    stolen: int  # how long a processor did not run since
+    lost: int    # operations
 
 
 class Moments:
     """What came out of a port: how many acknowledgements there were when, and the calls that waited for the disk."""
 
     def __init__(self, data):
-        self.acknowledgements, self.counts, self.times, self.calls = [], [], [], []
+        self.acknowledgements, self.counts, self.times, self.calls, self.ticks = [], [], [], [], []
         under_way = {}
         for line in bytes(data).split(b"\n")[:-1]:  # the cut may have hit the last
             if not line.startswith(b"@"):
@@ -62,6 +74,8 @@ class Moments:
             if what == b"@a":
                 self.counts.append(len(self.acknowledgements))
                 self.times.append(moments[0])
+            elif what == b"@t":
+                self.ticks.append(moments[1])
             elif what == b"@b":
                 under_way[moments[0]] = None
             else:
@@ -70,7 +84,7 @@ class Moments:
         self.under_way = list(under_way)
 
     def youngest(self):
-        return max([*self.times[-1:], *self.under_way, *(end for _, end in self.calls[-1:])], default=0)
+        return max([*self.times[-1:], *self.ticks[-1:], *self.under_way, *(end for _, end in self.calls[-1:])], default=0)
 
     def acknowledged_at(self, number):
         """No later than this; the operation was acknowledged."""
@@ -80,6 +94,12 @@ class Moments:
         """The two longest of the calls that were under way at some time in between."""
         lengths = [end - began for began, end in self.calls if end >= since] + [until - began for began in self.under_way] + [0, 0]
         return sorted(lengths)[-1:-3:-1]
+
+
+def late(ticks, since, until):
+    """How long the processor was silent in between, in all."""
+    moments = [*ticks[max(0, bisect.bisect_left(ticks, since) - 1) : bisect.bisect_right(ticks, until)], until]
+    return sum(later - earlier for earlier, later in zip(moments, moments[1:]) if later - earlier > LATE)
 
 
 class LoggedLife(Life):
@@ -148,7 +168,7 @@ class LoggedPool(Pool):
     def hear(self, machine):
         self.moments = Moments(machine.received[self.port])
         super().hear(machine)
-        self.end = youngest_moment(machine)
+        self.end, self.ticks = youngest_moment(machine), [Moments(machine.received[port]).ticks for port in TICKS]
         self.setups[self.setup] = self.setups.get(self.setup, 0) + 1
         self.synced_cuts += self.sync > 0
         self.idle_cuts += not self.closed and self.acknowledged == len(self.work.operations)
@@ -176,14 +196,15 @@ class LoggedPool(Pool):
     def judge_age(self, done):
         """The first `done` operations are there. The one behind them was acknowledged when?"""
         if done >= self.acknowledged:
-            return self.ages.append((0, 0, 0))
+            return self.ages.append(Age(0, 0, 0, 0))
         acknowledged_at = self.moments.acknowledged_at(done) or self.end  # else its moment died in the guest
         age = self.end - acknowledged_at
         calls = self.moments.longest_calls(acknowledged_at, self.end)
-        self.ages.append((age, calls[0], self.acknowledged - done))
-        if age > LAG + SLACK + sum(calls):
+        stolen = max(late(ticks, acknowledged_at, self.end) for ticks in self.ticks)
+        self.ages.append(Age(age, calls[0], stolen, self.acknowledged - done))
+        if age > LAG + SLACK + sum(calls) + stolen:
             raise BrokenPromise(f"{self.name} ({self.setup}): {done} of {self.acknowledged} acknowledged operations are there, and the next was acknowledged "
-                                f"{age} us before the cut or earlier; the longest calls of the disk since took {calls} us")
+                                f"{age} us before the cut or earlier; the longest calls of the disk since took {calls} us, a processor was away for {stolen} us")
 
     def be_at_rest(self):
         super().be_at_rest()
