@@ -73,7 +73,8 @@ struct options {
   std::uint64_t address_space_bytes = 0;
 
   /// Medium `disk` only. At the level power_buffered: how old the last moment that a loss of power
-  /// leaves may be, beside one write of the disk. Writers wait for a disk that is slower.
+  /// leaves may be; or two writes of the disk, where they take longer: the one that an operation
+  /// comes too late for, and its own. Writers wait for a disk that is slower than they.
   std::uint32_t lag_milliseconds = 10;
 
   /// Medium `disk` only: size of the log, a file beside the pool. 0: as large as the pool, from 64

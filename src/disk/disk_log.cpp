@@ -268,8 +268,11 @@ void disk_log::write_in_time() {
     std::uint64_t from = durable(), end = head();
     auto began = std::chrono::steady_clock::now();
     wait_durable(end);
-    pace(end - from, std::chrono::steady_clock::now() - began);
-    if (head() - durable() < most_ahead_ / 2) std::this_thread::sleep_for(delay_ / 4);
+    std::chrono::nanoseconds took = std::chrono::steady_clock::now() - began, most = delay_ / 4;
+    pace(end - from, took);
+    // what came meanwhile has waited for as long already
+    if (took < most && head() - durable() < most_ahead_ / 2)
+      std::this_thread::sleep_for(most - took);
   }
 }
 
