@@ -2,7 +2,7 @@
 """Power cuts in a guest machine on a disk that loses what was not flushed.
 
 The disk image of a host keeps what a guest has written, flushed or not. Here the disk is served by nbdkit (losing_disk.py), which keeps writes in a cache
-until the guest flushes them; at the cut each 512-byte sector of the cache is old or new by lot. QEMU is killed with SIGKILL while `durahash load --acks`
+until the guest flushes them; at the cut each sector of the cache is old or new by lot. QEMU is killed with SIGKILL while `durahash load --acks`
 works on eight pools at once: of all engines, words and bytes, four of the level power and four of power_buffered. Half of the moments are the host's, the
 others a write or flush of the disk. The next machine mounts the file system, opens each pool, and its content is compared (logged_pools.py).
 

@@ -93,7 +93,7 @@ FAULTS = {
     acknowledges_before_writing: "no prefix of the operations|none of the .* states that were closed|which no sync left|synced and left so",
     acknowledges_before_syncing: "disk-synced-.*(which no sync left|synced and left so)",
     syncs_the_root_alone: "disk-synced-.*(which no sync left|synced and left so|refused without|(dump|info|check) of)",
-    mounts_without_dax: "MAP_SYNC is not in force|this is not persistent memory",
+    mounts_without_dax: "MAP_SYNC is not in force|this is not persistent memory|cannot make the log",
     dax_forgets: "dax-.*(no prefix of the operations|there is no|durahash info)",
     disk_forgets: "disk-.*(none of the .* states that were closed|which no sync left|there is no|was closed cleanly)",
     disk_changes_bytes: "disk-(synced-)?bytes: (check|salvage|dump|info|opens|was closed cleanly)",

@@ -1,10 +1,11 @@
 """A disk that loses what was not flushed: a plugin of nbdkit, which serves it to QEMU.
 
 Writes are kept in a cache, and reads see them. A flush brings to the file the writes that were answered before it came, and no other. At the cut each
-512-byte sector of the cache is old or new, by itself and by lot; where it was written several times, any of them. Then all is over: what the file holds
-is what the next machine finds.
+sector of the cache is old or new, by itself and by lot; where it was written several times, as after any of them. Then all is over: what the file holds is
+what the next machine finds.
 
   disk=FILE seed=N  mode=random|dropped|kept    what becomes of the cache at the cut
+  sector=512|4096                               what is never torn
   pace=none|some|slow|stalls                    how long a request takes, so that several are under way at once
   armed=FILE                                    holds two numbers once it is there: how many writes and flushes later the power is cut, and which process
                                                 is killed at that: QEMU
@@ -24,7 +25,6 @@ import time
 import nbdkit
 
 API_VERSION = 2
-SECTOR = 512
 settings = {}
 disk = None
 
@@ -37,6 +37,7 @@ class Write:
 class Disk:
     def __init__(self):
         self.chance = random.Random(settings["seed"])
+        self.sector = int(settings["sector"])
         self.file = os.open(settings["disk"], os.O_RDWR)
         self.size = os.fstat(self.file).st_size
         self.now = mmap.mmap(self.file, self.size, access=mmap.ACCESS_COPY)  # the file below, the cache above
@@ -109,20 +110,29 @@ class Disk:
     def cut(self):
         with self.lock:
             self.dead = True
-            versions = {}
+            sectors = {}  # the pieces of each, in the order in which they came
             for write in self.cache.values():
-                for at in range(0, len(write.data), SECTOR):
-                    versions.setdefault(write.offset + at, []).append(write.data[at : at + SECTOR])
+                for offset, piece in self.pieces(write):
+                    sectors.setdefault(offset // self.sector, []).append((offset, piece))
             # Some cuts find a cache that was nearly written back, others one that was hardly begun.
             share = {"dropped": 0, "kept": 1}.get(settings["mode"], self.chance.choice([0.02, 0.3, 0.5, 0.7, 0.98]))
             kept = 0
-            for offset, pieces in versions.items():
+            for pieces in sectors.values():
                 if self.chance.random() < share:
-                    os.pwrite(self.file, pieces[-1] if share == 1 else self.chance.choice(pieces), offset)
+                    for offset, piece in pieces[: len(pieces) if share == 1 else self.chance.randint(1, len(pieces))]:
+                        os.pwrite(self.file, piece, offset)
                     kept += 1
             os.close(self.file)
-            self.facts |= {"in cache": len(self.cache), "under way": sum(not write.answered for write in self.cache.values()), "sectors": len(versions),
-                           "kept": kept, "most versions": max(map(len, versions.values()), default=0)}
+            self.facts |= {"in cache": len(self.cache), "under way": sum(not write.answered for write in self.cache.values()), "sectors": len(sectors), "kept": kept,
+                           "most versions": max(map(len, sectors.values()), default=0)}
+
+    def pieces(self, write):
+        """Of one sector each."""
+        at, end = write.offset, write.offset + len(write.data)
+        while at < end:
+            next_at = min(end, (at // self.sector + 1) * self.sector)
+            yield at, write.data[at - write.offset : next_at - write.offset]
+            at = next_at
 
 
 # -------------------------------------------------------------------------------------------------------------- what nbdkit calls
