@@ -10,7 +10,7 @@ from image import HOST_PROGRAMS as GUEST_PROGRAMS, path_of
 from machine import GuestFailure, MEGABYTE, with_sbin
 
 PLUGIN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "losing_disk.py")
-HOST_PROGRAMS = [*GUEST_PROGRAMS, "nbdkit", "mkfs.xfs", "cc", "flock"]
+HOST_PROGRAMS = [*GUEST_PROGRAMS, "nbdkit", "mkfs.xfs", "cc", "flock", "e2fsck"]
 FORMATS = {
     "ext4": ["mke2fs", "-q", "-F", "-t", "ext4", "-b", "4096", "-J", "size=8", "-E", "lazy_itable_init=0,lazy_journal_init=0"],
     "xfs": ["mkfs.xfs", "-q", "-f", "-K", "-s", "size=4096"],

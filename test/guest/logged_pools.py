@@ -145,7 +145,7 @@ class LoggedPool(Pool):
     def working_script(self):
         life, _ = self.planned
         path = life.path if life else self.path
-        lines = [f"rm -f {self.path} {self.path}-log"] if life else []
+        lines = [f"rm -f /disk/{self.label}-*.dh*"] if life else []  # also what an earlier removal left, which a cut undid
         lines.append(f"[ -e {path} ] || answer created-{self.name} {self.creation(life or self.living, path)} || exit 1")
         sync = f"--sync {self.next_sync}" if self.next_sync else ""
         lines.append(f"work_logged {self.name} {path} {self.port + 1} {self.next_batch} {int(self.holds_on)} {sync}")

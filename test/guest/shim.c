@@ -62,7 +62,7 @@ static int left_out(const char* what) {
 
 ssize_t pwritev2(int file, const struct iovec* pieces, int count, off_t offset, int flags) {
   if (left_out("dsync")) flags &= ~RWF_DSYNC;
-  if (left_out("time")) usleep(60000);
+  if (left_out("time")) usleep(300000);
   long long began = now();
   say("b", began, 0);
   ssize_t done = syscall(SYS_pwritev2, file, pieces, (long)count, (long)offset, 0l, flags);
