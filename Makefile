@@ -7,7 +7,7 @@ CRASH_IMAGES ?= 10M
 TOOL := build/bin/durahash
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build explorer demo test check nightly bench crash asan tsan coverage fuzz guest guest-disk gpu-report format tidy clean
+.PHONY: help setup build explorer demo test check nightly bench bench-disk crash asan tsan coverage fuzz guest guest-disk gpu-report format tidy clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -37,6 +37,9 @@ check: setup  ## the tests of the release build alone
 
 bench: build  ## measure this machine; BENCH="--engine turbo --keys 10000000" and so on
 	@$(TOOL) bench $(BENCH)
+
+bench-disk: setup  ## durahash on a disk beside SQLite, LMDB and RocksDB (installs them; 20 minutes); BENCH_DISK="--folder DIR" and so on
+	@scripts/bench_disk.py $(BENCH_DISK)
 
 crash: setup  ## the long search for a crash that loses something: CRASH_IMAGES (10M) images, CRASH_SEED; then every planted bug
 	@scripts/build.sh release durahash_tool durahash_explorer

@@ -30,6 +30,23 @@ struct media_figures {
   double flushes = 0, fences = 0, read_blocks = 0, write_blocks = 0;
 };
 
+/// Of a pool on a disk, while the timed repetitions ran. A checkpoint that began before the end
+/// may write on after it: long repetitions say what an operation costs in the long run.
+struct disk_figures {
+  double log_lines = 0, log_bytes = 0, checkpoint_bytes = 0;  ///< per operation
+  double ops_per_group = 0;                                   ///< that shared one write of the log
+  double checkpoints = 0, log_stalls = 0;                     ///< of one repetition, mean
+  std::optional<latency_figures> beside_checkpoints, apart;
+};
+
+/// Openings of a pool whose process was killed, medians.
+struct reopening {
+  std::uint64_t lines = 0;   ///< that the log held
+  double seconds = 0;        ///< of an opening that replays them
+  double clean_seconds = 0;  ///< of the next one, after `close`
+  double lines_per_second() const { return static_cast<double>(lines) / seconds; }
+};
+
 struct workload_outcome {
   workload_kind workload{};
   distribution_kind distribution{};
@@ -41,6 +58,7 @@ struct workload_outcome {
   double page_faults_per_op = 0;
   std::optional<latency_figures> latency;
   std::optional<media_figures> media;  ///< medium emulated only
+  std::optional<disk_figures> disk;    ///< medium disk only
 
   double median_seconds() const;
   double mops() const { return static_cast<double>(ops) / median_seconds() / 1e6; }
@@ -73,6 +91,7 @@ struct engine_outcome {
   std::optional<device_facts> device;  ///< nothing on the processor
   growth loaded;
   std::vector<workload_outcome> results;
+  std::optional<reopening> reopened;
 };
 
 }  // namespace durahash::bench

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "bench/clock.hpp"
-#include "bench/histogram.hpp"
 #include "bench/operations.hpp"
+#include "bench/timings.hpp"
 
 namespace durahash::bench {
 
@@ -22,8 +22,8 @@ ticks clock_of(const Hands& hands) noexcept {
 /// went as expected. With `latencies` each unit is timed: its time per operation, in ticks.
 template <class Hands, class Step>
 [[gnu::noinline]] std::uint64_t run_units(const Hands& hands, std::uint64_t begin,
-                                          std::uint64_t end, std::uint64_t unit,
-                                          histogram* latencies, Step&& step) {
+                                          std::uint64_t end, std::uint64_t unit, timings* latencies,
+                                          Step&& step) {
   std::uint64_t right = 0;
   if (latencies == nullptr) {
     for (std::uint64_t i = begin; i < end; i += unit) right += step(i, std::min(unit, end - i));
@@ -43,7 +43,7 @@ template <class Hands, class Step>
 /// One operation after the other.
 template <class Hands>
 std::uint64_t run_singles(Hands& hands, const operations& todo, generation g, std::uint64_t begin,
-                          std::uint64_t end, histogram* latencies) {
+                          std::uint64_t end, timings* latencies) {
   auto run = [&](auto&& one) {
     return run_units(hands, begin, end, 1, latencies,
                      [&](std::uint64_t i, std::uint64_t) { return one(todo.keys[i]); });
@@ -117,7 +117,7 @@ class mixed_batch {
 /// In batches. insert and update are put_many for hands that know no batches of them.
 template <class Hands>
 std::uint64_t run_batches(Hands& hands, const operations& todo, generation g, std::uint64_t batch,
-                          std::uint64_t begin, std::uint64_t end, histogram* latencies) {
+                          std::uint64_t begin, std::uint64_t end, timings* latencies) {
   std::span<const std::uint64_t> keys = todo.keys;
   auto run = [&](auto&& many) {
     return run_units(

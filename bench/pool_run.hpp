@@ -6,9 +6,11 @@
 #include <type_traits>
 #include <vector>
 
+#include "bench/checkpoint_watch.hpp"
 #include "bench/crew.hpp"
 #include "bench/device_pool.hpp"
 #include "bench/device_rows.hpp"
+#include "bench/disk_counts.hpp"
 #include "bench/hands.hpp"
 #include "bench/outcome.hpp"
 #include "bench/pass.hpp"
@@ -21,8 +23,9 @@ struct pass_result {
   std::uint64_t ops = 0;
   double seconds = 0;
   std::uint64_t page_faults = 0;
-  media_counts media;   // differences
-  histogram latencies;  // ticks per operation; empty unless asked for
+  media_counts media;  // differences
+  disk_counts disk;    // likewise
+  timings latencies;   // ticks per operation; empty unless asked for
 };
 
 template <class Table>
@@ -41,13 +44,15 @@ class pool_run {
  public:
   using hands = typename hands_on<Table>::type;
 
-  pool_run(const request& asked, engine_kind engine)
-      : asked_(asked), pool_(open_scratch<Table>(asked, engine)) {}
+  pool_run(const request& asked, engine_kind engine, pool_names names = pool_names::lost_at_once)
+      : asked_(asked), pool_(open_scratch<Table>(asked, engine, names)) {}
 
   /// Draws the operations of `workload` and performs them.
   pass_result perform(workload_kind workload, bool timed_each) {
     std::vector<operations> todo = draw_all(drawing_of(asked_, workload));
+    disk_counts before = counts_of_disk();
     pass_result result = pass(todo, asked_.batch, timed_each, 0, 1);
+    result.disk.add(before, counts_of_disk());
     settle(workload, todo);
     return result;
   }
@@ -111,7 +116,10 @@ class pool_run {
   pass_result pass(const std::vector<operations>& todo, std::uint64_t batch, bool timed_each,
                    unsigned part, unsigned parts) {
     pass_result result;
-    std::vector<histogram> latencies(timed_each ? asked_.threads : 0);
+    std::optional<checkpoint_watch> watch;
+    if (timed_each && asked_.medium == medium_kind::disk) watch.emplace(pool_);
+    std::vector<timings> latencies(timed_each ? asked_.threads : 0,
+                                   timings(watch ? watch->under_way() : nullptr));
     std::vector<std::uint64_t> right(asked_.threads);
     std::vector<hands> crew_hands;
     for (unsigned t = 0; t < asked_.threads; ++t)
@@ -123,7 +131,7 @@ class pool_run {
     crew_result crew = run_crew(asked_.threads, [&](unsigned t) {
       std::uint64_t begin = share_begin(todo[t].keys.size(), parts, part),
                     end = share_begin(todo[t].keys.size(), parts, part + 1);
-      histogram* mine = timed_each ? &latencies[t] : nullptr;
+      timings* mine = timed_each ? &latencies[t] : nullptr;
       if constexpr (!on_device)
         if (batch == 1)
           return void(right[t] = run_singles(crew_hands[t], todo[t], g, begin, end, mine));
@@ -182,6 +190,12 @@ class pool_run {
   media_counts counts() {
     if constexpr (!on_device)
       if (asked_.medium == medium_kind::emulated) return pool_.stats().media;
+    return {};
+  }
+
+  disk_counts counts_of_disk() {
+    if constexpr (!on_device)
+      if (asked_.medium == medium_kind::disk) return disk_counts::of(pool_.stats());
     return {};
   }
 

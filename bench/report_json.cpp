@@ -34,6 +34,26 @@ json latency_steps_json(const std::optional<latency_figures>& latency) {
   return steps;
 }
 
+json disk_json(const std::optional<disk_figures>& disk) {
+  if (!disk) return nullptr;
+  return {{"log_lines_per_op", disk->log_lines},
+          {"log_bytes_per_op", disk->log_bytes},
+          {"checkpoint_bytes_per_op", disk->checkpoint_bytes},
+          {"ops_per_log_group", disk->ops_per_group},
+          {"checkpoints", disk->checkpoints},
+          {"log_stalls", disk->log_stalls},
+          {"latency_ns_beside_checkpoints", latency_json(disk->beside_checkpoints)},
+          {"latency_ns_apart", latency_json(disk->apart)}};
+}
+
+json reopening_json(const std::optional<reopening>& reopened) {
+  if (!reopened) return nullptr;
+  return {{"lines_replayed", reopened->lines},
+          {"seconds_after_kill", reopened->seconds},
+          {"lines_per_second", reopened->lines_per_second()},
+          {"seconds_after_close", reopened->clean_seconds}};
+}
+
 std::string latency_of(const request& asked) {
   return asked.batch > 1
              ? "batch of " + std::to_string(asked.batch) + ", its time divided by its size"
@@ -65,6 +85,7 @@ json result_json(const report& all, const engine_outcome& engine, const workload
           {"fences_per_op", media(&media_figures::fences)},
           {"media_read_blocks_per_op", media(&media_figures::read_blocks)},
           {"media_write_blocks_per_op", media(&media_figures::write_blocks)},
+          {"disk", disk_json(result.disk)},
           {"page_faults_per_op", result.page_faults_per_op},
           {"times_the_limit", or_null(times_the_limit(all, engine, result))}};
 }
@@ -119,6 +140,7 @@ json engine_json(const report& all, const engine_outcome& engine) {
   one["bytes_per_key"] = loaded.bytes_per_key;
   one["bytes_per_key_over_last_doubling"] = or_null(loaded.bytes_per_key_over_last_doubling);
   one["file_bytes_per_key"] = loaded.file_bytes_per_key;
+  one["reopening"] = reopening_json(engine.reopened);
   return one;
 }
 

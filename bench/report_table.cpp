@@ -113,6 +113,34 @@ void add_growth(lines& text, const growth& loaded) {
   add(text, " · {:.1f} bytes of pool per record\n", loaded.file_bytes_per_key);
 }
 
+std::string durations(const std::optional<latency_figures>& latency) {
+  if (!latency) return fmt::format("{:>24}", "none");
+  return fmt::format("{:>7} {:>7} {:>8}", duration(latency->p50), duration(latency->p999),
+                     duration(latency->max));
+}
+
+void add_disk(lines& text, const engine_outcome& engine, const columns& shown) {
+  add(text, "\n  {:<20} {:>8} {:>9} {:>10} {:>9} {:>7} {:>6}", "on the disk", "lines/op",
+      "log B/op", "pages B/op", "ops/group", "checkp.", "stalls");
+  if (shown.latency) add(text, "  p50, p99.9, max apart, then beside checkpoints");
+  add(text, "\n");
+  for (const workload_outcome& result : engine.results) {
+    if (!result.disk) continue;
+    const disk_figures& d = *result.disk;
+    add(text, "  {:<20} {:>8.2f} {:>9.1f} {:>10.1f} {:>9.1f} {:>7.1f} {:>6.1f}",
+        traits_of(result.workload).name, d.log_lines, d.log_bytes, d.checkpoint_bytes,
+        d.ops_per_group, d.checkpoints, d.log_stalls);
+    if (shown.latency) add(text, " {} {}", durations(d.apart), durations(d.beside_checkpoints));
+    add(text, "\n");
+  }
+  if (!engine.reopened) return;
+  const reopening& r = *engine.reopened;
+  add(text,
+      "  opened after kill -9 in {} with {} lines of log, {:.1f} M lines/s; after close in {}\n",
+      duration(r.seconds * 1e9), grouped(r.lines), r.lines_per_second() / 1e6,
+      duration(r.clean_seconds * 1e9));
+}
+
 // What the workloads ask for is the same for every engine.
 void add_popularity(lines& text, const std::vector<workload_outcome>& results) {
   bool any = std::any_of(results.begin(), results.end(),
@@ -208,6 +236,7 @@ std::string table_of(const report& all) {
     for (const workload_outcome& result : engine.results)
       add_result(text, all, engine, result, shown);
     add_growth(text, engine.loaded);
+    if (all.asked.medium == medium_kind::disk) add_disk(text, engine, shown);
   }
   add_popularity(text, all.engines.front().results);
   add_traces(text, all.asked);

@@ -27,7 +27,9 @@ struct request {
   std::vector<engine_kind> engines;  ///< take turns within each repetition
   medium_kind medium = medium_kind::memory;
   durability_level durability = durability_level::process;
-  std::string path;  ///< of the pool; not used on the medium memory
+  std::string path;                     ///< of the pool; not used on the medium memory
+  std::uint64_t log_bytes = 0;          ///< medium disk: 0 is by the pool's size
+  std::uint32_t lag_milliseconds = 10;  ///< likewise, at the level power_buffered
   record_shape shape;
   std::map<std::string, std::uint64_t> settings;
   std::uint32_t flush_latency_ns = 0;
@@ -53,6 +55,7 @@ struct request {
   unsigned repeat = 3;
   bool cold = false;    ///< report the first load of all, into memory never touched, too
   bool latency = true;  ///< one more repetition, in which every operation is timed
+  bool reopen = false;  ///< medium disk: and openings of a pool whose process was killed
 };
 
 inline std::string device_of(const request& asked) { return asked.on ? asked.on->name() : "cpu"; }

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "bench/pool_run.hpp"
+#include "bench/reopening.hpp"
 
 namespace durahash::bench {
 namespace {
@@ -14,6 +15,7 @@ struct tally {
   std::uint64_t ops = 0;
   std::uint64_t page_faults = 0;
   media_counts media;
+  disk_counts disk;
 
   void add(const pass_result& pass) {
     outcome.ops = pass.ops;
@@ -24,29 +26,56 @@ struct tally {
     media.fences += pass.media.fences;
     media.media_read_blocks += pass.media.media_read_blocks;
     media.media_write_blocks += pass.media.media_write_blocks;
+    disk.add({}, pass.disk);
   }
 
-  void add_latencies(const pass_result& pass) {
+  static latency_figures figures_of(const histogram& latencies) {
     double ns = ns_per_tick();
-    auto at = [&](double share) {
-      return static_cast<double>(pass.latencies.quantile(share)) * ns;
-    };
-    outcome.latency = {
-        at(0.5), at(0.99), at(0.999), static_cast<double>(pass.latencies.max()) * ns, {}};
-    for (auto [at_most, count] : pass.latencies.steps())
-      outcome.latency->steps.push_back({static_cast<double>(at_most) * ns, count});
+    auto at = [&](double share) { return static_cast<double>(latencies.quantile(share)) * ns; };
+    latency_figures found{
+        at(0.5), at(0.99), at(0.999), static_cast<double>(latencies.max()) * ns, {}};
+    for (auto [at_most, count] : latencies.steps())
+      found.steps.push_back({static_cast<double>(at_most) * ns, count});
+    return found;
   }
 
-  workload_outcome finish(bool counted) {
+  void add_latencies(const pass_result& pass, medium_kind medium) {
+    outcome.latency = figures_of(pass.latencies.all());
+    if (medium != medium_kind::disk) return;
+    outcome.disk.emplace();
+    auto some = [](const histogram& h) {
+      return h.count() == 0 ? std::nullopt : std::optional(figures_of(h));
+    };
+    outcome.disk->beside_checkpoints = some(pass.latencies.beside());
+    outcome.disk->apart = some(pass.latencies.apart());
+  }
+
+  workload_outcome finish(medium_kind medium) {
     auto per_op = [&](std::uint64_t n) {
       return static_cast<double>(n) / static_cast<double>(ops);
     };
     outcome.page_faults_per_op = per_op(page_faults);
-    if (counted)
+    if (medium == medium_kind::disk) finish_disk();
+    if (medium == medium_kind::emulated)
       outcome.media =
           media_figures{per_op(media.flushes), per_op(media.fences),
                         per_op(media.media_read_blocks), per_op(media.media_write_blocks)};
     return outcome;
+  }
+
+ private:
+  void finish_disk() {
+    if (!outcome.disk) outcome.disk.emplace();
+    disk_figures& figures = *outcome.disk;
+    auto over = [](std::uint64_t n, auto of) {
+      return of == 0 ? 0 : static_cast<double>(n) / static_cast<double>(of);
+    };
+    figures.log_lines = over(disk.log_lines, ops);
+    figures.log_bytes = over(disk.log_bytes, ops);
+    figures.checkpoint_bytes = over(disk.checkpoint_bytes, ops);
+    figures.ops_per_group = over(ops, disk.log_groups);
+    figures.checkpoints = over(disk.checkpoints, outcome.seconds.size());
+    figures.log_stalls = over(disk.log_stalls, outcome.seconds.size());
   }
 };
 
@@ -56,7 +85,7 @@ class engine_run {
  public:
   engine_run(const request& asked, engine_kind engine) : asked_(asked), engine_(engine) {
     for (workload_kind workload : asked.workloads)
-      tallies_.push_back({described(workload), 0, 0, {}});
+      tallies_.push_back({described(workload), 0, 0, {}, {}});
     assign_pools();
   }
   engine_run(const engine_run&) = delete;
@@ -90,16 +119,22 @@ class engine_run {
       for (tally* sum : plan.tallies) {
         workload_kind workload = sum->outcome.workload;
         sum->add_latencies(is_load(workload) ? pool.perform_watched_load(workload, loaded_)
-                                             : pool.perform(workload, true));
+                                             : pool.perform(workload, true),
+                           asked_.medium);
       }
     }
   }
 
+  void reopen() {
+    if constexpr (!std::is_same_v<Table, device_pool> && !std::is_same_v<Table, device_rows>)
+      reopened_ = reopenings_of<Table>(asked_, engine_);
+  }
+
   engine_outcome finish() {
-    bool counted = asked_.medium == medium_kind::emulated;
-    engine_outcome all{engine_, facts_.durability, facts_.medium, device_, loaded_, {}};
-    if (!cold_.outcome.seconds.empty()) all.results.push_back(cold_.finish(counted));
-    for (tally& sum : tallies_) all.results.push_back(sum.finish(counted));
+    engine_outcome all{engine_, facts_.durability, facts_.medium, device_, loaded_, {}, reopened_};
+    medium_kind medium = asked_.medium;
+    if (!cold_.outcome.seconds.empty()) all.results.push_back(cold_.finish(medium));
+    for (tally& sum : tallies_) all.results.push_back(sum.finish(medium));
     return all;
   }
 
@@ -156,6 +191,7 @@ class engine_run {
   tally cold_;
   growth loaded_;
   pool_info facts_;
+  std::optional<reopening> reopened_;
   std::optional<device_facts> device_;
 };
 
@@ -178,7 +214,7 @@ std::vector<engine_outcome> run_all(const request& asked, const narrator& tell) 
   for (engine_kind engine : asked.engines)
     runs.push_back(std::make_unique<engine_run<Table>>(asked, engine));
 
-  std::uint64_t rounds = 1 + asked.repeat + (asked.latency ? 1 : 0),
+  std::uint64_t rounds = 1 + asked.repeat + (asked.latency ? 1 : 0) + (asked.reopen ? 1 : 0),
                 steps = rounds * runs.size() + 1, step = 0;
   auto turn = [&](const std::string& doing, auto&& act) {
     for (std::size_t i = 0; i < runs.size(); ++i) {
@@ -191,6 +227,7 @@ std::vector<engine_outcome> run_all(const request& asked, const narrator& tell) 
   for (unsigned r = 1; r <= asked.repeat; ++r)
     turn(fmt::format("repetition {} of {}", r, asked.repeat), [](auto& one) { one.repeat(); });
   if (asked.latency) turn("timing every operation", [](auto& one) { one.repeat_for_latencies(); });
+  if (asked.reopen) turn("killed, and opened again", [](auto& one) { one.reopen(); });
 
   std::vector<engine_outcome> outcomes;
   for (auto& one : runs) outcomes.push_back(one->finish());

@@ -21,6 +21,8 @@ options options_of(const request& asked, engine_kind engine) {
   how.durability = asked.durability;
   how.medium = asked.medium;
   how.settings = asked.settings;
+  how.log_bytes = asked.log_bytes;
+  how.lag_milliseconds = asked.lag_milliseconds;
   how.flush_latency_ns = asked.flush_latency_ns;
   how.read_latency_ns = asked.read_latency_ns;
   how.block_latency_ns = asked.block_latency_ns;

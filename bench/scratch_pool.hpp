@@ -28,14 +28,21 @@ result<Table> open_table(const request& asked, const options& how) {
   return Table::open(asked.path, how);
 }
 
+/// Removes the file of a pool that the benchmark has made, and its log.
+inline void remove_scratch(const request& asked) {
+  if (asked.medium != medium_kind::memory) ::unlink(asked.path.c_str());
+  if (asked.medium == medium_kind::disk) ::unlink((asked.path + "-log").c_str());
+}
+
+enum class pool_names { lost_at_once, kept };
+
 /// Opens a new pool. Its file loses its name at once and lives as long as the pool is open, so that
 /// nothing is left behind even when the process is killed.
 template <class Table>
-Table open_scratch(const request& asked, engine_kind engine) {
+Table open_scratch(const request& asked, engine_kind engine, pool_names names) {
   auto opened = open_table<Table>(asked, options_of(asked, engine));
   if (!opened) throw failure(opened.failure().code, opened.failure().message);
-  if (asked.medium != medium_kind::memory) ::unlink(asked.path.c_str());
-  if (asked.medium == medium_kind::disk) ::unlink((asked.path + "-log").c_str());
+  if (names == pool_names::lost_at_once) remove_scratch(asked);
   return std::move(*opened);
 }
 

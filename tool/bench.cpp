@@ -86,6 +86,13 @@ void read_pool(const bench_arguments& arguments, bench::request& asked) {
                   "--medium pmem needs --path FILE on a file system mounted with DAX, or a device");
   if (asked.medium == medium_kind::disk && arguments.path.empty())
     throw failure(exit_usage, "--medium disk needs --path FILE on the disk to measure");
+  if (asked.medium != medium_kind::disk &&
+      (arguments.log_mib != "0" || arguments.lag_ms != "10" || arguments.reopen))
+    throw failure(exit_usage, "--log-mib, --lag-ms and --reopen go with --medium disk");
+  asked.log_bytes = whole_number("--log-mib", arguments.log_mib, 0, 1 << 20) << 20;
+  asked.lag_milliseconds =
+      static_cast<std::uint32_t>(whole_number("--lag-ms", arguments.lag_ms, 1, 60'000));
+  asked.reopen = arguments.reopen;
   asked.path = arguments.path.empty() ? bench::default_path() : arguments.path;
   asked.settings = settings_of(arguments.settings);
   asked.flush_latency_ns = static_cast<std::uint32_t>(

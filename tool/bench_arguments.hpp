@@ -18,6 +18,8 @@ struct bench_arguments {
   std::string medium = "memory";
   std::string durability;
   std::string path;
+  std::string log_mib = "0";
+  std::string lag_ms = "10";
   std::string key = "u64";
   std::string key_bytes = "16";
   std::string value_bytes = "64";
@@ -39,6 +41,7 @@ struct bench_arguments {
   std::string repeat = "3";
   bool cold = false;
   bool no_latency = false;
+  bool reopen = false;
   bool limits = false;
   std::string limits_mib = "512";
   std::string json;

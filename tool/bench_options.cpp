@@ -86,6 +86,10 @@ void add_pool_options(command_line command, bench_arguments& a) {
                   "process)")
       .check(one_of({"process", "power", "power_buffered", "none"}));
   command.add_option("--path", a.path, "the pool's file, made and removed (one in /dev/shm)");
+  command.add_option("--log-mib", a.log_mib,
+                     "medium disk: MiB of its log (0: as the pool, from 64 to 1024)");
+  command.add_option("--lag-ms", a.lag_ms,
+                     "medium disk, power_buffered: what a power cut may take, in ms (10)");
   command.add_option("--key", a.key, "what records are: u64 to u64, or bytes to bytes (u64)")
       .check(one_of({"u64", "bytes"}));
   command.add_option("--key-bytes", a.key_bytes, "length of a key, with --key bytes (16)");
@@ -128,6 +132,8 @@ void add_report_options(command_line command, bench_arguments& a) {
                    "report the very first load too, into memory not touched before");
   command.add_flag("--no-latency", a.no_latency,
                    "leave out the repetition in which every operation is timed");
+  command.add_flag("--reopen", a.reopen,
+                   "medium disk: load a pool, kill its process, and time the next opening");
   command.add_flag("--limits", a.limits, "measure what the memory alone can do, and compare");
   command.add_option("--limits-mib", a.limits_mib, "on so many MiB, a power of two (512)");
   command.add_option(
@@ -153,6 +159,7 @@ void add_bench_options(command_line command, bench_arguments& a) {
       "  durahash bench --medium memory --durability power --keys 16M --batch 64\n"
       "  durahash bench --medium emulated --keys 1M --workload insert,update,erase --json -\n"
       "  durahash bench --engine gphash --device cuda:0 --medium file --keys 16M\n"
+      "  durahash bench --medium disk --path /mnt/data/bench.dh --batch 1000 --reopen\n"
       "  durahash bench --medium file --path /mnt/data/bench.dh --workload ycsb-a,ycsb-c --threads "
       "2");
 }

@@ -36,6 +36,9 @@ struct pool_info {
   std::uint64_t free_bytes = 0;  ///< bytes that the next allocations take before the pool grows
   std::uint32_t format_version = 0;
   bool clean = false;  ///< whether the pool was found closed cleanly at this open
+  /// Medium disk: the pool's file is being brought up to where its log is, at this moment. Not of
+  /// `info`, which looks at a pool that nobody writes to.
+  bool checkpoint_under_way = false;
 };
 
 /// Counted since open. Flushes and the rest are counted on the medium `emulated` alone and are 0

@@ -214,7 +214,9 @@ bool disk_mapping::ask() noexcept {
 }
 
 void disk_mapping::make() noexcept {
+  checkpoint_under_way_ = true;
   if (!stopping_.load()) checkpoint();
+  checkpoint_under_way_ = false;
 }
 
 // ------------------------------------------------------------------------- appearing and detaching

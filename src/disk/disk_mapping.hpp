@@ -70,6 +70,7 @@ class disk_mapping final : public mapping, public checkpoints {
   status write_flushed_to_disk(std::uint64_t offset, std::uint64_t bytes) override;
 
   std::uint64_t checkpoints_made() const noexcept { return checkpoints_made_.load(); }
+  bool checkpoint_under_way() const noexcept { return checkpoint_under_way_.load(); }
   std::uint64_t replayed() const noexcept { return replayed_; }
   std::uint64_t page_bytes_written() const noexcept { return page_bytes_written_.load(); }
 
@@ -111,6 +112,7 @@ class disk_mapping final : public mapping, public checkpoints {
 
   std::mutex checkpointing_;  // guards the record and the marks' clearing
   std::atomic<std::uint64_t> checkpoints_made_{0}, page_bytes_written_{0};
+  std::atomic<bool> checkpoint_under_way_{false};
   std::atomic<int> asked_{0};
   std::atomic<bool> stopping_{false};
   std::mutex starting_;  // guards the start of

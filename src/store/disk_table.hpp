@@ -72,7 +72,11 @@ class disk_table : public Interface {
   ~disk_table() override { disk_table::close(); }
 
   pool_kinds kinds() const override { return inside_->kinds(); }
-  pool_info info() override { return inside_->info(); }
+  pool_info info() override {
+    pool_info made = inside_->info();
+    made.checkpoint_under_way = image_.checkpoint_under_way();
+    return made;
+  }
   check_report check() override { return inside_->check(); }
   const std::vector<std::string>& salvage_report() const override {
     return inside_->salvage_report();
