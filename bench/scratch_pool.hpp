@@ -39,7 +39,8 @@ enum class pool_names { lost_at_once, kept };
 /// Opens a new pool. Its file loses its name at once and lives as long as the pool is open, so that
 /// nothing is left behind even when the process is killed.
 template <class Table>
-Table open_scratch(const request& asked, engine_kind engine, pool_names names) {
+Table open_scratch(const request& asked, engine_kind engine,
+                   pool_names names = pool_names::lost_at_once) {
   auto opened = open_table<Table>(asked, options_of(asked, engine));
   if (!opened) throw failure(opened.failure().code, opened.failure().message);
   if (names == pool_names::lost_at_once) remove_scratch(asked);
