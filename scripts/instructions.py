@@ -3,9 +3,11 @@
 on every run and machine.
 
     scripts/instructions.py [--build DIR] [--engine E ...] [--kind words|bytes]
-                            [--json FILE] [--before FILE]
+                            [--level LEVEL] [--folder DIR] [--json FILE] [--before FILE]
 
-200,000 records in memory at the level process, 100,000 operations, the caller's loop included. DIR
+200,000 records in memory at the level process, 100,000 operations, the caller's loop included. With
+--level power or power_buffered the pool lies in the folder DIR of a disk; counted is the thread that
+asks, and not what others write for it. The other DIR
 (build/check) is a build tree; its `durahash_instructions` is built first. --before compares with what
 --json wrote earlier: the exit code is 1 where an operation takes more than 1 % and 2 instructions more.
 """
@@ -25,14 +27,14 @@ OPERATIONS = ["hit", "miss", "update", "insert", "erase",
               "batch-hit", "batch-miss", "batch-new", "batch-update"]
 
 
-def count(program, engine, kind, operation):
+def count(program, engine, kind, operation, how):
     """Instructions of one operation."""
-    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+    with tempfile.TemporaryDirectory(dir=how.folder) as folder:
         log = os.path.join(folder, "log")
         command = ["valgrind", "--tool=callgrind", "--collect-atstart=no",
                    "--toggle-collect=*measured*", "--callgrind-out-file=/dev/null",
                    f"--log-file={log}", program, engine, kind, operation,
-                   os.path.join(folder, "pool")]
+                   os.path.join(folder, "pool"), how.level]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         told = pathlib.Path(log).read_text()
     if done.returncode != 0:
@@ -46,6 +48,9 @@ def main():
     parser.add_argument("--build", type=pathlib.Path, default=pathlib.Path("build/check"))
     parser.add_argument("--engine", nargs="+", choices=ENGINES, default=ENGINES)
     parser.add_argument("--kind", choices=["words", "bytes"], default="words")
+    parser.add_argument("--level", choices=["process", "power", "power_buffered"],
+                        default="process")
+    parser.add_argument("--folder", default="/dev/shm")
     parser.add_argument("--json", type=pathlib.Path)
     parser.add_argument("--before", type=pathlib.Path)
     how = parser.parse_args()
@@ -56,7 +61,7 @@ def main():
     program = how.build / "bin/durahash_instructions"
     wanted = [(engine, operation) for engine in how.engine for operation in OPERATIONS]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        counts = pool.map(lambda one: count(program, one[0], how.kind, one[1]), wanted)
+        counts = pool.map(lambda one: count(program, one[0], how.kind, one[1], how), wanted)
         found = {engine: {} for engine in how.engine}
         for (engine, operation), instructions in zip(wanted, counts):
             found[engine][operation] = round(instructions, 1)

@@ -1,7 +1,9 @@
 // One kind of operation, many times, in a function called `measured`: scripts/instructions.py
 // counts it under callgrind.
 //
-//   durahash_instructions ENGINE words|bytes OPERATION POOL
+//   durahash_instructions ENGINE words|bytes OPERATION POOL [LEVEL]
+//
+// At the levels power and power_buffered the pool lies on a disk; process, where none is named.
 #include <cstdint>
 #include <cstdio>
 #include <string>
@@ -131,12 +133,16 @@ int run(const options& how, const std::string& what, const std::string& path) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 5) return std::fprintf(stderr, "see the head of this program's source\n"), 2;
+  if (argc != 5 && argc != 6)
+    return std::fprintf(stderr, "see the head of this program's source\n"), 2;
   options how;
   auto engine = engine_named(argv[1]);
   if (!engine) return 2;
   how.engine = *engine;
   how.mode = open_mode::create_new;
+  if (argc == 6 && !(how.durability = durability_named(argv[5]))) return 2;
+  if (how.durability.value_or(durability_level::process) != durability_level::process)
+    how.medium = medium_kind::disk;
   return std::string_view(argv[2]) == "words" ? run<words>(how, argv[3], argv[4])
                                               : run<bytes>(how, argv[3], argv[4]);
 }
