@@ -119,7 +119,8 @@ void disk_mapping::flush(const void* at, std::size_t bytes) noexcept {
 
 status disk_mapping::write_to_disk(std::uint64_t, std::uint64_t bytes) {
   if (bytes == 0) return status::ok;
-  return checkpoint() ? status::ok : refused(status::io_error, log_ ? log_->failure() : errno);
+  return checkpoint() ? status::ok
+                      : refused(status::io_error, log_ ? log_->failure() : write_failure_);
 }
 
 /// It has a place in the log: what comes later is durable later. The operation waits at its end.
@@ -132,7 +133,7 @@ status disk_mapping::write_flushed_to_disk(std::uint64_t offset, std::uint64_t b
 /// not known then.
 bool disk_mapping::checkpoint() noexcept {
   std::scoped_lock one_at_a_time(checkpointing_);
-  if (log_ == nullptr) return write_marked_pages() && direct_.sync();
+  if (log_ == nullptr) return write_all_pages();
   if (log_->failure() != 0) return false;
   std::uint64_t from = log_->head();
   bool written = write_marked_pages() && log_->wait_durable(from);
@@ -147,6 +148,12 @@ bool disk_mapping::checkpoint() noexcept {
   log_->checkpointed(from);
   ++checkpoints_made_;
   return true;
+}
+
+/// Where there is no log yet. Once that has failed, it fails.
+bool disk_mapping::write_all_pages() noexcept {
+  if (write_failure_ == 0 && (!write_marked_pages() || !direct_.sync())) write_failure_ = errno;
+  return write_failure_ == 0;
 }
 
 /// Copies pages, and writes them when the log lets it (C2).

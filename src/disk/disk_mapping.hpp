@@ -90,9 +90,10 @@ class disk_mapping final : public mapping, public checkpoints {
   error new_log(log_record& next);
   bool find_idle_log();
   std::string log_path() const { return file_.path() + "-log"; }
-  std::string ring_path() const;
+  error name_ring();
 
   bool checkpoint() noexcept;
+  bool write_all_pages() noexcept;
   bool write_marked_pages() noexcept;
   bool write_record(const log_record& record) noexcept;
   bool ask() noexcept override;
@@ -103,14 +104,16 @@ class disk_mapping final : public mapping, public checkpoints {
   disk_request how_;
   zeroed_array<std::atomic<std::uint8_t>> marks_;  // by page: who has not seen its last change
   log_record record_{};                            // in force on the disk
-  std::uint64_t newest_key_ = 0;                   // of the openings before this one
-  disk_file log_file_;                             // until the log has it
-  std::unique_ptr<page_buffer> copies_;            // guarded by checkpointing_
+  std::string ring_path_;
+  std::uint64_t newest_key_ = 0;         // of the openings before this one
+  disk_file log_file_;                   // until the log has it
+  std::unique_ptr<page_buffer> copies_;  // guarded by checkpointing_
   std::unique_ptr<disk_log> log_;
   std::uint64_t replayed_ = 0;
   bool cut_on_close_ = false, detached_ = false;
 
-  std::mutex checkpointing_;  // guards the record and the marks' clearing
+  std::mutex checkpointing_;  // guards the record, the marks' clearing, and
+  int write_failure_ = 0;     // an errno: of what was not written the marks are gone
   std::atomic<std::uint64_t> checkpoints_made_{0}, page_bytes_written_{0};
   std::atomic<bool> checkpoint_under_way_{false};
   std::atomic<int> asked_{0};

@@ -109,24 +109,33 @@ class disk_mapping::replay {
   bool sound_ = true;
 };
 
-std::string disk_mapping::ring_path() const {
+/// After the pool's file, and its owner: whoever may open the pool finds it.
+error disk_mapping::name_ring() {
   struct stat facts {};
-  ::fstat(file_.descriptor(), &facts);
+  if (::fstat(file_.descriptor(), &facts) != 0) return unusable(file_.path(), std::strerror(errno));
   char name[96];
   std::snprintf(name, sizeof name, "/dev/shm/durahash-%u-%llx-%llx.ring",
-                static_cast<unsigned>(::geteuid()), static_cast<unsigned long long>(facts.st_dev),
+                static_cast<unsigned>(facts.st_uid), static_cast<unsigned long long>(facts.st_dev),
                 static_cast<unsigned long long>(facts.st_ino));
-  return name;
+  ring_path_ = name;
+  return {status::ok, {}};
 }
 
 error disk_mapping::attach(const disk_request& how, bool salvage) try {
   how_ = how;
+  if (error e = name_ring(); e.code != status::ok) return e;
   const auto* records = base_ + log_record_offset;
   for (std::uint64_t offset : {std::uint64_t{0}, page_bytes / std::uint64_t{2}}) {
     log_record found;
     std::memcpy(&found, records + offset, sizeof found);
     if (is_whole(found) && found.sequence > record_.sequence) record_ = found;
   }
+  bool ever_written = std::any_of(records, records + page_bytes,
+                                  [](std::byte byte) { return byte != std::byte{0}; });
+  if (record_.sequence == 0 && ever_written && !salvage)
+    return unusable(file_.path(), "what says which entries of its log " + log_path() +
+                                      " count is damaged; `durahash check --salvage " +
+                                      file_.path() + "` goes without them");
   if (record_.sequence != 0 && record_.state == log_state::in_use) {
     if (error e = recover(record_, salvage); e.code != status::ok) return e;
   } else if (record_.sequence != 0 && !read_only_) {
@@ -145,15 +154,21 @@ error disk_mapping::recover(const log_record record, bool salvage) {
                                       "check --salvage " +
                                       file_.path() + "` goes without them");
   };
+  // which may be passing: not even salvage goes without what is there
+  auto unreadable = [&] {
+    return unusable(file_.path(), "its log " + log_path() + " cannot be read (" +
+                                      std::strerror(errno) +
+                                      "); where that lasts, move the log away, and salvage");
+  };
   disk_file file = disk_file::open(
       log_path(), read_only_ ? disk_file::access::read_only : disk_file::access::read_write);
-  if (!file.is_open())
+  if (!file.is_open() && errno == ENOENT)
     return lost("it was open when its machine or process ended, and its log " + log_path() +
-                " cannot be opened (" + std::strerror(errno) + ")");
+                " is not there");
+  if (!file.is_open()) return unreadable();
   page_buffer first_page(page_bytes);
   log_header header;
-  if (!file.read(0, first_page.at(), page_bytes))
-    return lost("its log " + log_path() + " cannot be read (" + std::strerror(errno) + ")");
+  if (!file.read(0, first_page.at(), page_bytes)) return unreadable();
   std::memcpy(&header, first_page.at(), sizeof header);
   const log_row& last = record.rows[record.row_count - 1];
   if (!is_whole(header) || header.log_id != record.log_id || header.slots != record.slots ||
@@ -169,8 +184,7 @@ error disk_mapping::recover(const log_record record, bool salvage) {
     std::uint64_t most = std::min(row.end, record.from + record.slots);
     for (; place < most; ++place) {
       const log_entry* e = entries.at(place);
-      if (e == nullptr)
-        return lost("its log " + log_path() + " cannot be read (" + std::strerror(errno) + ")");
+      if (e == nullptr) return unreadable();
       if (!is_sealed(*e, place, row.key)) {
         if (disk_bug("replay-goes-past-a-hole") && place + page_of_entries < most) continue;
         break;
@@ -186,7 +200,9 @@ error disk_mapping::recover(const log_record record, bool salvage) {
 
   // What a killed process had not written to the disk yet. A hole: its thread had acknowledged
   // nothing that came behind it.
-  auto ring = log_ring::left_behind(ring_path(), record.log_id, last.key);
+  auto found_ring = log_ring::left_behind(ring_path_, record.log_id, last.key);
+  if (!found_ring) return unusable(file_.path(), found_ring.failure().message);
+  std::optional<log_ring>& ring = *found_ring;
   if (ring && ring->durable() > reached)
     return lost("its log " + log_path() + " is damaged at place " + std::to_string(reached));
   if (ring && ring->head() > reached) {
@@ -221,8 +237,7 @@ error disk_mapping::recover(const log_record record, bool salvage) {
   newest_key_ = last.key;
   record_.rows[record_.row_count - 1].end = reached;
   if (record_.row_count == log_record::max_rows) {
-    if (!write_marked_pages() || !direct_.sync())
-      return unusable(file_.path(), std::strerror(errno));
+    if (!write_all_pages()) return unusable(file_.path(), std::strerror(write_failure_));
     record_.from = align_up(reached, page_of_entries);
     record_.row_count = 0;
   }
@@ -293,8 +308,9 @@ error disk_mapping::begin_log() {
   std::uint64_t ring_slots = ring_slots_for(next.slots * sizeof(log_entry));
   while (next.slots % ring_slots != 0) ring_slots /= 2;
   auto ring = how_.waits ? result<log_ring>(log_ring::in_memory(ring_slots, first))
-                         : log_ring::on_tmpfs(ring_path(), ring_slots, next.log_id, key, first);
-  if (!ring) return ring.failure();
+                         : log_ring::on_tmpfs(ring_path_, ring_slots, next.log_id, key, first);
+  if (!ring)
+    return unusable(file_.path(), ring.failure().message + "; the level power needs no such file");
   auto delay = how_.waits ? std::chrono::milliseconds(0) : how_.delay;
   log_ = std::make_unique<disk_log>(std::move(log_file_), std::move(*ring),
                                     log_settings{key, next.slots, next.from, delay}, *this);

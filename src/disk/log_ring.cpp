@@ -10,6 +10,7 @@
 #include <bit>
 #include <cerrno>
 #include <cstddef>
+#include <cstring>
 #include <new>
 #include <utility>
 
@@ -73,8 +74,8 @@ log_ring log_ring::in_memory(std::uint64_t slots, std::uint64_t first) {
 result<log_ring> log_ring::on_tmpfs(const std::string& path, std::uint64_t slots, const id& log_id,
                                     std::uint64_t key, std::uint64_t first) {
   auto refused = [&](const std::string& why) {
-    return error{status::unusable, "cannot keep what the disk does not have yet in " + path + ": " +
-                                       why + "; durability power needs no such file"};
+    return error{status::unusable,
+                 "what the disk does not have yet cannot be kept in " + path + ": " + why};
   };
   auto refused_by_system = [&] { return refused(std::string(::strerror(errno))); };
   std::string draft = path + ".new";
@@ -82,9 +83,11 @@ result<log_ring> log_ring::on_tmpfs(const std::string& path, std::uint64_t slots
   descriptor file{::open(draft.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600)};
   if (file.number < 0) return refused_by_system();
   struct statfs facts {};
-  if (::fstatfs(file.number, &facts) != 0 || facts.f_type != TMPFS_MAGIC) {
+  bool known = ::fstatfs(file.number, &facts) == 0;
+  if (!known || facts.f_type != TMPFS_MAGIC) {
+    error e = known ? refused("it is not on tmpfs") : refused_by_system();
     ::unlink(draft.c_str());
-    return refused("it is not on tmpfs");
+    return e;
   }
   void* at = nullptr;
   // real memory, now: a store into a tmpfs that is full is SIGBUS
@@ -113,24 +116,29 @@ result<log_ring> log_ring::on_tmpfs(const std::string& path, std::uint64_t slots
   return made;
 }
 
-std::optional<log_ring> log_ring::left_behind(const std::string& path, const id& log_id,
-                                              std::uint64_t key) {
+result<std::optional<log_ring>> log_ring::left_behind(const std::string& path, const id& log_id,
+                                                      std::uint64_t key) {
+  std::optional<log_ring> none;
+  auto unknown = [&] {
+    return error{status::unusable, "what its disk may not have yet, in " + path +
+                                       ", cannot be read (" + std::strerror(errno) + ")"};
+  };
   descriptor file{::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW)};
+  if (file.number < 0 && errno == ENOENT) return none;
   struct stat facts {};
-  if (file.number < 0 || ::fstat(file.number, &facts) != 0 || facts.st_uid != ::geteuid() ||
-      facts.st_size < static_cast<off_t>(page_bytes))
-    return std::nullopt;
+  if (file.number < 0 || ::fstat(file.number, &facts) != 0) return unknown();
+  if (facts.st_size < static_cast<off_t>(page_bytes)) return none;
   auto bytes = static_cast<std::uint64_t>(facts.st_size);
   std::uint64_t slots = (bytes - page_bytes) / sizeof(log_entry);
-  if (!std::has_single_bit(slots) || bytes_for(slots) != bytes) return std::nullopt;
+  if (!std::has_single_bit(slots) || bytes_for(slots) != bytes) return none;
   void* at = map_shared(file.number, bytes);
-  if (at == nullptr) return std::nullopt;
+  if (at == nullptr) return unknown();
   log_ring found(at, slots, path);
   const control& c = *found.control_;
   if (c.magic != ring_magic || c.checksum != checksum(&c, offsetof(control, checksum)) ||
       c.log_id != log_id || c.key != key || c.slots != slots)
-    return std::nullopt;
-  return found;
+    return none;
+  return std::optional<log_ring>(std::move(found));
 }
 
 }  // namespace durahash

@@ -28,9 +28,10 @@ class log_ring {
   static result<log_ring> on_tmpfs(const std::string& path, std::uint64_t slots, const id& log_id,
                                    std::uint64_t key, std::uint64_t first);
 
-  /// That of a killed process: of this log, in the opening with that key. Nothing if there is none.
-  static std::optional<log_ring> left_behind(const std::string& path, const id& log_id,
-                                             std::uint64_t key);
+  /// That of a killed process: of this log, in the opening with that key. Nothing if there is none;
+  /// an error where that cannot be told: what was acknowledged may be in it.
+  static result<std::optional<log_ring>> left_behind(const std::string& path, const id& log_id,
+                                                     std::uint64_t key);
 
   log_ring(log_ring&& other) noexcept;
   log_ring& operator=(log_ring&&) = delete;

@@ -108,6 +108,31 @@ TEST(DiskDamage, EndsInAnAnswer) {
   EXPECT_GT(refused, 0u);
 }
 
+/// What it had acknowledged stands in a log of which nothing says any more where it begins.
+TEST(DiskDamage, APoolWhoseLogHasNoRecordIsRefused) {
+  const disk_setup with{engine_kind::cceh, data_kind::u64, durability_level::power};
+  scratch_folder folder(disk_folder());
+  std::string path = folder.file("pool.dh");
+  {
+    auto pool = table::open(path, with.how());
+    ASSERT_TRUE(pool);
+    for (std::uint64_t n = 0; n < 300; ++n)
+      ASSERT_EQ(pool->put(key_of(n), value_of(with, n)), status::ok);
+    ASSERT_EQ(pool->close(), status::ok);
+  }
+  std::string bytes = read_file(path);
+  for (std::uint64_t offset : log_record_offsets) bytes[offset + 40] ^= 1;
+  write_file(path, bytes);
+  auto pool = table::open(path);
+  ASSERT_FALSE(pool);
+  EXPECT_NE(pool.failure().message.find("is damaged"), std::string::npos) << pool.failure().message;
+  options how;
+  how.salvage = true;
+  auto salvaged = table::open(path, how);
+  ASSERT_TRUE(salvaged) << salvaged.failure().message;
+  EXPECT_EQ(salvaged->size(), 300u);
+}
+
 class DiskConversion
     : public testing::TestWithParam<std::pair<durability_level, durability_level>> {};
 INSTANTIATE_TEST_SUITE_P(

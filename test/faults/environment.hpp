@@ -57,6 +57,7 @@ class fault_test : public testing::TestWithParam<setup> {
   }
   void start_anew() {
     std::filesystem::remove(path_);
+    std::filesystem::remove(path_ + "-log");
     known_.clear();
   }
   /// In a life: puts that nothing disturbs.

@@ -1,6 +1,7 @@
 #include "ledger.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "life.hpp"
 
@@ -11,15 +12,35 @@ ledger::ledger(const setup& with, std::uint64_t keys, std::size_t value_bytes)
       keys_(keys),
       value_bytes_(value_bytes),
       versions_(
-          static_cast<std::uint32_t*>(shared_memory((most_keys + 1) * sizeof(std::uint32_t)))) {}
+          static_cast<std::uint32_t*>(shared_memory((most_keys + 1) * sizeof(std::uint32_t)))),
+      other_versions_(
+          static_cast<std::uint32_t*>(shared_memory((most_keys + 1) * sizeof(std::uint32_t)))) {
+  clear();
+}
 
-void ledger::clear() { std::fill_n(versions_, most_keys + 1, 0); }
+void ledger::clear() {
+  std::fill_n(versions_, most_keys + 1, 0);
+  std::fill_n(other_versions_, most_keys, no_other);
+  any_doubt() = 0;
+}
 
 std::uint64_t ledger::records() const {
   return most_keys - static_cast<std::uint64_t>(std::count(versions_, versions_ + most_keys, 0u));
 }
 
+void ledger::settle_doubts(numbered_pool& pool) const {
+  for (std::uint64_t n = 0; n < most_keys && has_doubts(); ++n) {
+    if (!in_doubt(n)) continue;
+    step("reads a record that was perhaps written", n);
+    std::uint32_t other = std::exchange(other_versions_[n], no_other);
+    if (version(n) == 0 ? pool.lacks(now(n)) : pool.holds(now(n))) continue;
+    versions_[n] = other;  // as what comes next will find
+  }
+  any_doubt() = 0;
+}
+
 void ledger::expect_records_in(numbered_pool& pool) const {
+  settle_doubts(pool);
   std::uint64_t lost = 0, first_lost = 0, risen = 0;
   for (std::uint64_t n = 0; n < most_keys; ++n) {
     if (version(n) == 0 && n >= keys_) continue;  // never written

@@ -24,8 +24,20 @@ class ledger {
   std::uint64_t version(std::uint64_t n) const { return versions_[n]; }
   void wrote(std::uint64_t n, std::uint64_t version) {
     versions_[n] = static_cast<std::uint32_t>(version);
+    other_versions_[n] = no_other;
   }
-  void erased(std::uint64_t n) { versions_[n] = 0; }
+  void erased(std::uint64_t n) { wrote(n, 0); }
+  /// A write that was answered with an error: of it the pool may hold all, or nothing. The first of
+  /// a key stands: where a disk has failed, no later write is begun.
+  void perhaps_wrote(std::uint64_t n, std::uint64_t version) {
+    if (in_doubt(n)) return;
+    other_versions_[n] = static_cast<std::uint32_t>(version);
+    any_doubt() = 1;
+  }
+  bool in_doubt(std::uint64_t n) const { return other_versions_[n] != no_other; }
+  bool has_doubts() const { return any_doubt() != 0; }
+  /// Ends doubts by what a pool holds that has been opened anew.
+  void settle_doubts(numbered_pool& pool) const;
   /// A version that the key never had.
   std::uint64_t fresh_version() { return ++versions_[most_keys]; }
   std::uint64_t records() const;
@@ -44,12 +56,17 @@ class ledger {
   void expect_nothing_is_overwritten(numbered_pool& pool, std::uint64_t count);
 
  private:
+  static constexpr std::uint32_t no_other = ~std::uint32_t{0};
+
   void expect_records_in(numbered_pool& pool) const;
+  std::uint32_t& any_doubt() const { return other_versions_[most_keys]; }
 
   setup with_;
   std::uint64_t keys_;
   std::size_t value_bytes_;
-  std::uint32_t* versions_;  // shared; behind the last one the freshest
+  // Both shared with all lives:
+  std::uint32_t* versions_;        // behind the last one the freshest
+  std::uint32_t* other_versions_;  // behind the last one whether there is any
 };
 
 /// Opens the pool while nothing fails; ends the life where it cannot.

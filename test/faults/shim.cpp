@@ -10,6 +10,7 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -25,9 +26,12 @@ namespace durahash::test {
 namespace {
 
 constexpr std::string_view names[call_count] = {
-    "open",      "mmap",  "munmap", "madvise",   "mprotect",       "fallocate", "posix_fallocate",
-    "ftruncate", "msync", "fsync",  "fdatasync", "flock",          "fstat",     "stat",
-    "statx",     "lstat", "statfs", "linkat",    "pthread_create", "getrandom", "membarrier",
+    "open",      "mmap",           "munmap",          "madvise",
+    "mprotect",  "fallocate",      "posix_fallocate", "ftruncate",
+    "msync",     "fsync",          "fdatasync",       "pwritev2",
+    "pread",     "rename",         "flock",           "fstat",
+    "stat",      "statx",          "lstat",           "statfs",
+    "linkat",    "pthread_create", "getrandom",       "membarrier",
     "allocation"};
 static_assert(!names[call_count - 1].empty());
 
@@ -116,6 +120,9 @@ std::uint64_t disarm() noexcept {
   plan_in_force.store(nullptr, std::memory_order_release);
   return faults_injected();
 }
+
+at_rest::at_rest() noexcept : plan_(plan_in_force.exchange(nullptr)) {}
+at_rest::~at_rest() { plan_in_force.store(plan_, std::memory_order_release); }
 
 std::uint64_t faults_injected() noexcept { return injected.load(); }
 std::uint64_t calls_seen(call which) noexcept {
@@ -267,6 +274,21 @@ int fdatasync(int file) {
   if (auto plan = fails(call::fdatasync)) return failed(plan, -1);
   return libc_fdatasync(file);
 }
+ssize_t pwritev2(int file, const iovec* pieces, int count, off_t offset, int flags) {
+  LIBC(pwritev2);
+  if (auto plan = fails(call::pwritev2)) return failed(plan, ssize_t{-1});
+  return libc_pwritev2(file, pieces, count, offset, flags);
+}
+ssize_t pread(int file, void* at, size_t bytes, off_t offset) {
+  LIBC(pread);
+  if (auto plan = fails(call::pread)) return failed(plan, ssize_t{-1});
+  return libc_pread(file, at, bytes, offset);
+}
+int rename(const char* from, const char* to) noexcept {
+  LIBC(rename);
+  if (auto plan = fails(call::rename, to)) return failed(plan, -1);
+  return libc_rename(from, to);
+}
 int flock(int file, int operation) noexcept {
   LIBC(flock);
   if (auto plan = fails(call::flock)) return failed(plan, -1);
@@ -304,6 +326,12 @@ int statfs(const char* path, struct statfs* facts) noexcept {
   static signature* const libc_statfs = next<signature>("statfs");
   if (auto plan = fails(call::statfs, path)) return failed(plan, -1);
   return libc_statfs(path, facts);
+}
+int fstatfs(int file, struct statfs* facts) noexcept {
+  using signature = int(int, struct statfs*);
+  static signature* const libc_fstatfs = next<signature>("fstatfs");
+  if (auto plan = fails(call::statfs)) return failed(plan, -1);
+  return libc_fstatfs(file, facts);
 }
 int linkat(int from_folder, const char* from, int to_folder, const char* to, int flags) noexcept {
   LIBC(linkat);

@@ -25,12 +25,15 @@ enum class call : unsigned {
   msync,
   fsync,  // syncfs, too
   fdatasync,
+  pwritev2,
+  pread,
+  rename,
   flock,
   fstat,
   stat,
   statx,
   lstat,
-  statfs,
+  statfs,  // fstatfs, too
   linkat,
   pthread_create,
   getrandom,
@@ -71,6 +74,17 @@ std::uint64_t disarm() noexcept;
 /// Since arming.
 std::uint64_t faults_injected() noexcept;
 std::uint64_t calls_seen(call which) noexcept;
+
+/// A scope in which the plan in force rests: no call fails, or counts.
+class at_rest {
+ public:
+  at_rest() noexcept;
+  ~at_rest();
+  at_rest(const at_rest&) = delete;
+
+ private:
+  const fault_plan* plan_;
+};
 
 /// A scope in which a plan is in force.
 class armed {

@@ -154,6 +154,19 @@ bool worker::is_excused(status answer, std::uint64_t faults) const {
   return faults > 0 && std::find(allowed_.begin(), allowed_.end(), answer) != allowed_.end();
 }
 
+void worker::note_doubt(status answer, std::uint64_t n, std::uint64_t version) {
+  if (answer == status::io_error && known_.with().place == place_kind::logged)
+    known_.perhaps_wrote(n, version);
+}
+
+/// A write that succeeds ends the doubt.
+void worker::judge_doubted(status answer, std::uint64_t n, std::uint64_t version) {
+  bool erases = now_->what == operation::erase || now_->what == operation::erase_many;
+  bool writes = now_->what <= operation::fetch_add || now_->what == operation::put_many;
+  if (erases && (answer == status::ok || answer == status::not_found)) known_.erased(n);
+  else if (writes && answer == status::ok) known_.wrote(n, version);
+}
+
 void worker::complain_of(status answer, status natural, std::uint64_t n) const {
   complain(std::string(name_of(now_->what)) + " of key " + std::to_string(n) + " is answered: " +
            std::string(message(answer)) + "; without the fault: " + std::string(message(natural)));
@@ -190,12 +203,20 @@ bool worker::judge(std::uint64_t faults) {
   acknowledged_ = false;
   if (d.group) return judge_group(faults);
   if (d.what >= operation::scan && d.what <= operation::check) return judge_whole(faults);
+  if (known_.in_doubt(d.desired.n)) {
+    judge_doubted(d.answer, d.desired.n, d.desired.version);
+    return true;
+  }
   status natural = natural_answer();
   if (d.answer == natural) {
     if (natural == status::ok) apply();
     return false;
   }
-  if (is_excused(d.answer, faults)) return true;
+  if (is_excused(d.answer, faults)) {
+    if (d.what <= operation::fetch_add && natural == status::ok)
+      note_doubt(d.answer, d.desired.n, d.what == operation::erase ? 0 : d.desired.version);
+    return true;
+  }
   complain_of(d.answer, natural, d.present.n);
 }
 
@@ -204,11 +225,17 @@ bool worker::judge_group(std::uint64_t faults) {
   batch& b = *now_->group;
   for (std::size_t i = 0; i < b.records.size(); ++i) {
     const record& r = b.records[i];
+    if (known_.in_doubt(r.n)) {
+      judge_doubted(b.answers[i], r.n, r.version);
+      continue;
+    }
     bool there = known_.version(r.n) != 0;
     status natural = now_->what == operation::put_many || there ? status::ok : status::not_found;
     if (b.answers[i] != natural) {
       if (!is_excused(b.answers[i], faults)) complain_of(b.answers[i], natural, r.n);
       excused = true;
+      if (now_->what != operation::get_many && natural == status::ok)
+        note_doubt(b.answers[i], r.n, now_->what == operation::put_many ? r.version : 0);
     } else if (now_->what == operation::put_many) {
       known_.wrote(r.n, r.version);
       acknowledged_ = true;
@@ -227,6 +254,7 @@ bool worker::judge_group(std::uint64_t faults) {
 /// could not be done accuses nobody.
 bool worker::judge_whole(std::uint64_t faults) {
   const drawn& d = *now_;
+  if (known_.has_doubts()) return true;
   std::uint64_t records = known_.records();
   if (d.what == operation::scan || d.what == operation::for_each) {
     if (is_excused(d.answer, faults)) return true;

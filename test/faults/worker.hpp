@@ -46,7 +46,8 @@ inline constexpr operation reads[] = {operation::get,      operation::get_many, 
                                       operation::stats,    operation::check};
 inline constexpr operation whole_pool[] = {operation::reserve, operation::compact, operation::sync};
 
-/// What a worker may be answered because of a fault. The table is unchanged then.
+/// What a worker may be answered because of a fault. The table is unchanged then; but on a disk with
+/// a log, where io_error says that nobody knows.
 using excuses = std::vector<status>;
 
 class worker {
@@ -83,6 +84,8 @@ class worker {
   bool judge_group(std::uint64_t faults);
   bool judge_whole(std::uint64_t faults);
   bool is_excused(status answer, std::uint64_t faults) const;
+  void judge_doubted(status answer, std::uint64_t n, std::uint64_t version);
+  void note_doubt(status answer, std::uint64_t n, std::uint64_t version);
   [[noreturn]] void complain_of(status answer, status natural, std::uint64_t n) const;
 
   numbered_pool& pool_;
