@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "base/own_thread.hpp"
+#include "disk/page_writers.hpp"
 #include "disk/planted.hpp"
 #include "media/addresses.hpp"
 
@@ -17,7 +18,11 @@ namespace durahash {
 namespace {
 
 constexpr std::uint8_t unseen_by_checkpoint = 1, unseen_by_copy = 2;
-constexpr std::uint64_t most_copies = 256;  // pages; one more in the buffer is the record's
+constexpr std::uint64_t most_copies = 512;  // pages; one more in the buffer is the record's
+constexpr std::uint64_t most_run = 256;     // pages
+/// Up to so many pages between two marked ones are written with them: one stretch costs a disk one
+/// write.
+constexpr std::uint64_t most_between = 2;
 
 }  // namespace
 
@@ -156,31 +161,50 @@ bool disk_mapping::write_all_pages() noexcept {
   return write_failure_ == 0;
 }
 
-/// Copies pages, and writes them when the log lets it (C2).
+/// Whether nothing has to be read from the disk to look at the pages.
+bool disk_mapping::in_memory(std::uint64_t first, std::uint64_t last) const noexcept {
+  unsigned char found[most_between];
+  if (first == last) return true;
+  if (::mincore(base_ + first * page_bytes, (last - first) * page_bytes, found) != 0) return false;
+  return std::all_of(found, found + (last - first), [](unsigned char c) { return (c & 1) != 0; });
+}
+
+/// Copies pages, and writes them when the log lets it (C2). Those between that nobody has marked
+/// are as the file has them, or have been stored to since: the same holds for their copies.
 bool disk_mapping::write_marked_pages() noexcept {
   std::uint64_t pages[most_copies];
+  page_run runs[most_copies];
   std::size_t count = 0;
+  page_writers writers(direct_);
   auto write_copies = [&] {
     if (log_ != nullptr && !disk_bug("a-page-before-its-log") && !log_->wait_durable(log_->head()))
       return false;
+    std::size_t run_count = 0;
     for (std::size_t i = 0, run = 1; i < count; i += run, run = 1) {
-      while (i + run < count && pages[i + run] == pages[i] + run) ++run;
-      if (!direct_.write(pages[i] * page_bytes, copies_->at(i * page_bytes), run * page_bytes))
-        return false;
-      page_bytes_written_ += run * page_bytes;
+      while (i + run < count && run < most_run && pages[i + run] == pages[i] + run) ++run;
+      runs[run_count++] = {pages[i] * page_bytes, copies_->at(i * page_bytes), run * page_bytes};
     }
+    page_bytes_written_ += count * page_bytes;
     count = 0;
-    return true;
+    return writers.write({runs, run_count});
   };
-  for (std::uint64_t page = 0; page < backed_bytes() / page_bytes; ++page) {
-    if ((marks_[page].load(std::memory_order_relaxed) & unseen_by_checkpoint) == 0) continue;
-    if (page == log_record_offset / page_bytes) continue;
-    // before the copy: a store that it misses marks the page again
-    marks_[page].fetch_and(unseen_by_copy);
+  auto copy = [&](std::uint64_t page) {
     auto* to = reinterpret_cast<std::uint64_t*>(copies_->at(count * page_bytes));
     for (std::uint64_t line = 0; line < page_bytes; line += line_bytes, to += line_bytes / 8)
       copy_line(base_ + page * page_bytes + line, to);
     pages[count++] = page;
+  };
+  constexpr std::uint64_t record_page = log_record_offset / page_bytes;
+  for (std::uint64_t page = 0; page < backed_bytes() / page_bytes; ++page) {
+    if ((marks_[page].load(std::memory_order_relaxed) & unseen_by_checkpoint) == 0) continue;
+    if (page == record_page) continue;
+    if (std::uint64_t last = count == 0 ? 0 : pages[count - 1];
+        last > record_page && page - last <= most_between + 1 &&
+        count + page - last < most_copies && in_memory(last + 1, page))
+      while (++last < page) copy(last);
+    // before the copy: a store that it misses marks the page again
+    marks_[page].fetch_and(unseen_by_copy);
+    copy(page);
     if (count == most_copies && !write_copies()) return false;
   }
   return write_copies();

@@ -95,6 +95,7 @@ class disk_mapping final : public mapping, public checkpoints {
   bool checkpoint() noexcept;
   bool write_all_pages() noexcept;
   bool write_marked_pages() noexcept;
+  bool in_memory(std::uint64_t first, std::uint64_t last) const noexcept;
   bool write_record(const log_record& record) noexcept;
   bool ask() noexcept override;
   void make() noexcept override;
