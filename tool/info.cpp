@@ -34,7 +34,8 @@ nlohmann::ordered_json json_of(const pool_info& facts) {
           {"live_bytes", facts.live_bytes},
           {"free_bytes", facts.free_bytes},
           {"format_version", facts.format_version},
-          {"clean", facts.clean}};
+          {"clean", facts.clean},
+          {"may_lack_last_moments", facts.may_lack_last_moments}};
 }
 
 std::string line(std::string_view name, std::string_view value) {
@@ -55,7 +56,8 @@ std::string_view survives(const pool_info& facts) {
       return "kill -9; a power cut once it is closed or synced (durability power: always)";
     case durability_level::power: return "kill -9 and power cuts, with all that was acknowledged";
     case durability_level::power_buffered:
-      return "kill -9 with all that was acknowledged; a power cut as of at most 10 ms before";
+      return "kill -9 with all that was acknowledged; a power cut as of one moment, 10 ms before "
+             "or two writes of the disk";
   }
   return "unknown";
 }
@@ -72,6 +74,10 @@ std::string text_of(const pool_info& facts) {
   text += line("format version", std::to_string(facts.format_version));
   text += line("last closed",
                facts.clean ? "cleanly" : "not cleanly: the process that had it open died");
+  if (facts.may_lack_last_moments)
+    text += line("may lack",
+                 "what was acknowledged in the moments before: the memory that outlives "
+                 "a process, in /dev/shm, is gone, as after a power cut");
   return text;
 }
 

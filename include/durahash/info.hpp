@@ -39,6 +39,10 @@ struct pool_info {
   /// Medium disk: the pool's file is being brought up to where its log is, at this moment. Not of
   /// `info`, which looks at a pool that nobody writes to.
   bool checkpoint_under_way = false;
+  /// Level power_buffered, and not `clean`: this open found nothing of what the disk did not have
+  /// when its process or machine ended. So it is after a loss of power; behind a `kill -9`, where
+  /// somebody has removed the ring from /dev/shm, or the process before had another /dev/shm.
+  bool may_lack_last_moments = false;
 };
 
 /// Counted since open. Flushes and the rest are counted on the medium `emulated` alone and are 0

@@ -16,6 +16,8 @@ namespace {
 // The page of an entry is written whole: its neighbours keep their slots until then.
 constexpr std::uint64_t slack = page_of_entries;
 constexpr std::uint64_t most_lines_at_once = 64;
+/// Threads that may be between their look at the file's limit and their places, all at once.
+constexpr std::uint64_t most_hasty = 2048;
 constexpr std::uint64_t most_group_bytes = 4 << 20;
 constexpr std::uint64_t most_write_bytes = 1 << 20;
 // what writers of the level power_buffered may be ahead of the disk
@@ -45,6 +47,7 @@ disk_log::disk_log(disk_file file, log_ring ring, const log_settings& how, check
       ring_(std::move(ring)),
       key_(how.key),
       slots_(how.slots),
+      lines_at_once_(std::clamp<std::uint64_t>(ring_.slots() / most_hasty, 1, most_lines_at_once)),
       delay_(how.delay),
       checkpoints_(make),
       from_(how.from),
@@ -80,7 +83,7 @@ void disk_log::fail(int error_number) noexcept {
 
 void disk_log::append(std::uint64_t number, const std::byte* lines, std::uint64_t count) noexcept {
   while (count != 0) {
-    std::uint64_t n = std::min(count, most_lines_at_once);
+    std::uint64_t n = std::min(count, lines_at_once_);
     if (head() >= file_limit_.load(std::memory_order_relaxed)) [[unlikely]]
       wait_for_file();
     [[maybe_unused]] std::uint64_t early[line_bytes / 8];
@@ -91,8 +94,11 @@ void disk_log::append(std::uint64_t number, const std::byte* lines, std::uint64_
     disk_step("a place is taken");
     if (place + n > ring_limit_.load(std::memory_order_acquire)) [[unlikely]]
       wait_for_ring(place + n);
-    if (failure() != 0) [[unlikely]]
+    if (failure() != 0) [[unlikely]] {
+      // which never becomes durable
+      if (!disk_bug("a-failed-append-needs-nothing")) needed() = std::max(needed(), place + n);
       return;
+    }
     for (std::uint64_t i = 0; i < n; ++i) {
       log_entry& e = ring_.slot(place + i);
       copy_line(lines + i * line_bytes, e.line.data());
@@ -151,7 +157,7 @@ void disk_log::pace(std::uint64_t entries, std::chrono::nanoseconds took) noexce
 
 void disk_log::checkpointed(std::uint64_t from) noexcept {
   from_.store(from, std::memory_order_release);
-  // Threads that have looked at the limit may take their places behind it: the ring holds them.
+  // Threads that have looked at the limit may take places behind it, each of them lines_at_once_.
   file_limit_.store(from + slots_ - ring_.slots() - slack, std::memory_order_release);
   asked_ = false;
   ++freed_;
@@ -206,8 +212,11 @@ bool disk_log::write_group(bool wait_for_holes) noexcept {
   ring_limit_.store(to + ring_.slots() - slack, std::memory_order_release);
   // a leader makes none itself: a checkpoint waits for groups
   if (to - from_.load(std::memory_order_relaxed) > slots_ / 2 && !asked_.exchange(true) &&
-      !checkpoints_.ask())
+      !checkpoints_.ask()) {
     asked_ = false;
+    ++freed_;  // who saw it asked waits for that
+    freed_.notify_all();
+  }
   return true;
 }
 

@@ -108,7 +108,7 @@ class disk_log {
 
   disk_file file_;
   log_ring ring_;
-  const std::uint64_t key_, slots_;
+  const std::uint64_t key_, slots_, lines_at_once_;
   std::chrono::milliseconds delay_;
   checkpoints& checkpoints_;
 

@@ -85,8 +85,13 @@ status disk_mapping::extend(std::uint64_t from, std::uint64_t to) {
     if (failed == EINTR) return extend(from, to);  // ends: a signal storm is not forever
     if (failed != 0) return refused(status::no_space, failed);
     // before a root that names the length may be replayed (C4)
-    if (!disk_bug("a-file-longer-than-the-disk-knows") && !direct_.sync())
-      return refused(status::io_error, errno);
+    if (!disk_bug("a-file-longer-than-the-disk-knows") && !direct_.sync()) {
+      int why = errno;
+      // what else was to be synced is not known: it is not tried again
+      if (log_ != nullptr) log_->fail(why);
+      else write_failure_ = why;
+      return refused(status::io_error, why);
+    }
   }
   return map_memory(from, to) ? status::ok : refused(status::no_space, errno);
 }

@@ -41,20 +41,24 @@ struct disk_request {
 
 class disk_mapping final : public mapping, public checkpoints {
  public:
-  /// Opens, locks and maps the pool's file. Nothing is logged before `attach`.
+  /// Opens, locks and maps the pool's file. Nothing is logged before `begin`.
   static result<std::unique_ptr<disk_mapping>> open(const mapping_request& request);
   ~disk_mapping() override;
 
-  /// Brings the image to where the log ends, and begins a log of this opening; of a new pool when
-  /// it has its name. Read-only: the image alone. `salvage`: does without a log that is missing or
-  /// foreign.
-  error attach(const disk_request& how, bool salvage);
+  /// Brings the image to where the log ends. `salvage`: does without a log that is missing, foreign
+  /// or damaged.
+  error recover(const disk_request& how, bool salvage);
+
+  /// Begins a log of this opening, of a new pool when it has its name. Until `end_salvage` the pool
+  /// opens to be salvaged alone.
+  error begin(const disk_request& how, bool salvage);
+  error end_salvage();
 
   /// To be called once the pool is closed, by nobody beside it: the file is whole by itself then,
   /// and the log empty.
   status detach();
 
-  /// Null before `attach`.
+  /// Null before `begin`.
   disk_log* log() noexcept { return log_.get(); }
 
   // For the medium:
@@ -66,6 +70,7 @@ class disk_mapping final : public mapping, public checkpoints {
   /// What was flushed and what was not, by a checkpoint of all.
   status write_to_disk(std::uint64_t offset, std::uint64_t bytes) override;
   bool take_change(std::uint64_t page) noexcept override;
+  bool may_lack_last_moments() const noexcept override { return found_no_ring_; }
   /// What was flushed is before what is flushed later, by its place in the log.
   status write_flushed_to_disk(std::uint64_t offset, std::uint64_t bytes) override;
 
@@ -85,8 +90,7 @@ class disk_mapping final : public mapping, public checkpoints {
 
   // disk_replay.cpp
   class replay;
-  error recover(log_record record, bool salvage);
-  error begin_log();
+  error replay_log(const log_record& record, bool salvage);
   error new_log(log_record& next);
   bool find_idle_log();
   std::string log_path() const { return file_.path() + "-log"; }
@@ -104,13 +108,15 @@ class disk_mapping final : public mapping, public checkpoints {
   disk_file direct_;
   disk_request how_;
   zeroed_array<std::atomic<std::uint8_t>> marks_;  // by page: who has not seen its last change
-  log_record record_{};                            // in force on the disk
+  log_record record_{};                            // in force, as it stands on the disk
+  log_record found_{};                             // the same, as this opening goes on from it
   std::string ring_path_;
   std::uint64_t newest_key_ = 0;         // of the openings before this one
   disk_file log_file_;                   // until the log has it
   std::unique_ptr<page_buffer> copies_;  // guarded by checkpointing_
   std::unique_ptr<disk_log> log_;
   std::uint64_t replayed_ = 0;
+  bool found_no_ring_ = false;  // and the level is one that needs it
   bool cut_on_close_ = false, detached_ = false;
 
   std::mutex checkpointing_;  // guards the record, the marks' clearing, and

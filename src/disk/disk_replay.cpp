@@ -121,7 +121,7 @@ error disk_mapping::name_ring() {
   return {status::ok, {}};
 }
 
-error disk_mapping::attach(const disk_request& how, bool salvage) try {
+error disk_mapping::recover(const disk_request& how, bool salvage) try {
   how_ = how;
   if (error e = name_ring(); e.code != status::ok) return e;
   const auto* records = base_ + log_record_offset;
@@ -136,17 +136,21 @@ error disk_mapping::attach(const disk_request& how, bool salvage) try {
     return unusable(file_.path(), "what says which entries of its log " + log_path() +
                                       " count is damaged; `durahash check --salvage " +
                                       file_.path() + "` goes without them");
-  if (record_.sequence != 0 && record_.state == log_state::in_use) {
-    if (error e = recover(record_, salvage); e.code != status::ok) return e;
-  } else if (record_.sequence != 0 && !read_only_) {
-    find_idle_log();
-  }
-  return read_only_ ? error{status::ok, {}} : begin_log();
+  if (record_.state == log_state::salvaging && !salvage)
+    return unusable(file_.path(),
+                    "a salvage of it has not come to its end; `durahash check "
+                    "--salvage " +
+                        file_.path() + "` begins anew");
+  found_ = record_;
+  bool used = record_.state == log_state::in_use || record_.state == log_state::salvaging;
+  if (used) return replay_log(record_, salvage);
+  if (record_.state == log_state::idle && !read_only_) find_idle_log();
+  return {status::ok, {}};
 } catch (const std::bad_alloc&) {
   return {status::out_of_memory, "cannot open " + file_.path() + ": no memory for its log"};
 }
 
-error disk_mapping::recover(const log_record record, bool salvage) {
+error disk_mapping::replay_log(const log_record& record, bool salvage) {
   auto lost = [&](const std::string& why) {
     if (salvage) return error{status::ok, {}};
     return unusable(file_.path(), why +
@@ -203,11 +207,12 @@ error disk_mapping::recover(const log_record record, bool salvage) {
   auto found_ring = log_ring::left_behind(ring_path_, record.log_id, last.key);
   if (!found_ring) return unusable(file_.path(), found_ring.failure().message);
   std::optional<log_ring>& ring = *found_ring;
+  found_no_ring_ = !ring && !how_.waits;
   if (ring && ring->durable() > reached)
     return lost("its log " + log_path() + " is damaged at place " + std::to_string(reached));
   if (ring && ring->head() > reached) {
-    // places beyond the ring's slots were taken, and their threads waited for room
-    std::uint64_t end = std::min<std::uint64_t>(ring->head(), ring->durable() + ring->slots());
+    // places beyond the ring's slots were taken, too, by threads that waited for room
+    std::uint64_t end = ring->head();
     page_buffer piece(piece_bytes);
     for (std::uint64_t first = align_down(reached, page_of_entries); first < end;
          first += page_of_entries) {
@@ -227,19 +232,22 @@ error disk_mapping::recover(const log_record record, bool salvage) {
       if (!read_only_ && !file.write(offset_of(first, record.slots), piece.at(), piece_bytes))
         return unusable(log_path(), std::strerror(errno));
     }
-    if (!read_only_ && !file.sync()) return unusable(log_path(), std::strerror(errno));
     reached = end;
   }
   onto.end_row(reached);
   if (!onto.sound()) return lost("its log " + log_path() + " is of a longer pool than the file is");
   if (read_only_) return {status::ok, {}};
 
+  // A killed process may have written what it never waited for; what is built on it needs it.
+  bool forgets = disk_bug("what-a-killed-process-wrote-is-not-synced");
+  if (!forgets && !file.sync()) return unusable(log_path(), std::strerror(errno));
+  if (!forgets && !direct_.sync()) return unusable(file_.path(), std::strerror(errno));
   newest_key_ = last.key;
-  record_.rows[record_.row_count - 1].end = reached;
-  if (record_.row_count == log_record::max_rows) {
+  found_.rows[found_.row_count - 1].end = reached;
+  if (found_.row_count == log_record::max_rows) {
     if (!write_all_pages()) return unusable(file_.path(), std::strerror(write_failure_));
-    record_.from = align_up(reached, page_of_entries);
-    record_.row_count = 0;
+    found_.from = align_up(reached, page_of_entries);
+    found_.row_count = 0;
   }
   log_file_ = std::move(file);
   return {status::ok, {}};
@@ -257,7 +265,7 @@ bool disk_mapping::find_idle_log() {
   if (!is_whole(header) || header.log_id != record_.log_id || header.slots != record_.slots ||
       file.bytes() != bytes || !as_wanted)
     return false;
-  record_.from = record_.row_count = 0;
+  found_.from = found_.row_count = 0;
   log_file_ = std::move(file);
   return true;
 }
@@ -284,10 +292,14 @@ error disk_mapping::new_log(log_record& next) {
   return e;
 }
 
-/// In this order: a log of the pool's own; its header names the new key; the record names the place
-/// from which on that counts; the ring.
-error disk_mapping::begin_log() {
-  log_record next = record_;
+/// In this order: a log of the pool's own; the ring; the log's header names the new key; the record
+/// names the place from which on that counts.
+error disk_mapping::begin(const disk_request& how, bool salvage) try {
+  how_ = how;
+  if (error e = name_ring(); e.code != status::ok) return e;
+  log_record next = found_;
+  // what was put onto the image of a log that is given up now
+  if (salvage && !write_all_pages()) return unusable(file_.path(), std::strerror(write_failure_));
   if (!log_file_.is_open())
     if (error e = new_log(next); e.code != status::ok) return e;
   std::uint64_t key = disk_bug("an-opening-without-a-key") ? 1 : random_word();
@@ -300,10 +312,7 @@ error disk_mapping::begin_log() {
                             ? next.from
                             : align_up(next.rows[next.row_count - 1].end, page_of_entries);
   next.rows[next.row_count++] = {first, log_row::no_end, key};
-  next.state = log_state::in_use;
-  if (!log_file_.write_through(0, page.at(), page_bytes) || !write_record(next))
-    return {status::unusable,
-            "cannot write to the log " + log_path() + ": " + std::strerror(errno)};
+  next.state = salvage ? log_state::salvaging : log_state::in_use;
 
   std::uint64_t ring_slots = ring_slots_for(next.slots * sizeof(log_entry));
   while (next.slots % ring_slots != 0) ring_slots /= 2;
@@ -311,10 +320,27 @@ error disk_mapping::begin_log() {
                          : log_ring::on_tmpfs(ring_path_, ring_slots, next.log_id, key, first);
   if (!ring)
     return unusable(file_.path(), ring.failure().message + "; the level power needs no such file");
+  if (!log_file_.write_through(0, page.at(), page_bytes) || !write_record(next)) {
+    error e = {status::unusable,
+               "cannot write to the log " + log_path() + ": " + std::strerror(errno)};
+    ring->remove_at_end();
+    return e;
+  }
   auto delay = how_.waits ? std::chrono::milliseconds(0) : how_.delay;
   log_ = std::make_unique<disk_log>(std::move(log_file_), std::move(*ring),
                                     log_settings{key, next.slots, next.from, delay}, *this);
   return {status::ok, {}};
+} catch (const std::bad_alloc&) {
+  return {status::out_of_memory, "cannot open " + file_.path() + ": no memory for its log"};
+}
+
+error disk_mapping::end_salvage() {
+  bool durable = log_->wait_durable(log_->head());
+  std::scoped_lock one_at_a_time(checkpointing_);
+  log_record next = record_;
+  next.state = log_state::in_use;
+  if (durable && write_record(next)) return {status::ok, {}};
+  return unusable(file_.path(), std::strerror(durable ? errno : log_->failure()));
 }
 
 }  // namespace durahash

@@ -41,7 +41,8 @@ bool is_whole(const log_record& record) noexcept {
       record.slots % least_slots != 0 || record.slots > most_slots)
     return false;
   if (record.state == log_state::idle) return true;
-  if (record.state != log_state::in_use || record.row_count == 0 || record.slots == 0) return false;
+  bool used = record.state == log_state::in_use || record.state == log_state::salvaging;
+  if (!used || record.row_count == 0 || record.slots == 0) return false;
   std::uint64_t reached = 0;
   for (std::uint64_t i = 0; i < record.row_count; ++i) {
     const log_row& row = record.rows[i];

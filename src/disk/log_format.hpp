@@ -57,13 +57,17 @@ struct log_row {
   static constexpr std::uint64_t no_end = ~std::uint64_t{0};
 };
 
-enum class log_state : std::uint64_t { idle = 1, in_use = 2 };
+enum class log_state : std::uint64_t {
+  idle = 1,  ///< the pool's file is whole by itself
+  in_use = 2,
+  salvaging = 3  ///< likewise, by a salvage that has not come to its end
+};
 
 /// Two of them stand in the pool, written in turn, each in sectors of its own. No entry is about
 /// their page.
 struct log_record {
   std::uint64_t sequence;
-  log_state state;  ///< idle: the pool's file is whole by itself
+  log_state state;
   std::array<std::uint8_t, 16> log_id;
   std::uint64_t slots;  ///< of the log's file
   std::uint64_t from;   ///< entries before this place are in the pool's file

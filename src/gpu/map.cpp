@@ -411,7 +411,8 @@ result<map> open_on(std::unique_ptr<device> d, const std::string& path, options 
   auto made = std::make_unique<map::part>(std::move(opened->words), std::move(d), on);
   if (!made->lendable())
     return error{status::invalid_argument,
-                 "a device cannot use the medium " + std::string(name_of(how.medium))};
+                 "a device cannot use " + (path.empty() ? "this pool" : path) + ": its medium is " +
+                     std::string(name_of(made->table().info().medium))};
   if (error e = made->start(); e.code != status::ok) return e;
   return map(std::move(made));
 }

@@ -84,6 +84,9 @@ class mapping {
   /// Where that is not known: yes. May be called beside stores.
   virtual bool take_change(std::uint64_t page) noexcept { return static_cast<void>(page), true; }
 
+  /// Whether what was acknowledged just before the last process ended may be missing.
+  virtual bool may_lack_last_moments() const noexcept { return false; }
+
   /// Makes the pages of [offset, offset + bytes) present, so that later stores do not fault. May be
   /// called beside stores.
   void fault_ahead(std::uint64_t offset, std::uint64_t bytes) noexcept;

@@ -58,6 +58,7 @@ class bound_table : public Interface {
     made.free_bytes = engine_.free_bytes();
     made.format_version = block.version;
     made.clean = was_clean_;
+    made.may_lack_last_moments = pool_->memory().may_lack_last_moments();
     return made;
   }
   table_stats stats() override {

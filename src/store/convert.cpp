@@ -5,6 +5,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -18,7 +19,7 @@
 namespace durahash {
 namespace {
 
-/// Whether the pool's file is whole by itself.
+/// Whether the pool's file is not whole by itself, or nothing says that it is.
 bool needs_its_log(const std::byte* header) {
   log_record newest{};
   for (std::uint64_t offset : log_record_offsets) {
@@ -26,7 +27,10 @@ bool needs_its_log(const std::byte* header) {
     std::memcpy(&found, header + offset, sizeof found);
     if (is_whole(found) && found.sequence > newest.sequence) newest = found;
   }
-  return newest.state == log_state::in_use;
+  bool ever_written =
+      std::any_of(header + log_record_offset, header + log_record_offset + page_bytes,
+                  [](std::byte byte) { return byte != std::byte{0}; });
+  return ever_written && newest.state != log_state::idle;
 }
 
 }  // namespace

@@ -122,10 +122,9 @@ class disk_table : public Interface {
   status close() override {
     if (closed_) return status::ok;
     closed_ = true;
+    calls_.finish();  // they may write
     status s = inside_->close();
-    if (s == status::ok) s = image_.detach();
-    calls_.finish();
-    return s;
+    return s == status::ok ? image_.detach() : s;
   }
   std::uint64_t position() override { return log_.head(); }
   std::uint64_t durable() override { return log_.durable(); }

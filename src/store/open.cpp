@@ -199,13 +199,17 @@ error map_it(opening& o) {
   return {status::ok, {}};
 }
 
-/// The log of a pool on a disk: replayed, and begun anew.
-error attach_log(disk_mapping& image, const opening& o) {
+disk_request log_request(const opening& o) {
   disk_request how;
   how.waits = o.block.durability == durability_level::power;
   how.delay = std::chrono::milliseconds(std::max<std::uint32_t>(o.how.lag_milliseconds, 1));
   how.log_bytes = o.how.log_bytes;
-  return image.attach(how, o.how.salvage);
+  return how;
+}
+
+/// The log of a pool on a disk, onto its image.
+error replay_log(disk_mapping& image, const opening& o) {
+  return image.recover(log_request(o), o.how.salvage);
 }
 
 // ---------------------------------------------------------------------------------------- creation
@@ -353,14 +357,19 @@ result<opened> on_disk(const engine_entry& entry, opening o) {
   disk_mapping& image = *o.image;
   opening facts;
   facts.path = o.path, facts.how = o.how, facts.block = o.block;
-  bool creating = o.creating;
+  const bool creating = o.creating, salvage = o.how.salvage && !creating;
+  if (!creating)
+    if (error e = image.begin(log_request(o), salvage); e.code != status::ok) return e;
   auto made = entry.on_disk(std::move(o), std::make_unique<disk_medium>(image));
   if (!made) return made;
   if (creating)
-    if (error e = attach_log(image, facts); e.code != status::ok) {
+    if (error e = image.begin(log_request(facts), false); e.code != status::ok) {
       ::unlink(facts.path.c_str());
+      ::unlink((facts.path + "-log").c_str());
       return refused(e.code, "cannot create " + facts.path + ": " + e.message);
     }
+  if (salvage)
+    if (error e = image.end_salvage(); e.code != status::ok) return e;
   if (made->words) made->words = std::make_unique<disk_words>(std::move(made->words), image);
   else made->bytes = std::make_unique<disk_bytes>(std::move(made->bytes), image);
   return made;
@@ -400,7 +409,7 @@ result<opening> open_to_look(const std::string& path) {
   if (block && (block->incompat & has_log) != 0) {
     o.block = *block;
     if (error e = settle_mapping(o, medium_kind::automatic); e.code != status::ok) return e;
-    [[maybe_unused]] error without = attach_log(*o.image, o);
+    [[maybe_unused]] error without = replay_log(*o.image, o);
   }
   return o;
 }
@@ -432,7 +441,7 @@ result<opened> open_pool(const std::string& path, options how) {
   if (error e = read_pool(o); e.code != status::ok) return e;
   if (error e = settle_mapping(o, asked); e.code != status::ok) return e;
   if (o.image != nullptr)
-    if (error e = attach_log(*o.image, o); e.code != status::ok) return e;
+    if (error e = replay_log(*o.image, o); e.code != status::ok) return e;
   if (error e = read_root_of(o); e.code != status::ok) return e;
   if (error e = refuse_torn(o); e.code != status::ok) return e;
   if (error e = refuse_copy(o); e.code != status::ok) return e;

@@ -181,5 +181,29 @@ TEST(DeferredWait, FromManyThreads) {
   EXPECT_EQ(pool->when_durable(0, [](status) { FAIL(); }), status::closed);
 }
 
+/// A call may write: close waits for it, and then for what it wrote.
+TEST(DeferredWait, ACallThatWritesWhileThePoolIsClosedIsKept) {
+  const disk_setup with{engine_kind::turbo, data_kind::u64, durability_level::power_buffered};
+  scratch_folder folder(disk_folder());
+  std::string path = folder.file("pool.dh");
+  for (std::uint64_t round = 0; round < 20; ++round) {
+    {
+      auto pool = table::open(path, with.how());
+      ASSERT_TRUE(pool);
+      ASSERT_EQ(pool->put(key_of(1000), value_of(with, round)), status::ok);
+      status written = status::closed;
+      ASSERT_EQ(pool->when_durable(
+                    pool->position(),
+                    [&](status) { written = pool->put(key_of(round), value_of(with, round)); }),
+                status::ok);
+      ASSERT_EQ(pool->close(), status::ok);
+      ASSERT_EQ(written, status::ok);
+    }
+    auto pool = table::open(path, with.how());
+    ASSERT_TRUE(pool);
+    for (std::uint64_t n = 0; n <= round; ++n) ASSERT_TRUE(pool->get(key_of(n))) << "key " << n;
+  }
+}
+
 }  // namespace
 }  // namespace durahash::test

@@ -1,11 +1,15 @@
 // A disk that refuses, and files that do not belong together.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <filesystem>
+#include <thread>
+#include <utility>
 
 #include "disk/planted.hpp"
 #include "disk_pool.hpp"
@@ -90,6 +94,70 @@ TEST_P(DiskErrors, LoseNothingThatWasAcknowledged) {
     EXPECT_EQ(pool->put(key_of(0), value_of(with, 1)), status::ok);
   }
   EXPECT_GE(refusals, 3u);
+}
+
+/// A write that takes its place when the disk has failed for another one is not acknowledged.
+status answer_beside_a_failure() {
+  const disk_setup with{engine_kind::turbo, data_kind::u64, durability_level::power};
+  scratch_folder folder(disk_folder());
+  auto pool = table::open(folder.file("pool.dh"), with.how());
+  for (std::uint64_t n = 0; n < 10; ++n)
+    EXPECT_EQ(pool->put(key_of(n), value_of(with, 1)), status::ok);
+  bool failed = false;
+  at_disk_step = [&](std::string_view name) {
+    if (name != "a place is to be taken" || std::exchange(failed, true)) return;
+    std::thread other([&] {
+      disk_fault fault(1, EIO, true);
+      EXPECT_EQ(pool->put(key_of(7), value_of(with, 2)), status::io_error);
+    });
+    other.join();
+  };
+  status answer = pool->put(key_of(3), value_of(with, 2));
+  at_disk_step = nullptr;
+  EXPECT_TRUE(failed);
+  return answer;
+}
+
+TEST(DiskFiles, AWriteBesideOneThatFailsIsNotAcknowledged) {
+  EXPECT_EQ(answer_beside_a_failure(), status::io_error);
+  planted_disk_bug = "a-failed-append-needs-nothing";
+  EXPECT_EQ(answer_beside_a_failure(), status::ok) << "its place need not be waited for";
+  planted_disk_bug = nullptr;
+}
+
+/// Until a salvage has come to its end, the pool opens to be salvaged alone.
+TEST(DiskFiles, ASalvageThatIsCutOffIsBegunAnew) {
+  scratch_folder folder(disk_folder());
+  std::string path = folder.file("pool.dh");
+  in_a_process_that_dies(path, usual, [](table& pool) { put_ten(pool, usual); });
+  random_stream draw(stream_seed("SalvageCut"));
+  disk_recorder disk({path, path + "-log"});
+  options salvaging;
+  salvaging.salvage = true;
+  {
+    auto pool = table::open(path, salvaging);
+    ASSERT_TRUE(pool) << pool.failure().message;
+  }
+  disk.stop();
+  bool seen_refused = false;
+  for (std::uint64_t moment = 0; moment <= disk.now(); ++moment)
+    for (int tries = 0; tries < 6; ++tries) {
+      auto how = tries == 0   ? disk_recorder::unwaited::all_old
+                 : tries == 1 ? disk_recorder::unwaited::all_new
+                              : disk_recorder::unwaited::drawn;
+      for (const auto& [name, bytes] : disk.after_cut(moment, how, draw)) write_file(name, bytes);
+      auto pool = table::open(path);
+      if (!pool) {
+        seen_refused = true;
+        EXPECT_NE(pool.failure().message.find("a salvage of it"), std::string::npos)
+            << pool.failure().message;
+        pool = table::open(path, salvaging);
+      }
+      ASSERT_TRUE(pool) << "cut at " << moment << ": " << pool.failure().message;
+      EXPECT_EQ(pool->size(), 10u) << "cut at " << moment;
+      EXPECT_TRUE(pool->check().ok) << "cut at " << moment;
+    }
+  EXPECT_TRUE(seen_refused);
 }
 
 TEST(DiskFiles, APoolIsRefusedWithoutTheLogThatItNeeds) {
@@ -234,6 +302,35 @@ TEST(DiskFiles, AReaderOfAKilledPoolSeesAllAndChangesNothing) {
     auto pool = table::open(path);
     ASSERT_TRUE(pool) << pool.failure().message;
     EXPECT_EQ(pool->size(), 10u);
+  }
+}
+
+/// As after a power cut: who deletes the ring of a killed process takes its last moments.
+TEST(DiskFiles, AnOpeningSaysWhetherTheMemoryOfTheLastMomentsWasThere) {
+  const disk_setup with{engine_kind::cceh, data_kind::u64, durability_level::power_buffered};
+  scratch_folder folder(disk_folder());
+  std::string path = folder.file("pool.dh");
+  for (bool is_there : {true, false}) {
+    in_a_process_that_dies(path, with, [&](table& pool) { put_ten(pool, with); });
+    struct stat facts {};
+    ASSERT_EQ(::stat(path.c_str(), &facts), 0);
+    char ring[96];
+    std::snprintf(ring, sizeof ring, "/dev/shm/durahash-%u-%llx-%llx.ring", facts.st_uid,
+                  static_cast<unsigned long long>(facts.st_dev),
+                  static_cast<unsigned long long>(facts.st_ino));
+    ASSERT_TRUE(std::filesystem::exists(ring));
+    if (!is_there) std::filesystem::remove(ring);
+    for (open_mode mode : {open_mode::read_only, open_mode::open_existing}) {
+      options how;
+      how.mode = mode;
+      auto pool = table::open(path, how);
+      ASSERT_TRUE(pool) << pool.failure().message;
+      EXPECT_NE(pool->info().may_lack_last_moments, is_there);
+      EXPECT_TRUE(!is_there || pool->size() == 10);
+    }
+    auto closed = table::open(path);
+    ASSERT_TRUE(closed);
+    EXPECT_FALSE(closed->info().may_lack_last_moments);
   }
 }
 

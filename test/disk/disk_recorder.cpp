@@ -85,6 +85,20 @@ disk_recorder::disk_recorder(const std::vector<std::string>& paths) : made_(new 
   recording::current = made_;
 }
 
+disk_recorder::disk_recorder(const disk_recorder& before, std::uint64_t killed_at)
+    : made_(new recording) {
+  made_->names = before.made_->names;
+  made_->before = before.made_->before;
+  for (change c : before.made_->changes) {
+    if (c.began >= killed_at) break;
+    if (c.settled >= killed_at) c.settled = never;
+    c.ended = std::min(c.ended, killed_at);
+    made_->changes.push_back(std::move(c));
+  }
+  made_->moments = killed_at + 1;
+  recording::current = made_;
+}
+
 disk_recorder::~disk_recorder() {
   stop();
   delete made_;
@@ -98,15 +112,28 @@ std::uint64_t disk_recorder::now() const {
 }
 
 std::size_t disk_recorder::unwaited_at(std::uint64_t moment) const {
-  return static_cast<std::size_t>(
-      std::count_if(made_->changes.begin(), made_->changes.end(),
-                    [&](const change& c) { return c.began < moment && c.settled >= moment; }));
+  std::size_t count = 0;
+  cut_at(moment, [&] { return ++count, false; });
+  return count;
 }
 
 std::map<std::string, std::string> disk_recorder::after_cut(std::uint64_t moment, unwaited how,
                                                             random_stream& draw) const {
+  return cut_at(moment,
+                [&] { return how == unwaited::drawn ? draw.one_in(2) : how == unwaited::all_new; });
+}
+
+std::map<std::string, std::string> disk_recorder::after_cut(std::uint64_t moment,
+                                                            const std::vector<bool>& is_new) const {
+  std::size_t next = 0;
+  return cut_at(moment, [&] { return is_new.at(next++); });
+}
+
+/// Asks is_new() of each sector and each length that nobody had waited for.
+template <class Draw>
+std::map<std::string, std::string> disk_recorder::cut_at(std::uint64_t moment,
+                                                         Draw&& is_new) const {
   auto files = made_->before;
-  auto is_new = [&] { return how == unwaited::drawn ? draw.one_in(2) : how == unwaited::all_new; };
   for (const change& c : made_->changes) {
     if (c.began >= moment) break;
     std::string& file = files[c.file];

@@ -21,6 +21,9 @@ class disk_recorder {
 
   /// From here on, until `stop`, of the files of these names.
   explicit disk_recorder(const std::vector<std::string>& paths);
+  /// Goes on where another one's process was killed, at that moment: nothing of the disk is lost,
+  /// and what nobody had waited for is still not waited for.
+  disk_recorder(const disk_recorder& before, std::uint64_t killed_at);
   ~disk_recorder();
   disk_recorder(const disk_recorder&) = delete;
 
@@ -32,11 +35,16 @@ class disk_recorder {
   /// The files, by their names, as a cut at that moment may leave them.
   std::map<std::string, std::string> after_cut(std::uint64_t moment, unwaited how,
                                                random_stream& draw) const;
-
-  /// Writes that nobody waited for, at that moment.
+  /// Likewise, with a word for each sector and each length that nobody had waited for, in the order
+  /// of the writes.
+  std::map<std::string, std::string> after_cut(std::uint64_t moment,
+                                               const std::vector<bool>& is_new) const;
+  /// How many sectors and lengths that nobody had waited for there were at that moment.
   std::size_t unwaited_at(std::uint64_t moment) const;
 
  private:
+  template <class Draw>
+  std::map<std::string, std::string> cut_at(std::uint64_t moment, Draw&& is_new) const;
   friend struct recorded_calls;
   struct recording;
   recording* made_;

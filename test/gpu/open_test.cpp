@@ -42,6 +42,30 @@ TEST(GpuRef, InAKernelOfOnesOwn) {
 }
 #endif
 
+/// A device writes no log: what it stored would not be on the disk when it is told so.
+TEST(GpuMapOpen, APoolOnADiskWithALogIsRefused) {
+  scratch_folder folder("/var/tmp");
+  std::string path = folder.file("a");
+  options how{.engine = engine_kind::gphash, .key = data_kind::u64, .value = data_kind::u64};
+  how.durability = durability_level::power, how.medium = medium_kind::disk;
+  how.log_bytes = 1 << 20;
+  {
+    auto made = map<std::uint64_t, std::uint64_t>::open(path, how);
+    ASSERT_TRUE(made) << made.failure().message;
+    ASSERT_EQ(made->put(1, 2), status::ok);
+  }
+  for (auto place : {gpu::table_place::automatic, gpu::table_place::pool,
+                     gpu::table_place::host_mirror, gpu::table_place::device_mirror}) {
+    auto lent = gpu::open_on(std::make_unique<lockstep_device>(), path, {}, {.place = place});
+    ASSERT_FALSE(lent);
+    EXPECT_EQ(lent.failure().message, "a device cannot use " + path + ": its medium is disk");
+  }
+  auto pool = map<std::uint64_t, std::uint64_t>::open(path);
+  ASSERT_TRUE(pool) << pool.failure().message;
+  EXPECT_EQ(pool->get(1), 2u);
+  EXPECT_TRUE(pool->info().clean);
+}
+
 /// A pool in a memfd: memory without a file system, which the kernel lets be pinned. The first half
 /// of its life it is a file.
 TEST(GpuMapOpen, APoolInAMemfd) {
