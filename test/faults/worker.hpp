@@ -46,8 +46,8 @@ inline constexpr operation reads[] = {operation::get,      operation::get_many, 
                                       operation::stats,    operation::check};
 inline constexpr operation whole_pool[] = {operation::reserve, operation::compact, operation::sync};
 
-/// What a worker may be answered because of a fault. The table is unchanged then; but on a disk with
-/// a log, where io_error says that nobody knows.
+/// What a worker may be answered because of a fault. The table is unchanged then; on a disk with a
+/// log, where io_error is the answer, nobody knows.
 using excuses = std::vector<status>;
 
 class worker {
