@@ -30,7 +30,8 @@ any_table& of_another_process(const any_table&);
 ///
 /// The pool is its file's pages: nobody else may write to an open one or shorten it. Where another
 /// program has cut it (`truncate`, `>`, `cp` onto it) the next look behind the end is SIGBUS, and
-/// the records there are lost. Removing or renaming the file does no harm.
+/// the records there are lost. Removing or renaming the file does no harm; but of a pool with a log
+/// (medium disk) both files keep their names until it is closed.
 class handle {
  public:
   /// What the pool is. Never waits.
