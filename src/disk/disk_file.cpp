@@ -51,6 +51,26 @@ disk_file::~disk_file() {
   if (descriptor_ >= 0) ::close(descriptor_);
 }
 
+void share_like(int descriptor, int like) noexcept {
+  struct stat wanted {
+  }, has{};
+  if (::fstat(like, &wanted) != 0 || ::fstat(descriptor, &has) != 0) return;
+  constexpr mode_t permissions = 0777;
+  bool owned = wanted.st_uid == has.st_uid && wanted.st_gid == has.st_gid;
+  if (!owned && ::fchown(descriptor, wanted.st_uid, wanted.st_gid) != 0 &&
+      ::fchown(descriptor, static_cast<uid_t>(-1), wanted.st_gid) != 0) {
+    // It stays this user's: others are refused, with the path of the file.
+  }
+  if (((wanted.st_mode ^ has.st_mode) & permissions) != 0 &&
+      ::fchmod(descriptor, wanted.st_mode & permissions) != 0) {
+    // Likewise.
+  }
+}
+
+void disk_file::share_like(int descriptor) noexcept {
+  durahash::share_like(descriptor_, descriptor);
+}
+
 std::uint64_t disk_file::bytes() const noexcept {
   struct stat facts {};
   return ::fstat(descriptor_, &facts) == 0 ? static_cast<std::uint64_t>(facts.st_size) : 0;

@@ -24,6 +24,8 @@ class disk_file {
   ~disk_file();
 
   bool is_open() const noexcept { return descriptor_ >= 0; }
+  /// As share_like.
+  void share_like(int descriptor) noexcept;
   /// 0 where that cannot be told.
   std::uint64_t bytes() const noexcept;
 
@@ -45,6 +47,10 @@ class disk_file {
 
   int descriptor_ = -1;
 };
+
+/// Whoever may use the file `like` may use the other one: its owner, group and mode, as far as this
+/// process may give them.
+void share_like(int descriptor, int like) noexcept;
 
 /// Memory for such transfers.
 class page_buffer {

@@ -23,6 +23,7 @@
 
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -53,6 +54,8 @@ class disk_mapping final : public mapping, public checkpoints {
   /// opens to be salvaged alone.
   error begin(const disk_request& how, bool salvage);
   error end_salvage();
+  /// Of a new pool that cannot be made: the log that was made for it.
+  void remove_new_log() noexcept;
 
   /// To be called once the pool is closed, by nobody beside it: the file is whole by itself then,
   /// and the log empty.
@@ -92,6 +95,7 @@ class disk_mapping final : public mapping, public checkpoints {
   class replay;
   error replay_log(const log_record& record, bool salvage);
   error new_log(log_record& next);
+  error lock_log();
   bool find_idle_log();
   std::string log_path() const { return file_.path() + "-log"; }
   error name_ring();
@@ -113,6 +117,7 @@ class disk_mapping final : public mapping, public checkpoints {
   std::string ring_path_;
   std::uint64_t newest_key_ = 0;         // of the openings before this one
   disk_file log_file_;                   // until the log has it
+  std::optional<locked_file> log_lock_;  // no other pool takes the log for its own
   std::unique_ptr<page_buffer> copies_;  // guarded by checkpointing_
   std::unique_ptr<disk_log> log_;
   std::uint64_t replayed_ = 0;

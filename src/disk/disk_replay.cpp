@@ -212,7 +212,7 @@ error disk_mapping::replay_log(const log_record& record, bool salvage) {
     return lost("its log " + log_path() + " is damaged at place " + std::to_string(reached));
   if (ring && ring->head() > reached) {
     // places beyond the ring's slots were taken, too, by threads that waited for room
-    std::uint64_t end = ring->head();
+    std::uint64_t end = std::min<std::uint64_t>(ring->head(), record.from + record.slots);
     page_buffer piece(piece_bytes);
     for (std::uint64_t first = align_down(reached, page_of_entries); first < end;
          first += page_of_entries) {
@@ -270,8 +270,26 @@ bool disk_mapping::find_idle_log() {
   return true;
 }
 
-/// Under another name until it is whole.
+error disk_mapping::lock_log() {
+  mapping_request request;
+  request.path = log_path();
+  auto locked = locked_file::open(request);
+  if (!locked) return unusable(file_.path(), locked.failure().message);
+  log_lock_.emplace(std::move(*locked));
+  return {status::ok, {}};
+}
+
+void disk_mapping::remove_new_log() noexcept {
+  if (log_lock_) ::unlink((log_lock_->path()).c_str());
+}
+
+/// Under another name until it is whole. A log of that name may be that of a pool that was renamed
+/// while it was open.
 error disk_mapping::new_log(log_record& next) {
+  if (struct stat facts{}; ::stat(log_path().c_str(), &facts) == 0) {
+    if (error e = lock_log(); e.code != status::ok) return e;
+    log_lock_.reset();
+  }
   std::uint64_t bytes = how_.log_bytes != 0
                             ? how_.log_bytes
                             : std::clamp(backed_bytes(), least_log_bytes, most_log_bytes);
@@ -302,6 +320,8 @@ error disk_mapping::begin(const disk_request& how, bool salvage) try {
   if (salvage && !write_all_pages()) return unusable(file_.path(), std::strerror(write_failure_));
   if (!log_file_.is_open())
     if (error e = new_log(next); e.code != status::ok) return e;
+  log_file_.share_like(file_.descriptor());
+  if (error e = lock_log(); e.code != status::ok) return e;
   std::uint64_t key = disk_bug("an-opening-without-a-key") ? 1 : random_word();
   page_buffer page(page_bytes);
   std::memset(page.at(), 0, page_bytes);
@@ -317,7 +337,8 @@ error disk_mapping::begin(const disk_request& how, bool salvage) try {
   std::uint64_t ring_slots = ring_slots_for(next.slots * sizeof(log_entry));
   while (next.slots % ring_slots != 0) ring_slots /= 2;
   auto ring = how_.waits ? result<log_ring>(log_ring::in_memory(ring_slots, first))
-                         : log_ring::on_tmpfs(ring_path_, ring_slots, next.log_id, key, first);
+                         : log_ring::on_tmpfs(ring_path_, file_.descriptor(), ring_slots,
+                                              next.log_id, key, first);
   if (!ring)
     return unusable(file_.path(), ring.failure().message + "; the level power needs no such file");
   if (!log_file_.write_through(0, page.at(), page_bytes) || !write_record(next)) {

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "base/hash.hpp"
+#include "disk/disk_file.hpp"
 #include "media/addresses.hpp"
 #include "media/file_lock.hpp"
 
@@ -71,8 +72,8 @@ log_ring log_ring::in_memory(std::uint64_t slots, std::uint64_t first) {
 }
 
 /// Another name first: a process that is killed here leaves the old ring, or the new one.
-result<log_ring> log_ring::on_tmpfs(const std::string& path, std::uint64_t slots, const id& log_id,
-                                    std::uint64_t key, std::uint64_t first) {
+result<log_ring> log_ring::on_tmpfs(const std::string& path, int like, std::uint64_t slots,
+                                    const id& log_id, std::uint64_t key, std::uint64_t first) {
   auto refused = [&](const std::string& why) {
     return error{status::unusable,
                  "what the disk does not have yet cannot be kept in " + path + ": " + why};
@@ -82,6 +83,7 @@ result<log_ring> log_ring::on_tmpfs(const std::string& path, std::uint64_t slots
   ::unlink(draft.c_str());
   descriptor file{::open(draft.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600)};
   if (file.number < 0) return refused_by_system();
+  share_like(file.number, like);
   struct statfs facts {};
   bool known = ::fstatfs(file.number, &facts) == 0;
   if (!known || facts.f_type != TMPFS_MAGIC) {

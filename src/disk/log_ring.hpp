@@ -24,9 +24,10 @@ class log_ring {
   /// std::bad_alloc.
   static log_ring in_memory(std::uint64_t slots, std::uint64_t first);
 
-  /// A file of tmpfs, which outlives the process and not the machine. One of that name is replaced.
-  static result<log_ring> on_tmpfs(const std::string& path, std::uint64_t slots, const id& log_id,
-                                   std::uint64_t key, std::uint64_t first);
+  /// A file of tmpfs, which outlives the process and not the machine, for those who may use the
+  /// file `like`. One of that name is replaced.
+  static result<log_ring> on_tmpfs(const std::string& path, int like, std::uint64_t slots,
+                                   const id& log_id, std::uint64_t key, std::uint64_t first);
 
   /// That of a killed process: of this log, in the opening with that key. Nothing if there is none;
   /// an error where that cannot be told: what was acknowledged may be in it.

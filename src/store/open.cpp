@@ -365,7 +365,7 @@ result<opened> on_disk(const engine_entry& entry, opening o) {
   if (creating)
     if (error e = image.begin(log_request(facts), false); e.code != status::ok) {
       ::unlink(facts.path.c_str());
-      ::unlink((facts.path + "-log").c_str());
+      image.remove_new_log();
       return refused(e.code, "cannot create " + facts.path + ": " + e.message);
     }
   if (salvage)

@@ -305,6 +305,14 @@ TEST(DiskFiles, AReaderOfAKilledPoolSeesAllAndChangesNothing) {
   }
 }
 
+std::string ring_of(const struct stat& pool) {
+  char name[96];
+  std::snprintf(name, sizeof name, "/dev/shm/durahash-%u-%llx-%llx.ring", pool.st_uid,
+                static_cast<unsigned long long>(pool.st_dev),
+                static_cast<unsigned long long>(pool.st_ino));
+  return name;
+}
+
 /// As after a power cut: who deletes the ring of a killed process takes its last moments.
 TEST(DiskFiles, AnOpeningSaysWhetherTheMemoryOfTheLastMomentsWasThere) {
   const disk_setup with{engine_kind::cceh, data_kind::u64, durability_level::power_buffered};
@@ -314,10 +322,7 @@ TEST(DiskFiles, AnOpeningSaysWhetherTheMemoryOfTheLastMomentsWasThere) {
     in_a_process_that_dies(path, with, [&](table& pool) { put_ten(pool, with); });
     struct stat facts {};
     ASSERT_EQ(::stat(path.c_str(), &facts), 0);
-    char ring[96];
-    std::snprintf(ring, sizeof ring, "/dev/shm/durahash-%u-%llx-%llx.ring", facts.st_uid,
-                  static_cast<unsigned long long>(facts.st_dev),
-                  static_cast<unsigned long long>(facts.st_ino));
+    std::string ring = ring_of(facts);
     ASSERT_TRUE(std::filesystem::exists(ring));
     if (!is_there) std::filesystem::remove(ring);
     for (open_mode mode : {open_mode::read_only, open_mode::open_existing}) {
@@ -332,6 +337,44 @@ TEST(DiskFiles, AnOpeningSaysWhetherTheMemoryOfTheLastMomentsWasThere) {
     ASSERT_TRUE(closed);
     EXPECT_FALSE(closed->info().may_lack_last_moments);
   }
+}
+
+TEST(DiskFiles, ANewPoolDoesNotTakeTheLogOfOneThatWasRenamedWhileOpen) {
+  scratch_folder folder(disk_folder());
+  std::string path = folder.file("pool.dh"), renamed = folder.file("renamed.dh");
+  {
+    auto pool = table::open(path, usual.how());
+    ASSERT_TRUE(pool);
+    put_ten(*pool, usual);
+    std::filesystem::rename(path, renamed);
+    auto other = table::open(path, usual.how());
+    ASSERT_FALSE(other);
+    EXPECT_NE(other.failure().message.find(path + "-log: it is locked"), std::string::npos)
+        << other.failure().message;
+    EXPECT_FALSE(std::filesystem::exists(path));
+    ASSERT_EQ(pool->put(key_of(100), value_of(usual, 1)), status::ok);
+    ASSERT_EQ(pool->close(), status::ok);
+  }
+  EXPECT_EQ(table::open(renamed)->size(), 11u);
+  EXPECT_TRUE(table::open(path, usual.how()));
+}
+
+/// Another user of a pool's group may open it, after a kill, too.
+TEST(DiskFiles, LogAndRingAreForWhomThePoolIsFor) {
+  const disk_setup with{engine_kind::cceh, data_kind::u64, durability_level::power_buffered};
+  scratch_folder folder(disk_folder());
+  std::string path = folder.file("pool.dh");
+  ASSERT_TRUE(table::open(path, with.how()));
+  ASSERT_EQ(::chmod(path.c_str(), 0664), 0);
+  auto pool = table::open(path, with.how());
+  ASSERT_TRUE(pool);
+  struct stat facts {
+  }, log{}, ring{};
+  ASSERT_EQ(::stat(path.c_str(), &facts), 0);
+  ASSERT_EQ(::stat((path + "-log").c_str(), &log), 0);
+  ASSERT_EQ(::stat(ring_of(facts).c_str(), &ring), 0);
+  EXPECT_EQ(log.st_mode & 0777, 0664u);
+  EXPECT_EQ(ring.st_mode & 0777, 0664u);
 }
 
 TEST(DiskFiles, WhatIsNoDiskIsRefused) {
