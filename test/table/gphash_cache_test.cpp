@@ -207,7 +207,8 @@ TEST(GphashCache, NoSearchFindsWhatWasOverwritten) {
     over = true;
     for (std::thread& t : threads) t.join();
     EXPECT_EQ(wrong, 0u);
-    EXPECT_GT(figures(*r)["cache_hit_rate"], 0.1);
+    // how many depends on who comes when; so many searches were answered by a copy
+    EXPECT_GT(figures(*r)["cache_hit_rate"] * static_cast<double>(searches), 5000);
     check_report report;
     r->t->check(report);
     EXPECT_TRUE(report.ok);
