@@ -52,8 +52,8 @@ disk_file::~disk_file() {
 }
 
 void share_like(int descriptor, int like) noexcept {
-  struct stat wanted {
-  }, has{};
+  struct stat wanted {};
+  struct stat has {};
   if (::fstat(like, &wanted) != 0 || ::fstat(descriptor, &has) != 0) return;
   constexpr mode_t permissions = 0777;
   bool owned = wanted.st_uid == has.st_uid && wanted.st_gid == has.st_gid;

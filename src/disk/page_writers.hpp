@@ -1,5 +1,5 @@
-// Writes to one file, many of them under way at once: a disk that does six thousand one after the
-// other does ten times as many side by side.
+// Writes to one file, many of them under way at once: one after the other, each would wait for the
+// disk to end the one before.
 #pragma once
 
 #include <condition_variable>
