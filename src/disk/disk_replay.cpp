@@ -124,14 +124,8 @@ error disk_mapping::name_ring() {
 error disk_mapping::recover(const disk_request& how, bool salvage) try {
   how_ = how;
   if (error e = name_ring(); e.code != status::ok) return e;
-  const auto* records = base_ + log_record_offset;
-  for (std::uint64_t offset : {std::uint64_t{0}, page_bytes / std::uint64_t{2}}) {
-    log_record found;
-    std::memcpy(&found, records + offset, sizeof found);
-    if (is_whole(found) && found.sequence > record_.sequence) record_ = found;
-  }
-  bool ever_written = std::any_of(records, records + page_bytes,
-                                  [](std::byte byte) { return byte != std::byte{0}; });
+  auto [newest, ever_written] = find_record(base_ + log_record_offset);
+  record_ = newest;
   if (record_.sequence == 0 && ever_written && !salvage)
     return unusable(file_.path(), "what says which entries of its log " + log_path() +
                                       " count is damaged; `durahash check --salvage " +

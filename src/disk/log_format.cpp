@@ -1,5 +1,8 @@
 #include "disk/log_format.hpp"
 
+#include <algorithm>
+#include <cstring>
+
 #include "base/hash.hpp"
 
 namespace durahash {
@@ -52,6 +55,18 @@ bool is_whole(const log_record& record) noexcept {
     reached = row.end;
   }
   return true;
+}
+
+found_record find_record(const std::byte* page) noexcept {
+  found_record found{};
+  for (std::uint64_t offset : log_record_offsets) {
+    log_record one;
+    std::memcpy(&one, page + (offset - log_record_offset), sizeof one);
+    if (is_whole(one) && one.sequence > found.newest.sequence) found.newest = one;
+  }
+  found.ever_written =
+      std::any_of(page, page + page_bytes, [](std::byte byte) { return byte != std::byte{0}; });
+  return found;
 }
 
 bool is_whole(const log_header& header) noexcept {

@@ -104,4 +104,11 @@ log_header sealed(log_header header);
 bool is_whole(const log_record& record) noexcept;
 bool is_whole(const log_header& header) noexcept;
 
+struct found_record {
+  log_record newest;  ///< of sequence 0 where none is whole
+  bool ever_written;  ///< else there was never a log
+};
+/// Of the page of the pool that holds the two.
+found_record find_record(const std::byte* page) noexcept;
+
 }  // namespace durahash

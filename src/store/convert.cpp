@@ -5,7 +5,6 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -21,15 +20,7 @@ namespace {
 
 /// Whether the pool's file is not whole by itself, or nothing says that it is.
 bool needs_its_log(const std::byte* header) {
-  log_record newest{};
-  for (std::uint64_t offset : log_record_offsets) {
-    log_record found;
-    std::memcpy(&found, header + offset, sizeof found);
-    if (is_whole(found) && found.sequence > newest.sequence) newest = found;
-  }
-  bool ever_written =
-      std::any_of(header + log_record_offset, header + log_record_offset + page_bytes,
-                  [](std::byte byte) { return byte != std::byte{0}; });
+  auto [newest, ever_written] = find_record(header + log_record_offset);
   return ever_written && newest.state != log_state::idle;
 }
 
