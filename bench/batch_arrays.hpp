@@ -7,9 +7,9 @@
 #include <span>
 #include <string>
 
+#include "bench/client.hpp"
 #include "bench/clock.hpp"
 #include "bench/device.hpp"
-#include "bench/hands.hpp"
 #include "bench/request.hpp"
 #include "bench/scratch_pool.hpp"
 
@@ -100,7 +100,7 @@ class batch_store {
   std::unique_ptr<batch_arrays> arrays_;
 };
 
-/// What hands on a device share: arrays, and a clock that runs from the call of a batch until its
+/// What client on a device share: arrays, and a clock that runs from the call of a batch until its
 /// answers are final.
 class timed_batches : public expectations {
  public:

@@ -1,4 +1,4 @@
-// A pool on a device, and one thread's hands on it.
+// A pool on a device, and one thread's client on it.
 #pragma once
 
 #include <chrono>
@@ -59,9 +59,9 @@ inline result<device_pool> open_table<device_pool>(const request& asked, const o
 
 /// Batches of words. What is timed is launch, kernels, commit, and growth where it was needed;
 /// filling the arrays before and checking them after is the host's work.
-class device_hands : public timed_batches {
+class device_client : public timed_batches {
  public:
-  device_hands(device_pool& pool, const record_shape&, std::uint64_t batch)
+  device_client(device_pool& pool, const record_shape&, std::uint64_t batch)
       : timed_batches(pool.arrays_for(batch)), map_(pool.map()) {}
 
   std::uint64_t get_many(keys some) {

@@ -1,4 +1,4 @@
-// A pool of rows that a device looks up and the processor writes, and one thread's hands on it.
+// A pool of rows that a device looks up and the processor writes, and one thread's client on it.
 #pragma once
 
 #include <cstring>
@@ -40,11 +40,11 @@ inline result<device_rows> open_table<device_rows>(const request& asked, const o
   return device_rows(asked.on, std::move(*opened), asked.shape, asked.arrays_at);
 }
 
-/// Batches of rows, as bytes_hands has them: the word, then a filling. Timed are launch and kernels
+/// Batches of rows, as bytes_client has them: the word, then a filling. Timed are launch and kernels
 /// of finds, and all that the processor does for writes.
-class row_hands : public timed_batches {
+class row_client : public timed_batches {
  public:
-  row_hands(device_rows& pool, const record_shape& shape, std::uint64_t batch)
+  row_client(device_rows& pool, const record_shape& shape, std::uint64_t batch)
       : timed_batches(pool.arrays_for(batch)), table_(pool.table()), shape_(shape) {
     std::memset(host().keys, 'k', batch * shape.key_bytes);
     std::memset(host().values, 'v', batch * shape.value_bytes);

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "bench/crew.hpp"
 #include "bench/embedding_tables.hpp"
 #include "bench/rmat_graph.hpp"
+#include "bench/thread_group.hpp"
 
 namespace durahash::bench {
 namespace {
@@ -138,7 +138,7 @@ operations draw(const drawing& what, unsigned thread) {
 
 std::vector<operations> draw_all(const drawing& what) {
   std::vector<operations> drawn(what.threads);
-  run_crew(what.threads, [&](unsigned t) { drawn[t] = draw(what, t); });
+  run_threads(what.threads, [&](unsigned t) { drawn[t] = draw(what, t); });
   return drawn;
 }
 

@@ -11,17 +11,17 @@
 
 namespace durahash::bench {
 
-/// What a pass is timed by: the time of day, or the hands' own clock where they have one.
-template <class Hands>
-ticks clock_of(const Hands& hands) noexcept {
-  if constexpr (requires { hands.clock(); }) return hands.clock();
+/// What a pass is timed by: the time of day, or the client' own clock where they have one.
+template <class Client>
+ticks clock_of(const Client& client) noexcept {
+  if constexpr (requires { client.clock(); }) return client.clock();
   else return ordered_ticks();
 }
 
 /// Calls `step(first, count)` over [begin, end) in units of `unit` operations; step says how many
 /// went as expected. With `latencies` each unit is timed: its time per operation, in ticks.
-template <class Hands, class Step>
-[[gnu::noinline]] std::uint64_t run_units(const Hands& hands, std::uint64_t begin,
+template <class Client, class Step>
+[[gnu::noinline]] std::uint64_t run_units(const Client& client, std::uint64_t begin,
                                           std::uint64_t end, std::uint64_t unit, timings* latencies,
                                           Step&& step) {
   std::uint64_t right = 0;
@@ -29,47 +29,49 @@ template <class Hands, class Step>
     for (std::uint64_t i = begin; i < end; i += unit) right += step(i, std::min(unit, end - i));
     return right;
   }
-  ticks before = clock_of(hands);
+  ticks before = clock_of(client);
   for (std::uint64_t i = begin; i < end; i += unit) {
     std::uint64_t count = std::min(unit, end - i);
     right += step(i, count);
-    ticks now = clock_of(hands);
+    ticks now = clock_of(client);
     latencies->record((now - before) / count);
-    before = clock_of(hands);
+    before = clock_of(client);
   }
   return right;
 }
 
 /// One operation after the other.
-template <class Hands>
-std::uint64_t run_singles(Hands& hands, const operations& todo, generation g, std::uint64_t begin,
+template <class Client>
+std::uint64_t run_singles(Client& client, const operations& todo, generation g, std::uint64_t begin,
                           std::uint64_t end, timings* latencies) {
   auto run = [&](auto&& one) {
-    return run_units(hands, begin, end, 1, latencies,
+    return run_units(client, begin, end, 1, latencies,
                      [&](std::uint64_t i, std::uint64_t) { return one(todo.keys[i]); });
   };
-  auto read_modify_write = [&](std::uint64_t key) { return hands.get(key) & hands.update(key, g); };
+  auto read_modify_write = [&](std::uint64_t key) {
+    return client.get(key) & client.update(key, g);
+  };
   if (todo.is_mix())
-    return run_units(hands, begin, end, 1, latencies,
+    return run_units(client, begin, end, 1, latencies,
                      [&](std::uint64_t i, std::uint64_t) -> std::uint64_t {
                        switch (std::uint64_t key = todo.keys[i]; todo.kinds[i]) {
-                         case operation_kind::get: return hands.get(key);
-                         case operation_kind::insert: return hands.insert(key, g);
-                         case operation_kind::update: return hands.update(key, g);
+                         case operation_kind::get: return client.get(key);
+                         case operation_kind::insert: return client.insert(key, g);
+                         case operation_kind::update: return client.update(key, g);
                          case operation_kind::read_modify_write: return read_modify_write(key);
                          default: return 0;  // no mix has another; it would be counted as wrong
                        }
                      });
   switch (todo.kind) {
-    case operation_kind::get: return run([&](std::uint64_t key) { return hands.get(key); });
+    case operation_kind::get: return run([&](std::uint64_t key) { return client.get(key); });
     case operation_kind::get_absent:
-      return run([&](std::uint64_t key) { return hands.get_absent(key); });
+      return run([&](std::uint64_t key) { return client.get_absent(key); });
     case operation_kind::insert:
-      return run([&](std::uint64_t key) { return hands.insert(key, g); });
-    case operation_kind::put: return run([&](std::uint64_t key) { return hands.put(key, g); });
+      return run([&](std::uint64_t key) { return client.insert(key, g); });
+    case operation_kind::put: return run([&](std::uint64_t key) { return client.put(key, g); });
     case operation_kind::update:
-      return run([&](std::uint64_t key) { return hands.update(key, g); });
-    case operation_kind::erase: return run([&](std::uint64_t key) { return hands.erase(key); });
+      return run([&](std::uint64_t key) { return client.update(key, g); });
+    case operation_kind::erase: return run([&](std::uint64_t key) { return client.erase(key); });
     case operation_kind::read_modify_write: return run(read_modify_write);
   }
   return 0;
@@ -78,11 +80,11 @@ std::uint64_t run_singles(Hands& hands, const operations& todo, generation g, st
 /// A batch of a mix is two calls: its reads as one get_many, its writes as one put_many. Reads come
 /// first, because read-modify-write reads what it writes; inserts come before the reads that look
 /// for them.
-template <class Hands>
+template <class Client>
 class mixed_batch {
  public:
-  mixed_batch(Hands& hands, const operations& todo, generation g)
-      : hands_(hands), todo_(todo), generation_(g) {}
+  mixed_batch(Client& client, const operations& todo, generation g)
+      : client_(client), todo_(todo), generation_(g) {}
 
   std::uint64_t operator()(std::uint64_t first, std::uint64_t count) {
     bool inserts = sort_out(first, count);
@@ -105,43 +107,43 @@ class mixed_batch {
     }
     return inserts;
   }
-  std::uint64_t read() { return hands_.get_many(reads_); }
-  std::uint64_t write() { return hands_.put_many(writes_, generation_); }
+  std::uint64_t read() { return client_.get_many(reads_); }
+  std::uint64_t write() { return client_.put_many(writes_, generation_); }
 
-  Hands& hands_;
+  Client& client_;
   const operations& todo_;
   generation generation_;
   std::vector<std::uint64_t> reads_, writes_;
 };
 
-/// In batches. insert and update are put_many for hands that know no batches of them.
-template <class Hands>
-std::uint64_t run_batches(Hands& hands, const operations& todo, generation g, std::uint64_t batch,
+/// In batches. insert and update are put_many for client that know no batches of them.
+template <class Client>
+std::uint64_t run_batches(Client& client, const operations& todo, generation g, std::uint64_t batch,
                           std::uint64_t begin, std::uint64_t end, timings* latencies) {
   std::span<const std::uint64_t> keys = todo.keys;
   auto run = [&](auto&& many) {
     return run_units(
-        hands, begin, end, batch, latencies,
+        client, begin, end, batch, latencies,
         [&](std::uint64_t first, std::uint64_t count) { return many(keys.subspan(first, count)); });
   };
   if (todo.is_mix())
-    return run_units(hands, begin, end, batch, latencies, mixed_batch<Hands>(hands, todo, g));
+    return run_units(client, begin, end, batch, latencies, mixed_batch<Client>(client, todo, g));
   switch (todo.kind) {
-    case operation_kind::get: return run([&](auto some) { return hands.get_many(some); });
+    case operation_kind::get: return run([&](auto some) { return client.get_many(some); });
     case operation_kind::get_absent:
-      return run([&](auto some) { return hands.get_absent_many(some); });
-    case operation_kind::erase: return run([&](auto some) { return hands.erase_many(some); });
+      return run([&](auto some) { return client.get_absent_many(some); });
+    case operation_kind::erase: return run([&](auto some) { return client.erase_many(some); });
     case operation_kind::insert:
-      if constexpr (requires { hands.insert_many(keys, g); })
-        return run([&](auto some) { return hands.insert_many(some, g); });
+      if constexpr (requires { client.insert_many(keys, g); })
+        return run([&](auto some) { return client.insert_many(some, g); });
       break;
     case operation_kind::update:
-      if constexpr (requires { hands.update_many(keys, g); })
-        return run([&](auto some) { return hands.update_many(some, g); });
+      if constexpr (requires { client.update_many(keys, g); })
+        return run([&](auto some) { return client.update_many(some, g); });
       break;
     default: break;
   }
-  return run([&](auto some) { return hands.put_many(some, g); });
+  return run([&](auto some) { return client.put_many(some, g); });
 }
 
 }  // namespace durahash::bench

@@ -7,14 +7,14 @@
 #include <vector>
 
 #include "bench/checkpoint_watch.hpp"
-#include "bench/crew.hpp"
+#include "bench/client.hpp"
 #include "bench/device_pool.hpp"
 #include "bench/device_rows.hpp"
 #include "bench/disk_counts.hpp"
-#include "bench/hands.hpp"
 #include "bench/outcome.hpp"
 #include "bench/pass.hpp"
 #include "bench/scratch_pool.hpp"
+#include "bench/thread_group.hpp"
 
 namespace durahash::bench {
 
@@ -29,20 +29,20 @@ struct pass_result {
 };
 
 template <class Table>
-struct hands_on;
+struct client_of;
 template <>
-struct hands_on<word_map> : std::type_identity<word_hands> {};
+struct client_of<word_map> : std::type_identity<word_client> {};
 template <>
-struct hands_on<table> : std::type_identity<bytes_hands> {};
+struct client_of<table> : std::type_identity<bytes_client> {};
 template <>
-struct hands_on<device_pool> : std::type_identity<device_hands> {};
+struct client_of<device_pool> : std::type_identity<device_client> {};
 template <>
-struct hands_on<device_rows> : std::type_identity<row_hands> {};
+struct client_of<device_rows> : std::type_identity<row_client> {};
 
 template <class Table>
 class pool_run {
  public:
-  using hands = typename hands_on<Table>::type;
+  using client = typename client_of<Table>::type;
 
   pool_run(const request& asked, engine_kind engine, pool_names names = pool_names::lost_at_once)
       : asked_(asked), pool_(open_scratch<Table>(asked, engine, names)) {}
@@ -105,7 +105,7 @@ class pool_run {
   }
 
  private:
-  static constexpr bool on_device = std::is_base_of_v<timed_batches, hands>;
+  static constexpr bool on_device = std::is_base_of_v<timed_batches, client>;
   static constexpr std::uint64_t quiet_batch = on_device ? std::uint64_t{1} << 16 : 64;
 
   static double bytes_per_key(std::uint64_t bytes, const pool_info& facts) {
@@ -121,41 +121,40 @@ class pool_run {
     std::vector<timings> latencies(timed_each ? asked_.threads : 0,
                                    timings(watch ? watch->under_way() : nullptr));
     std::vector<std::uint64_t> right(asked_.threads);
-    std::vector<hands> crew_hands;
-    for (unsigned t = 0; t < asked_.threads; ++t)
-      crew_hands.emplace_back(pool_, asked_.shape, batch);
+    std::vector<client> clients;
+    for (unsigned t = 0; t < asked_.threads; ++t) clients.emplace_back(pool_, asked_.shape, batch);
     generation g = ++generation_;
     media_counts first = counts(), before = counts();
     // stats() reads the table, and that is counted too
     media_counts cost_of_counting = difference(first, before);
-    crew_result crew = run_crew(asked_.threads, [&](unsigned t) {
+    thread_group_result thread_group = run_threads(asked_.threads, [&](unsigned t) {
       std::uint64_t begin = share_begin(todo[t].keys.size(), parts, part),
                     end = share_begin(todo[t].keys.size(), parts, part + 1);
       timings* mine = timed_each ? &latencies[t] : nullptr;
       if constexpr (!on_device)
         if (batch == 1)
-          return void(right[t] = run_singles(crew_hands[t], todo[t], g, begin, end, mine));
-      right[t] = run_batches(crew_hands[t], todo[t], g, batch, begin, end, mine);
+          return void(right[t] = run_singles(clients[t], todo[t], g, begin, end, mine));
+      right[t] = run_batches(clients[t], todo[t], g, batch, begin, end, mine);
     });
     result.media = difference(cost_of_counting, difference(before, counts()));
-    result.seconds = crew.seconds;
+    result.seconds = thread_group.seconds;
     if constexpr (on_device)
-      result.seconds = static_cast<double>(crew_hands[0].clock()) * ns_per_tick() / 1e9;
-    result.page_faults = crew.page_faults;
+      result.seconds = static_cast<double>(clients[0].clock()) * ns_per_tick() / 1e9;
+    result.page_faults = thread_group.page_faults;
     std::uint64_t met = 0;
     for (unsigned t = 0; t < asked_.threads; ++t) {
       if (timed_each) result.latencies.merge(latencies[t]);
       result.ops += share_of(todo[t].keys.size(), parts, part);
       met += right[t];
     }
-    if (met != result.ops) refuse(result.ops - met, result.ops, crew_hands);
+    if (met != result.ops) refuse(result.ops - met, result.ops, clients);
     return result;
   }
 
   [[noreturn]] static void refuse(std::uint64_t wrong, std::uint64_t ops,
-                                  const std::vector<hands>& crew_hands) {
+                                  const std::vector<client>& clients) {
     status first = status::damaged;
-    for (const hands& one : crew_hands) first = one.surprise().value_or(first);
+    for (const client& one : clients) first = one.surprise().value_or(first);
     std::string why = first == status::ok         ? "a key that was never inserted was found"
                       : first == status::mismatch ? "the value was never written to that key"
                                                   : std::string(message(first));

@@ -5,8 +5,8 @@
 #include <iterator>
 
 #include "base/hash.hpp"
+#include "engine/place.hpp"
 #include "persist/format.hpp"
-#include "table/place.hpp"
 
 namespace durahash::fuzz {
 namespace {
@@ -26,7 +26,7 @@ enum class edit : std::uint8_t {
   count_of_edits,
 };
 
-constexpr std::size_t most_file_bytes = 64u << 20;
+constexpr std::size_t max_file_bytes = 64u << 20;
 
 /// Numbers at which arithmetic goes wrong.
 constexpr std::uint64_t notable_words[] = {0,
@@ -96,7 +96,7 @@ void apply(edit kind, std::string& bytes, std::size_t at, std::size_t other, std
     case edit::truncate:
       return bytes.resize(value % 2 == 0 ? at : (value >> 1) % (bytes.size() + 1));
     case edit::extend:
-      return bytes.resize(std::min(most_file_bytes, bytes.size() + value % (1u << 22)));
+      return bytes.resize(std::min(max_file_bytes, bytes.size() + value % (1u << 22)));
     case edit::entry: return write_at(bytes, at, plausible_entry(value));
     case edit::notable_word:
       return write_at(bytes, at, notable_words[value % std::size(notable_words)]);

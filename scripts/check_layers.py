@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Fails on an upward #include. Data flows one way:
 
-    tool, bench, examples, bindings -> include/durahash <- store -> table/<engine> -> persist -> media -> base
-    tool -> crash -> table/<engine>
+    tool, bench, examples, bindings -> include/durahash <- store -> engine/<engine> -> persist -> media -> base
+    tool -> explorer -> engine/<engine>
 
 Usage: check_layers.py [FOLDER]     (default: the repository this script stands in)
 Exit code: 0 when every include is allowed, 1 when one is not (each is named), 2 when there is nothing to check.
@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 # Layer -> the layers its files may include, besides itself. "api" is include/durahash.
-BELOW_TABLE = {"api", "base", "media", "persist"}
+BELOW_ENGINE = {"api", "base", "media", "persist"}
 ALLOWED = {
     "api": set(),
     "base": {"api"},
@@ -20,16 +20,16 @@ ALLOWED = {
     "disk": {"api", "base", "media"},
     "persist": {"api", "base", "media"},
     "warp": {"api", "base"},
-    "table": BELOW_TABLE,  # files directly in src/table: what the engines share
-    "table/*": BELOW_TABLE | {"table"},
-    "table/gphash": BELOW_TABLE | {"table", "warp"},
-    "gpu": BELOW_TABLE | {"table", "table/gphash", "warp", "store"},
-    "store": BELOW_TABLE | {"disk", "table", "table/*"},
+    "engine": BELOW_ENGINE,  # files directly in src/engine: what the engines share
+    "engine/*": BELOW_ENGINE | {"engine"},
+    "engine/gphash": BELOW_ENGINE | {"engine", "warp"},
+    "gpu": BELOW_ENGINE | {"engine", "engine/gphash", "warp", "store"},
+    "store": BELOW_ENGINE | {"disk", "engine", "engine/*"},
     "bench": {"api"},
-    "tool": {"api", "bench", "crash"},
+    "tool": {"api", "bench", "explorer"},
     "examples": {"api"},
     "bindings": {"api"},
-    "crash": BELOW_TABLE | {"table", "table/*", "store", "gpu"},
+    "explorer": BELOW_ENGINE | {"engine", "engine/*", "store", "gpu"},
     "test": {"anything"},
     "fuzz": {"anything"},
 }
@@ -40,7 +40,7 @@ LIBRARIES = [
     (r"xxhash\.h|xxh3\.h", {"base", "tool"}),
     (r"CLI/", {"tool"}),
     (r"(fmt|spdlog|nlohmann)/", {"tool", "bench"}),
-    (r"(cuda|cub/|thrust/)", {"gpu", "table/gphash", "warp"}),
+    (r"(cuda|cub/|thrust/)", {"gpu", "engine/gphash", "warp"}),
     (r"(gtest|gmock)", set()),  # tests alone
 ]
 
@@ -54,21 +54,21 @@ def layer_of(path):
     if parts[:2] == ("include", "durahash"):
         return "api"
     if parts[0] == "src" and len(parts) > 2:
-        if parts[1] == "table" and len(parts) > 3:
-            return f"table/{parts[2]}"
+        if parts[1] == "engine" and len(parts) > 3 and parts[2] != "frame":
+            return f"engine/{parts[2]}"
         return parts[1]
     return parts[0] if len(parts) > 1 and parts[0] in ALLOWED else None
 
 
 def rules_of(layer):
-    return ALLOWED.get(layer, ALLOWED["table/*"] if layer.startswith("table/") else None)
+    return ALLOWED.get(layer, ALLOWED["engine/*"] if layer.startswith("engine/") else None)
 
 
 def may_include(layer, target):
     if target == layer:
         return True
     rules = rules_of(layer)
-    return "anything" in rules or target in rules or (target.startswith("table/") and "table/*" in rules)
+    return "anything" in rules or target in rules or (target.startswith("engine/") and "engine/*" in rules)
 
 
 def resolve(root, file, name):
@@ -114,7 +114,7 @@ def complaint(root, file, layer, kind, name):
 
 
 def sources(root):
-    for top in ("include", "src", "tool", "bench", "examples", "bindings", "crash", "test", "fuzz"):
+    for top in ("include", "src", "tool", "bench", "examples", "bindings", "explorer", "test", "fuzz"):
         for path in sorted((root / top).rglob("*")):
             if path.suffix in SUFFIXES and path.is_file():
                 yield path

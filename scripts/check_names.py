@@ -3,7 +3,7 @@
 
 Every write-back and every commit in src/ has a name, given once for each verb. Argued elisions,
 witnesses and planted bugs speak of names that the sources have. Every mutant in the sources is told
-of in crash/planted_bugs.cpp, and the other way round. The crash catalogue lists every planted bug
+of in explorer/planted_bugs.cpp, and the other way round. The crash catalogue lists every planted bug
 under its hole, and speaks of names that the sources have. Whoever refers to a hole says "hole", and
 an id of the catalogue.
 
@@ -21,11 +21,11 @@ EFFECTS = {  # of each verb, what can be left out
     "flush": ["flush"],
     "fence": ["fence"],
     "persist": ["flush", "fence"],
-    "announce": ["flush", "order"],
+    "publish_unfenced": ["flush", "order"],
     "publish": ["flush", "fence", "order"],
     "publish_if": ["flush", "fence", "order"],
 }
-CALL = re.compile(r"(?<![\w.>:])(flush|fence|persist|publish|publish_if|announce)"
+CALL = re.compile(r"(?<![\w.>:])(flush|fence|persist|publish|publish_if|publish_unfenced)"
                   r"\(\s*(?:\*?m_?|\*medium_|medium_)\s*,")
 CATALOGUE = "docs/explanation/crash-catalogue.md"
 HOLE = r"(?:X[1-9]|(?:CCEH|Level|TurboHash|GPHash|Ours) [0-9]+)"
@@ -50,7 +50,7 @@ def check_catalogue(bugs, effects):
             if not re.search(rf"^\| `{re.escape(name)}` \| {hole.split()[1]} of ", invariants, re.M):
                 yield f"{CATALOGUE} does not tell of {name} among the invariants, under {hole.split()[1]}"
         elif hole not in sections:
-            yield f"crash/planted_bugs.cpp: {name}: {CATALOGUE} has no hole {hole}"
+            yield f"explorer/planted_bugs.cpp: {name}: {CATALOGUE} has no hole {hole}"
         elif f"`{name}`" not in " ".join(sections[hole].split()):
             yield f"{CATALOGUE}: {hole} does not tell of {name}"
     for name in re.findall(r"`((?:the (?:flush|fence|order) of )?[a-z0-9]+(?:[-.][a-z0-9]+){2,})`",
@@ -62,7 +62,7 @@ def check_catalogue(bugs, effects):
 def check_references():
     """Comments and documents name holes as "hole CCEH 7", and only those there are."""
     known = set(holes()[0])
-    for folder in "src crash test tool fuzz bench include docs".split():
+    for folder in "src explorer test tool fuzz bench include docs".split():
         for path in sorted((ROOT / folder).rglob("*")):
             if path.suffix not in (".hpp", ".cpp", ".cuh", ".cu", ".py", ".md") or "layers" in path.parts \
                     or path.name in ("planted_bugs.cpp", "crash-catalogue.md"):
@@ -86,7 +86,7 @@ def arguments(text, start):
 
 def main():
     wrong, places, mutants = [], collections.defaultdict(list), set()
-    sources = [p for folder in ("src", "crash") for p in sorted((ROOT / folder).rglob("*"))
+    sources = [p for folder in ("src", "explorer") for p in sorted((ROOT / folder).rglob("*"))
                if p.suffix in (".hpp", ".cpp", ".cuh", ".cu")]
     for path in sources:
         if path.parent.name == "media" or path.name == "order.hpp":  # what names are, and the verbs themselves
@@ -103,13 +103,13 @@ def main():
                 places[f"the {effect} of {name[1]}"].append(f"{short}:{line}")
     wrong += [f"{name} stands at {', '.join(at)}" for name, at in places.items() if len(at) > 1]
 
-    bugs = dict(re.findall(r'^      \{"([^"]+)",\s*"([^"]+)"', (ROOT / "crash/planted_bugs.cpp").read_text(),
+    bugs = dict(re.findall(r'^      \{"([^"]+)",\s*"([^"]+)"', (ROOT / "explorer/planted_bugs.cpp").read_text(),
                            re.M))
     elisions = re.compile(r'"(the (?:flush|fence|order) of [a-z0-9.-]+)"')
-    wrong += [f"crash/planted_bugs.cpp tells of {name}, which no source has"
+    wrong += [f"explorer/planted_bugs.cpp tells of {name}, which no source has"
               for name in sorted(set(bugs) - mutants - set(places))]
-    wrong += [f"crash/planted_bugs.cpp does not tell of {name}" for name in sorted(mutants - set(bugs))]
-    for path in [*sorted((ROOT / "crash").glob("*_subject.cpp")), ROOT / "crash/witnesses.cpp"]:
+    wrong += [f"explorer/planted_bugs.cpp does not tell of {name}" for name in sorted(mutants - set(bugs))]
+    for path in [*sorted((ROOT / "explorer").glob("*_subject.cpp")), ROOT / "explorer/witnesses.cpp"]:
         for name in elisions.findall(path.read_text()):
             if name not in places:
                 wrong.append(f"{path.relative_to(ROOT)} speaks of {name}, which no source has")

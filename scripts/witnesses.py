@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes crash/witnesses.cpp: of each elision and each planted bug, an exploration that catches it.
+"""Writes explorer/witnesses.cpp: of each elision and each planted bug, an exploration that catches it.
 
     build/bin/durahash crash --engine all --json elisions.json
     build/bin/durahash crash --engine all --mutants --json mutants.json
@@ -13,10 +13,10 @@ import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-FILE = ROOT / "crash/witnesses.cpp"
+FILE = ROOT / "explorer/witnesses.cpp"
 HEAD = """// Written by scripts/witnesses.py from reports of `durahash crash --json`.
 // clang-format off
-#include "crash/matrix.hpp"
+#include "explorer/matrix.hpp"
 
 namespace durahash::crash {
 
@@ -47,7 +47,7 @@ def known():
 
 
 def names_in_sources():
-    text = "".join(path.read_text() for folder in ("src", "crash")
+    text = "".join(path.read_text() for folder in ("src", "explorer")
                    for path in sorted((ROOT / folder).rglob("*.[ch]*")) if path != FILE)
     return set(re.findall(r'"([a-z0-9.-]+)"', text))
 

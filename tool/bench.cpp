@@ -163,7 +163,7 @@ void read_device(const bench_arguments& arguments, bench::request& asked) {
        "has the whole table in its memory: leave --device-cache out");
   for (const auto& [name, policy] : bench::cache_policies)
     if (name == arguments.device_cache_policy) asked.lending.policy = policy;
-  asked.lending.most_staged = std::max(asked.lending.most_staged, asked.batch);
+  asked.lending.max_staged = std::max(asked.lending.max_staged, asked.batch);
   auto found = bench::cuda_device(asked.lending.number);
   if (!found) throw failure(exit_code_of(found.failure().code), found.failure().message);
   asked.on = std::move(*found);

@@ -168,7 +168,7 @@ class power_story {
   };
 
   /// Returns whether the power went before the work was done.
-  bool run_once(int cut, double most_seconds) {
+  bool run_once(int cut, double max_seconds) {
     std::vector<const file_entry*> all;
     for (const file_entry& file : files_) all.push_back(&file);
     const shared_list list(packed(all));
@@ -179,11 +179,11 @@ class power_story {
       worker_process worker(disk_.pool, work_kind::index, list);
       auto due = clock::now() + std::chrono::hours(1);
       while (worker.acks().wait(0.001) && clock::now() < due)
-        while (const auto ack = worker.acks().next()) acknowledged += note(*ack, due, most_seconds);
+        while (const auto ack = worker.acks().next()) acknowledged += note(*ack, due, max_seconds);
       went = clock::now();
       worker.kill();
       while (worker.acks().wait(1)) {}
-      while (const auto ack = worker.acks().next()) acknowledged += note(*ack, due, most_seconds);
+      while (const auto ack = worker.acks().next()) acknowledged += note(*ack, due, max_seconds);
       if (worker.finish()) return false;
     }
     ++cuts_;
@@ -201,9 +201,9 @@ class power_story {
     return true;
   }
 
-  bool note(const acknowledgement& ack, clock::time_point& due, double most_seconds) {
+  bool note(const acknowledgement& ack, clock::time_point& due, double max_seconds) {
     if (ack.key.empty()) {
-      const double after = std::uniform_real_distribution<double>(0, most_seconds)(random_);
+      const double after = std::uniform_real_distribution<double>(0, max_seconds)(random_);
       due = clock::now() +
             std::chrono::duration_cast<clock::duration>(std::chrono::duration<double>(after));
       return false;

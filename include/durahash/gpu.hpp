@@ -33,7 +33,7 @@ struct device_options {
   unsigned cache_percent = 0;
   cache_policy policy = cache_policy::lfu;
   /// where writes wait for a commit: operations between two of them; 40 bytes of host memory each
-  std::uint64_t most_staged = 1u << 20;
+  std::uint64_t max_staged = 1u << 20;
 };
 
 /// Keys and values are 64-bit words. Arrays are memory that the device reads (cudaMalloc,
@@ -72,7 +72,7 @@ class map {
   /// there. At the level power, and in a mirror, staged: not visible, answers open, until `commit`;
   /// `on` is the stream of all batches until that. Never allocates or resizes, nor waits for the
   /// device.
-  /// Returns   ok; where writes are staged no_space if more than most_staged of them wait for a
+  /// Returns   ok; where writes are staged no_space if more than max_staged of them wait for a
   ///           commit, invalid_argument if those of another stream do: this batch was not taken.
   ///           closed, io_error.
   status put_async(std::size_t n, const std::uint64_t* keys, const std::uint64_t* values,

@@ -6,7 +6,7 @@
 
 namespace durahash::gpu {
 
-struct lent_rows;
+struct leased_rows;
 
 /// A pool of u64 keys and byte values, such as the rows of embedding tables; or of keys of `--set
 /// key_bytes=N`, which lie in their buckets (GPHash §3.1). The device searches and copies; the
@@ -83,7 +83,7 @@ class table {
   durability_level durability() const;
 
   /// For gpu::row_ref (gpu_ref.cuh).
-  void view(lent_rows& into);
+  void view(leased_rows& into);
 
   class part;  // how it is made
   explicit table(std::unique_ptr<part> made);

@@ -189,7 +189,7 @@ PRINTERS = {
     "cceh::bucket": CcehBucket,
     "level::slot": Slot,
     "level::bucket_state": BucketState,
-    "level::desk": Desk,
+    "level::intent": Desk,
     "gphash::slot": GphashSlot,
     "gphash::geometry": Geometry,
 }

@@ -9,11 +9,11 @@ namespace durahash {
 
 class key_hash {
  public:
-  static constexpr unsigned most_words = 16;
+  static constexpr unsigned max_words = 16;
 
   explicit key_hash(const hash_seeds& seeds) noexcept;  // by the host
 
-  /// Of 1 to most_words words.
+  /// Of 1 to max_words words.
   constexpr std::uint64_t of(const std::uint64_t* key, unsigned words) const noexcept {
     if (words == 1) return of_one(key[0]);
     if (words == 2) return of_two(key[0], key[1]);
@@ -63,7 +63,7 @@ class key_hash {
   }
 
   std::uint64_t seed_;
-  std::uint64_t secret_[most_words];
+  std::uint64_t secret_[max_words];
 };
 
 }  // namespace durahash

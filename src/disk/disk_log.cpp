@@ -15,13 +15,13 @@ namespace {
 
 // The page of an entry is written whole: its neighbours keep their slots until then.
 constexpr std::uint64_t slack = page_of_entries;
-constexpr std::uint64_t most_lines_at_once = 64;
+constexpr std::uint64_t max_lines_at_once = 64;
 /// Threads that may be between their look at the file's limit and their places, all at once.
-constexpr std::uint64_t most_hasty = 2048;
-constexpr std::uint64_t most_group_bytes = 4 << 20;
-constexpr std::uint64_t most_write_bytes = 1 << 20;
+constexpr std::uint64_t max_hasty = 2048;
+constexpr std::uint64_t max_group_bytes = 4 << 20;
+constexpr std::uint64_t max_write_bytes = 1 << 20;
 // what writers of the level power_buffered may be ahead of the disk
-constexpr std::uint64_t least_ahead = least_slots / 2, first_ahead = 16 * least_slots;
+constexpr std::uint64_t min_ahead = min_slots / 2, first_ahead = 16 * min_slots;
 
 }  // namespace
 
@@ -47,13 +47,13 @@ disk_log::disk_log(disk_file file, log_ring ring, const log_settings& how, check
       ring_(std::move(ring)),
       key_(how.key),
       slots_(how.slots),
-      lines_at_once_(std::clamp<std::uint64_t>(ring_.slots() / most_hasty, 1, most_lines_at_once)),
+      lines_at_once_(std::clamp<std::uint64_t>(ring_.slots() / max_hasty, 1, max_lines_at_once)),
       delay_(how.delay),
       checkpoints_(make),
       from_(how.from),
       first_(durable()) {
   ring_limit_ = durable() + ring_.slots() - slack;
-  most_ahead_ = std::min(first_ahead, ring_.slots() / 2);
+  max_ahead_ = std::min(first_ahead, ring_.slots() / 2);
   checkpointed(how.from);
   // Without a thread, who needs an entry on the disk waits for it.
   if (!waits() && !start_own_thread(own_thread_, [this] { write_in_time(); }))
@@ -139,7 +139,7 @@ void disk_log::wait_for_file() noexcept {
 
 /// Nobody gets further ahead of the disk than it writes in a quarter of the time.
 void disk_log::wait_for_late_disk(std::uint64_t end) noexcept {
-  std::uint64_t ahead = most_ahead_.load(std::memory_order_relaxed);
+  std::uint64_t ahead = max_ahead_.load(std::memory_order_relaxed);
   if (end - durable() <= ahead || disk_bug("writers-run-away")) return;
   stalls_.fetch_add(1, std::memory_order_relaxed);
   wait_durable(end - ahead);
@@ -147,12 +147,12 @@ void disk_log::wait_for_late_disk(std::uint64_t end) noexcept {
 
 /// A batch of that many entries has taken the disk so long.
 void disk_log::pace(std::uint64_t entries, std::chrono::nanoseconds took) noexcept {
-  std::uint64_t ahead = most_ahead_.load(std::memory_order_relaxed);
+  std::uint64_t ahead = max_ahead_.load(std::memory_order_relaxed);
   std::chrono::nanoseconds wanted = delay_ / 4;
   if (took > wanted)
     ahead = static_cast<std::uint64_t>(static_cast<double>(entries) * wanted / took);
   else if (entries > ahead / 2) ahead *= 2;
-  most_ahead_.store(std::clamp(ahead, least_ahead, ring_.slots() / 2), std::memory_order_relaxed);
+  max_ahead_.store(std::clamp(ahead, min_ahead, ring_.slots() / 2), std::memory_order_relaxed);
 }
 
 void disk_log::checkpointed(std::uint64_t from) noexcept {
@@ -178,9 +178,9 @@ bool disk_log::write_places(std::uint64_t from, std::uint64_t to) noexcept {
     auto* memory = reinterpret_cast<const std::byte*>(&ring_.slot(from)) -
                    (in_file * sizeof(log_entry) - first);
     bool at_once = (from == begin || disk_bug("a-group-of-two-writes-waits-for-one")) &&
-                   end == to && last - first <= most_write_bytes;
-    for (std::uint64_t at = first; at < last; at += most_write_bytes) {
-      std::uint64_t bytes = std::min(most_write_bytes, last - at);
+                   end == to && last - first <= max_write_bytes;
+    for (std::uint64_t at = first; at < last; at += max_write_bytes) {
+      std::uint64_t bytes = std::min(max_write_bytes, last - at);
       const std::byte* piece = memory + (at - first);
       bool written = at_once && !disk_bug("a-group-nobody-waits-for")
                          ? file_.write_through(log_entries_offset + at, piece, bytes)
@@ -198,7 +198,7 @@ bool disk_log::write_places(std::uint64_t from, std::uint64_t to) noexcept {
 /// is between its place and its seal. Returns whether anything was written.
 bool disk_log::write_group(bool wait_for_holes) noexcept {
   std::uint64_t from = durable(), top = head(), to = from;
-  top = std::min(top, from + most_group_bytes / sizeof(log_entry));
+  top = std::min(top, from + max_group_bytes / sizeof(log_entry));
   for (int tries = 0; to < top; ++tries) {
     while (to < top && ring_.is_written(to)) ++to;
     if (to != from || !wait_for_holes || failure() != 0) break;
@@ -280,7 +280,7 @@ void disk_log::write_in_time() {
     std::chrono::nanoseconds took = std::chrono::steady_clock::now() - began, most = delay_ / 4;
     pace(end - from, took);
     // what came meanwhile has waited for as long already
-    if (took < most && head() - durable() < most_ahead_ / 2)
+    if (took < most && head() - durable() < max_ahead_ / 2)
       std::this_thread::sleep_for(most - took);
   }
 }

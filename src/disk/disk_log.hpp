@@ -115,8 +115,8 @@ class disk_log {
   // Looked at by every append, changed once a group:
   alignas(line_bytes) std::atomic<std::uint64_t> ring_limit_;  // places before it have a slot
   std::atomic<std::uint64_t> file_limit_;
-  std::atomic<std::uint64_t> most_ahead_;  // entries that the disk does not have
-  std::atomic<bool> idle_{false};          // the log's own thread waits for the first entry
+  std::atomic<std::uint64_t> max_ahead_;  // entries that the disk does not have
+  std::atomic<bool> idle_{false};         // the log's own thread waits for the first entry
   std::atomic<int> failure_{0};
   // Of the group under way:
   alignas(line_bytes) std::atomic<bool> leading_{false};

@@ -18,11 +18,11 @@ namespace durahash {
 namespace {
 
 constexpr std::uint8_t unseen_by_checkpoint = 1, unseen_by_copy = 2;
-constexpr std::uint64_t most_copies = 512;  // pages; one more in the buffer is the record's
-constexpr std::uint64_t most_run = 256;     // pages
+constexpr std::uint64_t max_copies = 512;  // pages; one more in the buffer is the record's
+constexpr std::uint64_t max_run = 256;     // pages
 /// Up to so many pages between two marked ones are written with them: one stretch costs a disk one
 /// write.
-constexpr std::uint64_t most_between = 2;
+constexpr std::uint64_t max_between = 2;
 
 }  // namespace
 
@@ -39,7 +39,7 @@ result<std::unique_ptr<disk_mapping>> disk_mapping::open(const mapping_request& 
     made->direct_ = disk_file::of(made->file_.descriptor());
     if (!made->direct_.is_open())
       return system_error(status::unusable, "cannot write to", request.path);
-    made->copies_ = std::make_unique<page_buffer>((most_copies + 1) * page_bytes);
+    made->copies_ = std::make_unique<page_buffer>((max_copies + 1) * page_bytes);
   }
   if (made->backed_bytes() > 0 && !made->map_file(made->backed_bytes()))
     return system_error(status::unusable, "cannot map", request.path);
@@ -168,7 +168,7 @@ bool disk_mapping::write_all_pages() noexcept {
 
 /// Whether nothing has to be read from the disk to look at the pages.
 bool disk_mapping::in_memory(std::uint64_t first, std::uint64_t last) const noexcept {
-  unsigned char found[most_between];
+  unsigned char found[max_between];
   if (first == last) return true;
   if (::mincore(base_ + first * page_bytes, (last - first) * page_bytes, found) != 0) return false;
   return std::all_of(found, found + (last - first), [](unsigned char c) { return (c & 1) != 0; });
@@ -177,8 +177,8 @@ bool disk_mapping::in_memory(std::uint64_t first, std::uint64_t last) const noex
 /// Copies pages, and writes them when the log lets it (C2). Those between that nobody has marked
 /// are as the file has them, or have been stored to since: the same holds for their copies.
 bool disk_mapping::write_marked_pages() noexcept {
-  std::uint64_t pages[most_copies];
-  page_run runs[most_copies];
+  std::uint64_t pages[max_copies];
+  page_run runs[max_copies];
   std::size_t count = 0;
   page_writers writers(direct_);
   auto write_copies = [&] {
@@ -186,7 +186,7 @@ bool disk_mapping::write_marked_pages() noexcept {
       return false;
     std::size_t run_count = 0;
     for (std::size_t i = 0, run = 1; i < count; i += run, run = 1) {
-      while (i + run < count && run < most_run && pages[i + run] == pages[i] + run) ++run;
+      while (i + run < count && run < max_run && pages[i + run] == pages[i] + run) ++run;
       runs[run_count++] = {pages[i] * page_bytes, copies_->at(i * page_bytes), run * page_bytes};
     }
     page_bytes_written_ += count * page_bytes;
@@ -204,13 +204,13 @@ bool disk_mapping::write_marked_pages() noexcept {
     if ((marks_[page].load(std::memory_order_relaxed) & unseen_by_checkpoint) == 0) continue;
     if (page == record_page) continue;
     if (std::uint64_t last = count == 0 ? 0 : pages[count - 1];
-        last > record_page && page - last <= most_between + 1 &&
-        count + page - last < most_copies && in_memory(last + 1, page))
+        last > record_page && page - last <= max_between + 1 && count + page - last < max_copies &&
+        in_memory(last + 1, page))
       while (++last < page) copy(last);
     // before the copy: a store that it misses marks the page again
     marks_[page].fetch_and(unseen_by_copy);
     copy(page);
-    if (count == most_copies && !write_copies()) return false;
+    if (count == max_copies && !write_copies()) return false;
   }
   return write_copies();
 }
@@ -220,7 +220,7 @@ bool disk_mapping::write_record(const log_record& record) noexcept {
   log_record next = record;
   next.sequence = record_.sequence + 1;
   next = sealed(next);
-  std::byte* page = copies_->at(most_copies * page_bytes);
+  std::byte* page = copies_->at(max_copies * page_bytes);
   auto put = [&](const log_record& r) {
     std::memcpy(page + (log_record_offsets[r.sequence % 2] - log_record_offset), &r, sizeof r);
   };

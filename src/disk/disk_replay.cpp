@@ -18,12 +18,12 @@
 namespace durahash {
 namespace {
 
-constexpr std::uint64_t least_log_bytes = 64 << 20, most_log_bytes = 1 << 30;
-constexpr std::uint64_t most_ring_slots = 1 << 18;
+constexpr std::uint64_t min_log_bytes = 64 << 20, max_log_bytes = 1 << 30;
+constexpr std::uint64_t max_ring_slots = 1 << 18;
 
 std::uint64_t ring_slots_for(std::uint64_t log_bytes) {
-  std::uint64_t slots = std::min(log_bytes / sizeof(log_entry) / 4, most_ring_slots);
-  return std::bit_floor(std::max(slots, least_slots));
+  std::uint64_t slots = std::min(log_bytes / sizeof(log_entry) / 4, max_ring_slots);
+  return std::bit_floor(std::max(slots, min_slots));
 }
 
 /// A multiple of the ring's.
@@ -60,7 +60,7 @@ class log_reader {
   }
 
  private:
-  static constexpr std::uint64_t per_read = least_slots;
+  static constexpr std::uint64_t per_read = min_slots;
   const disk_file& file_;
   std::uint64_t slots_;
   page_buffer buffer_{per_read * sizeof(log_entry)};
@@ -286,7 +286,7 @@ error disk_mapping::new_log(log_record& next) {
   }
   std::uint64_t bytes = how_.log_bytes != 0
                             ? how_.log_bytes
-                            : std::clamp(backed_bytes(), least_log_bytes, most_log_bytes);
+                            : std::clamp(backed_bytes(), min_log_bytes, max_log_bytes);
   next.slots = slots_for(bytes);
   next.from = next.row_count = 0;
   fill_random(next.log_id.data(), next.log_id.size());

@@ -41,7 +41,7 @@ log_header sealed(log_header header) {
 
 bool is_whole(const log_record& record) noexcept {
   if (record.checksum != checksum_of(record) || record.row_count > log_record::max_rows ||
-      record.slots % least_slots != 0 || record.slots > most_slots)
+      record.slots % min_slots != 0 || record.slots > max_slots)
     return false;
   if (record.state == log_state::idle) return true;
   bool used = record.state == log_state::in_use || record.state == log_state::salvaging;

@@ -45,9 +45,9 @@ std::uint64_t seal_of(const log_entry& e, std::uint64_t place, std::uint64_t key
 bool is_sealed(const log_entry& e, std::uint64_t place, std::uint64_t key) noexcept;
 
 /// Of a log's file: its entries are read that many at a time.
-inline constexpr std::uint64_t least_slots = 4 * page_of_entries;
+inline constexpr std::uint64_t min_slots = 4 * page_of_entries;
 /// A place and a file's length fit in their words many times over.
-inline constexpr std::uint64_t most_slots = std::uint64_t{1} << 40;
+inline constexpr std::uint64_t max_slots = std::uint64_t{1} << 40;
 
 /// The places of one opening.
 struct log_row {

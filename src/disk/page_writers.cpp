@@ -31,7 +31,7 @@ bool page_writers::write(std::span<const page_run> runs) noexcept {
 }
 
 void page_writers::start_threads(std::size_t wanted) noexcept {
-  while (started_ < std::min(wanted, most_threads) &&
+  while (started_ < std::min(wanted, max_threads) &&
          start_own_thread(threads_[started_], [this] { work_till_stopped(); }))
     ++started_;
 }

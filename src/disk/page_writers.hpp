@@ -30,7 +30,7 @@ class page_writers {
   bool write(std::span<const page_run> runs) noexcept;
 
  private:
-  static constexpr std::size_t most_threads = 15;
+  static constexpr std::size_t max_threads = 15;
 
   void start_threads(std::size_t wanted) noexcept;
   void work_till_stopped() noexcept;
@@ -44,7 +44,7 @@ class page_writers {
   std::size_t next_ = 0, left_ = 0;
   int failure_ = 0;
   bool stopping_ = false;
-  std::thread threads_[most_threads];
+  std::thread threads_[max_threads];
   std::size_t started_ = 0;
 };
 

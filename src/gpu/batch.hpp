@@ -38,7 +38,7 @@ struct tallies {
 template <class Side>
 class batch_run {
  public:
-  DURAHASH_ON_DEVICE batch_run(Side& side, const lent_table& table, const batch& all,
+  DURAHASH_ON_DEVICE batch_run(Side& side, const leased_table& table, const batch& all,
                                tallies& total) noexcept
       : side_(side), operations_(side, table), all_(all), total_(total) {}
 
@@ -111,7 +111,7 @@ class batch_run {
 
   /// Growth: the new level, from the buckets of the bottom. The batch has no part in it.
   DURAHASH_ON_DEVICE void copy_up(std::uint64_t first, std::uint64_t step, std::uint64_t buckets,
-                                  const lent_level& top) {
+                                  const leased_level& top) {
     tallies mine;
     for (std::uint64_t index = first; index < buckets; index += step)
       mine.moved += operations_.copy_up(index, top, mine.misplaced);

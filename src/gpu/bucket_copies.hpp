@@ -1,6 +1,6 @@
 // BktCache on a device (GPHash §3.3): copies in its memory of the buckets that are looked at most,
 // for a table in host memory. Which buckets have one is frozen between two loads (gpu/cache.hpp).
-// The invariants are the host's (table/gphash/bucket_cache.hpp):
+// The invariants are the host's (engine/gphash/bucket_cache.hpp):
 //
 //   B1  A copy that a reader finds open, and under the same version behind what it read, was what
 //       its bucket was at that moment.
@@ -12,13 +12,13 @@
 // The same lines are compiled for the GPU and, in lockstep on the host, for the tests.
 #pragma once
 
+#include "engine/gphash/leased.hpp"
 #include "gpu/both_sides.hpp"
-#include "table/gphash/lent.hpp"
 
 namespace durahash::gpu {
 
-using gphash::lent_level;
-using gphash::lent_table;
+using gphash::leased_level;
+using gphash::leased_table;
 
 struct copy_state {
   std::uint32_t version;  // odd: held
@@ -34,7 +34,7 @@ struct copy_task {
 enum class copies_step : std::uint8_t { retire, name, fill };
 
 /// Where the copies are. Trivially copyable: a kernel's parameter. Buckets by their numbers
-/// (table/gphash/lent.hpp).
+/// (engine/gphash/leased.hpp).
 struct bucket_copies {
   // by bucket: its copy, from 1; 0: none. Null: there is no cache
   std::uint32_t* copy_of = nullptr;
@@ -55,7 +55,7 @@ class copies_of {
     std::uint32_t copy = 0, version = 0;
   };
 
-  DURAHASH_ON_DEVICE copies_of(Side& side, const lent_table& table) noexcept
+  DURAHASH_ON_DEVICE copies_of(Side& side, const leased_table& table) noexcept
       : side_(side), table_(table), here_(side.copies) {}
 
   DURAHASH_ON_DEVICE bool any() const noexcept { return here_.copy_of != nullptr; }
@@ -171,7 +171,7 @@ class copies_of {
   }
 
   Side& side_;
-  const lent_table& table_;
+  const leased_table& table_;
   const bucket_copies& here_;
 };
 

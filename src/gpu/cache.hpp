@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "engine/gphash/bucket_choice.hpp"
 #include "gpu/device.hpp"
-#include "table/gphash/bucket_choice.hpp"
 
 namespace durahash::gpu {
 
@@ -24,12 +24,12 @@ class cached_buckets {
   cached_buckets(const cached_buckets&) = delete;
 
   /// For these levels, empty. Nobody reads or writes meanwhile.
-  error begin(const lent_table& table) {
+  error begin(const leased_table& table) {
     give_back();
     table_ = table;
     buckets_ = table.buckets();
     bucket_copies made;
-    count_ = static_cast<std::uint32_t>(std::min(buckets_ * percent_ / 100, gphash::most_copies));
+    count_ = static_cast<std::uint32_t>(std::min(buckets_ * percent_ / 100, gphash::max_copies));
     made.copy_of = of_zeros<std::uint32_t>(buckets_);
     made.marks = of_zeros<std::uint32_t>(buckets_);
     made.states = of_zeros<copy_state>(count_);
@@ -129,7 +129,7 @@ class cached_buckets {
   copies_device& device_;
   unsigned percent_;
   gphash::bucket_choice choice_;
-  lent_table table_ = lent_table::none();
+  leased_table table_ = leased_table::none();
   bucket_copies copies_;
   copy_task* tasks_ = nullptr;
   std::uint64_t buckets_ = 0;

@@ -26,7 +26,7 @@ enum class half : std::uint8_t {
 
 /// Of kernels that are no batch.
 struct extra_work {
-  lent_level top = {};
+  leased_level top = {};
   copies_step step = {};
   const copy_task* tasks = nullptr;
   std::size_t count = 0;
@@ -41,9 +41,9 @@ __device__ std::size_t warps_in_all() { return gridDim.x * std::size_t{warps_per
 
 template <half Half>
 __global__ void __launch_bounds__(threads_per_block)
-    run(const __grid_constant__ lent_table table, const __grid_constant__ batch b, change* changes,
-        const __grid_constant__ extra_work more, const __grid_constant__ bucket_copies copies,
-        std::uint32_t* turns, tallies* total) {
+    run(const __grid_constant__ leased_table table, const __grid_constant__ batch b,
+        change* changes, const __grid_constant__ extra_work more,
+        const __grid_constant__ bucket_copies copies, std::uint32_t* turns, tallies* total) {
   cuda_side side(turns, copies);
   batch_run<cuda_side> all(side, table, b, *total);
   std::size_t warp = warp_number(), warps = warps_in_all();
@@ -59,7 +59,7 @@ __global__ void __launch_bounds__(threads_per_block)
 }
 
 __global__ void __launch_bounds__(threads_per_block)
-    run_find_rows(const __grid_constant__ lent_rows rows, const __grid_constant__ row_batch b) {
+    run_find_rows(const __grid_constant__ leased_rows rows, const __grid_constant__ row_batch b) {
   bucket_copies none;
   cuda_side side(nullptr, none);
   row_search<cuda_side>(side, rows).find_all(b, warp_number(), warps_in_all());
@@ -108,7 +108,7 @@ class cuda_gpu final : public device {
     int processors = 0;
     cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, number);
     constexpr unsigned blocks_per_processor = 8;
-    most_blocks_ = static_cast<unsigned>(std::max(processors, 1)) * blocks_per_processor;
+    max_blocks_ = static_cast<unsigned>(std::max(processors, 1)) * blocks_per_processor;
     std::size_t turns_bytes = sizeof(std::uint32_t) << cuda_side::stripe_bits;
     if (error e = said(cudaMalloc(&turns_, turns_bytes), "no device memory for the stripes' turns");
         e.code != status::ok)
@@ -165,30 +165,30 @@ class cuda_gpu final : public device {
                           " bytes between the pool and the CUDA device");
   }
 
-  bool find(const lent_table& table, const batch& b, stream on) override {
+  bool find(const leased_table& table, const batch& b, stream on) override {
     return launch<half::find>(table, b, nullptr, on);
   }
-  void write(const lent_table& table, const batch& b, stream on) override {
+  void write(const leased_table& table, const batch& b, stream on) override {
     launch<half::write>(table, b, nullptr, on);
   }
-  void copy_up(const lent_table& table, const lent_level& top, stream on) override {
+  void copy_up(const leased_table& table, const leased_level& top, stream on) override {
     start_kernel<half::copy_up>(table, {}, nullptr, {.top = top}, table.bottom_buckets(), on);
   }
-  void export_records(const lent_table& table, std::uint64_t first_bucket, std::uint64_t buckets,
+  void export_records(const leased_table& table, std::uint64_t first_bucket, std::uint64_t buckets,
                       const exported& to, stream on) override {
     if (buckets != 0)
       start_kernel<half::export_records>(
           table, {}, nullptr, {.first_bucket = first_bucket, .buckets = buckets, .to = to}, buckets,
           on);
   }
-  bool find_rows(const lent_rows& rows, const row_batch& b, stream on) override {
+  bool find_rows(const leased_rows& rows, const row_batch& b, stream on) override {
     return b.count == 0 || start(&run_find_rows, b.count, on, rows, b);
   }
   void spread(const changed_blocks& blocks, stream on) override {
     if (blocks.count != 0) start(&run_spread, blocks.count, on, blocks);
   }
   void use_copies(const bucket_copies& copies) override { copies_ = copies; }
-  void run_copies(copies_step step, const lent_table& table, const copy_task* tasks,
+  void run_copies(copies_step step, const leased_table& table, const copy_task* tasks,
                   std::size_t count, stream on) override {
     if (count != 0)
       start_kernel<half::copies>(table, {}, nullptr, {.step = step, .tasks = tasks, .count = count},
@@ -205,14 +205,15 @@ class cuda_gpu final : public device {
       note(cudaMemsetAsync(b.answers, static_cast<int>(answer), b.count,
                            static_cast<cudaStream_t>(on)));
   }
-  void stage(const lent_table& table, const batch& b, change* changes, stream on) override {
+  void stage(const leased_table& table, const batch& b, change* changes, stream on) override {
     launch<half::stage>(table, b, changes, on);
   }
-  void commit(const lent_table& table, const batch& b, const change* changes, stream on) override {
+  void commit(const leased_table& table, const batch& b, const change* changes,
+              stream on) override {
     launch<half::commit>(table, b, const_cast<change*>(changes), on);
   }
   void retry_full(const batch& b, stream on) override {
-    launch<half::retry_full>(lent_table::none(), b, nullptr, on);
+    launch<half::retry_full>(leased_table::none(), b, nullptr, on);
   }
 
   bool sound() const override { return failure_ == cudaSuccess; }
@@ -245,11 +246,11 @@ class cuda_gpu final : public device {
   }
 
   template <half Half>
-  bool launch(const lent_table& table, const batch& b, change* changes, stream on) {
+  bool launch(const leased_table& table, const batch& b, change* changes, stream on) {
     return b.count == 0 || start_kernel<Half>(table, b, changes, {}, b.count, on);
   }
   template <half Half>
-  bool start_kernel(const lent_table& table, const batch& b, change* changes,
+  bool start_kernel(const leased_table& table, const batch& b, change* changes,
                     const extra_work& more, std::uint64_t work, stream on) {
     return start(&run<Half>, work, on, table, b, changes, more, copies_, turns_, total_);
   }
@@ -259,7 +260,7 @@ class cuda_gpu final : public device {
              const std::remove_cv_t<Parameters>&... parameters) {
     const on_device here(number_);
     auto blocks = static_cast<unsigned>(
-        std::min<std::uint64_t>((work + warps_per_block - 1) / warps_per_block, most_blocks_));
+        std::min<std::uint64_t>((work + warps_per_block - 1) / warps_per_block, max_blocks_));
     // Its own answer, and not the last error of this thread, which may be somebody else's.
     const void* all[] = {&parameters...};
     return note(cudaLaunchKernel(reinterpret_cast<const void*>(kernel), dim3(blocks),
@@ -276,7 +277,7 @@ class cuda_gpu final : public device {
   }
 
   int number_ = 0;
-  unsigned most_blocks_ = 1;
+  unsigned max_blocks_ = 1;
   // none waits for the default stream, nor that for it
   cudaStream_t stream_for_copies_ = nullptr, transfers_ = nullptr;
   bucket_copies copies_;

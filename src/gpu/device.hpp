@@ -33,7 +33,7 @@ class copies_device : public device_memory {
  public:
   /// From now on.
   virtual void use_copies(const bucket_copies& copies) = 0;
-  virtual void run_copies(copies_step step, const lent_table& table, const copy_task* tasks,
+  virtual void run_copies(copies_step step, const leased_table& table, const copy_task* tasks,
                           std::size_t count, stream on) = 0;
   virtual stream stream_for_copies() = 0;
 
@@ -50,19 +50,20 @@ class device : public copies_device {
   virtual void release(std::span<std::byte> memory) = 0;
 
   // whether it began, or will
-  virtual bool find(const lent_table& table, const batch& b, stream on) = 0;
-  virtual void write(const lent_table& table, const batch& b, stream on) = 0;
+  virtual bool find(const leased_table& table, const batch& b, stream on) = 0;
+  virtual void write(const leased_table& table, const batch& b, stream on) = 0;
   virtual void answer_all(const batch& b, status answer, stream on) = 0;
-  virtual void stage(const lent_table& table, const batch& b, change* changes, stream on) = 0;
-  virtual void commit(const lent_table& table, const batch& b, const change* changes,
+  virtual void stage(const leased_table& table, const batch& b, change* changes, stream on) = 0;
+  virtual void commit(const leased_table& table, const batch& b, const change* changes,
                       stream on) = 0;
   virtual void retry_full(const batch& b, stream on) = 0;  // answers no_space become pending
-  virtual void copy_up(const lent_table& table, const lent_level& top, stream on) = 0;  // growth
+  virtual void copy_up(const leased_table& table, const leased_level& top,
+                       stream on) = 0;  // growth
 
-  virtual void export_records(const lent_table& table, std::uint64_t first_bucket,
+  virtual void export_records(const leased_table& table, std::uint64_t first_bucket,
                               std::uint64_t buckets, const exported& to, stream on) = 0;
 
-  virtual bool find_rows(const lent_rows& rows, const row_batch& b, stream on) = 0;
+  virtual bool find_rows(const leased_rows& rows, const row_batch& b, stream on) = 0;
   virtual void spread(const changed_blocks& blocks, stream on) = 0;
 
   /// For kernels that are not the library's: turns, total and copies.

@@ -7,7 +7,7 @@
 namespace durahash::gpu {
 
 struct device_view {
-  lent_table table = lent_table::none();
+  leased_table table = leased_table::none();
   bucket_copies copies;
   std::uint32_t* turns = nullptr;  // of stripes, in the device's memory, as `total` is
   tallies* total = nullptr;

@@ -7,7 +7,7 @@
 
 #include "base/process_mark.hpp"
 #include "gpu/cache.hpp"
-#include "gpu/lender.hpp"
+#include "gpu/leaser.hpp"
 #include "gpu/pins.hpp"
 
 namespace durahash::gpu {
@@ -18,19 +18,19 @@ class map::part {
   part(std::unique_ptr<detail::word_table> table, std::unique_ptr<device> d,
        const device_options& on)
       : table_(std::move(table)),
-        pool_(lender_of(*table_)),
+        pool_(leaser_of(*table_)),
         device_(std::move(d)),
         place_(on.place),
         pins_(*device_),
         cache_percent_(on.cache_percent),
         policy_(on.policy),
-        most_staged_(on.most_staged) {}
+        max_staged_(on.max_staged) {}
   ~part() { static_cast<void>(close()); }
 
   /// Not in a fork of it.
   bool opened_here() const noexcept { return *opened_by_ != 0; }
 
-  bool lendable() const noexcept { return pool_ != nullptr; }
+  bool leasable() const noexcept { return pool_ != nullptr; }
   /// Whether writes are done in two halves, the second with a commit.
   bool by_batch() const { return mirror_ || table_->kinds().durability == durability_level::power; }
   table_place place() const noexcept { return place_; }
@@ -43,10 +43,10 @@ class map::part {
           *device_, place_ == table_place::device_mirror ? memory_kind::own : memory_kind::shared);
     if (cache_percent_ != 0) cache_.emplace(*device_, cache_percent_, policy_);
     if (by_batch()) {
-      changes_ = static_cast<change*>(device_->allocate(most_staged_ * sizeof(change)));
+      changes_ = static_cast<change*>(device_->allocate(max_staged_ * sizeof(change)));
       if (changes_ == nullptr)
         return {status::no_space, "no memory that host and device share, for " +
-                                      std::to_string(most_staged_) + " staged operations"};
+                                      std::to_string(max_staged_) + " staged operations"};
     }
     if (place_ == table_place::pool) pool_->own();
     return lend();
@@ -63,7 +63,7 @@ class map::part {
     if (constexpr std::size_t least = 32; n < least) return status::invalid_argument;
     if (error e = commit(on); e.code != status::ok) return e.code;
     if (error e = device_->wait_for_all(); e.code != status::ok) return fail(e).code;
-    std::uint64_t buckets = lent_.buckets() + 1;  // the last are the escape slots
+    std::uint64_t buckets = leased_.buckets() + 1;  // the last are the escape slots
     if (at.next != 0 && at.layout != layout_) return status::mismatch;
     at.layout = layout_;
     auto* counter = static_cast<std::uint64_t*>(device_->allocate(sizeof(std::uint64_t)));
@@ -71,8 +71,8 @@ class map::part {
     *counter = 0;
     std::uint64_t some = std::min<std::uint64_t>(
         buckets - std::min(at.next, buckets),
-        n / std::max(lent_.where.form().slots, unsigned{gphash::first_fingerprint}));
-    device_->export_records(lent_, at.next, some, {keys, values, counter}, on);
+        n / std::max(leased_.where.form().slots, unsigned{gphash::first_fingerprint}));
+    device_->export_records(leased_, at.next, some, {keys, values, counter}, on);
     error waited = device_->wait(on);
     count = *counter;
     device_->free(counter);
@@ -107,13 +107,13 @@ class map::part {
     gate_opens_.wait(lock, [&] { return !levels_change_; });
     if (failed_) return status::io_error;
     b.now = ++finds_;
-    return device_->find(lent_, b, on) ? status::ok : status::io_error;
+    return device_->find(leased_, b, on) ? status::ok : status::io_error;
   }
 
   void view(device_view& into) {
     if (state() != status::ok) return;
     device_->describe(into);
-    into.table = lent_;
+    into.table = leased_;
     into.writes_at_once = !by_batch();
   }
 
@@ -121,10 +121,10 @@ class map::part {
     if (state() != status::ok) return state();
     if (by_batch()) {
       if (!staged_.empty() && on != staged_on_) return status::invalid_argument;
-      if (b.count > most_staged_ - staged_count_) return status::no_space;
+      if (b.count > max_staged_ - staged_count_) return status::no_space;
     }
     device_->answer_all(b, pending, on);
-    by_batch() ? stage_next(b, on) : device_->write(lent_, b, on);
+    by_batch() ? stage_next(b, on) : device_->write(leased_, b, on);
     return device_->sound() ? status::ok : status::io_error;
   }
 
@@ -140,7 +140,7 @@ class map::part {
       if (error e = device_->wait(staged_on_); e.code != status::ok) return fail(e);
       std::span<const change> changes(changes_, staged_count_);
       mirror_ ? pool_->store_changes(changes, *mirror_) : pool_->flush_payloads(changes);
-      for (const staged& s : staged_) device_->commit(lent_, s.what, s.changes, staged_on_);
+      for (const staged& s : staged_) device_->commit(leased_, s.what, s.changes, staged_on_);
       if (error e = device_->wait(staged_on_); e.code != status::ok) return fail(e);
       if (!mirror_) pool_->flush_words(changes);
       std::uint64_t waited = device_->counted().pending;
@@ -157,7 +157,7 @@ class map::part {
   error write_all(const batch& b, stream on) {
     if (error e = commit(on); e.code != status::ok) return e;  // what others staged
     device_->answer_all(b, pending, on);
-    std::size_t most = by_batch() ? most_staged_ : b.count;
+    std::size_t most = by_batch() ? max_staged_ : b.count;
     for (std::size_t done = 0; done < b.count; done += most) {
       error e = write_piece(part_of(b, done, most), on);
       if (e.code == status::ok) continue;
@@ -176,7 +176,7 @@ class map::part {
   template <class Call>
   auto at_home(Call&& call, bool changes = false) -> decltype(call()) {
     const only_one here(*this, levels_change_);
-    come_home();
+    end_lease();
     if (changes) pins_.release();
     auto answer = call();
     outdated_ |= changes;
@@ -194,7 +194,7 @@ class map::part {
 
   status close() {
     if (!table_) return status::closed;
-    come_home();
+    end_lease();
     // what still runs is done before its memory goes
     if (failed_) static_cast<void>(device_->wait_for_all());
     pins_.release();
@@ -246,7 +246,7 @@ class map::part {
   }
   void stage(const staged& s) {
     std::fill_n(s.changes, s.what.count, change{});
-    device_->stage(lent_, s.what, s.changes, staged_on_);
+    device_->stage(leased_, s.what, s.changes, staged_on_);
   }
   void forget_staged() {
     staged_.clear();
@@ -262,7 +262,7 @@ class map::part {
     while (true) {  // ends: every round but the first has found a larger table, up to no_space
       std::uint64_t full_before = device_->counted().full;
       if (by_batch()) stage_next(b, on);
-      else device_->write(lent_, b, on);
+      else device_->write(leased_, b, on);
       if (error e = commit(on); e.code != status::ok) return e;
       if (device_->counted().full == full_before) return {status::ok, {}};
       if (error e = grow(on); e.code != status::ok) return e;
@@ -270,19 +270,19 @@ class map::part {
     }
   }
 
-  /// A level more on top, which the device writes (table/gphash/lend.hpp). All that was staged is
+  /// A level more on top, which the device writes (engine/gphash/lease.hpp). All that was staged is
   /// committed; of other streams there may be writes under way.
   error grow(stream on) {
     if (error e = device_->wait_for_all(); e.code != status::ok) return fail(e);
-    std::optional<lent_level> home = pool_->lend_top(device_->counted().records - told_.records);
+    std::optional<leased_level> home = pool_->lease_top(device_->counted().records - told_.records);
     if (!home) return {status::no_space, std::string(message(status::no_space))};
-    lent_level top = mirror_ ? mirror_->add_level(lent_, *home) : *home;
+    leased_level top = mirror_ ? mirror_->add_level(leased_, *home) : *home;
     error ready = top.first == nullptr
                       ? error{status::no_space, "no memory for the copy of a larger table"}
                   : mirror_ ? error{status::ok, {}}
                             : pins_.take(pool_->memory());
     if (ready.code != status::ok) return pool_->give_top_back(), ready;
-    device_->copy_up(lent_, top, on);
+    device_->copy_up(leased_, top, on);
     if (error e = device_->wait(on); e.code != status::ok) return fail(e);
     if (mirror_)
       if (error e = mirror_->bring_home(
@@ -290,16 +290,16 @@ class map::part {
           e.code != status::ok)
         return fail(e);
     tallies now = device_->counted();
-    lent_table grown =
+    leased_table grown =
         pool_->put_on_top(now.moved - std::exchange(told_.moved, now.moved),
                           now.misplaced - std::exchange(told_.misplaced, now.misplaced));
     const only_one here(*this, levels_change_);
     // finds of other streams, which see the bottom level
     if (error e = device_->wait_for_all(); e.code != status::ok) return fail(e);
-    lent_ = mirror_ ? mirror_->shown(grown) : grown;
+    leased_ = mirror_ ? mirror_->shown(grown) : grown;
     ++layout_;
     // without memory for copies it goes on without
-    if (cache_) static_cast<void>(cache_->begin(lent_));
+    if (cache_) static_cast<void>(cache_->begin(leased_));
     return {status::ok, {}};
   }
 
@@ -309,43 +309,43 @@ class map::part {
     failure_ = e;
     failed_ = true;
     forget_staged();
-    if (std::exchange(lent_out_, false)) pool_->give_up_loan();
+    if (std::exchange(leased_out_, false)) pool_->give_up_lease();
     return e;
   }
   error lend() {
     if (!mirror_)
       if (error e = pins_.take(pool_->memory()); e.code != status::ok) return e;
-    std::optional<lent_table> lent = pool_->lend();
+    std::optional<leased_table> lent = pool_->lend();
     if (!lent) return {status::io_error, std::string(message(status::io_error))};
-    lent_table& home = *lent;
-    lent_out_ = true;
+    leased_table& home = *lent;
+    leased_out_ = true;
     bool anew = std::exchange(outdated_, false);
     // the device has changed nothing yet
     if (error e = anew ? copy(home) : error{status::ok, {}}; e.code != status::ok) {
       pool_->take_back(0);
-      lent_out_ = false;
+      leased_out_ = false;
       return e;
     }
-    lent_ = mirror_ ? mirror_->shown(home) : home;
+    leased_ = mirror_ ? mirror_->shown(home) : home;
     return {status::ok, {}};
   }
   /// Into the mirror; and the cache begins anew.
-  error copy(const lent_table& home) {
+  error copy(const leased_table& home) {
     if (mirror_)
       if (error e = mirror_->copy(home); e.code != status::ok) return e;
     return cache_ ? cache_->begin(mirror_ ? mirror_->shown(home) : home) : error{status::ok, {}};
   }
-  void come_home() {
-    if (!lent_out_ || commit(nullptr).code != status::ok) return;
+  void end_lease() {
+    if (!leased_out_ || commit(nullptr).code != status::ok) return;
     if (error e = device_->wait_for_all(); e.code != status::ok) return static_cast<void>(fail(e));
     std::int64_t records = device_->counted().records;
     pool_->take_back(records - std::exchange(told_.records, records));
-    lent_out_ = false;
+    leased_out_ = false;
   }
 
   const volatile unsigned char* opened_by_ = this_process_mark();
   std::unique_ptr<detail::word_table> table_;
-  std::unique_ptr<lender> pool_;
+  std::unique_ptr<leaser> pool_;
   std::unique_ptr<device> device_;
   table_place place_;
   pins pins_;
@@ -358,14 +358,14 @@ class map::part {
   std::condition_variable gate_opens_;
   bool levels_change_ = false, loading_ = false;
   std::uint32_t finds_ = 0;  // batches of them
-  lent_table lent_ = lent_table::none();
-  bool lent_out_ = false;
+  leased_table leased_ = leased_table::none();
+  bool leased_out_ = false;
   std::uint64_t layout_ = 0;  // how often records may have moved
   // the latter in a load or a look at the copies, and is told to who commits next
   std::atomic<bool> failed_{false}, failed_beside_{false};
   error failure_{status::ok, {}};
   tallies told_;  // of what the device counted
-  std::uint64_t most_staged_, staged_count_ = 0;
+  std::uint64_t max_staged_, staged_count_ = 0;
   std::vector<staged> staged_;
   stream staged_on_ = nullptr;
   change* changes_ = nullptr;
@@ -381,9 +381,9 @@ map::~map() = default;
 result<map> open_on(std::unique_ptr<device> d, const std::string& path, options how,
                     const device_options& on) {
   constexpr std::uint64_t most = std::uint64_t{1} << 32;
-  if (on.most_staged == 0 || on.most_staged > most)
-    return error{status::invalid_argument, "device_options.most_staged is " +
-                                               std::to_string(on.most_staged) +
+  if (on.max_staged == 0 || on.max_staged > most)
+    return error{status::invalid_argument, "device_options.max_staged is " +
+                                               std::to_string(on.max_staged) +
                                                ": it must be from 1 to " + std::to_string(most)};
   if (!how.engine && how.mode != open_mode::read_only) how.engine = engine_kind::gphash;
   if (!how.key) how.key = data_kind::u64;
@@ -409,7 +409,7 @@ result<map> open_on(std::unique_ptr<device> d, const std::string& path, options 
   auto opened = open_pool(path, how);
   if (!opened) return opened.failure();
   auto made = std::make_unique<map::part>(std::move(opened->words), std::move(d), on);
-  if (!made->lendable())
+  if (!made->leasable())
     return error{status::invalid_argument,
                  "a device cannot use " + (path.empty() ? "this pool" : path) + ": its medium is " +
                      std::string(name_of(made->table().info().medium))};

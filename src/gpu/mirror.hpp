@@ -17,7 +17,7 @@ class mirror {
   mirror(const mirror&) = delete;
 
   /// Copies all of the table. Takes what memory is missing, gives back what it does not need.
-  error copy(const lent_table& home) {
+  error copy(const leased_table& home) {
     std::vector<part> wanted = parts_of(home);
     drop_all_but(wanted);
     for (const part& each : wanted) {
@@ -30,15 +30,15 @@ class mirror {
   }
 
   /// Growth: a level that the device fills, in the copy; then it goes to the pool. Null: no memory.
-  lent_level add_level(const lent_table& table, const lent_level& home) {
+  leased_level add_level(const leased_table& table, const leased_level& home) {
     part* made = add({home.first, nullptr, table.words_of(home.log2)});
     return {made == nullptr ? nullptr : made->copy, home.log2};
   }
   /// Calls store(first, words) for all of that level.
   template <class Store>
-  error bring_home(const lent_level& level, Store&& store) const {
+  error bring_home(const leased_level& level, Store&& store) const {
     const part& from = *of_copy(level.first);
-    std::vector<std::uint64_t> words(std::min(from.words, most_words_at_once));
+    std::vector<std::uint64_t> words(std::min(from.words, max_words_at_once));
     for (std::uint64_t first = 0; first < from.words; first += words.size()) {
       std::uint64_t count = std::min<std::uint64_t>(words.size(), from.words - first);
       if (error e = memory_.copy(words.data(), from.copy + first, count * 8); e.code != status::ok)
@@ -50,9 +50,9 @@ class mirror {
 
   /// The table as the device is to see it: one that was copied, or to which a level was added.
   /// Copies of what it has lost are given back.
-  lent_table shown(const lent_table& home) {
+  leased_table shown(const leased_table& home) {
     drop_all_but(parts_of(home));
-    lent_table made = home;
+    leased_table made = home;
     for (unsigned l = 0; l < home.where.form().levels; ++l)
       made.levels[l] = find(home.levels[l])->copy;
     made.escapes = reinterpret_cast<gphash::slot*>(find(&home.escapes->state)->copy);
@@ -71,9 +71,9 @@ class mirror {
     pm<std::uint64_t>* copy;
     std::uint64_t words;
   };
-  static constexpr std::uint64_t most_words_at_once = std::uint64_t{1} << 20;
+  static constexpr std::uint64_t max_words_at_once = std::uint64_t{1} << 20;
 
-  static std::vector<part> parts_of(const lent_table& home) {
+  static std::vector<part> parts_of(const leased_table& home) {
     std::vector<part> all{
         {&home.escapes->state, nullptr, sizeof(gphash::slot) / 8 * gphash::first_fingerprint}};
     for (unsigned l = 0; l < home.where.form().levels; ++l)

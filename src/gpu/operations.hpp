@@ -1,4 +1,4 @@
-// GPHash for a borrower of the table (table/gphash/lent.hpp): one warp does one operation. The same
+// GPHash for a borrower of the table (engine/gphash/leased.hpp): one warp does one operation. The same
 // lines are compiled for the GPU and, in lockstep on the host, for the tests and the explorer.
 //
 // A write holds its key's stripe, as on the host; of slots, compare-and-swap decides whose they
@@ -19,9 +19,9 @@
 
 #include <optional>
 
+#include "engine/frame/decision.hpp"
 #include "gpu/bucket_copies.hpp"
 #include "media/site.hpp"
-#include "table/decision.hpp"
 
 namespace durahash::gpu {
 
@@ -63,7 +63,7 @@ struct exported {
 template <class Side>
 class operations {
  public:
-  DURAHASH_ON_DEVICE operations(Side& side, const lent_table& table) noexcept
+  DURAHASH_ON_DEVICE operations(Side& side, const leased_table& table) noexcept
       : side_(side), table_(table), copies_(side, table) {}
 
   /// Of searches that are counted: the buckets they looked at, and how many of those were copies.
@@ -144,10 +144,10 @@ class operations {
     return answer;
   }
 
-  /// Growth (table/gphash/grow.hpp, step 1): the buckets of the new level that lie over one of the
+  /// Growth (engine/gphash/grow.hpp, step 1): the buckets of the new level that lie over one of the
   /// bottom, with its records. Nobody else writes them; nobody writes the bottom meanwhile. Returns
   /// how many records, and counts those that are out of place.
-  DURAHASH_ON_DEVICE unsigned copy_up(std::uint64_t index, const lent_level& top,
+  DURAHASH_ON_DEVICE unsigned copy_up(std::uint64_t index, const leased_level& top,
                                       std::uint64_t& misplaced) const {
     unsigned slots = table_.where.form().slots, rise = top.log2 - table_.log2[table_.bottom()];
     pm<std::uint64_t>* from = table_.levels[table_.bottom()] + index * table_.words_per_bucket();
@@ -337,7 +337,7 @@ class operations {
   }
 
   Side& side_;
-  const lent_table& table_;
+  const leased_table& table_;
   copies_of<Side> copies_;
 };
 

@@ -16,10 +16,9 @@ class pins {
 
   /// What of the pool is not taken yet.
   error take(std::span<std::byte> pool) {
-    constexpr std::size_t most_at_once = std::size_t{1} << 30;
+    constexpr std::size_t max_at_once = std::size_t{1} << 30;
     while (taken_ < pool.size()) {
-      std::span<std::byte> next =
-          pool.subspan(taken_, std::min(most_at_once, pool.size() - taken_));
+      std::span<std::byte> next = pool.subspan(taken_, std::min(max_at_once, pool.size() - taken_));
       if (error e = device_.take(next); e.code != status::ok) return e;
       pieces_.push_back(next);
       taken_ += next.size();

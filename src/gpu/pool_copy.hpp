@@ -41,9 +41,9 @@ class pool_copy {
   error bring(std::span<const std::byte> pool, std::vector<std::uint64_t>& blocks) {
     std::sort(blocks.begin(), blocks.end());
     blocks.erase(std::unique(blocks.begin(), blocks.end()), blocks.end());
-    if (!stage(std::min<std::uint64_t>(blocks.size(), most_at_once))) return make(pool);
-    for (std::size_t first = 0; first < blocks.size(); first += most_at_once) {
-      std::size_t count = std::min<std::size_t>(most_at_once, blocks.size() - first);
+    if (!stage(std::min<std::uint64_t>(blocks.size(), max_at_once))) return make(pool);
+    for (std::size_t first = 0; first < blocks.size(); first += max_at_once) {
+      std::size_t count = std::min<std::size_t>(max_at_once, blocks.size() - first);
       for (std::size_t i = 0; i < count; ++i) {
         offsets()[i] = blocks[first + i] * block_bytes;
         std::memcpy(staging_ + i * block_bytes, pool.data() + offsets()[i], block_bytes);
@@ -55,7 +55,7 @@ class pool_copy {
   }
 
  private:
-  static constexpr std::uint64_t most_at_once = std::uint64_t{1} << 16;
+  static constexpr std::uint64_t max_at_once = std::uint64_t{1} << 16;
 
   /// Room for so many blocks and their offsets, which both sides see.
   bool stage(std::uint64_t blocks) {

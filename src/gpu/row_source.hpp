@@ -4,12 +4,12 @@
 
 #include <memory>
 
+#include "engine/gphash/table.hpp"
 #include "gpu/rows.hpp"
 #include "media/pmem_medium.hpp"
 #include "media/process_medium.hpp"
 #include "persist/record.hpp"
-#include "store/bound_table.hpp"
-#include "table/gphash/table.hpp"
+#include "store/pool_adapter.hpp"
 
 namespace durahash::gpu {
 
@@ -20,7 +20,7 @@ class row_source {
  public:
   virtual ~row_source() = default;
   /// As the pool has them, until the next write.
-  virtual lent_rows rows() const = 0;
+  virtual leased_rows rows() const = 0;
   virtual std::span<std::byte> memory() const = 0;
   using visitor = detail::function_ref<void(std::uint64_t offset, std::uint64_t bytes)>;
   /// What a write of the key has changed, but for new levels.
@@ -30,15 +30,15 @@ class row_source {
 template <medium M, class Kind>
 class row_source_on final : public row_source {
  public:
-  using bound = bound_bytes<gphash::table<M, Kind>, M>;
+  using bound = byte_adapter<gphash::table<M, Kind>, M>;
   explicit row_source_on(bound& table) : table_(table) {}
 
-  lent_rows rows() const override {
+  leased_rows rows() const override {
     const pool<M>& p = table_.storage();
     const superblock& block = p.block();
     auto key_bytes = static_cast<unsigned>(sizeof(std::uint64_t));
     if constexpr (Kind::fixed_key) key_bytes = static_cast<unsigned>(table_.engine().key_bytes());
-    return {table_.engine().as_lent(),
+    return {table_.engine().as_leased(),
             p.at(std::uint64_t{0}),
             block.heap_offset,
             p.end(),

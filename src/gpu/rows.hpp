@@ -4,14 +4,14 @@
 
 #include "base/key_hash.hpp"
 #include "durahash/status.hpp"
+#include "engine/gphash/leased.hpp"
 #include "gpu/both_sides.hpp"
-#include "table/gphash/lent.hpp"
 
 namespace durahash::gpu {
 
 /// Where everything lies: in the pool, or in a copy of all of it. Trivially copyable.
-struct lent_rows {
-  gphash::lent_table table;
+struct leased_rows {
+  gphash::leased_table table;
   const std::byte* base;           // what offsets count from
   std::uint64_t heap_offset, end;  // records are between the two
   key_hash hashing;
@@ -29,8 +29,8 @@ struct lent_rows {
     return bucket_of(hash, lane) + 2 * table.where.form().slots + table.slot_in(lane) * key_words();
   }
 
-  static lent_rows none() noexcept {
-    return {gphash::lent_table::none(), nullptr, 0, 0, key_hash({}), 0, false};
+  static leased_rows none() noexcept {
+    return {gphash::leased_table::none(), nullptr, 0, 0, key_hash({}), 0, false};
   }
   constexpr unsigned key_words() const noexcept { return key_bytes / 8; }
   /// As gphash::table::hash_of.
@@ -43,8 +43,8 @@ struct lent_rows {
   }
 
   /// The same in memory that has a copy of the pool at `copy`.
-  lent_rows copied_to(std::byte* copy) const noexcept {
-    lent_rows made = *this;
+  leased_rows copied_to(std::byte* copy) const noexcept {
+    leased_rows made = *this;
     auto there = [&](auto* home) {
       return reinterpret_cast<decltype(home)>(copy +
                                               (reinterpret_cast<const std::byte*>(home) - base));
@@ -74,7 +74,7 @@ struct row_batch {
   status* answers;
 };
 
-static_assert(std::is_trivially_copyable_v<lent_rows>);
+static_assert(std::is_trivially_copyable_v<leased_rows>);
 
 /// Blocks of the pool that have changed, for a copy of it.
 struct changed_blocks {
@@ -90,7 +90,7 @@ inline constexpr std::uint64_t row_header_bytes = 16, row_alignment = 16;
 template <class Side>
 class row_search {
  public:
-  DURAHASH_ON_DEVICE row_search(Side& side, const lent_rows& rows) noexcept
+  DURAHASH_ON_DEVICE row_search(Side& side, const leased_rows& rows) noexcept
       : side_(side), rows_(rows) {}
 
   /// Returns   ok, with `length` and as much of the value as there is room for; not_found; damaged:
@@ -168,7 +168,7 @@ class row_search {
   }
 
   Side& side_;
-  const lent_rows& rows_;
+  const leased_rows& rows_;
 };
 
 /// The blocks first, first + step, ... of them.

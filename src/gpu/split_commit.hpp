@@ -45,7 +45,8 @@ durable store_changes(M& m, std::span<const change> changes, const mirror& copy)
   for (const change& c : changes)
     // COMMIT
     if (c.word != nullptr)
-      words += announce(m, copy.home_of(c.word), c.next, after_group(before), "gpu.mirror.commit");
+      words += publish_unfenced(m, copy.home_of(c.word), c.next, after_group(before),
+                                "gpu.mirror.commit");
   return fence(m, std::move(words), "gpu.mirror.all-committed");
 }
 

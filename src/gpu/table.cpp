@@ -56,7 +56,7 @@ class table::part {
     if (waited.code != status::ok) failed(waited);
     return {failure_.code == status::ok ? status::ok : status::io_error, failure_.message};
   }
-  void view(lent_rows& into) {
+  void view(leased_rows& into) {
     std::scoped_lock lock(gate_);
     if (table_ && failure_.code == status::ok) into = rows_;
   }
@@ -90,8 +90,8 @@ class table::part {
       return status::invalid_argument;
     finish_finds();
     error first_failure{status::ok, {}};
-    std::size_t at_once = std::clamp<std::size_t>(most_bytes_at_once / (key_bytes_ + value_bytes),
-                                                  1, std::max<std::size_t>(n, 1));
+    std::size_t at_once = std::clamp<std::size_t>(max_bytes_at_once / (key_bytes_ + value_bytes), 1,
+                                                  std::max<std::size_t>(n, 1));
     for (std::size_t first = 0; first < n; first += at_once) {
       auto at = [first](const void* array, std::size_t bytes) {
         return array == nullptr ? nullptr : static_cast<const std::byte*>(array) + first * bytes;
@@ -117,7 +117,7 @@ class table::part {
   }
 
  private:
-  static constexpr std::size_t most_bytes_at_once = std::size_t{16} << 20;
+  static constexpr std::size_t max_bytes_at_once = std::size_t{16} << 20;
 
   struct piece {
     std::size_t count;
@@ -179,14 +179,14 @@ class table::part {
   /// The pool as it is now, to the device.
   error show_all() {
     // before the memory, which only grows: no record lies outside of what is shown
-    lent_rows home = pool_->rows();
+    leased_rows home = pool_->rows();
     error e = copy_ ? copy_->make(pool_->memory()) : pins_.take(pool_->memory());
     shown_top_ = home.table.log2[0];
     rows_ = copy_ && e.code == status::ok ? home.copied_to(copy_->at()) : home;
     return e;
   }
   error show_changes(std::span<const std::string_view> keys, std::span<const status> answers) {
-    lent_rows home = pool_->rows();
+    leased_rows home = pool_->rows();
     // writes change no levels but by a larger one on top
     bool grown = home.table.log2[0] != shown_top_;
     if (!copy_ || grown || !copy_->has_room_for(home.end)) return show_all();
@@ -214,7 +214,7 @@ class table::part {
   pins pins_;
   std::optional<pool_copy> copy_;
   error failure_{status::ok, {}};  // of the device, or of showing it the pool: no finds after that
-  lent_rows rows_ = lent_rows::none();
+  leased_rows rows_ = leased_rows::none();
   unsigned shown_top_ = 0;
 };
 
@@ -345,7 +345,7 @@ table_place table::place() const { return part_.here() ? part_->place() : table_
 durability_level table::durability() const {
   return part_.here() ? part_->durability() : durability_level::none;
 }
-void table::view(lent_rows& into) {
+void table::view(leased_rows& into) {
   if (part_.here()) part_->view(into);
 }
 

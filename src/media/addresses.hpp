@@ -7,7 +7,7 @@
 namespace durahash {
 
 // what a pool is to have for growth, beyond its size at open
-constexpr std::uint64_t least_address_space = 256 << 20;
+constexpr std::uint64_t min_address_space = 256 << 20;
 
 /// Sets addresses aside, aligned to `alignment` and nothing beside them. Where the process may not
 /// have so many (a limit, a sanitizer), half of them, and so on down to `least`; `bytes` then says

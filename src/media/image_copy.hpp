@@ -19,7 +19,7 @@ class image_copy {
   template <class End>
   status catch_up(End&& end) {
     std::uint64_t before = ~std::uint64_t{0};
-    for (int passes = 0; passes < most_passes; ++passes) {
+    for (int passes = 0; passes < max_passes; ++passes) {
       if (status s = pass(end()); s != status::ok) return s;
       // What is written to the disk here need not be written while writers are kept out.
       if (status s = to_.write_to_disk(0, to_.backed_bytes()); s != status::ok) return s;
@@ -33,7 +33,7 @@ class image_copy {
   status pass(std::uint64_t bytes);
 
  private:
-  static constexpr int most_passes = 8;
+  static constexpr int max_passes = 8;
   static constexpr std::uint64_t few_pages = 64;
 
   mapping& from_;

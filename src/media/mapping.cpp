@@ -24,7 +24,7 @@ class memory_mapping final : public mapping {
     std::unique_ptr<memory_mapping> made(new memory_mapping);
     made->reserved_bytes_ = align_up(request.address_space_bytes, page_bytes);
     made->base_ = reserve_addresses(made->reserved_bytes_,
-                                    std::min(made->reserved_bytes_, least_address_space), huge);
+                                    std::min(made->reserved_bytes_, min_address_space), huge);
     if (made->base_ == nullptr)
       return system_error(status::unusable, "cannot reserve addresses for", "a memory pool");
     made->max_bytes_ = request.max_bytes;
@@ -135,7 +135,7 @@ bool mapping::set_out(const mapping_request& request, std::uint64_t file_bytes) 
   file_bytes_at_open_ = file_bytes;
   std::uint64_t bytes = align_down(file_bytes, page_bytes);
   reserved_bytes_ = align_up(std::max(request.address_space_bytes, bytes), page_bytes);
-  base_ = reserve_addresses(reserved_bytes_, std::min(reserved_bytes_, bytes + least_address_space),
+  base_ = reserve_addresses(reserved_bytes_, std::min(reserved_bytes_, bytes + min_address_space),
                             huge);
   backed_bytes_ = bytes;
   return base_ != nullptr;

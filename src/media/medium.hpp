@@ -17,7 +17,7 @@ namespace durahash {
 
 /// Which verb (persist/order.hpp) acts, and where in our sources it was called: told to the medium
 /// before it does. Only models that record listen.
-enum class verb : std::uint8_t { store, store_bytes, flush, fence, announce };
+enum class verb : std::uint8_t { store, store_bytes, flush, fence, publish_unfenced };
 
 /// `visible_is_durable`: no crash that the medium promises to survive undoes a store that another
 /// thread has seen.

@@ -87,8 +87,8 @@ class pmem_mapping final : public mapping {
     if (error e = look_at(request, bytes); e.code != status::ok) return e;
     reserved_bytes_ = align_up(std::max(request.address_space_bytes, bytes), unit_bytes);
     base_ = reserve_addresses(
-        reserved_bytes_,
-        std::min(reserved_bytes_, align_up(bytes + least_address_space, unit_bytes)), alignment_);
+        reserved_bytes_, std::min(reserved_bytes_, align_up(bytes + min_address_space, unit_bytes)),
+        alignment_);
     if (base_ == nullptr)
       return system_error(status::unusable, "cannot reserve addresses for", request.path);
     if (bytes > 0 && !map_part(0, bytes))

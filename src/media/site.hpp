@@ -27,7 +27,7 @@ class site {
 
 /// The name of a bug that can be planted: `if (!M::planted("level-..."))` stands before the step
 /// that it leaves out. On media that are shipped that is false at compile time; a recording medium
-/// asks whether this one was chosen. crash/planted_bugs.cpp tells of each what it breaks.
+/// asks whether this one was chosen. explorer/planted_bugs.cpp tells of each what it breaks.
 class mutant {
  public:
   consteval mutant(std::string_view name) : id_(id_of(name)) {}

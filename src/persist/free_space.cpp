@@ -21,7 +21,7 @@ free_space::size_class free_space::class_of(std::uint64_t bytes) noexcept {
   return static_cast<size_class>(shift) * steps + static_cast<size_class>(pages >> shift);
 }
 
-std::uint64_t free_space::least_bytes(size_class c) noexcept {
+std::uint64_t free_space::min_bytes(size_class c) noexcept {
   if (c < 2 * steps) return c * page_bytes;
   return (std::uint64_t{steps + c % steps} << (c / steps - 1)) * page_bytes;
 }
@@ -87,7 +87,7 @@ std::optional<std::uint64_t> free_space::find(std::uint64_t bytes,
   constexpr std::uint64_t nowhere = std::numeric_limits<std::uint64_t>::max();
   std::uint64_t front = nowhere;
   size_class fits = class_of(bytes + alignment - page_bytes);
-  if (least_bytes(fits) < bytes + alignment - page_bytes) ++fits;
+  if (min_bytes(fits) < bytes + alignment - page_bytes) ++fits;
   for (auto at = first_from(fits); at != by_class_.end(); at = first_from(at->first.first + 1))
     front = std::min(front, at->first.second);
   for (auto at = first_from(class_of(bytes)); at != by_class_.end() && at->first.first < fits;) {

@@ -66,7 +66,7 @@ class free_space {
  private:
   /// Up to 15 pages: how many; from there on eight classes for each power of two.
   static size_class class_of(std::uint64_t bytes) noexcept;
-  static std::uint64_t least_bytes(size_class c) noexcept;
+  static std::uint64_t min_bytes(size_class c) noexcept;
   void add(nodes n, std::uint64_t offset, std::uint64_t bytes) noexcept;
   nodes remove(extents::iterator at) noexcept;
   classified::const_iterator first_from(size_class c) const noexcept {

@@ -139,15 +139,16 @@ durable persist(M& m, const extent& bytes, site where = {}) {
 /// fence.
 template <medium M, class T>
   requires(sizeof(T) == 8)
-flushed announce(M& m, pm<T>& word, std::type_identity_t<T> value, ordered, site where = {}) {
-  m.enter(verb::announce, where);
+flushed publish_unfenced(M& m, pm<T>& word, std::type_identity_t<T> value, ordered,
+                         site where = {}) {
+  m.enter(verb::publish_unfenced, where);
   m.write(word.raw(), std::bit_cast<typename pm<T>::word>(value));
   return flush(m, extent_of(word), where);
 }
 
 template <medium M, class T>
 durable publish(M& m, pm<T>& word, std::type_identity_t<T> value, ordered before, site where = {}) {
-  return fence(m, announce(m, word, value, std::move(before), where), where);
+  return fence(m, publish_unfenced(m, word, value, std::move(before), where), where);
 }
 
 /// As publish, if the word still holds `old`. Returns whether it did; durable then.
@@ -156,7 +157,7 @@ template <medium M, class T>
 bool publish_if(M& m, pm<T>& word, std::type_identity_t<T> old, std::type_identity_t<T> value,
                 ordered, site where = {}) {
   using bits = typename pm<T>::word;
-  m.enter(verb::announce, where);
+  m.enter(verb::publish_unfenced, where);
   if (!m.exchange_if(word.raw(), std::bit_cast<bits>(old), std::bit_cast<bits>(value)))
     return false;
   [[maybe_unused]] durable done = persist(m, extent_of(word), where);

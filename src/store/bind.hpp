@@ -2,8 +2,8 @@
 // an engine is instantiated in that one file.
 #pragma once
 
-#include "store/bound_table.hpp"
 #include "store/inspected.hpp"
+#include "store/pool_adapter.hpp"
 #include "store/registry.hpp"
 
 namespace durahash {
@@ -41,10 +41,10 @@ template <class E, medium M>
     opened result_of_open;
     error e;
     if constexpr (E::kind::in_slot)
-      e = open_it(std::make_unique<bound_words<E, M>>(std::move(p), o.how.medium),
+      e = open_it(std::make_unique<word_adapter<E, M>>(std::move(p), o.how.medium),
                   result_of_open.words);
     else
-      e = open_it(std::make_unique<bound_bytes<E, M>>(std::move(p), o.how.medium),
+      e = open_it(std::make_unique<byte_adapter<E, M>>(std::move(p), o.how.medium),
                   result_of_open.bytes);
     if (e.code != status::ok) return e;
     return result_of_open;

@@ -1,6 +1,6 @@
 // Where the engine cceh is instantiated.
+#include "engine/cceh/table.hpp"
 #include "store/bind.hpp"
-#include "table/cceh/table.hpp"
 
 namespace durahash {
 

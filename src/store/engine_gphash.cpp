@@ -1,6 +1,6 @@
 // Where the engine gphash is instantiated: it has keys of one length in its buckets, too.
+#include "engine/gphash/table.hpp"
 #include "store/bind.hpp"
-#include "table/gphash/table.hpp"
 
 namespace durahash {
 namespace {

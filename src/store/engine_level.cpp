@@ -1,6 +1,6 @@
 // Where the engine level is instantiated.
+#include "engine/level/table.hpp"
 #include "store/bind.hpp"
-#include "table/level/table.hpp"
 
 namespace durahash {
 

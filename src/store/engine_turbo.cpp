@@ -1,6 +1,6 @@
 // Where the engine turbo is instantiated.
+#include "engine/turbo/table.hpp"
 #include "store/bind.hpp"
-#include "table/turbo/table.hpp"
 
 namespace durahash {
 

@@ -1,14 +1,14 @@
 // What lies where in a pool: superblocks, roots and owner as their bytes say, the table as its
-// engine says (table/structure.hpp).
+// engine says (engine/structure.hpp).
 #include "durahash/inspect.hpp"
 
 #include <algorithm>
 #include <cstring>
 #include <optional>
 
+#include "engine/structure.hpp"
 #include "persist/owner.hpp"
 #include "store/open.hpp"
-#include "table/structure.hpp"
 
 namespace durahash {
 namespace {

@@ -8,11 +8,11 @@
 #include <string_view>
 #include <utility>
 
+#include "engine/concept.hpp"
 #include "persist/pool.hpp"
 #include "store/inspected_table.hpp"
 #include "store/key_length.hpp"
 #include "store/opening.hpp"
-#include "table/concept.hpp"
 
 namespace durahash {
 

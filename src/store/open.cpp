@@ -51,28 +51,28 @@ error refuse_nonsense(const opening& o) {
 }
 
 // all that a process has on x86-64
-constexpr std::uint64_t most_address_space_bytes = std::uint64_t{1} << 47;
+constexpr std::uint64_t max_address_space_bytes = std::uint64_t{1} << 47;
 constexpr std::uint64_t usual_address_space_bytes = std::uint64_t{64} << 30;
 
 /// What a table of that capacity takes, at least.
 std::uint64_t bytes_for(std::uint64_t capacity) {
   constexpr std::uint64_t bytes_per_record = 16;
-  return capacity > most_address_space_bytes / bytes_per_record ? most_address_space_bytes
-                                                                : capacity * bytes_per_record;
+  return capacity > max_address_space_bytes / bytes_per_record ? max_address_space_bytes
+                                                               : capacity * bytes_per_record;
 }
 
 /// Bytes that the folder's file system has room for; all there can be where that is not known.
 std::uint64_t room_beside(const std::string& path) {
   std::string folder = path.substr(0, path.find_last_of('/') + 1);
   struct statfs facts {};
-  if (::statfs(folder.empty() ? "." : folder.c_str(), &facts) != 0) return most_address_space_bytes;
+  if (::statfs(folder.empty() ? "." : folder.c_str(), &facts) != 0) return max_address_space_bytes;
   return static_cast<std::uint64_t>(facts.f_bavail) * static_cast<std::uint64_t>(facts.f_bsize);
 }
 
 /// Before anything is written.
 error refuse_capacity(const opening& o) {
   const options& how = o.how;
-  std::uint64_t needed = bytes_for(how.capacity), most = most_address_space_bytes;
+  std::uint64_t needed = bytes_for(how.capacity), most = max_address_space_bytes;
   std::string where = "a process can map";
   auto consider = [&](std::uint64_t limit, const std::string& what) {
     if (limit < most) most = limit, where = what;
@@ -96,13 +96,13 @@ error refuse_capacity(const opening& o) {
 /// The addresses that the pool may grow into.
 std::uint64_t address_space_for(const opening& o) {
   if (o.how.address_space_bytes != 0)
-    return std::min(o.how.address_space_bytes, most_address_space_bytes);
+    return std::min(o.how.address_space_bytes, max_address_space_bytes);
   struct stat facts {};
   std::uint64_t file = o.mapped != medium_kind::memory && ::stat(o.path.c_str(), &facts) == 0
                            ? static_cast<std::uint64_t>(facts.st_size)
                            : 0;
   return std::min(std::max({usual_address_space_bytes, 8 * file, 8 * bytes_for(o.how.capacity)}),
-                  most_address_space_bytes / 2);
+                  max_address_space_bytes / 2);
 }
 
 error settle_medium(opening& o) {

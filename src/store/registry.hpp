@@ -4,13 +4,13 @@
 #include <memory>
 
 #include "disk/disk_medium.hpp"
+#include "engine/concept.hpp"
 #include "media/emulated_medium.hpp"
 #include "media/pmem_medium.hpp"
 #include "media/process_medium.hpp"
 #include "store/inspected_table.hpp"
 #include "store/open.hpp"
 #include "store/opening.hpp"
-#include "table/concept.hpp"
 
 /// A new engine needs its line here, and a file engine_<name>.cpp that defines <name>_engine().
 #define DURAHASH_ENGINES(each) each(turbo) each(cceh) each(level) each(gphash)

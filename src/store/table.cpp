@@ -4,10 +4,10 @@
 #include <atomic>
 
 #include "durahash/map.hpp"
+#include "engine/frame/lifecycle.hpp"
 #include "store/closed_table.hpp"
 #include "store/open.hpp"
 #include "store/words_as_bytes.hpp"
-#include "table/lifecycle.hpp"
 
 namespace durahash {
 

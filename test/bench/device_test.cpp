@@ -195,56 +195,56 @@ TEST(BenchDeviceRun, WithoutMemoryForABatchTheRunEnds) {
   EXPECT_NE(std::string(why.what()).find("host and device share"), std::string::npos) << why.what();
 }
 
-/// Of hands on a pool with these records.
-template <class Hands>
-void expect_all_as_expected(Hands& hands, const std::array<word, 4>& present) {
+/// Of client on a pool with these records.
+template <class Client>
+void expect_all_as_expected(Client& client, const std::array<word, 4>& present) {
   const std::array<word, 2> absent{5, 99};
-  EXPECT_EQ(hands.get_many(present), 4u);
-  EXPECT_EQ(hands.get_absent_many(absent), 2u);
-  EXPECT_EQ(hands.put_many(present, 8), 4u);
-  EXPECT_EQ(hands.update_many(present, 9), 4u);
-  EXPECT_EQ(hands.get_many(present), 4u);
-  EXPECT_EQ(hands.erase_many(present), 4u);
-  EXPECT_EQ(hands.get_absent_many(present), 4u);
-  EXPECT_FALSE(hands.surprise());
+  EXPECT_EQ(client.get_many(present), 4u);
+  EXPECT_EQ(client.get_absent_many(absent), 2u);
+  EXPECT_EQ(client.put_many(present, 8), 4u);
+  EXPECT_EQ(client.update_many(present, 9), 4u);
+  EXPECT_EQ(client.get_many(present), 4u);
+  EXPECT_EQ(client.erase_many(present), 4u);
+  EXPECT_EQ(client.get_absent_many(present), 4u);
+  EXPECT_FALSE(client.surprise());
 }
 
-/// Hands on a pool with the records 1 to 4, of generation 7.
+/// Client on a pool with the records 1 to 4, of generation 7.
 class DeviceHands : public testing::Test {
  protected:
-  void SetUp() override { ASSERT_EQ(hands.insert_many(present, 7), 4u); }
+  void SetUp() override { ASSERT_EQ(client.insert_many(present, 7), 4u); }
   static device_pool open(const std::shared_ptr<device>& on) {
     request asked = small(on);
     return open_scratch<device_pool>(asked, engine_kind::gphash);
   }
-  std::optional<status> surprise() const { return hands.surprise(); }
+  std::optional<status> surprise() const { return client.surprise(); }
 
   const std::array<word, 4> present{1, 2, 3, 4};
   const std::array<word, 3> half{3, 99, 4};
   std::shared_ptr<device> on = std::make_shared<threads_in_lockstep>();
   device_pool pool = open(on);
-  device_hands hands{pool, record_shape{}, 4};
+  device_client client{pool, record_shape{}, 4};
 };
 
 TEST_F(DeviceHands, CountWhatIsAsExpected) {
-  expect_all_as_expected(hands, present);
-  EXPECT_EQ(hands.get_many({}), 0u);
+  expect_all_as_expected(client, present);
+  EXPECT_EQ(client.get_many({}), 0u);
 }
 
 TEST_F(DeviceHands, NoticeARecordThatIsMissing) {
-  EXPECT_EQ(hands.get_many(half), 2u);
+  EXPECT_EQ(client.get_many(half), 2u);
   EXPECT_EQ(surprise(), status::not_found);
-  EXPECT_EQ(hands.update_many(half, 8), 2u);
-  EXPECT_EQ(hands.erase_many(half), 2u);
+  EXPECT_EQ(client.update_many(half, 8), 2u);
+  EXPECT_EQ(client.erase_many(half), 2u);
 }
 
 TEST_F(DeviceHands, NoticeARecordThatShouldNotBeThere) {
-  EXPECT_EQ(hands.get_absent_many(half), 1u);
+  EXPECT_EQ(client.get_absent_many(half), 1u);
   EXPECT_EQ(surprise(), status::ok);
 }
 
 TEST_F(DeviceHands, NoticeAnInsertOfWhatIsThere) {
-  EXPECT_EQ(hands.insert_many(half, 8), 1u);
+  EXPECT_EQ(client.insert_many(half, 8), 1u);
   EXPECT_EQ(surprise(), status::exists);
 }
 
@@ -252,22 +252,22 @@ TEST_F(DeviceHands, NoticeAValueOfAnotherKey) {
   word key = 3, value = value_of(std::uint64_t{1} << 40, 7);
   status answer{};
   ASSERT_EQ(pool.map().put(1, &key, &value, &answer), status::ok);
-  EXPECT_EQ(hands.get_many(present), 3u);
+  EXPECT_EQ(client.get_many(present), 3u);
   EXPECT_EQ(surprise(), status::mismatch);
 }
 
 TEST_F(DeviceHands, HaveAClockThatRunsWithTheirBatches) {
-  ticks before = hands.clock();
-  EXPECT_EQ(hands.get_many({}), 0u);
-  EXPECT_EQ(hands.clock(), before);
-  hands.get_many(present);
-  EXPECT_GT(hands.clock(), before);
+  ticks before = client.clock();
+  EXPECT_EQ(client.get_many({}), 0u);
+  EXPECT_EQ(client.clock(), before);
+  client.get_many(present);
+  EXPECT_GT(client.clock(), before);
 }
 
-/// Hands on a pool of rows.
-class RowHands : public testing::Test {
+/// Client on a pool of rows.
+class RowClient : public testing::Test {
  protected:
-  void SetUp() override { ASSERT_EQ(hands.insert_many(present, 7), 4u); }
+  void SetUp() override { ASSERT_EQ(client.insert_many(present, 7), 4u); }
   static device_rows open(const record_shape& shape) {
     request asked = small(std::make_shared<threads_in_lockstep>());
     asked.shape = shape;
@@ -278,25 +278,25 @@ class RowHands : public testing::Test {
   const std::array<word, 3> half{3, 99, 4};
   const record_shape shape{data_kind::bytes, 16, 24};
   device_rows pool = open(shape);
-  row_hands hands{pool, shape, 4};
+  row_client client{pool, shape, 4};
 };
 
-TEST_F(RowHands, CountWhatIsAsExpected) { expect_all_as_expected(hands, present); }
+TEST_F(RowClient, CountWhatIsAsExpected) { expect_all_as_expected(client, present); }
 
-TEST_F(RowHands, NoticeWhatIsWrong) {
-  EXPECT_EQ(hands.get_many(half), 2u);
-  EXPECT_EQ(hands.surprise(), status::not_found);
-  EXPECT_EQ(hands.get_absent_many(half), 1u);
-  EXPECT_EQ(hands.insert_many(half, 8), 1u);
-  EXPECT_EQ(hands.erase_many(present), 4u);
+TEST_F(RowClient, NoticeWhatIsWrong) {
+  EXPECT_EQ(client.get_many(half), 2u);
+  EXPECT_EQ(client.surprise(), status::not_found);
+  EXPECT_EQ(client.get_absent_many(half), 1u);
+  EXPECT_EQ(client.insert_many(half, 8), 1u);
+  EXPECT_EQ(client.erase_many(present), 4u);
   std::string key(16, 'k'), value(24, 'v');
   key.replace(0, 8, std::string("\3\0\0\0\0\0\0\0", 8));
   value.replace(0, 8, std::string("\1\0\0\1\0\0\0\0", 8));
   status answer{};
   ASSERT_EQ(pool.table().put(1, key.data(), value.data(), value.size(), &answer), status::ok);
-  EXPECT_EQ(hands.get_many({present.data() + 2, 1}), 0u) << "a value of another key";
+  EXPECT_EQ(client.get_many({present.data() + 2, 1}), 0u) << "a value of another key";
   ASSERT_EQ(pool.table().put(1, key.data(), value.data(), 8, &answer), status::ok);
-  EXPECT_EQ(hands.get_many({present.data() + 2, 1}), 0u) << "a value of another length";
+  EXPECT_EQ(client.get_many({present.data() + 2, 1}), 0u) << "a value of another length";
 }
 
 }  // namespace

@@ -44,7 +44,7 @@ content in(const pool_state& state, std::uint64_t key) {
 /// The first steps, as many as were synced or more, and of the next one each change or none: a
 /// batch is no transaction, and has no order.
 std::string judge_buffered(const std::vector<step>& steps, const pool_state& found,
-                           std::size_t least_steps) {
+                           std::size_t min_steps) {
   pool_state state;
   std::map<std::uint64_t, content> differing;  // what was found in place of the state's
   for (const auto& [key, value] : found) differing[key] = value;
@@ -54,7 +54,7 @@ std::string judge_buffered(const std::vector<step>& steps, const pool_state& fou
     if (n < steps.size())
       for (const auto& change : steps[n].changes)
         explained += differing.contains(change.first) && explains(change);
-    if (n >= least_steps && explained >= differing.size()) return {};
+    if (n >= min_steps && explained >= differing.size()) return {};
     if (n == steps.size()) return "the state is that of no moment since the last sync";
     apply_to(state, steps[n]);
     for (const auto& change : steps[n].changes)

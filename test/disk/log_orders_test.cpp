@@ -128,7 +128,7 @@ TEST_F(LogOrders, ALineIsReadUntilTwoReadingsAgree) {
 }
 
 /// Lines that the disk did not have yet, at most, while a slow disk was written to.
-std::uint64_t most_lines_ahead() {
+std::uint64_t max_lines_ahead() {
   const disk_setup with{engine_kind::turbo, data_kind::u64, durability_level::power_buffered,
                         8 << 20};
   scratch_folder folder(disk_folder());
@@ -149,9 +149,9 @@ std::uint64_t most_lines_ahead() {
 /// 16 KiB a millisecond are 512 lines in a quarter of ten. Yet a write of less than a page of
 /// entries takes as long as one of it.
 TEST(DiskLag, WritersWaitForASlowDisk) {
-  EXPECT_LE(most_lines_ahead(), 3 * least_slots);
+  EXPECT_LE(max_lines_ahead(), 3 * min_slots);
   planted_disk_bug = "writers-run-away";
-  EXPECT_GT(most_lines_ahead(), 6 * least_slots);
+  EXPECT_GT(max_lines_ahead(), 6 * min_slots);
   planted_disk_bug = nullptr;
 }
 

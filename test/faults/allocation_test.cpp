@@ -56,7 +56,7 @@ class AllocationFailure : public fault_test {
       SCOPED_TRACE("round " + std::to_string(round) + ", seed " + std::to_string(run_seed()));
       ASSERT_NO_FATAL_FAILURE(make_pool(records_before));
       std::string why = lived(call::allocation, [&] {
-        numbered_pool pool = open_or_complain(with(), path(), reopening(with()));
+        numbered_pool pool = open_or_report(with(), path(), reopening(with()));
         worker at_work(pool, known_, seed(round), out_of_memory);
         random_stream random(seed(round) + 1);
         try_each(at_work, kinds, count, random);
@@ -161,7 +161,7 @@ TEST_P(AllocationFailure, InCloseIsAnsweredAndThePoolRecovers) {
     SCOPED_TRACE("allocation no. " + std::to_string(nth));
     before = injected_;
     std::string why = lived(call::allocation, [&] {
-      numbered_pool pool = open_or_complain(with(), path(), reopening(with()));
+      numbered_pool pool = open_or_report(with(), path(), reopening(with()));
       put_records(pool, 0, 100);
       step("closes");
       arm(failing(nth, nth % 2 == 0));
@@ -187,7 +187,7 @@ TEST_P(AllocationFailure, InTheBackgroundHarmsNothing) {
     before = injected_;
     ASSERT_NO_FATAL_FAILURE(make_pool(300));
     std::string why = lived(call::allocation, [&] {
-      numbered_pool pool = open_or_complain(with(), path(), reopening(with()));
+      numbered_pool pool = open_or_report(with(), path(), reopening(with()));
       put_records(pool, 0, 300);
       die();
     });

@@ -19,7 +19,7 @@ INSTANTIATE_TEST_SUITE_P(Every, FaultTests, testing::ValuesIn(setups_at(place_ki
 TEST_P(FaultTests, PassWhereNothingFails) {
   ASSERT_NO_FATAL_FAILURE(make_pool(100));
   ASSERT_NO_FATAL_FAILURE(must_end_well([&] {
-    numbered_pool pool = open_or_complain(with(), path(), reopening(with()));
+    numbered_pool pool = open_or_report(with(), path(), reopening(with()));
     worker at_work(pool, known_, seed(), {});
     for (int round = 0; round < 4; ++round) {
       at_work.work(single_writes, 2000);

@@ -11,25 +11,24 @@ ledger::ledger(const setup& with, std::uint64_t keys, std::size_t value_bytes)
     : with_(with),
       keys_(keys),
       value_bytes_(value_bytes),
-      versions_(
-          static_cast<std::uint32_t*>(shared_memory((most_keys + 1) * sizeof(std::uint32_t)))),
+      versions_(static_cast<std::uint32_t*>(shared_memory((max_keys + 1) * sizeof(std::uint32_t)))),
       other_versions_(
-          static_cast<std::uint32_t*>(shared_memory((most_keys + 1) * sizeof(std::uint32_t)))) {
+          static_cast<std::uint32_t*>(shared_memory((max_keys + 1) * sizeof(std::uint32_t)))) {
   clear();
 }
 
 void ledger::clear() {
-  std::fill_n(versions_, most_keys + 1, 0);
-  std::fill_n(other_versions_, most_keys, no_other);
+  std::fill_n(versions_, max_keys + 1, 0);
+  std::fill_n(other_versions_, max_keys, no_other);
   any_doubt() = 0;
 }
 
 std::uint64_t ledger::records() const {
-  return most_keys - static_cast<std::uint64_t>(std::count(versions_, versions_ + most_keys, 0u));
+  return max_keys - static_cast<std::uint64_t>(std::count(versions_, versions_ + max_keys, 0u));
 }
 
 void ledger::settle_doubts(numbered_pool& pool) const {
-  for (std::uint64_t n = 0; n < most_keys && has_doubts(); ++n) {
+  for (std::uint64_t n = 0; n < max_keys && has_doubts(); ++n) {
     if (!in_doubt(n)) continue;
     step("reads a record that was perhaps written", n);
     std::uint32_t other = std::exchange(other_versions_[n], no_other);
@@ -42,7 +41,7 @@ void ledger::settle_doubts(numbered_pool& pool) const {
 void ledger::expect_records_in(numbered_pool& pool) const {
   settle_doubts(pool);
   std::uint64_t lost = 0, first_lost = 0, risen = 0;
-  for (std::uint64_t n = 0; n < most_keys; ++n) {
+  for (std::uint64_t n = 0; n < max_keys; ++n) {
     if (version(n) == 0 && n >= keys_) continue;  // never written
     step("reads each record", n);
     if (version(n) == 0 ? pool.lacks(now(n)) : pool.holds(now(n))) continue;
@@ -96,7 +95,7 @@ options reopening(const setup& with) {
   return how;
 }
 
-numbered_pool open_or_complain(const setup& with, const std::string& path, const options& how) {
+numbered_pool open_or_report(const setup& with, const std::string& path, const options& how) {
   step("opens while nothing fails");
   auto opened = numbered_pool::open(with, path, how);
   if (!opened) complain(opened.failure().message);
@@ -106,7 +105,7 @@ numbered_pool open_or_complain(const setup& with, const std::string& path, const
 /// Writes come before counts: a wrong count is still wrong behind them.
 std::string judged(ledger& known, const std::string& path) {
   std::string why = live([&] {
-    numbered_pool pool = open_or_complain(known.with(), path, reopening(known.with()));
+    numbered_pool pool = open_or_report(known.with(), path, reopening(known.with()));
     known.expect_nothing_is_overwritten(pool, known.records() / 2 + 200);
     known.expect_all_in(pool);
     step("closes");

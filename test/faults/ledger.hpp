@@ -12,7 +12,7 @@ namespace durahash::test {
 
 class ledger {
  public:
-  static constexpr std::uint64_t most_keys = 50'000;
+  static constexpr std::uint64_t max_keys = 50'000;
 
   /// Of keys below `keys`, and of counters.
   ledger(const setup& with, std::uint64_t keys, std::size_t value_bytes = 0);
@@ -39,7 +39,7 @@ class ledger {
   /// Ends doubts by what a pool holds that has been opened anew.
   void settle_doubts(numbered_pool& pool) const;
   /// A version that the key never had.
-  std::uint64_t fresh_version() { return ++versions_[most_keys]; }
+  std::uint64_t fresh_version() { return ++versions_[max_keys]; }
   std::uint64_t records() const;
   /// The record as it stands, or as it would be with that version.
   record now(std::uint64_t n) const { return of(n, version(n)); }
@@ -59,7 +59,7 @@ class ledger {
   static constexpr std::uint32_t no_other = ~std::uint32_t{0};
 
   void expect_records_in(numbered_pool& pool) const;
-  std::uint32_t& any_doubt() const { return other_versions_[most_keys]; }
+  std::uint32_t& any_doubt() const { return other_versions_[max_keys]; }
 
   setup with_;
   std::uint64_t keys_;
@@ -70,7 +70,7 @@ class ledger {
 };
 
 /// Opens the pool while nothing fails; ends the life where it cannot.
-numbered_pool open_or_complain(const setup& with, const std::string& path, const options& how);
+numbered_pool open_or_report(const setup& with, const std::string& path, const options& how);
 options reopening(const setup& with);
 
 /// A life of its own that opens what the last one left, and holds it against the ledger. Returns

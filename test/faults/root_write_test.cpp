@@ -38,7 +38,7 @@ class RootWrite : public fault_test {
 
   /// An open pool that is clean until the next write: just opened, or just synced.
   numbered_pool clean_pool(bool by_sync) {
-    numbered_pool pool = open_or_complain(with(), path(), reopening(with()));
+    numbered_pool pool = open_or_report(with(), path(), reopening(with()));
     if (!by_sync) return pool;
     put_records(pool, 0, 20);
     step("syncs");

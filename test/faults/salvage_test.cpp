@@ -93,7 +93,7 @@ class KilledSalvage : public fault_test {
 
   /// Opens and closes with salvage.
   void salvage() {
-    numbered_pool pool = open_or_complain(with(), path(), salvaging());
+    numbered_pool pool = open_or_report(with(), path(), salvaging());
     step("closes what was salvaged");
     require(pool.pool().close() == status::ok, "a close behind a salvage is answered ok");
   }
@@ -102,7 +102,7 @@ class KilledSalvage : public fault_test {
   void salvage_undisturbed(const std::string& image, contents kept) {
     put_back(image);
     must_end_well([&] {
-      numbered_pool pool = open_or_complain(with(), path(), salvaging());
+      numbered_pool pool = open_or_report(with(), path(), salvaging());
       require(!pool.pool().salvage_report().empty(), "a salvage says what it did");
       note(pool, kept);
       must_hold(pool, kept, "behind a salvage");
@@ -140,7 +140,7 @@ class KilledSalvage : public fault_test {
       }
     }
     {
-      numbered_pool pool = open_or_complain(with(), path(), salvaging());
+      numbered_pool pool = open_or_report(with(), path(), salvaging());
       // Of two records that claim the same bytes the first salvage may have dropped one already.
       now_kept = must_hold(pool, kept, "behind the next salvage", true);
       constexpr std::uint64_t others = 1000, first = record::first_counter - others;
@@ -151,7 +151,7 @@ class KilledSalvage : public fault_test {
       must_hold(pool, now_kept.data(), "behind later writes");
       require(pool.pool().close() == status::ok, "a close behind a salvage is answered ok");
     }
-    numbered_pool pool = open_or_complain(with(), path(), reopening(with()));
+    numbered_pool pool = open_or_report(with(), path(), reopening(with()));
     require(pool.pool().info().clean, "a salvaged pool that was closed is clean");
     must_hold(pool, now_kept.data(), "behind the close");
   }

@@ -22,7 +22,7 @@ class FailedSync : public fault_test {
       injected = injected_;
       ASSERT_NO_FATAL_FAILURE(make_pool(before));
       std::string why = lived(which, [&] {
-        numbered_pool pool = open_or_complain(with(), path(), reopening(with()));
+        numbered_pool pool = open_or_report(with(), path(), reopening(with()));
         put_records(pool, 0, 100);
         arm(plan);
         use(pool);
@@ -42,7 +42,7 @@ class FailedSync : public fault_test {
       ASSERT_EQ(why, "");
       if (injected != injected_) {
         ASSERT_NO_FATAL_FAILURE(must_end_well([&] {
-          numbered_pool pool = open_or_complain(with(), path(), reopening(with()));
+          numbered_pool pool = open_or_report(with(), path(), reopening(with()));
           require(!pool.pool().info().clean, "a pool whose sync failed is not found clean");
           die();
         }));
@@ -56,7 +56,7 @@ class FailedSync : public fault_test {
     SCOPED_TRACE(plan.name());
     ASSERT_NO_FATAL_FAILURE(make_pool(before));
     std::string why = lived(plan.which, [&] {
-      numbered_pool pool = open_or_complain(with(), path(), reopening(with()));
+      numbered_pool pool = open_or_report(with(), path(), reopening(with()));
       put_records(pool, 0, 100);
       step("closes");
       arm(plan);
@@ -69,7 +69,7 @@ class FailedSync : public fault_test {
     });
     ASSERT_EQ(why, "");
     ASSERT_NO_FATAL_FAILURE(must_end_well([&] {
-      numbered_pool pool = open_or_complain(with(), path(), reopening(with()));
+      numbered_pool pool = open_or_report(with(), path(), reopening(with()));
       require(!pool.pool().info().clean, "a pool whose close failed is not found clean");
       die();
     }));
@@ -128,7 +128,7 @@ TEST_P(FailedSync, OfTheRootInAWriteLetsNoLaterSyncAnswerOk) {
 TEST_P(FailedSync, InCloseIsAnsweredAndThePoolIsNotClean) {
   ASSERT_NO_FATAL_FAILURE(make_pool(before));
   ASSERT_NO_FATAL_FAILURE(must_end_well([&] {
-    numbered_pool pool = open_or_complain(with(), path(), reopening(with()));
+    numbered_pool pool = open_or_report(with(), path(), reopening(with()));
     put_records(pool, 0, 100);
     arm({.nth = 0});
     require(pool.pool().close() == status::ok, "a close without a fault is answered ok");

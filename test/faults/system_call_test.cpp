@@ -78,7 +78,7 @@ class SystemCall : public fault_test {
       must_explain(plan, opened.failure());
     }
     end(plan);
-    return open_or_complain(with(), path(), how);
+    return open_or_report(with(), path(), how);
   }
   void must_explain(const fault_plan& plan, const error& why) {
     if (faults_injected() == 0) complain("without a fault, open answers: " + why.message);
@@ -167,7 +167,7 @@ class SystemCall : public fault_test {
   void make_killed_pool() {
     ASSERT_NO_FATAL_FAILURE(make_pool(known_.keys() / 2));
     must_end_well([&] {
-      numbered_pool pool = open_or_complain(with(), path(), reopening(with()));
+      numbered_pool pool = open_or_report(with(), path(), reopening(with()));
       put_records(pool, 0, known_.keys() * 3 / 4);
       die();
     });
@@ -348,7 +348,7 @@ TEST_P(SystemCall, StatfsThatFailsTakesNoPoolForOneInMemory) {
   if (with().place == place_kind::logged) GTEST_SKIP() << "what the log says is not torn";
   ASSERT_NO_FATAL_FAILURE(make_pool(200));
   ASSERT_NO_FATAL_FAILURE(must_end_well([&] {
-    numbered_pool pool = open_or_complain(with(), path(), reopening(with()));
+    numbered_pool pool = open_or_report(with(), path(), reopening(with()));
     put_records(pool, 0, 100);
     die();
   }));

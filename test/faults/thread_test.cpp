@@ -82,7 +82,7 @@ class NoThread : public fault_test {
   void make_killed_pool() {
     ASSERT_NO_FATAL_FAILURE(make_pool(500));
     ASSERT_NO_FATAL_FAILURE(must_end_well([&] {
-      numbered_pool pool = open_or_complain(with(), path(), reopening(with()));
+      numbered_pool pool = open_or_report(with(), path(), reopening(with()));
       put_records(pool, 0, 300);
       die();
     }));

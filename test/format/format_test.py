@@ -289,7 +289,7 @@ class FormatOfLevel(Format):
         self.fill("u64", "u64", records.items())
         bucket, stores = self.moving()
         self.change((self.DESKS, bytes(16 * 64)), *stores)
-        with self.assertRaises(read_pool.Damaged):  # no desk says so
+        with self.assertRaises(read_pool.Damaged):  # no intent says so
             self.read()
         self.change((self.DESK, struct.pack("<Q", bucket)))
         found = self.read()

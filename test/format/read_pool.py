@@ -129,13 +129,13 @@ class LevelPlaces:
 
 
 def level_slots(pool, engine_offset, settings, flip, multiply):
-    """As above, and whether the record may have been yielded before: what lies in a bucket that a desk names comes last."""
+    """As above, and whether the record may have been yielded before: what lies in a bucket that a intent names comes last."""
     slots = settings[0]
     bucket_bytes = 64 if slots <= 3 else 128 if slots <= 7 else 256
     header_bytes = 16 if slots <= 7 else 32
     levels, _ = level_words(pool, engine_offset)
     places = LevelPlaces(flip, multiply)
-    leaving = {struct.unpack_from("<Q", pool, engine_offset + 256 + 64 * desk)[0] for desk in range(LEVEL_DESKS)}
+    leaving = {struct.unpack_from("<Q", pool, engine_offset + 256 + 64 * intent)[0] for intent in range(LEVEL_DESKS)}
     buckets = [(offset + bucket_bytes * n, log2, n) for log2, offset in levels.items() for n in range(1 << log2)]
 
     def belongs(hashed, log2, number, tag):

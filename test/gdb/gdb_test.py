@@ -45,9 +45,9 @@ BUCKETS = {
     "((durahash::gphash::slot*)subject::gphash_slots)[0]": "fingerprint 0x1234, value 5",
     "((durahash::gphash::slot*)subject::gphash_slots)[1]": "claimed",
     "((durahash::gphash::slot*)subject::gphash_slots)[2]": "empty",
-    "*(durahash::level::desk*)subject::level_desk":
+    "*(durahash::level::intent*)subject::level_intent":
         "moving from bucket at 81920, logged: slot at 1000, key 2, value 3",
-    "*(durahash::level::desk*)subject::unlogged_desk": "moving nothing, nothing logged",
+    "*(durahash::level::intent*)subject::unlogged_intent": "moving nothing, nothing logged",
 }
 
 

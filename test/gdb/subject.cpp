@@ -2,10 +2,10 @@
 // reads them from the executable: it is never run.
 #include <cstdint>
 
-#include "table/cceh/format.hpp"
-#include "table/gphash/format.hpp"
-#include "table/level/format.hpp"
-#include "table/turbo/format.hpp"
+#include "engine/cceh/format.hpp"
+#include "engine/gphash/format.hpp"
+#include "engine/level/format.hpp"
+#include "engine/turbo/format.hpp"
 
 namespace subject {
 
@@ -19,11 +19,11 @@ constinit word turbo_bucket[32] = {turbo_meta, 0x44'0000'2211,  // tags
                                    0,          0,
                                    0,          2,  // slot 0
                                    0xabcdef,   all_ones};
-constinit word full_bucket[32] = {low_bits(turbo::most_valid)};
+constinit word full_bucket[32] = {low_bits(turbo::max_valid)};
 constinit word cceh_bucket[8] = {0xfeed, 17, all_ones, 18, 0, 19, 3, 20};
 constinit word level_state = 0b101 | word{0b1001} << 14 | word{9} << 38;
-constinit word level_desk[8] = {81920, 1000, 2, 3, level::log_check(1000, 2, 3)};
-constinit word unlogged_desk[8] = {0, 1000, 2, 3, level::log_check(1000, 2, 4)};
+constinit word level_intent[8] = {81920, 1000, 2, 3, level::log_check(1000, 2, 3)};
+constinit word unlogged_intent[8] = {0, 1000, 2, 3, level::log_check(1000, 2, 4)};
 constinit word gphash_slots[6] = {0x1234, 5, 1, 6, 0, 0};
 constinit word geometry = gphash::geometry::of(4, 1).word;
 
@@ -36,7 +36,7 @@ constinit poff<turbo::bucket> bucket_offset{4096}, no_offset{};
 constinit turbo::bucket* turbo_bucket_type = nullptr;
 constinit cceh::bucket* cceh_bucket_type = nullptr;
 constinit level::bucket_state* level_state_type = nullptr;
-constinit level::desk* level_desk_type = nullptr;
+constinit level::intent* level_intent_type = nullptr;
 constinit gphash::slot* gphash_slot_type = nullptr;
 constinit gphash::geometry* geometry_type = nullptr;
 

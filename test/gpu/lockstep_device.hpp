@@ -104,7 +104,7 @@ class lockstep_device final : public gpu::device {
   }
   void release(std::span<std::byte> memory) override { pinned_ -= memory.size(); }
   void* allocate(std::size_t bytes, gpu::memory_kind kind) override {
-    if (kind == gpu::memory_kind::own && bytes > most_own_bytes) return nullptr;
+    if (kind == gpu::memory_kind::own && bytes > max_own_bytes) return nullptr;
     return std::aligned_alloc(line_bytes, align_up(bytes, line_bytes));
   }
   void free(void* memory, gpu::memory_kind) override { std::free(memory); }
@@ -122,47 +122,47 @@ class lockstep_device final : public gpu::device {
     return {status::ok, {}};
   }
 
-  bool find(const gpu::lent_table& t, const gpu::batch& b, gpu::stream on) override {
+  bool find(const gpu::leased_table& t, const gpu::batch& b, gpu::stream on) override {
     on_warps(on, t, b,
              [](auto& run, std::size_t first, std::size_t step) { run.find(first, step); });
     return true;
   }
-  void write(const gpu::lent_table& t, const gpu::batch& b, gpu::stream on) override {
+  void write(const gpu::leased_table& t, const gpu::batch& b, gpu::stream on) override {
     on_warps(on, t, b,
              [](auto& run, std::size_t first, std::size_t step) { run.write(first, step); });
   }
   void answer_all(const gpu::batch& b, status answer, gpu::stream on) override {
     queue_of(on).ask([b, answer] { std::fill_n(b.answers, b.count, answer); });
   }
-  void stage(const gpu::lent_table& t, const gpu::batch& b, gpu::change* changes,
+  void stage(const gpu::leased_table& t, const gpu::batch& b, gpu::change* changes,
              gpu::stream on) override {
     on_warps(on, t, b, [changes](auto& run, std::size_t first, std::size_t step) {
       run.stage(first, step, changes);
     });
   }
-  void commit(const gpu::lent_table& t, const gpu::batch& b, const gpu::change* changes,
+  void commit(const gpu::leased_table& t, const gpu::batch& b, const gpu::change* changes,
               gpu::stream on) override {
     on_warps(on, t, b, [changes](auto& run, std::size_t first, std::size_t step) {
       run.commit(first, step, changes);
     });
   }
   void retry_full(const gpu::batch& b, gpu::stream on) override {
-    on_warps(on, gpu::lent_table::none(), b,
+    on_warps(on, gpu::leased_table::none(), b,
              [](auto& run, std::size_t first, std::size_t step) { run.retry_full(first, step); });
   }
-  void copy_up(const gpu::lent_table& t, const gpu::lent_level& top, gpu::stream on) override {
+  void copy_up(const gpu::leased_table& t, const gpu::leased_level& top, gpu::stream on) override {
     on_warps(on, t, {},
              [buckets = t.bottom_buckets(), top](auto& run, std::size_t first, std::size_t step) {
                run.copy_up(first, step, buckets, top);
              });
   }
-  void export_records(const gpu::lent_table& t, std::uint64_t first_bucket, std::uint64_t buckets,
+  void export_records(const gpu::leased_table& t, std::uint64_t first_bucket, std::uint64_t buckets,
                       const gpu::exported& to, gpu::stream on) override {
     on_warps(on, t, {}, [=](auto& run, std::size_t first, std::size_t every) {
       run.export_records(first_bucket, buckets, to, first, every);
     });
   }
-  bool find_rows(const gpu::lent_rows& rows, const gpu::row_batch& b, gpu::stream on) override {
+  bool find_rows(const gpu::leased_rows& rows, const gpu::row_batch& b, gpu::stream on) override {
     if (refuses_launches) return false;
     ask_warps(on, [this, rows, b](std::size_t first, std::size_t step) {
       gpu::lockstep_side<process_medium> side(medium_, turns_);
@@ -176,7 +176,7 @@ class lockstep_device final : public gpu::device {
     });
   }
   void use_copies(const gpu::bucket_copies& copies) override { copies_ = copies; }
-  void run_copies(gpu::copies_step step, const gpu::lent_table& t, const gpu::copy_task* tasks,
+  void run_copies(gpu::copies_step step, const gpu::leased_table& t, const gpu::copy_task* tasks,
                   std::size_t count, gpu::stream on) override {
     on_warps(on, t, {}, [=](auto& run, std::size_t first, std::size_t every) {
       run.copies(step, tasks, count, first, every);
@@ -208,7 +208,7 @@ class lockstep_device final : public gpu::device {
 
   std::atomic<bool> fails{false};  // the next wait
   bool refuses_pins = false, refuses_launches = false, lazy = false;
-  std::size_t most_own_bytes = ~std::size_t{0};  // of one piece
+  std::size_t max_own_bytes = ~std::size_t{0};  // of one piece
 
   std::size_t pinned_bytes() const noexcept { return pinned_; }
 
@@ -219,7 +219,7 @@ class lockstep_device final : public gpu::device {
   }
   /// A kernel: what it is given is what there was when it was asked for.
   template <class Body>
-  void on_warps(gpu::stream on, const gpu::lent_table& t, const gpu::batch& b, Body body) {
+  void on_warps(gpu::stream on, const gpu::leased_table& t, const gpu::batch& b, Body body) {
     ask_warps(on, [this, t, b, body, copies = copies_](std::size_t first, std::size_t step) {
       gpu::lockstep_side<process_medium> side(medium_, turns_, copies);
       gpu::batch_run<gpu::lockstep_side<process_medium>> run(side, t, b, total_);

@@ -58,7 +58,7 @@ using shared_answers = shared_array<status>;
 /// A pool, a device of so many warps, and what must be in it.
 class GpuMap : public testing::TestWithParam<shape_case> {
  protected:
-  result<gpu::map> open(unsigned warps = 2, std::uint64_t most_staged = 1 << 12) {
+  result<gpu::map> open(unsigned warps = 2, std::uint64_t max_staged = 1 << 12) {
     options how;
     how.medium = GetParam().to_power ? medium_kind::memory : medium_kind::file;
     how.durability = GetParam().to_power ? durability_level::power : durability_level::process;
@@ -70,7 +70,7 @@ class GpuMap : public testing::TestWithParam<shape_case> {
                         {.place = GetParam().place,
                          .cache_percent = GetParam().cache_percent,
                          .policy = GetParam().policy,
-                         .most_staged = most_staged});
+                         .max_staged = max_staged});
   }
   void SetUp() override {
     if (!GetParam().on_gpu) return;

@@ -225,7 +225,7 @@ TEST(GpuBatch, AStripeIsHeldUntilTheCommit) {
   gphash::shape one{1, 1, 2, 1};
   alignas(64) std::uint64_t memory[16] = {};
   auto* bucket = reinterpret_cast<pm<std::uint64_t>*>(memory);
-  gpu::lent_table table{gphash::places(one, {7, 9}), {bucket}, {2}, nullptr};
+  gpu::leased_table table{gphash::places(one, {7, 9}), {bucket}, {2}, nullptr};
   std::uint64_t key = 5, value = 1;
   status answer = gpu::pending, later = gpu::pending;
   gpu::tallies total;

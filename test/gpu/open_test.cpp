@@ -137,7 +137,7 @@ TEST(GpuMapOpen, ADeviceWithoutMemoryForTheTable) {
   scratch_folder folder;
   auto small = [](std::size_t most) {
     auto d = std::make_unique<lockstep_device>();
-    d->most_own_bytes = most;
+    d->max_own_bytes = most;
     return d;
   };
   auto refused =
@@ -188,7 +188,7 @@ TEST(GpuMapOpen, RefusesWhatADeviceCannotUse) {
   how.mode = open_mode::read_only;
   EXPECT_NE(refusal("a", how).find("read_only"), std::string::npos);
   how.mode = open_mode::create_or_open;
-  EXPECT_NE(refusal("a", how, {.most_staged = 0}).find("most_staged"), std::string::npos);
+  EXPECT_NE(refusal("a", how, {.max_staged = 0}).find("max_staged"), std::string::npos);
   EXPECT_NE(refusal("a", how, {.cache_percent = 91}).find("cache_percent"), std::string::npos);
   EXPECT_NE(refusal("a", how, {.place = gpu::table_place::device_mirror, .cache_percent = 10})
                 .find("needs no copies"),

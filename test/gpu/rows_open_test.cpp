@@ -228,12 +228,12 @@ class spoiled_rows {
       if (*rows.state_of(hash, lane).raw() == hash) return lane;
     throw std::runtime_error("no key has this hash");
   }
-  gpu::lent_rows rows;
+  gpu::leased_rows rows;
   std::vector<std::uint64_t> bytes;
 
  private:
-  static gpu::lent_rows home_of(gpu::table& t) {
-    gpu::lent_rows home = gpu::lent_rows::none();
+  static gpu::leased_rows home_of(gpu::table& t) {
+    gpu::leased_rows home = gpu::leased_rows::none();
     t.view(home);
     return home;
   }
@@ -251,7 +251,7 @@ TEST(GpuRowsOpen, RecordsThatAreNone) {
   ASSERT_EQ(t.put(1, &key, "0123456789abcdef", 16, &answer), status::ok);
   spoiled_rows copy(t);
   ASSERT_EQ(copy.find(&key), status::ok);
-  const gpu::lent_rows& rows = copy.rows;
+  const gpu::leased_rows& rows = copy.rows;
   std::uint64_t hash = rows.hash_of(&key);
   std::uint64_t& offset = *rows.value_of(hash, copy.lane_of(hash)).raw();
   std::uint64_t right = offset;
@@ -287,7 +287,7 @@ TEST(GpuRowsOpen, KeysOfOneHash) {
   status answer = status::damaged;
   ASSERT_EQ(t->put(1, key, "0123456789abcdef", 16, &answer), status::ok);
   spoiled_rows copy(*t);
-  const gpu::lent_rows& rows = copy.rows;
+  const gpu::leased_rows& rows = copy.rows;
   std::uint64_t hash = rows.hash_of(other),
                 value = *rows.value_of(rows.hash_of(key), copy.lane_of(rows.hash_of(key))).raw();
   auto lie = [&](unsigned lane, const std::uint64_t* of) {  // as if both had one hash

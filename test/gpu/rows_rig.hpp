@@ -11,10 +11,10 @@ namespace durahash::test {
 
 inline gpu::table open_rows_in_lockstep(const std::string& path, gpu::table_place place,
                                         bool lazy = false,
-                                        std::size_t most_own_bytes = ~std::size_t{0}) {
+                                        std::size_t max_own_bytes = ~std::size_t{0}) {
   auto device = std::make_unique<lockstep_device>();
   device->lazy = lazy;
-  device->most_own_bytes = most_own_bytes;
+  device->max_own_bytes = max_own_bytes;
   auto made = gpu::open_rows_on(std::move(device), path, {}, {.place = place});
   if (!made) throw std::runtime_error(made.failure().message);
   return std::move(*made);

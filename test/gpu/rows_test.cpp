@@ -22,9 +22,9 @@ TEST(KeyHash, IsTheHashOfBytes) {
   std::mt19937_64 random(20251122);
   for (int round = 0; round < 20'000; ++round) {
     hash_seeds seeds{random(), random() | 1};
-    std::uint64_t key[key_hash::most_words];
+    std::uint64_t key[key_hash::max_words];
     for (std::uint64_t& word : key) word = round % 7 == 0 ? 0 : random();
-    for (unsigned words = 1; words <= key_hash::most_words; ++words)
+    for (unsigned words = 1; words <= key_hash::max_words; ++words)
       ASSERT_EQ(key_hash(seeds).of(key, words),
                 bytes_hash({reinterpret_cast<const char*>(key), words * 8}, seeds))
           << words << " words";

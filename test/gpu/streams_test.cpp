@@ -97,7 +97,7 @@ TEST(GpuStreams, AFullPoolAnswersForEveryOperation) {
   for (gpu::table_place place : {gpu::table_place::pool, gpu::table_place::host_mirror}) {
     std::string path = folder.file(place == gpu::table_place::pool ? "a" : "b");
     auto made = gpu::open_on(std::make_unique<lockstep_device>(), path, {.max_bytes = 1u << 20},
-                             {.place = place, .most_staged = 3000});
+                             {.place = place, .max_staged = 3000});
     ASSERT_TRUE(made) << made.failure().message;
     batch_of b(100'000);
     EXPECT_EQ(made->put(b.keys.size(), b.keys.data(), b.values.data(), b.answers.data()),

@@ -14,9 +14,9 @@ SOUND_TREE = {
     "src/media/mapping.cpp": '#include <libpmem2.h>\n#include "base/bits.hpp"\n',
     "src/persist/pool.hpp": '#include "media/mapping.hpp"\n#include "base/bits.hpp"\n',
     "src/media/mapping.hpp": "#include <sys/mman.h>\n",
-    "src/table/concept.hpp": '#include "durahash/status.hpp"\n',
-    "src/table/turbo/find.hpp": '#include "table/concept.hpp"\n#include "persist/pool.hpp"\n',
-    "src/table/cceh/find.hpp": '#include "table/concept.hpp"\n',
+    "src/engine/concept.hpp": '#include "durahash/status.hpp"\n',
+    "src/engine/turbo/find.hpp": '#include "engine/concept.hpp"\n#include "persist/pool.hpp"\n',
+    "src/engine/cceh/find.hpp": '#include "engine/concept.hpp"\n',
     "src/store/open.cpp": '#include "table/turbo/find.hpp"\n#include "durahash/table.hpp"\n',
     "bench/clock.hpp": "#include <fmt/format.h>\n",
     "tool/get.cpp": '#include <CLI/CLI.hpp>\n#include "bench/clock.hpp"\n#include <durahash/table.hpp>\n',
@@ -51,13 +51,13 @@ class CheckLayers(unittest.TestCase):
     def test_each_layer_may_not_look_up(self):
         self.refuse("src/base/planted.hpp", '#include "media/mapping.hpp"', "base may not include src/media/mapping.hpp")
         self.refuse("src/media/planted.hpp", '#include "persist/pool.hpp"', "media may not include src/persist/pool.hpp")
-        self.refuse("src/persist/planted.hpp", '#include "table/concept.hpp"', "persist may not include src/table")
-        self.refuse("src/table/planted.hpp", '#include "table/turbo/find.hpp"', "table may not include src/table/turbo")
-        self.refuse("src/table/turbo/planted.hpp", '#include "store/open.cpp"', "table/turbo may not include src/store")
+        self.refuse("src/persist/planted.hpp", '#include "engine/concept.hpp"', "persist may not include src/engine")
+        self.refuse("src/engine/planted.hpp", '#include "engine/turbo/find.hpp"', "engine may not include src/engine/turbo")
+        self.refuse("src/engine/turbo/planted.hpp", '#include "store/open.cpp"', "engine/turbo may not include src/store")
 
     def test_engines_never_include_a_sibling(self):
-        self.refuse("src/table/cceh/planted.hpp", '#include "table/turbo/find.hpp"', "table/cceh may not include")
-        self.refuse("src/table/turbo/planted.hpp", '#include "../cceh/find.hpp"', "table/turbo may not include")
+        self.refuse("src/engine/cceh/planted.hpp", '#include "engine/turbo/find.hpp"', "engine/cceh may not include")
+        self.refuse("src/engine/turbo/planted.hpp", '#include "../cceh/find.hpp"', "engine/turbo may not include")
 
     def test_users_see_public_headers_alone(self):
         for folder in ("tool", "bench", "examples/embed", "bindings/c"):
@@ -72,11 +72,11 @@ class CheckLayers(unittest.TestCase):
 
     def test_libraries_stay_where_they_belong(self):
         self.refuse("src/persist/planted.hpp", "#include <libpmem2.h>", "only media")
-        self.refuse("src/table/turbo/planted.hpp", "  #  include <libpmem2.h>", "only media")
+        self.refuse("src/engine/turbo/planted.hpp", "  #  include <libpmem2.h>", "only media")
         self.refuse("src/store/planted.cpp", "#include <nlohmann/json.hpp>", "only bench, tool")
 
     def test_an_include_that_names_no_file_is_refused(self):
-        self.refuse("src/store/planted.cpp", '#include "table/trubo/find.hpp"', "no such file")
+        self.refuse("src/store/planted.cpp", '#include "engine/trubo/find.hpp"', "no such file")
 
     def test_an_unknown_folder_is_refused(self):
         code, output = self.check({"src/utilities/planted.hpp": "#include <vector>\n"})

@@ -9,8 +9,8 @@
 #include <thread>
 
 #include "bad_input.hpp"
+#include "engine/place.hpp"
 #include "patched_pool.hpp"
-#include "table/place.hpp"
 
 namespace durahash::test {
 namespace {
@@ -210,12 +210,11 @@ TEST_P(Reboot, APoolThatLostItsRootIsNotTakenForANewOne) {
 /// The engine's own fixed structures lie in front of the heap: whatever becomes of a line of
 /// theirs, the pool is refused or made sound, and holds what is put.
 TEST_P(Reboot, SalvageOfDamageInFrontOfTheHeapLeavesASoundPool) {
-  constexpr std::size_t line = 64, most_lines = 32;
+  constexpr std::size_t line = 64, max_lines = 32;
   std::string clean = clean_image(), whole = after_reboot(clean, pool_state::changing);
   superblock block = superblock_in(whole);
   random_stream random(stream_seed("front/" + GetParam().name()));
-  std::size_t lines = block.engine_bytes / line,
-              step = std::max<std::size_t>(lines / most_lines, 1);
+  std::size_t lines = block.engine_bytes / line, step = std::max<std::size_t>(lines / max_lines, 1);
   for (std::size_t at = block.engine_offset; at < block.engine_offset + lines * line;
        at += step * line)
     for (const char* what : {"zeros", "ones", "noise", "a line of the heap"}) {

@@ -318,12 +318,12 @@ TEST_P(Stress, CompareAndSetIsACounterWithoutALock) {
 TEST_P(Stress, OneOfTheInsertsOfAKeyWins) {
   // Threads race to insert the same keys in the same order; each key must be won once, and hold the
   // winner's value.
-  constexpr std::uint64_t racers = 3, most_keys = 50'000;
+  constexpr std::uint64_t racers = 3, max_keys = 50'000;
   std::vector<std::vector<std::uint64_t>> won(racers);
   crew threads;
   for (std::uint64_t t = 0; t < racers; ++t)
     threads.add([this, t, n = std::uint64_t{0}, &mine = won[t]](random_stream&) mutable {
-      if (n == most_keys) return std::string();  // enough: each is verified below
+      if (n == max_keys) return std::string();  // enough: each is verified below
       status answer = pool().insert(key(n), versioned(n, t));
       if (answer == status::ok) mine.push_back(n);
       ++n;

@@ -71,7 +71,7 @@ class Report(ToolTest):
             found = (self.found_without(left_out) for left_out in tried)  # what several rounds show, the first may not
             lost, left_out = next(answer for answer in found if answer)
             with self.subTest(left_out=left_out):
-                self.assertIn("the crash: after event", lost["story"])
+                self.assertIn("the crash: after event", lost["report"])
                 replay = shlex.split(lost["replay"])
                 self.assertEqual(replay[:2], ["durahash", "crash"])
                 self.assertIn("--keep", replay, "the program was made smaller")

@@ -12,8 +12,8 @@ constexpr host_warp::width widths[] = {host_warp::width::scalar, host_warp::widt
                                        host_warp::width::avx512};
 
 TEST(HostWarp, EveryWidthSeesTheSameLanes) {
-  constexpr unsigned most_words = host_warp::lanes;
-  alignas(64) std::uint64_t memory[4 * most_words];
+  constexpr unsigned max_words = host_warp::lanes;
+  alignas(64) std::uint64_t memory[4 * max_words];
   std::mt19937_64 random(20261121);
   for (unsigned slots : {2u, 4u, 8u, 16u})
     for (unsigned count = 1; count * slots <= host_warp::lanes; ++count)
@@ -23,7 +23,7 @@ TEST(HostWarp, EveryWidthSeesTheSameLanes) {
           word = random() % 4 == 0 ? 7 : random() % 2 == 0 ? std::uint64_t{7} << 32 : random();
         // some twice
         for (unsigned i = 0; i < count; ++i)
-          buckets[i] = memory + random() % (4 * most_words / slots) * slots;
+          buckets[i] = memory + random() % (4 * max_words / slots) * slots;
         std::uint32_t expected = 0;
         for (unsigned lane = 0; lane < count * slots; ++lane)
           expected |= std::uint32_t{buckets[lane / slots][lane % slots] == 7} << lane;

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "engine/turbo/table.hpp"
 #include "media/recording_medium.hpp"
-#include "store/bound_table.hpp"
-#include "table/turbo/table.hpp"
+#include "store/pool_adapter.hpp"
 #include "world.hpp"
 
 namespace durahash::test {
@@ -41,14 +41,14 @@ class traced : public handle {
 
 struct words {
   using engine = turbo::table<traced_medium, word_records>;
-  using bound = bound_words<engine, traced_medium>;
+  using bound = word_adapter<engine, traced_medium>;
   using interface = detail::word_table;
   static constexpr data_kind kind = data_kind::u64;
   static std::uint64_t item(std::uint64_t n) { return n; }
 };
 struct strings_of_bytes {
   using engine = turbo::table<traced_medium, byte_records>;
-  using bound = bound_bytes<engine, traced_medium>;
+  using bound = byte_adapter<engine, traced_medium>;
   using interface = detail::bytes_table;
   static constexpr data_kind kind = data_kind::bytes;
   static std::string item(std::uint64_t n) { return "record " + std::to_string(n); }

@@ -182,14 +182,14 @@ class usage_watch {
  public:
   explicit usage_watch(const std::string& folder)
       : before_(used(folder)), thread_([folder, this] {
-          while (!over_) most_ = std::max(most_.load(), used(folder));
+          while (!over_) max_ = std::max(max_.load(), used(folder));
         }) {}
-  std::uint64_t most_added() {
+  std::uint64_t max_added() {
     over_ = true;
     if (thread_.joinable()) thread_.join();
-    return most_ > before_ ? most_ - before_ : 0;
+    return max_ > before_ ? max_ - before_ : 0;
   }
-  ~usage_watch() { most_added(); }
+  ~usage_watch() { max_added(); }
 
  private:
   static std::uint64_t used(const std::string& folder) {
@@ -198,7 +198,7 @@ class usage_watch {
     return (facts.f_blocks - facts.f_bfree) * facts.f_frsize;
   }
   std::uint64_t before_;
-  std::atomic<std::uint64_t> most_{0};
+  std::atomic<std::uint64_t> max_{0};
   std::atomic<bool> over_{false};
   std::thread thread_;
 };
@@ -224,13 +224,13 @@ int ask_for_a_capacity(const child_arguments& arguments) {
     how.address_space_bytes = std::uint64_t{1} << 46;  // so that addresses are not what is short
   usage_watch watch(folder);
   auto opened = open_subject(with, folder + "/pool", how);
-  std::uint64_t added = watch.most_added();
+  std::uint64_t added = watch.max_added();
   require(!opened, "a capacity of " + arguments.at(2) + " is refused");
   const error& why = opened.failure();
   require(why.code == status::no_space || why.code == status::invalid_argument,
           "the refusal is no_space or invalid_argument: " + why.message);
-  constexpr double least_bytes_per_record = 16;  // a key and a value, or what names them
-  require(names_bytes(why.message, static_cast<double>(capacity) * least_bytes_per_record),
+  constexpr double min_bytes_per_record = 16;  // a key and a value, or what names them
+  require(names_bytes(why.message, static_cast<double>(capacity) * min_bytes_per_record),
           "the refusal says how many bytes it would need: " + why.message);
   require(added <= 1 << 20,
           "nothing is filled before the refusal; it was " + std::to_string(added) + " bytes");

@@ -15,12 +15,12 @@
 namespace durahash::test {
 namespace {
 
-constexpr std::uint64_t most_threads = 8;
+constexpr std::uint64_t max_threads = 8;
 
 /// What the threads have told: windows, and the size of the pool.
 class windows {
  public:
-  explicit windows(const std::string& path) : told_(path, 2 * most_threads) {}
+  explicit windows(const std::string& path) : told_(path, 2 * max_threads) {}
   std::atomic<std::uint64_t>& first(std::uint64_t thread) { return told_[2 * thread]; }
   std::atomic<std::uint64_t>& last(std::uint64_t thread) { return told_[2 * thread + 1]; }
 
@@ -46,7 +46,7 @@ struct place {
 };
 
 std::uint64_t threads_in(const std::string& program) {
-  return program == "sweeps" ? most_threads : 2;
+  return program == "sweeps" ? max_threads : 2;
 }
 
 /// level fills up to this load before it grows; the others have more room.

@@ -89,9 +89,9 @@ int sync_beside(const child_arguments& arguments) {
         require_ok(pool->pool().compact(), "compact beside sync");
     }
   });
-  std::uint64_t mixtures = 0, most_mixtures = 25;
+  std::uint64_t mixtures = 0, max_mixtures = 25;
   auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(stress_seconds());
-  while (std::chrono::steady_clock::now() < until && mixtures < most_mixtures) {
+  while (std::chrono::steady_clock::now() < until && mixtures < max_mixtures) {
     if (random.one_in(2)) {
       put_records(*pool, at.with, records, records + 20);
       records += 20;

@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "crash/campaign.hpp"
+#include "explorer/campaign.hpp"
 #include "tool/arguments.hpp"
 #include "tool/commands.hpp"
 #include "tool/failure.hpp"
@@ -98,7 +98,7 @@ nlohmann::ordered_json json_of(const crash::campaign& what, const crash::outcome
                               {"traces", f.traces},
                               {"cuts", f.cuts},
                               {"whole_cuts", f.whole_cuts},
-                              {"legal_images_log10", f.most_log10},
+                              {"legal_images_log10", f.max_log10},
                               {"images", f.images},
                               {"unique_images", f.unique_images},
                               {"pruned", f.pruned},
@@ -109,7 +109,7 @@ nlohmann::ordered_json json_of(const crash::campaign& what, const crash::outcome
                               {"facts_checked", f.facts_checked}};
   json["violations"] = nlohmann::ordered_json::array();
   for (const crash::violation& v : f.violations)
-    json["violations"].push_back({{"what", v.what}, {"story", v.story}, {"replay", v.replay}});
+    json["violations"].push_back({{"what", v.what}, {"report", v.report}, {"replay", v.replay}});
   json["commit_points"] = nlohmann::ordered_json::array();
   for (const auto& [place, seen] : f.commits)
     json["commit_points"].push_back({{"place", place}, {"kept", seen.kept}, {"lost", seen.lost}});
@@ -170,7 +170,7 @@ std::string text_of(const crash::campaign& what, const crash::outcome& o) {
   line("crash points", grouped(f.cuts),
        fmt::format("of {} every legal image was generated", grouped(f.whole_cuts)));
   line("images generated", grouped(f.images),
-       fmt::format("of up to 10^{:.0f} legal at one point; {} after an earlier crash", f.most_log10,
+       fmt::format("of up to 10^{:.0f} legal at one point; {} after an earlier crash", f.max_log10,
                    grouped(f.nested)));
   line("unique images", grouped(f.unique_images),
        fmt::format("of which {} look the same to all that recovery reads", grouped(f.pruned)));
@@ -188,7 +188,7 @@ std::string text_of(const crash::campaign& what, const crash::outcome& o) {
   }
   if (!o.matrix.empty()) text += "\n" + text_of(o.matrix, "flush, fence or order");
   for (const crash::violation& v : f.violations)
-    text += fmt::format("\nVIOLATION: {}\n{}\n  again: {}\n", v.what, v.story, v.replay);
+    text += fmt::format("\nVIOLATION: {}\n{}\n  again: {}\n", v.what, v.report, v.replay);
   if (f.violations.empty() && !good(o)) text += unnoticed;
   return text;
 }

@@ -17,11 +17,11 @@
 #include <functional>
 
 #include "bench/clock.hpp"
-#include "bench/crew.hpp"
 #include "bench/histogram.hpp"
 #include "bench/peers/disk/counters.hpp"
 #include "bench/peers/disk/raw_disk.hpp"
 #include "bench/peers/disk/store.hpp"
+#include "bench/thread_group.hpp"
 
 namespace durahash::peers {
 namespace {
@@ -66,18 +66,19 @@ template <class Step>
 outcome run_for(double seconds, std::uint64_t threads, std::uint64_t most, Step&& step) {
   std::vector<outcome> parts(threads);
   auto limit = static_cast<bench::ticks>(seconds * 1e9 / bench::ns_per_tick());
-  bench::crew_result crew = bench::run_crew(static_cast<unsigned>(threads), [&](unsigned t) {
-    outcome& mine = parts[t];
-    bench::ticks begin = __rdtsc(), before = begin;
-    while (before - begin < limit && mine.ops < most) {
-      mine.ops += step(t);
-      bench::ticks now = __rdtsc();
-      mine.latencies.record(now - before);
-      before = now;
-    }
-  });
+  bench::thread_group_result thread_group =
+      bench::run_threads(static_cast<unsigned>(threads), [&](unsigned t) {
+        outcome& mine = parts[t];
+        bench::ticks begin = __rdtsc(), before = begin;
+        while (before - begin < limit && mine.ops < most) {
+          mine.ops += step(t);
+          bench::ticks now = __rdtsc();
+          mine.latencies.record(now - before);
+          before = now;
+        }
+      });
   outcome all;
-  all.seconds = crew.seconds;
+  all.seconds = thread_group.seconds;
   for (const outcome& one : parts) {
     all.ops += one.ops;
     all.latencies.merge(one.latencies);
@@ -87,7 +88,7 @@ outcome run_for(double seconds, std::uint64_t threads, std::uint64_t most, Step&
 
 constexpr std::uint64_t no_limit = ~std::uint64_t{0};
 /// Of a cell: a fast store should not go on with a table much larger than the others'.
-constexpr std::uint64_t most_puts = 1'000'000;
+constexpr std::uint64_t max_puts = 1'000'000;
 
 /// The n-th key of a stretch; keys of different stretches differ.
 std::uint64_t key_of(std::uint64_t stretch, std::uint64_t n) {
@@ -160,7 +161,7 @@ class run {
     std::uint64_t stretch = next_stretch_;
     next_stretch_ += c.threads;
     for (part& p : parts) p.keys.resize(c.group);
-    return run_for(seconds_, c.threads, most_puts / c.threads, [&](unsigned t) {
+    return run_for(seconds_, c.threads, max_puts / c.threads, [&](unsigned t) {
       part& mine = parts[t];
       for (std::uint64_t& key : mine.keys) key = key_of(stretch + t, mine.done++);
       all[t]->put(mine.keys);

@@ -94,7 +94,7 @@ class row_ref {
   }
 
  private:
-  lent_rows rows_ = lent_rows::none();
+  leased_rows rows_ = leased_rows::none();
 };
 
 }  // namespace durahash::gpu

@@ -1,0 +1,59 @@
+#include "explorer/last_words.hpp"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "explorer/findings.hpp"
+
+namespace durahash::crash {
+namespace {
+
+int where = -1;
+std::function<std::string()> context;
+std::string job;
+
+/// Not async-signal-safe, and need not be: the process is lost, and its parent reads what there is.
+void on_signal(int number) {
+  switch (number) {
+    case SIGALRM: last_words("recovery hangs");
+    case SIGABRT: last_words("an invariant broke, and stopped the process");
+    default: last_words("an access outside the pool, or another fault, stopped the process");
+  }
+}
+
+}  // namespace
+
+void prepare_last_words(int descriptor) {
+  where = descriptor;
+  for (int number : {SIGALRM, SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL})
+    ::signal(number, on_signal);
+}
+
+void last_words_job(std::string name) { job = std::move(name); }
+
+void last_words_context(std::function<std::string()> packed, unsigned seconds) {
+  context = std::move(packed);
+  ::alarm(seconds);
+}
+
+void last_words(const std::string& what) {
+  for (int number : {SIGALRM, SIGABRT, SIGSEGV, SIGBUS}) ::signal(number, SIG_DFL);
+  findings found;
+  if (context) found = findings::unpacked(context());
+  if (found.violations.empty()) found.violations.emplace_back();
+  found.violations.back().what = what;
+  found.violations.back().job = job;
+  std::string packed = found.packed();
+  if (where < 0)
+    std::fprintf(stderr, "%s%s\n", what.c_str(), found.violations.back().report.c_str());
+  for (std::size_t at = 0; where >= 0 && at < packed.size();) {
+    ssize_t wrote = ::write(where, packed.data() + at, packed.size() - at);
+    if (wrote <= 0) break;
+    at += static_cast<std::size_t>(wrote);
+  }
+  ::_exit(4);
+}
+
+}  // namespace durahash::crash

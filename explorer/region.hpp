@@ -1,0 +1,46 @@
+// The memory that stands for a medium in the explorer: bytes at fixed addresses, a length as a file
+// has one, and whole states put in and taken back cheaply.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "media/mapping.hpp"
+
+namespace durahash::crash {
+
+using bytes = std::vector<std::byte>;
+
+class region {
+ public:
+  static constexpr std::uint64_t max_bytes = 64 << 20;
+
+  region();
+  ~region();
+  region(const region&) = delete;
+
+  std::byte* base() noexcept { return base_; }
+  std::uint64_t length() const noexcept { return length_; }
+  std::uint64_t offset_of(const void* at) const noexcept {
+    return static_cast<std::uint64_t>(static_cast<const std::byte*>(at) - base_);
+  }
+
+  /// The contents become `image`, the length its size.
+  void load(const bytes& image);
+  bytes copy() const { return {base_, base_ + length_}; }
+  void set_length(std::uint64_t length) noexcept { length_ = length; }
+
+  /// A mapping for a pool. New bytes hold what a device might: anything but zeros. `resized` hears
+  /// of every new length.
+  std::unique_ptr<mapping> map(std::function<void(std::uint64_t length)> resized);
+
+ private:
+  friend class region_mapping;
+  std::byte* base_;
+  std::uint64_t length_ = 0;
+};
+
+}  // namespace durahash::crash

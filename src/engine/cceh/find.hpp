@@ -1,0 +1,344 @@
+// CCEH: search without locks, batches of searches, iteration.
+//
+// The paper has a reader lock for lazy deletion (§5). Here a reader takes the stripe's version,
+// sees that the directory still names the segment, reads it, and looks at the version again. What
+// is taken away while it reads (by a removal, a split, a merge, a move) changes the version behind
+// the word that takes it away, and before its place is used for something else (C6). So who has
+// read from such a place what belongs to another record, or not found what was there, has taken the
+// version before it changed, and sees that it did: the record or the entry was still there when the
+// version had been taken. What was added meanwhile is found or not, as it happens.
+#pragma once
+
+#include <emmintrin.h>
+#include <smmintrin.h>
+
+#include "engine/cceh/table.hpp"
+
+namespace durahash::cceh {
+
+template <medium M, class Kind>
+std::uint64_t table<M, Kind>::hash_of(key_type key, const hash_seeds& seeds) noexcept {
+  std::uint64_t hash = Kind::hash(key, seeds);
+  // it is the key word: two hashes fewer, which share their neighbours' places
+  if constexpr (!Kind::in_slot)
+    if (hash == empty_word || hash == removed_word) [[unlikely]]
+      return hash ^ 1;
+  return hash;
+}
+
+template <medium M, class Kind>
+bool table<M, Kind>::escapes([[maybe_unused]] key_type key) noexcept {
+  if constexpr (Kind::in_slot) return key + 1 <= 1;  // empty_word or removed_word
+  else return false;
+}
+
+/// The segment of a hash, and the version that a read of it begins with. The entry is looked at
+/// again behind the version, and believed only if the directory that it stands in is still the one
+/// in use. Under a read_guard: in byte tables the memory of a directory that was replaced may
+/// become a record's.
+template <medium M, class Kind>
+auto table<M, Kind>::segment_under_guard(std::uint64_t hash) const noexcept -> segment {
+  segment s;
+  do {  // ends: each further round means that the segment or the directory was replaced
+    s.directory = directory();
+    s.named = entries_of(s.directory.offset()) + shifted(hash, s.directory.exponent());
+    s.entry = {load(m_, *s.named)};
+    s.prefix = prefix_of(hash, s.depth());
+    s.stripe = stripe_of(s.prefix);
+    s.version = stripes_[s.stripe].version.load(std::memory_order_acquire);
+  } while (load(m_, *s.named) != s.entry.word || directory() != s.directory);
+  return s;
+}
+
+template <medium M, class Kind>
+auto table<M, Kind>::segment_of(std::uint64_t hash) const noexcept -> segment {
+  [[maybe_unused]] read_guard guard = reading();
+  return segment_under_guard(hash);
+}
+
+/// Whether the segment, whose stripe is locked, is still what it was when it was found. False also
+/// behind a change of the directory: it is to be found again.
+template <medium M, class Kind>
+bool table<M, Kind>::still_named(const segment& s) const noexcept {
+  // a directory that is in use behind this line is not reused before the next
+  [[maybe_unused]] read_guard guard = reading();
+  return directory() == s.directory && load(m_, *s.named) == s.entry.word &&
+         directory() == s.directory;
+}
+
+template <medium M, class Kind>
+bool table<M, Kind>::unchanged(const segment& s) const noexcept {
+  return stripes_[s.stripe].version.load(std::memory_order_acquire) == s.version;
+}
+
+template <medium M, class Kind>
+auto table<M, Kind>::window_of(const segment& s, std::uint64_t hash, key_type key) const noexcept
+    -> window {
+  return {buckets_at(s.offset()), home_of(hash), buckets_per_segment() - 1, probe_,
+          Kind::key_word(key, hash)};
+}
+
+template <medium M, class Kind>
+auto table<M, Kind>::escape_window([[maybe_unused]] key_type key) const noexcept -> window {
+  window w{&root_of_table().escapes, 0, 0, 1, 0};
+  if constexpr (Kind::in_slot) w.key_word = key == empty_word ? escape_of_empty : escape_of_removed;
+  return w;
+}
+
+/// The key words of a bucket, each read once.
+template <medium M, class Kind>
+auto table<M, Kind>::keys_of(const bucket& b) const noexcept -> bucket_keys {
+  auto word = [&](int i) { return static_cast<long long>(load(m_, b.slots[i].key)); };
+  return {_mm_set_epi64x(word(1), word(0)), _mm_set_epi64x(word(3), word(2))};
+}
+
+/// The slots that hold this word.
+template <medium M, class Kind>
+std::uint32_t table<M, Kind>::match(bucket_keys keys, std::uint64_t word) noexcept {
+  __m128i wanted = _mm_set1_epi64x(static_cast<long long>(word));
+  int low = _mm_movemask_pd(_mm_castsi128_pd(_mm_cmpeq_epi64(keys.low, wanted)));
+  int high = _mm_movemask_pd(_mm_castsi128_pd(_mm_cmpeq_epi64(keys.high, wanted)));
+  return static_cast<std::uint32_t>(low | high << 2);
+}
+
+/// Word tables take one look, inlined; a read that a writer disturbed, or that must be made durable
+/// first, searches.
+template <medium M, class Kind>
+template <class Read>
+status table<M, Kind>::get(key_type key, Read&& read) {
+  std::uint64_t hash = hash_of(key, seeds_);
+  if constexpr (Kind::in_slot) {
+    if (!escapes(key)) [[likely]] {
+      segment s = segment_of(hash);
+      if (probed seen = judge(s, window_of(s, hash, key), read); seen != probed::torn) [[likely]]
+        return seen == probed::hit ? status::ok : status::not_found;
+    }
+  }
+  return search(hash, key, read);
+}
+
+/// What a look at the window of a word table is worth; `torn` also says "not settled".
+template <medium M, class Kind>
+template <class Read>
+auto table<M, Kind>::judge(const segment& s, const window& w, Read& read) const -> probed {
+  auto good = [&] { return unchanged(s) && unsettled_.settled(s.stripe); };
+  std::uint64_t at = w.home;
+  for (unsigned left = w.buckets; left != 0; --left, at = (at + 1) & w.mask) {
+    const bucket& b = w.first[at];
+    bucket_keys keys = keys_of(b);
+    if (std::uint32_t hits = match(keys, w.key_word); hits != 0) {
+      std::uint64_t value = load(m_, b.slots[std::countr_zero(hits)].value);
+      if (!good()) return probed::torn;
+      read(value);
+      return probed::hit;
+    }
+    if (match(keys, empty_word) != 0) break;
+  }
+  return good() ? probed::miss : probed::torn;
+}
+
+template <medium M, class Kind>
+template <class Read>
+[[gnu::noinline]] status table<M, Kind>::search(std::uint64_t hash, key_type key, Read& read) {
+  // keeps segment and record from reuse; u64 tables have none, and look at the directory again
+  // instead
+  [[maybe_unused]] read_guard guard = reading();
+  while (true) {  // ends: each further round means that a writer got on
+    segment s = escapes(key) ? escape_segment() : segment_under_guard(hash);
+    window w = window_for(s, hash, key);
+    std::optional<value_type> value;
+    unsigned buckets = 0;
+    probed outcome = probe(w, key, value, buckets);
+    if (!unchanged(s)) continue;
+    if (outcome == probed::damaged) return status::damaged;
+    settle_for_reader(s.stripe, w, buckets);
+    if (outcome == probed::miss) return status::not_found;
+    read(*value);
+    return status::ok;
+  }
+}
+
+/// The escape slots as a segment that never moves.
+template <medium M, class Kind>
+auto table<M, Kind>::escape_segment() const noexcept -> segment {
+  segment s;
+  s.directory = directory();
+  s.named = &root_of_table().directory;
+  s.entry = {load(m_, *s.named)};
+  s.stripe = escape_stripe;
+  s.version = stripes_[escape_stripe].version.load(std::memory_order_acquire);
+  return s;
+}
+
+/// `buckets` counts those that were looked at, from the home bucket on.
+template <medium M, class Kind>
+auto table<M, Kind>::probe(const window& w, key_type key, std::optional<value_type>& value,
+                           unsigned& buckets) const -> probed {
+  while (buckets < w.buckets) {
+    const bucket& b = w[buckets++];
+    bucket_keys keys = keys_of(b);
+    for (std::uint32_t hits = match(keys, w.key_word); hits != 0;) {
+      std::uint64_t value_word = load(m_, b.slots[take_lowest(hits)].value);
+      if constexpr (Kind::in_slot) {
+        value = value_word;
+        return probed::hit;
+      } else {
+        auto record = record_at(m_, p_, value_word);
+        if (!record) return probed::damaged;
+        if (record->key != key) continue;
+        value = record->value;
+        return probed::hit;
+      }
+    }
+    if (match(keys, empty_word) != 0) break;
+  }
+  return probed::miss;
+}
+
+/// What a reader has seen, and a crash could still undo, is made durable before the reader gives it
+/// away (C7). Records need no flush: they were durable before a slot named them; nor do entries:
+/// the segment that an entry named before holds the same records.
+template <medium M, class Kind>
+void table<M, Kind>::settle_for_reader(stripe_index stripe, const window& w, unsigned buckets) {
+  if constexpr (unsettled<M>::needed) {
+    if (unsettled_.settled(stripe)) return;
+    if (unsettled_.of(stripe) == settlement::inherited) return settle_inherited(stripe);
+    flushed started;
+    for (unsigned n = 0; n < buckets; ++n)
+      started += flush(m_, extent_of(w[n]), "cceh.settle.buckets");
+    [[maybe_unused]] durable done = fence(m_, std::move(started), "cceh.settle.all");
+  }
+}
+
+/// A process that was killed may have left words of these segments in the caches.
+template <medium M, class Kind>
+void table<M, Kind>::settle_inherited(stripe_index stripe) {
+  if constexpr (unsettled<M>::needed) {
+    if (unsettled_.of(stripe) != settlement::inherited) return;
+    flushed started;
+    std::uint64_t at = std::uint64_t{stripe} << (64 - stripe_bits);
+    do {
+      segment s = segment_of(at);
+      started += flush(m_, extent{buckets_at(s.offset()), segment_bytes()}, "cceh.inherit.segment");
+      at = s.end();
+    } while (at != 0 && stripe_of(at) == stripe);
+    unsettled_.take_over(stripe, fence(m_, std::move(started), "cceh.inherit.all"));
+  }
+}
+
+// ----------------------------------------------------------------------------------------- batches
+
+template <medium M, class Kind>
+template <class Read>
+void table<M, Kind>::get_many(std::span<const key_type> keys, Read&& read, status* answers) {
+  [[maybe_unused]] read_guard guard = reading();
+  std::uint64_t hashes[group_size];
+  segment segments[group_size];
+  for (std::size_t start = 0; start < keys.size(); start += group_size) {
+    std::size_t count = std::min(group_size, keys.size() - start);
+    for (std::size_t i = 0; i < count; ++i) {
+      hashes[i] = hash_of(keys[start + i], seeds_);
+      segments[i] = segment_under_guard(hashes[i]);
+      __builtin_prefetch(&buckets_at(segments[i].offset())[home_of(hashes[i])]);
+    }
+    // where the home bucket is not the end of the search, the next one is needed, too
+    for (std::size_t i = 0; i < count; ++i) {
+      window w = window_of(segments[i], hashes[i], keys[start + i]);
+      bucket_keys home = keys_of(w[0]);
+      __builtin_prefetch(&w[(match(home, w.key_word) | match(home, empty_word)) == 0]);
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+      key_type key = keys[start + i];
+      auto read_one = [&](value_type value) { read(start + i, value); };
+      probed seen = probed::torn;
+      if constexpr (Kind::in_slot)
+        if (!escapes(key)) [[likely]]
+          seen = judge(segments[i], window_of(segments[i], hashes[i], key), read_one);
+      answers[start + i] = seen == probed::hit    ? status::ok
+                           : seen == probed::miss ? status::not_found
+                                                  : search(hashes[i], key, read_one);
+    }
+  }
+}
+
+// --------------------------------------------------------------------------------------- iteration
+
+template <medium M, class Kind>
+std::uint64_t table<M, Kind>::hash_of_slot(std::uint64_t key_word) const noexcept {
+  if constexpr (Kind::in_slot) return word_hash(key_word, seeds_);
+  else return key_word;
+}
+
+/// Calls visit(resident) for each record of the segment that is not stale.
+template <medium M, class Kind>
+template <class Visit>
+void table<M, Kind>::for_each_resident(const segment& s, Visit&& visit) const {
+  bucket* first = buckets_at(s.offset());
+  for (std::uint32_t index = 0; index < buckets_per_segment(); ++index)
+    for (slot& at : first[index].slots) {
+      std::uint64_t key_word = load(m_, at.key);
+      if (key_word == empty_word || key_word == removed_word) continue;
+      std::uint64_t hash = hash_of_slot(key_word);
+      if (s.owns(hash)) visit(resident{{hash, key_word, load(m_, at.value)}, &at, index});
+    }
+}
+
+template <medium M, class Kind>
+auto table<M, Kind>::residents(const segment& s) const -> std::vector<resident> {
+  std::vector<resident> found;
+  found.reserve(slots_per_segment());
+  for_each_resident(s, [&](const resident& r) { found.push_back(r); });
+  return found;
+}
+
+/// Calls visit(record) for those of the two records in the escape slots whose hashes are the
+/// segment's.
+template <medium M, class Kind>
+template <class Visit>
+void table<M, Kind>::for_each_escaped([[maybe_unused]] const segment& s,
+                                      [[maybe_unused]] Visit&& visit) const {
+  if constexpr (Kind::in_slot) {
+    for (std::uint64_t key : {empty_word, removed_word}) {
+      std::uint64_t hash = hash_of_slot(key);
+      std::optional<value_type> value;
+      unsigned buckets = 0;
+      if (s.owns(hash) && probe(escape_window(key), key, value, buckets) == probed::hit)
+        visit(live_record{hash, key, *value});
+    }
+  }
+}
+
+template <medium M, class Kind>
+std::uint32_t table<M, Kind>::escaped_count() const {
+  std::uint32_t count = 0;
+  for_each_escaped(everything(), [&](const live_record&) { ++count; });
+  return count;
+}
+
+/// The records that iteration finds in the segment, or nothing when a writer was faster.
+template <medium M, class Kind>
+auto table<M, Kind>::live_records(const segment& s) const
+    -> std::optional<std::vector<live_record>> {
+  segment escape = escape_segment();
+  std::vector<live_record> found;
+  for_each_escaped(s, [&](const live_record& r) { found.push_back(r); });
+  for_each_resident(s, [&](const resident& r) { found.push_back(r); });
+  if (!unchanged(s) || !unchanged(escape)) return std::nullopt;
+  return found;
+}
+
+/// A segment's.
+template <medium M, class Kind>
+std::optional<std::uint64_t> table<M, Kind>::read_stretch(std::uint64_t position, stretch& found) {
+  segment s = segment_under_guard(position);
+  auto records = live_records(s);
+  if (!records) return std::nullopt;
+  found.records = std::move(*records);
+  auto buckets = static_cast<unsigned>(buckets_per_segment());
+  settle_for_reader(s.stripe, {buckets_at(s.offset()), 0, buckets_per_segment() - 1, 0, 0},
+                    buckets);
+  settle_for_reader(escape_stripe, escape_window({}), 1);
+  return s.end();
+}
+
+}  // namespace durahash::cceh

@@ -1,0 +1,372 @@
+// CCEH: splits in both of the paper's schemes (§3.2, §5), merges, doubling and halving of the
+// directory.
+//
+// A split of a segment S of depth L, under its stripe's lock and that of the new right half;
+// readers go on:
+//   1  right half laid out in a new segment R, and for copy-on-write the left half in a new
+//      segment; written in address order, flushed, fenced
+//        crash: unreachable, hence free
+//   2  COMMIT: the rightmost entry of S becomes (R, L+1), durably
+//      crash before: old state; after: recovery goes on with 3
+//   3  the other entries, from right to left, durable line by line: the right half (R, L+1), the
+//      left half (S or its copy, L+1)
+//   4  copy-on-write: S is free. In place: its records of the right half are stale (C2)
+//
+// A merge of two buddies A, B of depth L into a new segment N, under both locks:
+//   1  N written, flushed, fenced
+//      crash: unreachable, hence free
+//   2  the entries become (N, L-1), from left to right
+//      crash: recovery takes it back as far as B still stands (docs/explanation/engines/cceh.md)
+//   3  COMMIT: the rightmost entry is (N, L-1)
+//      crash after: new state
+//   4  A and B are free
+//
+// Within one cache line of the directory the order needs no fence: a line becomes durable as a
+// prefix of its stores.
+//
+// Doubling and halving: the new directory written, flushed, fenced; COMMIT: the root's word. One
+// word switches all readers.
+#pragma once
+
+#include "engine/cceh/table.hpp"
+
+namespace durahash::cceh {
+
+// ---------------------------------------------------------------------------------------- segments
+
+/// Of a segment or directory that readers may still see.
+template <medium M, class Kind>
+void table<M, Kind>::give_back(std::uint64_t offset, std::uint64_t bytes) noexcept {
+  if constexpr (Kind::in_slot) heap_.free(offset, bytes);  // readers notice; the bytes stay mapped
+  else heap_.retire(offset, bytes);
+}
+
+/// In the first bucket of its window with an empty slot. Returns false when there is none.
+template <medium M, class Kind>
+bool table<M, Kind>::put_into(image& made, const live_record& r) const {
+  std::uint64_t at = home_of(r.hash);
+  unsigned left = probe_;
+  while (!made.has_room(at)) {
+    if (--left == 0) return M::planted("cceh-a-split-drops-what-does-not-fit");
+    at = (at + 1) & (buckets_per_segment() - 1);
+  }
+  made.add(at, r);
+  return true;
+}
+
+/// Returns false when some record finds no place.
+template <medium M, class Kind>
+template <class Records>
+bool table<M, Kind>::lay_out(const Records& records, image& made) const {
+  made.clear(buckets_per_segment());
+  return std::all_of(records.begin(), records.end(),
+                     [&](const live_record& r) { return put_into(made, r); });
+}
+
+/// Some of the records of one segment, each in the bucket it has there, which is always possible;
+/// what searches pass to get there is not empty.
+template <medium M, class Kind>
+void table<M, Kind>::lay_out_as_they_lie(const std::vector<resident>& records, image& made) const {
+  made.clear(buckets_per_segment());
+  std::uint64_t mask = buckets_per_segment() - 1;
+  std::vector<bool> passed(buckets_per_segment());
+  for (const resident& r : records) {
+    made.add(r.bucket, r);
+    for (std::uint64_t b = home_of(r.hash); b != r.bucket; b = (b + 1) & mask) passed[b] = true;
+  }
+  for (std::uint64_t b = 0; b < buckets_per_segment(); ++b)
+    while (passed[b] && made.has_room(b)) made.add(b, {0, removed_word, 0});
+}
+
+/// A new segment, or nothing when there is no space. Its write-back has begun.
+template <medium M, class Kind>
+std::optional<loose_cell<M>> table<M, Kind>::write_segment(const image& made, flushed& started) {
+  auto cell = allocate_loose(heap_, segment_bytes());
+  if (!cell) return std::nullopt;
+  pm<std::uint64_t>* words = entries_of(cell->offset());
+  for (std::size_t i = 0; i < made.words.size(); ++i) store(m_, words[i], made.words[i]);
+  started += flush(m_, extent{words, made.words.size() * 8}, "cceh.segment.words");
+  return cell;
+}
+
+// ------------------------------------------------------------------------------------------- split
+
+/// Whether a split of that segment leaves a directory in proportion to the segments. Of keys that
+/// were chosen so that it would not, the put is refused before anything is written.
+template <medium M, class Kind>
+bool table<M, Kind>::may_split(const segment& s) {
+  if (s.depth() < directory().exponent()) return true;
+  std::scoped_lock lock(directory_lock_);
+  unsigned depth = s.depth() + 1;
+  return depth <= directory().exponent() || in_proportion(depth, segments_);
+}
+
+/// For a write that found its window full, unless others have made room.
+template <medium M, class Kind>
+status table<M, Kind>::make_room(const segment& full, target_type hash, int) {
+  segment s = lock_segment(hash);
+  held_lock held = held_by(s);
+  if (s.entry != full.entry) return status::ok;
+  if (!p_.may_change()) return status::io_error;
+  return may_split(s) ? split(s) : status::no_space;
+}
+
+/// `s` is locked.
+template <medium M, class Kind>
+status table<M, Kind>::split(const segment& s) {
+  thread_local halves made;
+  unsigned depth = s.depth() + 1;
+  if (depth > max_depth) return status::no_space;
+  std::uint64_t right_prefix = s.prefix | std::uint64_t{1} << (64 - depth);
+  lay_out_halves(s, right_prefix, made);
+  stripe_index right_stripe = stripe_of(right_prefix);
+  if (right_stripe == s.stripe) return split_in(s, made, right_stripe);
+  std::unique_lock lock(stripes_[right_stripe].lock, std::defer_lock);
+  // of no segment so far: who holds it finds that out and lets it go
+  if (!M::planted("cceh-a-sibling-is-open-too-early")) lock.lock();
+  return split_in(s, made, right_stripe);
+}
+
+/// The left half of a split in place is left as it is.
+template <medium M, class Kind>
+void table<M, Kind>::lay_out_halves(const segment& s, std::uint64_t right_prefix,
+                                    halves& made) const {
+  for (image& half : made.half) half.clear(buckets_per_segment());
+  made.moving = 0;
+  bool fits[2] = {true, true};
+  for_each_resident(s, [&](const resident& r) {
+    bool moves = r.hash >= right_prefix;
+    made.moving += moves;
+    if (moves || copy_on_write_) fits[moves] = put_into(made.half[moves], r) && fits[moves];
+  });
+  if (fits[0] && fits[1]) return;
+  std::vector<resident> left = residents(s), right;
+  auto moving = std::stable_partition(left.begin(), left.end(),
+                                      [&](const resident& r) { return r.hash < right_prefix; });
+  right.assign(moving, left.end());
+  left.erase(moving, left.end());
+  if (!fits[0]) lay_out_as_they_lie(left, made.half[0]);
+  if (!fits[1]) lay_out_as_they_lie(right, made.half[1]);
+}
+
+/// With both stripes locked, so that nobody writes to a half before all of the split is durable
+/// (hole CCEH 2).
+template <medium M, class Kind>
+status table<M, Kind>::split_in(const segment& s, const halves& made, stripe_index right_stripe) {
+  flushed started;
+  auto right = write_segment(made.half[1], started);
+  auto left = copy_on_write_ ? write_segment(made.half[0], started) : std::nullopt;
+  if (!right || (copy_on_write_ && !left)) return status::no_space;
+  durable written = fence(m_, std::move(started), "cceh.split.halves");
+  std::scoped_lock lock(directory_lock_);
+  unsigned depth = s.depth() + 1;
+  // Asked under the lock: of two splits that find no room in the directory one doubles it (hole
+  // CCEH 7).
+  if (directory().exponent() < depth && !double_directory()) return status::no_space;
+  durahash::check(depth <= directory().exponent(), "no segment is deeper than the directory (C1)");
+  unsettled_.take_over(right_stripe, written);
+  entry_range all = range_of(s.prefix, s.depth());
+  checked_place right_entry = checked_place::of(right->keep(), depth),
+                left_entry = checked_place::of(left ? left->keep() : s.offset(), depth);
+  direction way =
+      M::planted("cceh-the-left-half-first") ? direction::rightward : direction::leftward;
+  publish_entries(
+      all, way, [&](std::uint64_t i) { return i < all.middle() ? left_entry : right_entry; },
+      after(std::move(written)));
+  if (!M::planted("cceh-a-split-leaves-the-version")) outdate(s.stripe);
+  outdate(right_stripe);
+  if (depth == directory().exponent()) deepest_ += 2;
+  ++segments_;
+  ++splits_;
+  if (right_stripe != s.stripe) {
+    add_records(s.stripe, -static_cast<std::int32_t>(made.moving));
+    add_records(right_stripe, static_cast<std::int32_t>(made.moving));
+    frame::counted_with(right_stripe, s.stripe);  // or left to the count, which goes rightward
+  }
+  if (copy_on_write_) give_back(s.offset(), segment_bytes());
+  return status::ok;
+}
+
+// --------------------------------------------------------------------------------------- directory
+
+/// Where a prefix stands; under directory_lock_.
+template <medium M, class Kind>
+auto table<M, Kind>::range_of(std::uint64_t prefix, unsigned depth) const noexcept -> entry_range {
+  unsigned global_depth = directory().exponent();
+  std::uint64_t begin = shifted(prefix, global_depth);
+  return {begin, begin + (std::uint64_t{1} << (global_depth - depth))};
+}
+
+/// Each entry becomes entry_of(index), one after another; each is durable before the next one in
+/// another line is stored. Under directory_lock_.
+template <medium M, class Kind>
+template <class EntryOf>
+void table<M, Kind>::publish_entries(entry_range where, direction way, EntryOf&& entry_of,
+                                     ordered) {
+  durahash::check(where.begin < where.end && (where.end - 1) >> directory().exponent() == 0,
+                  "entries that are published are the directory's");
+  pm<std::uint64_t>* entries = entries_of(directory().offset());
+  constexpr std::uint64_t per_line = line_bytes / 8;
+  for (std::uint64_t n = 0; n < where.count(); ++n) {
+    std::uint64_t i = way == direction::rightward ? where.begin + n : where.end - 1 - n;
+    std::uint64_t next = way == direction::rightward ? i + 1 : i - 1;
+    store(m_, entries[i], entry_of(i).word);
+    if (n + 1 < where.count() && next / per_line == i / per_line) continue;
+    // all of the line
+    [[maybe_unused]] durable done = persist(m_, extent_of(entries[i]), "cceh.directory.entries");
+  }
+}
+
+/// A new directory of that depth takes the old one's place, durable together with what was
+/// `started`. Returns false when there is no space.
+template <medium M, class Kind>
+template <class EntryAt>
+bool table<M, Kind>::switch_directory(unsigned depth, EntryAt&& entry_at, flushed started) {
+  auto cell = allocate_loose(heap_, directory_bytes(depth));
+  if (!cell) return false;
+  pm<std::uint64_t>* entries = entries_of(cell->offset());
+  for (std::uint64_t i = 0; i < std::uint64_t{1} << depth; ++i) store(m_, entries[i], entry_at(i));
+  started += flush(m_, extent{entries, std::size_t{8} << depth}, "cceh.directory.copy");
+  durable written = fence(m_, std::move(started), "cceh.directory.all");
+  checked_place made = checked_place::of(cell->keep(), depth);
+  // COMMIT: the directory changes
+  [[maybe_unused]] durable done = publish(m_, root_of_table().directory, made.word,
+                                          after(std::move(written)), "cceh.directory.commit");
+  place_view old = directory();
+  directory_.store(place_view::of(made, old.generation() + 1).word, std::memory_order_release);
+  if (!old.none()) give_back(old.offset(), directory_bytes(old.exponent()));
+  return true;
+}
+
+template <medium M, class Kind>
+bool table<M, Kind>::double_directory() {
+  pm<std::uint64_t>* old = entries_of(directory().offset());
+  if (!switch_directory(directory().exponent() + 1,
+                        [&](std::uint64_t i) { return load(m_, old[i / 2]); }))
+    return false;
+  deepest_ = 0;
+  ++doublings_;
+  return true;
+}
+
+/// While no segment is as deep as the directory. Under directory_lock_.
+template <medium M, class Kind>
+void table<M, Kind>::halve_directory() {
+  while (deepest_ == 0 && directory().exponent() > 0) {
+    pm<std::uint64_t>* old = entries_of(directory().offset());
+    if (!switch_directory(directory().exponent() - 1,
+                          [&](std::uint64_t i) { return load(m_, old[i * 2]); }))
+      return;
+    count_segments();
+    ++halvings_;
+  }
+}
+
+template <medium M, class Kind>
+void table<M, Kind>::count_segments() {
+  segments_ = deepest_ = 0;
+  for_each_segment([&](const segment& s) {
+    ++segments_;
+    deepest_ += s.depth() == directory().exponent();
+  });
+}
+
+// ------------------------------------------------------------------------------------------- merge
+
+/// After some removals: do the segment and its buddy hold little enough to be one? Says when to
+/// look again, so that it costs a removal a few lines.
+template <medium M, class Kind>
+void table<M, Kind>::survey(std::uint64_t hash) {
+  // so that a merged segment is far from its next split
+  std::uint64_t few = slots_per_segment() / 4;
+  std::uint64_t until = few, live = 0;
+  bool buddies;
+  stripe_index stripe;
+  {
+    [[maybe_unused]] read_guard guard = reading();
+    segment s = segment_under_guard(hash);
+    stripe = s.stripe;
+    segment buddy =
+        s.depth() == 0 ? s : segment_under_guard(s.prefix ^ std::uint64_t{1} << (64 - s.depth()));
+    buddies = s.depth() != 0 && buddy.depth() == s.depth();
+    if (buddies) live = live_in(s) + live_in(buddy);
+  }
+  if (buddies && live > few) until = (live - few) / 2;  // if the buddy loses as many
+  if (buddies && live <= few && merge(hash, few)) until = 0;
+  std::scoped_lock lock(stripes_[stripe].lock);
+  stripes_[stripe].removals = 0;
+  stripes_[stripe].due = static_cast<std::uint16_t>(std::max(until, slots_per_segment() / 32));
+}
+
+template <medium M, class Kind>
+std::uint64_t table<M, Kind>::live_in(const segment& s) const {
+  std::uint64_t live = 0;
+  for_each_resident(s, [&](const resident&) { ++live; });
+  return live;
+}
+
+/// The segment of `hash` and its buddy become one, if they are of one depth, hold at most so many
+/// records, and those fit. Returns whether they did.
+template <medium M, class Kind>
+bool table<M, Kind>::merge(std::uint64_t hash, std::uint64_t max_records) {
+  unsigned depth = segment_of(hash).depth();
+  if (depth == 0) return false;
+  std::uint64_t bit = std::uint64_t{1} << (64 - depth);
+  std::uint64_t left_prefix = prefix_of(hash, depth - 1);
+  segment left = lock_segment(left_prefix);
+  held_locks<2> held(lock_of(left));
+  bool merged = false;
+  if (left.depth() == depth) {
+    bool one_stripe = stripe_of(left_prefix | bit) == left.stripe;
+    // locks are taken from left to right
+    segment right = one_stripe ? segment_of(left_prefix | bit) : lock_segment(left_prefix | bit);
+    if (!one_stripe) held.adopt(lock_of(right));
+    if (right.depth() == depth) merged = merge(left, right, max_records);
+  }
+  return merged;
+}
+
+/// Copies: nothing stale can come back (hole CCEH 9).
+template <medium M, class Kind>
+bool table<M, Kind>::merge(const segment& left, const segment& right, std::uint64_t max_records) {
+  segment of_left = left;
+  if (M::planted("cceh-a-merge-revives-what-is-stale"))
+    of_left.entry = checked_place::of(left.offset(), left.depth() - 1);
+  std::vector<resident> all = residents(of_left), more = residents(right);
+  all.insert(all.end(), more.begin(), more.end());
+  image made;
+  if (all.size() > max_records || !lay_out(all, made) || !p_.may_change()) return false;
+  // records of one go to the other
+  if (left.stripe != right.stripe && !M::planted("cceh-a-merge-outruns-the-count"))
+    for (stripe_index stripe : {left.stripe, right.stripe})
+      count_once(stripe, [&] { count_stripe(stripe); });
+  flushed started;
+  auto cell = write_segment(made, started);
+  if (!cell) return false;
+  durable written = fence(m_, std::move(started), "cceh.merge.segment");
+
+  std::scoped_lock lock(directory_lock_);
+  unsigned depth = left.depth();
+  checked_place entry = checked_place::of(cell->keep(), depth - 1);
+  publish_entries(
+      range_of(left.prefix, depth - 1), direction::rightward, [&](std::uint64_t) { return entry; },
+      after(std::move(written)));
+  outdate(left.stripe);
+  outdate(right.stripe);
+  --segments_;
+  ++merges_;
+  if (left.stripe != right.stripe) {
+    std::int32_t moved = stripes_[right.stripe].records.load(std::memory_order_relaxed);
+    add_records(right.stripe, -moved);
+    add_records(left.stripe, moved);
+  }
+  give_back(left.offset(), segment_bytes());
+  give_back(right.offset(), segment_bytes());
+  durahash::check(depth != directory().exponent() || deepest_ >= 2,
+                  "buddies of the global depth were counted");
+  if (depth == directory().exponent()) deepest_ -= 2;
+  if_memory_allows([&] { halve_directory(); });
+  return true;
+}
+
+}  // namespace durahash::cceh

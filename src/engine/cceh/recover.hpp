@@ -1,0 +1,295 @@
+// CCEH: creation, opening, closing. Recovery walks the directory's buddy tree (paper §4, algorithm
+// 1 and figure 5) and rolls forward the one split, merge or move that a crash may have left under
+// way; what it left in segments and records that nothing refers to is free space.
+//
+// u64 tables   every segment is named by the directory: allocation state is whole after reading it.
+// byte tables  records are found in the slots: after a crash (not after a clean close) they are
+//              collected in the background. Reads and writes go on; until it is done, new records
+//              take only space that is new.
+#pragma once
+
+#include "engine/cceh/table.hpp"
+#include "engine/settings.hpp"
+
+namespace durahash::cceh {
+
+namespace detail {
+
+inline constexpr setting_rule rules[] = {
+    {"probe", 1, 256},        // buckets
+    {"copy_on_write", 0, 1},  // 0: splits in place, with lazy deletion
+    {"segment", 2, 12},       // log2 of its buckets
+};
+
+}  // namespace detail
+
+template <medium M, class Kind>
+result<engine_plan> table<M, Kind>::plan(const options& how) {
+  std::uint64_t values[] = {8, 1, 8};
+  if (error e = resolve_settings(engine_kind::cceh, detail::rules, how.settings, values);
+      e.code != status::ok)
+    return e;
+  engine_plan made;
+  made.settings[setting::probe] = values[0];
+  made.settings[setting::copy_on_write] = values[1];
+  made.settings[setting::segment_log2] = values[2];
+  made.settings[setting::first_depth] = std::min(
+      max_depth, depth_for(how.capacity, std::uint64_t{slots_per_bucket} << values[2], values[0]));
+  made.engine_bytes = sizeof(root);
+  return made;
+}
+
+template <medium M, class Kind>
+table<M, Kind>::table(pool<M>& p)
+    : frame(p),
+      segment_log2_(static_cast<unsigned>(p.block().settings[setting::segment_log2])),
+      first_depth_(static_cast<unsigned>(p.block().settings[setting::first_depth])),
+      copy_on_write_(p.block().settings[setting::copy_on_write] != 0) {}
+
+template <medium M, class Kind>
+table<M, Kind>::~table() {
+  background_.stop();
+}
+
+// ----------------------------------------------------------------------------------------- opening
+
+template <medium M, class Kind>
+error table<M, Kind>::open(const std::string& path, std::vector<std::string>* dropped) {
+  const setting_words& settings = p_.block().settings;
+  auto within = [&](std::size_t index, std::uint64_t least, std::uint64_t most) {
+    return settings[index] >= least && settings[index] <= most;
+  };
+  if (!within(setting::probe, 1, 256) || !within(setting::segment_log2, 2, 12) ||
+      !within(setting::first_depth, 0, max_depth) || p_.block().engine_bytes != sizeof(root))
+    return {status::unusable,
+            "cannot use " + path +
+                " as a pool: its superblock holds settings that the engine cceh does not allow"};
+  probe_ = static_cast<unsigned>(
+      std::min<std::uint64_t>(settings[setting::probe], buckets_per_segment()));
+
+  stripes_ = zeroed_array<stripe_state>(stripe_count);
+  bool clean = p_.root().state == pool_state::clean;
+  unsettled_.begin_with({&stripes_[0]}, !clean);
+  bool restored = frame::begin_open(dropped);
+  if (error e = recover_directory(path, restored, dropped); e.code != status::ok) return e;
+  if (dropped != nullptr) {
+    frame::finish_salvage(*dropped, size());
+    return {status::ok, {}};
+  }
+  if (clean) records_at_open_ = p_.root().records;
+  frame::finish_open(Kind::in_slot || restored, stripe_count,
+                     segment_bytes() << directory().exponent());
+  return {status::ok, {}};
+}
+
+template <medium M, class Kind>
+error table<M, Kind>::recover_directory(const std::string& path, bool restored,
+                                        std::vector<std::string>* dropped) {
+  auto damaged = [&](const std::string& what) -> error {
+    return {status::unusable, "cannot use " + path + " as a pool: " + what};
+  };
+  checked_place made{load(m_, root_of_table().directory)};
+  if (made.none() && dropped == nullptr) {
+    if (std::string lost = frame::lost_root(); !lost.empty()) return damaged(lost);
+    if (p_.read_only()) return damaged("it has no directory");
+    if (!p_.may_change()) return damaged(std::string(message(status::io_error)));
+    status s = build({}, first_depth_, p_.flush_header());
+    return s == status::ok ? error{s, {}} : frame::not_created(path, s, "segments");
+  }
+  auto in_pool = [&](std::uint64_t offset, std::uint64_t bytes) {
+    return offset >= p_.block().heap_offset && bytes <= p_.end() && offset <= p_.end() - bytes;
+  };
+  auto take = [&](std::uint64_t offset, std::uint64_t bytes) {
+    return restored ? heap_.holds(offset, bytes) : heap_.adopt(offset, bytes);
+  };
+  std::string wrong_word;
+  if (made.none()) wrong_word = "names no directory, as in a new pool";
+  else if (!made.sound() || made.exponent() > max_depth) wrong_word = "is damaged (check bits)";
+  else if (!in_pool(made.offset(), directory_bytes(made.exponent())))
+    wrong_word = "points outside the pool";
+  else if (!take(made.offset(), directory_bytes(made.exponent())))
+    wrong_word = "names space that is not its own";
+  if (!wrong_word.empty()) {
+    wrong_word = "the directory's word at offset " + std::to_string(p_.block().engine_offset) +
+                 " " + wrong_word;
+    if (dropped == nullptr) return damaged(wrong_word);
+    dropped->push_back(wrong_word + "; all records are lost");
+    return salvage(path, {}, *dropped);
+  }
+  directory_.store(place_view::of(made, 0).word, std::memory_order_release);
+
+  settle_directory();
+  std::vector<leaf> leaves = read_tree();
+  const std::uint64_t unit = std::min<std::uint64_t>(segment_bytes(), page_bytes);
+  // a saved heap state knows what is in use, not by whom
+  std::vector<bool> named(p_.end() / unit + 1);
+  named[made.offset() / unit] = true;
+  for (leaf& l : leaves) {
+    if (M::planted("cceh-recovery-skips-the-last-segment") && &l == &leaves.back() &&
+        leaves.size() > 1)
+      break;
+    std::string wrong;
+    std::vector<std::uint64_t> taken;
+    if (l.state == detail::node_state::damaged) wrong = "are damaged";
+    for (checked_place half : {l.left, l.right}) {
+      if (!wrong.empty()) break;
+      if (!in_pool(half.offset(), segment_bytes())) wrong = "point outside the pool";
+      else if (half.offset() % unit != 0 || named[half.offset() / unit] ||
+               !take(half.offset(), segment_bytes()))
+        wrong = "name space that is not their own";
+      else {
+        named[half.offset() / unit] = true;
+        taken.push_back(half.offset());
+      }
+      if (l.left.offset() == l.right.offset()) break;  // one segment's
+    }
+    // What stands in front of a torn leaf's new entries is looked at where nobody may write, and
+    // named anew where one may.
+    checked_place first{load(m_, entries_of(made.offset())[l.where.begin])};
+    if (wrong.empty() && l.state == detail::node_state::torn &&
+        !in_pool(first.offset(), segment_bytes()))
+      wrong = "point outside the pool";
+    if (wrong.empty()) continue;
+    std::string where = "the directory entries " + std::to_string(l.where.begin) + " to " +
+                        std::to_string(l.where.begin + l.where.count - 1) + " at offset " +
+                        std::to_string(made.offset() + 8 * l.where.begin) + " ";
+    if (dropped == nullptr) return damaged(where + wrong);
+    l.state = detail::node_state::damaged;
+    for (std::uint64_t offset : taken) heap_.free(offset, segment_bytes());
+    dropped->push_back(where + wrong + "; their records are lost");
+  }
+  if (dropped == nullptr && impossible_escapes() != 0)
+    return damaged("its escape slots, behind the directory's word, hold keys that cannot be there");
+  if (dropped != nullptr) return salvage(path, leaves, *dropped);
+  for (const leaf& l : leaves) {
+    std::uint64_t in_leaf = l.left == l.right ? 1 : 2;
+    segments_ += in_leaf;
+    if (l.left.exponent() == made.exponent()) deepest_ += in_leaf;
+  }
+  if (!p_.read_only() && !repair(leaves)) return damaged(std::string(message(status::io_error)));
+  return {status::ok, {}};
+}
+
+/// What a process that died left in the caches, and its successor builds on, is made durable first:
+/// the root, the directory, the escape slots. Of a clean pool the word that says so may be all that
+/// is not durable.
+template <medium M, class Kind>
+void table<M, Kind>::settle_directory() {
+  place_view now = directory();
+  flushed started = p_.flush_header();
+  if (p_.root().state != pool_state::clean && !opens_durable<M>)
+    started += flush(m_, extent{entries_of(now.offset()), std::size_t{8} << now.exponent()},
+                     "cceh.inherit.directory");
+  unsettled_.take_over(escape_stripe, fence(m_, std::move(started), "cceh.inherit.escapes"));
+}
+
+/// Calls visit(segment) for each, from left to right, under a read_guard.
+template <medium M, class Kind>
+template <class Visit>
+void table<M, Kind>::for_each_segment(Visit&& visit) const {
+  std::uint64_t at = 0;
+  do {
+    [[maybe_unused]] read_guard guard = reading();
+    segment s = segment_under_guard(at);
+    visit(s);
+    at = s.end();
+  } while (at != 0);
+}
+
+/// Counts the records and, in byte tables, tells the heap of each. Writers wait stripe by stripe.
+template <medium M, class Kind>
+bool table<M, Kind>::count_units(const background* asking) {
+  std::uint64_t at = 0;
+  do {
+    if (asking != nullptr && asking->stopping()) return false;
+    segment s = lock_segment(at);
+    auto held = held_by(s);
+    count_once(s.stripe, [&] { count_stripe(s.stripe); });
+    at = s.depth() <= stripe_bits ? s.end() : (std::uint64_t{s.stripe} + 1) << (64 - stripe_bits);
+  } while (at != 0);
+  std::scoped_lock lock(stripes_[escape_stripe].lock);
+  count_once(escape_stripe, [&] {
+    stripes_[escape_stripe].records.store(static_cast<std::int32_t>(escaped_count()),
+                                          std::memory_order_relaxed);
+  });
+  records_at_open_ = 0;
+  return true;
+}
+
+/// What a slot no longer names is free only if no crash can bring the slot's old word back: the
+/// stripe, which is locked, is made durable first.
+template <medium M, class Kind>
+void table<M, Kind>::count_stripe(stripe_index stripe) {
+  settle_inherited(stripe);
+  std::int32_t count = 0;
+  std::uint64_t at = std::uint64_t{stripe} << (64 - stripe_bits);
+  do {
+    segment s = segment_of(at);
+    count_records(s, count);
+    at = s.end();
+  } while (at != 0 && stripe_of(at) == stripe);
+  stripes_[stripe].records.store(count, std::memory_order_relaxed);
+}
+
+template <medium M, class Kind>
+void table<M, Kind>::count_records(const segment& s, std::int32_t& count) {
+  for_each_resident(s, [&](const resident& r) {
+    ++count;
+    frame::adopt_record(r.value_word);
+  });
+}
+
+// ------------------------------------------------------------------------------------------- sizes
+
+template <medium M, class Kind>
+std::uint64_t table<M, Kind>::size() {
+  await_count();
+  auto sum = static_cast<std::int64_t>(records_at_open_);
+  auto add = [&](stripe_index stripe) {
+    sum += stripes_[stripe].records.load(std::memory_order_relaxed);
+  };
+  stripe_index last = escape_stripe;
+  add(last);
+  for_each_segment([&](const segment& s) {
+    if (s.stripe != last) add(s.stripe);
+    last = s.stripe;
+  });
+  return static_cast<std::uint64_t>(std::max<std::int64_t>(sum, 0));
+}
+
+template <medium M, class Kind>
+std::uint64_t table<M, Kind>::slots() {
+  std::uint64_t sum = 0;
+  for_each_segment([&](const segment&) { sum += slots_per_segment(); });
+  return sum;
+}
+
+// ------------------------------------------------------------------------------------- clean close
+
+/// From left to right: what is locked stays as it is, and who holds one waits only for one to its
+/// right.
+template <medium M, class Kind>
+void table<M, Kind>::lock_all() {
+  std::uint64_t at = 0;
+  stripe_index last = escape_stripe;
+  do {
+    segment s = last != escape_stripe && stripe_of(at) == last ? segment_of(at) : lock_segment(at);
+    last = s.stripe;
+    at = s.end();
+  } while (at != 0);
+  stripes_[escape_stripe].lock.lock();
+  directory_lock_.lock();  // a directory may move without a stripe
+}
+
+template <medium M, class Kind>
+void table<M, Kind>::unlock_all() {
+  directory_lock_.unlock();
+  stripe_index last = escape_stripe;
+  for_each_segment([&](const segment& s) {
+    if (s.stripe != last) lock_of(s).unlock();
+    last = s.stripe;
+  });
+  stripes_[escape_stripe].lock.unlock();
+}
+
+}  // namespace durahash::cceh

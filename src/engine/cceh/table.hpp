@@ -1,0 +1,430 @@
+// CCEH (FAST'19): the table, its parts and their invariants. docs/explanation/engines/cceh.md tells
+// the whole.
+//
+// A directory on the most significant bits of the hash, of 2^global_depth entries; a segment of
+// local depth L stands in 2^(global_depth - L) of them, side by side; a segment is an array of
+// 64-byte buckets, probed linearly from the home bucket over at most `probe` buckets.
+//
+//   C1  The directory is a buddy tree: the entries that share the first L bits of a segment of
+//       depth L all name it, with L; or one split, merge or move is under way there, and recovery
+//       rolls it forward.
+//   C2  A key's record lies in the segment that the directory names for its hash, in the window of
+//       its home bucket, and no bucket before it there has an empty slot, on the medium neither. A
+//       record there whose hash has another prefix is stale: a split moved it, nobody reads it, its
+//       slot is free.
+//   C3  A bucket without an empty slot never has one again in this segment: a removed record leaves
+//       `removed`.
+//   C4  What a slot holds was durable, or is a part of its line before it, when its key word was
+//       stored.
+//   C5  A segment's words, and entries that name it, change only under its stripe's lock, entries
+//       under the directory's too; readers take none.
+//   C6  What takes a record away from where it was found (a removal, a split, a merge, a move)
+//       changes the stripe's version, after the word that takes it away is stored, and before
+//       anything else is stored in its place.
+//   C7  What a reader is given is durable: as TurboHash's T6, by stripe.
+#pragma once
+
+#include <emmintrin.h>
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/spin_lock.hpp"
+#include "base/zeroed_array.hpp"
+#include "engine/cceh/format.hpp"
+#include "engine/concept.hpp"
+#include "engine/frame/frame.hpp"
+#include "engine/frame/live_record.hpp"
+#include "persist/unsettled.hpp"
+
+namespace durahash::cceh {
+
+namespace detail {
+
+/// A node of the buddy tree: the entries [begin, begin + count), which share `level` bits.
+struct node {
+  std::uint64_t begin, count;
+  unsigned level;
+};
+/// How they stand.
+enum class node_state : std::uint8_t {
+  inner,    // its halves are nodes of their own
+  whole,    // one segment's
+  torn,     // a split, merge or move was under way
+  damaged,  // no crash leaves this
+};
+
+}  // namespace detail
+
+/// What one lock guards: a segment, named by the first bits of its prefix; where segments are
+/// deeper than that, some of them.
+using stripe_index = std::uint32_t;
+
+template <medium M, class Kind>
+class table : public engine_frame<M, Kind, table<M, Kind>> {
+  using frame = engine_frame<M, Kind, table<M, Kind>>;
+  friend frame;
+  friend lifecycle<M, Kind, table<M, Kind>>;
+
+ public:
+  using kind = Kind;
+  using key_type = typename Kind::key_type;
+  using value_type = typename Kind::value_type;
+
+  /// Resolves the options of a new pool. Settings: probe, copy_on_write, segment
+  /// (docs/explanation/engines/cceh.md).
+  static result<engine_plan> plan(const options& how);
+
+  /// On a pool that `plan` was made for. Recovers the directory; `open` says what is wrong with it.
+  explicit table(pool<M>& p);
+  ~table();
+  /// With `dropped`, what does not verify is dropped and told there; without, it refuses the open
+  /// or is left to check().
+  error open(const std::string& path, std::vector<std::string>* dropped = nullptr);
+
+  // find.hpp
+  template <class Read>
+  status get(key_type key, Read&& read);
+  template <class Read>
+  void get_many(std::span<const key_type> keys, Read&& read, status* answers);
+
+  // recover.hpp
+  std::uint64_t size();  // waits for the recount after a crash
+  std::uint64_t slots();
+  void lock_all();  // keeps writers out
+  void unlock_all();
+
+  // check.hpp
+  void describe(table_stats& stats);
+
+  // describe.hpp
+  void each_candidate(key_type key, part_visitor& v);  // the buckets that a search looks at
+
+ private:
+  using frame::p_, frame::m_, frame::heap_, frame::seeds_, frame::records_at_open_,
+      frame::damage_found_, frame::background_;
+  using frame::reading, frame::await_count, frame::count_once;
+  using read_guard = typename frame::read_guard;
+  static constexpr unsigned stripe_bits = 16;
+  static constexpr stripe_index escape_stripe = 1u << stripe_bits, stripe_count = escape_stripe + 1;
+
+  /// What is known of a stripe in DRAM; guarded by `lock`, but for what readers look at. Zeros at
+  /// first.
+  struct stripe_state {
+    spin_lock lock;
+    settlement_mark mark;
+    std::uint16_t removals;  // since its segment was last surveyed
+    std::atomic<std::uint32_t> version;
+    std::atomic<std::int32_t> records;  // since open, until the recount
+    // a survey after so many removals; 0: after a quarter of a segment
+    std::uint16_t due;
+  };
+  static_assert(sizeof(stripe_state) == 16, "four to a line");
+  struct marks_of_stripes {
+    stripe_state* first = nullptr;
+    settlement_mark& operator[](std::size_t i) const noexcept { return first[i].mark; }
+  };
+
+  /// A segment as the directory named it.
+  struct segment {
+    place_view directory;
+    pm<std::uint64_t>* named = nullptr;  // the entry
+    checked_place entry;                 // what it said
+    std::uint64_t prefix = 0;            // the first `depth` bits of its hashes; the others 0
+    stripe_index stripe = 0;
+    std::uint32_t version = 0;
+
+    unsigned depth() const noexcept { return entry.exponent(); }
+    std::uint64_t offset() const noexcept { return entry.offset(); }
+    bool owns(std::uint64_t hash) const noexcept {
+      return depth() == 0 || (hash ^ prefix) >> (64 - depth()) == 0;
+    }
+    /// Where the next one's hashes begin; 0 behind the last one's.
+    std::uint64_t end() const noexcept {
+      return depth() == 0 ? 0 : prefix + (std::uint64_t{1} << (64 - depth()));
+    }
+  };
+  struct bucket_keys {
+    __m128i low, high;
+  };
+  /// The buckets in which a key may be.
+  struct window {
+    bucket* first = nullptr;
+    std::uint64_t home = 0, mask = 0;
+    unsigned buckets = 0;
+    std::uint64_t key_word = 0;
+    bucket& operator[](unsigned distance) const noexcept { return first[(home + distance) & mask]; }
+  };
+  /// Entries of the directory.
+  struct entry_range {
+    std::uint64_t begin, end;
+    std::uint64_t count() const noexcept { return end - begin; }
+    std::uint64_t middle() const noexcept { return begin + count() / 2; }
+  };
+  enum class direction : std::uint8_t { rightward, leftward };
+  /// A leaf of the buddy tree, as recovery finds it.
+  struct leaf {
+    detail::node where;
+    detail::node_state state;
+    checked_place left, right;  // what the halves are, or are to become
+  };
+
+  /// Where a key is, or where it would go: found by a walk under the stripe's lock.
+  struct lookup {
+    slot* found = nullptr;
+    slot* room = nullptr;
+    bool bucket_has_room = false;  // an empty slot beside the one that was found
+    bool room_is_away = false;     // not in the home bucket
+  };
+  /// A change that is written but for its commit word.
+  struct change : replaced_record<Kind> {
+    stripe_index stripe = 0;
+    slot* where = nullptr;
+    pm<std::uint64_t>* word = nullptr;
+    std::uint64_t next = 0;
+    bool apart = false;         // its record is to be durable first
+    bool wants_survey = false;  // whether segments could be merged; when it is committed
+    std::int8_t records = 0;
+  };
+  using target_type = std::uint64_t;  // a hash
+  using unit_type = segment;
+  /// One stripe may serve several keys. Bit n of the sets stands for the n-th key. `started` is the
+  /// write-back of the commit words.
+  struct group : fenced_group<change> {
+    segment held[group_size];
+    std::uint64_t value_words[group_size];
+    std::uint64_t unused = 0;   // records that were written and that no slot names
+    std::uint64_t starved = 0;  // those for which the process has no memory
+    std::optional<durable> records_written;
+  };
+  static_assert(group_size <= 64);
+  using stretch = plain_stretch;
+  enum class probed : std::uint8_t { hit, miss, torn, damaged };
+  struct resident : live_record {
+    slot* where;
+    std::uint32_t bucket;
+  };
+  /// A segment as it is to be written.
+  struct image {
+    std::vector<std::uint64_t> words;  // words_per_bucket to a bucket
+    std::vector<std::uint8_t> filled;  // slots of each bucket, in order
+    void clear(std::uint64_t buckets) {
+      words.assign(buckets * words_per_bucket, empty_word);
+      filled.assign(buckets, 0);
+    }
+    void add(std::uint64_t at, const live_record& r) {
+      std::uint64_t* slot = &words[at * words_per_bucket + std::size_t{2} * filled[at]++];
+      slot[0] = r.key_word;
+      slot[1] = r.value_word;
+    }
+    bool has_room(std::uint64_t at) const { return filled[at] < slots_per_bucket; }
+  };
+  struct halves {
+    image half[2];           // left, right
+    std::size_t moving = 0;  // records of the right one
+  };
+
+  // places
+  static std::uint64_t hash_of(key_type key, const hash_seeds& seeds) noexcept;
+  static bool escapes(key_type key) noexcept;
+  // its first bits
+  static std::uint64_t shifted(std::uint64_t hash, unsigned bits) noexcept {
+    return hash >> 1 >> (63 - bits);
+  }
+  static std::uint64_t prefix_of(std::uint64_t hash, unsigned depth) noexcept {
+    return hash & ~(~std::uint64_t{0} >> depth);
+  }
+  static stripe_index stripe_of(std::uint64_t prefix) noexcept {
+    return static_cast<stripe_index>(prefix >> (64 - stripe_bits));
+  }
+  static std::uint64_t directory_bytes(unsigned depth) noexcept {
+    return std::max<std::uint64_t>(std::uint64_t{8} << depth, block_bytes);
+  }
+  place_view directory() const noexcept { return {directory_.load(std::memory_order_acquire)}; }
+  pm<std::uint64_t>* entries_of(std::uint64_t offset) const noexcept {
+    return p_.at(poff<pm<std::uint64_t>>{offset});
+  }
+  bucket* buckets_at(std::uint64_t offset) const noexcept { return p_.at(poff<bucket>{offset}); }
+  root& root_of_table() const noexcept { return *p_.at(poff<root>{p_.block().engine_offset}); }
+  std::uint64_t buckets_per_segment() const noexcept { return std::uint64_t{1} << segment_log2_; }
+  std::uint64_t slots_per_segment() const noexcept {
+    return buckets_per_segment() * slots_per_bucket;
+  }
+  std::uint64_t segment_bytes() const noexcept { return sizeof(bucket) << segment_log2_; }
+  /// From all bits of the hash: its low bits alone are no hash of keys that count up.
+  std::uint64_t home_of(std::uint64_t hash) const noexcept {
+    return hash * 0x9e3779b97f4a7c15u >> (64 - segment_log2_);
+  }
+  window window_of(const segment& s, std::uint64_t hash, key_type key) const noexcept;
+  window escape_window(key_type key) const noexcept;
+  window window_for(const segment& s, std::uint64_t hash, key_type key) const noexcept;
+  static segment everything() noexcept { return {}; }  // owns every hash
+
+  // find.hpp
+  segment segment_under_guard(std::uint64_t hash) const noexcept;
+  segment segment_of(std::uint64_t hash) const noexcept;
+  segment escape_segment() const noexcept;
+  bool still_named(const segment& s) const noexcept;
+  bool unchanged(const segment& s) const noexcept;
+  bucket_keys keys_of(const bucket& b) const noexcept;
+  static std::uint32_t match(bucket_keys keys, std::uint64_t word) noexcept;
+  std::uint32_t match(const bucket& b, std::uint64_t word) const noexcept {
+    return match(keys_of(b), word);
+  }
+  template <class Read>
+  probed judge(const segment& s, const window& w, Read& read) const;
+  template <class Read>
+  status search(std::uint64_t hash, key_type key, Read& read);
+  probed probe(const window& w, key_type key, std::optional<value_type>& value,
+               unsigned& buckets) const;
+  void settle_for_reader(stripe_index stripe, const window& w, unsigned buckets);
+  void settle_inherited(stripe_index stripe);
+  std::uint64_t hash_of_slot(std::uint64_t key_word) const noexcept;
+  template <class Visit>
+  void for_each_resident(const segment& s, Visit&& visit) const;
+  std::vector<resident> residents(const segment& s) const;
+  template <class Visit>
+  void for_each_escaped(const segment& s, Visit&& visit) const;
+  std::uint32_t escaped_count() const;
+  std::optional<std::uint64_t> read_stretch(std::uint64_t position, stretch& found);
+  std::optional<std::vector<live_record>> live_records(const segment& s) const;
+
+  // write.hpp
+  segment lock_segment(std::uint64_t hash);
+  target_type target_of(key_type key) const noexcept { return hash_of(key, seeds_); }
+  segment lock_unit(target_type hash, key_type key);
+  std::optional<segment> try_lock_for(std::uint64_t hash, key_type key);
+  spin_lock& lock_of(const segment& s) const noexcept { return stripes_[s.stripe].lock; }
+  held_lock held_by(const segment& s) const noexcept { return held_lock(lock_of(s)); }
+  void settle(const segment& s) { settle_inherited(s.stripe); }
+  lookup walk(const segment& s, const window& w, key_type key) const;
+  std::uint32_t stale_slots(const segment& s, const bucket& b) const;
+  template <class Decide>
+  staged stage(const segment& s, std::uint64_t hash, key_type key, Decide& decide, change& c,
+               status& answer, flushed& started);
+  void stage_value(const lookup& at, std::uint64_t value_word, std::uint64_t key_word,
+                   change& c) const;
+  void stage_update(slot& s, std::uint64_t value_word, change& c) const;
+  void stage_removal(const lookup& at, change& c) const;
+  ordered payload_order(const change& c) const;
+  flushed publish_change(const change& c, ordered payload);
+  durable fence_payloads(flushed started) {
+    return fence(m_, std::move(started), "cceh.write.payload");
+  }
+  void begin(const change& c) noexcept { unsettled_.begin(c.stripe); }
+  durable fence_words(flushed started) { return fence(m_, std::move(started), "cceh.write.done"); }
+  void finish_write(target_type hash, const change& c);
+  void outdate(stripe_index stripe) noexcept;
+  void end(change& c, const durable& done);
+  bool survey_is_due(stripe_index stripe) noexcept;
+  void add_records(stripe_index stripe, std::int32_t records) noexcept;
+  void look_ahead(std::span<const key_type> keys, target_type* hashes, bool puts) const noexcept;
+  std::size_t lock_group(std::span<const key_type> keys, const target_type* hashes, group& g);
+  template <class DecideOf>
+  void begin_group(group& g, std::span<const key_type> keys, DecideOf& decide_of);
+  template <class DecideOf>
+  void write_group_records(std::span<const key_type> keys, DecideOf& decide_of, group& g);
+  template <class Decide>
+  staged stage_in_group(std::size_t n, target_type hash, key_type key, Decide& decide, group& g,
+                        status& answer);
+  void commit_group(group& g);
+  void finish_group(group& g, std::size_t taken);
+
+  // grow.hpp
+  void give_back(std::uint64_t offset, std::uint64_t bytes) noexcept;
+  bool put_into(image& made, const live_record& r) const;
+  template <class Records>
+  bool lay_out(const Records& records, image& made) const;
+  void lay_out_as_they_lie(const std::vector<resident>& records, image& made) const;
+  std::optional<loose_cell<M>> write_segment(const image& made, flushed& started);
+  void lay_out_halves(const segment& s, std::uint64_t right_prefix, halves& made) const;
+  bool may_split(const segment& s);
+  status make_room(const segment& full, target_type hash, int round);
+  status split(const segment& s);
+  status split_in(const segment& s, const halves& made, stripe_index right_stripe);
+  entry_range range_of(std::uint64_t prefix, unsigned depth) const noexcept;
+  template <class EntryOf>
+  void publish_entries(entry_range where, direction way, EntryOf&& entry_of, ordered);
+  template <class EntryAt>
+  bool switch_directory(unsigned depth, EntryAt&& entry_at, flushed started = {});
+  bool double_directory();
+  void halve_directory();
+  void count_segments();
+  void survey(std::uint64_t hash);
+  std::uint64_t live_in(const segment& s) const;
+  bool merge(std::uint64_t hash, std::uint64_t max_records);
+  bool merge(const segment& left, const segment& right, std::uint64_t max_records);
+  status move_segment_down(const segment& s);
+  status make_room_for(std::uint64_t records);
+  status shrink_to_fit();
+  status move_arrays_down();
+  template <class Visit>
+  void for_each_locked(Visit&& visit);
+  status replace_value(const resident& r, std::uint64_t value_word, flushed started);
+  status build(std::vector<live_record> records, unsigned min_depth, flushed started);
+  status build_segments(std::span<const live_record> records, std::uint64_t prefix, unsigned depth,
+                        unsigned min_depth, std::vector<checked_place>& leaves, flushed& started);
+
+  // recover.hpp
+  error recover_directory(const std::string& path, bool restored,
+                          std::vector<std::string>* dropped);
+  std::vector<leaf> read_tree() const;
+  void settle_directory();
+  bool repair(const std::vector<leaf>& leaves);
+  template <class Visit>
+  void for_each_segment(Visit&& visit) const;
+  bool count_units(const background* asking);
+  void count_stripe(stripe_index stripe);
+  void count_records(const segment& s, std::int32_t& count);
+  error salvage(const std::string& path, const std::vector<leaf>& leaves,
+                std::vector<std::string>& dropped);
+  void salvage_escapes(std::vector<std::string>& dropped);
+  void salvage_segment(const segment& s, std::vector<live_record>& kept,
+                       std::vector<std::string>& dropped) const;
+
+  // check.hpp
+  std::uint64_t check_units(violations& violated, std::uint64_t& reached_bytes);
+  std::uint64_t check_segment(const segment& s, violations& violated, std::uint64_t& reached_bytes);
+  std::uint32_t impossible_escapes() const;
+  std::uint64_t check_escapes(violations& violated);
+  void check_directory(violations& violated, std::uint64_t& reached_bytes);
+  bool in_window(const resident& r) const;
+  bool on_path(const segment& s, const resident& r) const;
+  std::string fault_of(const live_record& r) const;
+  static std::string where(const segment& s, std::uint64_t bucket);
+
+  // describe.hpp
+  std::string name_of(const segment& s) const;
+  void each_part_of_table(part_visitor& v);
+  void each_part_of_entry(std::uint64_t index, part_visitor& v) const;
+  void each_part_of_segment(const segment& s, part_visitor& v) const;
+  void each_part_of_bucket(const segment& s, std::uint64_t index, const key_type* wanted,
+                           part_visitor& v) const;
+
+  unsigned probe_ = 0, segment_log2_, first_depth_;
+  bool copy_on_write_;
+  std::atomic<std::uint64_t> directory_{0};  // a place_view: where entries are read
+  turn_mutex directory_lock_;                // taken after stripes' locks
+  // all segments, and those of the global depth; guarded by directory_lock_
+  std::uint64_t segments_ = 0, deepest_ = 0;
+  zeroed_array<stripe_state> stripes_;
+  unsettled<M, marks_of_stripes> unsettled_;
+  std::atomic<std::uint64_t> splits_{0}, merges_{0}, doublings_{0}, halvings_{0};
+};
+
+}  // namespace durahash::cceh
+
+#include "engine/cceh/check.hpp"
+#include "engine/cceh/compact.hpp"
+#include "engine/cceh/describe.hpp"
+#include "engine/cceh/find.hpp"
+#include "engine/cceh/grow.hpp"
+#include "engine/cceh/recover.hpp"
+#include "engine/cceh/salvage.hpp"
+#include "engine/cceh/tree.hpp"
+#include "engine/cceh/write.hpp"

@@ -1,0 +1,374 @@
+// The frame: what every engine does alike with records, written once. The engine owns its layout;
+// the frame owns the order in which things happen: what is locked when, when the pool is marked as
+// changing, when locks go.
+//
+//   write             the unit locked   ·   the pool marked   ·   staged, after a look at what is
+//                     there   ·   committed, durably   ·   locks let go   ·   what is done now and
+//                     then. Without room: locks let go, room made, and all of it again
+//   group of writes   locks of the first keys that are free, blocking for none but the first: two
+//                     groups never wait for each other   ·   the pool marked   ·   each write
+//                     staged   ·   all committed, with fences that they share   ·   locks let go
+//                     ·   those without room written one by one: what makes room (a larger array,
+//                     a split, a level) waits for no lock while others are held
+//   iteration         in hash order, stretch by stretch: neither growth nor movements nor reopening
+//                     disturb the cursor
+//   compaction        fewer slots   ·   what has room in front of it moves there: arrays, then
+//                     records   ·   the file gets shorter. Between these steps it waits for the
+//                     readers of what was left
+#pragma once
+
+#include <bit>
+#include <span>
+
+#include "engine/frame/decision.hpp"
+#include "engine/frame/lifecycle.hpp"
+#include "engine/frame/live_record.hpp"
+
+namespace durahash {
+
+/// What became of a write before its commit.
+enum class staged : std::uint8_t { nothing_to_do, ready, no_room };
+
+/// Operations whose cache misses and fences are shared.
+inline constexpr std::size_t group_size = 64;
+
+/// What a change takes the place of: a record in the heap, which is retired when the change is
+/// durable. Words have none.
+template <class Kind>
+struct replaced_record {};
+template <class Kind>
+  requires(!Kind::in_slot)
+struct replaced_record<Kind> {
+  std::uint64_t replaced_offset = 0, replaced_bytes = 0;
+};
+
+/// Writes that share locks and fences: of each what was staged, until all are committed.
+template <class Change, std::size_t Locks = group_size>
+struct fenced_group {
+  held_locks<Locks> locks;
+  Change changes[group_size];
+  std::size_t ready = 0;
+  flushed started;  // the write-back of what the commit words come after
+
+  std::span<Change> all() noexcept { return {changes, ready}; }
+  void keep_staged() noexcept { ++ready; }  // the change behind the last one
+};
+
+/// Records as iteration read them, where a slot has all that is visited.
+struct plain_stretch {
+  std::vector<live_record> records;
+};
+
+/// `Engine` offers lifecycle's hooks, and
+///   target_type                         what it works out of a key once: a hash, or places
+///   target_of(key)                      that. Asks for the lines that a write will need
+///   unit_type                           what the locks of a key guard, as it is under them
+///   lock_unit(target, key)              locks them. Returns the unit
+///   held_by(unit)                       its locks, as a scope
+///   settle(unit)                        what a process that died left of it in the caches is
+///                                       durable
+///   change                              what is staged and not committed, a replaced_record.
+///                                       `apart`: its payload is to be durable before its word
+///   stage(unit, target, key, decide, change, answer, started)   nothing refers to it yet
+///   flush_payload(change)               what is not flushed of what was staged
+///   fence_payloads(started)
+///   begin(change)                       its unit is unsettled
+///   publish_change(change, payload)    COMMIT: the commit word is stored and flushed
+///   payload_order(change)               why it needs nothing durable first, where it does not
+///   fence_words(started)
+///   end(change, durable)                its unit is settled; counted
+///   make_room(unit, target, round)      for a write that found none there in that round
+///   look_ahead(keys, targets, puts)     works them out, and asks for the lines that writes will
+///                                       need. Locks nothing
+///   group                               `locks`, held; and the changes that were staged
+///   lock_group(keys, targets, group)    locks the units of the first keys as far as they are free;
+///                                       of at least one, for which it may wait. Returns of how
+///                                       many keys
+///   unit_in(group, n, target)           the unit of the group's n-th key
+///   stretch                             `records`, as read; and what they need
+///   read_stretch(position, stretch)     the records of the stretch of hashes in which that one
+///                                       lies, durably. Returns where it ends, or nothing: a writer
+///                                       was faster
+///   make_room_for(records)              so that they fit without growth
+///   shrink_to_fit()                     as few slots as the records need
+///   move_arrays_down()                  each array with room in front of it is written anew there
+///   for_each_locked(visit)              visits each record of a table of bytes, its lock held
+///   replace_value(record, word, started)   an update of a record that is visited, durably
+template <medium M, class Kind, class Engine>
+class engine_frame : public lifecycle<M, Kind, Engine> {
+  using life = lifecycle<M, Kind, Engine>;
+
+ public:
+  using key_type = typename Kind::key_type;
+  using value_type = typename Kind::value_type;
+  using life::life;
+
+  /// Returns what the decider answers; or no_space, out_of_memory, io_error or damaged: then
+  /// nothing has changed.
+  /// Threads   with every operation; waits for writers of the same unit, and where there is no
+  ///           room for whoever makes it.
+  /// Crash     before the engine's COMMIT: as before. After: as decided. Never half.
+  template <decider<value_type> Decide>
+  status write(key_type key, Decide&& decide);
+
+  /// Each record is atomic by itself; the batch is not. A key that comes twice has the later value.
+  void put_many(std::span<const key_type> keys, const value_type* values, status* answers) {
+    write_many(keys, answers, true, [values](std::size_t i) {
+      return decide_write(detail::write_mode::put, values[i]);
+    });
+  }
+  void erase_many(std::span<const key_type> keys, status* answers) {
+    write_many(keys, answers, false, [](std::size_t) { return erase_decider<value_type>(); });
+  }
+
+  /// Visits up to `limit` records from the cursor on, and those that share the last one's hash.
+  template <class Visit>
+  status scan(cursor& at, std::size_t limit, Visit&& visit);
+
+  /// Room for so many records, so that none of their writes makes any. Or no_space, io_error.
+  status reserve(std::uint64_t records);
+
+  /// As few slots as the records need, all of it as far in front as it fits, a shorter file.
+  /// Threads   with every operation; waits for readers that keep back memory.
+  /// Crash     some of it has moved, each array and record wholly or not at all.
+  status compact();
+
+ protected:
+  /// Hooks that an engine may leave out.
+  template <class Unit, class Target>
+  bool make_way(Unit&, const Target&) {  // under the locks. Returns whether to look again for room
+    return false;
+  }
+  template <class Change>
+  flushed flush_payload(const Change&) {
+    return {};
+  }
+  template <class Target, class Change>
+  void finish_write(const Target&, const Change&) {}  // nothing is locked
+  template <class Group, class DecideOf>
+  // of locked keys, before any is staged
+  void begin_group(Group&, std::span<const key_type>, DecideOf&) {}
+  template <class Change>
+  void replaces([[maybe_unused]] std::uint64_t value_word, [[maybe_unused]] Change& c) const {
+    if constexpr (!Kind::in_slot) {
+      c.replaced_offset = value_word;
+      c.replaced_bytes = record_at(this->m_, this->p_, value_word)->bytes();
+    }
+  }
+  template <class Change>
+  void retire_replaced([[maybe_unused]] const Change& c) {
+    if constexpr (!Kind::in_slot)
+      if (c.replaced_bytes != 0) this->heap_.retire(c.replaced_offset, c.replaced_bytes);
+  }
+  template <class Change, std::size_t Count>
+  void commit(std::span<Change, Count> changes, flushed started);
+  template <class Change>
+  void commit(Change& c, flushed started) {
+    commit(std::span<Change, 1>(&c, 1), std::move(started));
+  }
+  template <class Target, class Decide, class Group>
+  staged stage_in_group(std::size_t n, const Target& target, key_type key, Decide& decide, Group& g,
+                        status& answer);
+  template <class Group, class Target>
+  bool ends_before(const Group&, const Target&) const {  // the key meets what the group has staged
+    return false;
+  }
+  template <class Group>
+  void commit_group(Group& g) {
+    if (g.ready != 0) commit(g.all(), std::move(g.started));
+  }
+  template <class Group>
+  void finish_group(Group&, std::size_t) {}  // nothing is locked
+
+ private:
+  template <class DecideOf>
+  void write_many(std::span<const key_type> keys, status* answers, bool puts, DecideOf&& decide_of);
+  template <class Target, class DecideOf>
+  std::size_t write_group(std::span<const key_type> keys, const Target* targets, status* answers,
+                          DecideOf&& decide_of);
+  status move_records_down();
+  template <class Resident>
+  status move_down(const Resident& r, std::uint64_t behind);
+};
+
+template <medium M, class Kind, class Engine>
+template <decider<typename Kind::value_type> Decide>
+status engine_frame<M, Kind, Engine>::write(key_type key, Decide&& decide) {
+  Engine& e = this->self();
+  const typename Engine::target_type target = e.target_of(key);
+  // ends: each round but the first has found more room, or another writer took it
+  for (int round = 0;; ++round) {
+    typename Engine::unit_type unit = e.lock_unit(target, key);
+    auto held = e.held_by(unit);
+    if (!this->p_.may_change()) [[unlikely]]
+      return status::io_error;
+    e.settle(unit);
+    typename Engine::change c;
+    flushed started;
+    status answer = status::ok;
+    staged made;
+    do made = e.stage(unit, target, key, decide, c, answer, started);
+    while (made == staged::no_room && e.make_way(unit, target));
+    if (made == staged::ready) commit(c, std::move(started));
+    held.release();
+    if (made != staged::no_room) [[likely]]
+      return e.finish_write(target, c), answer;
+    if (answer = e.make_room(unit, target, round); answer != status::ok) return answer;
+  }
+}
+
+template <medium M, class Kind, class Engine>
+template <class DecideOf>
+void engine_frame<M, Kind, Engine>::write_many(std::span<const key_type> keys, status* answers,
+                                               bool puts, DecideOf&& decide_of) {
+  typename Engine::target_type targets[group_size];
+  for (std::size_t start = 0; start < keys.size(); start += group_size) {
+    std::size_t count = std::min(group_size, keys.size() - start);
+    this->self().look_ahead(keys.subspan(start, count), targets, puts);
+    for (std::size_t done = 0; done < count;) {  // ends: a group has at least one record
+      std::size_t first = start + done;
+      done += write_group(keys.subspan(first, count - done), targets + done, answers + first,
+                          [&](std::size_t n) { return decide_of(first + n); });
+    }
+  }
+}
+
+/// Writes the first keys, as far as their locks are free; at least one. Returns how many.
+template <medium M, class Kind, class Engine>
+template <class Target, class DecideOf>
+std::size_t engine_frame<M, Kind, Engine>::write_group(std::span<const key_type> keys,
+                                                       const Target* targets, status* answers,
+                                                       DecideOf&& decide_of) {
+  Engine& e = this->self();
+  typename Engine::group g;
+  std::size_t locked = e.lock_group(keys, targets, g), taken = 0;
+  if (!this->p_.may_change()) [[unlikely]]
+    return std::fill_n(answers, locked, status::io_error), locked;
+  e.begin_group(g, keys.first(locked), decide_of);
+  std::uint64_t without_room = 0;
+  for (; taken < locked && !e.ends_before(g, targets[taken]); ++taken) {
+    auto decide = decide_of(taken);
+    staged made = staged::nothing_to_do;
+    answers[taken] = with_memory([&]() __attribute__((always_inline)) {
+      status answer = status::ok;
+      made = e.stage_in_group(taken, targets[taken], keys[taken], decide, g, answer);
+      return answer;
+    });
+    without_room |= std::uint64_t{made == staged::no_room} << taken;
+  }
+  e.commit_group(g);
+  g.locks.release();
+  e.finish_group(g, taken);
+  for (; without_room != 0; without_room &= without_room - 1) {
+    auto n = static_cast<std::size_t>(std::countr_zero(without_room));
+    answers[n] = with_memory([&] { return e.write(keys[n], decide_of(n)); });
+  }
+  return taken;
+}
+
+/// With two fences for all of them, or one. Nothing is flushed before all is stored, and nothing
+/// between: stores and locked instructions wait for write-backs under way.
+template <medium M, class Kind, class Engine>
+template <class Change, std::size_t Count>
+[[gnu::always_inline]] inline void engine_frame<M, Kind, Engine>::commit(
+    std::span<Change, Count> changes, flushed started) {
+  Engine& e = this->self();
+  bool any_apart = false;
+  for (const Change& c : changes) {
+    started += e.flush_payload(c);
+    any_apart |= c.apart;
+  }
+  std::optional<durable> payloads;
+  if (any_apart) payloads = e.fence_payloads(std::move(started));
+  for (const Change& c : changes) e.begin(c);
+  flushed words;
+  for (const Change& c : changes)
+    words += e.publish_change(c, c.apart ? after_group(*payloads) : e.payload_order(c));
+  durable done = e.fence_words(std::move(words));
+  for (Change& c : changes) {
+    e.end(c, done);
+    retire_replaced(c);
+  }
+}
+
+/// The group's n-th key.
+template <medium M, class Kind, class Engine>
+template <class Target, class Decide, class Group>
+[[gnu::always_inline]] inline staged engine_frame<M, Kind, Engine>::stage_in_group(
+    std::size_t n, const Target& target, key_type key, Decide& decide, Group& g, status& answer) {
+  Engine& e = this->self();
+  auto& change = g.changes[g.ready];
+  change = {};
+  auto&& unit = e.unit_in(g, n, target);
+  e.settle(unit);
+  staged made = e.stage(unit, target, key, decide, change, answer, g.started);
+  if (made == staged::ready) g.keep_staged();
+  return made;
+}
+
+template <medium M, class Kind, class Engine>
+template <class Visit>
+status engine_frame<M, Kind, Engine>::scan(cursor& at, std::size_t limit, Visit&& visit) {
+  std::size_t left = std::max<std::size_t>(limit, 1);
+  typename Engine::stretch found;
+  while (!at.done && left > 0) {
+    [[maybe_unused]] auto guard = this->reading();
+    std::optional<std::uint64_t> end = this->self().read_stretch(at.position, found);
+    if (!end) continue;  // ends: each further round means that a writer got on
+    status visited = visit_stretch<Kind>(this->m_, this->p_, found.records, *end, at, left, visit);
+    if (visited != status::ok) return visited;
+  }
+  return status::ok;
+}
+
+template <medium M, class Kind, class Engine>
+status engine_frame<M, Kind, Engine>::reserve(std::uint64_t records) {
+  constexpr std::uint64_t more_than_any_pool = std::uint64_t{1} << 48;
+  return records < more_than_any_pool ? this->self().make_room_for(records) : status::no_space;
+}
+
+template <medium M, class Kind, class Engine>
+status engine_frame<M, Kind, Engine>::compact() {
+  Engine& e = this->self();
+  this->await_count();  // the allocation state must be known
+  typename heap<M>::front_first front(this->heap_);
+  if (status s = e.shrink_to_fit(); s != status::ok) return s;
+  this->heap_.settle();
+  if (status s = e.move_arrays_down(); s != status::ok) return s;
+  this->heap_.settle();
+  if constexpr (!Kind::in_slot)
+    if (status s = move_records_down(); s != status::ok) return s;
+  this->heap_.settle();
+  this->heap_.release_idle_slabs();
+  return this->p_.give_back_tail();
+}
+
+/// Records behind the point where all that is live would end, if it lay without gaps, have room in
+/// front of it.
+template <medium M, class Kind, class Engine>
+status engine_frame<M, Kind, Engine>::move_records_down() {
+  status answer = status::ok;
+  std::uint64_t behind = this->live_bytes();
+  this->self().for_each_locked([&](const auto& r) {
+    if (answer == status::ok) answer = move_down(r, behind);
+  });
+  return answer;
+}
+
+/// An update with the same key and value.
+template <medium M, class Kind, class Engine>
+template <class Resident>
+status engine_frame<M, Kind, Engine>::move_down(const Resident& r, std::uint64_t behind) {
+  auto record = record_at(this->m_, this->p_, r.value_word);
+  if (!record) return status::damaged;
+  if (r.value_word < behind || !this->heap_.has_room_before(r.value_word, record->bytes()))
+    return status::ok;
+  if (!this->p_.may_change()) return status::io_error;
+  key_type key = record->key;
+  if constexpr (Kind::fixed_key) key = r.key;
+  flushed started;
+  auto moved = new_value_word<Kind>(this->m_, this->heap_, this->p_, key, record->value, started);
+  return moved ? this->self().replace_value(r, *moved, std::move(started)) : status::ok;
+}
+
+}  // namespace durahash

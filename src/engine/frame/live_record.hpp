@@ -1,0 +1,142 @@
+// Records as iteration, rebuilding and checking see them: the two words of a slot, and the hash.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "durahash/info.hpp"
+#include "engine/kinds.hpp"
+#include "persist/record.hpp"
+
+namespace durahash {
+
+struct live_record {
+  std::uint64_t hash, key_word, value_word;
+  static bool before(const live_record& a, const live_record& b) { return a.hash < b.hash; }
+};
+/// With the key, where the record in the heap lacks it. A view of the slot while nobody writes,
+/// else of a copy.
+struct keyed_record : live_record {
+  std::string_view key;
+};
+template <class Kind>
+using record_of = std::conditional_t<Kind::fixed_key, keyed_record, live_record>;
+
+/// Whether the value word of a slot with the key's key word is that of the key's record.
+template <class Kind, medium M>
+bool names_key(M& m, const pool<M>& p, std::uint64_t value_word, typename Kind::key_type key) {
+  if constexpr (Kind::in_slot) {
+    return true;
+  } else {
+    auto record = record_at(m, p, value_word);
+    return record && record->key == key;
+  }
+}
+
+/// The value that a slot's value word stands for; nothing when no record can be there.
+template <class Kind, medium M>
+std::optional<typename Kind::value_type> value_of(M& m, const pool<M>& p,
+                                                  std::uint64_t value_word) {
+  if constexpr (Kind::in_slot) {
+    return value_word;
+  } else {
+    auto record = record_at(m, p, value_word);
+    return record ? std::optional(record->value) : std::nullopt;
+  }
+}
+
+/// A new value word: the value itself, or the offset of a new record, whose write-back has begun;
+/// nothing when there is no space for it.
+template <class Kind, medium M>
+std::optional<std::uint64_t> new_value_word([[maybe_unused]] M& m, [[maybe_unused]] heap<M>& h,
+                                            [[maybe_unused]] pool<M>& p,
+                                            [[maybe_unused]] typename Kind::key_type key,
+                                            typename Kind::value_type value,
+                                            [[maybe_unused]] flushed& started) {
+  if constexpr (Kind::in_slot) return value;
+  else if constexpr (Kind::fixed_key)
+    return write_record(m, h, p, {}, value, record_checksum(key, value), started);
+  else return write_record(m, h, p, key, value, started);
+}
+
+/// Key and value of a record in the heap; nothing when none can be where the slot says.
+template <class Kind, medium M>
+std::optional<record_view> key_and_value(M& m, const pool<M>& p, const record_of<Kind>& r) {
+  auto record = record_at(m, p, r.value_word);
+  if constexpr (Kind::fixed_key) {
+    if (!record || !record->key.empty()) return std::nullopt;
+    record->key = r.key;
+  }
+  return record;
+}
+
+template <class Kind, medium M>
+bool same_key(M& m, const pool<M>& p, const record_of<Kind>& a, const record_of<Kind>& b) {
+  if constexpr (Kind::in_slot) {
+    return a.key_word == b.key_word;
+  } else if constexpr (Kind::fixed_key) {
+    return a.key == b.key;
+  } else {
+    auto first = record_at(m, p, a.value_word), second = record_at(m, p, b.value_word);
+    return first && second && first->key == second->key;
+  }
+}
+
+/// Whether a record in front of the i-th of `records`, which are in hash order, has its key.
+template <class Kind, medium M>
+bool seen_before(M& m, const pool<M>& p, const auto& records, std::size_t i) {
+  for (std::size_t j = i; j-- > 0 && records[j].hash == records[i].hash;)
+    if (same_key<Kind>(m, p, records[i], records[j])) return true;
+  return false;
+}
+
+/// Visits what was read of a stretch of hashes, from the cursor on: at most `left` records, and
+/// those that share the last one's hash, for the cursor cannot tell them apart. The cursor moves to
+/// the next record, or to `end`, where the stretch ends; 0 stands for the end of all hashes.
+template <class Kind, medium M, class Visit>
+status visit_stretch(M& m, const pool<M>& p, std::vector<record_of<Kind>>& records,
+                     std::uint64_t end, cursor& at, std::size_t& left, Visit& visit) {
+  std::erase_if(records, [&](const live_record& r) { return r.hash < at.position; });
+  std::sort(records.begin(), records.end(), live_record::before);
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    const record_of<Kind>& r = records[i];
+    bool new_hash = i == 0 || records[i - 1].hash != r.hash;
+    if (new_hash && left == 0) return at.position = r.hash, status::ok;
+    // erased and put again elsewhere while they were read
+    if (seen_before<Kind>(m, p, records, i)) continue;
+    if constexpr (Kind::in_slot) {
+      visit(r.key_word, r.value_word);
+    } else {
+      auto record = key_and_value<Kind>(m, p, r);
+      if (!record) return status::damaged;
+      visit(record->key, record->value);
+    }
+    if (left > 0) --left;
+  }
+  at.done = end == 0;
+  at.position = at.done ? ~std::uint64_t{0} : end;
+  return status::ok;
+}
+
+/// What is wrong with the record in the heap that a slot names; empty if nothing is. Always empty
+/// for words: they have none.
+template <class Kind, medium M>
+std::string fault_of(M& m, const pool<M>& p, const hash_seeds& seeds, const record_of<Kind>& r,
+                     auto hash_of) {
+  if constexpr (!Kind::in_slot) {
+    std::string which = "the record at offset " + std::to_string(r.value_word);
+    auto record = key_and_value<Kind>(m, p, r);
+    if constexpr (Kind::fixed_key)
+      if (hash_of(r.key, seeds) != r.hash)
+        return "the key in the slot is damaged (its hash is another)";
+    if (!record) return "the record offset " + std::to_string(r.value_word) + " is impossible";
+    if (!record_is_whole(p, r.value_word, *record)) return which + " is damaged (checksum)";
+    if (hash_of(record->key, seeds) != r.hash) return which + " has another key";
+  }
+  return {};
+}
+
+}  // namespace durahash

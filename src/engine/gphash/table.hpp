@@ -1,0 +1,430 @@
+// GPHash (FAST'25) on the host: the table, its parts and their invariants.
+// docs/explanation/engines/gphash.md tells the whole.
+//
+// Levels of buckets, each of twice the buckets of the one below. A key has a few places, each of
+// which names a bucket in every level.
+//
+//   G1  A record lies in one of its places' buckets, once.
+//   G2  What a slot with a fingerprint holds was durable, or is a part of the state's line before
+//       it, when the fingerprint was stored.
+//   G3  A value word or a key is stored in a slot only if no crash can bring back the fingerprint
+//       that stood there.
+//   G4  The root's geometry word names levels whose places, and all of whose records, are durable.
+//   G5  A write that adds or removes a key changes its stripe's version before it changes the
+//       table.
+//   G6  What a reader is given is durable: a stripe with a publication under way is unsettled, and
+//       its readers flush what they have read.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <deque>
+#include <list>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/spin_lock.hpp"
+#include "base/zeroed_array.hpp"
+#include "engine/concept.hpp"
+#include "engine/frame/frame.hpp"
+#include "engine/frame/live_record.hpp"
+#include "engine/gphash/bucket_cache.hpp"
+#include "engine/gphash/leased.hpp"
+#include "persist/unsettled.hpp"
+#include "warp/host_warp.hpp"
+
+namespace durahash::gphash {
+
+/// Lines in which a removal is visible and not yet durable (G3). Several lines share a counter: one
+/// that says too much costs a flush.
+template <medium M>
+class departures {
+ public:
+  static constexpr bool needed = !M::visible_is_durable;
+  departures() {
+    if constexpr (needed)
+      counters_ = zeroed_array<std::atomic<std::uint32_t>>(std::size_t{1} << log2_counters);
+  }
+  void begin(std::uint64_t offset) noexcept {
+    // the store that follows releases it
+    if constexpr (needed) counter(offset).fetch_add(1, std::memory_order_relaxed);
+  }
+  void end(std::uint64_t offset, const durable&) noexcept {
+    if constexpr (needed) counter(offset).fetch_sub(1, std::memory_order_release);
+  }
+  /// Asked by who has seen the slot empty.
+  bool any_in(std::uint64_t offset) const noexcept {
+    if constexpr (needed) return counter(offset).load(std::memory_order_acquire) != 0;
+    else return false;
+  }
+
+ private:
+  static constexpr unsigned log2_counters = 12;
+  std::atomic<std::uint32_t>& counter(std::uint64_t offset) const noexcept {
+    return counters_[(offset / line_bytes) * 0x9e3779b97f4a7c15u >> (64 - log2_counters)];
+  }
+  zeroed_array<std::atomic<std::uint32_t>> counters_;
+};
+
+/// What one lock guards: the keys whose hashes begin with the same bits. No bucket and no slot is
+/// ever locked.
+using stripe_index = std::uint32_t;
+
+template <medium M, class Kind>
+class table : public engine_frame<M, Kind, table<M, Kind>> {
+  using frame = engine_frame<M, Kind, table<M, Kind>>;
+  friend frame;
+  friend lifecycle<M, Kind, table<M, Kind>>;
+
+ public:
+  using kind = Kind;
+  using key_type = typename Kind::key_type;
+  using value_type = typename Kind::value_type;
+
+  /// Resolves the options of a new pool. Settings: levels, hashes, slots, cache, cache_policy,
+  /// key_bytes (docs/explanation/engines/gphash.md).
+  static result<engine_plan> plan(const options& how);
+
+  /// On a pool that `plan` was made for. Reads the geometry; `open` says what is wrong with it.
+  explicit table(pool<M>& p);
+  ~table();
+  /// With `dropped`, what does not verify is dropped and told there; without, it refuses the open
+  /// or is left to check().
+  error open(const std::string& path, std::vector<std::string>* dropped = nullptr);
+
+  /// Of every key.
+  std::size_t key_bytes() const noexcept requires(Kind::fixed_key) { return shape_.key_bytes; }
+
+  // find.hpp
+  template <class Read>
+  status get(key_type key, Read&& read);
+  template <class Read>
+  void get_many(std::span<const key_type> keys, Read&& read, status* answers);
+
+  // grow.hpp
+  status expand() { return grow(levels()); }  // a level more on top, whatever the load
+
+  // recover.hpp
+  std::uint64_t size();
+  std::uint64_t slots();
+  void lock_all();  // keeps writers out
+  void unlock_all();
+
+  // lend.hpp
+  std::optional<leased_table> lend() requires(Kind::in_slot);
+  void take_back(std::int64_t added) requires(Kind::in_slot);
+  std::optional<leased_level> lease_top(std::int64_t added) requires(Kind::in_slot);
+  void write_top(std::uint64_t first, std::span<const std::uint64_t> words) requires(Kind::in_slot);
+  leased_table put_on_top(std::uint64_t moved, std::uint64_t misplaced) requires(Kind::in_slot);
+  void give_top_back() requires(Kind::in_slot);
+  void give_up_lease() requires(Kind::in_slot);
+  leased_table as_leased() const;
+  template <class Visit>
+  void for_each_extent_of(key_type key, Visit&& visit) const;
+
+  // check.hpp
+  void describe(table_stats& stats);
+
+  // describe.hpp
+  void each_candidate(key_type key, part_visitor& v);  // the buckets that a search looks at
+
+ private:
+  using frame::p_, frame::m_, frame::heap_, frame::seeds_, frame::records_at_open_,
+      frame::damage_found_, frame::background_;
+  using frame::reading, frame::await_count, frame::count_once;
+  using read_guard = typename frame::read_guard;
+  using everybody_kept_out = typename frame::everybody_kept_out;
+  static constexpr unsigned max_stripe_bits = 16;
+
+  /// What is known of a stripe in DRAM. Zeros at first.
+  struct stripe_state {
+    std::atomic<std::uint32_t> version;
+    // since open; guarded by the lock, but for the counter's readers
+    std::atomic<std::int32_t> records;
+  };
+
+  struct level_view {
+    pm<std::uint64_t>* first = nullptr;
+    std::uint64_t offset = 0;
+    unsigned log2 = 0;
+    std::uint64_t buckets() const noexcept { return std::uint64_t{1} << log2; }
+  };
+  /// The levels, from the top down. Never changed, replaced as a whole; kept until the table goes,
+  /// so that a reader sees by the pointer whether they are still the same.
+  struct levels_view {
+    level_view at[max_levels];
+    unsigned count = 0, stripe_bits = 0;
+    bucket_cache* cache = nullptr;  // of their buckets, or none
+    // the number there of each level's first bucket
+    std::uint64_t first_in_cache[max_levels] = {};
+    std::span<const level_view> all() const noexcept { return {at, count}; }
+  };
+  /// Its state words; the value words follow, then the keys.
+  using bucket = pm<std::uint64_t>*;
+  struct two_words {
+    pm<std::uint64_t>* state = nullptr;
+    pm<std::uint64_t>* value = nullptr;
+  };
+  struct words_and_key : two_words {
+    pm<std::uint64_t>* key = nullptr;
+  };
+  using slot_ref = std::conditional_t<Kind::fixed_key, words_and_key, two_words>;
+  using found_record = record_of<Kind>;
+  /// The key's buckets, whose slots are the lanes of a warp.
+  struct warp_view {
+    std::uint64_t* buckets[max_levels * max_hashes];
+    std::uint32_t copies = 0;  // bit n: the n-th is a copy, to be believed while its ticket is good
+    bucket_cache::ticket tickets[max_levels * max_hashes];
+  };
+  /// What a reader saw first of a word table.
+  struct home_look {
+    std::uint32_t version, hits;
+  };
+  struct resident : found_record {
+    slot_ref where;
+  };
+  /// Where a key is, or where it would go.
+  struct lookup {
+    slot_ref found, room;
+  };
+  /// A change that is written but for its commit word.
+  struct change : replaced_record<Kind> {
+    stripe_index stripe = 0;
+    slot_ref where = {};
+    pm<std::uint64_t>* word = nullptr;
+    std::uint64_t next = 0;
+    bool apart = false;        // what it must come after lies in other lines
+    bool value_apart = false;  // the value word does, and is to be flushed
+    bool removal = false;
+    bool inserts = false;
+  };
+  using target_type = std::uint64_t;  // a hash
+  struct unit_type {
+    const levels_view* levels;
+    stripe_index stripe;
+  };
+  /// Of stripes that differ.
+  struct group : fenced_group<change> {
+    const levels_view* levels;  // as long as a lock is held
+  };
+  struct stretch {
+    std::vector<found_record> records;
+    // copies: a slot may be lent as soon as it was looked at
+    std::list<std::array<std::uint64_t, max_key_bytes / 8>> keys;
+  };
+  enum class probed : std::uint8_t { hit, miss, torn, damaged };
+  /// Levels as they are to be written, from the top down: the words of each.
+  struct image {
+    unsigned top = 0;
+    std::array<std::vector<std::uint64_t>, max_levels> words;
+  };
+
+  // places
+  std::uint64_t hash_of(key_type key) const noexcept;
+  candidates candidates_of(std::uint64_t hash) const noexcept {
+    return places_.candidates_of(hash, Kind::in_slot);
+  }
+  static std::uint64_t number(const level_view& l, std::uint64_t place) noexcept {
+    return place >> (64 - l.log2);
+  }
+  bucket bucket_at(const level_view& l, std::uint64_t index) const noexcept {
+    if constexpr (Kind::fixed_key) return l.first + index * shape_.bucket_words();
+    else return l.first + (index << shape_.words_log2());
+  }
+  bucket bucket_of(const level_view& l, std::uint64_t place) const noexcept {
+    return bucket_at(l, number(l, place));
+  }
+  slot_ref slot_at(bucket b, unsigned index) const noexcept {
+    if constexpr (Kind::fixed_key)
+      return {{b + index, b + shape_.slots + index},
+              b + 2 * shape_.slots + index * shape_.key_words()};
+    else return {b + index, b + shape_.slots + index};
+  }
+  slot_ref escape_slot(int index) const noexcept {
+    if constexpr (Kind::fixed_key)
+      return {{&root_of_table().escapes[index].state, &root_of_table().escapes[index].value},
+              nullptr};
+    else return {&root_of_table().escapes[index].state, &root_of_table().escapes[index].value};
+  }
+  /// Keys are durable before the fingerprint that a reader sees is stored, but for what lies in a
+  /// state's line.
+  extent words_extent(bucket b) const noexcept { return {b, shape_.words_bytes()}; }
+  root& root_of_table() const noexcept { return *p_.at(poff<root>{p_.block().engine_offset}); }
+  const levels_view& levels() const noexcept { return *levels_.load(std::memory_order_acquire); }
+  static stripe_index stripe_of(const levels_view& v, std::uint64_t hash) noexcept {
+    return static_cast<stripe_index>(hash >> (64 - v.stripe_bits));
+  }
+  static stripe_index stripes_of(const levels_view& v) noexcept {
+    return stripe_index{1} << v.stripe_bits;
+  }
+  level_view view_of(std::uint64_t offset, unsigned log2) const noexcept {
+    return {p_.at(poff<pm<std::uint64_t>>{offset}), offset, log2};
+  }
+  unsigned top_log2() const noexcept { return levels().at[0].log2; }
+
+  // find.hpp
+  warp_view warp_over(const levels_view& v, const candidates& s) const noexcept;
+  warp_view aim(const levels_view& v, const candidates& s);
+  warp_view aim_at_copies(const levels_view& v, const candidates& s);
+  bool copies_unchanged(const levels_view& v, const warp_view& w) const noexcept;
+  std::uint64_t word_at(const warp_view& w, unsigned lane,
+                        const pm<std::uint64_t>& word) const noexcept;
+  void ask_for_copies(const levels_view& v, const candidates& s) const noexcept;
+  slot_ref slot_of(const warp_view& w, unsigned lane) const noexcept {
+    return slot_at(reinterpret_cast<bucket>(w.buckets[lane >> shape_.slots_log2]),
+                   lane & (shape_.slots - 1));
+  }
+  std::uint32_t ballot(const warp_view& w, std::uint64_t word) const noexcept;
+  std::optional<std::uint64_t> read_stretch(std::uint64_t position, stretch& found);
+  template <class OnMatch>
+  bool look_everywhere(const warp_view& w, const candidates& s, OnMatch&& on_match) const;
+  home_look look_at(const levels_view& v, const warp_view& w, const candidates& s) const;
+  slot_ref hit_of(const warp_view& w, const candidates& s, const home_look& seen) const noexcept;
+  template <class Read>
+  probed judge(const levels_view& v, const warp_view& w, const candidates& s, const home_look& seen,
+               Read& read) const;
+  template <class Read>
+  status search(key_type key, const candidates& s, Read& read);
+  void settle_for_reader(const levels_view& v, const candidates& s);
+  std::uint64_t key_word_of(std::uint64_t fingerprint) const noexcept;
+  bool holds_key(const slot_ref& at, key_type key) const;
+  template <class Visit>
+  void for_each_resident(bucket b, Visit&& visit) const;
+  template <class Visit>
+  void for_each_escape(Visit&& visit) const;
+  template <class Visit>
+  void for_each_bucket_of(const levels_view& v, std::uint64_t prefix, unsigned bits,
+                          Visit&& visit) const;
+  template <class Visit>
+  void for_each_record_of(const levels_view& v, std::uint64_t prefix, unsigned bits,
+                          Visit&& visit) const;
+
+  // write.hpp
+  target_type target_of(key_type key) const noexcept;
+  unit_type lock_unit(target_type hash, key_type key);
+  held_lock held_by(unit_type u) const noexcept;
+  void settle(unit_type) {}  // what was inherited was written back at open
+  status make_room(unit_type full, target_type, int) { return grow(*full.levels); }
+  lookup locate(const levels_view& v, const candidates& s, key_type key) const;
+  slot_ref room_for(const warp_view& w, const candidates& s) const;
+  bool claim(const levels_view& v, const candidates& s, lookup& at);
+  template <class Decide>
+  staged stage(unit_type u, target_type hash, key_type key, Decide& decide, change& c,
+               status& answer, flushed& started);
+  staged stage_set(const levels_view& v, const candidates& s, lookup& at, key_type key,
+                   value_type value, change& c, status& answer, flushed& started);
+  void store_key(const slot_ref& at, key_type key);
+  flushed flush_key(const slot_ref& at);
+  void stage_removal(const lookup& at, change& c) const;
+  ordered payload_order(const change& c) const;
+  flushed flush_payload(const change& c);
+  durable fence_payloads(flushed started) {
+    return fence(m_, std::move(started), "gphash.write.payload");
+  }
+  flushed publish_change(const change& c, ordered payload);
+  void begin(const change& c);
+  durable fence_words(flushed started) {
+    return fence(m_, std::move(started), "gphash.write.done");
+  }
+  void end(const change& c, const durable& done);
+  void outdate(stripe_index stripe) noexcept {
+    stripes_[stripe].version.fetch_add(1, std::memory_order_acq_rel);
+  }
+  void look_ahead(std::span<const key_type> keys, target_type* hashes, bool puts);
+  std::size_t lock_group(std::span<const key_type> keys, const target_type* hashes, group& g);
+  static unit_type unit_in(const group& g, std::size_t, target_type hash) noexcept {
+    return {g.levels, stripe_of(*g.levels, hash)};
+  }
+
+  // grow.hpp
+  void give_back(const level_view& l) noexcept;
+  flushed write_words(pm<std::uint64_t>* at, std::span<const std::uint64_t> words);
+  void lock_stripes(const levels_view& v) noexcept;
+  void unlock_stripes(const levels_view& v) noexcept;
+  status grow(const levels_view& seen);
+  status put_level_on_top(const levels_view& v);
+  std::optional<loose_cell<M>> allocate_top(const levels_view& v, std::uint64_t records);
+  const levels_view& plan_top(const levels_view& v, const level_view& made);
+  void adopt_top(const levels_view& v, const levels_view& planned, flushed started) noexcept;
+  flushed copy_bucket(const level_view& from, std::uint64_t index, const level_view& to,
+                      std::vector<std::uint64_t>& words);
+  unsigned bank() const noexcept { return geometry{load(m_, root_of_table().geometry)}.bank(); }
+  pm<std::uint64_t>& level_word(unsigned bank, unsigned log2) const noexcept {
+    return root_of_table().levels[bank][log2];
+  }
+  const levels_view& plan_levels(std::span<const level_view> now);
+  void switch_levels(const levels_view& planned) noexcept;
+  void load_cache(const levels_view& v);
+  std::vector<found_record> all_records(std::span<const level_view> in) const;
+  void write_slot(std::uint64_t* bucket_words, unsigned index, const found_record& r) const;
+  bool lay_out(const std::vector<found_record>& records, unsigned top, image& made) const;
+  status build(const std::vector<found_record>& records, unsigned top);
+  void move_level_down(const level_view& l);
+  status make_room_for(std::uint64_t records);
+  status shrink_to_fit();
+  status move_arrays_down();
+  template <class Visit>
+  void for_each_locked(Visit&& visit);
+  status replace_value(const resident& r, std::uint64_t value_word, flushed started);
+
+  // recover.hpp
+  error read_levels(const std::string& path, bool restored, std::vector<std::string>* dropped,
+                    std::vector<level_view>& found);
+  void sweep();
+  bool sweep_slot(const slot_ref& at);
+  bool count_units(const background* asking);
+  void count_stripe(const levels_view& v, stripe_index stripe);
+  error salvage(const std::string& path, std::span<const level_view> found,
+                std::vector<std::string>& dropped);
+
+  // check.hpp
+  std::string where(const level_view& l, std::uint64_t index) const;
+  std::string fault_of(const found_record& r) const;
+  bool belongs(const level_view& l, std::uint64_t index, std::uint64_t hash) const;
+  std::uint64_t check_units(violations& violated, std::uint64_t& reached_bytes);
+  std::uint64_t check_level(const level_view& l, violations& violated, std::uint64_t& reached_bytes,
+                            std::vector<found_record>& seen);
+  bool impossible_escape(int index) const;
+  std::uint64_t check_escapes(violations& violated);
+
+  // describe.hpp
+  std::string name_of_bucket(const level_view& l, std::uint64_t index) const;
+  void each_part_of_table(part_visitor& v);
+  void each_escape(int index, const key_type* wanted, part_visitor& v) requires(Kind::in_slot);
+  void each_part_of_level(const level_view& l, part_visitor& v);
+  void each_part_of_bucket(const level_view& l, std::uint64_t index, const key_type* wanted,
+                           part_visitor& v);
+  void each_part_of_slot(const level_view& l, std::uint64_t index, unsigned i,
+                         const key_type* wanted, part_visitor& v);
+
+  shape shape_;
+  places places_;
+  host_warp warp_;
+  unsigned first_top_;
+  unsigned cache_percent_;
+  replacement_policy cache_policy_;
+  std::atomic<const levels_view*> levels_{nullptr};
+  zeroed_array<spin_lock> locks_;
+  zeroed_array<stripe_state> stripes_;
+  unsettled<M> unsettled_;  // by stripe
+  departures<M> leaving_;
+  turn_mutex resize_lock_;
+  const levels_view* locked_ = nullptr;  // by lock_all
+  level_view top_to_be_;                 // by lease_top
+  std::deque<levels_view> views_;
+  std::deque<bucket_cache> caches_;                // of the views that have one
+  std::atomic<stripe_index> counting_stripes_{0};  // the most there were
+  std::atomic<std::uint64_t> resizes_{0}, rehashed_{0}, lost_claims_{0};
+};
+
+}  // namespace durahash::gphash
+
+#include "engine/gphash/check.hpp"
+#include "engine/gphash/describe.hpp"
+#include "engine/gphash/find.hpp"
+#include "engine/gphash/grow.hpp"
+#include "engine/gphash/lease.hpp"
+#include "engine/gphash/recover.hpp"
+#include "engine/gphash/write.hpp"

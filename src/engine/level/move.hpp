@@ -1,0 +1,345 @@
+// Level hashing: records that move: one, to make way for another (paper §3.1, §3.2); and those of a
+// level that goes, a bucket at a time.
+//
+// A movement from one bucket to another, under the locks of both:
+//   1  a intent names the bucket that is left; slot, tag and filter at the other; flushed, fenced
+//   2  the token there, durably
+//      crash: the record is there twice; recovery removes the named one
+//   3  COMMIT: the token here removed, durably
+//      crash after: moved
+//
+// A bucket that is drained is one movement of all its records, as far as there is room under the
+// same lock.
+#pragma once
+
+#include <sched.h>
+
+#include "engine/level/table.hpp"
+
+namespace durahash::level {
+
+// ---------------------------------------------------------------------------------------- movement
+
+/// Frees a slot in one of the key's buckets by at most one movement (§3.1, §3.2). Returns whether
+/// it did. Locks of other stripes are only tried: a record behind one that is held stays where it
+/// is.
+template <medium M, class Kind>
+bool table<M, Kind>::make_way(const locked& l, const levels_view& v, const candidates& s) {
+  unsigned top = v.first_open, bottom = top + 1;
+  return move_from(l, v, s, top, top) || move_from(l, v, s, bottom, bottom) ||
+         (bottom_to_top_ && move_from(l, v, s, bottom, top));
+}
+
+template <medium M, class Kind>
+bool table<M, Kind>::move_from(const locked& l, const levels_view& v, const candidates& s,
+                               unsigned from, unsigned to) {
+  for (unsigned n = 0; n < 2; ++n) {
+    bucket b = bucket_of(v.at[from], s.place[n]);
+    bool moved = false;
+    for_each_resident(b, [&](const resident& r) {
+      if (moved) return;
+      candidates other = candidates_of(r);
+      unsigned here = bucket_of(v.at[from], other.place[0]) == b ? 0 : 1;
+      for (unsigned which : {1 - here, here}) {
+        if (moved || (from == to && which == here) ||
+            free_slot(state_of(bucket_of(v.at[to], other.place[which]))) < 0)
+          continue;
+        stripe_index stripe = stripe_of(v, other.place[which]);
+        bool held = stripe == l.stripe[0] || stripe == l.stripe[1];
+        if (!held && !locks_[stripe].try_lock()) continue;
+        settle_inherited(v, stripe);
+        // Levels that came before the lock was taken may have drained the bucket behind it.
+        moved = (held || &levels() == &v) && move(v, r, other, to, which, l.stripe[n]);
+        if (!held) locks_[stripe].unlock();
+      }
+    });
+    if (moved) return true;
+  }
+  return false;
+}
+
+/// With both stripes locked. Returns false when there is no room.
+template <medium M, class Kind>
+bool table<M, Kind>::move(const levels_view& v, const resident& r, const candidates& s, unsigned to,
+                          unsigned which, stripe_index from_stripe) {
+  bucket there = bucket_of(v.at[to], s.place[which]);
+  int free = free_slot(state_of(there));
+  if (free < 0) return false;
+  stripe_index there_stripe = stripe_of(v, s.place[which]);
+  // the count is by stripe
+  if (there_stripe != from_stripe && !M::planted("level-a-movement-outruns-the-count"))
+    for (stripe_index stripe : {there_stripe, from_stripe})
+      count_once(stripe, [&] { count_stripe(v, stripe); });
+  std::scoped_lock lock(intent_locks_[from_stripe % intent_count]);
+  intent& d = root_of_table().intents[from_stripe % intent_count];
+  flushed started;
+  store(m_, d.moving, p_.offset_of(r.where.state));
+  started += flush(m_, extent_of(d.moving), "level.move.intent");
+  started += flush_item(fill(v, to, s, which, free, r.value_word));
+  durable written = fence(m_, std::move(started), "level.move.payload");
+
+  bucket_state state = state_of(there);
+  unsettled_.begin(there_stripe);
+  durable twice = publish(m_, *there.state, state.with_tokens(state.tokens() | 1u << free).word,
+                          after(std::move(written)), "level.move.arrived");
+  unsettled_.end(there_stripe, twice);
+  count_moved(v, r.hash);
+  state = state_of(r.where);
+  unsettled_.begin(from_stripe);
+  // COMMIT: it has moved
+  durable once =
+      publish(m_, *r.where.state, state.with_tokens(state.tokens() & ~(1u << r.slot)).word,
+              after(std::move(twice)), "level.move.left");
+  unsettled_.end(from_stripe, once);
+  {
+    std::scoped_lock counting(counts_lock_);
+    add_records(there_stripe, 1);
+    add_records(from_stripe, -1);
+  }
+  movements_.fetch_add(1, std::memory_order_relaxed);
+  return true;
+}
+
+/// Scans that have looked where the record was going, and not yet where it was, look again. Between
+/// its two tokens.
+template <medium M, class Kind>
+void table<M, Kind>::count_moved(const levels_view& v, std::uint64_t hash) noexcept {
+  if (M::planted("level-movements-do-not-tell-scans")) return;
+  stripes_[stripe_of(v, hash)].moves.fetch_add(1, std::memory_order_acq_rel);
+}
+
+// ------------------------------------------------------------------------------------------- drain
+
+template <medium M, class Kind>
+std::optional<std::uint64_t> table<M, Kind>::drain::take() {
+  if (next.load(std::memory_order_relaxed) < buckets())
+    if (std::uint64_t n = next.fetch_add(1, std::memory_order_relaxed); n < buckets()) return n;
+  std::scoped_lock guard(lock);
+  if (put_back_count == 0) return std::nullopt;
+  while (put_back[put_back_from] == 0) ++put_back_from;
+  put_back[put_back_from] = 0;
+  --put_back_count;
+  return put_back_from++;
+}
+
+template <medium M, class Kind>
+void table<M, Kind>::drain::give_back(std::uint64_t bucket) noexcept {
+  std::scoped_lock guard(lock);
+  put_back[bucket] = 1;
+  put_back_from = ++put_back_count == 1 ? bucket : std::min(put_back_from, bucket);
+}
+
+/// Bounded work for a level that is going: what a write does when it is done with its own. Nothing
+/// is locked.
+template <medium M, class Kind>
+void table<M, Kind>::drain_some(std::uint64_t buckets) {
+  for (; buckets > 0; --buckets) {
+    drain* d = levels().draining;
+    if (d == nullptr) return;
+    bool got_on = false;
+    if_memory_allows([&] { got_on = drain_next(*d); });
+    if (!got_on) return;
+  }
+}
+
+/// Returns whether it got on.
+template <medium M, class Kind>
+bool table<M, Kind>::drain_next(drain& d) {
+  auto index = d.take();
+  if (index) {
+    bool drained = false;
+    try {
+      drained = drain_bucket(d, *index);
+    } catch (const std::bad_alloc&) {
+      d.give_back(*index);
+      throw;
+    }
+    if (!drained) return d.give_back(*index), false;
+    d.done.fetch_add(1, std::memory_order_acq_rel);
+  }
+  if (d.is_over()) finish_drain(d);
+  return index.has_value();
+}
+
+/// With the setting `helper`, a level that goes is drained in the background, too. Nothing is
+/// locked.
+template <medium M, class Kind>
+void table<M, Kind>::start_helper() {
+  if (!helper_ || levels().draining == nullptr) return;
+  background_.submit([this](const background& self) {
+    for (drain* d = levels().draining; d != nullptr && !self.stopping() && drain_next(*d);)
+      d = levels().draining;
+  });
+}
+
+template <medium M, class Kind>
+status table<M, Kind>::drain_all() {
+  // ends: each round drains a bucket, or waits for others that do
+  while (drain* d = levels().draining) {
+    if (drain_next(*d)) continue;
+    {
+      std::scoped_lock lock(d->lock);
+      if (d->put_back_count != 0) return p_.sound() ? status::no_space : status::io_error;
+    }
+    if (d->is_over() && !p_.sound()) return status::io_error;
+    if (levels().draining != d) continue;
+    if (turns* t = turns::current()) t->pass();
+    else sched_yield();
+  }
+  return status::ok;
+}
+
+/// Returns false when some record finds no place.
+template <medium M, class Kind>
+bool table<M, Kind>::drain_bucket(drain& d, std::uint64_t index) {
+  while (true) {  // ends: each further round has a record less in the bucket, or other levels
+    const levels_view* v = &levels();
+    stripe_index stripe = stripe_of(*v, index << (64 - d.log2));
+    bool empty;
+    {
+      std::scoped_lock lock(locks_[stripe]);
+      if (levels().stripe_bits != v->stripe_bits) continue;
+      v = &levels();
+      if (v->draining != &d) return true;  // called off
+      if (!p_.may_change()) return false;
+      settle_inherited(*v, stripe);
+      empty = move_together(*v, d, index, stripe);
+    }
+    if (empty || M::planted("level-rehash-never-fails")) return true;
+    if (!move_out(d, index)) return false;
+  }
+}
+
+/// The records of a bucket, as far as there is room in the places under the same lock. Returns
+/// whether that was all.
+template <medium M, class Kind>
+bool table<M, Kind>::move_together(const levels_view& v, const drain& d, std::uint64_t index,
+                                   stripe_index stripe) {
+  const level_view& from = v.at[index_of(v, d.log2)];
+  bucket b = bucket_at(from, index);
+  bucket_state state = state_of(b);
+  struct arrival {
+    bucket where;
+    bucket_state next;
+  } arrivals[max_slots];
+  std::size_t count = 0;
+  std::uint64_t hashes[max_slots];
+  std::uint32_t leaving = 0;
+  flushed started;
+  // its records go below it
+  if (v.first_open == 1 && state.tokens() != 0 && state.filter() != new_bucket.filter()) {
+    state = state.next(state.tokens(), new_bucket.filter());
+    store(m_, *b.state, state.word);  // crash: a filter that says too much costs a look
+    started += flush(m_, extent_of(*b.state), "level.drain.filter");
+  }
+  for_each_resident(b, [&](const resident& r) {
+    candidates s = candidates_of(r);
+    unsigned which = number(from, s.place[0]) == index ? 0 : 1;
+    for (unsigned level = v.first_open; level < v.end_open; ++level) {
+      bucket to = bucket_of(v.at[level], s.place[which]);
+      if (under_previous(v, level) &&
+          !state_of(bucket_of(v.at[level - 1], s.place[which])).admits(s.filter_class))
+        continue;
+      arrival* a = std::find_if(arrivals, arrivals + count,
+                                [&](const arrival& other) { return other.where == to; });
+      if (a == arrivals + count) *a = {to, state_of(to).with_tokens(state_of(to).tokens())};
+      int free = free_slot(a->next);
+      if (free < 0) continue;
+      started += flush_item({store_slot(to, free, s, r.value_word), {}});
+      a->next.word |= 1u << free;
+      count += a == arrivals + count;
+      hashes[std::popcount(leaving)] = r.hash;
+      leaving |= 1u << r.slot;
+      return;
+    }
+  });
+  if (leaving != 0) {
+    std::scoped_lock lock(intent_locks_[stripe % intent_count]);
+    intent& k = root_of_table().intents[stripe % intent_count];
+    store(m_, k.moving, p_.offset_of(b.state));
+    started += flush(m_, extent_of(k.moving), "level.drain.intents");
+    durable written = fence(m_, std::move(started), "level.drain.payload");
+    unsettled_.begin(stripe);
+    flushed tokens;
+    for (std::size_t n = 0; n < count; ++n)
+      tokens += publish_unfenced(m_, *arrivals[n].where.state, arrivals[n].next.word,
+                                 after_group(written), "level.drain.arrival");
+    durable twice = fence(m_, std::move(tokens), "level.drain.arrived");
+    for (int n = 0; n < std::popcount(leaving); ++n) count_moved(v, hashes[n]);
+    // COMMIT: they have moved
+    durable once = publish(m_, *b.state, state.with_tokens(state.tokens() & ~leaving).word,
+                           after(std::move(twice)), "level.drain.left");
+    unsettled_.end(stripe, once);
+    rehashed_.fetch_add(static_cast<std::uint64_t>(std::popcount(leaving)),
+                        std::memory_order_relaxed);
+  }
+  unsigned above = index_of(v, d.log2 + 2);
+  if (v.first_open == 0 && above + 1 < v.count && under_previous(v, above + 1))
+    for (std::uint64_t n = index << 2; n < (index + 1) << 2; ++n) refresh_filter(v, above, n);
+  return leaving == (state.tokens() & shape_.all_tokens());
+}
+
+/// One record of a bucket, to any of its places, under the locks of both. Returns false when there
+/// is none with room, nor can be.
+template <medium M, class Kind>
+bool table<M, Kind>::move_out(const drain& d, std::uint64_t index) {
+  while (true) {  // ends: each further round has one level more, or another record
+    const levels_view* v = &levels();
+    if (v->draining != &d) return true;
+    std::optional<resident> chosen;
+    for_each_resident(bucket_at(v->at[index_of(*v, d.log2)], index),
+                      [&](const resident& r) { chosen = r; });
+    if (!chosen) return true;
+    candidates s = candidates_of(*chosen);
+    locked l = lock_pair(s);
+    held_locks<2> held = held_by(l);
+    if (!p_.may_change()) return false;
+    v = &levels();
+    bool moved = v->draining != &d;
+    const bucket_state state = state_of(chosen->where);
+    bool still_there = !moved && (state.tokens() >> chosen->slot & 1) != 0 &&
+                       load(m_, slot_of(chosen->where, chosen->slot).key) == chosen->key_word;
+    if (still_there) {
+      chosen->value_word = load(m_, slot_of(chosen->where, chosen->slot).value);
+      for (stripe_index stripe : l.stripe) settle_inherited(*v, stripe);
+      unsigned here = number(v->at[index_of(*v, d.log2)], s.place[0]) == index ? 0 : 1;
+      auto move_somewhere = [&] {
+        for (unsigned level = v->first_open; level < v->end_open; ++level)
+          if (move(*v, *chosen, s, level, here, l.stripe[here]) ||
+              move(*v, *chosen, s, level, 1 - here, l.stripe[here]))
+            return true;
+        return false;
+      };
+      moved = move_somewhere() || (make_way(l, *v, s) && move_somewhere());
+    }
+    held.release();
+    if (moved) {
+      if (still_there) rehashed_.fetch_add(1, std::memory_order_relaxed);
+      return true;
+    }
+    if (still_there && make_room(v, patience::has_none) != status::ok) return false;
+  }
+}
+
+/// After the last bucket. Nothing is locked.
+template <medium M, class Kind>
+void table<M, Kind>::finish_drain(const drain& d) {
+  std::scoped_lock lock(resize_lock_);
+  const levels_view& v = levels();
+  if (v.draining != &d) return;
+  durahash::check(d.is_over() && index_of(v, d.log2) < v.count, "a level goes when it is drained");
+  level_view gone = v.at[index_of(v, d.log2)];
+  std::vector<level_view> now = present_levels();
+  std::erase_if(now, [&](const level_view& l) { return l.log2 == d.log2; });
+  levels_view& others = plan_levels(std::move(now), false, v.bottom_first);
+  if (!p_.may_change()) return;
+  // COMMIT: it goes
+  [[maybe_unused]] durable done =
+      publish(m_, root_of_table().levels[d.log2], 0,
+              after_nothing("its buckets are empty, durably"), "level.drain.drop-level");
+  switch_levels(others);
+  await_writers();
+  give_back(gone.offset, shape_.level_bytes(gone.log2));
+}
+
+}  // namespace durahash::level

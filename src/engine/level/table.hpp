@@ -1,0 +1,489 @@
+// Level hashing (OSDI'18): the table, its parts and their invariants.
+// docs/explanation/engines/level.md tells the whole.
+//
+// Levels of buckets, each twice the size of the one below; two of them, and more while the table
+// grows or shrinks. A key has two places.
+//
+//   L1  A record lies in one of its buckets, once; or a movement is under way, and a intent names the
+//       bucket that it leaves.
+//   L2  What a slot with a token holds was durable, or is a part of the state's line before it,
+//       when the token was stored.
+//   L3  The filter in a bucket says of every record one level below whose place is this bucket's
+//       that it may be there.
+//   L4  Bytes of a bucket change only under its stripe's lock; readers take none.
+//   L5  Every store of a state changes its version.
+//   L6  No record enters a level that is being drained; the level's word goes after its last
+//       record, durably.
+//   L7  What a reader is given is durable: a stripe with a publication under way is unsettled, and
+//       its readers flush what they have read.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <deque>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/spin_lock.hpp"
+#include "base/zeroed_array.hpp"
+#include "engine/concept.hpp"
+#include "engine/frame/frame.hpp"
+#include "engine/frame/live_record.hpp"
+#include "engine/level/format.hpp"
+#include "persist/unsettled.hpp"
+
+namespace durahash::level {
+
+/// What one lock guards: the buckets whose numbers begin with the same bits.
+using stripe_index = std::uint32_t;
+
+template <medium M, class Kind>
+class table : public engine_frame<M, Kind, table<M, Kind>> {
+  using frame = engine_frame<M, Kind, table<M, Kind>>;
+  friend frame;
+  friend lifecycle<M, Kind, table<M, Kind>>;
+
+ public:
+  using kind = Kind;
+  using key_type = typename Kind::key_type;
+  using value_type = typename Kind::value_type;
+
+  /// Resolves the options of a new pool. Settings: slots, in_place, bottom_to_top, dynamic, helper
+  /// (docs/explanation/engines/level.md).
+  static result<engine_plan> plan(const options& how);
+
+  /// On a pool that `plan` was made for. Reads the levels' words; `open` says what is wrong with
+  /// them.
+  explicit table(pool<M>& p);
+  ~table();
+  /// With `dropped`, what does not verify is dropped and told there; without, it refuses the open
+  /// or is left to check().
+  error open(const std::string& path, std::vector<std::string>* dropped = nullptr);
+
+  // find.hpp
+  template <class Read>
+  status get(key_type key, Read&& read);
+  template <class Read>
+  void get_many(std::span<const key_type> keys, Read&& read, status* answers);
+
+  // recover.hpp
+  std::uint64_t size();  // waits for the recount after a crash
+  std::uint64_t slots();
+  void lock_all();  // keeps writers out
+  void unlock_all();
+
+  // check.hpp
+  void describe(table_stats& stats);
+
+  // describe.hpp
+  void each_candidate(key_type key, part_visitor& v);  // the buckets that a search looks at
+
+ private:
+  using frame::p_, frame::m_, frame::heap_, frame::seeds_, frame::records_at_open_,
+      frame::damage_found_, frame::background_;
+  using frame::reading, frame::await_count, frame::counted, frame::count_once;
+  using read_guard = typename frame::read_guard;
+  static constexpr unsigned max_stripe_bits = 16;
+  // the others are for who drains
+  static constexpr unsigned max_levels = 8, max_levels_of_writers = 4;
+  static constexpr unsigned second_places = 16;
+  static constexpr unsigned look_after = 8, look_every = 256;  // changes of a stripe; stripes
+  // of a level that is written without help
+  static constexpr std::uint64_t at_once_bytes = 1 << 20;
+
+  /// What is known of a stripe in DRAM. Zeros at first. The locks lie apart: all of them fit a near
+  /// cache.
+  struct stripe_state {
+    std::uint32_t changes;              // guarded by the lock
+    std::atomic<std::uint32_t> moves;   // of records whose first place is here
+    std::atomic<std::int32_t> records;  // in its buckets; since open, until the recount
+  };
+
+  /// The buckets of a level that are still to be drained.
+  struct drain {
+    unsigned log2;
+    std::atomic<std::uint64_t> next{0}, done{0};
+    spin_lock lock;                       // guards what follows
+    zeroed_array<std::uint8_t> put_back;  // by bucket: 1 if it had records that found no room
+    std::uint64_t put_back_count = 0, put_back_from = 0;  // none lies before that one
+    explicit drain(unsigned l) : log2(l), put_back(buckets()) {}
+    std::uint64_t buckets() const noexcept { return std::uint64_t{1} << log2; }
+    bool is_over() const noexcept {
+      return done.load(std::memory_order_acquire) +
+                 (M::planted("level-the-level-goes-too-early") ? 1 : 0) ==
+             buckets();
+    }
+    std::optional<std::uint64_t> take();
+    void give_back(std::uint64_t bucket) noexcept;
+  };
+  struct level_view {
+    std::byte* first;
+    std::uint64_t offset;
+    unsigned log2;
+    unsigned shift;       // of a place, to the bucket's number
+    unsigned byte_shift;  // to its bytes, with those of `byte_mask`
+    std::uint64_t byte_mask;
+  };
+  /// The levels, from the largest to the smallest. Never changed, replaced as a whole; kept until
+  /// the table goes, so that a reader sees by the pointer whether they are still the same. A table
+  /// that grows and shrinks again and again does so ever less often (look_around): they stay few.
+  struct levels_view {
+    unsigned count = 0;
+    level_view at[max_levels];
+    // the levels that records enter: all but the one that is drained
+    unsigned first_open = 0, end_open = 0;
+    drain* draining = nullptr;  // of the smallest, or of the largest
+    bool bottom_first = false;  // search order
+    bool filtered = false;      // the second lies right under the first
+    unsigned stripe_bits = 0;
+  };
+  /// A bucket, wherever it is.
+  struct bucket {
+    pm<std::uint64_t>* state = nullptr;
+    pm<std::uint64_t>& tags(unsigned word) const noexcept { return state[1 + word]; }
+    friend bool operator==(bucket, bucket) = default;
+  };
+  /// What a hash says: the two places, and what to look for there.
+  struct candidates {
+    std::uint64_t place[2];
+    std::uint64_t key_word;
+    std::uint8_t tag;
+    std::uint8_t filter_class;
+  };
+  /// Headers as a search read them.
+  struct bucket_read {
+    pm<std::uint64_t>* where;
+    std::uint64_t state;
+  };
+  struct bucket_reads {
+    bucket_read seen[2 * max_levels];  // begins as it may: it is on the way of every search
+    std::uint32_t looked = 0;          // one bit each
+    bucket_reads() noexcept {
+      seen[2].where = seen[3].where = nullptr, seen[2].state = seen[3].state = 0;
+    }
+    bucket_state state(unsigned n) const noexcept { return {seen[n].state}; }
+    bucket where(unsigned n) const noexcept { return {seen[n].where}; }
+  };
+  /// Where a key is: found by a walk under the locks of its stripes.
+  struct lookup {
+    bucket where;
+    int slot = -1;
+    unsigned level = 0;
+    unsigned which = 0;  // of the key's places
+    bool found() const noexcept { return slot >= 0; }
+  };
+  /// The lines that a new item changes besides that of its bucket's state: to be durable before its
+  /// token is stored.
+  struct item_lines {
+    slot* slot_apart = nullptr;
+    bucket above;  // whose filter admits it now
+    bool any() const noexcept { return slot_apart != nullptr || above.state != nullptr; }
+  };
+  /// A change that is written but not committed.
+  struct change : replaced_record<Kind> {
+    stripe_index stripe = 0;
+    bucket where;
+    bucket_state next;
+    pm<std::uint64_t>* value = nullptr;  // what changes is this word alone
+    std::uint64_t value_word = 0;
+    int filled = -1;  // the slot with the payload, or none
+    item_lines lines;
+    bool apart = false;       // it lies in other lines than the commit word, these or a record's
+    bool wants_look = false;  // at the whole table; when it is committed
+    std::int8_t records = 0;
+    // of a removal from a bucket with one above: that one's filter may say less then
+    const levels_view* levels = nullptr;
+    unsigned level = 0;
+    std::uint64_t place = 0;
+  };
+  enum class probed : std::uint8_t { hit, miss, torn, damaged };
+  struct resident : live_record {
+    bucket where;
+    int slot;
+  };
+  struct located : resident {
+    stripe_index stripe;
+  };
+  /// The stripes of a key, both locked.
+  struct locked {
+    const levels_view* levels;
+    stripe_index stripe[2];
+  };
+  using target_type = candidates;
+  using unit_type = locked;
+  /// Of buckets that differ.
+  struct group : fenced_group<change, 2 * group_size> {
+    locked keys[group_size];
+    std::uint64_t touched[16] = {};  // a set of buckets, by hash
+
+    static unsigned bit_of(bucket b) noexcept {
+      return static_cast<unsigned>(mixed(reinterpret_cast<std::uintptr_t>(b.state)) >> 54);
+    }
+    bool may_change(bucket b) const noexcept {
+      return (touched[bit_of(b) / 64] >> bit_of(b) % 64 & 1) != 0;
+    }
+    void keep_staged() noexcept {
+      unsigned bit = bit_of(this->changes[this->ready++].where);
+      touched[bit / 64] |= std::uint64_t{1} << bit % 64;
+    }
+  };
+  using stretch = plain_stretch;
+
+  // places
+  // its low bits alone are no hash of keys that count up
+  static std::uint64_t mixed(std::uint64_t hash) noexcept { return hash * 0x9e3779b97f4a7c15u; }
+  std::uint64_t second_place(std::uint64_t hash, unsigned which) const noexcept {
+    return hash ^ flips_[which] ^ (((hash ^ hash >> 7) >> 1) & carries_[which]);
+  }
+  candidates candidates_of(std::uint64_t hash, std::uint64_t key_word) const noexcept {
+    std::uint64_t m = mixed(hash);
+    return {{hash, second_place(hash, static_cast<unsigned>(m >> 60))},
+            key_word,
+            static_cast<std::uint8_t>(m >> 52),
+            static_cast<std::uint8_t>((m >> 44 & 0xff) * filter_classes >> 8)};
+  }
+  candidates candidates_of(const live_record& r) const noexcept {
+    return candidates_of(r.hash, r.key_word);
+  }
+  const levels_view& levels() const noexcept { return *levels_.load(std::memory_order_acquire); }
+  level_view view_of(std::uint64_t offset, unsigned log2) const noexcept {
+    unsigned bytes = shape_.bytes_log2;
+    return {p_.at(offset), offset, log2, 64 - log2, 64 - log2 - bytes, ~low_bits(bytes)};
+  }
+  static std::uint64_t number(const level_view& l, std::uint64_t place) noexcept {
+    return place >> l.shift;
+  }
+  bucket bucket_at(const level_view& l, std::uint64_t index) const noexcept {
+    return {reinterpret_cast<pm<std::uint64_t>*>(l.first + (index << shape_.bytes_log2))};
+  }
+  static bucket bucket_of(const level_view& l, std::uint64_t place) noexcept {
+    return {reinterpret_cast<pm<std::uint64_t>*>(l.first + (place >> l.byte_shift & l.byte_mask))};
+  }
+  slot& slot_of(bucket b, int index) const noexcept {
+    return *reinterpret_cast<slot*>(reinterpret_cast<std::byte*>(b.state) + shape_.header_bytes +
+                                    sizeof(slot) * static_cast<unsigned>(index));
+  }
+  /// Whether the slot lies in the line of the state.
+  bool beside_state(int index) const noexcept {
+    return shape_.header_bytes + sizeof(slot) * static_cast<unsigned>(index + 1) <= line_bytes;
+  }
+  bucket_state state_of(bucket b) const noexcept { return {load(m_, *b.state)}; }
+  static stripe_index stripe_of(const levels_view& v, std::uint64_t place) noexcept {
+    return static_cast<stripe_index>(place >> (64 - v.stripe_bits));
+  }
+  /// Of the n-th bucket on the way of a search.
+  static unsigned level_of(const levels_view& v, unsigned n) noexcept {
+    return n < 4 && v.bottom_first ? 1 - n / 2 : n / 2;
+  }
+  /// Whether the level with this index lies right below the one before it.
+  static bool under_previous(const levels_view& v, unsigned index) noexcept {
+    return index > 0 && v.at[index - 1].log2 == v.at[index].log2 + 1;
+  }
+  root& root_of_table() const noexcept { return *p_.at(poff<root>{p_.block().engine_offset}); }
+  extent bucket_extent(bucket b) const noexcept {
+    return {b.state, std::size_t{1} << shape_.bytes_log2};
+  }
+
+  // find.hpp
+  std::uint32_t match(bucket b, std::uint8_t tag) const noexcept;
+  template <class OnMatch>
+  bool look(unsigned n, bucket b, const candidates& s, bucket_reads& seen,
+            OnMatch&& on_match) const;
+  template <class OnMatch>
+  void look_everywhere(const levels_view& v, const candidates& s, bucket_reads& seen,
+                       OnMatch&& on_match) const;
+  template <class OnMatch>
+  void look_in_many(const levels_view& v, const candidates& s, bucket_reads& seen,
+                    OnMatch& on_match) const;
+  bool unchanged(const bucket_reads& seen) const noexcept;
+  template <class Read>
+  probed judge(const candidates& s, Read& read) const;
+  template <class Read>
+  status search(key_type key, const candidates& s, Read& read);
+  void settle_for_reader(const levels_view& v, const candidates& s, const bucket_reads& seen);
+  void settle_inherited(const levels_view& v, stripe_index stripe);
+  template <class Visit>
+  void for_each_bucket(const levels_view& v, std::uint64_t place, unsigned bits,
+                       Visit&& visit) const;
+  std::uint64_t hash_of_slot(std::uint64_t key_word) const noexcept;
+  template <class Visit>
+  void for_each_resident(bucket b, Visit&& visit) const;
+  std::optional<std::uint64_t> read_stretch(std::uint64_t position, stretch& found);
+  void collect(bucket b, std::uint64_t prefix, unsigned bits,
+               std::vector<live_record>& found) const;
+  template <class Ask>
+  void candidates_of_all(std::span<const key_type> keys, candidates* candidate_sets,
+                         Ask&& ask) const;
+  template <class Ask>
+  void look_ahead(std::span<const candidates> candidate_sets, Ask&& ask) const;
+
+  // write.hpp
+  candidates target_of(key_type key) const noexcept;
+  locked lock_unit(const candidates& s, key_type) { return lock_pair(s); }
+  locked lock_pair(const candidates& s);
+  held_locks<2> held_by(const locked& l) const noexcept;
+  void settle(const locked& l) {
+    for (stripe_index stripe : l.stripe) settle_inherited(*l.levels, stripe);
+  }
+  lookup walk(const levels_view& v, key_type key, const candidates& s) const;
+  bool make_way(const locked& l, const candidates& s);
+  status make_room(const locked& full, const candidates& s, int round);
+  void finish_write(const candidates& s, const change& c);
+  template <class Decide>
+  staged stage(locked& l, const candidates& s, key_type key, Decide& decide, change& c,
+               status& answer, flushed& started);
+  staged stage_insert(const locked& l, const levels_view& v, key_type key, const candidates& s,
+                      value_type value, change& c, status& answer, flushed& started);
+  staged stage_update(const lookup& at, key_type key, const candidates& s, value_type value,
+                      change& c, status& answer, flushed& started);
+  void stage_removal(const levels_view& v, const lookup& at, const candidates& s, change& c) const;
+  bool find_room(const levels_view& v, const candidates& s, unsigned& level, unsigned& which) const;
+  int free_slot(bucket_state state) const noexcept;
+  item_lines fill(const levels_view& v, unsigned level, const candidates& s, unsigned which,
+                  int slot, std::uint64_t value_word) const;
+  slot* store_slot(bucket b, int index, const candidates& s, std::uint64_t value_word) const;
+  flushed flush_item(const item_lines& lines) const;
+  ordered payload_order(const change& c) const;
+  flushed flush_payload(const change& c) const { return flush_item(c.lines); }
+  durable fence_payloads(flushed started) {
+    return fence(m_, std::move(started), "level.write.payload");
+  }
+  void begin(const change& c) noexcept { unsettled_.begin(c.stripe); }
+  flushed publish_change(const change& c, ordered payload);
+  durable fence_words(flushed started) { return fence(m_, std::move(started), "level.write.done"); }
+  void end(change& c, const durable& done) {
+    unsettled_.end(c.stripe, done);
+    finish(c);
+  }
+  void finish(change& c);
+  void refresh_filter(const levels_view& v, unsigned level, std::uint64_t index);
+  std::uint32_t exact_filter(const level_view& below, const level_view& above,
+                             std::uint64_t index) const;
+  void update_logged(slot& old, std::uint64_t value_word, change& c, flushed started);
+  void add_records(stripe_index stripe, std::int32_t records) noexcept;
+  void look_ahead(std::span<const key_type> keys, candidates* candidate_sets, bool puts);
+  void ask_for_rooms(std::span<const candidates> candidate_sets) const;
+  std::size_t lock_group(std::span<const key_type> keys, const candidates* candidate_sets,
+                         group& g);
+  bool ends_before(const group& g, const candidates& s) const;
+  static locked& unit_in(group& g, std::size_t n, const candidates&) noexcept { return g.keys[n]; }
+  void finish_group(group& g, std::size_t taken);
+
+  // move.hpp
+  bool make_way(const locked& l, const levels_view& v, const candidates& s);
+  bool move_from(const locked& l, const levels_view& v, const candidates& s, unsigned from,
+                 unsigned to);
+  bool move(const levels_view& v, const resident& r, const candidates& s, unsigned to,
+            unsigned which, stripe_index from_stripe);
+  void count_moved(const levels_view& v, std::uint64_t hash) noexcept;
+  void drain_some(std::uint64_t buckets);
+  bool drain_next(drain& d);
+  void start_helper();
+  status drain_all();
+  bool drain_bucket(drain& d, std::uint64_t index);
+  bool move_together(const levels_view& v, const drain& d, std::uint64_t index,
+                     stripe_index stripe);
+  bool move_out(const drain& d, std::uint64_t index);
+  void finish_drain(const drain& d);
+
+  // grow.hpp
+  struct new_level {
+    unsigned log2;
+    bucket_state every;  // of each of its buckets
+  };
+  bool fill_level(std::uint64_t offset, new_level made, const background* asking = nullptr);
+  status add_levels(std::span<const new_level> made, bool drain_largest = false);
+  levels_view& plan_levels(std::vector<level_view> now, bool drain_largest, bool bottom_first);
+  void switch_levels(levels_view& made) noexcept;
+  void switch_levels(std::vector<level_view> now, bool drain_largest, bool bottom_first) {
+    switch_levels(plan_levels(std::move(now), drain_largest, bottom_first));
+  }
+  std::vector<level_view> present_levels() const;
+  void count_anew(unsigned old_bits, unsigned bits) noexcept;
+  void lock_stripes(const levels_view& v) noexcept;
+  void unlock_stripes(const levels_view& v) noexcept;
+  void await_writers();
+  enum class patience : std::uint8_t { waits, has_none };
+  status make_room(const levels_view* full, patience p);
+  void give_back(std::uint64_t offset, std::uint64_t bytes);
+  static unsigned index_of(const levels_view& v, unsigned log2) noexcept;
+  void look_around();
+  double sampled_load(const level_view& l);
+  bool is_vain(const levels_view& v);
+  void prepare_ahead();
+  void prepare(unsigned log2, const background& asking);
+  void drop_prepared() noexcept;
+  void before_clean_close() { drop_prepared(); }
+  void mark_top(const level_view& top, unsigned mark);
+  status shrink();
+  void move_level_down(unsigned log2);
+  status make_room_for(std::uint64_t records);
+  status shrink_to_fit();
+  status move_arrays_down();
+  template <class Visit>
+  void for_each_locked(Visit&& visit);
+  status replace_value(const located& r, std::uint64_t value_word, flushed started);
+
+  // recover.hpp
+  error recover_levels(const std::string& path, bool restored, std::vector<std::string>* dropped);
+  bool clear_intents();
+  bool find_bucket(const levels_view& v, std::uint64_t offset, unsigned& level,
+                   std::uint64_t& index) const;
+  unsigned copies_of(const levels_view& v, const resident& r) const;
+  static stripe_index stripes_of(const levels_view& v) noexcept {
+    return stripe_index{1} << v.stripe_bits;
+  }
+  static std::uint64_t place_of(const levels_view& v, stripe_index stripe) noexcept {
+    return std::uint64_t{stripe} << (64 - v.stripe_bits);
+  }
+  bool count_units(const background* asking);
+  void count_stripe(const levels_view& v, stripe_index stripe);
+  void salvage(std::vector<std::string>& dropped);
+
+  // check.hpp
+  std::string where(const level_view& l, std::uint64_t index) const;
+  std::string fault_of(const live_record& r) const;
+  std::uint64_t check_units(violations& violated, std::uint64_t& reached_bytes);
+  std::uint64_t check_level(const levels_view& v, unsigned index, violations& violated,
+                            std::uint64_t& reached_bytes);
+
+  // describe.hpp
+  void each_part_of_table(part_visitor& v);
+  void each_intent(part_visitor& v);
+  void each_part_of_level(const levels_view& now, unsigned index, part_visitor& v);
+  void each_part_of_bucket(const level_view& l, std::uint64_t index, const key_type* wanted,
+                           part_visitor& v);
+
+  shape shape_;
+  bool in_place_, bottom_to_top_, dynamic_, helper_;
+  unsigned first_log2_;
+  std::uint64_t flips_[second_places], carries_[second_places];
+  std::atomic<const levels_view*> levels_{nullptr};
+  // guards all that changes the set of levels; taken before stripes' locks
+  turn_mutex resize_lock_;
+  std::deque<levels_view> views_;  // all there were; guarded by resize_lock_
+  std::deque<drain> drains_;       // likewise
+  zeroed_array<spin_lock> locks_;  // by stripe
+  zeroed_array<stripe_state> stripes_;
+  unsettled<M> unsettled_;
+  spin_lock intent_locks_[intent_count];
+  spin_lock counts_lock_;       // a record that moves counts once
+  std::uint64_t prepared_ = 0;  // a level made ahead, or 0; guarded by resize_lock_
+  unsigned prepared_log2_ = 0;  // likewise
+  std::atomic<bool> will_prepare_{false}, preparing_{false}, shrinking_{false};
+  std::atomic<std::uint64_t> looks_{0}, switches_{0};
+  // records that a crash left twice in a pool that is only read
+  std::uint64_t doubled_ = 0;
+  std::atomic<std::uint64_t> movements_{0}, expansions_{0}, shrinks_{0}, rehashed_{0};
+};
+
+}  // namespace durahash::level
+
+#include "engine/level/check.hpp"
+#include "engine/level/describe.hpp"
+#include "engine/level/find.hpp"
+#include "engine/level/grow.hpp"
+#include "engine/level/move.hpp"
+#include "engine/level/recover.hpp"
+#include "engine/level/write.hpp"

@@ -1,0 +1,387 @@
+// Level hashing: insert, update, removal (paper §3.1, §3.3), and groups of them that share fences.
+//
+// One write, under the locks of its key's two stripes:
+//   1  payload (record, slot, tag; a bit in the filter above) stored
+//      crash: no token names it; a record's cell is unreachable, hence free
+//   2  payload flushed and fenced, unless it lies in the commit word's line
+//   3  COMMIT: the bucket's state published; of an update the value word
+//      crash before: old state; after: new state
+//   4  the old record is retired: reused after its readers left
+//      crash: unreachable, hence free
+//
+// A group stores step 1 for up to 64 keys, flushes it, one fence, step 3 for all, one fence. Each
+// record is atomic by itself; the group is not. Locks are taken before the first flush: a locked
+// instruction between flushes waits for them. Keys without room come after the others, one by one.
+#pragma once
+
+#include "engine/level/table.hpp"
+
+namespace durahash::level {
+
+template <medium M, class Kind>
+[[gnu::always_inline]] inline auto table<M, Kind>::target_of(key_type key) const noexcept
+    -> candidates {
+  std::uint64_t hash = Kind::hash(key, seeds_);
+  return candidates_of(hash, Kind::key_word(key, hash));
+}
+
+// --------------------------------------------------------------------------------------- the locks
+
+/// Both stripes of a key, in order. Its buckets in the top level are asked for on the way.
+template <medium M, class Kind>
+auto table<M, Kind>::lock_pair(const candidates& s) -> locked {
+  while (true) {  // ends: each further round means that the table changed its size
+    const levels_view& v = levels();
+    for (std::uint64_t place : s.place)
+      prefetch_for_write(bucket_of(v.at[v.first_open], place).state);
+    locked l{&v, {stripe_of(v, s.place[0]), stripe_of(v, s.place[1])}};
+    for (stripe_index stripe : l.stripe) prefetch_for_write(&locks_[stripe]);
+    locks_[std::min(l.stripe[0], l.stripe[1])].lock();
+    locks_[std::max(l.stripe[0], l.stripe[1])].lock();
+    if (levels().stripe_bits == v.stripe_bits) return l.levels = &levels(), l;
+    for (stripe_index stripe : l.stripe) locks_[stripe].unlock();
+  }
+}
+
+template <medium M, class Kind>
+held_locks<2> table<M, Kind>::held_by(const locked& l) const noexcept {
+  return held_locks<2>(locks_[l.stripe[0]], locks_[l.stripe[1]]);
+}
+
+/// A movement may have freed a slot, or somebody has put other levels there.
+template <medium M, class Kind>
+bool table<M, Kind>::make_way(const locked& l, const candidates& s) {
+  const levels_view& v = *l.levels;
+  return make_way(l, v, s) || &v != &levels();
+}
+
+template <medium M, class Kind>
+status table<M, Kind>::make_room(const locked& full, const candidates&, int) {
+  status made = make_room(full.levels, patience::waits);
+  if (made == status::ok) start_helper();
+  return made;
+}
+
+/// Nothing is locked.
+template <medium M, class Kind>
+void table<M, Kind>::finish_write(const candidates&, const change& c) {
+  if (c.wants_look) if_memory_allows([&] { look_around(); });
+  drain_some(1);
+}
+
+// -------------------------------------------------------------------------------- stage and commit
+
+template <medium M, class Kind>
+auto table<M, Kind>::walk(const levels_view& v, key_type key, const candidates& s) const -> lookup {
+  bucket where{};
+  int index = -1;
+  unsigned found = 0;
+  bucket_reads seen;
+  look_everywhere(v, s, seen, [&](bucket b, bucket_state, int slot, unsigned n) {
+    if (!names_key<Kind>(m_, p_, load(m_, slot_of(b, slot).value), key)) return false;
+    where = b, index = slot, found = n;
+    return true;
+  });
+  return {where, index, level_of(v, found), found % 2};
+}
+
+/// The levels are read under the locks: one that goes stays what it is until they are released.
+template <medium M, class Kind>
+template <class Decide>
+auto table<M, Kind>::stage(locked& l, const candidates& s, key_type key, Decide& decide, change& c,
+                           status& answer, flushed& started) -> staged {
+  using act = typename decision<value_type>::what;
+  const levels_view& v = *(l.levels = &levels());
+  lookup at = walk(v, key, s);
+  std::optional<value_type> present;
+  if (at.found() && !(present = value_of<Kind>(m_, p_, load(m_, slot_of(at.where, at.slot).value))))
+    return answer = status::damaged, staged::nothing_to_do;
+  decision<value_type> wanted = decide(present);
+  answer = wanted.answer;
+  if (wanted.act == act::keep) return staged::nothing_to_do;
+  c.stripe = l.stripe[at.found() ? at.which : 0];
+  if (!may_set<Decide> || wanted.act == act::remove)
+    return stage_removal(v, at, s, c), staged::ready;
+  if (at.found()) return stage_update(at, key, s, wanted.value, c, answer, started);
+  return stage_insert(l, v, key, s, wanted.value, c, answer, started);
+}
+
+template <medium M, class Kind>
+auto table<M, Kind>::stage_insert(const locked& l, const levels_view& v, key_type key,
+                                  const candidates& s, value_type value, change& c, status& answer,
+                                  flushed& started) -> staged {
+  unsigned level = 0, which = 0;
+  if (!find_room(v, s, level, which)) return staged::no_room;
+  auto value_word = new_value_word<Kind>(m_, heap_, p_, key, value, started);
+  if (!value_word) return answer = status::no_space, staged::nothing_to_do;
+  c.stripe = l.stripe[which];
+  c.where = bucket_of(v.at[level], s.place[which]);
+  bucket_state state = state_of(c.where);
+  c.filled = free_slot(state);
+  c.lines = fill(v, level, s, which, c.filled, *value_word);
+  c.apart = c.lines.any() || !Kind::in_slot;
+  c.next = state.with_tokens(state.tokens() | 1u << c.filled);
+  c.records = 1;
+  return staged::ready;
+}
+
+template <medium M, class Kind>
+auto table<M, Kind>::stage_update(const lookup& at, key_type key, const candidates& s,
+                                  value_type value, change& c, status& answer, flushed& started)
+    -> staged {
+  auto value_word = new_value_word<Kind>(m_, heap_, p_, key, value, started);
+  if (!value_word) return answer = status::no_space, staged::nothing_to_do;
+  slot& old = slot_of(at.where, at.slot);
+  c.where = at.where;
+  c.apart = !Kind::in_slot;
+  frame::replaces(load(m_, old.value), c);
+  bucket_state state = state_of(at.where);
+  int other = free_slot(state);
+  if (in_place_) {
+    c.value = &old.value;
+    c.value_word = *value_word;
+    return staged::ready;
+  }
+  if (other < 0)
+    return update_logged(old, *value_word, c, std::move(started)), staged::nothing_to_do;
+  c.filled = other;
+  c.lines.slot_apart = store_slot(at.where, other, s, *value_word);
+  c.apart = c.lines.any() || !Kind::in_slot;
+  if (M::planted("level-two-tokens-in-two-stores"))
+    store(m_, *at.where.state, state.with_tokens(state.tokens() & ~(1u << at.slot)).word);
+  c.next = state.with_tokens((state.tokens() | 1u << other) & ~(1u << at.slot));
+  return staged::ready;
+}
+
+template <medium M, class Kind>
+void table<M, Kind>::stage_removal(const levels_view& v, const lookup& at, const candidates& s,
+                                   change& c) const {
+  bucket_state state = state_of(at.where);
+  c.where = at.where;
+  c.next = state.with_tokens(state.tokens() & ~(1u << at.slot));
+  c.records = -1;
+  if (under_previous(v, at.level)) c.levels = &v, c.level = at.level, c.place = s.place[at.which];
+  frame::replaces(load(m_, slot_of(at.where, at.slot).value), c);
+}
+
+/// The less loaded of the key's buckets in the largest level that has room there (§3.1).
+template <medium M, class Kind>
+bool table<M, Kind>::find_room(const levels_view& v, const candidates& s, unsigned& level,
+                               unsigned& which) const {
+  for (unsigned candidate = v.first_open; candidate < v.end_open; ++candidate) {
+    int load[2];
+    for (unsigned n = 0; n < 2; ++n)
+      load[n] = std::popcount(state_of(bucket_of(v.at[candidate], s.place[n])).tokens() &
+                              shape_.all_tokens());
+    level = candidate;
+    which = load[1] < load[0];
+    if (load[which] < static_cast<int>(shape_.slots)) return true;
+  }
+  return false;
+}
+
+/// The first without a token: those in the state's line come first. -1: none.
+template <medium M, class Kind>
+int table<M, Kind>::free_slot(bucket_state state) const noexcept {
+  std::uint32_t free = ~state.tokens() & shape_.all_tokens();
+  return free == 0 ? -1 : std::countr_zero(free);
+}
+
+/// A new item without its token. Not flushed: a group writes back when all is stored, since stores
+/// wait for write-backs that came before them.
+template <medium M, class Kind>
+auto table<M, Kind>::fill(const levels_view& v, unsigned level, const candidates& s, unsigned which,
+                          int index, std::uint64_t value_word) const -> item_lines {
+  item_lines lines{store_slot(bucket_of(v.at[level], s.place[which]), index, s, value_word), {}};
+  if (!under_previous(v, level)) return lines;
+  bucket above = bucket_of(v.at[level - 1], s.place[which]);
+  bucket_state state = state_of(above);
+  if (state.admits(s.filter_class)) return lines;
+  // crash: a filter that says too much costs a look
+  store(m_, *above.state, state.with_class(s.filter_class).word);
+  lines.above = above;
+  return lines;
+}
+
+/// Returns the slot if it is in another line than the state.
+template <medium M, class Kind>
+auto table<M, Kind>::store_slot(bucket b, int index, const candidates& s,
+                                std::uint64_t value_word) const -> slot* {
+  slot& at = slot_of(b, index);
+  store(m_, at.key, s.key_word);
+  store(m_, at.value, value_word);
+  auto n = static_cast<unsigned>(index);
+  pm<std::uint64_t>& tags = b.tags(n / 8);
+  unsigned shift = n % 8 * 8;
+  store(m_, tags,
+        (load(m_, tags) & ~(std::uint64_t{0xff} << shift)) | std::uint64_t{s.tag} << shift);
+  return beside_state(index) ? nullptr : &at;
+}
+
+template <medium M, class Kind>
+flushed table<M, Kind>::flush_item(const item_lines& lines) const {
+  flushed started;
+  if (lines.slot_apart != nullptr)
+    started += flush(m_, extent_of(*lines.slot_apart), "level.write.slot");
+  if (lines.above.state != nullptr)
+    started += flush(m_, extent_of(*lines.above.state), "level.write.filter");
+  return started;
+}
+
+/// Why a payload that was not flushed needs no fence of its own.
+template <medium M, class Kind>
+ordered table<M, Kind>::payload_order(const change& c) const {
+  if (c.filled < 0) return after_nothing("one word is all that changes");
+  return after_same_line(c.where.state, &slot_of(c.where, c.filled), sizeof(slot));
+}
+
+template <medium M, class Kind>
+flushed table<M, Kind>::publish_change(const change& c, ordered payload) {
+  if (c.value != nullptr)
+    // COMMIT: the value changes
+    return publish_unfenced(m_, *c.value, c.value_word, std::move(payload), "level.write.value");
+  // COMMIT: the record appears, changes or goes
+  return publish_unfenced(m_, *c.where.state, c.next.word, std::move(payload),
+                          "level.write.commit");
+}
+
+template <medium M, class Kind>
+void table<M, Kind>::finish(change& c) {
+  if (c.records != 0) add_records(c.stripe, c.records);
+  if (c.levels != nullptr)
+    refresh_filter(*c.levels, c.level - 1, number(c.levels->at[c.level - 1], c.place));
+  c.wants_look = c.stripe % look_every == 0 && ++stripes_[c.stripe].changes % look_after == 0;
+}
+
+template <medium M, class Kind>
+void table<M, Kind>::add_records(stripe_index stripe, std::int32_t records) noexcept {
+  std::atomic<std::int32_t>& sum = stripes_[stripe].records;
+  sum.store(sum.load(std::memory_order_relaxed) + records, std::memory_order_relaxed);
+}
+
+/// The classes of what now lies below. Not flushed: on the medium it may go on saying too much.
+template <medium M, class Kind>
+void table<M, Kind>::refresh_filter(const levels_view& v, unsigned level, std::uint64_t index) {
+  bucket b = bucket_at(v.at[level], index);
+  bucket_state state = state_of(b);
+  std::uint32_t exact = exact_filter(v.at[level + 1], v.at[level], index);
+  if (exact != state.filter()) store(m_, *b.state, state.next(state.tokens(), exact).word);
+}
+
+/// Of the bucket with this number in the level above.
+template <medium M, class Kind>
+std::uint32_t table<M, Kind>::exact_filter(const level_view& below, const level_view& above,
+                                           std::uint64_t index) const {
+  std::uint32_t classes = 0;
+  for_each_resident(bucket_at(below, index >> 1), [&](const resident& r) {
+    candidates s = candidates_of(r);
+    if (number(above, s.place[0]) == index || number(above, s.place[1]) == index)
+      classes |= 1u << s.filter_class;
+  });
+  return classes;
+}
+
+// ----------------------------------------------------------------------------------- logged update
+
+/// The paper's update in a full bucket (§3.3). The log has the new value, not the old one: a reader
+/// may be given the new one as soon as it is visible.
+///   1  COMMIT: slot, key and new value logged, with a checksum, durably
+///      crash after: recovery stores the new value
+///   2  the value word stored, durably: the log goes, and readers do not look at it
+///   3  the checksum cleared, durably: a later update must not be undone
+template <medium M, class Kind>
+void table<M, Kind>::update_logged(slot& old, std::uint64_t value_word, change& c,
+                                   flushed started) {
+  std::scoped_lock lock(intent_locks_[c.stripe % intent_count]);
+  intent& d = root_of_table().intents[c.stripe % intent_count];
+  std::uint64_t at = p_.offset_of(&old), key = load(m_, old.key);
+  store(m_, d.logged_slot, at);
+  store(m_, d.logged_key, key);
+  store(m_, d.logged_value, value_word);
+  ordered payload =
+      Kind::in_slot ? after_same_line(&d.logged_check, &d.logged_slot, 3 * sizeof(d.logged_slot))
+                    : after(fence(m_, std::move(started), "level.log.payload"));
+  // COMMIT: the value changes
+  durable logged = publish(m_, d.logged_check, log_check(at, key, value_word), std::move(payload),
+                           "level.log.commit");
+  unsettled_.begin(c.stripe);
+  durable replaced =
+      publish(m_, old.value, value_word, after(std::move(logged)), "level.log.value");
+  unsettled_.end(c.stripe, replaced);
+  if (!M::planted("level-a-log-is-never-cleared")) [[maybe_unused]]
+    durable cleared =
+        publish(m_, d.logged_check, 0, after(std::move(replaced)), "level.log.cleared");
+  finish(c);
+  frame::retire_replaced(c);
+}
+
+// ------------------------------------------------------------------------------------------ groups
+
+template <medium M, class Kind>
+void table<M, Kind>::look_ahead(std::span<const key_type> keys, candidates* candidate_sets,
+                                bool puts) {
+  // no lock is held yet: the levels that are looked at may be on their way out
+  [[maybe_unused]] read_guard guard = reading();
+  candidates_of_all(keys, candidate_sets, prefetch_for_write);
+  look_ahead({candidate_sets, keys.size()}, prefetch_for_write);
+  if (puts) ask_for_rooms({candidate_sets, keys.size()});
+}
+
+/// The slots that new records may get.
+template <medium M, class Kind>
+void table<M, Kind>::ask_for_rooms(std::span<const candidates> candidate_sets) const {
+  const levels_view& v = levels();
+  unsigned level = 0, which = 0;
+  for (const candidates& s : candidate_sets) {
+    if (!find_room(v, s, level, which)) continue;
+    bucket b = bucket_of(v.at[level], s.place[which]);
+    if (int index = free_slot(state_of(b)); index >= 0) prefetch_for_write(&slot_of(b, index));
+  }
+}
+
+template <medium M, class Kind>
+std::size_t table<M, Kind>::lock_group(std::span<const key_type> keys,
+                                       const candidates* candidate_sets, group& g) {
+  g.keys[0] = lock_pair(candidate_sets[0]);
+  for (stripe_index stripe : g.keys[0].stripe) g.locks.adopt(locks_[stripe]);
+  std::size_t count = 1;
+  for (; count < keys.size(); ++count) {
+    const levels_view& v = levels();  // while a lock is held, stripes stay what they are
+    locked& l = g.keys[count] = {&v,
+                                 {stripe_of(v, candidate_sets[count].place[0]),
+                                  stripe_of(v, candidate_sets[count].place[1])}};
+    std::size_t before = g.locks.count();
+    bool all = true;
+    for (stripe_index stripe : l.stripe)
+      all = (g.locks.try_lock(locks_[stripe]) || g.locks.holds(locks_[stripe])) && all;
+    if (all) continue;
+    g.locks.release(before);
+    break;
+  }
+  return count;
+}
+
+/// Whether the key's buckets are among those that the group is about to change: their states are
+/// not what they will be.
+template <medium M, class Kind>
+bool table<M, Kind>::ends_before(const group& g, const candidates& s) const {
+  if (g.ready == 0) return false;
+  const levels_view& v = levels();
+  for (unsigned i = 0; i < v.count; ++i)
+    for (std::uint64_t place : s.place) {
+      bucket b = bucket_of(v.at[i], place);
+      if (!g.may_change(b)) continue;
+      for (std::size_t n = 0; n < g.ready; ++n)
+        if (g.changes[n].where == b) return true;
+    }
+  return false;
+}
+
+template <medium M, class Kind>
+void table<M, Kind>::finish_group(group& g, std::size_t taken) {
+  if (std::any_of(g.changes, g.changes + g.ready, [](const change& c) { return c.wants_look; }))
+    if_memory_allows([&] { look_around(); });
+  drain_some(taken);
+}
+
+}  // namespace durahash::level

@@ -1,0 +1,96 @@
+// TurboHash on the medium: directory entries, buckets, the commit word. docs/reference/format.md,
+// "turbo".
+#pragma once
+
+#include <bit>
+#include <cstdint>
+
+#include "base/bits.hpp"
+#include "base/check.hpp"
+#include "engine/place.hpp"
+#include "persist/pm.hpp"
+
+namespace durahash::turbo {
+
+inline constexpr int slots_per_bucket = 14;
+// one slot stays empty for near-place update (paper §3.3)
+inline constexpr int max_valid = slots_per_bucket - 1;
+inline constexpr std::uint32_t all_slots = (1u << slots_per_bucket) - 1;
+inline constexpr unsigned max_log2_buckets = 24;
+
+/// The commit word of a bucket. bits 0-13 valid, 14-27 deleted, 28-63 sequence.
+/// Invariant B1: deleted is a subset of valid.   B2: at most 13 slots are valid.
+/// Departs from the paper (4-byte sequence, 2-byte bitmaps): 36 bits count writes.
+struct meta_word {
+  std::uint64_t bits = 0;
+
+  static constexpr std::uint64_t one_write = std::uint64_t{1} << 28;
+
+  constexpr std::uint32_t valid() const noexcept { return bits & all_slots; }
+  constexpr std::uint32_t deleted() const noexcept { return (bits >> 14) & all_slots; }
+  constexpr std::uint32_t live() const noexcept { return valid() & ~deleted(); }
+  constexpr std::uint32_t empty() const noexcept { return ~valid() & all_slots; }
+  constexpr bool ends_path() const noexcept { return std::popcount(valid()) < max_valid; }
+  constexpr bool well_formed() const noexcept {
+    return (deleted() & ~valid()) == 0 && std::popcount(valid()) <= max_valid;
+  }
+
+  /// The next word, with the given slots valid and deleted.
+  constexpr meta_word next(std::uint32_t valid_slots, std::uint32_t deleted_slots) const noexcept {
+    meta_word made{((bits & ~(one_write - 1)) + one_write) | std::uint64_t{deleted_slots} << 14 |
+                   valid_slots};
+    return made;
+  }
+  /// `slot` becomes live; it was empty or deleted.
+  constexpr meta_word with_filled(int slot) const noexcept {
+    return next(valid() | 1u << slot, deleted() & ~(1u << slot));
+  }
+  /// `slot` becomes live and `old` empty, in one word: near-place update.
+  constexpr meta_word with_replaced(int slot, int old) const noexcept {
+    return next((valid() | 1u << slot) & ~(1u << old), deleted());
+  }
+  /// `slot` stays valid, so that paths through this bucket are not cut.
+  constexpr meta_word with_deleted(int slot) const noexcept {
+    return next(valid(), deleted() | 1u << slot);
+  }
+
+  friend bool operator==(meta_word, meta_word) = default;
+};
+
+struct slot {
+  pm<std::uint64_t> key;    // the key, or its hash
+  pm<std::uint64_t> value;  // the value, or its record's offset
+};
+
+/// 256 bytes: one block of the medium. Its first line holds the commit word, the tags and two
+/// slots.
+struct alignas(block_bytes) bucket {
+  pm<meta_word> meta;
+  pm<std::uint64_t> tags[2];  // one byte each for 14 slots, little-endian; the rest 0
+  pm<std::uint64_t> reserved;
+  slot slots[slots_per_bucket];
+};
+static_assert(sizeof(slot) == 16 && sizeof(bucket) == 256 && offsetof(bucket, slots) == 32);
+
+inline constexpr int slots_in_first_line = 2;
+static_assert(offsetof(bucket, slots) + slots_in_first_line * sizeof(slot) == line_bytes);
+
+/// One shard's place: its array and log2 of the buckets. None: no buckets yet. Departs from the
+/// paper (two sets of count and pointer, and a version byte): one word changes at once (holes
+/// X5, TurboHash 4).
+struct directory_entry : checked_place {
+  static constexpr directory_entry of(std::uint64_t offset, unsigned log2_buckets) noexcept {
+    return {checked_place::of(offset, log2_buckets)};
+  }
+  constexpr std::uint64_t bytes() const noexcept {
+    return std::uint64_t{block_bytes} << exponent();
+  }
+  constexpr bool sound() const noexcept {
+    return checked_place::sound() && exponent() <= max_log2_buckets;
+  }
+};
+
+/// Settings in the superblock, by index.
+enum setting : std::size_t { shard_bits, scope, first_log2, collect_distance, in_place };
+
+}  // namespace durahash::turbo

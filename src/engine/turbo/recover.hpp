@@ -1,0 +1,255 @@
+// TurboHash: creation, opening, closing. Recovery reads the directory alone (paper §3.7): a crash
+// leaves no bucket half changed, and what it leaves in arrays and records that nothing refers to is
+// free space.
+//
+// u64 tables   every array is named by the directory: allocation state is whole after reading it.
+// byte tables  records are found in the slots: after a crash (not after a clean close) they are
+//              collected in the background. Reads and writes go on; until it is done, new records
+//              take only space that is new.
+#pragma once
+
+#include "engine/settings.hpp"
+#include "engine/turbo/table.hpp"
+
+namespace durahash::turbo {
+
+namespace detail {
+
+inline constexpr setting_rule rules[] = {
+    {"shards", 2, 1u << 20},  // rounded up to a power of two
+    {"scope", 1, 256},        // buckets
+    // an insert that walks this far has deleted slots surveyed; 0: never
+    {"collect_distance", 0, 255},
+    {"in_place", 0, 1},  // 0: u64 values are updated near-place, as in the paper
+};
+
+}  // namespace detail
+
+template <medium M, class Kind>
+result<engine_plan> table<M, Kind>::plan(const options& how) {
+  std::uint64_t values[] = {4096, 16, 4, 1};  // the scope is the paper's
+  if (how.capacity != 0) {
+    // a resize of such a shard takes well under a millisecond
+    constexpr std::uint64_t records_per_shard = 4096;
+    values[0] =
+        std::clamp<std::uint64_t>(how.capacity / records_per_shard, 64, detail::rules[0].most);
+  }
+  if (error e = resolve_settings(engine_kind::turbo, detail::rules, how.settings, values);
+      e.code != status::ok)
+    return e;
+  engine_plan made;
+  unsigned bits = log2_ceiling(values[0]);
+  made.settings[shard_bits] = bits;
+  made.settings[scope] = values[1];
+  made.settings[collect_distance] = values[2];
+  made.settings[setting::in_place] = values[3];
+  constexpr std::uint64_t tenths = 7;  // of the slots filled when the expected records are in
+  made.settings[first_log2] = std::min<std::uint64_t>(
+      max_log2_buckets, log2_ceiling((how.capacity >> bits) * 10 / (slots_per_bucket * tenths) +
+                                     ((how.capacity >> bits) != 0)));
+  made.engine_bytes = std::uint64_t{8} << bits;
+  return made;
+}
+
+template <medium M, class Kind>
+table<M, Kind>::table(pool<M>& p)
+    : frame(p),
+      shard_bits_(static_cast<unsigned>(p.block().settings[setting::shard_bits])),
+      scope_(static_cast<unsigned>(p.block().settings[setting::scope])),
+      first_log2_(static_cast<unsigned>(p.block().settings[setting::first_log2])),
+      collect_distance_(static_cast<unsigned>(p.block().settings[setting::collect_distance])),
+      in_place_(p.block().settings[setting::in_place] != 0) {
+  if (collect_distance_ == 0) collect_distance_ = ~0u;
+}
+
+template <medium M, class Kind>
+table<M, Kind>::~table() {
+  background_.stop();
+}
+
+// ----------------------------------------------------------------------------------------- opening
+
+template <medium M, class Kind>
+error table<M, Kind>::open(const std::string& path, std::vector<std::string>* dropped) {
+  const setting_words& settings = p_.block().settings;
+  auto within = [&](std::size_t index, std::uint64_t least, std::uint64_t most) {
+    return settings[index] >= least && settings[index] <= most;
+  };
+  if (!within(setting::shard_bits, 1, 20) || !within(setting::scope, 1, 256) ||
+      !within(setting::first_log2, 0, max_log2_buckets) ||
+      !within(setting::collect_distance, 0, 255) ||
+      p_.block().engine_bytes != std::uint64_t{8} << shard_bits_)
+    return {status::unusable,
+            "cannot use " + path +
+                " as a pool: its superblock holds settings that the engine turbo does not allow"};
+
+  mirrors_ = std::make_unique<std::atomic<std::uint64_t>[]>(shards());
+  states_ = std::make_unique<shard_state[]>(shards());
+  bool clean = p_.root().state == pool_state::clean;
+  unsettled_.resize(shards(), !clean);
+  if (!p_.read_only()) {
+    [[maybe_unused]] durable as_it_is = fence(m_, p_.flush_header(), "turbo.open.header");
+  }
+  bool restored = frame::begin_open(dropped);
+  if (error e = read_directory(path, restored, dropped); e.code != status::ok) return e;
+  if (dropped != nullptr) {
+    for (shard_index s = 0; s < shards(); ++s)
+      if (status salvaged = salvage_shard(s, *dropped); salvaged != status::ok)
+        return {salvaged, "cannot salvage " + path + ": " + std::string(message(salvaged))};
+    frame::finish_salvage(*dropped, size());
+    return {status::ok, {}};
+  }
+  if (clean) records_at_open_ = p_.root().records;
+  std::uint64_t array_bytes = 0;
+  for (shard_index s = 0; s < shards(); ++s) array_bytes += view(s).bytes();
+  frame::finish_open(Kind::in_slot || restored, shards(), array_bytes);
+  return {status::ok, {}};
+}
+
+/// Mirrors every entry. Tells the heap of every array, unless its state was restored: then it knows
+/// them.
+template <medium M, class Kind>
+error table<M, Kind>::read_directory(const std::string& path, bool restored,
+                                     std::vector<std::string>* dropped) {
+  auto damaged = [&](shard_index s, const char* what) -> error {
+    std::uint64_t offset = p_.block().engine_offset + std::uint64_t{8} * s;
+    return {status::unusable, "cannot use " + path + " as a pool: the directory entry of shard " +
+                                  std::to_string(s) + " at offset " + std::to_string(offset) + " " +
+                                  what};
+  };
+  shard_index found = 0;
+  for (shard_index s = 0; s < shards(); ++s) {
+    directory_entry entry{{load(m_, directory(s))}};
+    if (entry.none()) continue;
+    const char* wrong = nullptr;
+    if (!entry.sound()) wrong = "is damaged (check bits)";
+    else if (entry.offset() < p_.block().heap_offset || entry.bytes() > p_.end() ||
+             entry.offset() > p_.end() - entry.bytes())
+      wrong = "points outside the pool";
+    else if (restored ? !heap_.holds(entry.offset(), entry.bytes())
+                      : !heap_.adopt(entry.offset(), entry.bytes()))
+      wrong = "overlaps another extent";
+    if (wrong == nullptr) {
+      mirrors_[s].store(shard_view::of(entry, 0).word, std::memory_order_release);
+      ++found;
+      continue;
+    }
+    error e = damaged(s, wrong);
+    if (dropped == nullptr) return e;
+    dropped->push_back(e.message + "; the shard's records are lost");
+    if (!p_.may_change())
+      return {status::io_error,
+              "cannot salvage " + path + ": " + std::string(message(status::io_error))};
+    drop_array(s);
+  }
+  if (std::string gone = frame::lost_root(); found == 0 && !gone.empty() && dropped == nullptr)
+    return {status::unusable, "cannot use " + path + " as a pool: " + gone};
+  return {status::ok, {}};
+}
+
+/// Counts the records and, in byte tables, tells the heap of each. Writers wait shard by shard.
+template <medium M, class Kind>
+bool table<M, Kind>::count_units(const background* asking) {
+  for (shard_index s = 0; s < shards(); ++s) {
+    if (asking != nullptr && asking->stopping()) return false;
+    std::scoped_lock lock(states_[s].lock);
+    count_once(s, [&] { count_shard(s); });
+  }
+  records_at_open_ = 0;
+  return true;
+}
+
+/// What a slot no longer names is free only if no crash can bring the slot's old word back: the
+/// shard is made durable first.
+template <medium M, class Kind>
+void table<M, Kind>::count_shard(shard_index s) {
+  if (!M::planted("a-cell-freed-by-a-word-that-may-go")) settle(s);
+  std::int64_t count = 0;
+  for_each_resident(view(s), [&](const resident& r) {
+    ++count;
+    frame::adopt_record(r.value_word);
+  });
+  states_[s].records.store(count, std::memory_order_relaxed);
+}
+
+// ------------------------------------------------------------------------------------------- sizes
+
+template <medium M, class Kind>
+std::uint64_t table<M, Kind>::size() {
+  await_count();
+  std::int64_t sum = static_cast<std::int64_t>(records_at_open_);
+  for (shard_index s = 0; s < shards(); ++s)
+    sum += states_[s].records.load(std::memory_order_relaxed);
+  return static_cast<std::uint64_t>(std::max<std::int64_t>(sum, 0));
+}
+
+template <medium M, class Kind>
+std::uint64_t table<M, Kind>::slots() {
+  std::uint64_t sum = 0;
+  for (shard_index s = 0; s < shards(); ++s) sum += view(s).buckets() * slots_per_bucket;
+  return sum;
+}
+
+// ------------------------------------------------------------------------------------- clean close
+
+template <medium M, class Kind>
+void table<M, Kind>::lock_all() {
+  // in order; groups never wait while they hold one
+  for (shard_index s = 0; s < shards(); ++s) states_[s].lock.lock();
+}
+
+template <medium M, class Kind>
+void table<M, Kind>::unlock_all() {
+  for (shard_index s = 0; s < shards(); ++s) states_[s].lock.unlock();
+}
+
+// ----------------------------------------------------------------------------------------- salvage
+
+/// Rebuilds the shard from the records that verify, if there is one that does not.
+template <medium M, class Kind>
+status table<M, Kind>::salvage_shard(shard_index s, std::vector<std::string>& dropped) {
+  shard_view v = view(s);
+  std::vector<live_record> kept;
+  std::size_t lost = 0;
+  for (std::uint64_t index = 0; index < v.buckets(); ++index) {
+    bucket& b = buckets_of(v)[index];
+    meta_word meta = load(m_, b.meta);
+    lost += !meta.well_formed();
+    for (std::uint32_t live = meta.live(); live != 0;) {
+      int i = take_lowest(live);
+      std::string why;
+      std::uint64_t key_word = load(m_, b.slots[i].key);
+      live_record r{hash_of_slot(key_word), key_word, load(m_, b.slots[i].value)};
+      if (verifies(s, b, i, why) && !on_path(v, r.hash, index)) why = "it is out of place";
+      if (why.empty() && std::any_of(kept.begin(), kept.end(), [&](const live_record& k) {
+            return k.hash == r.hash && same_key<Kind>(m_, p_, k, r);
+          }))
+        why = "its key is there twice";
+      if constexpr (!Kind::in_slot)
+        if (why.empty() && !heap_.adopt(r.value_word, record_at(m_, p_, r.value_word)->bytes()))
+          why = "its bytes are another's";
+      if (why.empty()) {
+        kept.push_back(r);
+      } else {
+        ++lost;
+        dropped.push_back("shard " + std::to_string(s) + ", bucket " + std::to_string(index) +
+                          ", slot " + std::to_string(i) + ": dropped a record, " + why);
+      }
+    }
+  }
+  states_[s].records.store(static_cast<std::int64_t>(kept.size()), std::memory_order_relaxed);
+  if (lost == 0) return status::ok;
+  if (!p_.may_change()) return status::io_error;
+  return rebuild_from(s, kept, v.log2_buckets());
+}
+
+template <medium M, class Kind>
+bool table<M, Kind>::verifies(shard_index s, const bucket& b, int i, std::string& why) const {
+  std::uint64_t key_word = load(m_, b.slots[i].key), hash = hash_of_slot(key_word);
+  if (tag_at(b, i) != tag_of(hash) || shard_of(hash) != s)
+    return why = "its key does not belong there", false;
+  why = fault_of<Kind>(m_, p_, seeds_, {hash, key_word, load(m_, b.slots[i].value)}, bytes_hash);
+  return why.empty();
+}
+
+}  // namespace durahash::turbo

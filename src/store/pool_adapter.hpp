@@ -1,0 +1,271 @@
+// An engine on a pool, behind the virtual line: checks what callers may get wrong, then calls the
+// engine, which does not know of lines.
+#pragma once
+
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "base/process_mark.hpp"
+#include "durahash/detail/any_table.hpp"
+#include "engine/concept.hpp"
+#include "engine/frame/lifecycle.hpp"
+#include "persist/pool.hpp"
+#include "store/backup.hpp"
+#include "store/key_length.hpp"
+
+namespace durahash {
+
+/// What both kinds share. E is an engine over the medium M.
+template <class E, medium M, class Interface>
+class pool_adapter : public Interface {
+ public:
+  pool_adapter(std::unique_ptr<pool<M>> p, medium_kind kind)
+      : pool_(std::move(p)),
+        engine_(*pool_),
+        medium_kind_(kind),
+        was_clean_(pool_->root().state == pool_state::clean) {
+    Interface::opened_by_ = this_process_mark();
+  }
+  ~pool_adapter() override { pool_adapter::close(); }
+
+  error open(const std::string& path, bool salvage) {
+    if (salvage) pool_->begin_salvage();
+    error e = engine_.open(path, salvage ? &salvaged_ : nullptr);
+    usable_ = e.code == status::ok;
+    if (usable_ && salvage) pool_->end_salvage();
+    return e;
+  }
+
+  pool_kinds kinds() const override {
+    const superblock& block = pool_->block();
+    return {block.engine, block.key, block.value, block.durability};
+  }
+  pool_info info() override {
+    const superblock& block = pool_->block();
+    pool_info made;
+    made.engine = block.engine;
+    made.key = block.key;
+    made.value = block.value;
+    made.durability = block.durability;
+    made.medium = medium_kind_;
+    made.records = engine_.size();
+    made.slots = engine_.slots();
+    made.load_factor =
+        made.slots == 0 ? 0 : static_cast<double>(made.records) / static_cast<double>(made.slots);
+    made.file_bytes = pool_->end();
+    made.live_bytes = engine_.live_bytes();
+    made.free_bytes = engine_.free_bytes();
+    made.format_version = block.version;
+    made.clean = was_clean_;
+    made.may_lack_last_moments = pool_->memory().may_lack_last_moments();
+    return made;
+  }
+  table_stats stats() override {
+    table_stats made;
+    if_memory_allows([&] {
+      made.media = pool_->medium().counts();
+      engine_.describe(made);
+      made.figures.emplace_back("bytes_held_by_readers",
+                                static_cast<double>(engine_.bytes_held_by_readers()));
+    });
+    return made;
+  }
+  check_report check() override {
+    check_report report;
+    if (with_memory([&] { return engine_.check(report), status::ok; }) == status::ok) return report;
+    report.ok = false;
+    if_memory_allows([&] { report.violations.emplace_back(message(status::out_of_memory)); });
+    return report;
+  }
+  std::uint64_t size() override { return engine_.size(); }
+  status reserve(std::uint64_t records) override {
+    return change([&] { return engine_.reserve(records); });
+  }
+  status compact() override {
+    return change([&] { return engine_.compact(); });
+  }
+  status sync() override {
+    return with_memory([&] { return engine_.sync(); });
+  }
+  error backup(const std::string& path) override {
+    return back_up(pool_->memory(), pool_->block(), path,
+                   [&](image_copy& to) { return with_memory([&] { return engine_.backup(to); }); });
+  }
+  status close() override {
+    if (!usable_) return status::ok;
+    usable_ = false;
+    return with_memory([&] { return engine_.close(); });
+  }
+  const std::vector<std::string>& salvage_report() const override { return salvaged_; }
+
+  /// For who lends the engine to a device.
+  E& engine() noexcept { return engine_; }
+  durahash::pool<M>& storage() noexcept { return *pool_; }
+
+ protected:
+  bool writable() const noexcept { return !pool_->read_only(); }
+
+  /// Runs an operation that changes the table. Where it finds no space it waits a while for readers
+  /// that keep some back, with nothing locked, and tries once more.
+  template <class Operation>
+  status change(Operation&& run) {
+    if (!writable()) return status::read_only;
+    status answer = with_memory(run);
+    if (answer == status::no_space && engine_.await_space()) [[unlikely]]
+      answer = with_memory(run);
+    return answer;
+  }
+  /// The same for a batch, of whose operations `run` does one.
+  template <class Operation>
+  void change_rest(std::span<status> answers, Operation&& run) {
+    if (!engine_.may_find_space()) return;
+    for (std::size_t i = 0; i < answers.size(); ++i)
+      if (answers[i] == status::no_space && engine_.await_space()) [[unlikely]]
+        answers[i] = change([&] { return run(i); });
+  }
+
+  std::unique_ptr<pool<M>> pool_;
+  E engine_;
+
+ private:
+  medium_kind medium_kind_;
+  bool was_clean_;
+  bool usable_ = false;
+  std::vector<std::string> salvaged_;
+};
+
+template <class E, medium M>
+class word_adapter final : public pool_adapter<E, M, detail::word_table> {
+  using base = pool_adapter<E, M, detail::word_table>;
+  using base::engine_, base::writable, base::change, base::change_rest;
+
+ public:
+  using base::base;
+  using word = std::uint64_t;
+
+  status get(word key, word& value) override {
+    return engine_.get(key, [&](word found) { value = found; });
+  }
+  status write(detail::write_mode mode, word key, word value) override {
+    return change([&] { return engine_.write(key, decide_write(mode, value)); });
+  }
+  status erase(word key) override {
+    return change([&] { return engine_.write(key, erase_decider<word>()); });
+  }
+  status compare_and_set(word key, word expected, word desired) override {
+    return change([&] { return engine_.write(key, decide_exchange(expected, desired)); });
+  }
+  status fetch_add(word key, word delta, word& previous) override {
+    return change([&] {
+      return engine_.write(key, [&](const std::optional<word>& present) {
+        previous = present.value_or(0);
+        return decision<word>::set(previous + delta);
+      });
+    });
+  }
+  void get_many(std::span<const word> keys, word* values, status* answers) override {
+    engine_.get_many(
+        keys, [values](std::size_t i, word value) { values[i] = value; }, answers);
+  }
+  void put_many(std::span<const word> keys, const word* values, status* answers) override {
+    if (!writable()) return void(std::fill_n(answers, keys.size(), status::read_only));
+    engine_.put_many(keys, values, answers);
+    change_rest({answers, keys.size()}, [&](std::size_t i) {
+      return engine_.write(keys[i], decide_write(detail::write_mode::put, values[i]));
+    });
+  }
+  void erase_many(std::span<const word> keys, status* answers) override {
+    if (!writable()) return void(std::fill_n(answers, keys.size(), status::read_only));
+    engine_.erase_many(keys, answers);
+  }
+  status scan(cursor& at, std::size_t limit, detail::word_table::visitor visit) override {
+    return with_memory(
+        [&] { return engine_.scan(at, limit, [&](word key, word value) { visit(key, value); }); });
+  }
+};
+
+template <class E, medium M>
+class byte_adapter final : public pool_adapter<E, M, detail::bytes_table> {
+  using base = pool_adapter<E, M, detail::bytes_table>;
+  using base::engine_, base::writable, base::pool_, base::change, base::change_rest;
+
+ public:
+  using base::base;
+  using bytes = std::string_view;
+
+  status get(bytes key, detail::bytes_table::value_reader read) override {
+    return takes_key(key) ? engine_.get(key, [&](bytes value) { read(value); })
+                          : status::invalid_argument;
+  }
+  status write(detail::write_mode mode, bytes key, bytes value) override {
+    if (writable() && (!takes_key(key) || !takes_value(value))) return status::invalid_argument;
+    return change([&] { return engine_.write(key, decide_write(mode, value)); });
+  }
+  status erase(bytes key) override {
+    if (writable() && !takes_key(key)) return status::invalid_argument;
+    return change([&] { return engine_.write(key, erase_decider<bytes>()); });
+  }
+  status compare_and_set(bytes key, bytes expected, bytes desired) override {
+    if (writable() && (!takes_key(key) || !takes_value(expected) || !takes_value(desired)))
+      return status::invalid_argument;
+    return change([&] { return engine_.write(key, decide_exchange(expected, desired)); });
+  }
+  status fetch_add(bytes key, std::uint64_t delta, std::uint64_t& previous) override {
+    if (writable() && !takes_key(key)) return status::invalid_argument;
+    std::uint64_t sum = 0;
+    return change([&] {
+      return engine_.write(key, [&](const std::optional<bytes>& present) {
+        if (present && present->size() != sizeof previous)
+          return decision<bytes>::keep(status::invalid_argument);
+        previous = 0;
+        if (present) std::memcpy(&previous, present->data(), sizeof previous);
+        sum = previous + delta;
+        return decision<bytes>::set({reinterpret_cast<const char*>(&sum), sizeof sum});
+      });
+    });
+  }
+  void get_many(std::span<const bytes> keys, detail::bytes_table::indexed_reader read,
+                status* answers) override {
+    if (all_taken(keys, nullptr))
+      return engine_.get_many(
+          keys, [&](std::size_t i, bytes value) { read(i, value); }, answers);
+    for (std::size_t i = 0; i < keys.size(); ++i)
+      answers[i] = get(keys[i], [&](bytes value) { read(i, value); });
+  }
+  void put_many(std::span<const bytes> keys, const bytes* values, status* answers) override {
+    if (writable() && all_taken(keys, values)) {
+      engine_.put_many(keys, values, answers);
+      return change_rest({answers, keys.size()}, [&](std::size_t i) {
+        return engine_.write(keys[i], decide_write(detail::write_mode::put, values[i]));
+      });
+    }
+    for (std::size_t i = 0; i < keys.size(); ++i)
+      answers[i] = write(detail::write_mode::put, keys[i], values[i]);
+  }
+  void erase_many(std::span<const bytes> keys, status* answers) override {
+    if (writable() && all_taken(keys, nullptr)) return engine_.erase_many(keys, answers);
+    for (std::size_t i = 0; i < keys.size(); ++i) answers[i] = erase(keys[i]);
+  }
+  status scan(cursor& at, std::size_t limit, detail::bytes_table::visitor visit) override {
+    return with_memory([&] {
+      return engine_.scan(at, limit, [&](bytes key, bytes value) { visit(key, value); });
+    });
+  }
+
+ private:
+  bool takes_key(bytes key) const noexcept {
+    return durahash::takes_key(engine_, pool_->block(), key);
+  }
+  bool takes_value(bytes value) const noexcept {
+    return pool_->block().value == data_kind::u64 ? value.size() == 8
+                                                  : value.size() <= max_value_bytes;
+  }
+  bool all_taken(std::span<const bytes> keys, const bytes* values) const noexcept {
+    for (std::size_t i = 0; i < keys.size(); ++i)
+      if (!takes_key(keys[i]) || (values != nullptr && !takes_value(values[i]))) return false;
+    return true;
+  }
+};
+
+}  // namespace durahash
