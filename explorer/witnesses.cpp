@@ -471,8 +471,6 @@ const std::map<std::string, std::string>& witnesses(engine_kind engine) {
             "turbo/u64/power/twice#7623896490338270274"},
            {"the flush of turbo.settle.buckets",
             "turbo/u64/power/threads#3485655051399791433"},
-           {"the flush of turbo.update.commit",
-            "turbo/u64/power#7603690672184379984"},
            {"the flush of turbo.write.commit",
             "turbo/u64/power#7603690672184379984"},
            {"the flush of turbo.write.slot",

@@ -19,13 +19,14 @@ HERE = pathlib.Path(__file__).parent.parent
 ROOT = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else HERE).resolve()
 EFFECTS = {  # of each verb, what can be left out
     "flush": ["flush"],
+    "flush_in_line": ["flush"],
     "fence": ["fence"],
     "persist": ["flush", "fence"],
     "publish_unfenced": ["flush", "order"],
     "publish": ["flush", "fence", "order"],
     "publish_if": ["flush", "fence", "order"],
 }
-CALL = re.compile(r"(?<![\w.>:])(flush|fence|persist|publish|publish_if|publish_unfenced)"
+CALL = re.compile(r"(?<![\w.>:])(flush|flush_in_line|fence|persist|publish|publish_if|publish_unfenced)"
                   r"\(\s*(?:\*?m_?|\*medium_|medium_)\s*,")
 CATALOGUE = "docs/explanation/crash-catalogue.md"
 HOLE = r"(?:X[1-9]|(?:CCEH|Level|TurboHash|GPHash|Ours) [0-9]+)"

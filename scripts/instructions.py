@@ -2,14 +2,20 @@
 """Counts the instructions of each operation of each engine under callgrind: with one compiler the same
 on every run and machine.
 
-    scripts/instructions.py [--build DIR] [--engine E ...] [--kind words|bytes]
-                            [--level LEVEL] [--folder DIR] [--json FILE] [--before FILE]
+    scripts/instructions.py [--build DIR] [--engine E ...] [--kind words|bytes] [--level LEVEL]
+                            [--folder DIR] [--json FILE] [--before FILE]
+    scripts/instructions.py --check       # against bench/instructions/recorded.json
+    scripts/instructions.py --record      # writes it
 
-200,000 records in memory at the level process, 100,000 operations, the caller's loop included. With
---level power or power_buffered the pool lies in the folder DIR of a disk; counted is the thread that
-asks, and not what others write for it. The other DIR
-(build/check) is a build tree; its `durahash_instructions` is built first. --before compares with what
---json wrote earlier: the exit code is 1 where an operation takes more than 1 % and 2 instructions more.
+200,000 records in memory, 100,000 operations, the caller's loop included. At the level memory, which
+is the default, lines are written back as at the level power on persistent memory. With --level power
+or power_buffered the pool lies in the folder DIR of a disk; counted is the thread that asks, and not
+what others write for it. `steady` inserts into a table that has room, `insert` into one that grows.
+The other DIR (build/check) is a build tree; its `durahash_instructions` is built first.
+
+--before compares with what --json wrote earlier: the exit code is 1 where an operation takes more than
+1 % and 2 instructions more. --check is for `make test`: 1 where one takes more than 5 % and 3 more than
+recorded; with another compiler than the recorded one's it says so, and counts nothing.
 """
 import argparse
 import concurrent.futures
@@ -22,24 +28,63 @@ import subprocess
 import sys
 import tempfile
 
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+RECORDED = ROOT / "bench/instructions/recorded.json"
 ENGINES = ["turbo", "cceh", "level", "gphash"]
-OPERATIONS = ["hit", "miss", "update", "insert", "erase",
+OPERATIONS = ["hit", "miss", "update", "insert", "steady", "erase",
               "batch-hit", "batch-miss", "batch-new", "batch-update"]
+CHECKED = [(kind, engine) for kind in ("words", "bytes") for engine in ENGINES]
 
 
-def count(program, engine, kind, operation, how):
+def compiler():
+    said = subprocess.run(["c++", "--version"], capture_output=True, text=True, check=True).stdout
+    return said.splitlines()[0]
+
+
+def count(program, engine, kind, operation, level, folder):
     """Instructions of one operation."""
-    with tempfile.TemporaryDirectory(dir=how.folder) as folder:
-        log = os.path.join(folder, "log")
+    with tempfile.TemporaryDirectory(dir=folder) as own:
+        log = os.path.join(own, "log")
         command = ["valgrind", "--tool=callgrind", "--collect-atstart=no",
                    "--toggle-collect=*measured*", "--callgrind-out-file=/dev/null",
                    f"--log-file={log}", program, engine, kind, operation,
-                   os.path.join(folder, "pool"), how.level]
+                   os.path.join(own, "pool"), level]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         told = pathlib.Path(log).read_text()
     if done.returncode != 0:
         sys.exit(f"{' '.join(map(str, command))}\n{done.stdout}{done.stderr}{told}")
     return int(re.search(r"Collected : (\d+)", told)[1]) / int(done.stdout)
+
+
+def count_all(how, wanted):
+    """{kind: {engine: {operation: instructions}}} of pairs (kind, engine)."""
+    subprocess.run(["cmake", "--build", how.build, "--target", "durahash_instructions"],
+                   check=True, stdout=subprocess.DEVNULL)
+    program = how.build / "bin/durahash_instructions"
+    each = [(kind, engine, operation) for kind, engine in wanted for operation in OPERATIONS]
+    found = {}
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        counts = pool.map(lambda one: count(program, one[1], one[0], one[2], how.level, how.folder),
+                          each)
+        for (kind, engine, operation), instructions in zip(each, counts):
+            found.setdefault(kind, {}).setdefault(engine, {})[operation] = round(instructions, 1)
+    return found
+
+
+def compare(found, before, share, least):
+    """Prints a table for each kind. Returns what takes more than it may."""
+    worse = []
+    for kind, engines in found.items():
+        print(f"{kind:8}" + "".join(f"{operation:>16}" for operation in OPERATIONS))
+        for engine, row in engines.items():
+            cells = []
+            for operation, now in row.items():
+                was = before.get(kind, {}).get(engine, {}).get(operation)
+                if was is not None and now > was * share and now > was + least:
+                    worse.append(f"{kind}, {engine}, {operation}: {was:.0f} -> {now:.0f}")
+                cells.append(f"{now:.0f}" if was is None else f"{was:.0f} -> {now:.0f}")
+            print(f"{engine:8}" + "".join(f"{cell:>16}" for cell in cells), flush=True)
+    return worse
 
 
 def main():
@@ -48,35 +93,34 @@ def main():
     parser.add_argument("--build", type=pathlib.Path, default=pathlib.Path("build/check"))
     parser.add_argument("--engine", nargs="+", choices=ENGINES, default=ENGINES)
     parser.add_argument("--kind", choices=["words", "bytes"], default="words")
-    parser.add_argument("--level", choices=["process", "power", "power_buffered"],
-                        default="process")
+    parser.add_argument("--level", choices=["memory", "process", "power", "power_buffered"],
+                        default="memory")
     parser.add_argument("--folder", default="/dev/shm")
     parser.add_argument("--json", type=pathlib.Path)
     parser.add_argument("--before", type=pathlib.Path)
+    parser.add_argument("--check", action="store_true")
+    parser.add_argument("--record", action="store_true")
     how = parser.parse_args()
     if shutil.which("valgrind") is None:
         sys.exit("valgrind is not installed")
-    subprocess.run(["cmake", "--build", how.build, "--target", "durahash_instructions"],
-                   check=True, stdout=subprocess.DEVNULL)
-    program = how.build / "bin/durahash_instructions"
-    wanted = [(engine, operation) for engine in how.engine for operation in OPERATIONS]
-    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        counts = pool.map(lambda one: count(program, one[0], how.kind, one[1], how), wanted)
-        found = {engine: {} for engine in how.engine}
-        for (engine, operation), instructions in zip(wanted, counts):
-            found[engine][operation] = round(instructions, 1)
+    if how.check or how.record:
+        recorded = json.loads(RECORDED.read_text()) if RECORDED.exists() else {}
+        if how.check and recorded.get("compiler") != compiler():
+            print(f"not counted: recorded with {recorded.get('compiler')}, and this is {compiler()}")
+            return 0
+        found = count_all(how, CHECKED)
+        worse = compare(found, recorded, 1.05, 3)
+        if how.record:
+            RECORDED.write_text(json.dumps({"compiler": compiler(), **found}, indent=1) + "\n")
+            return 0
+        for line in worse:
+            print(f"more instructions than recorded: {line}", file=sys.stderr)
+        return 1 if worse else 0
+    found = count_all(how, [(how.kind, engine) for engine in how.engine])
     before = json.loads(how.before.read_text()) if how.before else {}
-    worse = False
-    print(f"{how.kind:8}" + "".join(f"{operation:>16}" for operation in OPERATIONS))
-    for engine, row in found.items():
-        cells = []
-        for operation, now in row.items():
-            was = before.get(engine, {}).get(operation)
-            worse |= was is not None and now > was * 1.01 and now > was + 2
-            cells.append(f"{now:.0f}" if was is None else f"{was:.0f} -> {now:.0f}")
-        print(f"{engine:8}" + "".join(f"{cell:>16}" for cell in cells), flush=True)
+    worse = compare(found, before, 1.01, 2)
     if how.json:
-        how.json.write_text(json.dumps(found, indent=2) + "\n")
+        how.json.write_text(json.dumps(found, indent=1) + "\n")
     return 1 if worse else 0
 
 

@@ -1,9 +1,10 @@
 // One kind of operation, many times, in a function called `measured`: scripts/instructions.py
 // counts it under callgrind.
 //
-//   durahash_instructions ENGINE words|bytes OPERATION POOL [LEVEL]
+//   durahash_instructions ENGINE words|bytes OPERATION POOL memory|process|power|power_buffered
 //
-// At the levels power and power_buffered the pool lies on a disk; process, where none is named.
+// memory: lines of a pool in memory are written back, as at the level power on persistent memory.
+// At the levels power and power_buffered the pool lies on a disk.
 #include <cstdint>
 #include <cstdio>
 #include <string>
@@ -87,7 +88,7 @@ std::size_t run(const std::string& what, Records on) {
   std::vector<value> values;
   for (std::uint64_t n = 0; n < 2 * records; ++n)
     keys.push_back(Records::made_key(n)), values.push_back(Records::made_value(n));
-  if (what == "insert")
+  if (what == "insert" || what == "steady")
     return measured(records, [&](std::size_t i) { (void)on.table.insert(keys[i], values[i]); }),
            records;
   for (std::size_t i = 0; i < records; ++i) (void)on.table.put(keys[i], values[i]);
@@ -122,7 +123,8 @@ std::size_t run(const std::string& what, Records on) {
 }
 
 template <class Records>
-int run(const options& how, const std::string& what, const std::string& path) {
+int run(options how, const std::string& what, const std::string& path) {
+  if (what == "steady") how.capacity = 2 * records;  // nothing has to grow
   auto made = Records::open(path, how);
   if (!made) return std::fprintf(stderr, "%s\n", made.failure().message.c_str()), 1;
   std::size_t done = run(what, Records{std::move(*made)});
@@ -133,16 +135,17 @@ int run(const options& how, const std::string& what, const std::string& path) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 5 && argc != 6)
-    return std::fprintf(stderr, "see the head of this program's source\n"), 2;
+  if (argc != 6) return std::fprintf(stderr, "see the head of this program's source\n"), 2;
   options how;
   auto engine = engine_named(argv[1]);
   if (!engine) return 2;
   how.engine = *engine;
   how.mode = open_mode::create_new;
-  if (argc == 6 && !(how.durability = durability_named(argv[5]))) return 2;
-  if (how.durability.value_or(durability_level::process) != durability_level::process)
-    how.medium = medium_kind::disk;
+  const std::string_view level = argv[5];
+  how.durability = level == "memory" ? durability_level::power : durability_named(level);
+  if (!how.durability) return 2;
+  if (level == "memory") how.medium = medium_kind::memory;
+  else if (level != "process") how.medium = medium_kind::disk;
   return std::string_view(argv[2]) == "words" ? run<words>(how, argv[3], argv[4])
                                               : run<bytes>(how, argv[3], argv[4]);
 }

@@ -106,6 +106,18 @@ class Geometry(Words):
         return said + ("" if sound else ", check bits WRONG")
 
 
+class ShardView(Words):
+    """Of turbo, in DRAM: where a shard's array is."""
+
+    @staticmethod
+    def said(n):
+        offset, generation = n & ((1 << 40) - 1) << 8, n >> 48
+        if offset == 0:
+            return f"no array, generation {generation}"
+        marks = [name for bit, name in ((6, "publishing"), (7, "inherited")) if n >> bit & 1]
+        return ", ".join([f"2^{56 - (n & 63)} buckets at {offset}", f"generation {generation}"] + marks)
+
+
 class Slot(Words):
     """Of turbo and level: key and value. Whether a record is there the bucket knows."""
 
@@ -161,7 +173,7 @@ class CcehBucket:
             yield f"slot {i}", CcehSlot(self.value["slots"][i]).to_string()
 
 
-class Desk(Words):
+class Intent(Words):
     def to_string(self):
         logged = [number(self.value["logged_" + name]) for name in ("slot", "key", "value")]
         mixed = 0
@@ -181,7 +193,7 @@ PRINTERS = {
     "checked_place": CheckedPlace,
     "turbo::directory_entry": CheckedPlace,
     "place_view": PlaceView,
-    "turbo::shard_view": PlaceView,
+    "turbo::shard_view": ShardView,
     "turbo::meta_word": Meta,
     "turbo::slot": Slot,
     "turbo::bucket": TurboBucket,
@@ -189,7 +201,7 @@ PRINTERS = {
     "cceh::bucket": CcehBucket,
     "level::slot": Slot,
     "level::bucket_state": BucketState,
-    "level::intent": Desk,
+    "level::intent": Intent,
     "gphash::slot": GphashSlot,
     "gphash::geometry": Geometry,
 }

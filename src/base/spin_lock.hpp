@@ -20,11 +20,11 @@ inline void await_holder(int tries) noexcept {
 
 class spin_lock {
  public:
-  bool try_lock() noexcept {
+  [[gnu::always_inline]] bool try_lock() noexcept {
     return !held_.load(std::memory_order_relaxed) &&
            !held_.exchange(true, std::memory_order_acquire);
   }
-  void lock() noexcept {
+  [[gnu::always_inline]] void lock() noexcept {
     if (!try_lock()) [[unlikely]]
       wait_and_lock();
   }

@@ -10,25 +10,28 @@
 
 namespace durahash {
 
-enum class flush_instruction : std::uint8_t { clflush, clflushopt, clwb };
+enum class flush_instruction : std::uint8_t { none, clflush, clflushopt, clwb };
 
-/// The best one this processor has: clwb keeps the line in the cache, clflushopt evicts it, clflush
+/// The best one that this processor has, never none: clwb keeps the line in the cache, clflushopt evicts it, clflush
 /// also waits.
 flush_instruction best_flush_instruction() noexcept;
 
-inline void write_back(flush_instruction how, const void* line) noexcept {
-  // Spelled in assembly so that one build serves every processor.
+/// Of a processor without clwb.
+inline void write_back_otherwise(flush_instruction how, const void* line) noexcept {
   const char* at = static_cast<const char*>(line);
-  switch (how) {
-    case flush_instruction::clwb:
-      asm volatile(".byte 0x66; xsaveopt %0" : "+m"(*const_cast<char*>(at)));
-      break;
-    case flush_instruction::clflushopt:
-      asm volatile(".byte 0x66; clflush %0" : "+m"(*const_cast<char*>(at)));
-      break;
-    case flush_instruction::clflush:
-      asm volatile("clflush %0" : "+m"(*const_cast<char*>(at)));
-      break;
+  if (how == flush_instruction::clflushopt)
+    asm volatile(".byte 0x66; clflush %0" : "+m"(*const_cast<char*>(at)));
+  else if (how == flush_instruction::clflush)
+    asm volatile("clflush %0" : "+m"(*const_cast<char*>(at)));
+}
+
+// Spelled in assembly so that one build serves every processor.
+[[gnu::always_inline]] inline void write_back(flush_instruction how, const void* line) noexcept {
+  if (how == flush_instruction::clwb) [[likely]] {
+    asm volatile(".byte 0x66; xsaveopt %0"
+                 : "+m"(*const_cast<char*>(static_cast<const char*>(line))));
+  } else {
+    write_back_otherwise(how, line);
   }
 }
 

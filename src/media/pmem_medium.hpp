@@ -12,18 +12,18 @@ class pmem_medium : public direct_access {
  public:
   static constexpr bool visible_is_durable = false;
   explicit pmem_medium(persistence_domain domain)
-      : caches_are_durable_(domain == persistence_domain::cpu_cache),
-        how_(best_flush_instruction()) {}
+      : how_(domain == persistence_domain::cpu_cache ? flush_instruction::none
+                                                     : best_flush_instruction()) {}
 
   void flush(const void* at, std::size_t bytes) noexcept {
-    if (caches_are_durable_) return;
+    if (how_ == flush_instruction::none) return;
     for_each_line(at, bytes, [this](const void* line) { write_back(how_, line); });
   }
+  void flush_line(const void* at) noexcept { write_back(how_, at); }
   void fence() noexcept { store_fence(); }
   media_counts counts() const { return {}; }
 
  private:
-  bool caches_are_durable_;
   flush_instruction how_;
 };
 

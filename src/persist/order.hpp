@@ -57,6 +57,10 @@ struct fencing {
   }
 };
 
+inline bool in_one_line(const void* a, const void* b) noexcept {
+  return (reinterpret_cast<std::uintptr_t>(a) ^ reinterpret_cast<std::uintptr_t>(b)) < line_bytes;
+}
+
 /// What a publication comes after: evidence that its payload is durable, or the reason why it needs
 /// none.
 class [[nodiscard]] ordered {
@@ -78,10 +82,10 @@ inline ordered after_nothing([[maybe_unused]] const char* why) { return {}; }
 
 /// The trick of one cache line: a line becomes durable as a prefix of its stores, so a payload
 /// stored before the commit word and in its line needs no flush of its own.
-inline ordered after_same_line(const void* word, const void* payload, std::size_t payload_bytes) {
-  auto line = reinterpret_cast<std::uintptr_t>(word) / line_bytes;
-  auto first = reinterpret_cast<std::uintptr_t>(payload);
-  check(first / line_bytes == line && (first + payload_bytes - 1) / line_bytes == line,
+[[gnu::always_inline]] inline ordered after_same_line(const void* word, const void* payload,
+                                                      std::size_t payload_bytes) {
+  auto last = reinterpret_cast<std::uintptr_t>(payload) + payload_bytes - 1;
+  check(in_one_line(word, payload) && in_one_line(word, reinterpret_cast<const void*>(last)),
         "payload shares the commit word's line");
   return {};
 }
@@ -124,6 +128,16 @@ flushed flush(M& m, const extent& bytes, site where = {}) {
   return {};
 }
 
+/// Of an object that lies in one line.
+template <medium M, class T>
+flushed flush_in_line(M& m, const T& object, site where = {}) {
+  static_assert(line_bytes % alignof(T) == 0 && alignof(T) >= sizeof(T));
+  m.enter(verb::flush, where);
+  if constexpr (requires { m.flush_line(&object); }) m.flush_line(&object);
+  else m.flush(&object, sizeof(T));
+  return {};
+}
+
 template <medium M>
 durable fence(M& m, flushed, site where = {}) {
   m.enter(verb::fence, where);
@@ -139,11 +153,12 @@ durable persist(M& m, const extent& bytes, site where = {}) {
 /// fence.
 template <medium M, class T>
   requires(sizeof(T) == 8)
-flushed publish_unfenced(M& m, pm<T>& word, std::type_identity_t<T> value, ordered,
-                         site where = {}) {
+[[gnu::always_inline]] inline flushed publish_unfenced(M& m, pm<T>& word,
+                                                       std::type_identity_t<T> value, ordered,
+                                                       site where = {}) {
   m.enter(verb::publish_unfenced, where);
   m.write(word.raw(), std::bit_cast<typename pm<T>::word>(value));
-  return flush(m, extent_of(word), where);
+  return flush_in_line(m, word, where);
 }
 
 template <medium M, class T>

@@ -56,8 +56,12 @@ class unsettled {
     }
   }
   bool settled(std::size_t unit) const noexcept {
+    if constexpr (needed) return settled(units_[unit]);
+    else return true;
+  }
+  [[gnu::always_inline]] bool settled(const settlement_mark& mark) const noexcept {
     if constexpr (needed) {
-      std::uint8_t code = units_[unit].load(std::memory_order_acquire);
+      std::uint8_t code = mark.load(std::memory_order_acquire);
       if (M::planted("readers-give-away-what-is-not-durable") && code == publishing_code)
         return true;
       return code == settled_code_;
@@ -67,11 +71,26 @@ class unsettled {
   }
 
   void begin(std::size_t unit) noexcept {
-    // the store that follows releases it
-    if constexpr (needed) units_[unit].store(publishing_code, std::memory_order_relaxed);
+    if constexpr (needed) begin(units_[unit]);
   }
-  void end(std::size_t unit, const durable&) noexcept {
-    if constexpr (needed) units_[unit].store(settled_code_, std::memory_order_release);
+  void end(std::size_t unit, const durable& done) noexcept {
+    if constexpr (needed) end(units_[unit], done);
+  }
+  /// Nothing of it is a dead process's.
+  [[gnu::always_inline]] bool settled_or_publishing(const settlement_mark& mark) const noexcept {
+    if constexpr (needed) {
+      std::uint8_t code = mark.load(std::memory_order_relaxed);
+      return code == settled_code_ || code == publishing_code;
+    } else {
+      return true;
+    }
+  }
+  [[gnu::always_inline]] void begin(settlement_mark& mark) noexcept {
+    // the store that follows releases it
+    if constexpr (needed) mark.store(publishing_code, std::memory_order_relaxed);
+  }
+  [[gnu::always_inline]] void end(settlement_mark& mark, const durable&) noexcept {
+    if constexpr (needed) mark.store(settled_code_, std::memory_order_release);
   }
 
   /// All that was inherited with the unit is durable. Any thread may find that out, lock or no

@@ -109,12 +109,13 @@ class pool_adapter : public Interface {
   /// Runs an operation that changes the table. Where it finds no space it waits a while for readers
   /// that keep some back, with nothing locked, and tries once more.
   template <class Operation>
-  status change(Operation&& run) {
+  [[gnu::always_inline]] status change(Operation&& run) {
     if (!writable()) return status::read_only;
-    status answer = with_memory(run);
-    if (answer == status::no_space && engine_.await_space()) [[unlikely]]
-      answer = with_memory(run);
-    return answer;
+    for (bool again = false;; again = true) {  // one call, so that the operation is inlined
+      const status answer = with_memory(run);
+      if (answer != status::no_space || again || !engine_.await_space()) [[likely]]
+        return answer;
+    }
   }
   /// The same for a batch, of whose operations `run` does one.
   template <class Operation>
@@ -148,16 +149,22 @@ class word_adapter final : public pool_adapter<E, M, detail::word_table> {
     return engine_.get(key, [&](word found) { value = found; });
   }
   status write(detail::write_mode mode, word key, word value) override {
-    return change([&] { return engine_.write(key, decide_write(mode, value)); });
+    return change([&]() __attribute__((always_inline)) {
+      return engine_.write(key, decide_write(mode, value));
+    });
   }
   status erase(word key) override {
-    return change([&] { return engine_.write(key, erase_decider<word>()); });
+    return change([&]() __attribute__((always_inline)) {
+      return engine_.write(key, erase_decider<word>());
+    });
   }
   status compare_and_set(word key, word expected, word desired) override {
-    return change([&] { return engine_.write(key, decide_exchange(expected, desired)); });
+    return change([&]() __attribute__((always_inline)) {
+      return engine_.write(key, decide_exchange(expected, desired));
+    });
   }
   status fetch_add(word key, word delta, word& previous) override {
-    return change([&] {
+    return change([&]() __attribute__((always_inline)) {
       return engine_.write(key, [&](const std::optional<word>& present) {
         previous = present.value_or(0);
         return decision<word>::set(previous + delta);
@@ -200,16 +207,22 @@ class byte_adapter final : public pool_adapter<E, M, detail::bytes_table> {
   }
   status write(detail::write_mode mode, bytes key, bytes value) override {
     if (writable() && (!takes_key(key) || !takes_value(value))) return status::invalid_argument;
-    return change([&] { return engine_.write(key, decide_write(mode, value)); });
+    return change([&]() __attribute__((always_inline)) {
+      return engine_.write(key, decide_write(mode, value));
+    });
   }
   status erase(bytes key) override {
     if (writable() && !takes_key(key)) return status::invalid_argument;
-    return change([&] { return engine_.write(key, erase_decider<bytes>()); });
+    return change([&]() __attribute__((always_inline)) {
+      return engine_.write(key, erase_decider<bytes>());
+    });
   }
   status compare_and_set(bytes key, bytes expected, bytes desired) override {
     if (writable() && (!takes_key(key) || !takes_value(expected) || !takes_value(desired)))
       return status::invalid_argument;
-    return change([&] { return engine_.write(key, decide_exchange(expected, desired)); });
+    return change([&]() __attribute__((always_inline)) {
+      return engine_.write(key, decide_exchange(expected, desired));
+    });
   }
   status fetch_add(bytes key, std::uint64_t delta, std::uint64_t& previous) override {
     if (writable() && !takes_key(key)) return status::invalid_argument;

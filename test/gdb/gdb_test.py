@@ -29,6 +29,8 @@ OFFSETS = {
     "subject::no_offset": "no durahash::turbo::bucket",
     "subject::place": "offset 65536, exponent 3",
     "subject::torn_place": "offset 65792, exponent 3, check bits WRONG",
+    "subject::shard": "2^3 buckets at 65536, generation 5",
+    "subject::no_array": "no array, generation 0",
     "subject::mirror": "offset 65536, exponent 3, generation 5",
 }
 BUCKETS = {

@@ -5,7 +5,7 @@
 #include "engine/cceh/format.hpp"
 #include "engine/gphash/format.hpp"
 #include "engine/level/format.hpp"
-#include "engine/turbo/format.hpp"
+#include "engine/turbo/mirror.hpp"
 
 namespace subject {
 
@@ -30,6 +30,8 @@ constinit word geometry = gphash::geometry::of(4, 1).word;
 constinit checked_place place = checked_place::of(65536, 3);
 constinit checked_place torn_place{checked_place::of(65536, 3).word ^ 1};
 constinit place_view mirror = place_view::of(checked_place::of(65536, 3), 5);
+constinit turbo::shard_view shard = turbo::shard_view::of({checked_place::of(65536, 3)}, 5);
+constinit turbo::shard_view no_array;
 constinit poff<turbo::bucket> bucket_offset{4096}, no_offset{};
 
 // The types of the words above.

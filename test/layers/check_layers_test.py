@@ -17,7 +17,7 @@ SOUND_TREE = {
     "src/engine/concept.hpp": '#include "durahash/status.hpp"\n',
     "src/engine/turbo/find.hpp": '#include "engine/concept.hpp"\n#include "persist/pool.hpp"\n',
     "src/engine/cceh/find.hpp": '#include "engine/concept.hpp"\n',
-    "src/store/open.cpp": '#include "table/turbo/find.hpp"\n#include "durahash/table.hpp"\n',
+    "src/store/open.cpp": '#include "engine/turbo/find.hpp"\n#include "durahash/table.hpp"\n',
     "bench/clock.hpp": "#include <fmt/format.h>\n",
     "tool/get.cpp": '#include <CLI/CLI.hpp>\n#include "bench/clock.hpp"\n#include <durahash/table.hpp>\n',
     "examples/embed/main.cpp": "#include <durahash/table.hpp>\n",

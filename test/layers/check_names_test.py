@@ -29,7 +29,7 @@ class CheckNames(unittest.TestCase):
     def test_a_flush_without_a_name(self):
         code, told = self.answer(old=', "turbo.write.slot")', new=")")
         self.assertEqual(code, 1)
-        self.assertRegex(told, r"src/engine/turbo/write\.hpp:\d+: this flush has no name")
+        self.assertRegex(told, r"src/engine/turbo/write\.hpp:\d+: this flush_in_line has no name")
 
     def test_a_name_that_is_given_twice(self):
         code, told = self.answer("src/engine/turbo/table.hpp", '"turbo.write.done"', '"turbo.write.payload"')

@@ -26,7 +26,7 @@ std::uint64_t table<M, Kind>::check_units(violations& violated, std::uint64_t& r
 /// C1, and that the root names the directory in use.
 template <medium M, class Kind>
 void table<M, Kind>::check_directory(violations& violated, std::uint64_t& reached_bytes) {
-  place_view now = directory();
+  directory_view now = directory();
   checked_place on_medium{load(m_, root_of_table().directory)};
   if (!on_medium.sound() || !now.mirrors(on_medium))
     violated("the root does not name the directory in use");

@@ -52,7 +52,7 @@ status table<M, Kind>::move_arrays_down() {
     at = s.end();
   } while (at != 0);
   std::scoped_lock lock(directory_lock_);
-  place_view now = directory();
+  directory_view now = directory();
   pm<std::uint64_t>* entries = entries_of(now.offset());
   if (heap_.has_room_before(now.offset(), directory_bytes(now.exponent()))) {
     if (!p_.may_change()) return status::io_error;
@@ -67,15 +67,13 @@ status table<M, Kind>::move_segment_down(const segment& s) {
   if (!heap_.has_room_before(s.offset(), segment_bytes())) return status::ok;
   if (!p_.may_change()) return status::io_error;
   settle(s);
-  image made;
+  auto made = new_segment();
+  if (!made) return status::ok;
   std::vector<resident> all = residents(s);
-  if (!lay_out(all, made)) lay_out_as_they_lie(all, made);
-  flushed started;
-  auto cell = write_segment(made, started);
-  if (!cell) return status::ok;
-  durable written = fence(m_, std::move(started), "cceh.compact.segment");
+  if (!lay_out(all, *made)) lay_out_as_they_lie(all, *made);
+  durable written = fence(m_, made->finish(), "cceh.compact.segment");
   std::scoped_lock lock(directory_lock_);
-  checked_place entry = checked_place::of(cell->keep(), s.depth());
+  checked_place entry = checked_place::of(made->keep(), s.depth());
   publish_entries(
       range_of(s.prefix, s.depth()), direction::leftward, [&](std::uint64_t) { return entry; },
       after(std::move(written)));
@@ -100,7 +98,7 @@ void table<M, Kind>::for_each_locked(Visit&& visit) {
 template <medium M, class Kind>
 status table<M, Kind>::replace_value(const resident& r, std::uint64_t value_word, flushed started) {
   change c;
-  c.stripe = stripe_of(r.hash);
+  c.stripe = &stripes_[stripe_of(r.hash)];
   stage_update(*r.where, value_word, c);
   c.apart = true;
   frame::commit(c, std::move(started));
@@ -138,13 +136,15 @@ template <medium M, class Kind>
 status table<M, Kind>::build_segments(std::span<const live_record> records, std::uint64_t prefix,
                                       unsigned depth, unsigned min_depth,
                                       std::vector<checked_place>& leaves, flushed& started) {
-  image made;
-  if (depth >= min_depth && records.size() <= slots_per_segment() && lay_out(records, made)) {
-    auto cell = write_segment(made, started);
-    if (!cell) return status::no_space;
-    leaves.push_back(checked_place::of(cell->offset(), depth));
-    cell->keep();
-    return status::ok;
+  if (depth >= min_depth && records.size() <= slots_per_segment()) {
+    auto made = new_segment();
+    if (!made) return status::no_space;
+    if (lay_out(records, *made)) {
+      started += made->finish();
+      leaves.push_back(checked_place::of(made->offset(), depth));
+      made->keep();
+      return status::ok;
+    }
   }
   if (depth == max_depth) return status::no_space;
   std::uint64_t right = prefix | std::uint64_t{1} << (63 - depth);

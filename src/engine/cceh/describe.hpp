@@ -8,7 +8,7 @@ namespace durahash::cceh {
 
 template <medium M, class Kind>
 void table<M, Kind>::each_part_of_table(part_visitor& v) {
-  place_view d = directory();
+  directory_view d = directory();
   std::uint64_t root_word = p_.offset_of(&root_of_table().directory);
   v.visit({.kind = "root", .offset = root_word, .bytes = sizeof(root), .listed = true},
           [&](pool_part& into) {

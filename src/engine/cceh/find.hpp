@@ -101,45 +101,93 @@ std::uint32_t table<M, Kind>::match(bucket_keys keys, std::uint64_t word) noexce
   return static_cast<std::uint32_t>(low | high << 2);
 }
 
-/// Word tables take one look, inlined; a read that a writer disturbed, or that must be made durable
+/// Word tables take one look, inlined. A read that a writer disturbed, or that must be made durable
 /// first, searches.
 template <medium M, class Kind>
 template <class Read>
-status table<M, Kind>::get(key_type key, Read&& read) {
-  std::uint64_t hash = hash_of(key, seeds_);
+[[gnu::always_inline]] inline status table<M, Kind>::get(key_type key, Read read) {
+  if constexpr (Kind::in_slot) return get_at(look_up(hash_of(key, seeds_)), key, read);
+  else return search(key, read);
+}
+
+template <medium M, class Kind>
+template <class Read>
+[[gnu::always_inline]] inline status table<M, Kind>::get_at(const target_type& t, key_type key,
+                                                            Read read) {
   if constexpr (Kind::in_slot) {
-    if (!escapes(key)) [[likely]] {
-      segment s = segment_of(hash);
-      if (probed seen = judge(s, window_of(s, hash, key), read); seen != probed::torn) [[likely]]
-        return seen == probed::hit ? status::ok : status::not_found;
-    }
+    const std::uint32_t version = t.stripe->version.load(std::memory_order_acquire);
+    if (as_named(t)) [[likely]]
+      return answer(t, version, key, read);
   }
-  return search(hash, key, read);
+  return search(key, read);
 }
 
-/// What a look at the window of a word table is worth; `torn` also says "not settled".
+/// Where the directory says that the hash's home bucket is. Under nothing: what it says may have
+/// been overwritten.
+template <medium M, class Kind>
+[[gnu::always_inline]] inline auto table<M, Kind>::look_up(std::uint64_t hash) const noexcept
+    -> target_type {
+  const directory_view d = directory();
+  const void* at = base_ + d.offset() + d.entry_byte(hash);
+  const auto* named = static_cast<const pm<std::uint64_t>*>(at);
+  const checked_place entry{load(m_, *named)};
+  const auto stripe = static_cast<std::uint32_t>(hash >> (64 - stripe_bits)) &
+                      ~static_cast<std::uint32_t>(low_bits(stripe_bits) >> entry.exponent());
+  void* first = base_ + entry.offset();
+  return {hash, d, named, entry, &stripes_[stripe], static_cast<bucket*>(first) + home_of(hash)};
+}
+
+/// Whether that directory is the one in use and says so still. Behind a look at the stripe's version,
+/// or at its lock: what was read between is of that segment, if the version is the same then.
+template <medium M, class Kind>
+[[gnu::always_inline]] inline bool table<M, Kind>::as_named(const target_type& t) const noexcept {
+  return load(m_, *t.named) == t.entry.word && directory() == t.directory;
+}
+
+/// The next bucket of a segment, in a circle.
+template <medium M, class Kind>
+[[gnu::always_inline]] inline bucket* table<M, Kind>::bucket_behind(
+    const bucket* b, checked_place entry) const noexcept {
+  char* const first = base_ + entry.offset();
+  const auto next = static_cast<std::uint64_t>(reinterpret_cast<const char*>(b + 1) - first);
+  void* at = first + (next & (segment_bytes() - 1));
+  return static_cast<bucket*>(at);
+}
+
 template <medium M, class Kind>
 template <class Read>
-auto table<M, Kind>::judge(const segment& s, const window& w, Read& read) const -> probed {
-  auto good = [&] { return unchanged(s) && unsettled_.settled(s.stripe); };
-  std::uint64_t at = w.home;
-  for (unsigned left = w.buckets; left != 0; --left, at = (at + 1) & w.mask) {
-    const bucket& b = w.first[at];
-    bucket_keys keys = keys_of(b);
-    if (std::uint32_t hits = match(keys, w.key_word); hits != 0) {
-      std::uint64_t value = load(m_, b.slots[std::countr_zero(hits)].value);
-      if (!good()) return probed::torn;
+[[gnu::always_inline]] inline status table<M, Kind>::answer(const target_type& t,
+                                                            std::uint32_t version, key_type key,
+                                                            Read read) {
+  const bucket* b = t.home;
+  if (!escapes(key)) [[likely]] {
+    for (unsigned left = probe_; left != 0; --left, b = bucket_behind(b, t.entry)) {
+      const slot* at = b->slots;
+      if (load(m_, at->key) != key && load(m_, (++at)->key) != key &&
+          load(m_, (++at)->key) != key && load(m_, (++at)->key) != key) {
+        if (load(m_, b->slots[3].key) == empty_word || load(m_, b->slots[2].key) == empty_word ||
+            load(m_, b->slots[1].key) == empty_word || load(m_, b->slots[0].key) == empty_word)
+          break;
+        continue;
+      }
+      const std::uint64_t value = load(m_, at->value);
+      if (t.stripe->version.load(std::memory_order_acquire) != version ||
+          !unsettled_.settled(t.stripe->mark)) [[unlikely]]
+        return search(key, read);
       read(value);
-      return probed::hit;
+      return status::ok;
     }
-    if (match(keys, empty_word) != 0) break;
+    if (t.stripe->version.load(std::memory_order_acquire) == version &&
+        unsettled_.settled(t.stripe->mark)) [[likely]]
+      return status::not_found;
   }
-  return good() ? probed::miss : probed::torn;
+  return search(key, read);
 }
 
 template <medium M, class Kind>
 template <class Read>
-[[gnu::noinline]] status table<M, Kind>::search(std::uint64_t hash, key_type key, Read& read) {
+[[gnu::noinline]] status table<M, Kind>::search(key_type key, Read read) {
+  const std::uint64_t hash = hash_of(key, seeds_);
   // keeps segment and record from reuse; u64 tables have none, and look at the directory again
   // instead
   [[maybe_unused]] read_guard guard = reading();
@@ -232,31 +280,18 @@ template <medium M, class Kind>
 template <class Read>
 void table<M, Kind>::get_many(std::span<const key_type> keys, Read&& read, status* answers) {
   [[maybe_unused]] read_guard guard = reading();
-  std::uint64_t hashes[group_size];
-  segment segments[group_size];
-  for (std::size_t start = 0; start < keys.size(); start += group_size) {
-    std::size_t count = std::min(group_size, keys.size() - start);
+  constexpr std::size_t ahead = 32;
+  target_type looks[ahead];
+  for (std::size_t start = 0; start < keys.size(); start += ahead) {
+    const std::size_t count = std::min(ahead, keys.size() - start);
     for (std::size_t i = 0; i < count; ++i) {
-      hashes[i] = hash_of(keys[start + i], seeds_);
-      segments[i] = segment_under_guard(hashes[i]);
-      __builtin_prefetch(&buckets_at(segments[i].offset())[home_of(hashes[i])]);
-    }
-    // where the home bucket is not the end of the search, the next one is needed, too
-    for (std::size_t i = 0; i < count; ++i) {
-      window w = window_of(segments[i], hashes[i], keys[start + i]);
-      bucket_keys home = keys_of(w[0]);
-      __builtin_prefetch(&w[(match(home, w.key_word) | match(home, empty_word)) == 0]);
+      looks[i] = look_up(hash_of(keys[start + i], seeds_));
+      __builtin_prefetch(looks[i].home);
     }
     for (std::size_t i = 0; i < count; ++i) {
-      key_type key = keys[start + i];
-      auto read_one = [&](value_type value) { read(start + i, value); };
-      probed seen = probed::torn;
-      if constexpr (Kind::in_slot)
-        if (!escapes(key)) [[likely]]
-          seen = judge(segments[i], window_of(segments[i], hashes[i], key), read_one);
-      answers[start + i] = seen == probed::hit    ? status::ok
-                           : seen == probed::miss ? status::not_found
-                                                  : search(hashes[i], key, read_one);
+      auto read_one = [&read, n = start + i](value_type value) { read(n, value); };
+      const target_type& t = looks[i];
+      answers[start + i] = get_at(t, keys[start + i], read_one);
     }
   }
 }

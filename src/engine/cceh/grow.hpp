@@ -41,52 +41,33 @@ void table<M, Kind>::give_back(std::uint64_t offset, std::uint64_t bytes) noexce
   else heap_.retire(offset, bytes);
 }
 
-/// In the first bucket of its window with an empty slot. Returns false when there is none.
 template <medium M, class Kind>
-bool table<M, Kind>::put_into(image& made, const live_record& r) const {
-  std::uint64_t at = home_of(r.hash);
-  unsigned left = probe_;
-  while (!made.has_room(at)) {
-    if (--left == 0) return M::planted("cceh-a-split-drops-what-does-not-fit");
-    at = (at + 1) & (buckets_per_segment() - 1);
-  }
-  made.add(at, r);
-  return true;
+std::optional<segment_writer<M>> table<M, Kind>::new_segment() {
+  return segment_writer<M>::on(m_, p_, heap_, segment_log2_);
 }
 
 /// Returns false when some record finds no place.
 template <medium M, class Kind>
 template <class Records>
-bool table<M, Kind>::lay_out(const Records& records, image& made) const {
-  made.clear(buckets_per_segment());
+bool table<M, Kind>::lay_out(const Records& records, segment_writer<M>& made) const {
   return std::all_of(records.begin(), records.end(),
-                     [&](const live_record& r) { return put_into(made, r); });
+                     [&](const live_record& r) { return made.put(home_of(r.hash), probe_, r); });
 }
 
 /// Some of the records of one segment, each in the bucket it has there, which is always possible;
 /// what searches pass to get there is not empty.
 template <medium M, class Kind>
-void table<M, Kind>::lay_out_as_they_lie(const std::vector<resident>& records, image& made) const {
-  made.clear(buckets_per_segment());
+void table<M, Kind>::lay_out_as_they_lie(const std::vector<resident>& records,
+                                         segment_writer<M>& made) const {
+  made.clear();
   std::uint64_t mask = buckets_per_segment() - 1;
   std::vector<bool> passed(buckets_per_segment());
   for (const resident& r : records) {
-    made.add(r.bucket, r);
+    made.add(r.bucket, r.key_word, r.value_word);
     for (std::uint64_t b = home_of(r.hash); b != r.bucket; b = (b + 1) & mask) passed[b] = true;
   }
   for (std::uint64_t b = 0; b < buckets_per_segment(); ++b)
-    while (passed[b] && made.has_room(b)) made.add(b, {0, removed_word, 0});
-}
-
-/// A new segment, or nothing when there is no space. Its write-back has begun.
-template <medium M, class Kind>
-std::optional<loose_cell<M>> table<M, Kind>::write_segment(const image& made, flushed& started) {
-  auto cell = allocate_loose(heap_, segment_bytes());
-  if (!cell) return std::nullopt;
-  pm<std::uint64_t>* words = entries_of(cell->offset());
-  for (std::size_t i = 0; i < made.words.size(); ++i) store(m_, words[i], made.words[i]);
-  started += flush(m_, extent{words, made.words.size() * 8}, "cceh.segment.words");
-  return cell;
+    while (passed[b] && made.has_room(b)) made.add(b, removed_word, 0);
 }
 
 // ------------------------------------------------------------------------------------------- split
@@ -103,8 +84,8 @@ bool table<M, Kind>::may_split(const segment& s) {
 
 /// For a write that found its window full, unless others have made room.
 template <medium M, class Kind>
-status table<M, Kind>::make_room(const segment& full, target_type hash, int) {
-  segment s = lock_segment(hash);
+status table<M, Kind>::make_room(const segment& full, const target_type& t, int) {
+  segment s = lock_segment(t.hash);
   held_lock held = held_by(s);
   if (s.entry != full.entry) return status::ok;
   if (!p_.may_change()) return status::io_error;
@@ -114,9 +95,10 @@ status table<M, Kind>::make_room(const segment& full, target_type hash, int) {
 /// `s` is locked.
 template <medium M, class Kind>
 status table<M, Kind>::split(const segment& s) {
-  thread_local halves made;
   unsigned depth = s.depth() + 1;
   if (depth > max_depth) return status::no_space;
+  halves made{copy_on_write_ ? new_segment() : std::nullopt, new_segment()};
+  if (!made.right || (copy_on_write_ && !made.left)) return status::no_space;
   std::uint64_t right_prefix = s.prefix | std::uint64_t{1} << (64 - depth);
   lay_out_halves(s, right_prefix, made);
   stripe_index right_stripe = stripe_of(right_prefix);
@@ -131,32 +113,34 @@ status table<M, Kind>::split(const segment& s) {
 template <medium M, class Kind>
 void table<M, Kind>::lay_out_halves(const segment& s, std::uint64_t right_prefix,
                                     halves& made) const {
-  for (image& half : made.half) half.clear(buckets_per_segment());
-  made.moving = 0;
-  bool fits[2] = {true, true};
-  for_each_resident(s, [&](const resident& r) {
-    bool moves = r.hash >= right_prefix;
-    made.moving += moves;
-    if (moves || copy_on_write_) fits[moves] = put_into(made.half[moves], r) && fits[moves];
-  });
-  if (fits[0] && fits[1]) return;
-  std::vector<resident> left = residents(s), right;
-  auto moving = std::stable_partition(left.begin(), left.end(),
-                                      [&](const resident& r) { return r.hash < right_prefix; });
-  right.assign(moving, left.end());
-  left.erase(moving, left.end());
-  if (!fits[0]) lay_out_as_they_lie(left, made.half[0]);
-  if (!fits[1]) lay_out_as_they_lie(right, made.half[1]);
+  segment_writer<M>*const left = made.left ? &*made.left : nullptr, *const right = &*made.right;
+  bool left_fits = true, right_fits = true;
+  for_each_resident(
+      s, [&](const resident& r) __attribute__((always_inline)) {
+        const std::uint64_t home = home_of(r.hash);
+        if (r.hash >= right_prefix) {
+          ++made.moving;
+          right_fits &= right_fits && right->put(home, probe_, r);
+        } else if (left != nullptr) {
+          left_fits &= left_fits && left->put(home, probe_, r);
+        }
+      });
+  if (left_fits && right_fits) return;
+  std::vector<resident> staying = residents(s), moving;
+  auto first_moving = std::stable_partition(
+      staying.begin(), staying.end(), [&](const resident& r) { return r.hash < right_prefix; });
+  moving.assign(first_moving, staying.end());
+  staying.erase(first_moving, staying.end());
+  if (!left_fits) lay_out_as_they_lie(staying, *left);
+  if (!right_fits) lay_out_as_they_lie(moving, *right);
 }
 
 /// With both stripes locked, so that nobody writes to a half before all of the split is durable
 /// (hole CCEH 2).
 template <medium M, class Kind>
-status table<M, Kind>::split_in(const segment& s, const halves& made, stripe_index right_stripe) {
-  flushed started;
-  auto right = write_segment(made.half[1], started);
-  auto left = copy_on_write_ ? write_segment(made.half[0], started) : std::nullopt;
-  if (!right || (copy_on_write_ && !left)) return status::no_space;
+status table<M, Kind>::split_in(const segment& s, halves& made, stripe_index right_stripe) {
+  flushed started = made.right->finish();
+  if (made.left) started += made.left->finish();
   durable written = fence(m_, std::move(started), "cceh.split.halves");
   std::scoped_lock lock(directory_lock_);
   unsigned depth = s.depth() + 1;
@@ -166,8 +150,8 @@ status table<M, Kind>::split_in(const segment& s, const halves& made, stripe_ind
   durahash::check(depth <= directory().exponent(), "no segment is deeper than the directory (C1)");
   unsettled_.take_over(right_stripe, written);
   entry_range all = range_of(s.prefix, s.depth());
-  checked_place right_entry = checked_place::of(right->keep(), depth),
-                left_entry = checked_place::of(left ? left->keep() : s.offset(), depth);
+  checked_place right_entry = checked_place::of(made.right->keep(), depth),
+                left_entry = checked_place::of(made.left ? made.left->keep() : s.offset(), depth);
   direction way =
       M::planted("cceh-the-left-half-first") ? direction::rightward : direction::leftward;
   publish_entries(
@@ -179,8 +163,8 @@ status table<M, Kind>::split_in(const segment& s, const halves& made, stripe_ind
   ++segments_;
   ++splits_;
   if (right_stripe != s.stripe) {
-    add_records(s.stripe, -static_cast<std::int32_t>(made.moving));
-    add_records(right_stripe, static_cast<std::int32_t>(made.moving));
+    add_records(stripes_[s.stripe], -static_cast<std::int32_t>(made.moving));
+    add_records(stripes_[right_stripe], static_cast<std::int32_t>(made.moving));
     frame::counted_with(right_stripe, s.stripe);  // or left to the count, which goes rightward
   }
   if (copy_on_write_) give_back(s.offset(), segment_bytes());
@@ -232,8 +216,8 @@ bool table<M, Kind>::switch_directory(unsigned depth, EntryAt&& entry_at, flushe
   // COMMIT: the directory changes
   [[maybe_unused]] durable done = publish(m_, root_of_table().directory, made.word,
                                           after(std::move(written)), "cceh.directory.commit");
-  place_view old = directory();
-  directory_.store(place_view::of(made, old.generation() + 1).word, std::memory_order_release);
+  directory_view old = directory();
+  directory_.store(directory_view::of(made, old.generation() + 1).word, std::memory_order_release);
   if (!old.none()) give_back(old.offset(), directory_bytes(old.exponent()));
   return true;
 }
@@ -334,20 +318,18 @@ bool table<M, Kind>::merge(const segment& left, const segment& right, std::uint6
     of_left.entry = checked_place::of(left.offset(), left.depth() - 1);
   std::vector<resident> all = residents(of_left), more = residents(right);
   all.insert(all.end(), more.begin(), more.end());
-  image made;
-  if (all.size() > max_records || !lay_out(all, made) || !p_.may_change()) return false;
+  if (all.size() > max_records || !p_.may_change()) return false;
+  auto made = new_segment();
+  if (!made || !lay_out(all, *made)) return false;
   // records of one go to the other
   if (left.stripe != right.stripe && !M::planted("cceh-a-merge-outruns-the-count"))
     for (stripe_index stripe : {left.stripe, right.stripe})
       count_once(stripe, [&] { count_stripe(stripe); });
-  flushed started;
-  auto cell = write_segment(made, started);
-  if (!cell) return false;
-  durable written = fence(m_, std::move(started), "cceh.merge.segment");
+  durable written = fence(m_, made->finish(), "cceh.merge.segment");
 
   std::scoped_lock lock(directory_lock_);
   unsigned depth = left.depth();
-  checked_place entry = checked_place::of(cell->keep(), depth - 1);
+  checked_place entry = checked_place::of(made->keep(), depth - 1);
   publish_entries(
       range_of(left.prefix, depth - 1), direction::rightward, [&](std::uint64_t) { return entry; },
       after(std::move(written)));
@@ -357,8 +339,8 @@ bool table<M, Kind>::merge(const segment& left, const segment& right, std::uint6
   ++merges_;
   if (left.stripe != right.stripe) {
     std::int32_t moved = stripes_[right.stripe].records.load(std::memory_order_relaxed);
-    add_records(right.stripe, -moved);
-    add_records(left.stripe, moved);
+    add_records(stripes_[right.stripe], -moved);
+    add_records(stripes_[left.stripe], moved);
   }
   give_back(left.offset(), segment_bytes());
   give_back(right.offset(), segment_bytes());

@@ -42,7 +42,9 @@ result<engine_plan> table<M, Kind>::plan(const options& how) {
 template <medium M, class Kind>
 table<M, Kind>::table(pool<M>& p)
     : frame(p),
+      base_(reinterpret_cast<char*>(p.at(std::uint64_t{0}))),
       segment_log2_(static_cast<unsigned>(p.block().settings[setting::segment_log2])),
+      home_shift_(64 - segment_log2_),
       first_depth_(static_cast<unsigned>(p.block().settings[setting::first_depth])),
       copy_on_write_(p.block().settings[setting::copy_on_write] != 0) {}
 
@@ -116,7 +118,7 @@ error table<M, Kind>::recover_directory(const std::string& path, bool restored,
     dropped->push_back(wrong_word + "; all records are lost");
     return salvage(path, {}, *dropped);
   }
-  directory_.store(place_view::of(made, 0).word, std::memory_order_release);
+  directory_.store(directory_view::of(made, 0).word, std::memory_order_release);
 
   settle_directory();
   std::vector<leaf> leaves = read_tree();
@@ -175,7 +177,7 @@ error table<M, Kind>::recover_directory(const std::string& path, bool restored,
 /// is not durable.
 template <medium M, class Kind>
 void table<M, Kind>::settle_directory() {
-  place_view now = directory();
+  directory_view now = directory();
   flushed started = p_.flush_header();
   if (p_.root().state != pool_state::clean && !opens_durable<M>)
     started += flush(m_, extent{entries_of(now.offset()), std::size_t{8} << now.exponent()},

@@ -36,7 +36,9 @@
 
 #include "base/spin_lock.hpp"
 #include "base/zeroed_array.hpp"
+#include "engine/cceh/directory_view.hpp"
 #include "engine/cceh/format.hpp"
+#include "engine/cceh/segment_writer.hpp"
 #include "engine/concept.hpp"
 #include "engine/frame/frame.hpp"
 #include "engine/frame/live_record.hpp"
@@ -89,7 +91,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
 
   // find.hpp
   template <class Read>
-  status get(key_type key, Read&& read);
+  status get(key_type key, Read read);  // a reader is a pointer or two
   template <class Read>
   void get_many(std::span<const key_type> keys, Read&& read, status* answers);
 
@@ -132,7 +134,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
 
   /// A segment as the directory named it.
   struct segment {
-    place_view directory;
+    directory_view directory;
     pm<std::uint64_t>* named = nullptr;  // the entry
     checked_place entry;                 // what it said
     std::uint64_t prefix = 0;            // the first `depth` bits of its hashes; the others 0
@@ -183,20 +185,31 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   };
   /// A change that is written but for its commit word.
   struct change : replaced_record<Kind> {
-    stripe_index stripe = 0;
+    stripe_state* stripe = nullptr;
     slot* where = nullptr;
     pm<std::uint64_t>* word = nullptr;
     std::uint64_t next = 0;
-    bool apart = false;         // its record is to be durable first
-    bool wants_survey = false;  // whether segments could be merged; when it is committed
+    bool apart = false;                // its record is to be durable first
+    bool wants_survey = false;         // whether segments could be merged; when it is committed
+    bool passes_full_buckets = false;  // those on the way of a new record
     std::int8_t records = 0;
   };
-  using target_type = std::uint64_t;  // a hash
+  /// A key's home bucket, as the directory names its segment; in byte tables the hash alone. To be
+  /// believed only when the directory is looked at again.
+  struct target_type {
+    std::uint64_t hash;
+    directory_view directory;
+    const pm<std::uint64_t>* named;
+    checked_place entry;
+    stripe_state* stripe;
+    bucket* home;
+  };
   using unit_type = segment;
+  using home_type = stripe_state*;  // locked
   /// One stripe may serve several keys. Bit n of the sets stands for the n-th key. `started` is the
   /// write-back of the commit words.
   struct group : fenced_group<change> {
-    segment held[group_size];
+    std::uint64_t as_named = 0;  // those whose segment was named as before when it was locked
     std::uint64_t value_words[group_size];
     std::uint64_t unused = 0;   // records that were written and that no slot names
     std::uint64_t starved = 0;  // those for which the process has no memory
@@ -209,24 +222,9 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
     slot* where;
     std::uint32_t bucket;
   };
-  /// A segment as it is to be written.
-  struct image {
-    std::vector<std::uint64_t> words;  // words_per_bucket to a bucket
-    std::vector<std::uint8_t> filled;  // slots of each bucket, in order
-    void clear(std::uint64_t buckets) {
-      words.assign(buckets * words_per_bucket, empty_word);
-      filled.assign(buckets, 0);
-    }
-    void add(std::uint64_t at, const live_record& r) {
-      std::uint64_t* slot = &words[at * words_per_bucket + std::size_t{2} * filled[at]++];
-      slot[0] = r.key_word;
-      slot[1] = r.value_word;
-    }
-    bool has_room(std::uint64_t at) const { return filled[at] < slots_per_bucket; }
-  };
   struct halves {
-    image half[2];           // left, right
-    std::size_t moving = 0;  // records of the right one
+    std::optional<segment_writer<M>> left, right;  // of a split in place the right one alone
+    std::size_t moving = 0;                        // records of the right one
   };
 
   // places
@@ -245,7 +243,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   static std::uint64_t directory_bytes(unsigned depth) noexcept {
     return std::max<std::uint64_t>(std::uint64_t{8} << depth, block_bytes);
   }
-  place_view directory() const noexcept { return {directory_.load(std::memory_order_acquire)}; }
+  directory_view directory() const noexcept { return {directory_.load(std::memory_order_acquire)}; }
   pm<std::uint64_t>* entries_of(std::uint64_t offset) const noexcept {
     return p_.at(poff<pm<std::uint64_t>>{offset});
   }
@@ -258,7 +256,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   std::uint64_t segment_bytes() const noexcept { return sizeof(bucket) << segment_log2_; }
   /// From all bits of the hash: its low bits alone are no hash of keys that count up.
   std::uint64_t home_of(std::uint64_t hash) const noexcept {
-    return hash * 0x9e3779b97f4a7c15u >> (64 - segment_log2_);
+    return hash * 0x9e3779b97f4a7c15u >> home_shift_;
   }
   window window_of(const segment& s, std::uint64_t hash, key_type key) const noexcept;
   window escape_window(key_type key) const noexcept;
@@ -266,6 +264,13 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   static segment everything() noexcept { return {}; }  // owns every hash
 
   // find.hpp
+  target_type look_up(std::uint64_t hash) const noexcept;
+  bool as_named(const target_type& t) const noexcept;
+  bucket* bucket_behind(const bucket* b, checked_place entry) const noexcept;
+  template <class Read>
+  status get_at(const target_type& t, key_type key, Read read);
+  template <class Read>
+  status answer(const target_type& t, std::uint32_t version, key_type key, Read read);
   segment segment_under_guard(std::uint64_t hash) const noexcept;
   segment segment_of(std::uint64_t hash) const noexcept;
   segment escape_segment() const noexcept;
@@ -277,9 +282,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
     return match(keys_of(b), word);
   }
   template <class Read>
-  probed judge(const segment& s, const window& w, Read& read) const;
-  template <class Read>
-  status search(std::uint64_t hash, key_type key, Read& read);
+  status search(key_type key, Read read);
   probed probe(const window& w, key_type key, std::optional<value_type>& value,
                unsigned& buckets) const;
   void settle_for_reader(stripe_index stripe, const window& w, unsigned buckets);
@@ -296,16 +299,22 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
 
   // write.hpp
   segment lock_segment(std::uint64_t hash);
-  target_type target_of(key_type key) const noexcept { return hash_of(key, seeds_); }
-  segment lock_unit(target_type hash, key_type key);
-  std::optional<segment> try_lock_for(std::uint64_t hash, key_type key);
+  target_type target_of(key_type key) const noexcept;
+  segment lock_unit(const target_type& t, key_type key);
+  home_type lock_home(const target_type& t) const noexcept;
+  static held_lock held_by(home_type locked) noexcept { return held_lock(locked->lock); }
+  bool is_settled(home_type locked, const target_type& t) const noexcept;
+  template <class Decide>
+  staged stage_home(home_type locked, const target_type& t, key_type key, Decide& decide, change& c,
+                    status& answer);
+  bool try_lock_for(const target_type& t, key_type key, bool& as_named_before);
   spin_lock& lock_of(const segment& s) const noexcept { return stripes_[s.stripe].lock; }
   held_lock held_by(const segment& s) const noexcept { return held_lock(lock_of(s)); }
   void settle(const segment& s) { settle_inherited(s.stripe); }
   lookup walk(const segment& s, const window& w, key_type key) const;
   std::uint32_t stale_slots(const segment& s, const bucket& b) const;
   template <class Decide>
-  staged stage(const segment& s, std::uint64_t hash, key_type key, Decide& decide, change& c,
+  staged stage(const segment& s, const target_type& t, key_type key, Decide& decide, change& c,
                status& answer, flushed& started);
   void stage_value(const lookup& at, std::uint64_t value_word, std::uint64_t key_word,
                    change& c) const;
@@ -316,37 +325,44 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   durable fence_payloads(flushed started) {
     return fence(m_, std::move(started), "cceh.write.payload");
   }
-  void begin(const change& c) noexcept { unsettled_.begin(c.stripe); }
+  void begin(const change& c) noexcept { unsettled_.begin(c.stripe->mark); }
   durable fence_words(flushed started) { return fence(m_, std::move(started), "cceh.write.done"); }
-  void finish_write(target_type hash, const change& c);
-  void outdate(stripe_index stripe) noexcept;
+  void finish_write(const target_type& t, const change& c);
+  static void outdate(stripe_state& stripe) noexcept;
+  void outdate(stripe_index stripe) noexcept { outdate(stripes_[stripe]); }
   void end(change& c, const durable& done);
-  bool survey_is_due(stripe_index stripe) noexcept;
-  void add_records(stripe_index stripe, std::int32_t records) noexcept;
-  void look_ahead(std::span<const key_type> keys, target_type* hashes, bool puts) const noexcept;
-  std::size_t lock_group(std::span<const key_type> keys, const target_type* hashes, group& g);
+  bool survey_is_due(stripe_state& stripe) noexcept;
+  static void add_records(stripe_state& stripe, std::int32_t records) noexcept;
+  void look_ahead(std::span<const key_type> keys, target_type* targets, bool puts) const noexcept;
+  std::size_t lock_group(std::span<const key_type> keys, const target_type* targets, group& g);
   template <class DecideOf>
   void begin_group(group& g, std::span<const key_type> keys, DecideOf& decide_of);
   template <class DecideOf>
   void write_group_records(std::span<const key_type> keys, DecideOf& decide_of, group& g);
   template <class Decide>
-  staged stage_in_group(std::size_t n, target_type hash, key_type key, Decide& decide, group& g,
+  staged stage_in_group(std::size_t n, const target_type& t, key_type key, Decide& decide, group& g,
                         status& answer);
+  template <class Decide>
+  staged stage_long(std::size_t n, const target_type& t, key_type key, Decide& decide, group& g,
+                    status& answer);
+  segment segment_for(const target_type& t, key_type key) const noexcept {
+    return escapes(key) ? escape_segment() : segment_of(t.hash);
+  }
+  void publish_in_group(change& c, group& g);
   void commit_group(group& g);
   void finish_group(group& g, std::size_t taken);
 
   // grow.hpp
   void give_back(std::uint64_t offset, std::uint64_t bytes) noexcept;
-  bool put_into(image& made, const live_record& r) const;
+  std::optional<segment_writer<M>> new_segment();
   template <class Records>
-  bool lay_out(const Records& records, image& made) const;
-  void lay_out_as_they_lie(const std::vector<resident>& records, image& made) const;
-  std::optional<loose_cell<M>> write_segment(const image& made, flushed& started);
+  bool lay_out(const Records& records, segment_writer<M>& made) const;
+  void lay_out_as_they_lie(const std::vector<resident>& records, segment_writer<M>& made) const;
   void lay_out_halves(const segment& s, std::uint64_t right_prefix, halves& made) const;
   bool may_split(const segment& s);
-  status make_room(const segment& full, target_type hash, int round);
+  status make_room(const segment& full, const target_type& t, int round);
   status split(const segment& s);
-  status split_in(const segment& s, const halves& made, stripe_index right_stripe);
+  status split_in(const segment& s, halves& made, stripe_index right_stripe);
   entry_range range_of(std::uint64_t prefix, unsigned depth) const noexcept;
   template <class EntryOf>
   void publish_entries(entry_range where, direction way, EntryOf&& entry_of, ordered);
@@ -406,9 +422,10 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   void each_part_of_bucket(const segment& s, std::uint64_t index, const key_type* wanted,
                            part_visitor& v) const;
 
-  unsigned probe_ = 0, segment_log2_, first_depth_;
+  char* const base_;  // of the pool
+  unsigned probe_ = 0, segment_log2_, home_shift_, first_depth_;
   bool copy_on_write_;
-  std::atomic<std::uint64_t> directory_{0};  // a place_view: where entries are read
+  std::atomic<std::uint64_t> directory_{0};  // a directory_view: where entries are read
   turn_mutex directory_lock_;                // taken after stripes' locks
   // all segments, and those of the global depth; guarded by directory_lock_
   std::uint64_t segments_ = 0, deepest_ = 0;

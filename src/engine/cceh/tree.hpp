@@ -72,7 +72,7 @@ bool walk_tree(const node& n, EntryAt&& entry_at, Leaf&& leaf) {
 /// threads.
 template <medium M, class Kind>
 auto table<M, Kind>::read_tree() const -> std::vector<leaf> {
-  place_view now = directory();
+  directory_view now = directory();
   pm<std::uint64_t>* entries = entries_of(now.offset());
   auto entry_at = [&](std::uint64_t i) { return checked_place{load(m_, entries[i])}; };
   auto walk = [&](const detail::node& n) {

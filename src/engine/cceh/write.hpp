@@ -48,23 +48,39 @@ auto table<M, Kind>::lock_segment(std::uint64_t hash) -> segment {
 }
 
 template <medium M, class Kind>
-auto table<M, Kind>::lock_unit(target_type hash, key_type key) -> segment {
+[[gnu::always_inline]] inline auto table<M, Kind>::target_of(key_type key) const noexcept
+    -> target_type {
+  const std::uint64_t hash = hash_of(key, seeds_);
+  if constexpr (!Kind::in_slot) return {hash, {}, nullptr, {}, nullptr, nullptr};
+  const target_type t = look_up(hash);
+  prefetch_for_write(t.home);
+  return t;
+}
+
+template <medium M, class Kind>
+auto table<M, Kind>::lock_unit(const target_type& t, key_type key) -> segment {
   if (!escapes(key)) [[likely]]
-    return lock_segment(hash);
+    return lock_segment(t.hash);
   stripes_[escape_stripe].lock.lock();
   return escape_segment();
 }
 
-/// The same, or nothing when another thread, or this one, holds it.
+/// Whether the stripe of the key's segment is locked now: not when another thread, or this one, holds
+/// it, and not when the segment has just become another stripe's.
 template <medium M, class Kind>
-auto table<M, Kind>::try_lock_for(std::uint64_t hash, key_type key) -> std::optional<segment> {
-  segment seen = escapes(key) ? escape_segment() : segment_of(hash);
-  if (!stripes_[seen.stripe].lock.try_lock()) return std::nullopt;
-  if (escapes(key)) return seen;
-  segment s = still_named(seen) ? seen : segment_of(hash);
-  if (s.stripe == seen.stripe) return s;
+[[gnu::always_inline]] inline bool table<M, Kind>::try_lock_for(const target_type& t, key_type key,
+                                                                bool& as_named_before) {
+  if (Kind::in_slot && !escapes(key)) [[likely]] {
+    if (!t.stripe->lock.try_lock()) return false;
+    if (as_named(t)) [[likely]]
+      return as_named_before = true;
+    t.stripe->lock.unlock();
+  }
+  segment seen = escapes(key) ? escape_segment() : segment_of(t.hash);
+  if (!stripes_[seen.stripe].lock.try_lock()) return false;
+  if (escapes(key) || still_named(seen) || segment_of(t.hash).stripe == seen.stripe) return true;
   lock_of(seen).unlock();
-  return std::nullopt;
+  return false;
 }
 
 // -------------------------------------------------------------------------------------- the window
@@ -110,14 +126,81 @@ std::uint32_t table<M, Kind>::stale_slots(const segment& s, const bucket& b) con
   return found;
 }
 
+// ------------------------------------------------------------------------------- the way of most
+
+template <medium M, class Kind>
+[[gnu::always_inline]] inline auto table<M, Kind>::lock_home(const target_type& t) const noexcept
+    -> home_type {
+  t.stripe->lock.lock();
+  return t.stripe;
+}
+
+template <medium M, class Kind>
+[[gnu::always_inline]] inline bool table<M, Kind>::is_settled(home_type locked,
+                                                              const target_type& t) const noexcept {
+  return as_named(t) && unsettled_.settled(locked->mark);
+}
+
+/// As `walk` and `stage`, for words, in registers. Stale slots are left to them.
+template <medium M, class Kind>
+template <class Decide>
+[[gnu::always_inline]] inline staged table<M, Kind>::stage_home(home_type locked,
+                                                                const target_type& t, key_type key,
+                                                                Decide& decide, change& c,
+                                                                status& answer) {
+  using act = typename decision<value_type>::what;
+  if (escapes(key)) [[unlikely]]
+    return staged::look_further;
+  c.stripe = locked;
+  lookup at;
+  bucket* b = t.home;
+  for (unsigned left = probe_;; b = bucket_behind(b, t.entry)) {
+    slot* const s = b->slots;
+    const std::uint64_t word[] = {load(m_, s[0].key), load(m_, s[1].key), load(m_, s[2].key),
+                                  load(m_, s[3].key)};
+    auto first_of = [&](std::uint64_t wanted) __attribute__((always_inline)) {
+      return word[0] == wanted   ? &s[0]
+             : word[1] == wanted ? &s[1]
+             : word[2] == wanted ? &s[2]
+             : word[3] == wanted ? &s[3]
+                                 : nullptr;
+    };
+    at.found = first_of(key);
+    slot* const empty = first_of(empty_word);
+    if (at.found != nullptr) {
+      at.bucket_has_room = empty != nullptr;
+      break;
+    }
+    if (at.room == nullptr) {
+      at.room = empty != nullptr ? empty : first_of(removed_word);
+      at.room_is_away = b != t.home;
+    }
+    if (empty != nullptr) break;
+    if (M::planted("cceh-insert-takes-the-first-room") && at.room != nullptr) break;
+    if (--left == 0) {
+      if (at.room == nullptr) return staged::look_further;
+      break;
+    }
+  }
+  const decision<value_type> wanted =
+      at.found != nullptr ? decide(std::optional<value_type>(load(m_, at.found->value)))
+                          : decide(std::optional<value_type>());
+  answer = wanted.answer;
+  if (wanted.act == act::keep) return staged::nothing_to_do;
+  if (!may_set<Decide> || wanted.act == act::remove) return stage_removal(at, c), staged::ready;
+  if (at.found == nullptr && at.room_is_away) c.passes_full_buckets = true;
+  stage_value(at, wanted.value, key, c);
+  return staged::ready;
+}
+
 // -------------------------------------------------------------------------------- stage and commit
 
 template <medium M, class Kind>
 template <class Decide>
-staged table<M, Kind>::stage(const segment& s, std::uint64_t hash, key_type key, Decide& decide,
+staged table<M, Kind>::stage(const segment& s, const target_type& t, key_type key, Decide& decide,
                              change& c, status& answer, flushed& started) {
   using act = typename decision<value_type>::what;
-  window w = window_for(s, hash, key);
+  window w = window_for(s, t.hash, key);
   lookup at = walk(s, w, key);
   std::optional<value_type> present;
   if (at.found != nullptr && !(present = value_of<Kind>(m_, p_, load(m_, at.found->value))))
@@ -125,7 +208,7 @@ staged table<M, Kind>::stage(const segment& s, std::uint64_t hash, key_type key,
   decision<value_type> wanted = decide(present);
   answer = wanted.answer;
   if (wanted.act == act::keep) return staged::nothing_to_do;
-  c.stripe = s.stripe;
+  c.stripe = &stripes_[s.stripe];
   if (!may_set<Decide> || wanted.act == act::remove) return stage_removal(at, c), staged::ready;
   if (at.found == nullptr && at.room == nullptr) return staged::no_room;
   auto value_word = new_value_word<Kind>(m_, heap_, p_, key, wanted.value, started);
@@ -138,8 +221,10 @@ staged table<M, Kind>::stage(const segment& s, std::uint64_t hash, key_type key,
 /// A new value for the record that was found, or a new record in the room that was found. All but
 /// the commit word is stored.
 template <medium M, class Kind>
-void table<M, Kind>::stage_value(const lookup& at, std::uint64_t value_word, std::uint64_t key_word,
-                                 change& c) const {
+[[gnu::always_inline]] inline void table<M, Kind>::stage_value(const lookup& at,
+                                                               std::uint64_t value_word,
+                                                               std::uint64_t key_word,
+                                                               change& c) const {
   if (at.found != nullptr) return stage_update(*at.found, value_word, c);
   if (M::planted("cceh-a-claimed-slot")) store(m_, at.room->key, 0x5e17);
   c.where = at.room;
@@ -155,7 +240,8 @@ void table<M, Kind>::stage_value(const lookup& at, std::uint64_t value_word, std
 }
 
 template <medium M, class Kind>
-void table<M, Kind>::stage_update(slot& s, std::uint64_t value_word, change& c) const {
+[[gnu::always_inline]] inline void table<M, Kind>::stage_update(slot& s, std::uint64_t value_word,
+                                                                change& c) const {
   c.where = &s;
   c.word = &s.value;
   c.next = value_word;
@@ -163,7 +249,8 @@ void table<M, Kind>::stage_update(slot& s, std::uint64_t value_word, change& c) 
 }
 
 template <medium M, class Kind>
-void table<M, Kind>::stage_removal(const lookup& at, change& c) const {
+[[gnu::always_inline]] inline void table<M, Kind>::stage_removal(const lookup& at,
+                                                                 change& c) const {
   c.where = at.found;
   c.word = &at.found->key;
   c.next = at.bucket_has_room ? empty_word : removed_word;  // C3
@@ -176,85 +263,88 @@ void table<M, Kind>::stage_removal(const lookup& at, change& c) const {
 
 /// Why the commit word of a change without a new record may follow what was stored before it.
 template <medium M, class Kind>
-ordered table<M, Kind>::payload_order(const change& c) const {
+[[gnu::always_inline]] inline ordered table<M, Kind>::payload_order(const change& c) const {
   return c.records > 0 ? after_same_line(&c.where->key, &c.where->value, sizeof c.where->value)
                        : after_nothing("one word is all that changes");
 }
 
 template <medium M, class Kind>
-flushed table<M, Kind>::publish_change(const change& c, ordered payload) {
+[[gnu::always_inline]] inline flushed table<M, Kind>::publish_change(const change& c,
+                                                                     ordered payload) {
   bool version_first = M::planted("cceh-the-version-before-the-word");
-  if (version_first && c.records < 0) outdate(c.stripe);
+  if (version_first && c.records < 0) outdate(*c.stripe);
   // COMMIT: the record appears, changes or goes
   flushed started = publish_unfenced(m_, *c.word, c.next, std::move(payload), "cceh.write.commit");
   if (c.records < 0 && !version_first && !M::planted("cceh-removals-leave-the-version"))
-    outdate(c.stripe);
+    outdate(*c.stripe);
   return started;
 }
 
 template <medium M, class Kind>
-void table<M, Kind>::finish_write(target_type hash, const change& c) {
-  if (c.wants_survey) if_memory_allows([&] { survey(hash); });
+void table<M, Kind>::finish_write(const target_type& t, const change& c) {
+  if (c.wants_survey) [[unlikely]]
+    if_memory_allows([this, hash = t.hash] { survey(hash); });
 }
 
 /// Reads of the stripe's segments that began before this are void (C6). Called when what took
 /// something away is visible, and nothing has its place yet.
 template <medium M, class Kind>
-void table<M, Kind>::outdate(stripe_index stripe) noexcept {
-  std::atomic<std::uint32_t>& version = stripes_[stripe].version;
+[[gnu::always_inline]] inline void table<M, Kind>::outdate(stripe_state& stripe) noexcept {
+  std::atomic<std::uint32_t>& version = stripe.version;
   version.store(version.load(std::memory_order_relaxed) + 1, std::memory_order_release);
 }
 
 template <medium M, class Kind>
-void table<M, Kind>::end(change& c, const durable& done) {
-  unsettled_.end(c.stripe, done);
-  if (c.records != 0) add_records(c.stripe, c.records);
-  c.wants_survey = c.records < 0 && survey_is_due(c.stripe);
+[[gnu::always_inline]] inline void table<M, Kind>::end(change& c, const durable& done) {
+  unsettled_.end(c.stripe->mark, done);
+  if (c.records != 0) add_records(*c.stripe, c.records);
+  c.wants_survey = c.records < 0 && survey_is_due(*c.stripe);
 }
 
 template <medium M, class Kind>
-void table<M, Kind>::add_records(stripe_index stripe, std::int32_t records) noexcept {
-  std::atomic<std::int32_t>& sum = stripes_[stripe].records;
+[[gnu::always_inline]] inline void table<M, Kind>::add_records(stripe_state& stripe,
+                                                               std::int32_t records) noexcept {
+  std::atomic<std::int32_t>& sum = stripe.records;
   sum.store(sum.load(std::memory_order_relaxed) + records, std::memory_order_relaxed);
 }
 
 /// After a removal: whether to look if the segment could be merged.
 template <medium M, class Kind>
-bool table<M, Kind>::survey_is_due(stripe_index stripe) noexcept {
-  if (stripe == escape_stripe) return false;
-  stripe_state& state = stripes_[stripe];
+[[gnu::always_inline]] inline bool table<M, Kind>::survey_is_due(stripe_state& state) noexcept {
+  if (&state == &stripes_[escape_stripe]) return false;
   return ++state.removals >= (state.due != 0 ? state.due : slots_per_segment() / 4);
 }
 
 // ------------------------------------------------------------------------------------------ groups
 
 template <medium M, class Kind>
-void table<M, Kind>::look_ahead(std::span<const key_type> keys, target_type* hashes,
+void table<M, Kind>::look_ahead(std::span<const key_type> keys, target_type* targets,
                                 bool) const noexcept {
   for (std::size_t i = 0; i < keys.size(); ++i) {
-    hashes[i] = target_of(keys[i]);
-    prefetch_for_write(&buckets_at(segment_of(hashes[i]).offset())[home_of(hashes[i])]);
+    targets[i] = target_of(keys[i]);
+    if constexpr (!Kind::in_slot)
+      prefetch_for_write(
+          &buckets_at(segment_of(targets[i].hash).offset())[home_of(targets[i].hash)]);
   }
 }
 
 template <medium M, class Kind>
-std::size_t table<M, Kind>::lock_group(std::span<const key_type> keys, const target_type* hashes,
+std::size_t table<M, Kind>::lock_group(std::span<const key_type> keys, const target_type* targets,
                                        group& g) {
-  g.held[0] = lock_unit(hashes[0], keys[0]);
-  g.locks.adopt(lock_of(g.held[0]));
+  g.locks.adopt(lock_of(lock_unit(targets[0], keys[0])));
+  g.as_named = Kind::in_slot && !escapes(keys[0]) && as_named(targets[0]);
   std::size_t locked = 1;
   for (; locked < keys.size(); ++locked) {
-    segment& s = g.held[locked];
-    if (auto made = try_lock_for(hashes[locked], keys[locked])) {
-      s = *made;
-      g.locks.adopt(lock_of(s));
-      continue;
+    const target_type& t = targets[locked];
+    bool as_named_before = false;
+    spin_lock* held = nullptr;
+    if (try_lock_for(t, keys[locked], as_named_before)) {
+      held = as_named_before ? &t.stripe->lock : &lock_of(segment_for(t, keys[locked]));
+      g.locks.adopt(*held);
+    } else if (!g.locks.holds(lock_of(segment_for(t, keys[locked])))) {
+      break;  // another thread's
     }
-    s = escapes(keys[locked]) ? escape_segment() : segment_of(hashes[locked]);
-    // another thread's
-    if (std::none_of(g.held, g.held + locked,
-                     [&](const segment& h) { return h.stripe == s.stripe; }))
-      break;
+    g.as_named |= std::uint64_t{as_named_before} << locked;
   }
   return locked;
 }
@@ -262,7 +352,6 @@ std::size_t table<M, Kind>::lock_group(std::span<const key_type> keys, const tar
 template <medium M, class Kind>
 template <class DecideOf>
 void table<M, Kind>::begin_group(group& g, std::span<const key_type> keys, DecideOf& decide_of) {
-  for (std::size_t n = 0; n < keys.size(); ++n) settle(g.held[n]);
   if constexpr (!Kind::in_slot) write_group_records(keys, decide_of, g);
 }
 
@@ -290,12 +379,30 @@ void table<M, Kind>::write_group_records(std::span<const key_type> keys, DecideO
 /// Visible at once: a later key of the group may be of the same segment.
 template <medium M, class Kind>
 template <class Decide>
-[[gnu::always_inline]] inline staged table<M, Kind>::stage_in_group(std::size_t n, target_type hash,
+[[gnu::always_inline]] inline staged table<M, Kind>::stage_in_group(std::size_t n,
+                                                                    const target_type& t,
                                                                     key_type key, Decide& decide,
                                                                     group& g, status& answer) {
+  if constexpr (Kind::in_slot)
+    if ((g.as_named >> n & 1) != 0 && unsettled_.settled_or_publishing(t.stripe->mark)) [[likely]] {
+      change c;
+      const staged made = stage_home(t.stripe, t, key, decide, c, answer);
+      if (made == staged::ready) publish_in_group(c, g);
+      if (made != staged::look_further) [[likely]]
+        return made;
+    }
+  return stage_long(n, t, key, decide, g, answer);
+}
+
+template <medium M, class Kind>
+template <class Decide>
+[[gnu::noinline]] staged table<M, Kind>::stage_long(std::size_t n, const target_type& t,
+                                                    key_type key, Decide& decide, group& g,
+                                                    status& answer) {
   using act = typename decision<value_type>::what;
-  const segment& s = g.held[n];
-  window w = window_for(s, hash, key);
+  const segment s = segment_for(t, key);
+  settle(s);
+  window w = window_for(s, t.hash, key);
   lookup at = walk(s, w, key);
   std::optional<value_type> present;
   if (at.found != nullptr && !(present = value_of<Kind>(m_, p_, load(m_, at.found->value))))
@@ -309,26 +416,33 @@ template <class Decide>
     return staged::nothing_to_do;
   }
   if (at.found == nullptr && at.room == nullptr) return staged::no_room;
+  if constexpr (Kind::in_slot) g.value_words[n] = wanted.value;
+  change c;
+  c.stripe = &stripes_[s.stripe];
+  c.passes_full_buckets = at.found == nullptr && at.room_is_away;
+  if (sets) stage_value(at, g.value_words[n], w.key_word, c);
+  else stage_removal(at, c);
+  g.unused &= ~(std::uint64_t{1} << n);
+  publish_in_group(c, g);
+  return staged::ready;
+}
+
+template <medium M, class Kind>
+[[gnu::always_inline]] inline void table<M, Kind>::publish_in_group(change& c, group& g) {
   auto beside_others = [&] {
     return std::any_of(g.changes, g.changes + g.ready,
-                       [&](const change& c) { return c.stripe == s.stripe; });
+                       [&](const change& other) { return other.stripe == c.stripe; });
   };
-  if (at.room_is_away && beside_others() &&
+  if (c.passes_full_buckets && beside_others() &&
       !M::planted("cceh-a-group-passes-what-it-has-just-filled")) [[unlikely]] {
     // C2: the full buckets on its way are full after a crash, too
     [[maybe_unused]] durable full = fence(m_, std::move(g.started), "cceh.group.full");
     g.started = {};
   }
-  if constexpr (Kind::in_slot) g.value_words[n] = wanted.value;
-  change& c = g.changes[g.ready++] = {};
-  c.stripe = s.stripe;
-  if (sets) stage_value(at, g.value_words[n], w.key_word, c);
-  else stage_removal(at, c);
-  g.unused &= ~(std::uint64_t{1} << n);
   begin(c);
   g.started +=
       publish_change(c, g.records_written ? after_group(*g.records_written) : payload_order(c));
-  return staged::ready;
+  g.keep(c);
 }
 
 template <medium M, class Kind>
@@ -348,7 +462,11 @@ void table<M, Kind>::finish_group(group& g, std::size_t) {
       std::uint64_t offset = g.value_words[std::countr_zero(g.unused)];
       heap_.free(offset, record_at(m_, p_, offset)->bytes());
     }
-  for (const change& c : g.all()) finish_write(std::uint64_t{c.stripe} << (64 - stripe_bits), c);
+  for (const change& c : g.all())
+    if (c.wants_survey) [[unlikely]]
+      if_memory_allows([this, stripe = static_cast<std::uint64_t>(c.stripe - &stripes_[0])] {
+        survey(stripe << (64 - stripe_bits));
+      });
 }
 
 }  // namespace durahash::cceh

@@ -32,7 +32,7 @@ concept decider = requires(D& d, const std::optional<Value>& present) {
 /// The decider of put, insert and update.
 template <class Value>
 constexpr auto decide_write(detail::write_mode mode, Value value) {
-  return [mode, value](const std::optional<Value>& present) {
+  return [ mode, value ](const std::optional<Value>& present) __attribute__((always_inline)) {
     if (mode == detail::write_mode::insert && present) return decision<Value>::keep(status::exists);
     if (mode == detail::write_mode::update && !present)
       return decision<Value>::keep(status::not_found);
@@ -44,7 +44,8 @@ constexpr auto decide_write(detail::write_mode mode, Value value) {
 template <class Value>
 struct erase_decider {
   using never_sets = void;
-  constexpr decision<Value> operator()(const std::optional<Value>& present) const {
+  [[gnu::always_inline]] constexpr decision<Value> operator()(
+      const std::optional<Value>& present) const {
     return present ? decision<Value>::remove() : decision<Value>::keep(status::not_found);
   }
 };
@@ -55,7 +56,7 @@ inline constexpr bool may_set = !requires {
 
 template <class Value>
 constexpr auto decide_exchange(Value expected, Value desired) {
-  return [expected, desired](const std::optional<Value>& present) {
+  return [ expected, desired ](const std::optional<Value>& present) __attribute__((always_inline)) {
     if (!present) return decision<Value>::keep(status::not_found);
     return *present == expected ? decision<Value>::set(desired)
                                 : decision<Value>::keep(status::mismatch);

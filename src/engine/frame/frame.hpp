@@ -27,10 +27,23 @@
 namespace durahash {
 
 /// What became of a write before its commit.
-enum class staged : std::uint8_t { nothing_to_do, ready, no_room };
+enum class staged : std::uint8_t { nothing_to_do, ready, no_room, look_further };
 
 /// Operations whose cache misses and fences are shared.
 inline constexpr std::size_t group_size = 64;
+
+/// Engines may offer a short way for their tables of words:
+///   home_type                   what of a unit the key's first buckets need
+///   lock_home(target)           locks it. Returns it
+///   held_by(home)               its lock, as a scope
+///   is_settled(home, target)    it is still what `target` says, and nothing of it is as a process
+///                               that died has left it
+///   stage_home(home, target, key, decide, change, answer)   stages what ends in the key's first
+///                               buckets; all else is `look_further`, and nothing has happened then
+template <class Engine>
+concept has_short_way = Engine::kind::in_slot && requires {
+  typename Engine::home_type;
+};
 
 /// What a change takes the place of: a record in the heap, which is retired when the change is
 /// durable. Words have none.
@@ -46,12 +59,19 @@ struct replaced_record<Kind> {
 template <class Change, std::size_t Locks = group_size>
 struct fenced_group {
   held_locks<Locks> locks;
-  Change changes[group_size];
+  union {
+    Change changes[group_size];  // the first `ready` of them are
+  };
   std::size_t ready = 0;
-  flushed started;  // the write-back of what the commit words come after
+  bool any_apart = false;  // the payload of one
+  flushed started;         // the write-back of what the commit words come after
 
+  fenced_group() noexcept {}
   std::span<Change> all() noexcept { return {changes, ready}; }
-  void keep_staged() noexcept { ++ready; }  // the change behind the last one
+  void keep(const Change& staged) noexcept {
+    any_apart |= staged.apart;
+    changes[ready++] = staged;
+  }
 };
 
 /// Records as iteration read them, where a slot has all that is visited.
@@ -70,7 +90,7 @@ struct plain_stretch {
 ///   change                              what is staged and not committed, a replaced_record.
 ///                                       `apart`: its payload is to be durable before its word
 ///   stage(unit, target, key, decide, change, answer, started)   nothing refers to it yet
-///   flush_payload(change)               what is not flushed of what was staged
+///   flush_payload(change)               what is not flushed of what was staged, if it is apart
 ///   fence_payloads(started)
 ///   begin(change)                       its unit is unsettled
 ///   publish_change(change, payload)    COMMIT: the commit word is stored and flushed
@@ -109,7 +129,7 @@ class engine_frame : public lifecycle<M, Kind, Engine> {
   ///           room for whoever makes it.
   /// Crash     before the engine's COMMIT: as before. After: as decided. Never half.
   template <decider<value_type> Decide>
-  status write(key_type key, Decide&& decide);
+  status write(key_type key, Decide decide);
 
   /// Each record is atomic by itself; the batch is not. A key that comes twice has the later value.
   void put_many(std::span<const key_type> keys, const value_type* values, status* answers) {
@@ -160,11 +180,17 @@ class engine_frame : public lifecycle<M, Kind, Engine> {
     if constexpr (!Kind::in_slot)
       if (c.replaced_bytes != 0) this->heap_.retire(c.replaced_offset, c.replaced_bytes);
   }
-  template <class Change, std::size_t Count>
-  void commit(std::span<Change, Count> changes, flushed started);
   template <class Change>
-  void commit(Change& c, flushed started) {
-    commit(std::span<Change, 1>(&c, 1), std::move(started));
+  [[gnu::always_inline]] void commit(Change& c, flushed started) {
+    commit_all(
+        [&](auto&& step) __attribute__((always_inline)) { step(c); }, c.apart, std::move(started));
+  }
+  template <class Change>
+  void commit(std::span<Change> changes, flushed started) {
+    auto each = [&](auto&& step) {
+      for (Change& c : changes) step(c);
+    };
+    commit_all(each, std::move(started));
   }
   template <class Target, class Decide, class Group>
   staged stage_in_group(std::size_t n, const Target& target, key_type key, Decide& decide, Group& g,
@@ -175,12 +201,20 @@ class engine_frame : public lifecycle<M, Kind, Engine> {
   }
   template <class Group>
   void commit_group(Group& g) {
-    if (g.ready != 0) commit(g.all(), std::move(g.started));
+    if (g.ready == 0) return;
+    auto each = [changes = g.all()](auto&& step) __attribute__((always_inline)) {
+      for (auto& c : changes) step(c);
+    };
+    commit_all(each, g.any_apart, std::move(g.started));
   }
   template <class Group>
   void finish_group(Group&, std::size_t) {}  // nothing is locked
 
  private:
+  template <class Each>
+  void commit_all(Each&& each, bool any_apart, flushed started);
+  template <class Decide>
+  status write_long(key_type key, Decide decide);
   template <class DecideOf>
   void write_many(std::span<const key_type> keys, status* answers, bool puts, DecideOf&& decide_of);
   template <class Target, class DecideOf>
@@ -191,9 +225,35 @@ class engine_frame : public lifecycle<M, Kind, Engine> {
   status move_down(const Resident& r, std::uint64_t behind);
 };
 
+/// The short way: what the engine can stage without a look beyond the key's first bucket. All that is
+/// staged stays in registers. What is not that short begins again.
 template <medium M, class Kind, class Engine>
 template <decider<typename Kind::value_type> Decide>
-status engine_frame<M, Kind, Engine>::write(key_type key, Decide&& decide) {
+[[gnu::always_inline]] inline status engine_frame<M, Kind, Engine>::write(key_type key,
+                                                                          Decide decide) {
+  if constexpr (has_short_way<Engine>) {
+    Engine& e = this->self();
+    const typename Engine::target_type target = e.target_of(key);
+    const typename Engine::home_type home = e.lock_home(target);
+    auto held = e.held_by(home);
+    if (e.is_settled(home, target) && this->p_.changing()) [[likely]] {
+      typename Engine::change c;
+      status answer = status::ok;
+      const staged made = e.stage_home(home, target, key, decide, c, answer);
+      if (made == staged::ready) commit(c, flushed{});
+      if (made != staged::look_further) [[likely]] {
+        held.release();
+        return e.finish_write(target, c), answer;
+      }
+    }
+  }
+  return write_long(key, decide);
+}
+
+/// The long way.
+template <medium M, class Kind, class Engine>
+template <class Decide>
+[[gnu::noinline]] status engine_frame<M, Kind, Engine>::write_long(key_type key, Decide decide) {
   Engine& e = this->self();
   const typename Engine::target_type target = e.target_of(key);
   // ends: each round but the first has found more room, or another writer took it
@@ -228,7 +288,7 @@ void engine_frame<M, Kind, Engine>::write_many(std::span<const key_type> keys, s
     for (std::size_t done = 0; done < count;) {  // ends: a group has at least one record
       std::size_t first = start + done;
       done += write_group(keys.subspan(first, count - done), targets + done, answers + first,
-                          [&](std::size_t n) { return decide_of(first + n); });
+                          [first, &decide_of](std::size_t n) { return decide_of(first + n); });
     }
   }
 }
@@ -267,28 +327,29 @@ std::size_t engine_frame<M, Kind, Engine>::write_group(std::span<const key_type>
 }
 
 /// With two fences for all of them, or one. Nothing is flushed before all is stored, and nothing
-/// between: stores and locked instructions wait for write-backs under way.
+/// between: stores and locked instructions wait for write-backs under way. each(step) takes the step
+/// with each change: of one, no address is taken, so that it stays in registers.
 template <medium M, class Kind, class Engine>
-template <class Change, std::size_t Count>
-[[gnu::always_inline]] inline void engine_frame<M, Kind, Engine>::commit(
-    std::span<Change, Count> changes, flushed started) {
+template <class Each>
+[[gnu::always_inline]] inline void engine_frame<M, Kind, Engine>::commit_all(Each&& each,
+                                                                             bool any_apart,
+                                                                             flushed started) {
   Engine& e = this->self();
-  bool any_apart = false;
-  for (const Change& c : changes) {
-    started += e.flush_payload(c);
-    any_apart |= c.apart;
-  }
   std::optional<durable> payloads;
-  if (any_apart) payloads = e.fence_payloads(std::move(started));
-  for (const Change& c : changes) e.begin(c);
+  if (any_apart) {
+    each([&](const auto& c) __attribute__((always_inline)) { started += e.flush_payload(c); });
+    payloads = e.fence_payloads(std::move(started));
+  }
+  each([&](const auto& c) __attribute__((always_inline)) { e.begin(c); });
   flushed words;
-  for (const Change& c : changes)
+  each([&](const auto& c) __attribute__((always_inline)) {
     words += e.publish_change(c, c.apart ? after_group(*payloads) : e.payload_order(c));
+  });
   durable done = e.fence_words(std::move(words));
-  for (Change& c : changes) {
+  each([&](auto& c) __attribute__((always_inline)) {
     e.end(c, done);
     retire_replaced(c);
-  }
+  });
 }
 
 /// The group's n-th key.
@@ -297,12 +358,19 @@ template <class Target, class Decide, class Group>
 [[gnu::always_inline]] inline staged engine_frame<M, Kind, Engine>::stage_in_group(
     std::size_t n, const Target& target, key_type key, Decide& decide, Group& g, status& answer) {
   Engine& e = this->self();
-  auto& change = g.changes[g.ready];
-  change = {};
   auto&& unit = e.unit_in(g, n, target);
+  if constexpr (has_short_way<Engine>)
+    if (e.is_settled(unit, target)) [[likely]] {
+      typename Engine::change c;
+      const staged made = e.stage_home(unit, target, key, decide, c, answer);
+      if (made == staged::ready) g.keep(c);
+      if (made != staged::look_further) [[likely]]
+        return made;
+    }
   e.settle(unit);
-  staged made = e.stage(unit, target, key, decide, change, answer, g.started);
-  if (made == staged::ready) g.keep_staged();
+  typename Engine::change c;
+  const staged made = e.stage(unit, target, key, decide, c, answer, g.started);
+  if (made == staged::ready) g.keep(c);
   return made;
 }
 

@@ -223,8 +223,9 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
     bool may_change(bucket b) const noexcept {
       return (touched[bit_of(b) / 64] >> bit_of(b) % 64 & 1) != 0;
     }
-    void keep_staged() noexcept {
-      unsigned bit = bit_of(this->changes[this->ready++].where);
+    void keep(const change& staged) noexcept {
+      fenced_group<change, 2 * group_size>::keep(staged);
+      unsigned bit = bit_of(staged.where);
       touched[bit / 64] |= std::uint64_t{1} << bit % 64;
     }
   };

@@ -14,76 +14,95 @@
 
 namespace durahash::turbo {
 
-/// Most searches end in the home bucket: they take one home_look, inlined. All others, and those that
-/// a writer disturbed, search.
+/// One look at the home bucket of a word table, where most searches end. All else is a tail call, so
+// that this needs no frame: what it calls works the hash out again.
 template <medium M, class Kind>
 template <class Read>
-status table<M, Kind>::get(key_type key, Read&& read) {
-  std::uint64_t hash = Kind::hash(key, seeds_);
-  if constexpr (Kind::in_slot) {
-    home_look g = look_home(hash);
-    if (!g.view.none()) [[likely]] {
-      read_home(g, hash);
-      if (probed seen = judge(g, key, read); seen != probed::torn) [[likely]]
-        return seen == probed::hit ? status::ok : status::not_found;
-    }
+[[gnu::always_inline]] inline status table<M, Kind>::get(key_type key, Read read) {
+  if constexpr (!Kind::in_slot) {
+    return search(key, read);
+  } else {
+    home_look l;
+    l.hash = Kind::hash(key, seeds_);
+    l.mirror = &mirrors_[shard_of(l.hash)];
+    l.view = l.mirror->view();
+    l.home = home_in(l.view, l.hash);
+    if (!l.view.ready()) [[unlikely]]
+      return search(key, read);
+    l.meta = load(m_, l.home->meta);
+    l.hits = match_valid(*l.home, l.meta, l.hash);
+    return answer(l, key, read);
   }
-  return search(hash, key, read);
+}
+
+/// The same along the whole path, of a shard that no writer disturbs.
+template <medium M, class Kind>
+template <class Read>
+[[gnu::noinline]] status table<M, Kind>::get_far(key_type key, Read read) {
+  const std::uint64_t hash = Kind::hash(key, seeds_);
+  const shard_mirror<M>& mirror = mirrors_[shard_of(hash)];
+  const shard_view v = mirror.view();
+  if (!v.ready()) [[unlikely]]
+    return search(key, read);
+  const std::uint64_t mask = v.bytes() - 1;
+  std::uint64_t at_byte = v.home_byte(hash << shard_bits_);
+  const char* const first = base_ + v.offset();
+  unsigned left = scope_in(v);
+  if (M::planted("a-search-one-bucket-short") && left > 1) --left;
+  do {
+    const bucket& b = *reinterpret_cast<const bucket*>(first + at_byte);
+    const meta_word meta = load(m_, b.meta);
+    for (std::uint32_t hits = match_valid(b, meta, hash); hits != 0; hits &= hits - 1) {
+      const auto i = static_cast<std::size_t>(std::countr_zero(hits));
+      if (load(m_, b.slots[i].key) != key || meta.is_deleted(i)) [[unlikely]]
+        continue;
+      const std::uint64_t value = load(m_, b.slots[i].value);
+      if (!is_as_read(b, meta) || !is_as_read(mirror, v)) [[unlikely]]
+        return search(key, read);
+      read(value);
+      return status::ok;
+    }
+    if (!M::planted("misses-are-not-checked-again") && !is_as_read(b, meta)) [[unlikely]]
+      return search(key, read);
+    if (meta.ends_path()) break;
+    at_byte = (at_byte + block_bytes) & mask;
+  } while (--left != 0);
+  return is_as_read(mirror, v) ? status::not_found : search(key, read);
 }
 
 template <medium M, class Kind>
-auto table<M, Kind>::look_home(std::uint64_t hash) const noexcept -> home_look {
-  shard_index s = shard_of(hash);
-  shard_view v = view(s);
-  return {s, v, buckets_of(v) + home_of(hash, v.log2_buckets()), {}, 0};
-}
-
-template <medium M, class Kind>
-void table<M, Kind>::read_home(home_look& g, std::uint64_t hash) const noexcept {
-  g.meta = load(m_, g.home->meta);
-  g.hits = match_tags(*g.home, tag_of(hash)) & g.meta.live();
-}
-
-template <medium M, class Kind>
-bool table<M, Kind>::is_as_read(const bucket& b, meta_word meta) const noexcept {
+[[gnu::always_inline]] inline bool table<M, Kind>::is_as_read(const bucket& b,
+                                                              meta_word meta) const noexcept {
   meta_word now = load(m_, b.meta);
   if (M::planted("one-write-in-between-is-tolerated"))
     return (now.bits >> 28) - (meta.bits >> 28) <= 1;
   return now == meta;
 }
 
-/// What a home_look at the home bucket of a word table is worth: a hit, a miss, or `torn`, which here
-/// also says "look further" and "not settled".
+/// Whether the shard's array is the one that `v` names, with nothing in it that is not durable.
 template <medium M, class Kind>
-template <class Read>
-auto table<M, Kind>::judge(const home_look& g, key_type key, Read& read) const -> probed {
-  auto unchanged = [&] {
-    return is_as_read(*g.home, g.meta) && view(g.shard) == g.view && unsettled_.settled(g.shard);
-  };
-  for (std::uint32_t hits = g.hits; hits != 0;) {
-    const slot& at = g.home->slots[take_lowest(hits)];
-    if (load(m_, at.key) != key) continue;
-    std::uint64_t value = load(m_, at.value);
-    if (!unchanged()) return probed::torn;
-    read(value);
-    return probed::hit;
-  }
-  return g.meta.ends_path() && unchanged() ? probed::miss : probed::torn;
+[[gnu::always_inline]] inline bool table<M, Kind>::is_as_read(const shard_mirror<M>& mirror,
+                                                              shard_view v) noexcept {
+  const shard_view now = mirror.view();
+  if (M::planted("readers-give-away-what-is-not-durable")) return now.same_array(v);
+  return now.word == v.word;
 }
 
 template <medium M, class Kind>
 template <class Read>
-[[gnu::noinline]] status table<M, Kind>::search(std::uint64_t hash, key_type key, Read& read) {
-  shard_index s = shard_of(hash);
+[[gnu::noinline]] status table<M, Kind>::search(key_type key, Read read) {
+  const std::uint64_t hash = Kind::hash(key, seeds_);
+  const shard_index s = shard_of(hash);
   // keeps array and record from reuse; u64 tables have none, and look at the mirror again instead
   [[maybe_unused]] read_guard guard = reading();
   while (true) {  // ends: each further round means that a writer of this shard got on
     shard_view v = view(s);
+    if (v.none()) return status::not_found;
     std::optional<value_type> value;
     unsigned buckets = 0;
     probed outcome = probe(v, hash, key, value, buckets);
     if (outcome == probed::damaged) return status::damaged;
-    if (outcome == probed::torn || (Kind::in_slot && view(s) != v)) continue;
+    if (outcome == probed::torn || (Kind::in_slot && !view(s).same_array(v))) continue;
     settle_for_reader(s, v, home_of(hash, v.log2_buckets()), buckets);
     if (outcome == probed::miss) return status::not_found;
     read(*value);
@@ -104,7 +123,7 @@ auto table<M, Kind>::probe(shard_view v, std::uint64_t hash, key_type key,
     bucket& b = first[(home + buckets++) & mask];
     meta_word meta = load(m_, b.meta);
     auto unchanged = [&] { return is_as_read(b, meta); };
-    for (std::uint32_t hits = match_tags(b, tag_of(hash)) & meta.live(); hits != 0;) {
+    for (std::uint32_t hits = match_tags(b, hash) & meta.live(); hits != 0;) {
       slot& at = b.slots[take_lowest(hits)];
       if (load(m_, at.key) != key_word) continue;
       std::uint64_t value_word = load(m_, at.value);
@@ -131,9 +150,10 @@ auto table<M, Kind>::probe(shard_view v, std::uint64_t hash, key_type key,
 template <medium M, class Kind>
 void table<M, Kind>::settle_for_reader(shard_index s, shard_view v, std::uint64_t home,
                                        unsigned buckets) {
-  if constexpr (unsettled<M>::needed) {
-    if (unsettled_.settled(s)) return;
-    if (unsettled_.of(s) == settlement::inherited) return settle(s);
+  if constexpr (shard_mirror<M>::marked) {
+    const shard_view now = view(s);
+    if (now.ready() || M::planted("readers-give-away-what-is-not-durable")) return;
+    if ((now.word & shard_view::inherited) != 0) return settle(s);
     flushed started;
     for (unsigned n = 0; n < buckets; ++n)
       started += flush(m_, extent_of(buckets_of(v)[(home + n) & (v.buckets() - 1)]),
@@ -145,19 +165,35 @@ void table<M, Kind>::settle_for_reader(shard_index s, shard_view v, std::uint64_
 /// A process that was killed may have left words of this shard in the caches.
 template <medium M, class Kind>
 void table<M, Kind>::settle(shard_index s) {
-  if constexpr (unsettled<M>::needed) {
-    if (unsettled_.of(s) != settlement::inherited) return;
+  if constexpr (shard_mirror<M>::marked) {
     shard_view v = view(s);
-    unsettled_.take_over(s, persist(m_, extent{buckets_of(v), v.bytes()}, "turbo.inherit.array"));
+    if (v.none() || (v.word & shard_view::inherited) == 0) return;
+    mirrors_[s].take_over(v, persist(m_, extent{buckets_of(v), v.bytes()}, "turbo.inherit.array"));
   }
 }
 
+/// The slots that have the hash's tag.
 template <medium M, class Kind>
-std::uint32_t table<M, Kind>::match_tags(const bucket& b, std::uint8_t tag) const noexcept {
-  auto low = static_cast<long long>(load(m_, b.tags[0])),
-       high = static_cast<long long>(load(m_, b.tags[1]));
-  __m128i equal = _mm_cmpeq_epi8(_mm_set_epi64x(high, low), _mm_set1_epi8(static_cast<char>(tag)));
-  return static_cast<std::uint32_t>(_mm_movemask_epi8(equal));
+[[gnu::always_inline]] inline std::uint32_t table<M, Kind>::match_tags(
+    const bucket& b, std::uint64_t hash) const noexcept {
+  __m128i tags;
+  if constexpr (reads_plainly<M>) {  // in any order: the commit word vouches for them
+    tags = _mm_loadu_si128(reinterpret_cast<const __m128i*>(b.tags[0].raw()));
+  } else {
+    tags = _mm_set_epi64x(static_cast<long long>(load(m_, b.tags[1])),
+                          static_cast<long long>(load(m_, b.tags[0])));
+  }
+  const __m128i wanted =
+      _mm_shuffle_epi8(_mm_cvtsi64_si128(static_cast<long long>(hash)), _mm_setzero_si128());
+  return static_cast<std::uint32_t>(_mm_movemask_epi8(_mm_cmpeq_epi8(tags, wanted)));
+}
+
+/// Those of them that are valid. Deleted ones, too: who finds the key asks, for all others it is two
+/// instructions less.
+template <medium M, class Kind>
+[[gnu::always_inline]] inline std::uint32_t table<M, Kind>::match_valid(
+    const bucket& b, meta_word meta, std::uint64_t hash) const noexcept {
+  return match_tags(b, hash) & meta.valid();
 }
 
 template <medium M, class Kind>
@@ -167,35 +203,61 @@ std::uint8_t table<M, Kind>::tag_at(const bucket& b, int slot) const noexcept {
 
 // ----------------------------------------------------------------------------------------- batches
 
+/// Three passes over a group of keys: one asks for the line of each home bucket, one reads it and asks
+/// for the slot's line, one takes the look that `get` takes.
 template <medium M, class Kind>
 template <class Read>
 void table<M, Kind>::get_many(std::span<const key_type> keys, Read&& read, status* answers) {
   [[maybe_unused]] read_guard guard = reading();
-  std::uint64_t hashes[group_size];
-  home_look looks[group_size];
-  for (std::size_t start = 0; start < keys.size(); start += group_size) {
-    std::size_t count = std::min(group_size, keys.size() - start);
+  constexpr std::size_t ahead = 32;
+  home_look looks[ahead];
+  for (std::size_t start = 0; start < keys.size(); start += ahead) {
+    const std::size_t count = std::min(ahead, keys.size() - start);
+    const key_type* const some = keys.data() + start;
     for (std::size_t i = 0; i < count; ++i) {
-      hashes[i] = Kind::hash(keys[start + i], seeds_);
-      looks[i] = look_home(hashes[i]);
-      __builtin_prefetch(looks[i].home);
+      home_look& l = looks[i];
+      l.hash = Kind::hash(some[i], seeds_);
+      l.mirror = &mirrors_[shard_of(l.hash)];
+      l.view = l.mirror->view();
+      l.home = home_in(l.view, l.hash);
+      __builtin_prefetch(l.home);
     }
     for (std::size_t i = 0; i < count; ++i) {
-      if (looks[i].view.none()) continue;
-      read_home(looks[i], hashes[i]);
-      if (looks[i].hits != 0)
-        __builtin_prefetch(&looks[i].home->slots[std::countr_zero(looks[i].hits)]);
+      home_look& l = looks[i];
+      l.meta = load(m_, l.home->meta);
+      l.hits = match_valid(*l.home, l.meta, l.hash);
+      __builtin_prefetch(&l.home->slots[std::countr_zero(l.hits | 1u << (slots_per_bucket - 1))]);
     }
-    for (std::size_t i = 0; i < count; ++i) {
-      key_type key = keys[start + i];
-      auto read_one = [&](value_type value) { read(start + i, value); };
-      probed seen = probed::torn;
-      if constexpr (Kind::in_slot)
-        if (!looks[i].view.none()) seen = judge(looks[i], key, read_one);
-      answers[start + i] = seen == probed::hit    ? status::ok
-                           : seen == probed::miss ? status::not_found
-                                                  : search(hashes[i], key, read_one);
+    for (std::size_t i = 0; i < count; ++i)
+      answers[start + i] =
+          answer(looks[i], some[i], [&read, n = start + i](value_type value) { read(n, value); });
+  }
+}
+
+/// What the look is worth, if nothing has changed since; all else searches.
+template <medium M, class Kind>
+template <class Read>
+[[gnu::always_inline]] inline status table<M, Kind>::answer(const home_look& l, key_type key,
+                                                            Read read) {
+  if constexpr (Kind::in_slot) {
+    if (!l.view.ready()) [[unlikely]]
+      return search(key, read);
+    for (std::uint32_t hits = l.hits; hits != 0; hits &= hits - 1) {
+      const auto i = static_cast<std::size_t>(std::countr_zero(hits));
+      if (load(m_, l.home->slots[i].key) != key || l.meta.is_deleted(i)) [[unlikely]]
+        continue;
+      const std::uint64_t value = load(m_, l.home->slots[i].value);
+      if (!is_as_read(*l.home, l.meta) || !is_as_read(*l.mirror, l.view)) [[unlikely]]
+        return search(key, read);
+      read(value);
+      return status::ok;
     }
+    if (l.meta.ends_path() && is_as_read(*l.home, l.meta) && is_as_read(*l.mirror, l.view))
+        [[likely]]
+      return status::not_found;
+    return get_far(key, read);
+  } else {
+    return search(key, read);
   }
 }
 
@@ -228,8 +290,17 @@ auto table<M, Kind>::live_records(shard_index s) const -> std::optional<std::vec
       }
     } while (load(m_, b.meta) != meta);
   }
-  if (view(s) != v) return std::nullopt;
+  if (!view(s).same_array(v)) return std::nullopt;
   return found;
+}
+
+/// Live slots of an array that nobody else writes to.
+template <medium M, class Kind>
+std::uint64_t table<M, Kind>::live_in(shard_view v) const {
+  std::uint64_t live = 0;
+  for (std::uint64_t index = 0; index < v.buckets(); ++index)
+    live += static_cast<unsigned>(std::popcount(load(m_, buckets_of(v)[index].meta).live()));
+  return live;
 }
 
 /// Calls visit(resident) for each record of an array that nobody else writes to.

@@ -29,6 +29,9 @@ struct meta_word {
   constexpr std::uint32_t valid() const noexcept { return bits & all_slots; }
   constexpr std::uint32_t deleted() const noexcept { return (bits >> 14) & all_slots; }
   constexpr std::uint32_t live() const noexcept { return valid() & ~deleted(); }
+  constexpr bool is_deleted(std::size_t slot) const noexcept {
+    return (bits >> 14 >> slot & 1) != 0;
+  }
   constexpr std::uint32_t empty() const noexcept { return ~valid() & all_slots; }
   constexpr bool ends_path() const noexcept { return std::popcount(valid()) < max_valid; }
   constexpr bool well_formed() const noexcept {
@@ -57,7 +60,7 @@ struct meta_word {
   friend bool operator==(meta_word, meta_word) = default;
 };
 
-struct slot {
+struct alignas(16) slot {
   pm<std::uint64_t> key;    // the key, or its hash
   pm<std::uint64_t> value;  // the value, or its record's offset
 };
@@ -71,6 +74,17 @@ struct alignas(block_bytes) bucket {
   slot slots[slots_per_bucket];
 };
 static_assert(sizeof(slot) == 16 && sizeof(bucket) == 256 && offsetof(bucket, slots) == 32);
+
+/// The commit word, for who stores it.
+inline pm<std::uint64_t>* commit_word(bucket& b) noexcept {
+  void* at = &b.meta;
+  return static_cast<pm<std::uint64_t>*>(at);
+}
+/// One slot's tag, for who stores it.
+inline pm<std::uint8_t>& tag_field(bucket& b, int slot) noexcept {
+  void* first = b.tags;
+  return static_cast<pm<std::uint8_t>*>(first)[slot];
+}
 
 inline constexpr int slots_in_first_line = 2;
 static_assert(offsetof(bucket, slots) + slots_in_first_line * sizeof(slot) == line_bytes);

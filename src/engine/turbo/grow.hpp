@@ -19,38 +19,57 @@ namespace durahash::turbo {
 /// The scope of some key in this shard was full. At first deleted slots may be to blame: a shard
 /// that is less than half alive is rebuilt at its size.
 template <medium M, class Kind>
-status table<M, Kind>::make_room(unit_type full, target_type, int round) {
-  shard_index s = full.shard;
+status table<M, Kind>::make_room(const unit_type& full, const target_type&, int round) {
+  const shard_index s = index_of(full.state);
   std::scoped_lock lock(states_[s].lock);
   shard_view v = view(s);
-  if (v != full.view) return status::ok;  // others were faster
+  if (!v.same_array(full.view)) return status::ok;  // others were faster
   if (!p_.may_change()) return status::io_error;
   if (v.none()) return rebuild(s, first_log2_);
   if (v.log2_buckets() >= max_log2_buckets) return status::no_space;
-  bool sparse = round == 0 && live_records(s)->size() * 2 < v.buckets() * slots_per_bucket;
+  bool sparse = round == 0 && live_in(v) * 2 < v.buckets() * slots_per_bucket;
   ++(sparse ? collections_ : resizes_);
   return rebuild(s, v.log2_buckets() + (sparse ? 0 : 1));
 }
 
 template <medium M, class Kind>
 status table<M, Kind>::rebuild(shard_index s, unsigned log2_buckets) {
-  auto records = live_records(s);
-  durahash::check(records.has_value(), "a shard does not change under its lock");
-  return rebuild_from(s, *records, log2_buckets);
+  const shard_view old = view(s);
+  return rebuild_from(s, log2_buckets, [&](auto&& visit) {
+    const bucket* const first = buckets_of(old);
+    for (std::uint64_t index = 0, end = old.buckets(); index < end; ++index) {
+      const bucket& b = first[index];
+      for (std::uint32_t live = load(m_, b.meta).live(); live != 0; live &= live - 1) {
+        const slot& at = b.slots[std::countr_zero(live)];
+        const std::uint64_t key_word = load(m_, at.key);
+        if (M::planted("a-key-that-means-empty") && key_word == 0) continue;
+        if (!visit(live_record{hash_of_slot(key_word), key_word, load(m_, at.value)})) return false;
+      }
+    }
+    return true;
+  });
+}
+
+/// each_record(visit) calls visit(record) for each, until it answers false; then it does so, too.
+template <medium M, class Kind>
+template <class EachRecord>
+status table<M, Kind>::rebuild_from(shard_index s, unsigned log2_buckets,
+                                    EachRecord&& each_record) {
+  thread_local std::vector<std::uint8_t> filled;
+  for (; log2_buckets <= max_log2_buckets; ++log2_buckets) {  // twice the buckets, half the load
+    auto array = allocate_loose(heap_, array_bytes(log2_buckets));
+    if (!array) return status::no_space;
+    bucket* made = p_.at(poff<bucket>{array->offset()});
+    if (!fill_array(made, log2_buckets, each_record, filled)) continue;
+    durable written = finish_array(made, filled);
+    publish_array(s, directory_entry::of(array->keep(), log2_buckets), std::move(written));
+    return status::ok;
+  }
+  return status::no_space;
 }
 
 template <medium M, class Kind>
-status table<M, Kind>::rebuild_from(shard_index s, const std::vector<live_record>& records,
-                                    unsigned log2_buckets) {
-  thread_local std::vector<std::uint64_t> image;
-  while (!lay_out(records, log2_buckets, image))  // ends: twice the buckets, half the load
-    if (++log2_buckets > max_log2_buckets) return status::no_space;
-  auto array = allocate_loose(heap_, array_bytes(log2_buckets));
-  if (!array) return status::no_space;
-  flushed started;
-  write_image(p_.at(poff<bucket>{array->offset()}), image, started);
-  durable written = fence(m_, std::move(started), "turbo.array.words");
-  directory_entry made = directory_entry::of(array->keep(), log2_buckets);
+void table<M, Kind>::publish_array(shard_index s, directory_entry made, durable written) {
   durahash::check(made.sound(), "a directory entry is one that recovery believes");
   bool switched_early = M::planted("the-mirror-before-the-medium");
   if (switched_early) switch_array(s, made);
@@ -58,47 +77,46 @@ status table<M, Kind>::rebuild_from(shard_index s, const std::vector<live_record
   [[maybe_unused]] durable done =
       publish(m_, directory(s), made.word, after(std::move(written)), "turbo.array.commit");
   if (!switched_early) switch_array(s, made);
-  return status::ok;
 }
 
-/// `image` receives the array, 32 words to a bucket. Returns false when some record finds its scope
-/// full.
+/// Stores the records where searches will look for them, in an array that nothing refers to yet.
+/// `filled` counts the slots of each bucket. Returns false when some record finds its scope full.
 template <medium M, class Kind>
-bool table<M, Kind>::lay_out(const std::vector<live_record>& records, unsigned log2_buckets,
-                             std::vector<std::uint64_t>& image) const {
-  constexpr std::size_t words = sizeof(bucket) / 8;
-  std::uint64_t buckets = std::uint64_t{1} << log2_buckets;
-  std::uint64_t scope = std::min<std::uint64_t>(scope_, buckets);
-  image.assign(buckets * words, 0);
-  for (const live_record& r : records) {
-    std::uint64_t home = home_of(r.hash, log2_buckets), distance = 0;
-    std::uint64_t* at;
-    do {
-      if (distance == scope) return false;
-      at = &image[((home + distance++) & (buckets - 1)) * words];
-    } while (!meta_word{at[0]}.ends_path());
-    int free_slot = std::countr_zero(meta_word{at[0]}.empty());
-    durahash::check(free_slot < max_valid, "a bucket that ends paths has two empty slots (T2)");
-    at[0] = meta_word{at[0]}.with_filled(free_slot).bits;
-    at[1 + free_slot / 8] |= std::uint64_t{tag_of(r.hash)} << (free_slot % 8 * 8);
-    at[4 + free_slot * 2] = r.key_word;
-    at[5 + free_slot * 2] = r.value_word;
-  }
-  return true;
+template <class EachRecord>
+bool table<M, Kind>::fill_array(bucket* made, unsigned log2_buckets, EachRecord&& each_record,
+                                std::vector<std::uint8_t>& filled) {
+  const std::uint64_t buckets = std::uint64_t{1} << log2_buckets;
+  const std::uint64_t scope = std::min<std::uint64_t>(scope_, buckets);
+  filled.assign(buckets, 0);
+  std::uint8_t* const counts = filled.data();
+  for (std::uint64_t n = 0; n < buckets; ++n)
+    store(m_, made[n].tags[0], 0), store(m_, made[n].tags[1], 0), store(m_, made[n].reserved, 0);
+  return each_record([&](const live_record& r) {
+    std::uint64_t at = home_of(r.hash, log2_buckets), distance = 0;
+    while (counts[at] == max_valid) {
+      if (++distance == scope) return false;
+      at = (at + 1) & (buckets - 1);
+    }
+    const int n = counts[at]++;
+    store(m_, made[at].slots[n].key, r.key_word);
+    store(m_, made[at].slots[n].value, r.value_word);
+    store(m_, tag_field(made[at], n), tag_of(r.hash));
+    return true;
+  });
 }
 
-/// Lines without a live slot keep what they hold: nothing reads them.
+/// The commit words, and the write-back of all, in the order of addresses. Lines without a live slot
+/// keep what they hold: nothing reads them.
 template <medium M, class Kind>
-void table<M, Kind>::write_image(bucket* at, const std::vector<std::uint64_t>& image,
-                                 flushed& started) {
-  constexpr std::size_t words = sizeof(bucket) / 8, words_per_line = line_bytes / 8;
-  auto* target = reinterpret_cast<pm<std::uint64_t>*>(at);
-  for (std::size_t base = 0; base < image.size(); base += words) {
-    int filled = std::popcount(meta_word{image[base]}.valid());  // the slots were filled in order
-    std::size_t end = base + align_up(4 + static_cast<std::size_t>(filled) * 2, words_per_line);
-    for (std::size_t word = base; word < end; ++word) store(m_, target[word], image[word]);
-    started += flush(m_, extent{&target[base], (end - base) * 8}, "turbo.array.image");
+durable table<M, Kind>::finish_array(bucket* made, const std::vector<std::uint8_t>& filled) {
+  flushed started;
+  for (std::size_t n = 0; n < filled.size(); ++n) {
+    const std::uint32_t slots = (1u << filled[n]) - 1;
+    store(m_, made[n].meta, slots == 0 ? meta_word{} : meta_word{meta_word::one_write | slots});
+    started += flush(m_, extent{&made[n], offsetof(bucket, slots) + filled[n] * sizeof(slot)},
+                     "turbo.array.image");
   }
+  return fence(m_, std::move(started), "turbo.array.words");
 }
 
 /// For a shard without a record.
@@ -113,7 +131,7 @@ void table<M, Kind>::drop_array(shard_index s) {
 template <medium M, class Kind>
 void table<M, Kind>::switch_array(shard_index s, directory_entry made) {
   shard_view old = view(s);
-  mirrors_[s].store(shard_view::of(made, old.generation() + 1).word, std::memory_order_release);
+  mirrors_[s].switch_to(made);
   if (old.none()) return;
   if constexpr (Kind::in_slot)
     heap_.free(old.offset(), old.bytes());  // readers notice by the mirror; the bytes stay mapped
@@ -127,7 +145,6 @@ void table<M, Kind>::switch_array(shard_index s, directory_entry made) {
 template <medium M, class Kind>
 void table<M, Kind>::survey(shard_index s) {
   shard_state& state = states_[s];
-  state.wants_survey = false;
   if (state.inserts_until_survey > 0) {
     --state.inserts_until_survey;
     return;
@@ -180,7 +197,7 @@ status table<M, Kind>::shrink_to_fit() {
     shard_view v = view(s);
     if (v.none()) continue;
     if (!p_.may_change()) return status::io_error;
-    std::uint64_t live = live_records(s)->size();
+    std::uint64_t live = live_in(v);
     if (live == 0) {
       drop_array(s);
       continue;
@@ -223,8 +240,9 @@ status table<M, Kind>::replace_value(const resident& r, std::uint64_t value_word
   at.holder = r.where, at.slot = r.slot, at.meta = load(m_, r.where->meta);
   if (!at.meta.well_formed()) return status::damaged;
   change c;
-  c.shard = shard_of(r.hash);
-  stage_update(at, r.hash, r.key_word, value_word, c, started);
+  const unit_type unit = unit_at(shard_of(r.hash));
+  c.is_in(unit.state, unit.mirror, unit.view);
+  stage_update(at, r.hash, r.key_word, value_word, c);
   frame::commit(c, std::move(started));
   return status::ok;
 }

@@ -54,7 +54,9 @@ result<engine_plan> table<M, Kind>::plan(const options& how) {
 template <medium M, class Kind>
 table<M, Kind>::table(pool<M>& p)
     : frame(p),
+      base_(reinterpret_cast<char*>(p.at(std::uint64_t{0}))),
       shard_bits_(static_cast<unsigned>(p.block().settings[setting::shard_bits])),
+      shard_shift_(64 - shard_bits_),
       scope_(static_cast<unsigned>(p.block().settings[setting::scope])),
       first_log2_(static_cast<unsigned>(p.block().settings[setting::first_log2])),
       collect_distance_(static_cast<unsigned>(p.block().settings[setting::collect_distance])),
@@ -83,10 +85,9 @@ error table<M, Kind>::open(const std::string& path, std::vector<std::string>* dr
             "cannot use " + path +
                 " as a pool: its superblock holds settings that the engine turbo does not allow"};
 
-  mirrors_ = std::make_unique<std::atomic<std::uint64_t>[]>(shards());
-  states_ = std::make_unique<shard_state[]>(shards());
   bool clean = p_.root().state == pool_state::clean;
-  unsettled_.resize(shards(), !clean);
+  mirrors_ = std::make_unique<shard_mirror<M>[]>(shards());
+  states_ = std::make_unique<shard_state[]>(shards());
   if (!p_.read_only()) {
     [[maybe_unused]] durable as_it_is = fence(m_, p_.flush_header(), "turbo.open.header");
   }
@@ -130,7 +131,7 @@ error table<M, Kind>::read_directory(const std::string& path, bool restored,
                       : !heap_.adopt(entry.offset(), entry.bytes()))
       wrong = "overlaps another extent";
     if (wrong == nullptr) {
-      mirrors_[s].store(shard_view::of(entry, 0).word, std::memory_order_release);
+      mirrors_[s].adopt(entry, p_.root().state != pool_state::clean);
       ++found;
       continue;
     }
@@ -240,7 +241,8 @@ status table<M, Kind>::salvage_shard(shard_index s, std::vector<std::string>& dr
   states_[s].records.store(static_cast<std::int64_t>(kept.size()), std::memory_order_relaxed);
   if (lost == 0) return status::ok;
   if (!p_.may_change()) return status::io_error;
-  return rebuild_from(s, kept, v.log2_buckets());
+  return rebuild_from(s, v.log2_buckets(),
+                      [&](auto&& visit) { return std::all_of(kept.begin(), kept.end(), visit); });
 }
 
 template <medium M, class Kind>

@@ -28,23 +28,9 @@
 #include "engine/frame/frame.hpp"
 #include "engine/frame/live_record.hpp"
 #include "engine/turbo/format.hpp"
-#include "persist/unsettled.hpp"
+#include "engine/turbo/mirror.hpp"
 
 namespace durahash::turbo {
-
-using shard_index = std::uint32_t;
-
-/// A directory entry's mirror in DRAM.
-struct shard_view : place_view {
-  static constexpr shard_view of(directory_entry e, std::uint64_t generation) noexcept {
-    return {place_view::of(e, generation)};
-  }
-  constexpr unsigned log2_buckets() const noexcept { return exponent(); }
-  constexpr std::uint64_t buckets() const noexcept {
-    return none() ? 0 : std::uint64_t{1} << log2_buckets();
-  }
-  constexpr std::uint64_t bytes() const noexcept { return buckets() * block_bytes; }
-};
 
 template <medium M, class Kind>
 class table : public engine_frame<M, Kind, table<M, Kind>> {
@@ -70,7 +56,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
 
   // find.hpp
   template <class Read>
-  status get(key_type key, Read&& read);
+  status get(key_type key, Read read);  // a reader is a pointer or two
   template <class Read>
   void get_many(std::span<const key_type> keys, Read&& read, status* answers);
 
@@ -96,7 +82,6 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   /// readers.
   struct alignas(16) shard_state {
     spin_lock lock;
-    bool wants_survey = false;  // an insert walked far
     std::uint32_t inserts_until_survey = 0;
     std::atomic<std::int64_t> records{0};  // since open, until the recount
   };
@@ -113,20 +98,32 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   };
   /// A change that is written but not committed.
   struct change : replaced_record<Kind> {
-    shard_index shard = 0;
-    bucket* where = nullptr;
-    meta_word next;
-    int filled = -1;                     // the slot with the payload, or none
-    bool apart = false;                  // the payload was flushed
-    pm<std::uint64_t>* value = nullptr;  // what changes is this word alone
-    std::uint64_t value_word = 0;
     std::int8_t records = 0;
+    bool apart = false;         // the payload lies in other lines than the commit word
+    bool wants_survey = false;  // an insert walked far
+    shard_state* state = nullptr;
+    shard_mirror<M>* mirror = nullptr;
+    shard_view view;                    // as it is while the shard is locked, without marks
+    pm<std::uint64_t>* word = nullptr;  // the commit word
+    std::uint64_t next = 0;
+    slot* filled = nullptr;  // with the payload, or none
+
+    void is_in(shard_state* s, shard_mirror<M>* m, shard_view v) noexcept {
+      state = s, mirror = m, view = v;
+    }
   };
-  using target_type = std::uint64_t;  // a hash
+  /// What a key comes to before its shard is locked, and how the shard was then.
+  struct target_type {
+    std::uint64_t hash;
+    shard_view view;
+    bucket* home;
+  };
   struct unit_type {
-    shard_index shard;
+    shard_state* state;
+    shard_mirror<M>* mirror;
     shard_view view;
   };
+  using home_type = unit_type;
   using group = fenced_group<change>;  // of shards that differ
   using stretch = plain_stretch;
   enum class probed : std::uint8_t { hit, miss, torn, damaged };
@@ -137,18 +134,20 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
 
   // places
   shard_index shard_of(std::uint64_t hash) const noexcept {
-    return static_cast<shard_index>(hash >> (64 - shard_bits_));
+    return static_cast<shard_index>(hash >> shard_shift_);
   }
   std::uint64_t home_of(std::uint64_t hash, unsigned log2_buckets) const noexcept {
     return (hash << shard_bits_) >> 1 >> (63 - log2_buckets);
+  }
+  /// The home bucket. Of a shard without an array the superblock, which may be read as one.
+  [[gnu::always_inline]] bucket* home_in(shard_view v, std::uint64_t hash) const noexcept {
+    return reinterpret_cast<bucket*>(base_ + v.offset() + v.home_byte(hash << shard_bits_));
   }
   static std::uint8_t tag_of(std::uint64_t hash) noexcept {
     return static_cast<std::uint8_t>(hash);
   }
   shard_index shards() const noexcept { return shard_index{1} << shard_bits_; }
-  shard_view view(shard_index s) const noexcept {
-    return {{mirrors_[s].load(std::memory_order_acquire)}};
-  }
+  shard_view view(shard_index s) const noexcept { return mirrors_[s].view(); }
   bucket* buckets_of(shard_view v) const noexcept { return p_.at(poff<bucket>{v.offset()}); }
   pm<std::uint64_t>& directory(shard_index s) const noexcept {
     return p_.at(poff<pm<std::uint64_t>>{p_.block().engine_offset})[s];
@@ -157,31 +156,35 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
     return static_cast<unsigned>(std::min<std::uint64_t>(scope_, v.buckets()));
   }
 
-  /// A look at the home bucket of a key.
+  /// A look at a key's home bucket.
   struct home_look {
-    shard_index shard = 0;
+    std::uint64_t hash;
+    const shard_mirror<M>* mirror;
     shard_view view;
-    const bucket* home = nullptr;
+    const bucket* home;
     meta_word meta;
-    std::uint32_t hits = 0;  // live slots with the key's tag
+    std::uint32_t hits;  // valid slots with the key's tag
   };
 
   // find.hpp
-  home_look look_home(std::uint64_t hash) const noexcept;
-  void read_home(home_look& g, std::uint64_t hash) const noexcept;
   template <class Read>
-  probed judge(const home_look& g, key_type key, Read& read) const;
+  status answer(const home_look& l, key_type key, Read read);
   template <class Read>
-  status search(std::uint64_t hash, key_type key, Read& read);
+  status get_far(key_type key, Read read);
+  template <class Read>
+  status search(key_type key, Read read);
   bool is_as_read(const bucket& b, meta_word meta) const noexcept;
-  std::uint32_t match_tags(const bucket& b, std::uint8_t tag) const noexcept;
+  static bool is_as_read(const shard_mirror<M>& mirror, shard_view v) noexcept;
+  std::uint32_t match_tags(const bucket& b, std::uint64_t hash) const noexcept;
+  std::uint32_t match_valid(const bucket& b, meta_word meta, std::uint64_t hash) const noexcept;
   std::uint8_t tag_at(const bucket& b, int slot) const noexcept;
   probed probe(shard_view v, std::uint64_t hash, key_type key, std::optional<value_type>& value,
                unsigned& buckets) const;
   void settle_for_reader(shard_index s, shard_view v, std::uint64_t home, unsigned buckets);
   void settle(shard_index s);
-  void settle(unit_type u) { settle(u.shard); }
+  void settle(const unit_type& u) { settle(index_of(u.state)); }
   std::optional<std::vector<live_record>> live_records(shard_index s) const;
+  std::uint64_t live_in(shard_view v) const;
   template <class Visit>
   void for_each_resident(shard_view v, Visit&& visit) const;
   std::optional<std::uint64_t> read_stretch(std::uint64_t position, stretch& found);
@@ -189,45 +192,57 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
 
   // write.hpp
   target_type target_of(key_type key) const noexcept;
-  unit_type lock_unit(target_type hash, key_type key);
-  held_lock held_by(unit_type u) const noexcept { return held_lock(states_[u.shard].lock); }
+  unit_type lock_unit(const target_type& target, key_type key);
+  held_lock held_by(const unit_type& u) const noexcept { return held_lock(u.state->lock); }
+  unit_type unit_at(shard_index s) const noexcept { return {&states_[s], &mirrors_[s], view(s)}; }
+  shard_index index_of(const shard_state* s) const noexcept {
+    return static_cast<shard_index>(s - states_.get());
+  }
+  bool is_settled(const unit_type& u, const target_type&) const noexcept { return u.view.ready(); }
+  unit_type lock_home(const target_type& t) { return lock_unit(t, {}); }
+  template <class Decide>
+  staged stage_home(const unit_type& u, const target_type& target, key_type key, Decide& decide,
+                    change& c, status& answer);
   lookup walk(shard_view v, std::uint64_t hash, key_type key) const;
   template <class Decide>
-  staged stage(unit_type u, std::uint64_t hash, key_type key, Decide& decide, change& c,
-               status& answer, flushed& started);
+  staged stage(const unit_type& u, const target_type& target, key_type key, Decide& decide,
+               change& c, status& answer, flushed& started);
   staged stage_set(const lookup& at, std::uint64_t hash, key_type key, value_type value, change& c,
                    status& answer, flushed& started);
   void stage_removal(const lookup& at, change& c) const;
   void stage_update(const lookup& at, std::uint64_t hash, std::uint64_t key_word,
-                    std::uint64_t value_word, change& c, flushed& started);
+                    std::uint64_t value_word, change& c);
   void store_slot(bucket& b, int slot, std::uint64_t hash, std::uint64_t key_word,
-                  std::uint64_t value_word, change& c, flushed& started);
+                  std::uint64_t value_word, change& c);
+  flushed flush_payload(const change& c) const;
   durable fence_payloads(flushed started) {
     return fence(m_, std::move(started), "turbo.write.payload");
   }
-  void begin(const change& c) noexcept { unsettled_.begin(c.shard); }
+  void begin(const change& c) noexcept { c.mirror->begin_publishing(c.view); }
   flushed publish_change(const change& c, ordered payload);
   ordered payload_order(const change& c) const;
   durable fence_words(flushed started) { return fence(m_, std::move(started), "turbo.write.done"); }
   void end(const change& c, const durable& done);
-  void look_ahead(std::span<const key_type> keys, target_type* hashes, bool puts) const noexcept;
-  std::size_t lock_group(std::span<const key_type> keys, const target_type* hashes, group& g);
-  unit_type unit_in(const group&, std::size_t, target_type hash) const noexcept {
-    return {shard_of(hash), view(shard_of(hash))};
+  void look_ahead(std::span<const key_type> keys, target_type* targets, bool puts) const noexcept;
+  std::size_t lock_group(std::span<const key_type> keys, const target_type* targets, group& g);
+  unit_type unit_in(const group&, std::size_t, const target_type& target) const noexcept {
+    return unit_at(shard_of(target.hash));
   }
-  void prefetch_room(shard_view v, std::uint64_t hash) const noexcept;
+  void prefetch_slot(const target_type& target) const noexcept;
 
   // grow.hpp
-  status make_room(unit_type full, target_type hash, int round);
+  status make_room(const unit_type& full, const target_type& target, int round);
   status rebuild(shard_index s, unsigned log2_buckets);
-  status rebuild_from(shard_index s, const std::vector<live_record>& records,
-                      unsigned log2_buckets);
+  template <class EachRecord>
+  status rebuild_from(shard_index s, unsigned log2_buckets, EachRecord&& each_record);
   static constexpr std::uint64_t array_bytes(unsigned log2_buckets) noexcept {
     return std::uint64_t{block_bytes} << log2_buckets;
   }
-  bool lay_out(const std::vector<live_record>& records, unsigned log2_buckets,
-               std::vector<std::uint64_t>& image) const;
-  void write_image(bucket* at, const std::vector<std::uint64_t>& image, flushed& started);
+  template <class EachRecord>
+  bool fill_array(bucket* made, unsigned log2_buckets, EachRecord&& each_record,
+                  std::vector<std::uint8_t>& filled);
+  durable finish_array(bucket* made, const std::vector<std::uint8_t>& filled);
+  void publish_array(shard_index s, directory_entry made, durable written);
   void drop_array(shard_index s);
   void switch_array(shard_index s, directory_entry made);
   void survey(shard_index s);
@@ -261,11 +276,11 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   bool count_units(const background* asking);
   void count_shard(shard_index s);
 
-  unsigned shard_bits_, scope_, first_log2_, collect_distance_;
+  char* const base_;  // of the pool
+  unsigned shard_bits_, shard_shift_, scope_, first_log2_, collect_distance_;
   bool in_place_;
-  std::unique_ptr<std::atomic<std::uint64_t>[]> mirrors_;  // dense: readers touch nothing else
+  std::unique_ptr<shard_mirror<M>[]> mirrors_;  // dense: readers touch nothing else
   std::unique_ptr<shard_state[]> states_;
-  unsettled<M> unsettled_;  // by shard
   std::atomic<std::uint64_t> resizes_{0}, collections_{0};
 };
 

@@ -29,18 +29,67 @@ namespace durahash::turbo {
 template <medium M, class Kind>
 [[gnu::always_inline]] inline auto table<M, Kind>::target_of(key_type key) const noexcept
     -> target_type {
-  std::uint64_t hash = Kind::hash(key, seeds_);
-  shard_view v = view(shard_of(hash));
-  prefetch_all_for_write(buckets_of(v) + home_of(hash, v.log2_buckets()));
-  return hash;
+  const std::uint64_t hash = Kind::hash(key, seeds_);
+  const shard_view v = view(shard_of(hash));
+  bucket* const home = home_in(v, hash);
+  prefetch_all_for_write(home);
+  return {hash, v, home};
 }
 
 template <medium M, class Kind>
-[[gnu::always_inline]] inline auto table<M, Kind>::lock_unit(target_type hash, key_type)
+[[gnu::always_inline]] inline auto table<M, Kind>::lock_unit(const target_type& target, key_type)
     -> unit_type {
-  shard_index s = shard_of(hash);
-  states_[s].lock.lock();
-  return {s, view(s)};
+  const shard_index s = shard_of(target.hash);
+  shard_state* const state = &states_[s];
+  shard_mirror<M>* const mirror = &mirrors_[s];
+  state->lock.lock();
+  return {state, mirror, mirror->view()};
+}
+
+// ---------------------------------------------------------------------------------- the home bucket
+
+/// A write that ends in the home bucket of a word table, which most do; or `look_further`.
+template <medium M, class Kind>
+template <class Decide>
+[[gnu::always_inline]] inline staged table<M, Kind>::stage_home(const unit_type& u,
+                                                                const target_type& target,
+                                                                key_type key, Decide& decide,
+                                                                change& c, status& answer) {
+  using act = typename decision<value_type>::what;
+  const std::uint64_t hash = target.hash;
+  bucket* home = target.home;
+  if (u.view.word != target.view.word) [[unlikely]]
+    home = home_in(u.view, hash);
+  bucket& b = *home;
+  const meta_word meta = load(m_, b.meta);
+  c.is_in(u.state, u.mirror, u.view);
+  for (std::uint32_t hits = match_valid(b, meta, hash); hits != 0; hits &= hits - 1) {
+    const auto i = static_cast<std::size_t>(std::countr_zero(hits));
+    slot& at = b.slots[i];
+    if (load(m_, at.key) != key || meta.is_deleted(i)) [[unlikely]]
+      continue;
+    const decision<value_type> wanted = decide(std::optional<value_type>(load(m_, at.value)));
+    answer = wanted.answer;
+    if (wanted.act == act::keep) return staged::nothing_to_do;
+    if (may_set<Decide> && wanted.act == act::set) {
+      if (!in_place_) [[unlikely]]
+        return staged::look_further;
+      c.word = &at.value, c.next = wanted.value;
+    } else {
+      if (!meta.well_formed()) [[unlikely]]
+        return staged::look_further;
+      c.word = commit_word(b), c.next = meta.with_deleted(static_cast<int>(i)).bits, c.records = -1;
+    }
+    return staged::ready;
+  }
+  if (!meta.ends_path() || !meta.well_formed()) return staged::look_further;
+  const decision<value_type> wanted = decide(std::optional<value_type>());
+  answer = wanted.answer;
+  if (!may_set<Decide> || wanted.act != act::set) return staged::nothing_to_do;
+  const int i = std::countr_zero(meta.deleted() != 0 ? meta.deleted() : meta.empty());
+  store_slot(b, i, hash, key, wanted.value, c);
+  c.next = meta.with_filled(i).bits, c.records = 1;
+  return staged::ready;
 }
 
 // ---------------------------------------------------------------------------------------- the path
@@ -48,7 +97,8 @@ template <medium M, class Kind>
 /// A new record goes to the first deleted slot on the path, else into the bucket that ends it
 /// (§3.4).
 template <medium M, class Kind>
-auto table<M, Kind>::walk(shard_view v, std::uint64_t hash, key_type key) const -> lookup {
+[[gnu::always_inline]] inline auto table<M, Kind>::walk(shard_view v, std::uint64_t hash,
+                                                        key_type key) const -> lookup {
   lookup found;
   bucket* first = buckets_of(v);
   std::uint64_t home = home_of(hash, v.log2_buckets()), mask = v.buckets() - 1;
@@ -58,7 +108,7 @@ auto table<M, Kind>::walk(shard_view v, std::uint64_t hash, key_type key) const 
     bucket& b = first[(home + distance) & mask];
     meta_word meta = load(m_, b.meta);
     found.distance = distance;
-    for (std::uint32_t hits = match_tags(b, tag_of(hash)) & meta.live(); hits != 0;) {
+    for (std::uint32_t hits = match_tags(b, hash) & meta.live(); hits != 0;) {
       int at = take_lowest(hits);
       if (load(m_, b.slots[at].key) != key_word ||
           !names_key<Kind>(m_, p_, load(m_, b.slots[at].value), key))
@@ -79,10 +129,13 @@ auto table<M, Kind>::walk(shard_view v, std::uint64_t hash, key_type key) const 
 
 template <medium M, class Kind>
 template <class Decide>
-staged table<M, Kind>::stage(unit_type u, std::uint64_t hash, key_type key, Decide& decide,
-                             change& c, status& answer, flushed& started) {
+[[gnu::always_inline]] inline staged table<M, Kind>::stage(const unit_type& u,
+                                                           const target_type& target, key_type key,
+                                                           Decide& decide, change& c,
+                                                           status& answer, flushed& started) {
   using act = typename decision<value_type>::what;
-  c.shard = u.shard;
+  const std::uint64_t hash = target.hash;
+  c.is_in(u.state, u.mirror, u.mirror->view());  // settled by now
   lookup at = walk(u.view, hash, key);
   std::optional<value_type> present;
   if (at.holder != nullptr) {
@@ -110,9 +163,8 @@ template <medium M, class Kind>
   bool update = at.holder != nullptr;
   if constexpr (Kind::in_slot)
     if (update && in_place_) {
-      c.where = at.holder;
-      c.value = &at.holder->slots[at.slot].value;
-      c.value_word = value;
+      c.word = &at.holder->slots[at.slot].value;
+      c.next = value;
       return staged::ready;
     }
   if (!update && at.room == nullptr) return staged::no_room;
@@ -121,110 +173,112 @@ template <medium M, class Kind>
   auto value_word = new_value_word<Kind>(m_, heap_, p_, key, value, started);
   if (!value_word) return answer = status::no_space, staged::nothing_to_do;
   std::uint64_t key_word = Kind::key_word(key, hash);
-  if (update) return stage_update(at, hash, key_word, *value_word, c, started), staged::ready;
-  store_slot(*at.room, at.room_slot, hash, key_word, *value_word, c, started);
-  c.next = at.room_meta.with_filled(at.room_slot);
+  if (update) return stage_update(at, hash, key_word, *value_word, c), staged::ready;
+  store_slot(*at.room, at.room_slot, hash, key_word, *value_word, c);
+  c.next = at.room_meta.with_filled(at.room_slot).bits;
   c.records = 1;
-  if (at.distance >= collect_distance_) states_[c.shard].wants_survey = true;
+  c.wants_survey = at.distance >= collect_distance_;
   return staged::ready;
 }
 
 /// In the slot that its bucket keeps empty (§3.4).
 template <medium M, class Kind>
 void table<M, Kind>::stage_update(const lookup& at, std::uint64_t hash, std::uint64_t key_word,
-                                  std::uint64_t value_word, change& c, flushed& started) {
+                                  std::uint64_t value_word, change& c) {
   int target = std::countr_zero(at.meta.empty());
   stage_removal(at, c);  // for what it retires
-  store_slot(*at.holder, target, hash, key_word, value_word, c, started);
-  c.next = at.meta.with_replaced(target, at.slot);
+  store_slot(*at.holder, target, hash, key_word, value_word, c);
+  c.next = at.meta.with_replaced(target, at.slot).bits;
   c.records = 0;
 }
 
 template <medium M, class Kind>
 void table<M, Kind>::stage_removal(const lookup& at, change& c) const {
-  c.where = at.holder;
-  c.next = at.meta.with_deleted(at.slot);
+  c.word = commit_word(*at.holder);
+  c.next = at.meta.with_deleted(at.slot).bits;
   c.records = -1;
   frame::replaces(load(m_, at.holder->slots[at.slot].value), c);
 }
 
 template <medium M, class Kind>
-void table<M, Kind>::store_slot(bucket& b, int target, std::uint64_t hash, std::uint64_t key_word,
-                                std::uint64_t value_word, change& c, flushed& started) {
-  c.where = &b;
-  c.filled = target;
-  c.apart = !Kind::in_slot;
+[[gnu::always_inline]] inline void table<M, Kind>::store_slot(bucket& b, int target,
+                                                              std::uint64_t hash,
+                                                              std::uint64_t key_word,
+                                                              std::uint64_t value_word, change& c) {
   slot& at = b.slots[target];
   store(m_, at.key, key_word);
   store(m_, at.value, value_word);
-  pm<std::uint64_t>& tags = b.tags[target / 8];
-  unsigned shift = static_cast<unsigned>(target % 8 * 8);
-  store(m_, tags,
-        (load(m_, tags) & ~(std::uint64_t{0xff} << shift)) | std::uint64_t{tag_of(hash)} << shift);
-  if (target >= slots_in_first_line) {
-    started += flush(m_, extent_of(at), "turbo.write.slot");
-    c.apart = true;
-  }
+  store(m_, tag_field(b, target), tag_of(hash));
+  c.word = commit_word(b);
+  c.filled = &at;
+  c.apart = !Kind::in_slot || target >= slots_in_first_line;
 }
 
 template <medium M, class Kind>
-flushed table<M, Kind>::publish_change(const change& c, ordered payload) {
-  if (c.value != nullptr)
-    // COMMIT: the value changes
-    return publish_unfenced(m_, *c.value, c.value_word, std::move(payload), "turbo.update.commit");
+[[gnu::always_inline]] inline flushed table<M, Kind>::flush_payload(const change& c) const {
+  if (!c.apart || in_one_line(c.word, c.filled)) return {};
+  return flush_in_line(m_, *c.filled, "turbo.write.slot");
+}
+
+template <medium M, class Kind>
+[[gnu::always_inline]] inline flushed table<M, Kind>::publish_change(const change& c,
+                                                                     ordered payload) {
   // COMMIT: the record appears, changes or goes
-  return publish_unfenced(m_, c.where->meta, c.next, std::move(payload), "turbo.write.commit");
+  return publish_unfenced(m_, *c.word, c.next, std::move(payload), "turbo.write.commit");
 }
 
 /// Why a payload that was not flushed needs no fence of its own.
 template <medium M, class Kind>
-ordered table<M, Kind>::payload_order(const change& c) const {
-  return c.filled >= 0 ? after_same_line(&c.where->meta, &c.where->slots[c.filled], sizeof(slot))
-                       : after_nothing("one word is all that changes");
+[[gnu::always_inline]] inline ordered table<M, Kind>::payload_order(const change& c) const {
+  return c.filled != nullptr ? after_same_line(c.word, c.filled, sizeof(slot))
+                             : after_nothing("one word is all that changes");
 }
 
 template <medium M, class Kind>
-void table<M, Kind>::end(const change& c, const durable& done) {
-  unsettled_.end(c.shard, done);
-  shard_state& state = states_[c.shard];
-  if (c.records != 0)
-    state.records.store(state.records.load(std::memory_order_relaxed) + c.records,
-                        std::memory_order_relaxed);
-  if (state.wants_survey) if_memory_allows([&] { survey(c.shard); });
+[[gnu::always_inline]] inline void table<M, Kind>::end(const change& c, const durable& done) {
+  c.mirror->end_publishing(c.view, done);
+  if (c.records != 0) {
+    std::atomic<std::int64_t>& sum = c.state->records;
+    sum.store(sum.load(std::memory_order_relaxed) + c.records, std::memory_order_relaxed);
+  }
+  if (c.wants_survey) [[unlikely]]
+    if_memory_allows([this, s = c.state] { survey(index_of(s)); });
 }
 
 // ------------------------------------------------------------------------------------------ groups
 
+/// Two passes: the second one asks for the line of the slot, which the first one's line tells.
 template <medium M, class Kind>
-void table<M, Kind>::look_ahead(std::span<const key_type> keys, target_type* hashes,
+void table<M, Kind>::look_ahead(std::span<const key_type> keys, target_type* targets,
                                 bool) const noexcept {
   for (std::size_t i = 0; i < keys.size(); ++i) {
-    hashes[i] = Kind::hash(keys[i], seeds_);
-    shard_view v = view(shard_of(hashes[i]));
-    prefetch_for_write(buckets_of(v) + home_of(hashes[i], v.log2_buckets()));
+    const std::uint64_t hash = Kind::hash(keys[i], seeds_);
+    const shard_view v = view(shard_of(hash));
+    targets[i] = {hash, v, home_in(v, hash)};
+    prefetch_for_write(targets[i].home);
   }
-  for (std::size_t i = 0; i < keys.size(); ++i) prefetch_room(view(shard_of(hashes[i])), hashes[i]);
+  for (std::size_t i = 0; i < keys.size(); ++i) prefetch_slot(targets[i]);
 }
 
 /// A shard that this group holds already is also found locked.
 template <medium M, class Kind>
-std::size_t table<M, Kind>::lock_group(std::span<const key_type> keys, const target_type* hashes,
+std::size_t table<M, Kind>::lock_group(std::span<const key_type> keys, const target_type* targets,
                                        group& g) {
-  g.locks.lock(states_[shard_of(hashes[0])].lock);
-  while (g.locks.count() < keys.size() &&
-         g.locks.try_lock(states_[shard_of(hashes[g.locks.count()])].lock)) {}
-  return g.locks.count();
+  g.locks.lock(states_[shard_of(targets[0].hash)].lock);
+  std::size_t locked = 1;
+  while (locked < keys.size() && g.locks.try_lock(states_[shard_of(targets[locked].hash)].lock))
+    ++locked;
+  return locked;
 }
 
-/// Brings the line that a new record of this key would be written to.
+/// The one that the key is in, or that a new record would be written to.
 template <medium M, class Kind>
-void table<M, Kind>::prefetch_room(shard_view v, std::uint64_t hash) const noexcept {
-  if (v.none()) return;
-  bucket& b = buckets_of(v)[home_of(hash, v.log2_buckets())];
-  meta_word meta = load(m_, b.meta);
-  std::uint32_t hits = match_tags(b, tag_of(hash)) & meta.live();
-  if (hits != 0) __builtin_prefetch(&b.slots[std::countr_zero(hits)]);
-  if (meta.empty() != 0) prefetch_for_write(&b.slots[std::countr_zero(meta.empty())]);
+[[gnu::always_inline]] inline void table<M, Kind>::prefetch_slot(
+    const target_type& target) const noexcept {
+  const bucket& b = *target.home;
+  const meta_word meta = load(m_, b.meta);
+  const std::uint32_t hits = match_valid(b, meta, target.hash);
+  prefetch_for_write(&b.slots[std::countr_zero(hits != 0 ? hits : meta.empty() | 1u << 13)]);
 }
 
 }  // namespace durahash::turbo

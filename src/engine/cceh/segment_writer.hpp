@@ -1,0 +1,66 @@
+// CCEH: a segment as it is written anew: for a split, a merge, a move, a whole table.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "engine/cceh/format.hpp"
+#include "engine/frame/live_record.hpp"
+#include "persist/heap.hpp"
+
+namespace durahash::cceh {
+
+/// In a cell that nothing refers to yet, and that goes back where the segment is not kept. Each
+/// bucket's slots are filled in order; `finish` writes those that are left, and starts the
+/// write-back of all.
+template <medium M>
+class segment_writer {
+ public:
+  /// Nothing where there is no space.
+  static std::optional<segment_writer> on(M& m, pool<M>& p, heap<M>& h, unsigned segment_log2) {
+    auto cell = allocate_loose(h, sizeof(bucket) << segment_log2);
+    if (!cell) return std::nullopt;
+    return segment_writer(m, p.at(poff<bucket>{cell->offset()}), std::move(*cell), segment_log2);
+  }
+
+  std::uint64_t buckets() const noexcept { return filled_.size(); }
+  bool has_room(std::uint64_t at) const noexcept { return filled_[at] < slots_per_bucket; }
+
+  [[gnu::always_inline]] void add(std::uint64_t at, std::uint64_t key_word,
+                                  std::uint64_t value_word) {
+    slot& to = first_[at].slots[filled_[at]++];
+    store(*m_, to.value, value_word);
+    store(*m_, to.key, key_word);
+  }
+  /// In the first bucket with room of the `probe` from `home` on. Returns false when there is none.
+  [[gnu::always_inline]] bool put(std::uint64_t home, unsigned probe, const live_record& r) {
+    std::uint64_t at = home;
+    while (!has_room(at)) {
+      if (--probe == 0) return M::planted("cceh-a-split-drops-what-does-not-fit");
+      at = (at + 1) & (filled_.size() - 1);
+    }
+    return add(at, r.key_word, r.value_word), true;
+  }
+  void clear() noexcept { std::fill(filled_.begin(), filled_.end(), std::uint8_t{0}); }
+
+  flushed finish() {
+    for (std::size_t at = 0; at < filled_.size(); ++at)
+      for (unsigned n = filled_[at]; n < slots_per_bucket; ++n)
+        store(*m_, first_[at].slots[n].key, empty_word);
+    return flush(*m_, extent{first_, filled_.size() * sizeof(bucket)}, "cceh.segment.words");
+  }
+
+  std::uint64_t offset() const noexcept { return cell_.offset(); }
+  std::uint64_t keep() noexcept { return cell_.keep(); }
+
+ private:
+  segment_writer(M& m, bucket* first, loose_cell<M> cell, unsigned segment_log2)
+      : m_(&m), first_(first), cell_(std::move(cell)), filled_(std::size_t{1} << segment_log2) {}
+
+  M* m_;
+  bucket* first_;
+  loose_cell<M> cell_;
+  std::vector<std::uint8_t> filled_;
+};
+
+}  // namespace durahash::cceh
