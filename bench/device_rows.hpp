@@ -40,8 +40,8 @@ inline result<device_rows> open_table<device_rows>(const request& asked, const o
   return device_rows(asked.on, std::move(*opened), asked.shape, asked.arrays_at);
 }
 
-/// Batches of rows, as bytes_client has them: the word, then a filling. Timed are launch and kernels
-/// of finds, and all that the processor does for writes.
+/// Batches of rows, as bytes_client has them: the word, then a filling. Timed are launch and
+/// kernels of finds, and all that the processor does for writes.
 class row_client : public timed_batches {
  public:
   row_client(device_rows& pool, const record_shape& shape, std::uint64_t batch)

@@ -1,5 +1,5 @@
-// GPHash for a borrower of the table (engine/gphash/leased.hpp): one warp does one operation. The same
-// lines are compiled for the GPU and, in lockstep on the host, for the tests and the explorer.
+// GPHash for a borrower of the table (engine/gphash/leased.hpp): one warp does one operation. The
+// same lines are compiled for the GPU and, in lockstep on the host, for the tests and the explorer.
 //
 // A write holds its key's stripe, as on the host; of slots, compare-and-swap decides whose they
 // are. Its steps:

@@ -12,8 +12,8 @@ namespace durahash {
 
 enum class flush_instruction : std::uint8_t { none, clflush, clflushopt, clwb };
 
-/// The best one that this processor has, never none: clwb keeps the line in the cache, clflushopt evicts it, clflush
-/// also waits.
+/// The best one that this processor has, never none: clwb keeps the line in the cache, clflushopt
+/// evicts it, clflush also waits.
 flush_instruction best_flush_instruction() noexcept;
 
 /// Of a processor without clwb.

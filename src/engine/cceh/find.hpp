@@ -137,7 +137,8 @@ template <medium M, class Kind>
   return {hash, d, named, entry, &stripes_[stripe], static_cast<bucket*>(first) + home_of(hash)};
 }
 
-/// Whether that directory is the one in use and says so still. Behind a look at the stripe's version,
+/// Whether that directory is the one in use and says so still. Behind a look at the stripe's
+/// version,
 /// or at its lock: what was read between is of that segment, if the version is the same then.
 template <medium M, class Kind>
 [[gnu::always_inline]] inline bool table<M, Kind>::as_named(const target_type& t) const noexcept {

@@ -65,8 +65,8 @@ auto table<M, Kind>::lock_unit(const target_type& t, key_type key) -> segment {
   return escape_segment();
 }
 
-/// Whether the stripe of the key's segment is locked now: not when another thread, or this one, holds
-/// it, and not when the segment has just become another stripe's.
+/// Whether the stripe of the key's segment is locked now: not when another thread, or this one,
+/// holds it, and not when the segment has just become another stripe's.
 template <medium M, class Kind>
 [[gnu::always_inline]] inline bool table<M, Kind>::try_lock_for(const target_type& t, key_type key,
                                                                 bool& as_named_before) {

@@ -225,8 +225,8 @@ class engine_frame : public lifecycle<M, Kind, Engine> {
   status move_down(const Resident& r, std::uint64_t behind);
 };
 
-/// The short way: what the engine can stage without a look beyond the key's first bucket. All that is
-/// staged stays in registers. What is not that short begins again.
+/// The short way: what the engine can stage without a look beyond the key's first bucket. All that
+/// is staged stays in registers. What is not that short begins again.
 template <medium M, class Kind, class Engine>
 template <decider<typename Kind::value_type> Decide>
 [[gnu::always_inline]] inline status engine_frame<M, Kind, Engine>::write(key_type key,
@@ -327,8 +327,8 @@ std::size_t engine_frame<M, Kind, Engine>::write_group(std::span<const key_type>
 }
 
 /// With two fences for all of them, or one. Nothing is flushed before all is stored, and nothing
-/// between: stores and locked instructions wait for write-backs under way. each(step) takes the step
-/// with each change: of one, no address is taken, so that it stays in registers.
+/// between: stores and locked instructions wait for write-backs under way. each(step) takes the
+/// step with each change: of one, no address is taken, so that it stays in registers.
 template <medium M, class Kind, class Engine>
 template <class Each>
 [[gnu::always_inline]] inline void engine_frame<M, Kind, Engine>::commit_all(Each&& each,

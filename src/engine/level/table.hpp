@@ -4,8 +4,8 @@
 // Levels of buckets, each twice the size of the one below; two of them, and more while the table
 // grows or shrinks. A key has two places.
 //
-//   L1  A record lies in one of its buckets, once; or a movement is under way, and a intent names the
-//       bucket that it leaves.
+//   L1  A record lies in one of its buckets, once; or a movement is under way, and an intent
+//       names the bucket that it leaves.
 //   L2  What a slot with a token holds was durable, or is a part of the state's line before it,
 //       when the token was stored.
 //   L3  The filter in a bucket says of every record one level below whose place is this bucket's

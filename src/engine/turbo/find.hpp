@@ -14,8 +14,8 @@
 
 namespace durahash::turbo {
 
-/// One look at the home bucket of a word table, where most searches end. All else is a tail call, so
-// that this needs no frame: what it calls works the hash out again.
+/// One look at the home bucket of a word table, where most searches end. All else is a tail call,
+/// so that this needs no frame: what it calls works the hash out again.
 template <medium M, class Kind>
 template <class Read>
 [[gnu::always_inline]] inline status table<M, Kind>::get(key_type key, Read read) {
@@ -188,8 +188,8 @@ template <medium M, class Kind>
   return static_cast<std::uint32_t>(_mm_movemask_epi8(_mm_cmpeq_epi8(tags, wanted)));
 }
 
-/// Those of them that are valid. Deleted ones, too: who finds the key asks, for all others it is two
-/// instructions less.
+/// Those of them that are valid. Deleted ones, too: who finds the key asks, for all others it is
+/// two instructions less.
 template <medium M, class Kind>
 [[gnu::always_inline]] inline std::uint32_t table<M, Kind>::match_valid(
     const bucket& b, meta_word meta, std::uint64_t hash) const noexcept {
@@ -203,8 +203,8 @@ std::uint8_t table<M, Kind>::tag_at(const bucket& b, int slot) const noexcept {
 
 // ----------------------------------------------------------------------------------------- batches
 
-/// Three passes over a group of keys: one asks for the line of each home bucket, one reads it and asks
-/// for the slot's line, one takes the look that `get` takes.
+/// Three passes over a group of keys: one asks for the line of each home bucket, one reads it and
+/// asks for the slot's line, one takes the look that `get` takes.
 template <medium M, class Kind>
 template <class Read>
 void table<M, Kind>::get_many(std::span<const key_type> keys, Read&& read, status* answers) {

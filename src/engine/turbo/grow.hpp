@@ -105,8 +105,8 @@ bool table<M, Kind>::fill_array(bucket* made, unsigned log2_buckets, EachRecord&
   });
 }
 
-/// The commit words, and the write-back of all, in the order of addresses. Lines without a live slot
-/// keep what they hold: nothing reads them.
+/// The commit words, and the write-back of all, in the order of addresses. Lines without a live
+/// slot keep what they hold: nothing reads them.
 template <medium M, class Kind>
 durable table<M, Kind>::finish_array(bucket* made, const std::vector<std::uint8_t>& filled) {
   flushed started;

@@ -46,7 +46,7 @@ template <medium M, class Kind>
   return {state, mirror, mirror->view()};
 }
 
-// ---------------------------------------------------------------------------------- the home bucket
+// --------------------------------------------------------------------------------- the home bucket
 
 /// A write that ends in the home bucket of a word table, which most do; or `look_further`.
 template <medium M, class Kind>
