@@ -2,7 +2,7 @@
 // level that goes, a bucket at a time.
 //
 // A movement from one bucket to another, under the locks of both:
-//   1  a intent names the bucket that is left; slot, tag and filter at the other; flushed, fenced
+//   1  an intent names the bucket that is left; slot, tag and filter at the other; flushed, fenced
 //   2  the token there, durably
 //      crash: the record is there twice; recovery removes the named one
 //   3  COMMIT: the token here removed, durably
