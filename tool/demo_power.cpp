@@ -265,9 +265,12 @@ class power_story {
   void remove_ring() const {
     struct stat facts {};
     if (::stat(disk_.pool.c_str(), &facts) != 0) return;
-    ::unlink(
-        fmt::format("/dev/shm/durahash-{}-{:x}-{:x}.ring", ::geteuid(), facts.st_dev, facts.st_ino)
-            .c_str());
+    const std::string begins =
+        fmt::format("durahash-{}-{:x}-{:x}-", ::geteuid(), facts.st_dev, facts.st_ino);
+    std::error_code none;
+    for (const auto& entry : std::filesystem::directory_iterator("/dev/shm", none))
+      if (entry.path().filename().string().starts_with(begins))
+        std::filesystem::remove(entry.path(), none);
   }
 
   const std::vector<file_entry>& files_;

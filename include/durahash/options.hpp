@@ -77,8 +77,8 @@ struct options {
   /// comes too late for, and its own. Writers wait for a disk that is slower than they.
   std::uint32_t lag_milliseconds = 10;
 
-  /// Medium `disk` only: size of the log, a file beside the pool. 0: as large as the pool, from 64
-  /// MiB to 1 GiB. A longer log makes checkpoints rarer, and opening after a crash slower.
+  /// Medium `disk` only: how far the log may grow, a file beside the pool. 0: as large as the pool,
+  /// from 64 MiB to 1 GiB. A longer log makes checkpoints rarer, an opening after a crash slower.
   std::uint64_t log_bytes = 0;
 
   /// Medium `emulated` only: added to each flushed line, each 256-byte block written and each one

@@ -135,14 +135,20 @@ bool disk_file::write_through(std::uint64_t offset, const void* at, std::uint64_
 
 bool disk_file::sync() noexcept { return ::fdatasync(descriptor_) == 0; }
 
-bool disk_file::fill_with_zeros(std::uint64_t bytes) noexcept try {
-  page_buffer zeros(1 << 20);
+bool disk_file::fill_with_zeros(std::uint64_t from, std::uint64_t to) noexcept try {
+  page_buffer zeros(std::min<std::uint64_t>(to - from, 1 << 20));
   std::memset(zeros.at(), 0, zeros.bytes());
-  for (std::uint64_t at = 0; at < bytes; at += zeros.bytes())
-    if (!write(at, zeros.at(), std::min(zeros.bytes(), bytes - at))) return false;
+  for (std::uint64_t at = from; at < to; at += zeros.bytes())
+    if (!write(at, zeros.at(), std::min(zeros.bytes(), to - at))) return false;
   return ::fsync(descriptor_) == 0;
 } catch (const std::bad_alloc&) {
   return errno = ENOMEM, false;
+}
+
+void disk_file::cut(std::uint64_t bytes) noexcept {
+  if (::ftruncate(descriptor_, static_cast<off_t>(bytes)) != 0) {
+    // It stays longer than needed.
+  }
 }
 
 page_buffer::page_buffer(std::uint64_t bytes)

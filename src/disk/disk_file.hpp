@@ -37,8 +37,10 @@ class disk_file {
   bool write_through(std::uint64_t offset, const void* at, std::uint64_t bytes) noexcept;
   /// Waits until all that was written is on the disk.
   bool sync() noexcept;
-  /// Writes zeros up to `bytes`, so that later writes change no metadata, and syncs.
-  bool fill_with_zeros(std::uint64_t bytes) noexcept;
+  /// Writes zeros to [from, to), so that later writes change no metadata, and syncs.
+  bool fill_with_zeros(std::uint64_t from, std::uint64_t to) noexcept;
+  /// Gives the space behind `bytes` back, where the file system does.
+  void cut(std::uint64_t bytes) noexcept;
 
  private:
   explicit disk_file(int descriptor) noexcept : descriptor_(descriptor) {}

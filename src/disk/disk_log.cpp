@@ -13,7 +13,7 @@
 namespace durahash {
 namespace {
 
-// The page of an entry is written whole: its neighbours keep their slots until then.
+// The page of an entry is written whole: behind it stand neighbours that are not needed.
 constexpr std::uint64_t slack = page_of_entries;
 constexpr std::uint64_t max_lines_at_once = 64;
 /// Threads that may be between their look at the file's limit and their places, all at once.
@@ -22,6 +22,10 @@ constexpr std::uint64_t max_group_bytes = 4 << 20;
 constexpr std::uint64_t max_write_bytes = 1 << 20;
 // what writers of the level power_buffered may be ahead of the disk
 constexpr std::uint64_t min_ahead = min_slots / 2, first_ahead = 16 * min_slots;
+
+std::uint64_t lines_at_once_for(std::uint64_t ring_slots) {
+  return std::clamp<std::uint64_t>(ring_slots / max_hasty, 1, max_lines_at_once);
+}
 
 }  // namespace
 
@@ -46,15 +50,17 @@ disk_log::disk_log(disk_file file, log_ring ring, const log_settings& how, check
     : file_(std::move(file)),
       ring_(std::move(ring)),
       key_(how.key),
-      slots_(how.slots),
-      lines_at_once_(std::clamp<std::uint64_t>(ring_.slots() / max_hasty, 1, max_lines_at_once)),
       delay_(how.delay),
       checkpoints_(make),
+      ring_limit_(ring_.limit()),
+      lines_at_once_(lines_at_once_for(ring_.slots())),
+      max_ahead_(std::min(first_ahead, most_ahead())),
       from_(how.from),
+      slots_(how.areas.slots()),
+      areas_(how.areas),
+      room_for_hasty_(ring_.slots()),
       first_(durable()) {
-  ring_limit_ = durable() + ring_.slots() - slack;
-  max_ahead_ = std::min(first_ahead, ring_.slots() / 2);
-  checkpointed(how.from);
+  set_limits();
   // Without a thread, who needs an entry on the disk waits for it.
   if (!waits() && !start_own_thread(own_thread_, [this] { write_in_time(); }))
     delay_ = std::chrono::milliseconds(0);
@@ -83,8 +89,8 @@ void disk_log::fail(int error_number) noexcept {
 
 void disk_log::append(std::uint64_t number, const std::byte* lines, std::uint64_t count) noexcept {
   while (count != 0) {
-    std::uint64_t n = std::min(count, lines_at_once_);
-    if (head() >= file_limit_.load(std::memory_order_relaxed)) [[unlikely]]
+    std::uint64_t n = std::min(count, lines_at_once_.load(std::memory_order_acquire));
+    if (head() >= file_limit_.load(std::memory_order_acquire)) [[unlikely]]
       wait_for_file();
     [[maybe_unused]] std::uint64_t early[line_bytes / 8];
     if (disk_bug("a-copy-before-its-place")) copy_line(lines, early);
@@ -152,16 +158,62 @@ void disk_log::pace(std::uint64_t entries, std::chrono::nanoseconds took) noexce
   if (took > wanted)
     ahead = static_cast<std::uint64_t>(static_cast<double>(entries) * wanted / took);
   else if (entries > ahead / 2) ahead *= 2;
-  max_ahead_.store(std::clamp(ahead, min_ahead, ring_.slots() / 2), std::memory_order_relaxed);
+  ahead = std::clamp(ahead, std::min(min_ahead, most_ahead()), most_ahead());
+  max_ahead_.store(ahead, std::memory_order_relaxed);
 }
 
-void disk_log::checkpointed(std::uint64_t from) noexcept {
-  from_.store(from, std::memory_order_release);
-  // Threads that have looked at the limit may take places behind it, each of them lines_at_once_.
-  file_limit_.store(from + slots_ - ring_.slots() - slack, std::memory_order_release);
+// --------------------------------------------------------------------------------- room in the file
+
+log_areas disk_log::areas() const noexcept {
+  std::scoped_lock unchanged(areas_lock_);
+  return areas_;
+}
+
+/// Threads that have looked at the limit may take places behind it, each of them lines_at_once_.
+void disk_log::set_limits() noexcept {
+  std::uint64_t from = from_.load(std::memory_order_relaxed), end = areas_.end(from);
+  file_limit_.store(end - room_for_hasty_ - slack, std::memory_order_release);
+  ask_at_.store(from + (end - from) / 2, std::memory_order_relaxed);
+  slots_.store(areas_.slots(), std::memory_order_relaxed);
   asked_ = false;
   ++freed_;
   freed_.notify_all();
+}
+
+void disk_log::checkpointed(std::uint64_t from) noexcept {
+  std::scoped_lock mine(areas_lock_);
+  from_.store(from, std::memory_order_release);
+  areas_.forget_before(from);
+  set_limits();
+}
+
+void disk_log::grown(const log_areas& areas) noexcept {
+  std::scoped_lock mine(areas_lock_);
+  areas_ = areas;
+  set_limits();
+}
+
+bool disk_log::extend_file(std::uint64_t from_slots, std::uint64_t to_slots) noexcept {
+  return file_.fill_with_zeros(log_entries_offset + from_slots * sizeof(log_entry),
+                               log_entries_offset + to_slots * sizeof(log_entry));
+}
+
+void disk_log::cut_file(std::uint64_t slots) noexcept {
+  file_.cut(log_entries_offset + slots * sizeof(log_entry));
+}
+
+/// Whoever leads the next groups has it grow. Hasty threads take more places at once then: the
+/// room for them comes before that.
+void disk_log::grow_ring(std::uint64_t slots) noexcept {
+  if (slots <= ring_wanted_.load(std::memory_order_relaxed) || slots <= ring_.slots()) return;
+  if (!ring_.provide(slots)) return;
+  {
+    std::scoped_lock mine(areas_lock_);
+    room_for_hasty_ = slots;
+    set_limits();
+  }
+  ring_wanted_.store(slots, std::memory_order_release);
+  lines_at_once_.store(lines_at_once_for(slots), std::memory_order_release);
 }
 
 // ------------------------------------------------------------------------------------ group commit
@@ -170,9 +222,10 @@ void disk_log::checkpointed(std::uint64_t from) noexcept {
 /// are as the disk has them, those behind count for nothing yet.
 /// One write waits by itself; several are waited for together.
 bool disk_log::write_places(std::uint64_t from, std::uint64_t to) noexcept {
+  const log_areas areas = this->areas();
   for (std::uint64_t begin = from; from < to;) {
-    std::uint64_t in_ring = from & (ring_.slots() - 1), in_file = from % slots_;
-    std::uint64_t end = std::min({to, from + (ring_.slots() - in_ring), from + (slots_ - in_file)});
+    std::uint64_t in_file = areas.slot_of(from);
+    std::uint64_t end = std::min({to, from + ring_.run_from(from), from + areas.run_from(from)});
     std::uint64_t first = align_down(in_file * sizeof(log_entry), page_bytes);
     std::uint64_t last = align_up((in_file + (end - from)) * sizeof(log_entry), page_bytes);
     auto* memory = reinterpret_cast<const std::byte*>(&ring_.slot(from)) -
@@ -209,9 +262,11 @@ bool disk_log::write_group(bool wait_for_holes) noexcept {
   if (!write_places(from, to)) return fail(errno), false;
   groups_.fetch_add(1, std::memory_order_relaxed);
   ring_.durable().store(to, std::memory_order_release);
-  ring_limit_.store(to + ring_.slots() - slack, std::memory_order_release);
+  std::uint64_t wanted = ring_wanted_.load(std::memory_order_acquire);
+  if (wanted > ring_.slots() && ring_.may_grow()) ring_.grow(wanted);
+  ring_limit_.store(ring_.limit(), std::memory_order_release);
   // a leader makes none itself: a checkpoint waits for groups
-  if (to - from_.load(std::memory_order_relaxed) > slots_ / 2 && !asked_.exchange(true) &&
+  if (to > ask_at_.load(std::memory_order_relaxed) && !asked_.exchange(true) &&
       !checkpoints_.ask()) {
     asked_ = false;
     ++freed_;  // who saw it asked waits for that

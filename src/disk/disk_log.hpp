@@ -19,6 +19,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
 #include <thread>
 
 #include "disk/disk_file.hpp"
@@ -28,8 +29,8 @@ namespace durahash {
 
 struct log_settings {
   std::uint64_t key = 0;
-  std::uint64_t slots = 0;  ///< of the file: a multiple of the ring's
-  std::uint64_t from = 0;   ///< entries before it are in the pool's file
+  log_areas areas;         ///< of the file
+  std::uint64_t from = 0;  ///< entries before it are in the pool's file
   /// Zero: whoever needs an entry on the disk waits for it. Else: the log's own thread writes it
   /// within that time, and writers wait where they are further ahead than the disk can write by
   /// then.
@@ -84,8 +85,22 @@ class disk_log {
   void checkpointed(std::uint64_t from) noexcept;
   std::uint64_t from() const noexcept { return from_.load(std::memory_order_acquire); }
 
+  /// Makes the file longer, and waits until the disk has that. Returns false where it refuses;
+  /// errno says why.
+  bool extend_file(std::uint64_t from_slots, std::uint64_t to_slots) noexcept;
+  /// The record names these areas, durably (A1).
+  void grown(const log_areas& areas) noexcept;
+  /// The ring gets so many slots soon; or not, where there is no memory. For one thread at a time.
+  void grow_ring(std::uint64_t slots) noexcept;
+  /// The file keeps so many slots; the log is not needed any more.
+  void cut_file(std::uint64_t slots) noexcept;
+
   bool waits() const noexcept { return delay_.count() == 0; }
   log_counts counts() const noexcept;
+  /// Of the file; entries in it that are needed; of the ring.
+  std::uint64_t slots() const noexcept { return slots_.load(std::memory_order_relaxed); }
+  std::uint64_t slots_in_use() const noexcept { return head() - from(); }
+  std::uint64_t ring_slots() const noexcept { return ring_.slots(); }
 
   /// No other process will look for what the disk does not have.
   void remove_ring_at_end() noexcept { ring_.remove_at_end(); }
@@ -105,16 +120,20 @@ class disk_log {
   void wait_for_late_disk(std::uint64_t end) noexcept;
   void pace(std::uint64_t entries, std::chrono::nanoseconds took) noexcept;
   void write_in_time();
+  void set_limits() noexcept;
+  log_areas areas() const noexcept;
+  std::uint64_t most_ahead() const noexcept { return ring_.slots() / 2; }
 
   disk_file file_;
   log_ring ring_;
-  const std::uint64_t key_, slots_, lines_at_once_;
+  const std::uint64_t key_;
   std::chrono::milliseconds delay_;
   checkpoints& checkpoints_;
 
   // Looked at by every append, changed once a group:
   alignas(line_bytes) std::atomic<std::uint64_t> ring_limit_;  // places before it have a slot
   std::atomic<std::uint64_t> file_limit_;
+  std::atomic<std::uint64_t> lines_at_once_;
   std::atomic<std::uint64_t> max_ahead_;  // entries that the disk does not have
   std::atomic<bool> idle_{false};         // the log's own thread waits for the first entry
   std::atomic<int> failure_{0};
@@ -124,7 +143,13 @@ class disk_log {
   std::atomic<std::uint64_t> group_number_{0};
   std::atomic<int> group_done_[2] = {};  // by number: who waits for it sleeps here
   std::atomic<std::uint64_t> from_;
-  std::atomic<int> freed_{0};  // times that a checkpoint has freed slots of the file
+  std::atomic<std::uint64_t> ask_at_{0};       // place from which on a checkpoint is asked for
+  std::atomic<std::uint64_t> ring_wanted_{0};  // slots, for which there is memory
+  std::atomic<std::uint64_t> slots_;
+  mutable std::mutex areas_lock_;  // guards the areas, and who changes limits
+  log_areas areas_;
+  std::uint64_t room_for_hasty_ = 0;
+  std::atomic<int> freed_{0};  // times that slots of the file have come free, or to it
   std::atomic<bool> asked_{false};
   std::atomic<std::uint64_t> bytes_{0}, groups_{0}, stalls_{0};
   std::uint64_t first_;

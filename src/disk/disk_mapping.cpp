@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "base/own_thread.hpp"
 #include "disk/page_writers.hpp"
@@ -23,6 +24,8 @@ constexpr std::uint64_t max_run = 256;     // pages
 /// Up to so many pages between two marked ones are written with them: one stretch costs a disk one
 /// write.
 constexpr std::uint64_t max_between = 2;
+/// A log that is half full again so soon gets longer.
+constexpr std::chrono::seconds min_between_checkpoints{1};
 
 }  // namespace
 
@@ -154,9 +157,39 @@ bool disk_mapping::checkpoint() noexcept {
   // openings of which all entries are in the file now
   next.rows[0] = next.rows[next.row_count - 1];
   next.row_count = 1;
+  next.areas.forget_before(from);
   if (!write_record(next)) return log_->fail(errno), false;
   log_->checkpointed(from);
   ++checkpoints_made_;
+  last_made_ = std::chrono::steady_clock::now();
+  return true;
+}
+
+/// Instead of a checkpoint, where the one before was a moment ago. Returns false where the log is
+/// as long as it may be, or the disk is full: then it goes round in what it has.
+/// crash before the record: the file is longer than that says, and nothing stands there. crash
+/// after: no place of the new area was taken.
+bool disk_mapping::grow_log() noexcept {
+  std::scoped_lock one_at_a_time(checkpointing_);
+  if (log_->failure() != 0) return false;
+  bool in_haste = std::chrono::steady_clock::now() - last_made_ < min_between_checkpoints;
+  std::uint64_t has = record_.slots, gets = slots_after(has);
+  if (!disk_log_is_in_haste(in_haste) || gets == has || !record_.areas.may_grow()) return false;
+  if (!log_->extend_file(has, gets)) {
+    int why = errno;
+    log_->cut_file(has);
+    // what else was to be synced is not known
+    if (why != ENOSPC && why != ENOMEM && why != EDQUOT && why != EFBIG) log_->fail(why);
+    return false;
+  }
+  log_record next = record_;
+  next.slots = gets;
+  next.areas.grow(next.from, gets);
+  if (!write_record(next, !disk_bug("a-log-that-grows-before-its-record")))
+    return log_->fail(errno), false;
+  log_->grown(next.areas);
+  ++growths_;
+  last_made_ = std::chrono::steady_clock::now();
   return true;
 }
 
@@ -174,13 +207,24 @@ bool disk_mapping::in_memory(std::uint64_t first, std::uint64_t last) const noex
   return std::all_of(found, found + (last - first), [](unsigned char c) { return (c & 1) != 0; });
 }
 
+/// But the record's.
+std::uint64_t disk_mapping::marked_pages() const noexcept {
+  std::uint64_t marked = 0;
+  for (std::uint64_t page = 0; page < backed_bytes() / page_bytes; ++page)
+    marked += page != log_record_offset / page_bytes &&
+              (marks_[page].load(std::memory_order_relaxed) & unseen_by_checkpoint) != 0;
+  return marked;
+}
+
 /// Copies pages, and writes them when the log lets it (C2). Those between that nobody has marked
 /// are as the file has them, or have been stored to since: the same holds for their copies.
 bool disk_mapping::write_marked_pages() noexcept {
   std::uint64_t pages[max_copies];
   page_run runs[max_copies];
-  std::size_t count = 0;
+  std::size_t count = 0, count_marked = 0;
   page_writers writers(direct_);
+  pages_to_write_ = marked_pages();
+  pages_written_ = 0;
   auto write_copies = [&] {
     if (log_ != nullptr && !disk_bug("a-page-before-its-log") && !log_->wait_durable(log_->head()))
       return false;
@@ -190,8 +234,11 @@ bool disk_mapping::write_marked_pages() noexcept {
       runs[run_count++] = {pages[i] * page_bytes, copies_->at(i * page_bytes), run * page_bytes};
     }
     page_bytes_written_ += count * page_bytes;
+    std::size_t marked = std::exchange(count_marked, 0);
     count = 0;
-    return writers.write({runs, run_count});
+    bool written = writers.write({runs, run_count});
+    if (written) pages_written_ += marked;
+    return written;
   };
   auto copy = [&](std::uint64_t page) {
     auto* to = reinterpret_cast<std::uint64_t*>(copies_->at(count * page_bytes));
@@ -210,13 +257,14 @@ bool disk_mapping::write_marked_pages() noexcept {
     // before the copy: a store that it misses marks the page again
     marks_[page].fetch_and(unseen_by_copy);
     copy(page);
+    ++count_marked;
     if (count == max_copies && !write_copies()) return false;
   }
   return write_copies();
 }
 
 /// The other record stays: it is in force until this one is whole.
-bool disk_mapping::write_record(const log_record& record) noexcept {
+bool disk_mapping::write_record(const log_record& record, bool waits) noexcept {
   log_record next = record;
   next.sequence = record_.sequence + 1;
   next = sealed(next);
@@ -227,7 +275,9 @@ bool disk_mapping::write_record(const log_record& record) noexcept {
   std::memset(page, 0, page_bytes);
   put(record_);
   put(next);
-  if (!direct_.write_through(log_record_offset, page, page_bytes)) return false;
+  bool written = waits ? direct_.write_through(log_record_offset, page, page_bytes)
+                       : direct_.write(log_record_offset, page, page_bytes);
+  if (!written) return false;
   record_ = next;
   return true;
 }
@@ -250,9 +300,13 @@ bool disk_mapping::ask() noexcept {
 }
 
 void disk_mapping::make() noexcept {
-  checkpoint_under_way_ = true;
-  if (!stopping_.load()) checkpoint();
-  checkpoint_under_way_ = false;
+  if (stopping_.load()) return;
+  if (!grow_log()) {
+    checkpoint_under_way_ = true;
+    checkpoint();
+    checkpoint_under_way_ = false;
+  }
+  log_->grow_ring(ring_slots_for(log_->slots()));
 }
 
 // ------------------------------------------------------------------------- appearing and detaching
@@ -270,7 +324,10 @@ status disk_mapping::detach() {
   std::scoped_lock one_at_a_time(checkpointing_);
   log_record next = record_;
   next.state = log_state::idle;
+  next.slots = std::min(record_.slots, slots_at_first());
+  next.areas = log_areas::of(next.slots);
   if (!write_record(next)) return refused(status::io_error, errno);
+  log_->cut_file(next.slots);
   log_->remove_ring_at_end();
   detached_ = true;
   return status::ok;

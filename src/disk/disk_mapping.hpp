@@ -7,6 +7,8 @@
 //               until the log is durable up to the copy's end, writes it to the file; syncs the
 //               file; records that entries before E are in it. Writers go on
 //   open        replays the log's entries onto the image; the engine recovers as after any crash
+//   growth      the log's file gets longer, and the record says so: instead of a checkpoint, where
+//               those would come too often
 //   close       a checkpoint; the record says `idle`: the file is whole by itself
 //
 // Invariants
@@ -21,11 +23,15 @@
 // opening: the header names the key before it, too.
 #pragma once
 
+#include <sys/stat.h>
+
+#include <chrono>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "base/zeroed_array.hpp"
 #include "disk/disk_log.hpp"
@@ -37,7 +43,7 @@ namespace durahash {
 struct disk_request {
   bool waits = true;  ///< the level power; else power_buffered
   std::chrono::milliseconds delay{10};
-  std::uint64_t log_bytes = 0;  ///< 0: by the pool's size, 64 MiB to 1 GiB
+  std::uint64_t log_bytes = 0;  ///< that the log may grow to; 0: the pool's, 64 MiB to 1 GiB
 };
 
 class disk_mapping final : public mapping, public checkpoints {
@@ -77,8 +83,13 @@ class disk_mapping final : public mapping, public checkpoints {
   /// What was flushed is before what is flushed later, by its place in the log.
   status write_flushed_to_disk(std::uint64_t offset, std::uint64_t bytes) override;
 
+  std::uint64_t growths() const noexcept { return growths_.load(); }
   std::uint64_t checkpoints_made() const noexcept { return checkpoints_made_.load(); }
   bool checkpoint_under_way() const noexcept { return checkpoint_under_way_.load(); }
+  /// Of the checkpoint under way, or of the last one: pages that were marked when it began, and
+  /// those written so far; which may be more, as writers go on.
+  std::uint64_t pages_to_write() const noexcept { return pages_to_write_.load(); }
+  std::uint64_t pages_written() const noexcept { return pages_written_.load(); }
   std::uint64_t replayed() const noexcept { return replayed_; }
   std::uint64_t page_bytes_written() const noexcept { return page_bytes_written_.load(); }
 
@@ -98,13 +109,21 @@ class disk_mapping final : public mapping, public checkpoints {
   error lock_log();
   bool find_idle_log();
   std::string log_path() const { return file_.path() + "-log"; }
-  error name_ring();
+  error look_at_file();
+  std::string ring_path(const log_record& record, std::uint64_t key) const;
+  void note_rings(const log_record& record, const log_header& header);
+  std::uint64_t max_slots_now() const noexcept;
+  std::uint64_t slots_at_first() const noexcept;
+  std::uint64_t slots_after(std::uint64_t slots) const noexcept;
+  static std::uint64_t ring_slots_for(std::uint64_t slots) noexcept;
 
   bool checkpoint() noexcept;
+  bool grow_log() noexcept;
   bool write_all_pages() noexcept;
   bool write_marked_pages() noexcept;
+  std::uint64_t marked_pages() const noexcept;
   bool in_memory(std::uint64_t first, std::uint64_t last) const noexcept;
-  bool write_record(const log_record& record) noexcept;
+  bool write_record(const log_record& record, bool waits = true) noexcept;
   bool ask() noexcept override;
   void make() noexcept override;
 
@@ -114,11 +133,12 @@ class disk_mapping final : public mapping, public checkpoints {
   zeroed_array<std::atomic<std::uint8_t>> marks_;  // by page: who has not seen its last change
   log_record record_{};                            // in force, as it stands on the disk
   log_record found_{};                             // the same, as this opening goes on from it
-  std::string ring_path_;
-  std::uint64_t newest_key_ = 0;         // of the openings before this one
-  disk_file log_file_;                   // until the log has it
-  std::optional<locked_file> log_lock_;  // no other pool takes the log for its own
-  std::unique_ptr<page_buffer> copies_;  // guarded by checkpointing_
+  struct stat facts_ {};                           // of the pool's file
+  std::vector<std::string> old_rings_;             // of openings before this one
+  std::uint64_t newest_key_ = 0;                   // of the openings before this one
+  disk_file log_file_;                             // until the log has it
+  std::optional<locked_file> log_lock_;            // no other pool takes the log for its own
+  std::unique_ptr<page_buffer> copies_;            // guarded by checkpointing_
   std::unique_ptr<disk_log> log_;
   std::uint64_t replayed_ = 0;
   bool found_no_ring_ = false;  // and the level is one that needs it
@@ -127,7 +147,9 @@ class disk_mapping final : public mapping, public checkpoints {
   std::mutex checkpointing_;  // guards the record, the marks' clearing, and
   int write_failure_ = 0;     // an errno: of what was not written the marks are gone
   std::atomic<std::uint64_t> checkpoints_made_{0}, page_bytes_written_{0};
+  std::atomic<std::uint64_t> growths_{0}, pages_to_write_{0}, pages_written_{0};
   std::atomic<bool> checkpoint_under_way_{false};
+  std::chrono::steady_clock::time_point last_made_;  // checkpoint, or growth; guarded as the record
   std::atomic<int> asked_{0};
   std::atomic<bool> stopping_{false};
   std::mutex starting_;  // guards the start of

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <deque>
 
+#include "base/hash.hpp"
 #include "base/random.hpp"
 #include "disk/disk_mapping.hpp"
 #include "disk/planted.hpp"
@@ -18,19 +19,9 @@
 namespace durahash {
 namespace {
 
-constexpr std::uint64_t min_log_bytes = 64 << 20, max_log_bytes = 1 << 30;
-constexpr std::uint64_t max_ring_slots = 1 << 18;
-
-std::uint64_t ring_slots_for(std::uint64_t log_bytes) {
-  std::uint64_t slots = std::min(log_bytes / sizeof(log_entry) / 4, max_ring_slots);
-  return std::bit_floor(std::max(slots, min_slots));
-}
-
-/// A multiple of the ring's.
-std::uint64_t slots_for(std::uint64_t log_bytes) {
-  std::uint64_t ring = ring_slots_for(log_bytes);
-  return std::max<std::uint64_t>(log_bytes / sizeof(log_entry) / ring, 4) * ring;
-}
+constexpr std::uint64_t min_log_bytes = 64 << 20, max_log_bytes = 1 << 30;  // that it may grow to
+constexpr std::uint64_t first_slots = 4 * min_slots;
+constexpr std::uint64_t growth = 4;
 
 error unusable(const std::string& path, const std::string& why) {
   return {status::unusable, "cannot use " + path + " as a pool: " + why};
@@ -39,32 +30,32 @@ error unusable(const std::string& path, const std::string& why) {
 /// All entries of a page.
 constexpr std::uint64_t piece_bytes = page_of_entries * sizeof(log_entry);
 
-std::uint64_t offset_of(std::uint64_t place, std::uint64_t slots) {
-  return log_entries_offset + place % slots * sizeof(log_entry);
+std::uint64_t offset_of(std::uint64_t place, const log_areas& areas) {
+  return log_entries_offset + areas.slot_of(place) * sizeof(log_entry);
 }
 
 /// Reads entries in the order of their places, a piece at a time.
 class log_reader {
  public:
-  log_reader(const disk_file& file, std::uint64_t slots) : file_(file), slots_(slots) {}
+  log_reader(const disk_file& file, const log_areas& areas) : file_(file), areas_(areas) {}
 
   /// Null where the disk refuses.
   const log_entry* at(std::uint64_t place) {
-    std::uint64_t first = align_down(place, per_read);
-    if (first != first_) {
-      // a read does not go over the file's end: slots are a multiple of per_read
-      if (!file_.read(offset_of(first, slots_), buffer_.at(), buffer_.bytes())) return nullptr;
-      first_ = first;
+    if (place < first_ || place >= end_) {
+      first_ = align_down(place, page_of_entries);
+      end_ = first_ + std::min(areas_.run_from(first_), per_read);
+      std::uint64_t bytes = align_up((end_ - first_) * sizeof(log_entry), page_bytes);
+      if (!file_.read(offset_of(first_, areas_), buffer_.at(), bytes)) return nullptr;
     }
-    return reinterpret_cast<const log_entry*>(buffer_.at()) + (place - first);
+    return reinterpret_cast<const log_entry*>(buffer_.at()) + (place - first_);
   }
 
  private:
-  static constexpr std::uint64_t per_read = min_slots;
+  static constexpr std::uint64_t per_read = 4 * page_of_entries;
   const disk_file& file_;
-  std::uint64_t slots_;
+  const log_areas& areas_;
   page_buffer buffer_{per_read * sizeof(log_entry)};
-  std::uint64_t first_ = ~std::uint64_t{0};
+  std::uint64_t first_ = 0, end_ = 0;
 };
 
 }  // namespace
@@ -109,21 +100,54 @@ class disk_mapping::replay {
   bool sound_ = true;
 };
 
-/// After the pool's file, and its owner: whoever may open the pool finds it.
-error disk_mapping::name_ring() {
-  struct stat facts {};
-  if (::fstat(file_.descriptor(), &facts) != 0) return unusable(file_.path(), std::strerror(errno));
-  char name[96];
-  std::snprintf(name, sizeof name, "/dev/shm/durahash-%u-%llx-%llx.ring",
-                static_cast<unsigned>(facts.st_uid), static_cast<unsigned long long>(facts.st_dev),
-                static_cast<unsigned long long>(facts.st_ino));
-  ring_path_ = name;
-  return {status::ok, {}};
+/// Nobody guesses it who cannot read the pool.
+std::string disk_mapping::ring_path(const log_record& record, std::uint64_t key) const {
+  char name[128];
+  std::snprintf(
+      name, sizeof name, "/dev/shm/durahash-%u-%llx-%llx-%016llx.ring",
+      static_cast<unsigned>(facts_.st_uid), static_cast<unsigned long long>(facts_.st_dev),
+      static_cast<unsigned long long>(facts_.st_ino),
+      static_cast<unsigned long long>(checksum(record.log_id.data(), record.log_id.size(), key)));
+  return name;
+}
+
+/// Of the openings before this one: those that were killed have left them.
+void disk_mapping::note_rings(const log_record& record, const log_header& header) {
+  for (std::uint64_t key : {header.key, header.key_before})
+    old_rings_.push_back(ring_path(record, key));
+}
+
+error disk_mapping::look_at_file() {
+  if (::fstat(file_.descriptor(), &facts_) == 0) return {status::ok, {}};
+  return unusable(file_.path(), std::strerror(errno));
+}
+
+/// Of what the log may grow to.
+std::uint64_t disk_mapping::max_slots_now() const noexcept {
+  std::uint64_t bytes = how_.log_bytes != 0
+                            ? how_.log_bytes
+                            : std::clamp(backed_bytes(), min_log_bytes, max_log_bytes);
+  std::uint64_t slots = align_down(bytes / sizeof(log_entry), min_slots);
+  return std::clamp(slots, disk_first_slots(first_slots), max_slots);
+}
+
+std::uint64_t disk_mapping::slots_at_first() const noexcept {
+  return disk_first_slots(first_slots);
+}
+
+/// The last step may be a longer one, and is no short one.
+std::uint64_t disk_mapping::slots_after(std::uint64_t slots) const noexcept {
+  std::uint64_t most = max_slots_now(), next = growth * slots;
+  return std::max(slots, next >= most / 2 ? most : next);
+}
+
+std::uint64_t disk_mapping::ring_slots_for(std::uint64_t slots) noexcept {
+  return std::bit_floor(std::min(slots / 4, log_ring::max_slots));
 }
 
 error disk_mapping::recover(const disk_request& how, bool salvage) try {
   how_ = how;
-  if (error e = name_ring(); e.code != status::ok) return e;
+  if (error e = look_at_file(); e.code != status::ok) return e;
   auto [newest, ever_written] = find_record(base_ + log_record_offset);
   record_ = newest;
   if (record_.sequence == 0 && ever_written && !salvage)
@@ -169,17 +193,20 @@ error disk_mapping::replay_log(const log_record& record, bool salvage) {
   if (!file.read(0, first_page.at(), page_bytes)) return unreadable();
   std::memcpy(&header, first_page.at(), sizeof header);
   const log_row& last = record.rows[record.row_count - 1];
-  if (!is_whole(header) || header.log_id != record.log_id || header.slots != record.slots ||
+  if (!is_whole(header) || header.log_id != record.log_id ||
       (header.key != last.key && header.key_before != last.key))
     return lost("the log " + log_path() + " is another pool's, or an older one of this pool");
 
-  log_reader entries(file, record.slots);
+  note_rings(record, header);
+
+  log_reader entries(file, record.areas);
+  const std::uint64_t log_end = record.areas.end(record.from);
   replay onto(*this);
   std::uint64_t reached = record.from;
   for (std::uint64_t i = 0; i < record.row_count; ++i) {
     const log_row& row = record.rows[i];
     std::uint64_t place = std::max(record.from, row.first);
-    std::uint64_t most = std::min(row.end, record.from + record.slots);
+    std::uint64_t most = std::min(row.end, log_end);
     for (; place < most; ++place) {
       const log_entry* e = entries.at(place);
       if (e == nullptr) return unreadable();
@@ -198,7 +225,8 @@ error disk_mapping::replay_log(const log_record& record, bool salvage) {
 
   // What a killed process had not written to the disk yet. A hole: its thread had acknowledged
   // nothing that came behind it.
-  auto found_ring = log_ring::left_behind(ring_path_, record.log_id, last.key);
+  auto found_ring =
+      log_ring::left_behind(ring_path(record, last.key), facts_, record.log_id, last.key);
   if (!found_ring) return unusable(file_.path(), found_ring.failure().message);
   std::optional<log_ring>& ring = *found_ring;
   found_no_ring_ = !ring && !how_.waits;
@@ -206,11 +234,11 @@ error disk_mapping::replay_log(const log_record& record, bool salvage) {
     return lost("its log " + log_path() + " is damaged at place " + std::to_string(reached));
   if (ring && ring->head() > reached) {
     // places beyond the ring's slots were taken, too, by threads that waited for room
-    std::uint64_t end = std::min<std::uint64_t>(ring->head(), record.from + record.slots);
+    std::uint64_t end = std::min<std::uint64_t>(ring->head(), log_end);
     page_buffer piece(piece_bytes);
     for (std::uint64_t first = align_down(reached, page_of_entries); first < end;
          first += page_of_entries) {
-      if (!file.read(offset_of(first, record.slots), piece.at(), piece_bytes))
+      if (!file.read(offset_of(first, record.areas), piece.at(), piece_bytes))
         return unusable(log_path(), std::strerror(errno));
       auto* slots = reinterpret_cast<log_entry*>(piece.at());
       for (std::uint64_t place = std::max(first, reached);
@@ -223,7 +251,7 @@ error disk_mapping::replay_log(const log_record& record, bool salvage) {
         }
         onto.take(place, e);
       }
-      if (!read_only_ && !file.write(offset_of(first, record.slots), piece.at(), piece_bytes))
+      if (!read_only_ && !file.write(offset_of(first, record.areas), piece.at(), piece_bytes))
         return unusable(log_path(), std::strerror(errno));
     }
     reached = end;
@@ -241,6 +269,7 @@ error disk_mapping::replay_log(const log_record& record, bool salvage) {
   if (found_.row_count == log_record::max_rows) {
     if (!write_all_pages()) return unusable(file_.path(), std::strerror(write_failure_));
     found_.from = align_up(reached, page_of_entries);
+    found_.areas.forget_before(found_.from);
     found_.row_count = 0;
   }
   log_file_ = std::move(file);
@@ -254,11 +283,11 @@ bool disk_mapping::find_idle_log() {
   log_header header;
   if (!file.is_open() || !file.read(0, first_page.at(), page_bytes)) return false;
   std::memcpy(&header, first_page.at(), sizeof header);
+  if (!is_whole(header) || header.log_id != record_.log_id) return false;
+  note_rings(record_, header);
   std::uint64_t bytes = log_entries_offset + record_.slots * sizeof(log_entry);
-  bool as_wanted = how_.log_bytes == 0 || record_.slots == slots_for(how_.log_bytes);
-  if (!is_whole(header) || header.log_id != record_.log_id || header.slots != record_.slots ||
-      file.bytes() != bytes || !as_wanted)
-    return false;
+  if (file.bytes() < bytes || record_.slots > max_slots_now()) return false;
+  found_.areas = log_areas::of(record_.slots);
   found_.from = found_.row_count = 0;
   log_file_ = std::move(file);
   return true;
@@ -284,17 +313,15 @@ error disk_mapping::new_log(log_record& next) {
     if (error e = lock_log(); e.code != status::ok) return e;
     log_lock_.reset();
   }
-  std::uint64_t bytes = how_.log_bytes != 0
-                            ? how_.log_bytes
-                            : std::clamp(backed_bytes(), min_log_bytes, max_log_bytes);
-  next.slots = slots_for(bytes);
+  next.slots = slots_at_first();
+  next.areas = log_areas::of(next.slots);
   next.from = next.row_count = 0;
   fill_random(next.log_id.data(), next.log_id.size());
   std::string draft = log_path() + ".new";
   ::unlink(draft.c_str());
   log_file_ = disk_file::create(draft);
   if (log_file_.is_open() &&
-      log_file_.fill_with_zeros(log_entries_offset + next.slots * sizeof(log_entry)) &&
+      log_file_.fill_with_zeros(0, log_entries_offset + next.slots * sizeof(log_entry)) &&
       ::rename(draft.c_str(), log_path().c_str()) == 0 &&
       name_to_disk(file_.descriptor(), log_path()))
     return {status::ok, {}};
@@ -304,11 +331,13 @@ error disk_mapping::new_log(log_record& next) {
   return e;
 }
 
-/// In this order: a log of the pool's own; the ring; the log's header names the new key; the record
-/// names the place from which on that counts.
+/// In this order: a log of the pool's own; the log's header names the new key; the ring of that key
+/// has its name; the record names the place from which on that counts; old rings go.
+/// crash before the record: the header still names the key before, and its ring is there. crash
+/// before the old rings go: the header names them.
 error disk_mapping::begin(const disk_request& how, bool salvage) try {
   how_ = how;
-  if (error e = name_ring(); e.code != status::ok) return e;
+  if (error e = look_at_file(); e.code != status::ok) return e;
   log_record next = found_;
   // what was put onto the image of a log that is given up now
   if (salvage && !write_all_pages()) return unusable(file_.path(), std::strerror(write_failure_));
@@ -328,22 +357,29 @@ error disk_mapping::begin(const disk_request& how, bool salvage) try {
   next.rows[next.row_count++] = {first, log_row::no_end, key};
   next.state = salvage ? log_state::salvaging : log_state::in_use;
 
-  std::uint64_t ring_slots = ring_slots_for(next.slots * sizeof(log_entry));
-  while (next.slots % ring_slots != 0) ring_slots /= 2;
+  std::uint64_t ring_slots = ring_slots_for(next.slots);
   auto ring = how_.waits ? result<log_ring>(log_ring::in_memory(ring_slots, first))
-                         : log_ring::on_tmpfs(ring_path_, file_.descriptor(), ring_slots,
+                         : log_ring::on_tmpfs(ring_path(next, key), file_.descriptor(), ring_slots,
                                               next.log_id, key, first);
-  if (!ring)
-    return unusable(file_.path(), ring.failure().message + "; the level power needs no such file");
-  if (!log_file_.write_through(0, page.at(), page_bytes) || !write_record(next)) {
+  auto no_ring = [&](const error& e) {
+    return unusable(file_.path(), e.message + "; the level power needs no such file");
+  };
+  if (!ring) return no_ring(ring.failure());
+  bool named = log_file_.write_through(0, page.at(), page_bytes);
+  if (named)
+    if (error e = ring->appear(); e.code != status::ok) return no_ring(e);
+  if (!named || !write_record(next)) {
     error e = {status::unusable,
                "cannot write to the log " + log_path() + ": " + std::strerror(errno)};
     ring->remove_at_end();
     return e;
   }
+  for (const std::string& old : old_rings_) ::unlink(old.c_str());
+  old_rings_.clear();
   auto delay = how_.waits ? std::chrono::milliseconds(0) : how_.delay;
   log_ = std::make_unique<disk_log>(std::move(log_file_), std::move(*ring),
-                                    log_settings{key, next.slots, next.from, delay}, *this);
+                                    log_settings{key, next.areas, next.from, delay}, *this);
+  last_made_ = std::chrono::steady_clock::now();
   return {status::ok, {}};
 } catch (const std::bad_alloc&) {
   return {status::out_of_memory, "cannot open " + file_.path() + ": no memory for its log"};

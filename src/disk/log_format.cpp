@@ -18,6 +18,17 @@ std::uint64_t check_of(const log_entry& e, std::uint64_t place, std::uint64_t ke
   return checksum(&e.head, sizeof e - offsetof(log_entry, head), key + place * odd) & ~lap_mask;
 }
 
+log_record read_record(const std::byte* at) noexcept {
+  log_record found;
+  std::memcpy(&found, at, sizeof found);
+  constexpr std::size_t before = log_record_bytes_before_areas;
+  std::uint64_t sum;
+  std::memcpy(&sum, at + before, sizeof sum);
+  if (is_whole(found) || sum != checksum(at, before)) return found;
+  found.areas = log_areas::of(found.slots);
+  return sealed(found);
+}
+
 }  // namespace
 
 std::uint64_t seal_of(const log_entry& e, std::uint64_t place, std::uint64_t key,
@@ -41,11 +52,11 @@ log_header sealed(log_header header) {
 
 bool is_whole(const log_record& record) noexcept {
   if (record.checksum != checksum_of(record) || record.row_count > log_record::max_rows ||
-      record.slots % min_slots != 0 || record.slots > max_slots)
+      !record.areas.is_sound() || record.slots != record.areas.slots())
     return false;
   if (record.state == log_state::idle) return true;
   bool used = record.state == log_state::in_use || record.state == log_state::salvaging;
-  if (!used || record.row_count == 0 || record.slots == 0) return false;
+  if (!used || record.row_count == 0) return false;
   std::uint64_t reached = 0;
   for (std::uint64_t i = 0; i < record.row_count; ++i) {
     const log_row& row = record.rows[i];
@@ -60,8 +71,7 @@ bool is_whole(const log_record& record) noexcept {
 found_record find_record(const std::byte* page) noexcept {
   found_record found{};
   for (std::uint64_t offset : log_record_offsets) {
-    log_record one;
-    std::memcpy(&one, page + (offset - log_record_offset), sizeof one);
+    log_record one = read_record(page + (offset - log_record_offset));
     if (is_whole(one) && one.sequence > found.newest.sequence) found.newest = one;
   }
   found.ever_written =

@@ -2,7 +2,7 @@
 // the pool that says which entries count. docs/explanation/disk.md explains them.
 //
 // A *place* is the number of an entry, counted from the log's first. Places never repeat; the
-// entry of a place stands in the ring, and in the log's file, at that place modulo their slots.
+// entry of a place stands in a slot of the ring, and in a slot of the log's file.
 #pragma once
 
 #include <array>
@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "base/bits.hpp"
+#include "disk/log_areas.hpp"
 
 namespace durahash {
 
@@ -44,7 +45,7 @@ std::uint64_t seal_of(const log_entry& e, std::uint64_t place, std::uint64_t key
 /// Whether the entry was sealed at that place, in an opening with that key.
 bool is_sealed(const log_entry& e, std::uint64_t place, std::uint64_t key) noexcept;
 
-/// Of a log's file: its entries are read that many at a time.
+/// A log's file has a multiple of so many.
 inline constexpr std::uint64_t min_slots = 4 * page_of_entries;
 /// A place and a file's length fit in their words many times over.
 inline constexpr std::uint64_t max_slots = std::uint64_t{1} << 40;
@@ -69,14 +70,18 @@ struct log_record {
   std::uint64_t sequence;
   log_state state;
   std::array<std::uint8_t, 16> log_id;
-  std::uint64_t slots;  ///< of the log's file
+  std::uint64_t slots;  ///< of the log's file: those of the newest area
   std::uint64_t from;   ///< entries before this place are in the pool's file
   std::uint64_t row_count;
   static constexpr std::size_t max_rows = 8;
   std::array<log_row, max_rows> rows;
+  log_areas areas;         ///< a log that never grew has one
   std::uint64_t checksum;  // XXH3-64 of all bytes before it
 };
-static_assert(sizeof(log_record) == 256);
+static_assert(sizeof(log_record) == 456, "in one sector");
+/// Logs that did not grow had no areas; their checksum stood there.
+inline constexpr std::size_t log_record_bytes_before_areas = offsetof(log_record, areas);
+static_assert(log_record_bytes_before_areas == 248);
 
 inline constexpr std::uint64_t log_record_offset = 3 * page_bytes;
 inline constexpr std::uint64_t log_record_offsets[2] = {log_record_offset,
@@ -87,7 +92,7 @@ struct log_header {
   std::array<char, 8> magic;
   std::uint64_t version;
   std::array<std::uint8_t, 16> log_id;
-  std::uint64_t slots;
+  std::uint64_t slots;  ///< when it was opened
   /// Of the newest opening and of the one before: an older copy of the log has neither.
   std::uint64_t key, key_before;
   std::uint64_t checksum;

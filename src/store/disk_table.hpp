@@ -94,7 +94,14 @@ class disk_table : public Interface {
       add("log_stalls", counts.stalls);
       add("log_lines_not_durable", log_.head() - log_.durable());
       add("log_lines_since_checkpoint", log_.head() - log_.from());
+      add("log_bytes_in_use", log_.slots_in_use() * sizeof(log_entry));
+      add("log_file_bytes", log_entries_offset + log_.slots() * sizeof(log_entry));
+      add("log_ring_bytes", log_.ring_slots() * sizeof(log_entry));
+      add("log_growths", image_.growths());
       add("checkpoints", image_.checkpoints_made());
+      add("checkpoint_under_way", image_.checkpoint_under_way() ? 1 : 0);
+      add("checkpoint_pages_to_write", image_.pages_to_write());
+      add("checkpoint_pages_written", image_.pages_written());
       add("checkpoint_bytes", image_.page_bytes_written());
       add("lines_replayed_at_open", image_.replayed());
     } catch (const std::bad_alloc&) {}

@@ -105,6 +105,7 @@ void recorded_run::live(const std::string& path, std::uint64_t versions, random_
     for (auto& t : all) t.join();
     for (const auto& [name, figure] : pool->stats().figures)
       if (name == "checkpoints") checkpoints = figure;
+      else if (name == "log_growths") growths = figure;
   }
   last = disk.now();
   disk.stop();

@@ -7,12 +7,25 @@
 #include <utility>
 #include <vector>
 
+#include "disk/log_format.hpp"
+#include "disk/planted.hpp"
 #include "disk_pool.hpp"
 #include "disk_recorder.hpp"
 
 namespace durahash::test {
 
 inline constexpr std::uint64_t keys_each = 500;
+
+/// While one lives, logs begin so small that they grow within a short run: each n-th time that one
+/// is half full. The other times there is a checkpoint, and the log goes round before it grows.
+struct small_first_logs {
+  explicit small_first_logs(std::uint64_t each = 1) {
+    planted_first_slots = min_slots;
+    planted_growth_each = each, times_half_full = 0;
+  }
+  ~small_first_logs() { planted_first_slots = 0; }
+  small_first_logs(const small_first_logs&) = delete;
+};
 
 /// What a thread did on keys of its own, and how much of it a sync had covered, when.
 struct history {
@@ -43,7 +56,7 @@ struct recorded_run {
   std::vector<history> done;          // by thread
   std::uint64_t opened_at = 0;        // moments: when the opening began,
   std::uint64_t first = 0, last = 0;  // and the work
-  double checkpoints = 0;
+  double checkpoints = 0, growths = 0;
 
  private:
   void live(const std::string& path, std::uint64_t versions, random_stream& draw);

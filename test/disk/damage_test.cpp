@@ -6,6 +6,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "base/hash.hpp"
 #include "disk/log_format.hpp"
 #include "disk_pool.hpp"
 #include "disk_recorder.hpp"
@@ -51,7 +52,7 @@ T forged(T structure, random_stream& draw) {
 void forge_entry(std::string& log, const log_record& record, random_stream& draw) {
   const log_row& row = record.rows[record.row_count - 1];
   std::uint64_t place = std::max(record.from, row.first) + draw.below(200);
-  std::uint64_t at = log_entries_offset + place % record.slots * sizeof(log_entry);
+  std::uint64_t at = log_entries_offset + record.areas.slot_of(place) * sizeof(log_entry);
   auto entry = read_as<log_entry>(log, at);
   entry.head = odd_word(draw);
   entry.seal = seal_of(entry, place, row.key, 1);
@@ -131,6 +132,43 @@ TEST(DiskDamage, APoolWhoseLogHasNoRecordIsRefused) {
   auto salvaged = table::open(path, how);
   ASSERT_TRUE(salvaged) << salvaged.failure().message;
   EXPECT_EQ(salvaged->size(), 300u);
+}
+
+/// As before logs grew: the record has no areas.
+TEST(DiskDamage, ALogOfBeforeLogsGrewIsReplayed) {
+  const disk_setup with{engine_kind::cceh, data_kind::u64, durability_level::power};
+  for (bool killed : {false, true}) {
+    scratch_folder folder(disk_folder());
+    std::string path = folder.file("pool.dh");
+    pid_t child = ::fork();
+    if (child == 0) {
+      auto pool = table::open(path, with.how());
+      for (std::uint64_t n = 0; pool && n < 300; ++n)
+        if (pool->put(key_of(n), value_of(with, n)) != status::ok) ::_exit(1);
+      if (pool && !killed && pool->close() != status::ok) ::_exit(3);
+      ::_exit(pool ? 0 : 2);
+    }
+    int how = 0;
+    ::waitpid(child, &how, 0);
+    ASSERT_EQ(how, 0);
+    std::string bytes = read_file(path);
+    log_record record = record_in(bytes);
+    ASSERT_EQ(record.areas.count, 1u);
+    ASSERT_EQ(record.areas.slot_of(5), 5u);
+    std::string old(reinterpret_cast<const char*>(&record), log_record_bytes_before_areas);
+    std::uint64_t sum = checksum(old.data(), old.size());
+    old.append(reinterpret_cast<const char*>(&sum), sizeof sum);
+    old.resize(page_bytes / 2, '\0');
+    bytes.replace(log_record_offsets[record.sequence % 2], old.size(), old);
+    write_file(path, bytes);
+    auto pool = table::open(path);
+    ASSERT_TRUE(pool) << pool.failure().message;
+    EXPECT_EQ(pool->info().clean, !killed);
+    EXPECT_EQ(pool->size(), 300u);
+    EXPECT_EQ(pool->put(key_of(1), value_of(with, 1)), status::ok);
+    EXPECT_EQ(pool->close(), status::ok);
+    EXPECT_EQ(table::open(path)->size(), 300u);
+  }
 }
 
 class DiskConversion

@@ -78,11 +78,14 @@ INSTANTIATE_TEST_SUITE_P(All, EveryMoment, testing::ValuesIn(setups()), disk_set
 
 TEST_P(EveryMoment, OfARunAndItsCloseLeavesWhatWasAcknowledged) {
   random_stream draw(stream_seed("EveryMoment." + GetParam().name()));
+  small_first_logs grow;
   scratch_folder folder(disk_folder());
   std::string path = folder.file("pool.dh");
   ASSERT_TRUE(table::open(path, GetParam().how()));
   bool strict = GetParam().durability == durability_level::power;
-  recorded_run life(path, GetParam(), 1, strict ? 60 : 400, draw);
+  const std::uint64_t few = GetParam().value == data_kind::u64 ? 180 : 90;
+  recorded_run life(path, GetParam(), 1, strict ? few : 400, draw);
+  EXPECT_GT(life.growths, 0) << "the log has not grown";
   tried t = cut_everywhere(life, path, draw, [&](table& pool, std::uint64_t moment) {
     return life.judge(pool, moment);
   });
@@ -96,6 +99,7 @@ TEST_P(EveryMoment, OfARunAndItsCloseLeavesWhatWasAcknowledged) {
 /// The opening replays a log, begins its own part of it, and writes; each write of it is cut.
 TEST_P(EveryMoment, OfAnOpeningBehindACutLosesNothingOfIt) {
   random_stream draw(stream_seed("EveryMomentBehind." + GetParam().name()));
+  small_first_logs grow;
   scratch_folder folder(disk_folder());
   std::string path = folder.file("pool.dh");
   ASSERT_TRUE(table::open(path, GetParam().how()));
@@ -135,6 +139,7 @@ TEST_P(EveryMoment, OfAnOpeningBehindACutLosesNothingOfIt) {
 /// builds on, is not lost by a loss of power behind that. Nothing, or the first complaint.
 std::string cut_behind_kills(const disk_setup& with, int kills, std::uint64_t seed) {
   random_stream draw(seed);
+  small_first_logs grow;
   scratch_folder folder(disk_folder());
   std::string path = folder.file("pool.dh");
   if (auto pool = table::open(path, with.how()); !pool) return pool.failure().message;

@@ -19,14 +19,18 @@ INSTANTIATE_TEST_SUITE_P(All, PowerCut, testing::ValuesIn(tried_disk_setups()), 
 
 /// Cuts a run at drawn moments; and, what the next opening wrote, once more. Nothing, or the first
 /// complaint.
+struct seen_in_runs {
+  double checkpoints = 0, growths = 0;
+};
 std::string cut_up(const disk_setup& with, std::uint64_t threads, std::uint64_t versions,
-                   std::uint64_t cuts, std::uint64_t seed, double* checkpoints = nullptr) {
+                   std::uint64_t cuts, std::uint64_t seed, seen_in_runs* seen = nullptr) {
   random_stream draw(seed);
+  small_first_logs grow(with.durability == durability_level::power ? 1 : 1 + draw.below(3));
   scratch_folder folder(disk_folder());
   std::string path = folder.file("pool.dh");
   if (auto pool = table::open(path, with.how()); !pool) return pool.failure().message;
   recorded_run whole(path, with, threads, versions, draw);
-  if (checkpoints != nullptr) *checkpoints = whole.checkpoints;
+  if (seen != nullptr) *seen = {whole.checkpoints, whole.growths};
   for (std::uint64_t i = 0; i < cuts; ++i) {
     std::uint64_t moment =
         i == 0 ? whole.last : whole.first + draw.below(whole.last - whole.first + 1);
@@ -65,12 +69,13 @@ std::string cut_up(const disk_setup& with, std::uint64_t threads, std::uint64_t 
 
 TEST_P(PowerCut, LeavesWhatWasAcknowledged) {
   bool strict = GetParam().durability == durability_level::power;
-  double checkpoints = 0;
+  seen_in_runs seen;
   EXPECT_EQ(cut_up(GetParam(), 1, strict ? 400 : 3000, long_run() ? 300 : 12,
-                   stream_seed("PowerCut." + GetParam().name()), &checkpoints),
+                   stream_seed("PowerCut." + GetParam().name()), &seen),
             "");
+  EXPECT_GT(seen.growths, 0) << "the log has not grown";
   if (!strict) {
-    EXPECT_GT(checkpoints, 0) << "the log has not gone round";
+    EXPECT_GT(seen.checkpoints, 0) << "the log has not gone round";
   }
 }
 
@@ -165,6 +170,7 @@ INSTANTIATE_TEST_SUITE_P(
         planted_order{"a-record-before-its-pages", durability_level::power_buffered},
         planted_order{"a-mark-that-is-not-set-again", durability_level::power_buffered},
         planted_order{"replay-goes-past-a-hole", durability_level::power_buffered},
+        planted_order{"a-log-that-grows-before-its-record", durability_level::power_buffered},
         planted_order{"a-file-longer-than-the-disk-knows", durability_level::power_buffered}),
     [](const auto& one) {
       std::string name = one.param.name;
