@@ -2,12 +2,13 @@
 
 #include <algorithm>
 
+#include "explorer/subject.hpp"
+
 namespace durahash::crash {
 
 const std::vector<planted_bug>& planted_bugs() {
-  static const std::vector<engine_kind> every_engine = {engine_kind::turbo, engine_kind::cceh,
-                                                        engine_kind::level, engine_kind::gphash};
-  static const std::vector<planted_bug> all = {
+  static const std::vector<engine_kind> every_engine(all_engines().begin(), all_engines().end());
+  static const std::vector<planted_bug> listed = {
       {"readers-give-away-what-is-not-durable", "X1",
        "A lock-free reader returns a value whose commit word is visible but not durable; a power "
        "cut undoes it.",
@@ -353,6 +354,12 @@ const std::vector<planted_bug>& planted_bugs() {
        {engine_kind::gphash},
        "in its own memory"},
   };
+  static const std::vector<planted_bug> all = [] {
+    std::vector<planted_bug> bugs = listed;
+    for (const explored_engine& e : explored_engines())
+      bugs.insert(bugs.end(), e.bugs.begin(), e.bugs.end());
+    return bugs;
+  }();
   return all;
 }
 

@@ -11,6 +11,7 @@
 #include "durahash/options.hpp"
 #include "engine/concept.hpp"
 #include "explorer/oracle.hpp"
+#include "explorer/planted_bugs.hpp"
 #include "explorer/tracer.hpp"
 #include "persist/pool.hpp"
 
@@ -72,6 +73,7 @@ struct explored_engine {
   std::vector<explored_variant> variants;
   // elisions, as the matrix names them, that break no promise, each with the argument
   std::map<std::string, std::string> equivalent = {};
+  std::vector<planted_bug> bugs = {};  // of an engine that explorer/planted_bugs.cpp does not know
 };
 const std::vector<explored_engine>& explored_engines();
 

@@ -1,4 +1,4 @@
-// The engines that are explored: a new one joins by a line here and its entry.
+// The engines that are explored: all that are listed.
 #include "explorer/subjects.hpp"
 
 namespace durahash::crash {
@@ -11,8 +11,13 @@ std::string subject_kind::text() const {
 }
 
 const std::vector<explored_engine>& explored_engines() {
-  static const std::vector<explored_engine> all = {turbo_subject(), cceh_subject(), level_subject(),
-                                                   gphash_subject()};
+#define DURAHASH_ADD_SUBJECT(name) name##_subject(),
+  static const std::vector<explored_engine> all = [] {
+    std::vector<explored_engine> listed = {DURAHASH_ENGINES(DURAHASH_ADD_SUBJECT)};
+    if (&further_subject != nullptr) listed.push_back(further_subject());
+    return listed;
+  }();
+#undef DURAHASH_ADD_SUBJECT
   return all;
 }
 

@@ -3,12 +3,15 @@
 #pragma once
 
 #include "explorer/subject.hpp"
+#include "store/engine_list.hpp"
 
 namespace durahash::crash {
 
-explored_engine turbo_subject();
-explored_engine cceh_subject();
-explored_engine level_subject();
-explored_engine gphash_subject();
+#define DURAHASH_DECLARE_SUBJECT(name) explored_engine name##_subject();
+DURAHASH_ENGINES(DURAHASH_DECLARE_SUBJECT)
+#undef DURAHASH_DECLARE_SUBJECT
+
+/// Of the engine that a program of the tests links in (store/registry.hpp).
+[[gnu::weak]] explored_engine further_subject();
 
 }  // namespace durahash::crash

@@ -155,8 +155,7 @@ std::vector<sound_pool> make_sound_pools() {
                                                           : std::filesystem::temp_directory_path();
   std::string path = (folder / ("durahash-fuzz-" + std::to_string(::getpid()) + ".dh")).string();
   std::vector<sound_pool> made;
-  for (engine_kind engine :
-       {engine_kind::turbo, engine_kind::cceh, engine_kind::level, engine_kind::gphash})
+  for (engine_kind engine : all_engines())
     for (data_kind key : {data_kind::u64, data_kind::bytes})
       for (data_kind value : {data_kind::u64, data_kind::bytes}) {
         add_pools(made, path, engine, key, value);

@@ -19,6 +19,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from engines import ENGINES
+
 GOLDEN = Path(__file__).resolve().parent.parent / "test" / "format" / "golden"
 ALL_ONES = 2**64 - 1
 KINDS = {"words": ("u64", "u64"), "bytes": ("bytes", "bytes"), "keyed": ("bytes", "bytes"),
@@ -107,7 +109,7 @@ def run(*words, text=""):
 
 
 def all_pools():
-    for engine in ("turbo", "cceh", "level", "gphash"):
+    for engine in ENGINES:
         for kind in ("words", "bytes"):
             for state in ("clean", "changing"):
                 yield Pool(engine, kind, state)

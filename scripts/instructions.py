@@ -28,9 +28,10 @@ import subprocess
 import sys
 import tempfile
 
+from engines import ENGINES
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 RECORDED = ROOT / "bench/instructions/recorded.json"
-ENGINES = ["turbo", "cceh", "level", "gphash"]
 OPERATIONS = ["hit", "miss", "update", "insert", "steady", "erase",
               "batch-hit", "batch-miss", "batch-new", "batch-update"]
 CHECKED = [(kind, engine) for kind in ("words", "bytes") for engine in ENGINES]

@@ -35,7 +35,7 @@ unit_under_asan() {
     -R '^(store|persist|fuzz_smoke|warp)\.' -E '\.(LongModel|Kill)\.'
 }
 references() {
-  scripts/check_layers.py && scripts/check_names.py && scripts/check_docs.py && scripts/check_prose.py
+  scripts/check_layers.py && scripts/check_names.py && scripts/check_engines.py && scripts/check_docs.py && scripts/check_prose.py
 }
 stress_under_tsan() {
   scripts/with_tsan.sh build/tsan/bin/stress_test --gtest_brief=1 &&

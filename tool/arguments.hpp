@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "durahash/options.hpp"
+
 namespace CLI {
 class App;
 class Option;
@@ -57,6 +59,20 @@ class command_line {
  private:
   CLI::App* app_;
 };
+
+inline std::vector<std::string> engine_names() {
+  std::vector<std::string> names;
+  for (engine_kind engine : all_engines()) names.emplace_back(name_of(engine));
+  return names;
+}
+
+/// ({"a", "b", "c"}, " or ") -> "a, b or c".
+inline std::string listed(const std::vector<std::string>& words, const std::string& before_last) {
+  std::string text;
+  for (std::size_t i = 0; i < words.size(); ++i)
+    text += (i == 0 ? "" : i + 1 == words.size() ? before_last : ", ") + words[i];
+  return text;
+}
 
 /// An option that takes one of a few words. The description names them, so the type column need
 /// not.

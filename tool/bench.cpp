@@ -30,8 +30,7 @@ namespace {
 std::vector<engine_kind> engines_of(const std::string& name, const bench::request& asked) {
   if (const auto engine = engine_named(name)) return {*engine};
   std::vector<engine_kind> engines;
-  for (const engine_kind engine :
-       {engine_kind::turbo, engine_kind::cceh, engine_kind::level, engine_kind::gphash}) {
+  for (const engine_kind engine : all_engines()) {
     options how;
     how.engine = engine;
     how.key = how.value = asked.shape.kind;

@@ -52,10 +52,12 @@ std::string workload_help() {
 }
 
 void add_pool_options(command_line command, bench_arguments& a) {
+  std::vector<std::string> engines_and_all = engine_names();
+  engines_and_all.emplace_back("all");
   command
       .add_option("--engine", a.engine,
-                  "turbo, cceh, level, gphash, or all: they take turns (turbo)")
-      .check(one_of({"turbo", "cceh", "level", "gphash", "all"}));
+                  listed(engine_names(), ", ") + ", or all: they take turns (turbo)")
+      .check(one_of(engines_and_all));
   command.add_option("--device", a.device,
                      "what runs it: cpu, or cuda:N, a GPU, for the engine gphash (cpu)");
   command

@@ -74,8 +74,8 @@ void add_create(command_line app, int& exit_code) {
   auto arguments = std::make_shared<create_arguments>();
   command_line command = app.add_subcommand("create", "Make a new, empty pool");
   add_pool_argument(command, arguments->pool);
-  add_choice(command, "--engine", arguments->engine, {"turbo", "cceh", "level", "gphash"},
-             "the table's structure: turbo, cceh, level or gphash [turbo]");
+  add_choice(command, "--engine", arguments->engine, engine_names(),
+             "the table's structure: " + listed(engine_names(), " or ") + " [turbo]");
   add_choice(command, "--key", arguments->key, {"u64", "bytes"},
              "what keys are: u64 (64-bit numbers) or bytes [bytes]");
   add_choice(command, "--value", arguments->value, {"u64", "bytes"},

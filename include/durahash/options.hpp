@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -91,6 +92,9 @@ struct options {
   /// table::salvage_report().
   bool salvage = false;
 };
+
+/// The engines of this build, in the order of their numbers.
+std::span<const engine_kind> all_engines() noexcept;
 
 std::string_view name_of(engine_kind) noexcept;
 std::string_view name_of(data_kind) noexcept;

@@ -1,4 +1,4 @@
-// Names of the enumerations, both ways.
+// Names of the enumerations, both ways; those of engines stand in src/store/registry.cpp.
 #include <array>
 
 #include "durahash/options.hpp"
@@ -13,9 +13,6 @@ struct named {
   std::string_view name;
 };
 
-constexpr std::array engines{named{engine_kind::turbo, "turbo"}, named{engine_kind::cceh, "cceh"},
-                             named{engine_kind::level, "level"},
-                             named{engine_kind::gphash, "gphash"}};
 constexpr std::array data_kinds{named{data_kind::u64, "u64"}, named{data_kind::bytes, "bytes"}};
 constexpr std::array durabilities{named{durability_level::none, "none"},
                                   named{durability_level::process, "process"},
@@ -43,14 +40,10 @@ auto find_kind(const Names& names, std::string_view name) noexcept
 
 }  // namespace
 
-std::string_view name_of(engine_kind kind) noexcept { return find_name(engines, kind); }
 std::string_view name_of(data_kind kind) noexcept { return find_name(data_kinds, kind); }
 std::string_view name_of(durability_level kind) noexcept { return find_name(durabilities, kind); }
 std::string_view name_of(medium_kind kind) noexcept { return find_name(media, kind); }
 
-std::optional<engine_kind> engine_named(std::string_view name) noexcept {
-  return find_kind(engines, name);
-}
 std::optional<data_kind> data_kind_named(std::string_view name) noexcept {
   return find_kind(data_kinds, name);
 }

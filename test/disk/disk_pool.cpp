@@ -28,8 +28,7 @@ options disk_setup::how() const {
 
 std::vector<disk_setup> disk_setups() {
   std::vector<disk_setup> all;
-  for (engine_kind engine :
-       {engine_kind::turbo, engine_kind::cceh, engine_kind::level, engine_kind::gphash})
+  for (engine_kind engine : all_engines())
     for (data_kind value : {data_kind::u64, data_kind::bytes})
       for (durability_level durability :
            {durability_level::power, durability_level::power_buffered})

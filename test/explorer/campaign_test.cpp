@@ -10,6 +10,11 @@
 namespace durahash::crash {
 namespace {
 
+TEST(CrashCampaign, EveryEngineThatIsListedIsExplored) {
+  std::vector<engine_kind> listed(all_engines().begin(), all_engines().end());
+  EXPECT_EQ(engines(), listed);
+}
+
 void nothing_to_tell(double, const std::string&) {}
 
 TEST(CrashCampaign, AnElisionThatNobodyNoticedIsArguedByItsEngineOrSurvives) {

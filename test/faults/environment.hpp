@@ -16,8 +16,7 @@ namespace durahash::test {
 /// Every engine with words and with bytes, on a plain file there.
 inline std::vector<setup> setups_at(place_kind place) {
   std::vector<setup> all;
-  for (engine_kind engine :
-       {engine_kind::turbo, engine_kind::cceh, engine_kind::level, engine_kind::gphash})
+  for (engine_kind engine : all_engines())
     for (api_kind api : {api_kind::words, api_kind::bytes})
       all.push_back({engine, place, api, durability_level::process});
   return all;

@@ -158,8 +158,7 @@ class PreloadedTool : public testing::TestWithParam<engine_kind> {
   scratch_folder folder_;
 };
 INSTANTIATE_TEST_SUITE_P(Every, PreloadedTool,
-                         testing::Values(engine_kind::turbo, engine_kind::cceh, engine_kind::level,
-                                         engine_kind::gphash),
+                         testing::ValuesIn(all_engines().begin(), all_engines().end()),
                          [](const auto& engine) { return std::string(name_of(engine.param)); });
 
 TEST_P(PreloadedTool, ThatMeetsFaultsLosesNothingAcknowledged) {

@@ -19,6 +19,9 @@ except ImportError:
 
 import read_pool
 
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "scripts"))
+from engines import ENGINES  # noqa: E402
+
 TOOL = os.environ["DURAHASH"]
 GOLDEN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "golden")
 CLEAN, CHANGING = 1, 2
@@ -210,7 +213,7 @@ class GoldenPool:
 class EveryEngineAndKindIsThere(unittest.TestCase):
     def test_it(self):
         names = {name for _, name, _ in all_golden()}
-        for engine in ("turbo", "cceh", "level", "gphash"):
+        for engine in ENGINES:
             for kind in ("words", "bytes"):
                 for state in ("clean", "changing"):
                     self.assertIn(f"{engine}-{kind}-{state}", names)

@@ -17,7 +17,8 @@ import typing
 import torture
 from pools import ABSENT, KINDS, BrokenPromise, Life, Pool, frames_of
 
-ENGINES = ["turbo", "cceh", "level", "gphash"]
+from engines import ENGINES  # pools knows where
+
 CUTS_OF_A_LIFE = 4
 LAG = 10_000    # microseconds: what power_buffered promises, beside writes of the disk
 SLACK = 20_000  # that a thread of the guest may wait for one of its two processors
@@ -122,7 +123,7 @@ class LoggedPool(Pool):
 
     def next_life(self):
         number = self.life + 1
-        kind_name, engine = list(KINDS)[(self.port // 2 + number) % 2], ENGINES[(self.port + number) % 4]
+        kind_name, engine = list(KINDS)[(self.port // 2 + number) % 2], ENGINES[(self.port + number) % len(ENGINES)]
         usual = self.port % 4 == 1 and number % 2 == 1  # 64 MiB of zeros take their time
         log_bytes = 0 if usual else self.chance.choice([256 << 10, 256 << 10, 1 << 20, 4 << 20])
         return LoggedLife(number, f"/disk/{self.label}-{number}.dh", kind_name, engine, log_bytes, self.chance)

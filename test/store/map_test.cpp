@@ -193,9 +193,7 @@ TEST(Table, ReadGivesTheValueWhereItLies) {
 }
 
 TEST(Names, EveryKindIsNamedAndFoundByItsName) {
-  for (engine_kind kind :
-       {engine_kind::turbo, engine_kind::cceh, engine_kind::level, engine_kind::gphash})
-    EXPECT_EQ(engine_named(name_of(kind)), kind);
+  for (engine_kind kind : all_engines()) EXPECT_EQ(engine_named(name_of(kind)), kind);
   for (data_kind kind : {data_kind::u64, data_kind::bytes})
     EXPECT_EQ(data_kind_named(name_of(kind)), kind);
   for (durability_level level : {durability_level::none, durability_level::process,

@@ -10,14 +10,6 @@ namespace durahash::test {
 
 namespace {
 
-/// A new engine joins every suite here.
-constexpr engine_kind engines[] = {
-    engine_kind::turbo,
-    engine_kind::cceh,
-    engine_kind::level,
-    engine_kind::gphash,
-};
-
 constexpr api_kind apis[] = {api_kind::words, api_kind::words_as_bytes, api_kind::bytes,
                              api_kind::words_to_bytes, api_kind::bytes_to_words};
 
@@ -171,7 +163,7 @@ std::vector<setup> all_setups() {
     return place != place_kind::pmem || !pmem_folder().empty();
   };
   std::vector<setup> all;
-  for (engine_kind engine : engines)
+  for (engine_kind engine : all_engines())
     for (auto [place, durability] : placed_durabilities)
       for (api_kind api : apis)
         if (is_there(place)) all.push_back({engine, place, api, durability});

@@ -1,5 +1,5 @@
 // What the suites run over: engine x medium x key and value kind x durability. A new engine joins
-// by one line in setup.cpp.
+// by being listed (src/store/engine_list.hpp).
 #pragma once
 
 #include <filesystem>

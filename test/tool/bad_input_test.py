@@ -10,10 +10,9 @@ import struct
 import subprocess
 import unittest
 
-from harness import TOOL, ToolTest, run
+from harness import ENGINES, TOOL, ToolTest, run
 
 NOBODY = 65534
-ENGINES = ("turbo", "cceh", "level", "gphash")
 
 
 def commands(pool):

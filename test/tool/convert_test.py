@@ -7,7 +7,7 @@ import tempfile
 import time
 import unittest
 
-from harness import TOOL, ToolTest
+from harness import ENGINES, TOOL, ToolTest
 
 LEVELS = ("power", "power_buffered", "process", "none", "power", "process", "power_buffered")
 
@@ -30,7 +30,7 @@ class Convert(ToolTest):
         self.assertEqual(content(pool), before)
 
     def test_records_stay_at_every_level(self):
-        for engine in ("turbo", "cceh", "level", "gphash"):
+        for engine in ENGINES:
             with self.subTest(engine=engine):
                 pool = os.path.join(self.disk, f"{engine}.dh")
                 self.succeeds("create", pool, "--engine", engine)

@@ -9,8 +9,12 @@ import random
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 import unittest
+
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "scripts"))
+from engines import ENGINES  # noqa: E402, F401
 
 TOOL = os.environ.get("DURAHASH", "durahash")
 WORD_MAX = 2**64 - 1

@@ -21,8 +21,7 @@ namespace {
 
 std::vector<setup> setups_at(place_kind place, bool words) {
   std::vector<setup> all;
-  for (engine_kind engine :
-       {engine_kind::turbo, engine_kind::cceh, engine_kind::level, engine_kind::gphash}) {
+  for (engine_kind engine : all_engines()) {
     all.push_back({engine, place, api_kind::bytes, durability_level::process});
     if (words) all.push_back({engine, place, api_kind::words, durability_level::process});
   }
