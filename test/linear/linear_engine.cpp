@@ -1,0 +1,13 @@
+// Where the engine linear is instantiated: programs that have this object have the engine.
+#include "store/bind.hpp"
+#include "test/linear/table.hpp"
+
+namespace durahash {
+
+engine_entry further_engine() noexcept {
+  engine_entry made = entry_of<linear::table>::of(linear::kind_of_linear);
+  made.name = "linear";
+  return made;
+}
+
+}  // namespace durahash
