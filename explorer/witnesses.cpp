@@ -9,11 +9,11 @@ const std::map<std::string, std::string>& witnesses(engine_kind engine) {
       {engine_kind::cceh,
        {
            {"a-clean-root-with-a-new-end",
-            "cceh/bytes/power/threads#6009251564554365835"},
+            "cceh/bytes/process#11899792667504629366"},
            {"a-close-stops-the-count",
             "cceh/bytes/power/threads#7603690672184379984"},
            {"a-dead-process-s-words",
-            "cceh/u64/power/twice#7623896490338270274"},
+            "cceh/bytes/power#2256658550187281850"},
            {"a-lock-in-the-pool",
             "cceh/u64/power#7603690672184379984"},
            {"a-root-overwritten-in-place",
@@ -27,7 +27,7 @@ const std::map<std::string, std::string>& witnesses(engine_kind engine) {
            {"cceh-a-full-bucket-gets-an-empty-slot",
             "cceh/u64/power/eadr#8316494012620741139"},
            {"cceh-a-group-passes-what-it-has-just-filled",
-            "cceh/u64/power#7603690672184379984"},
+            "cceh/bytes/power#2256658550187281850"},
            {"cceh-a-merge-outruns-the-count",
             "cceh/bytes/power/threads#7603690672184379984"},
            {"cceh-a-merge-revives-what-is-stale",
@@ -404,7 +404,7 @@ const std::map<std::string, std::string>& witnesses(engine_kind engine) {
       {engine_kind::turbo,
        {
            {"a-cell-freed-by-a-word-that-may-go",
-            "turbo/bytes/power#9854763896943120137"},
+            "turbo/bytes/power/narrow#7082298386860884929"},
            {"a-clean-root-with-a-new-end",
             "turbo/bytes/power/eadr#9216173699576618802"},
            {"a-close-stops-the-count",
@@ -478,7 +478,7 @@ const std::map<std::string, std::string>& witnesses(engine_kind engine) {
            {"the order of turbo.write.commit",
             "turbo/u64/power#7603690672184379984"},
            {"the-mirror-before-the-medium",
-            "turbo/u64/power/threads#11899792667504629366"},
+            "turbo/u64/power/threads#7603690672184379984"},
        }},
   };
   static const std::map<std::string, std::string> none;
