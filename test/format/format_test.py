@@ -8,6 +8,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 try:
@@ -115,6 +116,61 @@ class Format(PoolCase):
             file.seek(8448 + 256 * ((selector + 1) % 2))
             file.write(b"\xff" * 80)  # the other one does not matter
         self.assertEqual(self.read(), [(1, 2)])
+
+
+class Log(PoolCase):
+    """A pool on a disk whose process was killed: its file alone is not whole."""
+
+    def setUp(self):
+        super().setUp()
+        self.folder.cleanup()
+        self.folder = tempfile.TemporaryDirectory(prefix="durahash-format-", dir=os.environ.get("DURAHASH_DISK_DIR") or "/var/tmp")
+        self.addCleanup(self.folder.cleanup)
+        self.pool = os.path.join(self.folder.name, "pool.dh")
+
+    def load_and_kill(self, records):
+        """A loader that is killed as it waits for more."""
+        lines = "".join(json.dumps(self.line(k, v)) + "\n" for k, v in records.items())
+        loader = subprocess.Popen([TOOL, "load", self.pool, "-", "--format", "jsonl"], stdin=subprocess.PIPE, text=True)
+        loader.stdin.write(lines)
+        loader.stdin.flush()
+        size, quiet = -1, 0
+        while quiet < 5:  # it has nothing to do any more
+            time.sleep(0.1)
+            now = os.stat(self.pool + "-log").st_mtime_ns if os.path.exists(self.pool + "-log") else 0
+            quiet, size = (quiet + 1 if now == size and now else 0), now
+        loader.send_signal(signal.SIGKILL)
+        loader.wait()
+        loader.stdin.close()
+
+    def replay_agrees(self, key, value, engine, records):
+        self.tool("create", self.pool, "--key", key, "--value", value, "--engine", engine, "--durability", "power")
+        image = read_pool.read_files(self.pool)
+        self.assertEqual(list(read_pool.records(image)), [], "it was closed")
+        for part in records:  # the second one is killed behind a replay
+            self.load_and_kill(part)
+            image = read_pool.read_files(self.pool)
+            self.assertNotEqual(image, self.content(), "nothing stood in the log")
+            found = dict(read_pool.records(image))
+            self.assertGreater(len(found), 0)
+            self.assertEqual(found, dict(self.dumped()))
+
+    def test_words(self):
+        for engine in ("turbo", "cceh"):
+            with self.subTest(engine=engine):
+                self.setUp()
+                self.replay_agrees("u64", "u64", engine, [{self.word(): self.word() for _ in range(n)} for n in (1000, 3000)])
+
+    def test_bytes(self):
+        self.replay_agrees("bytes", "bytes", "level", [{self.bytes(40): self.bytes(300) for _ in range(n)} for n in (500, 1000)])
+
+    def test_a_foreign_log_is_noticed(self):
+        self.replay_agrees("u64", "u64", "turbo", [{self.word(): self.word() for _ in range(3000)}])
+        with open(self.pool + "-log", "r+b") as file:
+            file.seek(16)
+            file.write(b"another pool's..")
+        with self.assertRaises(read_pool.Damaged):
+            read_pool.read_files(self.pool)
 
 
 class Owner(PoolCase):

@@ -1,9 +1,11 @@
-"""Reads a durahash pool by docs/reference/format.md alone. Prints what `durahash dump --format jsonl` prints, sorted.
+"""Reads a durahash pool, with its log if it has one, by docs/reference/format.md alone. Prints what
+`durahash dump --format jsonl` prints, sorted.
 
 usage: read_pool.py POOL
 """
 import base64
 import json
+import os
 import struct
 import sys
 
@@ -11,6 +13,8 @@ import xxhash
 
 TURBO, CCEH, LEVEL, GPHASH = 1, 2, 3, 4
 TURBO_SLOTS, CCEH_SLOTS = 14, 4
+HAS_LOG = 1
+LOG_IDLE, NO_LINE = 1, (1 << 40) - 1
 LEVEL_SIZES, LEVEL_DESKS, DRAINING = 32, 16, 32
 ALL_ONES = (1 << 64) - 1
 
@@ -32,7 +36,7 @@ def superblock(pool):
     else:
         raise Damaged("no superblock")
     version, length, _, _, incompat = struct.unpack_from("<IIQQQ", block, 8)
-    require(version == 1 and length == 184 and incompat == 0, "another format")
+    require(version == 1 and length == 184 and incompat & ~HAS_LOG == 0, "another format")
     engine, key_kind, value_kind, _, hash_id, flip, multiply = struct.unpack_from("<BBBBIQQ", block, 40)
     require(engine in (TURBO, CCEH, LEVEL, GPHASH) and hash_id == 1, "another engine or hash")
     engine_offset, _, heap_offset = struct.unpack_from("<QQQ", block, 80)
@@ -57,6 +61,61 @@ def owner(pool):
     boot, process, start, side, *zeros = struct.unpack_from("<16sQQI5I", record)
     require(side == 1 and not any(zeros), "the owner")
     return boot, process, start
+
+
+def log_record(pool):
+    """What says which entries of the log count, or None where there was never a log."""
+    found = None
+    for at in (12288, 14336):
+        raw = bytes(pool[at:at + 456])
+        sequence, state, log_id, slots, first, rows = struct.unpack_from("<QQ16sQQQ", raw)
+        if xxhash.xxh3_64_intdigest(raw[:448]) == struct.unpack_from("<Q", raw, 448)[0]:
+            (count,) = struct.unpack_from("<Q", raw, 248)
+            areas = [struct.unpack_from("<QQQ", raw, 256 + 24 * n) for n in range(count)]
+            require(1 <= count <= 8 and areas[-1][2] == slots, "the log's areas")
+        elif xxhash.xxh3_64_intdigest(raw[:248]) == struct.unpack_from("<Q", raw, 248)[0]:
+            areas = [(0, 0, slots)]  # of a log that did not grow
+        else:
+            continue
+        rows = [struct.unpack_from("<QQQ", raw, 56 + 24 * n) for n in range(rows)]
+        if found is None or sequence > found[0]:
+            found = sequence, state, log_id, first, rows, areas
+    require(found is not None or not any(pool[12288:12288 + 4096]), "the log's record")
+    return found and found[1:]
+
+
+def log_lines(log, log_id, first, rows, areas):
+    """Yields (number of a line, the line), in the order in which they are to be put into the pool."""
+    header = log[:64]
+    require(header[:8] == b"DURALOG\0" and xxhash.xxh3_64_intdigest(header[:56]) == struct.unpack_from("<Q", header, 56)[0], "the log's first page")
+    version, its_id, _, key, key_before = struct.unpack_from("<Q16sQQQ", header, 8)
+    require(version == 1 and its_id == log_id and rows[-1][2] in (key, key_before), "another pool's log, or another time's")
+    for begin, end, row_key in rows:
+        entries, at = [], max(first, begin)
+        while at < end:
+            area_first, slot, slots = [a for a in areas if a[0] <= at][-1]
+            entry = log[4096 + 80 * ((slot + at - area_first) % slots):][:80]
+            seal, head = struct.unpack_from("<QQ", entry.ljust(80, b"\0"))
+            if seal >> 16 != xxhash.xxh3_64_intdigest(entry[8:], seed=row_key + at * 0x9E3779B97F4A7C15 & ALL_ONES) >> 16:
+                break
+            entries.append((at + (head >> 40), head & NO_LINE, entry[16:]))
+            at += 1
+        require(end in (at, ALL_ONES) or at > end, "a hole in the log")
+        yield from ((number, line) for its_end, number, line in entries if its_end <= at and number != NO_LINE)
+
+
+def replayed(pool, log):
+    """The pool's bytes, and what its log says behind them. Not of the level power_buffered: what the disk lacks is in memory."""
+    (incompat,) = struct.unpack_from("<Q", pool, 32)
+    record = log_record(pool) if incompat & HAS_LOG else None
+    if record is None or record[0] == LOG_IDLE:
+        return pool
+    require(log is not None, "its log is not there")
+    image = bytearray(pool)
+    for number, line in log_lines(log, *record[1:]):
+        require(64 * number + 64 <= len(image), "a line behind the pool's end")
+        image[64 * number:64 * number + 64] = line
+    return bytes(image)
 
 
 def place(pool, at):
@@ -257,10 +316,16 @@ def records(pool):
         yield key, value
 
 
+def read_files(path):
+    """The pool's bytes, as its log leaves them."""
+    def content(name):
+        with open(name, "rb") as file:
+            return file.read()
+    return replayed(content(path), content(path + "-log") if os.path.exists(path + "-log") else None)
+
+
 def main():
-    with open(sys.argv[1], "rb") as file:
-        pool = file.read()
-    for key, value in sorted(records(pool)):
+    for key, value in sorted(records(read_files(sys.argv[1]))):
         print(json.dumps([base64.b64encode(x).decode() if isinstance(x, bytes) else x for x in (key, value)]))
 
 
