@@ -3,11 +3,17 @@
 #include <algorithm>
 
 #include "explorer/subject.hpp"
+#include "store/engine_list.hpp"
 
 namespace durahash::crash {
 
 const std::vector<planted_bug>& planted_bugs() {
   static const std::vector<engine_kind> every_engine(all_engines().begin(), all_engines().end());
+#define DURAHASH_KIND(name) engine_kind::name,
+  // Those whose programs have shown it. A further engine may have one unit: the count of all of it
+  // has begun or has not, and a sync that locks nothing meets one writer at most.
+  static const std::vector<engine_kind> listed_engines = {DURAHASH_ENGINES(DURAHASH_KIND)};
+#undef DURAHASH_KIND
   static const std::vector<planted_bug> listed = {
       {"readers-give-away-what-is-not-durable", "X1",
        "A lock-free reader returns a value whose commit word is visible but not durable; a power "
@@ -284,9 +290,9 @@ const std::vector<planted_bug>& planted_bugs() {
       {"a-sync-keeps-nobody-out", "Ours 10",
        "A sync marks the pool clean while a writer is at work: what that one goes on to store lies "
        "under a root that says clean.",
-       every_engine, "u64/power/threads"},
+       listed_engines, "u64/power/threads"},
       {"a-close-stops-the-count", "Ours 11",
-       "A close ends the thread that counts, and waits for the count ever after.", every_engine,
+       "A close ends the thread that counts, and waits for the count ever after.", listed_engines,
        "bytes/power/threads"},
       {"cceh-a-split-leaves-the-version",
        "invariant C6",

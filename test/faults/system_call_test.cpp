@@ -313,6 +313,8 @@ std::vector<setup> setups_of_all_media() {
     s.durability = (drawn & 2) != 0 ? durability_level::power : durability_level::power_buffered;
     all.push_back(s);
   }
+  std::erase_if(all,
+                [](const setup& s) { return !is_shipped(s.engine) && s.place != place_kind::shm; });
   return all;
 }
 INSTANTIATE_TEST_SUITE_P(Every, SystemCall, testing::ValuesIn(setups_of_all_media()), setup_name());

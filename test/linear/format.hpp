@@ -1,7 +1,7 @@
 // Linear on the medium: the root, and one array of slots.
 //
-//   root   64 bytes at engine_offset: a word that names the array (engine/place.hpp: offset, log2 of
-//          its slots), and seven words that are 0
+//   root   64 bytes at engine_offset: a word that names the array (engine/place.hpp: offset, log2
+//          of its slots), and seven words that are 0
 //   slot   32 bytes, of which a line has two: state, key word, value word, a word that is not used
 #pragma once
 

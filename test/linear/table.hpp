@@ -1,5 +1,6 @@
-// Linear: the smallest engine that the frame carries, for tests. One array of slots, probed linearly
-// from the home slot over at most `reach` slots; one lock for all writers; readers take none.
+// Linear: the smallest engine that the frame carries, for tests. One array of slots, probed
+// linearly from the home slot over at most `reach` slots; one lock for all writers; readers take
+// none.
 // README.md tells the whole.
 //
 //   N1  The root names the array in use, whole and durable.
@@ -12,8 +13,8 @@
 //   N6  What takes a record away from where it was found (a removal, another array) changes the
 //       version, after the word that takes it away is stored, and before anything else is stored in
 //       its place.
-//   N7  What a reader is given is durable: of what a writer has not fenced yet, it flushes the slots
-//       that it looked at (persist/unsettled.hpp).
+//   N7  What a reader is given is durable: of what a writer has not fenced yet, it flushes the
+//       slots that it looked at (persist/unsettled.hpp).
 //
 // One write, under the lock:
 //   insert   1  bytes: record written, flushed, fenced

@@ -140,9 +140,6 @@ bool is_usual(place_kind place, durability_level durability) {
   return durability == (flushes ? durability_level::power : durability_level::process);
 }
 
-/// Engines of the tests alone (test/linear) show that the suites run over any.
-constexpr bool is_shipped(engine_kind engine) { return engine <= engine_kind::gphash; }
-
 /// A third of all in each run, drawn by its seed; of every engine and API some. All with
 /// DURAHASH_LONG=1. Instrumented builds are ten times slower: there an eighth, of what is usual.
 /// Of an engine that is not shipped a quarter of that.

@@ -21,6 +21,9 @@ enum class api_kind {
   bytes_to_words,  ///< bytes to u64
 };
 
+/// Engines of the tests alone (test/linear) show that the suites run over any; they are tried less.
+constexpr bool is_shipped(engine_kind engine) { return engine <= engine_kind::gphash; }
+
 /// Where the pool lies.
 enum class place_kind { memory, shm, disk, emulated, pmem, logged };
 
