@@ -10,8 +10,8 @@ namespace durahash::crash {
 const std::vector<planted_bug>& planted_bugs() {
   static const std::vector<engine_kind> every_engine(all_engines().begin(), all_engines().end());
 #define DURAHASH_KIND(name) engine_kind::name,
-  // Those whose programs have shown it. A further engine may have one unit: the count of all of it
-  // has begun or has not, and a sync that locks nothing meets one writer at most.
+  // Those whose programs have shown it. The explorer's own programs have not in a further engine
+  // with one lock (test/linear).
   static const std::vector<engine_kind> listed_engines = {DURAHASH_ENGINES(DURAHASH_KIND)};
 #undef DURAHASH_KIND
   static const std::vector<planted_bug> listed = {

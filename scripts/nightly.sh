@@ -26,6 +26,8 @@ part make asan
 part make tsan
 part build/check/bin/durahash crash --engine all --mutants --seed "$seed"
 part build/check/bin/durahash crash --engine all --rounds 1 --seed "$seed"
+part build/check/bin/linear/durahash crash --engine linear --mutants --seed "$seed"
+part build/check/bin/linear/durahash crash --engine linear --rounds 1 --seed "$seed"
 part make fuzz FUZZ_SECONDS="${FUZZ_SECONDS:-600}"
 part make guest
 part make guest-disk
