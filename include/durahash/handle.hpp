@@ -17,6 +17,14 @@ namespace durahash {
 namespace detail {
 /// What answers `forked` in the place of a table that another process opened.
 any_table& of_another_process(const any_table&);
+
+/// Thrown where a caller's function, called within an operation, returned in a child that it had
+/// made. It ends the operation: locks of threads that the child lacks are never let go there.
+struct returned_in_a_child {};
+inline void end_in_a_child(const any_table& t) {
+  if (!t.opened_here()) [[unlikely]]
+    throw returned_in_a_child();
+}
 }  // namespace detail
 
 /// An open pool. Movable, not copyable; a handle that was moved from answers `closed`. The
@@ -25,8 +33,8 @@ any_table& of_another_process(const any_table&);
 ///
 /// A handle belongs to the process that opened it. In a child (fork) every operation answers
 /// `forked`, finds nothing and changes nothing; `close` and the destructor leave the pool alone.
-/// The child may open the pool anew when its parent has closed it, or is dead. A child that is made
-/// within a visitor or a reader has no pool to go on with: it calls exec or _exit.
+/// The child may open the pool anew when its parent has closed it, or is dead. Where a visitor or a
+/// reader forks and returns in the child, too, the operation around it ends there with `forked`.
 ///
 /// The pool is its file's pages: nobody else may write to an open one or shorten it. Where another
 /// program has cut it (`truncate`, `>`, `cp` onto it) the next look behind the end is SIGBUS, and
@@ -128,6 +136,17 @@ class handle {
     if (!table_->opened_here()) [[unlikely]]
       return detail::of_another_process(*table_);
     return *table_;
+  }
+
+  /// An operation that calls a function of the caller's.
+  template <class Operation>
+  static status ending_in_a_child(cursor& at, Operation&& run) {
+    try {
+      return run();
+    } catch (const detail::returned_in_a_child&) {
+      at.done = true;  // who goes on until it is done comes to an end
+      return status::forked;
+    }
   }
 
  private:

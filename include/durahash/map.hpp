@@ -98,8 +98,12 @@ class map : public handle {
   /// See table::scan. `visit(const K&, const V&)`.
   template <class Visit>
   status scan(cursor& at, std::size_t limit, Visit&& visit) const {
-    return impl().scan(at, limit, [&](std::uint64_t key, std::uint64_t value) {
-      visit(detail::from_word<K>(key), detail::from_word<V>(value));
+    detail::word_table& all = impl();
+    return ending_in_a_child(at, [&] {
+      return all.scan(at, limit, [&](std::uint64_t key, std::uint64_t value) {
+        visit(detail::from_word<K>(key), detail::from_word<V>(value));
+        detail::end_in_a_child(all);
+      });
     });
   }
   template <class Visit>

@@ -62,7 +62,14 @@ class table : public handle {
   /// `read` must not block or write to this table.
   template <class Read>
   status read(std::string_view key, Read&& read) const {
-    return impl().get(key, read);
+    detail::bytes_table& all = impl();
+    cursor none;
+    return ending_in_a_child(none, [&] {
+      return all.get(key, [&](std::string_view value) {
+        read(value);
+        detail::end_in_a_child(all);
+      });
+    });
   }
   bool contains(std::string_view key) const {
     return impl().get(key, [](std::string_view) {}) == status::ok;
@@ -105,7 +112,13 @@ class table : public handle {
   /// stays, records that were replaced wait for it: the figure `bytes_held_by_readers` of stats().
   template <class Visit>
   status scan(cursor& at, std::size_t limit, Visit&& visit) const {
-    return impl().scan(at, limit, visit);
+    detail::bytes_table& all = impl();
+    return ending_in_a_child(at, [&] {
+      return all.scan(at, limit, [&](std::string_view key, std::string_view value) {
+        visit(key, value);
+        detail::end_in_a_child(all);
+      });
+    });
   }
   /// All records: scan until done.
   template <class Visit>

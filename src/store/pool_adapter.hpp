@@ -117,13 +117,15 @@ class pool_adapter : public Interface {
         return answer;
     }
   }
-  /// The same for a batch, of whose operations `run` does one.
+  /// The same for a batch, of whose operations `run` does one: of all waits in it one may be in
+  /// vain.
   template <class Operation>
   void change_rest(std::span<status> answers, Operation&& run) {
-    if (!engine_.may_find_space()) return;
-    for (std::size_t i = 0; i < answers.size(); ++i)
-      if (answers[i] == status::no_space && engine_.await_space()) [[unlikely]]
-        answers[i] = change([&] { return run(i); });
+    for (std::size_t i = 0; i < answers.size(); ++i) {
+      if (answers[i] != status::no_space) continue;
+      if (!engine_.await_space()) return;
+      answers[i] = with_memory([&] { return run(i); });
+    }
   }
 
   std::unique_ptr<pool<M>> pool_;

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <thread>
 
+#include "durahash/table.hpp"
 #include "world.hpp"
 
 namespace durahash::test {
@@ -218,7 +219,89 @@ int reader_parks_in_the_pool(const child_arguments& arguments) {
   return passed;
 }
 
+/// A full pool whose free space a reader keeps back: a batch waits for it once, not for each write.
+int batches_beside_a_reader_in_a_full_pool(const child_arguments& arguments) {
+  place at(arguments);
+  options how = at.with.create_options();
+  how.max_bytes = 4 << 20;
+  auto pool = open_or_end(at.with, at.file("pool"), how);
+  auto large = [&](std::uint64_t n) { return long_value(at.with, n, 3000); };
+  std::uint64_t there = 0;
+  while (pool->put(nth_key(at.with, there), large(there)) == status::ok) ++there;
+  strings keys, values;
+  for (std::uint64_t n = there; n < there + 600; ++n) {
+    keys.push_back(nth_key(at.with, n));
+    values.push_back(large(n));
+  }
+  {
+    parked_reader reader(*pool);
+    for (std::uint64_t n = 0; n < there; n += 2)
+      require_ok(pool->erase(nth_key(at.with, n)), "erase in a full pool");
+    require(held_by_readers(*pool) > 0, "the reader keeps back what was erased");
+    std::uint64_t refused = 0;  // some find what was free before the reader came
+    for (status answer : pool->put_many(keys, values)) refused += answer == status::no_space;
+    require(refused > keys.size() / 2, "what a reader keeps back is not handed out");
+    require(pool->put(nth_key(at.with, there + 5000), values[0]) == status::no_space,
+            "nor by a single write");
+    require(pool->pool().compact() != status::forked, "compact comes back, too");
+    std::string value;
+    require_ok(pool->get(nth_key(at.with, 1), value), "nothing stays locked: get");
+    require_ok(pool->erase(nth_key(at.with, 1)), "nothing stays locked: erase");
+    require(reader.parked(), "the reader stayed all the time");
+  }
+  std::uint64_t taken = 0;
+  for (status answer : pool->put_many(keys, values)) taken += answer == status::ok;
+  require(taken > 0, "when the reader has left there is room");
+  require_sound(*pool, "behind a full pool");
+  return passed;
+}
+
+// -------------------------------------------------------------------------------------------------
+// visitors that throw
+
+struct thrown {};
+
+/// Nothing stays locked and nothing is kept back when an exception of the caller's passes through.
+int visitors_throw(const child_arguments& arguments) {
+  place at(arguments);
+  auto pool = make_or_end(at.with, at.file("pool"));
+  put_records(*pool, at.with, 0, records);
+  for (std::uint64_t round = 0; round < 50; ++round) {
+    bool passed_through = false;
+    std::uint64_t visits = 0;
+    try {
+      scan_all(*pool, [&](std::string_view, std::string_view) {
+        if (visits++ == round * 30) throw thrown();
+      });
+    } catch (const thrown&) {
+      passed_through = true;
+    }
+    require(passed_through, "what a visitor throws comes to the caller");
+    update_often(*pool, at.with, 200);
+  }
+  if (at.with.api == api_kind::bytes) {
+    bool passed_through = false;
+    try {
+      (void)static_cast<table&>(pool->pool()).read(nth_key(at.with, 1), [](std::string_view) {
+        throw thrown();
+      });
+    } catch (const thrown&) {
+      passed_through = true;
+    }
+    require(passed_through, "what a reader throws comes to the caller");
+  }
+  update_often(*pool, at.with, 5000);
+  require(wait_until([&] { return held_by_readers(*pool) == 0; }, 5), "nothing is kept back");
+  require_ok(pool->pool().compact(), "compact behind visitors that threw");
+  require_records(*pool, at.with, 0, records, "behind visitors that threw");
+  require_sound(*pool, "behind visitors that threw");
+  require_ok(pool->pool().close(), "close behind visitors that threw");
+  return passed;
+}
+
 const child_role roles[] = {
+    {"batches_beside_a_reader_in_a_full_pool", batches_beside_a_reader_in_a_full_pool},
+    {"visitors_throw", visitors_throw},
     {"visitor_writes_another_table", visitor_writes_another_table},
     {"visitors_write_each_others_tables", visitors_write_each_others_tables},
     {"visitor_writes_its_own_table", visitor_writes_its_own_table},
@@ -239,6 +322,8 @@ TEST_P(Visitor, WritesAnotherTableBesideOtherWritersOfIt) { plays("visitor_write
 TEST_P(Visitor, OfEachOfTwoTablesWritesTheOther) { plays("visitors_write_each_others_tables"); }
 TEST_P(Visitor, WritesItsOwnTableBesideAnotherWriter) { plays("visitor_writes_its_own_table"); }
 
+TEST_P(Visitor, ThatThrowsLeavesNothingLockedAndNothingKeptBack) { plays("visitors_throw"); }
+
 class ParkedReader : public Visitor {};
 INSTANTIATE_TEST_SUITE_P(Every, ParkedReader, testing::ValuesIn(world_setups()), setup_name());
 
@@ -246,6 +331,10 @@ TEST_P(ParkedReader, OfOnePoolKeepsNothingOfAnotherWaiting) {
   plays("reader_parks_in_another_pool");
 }
 TEST_P(ParkedReader, KeepsNoUpdateOfItsOwnPoolWaiting) { plays("reader_parks_in_the_pool"); }
+TEST_P(ParkedReader, OfAFullPoolIsWaitedForOnceByABatch) {
+  if (GetParam().value() != data_kind::bytes) GTEST_SKIP() << "readers of words keep nothing back";
+  plays("batches_beside_a_reader_in_a_full_pool");
+}
 TEST_P(ParkedReader, IsToldByWhatItHoldsBack) { plays("figures_of_a_parked_reader"); }
 
 }  // namespace
