@@ -162,7 +162,7 @@ void disk_log::pace(std::uint64_t entries, std::chrono::nanoseconds took) noexce
   max_ahead_.store(ahead, std::memory_order_relaxed);
 }
 
-// --------------------------------------------------------------------------------- room in the file
+// -------------------------------------------------------------------------------- room in the file
 
 log_areas disk_log::areas() const noexcept {
   std::scoped_lock unchanged(areas_lock_);
