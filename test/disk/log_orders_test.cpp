@@ -8,6 +8,7 @@
 #include <string>
 #include <thread>
 
+#include "cut_run.hpp"
 #include "disk/disk_mapping.hpp"
 #include "disk/planted.hpp"
 #include "disk_pool.hpp"
@@ -131,6 +132,8 @@ TEST_F(LogOrders, ALineIsReadUntilTwoReadingsAgree) {
 std::uint64_t max_lines_ahead() {
   const disk_setup with{engine_kind::turbo, data_kind::u64, durability_level::power_buffered,
                         8 << 20};
+  small_first_logs none;
+  planted_first_slots = 100 * min_slots;  // it does not depend on growth
   scratch_folder folder(disk_folder());
   auto pool = table::open(folder.file("pool.dh"), with.how());
   if (!pool) return 0;
