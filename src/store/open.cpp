@@ -325,6 +325,13 @@ error refuse_cut_off(opening& o) {
                                        std::to_string(o.root.pool_bytes) + ": it was cut off");
 }
 
+/// The root of a torn file may be older than what lies behind the end that it names. Salvage looks
+/// at all of the file; what nothing reaches there is free.
+void believe_file(opening& o) {
+  if (o.how.salvage && o.mapped == medium_kind::file && o.root.state == pool_state::changing)
+    o.root.pool_bytes = std::max(o.root.pool_bytes, o.map->backed_bytes());
+}
+
 /// Readers wait, too: what they would read is being written.
 error await_owner(const opening& o) {
   auto owner = read_owner(o.map->base());
@@ -446,6 +453,7 @@ result<opened> open_pool(const std::string& path, options how) {
   if (error e = refuse_torn(o); e.code != status::ok) return e;
   if (error e = refuse_copy(o); e.code != status::ok) return e;
   if (error e = refuse_cut_off(o); e.code != status::ok) return e;
+  believe_file(o);
   if (error e = await_owner(o); e.code != status::ok) return e;
   return finish(std::move(o));
 }

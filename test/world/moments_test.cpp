@@ -120,6 +120,37 @@ TEST_P(TwoMoments, WhatSalvageKeepsStaysThroughLaterWrites) {
   }
 }
 
+/// The page that names the pool's length is of the first moment, all that lies behind it is not.
+TEST_P(TwoMoments, ALengthOfTheFirstMomentHidesNothing) {
+  constexpr std::uint64_t records = 20'000;
+  std::string path = folder_.file("written");
+  auto opened = open_subject(GetParam(), path, GetParam().create_options());
+  ASSERT_TRUE(opened) << opened.failure().message;
+  auto put = [&](std::uint64_t first, std::uint64_t last) {
+    for (std::uint64_t n = first; n < last; ++n)
+      ASSERT_EQ((*opened)->put(nth_key(GetParam(), n), nth_value(GetParam(), n)), status::ok);
+  };
+  put(0, 100);
+  std::string early = read_file(path);
+  put(100, records);
+  std::string mixed = read_file(path);
+  ASSERT_GT(mixed.size(), early.size()) << "the pool has grown";
+  mixed.replace(0, engine_area_offset, early, 0, engine_area_offset);
+  write_file(folder_.file("mixed"), after_reboot(mixed, pool_state::changing));
+
+  options how = plain_options(GetParam());
+  how.salvage = true;
+  auto salvaged = open_subject(GetParam(), folder_.file("mixed"), how);
+  ASSERT_TRUE(salvaged) << salvaged.failure().message;
+  for (std::uint64_t n = records; n < 2 * records; ++n)
+    ASSERT_EQ((*salvaged)->put(nth_key(GetParam(), n), nth_value(GetParam(), n)), status::ok);
+  std::uint64_t lost = 0;
+  for (std::uint64_t n = 0; n < 2 * records; ++n)
+    lost += (*salvaged)->get(nth_key(GetParam(), n)) != nth_value(GetParam(), n);
+  EXPECT_EQ(lost, 0u) << "of records that were whole";
+  expect_sound(**salvaged);
+}
+
 // -------------------------------------------------------------------------------------------------
 // copies
 
