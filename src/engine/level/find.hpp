@@ -15,14 +15,31 @@
 
 namespace durahash::level {
 
-/// The slots whose tag is this one, with or without a token.
+/// The slots whose tag is this one, with or without a token; and bits without meaning behind the
+/// last slot's.
 template <medium M, class Kind>
-std::uint32_t table<M, Kind>::match(bucket b, std::uint8_t tag) const noexcept {
-  __m128i tags = _mm_cvtsi64_si128(static_cast<long long>(load(m_, b.tags(0))));
-  if (shape_.slots > 8)
-    tags = _mm_insert_epi64(tags, static_cast<long long>(load(m_, b.tags(1))), 1);
-  __m128i equal = _mm_cmpeq_epi8(tags, _mm_set1_epi8(static_cast<char>(tag)));
-  return static_cast<std::uint32_t>(_mm_movemask_epi8(equal));
+[[gnu::always_inline]] inline std::uint32_t table<M, Kind>::match(bucket b,
+                                                                  std::uint8_t tag) const noexcept {
+  __m128i tags;
+  if constexpr (reads_plainly<M>) {  // in any order: the state vouches for them
+    tags = _mm_loadu_si128(reinterpret_cast<const __m128i*>(b.tags(0).raw()));
+  } else {
+    tags = _mm_cvtsi64_si128(static_cast<long long>(load(m_, b.tags(0))));
+    if (shape_.slots > 8)
+      tags = _mm_insert_epi64(tags, static_cast<long long>(load(m_, b.tags(1))), 1);
+  }
+  const __m128i wanted = _mm_shuffle_epi8(_mm_cvtsi32_si128(tag), _mm_setzero_si128());
+  return static_cast<std::uint32_t>(_mm_movemask_epi8(_mm_cmpeq_epi8(tags, wanted)));
+}
+
+/// The slots that may have the key, from the one that does; 0: none does. Of a table of words.
+template <medium M, class Kind>
+[[gnu::always_inline]] inline std::uint32_t table<M, Kind>::find_in(
+    bucket b, bucket_state state, const candidates& s) const noexcept {
+  std::uint32_t hits = match(b, s.tag) & state.tokens();
+  while (hits != 0 && load(m_, slot_of(b, std::countr_zero(hits)).key) != s.key_word)
+    [[unlikely]] hits &= hits - 1;
+  return hits;
 }
 
 /// Looks at a bucket, the n-th on the way. Calls on_match(bucket, state, slot, n) for each slot
@@ -96,12 +113,71 @@ template <medium M, class Kind>
 }
 
 /// Word tables take one look, inlined; a read that a writer disturbed, or that must be made durable
-/// first, searches.
+/// first, searches. All that is slow is a tail call, so that this needs no frame.
 template <medium M, class Kind>
 template <class Read>
-status table<M, Kind>::get(key_type key, Read&& read) {
-  std::uint64_t hash = Kind::hash(key, seeds_);
-  candidates s = candidates_of(hash, Kind::key_word(key, hash));
+[[gnu::always_inline]] inline status table<M, Kind>::get(key_type key, Read read) {
+  const levels_view& v = levels();
+  const target_type t = look_up(key, v, v.searched[0]);
+  if constexpr (Kind::in_slot) return answer(t, key, read);
+  else return search(key, t, read);
+}
+
+template <medium M, class Kind>
+template <class Read>
+[[gnu::always_inline]] inline status table<M, Kind>::answer(const target_type& t, key_type key,
+                                                            Read read) {
+  const levels_view& v = *t.levels;
+  if (!v.is_pair) [[unlikely]]
+    return search(key, read);
+  const bucket a = t.at[0], b = t.at[1];
+  __builtin_prefetch(b.state);
+  const bucket_state in_a = state_of(a);
+  if (std::uint32_t hits = find_in(a, in_a, t); hits != 0)
+    return answer_hit(v, t.place[0], a, in_a, hits, key, read);
+  const bucket_state in_b = state_of(b);
+  if (std::uint32_t hits = find_in(b, in_b, t); hits != 0)
+    return answer_hit(v, t.place[1], b, in_b, hits, key, read);
+  bucket c = a, d = b;  // or those in the other level
+  bucket_state in_c = in_a, in_d = in_b;
+  if (bucket_state{in_a.word | v.always_admits}.admits(t.filter_class)) {
+    c = bucket_of(v.searched[1], t.place[0]), in_c = state_of(c);
+    if (std::uint32_t hits = find_in(c, in_c, t); hits != 0)
+      return answer_hit(v, t.place[0], c, in_c, hits, key, read);
+  }
+  if (bucket_state{in_b.word | v.always_admits}.admits(t.filter_class)) {
+    d = bucket_of(v.searched[1], t.place[1]), in_d = state_of(d);
+    if (std::uint32_t hits = find_in(d, in_d, t); hits != 0)
+      return answer_hit(v, t.place[1], d, in_d, hits, key, read);
+  }
+  if (state_of(a) != in_a || state_of(b) != in_b || state_of(c) != in_c || state_of(d) != in_d ||
+      &levels() != &v || !unsettled_.settled(stripe_of(v, t.place[0])) ||
+      !unsettled_.settled(stripe_of(v, t.place[1]))) [[unlikely]]
+    return search(key, read);
+  return status::not_found;
+}
+
+/// What a record says is durable if its bucket's stripe is settled, whatever the other place's is.
+template <medium M, class Kind>
+template <class Read>
+[[gnu::always_inline]] inline status table<M, Kind>::answer_hit(const levels_view& v,
+                                                                std::uint64_t place, bucket b,
+                                                                bucket_state state,
+                                                                std::uint32_t hits, key_type key,
+                                                                Read read) {
+  const std::uint64_t value = load(m_, slot_of(b, std::countr_zero(hits)).value);
+  if (state_of(b) != state || &levels() != &v || !unsettled_.settled(stripe_of(v, place)))
+      [[unlikely]]
+    return search(key, read);
+  read(value);
+  return status::ok;
+}
+
+template <medium M, class Kind>
+template <class Read>
+[[gnu::noinline]] status table<M, Kind>::search(key_type key, Read read) {
+  const std::uint64_t hash = Kind::hash(key, seeds_);
+  const candidates s = candidates_of(hash, Kind::key_word(key, hash));
   if constexpr (Kind::in_slot)
     if (probed seen = judge(s, read); seen != probed::torn) [[likely]]
       return seen == probed::hit ? status::ok : status::not_found;
@@ -207,68 +283,58 @@ void table<M, Kind>::settle_inherited(const levels_view& v, stripe_index stripe)
 
 // ----------------------------------------------------------------------------------------- batches
 
-/// Where a group's keys may be. Calls ask(address) for the buckets that are looked at first.
+/// Calls ask(address) for what the buckets in the top lead to: the slots that they name, or the
+/// buckets below; with `rooms` also for the slot that a new record may get.
 template <medium M, class Kind>
 template <class Ask>
-void table<M, Kind>::candidates_of_all(std::span<const key_type> keys, candidates* candidate_sets,
-                                       Ask&& ask) const {
-  const levels_view& v = levels();
-  for (std::size_t i = 0; i < keys.size(); ++i) {
-    std::uint64_t hash = Kind::hash(keys[i], seeds_);
-    candidate_sets[i] = candidates_of(hash, Kind::key_word(keys[i], hash));
-    for (std::uint64_t place : candidate_sets[i].place)
-      ask(bucket_of(v.at[v.bottom_first], place).state);
-  }
-}
-
-/// Calls ask(address) for what these lead to: the slots that they name, or the buckets below, and
-/// then the slots that those name. Each step reads what the one before has asked for.
-template <medium M, class Kind>
-template <class Ask>
-void table<M, Kind>::look_ahead(std::span<const candidates> candidate_sets, Ask&& ask) const {
-  const levels_view& v = levels();
-  const level_view& first = v.at[v.bottom_first];
-  const level_view& then = v.at[!v.bottom_first && v.count > 1];
-  auto ask_for_slot = [&](bucket b, const candidates& s) {
-    std::uint32_t hits = match(b, s.tag) & state_of(b).tokens();
-    if (hits != 0) ask(&slot_of(b, std::countr_zero(hits)));
-    return hits != 0;
-  };
-  std::uint8_t below[group_size] = {};  // of each candidates the places that are looked at there
-  for (std::size_t i = 0; i < candidate_sets.size(); ++i)
-    for (unsigned which = 0; which < 2; ++which) {
-      bucket b = bucket_of(first, candidate_sets[i].place[which]);
-      bool ends =
-          ask_for_slot(b, candidate_sets[i]) ||
-          (v.filtered && !v.bottom_first && !state_of(b).admits(candidate_sets[i].filter_class));
-      if (ends) continue;
-      ask(bucket_of(then, candidate_sets[i].place[which]).state);
-      below[i] |= static_cast<std::uint8_t>(1u << which);
+[[gnu::always_inline]] inline void table<M, Kind>::look_ahead(std::span<const target_type> targets,
+                                                              const level_view& then,
+                                                              std::uint64_t always_admits,
+                                                              bool rooms, Ask&& ask) const {
+  for (const target_type& t : targets) {
+    const std::uint64_t a = load(m_, *t.at[0].state), b = load(m_, *t.at[1].state);
+    const std::uint32_t in_a = match(t.at[0], t.tag) & bucket_state{a}.tokens();
+    const std::uint32_t in_b = match(t.at[1], t.tag) & bucket_state{b}.tokens();
+    if ((in_a | in_b) != 0) {
+      const bucket found = in_a != 0 ? t.at[0] : t.at[1];
+      ask(&slot_of(found, std::countr_zero(in_a != 0 ? in_a : in_b)));
+      continue;
     }
-  for (std::size_t i = 0; i < candidate_sets.size(); ++i)
-    for (std::uint32_t places = below[i]; places != 0;)
-      ask_for_slot(bucket_of(then, candidate_sets[i].place[take_lowest(places)]),
-                   candidate_sets[i]);
+    if (bucket_state{a | always_admits}.admits(t.filter_class))
+      ask(bucket_of(then, t.place[0]).state);
+    if (bucket_state{b | always_admits}.admits(t.filter_class))
+      ask(bucket_of(then, t.place[1]).state);
+    if (!rooms) continue;
+    const std::uint32_t free_a = ~bucket_state{a}.tokens() & shape_.all_tokens();
+    const std::uint32_t free_b = ~bucket_state{b}.tokens() & shape_.all_tokens();
+    const bool second = std::popcount(free_a) < std::popcount(free_b);
+    if ((free_a | free_b) != 0)
+      ask(&slot_of(second ? t.at[1] : t.at[0], std::countr_zero(second ? free_b : free_a)));
+  }
 }
 
 template <medium M, class Kind>
 template <class Read>
 void table<M, Kind>::get_many(std::span<const key_type> keys, Read&& read, status* answers) {
   [[maybe_unused]] read_guard guard = reading();
-  candidates candidate_sets[group_size];
+  target_type targets[group_size];
   for (std::size_t start = 0; start < keys.size(); start += group_size) {
-    std::size_t count = std::min(group_size, keys.size() - start);
-    auto ask = [](const void* at) { __builtin_prefetch(at); };
-    candidates_of_all(keys.subspan(start, count), candidate_sets, ask);
-    look_ahead({candidate_sets, count}, ask);
+    const std::size_t count = std::min(group_size, keys.size() - start);
+    const levels_view& v = levels();
     for (std::size_t i = 0; i < count; ++i) {
-      auto read_one = [&](value_type value) { read(start + i, value); };
-      probed seen = probed::torn;
-      if constexpr (Kind::in_slot) seen = judge(candidate_sets[i], read_one);
-      answers[start + i] = seen == probed::hit ? status::ok
-                           : seen == probed::miss
-                               ? status::not_found
-                               : search(keys[start + i], candidate_sets[i], read_one);
+      targets[i] = look_up(keys[start + i], v, v.searched[0]);
+      for (bucket b : targets[i].at) __builtin_prefetch(b.state);
+    }
+    look_ahead(
+        {targets, count}, v.searched[1], v.always_admits, false,
+        [](const void* at) __attribute__((always_inline)) { __builtin_prefetch(at); });
+    for (std::size_t i = 0; i < count; ++i) {
+      auto read_one = [&read, n = start + i ](value_type value) __attribute__((always_inline)) {
+        read(n, value);
+      };
+      if constexpr (Kind::in_slot)
+        answers[start + i] = answer(targets[i], keys[start + i], read_one);
+      else answers[start + i] = search(keys[start + i], targets[i], read_one);
     }
   }
 }

@@ -37,13 +37,20 @@ struct bucket_state {
   constexpr bucket_state with_class(unsigned filter_class) const noexcept {
     return next(tokens(), filter() | 1u << filter_class);
   }
+  /// The next one, with this token more, or less.
+  constexpr bucket_state with_token(std::uint32_t bit) const noexcept {
+    return {(word + (std::uint64_t{1} << version_at)) | bit};
+  }
+  constexpr bucket_state without_token(std::uint32_t bit) const noexcept {
+    return {(word + (std::uint64_t{1} << version_at)) & ~std::uint64_t{bit}};
+  }
   friend bool operator==(bucket_state, bucket_state) = default;
 };
 
 /// Of a new bucket above others: anything may be there.
 inline constexpr bucket_state new_bucket{low_bits(filter_classes) << bucket_state::filter_at};
 
-struct slot {
+struct alignas(16) slot {
   pm<std::uint64_t> key;    // the key, or its hash
   pm<std::uint64_t> value;  // the value, or its record's offset
 };

@@ -92,6 +92,11 @@ auto table<M, Kind>::plan_levels(std::vector<level_view> now, bool drain_largest
   made.bottom_first = bottom_first && made.count > 1;
   made.filtered = made.count > 1 && under_previous(made, 1);
   made.stripe_bits = std::min(max_stripe_bits, now.back().log2);
+  made.stripe_shift = 64 - made.stripe_bits;
+  made.is_pair = made.count == 2 && made.filtered;
+  made.searched[0] = made.at[made.bottom_first];
+  made.searched[1] = made.at[!made.bottom_first && made.count > 1];
+  made.always_admits = made.bottom_first || !made.filtered ? new_bucket.word : 0;
   made.end_open = made.count;
   if (made.count > 2) {
     unsigned log2 = drain_largest ? now.front().log2 : now.back().log2;

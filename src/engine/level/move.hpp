@@ -275,7 +275,7 @@ bool table<M, Kind>::move_together(const levels_view& v, const drain& d, std::ui
   }
   unsigned above = index_of(v, d.log2 + 2);
   if (v.first_open == 0 && above + 1 < v.count && under_previous(v, above + 1))
-    for (std::uint64_t n = index << 2; n < (index + 1) << 2; ++n) refresh_filter(v, above, n);
+    for (std::uint64_t n = index << 1; n < (index + 1) << 1; ++n) refresh_filters(v, above, n);
   return leaving == (state.tokens() & shape_.all_tokens());
 }
 
@@ -292,7 +292,7 @@ bool table<M, Kind>::move_out(const drain& d, std::uint64_t index) {
     if (!chosen) return true;
     candidates s = candidates_of(*chosen);
     locked l = lock_pair(s);
-    held_locks<2> held = held_by(l);
+    auto held = held_by(l);
     if (!p_.may_change()) return false;
     v = &levels();
     bool moved = v->draining != &d;

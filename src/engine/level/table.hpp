@@ -63,7 +63,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
 
   // find.hpp
   template <class Read>
-  status get(key_type key, Read&& read);
+  status get(key_type key, Read read);
   template <class Read>
   void get_many(std::span<const key_type> keys, Read&& read, status* answers);
 
@@ -136,7 +136,11 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
     drain* draining = nullptr;  // of the smallest, or of the largest
     bool bottom_first = false;  // search order
     bool filtered = false;      // the second lies right under the first
-    unsigned stripe_bits = 0;
+    unsigned stripe_bits = 0, stripe_shift = 0;
+    // there are two, and the filters tell what lies below: the short ways may be taken
+    bool is_pair = false;
+    level_view searched[2];           // of a pair, in search order
+    std::uint64_t always_admits = 0;  // filters that nobody asks: of a search from the bottom up
   };
   /// A bucket, wherever it is.
   struct bucket {
@@ -194,7 +198,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
     std::int8_t records = 0;
     // of a removal from a bucket with one above: that one's filter may say less then
     const levels_view* levels = nullptr;
-    unsigned level = 0;
+    unsigned level = 0, filter_class = 0;
     std::uint64_t place = 0;
   };
   enum class probed : std::uint8_t { hit, miss, torn, damaged };
@@ -210,25 +214,34 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
     const levels_view* levels;
     stripe_index stripe[2];
   };
-  using target_type = candidates;
+  /// Where a key is looked for first, in one level, as long as the levels are these.
+  struct target_type : candidates {
+    const levels_view* levels;
+    bucket at[2];
+  };
   using unit_type = locked;
+  using home_type = locked;
+  /// Both locks of a key.
+  class held_pair {
+   public:
+    held_pair(spin_lock& a, spin_lock& b) noexcept : a_(&a), b_(&b) {}
+    held_pair(const held_pair&) = delete;
+    ~held_pair() { release(); }
+    [[gnu::always_inline]] void release() noexcept {
+      if (a_ != nullptr) a_->unlock(), b_->unlock();
+      a_ = nullptr;
+    }
+
+   private:
+    spin_lock *a_, *b_;
+  };
   /// Of buckets that differ.
   struct group : fenced_group<change, 2 * group_size> {
     locked keys[group_size];
-    std::uint64_t touched[16] = {};  // a set of buckets, by hash
-
-    static unsigned bit_of(bucket b) noexcept {
-      return static_cast<unsigned>(mixed(reinterpret_cast<std::uintptr_t>(b.state)) >> 54);
-    }
-    bool may_change(bucket b) const noexcept {
-      return (touched[bit_of(b) / 64] >> bit_of(b) % 64 & 1) != 0;
-    }
-    void keep(const change& staged) noexcept {
-      fenced_group<change, 2 * group_size>::keep(staged);
-      unsigned bit = bit_of(staged.where);
-      touched[bit / 64] |= std::uint64_t{1} << bit % 64;
-    }
+    const target_type* targets;  // of the keys
+    std::uint64_t shares = 0;    // bit n: the n-th key has a stripe of one before it
   };
+  static_assert(group_size <= 64);
   using stretch = plain_stretch;
 
   // places
@@ -237,12 +250,30 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   std::uint64_t second_place(std::uint64_t hash, unsigned which) const noexcept {
     return hash ^ flips_[which] ^ (((hash ^ hash >> 7) >> 1) & carries_[which]);
   }
+  [[gnu::always_inline]] target_type look_up(key_type key, const levels_view& v,
+                                             const level_view& in) const noexcept {
+    std::uint64_t hash = Kind::hash(key, seeds_);
+    std::uint64_t m = mixed(hash);
+    target_type t;  // word by word: so that all of it stays in registers
+    t.place[0] = hash, t.place[1] = second_place(hash, static_cast<unsigned>(m >> 60));
+    t.key_word = Kind::key_word(key, hash);
+    t.tag = tag_of(m), t.filter_class = class_of(m);
+    t.levels = &v;
+    t.at[0] = bucket_of(in, t.place[0]), t.at[1] = bucket_of(in, t.place[1]);
+    return t;
+  }
+  static std::uint8_t tag_of(std::uint64_t mixed_hash) noexcept {
+    return static_cast<std::uint8_t>(mixed_hash >> 52);
+  }
+  static std::uint8_t class_of(std::uint64_t mixed_hash) noexcept {
+    return static_cast<std::uint8_t>((mixed_hash >> 44 & 0xff) * filter_classes >> 8);
+  }
   candidates candidates_of(std::uint64_t hash, std::uint64_t key_word) const noexcept {
     std::uint64_t m = mixed(hash);
     return {{hash, second_place(hash, static_cast<unsigned>(m >> 60))},
             key_word,
-            static_cast<std::uint8_t>(m >> 52),
-            static_cast<std::uint8_t>((m >> 44 & 0xff) * filter_classes >> 8)};
+            tag_of(m),
+            class_of(m)};
   }
   candidates candidates_of(const live_record& r) const noexcept {
     return candidates_of(r.hash, r.key_word);
@@ -263,15 +294,15 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   }
   slot& slot_of(bucket b, int index) const noexcept {
     return *reinterpret_cast<slot*>(reinterpret_cast<std::byte*>(b.state) + shape_.header_bytes +
-                                    sizeof(slot) * static_cast<unsigned>(index));
+                                    sizeof(slot) * std::size_t{static_cast<unsigned>(index)});
   }
-  /// Whether the slot lies in the line of the state.
-  bool beside_state(int index) const noexcept {
-    return shape_.header_bytes + sizeof(slot) * static_cast<unsigned>(index + 1) <= line_bytes;
+  static pm<std::uint8_t>& tag_field(bucket b, int index) noexcept {
+    void* first = &b.tags(0);
+    return static_cast<pm<std::uint8_t>*>(first)[index];
   }
   bucket_state state_of(bucket b) const noexcept { return {load(m_, *b.state)}; }
   static stripe_index stripe_of(const levels_view& v, std::uint64_t place) noexcept {
-    return static_cast<stripe_index>(place >> (64 - v.stripe_bits));
+    return static_cast<stripe_index>(place >> v.stripe_shift);
   }
   /// Of the n-th bucket on the way of a search.
   static unsigned level_of(const levels_view& v, unsigned n) noexcept {
@@ -300,6 +331,14 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   bool unchanged(const bucket_reads& seen) const noexcept;
   template <class Read>
   probed judge(const candidates& s, Read& read) const;
+  std::uint32_t find_in(bucket b, bucket_state state, const candidates& s) const noexcept;
+  template <class Read>
+  status answer(const target_type& t, key_type key, Read read);
+  template <class Read>
+  status answer_hit(const levels_view& v, std::uint64_t place, bucket b, bucket_state state,
+                    std::uint32_t hits, key_type key, Read read);
+  template <class Read>
+  status search(key_type key, Read read);
   template <class Read>
   status search(key_type key, const candidates& s, Read& read);
   void settle_for_reader(const levels_view& v, const candidates& s, const bucket_reads& seen);
@@ -314,16 +353,21 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   void collect(bucket b, std::uint64_t prefix, unsigned bits,
                std::vector<live_record>& found) const;
   template <class Ask>
-  void candidates_of_all(std::span<const key_type> keys, candidates* candidate_sets,
-                         Ask&& ask) const;
-  template <class Ask>
-  void look_ahead(std::span<const candidates> candidate_sets, Ask&& ask) const;
+  void look_ahead(std::span<const target_type> targets, const level_view& then,
+                  std::uint64_t always_admits, bool rooms, Ask&& ask) const;
 
   // write.hpp
-  candidates target_of(key_type key) const noexcept;
+  target_type target_of(key_type key) const noexcept;
   locked lock_unit(const candidates& s, key_type) { return lock_pair(s); }
   locked lock_pair(const candidates& s);
-  held_locks<2> held_by(const locked& l) const noexcept;
+  locked lock_home(const target_type& t) const noexcept;
+  bool is_settled(const locked& l, const target_type& t) const noexcept;
+  held_pair held_by(const locked& l) const noexcept;
+  template <class Decide>
+  staged stage_home(const locked& l, const target_type& t, key_type key, Decide& decide, change& c,
+                    status& answer);
+  staged stage_new(const locked& l, const target_type& t, bucket_state first, bucket_state second,
+                   value_type value, change& c);
   void settle(const locked& l) {
     for (stripe_index stripe : l.stripe) settle_inherited(*l.levels, stripe);
   }
@@ -346,28 +390,26 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   slot* store_slot(bucket b, int index, const candidates& s, std::uint64_t value_word) const;
   flushed flush_item(const item_lines& lines) const;
   ordered payload_order(const change& c) const;
-  flushed flush_payload(const change& c) const { return flush_item(c.lines); }
+  flushed flush_payload(const change& c) const;
   durable fence_payloads(flushed started) {
     return fence(m_, std::move(started), "level.write.payload");
   }
-  void begin(const change& c) noexcept { unsettled_.begin(c.stripe); }
+  [[gnu::always_inline]] void begin(const change& c) noexcept { unsettled_.begin(c.stripe); }
   flushed publish_change(const change& c, ordered payload);
   durable fence_words(flushed started) { return fence(m_, std::move(started), "level.write.done"); }
-  void end(change& c, const durable& done) {
+  [[gnu::always_inline]] void end(change& c, const durable& done) {
     unsettled_.end(c.stripe, done);
     finish(c);
   }
   void finish(change& c);
-  void refresh_filter(const levels_view& v, unsigned level, std::uint64_t index);
-  std::uint32_t exact_filter(const level_view& below, const level_view& above,
-                             std::uint64_t index) const;
+  void drop_class(const levels_view& v, unsigned level, std::uint64_t place, unsigned filter_class);
+  void refresh_filters(const levels_view& v, unsigned level, std::uint64_t below);
   void update_logged(slot& old, std::uint64_t value_word, change& c, flushed started);
   void add_records(stripe_index stripe, std::int32_t records) noexcept;
-  void look_ahead(std::span<const key_type> keys, candidates* candidate_sets, bool puts);
-  void ask_for_rooms(std::span<const candidates> candidate_sets) const;
-  std::size_t lock_group(std::span<const key_type> keys, const candidates* candidate_sets,
-                         group& g);
-  bool ends_before(const group& g, const candidates& s) const;
+  void look_ahead(std::span<const key_type> keys, target_type* targets, bool puts);
+  std::size_t lock_group(std::span<const key_type> keys, const target_type* targets, group& g);
+  bool ends_before(const group& g, const target_type& t) const;
+  bool meets_staged(const group& g, const candidates& s) const;
   static locked& unit_in(group& g, std::size_t n, const candidates&) noexcept { return g.keys[n]; }
   void finish_group(group& g, std::size_t taken);
 

@@ -20,9 +20,11 @@ namespace durahash::level {
 
 template <medium M, class Kind>
 [[gnu::always_inline]] inline auto table<M, Kind>::target_of(key_type key) const noexcept
-    -> candidates {
-  std::uint64_t hash = Kind::hash(key, seeds_);
-  return candidates_of(hash, Kind::key_word(key, hash));
+    -> target_type {
+  const levels_view& v = levels();
+  const target_type t = look_up(key, v, v.at[0]);
+  for (bucket b : t.at) prefetch_for_write(b.state);
+  return t;
 }
 
 // --------------------------------------------------------------------------------------- the locks
@@ -44,8 +46,27 @@ auto table<M, Kind>::lock_pair(const candidates& s) -> locked {
 }
 
 template <medium M, class Kind>
-held_locks<2> table<M, Kind>::held_by(const locked& l) const noexcept {
-  return held_locks<2>(locks_[l.stripe[0]], locks_[l.stripe[1]]);
+[[gnu::always_inline]] inline auto table<M, Kind>::held_by(const locked& l) const noexcept
+    -> held_pair {
+  return held_pair(locks_[l.stripe[0]], locks_[l.stripe[1]]);
+}
+
+/// As lock_pair, of the levels that are known: whether they are still the same is_settled says.
+template <medium M, class Kind>
+[[gnu::always_inline]] inline auto table<M, Kind>::lock_home(const target_type& t) const noexcept
+    -> locked {
+  const levels_view& v = *t.levels;
+  const locked l{&v, {stripe_of(v, t.place[0]), stripe_of(v, t.place[1])}};
+  locks_[std::min(l.stripe[0], l.stripe[1])].lock();
+  locks_[std::max(l.stripe[0], l.stripe[1])].lock();
+  return l;
+}
+
+template <medium M, class Kind>
+[[gnu::always_inline]] inline bool table<M, Kind>::is_settled(const locked& l,
+                                                              const target_type& t) const noexcept {
+  return &levels() == t.levels && t.levels->is_pair && unsettled_.settled(l.stripe[0]) &&
+         unsettled_.settled(l.stripe[1]);
 }
 
 /// A movement may have freed a slot, or somebody has put other levels there.
@@ -64,12 +85,93 @@ status table<M, Kind>::make_room(const locked& full, const candidates&, int) {
 
 /// Nothing is locked.
 template <medium M, class Kind>
-void table<M, Kind>::finish_write(const candidates&, const change& c) {
-  if (c.wants_look) if_memory_allows([&] { look_around(); });
-  drain_some(1);
+[[gnu::always_inline]] inline void table<M, Kind>::finish_write(const candidates&,
+                                                                const change& c) {
+  if (c.wants_look) [[unlikely]]
+    if_memory_allows([this] { look_around(); });
+  if (levels().draining != nullptr) [[unlikely]]
+    drain_some(1);
 }
 
-// -------------------------------------------------------------------------------- stage and commit
+// ------------------------------------------------------------------------------- the way of most
+
+/// As `walk` and `stage`, for words, in registers, while there are two levels. What finds no room
+/// in the top is left to them.
+template <medium M, class Kind>
+template <class Decide>
+[[gnu::always_inline]] inline staged table<M, Kind>::stage_home(const locked& l,
+                                                                const target_type& t, key_type,
+                                                                Decide& decide, change& c,
+                                                                status& answer) {
+  using act = typename decision<value_type>::what;
+  const levels_view& v = *t.levels;
+  const bucket_state first = state_of(t.at[0]);
+  bucket where = t.at[0];
+  bucket_state state = first, second;
+  unsigned which = 0, level = 0;
+  std::uint32_t hits = find_in(where, state, t);
+  if (hits == 0) {
+    second = state_of(t.at[1]);
+    which = 1, where = t.at[1], state = second;
+    hits = find_in(where, state, t);
+  }
+  if (hits == 0 && first.admits(t.filter_class)) {
+    which = 0, level = 1, where = bucket_of(v.at[1], t.place[0]), state = state_of(where);
+    hits = find_in(where, state, t);
+  }
+  if (hits == 0 && second.admits(t.filter_class)) {
+    which = 1, level = 1, where = bucket_of(v.at[1], t.place[1]), state = state_of(where);
+    hits = find_in(where, state, t);
+  }
+  if (hits == 0) {
+    const decision<value_type> wanted = decide(std::optional<value_type>());
+    answer = wanted.answer;
+    if (!may_set<Decide> || wanted.act != act::set) return staged::nothing_to_do;
+    return stage_new(l, t, first, second, wanted.value, c);
+  }
+  pm<std::uint64_t>& value = slot_of(where, std::countr_zero(hits)).value;
+  const decision<value_type> wanted = decide(std::optional<value_type>(load(m_, value)));
+  answer = wanted.answer;
+  if (wanted.act == act::keep) return staged::nothing_to_do;
+  c.stripe = l.stripe[which];
+  c.where = where;
+  if (may_set<Decide> && wanted.act == act::set) {
+    if (!in_place_) [[unlikely]]
+      return staged::look_further;
+    c.value = &value, c.value_word = wanted.value;
+    return staged::ready;
+  }
+  c.next = state.without_token(hits & -hits);
+  c.records = -1;
+  if (level != 0)
+    c.levels = &v, c.level = 1, c.place = t.place[which], c.filter_class = t.filter_class;
+  return staged::ready;
+}
+
+/// In the less loaded of the two buckets in the top.
+template <medium M, class Kind>
+[[gnu::always_inline]] inline staged table<M, Kind>::stage_new(const locked& l,
+                                                               const target_type& t,
+                                                               bucket_state first,
+                                                               bucket_state second,
+                                                               value_type value, change& c) {
+  const std::uint32_t all = shape_.all_tokens();
+  const bool which = std::popcount(second.tokens() & all) < std::popcount(first.tokens() & all);
+  const bucket_state state = which ? second : first;
+  const std::uint32_t free = ~state.tokens() & all;
+  if (free == 0) [[unlikely]]
+    return staged::look_further;
+  c.stripe = l.stripe[which];
+  c.where = t.at[which];
+  c.filled = std::countr_zero(free);
+  c.lines.slot_apart = store_slot(c.where, c.filled, t, value);
+  c.apart = c.lines.slot_apart != nullptr;
+  c.next = state.with_token(free & -free);
+  c.records = 1;
+  return staged::ready;
+}
+
+// ------------------------------------------------------------------------------------ the long way
 
 template <medium M, class Kind>
 auto table<M, Kind>::walk(const levels_view& v, key_type key, const candidates& s) const -> lookup {
@@ -160,7 +262,8 @@ void table<M, Kind>::stage_removal(const levels_view& v, const lookup& at, const
   c.where = at.where;
   c.next = state.with_tokens(state.tokens() & ~(1u << at.slot));
   c.records = -1;
-  if (under_previous(v, at.level)) c.levels = &v, c.level = at.level, c.place = s.place[at.which];
+  if (under_previous(v, at.level))
+    c.levels = &v, c.level = at.level, c.place = s.place[at.which], c.filter_class = s.filter_class;
   frame::replaces(load(m_, slot_of(at.where, at.slot).value), c);
 }
 
@@ -205,24 +308,27 @@ auto table<M, Kind>::fill(const levels_view& v, unsigned level, const candidates
 
 /// Returns the slot if it is in another line than the state.
 template <medium M, class Kind>
-auto table<M, Kind>::store_slot(bucket b, int index, const candidates& s,
-                                std::uint64_t value_word) const -> slot* {
+[[gnu::always_inline]] inline auto table<M, Kind>::store_slot(bucket b, int index,
+                                                              const candidates& s,
+                                                              std::uint64_t value_word) const
+    -> slot* {
   slot& at = slot_of(b, index);
   store(m_, at.key, s.key_word);
   store(m_, at.value, value_word);
-  auto n = static_cast<unsigned>(index);
-  pm<std::uint64_t>& tags = b.tags(n / 8);
-  unsigned shift = n % 8 * 8;
-  store(m_, tags,
-        (load(m_, tags) & ~(std::uint64_t{0xff} << shift)) | std::uint64_t{s.tag} << shift);
-  return beside_state(index) ? nullptr : &at;
+  store(m_, tag_field(b, index), s.tag);
+  return in_one_line(b.state, &at) ? nullptr : &at;
 }
 
 template <medium M, class Kind>
-flushed table<M, Kind>::flush_item(const item_lines& lines) const {
+[[gnu::always_inline]] inline flushed table<M, Kind>::flush_payload(const change& c) const {
+  return flush_item(c.lines);
+}
+
+template <medium M, class Kind>
+[[gnu::always_inline]] inline flushed table<M, Kind>::flush_item(const item_lines& lines) const {
   flushed started;
   if (lines.slot_apart != nullptr)
-    started += flush(m_, extent_of(*lines.slot_apart), "level.write.slot");
+    started += flush_in_line(m_, *lines.slot_apart, "level.write.slot");
   if (lines.above.state != nullptr)
     started += flush(m_, extent_of(*lines.above.state), "level.write.filter");
   return started;
@@ -230,13 +336,14 @@ flushed table<M, Kind>::flush_item(const item_lines& lines) const {
 
 /// Why a payload that was not flushed needs no fence of its own.
 template <medium M, class Kind>
-ordered table<M, Kind>::payload_order(const change& c) const {
+[[gnu::always_inline]] inline ordered table<M, Kind>::payload_order(const change& c) const {
   if (c.filled < 0) return after_nothing("one word is all that changes");
   return after_same_line(c.where.state, &slot_of(c.where, c.filled), sizeof(slot));
 }
 
 template <medium M, class Kind>
-flushed table<M, Kind>::publish_change(const change& c, ordered payload) {
+[[gnu::always_inline]] inline flushed table<M, Kind>::publish_change(const change& c,
+                                                                     ordered payload) {
   if (c.value != nullptr)
     // COMMIT: the value changes
     return publish_unfenced(m_, *c.value, c.value_word, std::move(payload), "level.write.value");
@@ -246,39 +353,60 @@ flushed table<M, Kind>::publish_change(const change& c, ordered payload) {
 }
 
 template <medium M, class Kind>
-void table<M, Kind>::finish(change& c) {
+[[gnu::always_inline]] inline void table<M, Kind>::finish(change& c) {
   if (c.records != 0) add_records(c.stripe, c.records);
-  if (c.levels != nullptr)
-    refresh_filter(*c.levels, c.level - 1, number(c.levels->at[c.level - 1], c.place));
+  if (c.levels != nullptr) drop_class(*c.levels, c.level, c.place, c.filter_class);
   c.wants_look = c.stripe % look_every == 0 && ++stripes_[c.stripe].changes % look_after == 0;
 }
 
 template <medium M, class Kind>
-void table<M, Kind>::add_records(stripe_index stripe, std::int32_t records) noexcept {
+[[gnu::always_inline]] inline void table<M, Kind>::add_records(stripe_index stripe,
+                                                               std::int32_t records) noexcept {
   std::atomic<std::int32_t>& sum = stripes_[stripe].records;
   sum.store(sum.load(std::memory_order_relaxed) + records, std::memory_order_relaxed);
 }
 
-/// The classes of what now lies below. Not flushed: on the medium it may go on saying too much.
+/// A record of this class has left the level: the filter above says so, if it was the last one
+/// there. Not flushed: on the medium it may go on saying too much.
 template <medium M, class Kind>
-void table<M, Kind>::refresh_filter(const levels_view& v, unsigned level, std::uint64_t index) {
-  bucket b = bucket_at(v.at[level], index);
-  bucket_state state = state_of(b);
-  std::uint32_t exact = exact_filter(v.at[level + 1], v.at[level], index);
-  if (exact != state.filter()) store(m_, *b.state, state.next(state.tokens(), exact).word);
+[[gnu::noinline]] void table<M, Kind>::drop_class(const levels_view& v, unsigned level,
+                                                  std::uint64_t place, unsigned filter_class) {
+  const bucket below = bucket_of(v.at[level], place), b = bucket_of(v.at[level - 1], place);
+  for (std::uint32_t left = state_of(below).tokens() & shape_.all_tokens(); left != 0;) {
+    const std::uint64_t key_word = load(m_, slot_of(below, take_lowest(left)).key);
+    const std::uint64_t hash = hash_of_slot(key_word);
+    if (class_of(mixed(hash)) != filter_class) [[likely]]
+      continue;
+    for (std::uint64_t its : candidates_of(hash, key_word).place)
+      if (bucket_of(v.at[level - 1], its) == b) return;
+  }
+  const bucket_state state = state_of(b);
+  if (state.admits(filter_class))
+    store(m_, *b.state, state.next(state.tokens(), state.filter() & ~(1u << filter_class)).word);
 }
 
-/// Of the bucket with this number in the level above.
+/// Of the two buckets in a level above this one: the classes of what it holds. Not flushed: on the
+/// medium a filter may go on saying too much.
 template <medium M, class Kind>
-std::uint32_t table<M, Kind>::exact_filter(const level_view& below, const level_view& above,
-                                           std::uint64_t index) const {
-  std::uint32_t classes = 0;
-  for_each_resident(bucket_at(below, index >> 1), [&](const resident& r) {
-    candidates s = candidates_of(r);
-    if (number(above, s.place[0]) == index || number(above, s.place[1]) == index)
-      classes |= 1u << s.filter_class;
-  });
-  return classes;
+void table<M, Kind>::refresh_filters(const levels_view& v, unsigned level, std::uint64_t below) {
+  const level_view& above = v.at[level];
+  std::uint32_t classes[2] = {};
+  for (std::uint32_t left =
+           state_of(bucket_at(v.at[level + 1], below)).tokens() & shape_.all_tokens();
+       left != 0;) {
+    const slot& at = slot_of(bucket_at(v.at[level + 1], below), take_lowest(left));
+    const std::uint64_t key_word = load(m_, at.key);
+    const candidates s = candidates_of(hash_of_slot(key_word), key_word);
+    for (std::uint64_t place : s.place)
+      if (std::uint64_t n = number(above, place); n >> 1 == below)
+        classes[n & 1] |= 1u << s.filter_class;
+  }
+  for (unsigned n = 0; n < 2; ++n) {
+    const bucket b = bucket_at(above, below << 1 | n);
+    const bucket_state state = state_of(b);
+    if (classes[n] != state.filter())
+      store(m_, *b.state, state.next(state.tokens(), classes[n]).word);
+  }
 }
 
 // ----------------------------------------------------------------------------------- logged update
@@ -318,42 +446,35 @@ void table<M, Kind>::update_logged(slot& old, std::uint64_t value_word, change& 
 // ------------------------------------------------------------------------------------------ groups
 
 template <medium M, class Kind>
-void table<M, Kind>::look_ahead(std::span<const key_type> keys, candidates* candidate_sets,
-                                bool puts) {
+void table<M, Kind>::look_ahead(std::span<const key_type> keys, target_type* targets, bool puts) {
   // no lock is held yet: the levels that are looked at may be on their way out
   [[maybe_unused]] read_guard guard = reading();
-  candidates_of_all(keys, candidate_sets, prefetch_for_write);
-  look_ahead({candidate_sets, keys.size()}, prefetch_for_write);
-  if (puts) ask_for_rooms({candidate_sets, keys.size()});
-}
-
-/// The slots that new records may get.
-template <medium M, class Kind>
-void table<M, Kind>::ask_for_rooms(std::span<const candidates> candidate_sets) const {
+  for (std::size_t i = 0; i < keys.size(); ++i) targets[i] = target_of(keys[i]);
   const levels_view& v = levels();
-  unsigned level = 0, which = 0;
-  for (const candidates& s : candidate_sets) {
-    if (!find_room(v, s, level, which)) continue;
-    bucket b = bucket_of(v.at[level], s.place[which]);
-    if (int index = free_slot(state_of(b)); index >= 0) prefetch_for_write(&slot_of(b, index));
-  }
+  look_ahead(
+      {targets, keys.size()}, v.at[v.count > 1], v.filtered ? 0 : new_bucket.word, puts,
+      [](const void* at) __attribute__((always_inline)) { prefetch_for_write(at); });
 }
 
 template <medium M, class Kind>
-std::size_t table<M, Kind>::lock_group(std::span<const key_type> keys,
-                                       const candidates* candidate_sets, group& g) {
-  g.keys[0] = lock_pair(candidate_sets[0]);
+std::size_t table<M, Kind>::lock_group(std::span<const key_type> keys, const target_type* targets,
+                                       group& g) {
+  g.targets = targets;
+  g.keys[0] = lock_pair(targets[0]);
   for (stripe_index stripe : g.keys[0].stripe) g.locks.adopt(locks_[stripe]);
+  const levels_view& v = levels();  // while a lock is held, stripes stay what they are
   std::size_t count = 1;
   for (; count < keys.size(); ++count) {
-    const levels_view& v = levels();  // while a lock is held, stripes stay what they are
-    locked& l = g.keys[count] = {&v,
-                                 {stripe_of(v, candidate_sets[count].place[0]),
-                                  stripe_of(v, candidate_sets[count].place[1])}};
-    std::size_t before = g.locks.count();
+    const candidates& s = targets[count];
+    locked& l = g.keys[count] = {&v, {stripe_of(v, s.place[0]), stripe_of(v, s.place[1])}};
+    const std::size_t before = g.locks.count();
     bool all = true;
-    for (stripe_index stripe : l.stripe)
-      all = (g.locks.try_lock(locks_[stripe]) || g.locks.holds(locks_[stripe])) && all;
+    for (stripe_index stripe : l.stripe) {
+      if (g.locks.try_lock(locks_[stripe])) [[likely]]
+        continue;
+      g.shares |= std::uint64_t{1} << count;
+      all = g.locks.holds(locks_[stripe]) && all;
+    }
     if (all) continue;
     g.locks.release(before);
     break;
@@ -362,15 +483,19 @@ std::size_t table<M, Kind>::lock_group(std::span<const key_type> keys,
 }
 
 /// Whether the key's buckets are among those that the group is about to change: their states are
-/// not what they will be.
+/// not what they will be. They are not if none before it has a stripe of it.
 template <medium M, class Kind>
-bool table<M, Kind>::ends_before(const group& g, const candidates& s) const {
-  if (g.ready == 0) return false;
+[[gnu::always_inline]] inline bool table<M, Kind>::ends_before(const group& g,
+                                                               const target_type& t) const {
+  return (g.shares >> (&t - g.targets) & 1) != 0 && meets_staged(g, t);
+}
+
+template <medium M, class Kind>
+[[gnu::noinline]] bool table<M, Kind>::meets_staged(const group& g, const candidates& s) const {
   const levels_view& v = levels();
   for (unsigned i = 0; i < v.count; ++i)
     for (std::uint64_t place : s.place) {
-      bucket b = bucket_of(v.at[i], place);
-      if (!g.may_change(b)) continue;
+      const bucket b = bucket_of(v.at[i], place);
       for (std::size_t n = 0; n < g.ready; ++n)
         if (g.changes[n].where == b) return true;
     }
