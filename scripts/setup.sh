@@ -5,6 +5,7 @@
 #   scripts/setup.sh format    and clang-format, shellcheck
 #   scripts/setup.sh lint      and clang-format, clang-tidy
 #   scripts/setup.sh gdb       and gdb, for the test of its printers
+#   scripts/setup.sh count     and valgrind, which counts instructions
 #   scripts/setup.sh coverage  and gcovr
 #   scripts/setup.sh peers     and the stores that scripts/bench_disk.py measures beside durahash
 #   scripts/setup.sh guest     and QEMU, with what its guest and its disk are made of (the guest's kernel is fetched by test/guest, and not installed)
@@ -23,13 +24,14 @@ for extra in "$@"; do
     format) wanted+=(clang-format:clang-format shellcheck:shellcheck) ;;
     lint) wanted+=(clang-format:clang-format clang-tidy:clang-tidy) ;;
     gdb) wanted+=(gdb:gdb) ;;
+    count) wanted+=(valgrind:valgrind) ;;
     coverage) wanted+=(gcovr:gcovr) ;;
     peers) wanted+=(libsqlite3-dev:sqlite3.h liblmdb-dev:lmdb.h librocksdb-dev:rocksdb/db.h) ;;
     guest)
       wanted+=(qemu-system-x86:qemu-system-x86_64 busybox-static:busybox e2fsprogs:mke2fs
         nbdkit:nbdkit nbdkit-plugin-python:nbdkit-python xfsprogs:mkfs.xfs)
       ;;
-    *) echo "setup.sh: no such group: $extra (fuzz, format, lint, gdb, coverage, peers, guest)" >&2; exit 2 ;;
+    *) echo "setup.sh: no such group: $extra (fuzz, format, lint, gdb, count, coverage, peers, guest)" >&2; exit 2 ;;
   esac
 done
 
