@@ -224,7 +224,7 @@ class SystemCall : public fault_test {
     return plan;
   }
   static std::uint64_t step_between(std::uint64_t count, random_stream& random) {
-    std::uint64_t most = long_run() ? 1000 : 5;  // lives for a call and an error, about
+    std::uint64_t most = long_run() ? 1000 : 2;  // lives for a call and an error, about
     return count <= most ? 1 : 1 + random.below(2 * (count / most));
   }
 
