@@ -38,7 +38,7 @@ class Answer:
         return f"exit code {self.code}\nstdout: {out[:2000]!r}\nstderr: {self.err[:2000]!r}"
 
 
-def run(*arguments, stdin=b"", timeout=120, stdout=subprocess.PIPE, **popen):
+def run(*arguments, stdin=b"", timeout=400, stdout=subprocess.PIPE, **popen):
     arguments = [a if isinstance(a, bytes) else str(a) for a in arguments]
     done = subprocess.run([TOOL, *arguments], input=stdin, stdout=stdout, stderr=subprocess.PIPE, timeout=timeout, **popen)
     return Answer(done.returncode, done.stdout, done.stderr)
