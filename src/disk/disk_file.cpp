@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "base/bits.hpp"
+#include "media/file_room.hpp"
 
 namespace durahash {
 namespace {
@@ -136,6 +137,7 @@ bool disk_file::write_through(std::uint64_t offset, const void* at, std::uint64_
 bool disk_file::sync() noexcept { return ::fdatasync(descriptor_) == 0; }
 
 bool disk_file::fill_with_zeros(std::uint64_t from, std::uint64_t to) noexcept try {
+  if (!may_be_as_long_as(to)) return false;
   page_buffer zeros(std::min<std::uint64_t>(to - from, 1 << 20));
   std::memset(zeros.at(), 0, zeros.bytes());
   for (std::uint64_t at = from; at < to; at += zeros.bytes())

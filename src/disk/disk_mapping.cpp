@@ -14,6 +14,7 @@
 #include "disk/page_writers.hpp"
 #include "disk/planted.hpp"
 #include "media/addresses.hpp"
+#include "media/file_room.hpp"
 
 namespace durahash {
 namespace {
@@ -83,10 +84,8 @@ bool disk_mapping::map_memory(std::uint64_t from, std::uint64_t to) {
 
 status disk_mapping::extend(std::uint64_t from, std::uint64_t to) {
   if (!read_only_) {
-    int failed = ::posix_fallocate(file_.descriptor(), static_cast<off_t>(from),
-                                   static_cast<off_t>(to - from));
-    if (failed == EINTR) return extend(from, to);  // ends: a signal storm is not forever
-    if (failed != 0) return refused(status::no_space, failed);
+    if (int failed = provide_blocks(file_.descriptor(), from, to); failed != 0)
+      return refused(status::no_space, failed);
     // before a root that names the length may be replayed (C4)
     if (!disk_bug("a-file-longer-than-the-disk-knows") && !direct_.sync()) {
       int why = errno;
@@ -179,7 +178,7 @@ bool disk_mapping::grow_log() noexcept {
     int why = errno;
     log_->cut_file(has);
     // what else was to be synced is not known
-    if (why != ENOSPC && why != ENOMEM && why != EDQUOT && why != EFBIG) log_->fail(why);
+    if (!is_lack_of_room(why) && why != ENOMEM) log_->fail(why);
     return false;
   }
   log_record next = record_;

@@ -15,6 +15,7 @@
 #include "base/random.hpp"
 #include "disk/disk_mapping.hpp"
 #include "disk/planted.hpp"
+#include "media/file_room.hpp"
 
 namespace durahash {
 namespace {
@@ -325,7 +326,7 @@ error disk_mapping::new_log(log_record& next) {
       ::rename(draft.c_str(), log_path().c_str()) == 0 &&
       name_to_disk(file_.descriptor(), log_path()))
     return {status::ok, {}};
-  error e = {errno == ENOSPC ? status::no_space : status::unusable,
+  error e = {is_lack_of_room(errno) ? status::no_space : status::unusable,
              "cannot make the log " + log_path() + ": " + std::strerror(errno)};
   ::unlink(draft.c_str());
   return e;

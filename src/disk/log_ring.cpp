@@ -18,6 +18,7 @@
 #include "disk/disk_file.hpp"
 #include "disk/planted.hpp"
 #include "media/addresses.hpp"
+#include "media/file_room.hpp"
 
 namespace durahash {
 namespace {
@@ -40,7 +41,7 @@ void* map_shared(int file, std::uint64_t bytes) noexcept {
 
 /// Real memory: a store into a tmpfs that is full is SIGBUS. Returns false and sets errno.
 bool provide_bytes(int file, std::uint64_t bytes) noexcept {
-  int failed = ::posix_fallocate(file, 0, static_cast<off_t>(bytes));
+  int failed = provide_blocks(file, 0, bytes);
   if (failed != 0) errno = failed;
   return failed == 0;
 }

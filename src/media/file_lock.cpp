@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <mutex>
@@ -54,6 +55,17 @@ int behind_standard(int descriptor) {
   ::close(descriptor);
   errno = failed;
   return moved;
+}
+
+/// The same file by a descriptor, and a lock, of its own.
+int reopened(int descriptor, int access) {
+  char path[64];
+  std::snprintf(path, sizeof path, "/proc/self/fd/%d", descriptor);
+  int another = behind_standard(::open(path, access));
+  int failed = errno;
+  ::close(descriptor);
+  errno = failed;
+  return another;
 }
 
 std::string kind_of(mode_t mode) {
@@ -108,38 +120,54 @@ bool name_to_disk(int file, const std::string& path) noexcept try {
 struct open_files {
   std::mutex lock;
   locked_file* first = nullptr;
+  std::uint64_t children = 0;  // made so far
 
   static open_files& of_process() noexcept {
     alignas(open_files) static unsigned char memory[sizeof(open_files)];
     static open_files& made = []() -> open_files& {
       auto* all = new (memory) open_files;
-      pthread_atfork([] { of_process().lock.lock(); }, [] { of_process().lock.unlock(); },
-                     [] {
-                       for (locked_file* f = of_process().first; f != nullptr; f = f->next_)
-                         ::close(f->descriptor_);
-                       new (memory) open_files;
-                     });
+      pthread_atfork(
+          [] {
+            of_process().lock.lock();
+            ++of_process().children;
+          },
+          [] { of_process().lock.unlock(); },
+          [] {
+            for (locked_file* f = of_process().first; f != nullptr; f = f->next_)
+              ::close(f->descriptor_);
+            new (memory) open_files;
+          });
       return *all;
     }();
     return made;
   }
+  std::uint64_t children_now() noexcept {
+    std::scoped_lock looking(lock);
+    return children;
+  }
+  // the others under `lock`
   void add(locked_file& f) noexcept {
-    std::scoped_lock adding(lock);
     f.next_ = first, f.previous_ = nullptr;
     if (first != nullptr) first->previous_ = &f;
     first = &f;
   }
   void remove(locked_file& f) noexcept {
-    std::scoped_lock removing(lock);
     (f.previous_ == nullptr ? first : f.previous_->next_) = f.next_;
     if (f.next_ != nullptr) f.next_->previous_ = f.previous_;
+  }
+  /// Lets the file have a descriptor. Returns false if a child has been made since there were so
+  /// many: it has the descriptor, too, and does not know.
+  bool give(locked_file& f, int descriptor, std::uint64_t children_then) noexcept {
+    std::scoped_lock no_child(lock);
+    if (children != children_then) return false;
+    f.descriptor_ = descriptor;
+    add(f);
+    return true;
   }
 };
 
 locked_file::locked_file(int descriptor, std::string path)
-    : descriptor_(descriptor), path_(std::move(path)), mark_(mark_of(descriptor)) {
-  open_files::of_process().add(*this);
-}
+    : descriptor_(descriptor), path_(std::move(path)) {}
 
 std::optional<std::uint32_t> locked_file::mark() noexcept {
   if (mark_ == 0) mark_ = mark_of(descriptor_);
@@ -147,17 +175,23 @@ std::optional<std::uint32_t> locked_file::mark() noexcept {
 }
 
 result<locked_file> locked_file::open(const mapping_request& request) {
-  bool nameless = false;
+  constexpr int none = -1;
+  locked_file file(none, request.path);
+  open_files& all = open_files::of_process();
+  std::uint64_t children = all.children_now();
   // O_NONBLOCK: a pipe without another end is refused below, not waited for.
-  const int access = request.read_only ? O_RDONLY : O_RDWR;
-  int descriptor = behind_standard(
-      request.create ? create_file(request.path, nameless)
-                     : ::open(request.path.c_str(), access | O_CLOEXEC | O_NONBLOCK));
+  const int access = (request.read_only ? O_RDONLY : O_RDWR) | O_CLOEXEC | O_NONBLOCK;
+  int descriptor = behind_standard(request.create ? create_file(request.path, file.nameless_)
+                                                  : ::open(request.path.c_str(), access));
+  // ends: children are made now and then
+  while (descriptor >= 0 && !all.give(file, descriptor, children)) {
+    children = all.children_now();
+    descriptor = reopened(descriptor, access);
+  }
   if (descriptor < 0)
     return system_error(status::unusable, request.create ? "cannot create" : "cannot open",
                         request.path);
-  locked_file file(descriptor, request.path);
-  file.nameless_ = nameless;
+  file.mark_ = mark_of(descriptor);
 
   struct stat facts {};
   if (::fstat(descriptor, &facts) != 0)
@@ -186,9 +220,11 @@ locked_file::locked_file(locked_file&& other) noexcept
       mark_(other.mark_),
       nameless_(other.nameless_) {
   if (descriptor_ < 0) return;
-  open_files::of_process().remove(other);
+  open_files& all = open_files::of_process();
+  std::scoped_lock no_child(all.lock);
+  all.remove(other);
   other.descriptor_ = -1;
-  open_files::of_process().add(*this);
+  all.add(*this);
 }
 
 /// A file whose name may be lost has none.
@@ -209,7 +245,11 @@ status locked_file::appear() {
 
 locked_file::~locked_file() {
   if (descriptor_ < 0) return;
-  open_files::of_process().remove(*this);
+  {
+    open_files& all = open_files::of_process();
+    std::scoped_lock no_child(all.lock);
+    all.remove(*this);
+  }
   ::flock(descriptor_, LOCK_UN);  // a mapping that could not be undone would keep it
   ::close(descriptor_);
 }

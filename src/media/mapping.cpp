@@ -11,6 +11,7 @@
 #include "base/bits.hpp"
 #include "media/addresses.hpp"
 #include "media/file_lock.hpp"
+#include "media/file_room.hpp"
 #include "media/pmem_mapping.hpp"
 
 namespace durahash {
@@ -84,11 +85,8 @@ class file_mapping final : public mapping {
 
  protected:
   status extend(std::uint64_t from, std::uint64_t to) override {
-    // Real blocks, now: a full disk is an answer here, and would be SIGBUS later.
-    int failed = ::posix_fallocate(file_.descriptor(), static_cast<off_t>(from),
-                                   static_cast<off_t>(to - from));
-    if (failed == EINTR) return extend(from, to);  // ends: a signal storm is not forever
-    if (failed != 0) return refused(status::no_space, failed);
+    if (int failed = provide_blocks(file_.descriptor(), from, to); failed != 0)
+      return refused(status::no_space, failed);
     if (to > mapped_bytes_) {
       if (!map_range(mapped_bytes_, to)) return refused(status::no_space, errno);
       mapped_bytes_ = to;

@@ -12,6 +12,7 @@
 #include "base/bits.hpp"
 #include "media/addresses.hpp"
 #include "media/file_lock.hpp"
+#include "media/file_room.hpp"
 
 #ifdef DURAHASH_HAS_PMEM2
 #include <libpmem2.h>
@@ -58,9 +59,8 @@ class pmem_mapping final : public mapping {
   status extend(std::uint64_t from, std::uint64_t to) override {
     if (device_) return to <= mapped_bytes_ ? status::ok : status::no_space;
     std::uint64_t until = to <= mapped_bytes_ ? to : align_up(to, unit_bytes);
-    int failed = ::posix_fallocate(file_.descriptor(), static_cast<off_t>(from),
-                                   static_cast<off_t>(until - from));
-    if (failed != 0) return refused(status::no_space, failed);
+    if (int failed = provide_blocks(file_.descriptor(), from, until); failed != 0)
+      return refused(status::no_space, failed);
     // The root is about to name the new size, by a store that no page fault makes the file system
     // notice: the file's length goes first.
     if (::fdatasync(file_.descriptor()) != 0) return refused(status::io_error, errno);
@@ -119,8 +119,7 @@ class pmem_mapping final : public mapping {
     std::uint64_t whole = empty ? unit_bytes : align_up(bytes, unit_bytes);
     // whole units, so that parts can be mapped behind one another
     if (!device_ && bytes != whole) {
-      int failed =
-          read_only_ ? EROFS : ::posix_fallocate(file_.descriptor(), 0, static_cast<off_t>(whole));
+      int failed = read_only_ ? EROFS : provide_blocks(file_.descriptor(), 0, whole);
       if (failed != 0 && empty && !read_only_)
         return errno = failed, system_error(status::no_space, "cannot extend", request.path);
       extended_ = failed == 0;

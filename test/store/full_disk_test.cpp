@@ -8,8 +8,10 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 
 #include "child.hpp"
 #include "scratch.hpp"
@@ -104,12 +106,34 @@ int on_tiny_file_system(const child_arguments& arguments) {
   return live_in_a_full_place(setup_named(arguments.at(0)), folder + "/pool");
 }
 
-/// setup, folder: no file of this process may be longer than 6 MB.
+/// setup, folder: no file of this process may be longer than 6 MB. It knows nothing of SIGXFSZ,
+/// which ends who goes further.
 int with_a_limit_of_file_size(const child_arguments& arguments) {
   rlimit limit{6u << 20, 6u << 20};
   if (setrlimit(RLIMIT_FSIZE, &limit) != 0) return not_possible_here;
-  signal(SIGXFSZ, SIG_IGN);
+  signal(SIGXFSZ, SIG_DFL);
   return live_in_a_full_place(setup_named(arguments.at(0)), arguments.at(1) + "/pool");
+}
+
+/// setup, folder: not even the pool's first bytes, or those of its log, fit in.
+int with_a_limit_below_any_pool(const child_arguments& arguments) {
+  setup with = setup_named(arguments.at(0));
+  signal(SIGXFSZ, SIG_DFL);
+  for (unsigned limit_kib : {0, 4, 100, 200}) {
+    rlimit limit{limit_kib << 10, 6u << 20};
+    if (setrlimit(RLIMIT_FSIZE, &limit) != 0) return not_possible_here;
+    std::string path = arguments.at(1) + "/pool" + std::to_string(limit_kib);
+    auto opened = open_subject(with, path, with.create_options());
+    if (opened) continue;
+    bool lacks_ring = with.durability == durability_level::power_buffered &&
+                      opened.failure().code == status::unusable;
+    require(opened.failure().code == status::no_space || lacks_ring,
+            "the error's code is no_space");
+    require(opened.failure().message.find(std::strerror(EFBIG)) != std::string::npos,
+            "the error has the system's words: " + opened.failure().message);
+    require(access(path.c_str(), F_OK) != 0, "no half-made pool is left behind");
+  }
+  return passed;
 }
 
 /// setup, folder: a file system with hardly a page free; the pool cannot even be made.
@@ -131,6 +155,7 @@ int without_room_for_a_pool(const child_arguments& arguments) {
 
 const child_role roles[] = {{"on_tiny_file_system", on_tiny_file_system},
                             {"with_a_limit_of_file_size", with_a_limit_of_file_size},
+                            {"with_a_limit_below_any_pool", with_a_limit_below_any_pool},
                             {"without_room_for_a_pool", without_room_for_a_pool}};
 
 std::vector<setup> file_setups() {
@@ -153,8 +178,23 @@ class FullDisk : public testing::TestWithParam<setup> {
 INSTANTIATE_TEST_SUITE_P(Every, FullDisk, testing::ValuesIn(file_setups()), setup_name());
 
 TEST_P(FullDisk, AnswersNoSpaceAndEverythingElseGoesOn) { play("on_tiny_file_system"); }
-TEST_P(FullDisk, OfALimitedProcessAnswersNoSpaceToo) { play("with_a_limit_of_file_size"); }
 TEST_P(FullDisk, WithoutRoomForAPoolRefusesToMakeOne) { play("without_room_for_a_pool"); }
+
+/// Behind a log, too.
+std::vector<setup> limited_setups() {
+  std::vector<setup> all = file_setups();
+  for (engine_kind engine : all_engines())
+    for (api_kind api : {api_kind::words, api_kind::bytes})
+      if (is_shipped(engine))
+        all.push_back({engine, place_kind::logged, api, durability_level::power_buffered});
+  return all;
+}
+
+class LimitedProcess : public FullDisk {};
+INSTANTIATE_TEST_SUITE_P(Every, LimitedProcess, testing::ValuesIn(limited_setups()), setup_name());
+
+TEST_P(LimitedProcess, IsAnsweredNoSpaceAndGoesOn) { play("with_a_limit_of_file_size"); }
+TEST_P(LimitedProcess, IsRefusedAPoolThatItMayNotMake) { play("with_a_limit_below_any_pool"); }
 
 }  // namespace
 }  // namespace durahash::test
