@@ -5,9 +5,11 @@ GUEST_ROUNDS ?= 50
 CRASH_SEED ?= $(shell date +%s)
 CRASH_IMAGES ?= 10M
 TOOL := build/bin/durahash
+PREFIX ?= /usr/local
+DESTDIR ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build explorer demo test check nightly bench bench-disk crash asan tsan coverage fuzz guest guest-disk gpu-report format tidy clean
+.PHONY: help setup build install explorer demo test check nightly bench bench-disk crash asan tsan coverage fuzz guest guest-disk gpu-report format tidy clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -15,9 +17,13 @@ help:  ## this list
 setup:  ## install what a bare Debian 12 lacks (the other targets do it by themselves)
 	@scripts/setup.sh
 
-build: setup  ## the tool, at build/bin/durahash, and the library
-	@scripts/build.sh release durahash_tool
+build: setup  ## the tool, at build/bin/durahash, and the libraries of C and C++
+	@scripts/build.sh release durahash_tool durahash_shared
 	@echo "$(TOOL) is ready" >&2
+
+install: build  ## into PREFIX (/usr/local): tool, libraries, headers, pkg-config and CMake packages; DESTDIR puts a root before it
+	@DESTDIR=$(DESTDIR) cmake --install build --prefix $(PREFIX)
+	@[ -n "$(DESTDIR)" ] || [ "$$(id -u)" -ne 0 ] || ldconfig
 
 explorer: build  ## and the crash explorer beside it, which `durahash crash` starts
 	@scripts/build.sh release durahash_explorer
@@ -78,7 +84,7 @@ gpu-report: setup  ## the CUDA backend: registers of its kernels; where there is
 
 format:  ## clang-format over our sources
 	@scripts/setup.sh format
-	@git ls-files -z '*.hpp' '*.cpp' '*.h' '*.cu' | xargs -0 clang-format -i
+	@git ls-files -z '*.hpp' '*.cpp' '*.h' 'test/c/*.c' 'examples/**.c' '*.cu' | xargs -0 clang-format -i
 
 tidy:  ## clang-tidy over our sources
 	@scripts/setup.sh lint

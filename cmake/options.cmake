@@ -2,6 +2,7 @@
 option(DURAHASH_BUILD_TOOL "Build the command-line tool `durahash`" ${PROJECT_IS_TOP_LEVEL})
 option(DURAHASH_BUILD_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
 option(DURAHASH_INSTALL "Install the library, its headers and its CMake package" ${PROJECT_IS_TOP_LEVEL})
+option(DURAHASH_SHARED "Build the shared library of the C API" ${PROJECT_IS_TOP_LEVEL})
 option(DURAHASH_WERROR "Warnings are errors" OFF)
 option(DURAHASH_FUZZ "Build the libFuzzer targets (clang only)" OFF)
 option(DURAHASH_CUDA "Build the CUDA backend where there is a CUDA compiler" OFF)

@@ -10,7 +10,7 @@ import sys
 
 HERE = pathlib.Path(__file__).parent.parent
 ROOT = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else HERE).resolve()
-FOLDERS = "bench cmake docs examples explorer fuzz include scripts src test tool".split()
+FOLDERS = "bench bindings cmake docs examples explorer fuzz include scripts src test tool".split()
 KINDS = {".md", ".hpp", ".cpp", ".cuh", ".cu", ".h", ".py", ".sh"}
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 FILE = re.compile(r"(?<![\w/.<{$-])((?:%s)/[\w./-]*\w\.(?:hpp|cpp|cuh|cu|py|sh|md|txt|cmake))(?![\w/])"

@@ -2,7 +2,7 @@
 """Counts the instructions of each operation of each engine under callgrind: with one compiler the same
 on every run and machine.
 
-    scripts/instructions.py [--build DIR] [--engine E ...] [--kind words|bytes] [--level LEVEL]
+    scripts/instructions.py [--build DIR] [--engine E ...] [--kind words|bytes|c-words] [--level LEVEL]
                             [--folder DIR] [--json FILE] [--before FILE]
     scripts/instructions.py --check       # against bench/instructions/recorded.json
     scripts/instructions.py --record      # writes it
@@ -10,7 +10,7 @@ on every run and machine.
 200,000 records in memory, 100,000 operations, the caller's loop included. At the level memory, which
 is the default, lines are written back as at the level power on persistent memory. With --level power
 or power_buffered the pool lies in the folder DIR of a disk; counted is the thread that asks, and not
-what others write for it. `steady` inserts into a table that has room, `insert` into one that grows.
+what others write for it. c-words are words through the C API and its shared library. `steady` inserts into a table that has room, `insert` into one that grows.
 The other DIR (build/check) is a build tree; its `durahash_instructions` is built first.
 
 --before compares with what --json wrote earlier: the exit code is 1 where an operation takes more than
@@ -34,6 +34,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 RECORDED = ROOT / "bench/instructions/recorded.json"
 OPERATIONS = ["hit", "miss", "update", "insert", "steady", "erase",
               "batch-hit", "batch-miss", "batch-new", "batch-update"]
+PROGRAMS = {"words": "durahash_instructions", "bytes": "durahash_instructions",
+            "c-words": "durahash_c_instructions"}
 CHECKED = [(kind, engine) for kind in ("words", "bytes") for engine in ENGINES]
 
 
@@ -59,13 +61,13 @@ def count(program, engine, kind, operation, level, folder):
 
 def count_all(how, wanted):
     """{kind: {engine: {operation: instructions}}} of pairs (kind, engine)."""
-    subprocess.run(["cmake", "--build", how.build, "--target", "durahash_instructions"],
+    subprocess.run(["cmake", "--build", how.build, "--target",
+                    *sorted({PROGRAMS[kind] for kind, _ in wanted})],
                    check=True, stdout=subprocess.DEVNULL)
-    program = how.build / "bin/durahash_instructions"
     each = [(kind, engine, operation) for kind, engine in wanted for operation in OPERATIONS]
     found = {}
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        counts = pool.map(lambda one: count(program, one[1], one[0], one[2], how.level, how.folder),
+        counts = pool.map(lambda one: count(how.build / "bin" / PROGRAMS[one[0]], one[1], one[0], one[2], how.level, how.folder),
                           each)
         for (kind, engine, operation), instructions in zip(each, counts):
             found.setdefault(kind, {}).setdefault(engine, {})[operation] = round(instructions, 1)
@@ -93,7 +95,7 @@ def main():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=pathlib.Path, default=pathlib.Path("build/check"))
     parser.add_argument("--engine", nargs="+", choices=ENGINES, default=ENGINES)
-    parser.add_argument("--kind", choices=["words", "bytes"], default="words")
+    parser.add_argument("--kind", choices=[*PROGRAMS], default="words")
     parser.add_argument("--level", choices=["memory", "process", "power", "power_buffered"],
                         default="memory")
     parser.add_argument("--folder", default="/dev/shm")

@@ -54,6 +54,14 @@ class map : public handle {
     return write(detail::write_mode::update, key, value);
   }
 
+  /// The value, into `value`.                                Returns ok, not_found.
+  status get(const K& key, V& value) const {
+    if constexpr (std::is_same_v<V, std::uint64_t>) return impl().get(detail::to_word(key), value);
+    std::uint64_t word;
+    const status found = impl().get(detail::to_word(key), word);
+    if (found == status::ok) value = detail::from_word<V>(word);
+    return found;
+  }
   std::optional<V> get(const K& key) const {
     std::uint64_t word;
     if (impl().get(detail::to_word(key), word) != status::ok) return std::nullopt;

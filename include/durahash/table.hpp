@@ -1,6 +1,7 @@
 // A persistent hash table of byte strings.
 #pragma once
 
+#include <algorithm>
 #include <new>
 #include <optional>
 #include <span>
@@ -103,6 +104,28 @@ class table : public handle {
   void put_many(std::span<const std::string_view> keys, std::span<const std::string_view> values,
                 std::span<status> answers);
   void erase_many(std::span<const std::string_view> keys, std::span<status> answers);
+
+  /// As get_many without copies: calls `read(std::size_t index, std::string_view value)` for each
+  /// key that is there, in any order, with the value where it lies; see `read`.
+  template <class Read>
+  void read_many(std::span<const std::string_view> keys, Read&& read,
+                 std::span<status> answers) const {
+    if (keys.size() != answers.size())
+      return void(std::fill(answers.begin(), answers.end(), status::invalid_argument));
+    detail::bytes_table& all = impl();
+    cursor none;
+    const status done = ending_in_a_child(none, [&] {
+      all.get_many(
+          keys,
+          [&](std::size_t i, std::string_view value) {
+            read(i, value);
+            detail::end_in_a_child(all);
+          },
+          answers.data());
+      return status::ok;
+    });
+    if (done != status::ok) std::fill(answers.begin(), answers.end(), done);
+  }
 
   /// Visits about `limit` records from `at` on, in hash order, and moves `at` behind them;
   /// `at.done` at the end. A record present from the first to the last call is visited exactly
