@@ -21,7 +21,9 @@ struct setting_rule {
 inline error resolve_settings(engine_kind engine, std::span<const setting_rule> rules,
                               const std::map<std::string, std::uint64_t>& asked,
                               std::span<std::uint64_t> values) {
-  for (const auto& [name, value] : asked) {
+  for (const auto& wanted : asked) {  // no structured binding: clang 14 captures none
+    const std::string& name = wanted.first;
+    const std::uint64_t value = wanted.second;
     auto rule = std::find_if(rules.begin(), rules.end(),
                              [&](const setting_rule& r) { return name == r.name; });
     if (rule == rules.end()) {

@@ -84,4 +84,10 @@ inline constexpr bool reads_plainly =
                    decltype(&direct_access::template read<std::uint64_t>)>;
 #endif
 
+/// Behind such a plain read: the compiler leaves it in front of what is read next. The processor
+/// does.
+[[gnu::always_inline]] inline void read_before_what_follows() noexcept {
+  std::atomic_signal_fence(std::memory_order_acquire);
+}
+
 }  // namespace durahash

@@ -106,18 +106,18 @@ std::uint32_t table<M, Kind>::match(bucket_keys keys, std::uint64_t word) noexce
 template <medium M, class Kind>
 template <class Read>
 [[gnu::always_inline]] inline status table<M, Kind>::get(key_type key, Read read) {
-  if constexpr (Kind::in_slot) return get_at(look_up(hash_of(key, seeds_)), key, read);
+  if constexpr (Kind::in_slot) return answer(look_up(hash_of(key, seeds_)), key, read);
   else return search(key, read);
 }
 
 template <medium M, class Kind>
 template <class Read>
-[[gnu::always_inline]] inline status table<M, Kind>::get_at(const target_type& t, key_type key,
+[[gnu::always_inline]] inline status table<M, Kind>::answer(const target_type& t, key_type key,
                                                             Read read) {
   if constexpr (Kind::in_slot) {
     const std::uint32_t version = t.stripe->version.load(std::memory_order_acquire);
     if (as_named(t)) [[likely]]
-      return answer(t, version, key, read);
+      return answer_as_of(version, t, key, read);
   }
   return search(key, read);
 }
@@ -157,9 +157,9 @@ template <medium M, class Kind>
 
 template <medium M, class Kind>
 template <class Read>
-[[gnu::always_inline]] inline status table<M, Kind>::answer(const target_type& t,
-                                                            std::uint32_t version, key_type key,
-                                                            Read read) {
+[[gnu::always_inline]] inline status table<M, Kind>::answer_as_of(std::uint32_t version,
+                                                                  const target_type& t,
+                                                                  key_type key, Read read) {
   const bucket* b = t.home;
   if (!escapes(key)) [[likely]] {
     for (unsigned left = probe_; left != 0; --left, b = bucket_behind(b, t.entry)) {
@@ -278,22 +278,11 @@ void table<M, Kind>::settle_inherited(stripe_index stripe) {
 // ----------------------------------------------------------------------------------------- batches
 
 template <medium M, class Kind>
-template <class Read>
-void table<M, Kind>::get_many(std::span<const key_type> keys, Read&& read, status* answers) {
-  [[maybe_unused]] read_guard guard = reading();
-  constexpr std::size_t ahead = 32;
-  target_type looks[ahead];
-  for (std::size_t start = 0; start < keys.size(); start += ahead) {
-    const std::size_t count = std::min(ahead, keys.size() - start);
-    for (std::size_t i = 0; i < count; ++i) {
-      looks[i] = look_up(hash_of(keys[start + i], seeds_));
-      __builtin_prefetch(looks[i].home);
-    }
-    for (std::size_t i = 0; i < count; ++i) {
-      auto read_one = [&read, n = start + i](value_type value) { read(n, value); };
-      const target_type& t = looks[i];
-      answers[start + i] = get_at(t, keys[start + i], read_one);
-    }
+[[gnu::always_inline]] inline void table<M, Kind>::look_at(std::span<const key_type> keys,
+                                                           target_type* looks) const noexcept {
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    looks[i] = look_up(hash_of(keys[i], seeds_));
+    __builtin_prefetch(looks[i].home);
   }
 }
 

@@ -3,8 +3,8 @@
 //
 // A split of a segment S of depth L, under its stripe's lock and that of the new right half;
 // readers go on:
-//   1  right half laid out in a new segment R, and for copy-on-write the left half in a new
-//      segment; written in address order, flushed, fenced
+//   1  right half stored in a new segment R, and for copy-on-write the left half in a new segment;
+//      what is empty stored behind that; all flushed, fenced
 //        crash: unreachable, hence free
 //   2  COMMIT: the rightmost entry of S becomes (R, L+1), durably
 //      crash before: old state; after: recovery goes on with 3

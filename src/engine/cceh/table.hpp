@@ -92,8 +92,6 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   // find.hpp
   template <class Read>
   status get(key_type key, Read read);  // a reader is a pointer or two
-  template <class Read>
-  void get_many(std::span<const key_type> keys, Read&& read, status* answers);
 
   // recover.hpp
   std::uint64_t size();  // waits for the recount after a crash
@@ -206,6 +204,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   };
   using unit_type = segment;
   using home_type = stripe_state*;  // locked
+  using look_type = target_type;
   /// One stripe may serve several keys. Bit n of the sets stands for the n-th key. `started` is the
   /// write-back of the commit words.
   struct group : fenced_group<change> {
@@ -267,10 +266,11 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   target_type look_up(std::uint64_t hash) const noexcept;
   bool as_named(const target_type& t) const noexcept;
   bucket* bucket_behind(const bucket* b, checked_place entry) const noexcept;
+  void look_at(std::span<const key_type> keys, target_type* looks) const noexcept;
   template <class Read>
-  status get_at(const target_type& t, key_type key, Read read);
+  status answer(const target_type& t, key_type key, Read read);
   template <class Read>
-  status answer(const target_type& t, std::uint32_t version, key_type key, Read read);
+  status answer_as_of(std::uint32_t version, const target_type& t, key_type key, Read read);
   segment segment_under_guard(std::uint64_t hash) const noexcept;
   segment segment_of(std::uint64_t hash) const noexcept;
   segment escape_segment() const noexcept;

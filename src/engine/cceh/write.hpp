@@ -341,7 +341,9 @@ std::size_t table<M, Kind>::lock_group(std::span<const key_type> keys, const tar
     if (try_lock_for(t, keys[locked], as_named_before)) {
       held = as_named_before ? &t.stripe->lock : &lock_of(segment_for(t, keys[locked]));
       g.locks.adopt(*held);
-    } else if (!g.locks.holds(lock_of(segment_for(t, keys[locked])))) {
+    } else if (g.locks.holds(lock_of(segment_for(t, keys[locked])))) {
+      as_named_before = Kind::in_slot && !escapes(keys[locked]) && as_named(t);
+    } else {
       break;  // another thread's
     }
     g.as_named |= std::uint64_t{as_named_before} << locked;

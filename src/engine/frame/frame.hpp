@@ -45,6 +45,9 @@ concept has_short_way = Engine::kind::in_slot && requires {
   typename Engine::home_type;
 };
 
+/// Searches of a batch whose lines are asked for before the first of them is answered.
+inline constexpr std::size_t looks_ahead = 32;
+
 /// What a change takes the place of: a record in the heap, which is retired when the change is
 /// durable. Words have none.
 template <class Kind>
@@ -105,6 +108,9 @@ struct plain_stretch {
 ///                                       of at least one, for which it may wait. Returns of how
 ///                                       many keys
 ///   unit_in(group, n, target)           the unit of the group's n-th key
+///   look_type                           a look at a key's first buckets
+///   look_at(keys, looks)                takes them, and asks for the lines that answers will need
+///   answer(look, key, read)             the search's answer, from the look if that still holds
 ///   stretch                             `records`, as read; and what they need
 ///   read_stretch(position, stretch)     the records of the stretch of hashes in which that one
 ///                                       lies, durably. Returns where it ends, or nothing: a writer
@@ -140,6 +146,11 @@ class engine_frame : public lifecycle<M, Kind, Engine> {
   void erase_many(std::span<const key_type> keys, status* answers) {
     write_many(keys, answers, false, [](std::size_t) { return erase_decider<value_type>(); });
   }
+
+  /// Calls read(index of the key, value) for each that is found, and answers for each ok or
+  /// not_found. The lines that searches need are asked for a group ahead.
+  template <class Read>
+  void get_many(std::span<const key_type> keys, Read&& read, status* answers);
 
   /// Visits up to `limit` records from the cursor on, and those that share the last one's hash.
   template <class Visit>
@@ -372,6 +383,24 @@ template <class Target, class Decide, class Group>
   const staged made = e.stage(unit, target, key, decide, c, answer, g.started);
   if (made == staged::ready) g.keep(c);
   return made;
+}
+
+template <medium M, class Kind, class Engine>
+template <class Read>
+void engine_frame<M, Kind, Engine>::get_many(std::span<const key_type> keys, Read&& read,
+                                             status* answers) {
+  Engine& e = this->self();
+  [[maybe_unused]] auto guard = this->reading();
+  typename Engine::look_type looks[looks_ahead];
+  for (std::size_t start = 0; start < keys.size(); start += looks_ahead) {
+    const std::size_t count = std::min(looks_ahead, keys.size() - start);
+    e.look_at(keys.subspan(start, count), looks);
+    for (std::size_t i = 0; i < count; ++i)
+      answers[start + i] = e.answer(
+          looks[i], keys[start + i],
+          [&read, n = start + i ](value_type value)
+              __attribute__((always_inline)) { read(n, value); });
+  }
 }
 
 template <medium M, class Kind, class Engine>

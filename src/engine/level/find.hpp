@@ -21,8 +21,9 @@ template <medium M, class Kind>
 [[gnu::always_inline]] inline std::uint32_t table<M, Kind>::match(bucket b,
                                                                   std::uint8_t tag) const noexcept {
   __m128i tags;
-  if constexpr (reads_plainly<M>) {  // in any order: the state vouches for them
+  if constexpr (reads_plainly<M>) {  // in any order: the state, read again, vouches for them
     tags = _mm_loadu_si128(reinterpret_cast<const __m128i*>(b.tags(0).raw()));
+    read_before_what_follows();
   } else {
     tags = _mm_cvtsi64_si128(static_cast<long long>(load(m_, b.tags(0))));
     if (shape_.slots > 8)
@@ -118,15 +119,21 @@ template <medium M, class Kind>
 template <class Read>
 [[gnu::always_inline]] inline status table<M, Kind>::get(key_type key, Read read) {
   const levels_view& v = levels();
-  const target_type t = look_up(key, v, v.searched[0]);
-  if constexpr (Kind::in_slot) return answer(t, key, read);
-  else return search(key, t, read);
+  return answer(look_up(key, v, v.searched[0]), key, read);
 }
 
 template <medium M, class Kind>
 template <class Read>
 [[gnu::always_inline]] inline status table<M, Kind>::answer(const target_type& t, key_type key,
                                                             Read read) {
+  if constexpr (Kind::in_slot) return answer_word(t, key, read);
+  else return search(key, t, read);
+}
+
+template <medium M, class Kind>
+template <class Read>
+[[gnu::always_inline]] inline status table<M, Kind>::answer_word(const target_type& t, key_type key,
+                                                                 Read read) {
   const levels_view& v = *t.levels;
   if (!v.is_pair) [[unlikely]]
     return search(key, read);
@@ -177,36 +184,7 @@ template <medium M, class Kind>
 template <class Read>
 [[gnu::noinline]] status table<M, Kind>::search(key_type key, Read read) {
   const std::uint64_t hash = Kind::hash(key, seeds_);
-  const candidates s = candidates_of(hash, Kind::key_word(key, hash));
-  if constexpr (Kind::in_slot)
-    if (probed seen = judge(s, read); seen != probed::torn) [[likely]]
-      return seen == probed::hit ? status::ok : status::not_found;
-  return search(key, s, read);
-}
-
-/// What a look at a word table is worth; `torn` also says "not settled", or "changing its size".
-template <medium M, class Kind>
-template <class Read>
-[[gnu::always_inline]] inline auto table<M, Kind>::judge(const candidates& s, Read& read) const
-    -> probed {
-  const levels_view& v = levels();
-  if (v.count != 2) [[unlikely]]
-    return probed::torn;
-  bucket_reads seen;
-  bool hit = false, same = false;
-  std::uint64_t value = 0;
-  look_everywhere(v, s, seen, [&](bucket b, bucket_state state, int slot, unsigned) {
-    value = load(m_, slot_of(b, slot).value);
-    same = state_of(b) == state;
-    return hit = true;
-  });
-  if (!hit) same = unchanged(seen);
-  if (!same || &levels() != &v || !unsettled_.settled(stripe_of(v, s.place[0])) ||
-      !unsettled_.settled(stripe_of(v, s.place[1])))
-    return probed::torn;
-  if (!hit) return probed::miss;
-  read(value);
-  return probed::hit;
+  return search(key, candidates_of(hash, Kind::key_word(key, hash)), read);
 }
 
 template <medium M, class Kind>
@@ -314,29 +292,16 @@ template <class Ask>
 }
 
 template <medium M, class Kind>
-template <class Read>
-void table<M, Kind>::get_many(std::span<const key_type> keys, Read&& read, status* answers) {
-  [[maybe_unused]] read_guard guard = reading();
-  target_type targets[group_size];
-  for (std::size_t start = 0; start < keys.size(); start += group_size) {
-    const std::size_t count = std::min(group_size, keys.size() - start);
-    const levels_view& v = levels();
-    for (std::size_t i = 0; i < count; ++i) {
-      targets[i] = look_up(keys[start + i], v, v.searched[0]);
-      for (bucket b : targets[i].at) __builtin_prefetch(b.state);
-    }
-    look_ahead(
-        {targets, count}, v.searched[1], v.always_admits, false,
-        [](const void* at) __attribute__((always_inline)) { __builtin_prefetch(at); });
-    for (std::size_t i = 0; i < count; ++i) {
-      auto read_one = [&read, n = start + i ](value_type value) __attribute__((always_inline)) {
-        read(n, value);
-      };
-      if constexpr (Kind::in_slot)
-        answers[start + i] = answer(targets[i], keys[start + i], read_one);
-      else answers[start + i] = search(keys[start + i], targets[i], read_one);
-    }
+[[gnu::always_inline]] inline void table<M, Kind>::look_at(std::span<const key_type> keys,
+                                                           target_type* looks) const noexcept {
+  const levels_view& v = levels();
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    looks[i] = look_up(keys[i], v, v.searched[0]);
+    for (bucket b : looks[i].at) __builtin_prefetch(b.state);
   }
+  look_ahead(
+      {looks, keys.size()}, v.searched[1], v.always_admits, false,
+      [](const void* at) __attribute__((always_inline)) { __builtin_prefetch(at); });
 }
 
 // --------------------------------------------------------------------------------------- iteration

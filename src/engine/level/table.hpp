@@ -64,8 +64,6 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   // find.hpp
   template <class Read>
   status get(key_type key, Read read);
-  template <class Read>
-  void get_many(std::span<const key_type> keys, Read&& read, status* answers);
 
   // recover.hpp
   std::uint64_t size();  // waits for the recount after a crash
@@ -201,7 +199,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
     unsigned level = 0, filter_class = 0;
     std::uint64_t place = 0;
   };
-  enum class probed : std::uint8_t { hit, miss, torn, damaged };
+  enum class probed : std::uint8_t { hit, miss, damaged };
   struct resident : live_record {
     bucket where;
     int slot;
@@ -220,6 +218,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
     bucket at[2];
   };
   using unit_type = locked;
+  using look_type = target_type;
   using home_type = locked;
   /// Both locks of a key.
   class held_pair {
@@ -329,11 +328,12 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   void look_in_many(const levels_view& v, const candidates& s, bucket_reads& seen,
                     OnMatch& on_match) const;
   bool unchanged(const bucket_reads& seen) const noexcept;
-  template <class Read>
-  probed judge(const candidates& s, Read& read) const;
   std::uint32_t find_in(bucket b, bucket_state state, const candidates& s) const noexcept;
   template <class Read>
   status answer(const target_type& t, key_type key, Read read);
+  template <class Read>
+  status answer_word(const target_type& t, key_type key, Read read);
+  void look_at(std::span<const key_type> keys, target_type* looks) const noexcept;
   template <class Read>
   status answer_hit(const levels_view& v, std::uint64_t place, bucket b, bucket_state state,
                     std::uint32_t hits, key_type key, Read read);

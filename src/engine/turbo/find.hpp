@@ -14,60 +14,114 @@
 
 namespace durahash::turbo {
 
-/// One look at the home bucket of a word table, where most searches end. All else is a tail call,
-/// so that this needs no frame: what it calls works the hash out again.
+/// One look at the home bucket, where most searches of words end. All else is a tail call, so that
+/// this needs no frame: what it calls works the hash out again.
 template <medium M, class Kind>
 template <class Read>
 [[gnu::always_inline]] inline status table<M, Kind>::get(key_type key, Read read) {
+  if constexpr (!Kind::in_slot) return search(key, read);
+  home_look l = look_home(key);
+  if (!l.view.ready()) [[unlikely]]
+    return search(key, read);
+  read_home(l);
+  return answer(l, key, read);
+}
+
+template <medium M, class Kind>
+[[gnu::always_inline]] inline auto table<M, Kind>::look_home(key_type key) const noexcept
+    -> home_look {
+  home_look l;
+  l.hash = Kind::hash(key, seeds_);
+  l.mirror = &mirrors_[shard_of(l.hash)];
+  l.view = l.mirror->view();
+  l.home = home_in(l.view, l.hash);
+  return l;
+}
+
+template <medium M, class Kind>
+[[gnu::always_inline]] inline void table<M, Kind>::read_home(home_look& l) const noexcept {
+  l.meta = load(m_, l.home->meta);
+  l.hits = match_valid(*l.home, l.meta, l.hash);
+}
+
+/// In two passes: the home bucket tells which slot's line is needed.
+template <medium M, class Kind>
+[[gnu::always_inline]] inline void table<M, Kind>::look_at(std::span<const key_type> keys,
+                                                           home_look* looks) const noexcept {
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    looks[i] = look_home(keys[i]);
+    __builtin_prefetch(looks[i].home);
+  }
+  for (home_look& l : std::span(looks, keys.size())) {
+    read_home(l);
+    __builtin_prefetch(&l.home->slots[std::countr_zero(l.hits | 1u << (slots_per_bucket - 1))]);
+  }
+}
+
+/// What the look is worth, if nothing has changed since; all else searches.
+template <medium M, class Kind>
+template <class Read>
+[[gnu::always_inline]] inline status table<M, Kind>::answer(const home_look& l, key_type key,
+                                                            Read read) {
   if constexpr (!Kind::in_slot) {
     return search(key, read);
   } else {
-    home_look l;
-    l.hash = Kind::hash(key, seeds_);
-    l.mirror = &mirrors_[shard_of(l.hash)];
-    l.view = l.mirror->view();
-    l.home = home_in(l.view, l.hash);
     if (!l.view.ready()) [[unlikely]]
       return search(key, read);
-    l.meta = load(m_, l.home->meta);
-    l.hits = match_valid(*l.home, l.meta, l.hash);
-    return answer(l, key, read);
+    if (const std::uint32_t hits = find_in(*l.home, l.meta, l.hits, key); hits != 0) {
+      const std::uint64_t value = load(m_, l.home->slots[std::countr_zero(hits)].value);
+      if (!is_as_read(*l.home, l.meta) || !is_as_read(*l.mirror, l.view)) [[unlikely]]
+        return search(key, read);
+      read(value);
+      return status::ok;
+    }
+    if (l.meta.ends_path() && is_as_read(*l.home, l.meta) && is_as_read(*l.mirror, l.view))
+        [[likely]]
+      return status::not_found;
+    return get_far(key, read);
   }
+}
+
+/// Of these slots, those from the one that holds the key on; 0: none does.
+template <medium M, class Kind>
+[[gnu::always_inline]] inline std::uint32_t table<M, Kind>::find_in(
+    const bucket& b, meta_word meta, std::uint32_t hits, std::uint64_t key_word) const noexcept {
+  for (; hits != 0; hits &= hits - 1) {
+    const auto i = static_cast<std::size_t>(std::countr_zero(hits));
+    if (load(m_, b.slots[i].key) == key_word && !meta.is_deleted(i)) [[likely]]
+      break;
+  }
+  return hits;
 }
 
 /// The same along the whole path, of a shard that no writer disturbs.
 template <medium M, class Kind>
 template <class Read>
 [[gnu::noinline]] status table<M, Kind>::get_far(key_type key, Read read) {
-  const std::uint64_t hash = Kind::hash(key, seeds_);
-  const shard_mirror<M>& mirror = mirrors_[shard_of(hash)];
-  const shard_view v = mirror.view();
-  if (!v.ready()) [[unlikely]]
+  home_look l = look_home(key);
+  if (!l.view.ready()) [[unlikely]]
     return search(key, read);
-  const std::uint64_t mask = v.bytes() - 1;
-  std::uint64_t at_byte = v.home_byte(hash << shard_bits_);
-  const char* const first = base_ + v.offset();
-  unsigned left = scope_in(v);
+  const std::uint64_t mask = l.view.bytes() - 1;
+  std::uint64_t at_byte = l.view.home_byte(l.hash << shard_bits_);
+  const char* const first = base_ + l.view.offset();
+  unsigned left = scope_in(l.view);
   if (M::planted("a-search-one-bucket-short") && left > 1) --left;
   do {
-    const bucket& b = *reinterpret_cast<const bucket*>(first + at_byte);
-    const meta_word meta = load(m_, b.meta);
-    for (std::uint32_t hits = match_valid(b, meta, hash); hits != 0; hits &= hits - 1) {
-      const auto i = static_cast<std::size_t>(std::countr_zero(hits));
-      if (load(m_, b.slots[i].key) != key || meta.is_deleted(i)) [[unlikely]]
-        continue;
-      const std::uint64_t value = load(m_, b.slots[i].value);
-      if (!is_as_read(b, meta) || !is_as_read(mirror, v)) [[unlikely]]
+    l.home = reinterpret_cast<const bucket*>(first + at_byte);
+    read_home(l);
+    if (const std::uint32_t hits = find_in(*l.home, l.meta, l.hits, key); hits != 0) {
+      const std::uint64_t value = load(m_, l.home->slots[std::countr_zero(hits)].value);
+      if (!is_as_read(*l.home, l.meta) || !is_as_read(*l.mirror, l.view)) [[unlikely]]
         return search(key, read);
       read(value);
       return status::ok;
     }
-    if (!M::planted("misses-are-not-checked-again") && !is_as_read(b, meta)) [[unlikely]]
+    if (!M::planted("misses-are-not-checked-again") && !is_as_read(*l.home, l.meta)) [[unlikely]]
       return search(key, read);
-    if (meta.ends_path()) break;
+    if (l.meta.ends_path()) break;
     at_byte = (at_byte + block_bytes) & mask;
   } while (--left != 0);
-  return is_as_read(mirror, v) ? status::not_found : search(key, read);
+  return is_as_read(*l.mirror, l.view) ? status::not_found : search(key, read);
 }
 
 template <medium M, class Kind>
@@ -177,8 +231,9 @@ template <medium M, class Kind>
 [[gnu::always_inline]] inline std::uint32_t table<M, Kind>::match_tags(
     const bucket& b, std::uint64_t hash) const noexcept {
   __m128i tags;
-  if constexpr (reads_plainly<M>) {  // in any order: the commit word vouches for them
+  if constexpr (reads_plainly<M>) {  // in any order: the commit word, read again, vouches for them
     tags = _mm_loadu_si128(reinterpret_cast<const __m128i*>(b.tags[0].raw()));
+    read_before_what_follows();
   } else {
     tags = _mm_set_epi64x(static_cast<long long>(load(m_, b.tags[1])),
                           static_cast<long long>(load(m_, b.tags[0])));
@@ -188,8 +243,7 @@ template <medium M, class Kind>
   return static_cast<std::uint32_t>(_mm_movemask_epi8(_mm_cmpeq_epi8(tags, wanted)));
 }
 
-/// Those of them that are valid. Deleted ones, too: who finds the key asks, for all others it is
-/// two instructions less.
+/// The valid ones of them. A deleted one may be among them: `find_in` tells.
 template <medium M, class Kind>
 [[gnu::always_inline]] inline std::uint32_t table<M, Kind>::match_valid(
     const bucket& b, meta_word meta, std::uint64_t hash) const noexcept {
@@ -199,66 +253,6 @@ template <medium M, class Kind>
 template <medium M, class Kind>
 std::uint8_t table<M, Kind>::tag_at(const bucket& b, int slot) const noexcept {
   return static_cast<std::uint8_t>(load(m_, b.tags[slot / 8]) >> (slot % 8 * 8));
-}
-
-// ----------------------------------------------------------------------------------------- batches
-
-/// Three passes over a group of keys: one asks for the line of each home bucket, one reads it and
-/// asks for the slot's line, one takes the look that `get` takes.
-template <medium M, class Kind>
-template <class Read>
-void table<M, Kind>::get_many(std::span<const key_type> keys, Read&& read, status* answers) {
-  [[maybe_unused]] read_guard guard = reading();
-  constexpr std::size_t ahead = 32;
-  home_look looks[ahead];
-  for (std::size_t start = 0; start < keys.size(); start += ahead) {
-    const std::size_t count = std::min(ahead, keys.size() - start);
-    const key_type* const some = keys.data() + start;
-    for (std::size_t i = 0; i < count; ++i) {
-      home_look& l = looks[i];
-      l.hash = Kind::hash(some[i], seeds_);
-      l.mirror = &mirrors_[shard_of(l.hash)];
-      l.view = l.mirror->view();
-      l.home = home_in(l.view, l.hash);
-      __builtin_prefetch(l.home);
-    }
-    for (std::size_t i = 0; i < count; ++i) {
-      home_look& l = looks[i];
-      l.meta = load(m_, l.home->meta);
-      l.hits = match_valid(*l.home, l.meta, l.hash);
-      __builtin_prefetch(&l.home->slots[std::countr_zero(l.hits | 1u << (slots_per_bucket - 1))]);
-    }
-    for (std::size_t i = 0; i < count; ++i)
-      answers[start + i] =
-          answer(looks[i], some[i], [&read, n = start + i](value_type value) { read(n, value); });
-  }
-}
-
-/// What the look is worth, if nothing has changed since; all else searches.
-template <medium M, class Kind>
-template <class Read>
-[[gnu::always_inline]] inline status table<M, Kind>::answer(const home_look& l, key_type key,
-                                                            Read read) {
-  if constexpr (Kind::in_slot) {
-    if (!l.view.ready()) [[unlikely]]
-      return search(key, read);
-    for (std::uint32_t hits = l.hits; hits != 0; hits &= hits - 1) {
-      const auto i = static_cast<std::size_t>(std::countr_zero(hits));
-      if (load(m_, l.home->slots[i].key) != key || l.meta.is_deleted(i)) [[unlikely]]
-        continue;
-      const std::uint64_t value = load(m_, l.home->slots[i].value);
-      if (!is_as_read(*l.home, l.meta) || !is_as_read(*l.mirror, l.view)) [[unlikely]]
-        return search(key, read);
-      read(value);
-      return status::ok;
-    }
-    if (l.meta.ends_path() && is_as_read(*l.home, l.meta) && is_as_read(*l.mirror, l.view))
-        [[likely]]
-      return status::not_found;
-    return get_far(key, read);
-  } else {
-    return search(key, read);
-  }
 }
 
 // --------------------------------------------------------------------------------------- iteration

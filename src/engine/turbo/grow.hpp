@@ -2,13 +2,13 @@
 // compaction.
 //
 // One rebuild of a shard, under its lock, readers going on in the old array:
-//   1  live records laid out anew in DRAM, in the order of the old array        no memory: nothing
-//      has changed
-//   2  the new array allocated, written in address order, flushed, fenced
+//   1  a new array allocated; live records stored there, in the order of the old array; then commit
+//      words; flushed in the order of addresses, fenced
+//      no space, or a record finds its scope full: the array goes back, nothing has changed
 //      crash: unreachable, hence free
-//   3  COMMIT: the directory entry published
+//   2  COMMIT: the directory entry published
 //      crash before: old array; after: new array, same records
-//   4  the mirror switched, the old array retired
+//   3  the mirror switched, the old array retired
 //      crash: the old array is unreachable, hence free
 #pragma once
 

@@ -57,8 +57,6 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   // find.hpp
   template <class Read>
   status get(key_type key, Read read);  // a reader is a pointer or two
-  template <class Read>
-  void get_many(std::span<const key_type> keys, Read&& read, status* answers);
 
   // recover.hpp
   std::uint64_t size();  // waits for the recount after a crash
@@ -166,7 +164,14 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
     std::uint32_t hits;  // valid slots with the key's tag
   };
 
+  using look_type = home_look;
+
   // find.hpp
+  home_look look_home(key_type key) const noexcept;
+  void read_home(home_look& l) const noexcept;
+  void look_at(std::span<const key_type> keys, home_look* looks) const noexcept;
+  std::uint32_t find_in(const bucket& b, meta_word meta, std::uint32_t hits,
+                        std::uint64_t key_word) const noexcept;
   template <class Read>
   status answer(const home_look& l, key_type key, Read read);
   template <class Read>

@@ -63,11 +63,9 @@ template <class Decide>
   bucket& b = *home;
   const meta_word meta = load(m_, b.meta);
   c.is_in(u.state, u.mirror, u.view);
-  for (std::uint32_t hits = match_valid(b, meta, hash); hits != 0; hits &= hits - 1) {
-    const auto i = static_cast<std::size_t>(std::countr_zero(hits));
+  if (const std::uint32_t hits = find_in(b, meta, match_valid(b, meta, hash), key); hits != 0) {
+    const int i = std::countr_zero(hits);
     slot& at = b.slots[i];
-    if (load(m_, at.key) != key || meta.is_deleted(i)) [[unlikely]]
-      continue;
     const decision<value_type> wanted = decide(std::optional<value_type>(load(m_, at.value)));
     answer = wanted.answer;
     if (wanted.act == act::keep) return staged::nothing_to_do;
@@ -78,7 +76,7 @@ template <class Decide>
     } else {
       if (!meta.well_formed()) [[unlikely]]
         return staged::look_further;
-      c.word = commit_word(b), c.next = meta.with_deleted(static_cast<int>(i)).bits, c.records = -1;
+      c.word = commit_word(b), c.next = meta.with_deleted(i).bits, c.records = -1;
     }
     return staged::ready;
   }
