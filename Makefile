@@ -9,7 +9,7 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build install explorer demo test check nightly bench bench-disk crash asan tsan coverage fuzz guest guest-disk gpu-report format tidy clean
+.PHONY: help setup build install explorer demo test check python nightly bench bench-disk crash asan tsan coverage fuzz guest guest-disk gpu-report format tidy clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -40,6 +40,9 @@ nightly: setup  ## what make test has no time for: all setups, all sanitized tes
 check: setup  ## the tests of the release build alone
 	@scripts/build.sh check
 	@ctest --preset check -j $(JOBS)
+
+python: setup  ## the Python package and its tests; PYTEST="-k rows" and so on
+	@scripts/python.sh test $(PYTEST)
 
 bench: build  ## measure this machine; BENCH="--engine turbo --keys 10000000" and so on
 	@$(TOOL) bench $(BENCH)

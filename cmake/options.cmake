@@ -5,6 +5,7 @@ option(DURAHASH_INSTALL "Install the library, its headers and its CMake package"
 option(DURAHASH_SHARED "Build the shared library of the C API" ${PROJECT_IS_TOP_LEVEL})
 option(DURAHASH_WERROR "Warnings are errors" OFF)
 option(DURAHASH_FUZZ "Build the libFuzzer targets (clang only)" OFF)
+option(DURAHASH_PYTHON "Build the extension of the Python package (needs nanobind)" OFF)
 option(DURAHASH_CUDA "Build the CUDA backend where there is a CUDA compiler" OFF)
 set(DURAHASH_PMEM2 AUTO CACHE STRING "Persistent memory through libpmem2: ON, OFF, or AUTO, where libpmem2 is")
 set(DURAHASH_SANITIZE "" CACHE STRING "Sanitizers, as for -fsanitize=: address,undefined or thread")

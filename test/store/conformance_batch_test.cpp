@@ -157,6 +157,25 @@ TEST_P(Batches, AnswersOfAnotherLengthThanTheKeysAreAllInvalid) {
   expect_contents(pool(), {{key(0), value(0)}, {key(1), value(1)}});
 }
 
+TEST_P(Batches, ReadManyShowsEachValueWhereItLies) {
+  if (!through_table()) GTEST_SKIP() << "map copies words";
+  fill(0, 200);
+  const table& pool_as_table = static_cast<table&>(pool().pool());
+  strings batch = keys(100, 300), seen(200);
+  std::vector<std::string_view> views(batch.begin(), batch.end());
+  answers given(200, status::mismatch);
+  pool_as_table.read_many(
+      views, [&](std::size_t i, std::string_view v) { seen[i] = v; }, given);
+  for (std::uint64_t n = 0; n < 200; ++n) {
+    EXPECT_EQ(given[n], n < 100 ? status::ok : status::not_found) << n;
+    EXPECT_EQ(seen[n], n < 100 ? value(100 + n) : std::string()) << n;
+  }
+  answers three(3, status::ok);
+  pool_as_table.read_many(
+      views, [](std::size_t, std::string_view) { FAIL(); }, three);
+  EXPECT_EQ(three, answers(3, status::invalid_argument));
+}
+
 TEST_P(Batches, OneRefusedKeyDoesNotStopTheOthers) {
   if (!through_table()) GTEST_SKIP() << "the types of map rule this out";
   std::string refused = keys_have_one_length() ? "seven b" : std::string(max_key_bytes + 1, 'k');

@@ -1,0 +1,361 @@
+#include "pool.hpp"
+
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+#include <pthread.h>
+
+#include <chrono>
+#include <durahash/deferred_wait.hpp>
+#include <thread>
+
+namespace durahash::python {
+namespace {
+
+std::atomic<unsigned> generation{0};
+
+/// The size from which a copy is long enough for other threads to run.
+constexpr std::size_t long_bytes = 256 * 1024;
+
+std::string text_of(nb::handle object, const char* what) {
+  if (!PyUnicode_Check(object.ptr())) raise(PyExc_TypeError, std::string(what) + " must be a str");
+  return nb::cast<std::string>(object);
+}
+
+template <class Named>
+auto named(nb::handle given, const char* what, Named&& find) {
+  std::string name = text_of(given, what);
+  auto kind = find(name);
+  if (!kind) raise(PyExc_ValueError, std::string("no such ") + what + ": '" + name + "'");
+  return kind;
+}
+
+options options_of(nb::dict how) {
+  options made;
+  for (auto [name, given] : how) {
+    std::string field = nb::cast<std::string>(name);
+    auto number = [&] { return nb::cast<std::uint64_t>(given); };
+    auto small = [&] { return nb::cast<std::uint32_t>(given); };
+    if (field == "mode") made.mode = static_cast<open_mode>(nb::cast<int>(given));
+    else if (field == "engine") made.engine = named(given, "engine", engine_named);
+    else if (field == "durability") made.durability = named(given, "durability", durability_named);
+    else if (field == "medium") made.medium = *named(given, "medium", medium_named);
+    else if (field == "key") made.key = named(given, "key", data_kind_named);
+    else if (field == "value") made.value = named(given, "value", data_kind_named);
+    else if (field == "capacity") made.capacity = number();
+    else if (field == "max_bytes") made.max_bytes = number();
+    else if (field == "address_space_bytes") made.address_space_bytes = number();
+    else if (field == "lag_milliseconds") made.lag_milliseconds = small();
+    else if (field == "log_bytes") made.log_bytes = number();
+    else if (field == "flush_latency_ns") made.flush_latency_ns = small();
+    else if (field == "block_latency_ns") made.block_latency_ns = small();
+    else if (field == "read_latency_ns") made.read_latency_ns = small();
+    else if (field == "salvage") made.salvage = nb::cast<bool>(given);
+    else if (field == "settings")
+      for (auto [setting, number_of_it] : nb::cast<nb::dict>(given))
+        made.settings[nb::cast<std::string>(setting)] = nb::cast<std::uint64_t>(number_of_it);
+    else raise(PyExc_TypeError, "no such option: " + field);
+  }
+  return made;
+}
+
+}  // namespace
+
+void count_generations() {
+  ::pthread_atfork(nullptr, nullptr, [] { generation.fetch_add(1); });
+}
+
+use::use(pool& p) : pool_(p) {
+  if (p.is_forked()) raise(status::forked);
+  p.users_.fetch_add(1);
+  if (p.closing_.load()) {
+    p.users_.fetch_sub(1);
+    raise(status::closed);
+  }
+}
+
+pool::pool(nb::handle path, nb::dict how, nb::handle key, nb::handle value)
+    : key_(key), value_(value), generation_(generation.load()) {
+  options asked = options_of(how);
+  std::string where = path.is_none() ? std::string() : text_of(path, "path");
+  error failure{status::ok, {}};
+  {
+    without_gil others;
+    auto open = [&]<class Kind>() {
+      auto opened = Kind::open(where, asked);
+      if (!opened) return failure = opened.failure(), false;
+      it_.emplace<Kind>(std::move(*opened));
+      return true;
+    };
+    key_.is_word() && value_.is_word() ? open.template operator()<word_map>()
+                                       : open.template operator()<table>();
+  }
+  if (failure.code != status::ok) raise(failure.code, failure.message);
+  durability_level level = any().kinds().durability;
+  may_wait_ = level == durability_level::power || level == durability_level::power_buffered;
+}
+
+pool::~pool() {
+  if (std::holds_alternative<std::monostate>(it_)) return;
+  // Who waits for the log is called back by a thread that needs the GIL.
+  without_gil others(!is_forked());
+  it_.emplace<std::monostate>();
+}
+
+bool pool::is_forked() const noexcept { return generation_ != generation.load(); }
+
+void pool::close() {
+  if (is_forked()) return void(closing_ = true);  // it is its parent's
+  status s;
+  {
+    without_gil others;
+    std::scoped_lock one(closed_by_one_);
+    closing_ = true;
+    // ends: nobody begins a use any more, and none waits for anything of Python's
+    while (users_.load() != 0) std::this_thread::sleep_for(std::chrono::microseconds(20));
+    s = any().close();
+  }
+  if (s != status::ok && s != status::closed) raise(s);
+}
+
+// -------------------------------------------------------------------------------- one record
+
+status pool::find(const scalar& key, std::uint64_t& word, std::string& bytes) {
+  use open(*this);
+  without_gil others(may_wait_);
+  if (holds_words()) return words().get(key.word(), word);
+  return records().get(key.bytes(), bytes);
+}
+
+nb::object pool::found(std::uint64_t word, const std::string& bytes) {
+  return holds_words() ? object_of(value_, word) : object_of(value_, bytes);
+}
+
+nb::object pool::get(nb::handle key, nb::handle otherwise) {
+  scalar wanted(key_, key.ptr());
+  std::uint64_t word = 0;
+  std::string bytes;
+  status s = find(wanted, word, bytes);
+  if (s == status::not_found) return nb::borrow(otherwise);
+  if (s != status::ok) raise(s);
+  return found(word, bytes);
+}
+
+PyObject* pool::subscript(PyObject* key) noexcept {
+  return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
+    scalar wanted(key_, key);
+    std::uint64_t word = 0;
+    std::string bytes;
+    status s = find(wanted, word, bytes);
+    if (s == status::not_found) return PyErr_SetObject(PyExc_KeyError, key), nullptr;
+    if (s != status::ok) raise(s);
+    return found(word, bytes).release().ptr();
+  });
+}
+
+int pool::contains(PyObject* key) noexcept {
+  return guarded(-1, [&] {
+    scalar wanted(key_, key);
+    use open(*this);
+    without_gil others(may_wait_);
+    return static_cast<int>(holds_words() ? words().contains(wanted.word())
+                                          : records().contains(wanted.bytes()));
+  });
+}
+
+int pool::assign(PyObject* key, PyObject* value) noexcept {
+  return guarded(-1, [&] {
+    if (value == nullptr) {
+      if (erase(key)) return 0;
+      PyErr_SetObject(PyExc_KeyError, key);
+      return -1;
+    }
+    bool done;
+    write(write_kind::put, key, value, true, done);
+    return 0;
+  });
+}
+
+Py_ssize_t pool::length() noexcept {
+  return guarded<Py_ssize_t>(-1, [&] { return static_cast<Py_ssize_t>(size()); });
+}
+
+std::optional<std::uint64_t> pool::write(write_kind kind, nb::handle key, nb::handle value,
+                                         bool wait, bool& done) {
+  scalar at(key_, key.ptr()), desired(value_, value.ptr());
+  std::optional<std::uint64_t> position;
+  status s;
+  {
+    use open(*this);
+    without_gil others(may_wait_ || desired.bytes().size() >= long_bytes);
+    auto run = [&](auto& to, auto k, auto v) {
+      switch (kind) {
+        case write_kind::insert: return to.insert(k, v);
+        case write_kind::update: return to.update(k, v);
+        default: return to.put(k, v);
+      }
+    };
+    auto write_it = [&] {
+      return holds_words() ? run(words(), at.word(), desired.word())
+                           : run(records(), at.bytes(), desired.bytes());
+    };
+    if (wait) {
+      s = write_it();
+    } else {
+      deferred_wait later(any());
+      s = write_it();
+      position = later.position();
+    }
+  }
+  done = s == status::ok;
+  bool is_answer = (kind == write_kind::insert && s == status::exists) ||
+                   (kind == write_kind::update && s == status::not_found);
+  if (!done && !is_answer) raise(s);
+  return position;
+}
+
+bool pool::erase(nb::handle key) {
+  scalar at(key_, key.ptr());
+  status s;
+  {
+    use open(*this);
+    without_gil others(may_wait_);
+    s = holds_words() ? words().erase(at.word()) : records().erase(at.bytes());
+  }
+  if (s != status::ok && s != status::not_found) raise(s);
+  return s == status::ok;
+}
+
+bool pool::compare_and_set(nb::handle key, nb::handle expected, nb::handle desired) {
+  scalar at(key_, key.ptr()), before(value_, expected.ptr()), after(value_, desired.ptr());
+  status s;
+  {
+    use open(*this);
+    without_gil others(may_wait_);
+    s = holds_words() ? words().compare_and_set(at.word(), before.word(), after.word())
+                      : records().compare_and_set(at.bytes(), before.bytes(), after.bytes());
+  }
+  if (s != status::ok && s != status::mismatch && s != status::not_found) raise(s);
+  return s == status::ok;
+}
+
+nb::object pool::fetch_add(nb::handle key, nb::handle delta) {
+  if (value_.kind != form_kind::u64 && value_.kind != form_kind::i64)
+    raise(PyExc_TypeError, "fetch_add is for tables whose values are integers");
+  scalar at(key_, key.ptr());
+  // Either sign: numbers are added modulo 2^64.
+  nb::object number = nb::steal(PyNumber_Index(delta.ptr()));
+  if (!number.is_valid()) nb::raise_python_error();
+  std::uint64_t added = PyLong_AsUnsignedLongLongMask(number.ptr()), previous = 0;
+  status s;
+  {
+    use open(*this);
+    without_gil others(may_wait_);
+    s = holds_words() ? words().fetch_add(at.word(), added, previous)
+                      : records().fetch_add(at.bytes(), added, previous);
+  }
+  if (s != status::ok) raise(s);
+  return object_of(value_, previous);
+}
+
+// ---------------------------------------------------------------------------------- the pool
+
+nb::tuple pool::kinds() {
+  use open(*this);
+  pool_kinds is = any().kinds();
+  return nb::make_tuple(std::string(name_of(is.engine)), std::string(name_of(is.key)),
+                        std::string(name_of(is.value)), std::string(name_of(is.durability)));
+}
+
+nb::dict pool::info() {
+  pool_info is = using_pool([&] { return any().info(); });
+  nb::dict made;
+  made["engine"] = std::string(name_of(is.engine));
+  made["key"] = std::string(name_of(is.key));
+  made["value"] = std::string(name_of(is.value));
+  made["durability"] = std::string(name_of(is.durability));
+  made["medium"] = std::string(name_of(is.medium));
+  made["records"] = is.records;
+  made["slots"] = is.slots;
+  made["load_factor"] = is.load_factor;
+  made["file_bytes"] = is.file_bytes;
+  made["live_bytes"] = is.live_bytes;
+  made["free_bytes"] = is.free_bytes;
+  made["format_version"] = is.format_version;
+  made["clean"] = is.clean;
+  made["may_lack_last_moments"] = is.may_lack_last_moments;
+  return made;
+}
+
+nb::dict pool::stats() {
+  table_stats are = using_pool([&] { return any().stats(); });
+  nb::dict made;
+  made["flushes"] = are.media.flushes;
+  made["fences"] = are.media.fences;
+  made["media_read_blocks"] = are.media.media_read_blocks;
+  made["media_write_blocks"] = are.media.media_write_blocks;
+  for (const auto& [name, figure] : are.figures) made[name.c_str()] = figure;
+  return made;
+}
+
+nb::object pool::check() {
+  check_report report = using_pool([&] { return any().check(); });
+  return nb::make_tuple(report.ok, report.records, report.violations);
+}
+
+std::uint64_t pool::size() {
+  return using_pool([&] { return any().size(); });
+}
+void pool::reserve(std::uint64_t records) {
+  require([&] { return any().reserve(records); });
+}
+void pool::compact() {
+  require([&] { return any().compact(); });
+}
+void pool::sync() {
+  require([&] { return any().sync(); });
+}
+void pool::backup(const std::string& path) {
+  error e = using_pool([&] { return any().backup(path); });
+  if (e.code != status::ok) raise(e.code, e.message);
+}
+std::uint64_t pool::position() {
+  use open(*this);
+  return any().position();
+}
+std::uint64_t pool::durable_position() {
+  use open(*this);
+  return any().durable_position();
+}
+void pool::wait_durable(std::uint64_t position) {
+  require([&] { return any().wait_durable(position); });
+}
+
+void pool::when_durable(std::uint64_t position, nb::object call) {
+  PyObject* kept = call.release().ptr();
+  auto call_back = [kept](status s) {
+    PyGILState_STATE state = PyGILState_Ensure();
+    {
+      nb::object function = nb::steal(kept);
+      nb::object answer = nb::steal(PyObject_CallFunction(kept, "i", static_cast<int>(s)));
+      if (!answer.is_valid()) PyErr_WriteUnraisable(kept);
+    }
+    PyGILState_Release(state);
+  };
+  status s;
+  try {
+    s = using_pool([&] { return any().when_durable(position, call_back); });
+  } catch (...) {
+    Py_DECREF(kept);
+    throw;
+  }
+  if (s == status::ok) return;
+  Py_DECREF(kept);
+  raise(s);
+}
+
+std::vector<std::string> pool::salvage_report() {
+  use open(*this);
+  return any().salvage_report();
+}
+
+}  // namespace durahash::python

@@ -1,0 +1,163 @@
+"""Other processes: forks, kills, the end of the interpreter."""
+import multiprocessing
+import os
+import random
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import numpy as np
+import pytest
+
+import durahash
+
+
+def child(run):
+    """What run() prints in a fork of this process."""
+    reader, writer = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        code = 1
+        try:
+            os.write(writer, str(run()).encode())
+            code = 0
+        finally:
+            os._exit(code)
+    os.close(writer)
+    said = b""
+    while part := os.read(reader, 4096):
+        said += part
+    os.close(reader)
+    _, status = os.waitpid(pid, 0)
+    assert status == 0, status
+    return said.decode()
+
+
+def test_a_fork_is_told_that_the_table_is_its_parents(path):
+    t = durahash.open(path)
+    t[b"k"] = b"v"
+
+    def use_all():
+        for use in (lambda: t[b"k"], lambda: len(t), lambda: list(t), lambda: t.put(b"k", b"w"), t.info,
+                    lambda: t.get_many([b"k"]), lambda: t.erase_many([b"k"]), t.check, t.sync):
+            try:
+                use()
+                return "answered"
+            except durahash.ForkedError as e:
+                said = str(e)
+        assert isinstance(repr(t), str)
+        t.close()
+        return said
+
+    assert "fork" in child(use_all)
+    assert t[b"k"] == b"v" and t.check()
+    t.close()
+
+    def opens_anew():
+        with t.reopen() as mine:
+            mine[b"c"] = b"child"
+        return "done"
+
+    assert child(opens_anew) == "done"
+    assert t.reopen()[b"c"] == b"child"
+
+
+def read_in_child(table, key):
+    return table[key]
+
+
+def test_readers_in_a_pool_of_processes(path):
+    with durahash.open(path, key="u64", value="u64") as t:
+        t.put_many(np.arange(100), np.arange(100) * 2)
+    with durahash.open(path, "r") as t, multiprocessing.get_context("spawn").Pool(1) as workers:
+        assert workers.starmap(read_in_child, [(t, 5), (t, 9)]) == [10, 18]
+
+
+def script(text):
+    return [sys.executable, "-c", textwrap.dedent(text)]
+
+
+def test_the_interpreter_ends_with_tables_open(path):
+    run = subprocess.run(script(f"""
+        import durahash, threading
+        t = durahash.open({path!r}, key="u64", value="u64")
+        t[1] = 1
+        def spin():
+            while True: t[2] = 2
+        threading.Thread(target=spin, daemon=True).start()
+        holder = [t]
+        holder.append(holder)
+        """), capture_output=True, text=True, timeout=60)
+    assert run.returncode == 0, run
+    with durahash.open(path) as t:
+        assert t[1] == 1 and t.info()["clean"]
+
+
+def test_ctrl_c_ends_a_long_batch(path):
+    process = subprocess.Popen(script(f"""
+        import durahash, numpy as np
+        t = durahash.open({path!r}, key="u64", value="u64")
+        keys = np.arange(1_200_000, dtype=np.uint64)
+        print("ready", flush=True)
+        try:
+            while True: t.put_many(keys, keys)
+        except KeyboardInterrupt:
+            print("interrupted", t.check().ok)
+        """), stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "ready\n"
+    time.sleep(0.2)
+    process.send_signal(signal.SIGINT)
+    assert process.communicate(timeout=60)[0] == "interrupted True\n"
+
+
+WRITER = """
+    import durahash, numpy as np, sys
+    path, kind, begin = sys.argv[1], sys.argv[2], int(sys.argv[3])
+    if kind == "words":
+        t = durahash.open(path, key="u64", value="u64")
+    else:
+        t = durahash.open(path, key="str", value="bytes")
+    for n in range(begin, begin + 10_000_000, 64):
+        if kind == "words":
+            keys = np.arange(n, n + 64, dtype=np.uint64)
+            t.put_many(keys, keys * 3)
+        elif kind == "single":
+            for i in range(n, n + 64): t[str(i)] = bytes(str(i * 3), "ascii")
+        else:
+            t.put_many([str(i) for i in range(n, n + 64)],
+                       [bytes(str(i * 3), "ascii") for i in range(n, n + 64)])
+        sys.stdout.write(f"{n + 64}\\n")
+        sys.stdout.flush()
+    """
+
+
+@pytest.mark.parametrize("kind", ["words", "single", "batch"])
+def test_nothing_acknowledged_is_lost_by_kill_9(path, kind):
+    """Torture: killed at random moments, reopened, compared, and gone on with."""
+    seed = int(os.environ.get("DURAHASH_SEED", random.randrange(2**32)))
+    print("DURAHASH_SEED =", seed)
+    moments = random.Random(seed)
+    acknowledged = 0
+    for _ in range(30 if os.environ.get("DURAHASH_LONG") else 4):
+        process = subprocess.Popen([*script(WRITER), path, kind, str(acknowledged)],
+                                   stdout=subprocess.PIPE, text=True)
+        first = process.stdout.readline()
+        time.sleep(moments.random() * 0.15)
+        process.kill()
+        told = (first + process.communicate()[0]).splitlines(keepends=True)
+        whole = [line for line in told if line.endswith("\n")]
+        acknowledged = max(acknowledged, *(int(line) for line in whole))
+        if kind == "words":
+            with durahash.open(path, "w") as t:
+                keys = np.arange(acknowledged, dtype=np.uint64)
+                values, found = t.get_many(keys)
+                assert found.all() and (values == keys * 3).all()
+                assert acknowledged <= len(t) <= acknowledged + 64 and t.check()
+        else:
+            with durahash.open(path, "w", key="str", value="bytes") as t:
+                values, found = t.get_many([str(i) for i in range(acknowledged)])
+                assert found.all() and values == [bytes(str(i * 3), "ascii") for i in range(acknowledged)]
+                assert acknowledged <= len(t) <= acknowledged + 64 and t.check()
+    assert acknowledged > 0
