@@ -5,6 +5,7 @@
 
 #include "bench/pool_run.hpp"
 #include "bench/reopening.hpp"
+#include "durahash/emulated.hpp"
 
 namespace durahash::bench {
 namespace {
@@ -246,6 +247,7 @@ double workload_outcome::median_seconds() const {
 }
 
 std::vector<engine_outcome> run(const request& asked, const narrator& tell) {
+  use_emulated_medium();
   if (asked.on)
     return asked.shape.kind == data_kind::u64 ? run_all<device_pool>(asked, tell)
                                               : run_all<device_rows>(asked, tell);

@@ -22,6 +22,9 @@ foreach(header base/bits.hpp base/check.hpp base/key_hash.hpp base/seeds.hpp med
   install(FILES "${PROJECT_SOURCE_DIR}/src/${header}" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/durahash/device/${folder}")
 endforeach()
 install(EXPORT durahashTargets NAMESPACE durahash:: DESTINATION "${durahash_package_dir}")
+# find_package(durahash COMPONENTS emulated), where that library was built.
+install(TARGETS durahash_emulated EXPORT durahashEmulatedTargets OPTIONAL)
+install(EXPORT durahashEmulatedTargets NAMESPACE durahash:: DESTINATION "${durahash_package_dir}")
 if(TARGET durahash_cuda)  # find_package(durahash COMPONENTS cuda): a program that does not ask for it needs no CUDA toolkit
   install(TARGETS durahash_cuda EXPORT durahashCudaTargets)
   install(EXPORT durahashCudaTargets NAMESPACE durahash:: DESTINATION "${durahash_package_dir}")
@@ -33,7 +36,8 @@ if(DURAHASH_HAS_PMEM2 AND durahash_kind STREQUAL "STATIC_LIBRARY")
   set(DURAHASH_DEMANDS_PMEM2 ON)
 endif()
 configure_package_config_file("${PROJECT_SOURCE_DIR}/cmake/durahashConfig.cmake.in"
-  "${PROJECT_BINARY_DIR}/durahashConfig.cmake" INSTALL_DESTINATION "${durahash_package_dir}")
+  "${PROJECT_BINARY_DIR}/durahashConfig.cmake" INSTALL_DESTINATION "${durahash_package_dir}"
+  PATH_VARS CMAKE_INSTALL_LIBDIR)
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/durahashConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
 install(FILES "${PROJECT_BINARY_DIR}/durahashConfig.cmake" "${PROJECT_BINARY_DIR}/durahashConfigVersion.cmake"
   DESTINATION "${durahash_package_dir}")
@@ -61,5 +65,5 @@ if(TARGET durahash_shared)
 endif()
 if(TARGET durahash_tool)
   install(TARGETS durahash_tool)
-  install(TARGETS durahash_explorer OPTIONAL)  # where it was built
+  install(TARGETS durahash_explorer durahash_bench_program OPTIONAL)  # where they were built
 endif()

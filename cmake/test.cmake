@@ -19,7 +19,7 @@ function(durahash_test name)
   durahash_test_executable(${name}_test "${test_UNPARSED_ARGUMENTS}" "${test_USES}")
   if(test_TOOL AND TARGET durahash_tool)
     target_compile_definitions(${name}_test PRIVATE DURAHASH_TOOL_PATH="$<TARGET_FILE:durahash_tool>")
-    add_dependencies(${name}_test durahash_tool)
+    add_dependencies(${name}_test durahash_tool durahash_bench_program)
   endif()
 
   set(recognised "")
@@ -67,7 +67,7 @@ function(durahash_test_executable target sources uses)
   add_executable(${target} ${sources})
   add_dependencies(tests ${target})
   target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/test")
-  target_link_libraries(${target} PRIVATE durahash durahash_store GTest::gtest fmt::fmt
+  target_link_libraries(${target} PRIVATE durahash_emulated durahash durahash_store GTest::gtest fmt::fmt
     Threads::Threads durahash_compiler ${uses})
   if(NOT "${sources}" MATCHES "/main\\.cpp")
     target_link_libraries(${target} PRIVATE GTest::gtest_main)

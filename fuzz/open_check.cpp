@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "damage.hpp"
+#include "durahash/emulated.hpp"
 #include "durahash/map.hpp"
 #include "durahash/table.hpp"
 #include "media/file_lock.hpp"
@@ -47,6 +48,8 @@ class nameless_file {
   }
   int descriptor_;
 };
+
+[[maybe_unused]] const bool counts_too = (use_emulated_medium(), true);
 
 options options_of(std::uint8_t how) {
   options chosen;

@@ -25,6 +25,7 @@ ALLOWED = {
     "engine/gphash": BELOW_ENGINE | {"engine", "warp"},
     "gpu": BELOW_ENGINE | {"engine", "engine/gphash", "warp", "store"},
     "store": BELOW_ENGINE | {"disk", "engine", "engine/*"},
+    "emulated": BELOW_ENGINE | {"engine", "engine/*", "store"},
     "bench": {"api"},
     "tool": {"api", "bench", "explorer"},
     "examples": {"api"},

@@ -27,7 +27,7 @@ for arch in sm_80 sm_90 sm_100; do
 done
 
 export CUDACXX="$nvcc"  # the one that was just used
-scripts/build.sh check gpu_test bench_test durahash_tool
+scripts/build.sh check gpu_test bench_test durahash_tool durahash_bench_program
 if ! nvidia-smi -L 2>/dev/null; then
   echo "no GPU here: tests on one, compute-sanitizer and throughput are left out"
   exit 0

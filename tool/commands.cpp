@@ -1,7 +1,5 @@
 #include "commands.hpp"
 
-#include <string_view>
-
 namespace durahash::tool {
 
 void add_commands(command_line app, int& exit_code) {
@@ -17,14 +15,12 @@ void add_commands(command_line app, int& exit_code) {
   add_compact(app, exit_code);
   add_convert(app, exit_code);
   add_backup(app, exit_code);
-  add_bench(app, exit_code);
   add_demo(app, exit_code);
-  add_crash(app, exit_code);
+  add_programs(app);
 }
 
 std::optional<int> before_parsing(std::vector<char*>& words) {
-  if (words.size() > 1 && words[1] == std::string_view("crash")) return start_explorer(words);
-  return {};
+  return start_program(words);
 }
 
 }  // namespace durahash::tool

@@ -34,10 +34,21 @@ void add_bench(command_line app, int& exit_code);
 void add_demo(command_line app, int& exit_code);
 void add_crash(command_line app, int& exit_code);
 
-/// Becomes the program durahash-crash, or says why not.
-int start_explorer(std::vector<char*> words);
+// Programs of their own, durahash-crash and durahash-bench, stand beside the tool.
 
-// What the tool (commands.cpp) and durahash-crash (explorer/commands.cpp) do differently.
+/// Names their commands in the tool's help.
+void add_programs(command_line app);
+
+/// Becomes the program whose command the first word is, or says why not and returns the exit code.
+/// Nothing: it is none of theirs.
+std::optional<int> start_program(std::vector<char*>& words);
+
+/// In such a program: puts the name of its one command in front, where it is not there. The name
+/// is not changed.
+std::optional<int> put_command_first(std::vector<char*>& words, const char* name);
+
+// What the tool (commands.cpp) and the programs (explorer/commands.cpp, bench/commands.cpp) do
+// differently.
 
 void add_commands(command_line app, int& exit_code);
 

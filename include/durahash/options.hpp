@@ -34,7 +34,7 @@ enum class medium_kind : std::uint8_t {
   memory = 1,    ///< anonymous memory, gone with the process
   file = 2,      ///< a plain file, through the page cache
   pmem = 3,      ///< persistent memory: MAP_SYNC mapping or device DAX
-  emulated = 4,  ///< as pmem, on any memory, and counts what it does
+  emulated = 4,  ///< as pmem, on any memory, and counts what it does: durahash/emulated.hpp
   disk = 5,      ///< a plain file behind a log: survives a loss of power on any disk
 };
 

@@ -10,6 +10,7 @@
 #include <ctime>
 
 #include "base/random.hpp"
+#include "media/emulated_medium.hpp"
 #include "media/pmem_mapping.hpp"
 #include "persist/owner.hpp"
 #include "store/disk_table.hpp"
@@ -388,6 +389,10 @@ result<opened> finish(opening o) {
   persistence_domain domain = o.map->domain();
   bool flushes = o.block.durability == durability_level::power && !o.map->read_only();
   if (o.how.medium == medium_kind::emulated && !o.map->read_only()) {
+    if (entry->on_emulated == nullptr)
+      return refused(status::unusable,
+                     "cannot open a pool on the medium emulated: this program does without it "
+                     "(durahash/emulated.hpp)");
     emulated_medium::latency latency{o.how.flush_latency_ns, o.how.block_latency_ns,
                                      o.how.read_latency_ns};
     return entry->on_emulated(std::move(o), std::make_unique<emulated_medium>(latency));

@@ -42,7 +42,7 @@ struct registry {
       add(further, further.name);
     }
   }
-  std::span<const engine_entry> all() const noexcept { return {entries.data(), count}; }
+  std::span<engine_entry> all() noexcept { return {entries.data(), count}; }
 
  private:
   void add(engine_entry entry, std::string_view name) noexcept {
@@ -52,8 +52,8 @@ struct registry {
   }
 };
 
-const registry& engines() noexcept {
-  static const registry all;
+registry& engines() noexcept {
+  static registry all;
   return all;
 }
 
@@ -63,6 +63,11 @@ const engine_entry* find_engine(engine_kind kind) noexcept {
   for (const engine_entry& entry : engines().all())
     if (entry.kind == kind) return &entry;
   return nullptr;
+}
+
+void bind_on_emulated(engine_kind kind, bind_emulated bind) noexcept {
+  for (engine_entry& entry : engines().all())
+    if (entry.kind == kind) entry.on_emulated = bind;
 }
 
 std::span<const engine_kind> all_engines() noexcept {

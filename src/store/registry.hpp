@@ -6,7 +6,6 @@
 
 #include "disk/disk_medium.hpp"
 #include "engine/concept.hpp"
-#include "media/emulated_medium.hpp"
 #include "media/pmem_medium.hpp"
 #include "media/process_medium.hpp"
 #include "store/engine_list.hpp"
@@ -16,19 +15,25 @@
 
 namespace durahash {
 
+class emulated_medium;
+using bind_emulated = result<opened> (*)(opening, std::unique_ptr<emulated_medium>);
+
 struct engine_entry {
   engine_kind kind{};
   result<engine_plan> (*plan)(const options&);  // the settings are the same on all media
   result<opened> (*on_process)(opening, std::unique_ptr<process_medium>);
   result<opened> (*on_pmem)(opening, std::unique_ptr<pmem_medium>);
-  result<opened> (*on_emulated)(opening, std::unique_ptr<emulated_medium>);
   result<opened> (*on_disk)(opening, std::unique_ptr<disk_medium>);
   result<std::unique_ptr<inspected_table>> (*look)(opening, std::unique_ptr<process_medium>);
+  bind_emulated on_emulated = nullptr;  // of programs that use it (durahash/emulated.hpp)
   std::string_view name = {};
 };
 
 /// Null: the engine is not in this build.
 const engine_entry* find_engine(engine_kind) noexcept;
+
+/// Before the first pool is opened.
+void bind_on_emulated(engine_kind, bind_emulated) noexcept;
 
 /// A further engine, with its name, of programs that link one in. The library defines no such
 /// function, and has the engines of its list; the tests define it (test/linear).

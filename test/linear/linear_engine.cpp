@@ -1,4 +1,5 @@
 // Where the engine linear is instantiated: programs that have this object have the engine.
+#include "media/emulated_medium.hpp"
 #include "store/bind.hpp"
 #include "test/linear/table.hpp"
 
@@ -6,6 +7,7 @@ namespace durahash {
 
 engine_entry further_engine() noexcept {
   engine_entry made = entry_of<linear::table>::of(linear::kind_of_linear);
+  made.on_emulated = entry_of<linear::table>::bind<emulated_medium>;
   made.name = "linear";
   return made;
 }

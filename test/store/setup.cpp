@@ -4,11 +4,14 @@
 #include <ostream>
 #include <stdexcept>
 
+#include "durahash/emulated.hpp"
 #include "random.hpp"
 
 namespace durahash::test {
 
 namespace {
+
+[[maybe_unused]] const bool has_emulated = (use_emulated_medium(), true);
 
 constexpr api_kind apis[] = {api_kind::words, api_kind::words_as_bytes, api_kind::bytes,
                              api_kind::words_to_bytes, api_kind::bytes_to_words};

@@ -15,12 +15,12 @@
 #include "bench/plot.hpp"
 #include "bench/report.hpp"
 #include "bench/runner.hpp"
-#include "bench_arguments.hpp"
-#include "commands.hpp"
+#include "tool/bench/bench_arguments.hpp"
+#include "tool/commands.hpp"
 #include "durahash/table.hpp"
-#include "failure.hpp"
-#include "numbers.hpp"
-#include "output.hpp"
+#include "tool/failure.hpp"
+#include "tool/numbers.hpp"
+#include "tool/output.hpp"
 
 namespace durahash::tool {
 namespace {

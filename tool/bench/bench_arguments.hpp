@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "arguments.hpp"
+#include "tool/arguments.hpp"
 
 namespace durahash::tool {
 

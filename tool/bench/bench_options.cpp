@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "bench/workload.hpp"
-#include "bench_arguments.hpp"
+#include "tool/bench/bench_arguments.hpp"
 
 namespace durahash::tool {
 namespace {
