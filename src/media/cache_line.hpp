@@ -37,7 +37,7 @@ inline void write_back_otherwise(flush_instruction how, const void* line) noexce
 
 inline void store_fence() noexcept { asm volatile("sfence" ::: "memory"); }
 
-/// Calls `each(line)` for every cache line that [at, at + bytes) touches.
+/// Calls `each(line)` for every cache line that [at, at + bytes) touches; bytes is not 0.
 template <class Each>
 void for_each_line(const void* at, std::size_t bytes, Each&& each) {
   auto first = align_down(reinterpret_cast<std::uintptr_t>(at), line_bytes);

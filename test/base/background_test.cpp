@@ -1,0 +1,122 @@
+// Work that nobody waits for: what runs, in which order, and what stop() promises.
+#include <gtest/gtest.h>
+
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <csignal>
+#include <latch>
+#include <memory>
+#include <new>
+#include <thread>
+#include <vector>
+
+#include "base/background.hpp"
+#include "base/own_thread.hpp"
+#include "base/process_mark.hpp"
+#include "base/zeroed_array.hpp"
+
+namespace durahash::test {
+namespace {
+
+TEST(Background, JobsOfOneOwnerRunInOrderOneAtATime) {
+  background owner;
+  std::vector<int> ran;  // by one thread, if the promise holds
+  std::latch all(100);
+  for (int i = 0; i < 100; ++i)
+    ASSERT_TRUE(owner.submit([&, i](const background&) {
+      ran.push_back(i);
+      all.count_down();
+    }));
+  all.wait();
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(ran[static_cast<std::size_t>(i)], i);
+}
+
+TEST(Background, StopWaitsForTheRunningJobAndDropsTheRest) {
+  background owner;
+  std::latch begun(1);
+  std::atomic<bool> ended{false}, dropped_ran{false};
+  ASSERT_TRUE(owner.submit([&](const background& self) {
+    begun.count_down();
+    while (!self.stopping()) std::this_thread::yield();
+    ended = true;
+  }));
+  ASSERT_TRUE(owner.submit([&](const background&) { dropped_ran = true; }));
+  begun.wait();
+  owner.stop();
+  EXPECT_TRUE(ended) << "stop() came back before the job did";
+  EXPECT_FALSE(dropped_ran);
+  EXPECT_FALSE(owner.submit([](const background&) {})) << "it takes no more";
+}
+
+TEST(Background, AnOwnerThatNeverSubmittedStopsAtOnce) {
+  background owner;
+  owner.stop();
+  owner.stop();
+  EXPECT_TRUE(owner.stopping());
+}
+
+TEST(Background, ManyOwnersShareOneThread) {
+  std::vector<std::unique_ptr<background>> owners;
+  std::atomic<int> ran{0};
+  std::atomic<bool> same{true};
+  std::thread::id worker{};
+  std::latch all(200);
+  for (int i = 0; i < 200; ++i) {
+    owners.push_back(std::make_unique<background>());
+    ASSERT_TRUE(owners.back()->submit([&](const background&) {
+      if (ran++ == 0) worker = std::this_thread::get_id();
+      else if (worker != std::this_thread::get_id()) same = false;
+      all.count_down();
+    }));
+  }
+  all.wait();
+  EXPECT_EQ(ran, 200);
+  EXPECT_TRUE(same);
+}
+
+TEST(OwnThread, TakesNoSignalsAndLeavesTheCallersMaskAlone) {
+  sigset_t before, after, within;
+  pthread_sigmask(SIG_SETMASK, nullptr, &before);
+  std::thread thread;
+  ASSERT_TRUE(start_own_thread(thread, [&] { pthread_sigmask(SIG_SETMASK, nullptr, &within); }));
+  thread.join();
+  pthread_sigmask(SIG_SETMASK, nullptr, &after);
+  for (int signal : {SIGINT, SIGTERM, SIGUSR1, SIGCHLD}) {
+    EXPECT_EQ(sigismember(&within, signal), 1) << signal;
+    EXPECT_EQ(sigismember(&after, signal), sigismember(&before, signal)) << signal;
+  }
+}
+
+TEST(ProcessMark, IsZeroInAChild) {
+  const volatile unsigned char* mark = this_process_mark();
+  ASSERT_NE(*mark, 0);
+  EXPECT_EQ(this_process_mark(), mark) << "one mark for one process";
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const bool old_is_zero = *mark == 0;
+    const bool own_is_not = *this_process_mark() != 0;
+    ::_exit(old_is_zero && own_is_not ? 0 : 1);
+  }
+  int how = 0;
+  ASSERT_EQ(::waitpid(child, &how, 0), child);
+  EXPECT_TRUE(WIFEXITED(how) && WEXITSTATUS(how) == 0);
+  EXPECT_NE(*mark, 0) << "the parent is who it was";
+}
+
+TEST(ZeroedArray, BeginsAsZerosAndIsDiscardedToZeros) {
+  zeroed_array<std::uint64_t> words(1 << 16);
+  for (std::size_t i = 0; i < 1 << 16; i += 997) EXPECT_EQ(words[i], 0u);
+  words[5] = 7;
+  zeroed_array<std::uint64_t> moved;
+  moved = std::move(words);
+  EXPECT_EQ(moved[5], 7u);
+  moved.discard();
+  EXPECT_EQ(moved[5], 0u);
+  EXPECT_THROW(zeroed_array<std::uint64_t>(std::size_t{1} << 58), std::bad_alloc);
+}
+
+}  // namespace
+}  // namespace durahash::test
