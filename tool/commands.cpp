@@ -19,8 +19,6 @@ void add_commands(command_line app, int& exit_code) {
   add_programs(app);
 }
 
-std::optional<int> before_parsing(std::vector<char*>& words) {
-  return start_program(words);
-}
+std::optional<int> before_parsing(std::vector<char*>& words) { return start_program(words); }
 
 }  // namespace durahash::tool

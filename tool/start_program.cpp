@@ -1,4 +1,4 @@
-// durahash crash, durahash bench: programs of their own beside this one, which most users do without.
+// durahash crash, durahash bench: programs of their own beside this one. Most users do without.
 #include <unistd.h>
 
 #include <cerrno>
