@@ -106,7 +106,7 @@ enum {  // where the bytes live
   DURAHASH_MEDIUM_MEMORY = 1,  ///< anonymous memory, gone with the process
   DURAHASH_MEDIUM_FILE = 2,
   DURAHASH_MEDIUM_PMEM = 3,      ///< persistent memory (DAX)
-  DURAHASH_MEDIUM_EMULATED = 4,  ///< as pmem, on any memory, and counts what it does
+  DURAHASH_MEDIUM_EMULATED = 4,  ///< of C++ programs that measure; refused here
   DURAHASH_MEDIUM_DISK = 5       ///< a file behind a log
 };
 
