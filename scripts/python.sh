@@ -45,7 +45,7 @@ fi
 package=$PWD/build/check/bindings/python
 cmake --preset check -DDURAHASH_PYTHON=ON -DPython_EXECUTABLE="$PWD/$venv/bin/python" >build/python/configure.log ||
   { cat build/python/configure.log; exit 1; }
-cmake --build --preset check -j "${JOBS:-$(nproc)}" --target durahash_python -- --quiet
+cmake --build --preset check -j "${JOBS:-$(nproc)}" --target durahash_python quickstart -- --quiet
 case "$what" in
   build) echo "the package is ready: PYTHONPATH=$package $venv/bin/python" >&2 ;;
   test)

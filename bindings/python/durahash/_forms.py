@@ -55,7 +55,7 @@ class Form:
         self.spec = spec
 
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and self.spec == other.spec  # type: ignore[attr-defined]
+        return type(self) is type(other) and self.spec == other.spec
 
     def __repr__(self) -> str:
         return repr(self.spec)
@@ -150,8 +150,8 @@ class Rows(Array):
         self.width = dtype.itemsize
         self.pool_kind = "u64" if self.width == 8 else "bytes"
         try:
-            view = memoryview(np.empty((1, *self.shape), self.dtype))
-            self.format = view.format
+            row: Any = np.empty((1, *self.shape), self.dtype)
+            self.format = memoryview(row).format
         except (ValueError, TypeError, BufferError):  # dates have no format
             self.format = ""
 

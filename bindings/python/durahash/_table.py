@@ -461,7 +461,7 @@ def _bar(count: int, progress: Any, what: str) -> Any:
     if callable(progress):
         return progress(total=count, desc=what)
     try:
-        from tqdm.auto import tqdm
+        from tqdm.auto import tqdm  # type: ignore[import-untyped]
     except ImportError:
         return _NoBar()
     return tqdm(total=count, desc=what, unit=" records", unit_scale=True)
