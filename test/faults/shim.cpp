@@ -350,7 +350,10 @@ ssize_t getrandom(void* at, size_t bytes, unsigned flags) {
   return libc_getrandom(at, bytes, flags);
 }
 long syscall(long number, ...) noexcept {
-  LIBC(syscall);
+  // No static that is made once: who waits for that does so by this call.
+  static constinit std::atomic<decltype(::syscall)*> found{nullptr};
+  auto* libc_syscall = found.load(std::memory_order_relaxed);
+  if (libc_syscall == nullptr) found = libc_syscall = next<decltype(::syscall)>("syscall");
   va_list arguments;
   va_start(arguments, number);
   long a[6];

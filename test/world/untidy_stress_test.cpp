@@ -294,7 +294,11 @@ TEST_P(UntidyStress, OfOperationsBesideOperationsLosesNothingThatWasAcknowledged
   survives("none");
 }
 TEST_P(UntidyStress, OfOperationsAndForksBesideOperationsLosesNothingThatWasAcknowledged) {
+#ifdef DURAHASH_SANITIZED
+  GTEST_SKIP() << "a child that is made beside threads that allocate hangs in the sanitizer";
+#else
   survives("forks");
+#endif
 }
 
 }  // namespace

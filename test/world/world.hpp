@@ -22,7 +22,11 @@ namespace durahash::test {
 enum exit_code : int { passed = 0, failed = 1, not_possible_here = 77 };
 
 /// Whoever takes longer hangs.
+#ifdef DURAHASH_SANITIZED
+inline constexpr double patience_seconds = 120;
+#else
 inline constexpr double patience_seconds = 20;
+#endif
 
 double stress_seconds();  ///< DURAHASH_STRESS_SECONDS, or 0.5
 
