@@ -66,7 +66,7 @@ struct options {
   /// Address space set aside for growth: the pool cannot grow past it while it is open. Costs no
   /// memory. 0: eight times the file, or 128 bytes for each record of `capacity`, or 64 GiB,
   /// whichever is most, and 64 TiB at most. A process has 128 TiB in all; where it may not have as
-  /// much as this says (a limit, a sanitizer), the pool gets half, or half of that, and so on.
+  /// much as this says (a limit, a sanitizer), the pool takes a part, and leaves as many.
   ///
   /// Memory: beside the pages of its file that were used, an open pool takes up to 0.5 MiB of the
   /// process while it is small. Of one with many records locks, counters and marks take more, up to

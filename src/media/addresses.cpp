@@ -9,12 +9,22 @@
 namespace durahash {
 
 std::byte* reserve_addresses(std::uint64_t& bytes, std::uint64_t least, std::uint64_t alignment) {
-  void* at = MAP_FAILED;
-  for (;; bytes = std::max(bytes / 2, least)) {
-    at = ::mmap(nullptr, bytes + alignment, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-                -1, 0);
-    if (at != MAP_FAILED) break;
+  auto set_aside = [&] {
+    return ::mmap(nullptr, bytes + alignment, PROT_NONE,
+                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  };
+  void* at = set_aside();
+  const bool limited = at == MAP_FAILED;
+  while (at == MAP_FAILED) {
     if (bytes <= least) return nullptr;
+    bytes = std::max(align_down(bytes / 2, page_bytes), least);
+    at = set_aside();
+  }
+  if (limited && bytes > least) {  // the rest of the process wants some, too
+    ::munmap(at, bytes + alignment);
+    bytes = std::max(align_down(bytes / 2, page_bytes), least);
+    at = set_aside();
+    if (at == MAP_FAILED) return nullptr;
   }
   auto start = reinterpret_cast<std::uintptr_t>(at);
   auto aligned = align_up(start, alignment);

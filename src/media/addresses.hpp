@@ -10,8 +10,9 @@ namespace durahash {
 constexpr std::uint64_t min_address_space = 256 << 20;
 
 /// Sets addresses aside, aligned to `alignment` and nothing beside them. Where the process may not
-/// have so many (a limit, a sanitizer), half of them, and so on down to `least`; `bytes` then says
-/// how many. Null where not even those are to be had. Given back by munmap.
+/// have so many (a limit, a sanitizer), half of them, and so on down to `least`, and as many again
+/// are left to the rest of the process; `bytes` then says how many. Null where not even `least` are
+/// to be had. Given back by munmap.
 std::byte* reserve_addresses(std::uint64_t& bytes, std::uint64_t least, std::uint64_t alignment);
 
 /// A child of this process has nothing there: neither the memory, nor through it the file and its

@@ -378,7 +378,53 @@ TEST_P(ChosenKeys, OfMoreEqualBitsThanADirectoryHasTakeBoundedSpace) {
   play_with_chosen_keys(GetParam(), 24, 24);
 }
 
-const child_role roles[] = {{"fill_eight_pools_and_die", fill_eight_pools_and_die},
+// -------------------------------------------------------------------------------------------------
+// few addresses
+
+/// setup, folder, megabytes of addresses that the process may have (ulimit -v)
+int use_few_addresses(const child_arguments& arguments) {
+  setup with = setup_named(arguments.at(0));
+  std::uint64_t bytes = std::stoull(arguments.at(2)) << 20;
+  rlimit addresses{bytes, bytes};
+  if (setrlimit(RLIMIT_AS, &addresses) != 0) return not_possible_here;
+  auto pool = make_or_end(with, arguments.at(1) + "/pool");
+  std::size_t quarter = bytes / 4;
+  void* of_program = std::malloc(quarter);
+  require(of_program != nullptr, "the program beside the pool has memory of its own");
+  static_cast<volatile char*>(of_program)[quarter / 2] = 1;
+  put_records(*pool, with, 0, 20'000);
+  require_records(*pool, with, 0, 20'000, "with few addresses");
+  require_sound(*pool, "with few addresses");
+  std::free(of_program);
+  require_ok(pool->pool().close(), "close with few addresses");
+  return passed;
+}
+
+class FewAddresses : public testing::TestWithParam<setup> {};
+std::vector<setup> files_and_logs() {
+  std::vector<setup> all = byte_setups();
+  for (std::size_t n = 0, count = all.size(); n < count; ++n)
+    if (is_shipped(all[n].engine))
+      all.push_back(
+          {all[n].engine, place_kind::logged, api_kind::bytes, durability_level::power_buffered});
+  return all;
+}
+INSTANTIATE_TEST_SUITE_P(Every, FewAddresses, testing::ValuesIn(files_and_logs()), setup_name());
+
+TEST_P(FewAddresses, AreSharedWithTheProgramBesideThePool) {
+#ifdef DURAHASH_SANITIZED
+  GTEST_SKIP() << "a sanitizer wants terabytes of addresses";
+#else
+  // half a gigabyte would do for the pool alone
+  for (const char* megabytes : {"700", "1500"}) {
+    scratch_folder folder(GetParam().folder());
+    play("use_few_addresses", {GetParam().name(), folder.path().string(), megabytes});
+  }
+#endif
+}
+
+const child_role roles[] = {{"use_few_addresses", use_few_addresses},
+                            {"fill_eight_pools_and_die", fill_eight_pools_and_die},
                             {"open_a_thousand_pools", open_a_thousand_pools},
                             {"ask_for_a_capacity", ask_for_a_capacity},
                             {"put_chosen_keys", put_chosen_keys}};
