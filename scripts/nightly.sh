@@ -6,6 +6,7 @@
 #                       the kills, damages and faults a sample (DURAHASH_LONG=1: all)
 #   all sanitized tests the instrumented builds of the engines' own tests and of the explorer take ten minutes each
 #   packages            the library is built twice more, for test/install/packages_test.sh
+#   wheels              of the Python package, built and installed; its model and kills at length
 #   fuzzing             finds more the longer it runs: FUZZ_SECONDS (600)
 #   the guests          minutes of booting machines: conformance, 50 power cuts on DAX and a plain disk,
 #                       50 on a disk that loses what was not flushed
@@ -22,6 +23,8 @@ part() {
 
 scripts/build.sh check || exit 1
 part env DURAHASH_LONG=1 ctest --preset check -j "$JOBS" -LE crash --timeout 7200
+part env DURAHASH_LONG=1 scripts/python.sh test
+part scripts/wheels.sh
 part make asan
 part make tsan
 part build/check/bin/durahash crash --engine all --mutants --seed "$seed"

@@ -8,6 +8,7 @@
 #   scripts/setup.sh count     and valgrind, which counts instructions
 #   scripts/setup.sh coverage  and gcovr
 #   scripts/setup.sh python    and what builds Python's extensions and makes virtual environments
+#   scripts/setup.sh python-peers  and what PyPI lacks of what bench/python/compare.py measures
 #   scripts/setup.sh peers     and the stores that scripts/bench_disk.py measures beside durahash
 #   scripts/setup.sh guest     and QEMU, with what its guest and its disk are made of (the guest's kernel is fetched by test/guest, and not installed)
 set -euo pipefail
@@ -28,12 +29,13 @@ for extra in "$@"; do
     count) wanted+=(valgrind:valgrind) ;;
     coverage) wanted+=(gcovr:gcovr) ;;
     python) wanted+=(python3-dev:python3-headers python3-venv:python3-ensurepip) ;;
+    python-peers) wanted+=(python3-tkrzw:python-tkrzw) ;;
     peers) wanted+=(libsqlite3-dev:sqlite3.h liblmdb-dev:lmdb.h librocksdb-dev:rocksdb/db.h) ;;
     guest)
       wanted+=(qemu-system-x86:qemu-system-x86_64 busybox-static:busybox e2fsprogs:mke2fs
         nbdkit:nbdkit nbdkit-plugin-python:nbdkit-python xfsprogs:mkfs.xfs)
       ;;
-    *) echo "setup.sh: no such group: $extra (fuzz, format, lint, gdb, count, coverage, python, peers, guest)" >&2; exit 2 ;;
+    *) echo "setup.sh: no such group: $extra (fuzz, format, lint, gdb, count, coverage, python, python-peers, peers, guest)" >&2; exit 2 ;;
   esac
 done
 
@@ -43,6 +45,7 @@ is_there() {
     nbdkit-python) nbdkit python --version >/dev/null 2>&1 ;;
     python3-headers) compgen -G '/usr/include/python3.[0-9]*/Python.h' >/dev/null ;;
     python3-ensurepip) compgen -G '/usr/lib/python3.[0-9]*/ensurepip' >/dev/null ;;
+    python-tkrzw) compgen -G '/usr/lib/python3/dist-packages/tkrzw*' >/dev/null ;;
     python-xxhash) [ -e /usr/lib/python3/dist-packages/xxhash ] ;;
     *.h | *.hpp) compgen -G "/usr/include/$1" >/dev/null || compgen -G "/usr/include/*-linux-gnu/$1" >/dev/null ||
       [ -e "/usr/local/include/$1" ] ;;

@@ -3,7 +3,7 @@
 
     bench/python/compare.py [--keys N] [--rounds N] [--folder DIR] [--markdown FILE] [--stores A,B]
 
-It installs the others into build/python/bench-venv first, then measures in a process per store and
+It installs the others into build/python/bench-venv first (tkrzw: Debian's python3-tkrzw), then measures in a process per store and
 round: put and get of single records, batches, bytes per record, and how long it takes from the
 start of an opening to the first answer behind `kill -9`, with what is lost. Keys are 16 bytes and
 values 100; a second part has 64-bit numbers. Each store has its quickest setting that outlives
@@ -26,12 +26,9 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PEERS = ["lmdb", "rocksdict", "diskcache", "tkrzw"]
+PEERS = ["lmdb", "rocksdict", "diskcache"]  # tkrzw is a package of Debian: scripts/setup.sh python-peers
 BATCH = 1000
-
-
-def places(folder, name):
-    return os.path.join(folder, name)
+BUCKETS = 200_000  # of tkrzw, which does not grow
 
 
 class Dict:
@@ -229,12 +226,14 @@ class Tkrzw:
         import tkrzw
 
         self.d = tkrzw.DBM()
-        self.d.Open(path + ".tkh", True, num_buckets=2_000_000).OrDie()
+        self.d.Open(path + ".tkh", True, num_buckets=BUCKETS).OrDie()
         self.put = self.d.Set
         self.get = self.d.Get
 
     def put_many(self, ks, vs):
-        self.d.SetMulti(True, **{}) if False else [self.d.Set(k, v) for k, v in zip(ks, vs)]
+        put = self.d.Set
+        for k, v in zip(ks, vs):
+            put(k, v)
 
     def get_many(self, ks):
         get = self.d.Get
@@ -273,7 +272,7 @@ def measure(store, folder, n, seed):
     keys, values = records(n, seed)
     shuffled = keys[:]
     random.Random(seed + 1).shuffle(shuffled)
-    d, path, made = STORES[store](), places(folder, "data"), {}
+    d, path, made = STORES[store](), os.path.join(folder, "data"), {}
     d.open(path)
 
     def puts():
@@ -307,7 +306,7 @@ def measure(store, folder, n, seed):
 def write_and_die(store, folder, n, seed):
     keys, values = records(n, seed)
     d = STORES[store]()
-    d.open(places(folder, "data"))
+    d.open(os.path.join(folder, "data"))
     for k, v in zip(keys, values):
         d.put(k, v)
     print("written", flush=True)
@@ -316,12 +315,11 @@ def write_and_die(store, folder, n, seed):
 
 def reopen(store, folder, n, seed):
     keys, values = records(n, seed)
-    if store != "dict":
-        importlib.import_module(MODULES.get(store, {"sqlite3": "sqlite3"}.get(store, store)))
+    importlib.import_module(MODULES.get(store, store))
     d = STORES[store]()
     began = time.perf_counter()
     try:
-        d.open(places(folder, "data"))
+        d.open(os.path.join(folder, "data"))
         d.get(keys[0])
         took = time.perf_counter() - began
         lost = sum(d.get(k) != v for k, v in zip(keys, values))
@@ -341,7 +339,7 @@ def numbers(what, folder, n, seed):
     keys = rng.integers(0, 2**64, n, np.uint64)
     asked, made = rng.permutation(keys), {}
     if what == "numbers":
-        d = durahash.open(places(folder, "n.dh"), key="u64", value="u64", capacity=n)
+        d = durahash.open(os.path.join(folder, "n.dh"), key="u64", value="u64", capacity=n)
         d.put_many(keys, keys)  # memory is warm from here on
         made["put_many"] = timed(lambda: d.put_many(asked, asked), n)
         made["get_many"] = timed(lambda: d.get_many(asked), n)
@@ -359,7 +357,7 @@ def numbers(what, folder, n, seed):
     else:
         m = n // 4
         rows = rng.random((m, 64), np.float32)
-        d = durahash.open(places(folder, "n.dh"), key="u64", value=(np.float32, 64), capacity=m)
+        d = durahash.open(os.path.join(folder, "n.dh"), key="u64", value=(np.float32, 64), capacity=m)
         d.put_many(keys[:m], rows)
         out = np.zeros_like(rows)
         order = rng.permutation(m)
@@ -377,8 +375,9 @@ def numbers(what, folder, n, seed):
 def install(stores):
     venv = ROOT / "build/python/bench-venv"
     python = venv / "bin/python"
+    subprocess.run([ROOT / "scripts/setup.sh", "python", "python-peers"], check=True)
     if not python.exists():
-        subprocess.run([sys.executable, "-m", "venv", venv], check=True)
+        subprocess.run([sys.executable, "-m", "venv", "--system-site-packages", venv], check=True)
         subprocess.run([python, "-m", "pip", "install", "-q", "numpy"], check=True)
     for module in PEERS:
         have = subprocess.run([python, "-c", f"import {module}"], capture_output=True).returncode == 0
@@ -388,9 +387,8 @@ def install(stores):
                 print(f"{module} cannot be installed: {got.stderr.strip().splitlines()[-1:]}", file=sys.stderr)
     package = os.environ.get("PYTHONPATH") or str(ROOT / "build/check/bindings/python")
     env = {**os.environ, "PYTHONPATH": package}
-    names = {"py-lmdb": "lmdb", "dict": "sys"}
     there = [s for s in stores
-             if subprocess.run([python, "-c", f"import {names.get(s, s)}"], env=env).returncode == 0]
+             if subprocess.run([python, "-c", f"import {MODULES.get(s, s)}"], env=env).returncode == 0]
     return python, env, there
 
 
@@ -447,6 +445,8 @@ def main():
                                                      asked.numbers, asked.seed + round)))
             finally:
                 shutil.rmtree(folder)
+        if asked.json:
+            pathlib.Path(asked.json).write_text(json.dumps({"stores": results, "kills": kills, "own": own}))
         print(f"round {round + 1} of {asked.rounds} is done", file=sys.stderr)
 
     def k(value):
@@ -475,8 +475,6 @@ def main():
             cells = [f"{median_of(own[what], op, 'cpu') / 1e6:.2f} ({median_of(own[what], op, 'wall') / 1e6:.2f})"
                      if op in own[what][0] else "-" for op in ("get", "set", "get_many", "put_many")]
             print(f"| {label} | {' | '.join(cells)} |")
-    if asked.json:
-        pathlib.Path(asked.json).write_text(json.dumps({"stores": results, "kills": kills, "own": own}))
 
 
 if __name__ == "__main__":
