@@ -9,7 +9,7 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build install explorer demo test check python nightly bench bench-disk crash asan tsan coverage fuzz guest guest-disk gpu-report format tidy clean
+.PHONY: help setup build install deb explorer demo test check python nightly bench bench-disk crash asan tsan coverage fuzz guest guest-disk gpu-report format tidy clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -24,6 +24,10 @@ build: setup  ## the tool, at build/bin/durahash, and the libraries of C and C++
 install: build  ## into PREFIX (/usr/local): tool, libraries, headers, pkg-config and CMake packages; DESTDIR puts a root before it
 	@DESTDIR=$(DESTDIR) cmake --install build --prefix $(PREFIX)
 	@[ -n "$(DESTDIR)" ] || [ "$$(id -u)" -ne 0 ] || ldconfig
+
+deb:  ## libdurahash0, libdurahash-dev and durahash as Debian packages, in build/deb-packages
+	@scripts/setup.sh deb
+	@scripts/deb.sh
 
 explorer: build  ## and the crash explorer beside it, which `durahash crash` starts
 	@scripts/build.sh release durahash_explorer

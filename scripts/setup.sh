@@ -7,6 +7,7 @@
 #   scripts/setup.sh gdb       and gdb, for the test of its printers
 #   scripts/setup.sh count     and valgrind, which counts instructions
 #   scripts/setup.sh coverage  and gcovr
+#   scripts/setup.sh deb       and what makes Debian packages
 #   scripts/setup.sh python    and what builds Python's extensions and makes virtual environments
 #   scripts/setup.sh python-peers  and what PyPI lacks of what bench/python/compare.py measures
 #   scripts/setup.sh peers     and the stores that scripts/bench_disk.py measures beside durahash
@@ -27,6 +28,7 @@ for extra in "$@"; do
     lint) wanted+=(clang-format:clang-format clang-tidy:clang-tidy) ;;
     gdb) wanted+=(gdb:gdb) ;;
     count) wanted+=(valgrind:valgrind) ;;
+    deb) wanted+=(dpkg-dev:dpkg-shlibdeps) ;;
     coverage) wanted+=(gcovr:gcovr) ;;
     python) wanted+=(python3-dev:python3-headers python3-venv:python3-ensurepip) ;;
     python-peers) wanted+=(python3-tkrzw:python-tkrzw) ;;
@@ -35,7 +37,7 @@ for extra in "$@"; do
       wanted+=(qemu-system-x86:qemu-system-x86_64 busybox-static:busybox e2fsprogs:mke2fs
         nbdkit:nbdkit nbdkit-plugin-python:nbdkit-python xfsprogs:mkfs.xfs)
       ;;
-    *) echo "setup.sh: no such group: $extra (fuzz, format, lint, gdb, count, coverage, python, python-peers, peers, guest)" >&2; exit 2 ;;
+    *) echo "setup.sh: no such group: $extra (fuzz, format, lint, gdb, count, deb, coverage, python, python-peers, peers, guest)" >&2; exit 2 ;;
   esac
 done
 

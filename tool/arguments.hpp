@@ -60,6 +60,14 @@ class command_line {
   CLI::App* app_;
 };
 
+/// A word of a list of arguments, as it stood in the command line. The library behind takes [a,b] for
+/// two words of a list, so that main hides such a word behind a byte from it.
+inline constexpr char hides_brackets = '\x01';
+inline std::string as_written(const std::string& word) {
+  const bool hidden = word.size() > 1 && word.front() == hides_brackets && word.back() == ']';
+  return hidden ? word.substr(1) : word;
+}
+
 inline std::vector<std::string> engine_names() {
   std::vector<std::string> names;
   for (engine_kind engine : all_engines()) names.emplace_back(name_of(engine));

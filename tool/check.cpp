@@ -35,8 +35,10 @@ std::string text_of(const check_report& report, const check_arguments& arguments
                     const std::vector<std::string>& salvaged, double seconds) {
   std::string text;
   for (const std::string& sentence : salvaged) text += "salvage: " + sentence + "\n";
-  for (const std::string& sentence : report.violations) text += "violation: " + sentence + "\n";
-  text += fmt::format("{}: {}, {}, checked in {}\n", arguments.pool, report.ok ? "ok" : "DAMAGED",
+  for (const std::string& sentence : report.violations)
+    text += coloured("violation", colour::red) + ": " + sentence + "\n";
+  text += fmt::format("{}: {}, {}, checked in {}\n", arguments.pool,
+                      report.ok ? coloured("ok", colour::green) : coloured("DAMAGED", colour::red),
                       counted(report.records, "record"), human_seconds(seconds));
   return text;
 }

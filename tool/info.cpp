@@ -1,6 +1,7 @@
 // durahash info: the facts of a pool.
 #include <fmt/format.h>
 
+#include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -72,13 +73,20 @@ std::string text_of(const pool_info& facts) {
   text += bytes_line("file", facts.file_bytes) + bytes_line("  live", facts.live_bytes);
   text += bytes_line("  free", facts.free_bytes);
   text += line("format version", std::to_string(facts.format_version));
-  text += line("last closed",
-               facts.clean ? "cleanly" : "not cleanly: the process that had it open died");
+  text += line("last closed", facts.clean ? coloured("cleanly", colour::green)
+                                          : coloured("not cleanly", colour::yellow) +
+                                                ": the process that had it open died");
   if (facts.may_lack_last_moments)
     text += line("may lack",
                  "what was acknowledged in the moments before: the memory that outlives "
                  "a process, in /dev/shm, is gone, as after a power cut");
   return text;
+}
+
+/// A count is an integer in JSON, too.
+bool is_count(double figure) {
+  constexpr double exact = 9007199254740992;  // 2^53
+  return figure >= 0 && figure < exact && figure == std::floor(figure);
 }
 
 void info(const info_arguments& arguments) {
@@ -87,7 +95,10 @@ void info(const info_arguments& arguments) {
   const figures engine_figures = arguments.stats ? pool.stats().figures : figures();
   if (arguments.json) {
     auto json = json_of(facts);
-    for (const auto& [name, figure] : engine_figures) json["stats"][name] = figure;
+    for (const auto& [name, figure] : engine_figures) {
+      if (is_count(figure)) json["stats"][name] = static_cast<std::uint64_t>(figure);
+      else json["stats"][name] = figure;
+    }
     print(json.dump(2) + "\n");
     return;
   }

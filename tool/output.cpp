@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 
 #include "failure.hpp"
@@ -28,6 +29,19 @@ void await_reader() {
 }
 
 }  // namespace
+
+std::string coloured(std::string_view text, colour in) {
+  const auto is_set = [](const char* name) {
+    const char* value = std::getenv(name);
+    return value != nullptr && *value != 0;
+  };
+  const char* terminal = std::getenv("TERM");
+  const bool plain = is_set("NO_COLOR") || terminal == nullptr ||
+                     std::string_view(terminal) == "dumb" || ::isatty(STDOUT_FILENO) == 0;
+  if (plain) return std::string(text);
+  const char* code = in == colour::green ? "32" : in == colour::red ? "1;31" : "33";
+  return std::string("\033[") + code + "m" + std::string(text) + "\033[0m";
+}
 
 void print(std::string_view text) {
   while (!text.empty()) {

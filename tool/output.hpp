@@ -28,6 +28,12 @@ class output {
 /// came that ends the command (tool/interruption.hpp) while nobody reads.
 void print(std::string_view text);
 
+enum class colour { green, red, yellow };
+
+/// The text in a colour where standard output is a terminal that has some, and NO_COLOR is not set;
+/// else as it is.
+std::string coloured(std::string_view text, colour in);
+
 /// Writes a message to standard error. One that cannot be written changes nothing.
 void tell(std::string_view text) noexcept;
 
