@@ -1,5 +1,4 @@
-// A persistent hash map of small values: keys and values of up to 8 bytes each, stored in the table
-// itself.
+// A persistent hash map of typed keys and values.
 #pragma once
 
 #include <cstring>
@@ -7,38 +6,31 @@
 #include <span>
 #include <type_traits>
 
+#include "durahash/detail/read_modify_write.hpp"
+#include "durahash/detail/typed.hpp"
 #include "durahash/handle.hpp"
+#include "durahash/records.hpp"
+#include "durahash/table.hpp"
 
 namespace durahash {
-
-/// A type that fits a 64-bit word and is nothing but its bytes. Types with padding are refused:
-/// equal values could differ in it.
-template <class T>
-concept word_sized = std::is_trivially_copyable_v<T> && sizeof(T) <= 8 && !std::is_pointer_v<T> &&
-                     (std::has_unique_object_representations_v<T> || std::is_floating_point_v<T>);
 
 namespace detail {
 /// Opens a u64/u64 pool. Defined in the library.
 result<std::unique_ptr<word_table>> open_words(const std::string& path, const options& how);
-
-template <word_sized T>
-std::uint64_t to_word(const T& value) noexcept {
-  std::uint64_t word = 0;
-  std::memcpy(&word, &value, sizeof value);
-  return word;
-}
-template <word_sized T>
-T from_word(std::uint64_t word) noexcept {
-  T value;
-  std::memcpy(&value, &word, sizeof value);
-  return value;
-}
 }  // namespace detail
 
-/// A hash map from K to V that is still there after `kill -9`. The promises are those of `table`;
+/// A hash map from K to V that is still there after `kill -9`. Keys and values of up to 8 bytes lie
+/// in the table itself; others in records, below.
+template <class K, class V>
+class map {
+  static_assert(map_key<K>, "a key is std::string, or nothing but its bytes: no padding, pointers");
+  static_assert(map_value<V>, "a value is std::string, or trivially copyable, up to 1 MiB");
+};
+
+/// Keys and values of up to 8 bytes. The promises are those of `table`;
 /// every key is legal, 0 and 2^64-1 included. Floating-point keys are compared by their bits.
 template <word_sized K, word_sized V>
-class map : public handle {
+class map<K, V> : public handle {
  public:
   static result<map> open(const std::string& path, const options& how = {}) {
     auto words = detail::open_words(path, how);
@@ -75,6 +67,25 @@ class map : public handle {
                                   detail::to_word(desired));
   }
 
+  /// The value of the key, and where it is absent `fallback`, which is inserted. One of several
+  /// threads inserts, and all get the same value.
+  /// Returns   exists: it was there; ok: it was inserted; else as of insert.
+  status find_or_insert(const K& key, const V& fallback, V& value) {
+    return detail::find_or_insert(*this, key, fallback, value);
+  }
+
+  /// Puts `change(present)` in the place of the present value, as one operation: no write comes
+  /// between. `change` takes no lock with it; where another write was first it is called again, so
+  /// that it must have no effects of its own. Returns the value before in `previous`, if given.
+  /// Returns   ok, not_found, no_space, read_only.
+  template <class Change>
+  status update_with(const K& key, Change&& change, V* previous = nullptr) {
+    V present{};
+    const status s = detail::update_with(*this, key, present, change);
+    if (s == status::ok && previous != nullptr) *previous = present;
+    return s;
+  }
+
   /// Adds to a value, modulo 2^64; an absent key counts as 0. Returns ok or no_space; `previous`
   /// receives the value before.
   status fetch_add(const K& key, V delta,
@@ -101,6 +112,11 @@ class map : public handle {
   void erase_many(std::span<const K> keys, std::span<status> answers) requires(sizeof(K) == 8) {
     if (!same_length(keys, keys, answers)) return;
     impl().erase_many(words(keys), answers.data());
+  }
+
+  /// All records, as a range: see record_range.
+  record_range<map, K, V> records(cursor from = {}) const {
+    return record_range<map, K, V>(*this, from);
   }
 
   /// See table::scan. `visit(const K&, const V&)`.
@@ -137,6 +153,163 @@ class map : public handle {
   }
   static std::span<const std::uint64_t> words(std::span<const K> keys) {
     return {reinterpret_cast<const std::uint64_t*>(keys.data()), keys.size()};
+  }
+};
+
+/// Other keys and values: each a record in the pool. A word-sized key or value is the 8 bytes of
+/// its word, a std::string its bytes, any other type the bytes that it has in memory: a program
+/// with another layout of that type must not open the pool. What a table knows of a value is its
+/// length; one of another length than V's is a `mismatch`.
+/// Promises  those of `table`.
+template <class K, class V>
+  requires(map_key<K>&& map_value<V> && !(word_sized<K> && word_sized<V>))
+class map<K, V> : public table {
+  using key_argument = detail::typed_argument<K>;
+  using value_argument = detail::typed_argument<V>;
+  using key_bytes = detail::typed_bytes<K>;
+  using value_bytes = detail::typed_bytes<V>;
+
+ public:
+  /// A new pool gets u64 keys or values where K or V is word-sized, else bytes.
+  static result<map> open(const std::string& path, options how = {}) {
+    if (!how.key) how.key = detail::kind_of<K>;
+    if (!how.value) how.value = detail::kind_of<V>;
+    auto records = table::open(path, how);
+    if (!records) return records.failure();
+    return map(std::move(*records));
+  }
+
+  status put(key_argument key, value_argument value) {
+    return table::put(key_bytes(key).view(), value_bytes(value).view());
+  }
+  status insert(key_argument key, value_argument value) {
+    return table::insert(key_bytes(key).view(), value_bytes(value).view());
+  }
+  status update(key_argument key, value_argument value) {
+    return table::update(key_bytes(key).view(), value_bytes(value).view());
+  }
+
+  /// Returns ok, not_found, damaged, out_of_memory; mismatch for a value of another length.
+  status get(key_argument key, V& value) const {
+    status fits = status::ok;
+    const status found = table::read(key_bytes(key).view(),
+                                     [&](std::string_view bytes) { fits = take(bytes, value); });
+    return found == status::ok ? fits : found;
+  }
+  std::optional<V> get(key_argument key) const {
+    V value{};
+    return get(key, value) == status::ok ? std::optional<V>(std::move(value)) : std::nullopt;
+  }
+  bool contains(key_argument key) const { return table::contains(key_bytes(key).view()); }
+  status erase(key_argument key) { return table::erase(key_bytes(key).view()); }
+
+  /// Compares the bytes: V is nothing but those, or a string.
+  status compare_and_set(
+      key_argument key, value_argument expected,
+      value_argument desired) requires(std::is_same_v<V, std::string> || word_sized<V> ||
+                                       std::has_unique_object_representations_v<V>) {
+    return table::compare_and_set(key_bytes(key).view(), value_bytes(expected).view(),
+                                  value_bytes(desired).view());
+  }
+
+  /// See the map of words.
+  status find_or_insert(key_argument key, value_argument fallback, V& value) {
+    return detail::find_or_insert(*this, key, fallback, value);
+  }
+  template <class Change>
+  status update_with(key_argument key, Change&& change, V* previous = nullptr) {
+    const key_bytes of(key);
+    std::string now;
+    for (;;) {  // ends: another round means that another write has got on
+      V present{};
+      status s = table::get(of.view(), now);
+      if (s == status::ok) s = take(now, present);
+      if (s != status::ok) return s;
+      const V next = change(static_cast<const V&>(present));
+      s = table::compare_and_set(of.view(), now, value_bytes(next).view());
+      if (s == status::ok && previous != nullptr) *previous = std::move(present);
+      if (s != status::mismatch) return s;
+    }
+  }
+
+  /// Batches: see table::put_many. Arrays of one length, or every answer is invalid_argument.
+  void get_many(std::span<const K> keys, std::span<V> values, std::span<status> answers) const {
+    if (!same_length(keys.size(), values.size(), answers)) return;
+    const views<K> all(keys);
+    std::vector<status> fits(keys.size(), status::ok);
+    table::read_many(
+        all.views_of,
+        [&](std::size_t i, std::string_view bytes) { fits[i] = take(bytes, values[i]); }, answers);
+    for (std::size_t i = 0; i < keys.size(); ++i)
+      if (answers[i] == status::ok) answers[i] = fits[i];
+  }
+  void put_many(std::span<const K> keys, std::span<const V> values, std::span<status> answers) {
+    if (!same_length(keys.size(), values.size(), answers)) return;
+    const views<K> all(keys);
+    const views<V> set(values);
+    table::put_many(all.views_of, set.views_of, answers);
+  }
+  void erase_many(std::span<const K> keys, std::span<status> answers) {
+    if (!same_length(keys.size(), keys.size(), answers)) return;
+    const views<K> all(keys);
+    table::erase_many(all.views_of, answers);
+  }
+
+  /// See table::scan. `visit(const K&, const V&)`.
+  /// Returns   mismatch where a key or value is of another length, which no visitor is given.
+  template <class Visit>
+  status scan(cursor& at, std::size_t limit, Visit&& visit) const {
+    status fits = status::ok;
+    const status s = table::scan(at, limit, [&](std::string_view k, std::string_view v) {
+      K key{};
+      V value{};
+      status taken = take(k, key);
+      if (taken == status::ok) taken = take(v, value);
+      if (taken == status::ok) visit(static_cast<const K&>(key), static_cast<const V&>(value));
+      else fits = taken;
+    });
+    return s == status::ok ? fits : s;
+  }
+  template <class Visit>
+  status for_each(Visit&& visit) const {
+    cursor at;
+    while (!at.done)
+      if (status s = scan(at, 1024, visit); s != status::ok) return s;
+    return status::ok;
+  }
+  record_range<map, K, V> records(cursor from = {}) const {
+    return record_range<map, K, V>(*this, from);
+  }
+
+ private:
+  explicit map(table records) : table(std::move(records)) {}
+
+  /// What a table has as a T, or why not.
+  template <class T>
+  static status take(std::string_view bytes, T& into) {
+    try {
+      return detail::from_bytes(bytes, into) ? status::ok : status::mismatch;
+    } catch (const std::bad_alloc&) {
+      return status::out_of_memory;
+    }
+  }
+
+  /// An array as a table takes it.
+  template <class T>
+  struct views {
+    explicit views(std::span<const T> all) {
+      bytes.reserve(all.size());
+      views_of.reserve(all.size());
+      for (const T& one : all) views_of.push_back(bytes.emplace_back(one).view());
+    }
+    std::vector<detail::typed_bytes<T>> bytes;
+    std::vector<std::string_view> views_of;
+  };
+
+  static bool same_length(std::size_t keys, std::size_t values, std::span<status> answers) {
+    if (keys == values && keys == answers.size()) return true;
+    std::fill(answers.begin(), answers.end(), status::invalid_argument);
+    return false;
   }
 };
 

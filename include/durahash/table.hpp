@@ -2,16 +2,35 @@
 #pragma once
 
 #include <algorithm>
+#include <concepts>
 #include <new>
 #include <optional>
+#include <ranges>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "durahash/detail/read_modify_write.hpp"
 #include "durahash/handle.hpp"
+#include "durahash/records.hpp"
 
 namespace durahash {
+
+/// A range of what a std::string_view is made of.
+template <class R>
+concept string_range = std::ranges::input_range<const R> &&
+    std::convertible_to<std::ranges::range_reference_t<const R>, std::string_view>;
+
+namespace detail {
+template <string_range R>
+std::vector<std::string_view> views_of(const R& strings) {
+  std::vector<std::string_view> views;
+  if constexpr (std::ranges::sized_range<const R>) views.reserve(std::ranges::size(strings));
+  for (const auto& one : strings) views.emplace_back(one);
+  return views;
+}
+}  // namespace detail
 
 /// A hash table from bytes to bytes that is still there after `kill -9`. It opens every pool: where
 /// keys or values are u64 they are the 8 bytes of the word, little-endian, and other lengths are
@@ -87,6 +106,23 @@ class table : public handle {
     return impl().compare_and_set(key, expected, desired);
   }
 
+  /// The value of the key, and where it is absent `fallback`, which is inserted. One of several
+  /// threads inserts, and all get the same value.
+  /// Returns   exists: it was there; ok: it was inserted; else as of insert.
+  status find_or_insert(std::string_view key, std::string_view fallback, std::string& value) {
+    return detail::find_or_insert(*this, key, fallback, value);
+  }
+
+  /// Puts `change(std::string_view present)`, a string or a view, in the place of the present
+  /// value, as one operation: no write comes between. No lock is held while it is called; where
+  /// another write was first it is called again, so that it must have no effects of its own.
+  /// Returns   ok, not_found, no_space, read_only, out_of_memory.
+  template <class Change>
+  status update_with(std::string_view key, Change&& change) {
+    std::string present;
+    return detail::update_with(*this, key, present, change);
+  }
+
   /// Adds to an 8-byte value, modulo 2^64; an absent key counts as 0. `previous` receives the value
   /// before.
   /// Returns   ok, invalid_argument if the present value is not 8 bytes long, no_space.
@@ -125,6 +161,37 @@ class table : public handle {
       return status::ok;
     });
     if (done != status::ok) std::fill(answers.begin(), answers.end(), done);
+  }
+
+  /// The same over ranges of strings, such as std::vector<std::string>: the answers come back. Of
+  /// ranges of unequal lengths nothing is put, and every answer is invalid_argument.
+  template <string_range Keys, string_range Values>
+  std::vector<status> put_many(const Keys& keys, const Values& values) {
+    const auto k = detail::views_of(keys), v = detail::views_of(values);
+    std::vector<status> answers(k.size());
+    put_many(k, v, answers);
+    return answers;
+  }
+  template <string_range Keys>
+  std::vector<std::optional<std::string>> get_many(const Keys& keys) const {
+    const auto k = detail::views_of(keys);
+    std::vector<std::optional<std::string>> values(k.size());
+    std::vector<status> answers(k.size());
+    read_many(
+        k, [&](std::size_t i, std::string_view value) { values[i] = value; }, answers);
+    return values;
+  }
+  template <string_range Keys>
+  std::vector<status> erase_many(const Keys& keys) {
+    const auto k = detail::views_of(keys);
+    std::vector<status> answers(k.size());
+    erase_many(k, answers);
+    return answers;
+  }
+
+  /// All records, as a range: see record_range.
+  record_range<table, std::string, std::string> records(cursor from = {}) const {
+    return record_range<table, std::string, std::string>(*this, from);
   }
 
   /// Visits about `limit` records from `at` on, in hash order, and moves `at` behind them;

@@ -1,0 +1,32 @@
+// Operations that are made of two, and are one all the same.
+#pragma once
+
+#include "durahash/status.hpp"
+
+namespace durahash::detail {
+
+/// get, or insert of `fallback`.
+template <class Table, class Key, class Fallback, class Value>
+status find_or_insert(Table& all, const Key& key, const Fallback& fallback, Value& value) {
+  for (;;) {  // ends: another round means that somebody has erased the key, or put it there
+    status s = all.get(key, value);
+    if (s == status::ok) return status::exists;
+    if (s != status::not_found) return s;
+    s = all.insert(key, fallback);
+    if (s == status::ok) value = Value(fallback);
+    if (s != status::exists) return s;
+  }
+}
+
+/// get, and compare_and_set of what `change` makes of it.
+template <class Table, class Key, class Value, class Change>
+status update_with(Table& all, const Key& key, Value& present, Change&& change) {
+  for (;;) {  // ends: another round means that another write has got on
+    status s = all.get(key, present);
+    if (s != status::ok) return s;
+    s = all.compare_and_set(key, present, change(static_cast<const Value&>(present)));
+    if (s != status::mismatch) return s;
+  }
+}
+
+}  // namespace durahash::detail
