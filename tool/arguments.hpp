@@ -60,8 +60,8 @@ class command_line {
   CLI::App* app_;
 };
 
-/// A word of a list of arguments, as it stood in the command line. The library behind takes [a,b] for
-/// two words of a list, so that main hides such a word behind a byte from it.
+/// A word of a list of arguments, as it stood in the command line. The library behind takes [a,b]
+/// for two words of a list, so that main hides such a word behind a byte from it.
 inline constexpr char hides_brackets = '\x01';
 inline std::string as_written(const std::string& word) {
   const bool hidden = word.size() > 1 && word.front() == hides_brackets && word.back() == ']';
