@@ -37,10 +37,11 @@ def anchors(path):
 
 
 def main():
-    listed = sorted(str(p.relative_to(ROOT)) for p in ROOT.rglob("*") if p.is_file())
     if (ROOT / ".git").exists():
         listed = subprocess.run(["git", "-C", ROOT, "ls-files"], capture_output=True, text=True,
                                 check=True).stdout.split()
+    else:
+        listed = sorted(str(p.relative_to(ROOT)) for p in ROOT.rglob("*") if p.is_file())
     files, wrong, links, names, known = set(listed), [], 0, 0, tests(listed)
     for name in listed:
         path = ROOT / name

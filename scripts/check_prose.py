@@ -58,8 +58,9 @@ def words(sentence):
 
 
 def main():
-    listed = [p.relative_to(ROOT) for p in ROOT.rglob("*.md")]
-    if (ROOT / ".git").exists():
+    if not (ROOT / ".git").exists():
+        listed = [p.relative_to(ROOT) for p in ROOT.rglob("*.md")]
+    else:
         listed = map(pathlib.Path, subprocess.run(["git", "-C", ROOT, "ls-files", "*.md"], text=True,
                                                   capture_output=True, check=True).stdout.split())
     wrong, count = [], 0
