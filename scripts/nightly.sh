@@ -4,7 +4,8 @@
 #                       here programs of another seed are explored, and the arguments are put to the test
 #   all setups          make test draws a third of engines x places x interfaces x durabilities, and of
 #                       the kills, damages and faults a sample (DURAHASH_LONG=1: all)
-#   all sanitized tests the instrumented builds of the engines' own tests and of the explorer take ten minutes each
+#   all sanitized tests the instrumented builds of the engines' own tests and of the explorer take ten minutes each;
+#                       what goes on beside a table (test/world, test/faults) is watched by the clock, and slow there
 #   packages            the library is built twice more, for test/install/packages_test.sh
 #   wheels              of the Python package, built and installed; its model and kills at length
 #   fuzzing             finds more the longer it runs: FUZZ_SECONDS (600)
