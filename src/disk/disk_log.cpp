@@ -114,7 +114,7 @@ void disk_log::append(std::uint64_t number, const std::byte* lines, std::uint64_
       e.head = (number + i) | (end - (place + i)) << log_entry::number_bits;
       __atomic_store_n(&e.seal, seal_of(e, place + i, key_, ring_.lap(place + i)),
                        __ATOMIC_RELEASE);
-      needed() = std::max(needed(), end);
+      needed() = std::max(needed(), disk_bug("a-wait-for-places-alone") ? place + n : end);
     }
     if (idle_.load(std::memory_order_seq_cst)) [[unlikely]]
       if (idle_.exchange(false)) ++entries_came_, entries_came_.notify_all();
@@ -294,6 +294,7 @@ bool disk_log::lead(bool wait_for_holes) noexcept {
 /// Those whom the group under way covers sleep on one word, the others on the word of the next
 /// group, of whom one is woken to lead it.
 bool disk_log::wait_durable(std::uint64_t end) noexcept {
+  if (disk_bug("who-logs-nothing-waits-for-nothing") && needed() == 0) return true;
   std::atomic<int>* slept_on = nullptr;
   while (durable() < end && failure() == 0) {
     int seen[2] = {group_done_[0].load(), group_done_[1].load()};

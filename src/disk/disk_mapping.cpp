@@ -148,8 +148,8 @@ bool disk_mapping::checkpoint() noexcept {
   if (log_ == nullptr) return write_all_pages();
   if (log_->failure() != 0) return false;
   std::uint64_t from = log_->head();
-  bool written = write_marked_pages() && log_->wait_durable(from);
-  if (!written || (!disk_bug("a-record-before-its-pages") && !direct_.sync()))
+  // the entries before `from` are on the disk with that: the pages waited for them
+  if (!write_marked_pages() || (!disk_bug("a-record-before-its-pages") && !direct_.sync()))
     return log_->fail(errno), false;
   log_record next = record_;
   next.from = from;
@@ -157,7 +157,8 @@ bool disk_mapping::checkpoint() noexcept {
   next.rows[0] = next.rows[next.row_count - 1];
   next.row_count = 1;
   next.areas.forget_before(from);
-  if (!write_record(next)) return log_->fail(errno), false;
+  if (!write_record(next, !disk_bug("a-checkpoint-before-its-record")))
+    return log_->fail(errno), false;
   log_->checkpointed(from);
   ++checkpoints_made_;
   last_made_ = std::chrono::steady_clock::now();
@@ -194,7 +195,8 @@ bool disk_mapping::grow_log() noexcept {
 
 /// Where there is no log yet. Once that has failed, it fails.
 bool disk_mapping::write_all_pages() noexcept {
-  if (write_failure_ == 0 && (!write_marked_pages() || !direct_.sync())) write_failure_ = errno;
+  auto sync = [&] { return disk_bug("pages-of-a-given-up-log-are-not-synced") || direct_.sync(); };
+  if (write_failure_ == 0 && (!write_marked_pages() || !sync())) write_failure_ = errno;
   return write_failure_ == 0;
 }
 
@@ -254,8 +256,10 @@ bool disk_mapping::write_marked_pages() noexcept {
         in_memory(last + 1, page))
       while (++last < page) copy(last);
     // before the copy: a store that it misses marks the page again
-    marks_[page].fetch_and(unseen_by_copy);
+    bool after = disk_bug("a-mark-cleared-behind-its-copy");
+    if (!after) marks_[page].fetch_and(unseen_by_copy);
     copy(page);
+    if (after) marks_[page].fetch_and(unseen_by_copy);
     ++count_marked;
     if (count == max_copies && !write_copies()) return false;
   }
@@ -269,7 +273,8 @@ bool disk_mapping::write_record(const log_record& record, bool waits) noexcept {
   next = sealed(next);
   std::byte* page = copies_->at(max_copies * page_bytes);
   auto put = [&](const log_record& r) {
-    std::memcpy(page + (log_record_offsets[r.sequence % 2] - log_record_offset), &r, sizeof r);
+    std::uint64_t turn = disk_bug("a-record-in-the-place-of-the-one-before") ? 0 : r.sequence % 2;
+    std::memcpy(page + (log_record_offsets[turn] - log_record_offset), &r, sizeof r);
   };
   std::memset(page, 0, page_bytes);
   put(record_);
@@ -325,7 +330,8 @@ status disk_mapping::detach() {
   next.state = log_state::idle;
   next.slots = std::min(record_.slots, slots_at_first());
   next.areas = log_areas::of(next.slots);
-  if (!write_record(next)) return refused(status::io_error, errno);
+  if (!write_record(next, !disk_bug("a-close-before-its-record")))
+    return refused(status::io_error, errno);
   log_->cut_file(next.slots);
   log_->remove_ring_at_end();
   detached_ = true;

@@ -69,13 +69,13 @@ class disk_mapping::replay {
 
   void take(std::uint64_t place, const log_entry& e) {
     waiting_.push_back({place, e});
-    for (; !waiting_.empty() && end_of(waiting_.front()) <= place + 1; waiting_.pop_front())
+    for (; !waiting_.empty() && is_reached(waiting_.front(), place + 1); waiting_.pop_front())
       put(waiting_.front().entry);
   }
   /// Entries whose end lies behind that of their opening say what nobody was told.
   void end_row(std::uint64_t end) {
     for (; !waiting_.empty(); waiting_.pop_front())
-      if (end_of(waiting_.front()) <= end) put(waiting_.front().entry);
+      if (is_reached(waiting_.front(), end)) put(waiting_.front().entry);
   }
   bool sound() const noexcept { return sound_; }
 
@@ -85,6 +85,9 @@ class disk_mapping::replay {
     log_entry entry;
   };
   static std::uint64_t end_of(const placed& p) { return p.entry.end(p.place); }
+  static bool is_reached(const placed& p, std::uint64_t end) {
+    return end_of(p) <= end || disk_bug("replay-of-what-refers-behind-the-end");
+  }
 
   void put(const log_entry& e) {
     if (e.number() == log_entry::no_line) return;
@@ -211,7 +214,8 @@ error disk_mapping::replay_log(const log_record& record, bool salvage) {
     for (; place < most; ++place) {
       const log_entry* e = entries.at(place);
       if (e == nullptr) return unreadable();
-      if (!is_sealed(*e, place, row.key)) {
+      bool believed = disk_bug("seals-are-believed") && e->seal != 0;
+      if (!believed && !is_sealed(*e, place, row.key)) {
         if (disk_bug("replay-goes-past-a-hole") && place + page_of_entries < most) continue;
         break;
       }
@@ -262,9 +266,10 @@ error disk_mapping::replay_log(const log_record& record, bool salvage) {
   if (read_only_) return {status::ok, {}};
 
   // A killed process may have written what it never waited for; what is built on it needs it.
-  bool forgets = disk_bug("what-a-killed-process-wrote-is-not-synced");
-  if (!forgets && !file.sync()) return unusable(log_path(), std::strerror(errno));
-  if (!forgets && !direct_.sync()) return unusable(file_.path(), std::strerror(errno));
+  if (!disk_bug("the-log-of-a-killed-process-is-not-synced") && !file.sync())
+    return unusable(log_path(), std::strerror(errno));
+  if (!disk_bug("the-pool-of-a-killed-process-is-not-synced") && !direct_.sync())
+    return unusable(file_.path(), std::strerror(errno));
   newest_key_ = last.key;
   found_.rows[found_.row_count - 1].end = reached;
   if (found_.row_count == log_record::max_rows) {
@@ -366,10 +371,12 @@ error disk_mapping::begin(const disk_request& how, bool salvage) try {
     return unusable(file_.path(), e.message + "; the level power needs no such file");
   };
   if (!ring) return no_ring(ring.failure());
-  bool named = log_file_.write_through(0, page.at(), page_bytes);
+  bool named = disk_bug("a-record-before-its-header")
+                   ? log_file_.write(0, page.at(), page_bytes)
+                   : log_file_.write_through(0, page.at(), page_bytes);
   if (named)
     if (error e = ring->appear(); e.code != status::ok) return no_ring(e);
-  if (!named || !write_record(next)) {
+  if (!named || !write_record(next, !disk_bug("places-before-their-record"))) {
     error e = {status::unusable,
                "cannot write to the log " + log_path() + ": " + std::strerror(errno)};
     ring->remove_at_end();
@@ -387,11 +394,12 @@ error disk_mapping::begin(const disk_request& how, bool salvage) try {
 }
 
 error disk_mapping::end_salvage() {
-  bool durable = log_->wait_durable(log_->head());
+  bool durable = disk_bug("a-salvage-ends-before-its-log") || log_->wait_durable(log_->head());
   std::scoped_lock one_at_a_time(checkpointing_);
   log_record next = record_;
   next.state = log_state::in_use;
-  if (durable && write_record(next)) return {status::ok, {}};
+  if (durable && write_record(next, !disk_bug("a-salvage-ends-before-its-record")))
+    return {status::ok, {}};
   return unusable(file_.path(), std::strerror(durable ? errno : log_->failure()));
 }
 

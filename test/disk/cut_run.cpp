@@ -92,6 +92,8 @@ recorded_run::recorded_run(const recorded_run& before, std::uint64_t killed_at,
 }
 
 void recorded_run::live(const std::string& path, std::uint64_t versions, random_stream& draw) {
+  // the record does not even need whole sectors: the other one stays as it was
+  disk.tear(log_record_offset, log_record_offset + page_bytes);
   opened_at = disk.now();
   {
     auto pool = table::open(path, with.how());

@@ -39,6 +39,7 @@ struct disk_recorder::recording {
   mutable std::mutex lock;
   std::vector<change> changes;
   std::uint64_t moments = 0;
+  std::uint64_t torn_from = 0, torn_to = 0;
 
   static inline std::atomic<recording*> current{nullptr};
 
@@ -111,6 +112,10 @@ std::uint64_t disk_recorder::now() const {
   return made_->moments;
 }
 
+void disk_recorder::tear(std::uint64_t from, std::uint64_t to) {
+  made_->torn_from = from, made_->torn_to = to;
+}
+
 std::size_t disk_recorder::unwaited_at(std::uint64_t moment) const {
   std::size_t count = 0;
   cut_at(moment, [&] { return ++count, false; });
@@ -147,6 +152,8 @@ std::map<std::string, std::string> disk_recorder::cut_at(std::uint64_t moment,
       if (!settled && !is_new()) continue;
       std::uint64_t some = std::min<std::uint64_t>(sector_bytes, c.bytes.size() - at);
       if (file.size() < c.offset + at + some) file.resize(c.offset + at + some);
+      std::uint64_t offset = c.offset + at;
+      if (!settled && made_->torn_from <= offset && offset < made_->torn_to) some /= 2;
       file.replace(c.offset + at, some, c.bytes, at, some);
     }
   }

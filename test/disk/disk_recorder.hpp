@@ -32,6 +32,9 @@ class disk_recorder {
   void stop();
 
   enum class unwaited { all_old, all_new, drawn };
+  /// Sectors of these offsets are no whole ones: a new one is so in its first bytes alone.
+  void tear(std::uint64_t from, std::uint64_t to);
+
   /// The files, by their names, as a cut at that moment may leave them.
   std::map<std::string, std::string> after_cut(std::uint64_t moment, unwaited how,
                                                random_stream& draw) const;

@@ -178,15 +178,5 @@ TEST_P(EveryMoment, OfAnOpeningBehindAKillLosesNothingOfIt) {
             "");
 }
 
-TEST(EveryMomentOrders, WhatAKilledProcessWroteHasToBeSynced) {
-  planted_disk_bug = "what-a-killed-process-wrote-is-not-synced";
-  std::string complaint;
-  for (std::uint64_t tries = 0; tries < 12 && complaint.empty(); ++tries)
-    complaint = cut_behind_kills({engine_kind::level, data_kind::bytes, durability_level::power},
-                                 12, stream_seed("NotSynced") + tries);
-  planted_disk_bug = nullptr;
-  EXPECT_NE(complaint, "") << "nothing shows that it is needed";
-}
-
 }  // namespace
 }  // namespace durahash::test

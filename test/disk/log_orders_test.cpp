@@ -7,6 +7,7 @@
 #include <functional>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "cut_run.hpp"
 #include "disk/disk_mapping.hpp"
@@ -28,23 +29,27 @@ class LogOrders : public testing::Test {
   void TearDown() override { planted_disk_bug = nullptr; }
 
   void open(bool create) {
+    error e = try_open(create);
+    ASSERT_EQ(e.code, status::ok) << e.message;
+  }
+  error try_open(bool create) {
     mapping_request request;
     request.path = path_;
     request.medium = medium_kind::disk;
     request.create = create;
     request.address_space_bytes = 1 << 30;
     auto made = disk_mapping::open(request);
-    ASSERT_TRUE(made) << made.failure().message;
+    if (!made) return made.failure();
     image_ = std::move(*made);
     if (create) {
-      ASSERT_EQ(image_->grow(bytes), status::ok);
-      ASSERT_EQ(image_->appear(), status::ok);
+      EXPECT_EQ(image_->grow(bytes), status::ok);
+      EXPECT_EQ(image_->appear(), status::ok);
     }
     disk_request how;
     how.log_bytes = 512 << 10;
     error e = image_->recover(how, false);
     if (e.code == status::ok) e = image_->begin(how, false);
-    ASSERT_EQ(e.code, status::ok) << e.message;
+    return e;
   }
   /// What the next opening finds after a kill, with the log's places from `end` on cut away.
   void cut(std::uint64_t end) {
@@ -77,18 +82,23 @@ class LogOrders : public testing::Test {
     }).join();
     ASSERT_LT(nth, 1) << "it never comes to that step";
   }
+  void begin_anew() {
+    image_.reset();
+    path_ = folder_.file("again" + std::to_string(++images_) + ".dh");
+    open(true);
+  }
   /// Runs the scenario, which says whether what it found is right, with the order and without it.
   void expect_needed(const char* bug, const std::function<bool()>& is_right) {
     EXPECT_TRUE(is_right());
-    image_.reset();
-    path_ = folder_.file("again.dh");
-    open(true);
+    begin_anew();
     planted_disk_bug = bug;
     EXPECT_FALSE(is_right()) << "nothing shows that it is needed: " << bug;
+    planted_disk_bug = nullptr;
   }
 
   scratch_folder folder_{disk_folder()};
   std::string path_ = folder_.file("image.dh");
+  int images_ = 0;
   std::unique_ptr<disk_mapping> image_;
 };
 
@@ -126,6 +136,106 @@ TEST_F(LogOrders, ALineIsReadUntilTwoReadingsAgree) {
     cut(image_->log()->head());
     return word(d_offset, 0) >= word(d_offset, 7);
   });
+}
+
+TEST_F(LogOrders, AReplayLeavesOutWhatRefersBehindItsEnd) {
+  expect_needed("replay-of-what-refers-behind-the-end", [&] {
+    std::uint64_t behind_d = 0;
+    flush_d_and_at("a place is taken", 1, [&] {
+      behind_d = image_->log()->head();
+      store(s_offset, 0, 7);
+      flush(s_offset);
+      store(d_offset, 0, s_offset);
+    });
+    cut(behind_d);
+    return word(d_offset, 0) == 0 || word(s_offset, 0) == 7;
+  });
+}
+
+/// Up to the end that it has waited for, all that the operation has stored is there.
+TEST_F(LogOrders, AnOperationWaitsForTheEndsOfItsEntries) {
+  expect_needed("a-wait-for-places-alone", [&] {
+    store(d_offset, 1, 5);
+    std::uint64_t needed = 0;
+    bool met = false;
+    std::thread([&] {
+      at_disk_step = [&](std::string_view name) {
+        if (name != "a place is taken" || std::exchange(met, true)) return;
+        std::thread([&] {
+          store(s_offset, 0, 7);
+          flush(s_offset);
+          store(d_offset, 0, s_offset);
+        }).join();
+      };
+      flush(d_offset);
+      at_disk_step = nullptr;
+      needed = disk_log::needed();
+    }).join();
+    cut(needed);
+    return word(d_offset, 1) == 5;
+  });
+}
+
+/// A store that comes between the copy and the mark is in no checkpoint: its entry is recycled.
+TEST_F(LogOrders, AMarkIsClearedBeforeThePageIsCopied) {
+  expect_needed("a-mark-cleared-behind-its-copy", [&] {
+    store(d_offset, 1, 5);
+    flush(d_offset);
+    std::thread([&] {
+      // the lines of the page: D is its first one
+      int words_read = 0;
+      at_disk_step = [&](std::string_view name) {
+        if (name != "a word is read" || words_read++ != 2 * line_bytes / 8) return;
+        std::thread([&] {
+          store(d_offset, 0, 7);
+          flush(d_offset);
+        }).join();
+      };
+      EXPECT_EQ(image_->write_to_disk(0, bytes), status::ok);
+      at_disk_step = nullptr;
+      EXPECT_GT(words_read, 2 * static_cast<int>(line_bytes) / 8);
+    }).join();
+    EXPECT_EQ(image_->write_to_disk(0, bytes), status::ok);
+    cut(image_->log()->head());
+    return word(d_offset, 0) == 7;
+  });
+}
+
+/// What an opening behind a kill has shown stays, if the power goes next: of stores that reached
+/// the pool's file and no log, and of entries that were written and not waited for.
+TEST_F(LogOrders, WhatAKilledProcessWroteIsOnTheDiskBeforeItIsShown) {
+  auto is_right = [&] {
+    store(d_offset, 0, 7);  // a commit word, of which the thread has not written back the line yet
+    store(s_offset, 0, 7);
+    flush(s_offset);
+    disk_recorder killed({path_, path_ + "-log"});
+    EXPECT_EQ(image_->write_to_disk(0, bytes), status::ok);
+    const std::uint64_t last = killed.now();
+    killed.stop();
+    image_.reset();
+    for (std::uint64_t moment = 0; moment <= last; ++moment) {
+      auto put_back = [&](const disk_recorder& disk, std::uint64_t at, bool is_new) {
+        for (const auto& [name, content] :
+             disk.after_cut(at, std::vector<bool>(disk.unwaited_at(at), is_new)))
+          write_file(name, content);
+      };
+      put_back(killed, moment, true);
+      disk_recorder next(killed, moment);
+      open(false);
+      const std::uint64_t d = word(d_offset, 0), s = word(s_offset, 0), shown = next.now();
+      next.stop();
+      image_.reset();
+      put_back(next, shown, false);
+      if (try_open(false).code != status::ok) return false;
+      if (word(d_offset, 0) != d || word(s_offset, 0) != s) return false;
+      image_.reset();
+    }
+    open(false);
+    return true;
+  };
+  expect_needed("the-log-of-a-killed-process-is-not-synced", is_right);
+  begin_anew();
+  expect_needed("the-pool-of-a-killed-process-is-not-synced", is_right);
 }
 
 /// Lines that the disk did not have yet, at most, while a slow disk was written to.
