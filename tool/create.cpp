@@ -66,6 +66,7 @@ void create(const create_arguments& arguments) {
   tell(fmt::format("created {}: engine {}, {} keys, {} values, durability {}, {}\n", arguments.pool,
                    name_of(facts.engine), name_of(facts.key), name_of(facts.value),
                    name_of(facts.durability), human_bytes(facts.file_bytes)));
+  tell(fmt::format("survives {}\n", survives(arguments.pool, facts)));
 }
 
 }  // namespace

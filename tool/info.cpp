@@ -49,25 +49,11 @@ std::string bytes_line(std::string_view name, std::uint64_t bytes) {
                         : fmt::format("{} ({} bytes)", human_bytes(bytes), grouped(bytes)));
 }
 
-/// What the pool comes through whole, and how to ask for more.
-std::string_view survives(const pool_info& facts) {
-  switch (facts.durability) {
-    case durability_level::none: return "nothing is promised";
-    case durability_level::process:
-      return "kill -9; a power cut once it is closed or synced (durability power: always)";
-    case durability_level::power: return "kill -9 and power cuts, with all that was acknowledged";
-    case durability_level::power_buffered:
-      return "kill -9 with all that was acknowledged; a power cut as of one moment, 10 ms before "
-             "or two writes of the disk";
-  }
-  return "unknown";
-}
-
-std::string text_of(const pool_info& facts) {
+std::string text_of(const std::string& path, const pool_info& facts) {
   std::string text = line("engine", name_of(facts.engine));
   text += line("keys", name_of(facts.key)) + line("values", name_of(facts.value));
   text += line("durability", name_of(facts.durability)) + line("medium", name_of(facts.medium));
-  text += line("survives", survives(facts));
+  text += line("survives", survives(path, facts));
   text += line("records", grouped(facts.records)) + line("slots", grouped(facts.slots));
   text += line("load factor", fmt::format("{:.2f}", facts.load_factor));
   text += bytes_line("file", facts.file_bytes) + bytes_line("  live", facts.live_bytes);
@@ -102,7 +88,7 @@ void info(const info_arguments& arguments) {
     print(json.dump(2) + "\n");
     return;
   }
-  std::string text = text_of(facts);
+  std::string text = text_of(arguments.pool, facts);
   for (const auto& [name, figure] : engine_figures)
     text += fmt::format("{:<32}{:.6g}\n", name, figure);
   print(text);

@@ -1,6 +1,8 @@
 #include "pool.hpp"
 
 #include <fmt/format.h>
+#include <linux/magic.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -38,6 +40,24 @@ table open_pool(const std::string& path, open_mode mode, bool salvage) {
 void close_pool(table& pool) {
   if (const status answer = pool.close(); answer != status::ok)
     throw failure(exit_unusable, "closing the pool: " + std::string(message(answer)));
+}
+
+std::string survives(const std::string& path, const pool_info& facts) {
+  struct statfs place {};
+  const bool in_memory = ::statfs(path.c_str(), &place) == 0 && place.f_type == TMPFS_MAGIC;
+  switch (facts.durability) {
+    case durability_level::none: return "nothing is promised";
+    case durability_level::process:
+      if (facts.medium == medium_kind::memory) return "nothing: it is memory of the process";
+      if (in_memory) return "kill -9; it is lost with the machine's memory (for more: on a disk)";
+      return "kill -9; a power cut once it is closed or synced (for more: durahash convert "
+             "--durability power)";
+    case durability_level::power: return "kill -9 and power cuts, with all that was acknowledged";
+    case durability_level::power_buffered:
+      return "kill -9 with all that was acknowledged; a power cut as of one moment, 10 ms before "
+             "or two writes of the disk (for more: --durability power)";
+  }
+  return "unknown";
 }
 
 record_kinds kinds_of(const table& pool) {

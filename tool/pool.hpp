@@ -32,6 +32,9 @@ void close_pool(table& pool);
 
 record_kinds kinds_of(const table& pool);
 
+/// What the pool at that path comes through, and how to ask for more. One line.
+std::string survives(const std::string& path, const pool_info& facts);
+
 /// The library's message, and how long keys must be where the pool has one length for all.
 std::string why(const table& pool, status answer);
 

@@ -1,5 +1,5 @@
-// The three forms that the working image of a pool on a disk may have, side by side: what it takes to
-// open one, to touch a page of it for the first time, and how much memory it holds.
+// The three forms that the working image of a pool on a disk may have, side by side: what it takes
+// to open one, to touch a page of it for the first time, and how much memory it holds.
 //
 //   durahash_image_forms FOLDER [MIB [PAGES]]       docs/lab/disk.md has the figures
 //

@@ -112,6 +112,7 @@ void disk_mapping::mark(const void* at, std::size_t bytes) noexcept {
 }
 
 bool disk_mapping::take_change(std::uint64_t page) noexcept {
+  disk_step("a page is looked at for a copy");
   if ((marks_[page].load(std::memory_order_relaxed) & unseen_by_copy) == 0) return false;
   // before the copy: a store that it misses marks the page again
   return marks_[page].fetch_and(unseen_by_checkpoint), true;

@@ -95,8 +95,8 @@ class OpeningOrders : public testing::Test {
   }
 };
 
-/// Until it has ended the pool is refused, or as it was before. Then it is sound, and has so many of
-/// the records that it had.
+/// Until it has ended the pool is refused, or as it was before. Then it is sound, and has so many
+/// of the records that it had.
 judge_of_cuts judge_of_a_salvage(std::uint64_t keys) {
   return [keys, begun = false](const left_by_cut& left) mutable {
     if (!left.opened) {

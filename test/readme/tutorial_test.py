@@ -34,7 +34,7 @@ def must(printed, expected, command):
     assert printed == expected, f"docs/tutorial.md: {command} prints {printed}, and not {expected}"
 
 
-with tempfile.TemporaryDirectory(prefix="durahash-tutorial-") as folder:
+with tempfile.TemporaryDirectory(prefix="durahash-tutorial-", dir="/var/tmp") as folder:
     first = shown("A first pool")
     assert len(first) >= 5, "the section on a first pool has no commands"
     for command, expected in first:
