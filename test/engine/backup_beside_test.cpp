@@ -1,5 +1,5 @@
-// A copy is of one moment because writers are kept out while its last pages are copied: beside them,
-// without that, it holds what was never there at once.
+// A copy is of one moment because writers are kept out while its last pages are copied: beside
+// them, without that, it holds what was never there at once.
 #include <atomic>
 #include <thread>
 

@@ -88,7 +88,7 @@ class Machine:
             "-machine", "q35,memory-backend=ram",
             "-object", f"memory-backend-file,id=ram,share=on,mem-path={self.ram},size={size}",
             "-kernel", kernel, "-initrd", initramfs,
-            "-append", "console=ttyS0 quiet panic=-1 nokaslr mitigations=off" +
+            "-append", "console=ttyS0 quiet panic=-1 no_timer_check nokaslr mitigations=off" +
             (f" memmap={media.pmem_bytes // MEGABYTE}M!{PMEM_OFFSET // MEGABYTE}M" if media.pmem_bytes else ""),
             "-serial", f"file:{self.console}",
             "-device", f"virtio-serial-pci,max_ports={ports + 1}",
