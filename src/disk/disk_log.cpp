@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <utility>
 
 #include "base/own_thread.hpp"
@@ -29,21 +30,27 @@ std::uint64_t lines_at_once_for(std::uint64_t ring_slots) {
 
 }  // namespace
 
+/// In parts of 16 bytes: the processor reads each aligned word of them at once.
 void copy_line(const std::byte* line, std::uint64_t* to) noexcept {
-  auto* from = reinterpret_cast<const std::uint64_t*>(line);
-  constexpr std::size_t words = line_bytes / 8;
-  for (std::size_t i = 0; i < words; ++i) {
-    disk_step("a word is read");
-    to[i] = __atomic_load_n(from + i, __ATOMIC_ACQUIRE);
+  using part = std::uint64_t __attribute__((vector_size(16), may_alias));
+  constexpr std::size_t parts = line_bytes / sizeof(part);
+  auto* from = reinterpret_cast<const volatile part*>(line);
+  part copy[parts];
+  for (std::size_t i = 0; i < parts; ++i) {
+    disk_step("a part is read");
+    copy[i] = from[i];
   }
   for (bool same = disk_bug("a-line-read-once");
        !same;) {  // ends: writers of a line are few, and store few words
-    same = true;
-    for (std::size_t i = 0; i < words; ++i) {
-      std::uint64_t word = __atomic_load_n(from + i, __ATOMIC_ACQUIRE);
-      if (word != to[i]) to[i] = word, same = false;
+    part changed{};
+    for (std::size_t i = 0; i < parts; ++i) {
+      const part again = from[i];
+      changed |= copy[i] ^ again;
+      copy[i] = again;
     }
+    same = (changed[0] | changed[1]) == 0;
   }
+  std::memcpy(to, copy, sizeof copy);
 }
 
 disk_log::disk_log(disk_file file, log_ring ring, const log_settings& how, checkpoints& make)

@@ -129,7 +129,7 @@ TEST_F(LogOrders, TheCopyIsMadeBehindThePlace) {
 
 TEST_F(LogOrders, ALineIsReadUntilTwoReadingsAgree) {
   expect_needed("a-line-read-once", [&] {
-    flush_d_and_at("a word is read", 4, [&] {
+    flush_d_and_at("a part is read", 3, [&] {
       store(d_offset, 0, 1);
       store(d_offset, 7, 1);
     });
@@ -183,9 +183,10 @@ TEST_F(LogOrders, AMarkIsClearedBeforeThePageIsCopied) {
     flush(d_offset);
     std::thread([&] {
       // the lines of the page: D is its first one
-      int words_read = 0;
+      int parts_read = 0;
+      constexpr int parts = line_bytes / 16;
       at_disk_step = [&](std::string_view name) {
-        if (name != "a word is read" || words_read++ != 2 * line_bytes / 8) return;
+        if (name != "a part is read" || parts_read++ != 2 * parts) return;
         std::thread([&] {
           store(d_offset, 0, 7);
           flush(d_offset);
@@ -193,7 +194,7 @@ TEST_F(LogOrders, AMarkIsClearedBeforeThePageIsCopied) {
       };
       EXPECT_EQ(image_->write_to_disk(0, bytes), status::ok);
       at_disk_step = nullptr;
-      EXPECT_GT(words_read, 2 * static_cast<int>(line_bytes) / 8);
+      EXPECT_GT(parts_read, 2 * parts);
     }).join();
     EXPECT_EQ(image_->write_to_disk(0, bytes), status::ok);
     cut(image_->log()->head());
