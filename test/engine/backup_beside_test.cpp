@@ -106,7 +106,6 @@ void expect_writers_kept_out() {
   EXPECT_TRUE(seen) << "nothing shows that writers have to be kept out";
 }
 
-TEST(BackupBeside, TurboKeepsWritersOutOfTheLastPages) { expect_writers_kept_out<turbo_engine>(); }
 TEST(BackupBeside, CcehKeepsWritersOutOfTheLastPages) { expect_writers_kept_out<cceh_engine>(); }
 TEST(BackupBeside, LevelKeepsWritersOutOfTheLastPages) { expect_writers_kept_out<level_engine>(); }
 TEST(BackupBeside, GphashKeepsWritersOutOfTheLastPages) {
