@@ -303,7 +303,11 @@ class SystemCall : public fault_test {
 /// with a log.
 std::vector<setup> setups_of_all_media() {
   std::vector<setup> all = setups_at(place_kind::shm);
-  for (setup s : setups_at(place_kind::emulated))
+  bool counts = false;  // a sanitized build has no medium that does
+#ifndef DURAHASH_SANITIZED
+  counts = true;
+#endif
+  for (setup s : counts ? setups_at(place_kind::emulated) : std::vector<setup>())
     if ((static_cast<unsigned>(s.engine) + static_cast<unsigned>(s.api) / 2 + run_seed()) % 2 == 0)
       all.push_back(s), all.back().durability = durability_level::power;
   for (setup s : setups_at(place_kind::logged)) {
