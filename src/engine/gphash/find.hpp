@@ -5,6 +5,9 @@
 // removed and added in between (G5). A record moves only with the levels.
 #pragma once
 
+#include <emmintrin.h>
+#include <smmintrin.h>
+
 #include "engine/gphash/table.hpp"
 
 namespace durahash::gphash {
@@ -38,11 +41,6 @@ template <medium M, class Kind>
 
 /// The same for a search: where a bucket has a copy, that.
 template <medium M, class Kind>
-[[gnu::always_inline]] inline auto table<M, Kind>::aim(const levels_view& v, const candidates& s)
-    -> warp_view {
-  return v.cache == nullptr ? warp_over(v, s) : aim_at_copies(v, s);
-}
-template <medium M, class Kind>
 [[gnu::noinline]] auto table<M, Kind>::aim_at_copies(const levels_view& v, const candidates& s)
     -> warp_view {
   warp_view w;
@@ -61,8 +59,10 @@ template <medium M, class Kind>
     background_.submit([this, &v](const background&) { load_cache(v); });
   return w;
 }
+/// The lines that a search of any kind looks at first.
 template <medium M, class Kind>
-void table<M, Kind>::ask_for_copies(const levels_view& v, const candidates& s) const noexcept {
+void table<M, Kind>::ask_for(const levels_view& v, const candidates& s) const noexcept {
+  if (v.cache == nullptr) return void(warp_over(v, s));
   for (unsigned l = 0; l < shape_.levels; ++l)
     for (unsigned which = 0; which < shape_.hashes; ++which)
       v.cache->ask_for(v.first_in_cache[l] + number(v.at[l], s.place[which]));
@@ -114,15 +114,138 @@ template <class OnMatch>
   return false;
 }
 
+// ------------------------------------------------------------------------------- the way of most
+
+/// The slots of a bucket of eight whose state may be this word, two bits each: half of it is
+/// compared. Who acts on that compares the word.
+template <medium M, class Kind>
+[[gnu::always_inline]] inline std::uint32_t table<M, Kind>::match_eight(
+    bucket b, std::uint64_t word) const noexcept {
+  if constexpr (reads_plainly<M>) {  // each half at once; the order among them is open
+    const auto* const two = reinterpret_cast<const __m128*>(b->raw());
+    const __m128i wanted = _mm_set1_epi32(static_cast<int>(word));
+    auto equal = [&](const __m128* at) __attribute__((always_inline)) {
+      return _mm_cmpeq_epi32(_mm_castps_si128(_mm_shuffle_ps(at[0], at[1], 0x88)), wanted);
+    };
+    const __m128i all = _mm_packs_epi32(equal(two), equal(two + 2));
+    read_before_what_follows();
+    return static_cast<std::uint32_t>(_mm_movemask_epi8(all));
+  } else {
+    std::uint32_t bits = 0;
+    for (unsigned i = 0; i < 8; ++i)
+      bits |= std::uint32_t{static_cast<std::uint32_t>(load(m_, b[i])) ==
+                            static_cast<std::uint32_t>(word)} *
+                  3
+              << 2 * i;
+    return bits;
+  }
+}
+
+/// The first of these slots.
+template <medium M, class Kind>
+[[gnu::always_inline]] inline auto table<M, Kind>::first_of(bucket b, std::uint32_t bits) noexcept
+    -> bucket {
+  return b + static_cast<unsigned>(std::countr_zero(bits)) / 2;
+}
+
+template <medium M, class Kind>
+[[gnu::always_inline]] inline auto table<M, Kind>::look_up(key_type key,
+                                                           const levels_view& v) const noexcept
+    -> target_type {
+  target_type t;  // word by word: so that all of it stays in registers
+  t.hash = hash_of(key), t.levels = &v;
+  if constexpr (Kind::in_slot) {
+    constexpr std::uint64_t whole_buckets = ~std::uint64_t{short_shape.bucket_bytes() - 1};
+    auto* const top = reinterpret_cast<std::byte*>(v.at[0].first);
+    auto* const bottom = reinterpret_cast<std::byte*>(v.at[1].first);
+    const std::uint64_t byte = t.hash >> v.byte_shift;
+    const std::uint64_t other = places_.place(t.hash, 1) >> v.byte_shift;
+    t.at[0] = reinterpret_cast<bucket>(top + (byte & whole_buckets));
+    t.at[1] = reinterpret_cast<bucket>(top + (other & whole_buckets));
+    t.at[2] = reinterpret_cast<bucket>(bottom + (byte >> 1 & whole_buckets));
+    t.at[3] = reinterpret_cast<bucket>(bottom + (other >> 1 & whole_buckets));
+  }
+  return t;
+}
+
+template <medium M, class Kind>
+[[gnu::always_inline]] inline void table<M, Kind>::ask_for(const target_type& t) noexcept {
+  __builtin_prefetch(t.at[0]), __builtin_prefetch(t.at[1]);
+  __builtin_prefetch(t.at[2]), __builtin_prefetch(t.at[3]);
+}
+
+/// The slot that the key may be in, or null. No other one is. Who acts on that compares the state.
+template <medium M, class Kind>
+[[gnu::always_inline]] inline auto table<M, Kind>::find(const target_type& t) const noexcept
+    -> bucket {
+  if (const std::uint32_t in = match_eight(t.at[0], t.hash); in != 0) return first_of(t.at[0], in);
+  if (const std::uint32_t in = match_eight(t.at[1], t.hash); in != 0) return first_of(t.at[1], in);
+  if (const std::uint32_t in = match_eight(t.at[2], t.hash); in != 0) return first_of(t.at[2], in);
+  if (const std::uint32_t in = match_eight(t.at[3], t.hash); in != 0) return first_of(t.at[3], in);
+  return nullptr;
+}
+
+template <medium M, class Kind>
+[[gnu::always_inline]] inline void table<M, Kind>::read_home(look_type& l) const noexcept {
+  l.mark = &state_of(*l.levels, l.hash).mark;
+  l.version = l.mark->version();
+  l.state = find(l);
+}
+
 /// Word tables take one look, inlined; a read that a writer disturbed, or that must be made durable
-/// first, searches.
+/// first, searches. All that is slow is a tail call, so that this needs no frame.
 template <medium M, class Kind>
 template <class Read>
-status table<M, Kind>::get(key_type key, Read&& read) {
-  candidates s = candidates_of(hash_of(key));
+[[gnu::always_inline]] inline status table<M, Kind>::get(key_type key, Read read) {
   if constexpr (Kind::in_slot) {
-    const levels_view& v = levels();
-    warp_view w = aim(v, s);
+    look_type l;
+    static_cast<target_type&>(l) = look_up(key, levels());
+    if (!is_short(l)) [[unlikely]]
+      return get_anywhere(key, read);
+    ask_for(l);
+    read_home(l);
+    return answer_short(l, key, read);
+  } else {
+    return search(key, read);
+  }
+}
+
+template <medium M, class Kind>
+template <class Read>
+[[gnu::always_inline]] inline status table<M, Kind>::answer(const look_type& l, key_type key,
+                                                            Read read) {
+  if constexpr (!Kind::in_slot) return search(key, candidates_of(l.hash), read);
+  else if (is_short(l)) [[likely]] return answer_short(l, key, read);
+  else return get_anywhere(key, read);
+}
+
+/// What the look is worth, if nothing has changed since.
+template <medium M, class Kind>
+template <class Read>
+[[gnu::always_inline]] inline status table<M, Kind>::answer_short(const look_type& l, key_type key,
+                                                                  Read read) {
+  if (l.state == nullptr) {
+    if (!l.mark->is_settled_at(l.version) || &levels() != l.levels) [[unlikely]]
+      return search(key, read);
+    return status::not_found;
+  }
+  const std::uint64_t value = load(m_, l.state[short_shape.slots]);
+  if (load(m_, *l.state) != l.hash || !l.mark->is_settled_at(l.version) || &levels() != l.levels)
+      [[unlikely]]
+    return search(key, read);
+  read(value);
+  return status::ok;
+}
+
+// ------------------------------------------------------------------------------------ the long way
+
+/// With copies one look at them is tried first.
+template <medium M, class Kind>
+template <class Read>
+[[gnu::noinline]] status table<M, Kind>::get_anywhere(key_type key, Read read) {
+  const candidates s = candidates_of(hash_of(key));
+  if (const levels_view& v = levels(); v.cache != nullptr) {
+    const warp_view w = aim_at_copies(v, s);
     if (probed seen = judge(v, w, s, look_at(v, w, s), read); seen != probed::torn) [[likely]]
       return seen == probed::hit ? status::ok : status::not_found;
   }
@@ -132,27 +255,28 @@ status table<M, Kind>::get(key_type key, Read&& read) {
 /// The stripe's version, then the slots with the fingerprint.
 template <medium M, class Kind>
 [[gnu::always_inline]] inline auto table<M, Kind>::look_at(const levels_view& v, const warp_view& w,
-                                                           const candidates& s) const -> home_look {
-  std::uint32_t version = stripes_[stripe_of(v, s.hash)].version.load(std::memory_order_acquire);
+                                                           const candidates& s) const
+    -> copies_look {
+  std::uint32_t version = state_of(v, s.hash).mark.version();
   if (s.escape >= 0) [[unlikely]]
     return {version, std::uint32_t{load(m_, *escape_slot(s.escape).state) == s.fingerprint}};
   return {version, ballot(w, s.fingerprint)};
 }
 template <medium M, class Kind>
 [[gnu::always_inline]] inline auto table<M, Kind>::hit_of(const warp_view& w, const candidates& s,
-                                                          const home_look& seen) const noexcept
+                                                          const copies_look& seen) const noexcept
     -> slot_ref {
   return s.escape >= 0 ? escape_slot(s.escape)
                        : slot_of(w, static_cast<unsigned>(lowest_bit(seen.hits)));
 }
 
-/// What a home_look at a word table is worth; `torn` also says "not settled".
+/// What a look at copies is worth; `torn` also says "not settled".
 template <medium M, class Kind>
 template <class Read>
 [[gnu::always_inline]] inline auto table<M, Kind>::judge(const levels_view& v, const warp_view& w,
-                                                         const candidates& s, const home_look& seen,
-                                                         Read& read) const -> probed {
-  stripe_index stripe = stripe_of(v, s.hash);
+                                                         const candidates& s,
+                                                         const copies_look& seen, Read& read) const
+    -> probed {
   std::uint64_t value = 0;
   bool same = true;
   if (seen.hits != 0) {
@@ -162,12 +286,17 @@ template <class Read>
     same = (s.escape >= 0 ? load(m_, *at.state) : word_at(w, lane, *at.state)) == s.fingerprint;
   }
   if (w.copies != 0 && !copies_unchanged(v, w)) return probed::torn;
-  if (!same || stripes_[stripe].version.load(std::memory_order_acquire) != seen.version ||
-      &levels() != &v || !unsettled_.settled(stripe))
+  if (!same || !state_of(v, s.hash).mark.is_settled_at(seen.version) || &levels() != &v)
     return probed::torn;
   if (seen.hits == 0) return probed::miss;
   read(value);
   return probed::hit;
+}
+
+template <medium M, class Kind>
+template <class Read>
+[[gnu::noinline]] status table<M, Kind>::search(key_type key, Read read) {
+  return search(key, candidates_of(hash_of(key)), read);
 }
 
 template <medium M, class Kind>
@@ -177,8 +306,8 @@ template <class Read>
   [[maybe_unused]] read_guard guard = reading();
   while (true) {  // ends: each further round means that a writer got on
     const levels_view& v = levels();
-    stripe_index stripe = stripe_of(v, s.hash);
-    std::uint32_t version = stripes_[stripe].version.load(std::memory_order_acquire);
+    const stripe_mark<M>& mark = state_of(v, s.hash).mark;
+    std::uint32_t version = mark.version();
     std::optional<value_type> value;
     bool same = true, damaged = false;
     look_everywhere(warp_over(v, s), s, [&](slot_ref at) {
@@ -195,7 +324,7 @@ template <class Read>
       same = load(m_, *at.state) == s.fingerprint;
       return true;
     });
-    bool as_read = same && stripes_[stripe].version.load(std::memory_order_acquire) == version;
+    bool as_read = same && mark.is_at(version);
     if (M::planted("gphash-readers-do-not-look-again-behind-the-key")) as_read = true;
     if (!as_read || &levels() != &v) continue;
     if (damaged) return status::damaged;
@@ -210,8 +339,8 @@ template <class Read>
 /// away (G6). Records and keys need no flush: they were durable before the slot was theirs.
 template <medium M, class Kind>
 void table<M, Kind>::settle_for_reader(const levels_view& v, const candidates& s) {
-  if constexpr (unsettled<M>::needed) {
-    if (unsettled_.settled(stripe_of(v, s.hash))) return;
+  if constexpr (stripe_mark<M>::marked) {
+    if (state_of(v, s.hash).mark.settled()) return;
     flushed started;
     if (s.escape >= 0) {
       started += flush(m_, extent_of(root_of_table().escapes[s.escape]), "gphash.settle.escape");
@@ -227,38 +356,25 @@ void table<M, Kind>::settle_for_reader(const levels_view& v, const candidates& s
 
 // ----------------------------------------------------------------------------------------- batches
 
+/// In two passes: what the first asks for tells which slot's line is needed.
 template <medium M, class Kind>
-template <class Read>
-void table<M, Kind>::get_many(std::span<const key_type> keys, Read&& read, status* answers) {
-  [[maybe_unused]] read_guard guard = reading();
-  candidates candidate_sets[group_size];
-  warp_view warps[group_size];
-  home_look looks[group_size];
-  for (std::size_t start = 0; start < keys.size(); start += group_size) {
-    std::size_t count = std::min(group_size, keys.size() - start);
-    const levels_view& v = levels();
-    for (std::size_t i = 0; i < count; ++i) {
-      candidate_sets[i] = candidates_of(hash_of(keys[start + i]));
-      if (v.cache == nullptr) warps[i] = warp_over(v, candidate_sets[i]);
-      else ask_for_copies(v, candidate_sets[i]);
+[[gnu::always_inline]] inline void table<M, Kind>::look_at(std::span<const key_type> keys,
+                                                           look_type* looks) const noexcept {
+  const levels_view& v = levels();
+  if (!v.is_short) [[unlikely]] {
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      looks[i].hash = hash_of(keys[i]), looks[i].levels = &v;
+      ask_for(v, candidates_of(looks[i].hash));
     }
-    if (v.cache != nullptr)
-      for (std::size_t i = 0; i < count; ++i) warps[i] = aim_at_copies(v, candidate_sets[i]);
-    if constexpr (Kind::in_slot)
-      for (std::size_t i = 0; i < count; ++i) {
-        looks[i] = look_at(v, warps[i], candidate_sets[i]);
-        if (looks[i].hits != 0)
-          __builtin_prefetch(hit_of(warps[i], candidate_sets[i], looks[i]).value->raw());
-      }
-    for (std::size_t i = 0; i < count; ++i) {
-      auto read_one = [&](value_type value) { read(start + i, value); };
-      probed seen = probed::torn;
-      if constexpr (Kind::in_slot) seen = judge(v, warps[i], candidate_sets[i], looks[i], read_one);
-      answers[start + i] = seen == probed::hit ? status::ok
-                           : seen == probed::miss
-                               ? status::not_found
-                               : search(keys[start + i], candidate_sets[i], read_one);
-    }
+    return;
+  }
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    static_cast<target_type&>(looks[i]) = look_up(keys[i], v);
+    ask_for(looks[i]);
+  }
+  for (look_type& l : std::span(looks, keys.size())) {
+    read_home(l);
+    if (l.state != nullptr) __builtin_prefetch(l.state + short_shape.slots);
   }
 }
 
@@ -364,9 +480,9 @@ template <medium M, class Kind>
 std::optional<std::uint64_t> table<M, Kind>::read_stretch(std::uint64_t position, stretch& found) {
   const levels_view& v = levels();
   unsigned bits = v.stripe_bits;
-  stripe_index stripe = stripe_of(v, position);
-  std::uint64_t prefix = std::uint64_t{stripe} << (64 - bits);
-  std::uint32_t version = stripes_[stripe].version.load(std::memory_order_acquire);
+  std::uint64_t prefix = std::uint64_t{stripe_of(v, position)} << (64 - bits);
+  const stripe_mark<M>& mark = state_of(v, position).mark;
+  std::uint32_t version = mark.version();
   found.records.clear();
   found.keys.clear();
   for_each_record_of(v, prefix, bits, [&](const resident& r) {
@@ -377,9 +493,8 @@ std::optional<std::uint64_t> table<M, Kind>::read_stretch(std::uint64_t position
       found.records.back().key = {reinterpret_cast<const char*>(copy.data()), shape_.key_bytes};
     }
   });
-  if (&levels() != &v || stripes_[stripe].version.load(std::memory_order_acquire) != version)
-    return std::nullopt;
-  if (!unsettled_.settled(stripe)) {
+  if (&levels() != &v || !mark.is_at(version)) return std::nullopt;
+  if (!mark.settled()) {
     flushed started;
     for_each_bucket_of(v, prefix, bits, [&](bucket b) {
       started += flush(m_, words_extent(b), "gphash.scan.buckets");

@@ -34,6 +34,7 @@ struct shape {
   unsigned levels, hashes, slots, slots_log2;
   unsigned key_bytes = 0;  // of each slot's key; 0: none lies there
 
+  friend bool operator==(const shape&, const shape&) = default;
   /// Slots that a key may be in: one for each lane of a warp.
   constexpr unsigned lanes() const noexcept { return levels * hashes << slots_log2; }
   /// States and values: all that changes of a record while it is there.

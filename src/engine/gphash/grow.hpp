@@ -163,7 +163,12 @@ auto table<M, Kind>::plan_levels(std::span<const level_view> now) -> const level
   levels_view& made = views_.emplace_back();
   std::copy(now.begin(), now.end(), made.at);
   made.count = static_cast<unsigned>(now.size());
+  std::fill(made.at + made.count, made.at + max_levels, now.back());
   made.stripe_bits = std::min(made.at[0].log2, max_stripe_bits);
+  made.stripe_shift = 64 - made.stripe_bits;
+  made.byte_shift = 64 - made.at[0].log2 - shape_.words_log2() - 3;
+  made.is_short = Kind::in_slot && shape_ == short_shape && cache_percent_ == 0;
+  if (made.is_short) made.last_long = first_fingerprint - 1;
   std::uint64_t buckets = 0;
   for (unsigned l = 0; l < made.count; ++l)
     made.first_in_cache[l] = buckets, buckets += made.at[l].buckets();
@@ -348,7 +353,7 @@ void table<M, Kind>::for_each_locked(Visit&& visit) {
 template <medium M, class Kind>
 status table<M, Kind>::replace_value(const resident& r, std::uint64_t value_word, flushed started) {
   change c;
-  c.stripe = stripe_of(levels(), r.hash);
+  c.stripe = &state_of(levels(), r.hash);
   c.where = r.where;
   c.word = r.where.value;
   c.next = value_word;

@@ -94,7 +94,7 @@ void table<M, Kind>::give_top_back() requires(Kind::in_slot) {
 template <medium M, class Kind>
 void table<M, Kind>::take_back(std::int64_t added) requires(Kind::in_slot) {
   records_at_open_ += static_cast<std::uint64_t>(added);
-  for (stripe_index s = 0; s < stripes_of(levels()); ++s) outdate(s);
+  for (stripe_index s = 0; s < stripes_of(levels()); ++s) stripes_[s].mark.outdate();
   if (levels().cache != nullptr) levels().cache->forget();
   unlock_all();
 }

@@ -108,8 +108,6 @@ error table<M, Kind>::open(const std::string& path, std::vector<std::string>* dr
   locks_ = zeroed_array<spin_lock>(std::size_t{1} << max_stripe_bits);
   stripes_ = zeroed_array<stripe_state>(std::size_t{1} << max_stripe_bits);
   bool clean = p_.root().state == pool_state::clean;
-  // what was inherited is written back by sweep
-  unsettled_.resize(std::size_t{1} << max_stripe_bits, false);
   if (!p_.read_only()) {
     [[maybe_unused]] durable as_it_is = fence(m_, p_.flush_header(), "gphash.open.header");
   }
@@ -213,12 +211,12 @@ bool table<M, Kind>::sweep_slot(const slot_ref& at) {
 }
 
 /// After a crash. What the process that died had made visible and perhaps not durable is written
-/// back (hole X1): all of the levels. The root already was.
+/// back (hole X1): all of the levels. The root already was. So no stripe begins unsettled.
 template <medium M, class Kind>
 void table<M, Kind>::sweep() {
   std::uint64_t records = 0;
   flushed started;
-  constexpr bool writes_back = unsettled<M>::needed && !opens_durable<M>;
+  constexpr bool writes_back = stripe_mark<M>::marked && !opens_durable<M>;
   for (int i = 0; Kind::in_slot && i < static_cast<int>(first_fingerprint); ++i)
     records += sweep_slot(escape_slot(i));
   // emptied for good: a pool may be clean from now on

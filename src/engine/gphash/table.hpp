@@ -10,8 +10,8 @@
 //   G3  A value word or a key is stored in a slot only if no crash can bring back the fingerprint
 //       that stood there.
 //   G4  The root's geometry word names levels whose places, and all of whose records, are durable.
-//   G5  A write that adds or removes a key changes its stripe's version before it changes the
-//       table.
+//   G5  A write that adds or removes a key changes its stripe's version before its commit word is
+//       stored.
 //   G6  What a reader is given is durable: a stripe with a publication under way is unsettled, and
 //       its readers flush what they have read.
 #pragma once
@@ -32,7 +32,7 @@
 #include "engine/frame/live_record.hpp"
 #include "engine/gphash/bucket_cache.hpp"
 #include "engine/gphash/leased.hpp"
-#include "persist/unsettled.hpp"
+#include "engine/gphash/stripe.hpp"
 #include "warp/host_warp.hpp"
 
 namespace durahash::gphash {
@@ -47,7 +47,7 @@ class departures {
     if constexpr (needed)
       counters_ = zeroed_array<std::atomic<std::uint32_t>>(std::size_t{1} << log2_counters);
   }
-  void begin(std::uint64_t offset) noexcept {
+  [[gnu::always_inline]] void begin(std::uint64_t offset) noexcept {
     // the store that follows releases it
     if constexpr (needed) counter(offset).fetch_add(1, std::memory_order_relaxed);
   }
@@ -55,7 +55,7 @@ class departures {
     if constexpr (needed) counter(offset).fetch_sub(1, std::memory_order_release);
   }
   /// Asked by who has seen the slot empty.
-  bool any_in(std::uint64_t offset) const noexcept {
+  [[gnu::always_inline]] bool any_in(std::uint64_t offset) const noexcept {
     if constexpr (needed) return counter(offset).load(std::memory_order_acquire) != 0;
     else return false;
   }
@@ -99,9 +99,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
 
   // find.hpp
   template <class Read>
-  status get(key_type key, Read&& read);
-  template <class Read>
-  void get_many(std::span<const key_type> keys, Read&& read, status* answers);
+  status get(key_type key, Read read);
 
   // grow.hpp
   status expand() { return grow(levels()); }  // a level more on top, whatever the load
@@ -137,10 +135,12 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   using read_guard = typename frame::read_guard;
   using everybody_kept_out = typename frame::everybody_kept_out;
   static constexpr unsigned max_stripe_bits = 16;
+  // the paper's, and the default
+  static constexpr shape short_shape{.levels = 2, .hashes = 2, .slots = 8, .slots_log2 = 3};
 
   /// What is known of a stripe in DRAM. Zeros at first.
   struct stripe_state {
-    std::atomic<std::uint32_t> version;
+    stripe_mark<M> mark;
     // since open; guarded by the lock, but for the counter's readers
     std::atomic<std::int32_t> records;
   };
@@ -154,9 +154,13 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   /// The levels, from the top down. Never changed, replaced as a whole; kept until the table goes,
   /// so that a reader sees by the pointer whether they are still the same.
   struct levels_view {
-    level_view at[max_levels];
-    unsigned count = 0, stripe_bits = 0;
-    bucket_cache* cache = nullptr;  // of their buckets, or none
+    level_view at[max_levels];  // behind the last one that again
+    unsigned count = 0, stripe_bits = 0, stripe_shift = 0;
+    unsigned byte_shift = 0;  // of a place, to its byte in the top
+    // words take the short ways: their buckets are of short_shape, and none has a copy
+    bool is_short = false;
+    std::uint64_t last_long = ~std::uint64_t{0};  // but for those up to this one
+    bucket_cache* cache = nullptr;                // of their buckets, or none
     // the number there of each level's first bucket
     std::uint64_t first_in_cache[max_levels] = {};
     std::span<const level_view> all() const noexcept { return {at, count}; }
@@ -178,8 +182,8 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
     std::uint32_t copies = 0;  // bit n: the n-th is a copy, to be believed while its ticket is good
     bucket_cache::ticket tickets[max_levels * max_hashes];
   };
-  /// What a reader saw first of a word table.
-  struct home_look {
+  /// What a reader saw first of copies, and of buckets that have none.
+  struct copies_look {
     std::uint32_t version, hits;
   };
   struct resident : found_record {
@@ -191,20 +195,32 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   };
   /// A change that is written but for its commit word.
   struct change : replaced_record<Kind> {
-    stripe_index stripe = 0;
+    stripe_state* stripe = nullptr;
     slot_ref where = {};
     pm<std::uint64_t>* word = nullptr;
     std::uint64_t next = 0;
     bool apart = false;        // what it must come after lies in other lines
     bool value_apart = false;  // the value word does, and is to be flushed
-    bool removal = false;
-    bool inserts = false;
+    std::int8_t records = 0;   // a key comes or goes
   };
-  using target_type = std::uint64_t;  // a hash
+  /// Where a key is looked for, in the order of precedence, as long as the levels are these: of the
+  /// short ways.
+  struct target_type {
+    std::uint64_t hash;
+    const levels_view* levels;
+    bucket at[4];
+  };
+  /// And what was there.
+  struct look_type : target_type {
+    const stripe_mark<M>* mark;
+    std::uint32_t version;
+    pm<std::uint64_t>* state;  // of the slot that the key may be in, or null
+  };
   struct unit_type {
     const levels_view* levels;
     stripe_index stripe;
   };
+  using home_type = unit_type;
   /// Of stripes that differ.
   struct group : fenced_group<change> {
     const levels_view* levels;  // as long as a lock is held
@@ -254,7 +270,10 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   root& root_of_table() const noexcept { return *p_.at(poff<root>{p_.block().engine_offset}); }
   const levels_view& levels() const noexcept { return *levels_.load(std::memory_order_acquire); }
   static stripe_index stripe_of(const levels_view& v, std::uint64_t hash) noexcept {
-    return static_cast<stripe_index>(hash >> (64 - v.stripe_bits));
+    return static_cast<stripe_index>(hash >> v.stripe_shift);
+  }
+  stripe_state& state_of(const levels_view& v, std::uint64_t hash) const noexcept {
+    return stripes_[stripe_of(v, hash)];
   }
   static stripe_index stripes_of(const levels_view& v) noexcept {
     return stripe_index{1} << v.stripe_bits;
@@ -266,12 +285,11 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
 
   // find.hpp
   warp_view warp_over(const levels_view& v, const candidates& s) const noexcept;
-  warp_view aim(const levels_view& v, const candidates& s);
   warp_view aim_at_copies(const levels_view& v, const candidates& s);
   bool copies_unchanged(const levels_view& v, const warp_view& w) const noexcept;
   std::uint64_t word_at(const warp_view& w, unsigned lane,
                         const pm<std::uint64_t>& word) const noexcept;
-  void ask_for_copies(const levels_view& v, const candidates& s) const noexcept;
+  void ask_for(const levels_view& v, const candidates& s) const noexcept;
   slot_ref slot_of(const warp_view& w, unsigned lane) const noexcept {
     return slot_at(reinterpret_cast<bucket>(w.buckets[lane >> shape_.slots_log2]),
                    lane & (shape_.slots - 1));
@@ -280,11 +298,27 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   std::optional<std::uint64_t> read_stretch(std::uint64_t position, stretch& found);
   template <class OnMatch>
   bool look_everywhere(const warp_view& w, const candidates& s, OnMatch&& on_match) const;
-  home_look look_at(const levels_view& v, const warp_view& w, const candidates& s) const;
-  slot_ref hit_of(const warp_view& w, const candidates& s, const home_look& seen) const noexcept;
+  copies_look look_at(const levels_view& v, const warp_view& w, const candidates& s) const;
+  slot_ref hit_of(const warp_view& w, const candidates& s, const copies_look& seen) const noexcept;
   template <class Read>
-  probed judge(const levels_view& v, const warp_view& w, const candidates& s, const home_look& seen,
-               Read& read) const;
+  probed judge(const levels_view& v, const warp_view& w, const candidates& s,
+               const copies_look& seen, Read& read) const;
+  std::uint32_t match_eight(bucket b, std::uint64_t word) const noexcept;
+  target_type look_up(key_type key, const levels_view& v) const noexcept;
+  static bool is_short(const target_type& t) noexcept { return t.hash > t.levels->last_long; }
+  static void ask_for(const target_type& t) noexcept;
+  static bucket first_of(bucket b, std::uint32_t bits) noexcept;
+  bucket find(const target_type& t) const noexcept;
+  void look_at(std::span<const key_type> keys, look_type* looks) const noexcept;
+  void read_home(look_type& l) const noexcept;
+  template <class Read>
+  status answer(const look_type& l, key_type key, Read read);
+  template <class Read>
+  status answer_short(const look_type& l, key_type key, Read read);
+  template <class Read>
+  status get_anywhere(key_type key, Read read);
+  template <class Read>
+  status search(key_type key, Read read);
   template <class Read>
   status search(key_type key, const candidates& s, Read& read);
   void settle_for_reader(const levels_view& v, const candidates& s);
@@ -303,15 +337,22 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
 
   // write.hpp
   target_type target_of(key_type key) const noexcept;
-  unit_type lock_unit(target_type hash, key_type key);
-  held_lock held_by(unit_type u) const noexcept;
-  void settle(unit_type) {}  // what was inherited was written back at open
-  status make_room(unit_type full, target_type, int) { return grow(*full.levels); }
+  unit_type lock_unit(const target_type& t, key_type key);
+  unit_type lock_home(const target_type& t) const noexcept;
+  bool is_settled(const unit_type& u, const target_type& t) const noexcept;
+  held_lock held_by(const unit_type& u) const noexcept;
+  void settle(const unit_type&) {}  // what was inherited was written back at open
+  status make_room(const unit_type& full, const target_type&, int) { return grow(*full.levels); }
+  template <class Decide>
+  staged stage_home(const unit_type& u, const target_type& t, key_type key, Decide& decide,
+                    change& c, status& answer);
+  staged stage_new(const target_type& t, value_type value, change& c);
   lookup locate(const levels_view& v, const candidates& s, key_type key) const;
   slot_ref room_for(const warp_view& w, const candidates& s) const;
   bool claim(const levels_view& v, const candidates& s, lookup& at);
+  bool claim(pm<std::uint64_t>& state);
   template <class Decide>
-  staged stage(unit_type u, target_type hash, key_type key, Decide& decide, change& c,
+  staged stage(const unit_type& u, const target_type& t, key_type key, Decide& decide, change& c,
                status& answer, flushed& started);
   staged stage_set(const levels_view& v, const candidates& s, lookup& at, key_type key,
                    value_type value, change& c, status& answer, flushed& started);
@@ -324,18 +365,17 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
     return fence(m_, std::move(started), "gphash.write.payload");
   }
   flushed publish_change(const change& c, ordered payload);
+  template <class Publish>
+  flushed publish_beside_copy(const change& c, Publish&& publish);
   void begin(const change& c);
   durable fence_words(flushed started) {
     return fence(m_, std::move(started), "gphash.write.done");
   }
   void end(const change& c, const durable& done);
-  void outdate(stripe_index stripe) noexcept {
-    stripes_[stripe].version.fetch_add(1, std::memory_order_acq_rel);
-  }
-  void look_ahead(std::span<const key_type> keys, target_type* hashes, bool puts);
-  std::size_t lock_group(std::span<const key_type> keys, const target_type* hashes, group& g);
-  static unit_type unit_in(const group& g, std::size_t, target_type hash) noexcept {
-    return {g.levels, stripe_of(*g.levels, hash)};
+  void look_ahead(std::span<const key_type> keys, target_type* targets, bool puts);
+  std::size_t lock_group(std::span<const key_type> keys, const target_type* targets, group& g);
+  static unit_type unit_in(const group& g, std::size_t, const target_type& t) noexcept {
+    return {g.levels, stripe_of(*g.levels, t.hash)};
   }
 
   // grow.hpp
@@ -408,7 +448,6 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   std::atomic<const levels_view*> levels_{nullptr};
   zeroed_array<spin_lock> locks_;
   zeroed_array<stripe_state> stripes_;
-  unsettled<M> unsettled_;  // by stripe
   departures<M> leaving_;
   turn_mutex resize_lock_;
   const levels_view* locked_ = nullptr;  // by lock_all

@@ -28,30 +28,104 @@ namespace durahash::gphash {
 template <medium M, class Kind>
 [[gnu::always_inline]] inline auto table<M, Kind>::target_of(key_type key) const noexcept
     -> target_type {
-  std::uint64_t hash = hash_of(key);
-  warp_over(levels(), candidates_of(hash));
-  return hash;
+  const levels_view& v = levels();
+  const target_type t = look_up(key, v);
+  if (v.is_short) [[likely]]
+    ask_for(t);
+  else warp_over(v, candidates_of(t.hash));
+  return t;
 }
 
 /// The levels stay what they are until the stripe is unlocked.
 template <medium M, class Kind>
-auto table<M, Kind>::lock_unit(target_type hash, key_type) -> unit_type {
+auto table<M, Kind>::lock_unit(const target_type& t, key_type) -> unit_type {
   while (true) {  // ends: each further round means that the levels were replaced
     const levels_view& v = levels();
-    stripe_index stripe = stripe_of(v, hash);
+    stripe_index stripe = stripe_of(v, t.hash);
     locks_[stripe].lock();
     if (&levels() == &v) return {&v, stripe};
     locks_[stripe].unlock();
   }
 }
 
+/// Of the levels that are known: whether they are still the same is_settled says.
 template <medium M, class Kind>
-held_lock table<M, Kind>::held_by(unit_type u) const noexcept {
+[[gnu::always_inline]] inline auto table<M, Kind>::lock_home(const target_type& t) const noexcept
+    -> unit_type {
+  const unit_type u{t.levels, stripe_of(*t.levels, t.hash)};
+  locks_[u.stripe].lock();
+  return u;
+}
+
+template <medium M, class Kind>
+[[gnu::always_inline]] inline bool table<M, Kind>::is_settled(const unit_type&,
+                                                              const target_type& t) const noexcept {
+  return &levels() == t.levels && is_short(t);
+}
+
+template <medium M, class Kind>
+[[gnu::always_inline]] inline held_lock table<M, Kind>::held_by(const unit_type& u) const noexcept {
   if (M::planted("gphash-two-writers-of-one-key")) {
     locks_[u.stripe].unlock();
     return {};
   }
   return held_lock(locks_[u.stripe]);
+}
+
+// ------------------------------------------------------------------------------- the way of most
+
+/// As `stage`, for words, in registers. Who finds no room, or loses a slot, begins again.
+template <medium M, class Kind>
+template <class Decide>
+[[gnu::always_inline]] inline staged table<M, Kind>::stage_home(const unit_type& u,
+                                                                const target_type& t, key_type,
+                                                                Decide& decide, change& c,
+                                                                status& answer) {
+  using act = typename decision<value_type>::what;
+  c.stripe = &stripes_[u.stripe];
+  const bucket state = find(t);
+  if (state == nullptr) {
+    const decision<value_type> wanted = decide(std::optional<value_type>());
+    answer = wanted.answer;
+    if (!may_set<Decide> || wanted.act != act::set) return staged::nothing_to_do;
+    return stage_new(t, wanted.value, c);
+  }
+  if (load(m_, *state) != t.hash) [[unlikely]]
+    return staged::look_further;
+  const bucket value = state + short_shape.slots;
+  const decision<value_type> wanted = decide(std::optional<value_type>(load(m_, *value)));
+  answer = wanted.answer;
+  if (wanted.act == act::keep) return staged::nothing_to_do;
+  c.where.state = state, c.where.value = value;
+  if (may_set<Decide> && wanted.act == act::set) c.word = value, c.next = wanted.value;
+  else c.word = state, c.next = empty_state, c.records = -1;
+  return staged::ready;
+}
+
+/// Into the bucket with most empty slots, of equals the first one.
+template <medium M, class Kind>
+[[gnu::always_inline]] inline staged table<M, Kind>::stage_new(const target_type& t,
+                                                               value_type value, change& c) {
+  bucket roomiest = t.at[0];
+  std::uint32_t its = match_eight(roomiest, empty_state);
+  int most = std::popcount(its);
+  auto weigh = [&](bucket b) __attribute__((always_inline)) {
+    const std::uint32_t empty = match_eight(b, empty_state);
+    const int here = std::popcount(empty);
+    if (here > most) most = here, roomiest = b, its = empty;
+  };
+  weigh(t.at[1]), weigh(t.at[2]), weigh(t.at[3]);
+  if (its == 0) [[unlikely]]
+    return staged::look_further;
+  const bucket state = first_of(roomiest, its);
+  if (!claim(*state)) [[unlikely]]
+    return staged::look_further;
+  c.where.state = c.word = state, c.where.value = state + short_shape.slots;
+  c.next = t.hash;
+  store(m_, *c.where.value, value);
+  c.apart = c.value_apart = true;
+  c.records = 1;
+  return staged::ready;
 }
 
 // --------------------------------------------------------------------------------------- the place
@@ -87,28 +161,33 @@ template <medium M, class Kind>
 bool table<M, Kind>::claim(const levels_view& v, const candidates& s, lookup& at) {
   // ends: each further round means that another writer got a slot
   while (at.room.state != nullptr) {
-    if (store_if(m_, *at.room.state, empty_state, claimed_state)) {
-      if (leaving_.any_in(p_.offset_of(at.room.state))) [[unlikely]] {
-        [[maybe_unused]] durable left = persist(m_, extent_of(*at.room.state), "gphash.claim.left");
-      }
-      return true;
-    }
-    lost_claims_.fetch_add(1, std::memory_order_relaxed);
+    if (claim(*at.room.state)) return true;
     at.room = room_for(warp_over(v, s), s);
   }
   return false;
+}
+
+/// Makes the slot the caller's, if it still is empty; durably so.
+template <medium M, class Kind>
+[[gnu::always_inline]] inline bool table<M, Kind>::claim(pm<std::uint64_t>& state) {
+  if (!store_if(m_, state, empty_state, claimed_state)) [[unlikely]]
+    return lost_claims_.fetch_add(1, std::memory_order_relaxed), false;
+  if (leaving_.any_in(p_.offset_of(&state))) [[unlikely]] {
+    [[maybe_unused]] durable left = persist(m_, extent_of(state), "gphash.claim.left");
+  }
+  return true;
 }
 
 // -------------------------------------------------------------------------------- stage and commit
 
 template <medium M, class Kind>
 template <class Decide>
-auto table<M, Kind>::stage(unit_type u, target_type hash, key_type key, Decide& decide, change& c,
-                           status& answer, flushed& started) -> staged {
+auto table<M, Kind>::stage(const unit_type& u, const target_type& t, key_type key, Decide& decide,
+                           change& c, status& answer, flushed& started) -> staged {
   using act = typename decision<value_type>::what;
   const levels_view& v = *u.levels;
-  candidates s = candidates_of(hash);
-  c.stripe = u.stripe;
+  candidates s = candidates_of(t.hash);
+  c.stripe = &stripes_[u.stripe];
   lookup at = locate(v, s, key);
   std::optional<value_type> present;
   if (at.found.state != nullptr && !(present = value_of<Kind>(m_, p_, load(m_, *at.found.value))))
@@ -133,10 +212,7 @@ template <medium M, class Kind>
                                                              change& c, status& answer,
                                                              flushed& started) -> staged {
   bool update = at.found.state != nullptr;
-  if (!update) {
-    if (!M::planted("gphash-insertions-leave-the-version")) outdate(c.stripe);
-    if (!claim(v, s, at)) return staged::no_room;
-  }
+  if (!update && !claim(v, s, at)) return staged::no_room;
   std::optional<std::uint64_t> value_word;
   status got = with_memory([&] {
     return value_word = new_value_word<Kind>(m_, heap_, p_, key, value, started), status::no_space;
@@ -160,7 +236,7 @@ template <medium M, class Kind>
   c.where = at.room;
   c.word = at.room.state;
   c.next = s.fingerprint;
-  c.inserts = true;
+  c.records = 1;
   store_key(at.room, key);
   store(m_, *at.room.value, *value_word);
   c.value_apart = !shape_.one_line() && s.escape < 0;
@@ -189,20 +265,33 @@ void table<M, Kind>::stage_removal(const lookup& at, change& c) const {
   c.where = at.found;
   c.word = at.found.state;
   c.next = empty_state;
-  c.removal = true;
+  c.records = -1;
   frame::replaces(load(m_, *at.found.value), c);
 }
 
 /// Why the commit word of a change may follow what was stored before it, if that was not flushed.
 template <medium M, class Kind>
-ordered table<M, Kind>::payload_order(const change& c) const {
-  return c.inserts ? after_same_line(c.where.state, c.where.value, sizeof *c.where.value)
-                   : after_nothing("one word is all that changes");
+[[gnu::always_inline]] inline ordered table<M, Kind>::payload_order(const change& c) const {
+  return c.records > 0 ? after_same_line(c.where.state, c.where.value, sizeof *c.where.value)
+                       : after_nothing("one word is all that changes");
 }
 
-/// The commit word is stored, in the bucket's copy too if there is one.
 template <medium M, class Kind>
-flushed table<M, Kind>::publish_change(const change& c, ordered payload) {
+[[gnu::always_inline]] inline flushed table<M, Kind>::publish_change(const change& c,
+                                                                     ordered payload) {
+  auto publish = [&]() __attribute__((always_inline)) {
+    // COMMIT: the record appears, changes or goes
+    return publish_unfenced(m_, *c.word, c.next, std::move(payload), "gphash.write.commit");
+  };
+  if (cache_percent_ == 0) [[likely]]
+    return publish();
+  return publish_beside_copy(c, publish);
+}
+
+/// In the bucket's copy too, if there is one.
+template <medium M, class Kind>
+template <class Publish>
+[[gnu::noinline]] flushed table<M, Kind>::publish_beside_copy(const change& c, Publish&& publish) {
   const levels_view& v = levels();  // as they were when the stripe was locked
   std::optional<bucket_cache::hold> copy;
   unsigned slot = 0;
@@ -214,62 +303,54 @@ flushed table<M, Kind>::publish_change(const change& c, ordered payload) {
     slot = static_cast<unsigned>(word % words_per_bucket);
     break;
   }
-  // COMMIT: the record appears, changes or goes
-  flushed started =
-      publish_unfenced(m_, *c.word, c.next, std::move(payload), "gphash.write.commit");
+  flushed started = publish();
   if (copy && !M::planted("gphash-a-copy-is-not-told"))
     copy->store(slot, load(m_, *c.where.state), load(m_, *c.where.value));
   return started;
 }
 
 template <medium M, class Kind>
-flushed table<M, Kind>::flush_payload(const change& c) {
-  flushed started =
-      c.value_apart ? flush(m_, extent_of(*c.where.value), "gphash.write.value") : flushed();
+[[gnu::always_inline]] inline flushed table<M, Kind>::flush_payload(const change& c) {
+  flushed started;
+  if (c.value_apart) started += flush_in_line(m_, *c.where.value, "gphash.write.value");
   if constexpr (Kind::fixed_key)
-    if (c.inserts) started += flush_key(c.where);
+    if (c.records > 0) started += flush_key(c.where);
   return started;
 }
 
 /// Before the commit word is stored.
 template <medium M, class Kind>
-void table<M, Kind>::begin(const change& c) {
-  if (c.removal) {
-    outdate(c.stripe);
-    leaving_.begin(p_.offset_of(c.where.state));
-  }
-  unsettled_.begin(c.stripe);
+[[gnu::always_inline]] inline void table<M, Kind>::begin(const change& c) {
+  if (c.records < 0) leaving_.begin(p_.offset_of(c.where.state));
+  const bool in_vain = c.records > 0 && M::planted("gphash-insertions-leave-the-version");
+  c.stripe->mark.begin(c.records != 0 && !in_vain);
 }
 
 template <medium M, class Kind>
-void table<M, Kind>::end(const change& c, const durable& done) {
-  unsettled_.end(c.stripe, done);
-  if (c.removal) leaving_.end(p_.offset_of(c.where.state), done);
-  if (c.inserts || c.removal) {
-    auto& records = stripes_[c.stripe].records;
-    records.store(records.load(std::memory_order_relaxed) + (c.inserts ? 1 : -1),
-                  std::memory_order_relaxed);
-  }
+[[gnu::always_inline]] inline void table<M, Kind>::end(const change& c, const durable& done) {
+  c.stripe->mark.end(done);
+  if (c.records == 0) return;
+  if (c.records < 0) leaving_.end(p_.offset_of(c.where.state), done);
+  std::atomic<std::int32_t>& sum = c.stripe->records;
+  sum.store(sum.load(std::memory_order_relaxed) + c.records, std::memory_order_relaxed);
 }
 
 // ------------------------------------------------------------------------------------------ groups
 
 template <medium M, class Kind>
-void table<M, Kind>::look_ahead(std::span<const key_type> keys, target_type* hashes, bool) {
-  for (std::size_t i = 0; i < keys.size(); ++i) {
-    hashes[i] = target_of(keys[i]);
-  }
+void table<M, Kind>::look_ahead(std::span<const key_type> keys, target_type* targets, bool) {
+  for (std::size_t i = 0; i < keys.size(); ++i) targets[i] = target_of(keys[i]);
 }
 
 /// A stripe that this group holds already is also found locked.
 template <medium M, class Kind>
-std::size_t table<M, Kind>::lock_group(std::span<const key_type> keys, const target_type* hashes,
+std::size_t table<M, Kind>::lock_group(std::span<const key_type> keys, const target_type* targets,
                                        group& g) {
-  unit_type first = lock_unit(hashes[0], keys[0]);
+  unit_type first = lock_unit(targets[0], keys[0]);
   g.levels = first.levels;
   g.locks.adopt(locks_[first.stripe]);
   while (g.locks.count() < keys.size() &&
-         g.locks.try_lock(locks_[stripe_of(*g.levels, hashes[g.locks.count()])])) {}
+         g.locks.try_lock(locks_[stripe_of(*g.levels, targets[g.locks.count()].hash)])) {}
   return g.locks.count();
 }
 
