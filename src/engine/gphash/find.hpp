@@ -87,13 +87,21 @@ template <medium M, class Kind>
 template <medium M, class Kind>
 [[gnu::always_inline]] inline std::uint32_t table<M, Kind>::ballot(
     const warp_view& w, std::uint64_t word) const noexcept {
-  unsigned buckets = shape_.levels * shape_.hashes;
+  return ballot(w, word, 0, shape_.levels * shape_.hashes);
+}
+/// Of so many buckets from the first-th on.
+template <medium M, class Kind>
+[[gnu::always_inline]] inline std::uint32_t table<M, Kind>::ballot(const warp_view& w,
+                                                                   std::uint64_t word,
+                                                                   unsigned first,
+                                                                   unsigned count) const noexcept {
+  const unsigned lane = first << shape_.slots_log2;
   if constexpr (reads_plainly<M>) {
-    return warp_.ballot(w.buckets, buckets, shape_.slots, word);
+    return warp_.ballot(w.buckets + first, count, shape_.slots, word) << lane;
   } else {
     std::uint32_t equal = 0;
-    for (unsigned lane = 0; lane < shape_.lanes(); ++lane)
-      equal |= std::uint32_t{word_at(w, lane, *slot_of(w, lane).state) == word} << lane;
+    for (unsigned n = lane; n < lane + (count << shape_.slots_log2); ++n)
+      equal |= std::uint32_t{word_at(w, n, *slot_of(w, n).state) == word} << n;
     return equal;
   }
 }
@@ -260,7 +268,10 @@ template <medium M, class Kind>
   std::uint32_t version = state_of(v, s.hash).mark.version();
   if (s.escape >= 0) [[unlikely]]
     return {version, std::uint32_t{load(m_, *escape_slot(s.escape).state) == s.fingerprint}};
-  return {version, ballot(w, s.fingerprint)};
+  std::uint32_t hits = 0;  // what lies behind the key is not read: it may have no copy
+  for (unsigned n = 0; hits == 0 && n < shape_.levels * shape_.hashes; ++n)
+    hits = ballot(w, s.fingerprint, n, 1);
+  return {version, hits};
 }
 template <medium M, class Kind>
 [[gnu::always_inline]] inline auto table<M, Kind>::hit_of(const warp_view& w, const candidates& s,

@@ -295,6 +295,8 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
                    lane & (shape_.slots - 1));
   }
   std::uint32_t ballot(const warp_view& w, std::uint64_t word) const noexcept;
+  std::uint32_t ballot(const warp_view& w, std::uint64_t word, unsigned first,
+                       unsigned count) const noexcept;
   std::optional<std::uint64_t> read_stretch(std::uint64_t position, stretch& found);
   template <class OnMatch>
   bool look_everywhere(const warp_view& w, const candidates& s, OnMatch&& on_match) const;
