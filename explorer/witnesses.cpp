@@ -58,7 +58,7 @@ const std::map<std::string, std::string>& witnesses(engine_kind engine) {
             "cceh/u64/power/threads#7603690672184379984"},
            {"readers-without-epochs",
             "cceh/bytes/power/threads#8316494012620741139"},
-           {"the fence of cceh.compact.segment",
+           {"the fence of cceh.rewrite.segment",
             "cceh/bytes/power/salvage#4661721712915814357"},
            {"the fence of cceh.directory.all",
             "cceh/u64/power#7603690672184379984"},

@@ -147,6 +147,7 @@ void table<M, Kind>::describe(table_stats& stats) {
                    {"negative_probe_mean", mean(reach_sum, segments * buckets_per_segment())},
                    {"negative_probe_max", static_cast<double>(reach_most)},
                    {"splits", static_cast<double>(splits_.load())},
+                   {"rewrites", static_cast<double>(rewrites_.load())},
                    {"merges", static_cast<double>(merges_.load())},
                    {"doublings", static_cast<double>(doublings_.load())},
                    {"halvings", static_cast<double>(halvings_.load())}};

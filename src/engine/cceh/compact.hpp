@@ -1,8 +1,7 @@
 // CCEH: as many segments as asked for, or as few as there can be; and a whole table from its
 // records.
 //
-// A move of a segment: written anew, then its entries from right to left; COMMIT with the rightmost
-// one.
+// A move of a segment is a rewrite (grow.hpp) to a place in front of its own.
 #pragma once
 
 #include "engine/cceh/table.hpp"
@@ -66,19 +65,7 @@ template <medium M, class Kind>
 status table<M, Kind>::move_segment_down(const segment& s) {
   if (!heap_.has_room_before(s.offset(), segment_bytes())) return status::ok;
   if (!p_.may_change()) return status::io_error;
-  settle(s);
-  auto made = new_segment();
-  if (!made) return status::ok;
-  std::vector<resident> all = residents(s);
-  if (!lay_out(all, *made)) lay_out_as_they_lie(all, *made);
-  durable written = fence(m_, made->finish(), "cceh.compact.segment");
-  std::scoped_lock lock(directory_lock_);
-  checked_place entry = checked_place::of(made->keep(), s.depth());
-  publish_entries(
-      range_of(s.prefix, s.depth()), direction::leftward, [&](std::uint64_t) { return entry; },
-      after(std::move(written)));
-  outdate(s.stripe);
-  give_back(s.offset(), segment_bytes());
+  rewrite(s);
   return status::ok;
 }
 

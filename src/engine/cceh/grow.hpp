@@ -21,6 +21,11 @@
 //      crash after: new state
 //   4  A and B are free
 //
+// A rewrite of a segment into a new one N of the same depth, under its lock: N written, flushed,
+// fenced; the entries become N from right to left. COMMIT: the rightmost entry; recovery makes the
+// others follow it. What was removed is not in N, so that searches end where they should. It is for
+// tables in which records come and go: a window that is full there need not mean a split.
+//
 // Within one cache line of the directory the order needs no fence: a line becomes durable as a
 // prefix of its stores.
 //
@@ -89,6 +94,7 @@ status table<M, Kind>::make_room(const segment& full, const target_type& t, int)
   held_lock held = held_by(s);
   if (s.entry != full.entry) return status::ok;
   if (!p_.may_change()) return status::io_error;
+  if (rewrite_with_room(s, t.hash)) return status::ok;
   return may_split(s) ? split(s) : status::no_space;
 }
 
@@ -167,8 +173,87 @@ status table<M, Kind>::split_in(const segment& s, halves& made, stripe_index rig
     add_records(stripes_[right_stripe], static_cast<std::int32_t>(made.moving));
     frame::counted_with(right_stripe, s.stripe);  // or left to the count, which goes rightward
   }
+  for (stripe_index stripe : {s.stripe, right_stripe})
+    stripes_[stripe].removals = stripes_[stripe].due = 0;
   if (copy_on_write_) give_back(s.offset(), segment_bytes());
   return status::ok;
+}
+
+// ----------------------------------------------------------------------------------------- rewrite
+
+/// Told from the words alone, but for those that a split in place has left.
+template <medium M, class Kind>
+auto table<M, Kind>::occupancy_of(const segment& s) const -> occupancy {
+  occupancy found;
+  const bucket* first = buckets_at(s.offset());
+  for (std::uint64_t b = 0; b < buckets_per_segment(); ++b) {
+    bucket_keys keys = keys_of(first[b]);
+    std::uint32_t empty = match(keys, empty_word), open = match(keys, removed_word);
+    if (!copy_on_write_) open |= stale_slots(s, first[b]) & ~empty;
+    found.records += static_cast<unsigned>(slots_per_bucket - std::popcount(empty | open));
+    found.spoiled += empty == 0 && open != 0;
+  }
+  return found;
+}
+
+/// A window of `s`, which is locked, is full. Where others have room, because records come and go
+/// and the table does not grow, the segment is rewritten so that a record of that hash finds a
+/// slot. Returns whether it was.
+template <medium M, class Kind>
+bool table<M, Kind>::rewrite_with_room(const segment& s, std::uint64_t hash) {
+  if (!churned(s.stripe)) return false;
+  settle(s);
+  std::vector<resident> all = residents(s);
+  if (all.size() > slots_per_segment() * 13 / 16) return false;
+  all.push_back({{hash, removed_word, 0}, nullptr, 0});  // its slot
+  in_order_of_homes(all);
+  auto made = new_segment();
+  if (!made || !lay_out(all, *made)) return false;
+  put_in_place(s, *made);
+  return true;
+}
+
+/// Laid out in this order, each is as near to its home as it can be. The first is one of a home
+/// that no record of a home before it comes to lie in.
+template <medium M, class Kind>
+void table<M, Kind>::in_order_of_homes(std::vector<resident>& records) const {
+  std::uint64_t mask = buckets_per_segment() - 1, start = 0, carried = 0;
+  std::vector<std::uint32_t> at_home(buckets_per_segment());
+  for (const resident& r : records) ++at_home[home_of(r.hash)];
+  for (std::uint64_t round = 0; round < 2 * buckets_per_segment(); ++round) {
+    carried += at_home[round & mask];
+    carried -= std::min<std::uint64_t>(carried, slots_per_bucket);
+    if (carried == 0) start = round + 1;
+  }
+  std::sort(records.begin(), records.end(), [&](const resident& a, const resident& b) {
+    return ((home_of(a.hash) - start) & mask) < ((home_of(b.hash) - start) & mask);
+  });
+}
+
+/// Without what was removed or is stale. `s` is locked. Returns whether there was space.
+template <medium M, class Kind>
+bool table<M, Kind>::rewrite(const segment& s) {
+  settle(s);
+  auto made = new_segment();
+  if (!made) return false;
+  std::vector<resident> all = residents(s);
+  if (!lay_out(all, *made)) lay_out_as_they_lie(all, *made);
+  put_in_place(s, *made);
+  return true;
+}
+
+template <medium M, class Kind>
+void table<M, Kind>::put_in_place(const segment& s, segment_writer<M>& made) {
+  durable written = fence(m_, made.finish(), "cceh.rewrite.segment");
+  std::scoped_lock lock(directory_lock_);
+  checked_place entry = checked_place::of(made.keep(), s.depth());
+  // COMMIT: with the rightmost entry
+  publish_entries(
+      range_of(s.prefix, s.depth()), direction::leftward, [&](std::uint64_t) { return entry; },
+      after(std::move(written)));
+  outdate(s.stripe);
+  ++rewrites_;
+  give_back(s.offset(), segment_bytes());
 }
 
 // --------------------------------------------------------------------------------------- directory
@@ -257,36 +342,69 @@ void table<M, Kind>::count_segments() {
 
 // ------------------------------------------------------------------------------------------- merge
 
-/// After some removals: do the segment and its buddy hold little enough to be one? Says when to
-/// look again, so that it costs a removal a few lines.
+/// After some removals: of each segment of the stripe, do it and its buddy hold little enough to be
+/// one? Do searches pass many buckets that have room? Says when to look again, so that it costs a
+/// removal a few lines.
 template <medium M, class Kind>
-void table<M, Kind>::survey(std::uint64_t hash) {
+void table<M, Kind>::survey(stripe_index stripe) {
+  stripe_state& state = stripes_[stripe];
+  bool churned_before;
+  {
+    std::scoped_lock lock(state.lock);
+    // the first look only looks: who removes half of all records is not held up
+    churned_before = state.removals > slots_per_segment() / 4;
+    state.due = 0xffff;  // nobody else looks meanwhile
+  }
+  std::uint64_t until = slots_per_segment() / 4;
+  for (std::uint64_t at = std::uint64_t{stripe} << (64 - stripe_bits), begin = at;;) {
+    std::uint64_t next = 0;
+    if_memory_allows([&] { next = survey_segment(at, churned_before, until); });
+    if (next <= begin || stripe_of(next) != stripe) break;
+    at = next;
+  }
+  std::scoped_lock lock(state.lock);
+  state.removals = std::min<std::uint16_t>(state.removals, 1 << 15);
+  state.due = static_cast<std::uint16_t>(state.removals + std::max<std::uint64_t>(until, soon()));
+}
+
+/// Returns where the next one begins. `until`: so many removals until the next look, or fewer.
+template <medium M, class Kind>
+std::uint64_t table<M, Kind>::survey_segment(std::uint64_t at, bool churned_before,
+                                             std::uint64_t& until) {
   // so that a merged segment is far from its next split
-  std::uint64_t few = slots_per_segment() / 4;
-  std::uint64_t until = few, live = 0;
+  const std::uint64_t few = slots_per_segment() / 4;
+  segment s;
+  occupancy own;
+  std::uint64_t both = 0;
   bool buddies;
-  stripe_index stripe;
   {
     [[maybe_unused]] read_guard guard = reading();
-    segment s = segment_under_guard(hash);
-    stripe = s.stripe;
+    s = segment_under_guard(at);
+    own = occupancy_of(s);
     segment buddy =
         s.depth() == 0 ? s : segment_under_guard(s.prefix ^ std::uint64_t{1} << (64 - s.depth()));
     buddies = s.depth() != 0 && buddy.depth() == s.depth();
-    if (buddies) live = live_in(s) + live_in(buddy);
+    if (buddies) both = own.records + occupancy_of(buddy).records;
   }
-  if (buddies && live > few) until = (live - few) / 2;  // if the buddy loses as many
-  if (buddies && live <= few && merge(hash, few)) until = 0;
-  std::scoped_lock lock(stripes_[stripe].lock);
-  stripes_[stripe].removals = 0;
-  stripes_[stripe].due = static_cast<std::uint16_t>(std::max(until, slots_per_segment() / 32));
+  if (buddies && both <= few && merge(at, few)) return until = 0, s.end();
+  if (buddies && both > few) until = std::min(until, (both - few) / 2);  // if it loses as many
+  // the fuller, the longer are the ways past them
+  const std::uint64_t many = std::max<std::uint64_t>((slots_per_segment() - own.records) / 20, 1);
+  if (own.spoiled >= many) {
+    if (churned_before) rewrite_if_it_stands(s);
+    until = std::min(until, own.records / 8);
+  } else if (own.spoiled >= many / 3) {
+    until = std::min(until, own.records / 16);
+  }
+  return s.end();
 }
 
+/// Unless others have replaced it meanwhile.
 template <medium M, class Kind>
-std::uint64_t table<M, Kind>::live_in(const segment& s) const {
-  std::uint64_t live = 0;
-  for_each_resident(s, [&](const resident&) { ++live; });
-  return live;
+bool table<M, Kind>::rewrite_if_it_stands(const segment& seen) {
+  segment s = lock_segment(seen.prefix);
+  held_lock held = held_by(s);
+  return s.entry == seen.entry && p_.may_change() && rewrite(s);
 }
 
 /// The segment of `hash` and its buddy become one, if they are of one depth, hold at most so many
@@ -337,6 +455,10 @@ bool table<M, Kind>::merge(const segment& left, const segment& right, std::uint6
   outdate(right.stripe);
   --segments_;
   ++merges_;
+  for (stripe_index stripe : {left.stripe, right.stripe}) {
+    stripes_[stripe].removals = 0;
+    stripes_[stripe].due = soon();  // it may be merged again
+  }
   if (left.stripe != right.stripe) {
     std::int32_t moved = stripes_[right.stripe].records.load(std::memory_order_relaxed);
     add_records(stripes_[right.stripe], -moved);

@@ -118,10 +118,10 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   struct stripe_state {
     spin_lock lock;
     settlement_mark mark;
-    std::uint16_t removals;  // since its segment was last surveyed
+    std::uint16_t removals;  // since its segment was split or merged
     std::atomic<std::uint32_t> version;
     std::atomic<std::int32_t> records;  // since open, until the recount
-    // a survey after so many removals; 0: after a quarter of a segment
+    // removals at which it is surveyed; 0: a quarter of a segment
     std::uint16_t due;
   };
   static_assert(sizeof(stripe_state) == 16, "four to a line");
@@ -371,8 +371,25 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   bool double_directory();
   void halve_directory();
   void count_segments();
-  void survey(std::uint64_t hash);
-  std::uint64_t live_in(const segment& s) const;
+  struct occupancy {
+    std::uint64_t records = 0;
+    std::uint64_t spoiled = 0;  // buckets with room that do not end a search
+  };
+  occupancy occupancy_of(const segment& s) const;
+  void survey(stripe_index stripe);
+  std::uint64_t survey_segment(std::uint64_t at, bool churned, std::uint64_t& until);
+  bool rewrite_if_it_stands(const segment& seen);
+  bool rewrite_with_room(const segment& s, std::uint64_t hash);
+  void in_order_of_homes(std::vector<resident>& records) const;
+  bool rewrite(const segment& s);
+  void put_in_place(const segment& s, segment_writer<M>& made);
+  /// The fewest removals between two looks at a segment.
+  std::uint16_t soon() const noexcept {
+    return static_cast<std::uint16_t>(std::max<std::uint64_t>(slots_per_segment() / 32, 1));
+  }
+  bool churned(stripe_index stripe) const noexcept {
+    return stripes_[stripe].removals >= slots_per_segment() / 16;
+  }
   bool merge(std::uint64_t hash, std::uint64_t max_records);
   bool merge(const segment& left, const segment& right, std::uint64_t max_records);
   status move_segment_down(const segment& s);
@@ -431,7 +448,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   std::uint64_t segments_ = 0, deepest_ = 0;
   zeroed_array<stripe_state> stripes_;
   unsettled<M, marks_of_stripes> unsettled_;
-  std::atomic<std::uint64_t> splits_{0}, merges_{0}, doublings_{0}, halvings_{0};
+  std::atomic<std::uint64_t> splits_{0}, rewrites_{0}, merges_{0}, doublings_{0}, halvings_{0};
 };
 
 }  // namespace durahash::cceh

@@ -281,9 +281,9 @@ template <medium M, class Kind>
 }
 
 template <medium M, class Kind>
-void table<M, Kind>::finish_write(const target_type& t, const change& c) {
+void table<M, Kind>::finish_write(const target_type&, const change& c) {
   if (c.wants_survey) [[unlikely]]
-    if_memory_allows([this, hash = t.hash] { survey(hash); });
+    survey(static_cast<stripe_index>(c.stripe - &stripes_[0]));
 }
 
 /// Reads of the stripe's segments that began before this are void (C6). Called when what took
@@ -308,7 +308,7 @@ template <medium M, class Kind>
   sum.store(sum.load(std::memory_order_relaxed) + records, std::memory_order_relaxed);
 }
 
-/// After a removal: whether to look if the segment could be merged.
+/// After a removal: whether to look if the segment could be merged, or should be rewritten.
 template <medium M, class Kind>
 [[gnu::always_inline]] inline bool table<M, Kind>::survey_is_due(stripe_state& state) noexcept {
   if (&state == &stripes_[escape_stripe]) return false;
@@ -466,9 +466,7 @@ void table<M, Kind>::finish_group(group& g, std::size_t) {
     }
   for (const change& c : g.all())
     if (c.wants_survey) [[unlikely]]
-      if_memory_allows([this, stripe = static_cast<std::uint64_t>(c.stripe - &stripes_[0])] {
-        survey(stripe << (64 - stripe_bits));
-      });
+      survey(static_cast<stripe_index>(c.stripe - &stripes_[0]));
 }
 
 }  // namespace durahash::cceh
