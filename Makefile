@@ -94,10 +94,10 @@ format:  ## clang-format over our sources
 	@scripts/setup.sh format
 	@git ls-files -z '*.hpp' '*.cpp' '*.h' 'test/c/*.c' 'examples/**.c' '*.cu' | xargs -0 clang-format -i
 
-tidy:  ## clang-tidy over our sources
+tidy: setup  ## clang-tidy over all our sources; make test takes a sample
 	@scripts/setup.sh lint
 	@scripts/build.sh check
-	@run-clang-tidy -quiet -p build/check -j $(JOBS) -extra-arg=-Wno-unknown-warning-option "^$(CURDIR)/(src|tool|bench|test|fuzz)/"
+	@scripts/tidy.py
 
 clean:  ## remove all that was built
 	rm -rf build

@@ -4,6 +4,7 @@
 #                       here programs of another seed are explored, and the arguments are put to the test
 #   all setups          make test draws a third of engines x places x interfaces x durabilities, and of
 #                       the kills, damages and faults a sample (DURAHASH_LONG=1: all)
+#   clang-tidy          takes five seconds a file; make test draws eight files
 #   all sanitized tests the instrumented builds of the engines' own tests and of the explorer take ten minutes each;
 #                       what goes on beside a table (test/world, test/faults) is watched by the clock, and slow there
 #   packages            the library is built twice more, for test/install/packages_test.sh
@@ -26,6 +27,7 @@ scripts/build.sh check || exit 1
 part env DURAHASH_LONG=1 ctest --preset check -j "$JOBS" -LE crash --timeout 7200
 part env DURAHASH_LONG=1 scripts/python.sh test
 part scripts/wheels.sh
+part make tidy
 part make asan
 part make tsan
 part build/check/bin/durahash crash --engine all --mutants --seed "$seed"

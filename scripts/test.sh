@@ -29,10 +29,10 @@ trap table EXIT
 
 # The public interface, over every engine, and damaged pools. What is not shipped, or looks at the
 # engines from within, is for scripts/nightly.sh: its build alone takes ten minutes.
-asan_targets=(store_test persist_test fuzz_smoke_test warp_test)
+asan_targets=(base_test media_test persist_test store_test fuzz_smoke_test warp_test)
 unit_under_asan() {
   DURAHASH_FUZZ_POOLS=800 ctest --preset asan -j $at_once --progress -L unit \
-    -R '^(store|persist|fuzz_smoke|warp)\.' -E '\.(LongModel|Kill)\.'
+    -R '^(base|media|persist|store|fuzz_smoke|warp)\.' -E '\.(LongModel|Kill)\.'
 }
 references() {
   scripts/check_layers.py && scripts/check_names.py && scripts/check_engines.py && scripts/check_docs.py && scripts/check_prose.py
@@ -56,10 +56,12 @@ stage "layers, names, documents: what refers to what, and short sentences" refer
 stage "formatting" scripts/check_format.sh
 stage "release build: library, tool, explorer, tests" scripts/build.sh check
 # The stress tests run longer under ThreadSanitizer.
+scripts/setup.sh lint
+stage "clang-tidy over eight files (all of them: make tidy)" scripts/tidy.py --sample 8
 stage "all tests, release build" env DURAHASH_STRESS_SECONDS=0.1 ctest --preset check -j $at_once
 stage "the Python package: extension, tests" scripts/python.sh --or-skip test
 stage "instructions of each operation, beside those recorded" scripts/instructions.py --check
-stage "AddressSanitizer, UndefinedBehaviorSanitizer: build of four tests" scripts/build.sh asan "${asan_targets[@]}"
+stage "AddressSanitizer, UndefinedBehaviorSanitizer: build of six tests" scripts/build.sh asan "${asan_targets[@]}"
 stage "AddressSanitizer, UndefinedBehaviorSanitizer: unit tests" unit_under_asan
 stage "ThreadSanitizer: build of two tests" scripts/build.sh tsan stress_test gpu_test
 stage "ThreadSanitizer: stress tests, and streams of a device" stress_under_tsan

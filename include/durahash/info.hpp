@@ -10,7 +10,7 @@
 
 namespace durahash {
 
-inline constexpr std::uint64_t max_key_bytes = 64 * 1024;             // inclusive
+inline constexpr std::uint64_t max_key_bytes = 64 << 10;              // inclusive
 inline constexpr std::uint64_t max_value_bytes = 0xffff'ffff - 4096;  // 4 GiB less one page
 
 /// What a pool is, for as long as it lives.
