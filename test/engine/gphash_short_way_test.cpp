@@ -65,7 +65,9 @@ TEST(GphashShortWay, TellsKeysApartThatHaveHalfAFingerprintInCommon) {
   for (std::size_t i = 0; i < keys.size(); ++i) {
     auto at = wanted.find(keys[i]);
     EXPECT_EQ(answers[i], at == wanted.end() ? status::not_found : status::ok);
-    if (at != wanted.end()) EXPECT_EQ(found[i], at->second);
+    if (at != wanted.end()) {
+      EXPECT_EQ(found[i], at->second);
+    }
   }
 }
 
