@@ -108,20 +108,20 @@ void visit_space(pool<M>& p, heap<M>& h, bool known, part_visitor& v) {
           });
   if (!known) return;
   auto visit_slab = [&](const slab& s) {
-    std::string cell = std::to_string(s.cell_bytes) + "-byte cells";
-    std::string which = "slab of " + cell + " at " + std::to_string(s.offset);
-    v.visit({.kind = "slab", .offset = s.offset, .bytes = slab_bytes, .state = cell},
+    std::string cell = std::to_string(s.cell_bytes()) + "-byte cells";
+    std::string which = "slab of " + cell + " at " + std::to_string(s.offset());
+    v.visit({.kind = "slab", .offset = s.offset(), .bytes = slab_bytes, .state = cell},
             [&](pool_part& into) {
               into.name = which;
-              into.add("cell_bytes", std::uint64_t{s.cell_bytes});
+              into.add("cell_bytes", std::uint64_t{s.cell_bytes()});
               into.add("cells", std::uint64_t{s.cells()});
-              into.add("cells_in_use", std::uint64_t{s.used});
+              into.add("cells_in_use", std::uint64_t{s.used()});
             });
-    for (std::uint64_t i = 0; i < s.cells(); ++i) {
-      bool in_use = (s.bits[i / 64] >> i % 64 & 1) != 0;
+    for (std::uint32_t i = 0; i < s.cells(); ++i) {
+      bool in_use = s.in_use(i);
       v.visit({.kind = "cell",
-               .offset = s.offset + i * s.cell_bytes,
-               .bytes = s.cell_bytes,
+               .offset = s.offset() + std::uint64_t{i} * s.cell_bytes(),
+               .bytes = s.cell_bytes(),
                .state = in_use ? "in use" : "free"},
               [&](pool_part& into) {
                 into.name = "cell " + std::to_string(i) + " of the " + which;

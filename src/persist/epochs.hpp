@@ -90,6 +90,14 @@ class epochs {
   /// Cost      a system call, and a line for each thread that ever read a pool.
   std::uint64_t oldest_reader() const noexcept;
 
+  /// Of the calling thread. Threads that are there at the same time mostly have others.
+  static unsigned thread_number() noexcept {
+    const detail::reader_record* mine = detail::this_readers_record;
+    if (mine == nullptr) [[unlikely]]
+      mine = &detail::enrol();
+    return static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(mine) / sizeof *mine);
+  }
+
   /// Whether this thread is under a guard of this pool.
   bool read_by_this_thread() const noexcept;
 

@@ -7,6 +7,8 @@
 //   H2  A slab holds cells of one class; its offset is a multiple of slab_bytes, so that an offset
 //       names its slab.
 //   H3  Nobody waits for readers in here, but in settle(), which no lock may be held around.
+//   H4  A slab that a lane owns is taken from under the lane's lock alone. A lane's lock comes
+//       before the heap's, and nobody holds two lanes'.
 //
 // crash at any point: the DRAM state is gone. Recovery tells the heap every cell that the root
 // reaches (adopt); the rest is free. Nothing leaks (hole X3), and allocating costs no flush.
@@ -29,6 +31,7 @@
 #include <mutex>
 #include <optional>
 #include <set>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -36,26 +39,17 @@
 #include "persist/epochs.hpp"
 #include "persist/pool.hpp"
 #include "persist/size_class.hpp"
+#include "persist/slab.hpp"
 
 namespace durahash {
-
-/// One slab's cells, one bit each: 1 = in use.
-struct slab {
-  std::uint64_t offset = 0;
-  std::uint32_t cell_bytes = 0;
-  std::uint32_t used = 0;
-  bool from_before = false;  // existed at open, and recovery is not done
-  bool listed = false;       // among those with room
-  std::vector<std::uint64_t> bits;
-
-  std::uint32_t cells() const { return static_cast<std::uint32_t>(slab_bytes / cell_bytes); }
-  bool full() const { return used == cells(); }
-};
 
 template <medium M>
 class heap {
  public:
-  explicit heap(pool<M>& p) : pool_(p) {}
+  explicit heap(pool<M>& p)
+      : pool_(p),
+        has_lanes_(p.block().key != data_kind::u64 || p.block().value != data_kind::u64),
+        lanes_open_(has_lanes_) {}
   heap(const heap&) = delete;
 
   /// Of this pool alone. Who looks at a cell that others may retire is under a guard of it.
@@ -70,8 +64,14 @@ class heap {
   /// For compaction.
   class front_first {
    public:
-    explicit front_first(heap& h) : heap_(h) { heap_.front_first_ = true; }
-    ~front_first() { heap_.front_first_ = false; }
+    explicit front_first(heap& h) : heap_(h) {
+      heap_.front_first_ = true;
+      heap_.close_lanes();
+    }
+    ~front_first() {
+      heap_.front_first_ = false;
+      heap_.open_lanes();
+    }
     front_first(const front_first&) = delete;
 
    private:
@@ -114,9 +114,17 @@ class heap {
   void end_recovery();
 
   /// Bytes in cells that are in use.
-  std::uint64_t used_bytes() const { return used_bytes_.load(std::memory_order_relaxed); }
+  std::uint64_t used_bytes() const noexcept {
+    std::uint64_t sum = used_bytes_.load(std::memory_order_relaxed);
+    for (const lane& l : lanes_) sum += l.taken_bytes.load(std::memory_order_relaxed);
+    return sum;
+  }
   /// Bytes retired, and waiting for readers or for company.
-  std::uint64_t pending_bytes() const { return pending_bytes_.load(std::memory_order_relaxed); }
+  std::uint64_t pending_bytes() const noexcept {
+    std::uint64_t sum = pending_bytes_.load(std::memory_order_relaxed);
+    for (const lane& l : lanes_) sum += l.retired_bytes.load(std::memory_order_relaxed);
+    return sum;
+  }
   /// Bytes in cells that the root reaches. Exact while nobody writes.
   std::uint64_t reachable_bytes();
   /// Bytes in cells of slabs that are not in use.
@@ -128,6 +136,7 @@ class heap {
   /// heap.
   template <class OnSlab, class OnExtent>
   void for_each_extent(OnSlab&& on_slab, OnExtent&& on_extent) {
+    empty_lanes();
     std::scoped_lock lock(lock_);
     for (const auto& s : slabs_)
       if (s) on_slab(static_cast<const slab&>(*s));
@@ -145,8 +154,12 @@ class heap {
 
  private:
   struct cell {
-    std::uint64_t offset, bytes;
+    std::uint64_t offset, bytes;  // cell_bytes_for what was asked for
   };
+  // retired ones that are worth a look at the readers
+  static constexpr std::size_t batch_cells = 512;
+  static constexpr std::uint64_t batch_bytes = 1 << 20;
+
   /// Cells that were unlinked before `epoch` began.
   struct retired_batch {
     std::vector<cell> cells;
@@ -154,16 +167,54 @@ class heap {
   };
   using slab_order = std::set<std::uint64_t>;  // by offset: the front of the pool fills first
 
+  /// What most allocations and retirements of small cells need, each thread's mostly its own.
+  struct alignas(64) lane {
+    spin_lock lock;
+    // guarded by it
+    std::uint8_t retired = 0;  // cells
+    std::array<slab*, small_class_count> owned{};
+    std::array<cell, 32> retired_cells;
+    // changed under it
+    std::atomic<std::uint64_t> taken_bytes{0};  // ever
+    std::atomic<std::uint64_t> retired_bytes{0};
+  };
+
+  // heap_lanes.hpp
+  lane& lock_lane() noexcept;
+  lane& lock_lane_beside(lane& taken) noexcept;
+  std::uint64_t allocate_in_lane(unsigned small_class);
+  slab* slab_for_lane(lane& l, unsigned small_class);  // under l.lock
+  bool retire_in_lane(cell c) noexcept;
+  bool hand_over_retired(lane& l) noexcept;  // under l.lock
+  bool lanes_open() const noexcept { return lanes_open_.load(std::memory_order_relaxed); }
+  void empty_lane(lane& l) noexcept;  // under l.lock
+  void empty_lanes() noexcept;
+  void close_lanes() noexcept;
+  void open_lanes() noexcept;
+
   slab* slab_at(std::uint64_t offset) {
     std::uint64_t index = offset / slab_bytes;
     return index < slabs_.size() ? slabs_[index].get() : nullptr;
   }
+  std::optional<std::uint64_t> allocate_slowly(std::uint64_t bytes);
+  void retire_slowly(cell c) noexcept;
   std::optional<std::uint64_t> allocate_now(std::uint64_t bytes);  // under lock_
   slab* make_slab(std::uint64_t offset, std::uint64_t cell_bytes);
   slab* allocate_slab(std::uint64_t cell_bytes);
   std::optional<std::uint64_t> allocate_cell(std::uint64_t cell_bytes);
   void free_now(cell c) noexcept;  // under lock_
-  void free_cell(slab& s, std::uint64_t offset, std::uint64_t cell_bytes) noexcept;
+  void freed_in(slab& s) noexcept;
+  /// Of a sum that lock_ guards, but for readers.
+  static void add(std::atomic<std::uint64_t>& sum, std::uint64_t more) noexcept {
+    sum.store(sum.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);
+  }
+  void free_if_in_use(cell c) noexcept;  // under lock_
+  void retire_now(cell c) noexcept;      // under lock_
+  std::uint64_t enough_bytes() const noexcept { return std::min(batch_bytes, used_bytes() / 16); }
+  bool enough_retired() const noexcept {  // under lock_
+    return retired_.cells.size() >= batch_cells || retired_.bytes >= enough_bytes();
+  }
+  void reclaim_now() noexcept;
   void list(slab& s) noexcept;
   void unlist(slab& s) noexcept;
   void release_slab(slab& s) noexcept;
@@ -191,8 +242,13 @@ class heap {
   std::atomic<bool> knows_{true};
   std::uint64_t end_at_open_ = 0;
   std::atomic<bool> front_first_{false};
+  // Less what lanes have taken and hold. Changed under lock_.
   std::atomic<std::uint64_t> used_bytes_{0};
   std::atomic<std::uint64_t> pending_bytes_{0};
+  std::array<lane, 8> lanes_;
+  const bool has_lanes_;  // tables of words have no records
+  std::atomic<bool> lanes_open_;
+  std::atomic<std::uint64_t> lane_retires_bytes_{0};  // from there on it hands over
 };
 
 /// A cell that nothing refers to yet: it is free again unless it is kept.
@@ -225,12 +281,21 @@ std::optional<loose_cell<M>> allocate_loose(heap<M>& h, std::uint64_t bytes) {
 
 template <medium M>
 std::optional<std::uint64_t> heap<M>::allocate(std::uint64_t bytes) {
+  if (bytes <= largest_small_bytes && lanes_open()) [[likely]]
+    if (std::uint64_t offset = allocate_in_lane(small_class_of(bytes)); offset != 0) [[likely]]
+      return offset;
+  return allocate_slowly(bytes);
+}
+
+template <medium M>
+[[gnu::noinline]] std::optional<std::uint64_t> heap<M>::allocate_slowly(std::uint64_t bytes) {
   {
     std::scoped_lock lock(lock_);
     if (auto offset = allocate_now(bytes)) return offset;
   }
-  if (pending_bytes() == 0) return std::nullopt;
-  reclaim();
+  empty_lanes();  // of other threads
+  if (pending_bytes() != 0) reclaim();
+  else if (!has_lanes_) return std::nullopt;
   std::scoped_lock lock(lock_);
   return allocate_now(bytes);
 }
@@ -246,7 +311,7 @@ std::optional<std::uint64_t> heap<M>::allocate_now(std::uint64_t bytes) {
   auto node = noted.extract(noted.begin());
   node.key() = *offset;
   large_.insert(std::move(node));
-  used_bytes_ += cell_bytes;
+  add(used_bytes_, cell_bytes);
   return offset;
 }
 
@@ -258,16 +323,11 @@ std::optional<std::uint64_t> heap<M>::allocate_cell(std::uint64_t cell_bytes) {
   slab* s =
       !candidates.empty() && !another ? slab_at(*candidates.begin()) : allocate_slab(cell_bytes);
   if (s == nullptr) return std::nullopt;
-  for (std::size_t word = 0; word < s->bits.size(); ++word) {
-    if (~s->bits[word] == 0) continue;
-    auto index = word * 64 + static_cast<std::size_t>(std::countr_one(s->bits[word]));
-    s->bits[word] |= s->bits[word] + 1;
-    if (++s->used == s->cells()) unlist(*s);
-    used_bytes_ += cell_bytes;
-    return s->offset + index * cell_bytes;
-  }
-  check(false, "a slab with room has a free cell");
-  return std::nullopt;
+  const std::uint64_t offset = s->take();
+  check(offset != 0, "a slab with room has a free cell");
+  if (s->full()) unlist(*s);
+  add(used_bytes_, cell_bytes);
+  return offset;
 }
 
 template <medium M>
@@ -302,89 +362,84 @@ template <medium M>
 slab* heap<M>::make_slab(std::uint64_t offset, std::uint64_t cell_bytes) {
   std::uint64_t index = offset / slab_bytes;
   if (index >= slabs_.size()) slabs_.resize(std::max<std::size_t>(index + 1, slabs_.size() * 2));
-  auto made = std::make_unique<slab>();
-  made->offset = offset;
-  made->cell_bytes = static_cast<std::uint32_t>(cell_bytes);
-  std::uint32_t cells = made->cells();
-  made->bits.assign((cells + 63) / 64, 0);
-  // cells that do not exist are never free
-  if (cells % 64 != 0) made->bits.back() = ~low_bits(cells % 64);
-  slabs_[index] = std::move(made);
+  slabs_[index] = std::make_unique<slab>(offset, cell_bytes);
   return slabs_[index].get();
 }
 
 template <medium M>
 void heap<M>::free(std::uint64_t offset, std::uint64_t bytes) noexcept {
   std::scoped_lock lock(lock_);
-  free_now({offset, bytes});
+  free_now({offset, cell_bytes_for(bytes)});
 }
 
 template <medium M>
 void heap<M>::free_now(cell c) noexcept {
-  std::uint64_t cell_bytes = cell_bytes_for(c.bytes);
   if (is_of_before(c.offset)) {
     try {
       freed_during_recovery_.push_back(c);
     } catch (const std::bad_alloc&) {
-      if (in_use(c.offset, cell_bytes)) strand(c);  // else nobody will adopt it
+      if (in_use(c.offset, c.bytes)) strand(c);  // else nobody will adopt it
     }
     return;
   }
-  if (cell_bytes > largest_cell_bytes) {
+  if (c.bytes > largest_cell_bytes) {
     check(large_.erase(c.offset) == 1, "a large extent is freed once");
-    used_bytes_ -= cell_bytes;
-    pool_.free(c.offset, cell_bytes);
+    add(used_bytes_, -c.bytes);
+    pool_.free(c.offset, c.bytes);
     return;
   }
   slab* s = slab_at(c.offset);
-  check(s != nullptr && s->cell_bytes == cell_bytes, "a freed cell belongs to a slab of its size");
-  free_cell(*s, c.offset, cell_bytes);
+  std::uint32_t index = 0;
+  check(s != nullptr && s->has_cell_at(c.offset, c.bytes, index),
+        "a freed cell belongs to a slab of its size");
+  check(s->free(index), "a cell is freed once");
+  freed_in(*s);
 }
 
+/// A cell of it has been freed.
 template <medium M>
-void heap<M>::free_cell(slab& s, std::uint64_t offset, std::uint64_t cell_bytes) noexcept {
-  std::uint64_t index = (offset - s.offset) / cell_bytes;
-  std::uint64_t bit = std::uint64_t{1} << (index % 64);
-  check((s.bits[index / 64] & bit) != 0, "a cell is freed once");
-  s.bits[index / 64] &= ~bit;
-  used_bytes_ -= cell_bytes;
-  --s.used;
-  if (!s.listed) list(s);
-  if (s.used == 0) release_slab(s);
+[[gnu::always_inline]] inline void heap<M>::freed_in(slab& s) noexcept {
+  add(used_bytes_, -std::uint64_t{s.cell_bytes()});
+  if (s.owned) return;
+  if (!s.listed) [[unlikely]]
+    list(s);
+  if (s.used() == 0) [[unlikely]]
+    release_slab(s);
 }
 
 /// Without memory for it the slab is not listed: the next cell that is freed there tries again.
 template <medium M>
 void heap<M>::list(slab& s) noexcept {
   try {
-    with_room_[class_of(s.cell_bytes)].insert(s.offset);
+    with_room_[class_of(s.cell_bytes())].insert(s.offset());
     s.listed = true;
   } catch (const std::bad_alloc&) {}
 }
 
 template <medium M>
 void heap<M>::unlist(slab& s) noexcept {
-  if (s.listed) with_room_[class_of(s.cell_bytes)].erase(s.offset);
+  if (s.listed) with_room_[class_of(s.cell_bytes())].erase(s.offset());
   s.listed = false;
 }
 
 template <medium M>
 void heap<M>::release_slab(slab& s) noexcept {
   // the last one with room stays: no slab comes and goes with every cell
-  if (s.listed && with_room_[class_of(s.cell_bytes)].size() == 1) return;
+  if (s.listed && with_room_[class_of(s.cell_bytes())].size() == 1) return;
   unlist(s);
-  std::uint64_t offset = s.offset;
+  std::uint64_t offset = s.offset();
   slabs_[offset / slab_bytes].reset();
   pool_.free(offset, slab_bytes);
 }
 
 template <medium M>
 void heap<M>::release_idle_slabs() noexcept {
+  empty_lanes();
   std::scoped_lock lock(lock_);
   for (auto& s : slabs_) {
-    if (!s || s->used != 0 || s->from_before) continue;
+    if (!s || s->used() != 0 || s->from_before || s->owned) continue;
     unlist(*s);
-    pool_.free(s->offset, slab_bytes);
+    pool_.free(s->offset(), slab_bytes);
     s.reset();
   }
 }
@@ -393,29 +448,46 @@ void heap<M>::release_idle_slabs() noexcept {
 
 template <medium M>
 void heap<M>::retire(std::uint64_t offset, std::uint64_t bytes) noexcept {
-  constexpr std::size_t batch_cells = 512;
-  constexpr std::uint64_t batch_bytes = 1 << 20;
-  bool enough;
+  if (bytes > largest_small_bytes || !lanes_open() ||
+      !retire_in_lane({offset, small_cell_bytes[small_class_of(bytes)]})) [[unlikely]]
+    retire_slowly({offset, cell_bytes_for(bytes)});
+}
+
+template <medium M>
+[[gnu::noinline]] void heap<M>::retire_slowly(cell c) noexcept {
+  bool enough = false;
   {
     std::scoped_lock lock(lock_);
-    if (!is_of_before(offset) && !in_use(offset, cell_bytes_for(bytes))) return;
-    pending_bytes_ += cell_bytes_for(bytes);
-    try {
-      retired_.cells.push_back({offset, bytes});
-      retired_.bytes += bytes;
-    } catch (const std::bad_alloc&) {
-      pending_bytes_ -= cell_bytes_for(bytes);
-      std::uint64_t epoch = readers_.close_epoch();
-      readers_.oldest_reader() >= epoch ? free_now({offset, bytes}) : strand({offset, bytes});
-    }
-    enough = retired_.cells.size() >= batch_cells ||
-             retired_.bytes >= std::min(batch_bytes, used_bytes() / 16);
+    retire_now(c);
+    enough = enough_retired();
   }
-  if (enough) reclaim();
+  if (enough) reclaim_now();
+}
+
+template <medium M>
+[[gnu::always_inline]] inline void heap<M>::retire_now(cell c) noexcept {
+  if (!is_of_before(c.offset) && !in_use(c.offset, c.bytes)) return;
+  try {
+    retired_.cells.push_back(c);
+    retired_.bytes += c.bytes;
+    add(pending_bytes_, c.bytes);
+  } catch (const std::bad_alloc&) {
+    std::uint64_t epoch = readers_.close_epoch();
+    readers_.oldest_reader() >= epoch ? free_now(c) : strand(c);
+  }
 }
 
 template <medium M>
 void heap<M>::reclaim() noexcept {
+  for (lane& l : lanes_) {
+    std::scoped_lock lock(l.lock);
+    hand_over_retired(l);
+  }
+  reclaim_now();
+}
+
+template <medium M>
+void heap<M>::reclaim_now() noexcept {
   {
     std::scoped_lock lock(lock_);
     close_batch();
@@ -431,10 +503,21 @@ void heap<M>::reclaim() noexcept {
       std::vector<cell>& cells = waiting_.front().cells;
       cell c = cells.back();
       cells.pop_back();
-      if (is_of_before(c.offset) || in_use(c.offset, cell_bytes_for(c.bytes))) free_now(c);
-      pending_bytes_ -= cell_bytes_for(c.bytes);
+      free_if_in_use(c);
+      add(pending_bytes_, -c.bytes);
     }
   }
+}
+
+template <medium M>
+[[gnu::always_inline]] inline void heap<M>::free_if_in_use(cell c) noexcept {
+  if (c.bytes > largest_cell_bytes || is_of_before(c.offset)) [[unlikely]] {
+    if (is_of_before(c.offset) || in_use(c.offset, c.bytes)) free_now(c);
+    return;
+  }
+  slab* s = slab_at(c.offset);
+  std::uint32_t index = 0;
+  if (s != nullptr && s->has_cell_at(c.offset, c.bytes, index) && s->free(index)) freed_in(*s);
 }
 
 /// What has been retired so far waits for the readers that are there now.
@@ -453,7 +536,7 @@ void heap<M>::close_batch() noexcept {
 /// In use for good, as far as this opening goes.
 template <medium M>
 void heap<M>::strand(cell c) noexcept {
-  pending_bytes_ += cell_bytes_for(c.bytes);
+  add(pending_bytes_, c.bytes);
   stranded_ = true;
 }
 
@@ -481,7 +564,7 @@ std::uint64_t heap<M>::bytes_held_by_readers() noexcept {
   std::scoped_lock lock(lock_);
   std::uint64_t sum = 0;
   for (const retired_batch& b : waiting_)
-    for (cell c : b.cells) sum += cell_bytes_for(c.bytes);
+    for (cell c : b.cells) sum += c.bytes;
   return sum;
 }
 
@@ -496,10 +579,11 @@ std::uint64_t heap<M>::idle_cell_bytes() {
   std::scoped_lock lock(lock_);
   std::uint64_t sum = 0;
   for (auto& s : slabs_)
-    if (s) sum += slab_bytes - std::uint64_t{s->used} * s->cell_bytes;
+    if (s) sum += slab_bytes - std::uint64_t{s->used()} * s->cell_bytes();
   return sum;
 }
 
 }  // namespace durahash
 
+#include "persist/heap_lanes.hpp"
 #include "persist/heap_recovery.hpp"

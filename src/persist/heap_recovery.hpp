@@ -7,6 +7,7 @@ namespace durahash {
 
 template <medium M>
 void heap<M>::begin_recovery() {
+  close_lanes();
   std::scoped_lock lock(lock_);
   slabs_.clear();
   large_.clear();
@@ -35,7 +36,7 @@ bool heap<M>::adopt_now(std::uint64_t offset, std::uint64_t bytes) {
   if (cell_bytes > largest_cell_bytes) {
     if (offset % page_bytes != 0 || overlaps(offset, cell_bytes)) return false;
     large_.emplace(offset, cell_bytes);
-    used_bytes_ += cell_bytes;
+    add(used_bytes_, cell_bytes);
     return true;
   }
   std::uint64_t start = align_down(offset, slab_bytes);
@@ -46,14 +47,10 @@ bool heap<M>::adopt_now(std::uint64_t offset, std::uint64_t bytes) {
     s = make_slab(start, cell_bytes);
     s->from_before = true;
   }
-  std::uint64_t index = (offset - start) / cell_bytes;
-  std::uint64_t bit = std::uint64_t{1} << (index % 64);
-  if (s->cell_bytes != cell_bytes || (offset - start) % cell_bytes != 0 || index >= s->cells() ||
-      (s->bits[index / 64] & bit) != 0)
-    return false;
-  s->bits[index / 64] |= bit;
-  ++s->used;
-  used_bytes_ += cell_bytes;
+  std::uint32_t index = 0;
+  if (!s->has_cell_at(offset, cell_bytes, index) || s->in_use(index)) return false;
+  s->take(index);
+  add(used_bytes_, cell_bytes);
   return true;
 }
 
@@ -68,16 +65,14 @@ bool heap<M>::overlaps(std::uint64_t offset, std::uint64_t bytes) {
 }
 
 template <medium M>
-bool heap<M>::in_use(std::uint64_t offset, std::uint64_t cell_bytes) {
+[[gnu::always_inline]] inline bool heap<M>::in_use(std::uint64_t offset, std::uint64_t cell_bytes) {
   if (cell_bytes > largest_cell_bytes) {
     auto found = large_.find(offset);
     return found != large_.end() && found->second == cell_bytes;
   }
   slab* s = slab_at(offset);
-  if (s == nullptr || s->cell_bytes != cell_bytes || (offset - s->offset) % cell_bytes != 0)
-    return false;
-  std::uint64_t index = (offset - s->offset) / cell_bytes;
-  return index < s->cells() && (s->bits[index / 64] >> (index % 64) & 1) != 0;
+  std::uint32_t index = 0;
+  return s != nullptr && s->has_cell_at(offset, cell_bytes, index) && s->in_use(index);
 }
 
 template <medium M>
@@ -92,10 +87,10 @@ void heap<M>::end_recovery() {
   // What waits for readers, and was unlinked before it was adopted, is in use until they have left.
   auto keep_back = [&](retired_batch& b) {
     std::erase_if(b.cells, [&](cell c) {
-      bool known = c.offset >= end_at_open_ || in_use(c.offset, cell_bytes_for(c.bytes)) ||
-                   adopt_now(c.offset, c.bytes);
+      bool known =
+          c.offset >= end_at_open_ || in_use(c.offset, c.bytes) || adopt_now(c.offset, c.bytes);
       // a damaged pool: it overlaps another one
-      if (!known) pending_bytes_ -= cell_bytes_for(c.bytes);
+      if (!known) add(pending_bytes_, -c.bytes);
       return !known;
     });
   };
@@ -119,49 +114,49 @@ void heap<M>::end_recovery() {
   };
   for (auto& s : slabs_) {
     if (!s || !s->from_before) continue;
-    if (s->used == 0) {
+    if (s->used() == 0) {
       s.reset();
       continue;
     }
-    skip_extents_before(s->offset);
-    free_up_to(s->offset, slab_bytes);
+    skip_extents_before(s->offset());
+    free_up_to(s->offset(), slab_bytes);
     s->from_before = false;
     if (!s->full()) list(*s);
   }
   skip_extents_before(end_at_open_);
   free_up_to(end_at_open_, 0);
+  lanes_open_.store(has_lanes_ && !front_first_, std::memory_order_relaxed);
 }
 
 /// A cell of before that was retired while recovery ran. One that was unlinked before the scan saw
 /// it was never adopted, and is free already.
 template <medium M>
 void heap<M>::forget(cell c) {
-  std::uint64_t cell_bytes = cell_bytes_for(c.bytes);
-  if (!in_use(c.offset, cell_bytes)) return;
-  used_bytes_ -= cell_bytes;
-  if (cell_bytes > largest_cell_bytes) {
+  if (!in_use(c.offset, c.bytes)) return;
+  add(used_bytes_, -c.bytes);
+  if (c.bytes > largest_cell_bytes) {
     large_.erase(c.offset);
     return;
   }
   slab& s = *slab_at(c.offset);
-  std::uint64_t index = (c.offset - s.offset) / cell_bytes;
-  s.bits[index / 64] &= ~(std::uint64_t{1} << (index % 64));
-  --s.used;
+  std::uint32_t index = 0;
+  if (s.has_cell_at(c.offset, c.bytes, index)) s.free(index);
 }
 
 // ------------------------------------------------------------------------------------- clean close
 
 template <medium M>
 std::optional<std::vector<std::uint64_t>> heap<M>::save() {
+  empty_lanes();
   std::scoped_lock lock(lock_);
   if (stranded_ || pending_bytes() != 0) return std::nullopt;
   std::vector<std::uint64_t> words{0, large_.size()};
   for (auto [offset, bytes] : large_) words.insert(words.end(), {offset, bytes});
   for (auto& s : slabs_) {
-    if (!s || s->used == 0) continue;
+    if (!s || s->used() == 0) continue;
     ++words[0];
-    words.insert(words.end(), {s->offset, s->cell_bytes});
-    words.insert(words.end(), s->bits.begin(), s->bits.end());
+    words.insert(words.end(), {s->offset(), s->cell_bytes()});
+    words.insert(words.end(), s->bits().begin(), s->bits().end());
   }
   return words;
 }
@@ -198,15 +193,8 @@ bool heap<M>::restore_slab(std::uint64_t offset, std::uint64_t cell_bytes,
     return false;
   slab& s = *make_slab(offset, cell_bytes);
   s.from_before = true;
-  std::uint64_t absent = s.bits.size() * 64 - s.cells();
-  // cells that do not exist
-  if (std::popcount(s.bits.back() & bits[s.bits.size() - 1]) != static_cast<int>(absent))
-    return false;
-  s.bits.assign(bits, bits + s.bits.size());
-  std::uint64_t set = 0;
-  for (std::uint64_t word : s.bits) set += static_cast<unsigned>(std::popcount(word));
-  s.used = static_cast<std::uint32_t>(set - absent);
-  used_bytes_ += s.used * cell_bytes;
+  if (!s.restore(bits)) return false;
+  add(used_bytes_, std::uint64_t{s.used()} * cell_bytes);
   return true;
 }
 

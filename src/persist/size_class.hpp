@@ -32,4 +32,23 @@ inline constexpr unsigned class_count = class_of(largest_cell_bytes) + 1;
 static_assert(class_of(160) == 8 && class_of(256) == 11 && class_of(320) == 12 &&
               class_of(32768) == 39);
 
+/// Cells of records, mostly: their class is looked up, by the number of 16 bytes that they need.
+inline constexpr std::uint64_t largest_small_bytes = 1024;
+inline constexpr auto small_classes = [] {
+  std::array<std::uint8_t, largest_small_bytes / 16 + 1> made{};
+  for (std::uint64_t n = 0; n < made.size(); ++n)
+    made[n] = static_cast<std::uint8_t>(class_of(cell_bytes_for(n * 16)));
+  return made;
+}();
+inline constexpr unsigned small_class_count = small_classes.back() + 1;
+inline constexpr auto small_cell_bytes = [] {
+  std::array<std::uint16_t, small_class_count> made{};
+  for (std::uint64_t n = 0; n < small_classes.size(); ++n)
+    made[small_classes[n]] = static_cast<std::uint16_t>(cell_bytes_for(n * 16));
+  return made;
+}();
+constexpr unsigned small_class_of(std::uint64_t bytes) noexcept {
+  return small_classes[(bytes + 15) / 16];
+}
+
 }  // namespace durahash

@@ -1,0 +1,139 @@
+// The heap: lanes, so that threads that write records do not wait for each other. Part of
+// persist/heap.hpp.
+//
+// A lane owns a slab of each class that its threads need, takes cells from it under its own lock
+// and without any other, and keeps what they retire until it is worth the heap's lock. What the
+// root reaches is still the truth: a lane is no more than an order in which cells are taken.
+//
+// Lanes are closed while recovery or compaction runs: then all cells come from the front of the
+// pool. Where there is no space what lanes hold goes back first.
+#pragma once
+
+#include "persist/heap.hpp"
+
+namespace durahash {
+
+/// The calling thread's; that of another one where it is in use just now.
+template <medium M>
+[[gnu::always_inline]] inline auto heap<M>::lock_lane() noexcept -> lane& {
+  // under the explorer one thread runs at a time, and all do the same in every run
+  const unsigned own = turns::current() != nullptr ? 0 : epochs::thread_number();
+  lane& l = lanes_[own % lanes_.size()];
+  return l.lock.try_lock() ? l : lock_lane_beside(l);
+}
+template <medium M>
+[[gnu::noinline]] auto heap<M>::lock_lane_beside(lane& taken) noexcept -> lane& {
+  lane& other = lanes_[(static_cast<std::size_t>(&taken - lanes_.data()) + 1) % lanes_.size()];
+  if (other.lock.try_lock()) return other;
+  taken.lock.lock();
+  return taken;
+}
+
+/// Returns the cell's offset; 0 where lanes are closed, or no slab is to be had.
+template <medium M>
+std::uint64_t heap<M>::allocate_in_lane(unsigned small_class) {
+  lane& l = lock_lane();
+  std::scoped_lock lock(std::adopt_lock, l.lock);
+  if (!lanes_open()) return 0;
+  slab* s = l.owned[small_class];
+  std::uint64_t offset = s != nullptr ? s->take() : 0;
+  if (offset == 0) [[unlikely]] {
+    s = slab_for_lane(l, small_class);
+    if (s == nullptr) return 0;
+    offset = s->take();
+    check(offset != 0, "a slab with room has a free cell");
+  }
+  l.taken_bytes.store(l.taken_bytes.load(std::memory_order_relaxed) + small_cell_bytes[small_class],
+                      std::memory_order_relaxed);
+  return offset;
+}
+
+/// The one that it owns, if others have freed cells there; else the frontmost with room.
+template <medium M>
+[[gnu::noinline]] slab* heap<M>::slab_for_lane(lane& l, unsigned small_class) {
+  std::scoped_lock lock(lock_);
+  slab*& owned = l.owned[small_class];
+  if (owned != nullptr) {
+    owned->take_back_returned();
+    if (!owned->full()) return owned;
+    owned->owned = false;
+    owned = nullptr;
+  }
+  const slab_order& candidates = with_room_[small_class];
+  slab* s = candidates.empty() ? allocate_slab(small_cell_bytes[small_class])
+                               : slab_at(*candidates.begin());
+  if (s == nullptr) return nullptr;
+  unlist(*s);
+  s->owned = true;
+  return owned = s;
+}
+
+/// Returns whether lanes are open: else nothing has happened.
+template <medium M>
+[[gnu::always_inline]] inline bool heap<M>::retire_in_lane(cell c) noexcept {
+  lane& l = lock_lane();
+  const bool open = lanes_open();
+  bool enough = false;
+  if (open) [[likely]] {
+    const std::uint64_t bytes = l.retired_bytes.load(std::memory_order_relaxed) + c.bytes;
+    l.retired_cells[l.retired++] = c;
+    l.retired_bytes.store(bytes, std::memory_order_relaxed);
+    if (l.retired == l.retired_cells.size() ||
+        bytes >= lane_retires_bytes_.load(std::memory_order_relaxed)) [[unlikely]]
+      enough = hand_over_retired(l);
+  }
+  l.lock.unlock();
+  if (enough) [[unlikely]]
+    reclaim_now();
+  return open;
+}
+
+/// Returns whether enough waits to be worth a look at the readers.
+template <medium M>
+[[gnu::noinline]] bool heap<M>::hand_over_retired(lane& l) noexcept {
+  if (l.retired == 0) return false;
+  std::scoped_lock lock(lock_);
+  l.retired_bytes.store(0, std::memory_order_relaxed);
+  for (cell c : std::span(l.retired_cells).first(l.retired)) retire_now(c);
+  l.retired = 0;
+  lane_retires_bytes_.store(enough_bytes() / 4, std::memory_order_relaxed);
+  return enough_retired();
+}
+
+template <medium M>
+void heap<M>::empty_lane(lane& l) noexcept {
+  hand_over_retired(l);
+  std::scoped_lock lock(lock_);
+  for (slab*& s : l.owned) {
+    if (s == nullptr) continue;
+    s->take_back_returned();
+    s->owned = false;
+    if (!s->full()) list(*s);
+    if (s->used() == 0) release_slab(*s);
+    s = nullptr;
+  }
+}
+
+/// The heap's lock is not held, nor a lane's.
+template <medium M>
+void heap<M>::empty_lanes() noexcept {
+  for (lane& l : lanes_) {
+    std::scoped_lock lock(l.lock);
+    empty_lane(l);
+  }
+}
+
+/// Nothing is taken or kept in a lane behind this.
+template <medium M>
+void heap<M>::close_lanes() noexcept {
+  lanes_open_.store(false, std::memory_order_relaxed);
+  empty_lanes();
+}
+
+template <medium M>
+void heap<M>::open_lanes() noexcept {
+  std::scoped_lock lock(lock_);
+  lanes_open_.store(has_lanes_ && !recovering_ && !front_first_, std::memory_order_relaxed);
+}
+
+}  // namespace durahash
