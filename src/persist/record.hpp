@@ -2,6 +2,7 @@
 // before anything refers to them; never changed after.
 #pragma once
 
+#include <cstring>
 #include <optional>
 #include <string_view>
 
@@ -25,6 +26,17 @@ struct record_view {
   std::string_view key, value;
   std::uint64_t bytes() const { return sizeof(record_header) + key.size() + value.size(); }
 };
+
+/// Whether they are equal; most keys have 8 to 16 bytes.
+[[gnu::always_inline]] inline bool same_bytes(std::string_view a, std::string_view b) noexcept {
+  const std::size_t n = a.size();
+  if (n != b.size()) return false;
+  if (n < 8 || n > 16) return n == 0 || std::memcmp(a.data(), b.data(), n) == 0;
+  std::uint64_t first[2], last[2];
+  std::memcpy(&first[0], a.data(), 8), std::memcpy(&first[1], b.data(), 8);
+  std::memcpy(&last[0], a.data() + n - 8, 8), std::memcpy(&last[1], b.data() + n - 8, 8);
+  return ((first[0] ^ first[1]) | (last[0] ^ last[1])) == 0;
+}
 
 inline std::uint64_t record_checksum(std::string_view key, std::string_view value) {
   std::uint64_t seed = static_cast<std::uint64_t>(key.size()) << 32 | value.size();
@@ -60,7 +72,8 @@ std::optional<std::uint64_t> write_record(M& m, heap<M>& h, pool<M>& p, std::str
 /// The record at `offset`, or nothing when no record can be there: no byte of a pool leads outside
 /// the pool.
 template <medium M>
-std::optional<record_view> record_at(M& m, const pool<M>& p, std::uint64_t offset) {
+[[gnu::always_inline]] inline std::optional<record_view> record_at(M& m, const pool<M>& p,
+                                                                   std::uint64_t offset) {
   std::uint64_t end = p.end();
   if (offset % 16 != 0 || offset < p.block().heap_offset || offset > end - sizeof(record_header))
     return std::nullopt;
@@ -74,6 +87,14 @@ std::optional<record_view> record_at(M& m, const pool<M>& p, std::uint64_t offse
   auto text = reinterpret_cast<const char*>(at + sizeof header);
   m.will_read(text, payload);
   return record_view{{text, header.key_bytes}, {text + header.key_bytes, header.value_bytes}};
+}
+
+/// Asks for the header and the first bytes of what may be a record.
+template <medium M>
+[[gnu::always_inline]] inline void prefetch_record(const pool<M>& p, std::uint64_t offset) {
+  const auto at = reinterpret_cast<std::uintptr_t>(p.at(std::uint64_t{0})) + offset;
+  __builtin_prefetch(reinterpret_cast<const void*>(at));
+  __builtin_prefetch(reinterpret_cast<const void*>(at + line_bytes));
 }
 
 /// Whether the record's bytes are those that were written. `record` has its key, wherever that

@@ -87,6 +87,13 @@ result<std::unique_ptr<word_table>> open_words(const std::string& path, const op
 
 }  // namespace detail
 
+/// Values of one length, mostly: nothing is to be done but to copy.
+[[gnu::always_inline]] static inline void copy_into(std::string& value, std::string_view found) {
+  if (value.size() != found.size()) [[unlikely]]
+    value.assign(found);
+  else found.copy(value.data(), found.size());
+}
+
 void table::get_many(std::span<const std::string_view> keys, std::span<std::string> values,
                      std::span<status> answers) const {
   if (keys.size() != values.size() || keys.size() != answers.size())
@@ -94,7 +101,7 @@ void table::get_many(std::span<const std::string_view> keys, std::span<std::stri
   std::fill(answers.begin(), answers.end(), status::out_of_memory);
   try {
     impl().get_many(
-        keys, [&](std::size_t i, std::string_view value) { values[i].assign(value); },
+        keys, [&](std::size_t i, std::string_view value) { copy_into(values[i], value); },
         answers.data());
   } catch (const std::bad_alloc&) {  // of a value: those that were answered have theirs
   }
@@ -102,7 +109,7 @@ void table::get_many(std::span<const std::string_view> keys, std::span<std::stri
 
 status table::get(std::string_view key, std::string& value) const {
   try {
-    return impl().get(key, [&](std::string_view found) { value.assign(found); });
+    return impl().get(key, [&](std::string_view found) { copy_into(value, found); });
   } catch (const std::bad_alloc&) {
     return status::out_of_memory;
   }

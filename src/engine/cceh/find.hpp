@@ -101,29 +101,27 @@ std::uint32_t table<M, Kind>::match(bucket_keys keys, std::uint64_t word) noexce
   return static_cast<std::uint32_t>(low | high << 2);
 }
 
-/// Word tables take one look, inlined. A read that a writer disturbed, or that must be made durable
-/// first, searches.
+/// One look, inlined. A read that a writer disturbed, or that must be made durable first, searches.
 template <medium M, class Kind>
 template <class Read>
 [[gnu::always_inline]] inline status table<M, Kind>::get(key_type key, Read read) {
-  if constexpr (Kind::in_slot) return answer(look_up(hash_of(key, seeds_)), key, read);
-  else return search(key, read);
+  // keeps segment and record from reuse; u64 tables have none
+  [[maybe_unused]] const read_guard guard = reading();
+  return answer(look_up(hash_of(key, seeds_)), key, read);
 }
 
 template <medium M, class Kind>
 template <class Read>
 [[gnu::always_inline]] inline status table<M, Kind>::answer(const target_type& t, key_type key,
                                                             Read read) {
-  if constexpr (Kind::in_slot) {
-    const std::uint32_t version = t.stripe->version.load(std::memory_order_acquire);
-    if (as_named(t)) [[likely]]
-      return answer_as_of(version, t, key, read);
-  }
+  const std::uint32_t version = t.stripe->version.load(std::memory_order_acquire);
+  if (as_named(t)) [[likely]]
+    return answer_as_of(version, t, key, read);
   return search(key, read);
 }
 
-/// Where the directory says that the hash's home bucket is. Under nothing: what it says may have
-/// been overwritten.
+/// Where the directory says that the hash's home bucket is. Tables of bytes are under a read_guard.
+/// Those of words under nothing: what it says may have been overwritten.
 template <medium M, class Kind>
 [[gnu::always_inline]] inline auto table<M, Kind>::look_up(std::uint64_t hash) const noexcept
     -> target_type {
@@ -161,21 +159,22 @@ template <class Read>
                                                                   const target_type& t,
                                                                   key_type key, Read read) {
   const bucket* b = t.home;
+  const std::uint64_t wanted = Kind::key_word(key, t.hash);
   if (!escapes(key)) [[likely]] {
     for (unsigned left = probe_; left != 0; --left, b = bucket_behind(b, t.entry)) {
       const slot* at = b->slots;
-      if (load(m_, at->key) != key && load(m_, (++at)->key) != key &&
-          load(m_, (++at)->key) != key && load(m_, (++at)->key) != key) {
+      if (load(m_, at->key) != wanted && load(m_, (++at)->key) != wanted &&
+          load(m_, (++at)->key) != wanted && load(m_, (++at)->key) != wanted) {
         if (load(m_, b->slots[3].key) == empty_word || load(m_, b->slots[2].key) == empty_word ||
             load(m_, b->slots[1].key) == empty_word || load(m_, b->slots[0].key) == empty_word)
           break;
         continue;
       }
-      const std::uint64_t value = load(m_, at->value);
-      if (t.stripe->version.load(std::memory_order_acquire) != version ||
+      const std::optional<value_type> value = value_for_key<Kind>(m_, p_, load(m_, at->value), key);
+      if (!value || t.stripe->version.load(std::memory_order_acquire) != version ||
           !unsettled_.settled(t.stripe->mark)) [[unlikely]]
         return search(key, read);
-      read(value);
+      read(*value);
       return status::ok;
     }
     if (t.stripe->version.load(std::memory_order_acquire) == version &&
@@ -284,6 +283,17 @@ template <medium M, class Kind>
     looks[i] = look_up(hash_of(keys[i], seeds_));
     __builtin_prefetch(looks[i].home);
   }
+  ask_for_records({looks, keys.size()});
+}
+
+/// Those that the home buckets name.
+template <medium M, class Kind>
+[[gnu::always_inline]] inline void table<M, Kind>::ask_for_records(
+    [[maybe_unused]] std::span<const target_type> targets) const noexcept {
+  if constexpr (!Kind::in_slot)
+    for (const target_type& t : targets)
+      for (const slot& s : t.home->slots)
+        if (load(m_, s.key) == t.hash) prefetch_record(p_, load(m_, s.value));
 }
 
 // --------------------------------------------------------------------------------------- iteration

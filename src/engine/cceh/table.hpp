@@ -192,8 +192,8 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
     bool passes_full_buckets = false;  // those on the way of a new record
     std::int8_t records = 0;
   };
-  /// A key's home bucket, as the directory names its segment; in byte tables the hash alone. To be
-  /// believed only when the directory is looked at again.
+  /// A key's home bucket, as the directory names its segment. To be believed only when the
+  /// directory is looked at again.
   struct target_type {
     std::uint64_t hash;
     directory_view directory;
@@ -267,6 +267,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   bool as_named(const target_type& t) const noexcept;
   bucket* bucket_behind(const bucket* b, checked_place entry) const noexcept;
   void look_at(std::span<const key_type> keys, target_type* looks) const noexcept;
+  void ask_for_records(std::span<const target_type> targets) const noexcept;
   template <class Read>
   status answer(const target_type& t, key_type key, Read read);
   template <class Read>
@@ -306,7 +307,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   bool is_settled(home_type locked, const target_type& t) const noexcept;
   template <class Decide>
   staged stage_home(home_type locked, const target_type& t, key_type key, Decide& decide, change& c,
-                    status& answer);
+                    status& answer, flushed& started);
   bool try_lock_for(const target_type& t, key_type key, bool& as_named_before);
   spin_lock& lock_of(const segment& s) const noexcept { return stripes_[s.stripe].lock; }
   held_lock held_by(const segment& s) const noexcept { return held_lock(lock_of(s)); }

@@ -50,9 +50,8 @@ auto table<M, Kind>::lock_segment(std::uint64_t hash) -> segment {
 template <medium M, class Kind>
 [[gnu::always_inline]] inline auto table<M, Kind>::target_of(key_type key) const noexcept
     -> target_type {
-  const std::uint64_t hash = hash_of(key, seeds_);
-  if constexpr (!Kind::in_slot) return {hash, {}, nullptr, {}, nullptr, nullptr};
-  const target_type t = look_up(hash);
+  [[maybe_unused]] const read_guard guard = reading();
+  const target_type t = look_up(hash_of(key, seeds_));
   prefetch_for_write(t.home);
   return t;
 }
@@ -138,21 +137,23 @@ template <medium M, class Kind>
 template <medium M, class Kind>
 [[gnu::always_inline]] inline bool table<M, Kind>::is_settled(home_type locked,
                                                               const target_type& t) const noexcept {
+  [[maybe_unused]] const read_guard guard = reading();
   return as_named(t) && unsettled_.settled(locked->mark);
 }
 
-/// As `walk` and `stage`, for words, in registers. Stale slots are left to them.
+/// As `walk` and `stage`, in registers. Stale slots are left to them.
 template <medium M, class Kind>
 template <class Decide>
 [[gnu::always_inline]] inline staged table<M, Kind>::stage_home(home_type locked,
                                                                 const target_type& t, key_type key,
                                                                 Decide& decide, change& c,
-                                                                status& answer) {
+                                                                status& answer, flushed& started) {
   using act = typename decision<value_type>::what;
   if (escapes(key)) [[unlikely]]
     return staged::look_further;
   c.stripe = locked;
   lookup at;
+  const std::uint64_t key_word = Kind::key_word(key, t.hash);
   bucket* b = t.home;
   for (unsigned left = probe_;; b = bucket_behind(b, t.entry)) {
     slot* const s = b->slots;
@@ -165,7 +166,7 @@ template <class Decide>
              : word[3] == wanted ? &s[3]
                                  : nullptr;
     };
-    at.found = first_of(key);
+    at.found = first_of(key_word);
     slot* const empty = first_of(empty_word);
     if (at.found != nullptr) {
       at.bucket_has_room = empty != nullptr;
@@ -182,14 +183,22 @@ template <class Decide>
       break;
     }
   }
-  const decision<value_type> wanted =
-      at.found != nullptr ? decide(std::optional<value_type>(load(m_, at.found->value)))
-                          : decide(std::optional<value_type>());
+  std::optional<value_type> present;
+  if (at.found != nullptr) {
+    present = value_for_key<Kind>(m_, p_, load(m_, at.found->value), key);
+    if (!present) [[unlikely]]
+      return staged::look_further;
+  }
+  const decision<value_type> wanted = decide(present);
   answer = wanted.answer;
   if (wanted.act == act::keep) return staged::nothing_to_do;
   if (!may_set<Decide> || wanted.act == act::remove) return stage_removal(at, c), staged::ready;
   if (at.found == nullptr && at.room_is_away) c.passes_full_buckets = true;
-  stage_value(at, wanted.value, key, c);
+  const auto made = new_value_word<Kind>(m_, heap_, p_, key, wanted.value, started);
+  if (!made) [[unlikely]]
+    return answer = status::no_space, staged::nothing_to_do;
+  c.apart = !Kind::in_slot;
+  stage_value(at, *made, key_word, c);
   return staged::ready;
 }
 
@@ -320,12 +329,12 @@ template <medium M, class Kind>
 template <medium M, class Kind>
 void table<M, Kind>::look_ahead(std::span<const key_type> keys, target_type* targets,
                                 bool) const noexcept {
+  // no lock is held yet: segments and records that are looked at may be on their way out
+  [[maybe_unused]] const read_guard guard = reading();
   for (std::size_t i = 0; i < keys.size(); ++i) {
     targets[i] = target_of(keys[i]);
-    if constexpr (!Kind::in_slot)
-      prefetch_for_write(
-          &buckets_at(segment_of(targets[i].hash).offset())[home_of(targets[i].hash)]);
   }
+  ask_for_records({targets, keys.size()});
 }
 
 template <medium M, class Kind>
@@ -388,7 +397,7 @@ template <class Decide>
   if constexpr (Kind::in_slot)
     if ((g.as_named >> n & 1) != 0 && unsettled_.settled_or_publishing(t.stripe->mark)) [[likely]] {
       change c;
-      const staged made = stage_home(t.stripe, t, key, decide, c, answer);
+      const staged made = stage_home(t.stripe, t, key, decide, c, answer, g.started);
       if (made == staged::ready) publish_in_group(c, g);
       if (made != staged::look_further) [[likely]]
         return made;

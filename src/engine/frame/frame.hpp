@@ -32,16 +32,17 @@ enum class staged : std::uint8_t { nothing_to_do, ready, no_room, look_further }
 /// Operations whose cache misses and fences are shared.
 inline constexpr std::size_t group_size = 64;
 
-/// Engines may offer a short way for their tables of words:
+/// Engines may offer a short way:
 ///   home_type                   what of a unit the key's first buckets need
 ///   lock_home(target)           locks it. Returns it
 ///   held_by(home)               its lock, as a scope
 ///   is_settled(home, target)    it is still what `target` says, and nothing of it is as a process
 ///                               that died has left it
-///   stage_home(home, target, key, decide, change, answer)   stages what ends in the key's first
-///                               buckets; all else is `look_further`, and nothing has happened then
+///   stage_home(home, target, key, decide, change, answer, started)   stages what ends in the key's
+///                               first buckets; all else is `look_further`, and nothing has
+///                               happened then
 template <class Engine>
-concept has_short_way = Engine::kind::in_slot && requires {
+concept has_short_way = requires {
   typename Engine::home_type;
 };
 
@@ -186,6 +187,17 @@ class engine_frame : public lifecycle<M, Kind, Engine> {
       c.replaced_bytes = record_at(this->m_, this->p_, value_word)->bytes();
     }
   }
+  /// The same, of one that has been read.
+  template <class Change>
+  [[gnu::always_inline]] static void replaces([[maybe_unused]] std::uint64_t value_word,
+                                              [[maybe_unused]] key_type key,
+                                              [[maybe_unused]] value_type value,
+                                              [[maybe_unused]] Change& c) noexcept {
+    if constexpr (!Kind::in_slot) {
+      c.replaced_offset = value_word;
+      c.replaced_bytes = record_view{key, value}.bytes();
+    }
+  }
   template <class Change>
   void retire_replaced([[maybe_unused]] const Change& c) {
     if constexpr (!Kind::in_slot)
@@ -250,8 +262,9 @@ template <decider<typename Kind::value_type> Decide>
     if (e.is_settled(home, target) && this->p_.changing()) [[likely]] {
       typename Engine::change c;
       status answer = status::ok;
-      const staged made = e.stage_home(home, target, key, decide, c, answer);
-      if (made == staged::ready) commit(c, flushed{});
+      flushed started;
+      const staged made = e.stage_home(home, target, key, decide, c, answer, started);
+      if (made == staged::ready) commit(c, std::move(started));
       if (made != staged::look_further) [[likely]] {
         held.release();
         return e.finish_write(target, c), answer;
@@ -373,7 +386,7 @@ template <class Target, class Decide, class Group>
   if constexpr (has_short_way<Engine>)
     if (e.is_settled(unit, target)) [[likely]] {
       typename Engine::change c;
-      const staged made = e.stage_home(unit, target, key, decide, c, answer);
+      const staged made = e.stage_home(unit, target, key, decide, c, answer, g.started);
       if (made == staged::ready) g.keep(c);
       if (made != staged::look_further) [[likely]]
         return made;

@@ -48,6 +48,21 @@ std::optional<typename Kind::value_type> value_of(M& m, const pool<M>& p,
   }
 }
 
+/// The value that it stands for, if the record that it names has the key; nothing also when no
+/// record can be there. Inlined: for the short ways, which leave all that is odd to the long ones.
+template <class Kind, medium M>
+[[gnu::always_inline]] inline std::optional<typename Kind::value_type> value_for_key(
+    M& m, const pool<M>& p, std::uint64_t value_word, typename Kind::key_type key) {
+  if constexpr (Kind::in_slot) {
+    return value_word;
+  } else {
+    const std::optional<record_view> record = record_at(m, p, value_word);
+    if (!record || !same_bytes(record->key, key)) [[unlikely]]
+      return std::nullopt;
+    return record->value;
+  }
+}
+
 /// A new value word: the value itself, or the offset of a new record, whose write-back has begun;
 /// nothing when there is no space for it.
 template <class Kind, medium M>

@@ -33,7 +33,7 @@ template <medium M, class Kind>
   return static_cast<std::uint32_t>(_mm_movemask_epi8(_mm_cmpeq_epi8(tags, wanted)));
 }
 
-/// The slots that may have the key, from the one that does; 0: none does. Of a table of words.
+/// The slots with the tag, from the one that has the key word on; 0: none has.
 template <medium M, class Kind>
 [[gnu::always_inline]] inline std::uint32_t table<M, Kind>::find_in(
     bucket b, bucket_state state, const candidates& s) const noexcept {
@@ -113,11 +113,13 @@ template <medium M, class Kind>
   return all;
 }
 
-/// Word tables take one look, inlined; a read that a writer disturbed, or that must be made durable
+/// One look, inlined; a read that a writer disturbed, or that must be made durable
 /// first, searches. All that is slow is a tail call, so that this needs no frame.
 template <medium M, class Kind>
 template <class Read>
 [[gnu::always_inline]] inline status table<M, Kind>::get(key_type key, Read read) {
+  // keeps records and levels from reuse; u64 tables have none
+  [[maybe_unused]] const read_guard guard = reading();
   const levels_view& v = levels();
   return answer(look_up(key, v, v.searched[0]), key, read);
 }
@@ -126,14 +128,6 @@ template <medium M, class Kind>
 template <class Read>
 [[gnu::always_inline]] inline status table<M, Kind>::answer(const target_type& t, key_type key,
                                                             Read read) {
-  if constexpr (Kind::in_slot) return answer_word(t, key, read);
-  else return search(key, t, read);
-}
-
-template <medium M, class Kind>
-template <class Read>
-[[gnu::always_inline]] inline status table<M, Kind>::answer_word(const target_type& t, key_type key,
-                                                                 Read read) {
   const levels_view& v = *t.levels;
   if (!v.is_pair) [[unlikely]]
     return search(key, read);
@@ -172,11 +166,12 @@ template <class Read>
                                                                 bucket_state state,
                                                                 std::uint32_t hits, key_type key,
                                                                 Read read) {
-  const std::uint64_t value = load(m_, slot_of(b, std::countr_zero(hits)).value);
-  if (state_of(b) != state || &levels() != &v || !unsettled_.settled(stripe_of(v, place)))
+  const std::uint64_t word = load(m_, slot_of(b, std::countr_zero(hits)).value);
+  const std::optional<value_type> value = value_for_key<Kind>(m_, p_, word, key);
+  if (!value || state_of(b) != state || &levels() != &v || !unsettled_.settled(stripe_of(v, place)))
       [[unlikely]]
     return search(key, read);
-  read(value);
+  read(*value);
   return status::ok;
 }
 
@@ -302,6 +297,20 @@ template <medium M, class Kind>
   look_ahead(
       {looks, keys.size()}, v.searched[1], v.always_admits, false,
       [](const void* at) __attribute__((always_inline)) { __builtin_prefetch(at); });
+  ask_for_records({looks, keys.size()});
+}
+
+/// Those that the buckets in the top name.
+template <medium M, class Kind>
+[[gnu::always_inline]] inline void table<M, Kind>::ask_for_records(
+    [[maybe_unused]] std::span<const target_type> targets) const noexcept {
+  if constexpr (!Kind::in_slot)
+    for (const target_type& t : targets)
+      for (const bucket b : t.at)
+        if (const std::uint32_t hits = find_in(b, state_of(b), t); hits != 0) {
+          prefetch_record(p_, load(m_, slot_of(b, std::countr_zero(hits)).value));
+          break;
+        }
 }
 
 // --------------------------------------------------------------------------------------- iteration

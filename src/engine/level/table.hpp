@@ -328,11 +328,10 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   void look_in_many(const levels_view& v, const candidates& s, bucket_reads& seen,
                     OnMatch& on_match) const;
   bool unchanged(const bucket_reads& seen) const noexcept;
+  void ask_for_records(std::span<const target_type> targets) const noexcept;
   std::uint32_t find_in(bucket b, bucket_state state, const candidates& s) const noexcept;
   template <class Read>
   status answer(const target_type& t, key_type key, Read read);
-  template <class Read>
-  status answer_word(const target_type& t, key_type key, Read read);
   void look_at(std::span<const key_type> keys, target_type* looks) const noexcept;
   template <class Read>
   status answer_hit(const levels_view& v, std::uint64_t place, bucket b, bucket_state state,
@@ -365,9 +364,9 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   held_pair held_by(const locked& l) const noexcept;
   template <class Decide>
   staged stage_home(const locked& l, const target_type& t, key_type key, Decide& decide, change& c,
-                    status& answer);
+                    status& answer, flushed& started);
   staged stage_new(const locked& l, const target_type& t, bucket_state first, bucket_state second,
-                   value_type value, change& c);
+                   key_type key, value_type value, change& c, status& answer, flushed& started);
   void settle(const locked& l) {
     for (stripe_index stripe : l.stripe) settle_inherited(*l.levels, stripe);
   }

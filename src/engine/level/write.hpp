@@ -95,14 +95,14 @@ template <medium M, class Kind>
 
 // ------------------------------------------------------------------------------- the way of most
 
-/// As `walk` and `stage`, for words, in registers, while there are two levels. What finds no room
+/// As `walk` and `stage`, in registers, while there are two levels. What finds no room
 /// in the top is left to them.
 template <medium M, class Kind>
 template <class Decide>
 [[gnu::always_inline]] inline staged table<M, Kind>::stage_home(const locked& l,
-                                                                const target_type& t, key_type,
+                                                                const target_type& t, key_type key,
                                                                 Decide& decide, change& c,
-                                                                status& answer) {
+                                                                status& answer, flushed& started) {
   using act = typename decision<value_type>::what;
   const levels_view& v = *t.levels;
   const bucket_state first = state_of(t.at[0]);
@@ -127,10 +127,15 @@ template <class Decide>
     const decision<value_type> wanted = decide(std::optional<value_type>());
     answer = wanted.answer;
     if (!may_set<Decide> || wanted.act != act::set) return staged::nothing_to_do;
-    return stage_new(l, t, first, second, wanted.value, c);
+    return stage_new(l, t, first, second, key, wanted.value, c, answer, started);
   }
   pm<std::uint64_t>& value = slot_of(where, std::countr_zero(hits)).value;
-  const decision<value_type> wanted = decide(std::optional<value_type>(load(m_, value)));
+  const std::uint64_t word = load(m_, value);
+  const std::optional<value_type> present = value_for_key<Kind>(m_, p_, word, key);
+  if (!present) [[unlikely]]
+    return staged::look_further;
+  frame::replaces(word, key, *present, c);
+  const decision<value_type> wanted = decide(present);
   answer = wanted.answer;
   if (wanted.act == act::keep) return staged::nothing_to_do;
   c.stripe = l.stripe[which];
@@ -138,7 +143,11 @@ template <class Decide>
   if (may_set<Decide> && wanted.act == act::set) {
     if (!in_place_) [[unlikely]]
       return staged::look_further;
-    c.value = &value, c.value_word = wanted.value;
+    const auto made = new_value_word<Kind>(m_, heap_, p_, key, wanted.value, started);
+    if (!made) [[unlikely]]
+      return answer = status::no_space, staged::nothing_to_do;
+    c.apart = !Kind::in_slot;
+    c.value = &value, c.value_word = *made;
     return staged::ready;
   }
   c.next = state.without_token(hits & -hits);
@@ -150,22 +159,23 @@ template <class Decide>
 
 /// In the less loaded of the two buckets in the top.
 template <medium M, class Kind>
-[[gnu::always_inline]] inline staged table<M, Kind>::stage_new(const locked& l,
-                                                               const target_type& t,
-                                                               bucket_state first,
-                                                               bucket_state second,
-                                                               value_type value, change& c) {
+[[gnu::always_inline]] inline staged table<M, Kind>::stage_new(
+    const locked& l, const target_type& t, bucket_state first, bucket_state second, key_type key,
+    value_type value, change& c, status& answer, flushed& started) {
   const std::uint32_t all = shape_.all_tokens();
   const bool which = std::popcount(second.tokens() & all) < std::popcount(first.tokens() & all);
   const bucket_state state = which ? second : first;
   const std::uint32_t free = ~state.tokens() & all;
   if (free == 0) [[unlikely]]
     return staged::look_further;
+  const auto made = new_value_word<Kind>(m_, heap_, p_, key, value, started);
+  if (!made) [[unlikely]]
+    return answer = status::no_space, staged::nothing_to_do;
   c.stripe = l.stripe[which];
   c.where = t.at[which];
   c.filled = std::countr_zero(free);
-  c.lines.slot_apart = store_slot(c.where, c.filled, t, value);
-  c.apart = c.lines.slot_apart != nullptr;
+  c.lines.slot_apart = store_slot(c.where, c.filled, t, *made);
+  c.apart = c.lines.slot_apart != nullptr || !Kind::in_slot;
   c.next = state.with_token(free & -free);
   c.records = 1;
   return staged::ready;
@@ -454,6 +464,7 @@ void table<M, Kind>::look_ahead(std::span<const key_type> keys, target_type* tar
   look_ahead(
       {targets, keys.size()}, v.at[v.count > 1], v.filtered ? 0 : new_bucket.word, puts,
       [](const void* at) __attribute__((always_inline)) { prefetch_for_write(at); });
+  ask_for_records({targets, keys.size()});
 }
 
 template <medium M, class Kind>

@@ -14,12 +14,13 @@
 
 namespace durahash::turbo {
 
-/// One look at the home bucket, where most searches of words end. All else is a tail call, so that
+/// One look at the home bucket, where most searches end. All else is a tail call, so that
 /// this needs no frame: what it calls works the hash out again.
 template <medium M, class Kind>
 template <class Read>
 [[gnu::always_inline]] inline status table<M, Kind>::get(key_type key, Read read) {
-  if constexpr (!Kind::in_slot) return search(key, read);
+  // keeps array and record from reuse; u64 tables have none
+  [[maybe_unused]] const read_guard guard = reading();
   home_look l = look_home(key);
   if (!l.view.ready()) [[unlikely]]
     return search(key, read);
@@ -44,7 +45,7 @@ template <medium M, class Kind>
   l.hits = match_valid(*l.home, l.meta, l.hash);
 }
 
-/// In two passes: the home bucket tells which slot's line is needed.
+/// In passes: the home bucket tells which slot's line is needed, the slot which record's.
 template <medium M, class Kind>
 [[gnu::always_inline]] inline void table<M, Kind>::look_at(std::span<const key_type> keys,
                                                            home_look* looks) const noexcept {
@@ -56,6 +57,9 @@ template <medium M, class Kind>
     read_home(l);
     __builtin_prefetch(&l.home->slots[std::countr_zero(l.hits | 1u << (slots_per_bucket - 1))]);
   }
+  if constexpr (!Kind::in_slot)
+    for (const home_look& l : std::span(looks, keys.size()))
+      if (l.hits != 0) prefetch_record(p_, load(m_, l.home->slots[std::countr_zero(l.hits)].value));
 }
 
 /// What the look is worth, if nothing has changed since; all else searches.
@@ -63,23 +67,20 @@ template <medium M, class Kind>
 template <class Read>
 [[gnu::always_inline]] inline status table<M, Kind>::answer(const home_look& l, key_type key,
                                                             Read read) {
-  if constexpr (!Kind::in_slot) {
+  if (!l.view.ready()) [[unlikely]]
     return search(key, read);
-  } else {
-    if (!l.view.ready()) [[unlikely]]
+  const std::uint64_t key_word = Kind::key_word(key, l.hash);
+  if (const std::uint32_t hits = find_in(*l.home, l.meta, l.hits, key_word); hits != 0) {
+    const std::uint64_t word = load(m_, l.home->slots[std::countr_zero(hits)].value);
+    const std::optional<value_type> value = value_for_key<Kind>(m_, p_, word, key);
+    if (!value || !is_as_read(*l.home, l.meta) || !is_as_read(*l.mirror, l.view)) [[unlikely]]
       return search(key, read);
-    if (const std::uint32_t hits = find_in(*l.home, l.meta, l.hits, key); hits != 0) {
-      const std::uint64_t value = load(m_, l.home->slots[std::countr_zero(hits)].value);
-      if (!is_as_read(*l.home, l.meta) || !is_as_read(*l.mirror, l.view)) [[unlikely]]
-        return search(key, read);
-      read(value);
-      return status::ok;
-    }
-    if (l.meta.ends_path() && is_as_read(*l.home, l.meta) && is_as_read(*l.mirror, l.view))
-        [[likely]]
-      return status::not_found;
-    return get_far(key, read);
+    read(*value);
+    return status::ok;
   }
+  if (l.meta.ends_path() && is_as_read(*l.home, l.meta) && is_as_read(*l.mirror, l.view)) [[likely]]
+    return status::not_found;
+  return get_far(key, read);
 }
 
 /// Of these slots, those from the one that holds the key on; 0: none does.
@@ -94,14 +95,14 @@ template <medium M, class Kind>
   return hits;
 }
 
-/// The same along the whole path, of a shard that no writer disturbs.
+/// The same along the whole path, of a shard that no writer disturbs. Under a read_guard.
 template <medium M, class Kind>
 template <class Read>
 [[gnu::noinline]] status table<M, Kind>::get_far(key_type key, Read read) {
   home_look l = look_home(key);
   if (!l.view.ready()) [[unlikely]]
     return search(key, read);
-  const std::uint64_t mask = l.view.bytes() - 1;
+  const std::uint64_t mask = l.view.bytes() - 1, key_word = Kind::key_word(key, l.hash);
   std::uint64_t at_byte = l.view.home_byte(l.hash << shard_bits_);
   const char* const first = base_ + l.view.offset();
   unsigned left = scope_in(l.view);
@@ -109,11 +110,12 @@ template <class Read>
   do {
     l.home = reinterpret_cast<const bucket*>(first + at_byte);
     read_home(l);
-    if (const std::uint32_t hits = find_in(*l.home, l.meta, l.hits, key); hits != 0) {
-      const std::uint64_t value = load(m_, l.home->slots[std::countr_zero(hits)].value);
-      if (!is_as_read(*l.home, l.meta) || !is_as_read(*l.mirror, l.view)) [[unlikely]]
+    if (const std::uint32_t hits = find_in(*l.home, l.meta, l.hits, key_word); hits != 0) {
+      const std::uint64_t word = load(m_, l.home->slots[std::countr_zero(hits)].value);
+      const std::optional<value_type> value = value_for_key<Kind>(m_, p_, word, key);
+      if (!value || !is_as_read(*l.home, l.meta) || !is_as_read(*l.mirror, l.view)) [[unlikely]]
         return search(key, read);
-      read(value);
+      read(*value);
       return status::ok;
     }
     if (!M::planted("misses-are-not-checked-again") && !is_as_read(*l.home, l.meta)) [[unlikely]]

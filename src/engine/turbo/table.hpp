@@ -207,7 +207,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   unit_type lock_home(const target_type& t) { return lock_unit(t, {}); }
   template <class Decide>
   staged stage_home(const unit_type& u, const target_type& target, key_type key, Decide& decide,
-                    change& c, status& answer);
+                    change& c, status& answer, flushed& started);
   lookup walk(shard_view v, std::uint64_t hash, key_type key) const;
   template <class Decide>
   staged stage(const unit_type& u, const target_type& target, key_type key, Decide& decide,

@@ -48,13 +48,14 @@ template <medium M, class Kind>
 
 // --------------------------------------------------------------------------------- the home bucket
 
-/// A write that ends in the home bucket of a word table, which most do; or `look_further`.
+/// A write that ends in the home bucket, which most do; or `look_further`.
 template <medium M, class Kind>
 template <class Decide>
 [[gnu::always_inline]] inline staged table<M, Kind>::stage_home(const unit_type& u,
                                                                 const target_type& target,
                                                                 key_type key, Decide& decide,
-                                                                change& c, status& answer) {
+                                                                change& c, status& answer,
+                                                                flushed& started) {
   using act = typename decision<value_type>::what;
   const std::uint64_t hash = target.hash;
   bucket* home = target.home;
@@ -63,29 +64,46 @@ template <class Decide>
   bucket& b = *home;
   const meta_word meta = load(m_, b.meta);
   c.is_in(u.state, u.mirror, u.view);
-  if (const std::uint32_t hits = find_in(b, meta, match_valid(b, meta, hash), key); hits != 0) {
+  const std::uint64_t key_word = Kind::key_word(key, hash);
+  if (const std::uint32_t hits = find_in(b, meta, match_valid(b, meta, hash), key_word);
+      hits != 0) {
     const int i = std::countr_zero(hits);
     slot& at = b.slots[i];
-    const decision<value_type> wanted = decide(std::optional<value_type>(load(m_, at.value)));
+    const std::uint64_t word = load(m_, at.value);
+    const std::optional<value_type> present = value_for_key<Kind>(m_, p_, word, key);
+    if (!present || !meta.well_formed()) [[unlikely]]
+      return staged::look_further;
+    frame::replaces(word, key, *present, c);
+    const decision<value_type> wanted = decide(present);
     answer = wanted.answer;
     if (wanted.act == act::keep) return staged::nothing_to_do;
     if (may_set<Decide> && wanted.act == act::set) {
-      if (!in_place_) [[unlikely]]
-        return staged::look_further;
-      c.word = &at.value, c.next = wanted.value;
-    } else {
-      if (!meta.well_formed()) [[unlikely]]
-        return staged::look_further;
-      c.word = commit_word(b), c.next = meta.with_deleted(i).bits, c.records = -1;
+      if constexpr (Kind::in_slot) {
+        if (!in_place_) [[unlikely]]
+          return staged::look_further;
+        c.word = &at.value, c.next = wanted.value;
+        return staged::ready;
+      }
+      const auto made = new_value_word<Kind>(m_, heap_, p_, key, wanted.value, started);
+      if (!made) [[unlikely]]
+        return answer = status::no_space, staged::nothing_to_do;
+      const int empty = std::countr_zero(meta.empty());
+      store_slot(b, empty, hash, key_word, *made, c);
+      c.next = meta.with_replaced(empty, i).bits;
+      return staged::ready;
     }
+    c.word = commit_word(b), c.next = meta.with_deleted(i).bits, c.records = -1;
     return staged::ready;
   }
   if (!meta.ends_path() || !meta.well_formed()) return staged::look_further;
   const decision<value_type> wanted = decide(std::optional<value_type>());
   answer = wanted.answer;
   if (!may_set<Decide> || wanted.act != act::set) return staged::nothing_to_do;
+  const auto made = new_value_word<Kind>(m_, heap_, p_, key, wanted.value, started);
+  if (!made) [[unlikely]]
+    return answer = status::no_space, staged::nothing_to_do;
   const int i = std::countr_zero(meta.deleted() != 0 ? meta.deleted() : meta.empty());
-  store_slot(b, i, hash, key, wanted.value, c);
+  store_slot(b, i, hash, key_word, *made, c);
   c.next = meta.with_filled(i).bits, c.records = 1;
   return staged::ready;
 }
@@ -249,6 +267,8 @@ template <medium M, class Kind>
 template <medium M, class Kind>
 void table<M, Kind>::look_ahead(std::span<const key_type> keys, target_type* targets,
                                 bool) const noexcept {
+  // no lock is held yet: arrays and records that are looked at may be on their way out
+  [[maybe_unused]] const read_guard guard = reading();
   for (std::size_t i = 0; i < keys.size(); ++i) {
     const std::uint64_t hash = Kind::hash(keys[i], seeds_);
     const shard_view v = view(shard_of(hash));
@@ -256,6 +276,11 @@ void table<M, Kind>::look_ahead(std::span<const key_type> keys, target_type* tar
     prefetch_for_write(targets[i].home);
   }
   for (std::size_t i = 0; i < keys.size(); ++i) prefetch_slot(targets[i]);
+  if constexpr (!Kind::in_slot)
+    for (const target_type& t : std::span(targets, keys.size())) {
+      const std::uint32_t hits = match_valid(*t.home, load(m_, t.home->meta), t.hash);
+      if (hits != 0) prefetch_record(p_, load(m_, t.home->slots[std::countr_zero(hits)].value));
+    }
 }
 
 /// A shard that this group holds already is also found locked.
