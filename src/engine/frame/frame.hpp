@@ -32,7 +32,7 @@ enum class staged : std::uint8_t { nothing_to_do, ready, no_room, look_further }
 /// Operations whose cache misses and fences are shared.
 inline constexpr std::size_t group_size = 64;
 
-/// Engines may offer a short way:
+/// Engines may offer a short way, for the kinds of records for which home_type is not void:
 ///   home_type                   what of a unit the key's first buckets need
 ///   lock_home(target)           locks it. Returns it
 ///   held_by(home)               its lock, as a scope
@@ -44,6 +44,7 @@ inline constexpr std::size_t group_size = 64;
 template <class Engine>
 concept has_short_way = requires {
   typename Engine::home_type;
+  requires !std::is_void_v<typename Engine::home_type>;
 };
 
 /// Searches of a batch whose lines are asked for before the first of them is answered.

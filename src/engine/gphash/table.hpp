@@ -220,7 +220,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
     const levels_view* levels;
     stripe_index stripe;
   };
-  using home_type = unit_type;
+  using home_type = std::conditional_t<Kind::in_slot, unit_type, void>;
   /// Of stripes that differ.
   struct group : fenced_group<change> {
     const levels_view* levels;  // as long as a lock is held
@@ -347,7 +347,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   status make_room(const unit_type& full, const target_type&, int) { return grow(*full.levels); }
   template <class Decide>
   staged stage_home(const unit_type& u, const target_type& t, key_type key, Decide& decide,
-                    change& c, status& answer);
+                    change& c, status& answer, flushed& started);
   staged stage_new(const target_type& t, value_type value, change& c);
   lookup locate(const levels_view& v, const candidates& s, key_type key) const;
   slot_ref room_for(const warp_view& w, const candidates& s) const;

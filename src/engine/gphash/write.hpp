@@ -80,7 +80,7 @@ template <class Decide>
 [[gnu::always_inline]] inline staged table<M, Kind>::stage_home(const unit_type& u,
                                                                 const target_type& t, key_type,
                                                                 Decide& decide, change& c,
-                                                                status& answer) {
+                                                                status& answer, flushed&) {
   using act = typename decision<value_type>::what;
   c.stripe = &stripes_[u.stripe];
   const bucket state = find(t);
