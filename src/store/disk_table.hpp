@@ -119,7 +119,10 @@ class disk_table : public Interface {
     return changing([&] { return inside_->compact(); });
   }
   /// The pool stays open: only `close` marks it clean.
-  status sync() override { return wait_durable(log_.head()); }
+  /// Once the disk has failed, no sync answers ok, though the log may be durable as far as it goes.
+  status sync() override {
+    return log_.failure() == 0 ? wait_durable(log_.head()) : status::io_error;
+  }
   error backup(const std::string& path) override {
     error e = inside_->backup(path);
     if (e.code != status::ok || log_.wait_durable(log_.head())) return e;
