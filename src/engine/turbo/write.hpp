@@ -71,7 +71,7 @@ template <class Decide>
     slot& at = b.slots[i];
     const std::uint64_t word = load(m_, at.value);
     const std::optional<value_type> present = value_for_key<Kind>(m_, p_, word, key);
-    if (!present || !meta.well_formed()) [[unlikely]]
+    if (!present || (!Kind::in_slot && !meta.well_formed())) [[unlikely]]
       return staged::look_further;
     frame::replaces(word, key, *present, c);
     const decision<value_type> wanted = decide(present);
@@ -92,6 +92,8 @@ template <class Decide>
       c.next = meta.with_replaced(empty, i).bits;
       return staged::ready;
     }
+    if (Kind::in_slot && !meta.well_formed()) [[unlikely]]
+      return staged::look_further;
     c.word = commit_word(b), c.next = meta.with_deleted(i).bits, c.records = -1;
     return staged::ready;
   }
