@@ -94,7 +94,7 @@ format:  ## clang-format over our sources
 	@scripts/setup.sh format
 	@git ls-files -z '*.hpp' '*.cpp' '*.h' 'test/c/*.c' 'examples/**.c' '*.cu' | xargs -0 clang-format -i
 
-tidy: setup  ## clang-tidy over all our sources; make test takes a sample
+tidy: setup  ## clang-tidy over all our sources
 	@scripts/setup.sh lint
 	@scripts/build.sh check
 	@scripts/tidy.py

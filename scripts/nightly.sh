@@ -4,7 +4,7 @@
 #                       here programs of another seed are explored, and the arguments are put to the test
 #   all setups          make test draws a third of engines x places x interfaces x durabilities, and of
 #                       the kills, damages and faults a sample (DURAHASH_LONG=1: all)
-#   clang-tidy          takes five seconds a file; make test draws eight files
+#   clang-tidy          takes five seconds a file
 #   all sanitized tests the instrumented builds of the engines' own tests and of the explorer take ten minutes each;
 #                       what goes on beside a table (test/world, test/faults) is watched by the clock, and slow there
 #   packages            the library is built twice more, for test/install/packages_test.sh

@@ -56,8 +56,6 @@ stage "layers, names, documents: what refers to what, and short sentences" refer
 stage "formatting" scripts/check_format.sh
 stage "release build: library, tool, explorer, tests" scripts/build.sh check
 # The stress tests run longer under ThreadSanitizer.
-scripts/setup.sh lint
-stage "clang-tidy over eight files (all of them: make tidy)" scripts/tidy.py --sample 8
 stage "all tests, release build" env DURAHASH_STRESS_SECONDS=0.1 ctest --preset check -j $at_once
 stage "the Python package: extension, tests" scripts/python.sh --or-skip test
 stage "instructions of each operation, beside those recorded" scripts/instructions.py --check

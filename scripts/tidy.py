@@ -5,7 +5,7 @@
 
 The other DIR (build/check) is a build tree. Without files: all of src, tool, bench, bindings,
 explorer, fuzz and test. --sample N takes N of them, drawn by the environment's DURAHASH_SEED, or a seed
-that is printed: make test has time for a few, make nightly for all.
+that is printed.
 Exit code: 0 where clang-tidy has nothing to say, else 1.
 """
 import argparse
