@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Counts the instructions of each operation of each engine under callgrind: with one compiler the same
-on every run and machine.
+on every run and machine, but for the pool's seed: rewrites make an erase of cceh vary by 10 %.
 
     scripts/instructions.py [--build DIR] [--engine E ...] [--kind words|bytes|c-words] [--level LEVEL]
                             [--folder DIR] [--json FILE] [--before FILE]
