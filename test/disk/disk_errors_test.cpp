@@ -97,6 +97,28 @@ TEST_P(DiskErrors, LoseNothingThatWasAcknowledged) {
   EXPECT_GE(refusals, 3u);
 }
 
+/// A growth may fail when the log has all that was written.
+TEST_P(DiskErrors, NoSyncBehindARefusalIsOk) {
+  const disk_setup with = GetParam();
+  if (with.durability != durability_level::power) GTEST_SKIP() << "nobody waits there but sync";
+  int refusals = 0;
+  for (std::uint64_t nth = 1; nth <= 12; ++nth)
+    for (bool for_good : {false, true}) {
+      SCOPED_TRACE("call " + std::to_string(nth) + " fails");
+      scratch_folder folder(disk_folder());
+      auto pool = table::open(folder.file("pool.dh"), with.how());
+      ASSERT_TRUE(pool) << pool.failure().message;
+      disk_fault fault(nth, EIO, for_good);
+      status answer = status::ok;
+      for (std::uint64_t n = 0; n < 60 && answer != status::io_error; ++n)
+        answer = pool->put(key_of(n), value_of(with, n + 1));
+      if (answer != status::io_error) continue;
+      ++refusals;
+      EXPECT_EQ(pool->sync(), status::io_error);
+    }
+  EXPECT_GE(refusals, 3);
+}
+
 /// A write that takes its place when the disk has failed for another one is not acknowledged.
 status answer_beside_a_failure() {
   const disk_setup with{engine_kind::turbo, data_kind::u64, durability_level::power};
