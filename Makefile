@@ -9,7 +9,7 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build install deb explorer demo test check python nightly bench bench-disk crash asan tsan coverage fuzz guest guest-disk gpu-report format tidy clean
+.PHONY: help setup build server server-test install deb explorer demo test check python nightly bench bench-disk crash asan tsan coverage fuzz guest guest-disk gpu-report format tidy clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -44,6 +44,12 @@ nightly: setup  ## what make test has no time for: all setups, all sanitized tes
 check: setup  ## the tests of the release build alone
 	@scripts/build.sh check
 	@ctest --preset check -j $(JOBS)
+
+server: setup  ## the module for redis-server 7.0 and Valkey, at build/lib/durahash.so
+	@scripts/server.sh build
+
+server-test: setup  ## its tests, on redis-server and valkey-server; PYTEST="-k restart" and so on
+	@scripts/server.sh test $(PYTEST)
 
 python: setup  ## the Python package and its tests; PYTEST="-k rows" and so on
 	@scripts/python.sh test $(PYTEST)
@@ -92,7 +98,7 @@ gpu-report: setup  ## the CUDA backend: registers of its kernels; where there is
 
 format:  ## clang-format over our sources
 	@scripts/setup.sh format
-	@git ls-files -z '*.hpp' '*.cpp' '*.h' 'test/c/*.c' 'examples/**.c' '*.cu' | xargs -0 clang-format -i
+	@git ls-files -z '*.hpp' '*.cpp' '*.h' 'test/c/*.c' 'examples/**.c' '*.cu' ':!third_party' | xargs -0 clang-format -i
 
 tidy: setup  ## clang-tidy over all our sources
 	@scripts/setup.sh lint

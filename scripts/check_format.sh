@@ -6,7 +6,8 @@ cd "$(dirname "$0")/.."
 scripts/setup.sh format
 wrong=0
 
-mapfile -d '' sources < <(git ls-files -z '*.hpp' '*.cpp' '*.h' 'test/c/*.c' 'examples/**.c' '*.cu' '*.cuh')
+mapfile -d '' sources < <(git ls-files -z '*.hpp' '*.cpp' '*.h' 'test/c/*.c' 'examples/**.c' '*.cu' '*.cuh' \
+  ':!third_party')
 printf '%s\0' "${sources[@]}" | xargs -0 -P "$(nproc)" -n 40 clang-format --dry-run -Werror || wrong=1
 printf '%s\0' "${sources[@]}" | xargs -0 python3 -c '
 import sys

@@ -30,6 +30,7 @@ ALLOWED = {
     "tool": {"api", "bench", "explorer"},
     "examples": {"api"},
     "bindings": {"api"},
+    "server": {"api"},
     "explorer": BELOW_ENGINE | {"engine", "engine/*", "store", "gpu"},
     "test": {"anything"},
     "fuzz": {"anything"},

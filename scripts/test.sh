@@ -58,6 +58,8 @@ stage "release build: library, tool, explorer, tests" scripts/build.sh check
 # The stress tests run longer under ThreadSanitizer.
 stage "all tests, release build" env DURAHASH_STRESS_SECONDS=0.1 ctest --preset check -j $at_once
 stage "the Python package: extension, tests" scripts/python.sh --or-skip test
+stage "the module for redis-server and valkey-server, where one can be installed" \
+  scripts/server.sh --or-skip test
 stage "instructions of each operation, beside those recorded" scripts/instructions.py --check
 stage "AddressSanitizer, UndefinedBehaviorSanitizer: build of six tests" scripts/build.sh asan "${asan_targets[@]}"
 stage "AddressSanitizer, UndefinedBehaviorSanitizer: unit tests" unit_under_asan

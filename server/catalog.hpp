@@ -1,0 +1,76 @@
+// Which pool is the value of which key: a table of its own, `catalog.dh`.
+//
+// A pool belongs to a key if and only if the catalog says so. A row names an *area*, which is a
+// number that stands for a database; one record, `areas`, says which area is which database now.
+// So FLUSHALL, FLUSHDB, SWAPDB and the end of a full synchronisation are one record's change: rows
+// of an area that `areas` does not name are void.
+//
+// Crash table of a change of many rows (a flush, a synchronisation):
+//   before the record `areas` is put: all rows are as they were; new rows are void
+//   after it: old rows are void; the next start removes them, and their pools
+//
+// Of two rows with one area and one name the greater epoch counts: RENAME onto a key writes the
+// renamed row first and erases the other one then.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "durahash/table.hpp"
+#include "pool_id.hpp"
+
+namespace durahash::server {
+
+struct catalog_row {
+  std::uint64_t area = 0;
+  std::uint64_t epoch = 0;      ///< grows with each version of a row, and with each copy elsewhere
+  std::int64_t expire_at = -1;  ///< milliseconds since 1970, or -1
+  std::string name;
+};
+
+/// Areas of the databases that have one.
+using area_map = std::map<int, std::uint64_t>;
+
+class catalog {
+ public:
+  /// Opens or makes `catalog.dh` in the folder. Refuses one that another server has open.
+  static result<catalog> open(const std::string& folder, durability_level level);
+
+  /// Whether a start with it has come to its end once: else what it says is not the whole.
+  bool complete() const noexcept { return complete_; }
+
+  /// All of these are durable when they return ok, at the level of the catalog.
+  status put(const pool_id& id, const catalog_row& row);
+  status erase(const pool_id& id);
+  status swap(int one, int other);       ///< SWAPDB
+  status clear(std::optional<int> one);  ///< rows of that database, or all, are void
+  status replace(const area_map& all);   ///< rows of other areas are void
+
+  /// The area of a database; it gets one, durably, where it has none. 0 if that failed.
+  std::uint64_t area_of(int database);
+  /// An area that no row has. It counts from replace() on.
+  std::uint64_t new_area() noexcept { return next_area_++; }
+  /// The database that has this area, if one has.
+  std::optional<int> database_of(std::uint64_t area) const;
+
+  std::vector<std::pair<pool_id, catalog_row>> rows() const;
+  std::uint64_t size() const { return table_.size(); }
+  durability_level level() const { return table_.kinds().durability; }
+  void close() { table_.close(); }
+
+ private:
+  explicit catalog(table t) : table_(std::move(t)) {}
+  status publish(area_map areas);
+  bool read_areas();
+
+  table table_;
+  area_map areas_;
+  std::uint64_t next_area_ = 1;
+  bool complete_ = false;
+};
+
+}  // namespace durahash::server

@@ -1,0 +1,165 @@
+#include "command.hpp"
+
+#include <strings.h>
+
+#include <new>
+
+#include "metrics.hpp"
+
+namespace durahash::server {
+
+bool command::is(std::size_t i, std::string_view word) const {
+  const std::string_view has = (*this)[i];
+  return has.size() == word.size() && ::strncasecmp(has.data(), word.data(), word.size()) == 0;
+}
+
+int wrong_type(RedisModuleCtx* ctx) {
+  return RedisModule_ReplyWithError(ctx, REDISMODULE_ERRORMSG_WRONGTYPE);
+}
+
+error_answer refusal(status s) {
+  if (s == status::no_space)
+    return {"ERR the table is full: its disk has no room, or durahash.max-bytes is reached"};
+  return {"ERR " + std::string(durahash::message(s))};
+}
+
+int refuse(RedisModuleCtx* ctx, status s) { return send(ctx, refusal(s)); }
+
+command_key::command_key(const command& c, int mode)
+    : key_(c.ctx, c.key(), mode), found_(the_keyspace().find(key_.get(), table_)) {}
+
+void announce(const command& c, const char* event) {
+  RedisModule_SignalModifiedKey(c.ctx, c.key());
+  RedisModule_NotifyKeyspaceEvent(c.ctx, REDISMODULE_NOTIFY_MODULE, event, c.key());
+}
+
+hosted_table* make_table(const command& c, command_key& key, const table_kind& kind) {
+  if (evicts_any_key()) {
+    reply_error(c.ctx,
+                "ERR maxmemory-policy may evict any key, and a table with all its records: "
+                "durahash works with noeviction and volatile-*");
+    return nullptr;
+  }
+  if (kind.durability > the_settings().durability) {
+    reply_error(c.ctx, "ERR a table cannot outlive its catalog: set durahash.durability to " +
+                           std::string(name_of(kind.durability)) + " in the server's file");
+    return nullptr;
+  }
+  const error made = the_keyspace().attach_new(c.ctx, key.get(), c[1], kind);
+  if (made.code != status::ok) {
+    reply_error(c.ctx, "ERR no table was made: " + made.message);
+    return nullptr;
+  }
+  hosted_table* t = nullptr;
+  the_keyspace().find(key.get(), t);
+  // To replicas alone: an AOF that lost its end must not be played over a table that has not.
+  RedisModule_Replicate(c.ctx, "DH.CREATE", "Ascccccccc", c.key(), "ENGINE",
+                        std::string(name_of(kind.engine)).c_str(), "KEYS",
+                        std::string(name_of(kind.key)).c_str(), "VALUES",
+                        std::string(name_of(kind.value)).c_str(), "DURABILITY",
+                        std::string(name_of(kind.durability)).c_str());
+  announce(c, "dh.create");
+  return t;
+}
+
+// --------------------------------------------------------------------------------- durable_answer
+
+durable_answer::durable_answer(const command& c, hosted_table& t) : c_(c), table_(t) {
+  if (t.kinds().durability != durability_level::power) return;
+  later_.emplace(t.pool());
+}
+
+namespace {
+constexpr int cannot_wait =
+    REDISMODULE_CTX_FLAGS_MULTI | REDISMODULE_CTX_FLAGS_LUA | REDISMODULE_CTX_FLAGS_DENY_BLOCKING;
+// What a master sends is durable there; here it is when the disk has it.
+constexpr int need_not_wait = REDISMODULE_CTX_FLAGS_REPLICATED | REDISMODULE_CTX_FLAGS_LOADING;
+}  // namespace
+
+bool durable_answer::writable() {
+  if (!later_) return true;
+  const int flags = RedisModule_GetContextFlags(c_.ctx);
+  if ((flags & need_not_wait) != 0 || (flags & cannot_wait) == 0) return true;
+  reply_error(c_.ctx,
+              "ERR a table of the level power is not written in MULTI or a script: "
+              "no answer could wait for the disk there");
+  return false;
+}
+
+int durable_answer::send(answer a) {
+  const std::uint64_t needed = later_ ? later_->position() : 0;
+  table& pool = table_.pool();
+  if (needed == 0 || pool.durable_position() >= needed) return server::send(c_.ctx, a);
+  const int flags = RedisModule_GetContextFlags(c_.ctx);
+  if ((flags & need_not_wait) != 0) return server::send(c_.ctx, a);
+  if ((flags & cannot_wait) != 0) {
+    const status s = pool.wait_durable(needed);
+    return server::send(c_.ctx, s == status::ok ? a : answer(refusal(s)));
+  }
+  waiting_client client(c_.ctx);
+  const status s = pool.when_durable(needed, [client, a](status told) mutable {
+    client.resume(told == status::ok ? std::move(a) : answer(refusal(told)));
+  });
+  if (s != status::ok) client.resume(refusal(s));
+  return REDISMODULE_OK;
+}
+
+// --------------------------------------------------------------------------------------- the list
+
+namespace {
+
+template <command_function Run, std::size_t MinArguments, std::size_t MaxArguments>
+int run(RedisModuleCtx* ctx, RedisModuleString** arguments, int count) {
+  const command c{ctx, {arguments, static_cast<std::size_t>(count)}};
+  if (c.size() < MinArguments || (MaxArguments != 0 && c.size() > MaxArguments))
+    return RedisModule_WrongArity(ctx);
+  try {
+    return Run(c);
+  } catch (const std::bad_alloc&) {
+    return RedisModule_ReplyWithError(ctx, "ERR the server has no memory for it");
+  }
+}
+
+struct entry {
+  const char* name;
+  RedisModuleCmdFunc run;
+  const char* flags;
+  const char* categories;
+};
+
+constexpr entry commands[] = {
+    {"dh.create", run<create, 2, 0>, "write fast", "write fast"},
+    {"dh.set", run<set, 4, 0>, "write fast", "write fast"},
+    {"dh.del", run<erase, 3, 0>, "write fast", "write fast"},
+    {"dh.incrby", run<increment, 4, 4>, "write fast", "write fast"},
+    {"dh.cas", run<compare_and_set, 5, 5>, "write fast", "write fast"},
+    {"dh.get", run<get, 3, 3>, "readonly fast", "read fast"},
+    {"dh.mget", run<get_many, 3, 0>, "readonly fast", "read fast"},
+    {"dh.exists", run<exists, 3, 0>, "readonly fast", "read fast"},
+    {"dh.len", run<length, 2, 2>, "readonly fast", "read fast"},
+    {"dh.scan", run<scan, 3, 5>, "readonly", "read slow"},
+    {"dh.info", run<info, 2, 2>, "readonly", "read slow"},
+    {"dh.check", run<check, 2, 2>, "readonly", "read slow"},
+    {"dh.waitdisk", run<wait_for_disk, 3, 3>, "readonly", "read slow"},
+};
+
+}  // namespace
+
+bool make_commands(RedisModuleCtx* ctx) {
+  // Valkey 8 and Redis 7.2 have these two. Without them `+@read` does not grant DH.GET, and
+  // `+dh.get` does.
+  void* (*find_command)(RedisModuleCtx*, const char*) = nullptr;
+  int (*set_categories)(void*, const char*) = nullptr;
+  RedisModule_GetApi("RedisModule_GetCommand", reinterpret_cast<void*>(&find_command));
+  RedisModule_GetApi("RedisModule_SetCommandACLCategories",
+                     reinterpret_cast<void*>(&set_categories));
+  for (const entry& e : commands) {
+    if (RedisModule_CreateCommand(ctx, e.name, e.run, e.flags, 1, 1, 1) != REDISMODULE_OK)
+      return false;
+    if (find_command == nullptr || set_categories == nullptr) continue;
+    if (set_categories(find_command(ctx, e.name), e.categories) != REDISMODULE_OK) return false;
+  }
+  return true;
+}
+
+}  // namespace durahash::server

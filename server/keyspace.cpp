@@ -1,0 +1,226 @@
+#include "keyspace.hpp"
+
+#include <algorithm>
+
+namespace durahash::server {
+namespace {
+
+constexpr int look = REDISMODULE_WRITE | REDISMODULE_OPEN_KEY_NOTOUCH;  // counts no hit, no miss
+
+table_ref* held_by(RedisModuleKey* key) {
+  if (RedisModule_KeyType(key) != REDISMODULE_KEYTYPE_MODULE) return nullptr;
+  if (RedisModule_ModuleTypeGetType(key) != the_type()) return nullptr;
+  return static_cast<table_ref*>(RedisModule_ModuleTypeGetValue(key));
+}
+
+/// A replica empties itself before it loads what its master sends, and no command asks for that.
+bool synchronising(RedisModuleCtx* ctx) {
+  RedisModuleServerInfoData* facts = RedisModule_GetServerInfo(ctx, "replication");
+  int failed = 0;
+  const bool now =
+      RedisModule_ServerInfoGetFieldSigned(facts, "master_sync_in_progress", &failed) == 1;
+  RedisModule_FreeServerInfo(ctx, facts);
+  return now;
+}
+
+}  // namespace
+
+keyspace& the_keyspace() {
+  static auto* one = new keyspace;
+  return *one;
+}
+
+RedisModuleType*& the_type() {
+  static RedisModuleType* type = nullptr;
+  return type;
+}
+
+void keyspace::note(status s, const char* what) {
+  if (s == status::ok) return;
+  ++failures_;
+  log(nullptr, "warning",
+      std::string("catalog: ") + what + ": " + std::string(durahash::message(s)));
+}
+
+// ----------------------------------------------------------------------------- rows of the catalog
+
+void keyspace::write_row(hosted_table& t) {
+  if (phase_ != phase::serving) return;  // commit_load writes all
+  const std::uint64_t area = catalog_->area_of(t.where.database);
+  t.epoch = ++epoch_;
+  const status s = area == 0
+                       ? status::io_error
+                       : catalog_->put(t.id(), {area, t.epoch, t.where.expire_at, t.where.name});
+  note(s, "a row was not written");
+  if (s == status::ok) t.has_row = true;
+  else unwritten_.push_back(linked_[t.id()]);
+}
+
+void keyspace::erase_row(hosted_table& t) {
+  if (!t.has_row) return;
+  const status s = catalog_->erase(t.id());
+  note(s, "a row was not erased");
+  // Its pool stays where the row does: the next start has both.
+  if (s == status::ok) t.has_row = false;
+}
+
+void keyspace::drop(const pool_id& id) {
+  auto known = linked_.find(id);
+  if (known == linked_.end()) return;
+  let_go(std::move(known->second));
+  linked_.erase(known);
+}
+
+/// Rows of tables without a key go: their key was deleted, overwritten, or has expired.
+void keyspace::settle_unlinked() {
+  for (table_ref& t : unlinked_) {
+    if (t->linked) continue;
+    erase_row(*t);
+    drop(t->id());
+    let_go(std::move(t));
+  }
+  unlinked_.clear();
+}
+
+/// Whatever was done with the key, its row says where it is now.
+void keyspace::reconcile(RedisModuleCtx* ctx, RedisModuleString* name) {
+  server_key key(ctx, name, look);
+  table_ref* held = held_by(key.get());
+  if (held == nullptr) return;
+  hosted_table& t = **held;
+  placement now{RedisModule_GetSelectedDb(ctx), std::string(view_of(name)),
+                RedisModule_GetAbsExpire(key.get())};
+  if (t.linked && t.has_row && t.where == now) return;
+  t.linked = true;
+  t.where = std::move(now);
+  if (t.is_placeholder()) return;
+  linked_[t.id()] = *held;
+  write_row(t);
+}
+
+// ------------------------------------------------------------------------------------ for commands
+
+keyspace::found keyspace::find(RedisModuleKey* key, hosted_table*& t) const {
+  if (key == nullptr || RedisModule_KeyType(key) == REDISMODULE_KEYTYPE_EMPTY) return found::absent;
+  table_ref* held = held_by(key);
+  if (held == nullptr) return found::other_type;
+  t = held->get();
+  return found::table;
+}
+
+error keyspace::attach_new(RedisModuleCtx* ctx, RedisModuleKey* key, std::string_view name,
+                           const table_kind& kind) {
+  if (linked_.size() >= the_settings().max_tables)
+    return {status::no_space, "this node has as many tables as durahash.max-tables allows"};
+  auto made = hosted_table::create(kind);
+  if (!made) return made.failure();
+  table_ref t = std::move(*made);
+  t->where = {RedisModule_GetSelectedDb(ctx), std::string(name), -1};
+  t->linked = true;
+  linked_[t->id()] = t;
+  write_row(*t);
+  if (phase_ == phase::serving && !t->has_row) {
+    unwritten_.clear();
+    drop(t->id());
+    let_go(std::move(t));
+    return {status::io_error, "the catalog has no room for a table, or no disk"};
+  }
+  RedisModule_ModuleTypeSetValue(key, the_type(), new table_ref(std::move(t)));
+  return {status::ok, {}};
+}
+
+std::vector<table_ref> keyspace::all() const {
+  std::vector<table_ref> every;
+  every.reserve(linked_.size());
+  for (const auto& [id, t] : linked_) every.push_back(t);
+  return every;
+}
+
+// -------------------------------------------------------------------------------------- of a value
+
+void keyspace::on_value_made(table_ref t, placement where, std::uint64_t epoch_elsewhere) {
+  epoch_ = std::max(epoch_, epoch_elsewhere);
+  t->where = std::move(where);
+  if (t->is_placeholder()) placeholders_.push_back(t);
+  else if (loading_) loaded_.push_back(std::move(t));
+}
+
+void keyspace::on_unlink(hosted_table& t) {
+  t.linked = false;
+  if (t.is_placeholder()) return;
+  if (auto known = linked_.find(t.id()); known != linked_.end()) unlinked_.push_back(known->second);
+}
+
+// ------------------------------------------------------------------------------------------ events
+
+void keyspace::on_key_event(RedisModuleCtx* ctx, int type, std::string_view event,
+                            RedisModuleString* key) {
+  // The value has left its first key, and the event for its second one follows at once.
+  if (event == "rename_from" || event == "move_from") return;
+  if ((type & REDISMODULE_NOTIFY_GENERIC) != 0 && event != "del") reconcile(ctx, key);
+  if (!unlinked_.empty()) settle_unlinked();
+}
+
+void keyspace::on_flush(RedisModuleCtx* ctx, std::optional<int> database) {
+  if (phase_ != phase::serving) {
+    if (phase_ == phase::starting) linked_.clear(), loaded_.clear();
+    return;
+  }
+  for (table_ref& t : loaded_) let_go(std::move(t));
+  loaded_.clear();
+  settle_unlinked();
+  const bool keeps_rows = !database && synchronising(ctx);
+  if (!keeps_rows) note(catalog_->clear(database), "tables were not flushed");
+  for (auto at = linked_.begin(); at != linked_.end();) {
+    table_ref& t = at->second;
+    if (database && t->where.database != *database) {
+      ++at;
+      continue;
+    }
+    t->linked = false;
+    if (keeps_rows) {
+      superseded_.push_back(std::move(t));
+    } else {
+      erase_row(*t);
+      let_go(std::move(t));
+    }
+    at = linked_.erase(at);
+  }
+  if (!keeps_rows && !database) on_promotion();
+}
+
+void keyspace::on_swap(int one, int other) {
+  auto swap = [&](int& database) {
+    database = database == one ? other : database == other ? one : database;
+  };
+  for (auto& [id, t] : linked_) swap(t->where.database);
+  for (auto& p : placeholders_)
+    if (auto t = p.lock()) swap(t->where.database);
+  if (phase_ == phase::serving) note(catalog_->swap(one, other), "databases were not swapped");
+}
+
+/// No synchronisation will end any more: what it was to replace is gone from the keyspace already.
+void keyspace::on_promotion() {
+  if (superseded_.empty()) return;
+  for (table_ref& t : superseded_) {
+    erase_row(*t);
+    let_go(std::move(t));
+  }
+  superseded_.clear();
+}
+
+void keyspace::before_sleep(RedisModuleCtx* ctx) {
+  if (loading_) return;
+  if (phase_ != phase::serving) on_load_ended(ctx);  // a module that was loaded late
+  if (!unlinked_.empty()) settle_unlinked();
+  if (unwritten_.empty()) return;
+  for (table_ref& t : std::exchange(unwritten_, {}))
+    if (t && t->linked && !t->is_placeholder()) write_row(*t);
+}
+
+void keyspace::on_shutdown() {
+  for (auto& [id, t] : linked_) t->pool().close();
+  catalog_->close();
+}
+
+}  // namespace durahash::server

@@ -1,0 +1,108 @@
+// The server's keys and the catalog: what happens to a key whose value is a table reaches the
+// catalog before the reply.
+//
+// The server tells a module what it does by four ways, none of which says all:
+//   the type's `unlink`   the value leaves its key: DEL, SET over it, and RENAME as well
+//   keyspace events       `del`, `rename_to`, `expire`, ...: after the change, before the reply
+//   server events         FLUSHDB, SWAPDB, loading, a new role
+//   before each sleep     after all commands, before their replies are written
+// So `unlink` only notes that the table has no key. The next event looks whether it has got one
+// again, writes the row if so, and erases the rows of those that have none; what no event followed
+// is erased before the sleep. A key's own row is written before another one's is erased.
+//
+// Threads: the event loop alone, or who holds the server's lock.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "api.hpp"
+#include "catalog.hpp"
+#include "hosted_table.hpp"
+
+namespace durahash::server {
+
+class keyspace {
+ public:
+  /// The catalog is opened; where the server has no file to load, all tables get their keys.
+  /// Returns   nothing (code ok), or why the server must not start.
+  error start(RedisModuleCtx* ctx);
+
+  // ------------------------------------------------------------------------- what commands need
+
+  enum class found { absent, other_type, table };
+  /// The table of that key. In the mode write the key may be set afterwards.
+  found find(RedisModuleKey* key, hosted_table*& table) const;
+  /// Makes a table the value of an empty key, durably.
+  error attach_new(RedisModuleCtx* ctx, RedisModuleKey* key, std::string_view name,
+                   const table_kind& kind);
+
+  /// While the server loads its own files: the catalog is newer than they are.
+  bool replaying_old_files() const noexcept { return phase_ == phase::replaying; }
+  std::size_t tables() const noexcept { return linked_.size(); }
+  std::uint64_t failures() const noexcept { return failures_; }
+  const catalog& names() const noexcept { return *catalog_; }
+  /// All tables that have a key.
+  std::vector<table_ref> all() const;
+
+  // ---------------------------------------------------------------- what the value's type is told
+
+  /// Of contents that are read from a file or a command: nothing while old files are replayed.
+  bool wants_contents() const noexcept { return phase_ != phase::replaying; }
+  /// A value was made for that key, which it will get, or not.
+  void on_value_made(table_ref table, placement where, std::uint64_t epoch_elsewhere);
+  void on_unlink(hosted_table& table);
+
+  // ---------------------------------------------------------------------- what the server reports
+
+  void on_key_event(RedisModuleCtx* ctx, int type, std::string_view event, RedisModuleString* key);
+  void on_flush(RedisModuleCtx* ctx, std::optional<int> database);
+  void on_swap(int one, int other);
+  void on_load_started();
+  void on_load_ended(RedisModuleCtx* ctx);
+  void on_load_failed();
+  void on_promotion();
+  void before_sleep(RedisModuleCtx* ctx);
+  void on_shutdown();
+
+ private:
+  enum class phase {
+    starting,   ///< no catalog of before: tables come from the server's files
+    replaying,  ///< the catalog has all tables: those of the server's files are placeholders
+    serving,
+  };
+
+  void reconcile(RedisModuleCtx* ctx, RedisModuleString* key);
+  void settle_unlinked();
+  void write_row(hosted_table& table);
+  void erase_row(hosted_table& table);
+  void drop(const pool_id& id);
+  void commit_load(RedisModuleCtx* ctx);
+  error attach_all(RedisModuleCtx* ctx);
+  error attach(RedisModuleCtx* ctx, const pool_id& id, const catalog_row& row, int database);
+  error remove_strays();
+  void remove_placeholders(RedisModuleCtx* ctx);
+  void note(status s, const char* what);
+
+  std::optional<catalog> catalog_;
+  phase phase_ = phase::starting;
+  bool loading_ = false;
+  std::uint64_t epoch_ = 0;  // the greatest seen
+  std::map<pool_id, table_ref> linked_;
+  std::vector<table_ref> unlinked_;    // no key, and a row that the next event may keep
+  std::vector<table_ref> loaded_;      // of the load under way
+  std::vector<table_ref> superseded_;  // of before a synchronisation; the rows stand until its end
+  std::vector<table_ref> unwritten_;   // whose row could not be written
+  std::vector<std::weak_ptr<hosted_table>> placeholders_;
+  std::uint64_t failures_ = 0;  // of the catalog
+};
+
+keyspace& the_keyspace();
+
+/// The type of our values. Set once, when the module is loaded.
+RedisModuleType*& the_type();
+
+}  // namespace durahash::server

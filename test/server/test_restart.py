@@ -1,0 +1,373 @@
+"""`kill -9` behind each command that moves, copies, ages or removes a table: what was answered is
+there again, and nothing else. Each test tells of an error that a simpler module makes."""
+import threading
+import time
+
+import pytest
+import redis
+
+from model import assert_same, fill, keyspace_of, now_ms, records_of
+
+
+def act_rename(c, other):
+    c.rename("t1", "t2")
+
+
+def act_rename_over_a_table(c, other):
+    c.rename("t1", "u")
+
+
+def act_rename_over_a_string(c, other):
+    c.set("s", "x")
+    c.rename("t1", "s")
+
+
+def act_rename_a_string_over_it(c, other):
+    c.set("s", "x")
+    c.rename("s", "t1")
+    c.delete("t1")
+
+
+def act_move(c, other):
+    assert c.move("t1", 1)
+
+
+def act_copy(c, other):
+    assert c.copy("t1", "t3")
+    c.execute_command("DH.SET", "t3", "of the copy", "1")
+
+
+def act_copy_over_a_table(c, other):
+    assert c.copy("t1", "u", replace=True)
+
+
+def act_copy_elsewhere(c, other):
+    assert c.copy("t1", "t1", destination_db=2)
+
+
+def act_expire(c, other):
+    assert c.expire("t1", 1000)
+
+
+def act_expire_and_persist(c, other):
+    c.expire("t1", 1000)
+    assert c.persist("t1")
+
+
+def act_expire_then_rename(c, other):
+    c.pexpireat("t1", now_ms() + 500_000)
+    c.rename("t1", "t2")
+
+
+def act_expire_at_once(c, other):
+    assert c.expire("t1", -1)
+
+
+def act_expire_soon(c, other):
+    c.pexpire("t1", 20)
+    while c.exists("t1"):
+        time.sleep(0.005)
+
+
+def act_delete(c, other):
+    assert c.delete("t1") == 1
+
+
+def act_unlink(c, other):
+    assert c.unlink("t1", "u") == 2
+
+
+def act_delete_and_make_again(c, other):
+    c.delete("t1")
+    c.execute_command("DH.SET", "t1", "new", "1")
+
+
+def act_set_over_it(c, other):
+    c.set("t1", "a string")
+    c.delete("t1")
+
+
+def act_store_over_it(c, other):
+    c.sadd("one", "a")
+    c.sunionstore("t1", "one")
+    c.delete("one", "t1")
+
+
+def act_flushall(c, other):
+    c.flushall()
+
+
+def act_flushall_asynchronous(c, other):
+    c.flushall(asynchronous=True)
+
+
+def act_flushdb(c, other):
+    c.flushdb()
+
+
+def act_flushdb_and_make_again(c, other):
+    c.flushdb()
+    c.execute_command("DH.SET", "t1", "new", "1")
+
+
+def act_swapdb(c, other):
+    c.swapdb(0, 1)
+
+
+def act_swapdb_twice(c, other):
+    c.swapdb(0, 1)
+    c.swapdb(1, 3)
+    c.execute_command("DH.SET", "new", "a", "1")
+
+
+def act_restore(c, other):
+    c.restore("t4", 0, c.dump("t1"))
+    c.execute_command("DH.SET", "t4", "more", "1")
+
+
+def act_restore_over_a_table(c, other):
+    c.restore("u", 400_000, c.dump("t1"), replace=True)
+
+
+def act_in_a_transaction(c, other):
+    with c.pipeline() as p:
+        p.execute_command("DH.SET", "t1", "in multi", "1")
+        p.rename("t1", "t9")
+        p.delete("u")
+        p.expire("t9", 900)
+        p.execute()
+
+
+def act_in_a_script(c, other):
+    c.eval("redis.call('RENAME', 't1', 't9') redis.call('DEL', 'u')", 0)
+
+
+def act_write_to_all(c, other):
+    fill(c, "t1", 1000)
+    c.execute_command("DH.DEL", "t1", "field 3")
+    c.execute_command("DH.INCRBY", "t1", "n", 3)
+    other.execute_command("DH.SET", "elsewhere", "more", "1")
+
+
+ACTS = {name[4:]: act for name, act in globals().items() if name.startswith("act_")}
+
+
+@pytest.mark.parametrize("act", ACTS)
+def test_what_was_answered_before_a_kill_is_there_behind_it(server, act):
+    with server.client() as c, server.client(db=1) as other:
+        fill(c, "t1"), fill(c, "u", 7), fill(other, "elsewhere", 20)
+        c.pexpire("u", 800_000)
+        ACTS[act](c, other)
+        wanted = {k: v for k, v in keyspace_of(server).items() if isinstance(v[0], dict)}
+    server.restart()
+    assert_same(keyspace_of(server), wanted)
+    # and once more: nothing hangs on what the first start repaired
+    server.restart()
+    assert_same(keyspace_of(server), wanted)
+    assert len(server.pools()) == len(wanted), "a pool that belongs to no key"
+
+
+def test_an_end_in_order_keeps_all(server):
+    with server.client() as c:
+        fill(c, "t1", 300)
+        c.expire("t1", 1000)
+        wanted = keyspace_of(server)
+        try:
+            c.shutdown(nosave=True)
+        except redis.ConnectionError:
+            pass
+    server.process.wait()
+    server.start()
+    assert_same(keyspace_of(server), wanted)
+
+
+@pytest.mark.parametrize("settings", [
+    ("--save", "3600 1"), ("--appendonly", "yes"),
+    ("--appendonly", "yes", "--aof-use-rdb-preamble", "no")], ids=["rdb", "aof", "aof-commands"])
+def test_tables_are_newer_than_the_files_of_the_server(make_server, settings):
+    """The RDB has t1 and t2 as they were; the AOF has RENAME, DEL and EXPIRE of long ago."""
+    server = make_server(*settings)
+    with server.client() as c:
+        fill(c, "t1"), fill(c, "t2"), fill(c, "t5")
+        c.set("s", "1")
+        c.execute_command("DH.INCRBY", "t1", "n", 1)
+        save(c)
+        c.rename("t1", "was t1")
+        fill(c, "t1", 3, "new ")
+        c.delete("t2")
+        c.rename("was t1", "t3")
+        c.execute_command("DH.INCRBY", "t3", "n", 1)
+        c.expire("t5", 500)
+        c.copy("t5", "t6")
+        c.swapdb(0, 2)
+        c.set("s", "2")
+        c.swapdb(0, 2)
+        wanted = keyspace_of(server)
+    time.sleep(1.2 if "--appendonly" in settings else 0)  # the AOF is written once a second
+    server.restart()
+    found = keyspace_of(server)
+    if "--appendonly" not in settings:
+        wanted[0, b"s"] = found[0, b"s"]  # strings are as old as the RDB
+        wanted.pop((2, b"s"))
+    assert_same(found, wanted)
+    with server.client() as c:
+        assert c.execute_command("DH.INCRBY", "t3", "n", 1) == 3
+    assert len(server.pools()) == 4
+
+
+def save(client):
+    if client.config_get("appendonly")["appendonly"] == "yes":
+        client.bgrewriteaof()
+        while client.info("persistence")["aof_rewrite_in_progress"] or \
+                client.info("persistence")["aof_rewrite_scheduled"]:
+            time.sleep(0.01)
+        assert client.info("persistence")["aof_last_bgrewrite_status"] == "ok"
+    else:
+        client.bgsave()
+        while client.info("persistence")["rdb_bgsave_in_progress"]:
+            time.sleep(0.01)
+        assert client.info("persistence")["rdb_last_bgsave_status"] == "ok"
+
+
+def test_the_aof_has_no_command_of_a_table(make_server):
+    """An AOF that lost its last second, played over a newer table, takes a 2 back to 1."""
+    server = make_server("--appendonly", "yes", "--appendfsync", "always")
+    with server.client() as c:
+        c.set("s", "1")
+        c.execute_command("DH.INCRBY", "t", "n", 1)
+        c.execute_command("DH.SET", "t", "a", "1", "b", "2")
+        c.execute_command("DH.DEL", "t", "a")
+        with c.pipeline() as p:
+            p.execute_command("DH.SET", "t", "c", "1")
+            p.set("s", "2")
+            p.execute()
+    written = b"".join(p.read_bytes() for p in (server.folder / "appendonlydir").iterdir())
+    assert b"SET" in written.upper() and b"DH." not in written.upper()
+
+
+@pytest.mark.parametrize("settings", [("--save", "3600 1"), ("--appendonly", "yes")],
+                         ids=["rdb", "aof"])
+def test_without_a_catalog_the_files_of_the_server_have_the_tables(make_server, settings):
+    """A backup that is put onto a new machine; and a second kill, while its tables are taken."""
+    server = make_server(*settings)
+    with server.client() as c, server.client(db=1) as other:
+        fill(c, "t1", 3000), fill(other, "t2")
+        c.expire("t1", 700)
+        c.execute_command("DH.CREATE", "words", "ENGINE", "gphash", "KEYS", "u64", "VALUES", "u64")
+        c.execute_command("DH.SET", "words", 1, 2)
+        save(c)
+        wanted = keyspace_of(server)
+    server.kill()
+    for p in (server.folder / "durahash").iterdir():
+        p.unlink()
+    server.start()
+    assert_same(keyspace_of(server), wanted)
+    server.restart()
+    assert_same(keyspace_of(server), wanted)
+    assert len(server.pools()) == 3
+
+
+def test_a_kill_while_files_are_taken_over_leaves_them_to_the_next_start(make_server):
+    server = make_server("--save", "3600 1")
+    with server.client() as c:
+        for i in range(6):
+            fill(c, f"t{i}", 20000)
+        save(c)
+        wanted = keyspace_of(server, 1)
+    server.kill()
+    for p in (server.folder / "durahash").iterdir():
+        p.unlink()
+    server.start(wait=False)
+    end = time.monotonic() + 5
+    while len(server.pools()) < 3 and time.monotonic() < end:
+        time.sleep(0.001)
+    server.kill()
+    server.start()
+    assert_same(keyspace_of(server, 1), wanted)
+
+
+def test_a_load_by_hand_replaces_the_tables(make_server):
+    server = make_server("--save", "3600 1")
+    with server.client() as c:
+        fill(c, "t1", 200), fill(c, "t2")
+        wanted = keyspace_of(server)
+        c.execute_command("DEBUG", "RELOAD")
+        assert_same(keyspace_of(server), wanted)
+    server.restart()
+    assert_same(keyspace_of(server), wanted)
+    assert len(server.pools()) == 2
+
+
+def test_two_servers_do_not_share_a_folder(server, program):
+    from running import Server
+    with pytest.raises(RuntimeError) as why:
+        second = Server(program, "--durahash.folder", str(server.folder / "durahash"))
+        with second:
+            pass
+    assert "catalog" in str(why.value)
+
+
+ROUNDS = 50
+
+
+def test_nothing_that_was_acknowledged_is_lost_in_fifty_kills(server, chance):
+    """Two loaders write, delete and count, and note each answer; 50 times the server is killed."""
+    models, stop = [{}, {}], threading.Event()
+    unsure = [None, None]  # the record of a request without an answer
+
+    def load(number, seed):
+        model, random = models[number], __import__("random").Random(seed)
+        while not stop.is_set():
+            try:
+                with server.client(socket_timeout=10, retry=None) as c:
+                    while not stop.is_set():
+                        field = b"%d-%d" % (number, random.randrange(3000))
+                        value = b"%d" % random.randrange(1 << 40)
+                        unsure[number] = field, model.get(field), value
+                        if random.random() < 0.15:
+                            unsure[number] = field, model.get(field), None
+                            c.execute_command("DH.DEL", "t", field)
+                            model.pop(field, None)
+                        else:
+                            c.execute_command("DH.SET", "t", field, value)
+                            model[field] = value
+                        unsure[number] = None
+            except (redis.ConnectionError, redis.TimeoutError, OSError):
+                # It may have been done or not: whichever the server has now counts from here on.
+                settle(number)
+
+    def settle(number):
+        while not stop.is_set():
+            try:
+                with server.client(socket_timeout=10, retry=None) as c:
+                    if unsure[number]:
+                        field, before, after = unsure[number]
+                        now = c.execute_command("DH.GET", "t", field)
+                        assert now in (before, after), "half a write"
+                        models[number].pop(field, None)
+                        if now is not None:
+                            models[number][field] = now
+                        unsure[number] = None
+                    return
+            except (redis.ConnectionError, redis.TimeoutError, OSError):
+                time.sleep(0.002)
+
+    loaders = [threading.Thread(target=load, args=(n, chance.random())) for n in range(2)]
+    for one in loaders:
+        one.start()
+    for _ in range(ROUNDS):
+        time.sleep(chance.uniform(0.01, 0.06))
+        server.restart()
+    time.sleep(0.1)
+    stop.set()
+    for one in loaders:
+        one.join()
+    with server.client() as c:
+        found = records_of(c, "t")
+    for number in range(2):
+        if unsure[number]:  # stopped in the middle of settling
+            field = unsure[number][0]
+            found.pop(field, None), models[number].pop(field, None)
+    acknowledged = {**models[0], **models[1]}
+    print(f"{len(acknowledged)} records after {ROUNDS} kills")
+    assert found == acknowledged and len(found) > 500
