@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "command.hpp"
+#include "fault.hpp"
 #include "text.hpp"
 
 namespace durahash::server {
@@ -122,7 +123,9 @@ int set_pairs(const command& c, hosted_table& t) {
     written.push_back(c.arguments[3 + 2 * i]);
   }
   if (!written.empty()) {
-    RedisModule_Replicate(c.ctx, "DH.SET", "Asv", c.key(), written.data(), written.size());
+    // To replicas alone, as in make_table.
+    RedisModule_Replicate(c.ctx, "DH.SET", planted("the-aof-has-commands") ? "sv" : "Asv", c.key(),
+                          written.data(), written.size());
     announce(c, "dh.set");
   }
   if (worst == status::ok) return durable.send(static_cast<long long>(answers.size()));
@@ -219,7 +222,10 @@ int increment(const command& c) {
   const std::string text = std::to_string(after);
   const status s = t->pool().put(*field, *as_bytes(kinds.value, text, value_word));
   if (s != status::ok) return durable.send(refusal(s));
-  RedisModule_Replicate(c.ctx, "DH.SET", "Assb", c.key(), c.arguments[2], text.data(), text.size());
+  if (planted("increments-go-out-as-such")) RedisModule_ReplicateVerbatim(c.ctx);
+  else
+    RedisModule_Replicate(c.ctx, "DH.SET", "Assb", c.key(), c.arguments[2], text.data(),
+                          text.size());
   announce(c, "dh.incrby");
   return durable.send(after);
 }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "fault.hpp"
+
 namespace durahash::server {
 namespace {
 
@@ -75,7 +77,7 @@ void keyspace::drop(const pool_id& id) {
 void keyspace::settle_unlinked() {
   for (table_ref& t : unlinked_) {
     if (t->linked) continue;
-    erase_row(*t);
+    if (!planted("deleted-tables-keep-their-rows")) erase_row(*t);
     drop(t->id());
     let_go(std::move(t));
   }
@@ -90,6 +92,8 @@ void keyspace::reconcile(RedisModuleCtx* ctx, RedisModuleString* name) {
   hosted_table& t = **held;
   placement now{RedisModule_GetSelectedDb(ctx), std::string(view_of(name)),
                 RedisModule_GetAbsExpire(key.get())};
+  if (planted("names-stay-as-they-were") && t.has_row) now.name = t.where.name;
+  if (planted("expiries-are-not-kept")) now.expire_at = -1;
   if (t.linked && t.has_row && t.where == now) return;
   t.linked = true;
   t.where = std::move(now);
@@ -148,6 +152,7 @@ void keyspace::on_value_made(table_ref t, placement where, std::uint64_t epoch_e
 void keyspace::on_unlink(hosted_table& t) {
   t.linked = false;
   if (t.is_placeholder()) return;
+  if (planted("unlink-removes-the-pool")) remove_pool_files(t.path());
   if (auto known = linked_.find(t.id()); known != linked_.end()) unlinked_.push_back(known->second);
 }
 
@@ -169,8 +174,9 @@ void keyspace::on_flush(RedisModuleCtx* ctx, std::optional<int> database) {
   for (table_ref& t : loaded_) let_go(std::move(t));
   loaded_.clear();
   settle_unlinked();
-  const bool keeps_rows = !database && synchronising(ctx);
-  if (!keeps_rows) note(catalog_->clear(database), "tables were not flushed");
+  const bool keeps_rows = !database && synchronising(ctx) && !planted("a-sync-flushes-at-once");
+  if (!keeps_rows && !planted("flushes-are-not-told"))
+    note(catalog_->clear(database), "tables were not flushed");
   for (auto at = linked_.begin(); at != linked_.end();) {
     table_ref& t = at->second;
     if (database && t->where.database != *database) {
@@ -181,7 +187,7 @@ void keyspace::on_flush(RedisModuleCtx* ctx, std::optional<int> database) {
     if (keeps_rows) {
       superseded_.push_back(std::move(t));
     } else {
-      erase_row(*t);
+      if (!planted("flushes-are-not-told")) erase_row(*t);
       let_go(std::move(t));
     }
     at = linked_.erase(at);
@@ -196,6 +202,7 @@ void keyspace::on_swap(int one, int other) {
   for (auto& [id, t] : linked_) swap(t->where.database);
   for (auto& p : placeholders_)
     if (auto t = p.lock()) swap(t->where.database);
+  if (planted("swaps-are-not-told")) return;
   if (phase_ == phase::serving) note(catalog_->swap(one, other), "databases were not swapped");
 }
 

@@ -12,6 +12,8 @@ import redis
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 MODULE = os.environ.get("DURAHASH_MODULE", str(REPOSITORY / "build/check/lib/durahash.so"))
+# The same with errors that DURAHASH_FAULT chooses.
+FAULTY = str(Path(MODULE).with_name("durahash-faulty.so"))
 FOLDERS = "/dev/shm" if os.access("/dev/shm", os.W_OK) else tempfile.gettempdir()
 
 

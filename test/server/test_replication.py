@@ -7,6 +7,7 @@ import time
 import pytest
 
 from model import assert_same, fill, keyspace_of, records_of
+from running import FAULTY
 
 RECORDS = 40_000  # of each table that is synchronised
 
@@ -261,6 +262,51 @@ def test_a_dead_child_holds_nothing(make_server):
             time.sleep(0.01)
         assert len(server.pools()) == 1
         assert c.execute_command("DH.SET", "of turbo", "a", "1") == 1
+
+
+def test_a_child_without_its_parent_leaves_no_file(make_server):
+    """A snapshot that ends in the middle of a table is no snapshot."""
+    server = make_server("--save", "3600 1")
+    make_tables(server, ["turbo", "cceh"])
+    with server.client() as c:
+        c.bgsave()
+    child = child_of(server)
+    os.kill(child, signal.SIGSTOP)
+    server.kill()
+    os.kill(child, signal.SIGCONT)
+    end = time.monotonic() + 10
+    while runs(child) and time.monotonic() < end:
+        time.sleep(0.01)
+    assert not runs(child)
+    assert not (server.folder / "dump.rdb").exists()
+    server.start()
+    with server.client() as c:
+        assert c.execute_command("DH.LEN", "of cceh") == RECORDS
+
+
+def test_a_child_that_gets_half_a_table_gives_up(make_server):
+    """Half a table is no file, and no replica's contents. The module of the tests stops sending."""
+    if not os.path.exists(FAULTY):
+        pytest.skip(f"{FAULTY} was not built")
+    chosen = os.environ.get("DURAHASH_FAULT", "none")
+    fault = "a-parent-stops-sending" if chosen == "none" else chosen
+    server = make_server(module=FAULTY, environment={"DURAHASH_FAULT": fault})
+    make_tables(server, ["turbo"])
+    with server.client() as c:
+        c.bgsave()
+        while c.info("persistence")["rdb_bgsave_in_progress"]:
+            time.sleep(0.01)
+        assert c.info("persistence")["rdb_last_bgsave_status"] == "err"
+    assert not (server.folder / "dump.rdb").exists()
+    assert "was not sent whole" in server.log()
+
+
+def runs(process):
+    try:
+        with open(f"/proc/{process}/stat") as f:
+            return f.read().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
 
 
 def test_a_snapshot_keeps_a_table_that_is_deleted_meanwhile(make_server):

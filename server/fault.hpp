@@ -1,0 +1,19 @@
+// Errors that a simpler module makes, for tests that must find them. In the module that is shipped
+// there are none; the one of the tests has that which DURAHASH_FAULT names.
+#pragma once
+
+#include <cstdlib>
+#include <string_view>
+
+namespace durahash::server {
+
+#ifdef DURAHASH_SERVER_FAULTS
+inline bool planted(std::string_view name) {
+  static const char* chosen = std::getenv("DURAHASH_FAULT");
+  return chosen != nullptr && name == chosen;
+}
+#else
+constexpr bool planted(std::string_view) { return false; }
+#endif
+
+}  // namespace durahash::server

@@ -1,0 +1,60 @@
+"""Errors that a simpler module makes: each is found by a test of this folder."""
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from running import FAULTY, programs
+
+HERE = Path(__file__).parent
+# An error, and the test that finds it.
+ANSWERED = "test_restart.py::test_what_was_answered_before_a_kill_is_there_behind_it[redis-%s]"
+FAULTS = {
+    "names-stay-as-they-were": ANSWERED % "rename",
+    "expiries-are-not-kept": ANSWERED % "expire",
+    "deleted-tables-keep-their-rows": ANSWERED % "delete",
+    "unlink-removes-the-pool": ANSWERED % "rename",
+    "flushes-are-not-told": ANSWERED % "flushall",
+    "swaps-are-not-told": ANSWERED % "swapdb",
+    "tables-come-before-files":
+        "test_restart.py::test_tables_are_newer_than_the_files_of_the_server[redis-rdb]",
+    "a-start-is-complete-at-once": "test_restart.py::"
+        "test_a_kill_while_files_are_taken_over_leaves_them_to_the_next_start[redis]",
+    "the-aof-has-commands": "test_restart.py::test_the_aof_has_no_command_of_a_table[redis]",
+    "increments-go-out-as-such":
+        "test_replication.py::test_a_synchronisation_beside_growth_and_deletes[redis]",
+    "a-sync-flushes-at-once":
+        "test_replication.py::test_a_replica_that_is_killed_in_the_middle_has_what_it_had[redis]",
+    "half-a-table-is-a-file":
+        "test_replication.py::test_a_child_that_gets_half_a_table_gives_up[redis]",
+}
+
+
+@pytest.fixture
+def faulty():
+    if "redis" not in programs():
+        pytest.skip("no redis-server here")
+    if not Path(FAULTY).exists():
+        pytest.skip(f"{FAULTY} was not built")
+    return FAULTY
+
+
+def run(tests, fault, module):
+    command = [sys.executable, "-B", "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider",
+               *(str(HERE / test) for test in tests)]
+    environment = dict(os.environ, DURAHASH_MODULE=module, DURAHASH_FAULT=fault)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment)
+    return done.returncode, done.stdout[-3000:]
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_planted_error_is_found(faulty, fault):
+    code, said = run([FAULTS[fault]], fault, faulty)
+    assert code == 1, f"the test ends with {code}, and not with a failure:\n{said}"
+
+
+def test_without_an_error_the_same_tests_pass(faulty):
+    code, said = run(sorted(set(FAULTS.values())), "none", faulty)
+    assert code == 0, said
