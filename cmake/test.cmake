@@ -26,6 +26,9 @@ function(durahash_test name)
 
   set(recognised "")
   foreach(source IN LISTS test_UNPARSED_ARGUMENTS)
+    if(source MATCHES "^\\$<")  # objects
+      continue()
+    endif()
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${source}")
     file(STRINGS "${source}" lines REGEX "^(TYPED_)?TEST(_P|_F)?\\([A-Za-z0-9_]+, *[A-Za-z0-9_]+\\)")
     foreach(line IN LISTS lines)

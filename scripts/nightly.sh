@@ -8,6 +8,7 @@
 #   all sanitized tests the instrumented builds of the engines' own tests and of the explorer take ten minutes each;
 #                       what goes on beside a table (test/world, test/faults) is watched by the clock, and slow there
 #   packages            the library is built twice more, for test/install/packages_test.sh
+#   PTX                 of every architecture, in strong and weak order, by another seed; make test runs sm_90
 #   wheels              of the Python package, built and installed; its model and kills at length
 #   fuzzing             finds more the longer it runs: FUZZ_SECONDS (600)
 #   the guests          minutes of booting machines: conformance, 50 power cuts on DAX and a plain disk,
@@ -25,6 +26,16 @@ part() {
 
 scripts/build.sh check || exit 1
 part env DURAHASH_LONG=1 ctest --preset check -j "$JOBS" -LE crash --timeout 7200
+if [ -e build/check/bin/gpu_on_ptx_test ]; then
+  part cmake --build --preset check --target ptx_text
+  mapfile -t architectures <build/check/test/ptx/architectures
+  for architecture in "${architectures[@]}"; do
+    for weak in 0 1; do
+      part env DURAHASH_PTX_ARCHITECTURE="$architecture" DURAHASH_PTX_WEAK=$weak DURAHASH_SEED="$seed" \
+        ctest --preset check -L ptx --timeout 7200
+    done
+  done
+fi
 part env DURAHASH_LONG=1 scripts/python.sh test
 part scripts/wheels.sh
 part make tidy

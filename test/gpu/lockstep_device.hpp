@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "durahash/gpu_memory.hpp"
 #include "gpu/device.hpp"
 #include "gpu/lockstep_side.hpp"
 #include "media/process_medium.hpp"
@@ -27,6 +28,15 @@ namespace durahash::test {
 inline bool must_have_a_gpu() {
   const char* set = std::getenv("DURAHASH_REQUIRE_GPU");
   return set != nullptr && *set != 0;
+}
+
+/// Whether kernels are interpreted (test/ptx), thousands of times slower than on a device.
+inline bool interpreted() {
+  static const bool is = [] {
+    auto name = gpu::device_name(0);
+    return name && name->starts_with("interpreter");
+  }();
+  return is;
 }
 
 /// What one thread does in order; a lazy one when it is waited for. Its destructor waits until all

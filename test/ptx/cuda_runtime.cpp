@@ -1,0 +1,279 @@
+// The CUDA runtime's functions that the library and its tests call, over the interpreter. What a
+// real one refuses is refused here: a second registration, a free of what is not there, a launch of
+// a kernel without code, anything after a fault.
+#include <cuda_runtime_api.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+
+#include "test/ptx/device.hpp"
+#include "test/ptx/load.hpp"
+
+#undef cudaGetDeviceProperties
+
+using durahash::ptx::device;
+
+namespace {
+
+std::map<const void*, std::string>& functions() {
+  static auto* all = new std::map<const void*, std::string>;
+  return *all;
+}
+
+thread_local cudaError_t last_error = cudaSuccess;
+thread_local int current = 0;
+
+cudaError_t answer(cudaError_t code) {
+  if (code != cudaSuccess) last_error = code;
+  return code;
+}
+
+/// A call that has the device to itself, once its kernels are there and while none has failed.
+template <class Call>
+cudaError_t with_device(Call&& call) {
+  device& d = device::the_one();
+  std::scoped_lock hold(d.lock);
+  if (!durahash::ptx::load_once(d)) return answer(cudaErrorInvalidPtx);
+  if (!d.failure().empty()) return answer(cudaErrorLaunchFailure);
+  d.get_on();
+  cudaError_t code = call(d);
+  return answer(d.failure().empty() ? code : cudaErrorLaunchFailure);
+}
+
+std::uint64_t number(const void* p) { return reinterpret_cast<std::uint64_t>(p); }
+
+cudaError_t allocate(void** to, std::size_t bytes, durahash::ptx::owner of) {
+  if (to == nullptr) return answer(cudaErrorInvalidValue);
+  if (bytes == 0) return *to = nullptr, cudaSuccess;
+  return with_device([&](device& d) {
+    constexpr std::size_t alignment = 256, red_zone = 256;
+    std::size_t whole = (bytes + red_zone + alignment - 1) / alignment * alignment;
+    void* made = std::aligned_alloc(alignment, whole);
+    if (made == nullptr) return cudaErrorMemoryAllocation;
+    std::memset(made, 0xa5, whole);
+    d.pieces.add(number(made), bytes, of, false);
+    *to = made;
+    return cudaSuccess;
+  });
+}
+cudaError_t release(void* memory, durahash::ptx::owner of) {
+  if (memory == nullptr) return answer(cudaSuccess);
+  return with_device([&](device& d) {
+    d.wait_for_all();  // as cudaFree does
+    auto gone = d.pieces.remove(number(memory), false);
+    if (!gone || gone->of != of) return cudaErrorInvalidValue;
+    d.weak().forget(gone->first, gone->end - gone->first);
+    std::free(memory);
+    return cudaSuccess;
+  });
+}
+void store(device& d, void* to, std::size_t bytes, const std::function<void()>& how) {
+  how();
+  d.weak().forget(number(to), bytes);
+}
+
+}  // namespace
+
+extern "C" {
+
+// --------------------------------------------------------------- what nvcc's own code calls
+
+void** __cudaRegisterFatBinary(void*) {
+  static void* none = nullptr;
+  return &none;
+}
+void __cudaRegisterFatBinaryEnd(void**) {}
+void __cudaUnregisterFatBinary(void**) {}
+void __cudaRegisterFunction(void**, const char* host, char*, const char* name, int, uint3*, uint3*,
+                            dim3*, dim3*, int*) {
+  functions()[host] = durahash::ptx::stable_name(name);
+}
+char __cudaInitModule(void**) { return 0; }
+cudaError_t __cudaGetKernel(cudaKernel_t* k, const void* f) {
+  *k = static_cast<cudaKernel_t>(const_cast<void*>(f));
+  return cudaSuccess;
+}
+namespace {
+struct configuration {
+  dim3 grid, block;
+  std::size_t shared;
+  cudaStream_t on;
+};
+thread_local std::vector<configuration> configurations;
+}  // namespace
+unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, std::size_t shared, cudaStream_t on) {
+  configurations.push_back({grid, block, shared, on});
+  return 0;
+}
+cudaError_t __cudaPopCallConfiguration(dim3* grid, dim3* block, std::size_t* shared, void* on) {
+  if (configurations.empty()) return cudaErrorMissingConfiguration;
+  configuration c = configurations.back();
+  configurations.pop_back();
+  *grid = c.grid, *block = c.block, *shared = c.shared;
+  *static_cast<cudaStream_t*>(on) = c.on;
+  return cudaSuccess;
+}
+
+// ---------------------------------------------------------------------------------- launches
+
+cudaError_t cudaLaunchKernel(const void* f, dim3 grid, dim3 block, void** arguments,
+                             std::size_t shared, cudaStream_t on) {
+  return with_device([&](device& d) {
+    auto named = functions().find(f);
+    if (named == functions().end()) return cudaErrorInvalidDeviceFunction;
+    auto found = d.kernels.find(named->second);
+    if (found == d.kernels.end()) return cudaErrorInvalidDeviceFunction;
+    if (grid.x == 0 || grid.y != 1 || grid.z != 1 || block.y != 1 || block.z != 1 || block.x == 0 ||
+        block.x > 1024 || block.x % durahash::ptx::lanes != 0 || shared != 0)
+      return cudaErrorInvalidConfiguration;
+    d.launch(found->second, grid.x, block.x, arguments, on);
+    return cudaSuccess;
+  });
+}
+cudaError_t __cudaLaunchKernel(cudaKernel_t k, dim3 grid, dim3 block, void** arguments,
+                               std::size_t shared, cudaStream_t on) {
+  return cudaLaunchKernel(k, grid, block, arguments, shared, on);
+}
+
+// ----------------------------------------------------------------------------------- devices
+
+cudaError_t cudaGetDeviceCount(int* count) {
+  *count = 1;
+  return with_device([](device&) { return cudaSuccess; });
+}
+cudaError_t cudaGetDevice(int* number_of) {
+  *number_of = current;
+  return cudaSuccess;
+}
+cudaError_t cudaSetDevice(int wanted) {
+  if (wanted != 0) return answer(cudaErrorInvalidDevice);
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr what, int) {
+  switch (what) {
+    case cudaDevAttrMultiProcessorCount:
+      *value = static_cast<int>(device::the_one().settings().processors);
+      return cudaSuccess;
+    case cudaDevAttrComputeCapabilityMajor:
+      *value = durahash::ptx::architecture() / 10;
+      return cudaSuccess;
+    case cudaDevAttrComputeCapabilityMinor:
+      *value = durahash::ptx::architecture() % 10;
+      return cudaSuccess;
+    case cudaDevAttrHostRegisterSupported:
+    case cudaDevAttrCanUseHostPointerForRegisteredMem: *value = 1; return cudaSuccess;
+    default: return answer(cudaErrorInvalidValue);
+  }
+}
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* facts, int) {
+  std::memset(facts, 0, sizeof *facts);
+  std::strcpy(facts->name, "interpreter of PTX");
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceSynchronize() {
+  return with_device([](device& d) { return d.wait_for_all(), cudaSuccess; });
+}
+const char* cudaGetErrorName(cudaError_t code) {
+  switch (code) {
+    case cudaSuccess: return "cudaSuccess";
+    case cudaErrorInvalidPtx: return "cudaErrorInvalidPtx";
+    case cudaErrorLaunchFailure: return "cudaErrorLaunchFailure";
+    case cudaErrorInvalidDeviceFunction: return "cudaErrorInvalidDeviceFunction";
+    default: return "cudaError";
+  }
+}
+const char* cudaGetErrorString(cudaError_t code) {
+  static thread_local std::string said;
+  if (code == cudaErrorInvalidPtx) said = durahash::ptx::why_not_loaded();
+  else if (code == cudaErrorLaunchFailure) said = device::the_one().failure();
+  else said = "error " + std::to_string(static_cast<int>(code));
+  return said.c_str();
+}
+cudaError_t cudaGetLastError() {
+  cudaError_t last = last_error;
+  last_error = cudaSuccess;
+  return last;
+}
+
+// ------------------------------------------------------------------------------------ memory
+
+cudaError_t cudaMalloc(void** to, std::size_t bytes) {
+  return allocate(to, bytes, durahash::ptx::owner::device);
+}
+cudaError_t cudaFree(void* memory) { return release(memory, durahash::ptx::owner::device); }
+cudaError_t cudaHostAlloc(void** to, std::size_t bytes, unsigned) {
+  return allocate(to, bytes, durahash::ptx::owner::host);
+}
+cudaError_t cudaFreeHost(void* memory) { return release(memory, durahash::ptx::owner::host); }
+cudaError_t cudaHostRegister(void* memory, std::size_t bytes, unsigned) {
+  return with_device([&](device& d) {
+    return d.pieces.add(number(memory), bytes, durahash::ptx::owner::host, true)
+               ? cudaSuccess
+               : cudaErrorHostMemoryAlreadyRegistered;
+  });
+}
+cudaError_t cudaHostUnregister(void* memory) {
+  return with_device([&](device& d) {
+    auto gone = d.pieces.remove(number(memory), true);
+    if (!gone) return cudaErrorHostMemoryNotRegistered;
+    d.weak().forget(gone->first, gone->end - gone->first);
+    return cudaSuccess;
+  });
+}
+cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* facts, const void* p) {
+  return with_device([&](device& d) {
+    std::memset(facts, 0, sizeof *facts);
+    const durahash::ptx::piece* found = d.pieces.find(number(p), 1);
+    facts->type = found == nullptr                            ? cudaMemoryTypeUnregistered
+                  : found->of == durahash::ptx::owner::device ? cudaMemoryTypeDevice
+                                                              : cudaMemoryTypeHost;
+    if (found == nullptr) return facts->device = -2, cudaSuccess;
+    facts->devicePointer = const_cast<void*>(p);
+    facts->hostPointer = found->of == durahash::ptx::owner::host ? const_cast<void*>(p) : nullptr;
+    return cudaSuccess;
+  });
+}
+cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind,
+                            cudaStream_t on) {
+  return with_device([&](device& d) {
+    d.then(on, [=, &d] { store(d, to, bytes, [=] { std::memcpy(to, from, bytes); }); });
+    return cudaSuccess;
+  });
+}
+cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
+  cudaError_t asked = cudaMemcpyAsync(to, from, bytes, kind, nullptr);
+  return asked == cudaSuccess ? cudaStreamSynchronize(nullptr) : asked;
+}
+cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t on) {
+  return with_device([&](device& d) {
+    if (d.pieces.find(number(to), bytes) == nullptr) return cudaErrorInvalidValue;
+    d.then(on, [=, &d] { store(d, to, bytes, [=] { std::memset(to, value, bytes); }); });
+    return cudaSuccess;
+  });
+}
+
+// ----------------------------------------------------------------------------------- streams
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* made, unsigned) {
+  *made = static_cast<cudaStream_t>(std::malloc(1));
+  return cudaSuccess;
+}
+cudaError_t cudaStreamDestroy(cudaStream_t s) {
+  cudaError_t waited = cudaStreamSynchronize(s);
+  std::free(s);
+  return waited;
+}
+cudaError_t cudaStreamSynchronize(cudaStream_t s) {
+  cudaError_t code = with_device([](device&) { return cudaSuccess; });
+  if (code != cudaSuccess) return code;
+  device::the_one().wait(s);  // other threads' calls go on meanwhile
+  return with_device([](device&) { return cudaSuccess; });
+}
+cudaError_t cudaStreamQuery(cudaStream_t s) {
+  return with_device([&](device& d) { return d.idle(s) ? cudaSuccess : cudaErrorNotReady; });
+}
+
+}  // extern "C"

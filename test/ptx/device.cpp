@@ -1,0 +1,147 @@
+#include "test/ptx/device.hpp"
+
+#include <cstring>
+#include <iostream>
+#include <thread>
+
+namespace durahash::ptx {
+
+device& device::the_one() {
+  static auto* one = new device;  // outlives whoever frees memory at the end
+  return *one;
+}
+
+void device::restart(const device_settings& s) {
+  std::scoped_lock hold(lock);
+  settings_ = s;
+  random_.seed(s.seed);
+  streams_.clear();
+  weak_.settle();
+  weak_.races.clear();
+  counted_.clear();
+  failure_.clear();
+  instructions_ = 0, next_stop_ = ~std::uint64_t{0};
+  at_stop_ = nullptr, beside_ = nullptr;
+}
+
+void device::launch(const kernel& k, std::uint32_t blocks, std::uint32_t threads, void** arguments,
+                    stream_name on) {
+  work w;
+  w.kernel = std::make_unique<launched>();
+  launched& l = *w.kernel;
+  l.code = &k, l.blocks = blocks, l.threads = threads;
+  l.first_block = blocks_ += blocks;
+  l.parameters.resize(k.parameter_bytes);
+  for (std::size_t n = 0; n < k.parameters.size(); ++n)
+    std::memcpy(l.parameters.data() + k.parameters[n].offset, arguments[n], k.parameters[n].bytes);
+  l.counted = &counted_[k.name];
+  ++l.counted->launches;
+  l.begin = weak_.host.seen;
+  streams_[on].waiting.push_back(std::move(w));
+}
+
+void device::then(stream_name on, std::function<void()> what) {
+  work w;
+  w.call = std::move(what);
+  streams_[on].waiting.push_back(std::move(w));
+}
+
+bool device::idle(stream_name on) { return streams_[on].waiting.empty(); }
+
+void device::wait(stream_name on) {
+  std::unique_lock hold(lock);
+  for (unsigned turns = 0; failure_.empty() && !idle(on); ++turns) {
+    turn();
+    constexpr unsigned others_every = 64;
+    if (turns % others_every != 0) continue;
+    hold.unlock();  // threads of the program that call meanwhile
+    std::this_thread::yield();
+    hold.lock();
+  }
+  weak_.host.seen.join(streams_[on].seen);
+}
+
+void device::wait_for_all() {
+  std::scoped_lock hold(lock);
+  while (failure_.empty() && turn()) continue;
+  for (auto& [name, s] : streams_) weak_.host.seen.join(s.seen);
+}
+
+void device::get_on() {
+  constexpr unsigned most = 8;
+  for (std::uint64_t turns = random_() % most; turns != 0 && failure_.empty(); --turns) turn();
+}
+
+void device::at_instruction(std::uint64_t number, std::function<std::uint64_t()> what) {
+  next_stop_ = number, at_stop_ = std::move(what);
+}
+void device::beside(std::function<bool(weak_order&)> step) { beside_ = std::move(step); }
+
+/// A few instructions of one warp, or one copy. False: there is nothing to do.
+bool device::turn() {
+  std::size_t busy = 0;
+  for (auto& [name, s] : streams_) busy += !s.waiting.empty();
+  if (busy == 0) {
+    weak_.settle();
+    for (auto& [name, s] : streams_) s.seen.clear();
+    return false;
+  }
+  std::size_t chosen = random_() % busy;
+  for (auto& [name, s] : streams_) {
+    if (s.waiting.empty() || chosen-- != 0) continue;
+    try {
+      if (do_some(s, s.waiting.front())) finish(s);
+    } catch (const fault& f) {
+      failure_ = f.what();
+      if (!settings_.quiet)
+        std::cerr << "ptx: " << f.what() << " (seed " << settings_.seed << ")\n";
+      streams_.clear();
+    }
+    break;
+  }
+  if (beside_ && random_() % 8 == 0 && !beside_(weak_)) beside_ = nullptr;
+  return true;
+}
+
+/// True: it is done.
+bool device::do_some(stream& s, work& w) {
+  if (w.call) return w.call(), true;
+  launched& l = *w.kernel;
+  if (w.next_warp == 0) l.begin.join(s.seen);
+  fill(w);
+  std::size_t at = random_() % w.resident.size();
+  warp& chosen = *w.resident[at];
+  constexpr std::uint64_t most = 48;
+  auto how = random_() % 100 < settings_.apart_percent ? lane_order::apart : lane_order::together;
+  for (std::uint64_t left = 1 + random_() % most; left != 0 && !chosen.done(); --left) {
+    bool waits = chosen.step(how);
+    ++instructions_, ++w.instructions;
+    if (instructions_ >= next_stop_) next_stop_ = at_stop_();
+    if (waits && left > 8) left = 8;  // around a loop: somebody else's turn soon
+  }
+  if (w.instructions > settings_.max_instructions)
+    throw fault("a launch that does not end: " + l.code->name);
+  if (!chosen.done()) return false;
+  if (settings_.weak) chosen.add_what_was_seen(s.seen);
+  w.resident.erase(w.resident.begin() + static_cast<std::ptrdiff_t>(at));
+  return w.resident.empty() && w.next_warp == l.blocks * std::uint64_t{l.threads / lanes};
+}
+
+void device::fill(work& w) {
+  launched& l = *w.kernel;
+  std::uint32_t warps_per_block = l.threads / lanes;
+  std::uint64_t warps = l.blocks * std::uint64_t{warps_per_block};
+  while (w.next_warp < warps && w.resident.size() < settings_.max_resident_warps) {
+    auto block = static_cast<std::uint32_t>(w.next_warp / warps_per_block);
+    auto number = static_cast<std::uint32_t>(w.next_warp++ % warps_per_block);
+    surroundings of{pieces, settings_.weak ? &weak_ : nullptr, random_, spare_};
+    w.resident.push_back(std::make_unique<warp>(of, l, block, number));
+  }
+}
+
+void device::finish(stream& s) {
+  s.waiting.pop_front();
+  if (weak_.finds_races && !weak_.races.empty()) throw fault("a race: " + *weak_.races.begin());
+}
+
+}  // namespace durahash::ptx

@@ -1,0 +1,90 @@
+// A GPU that is none: streams whose work is done by interpreting kernels, a few instructions of one
+// warp after a few of another, in an order that the seed decides. It gets on only while the program
+// calls the runtime: who never waits sees little done.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <mutex>
+
+#include "test/ptx/warp.hpp"
+
+namespace durahash::ptx {
+
+struct device_settings {
+  std::uint64_t seed = 1;
+  bool quiet = false;          // about faults
+  bool weak = false;           // stores are seen late, and in other orders
+  unsigned apart_percent = 5;  // of turns: lanes go apart
+  unsigned processors = 1;
+  unsigned max_resident_warps = 16;                         // of a launch
+  std::uint64_t max_instructions = std::uint64_t{1} << 34;  // of a launch
+};
+
+using stream_name = void*;
+
+class device {
+ public:
+  static device& the_one();
+
+  /// Drops what is under way and all that was counted. Memory stays.
+  void restart(const device_settings& s);
+  const device_settings& settings() const { return settings_; }
+
+  module kernels;
+  memory pieces;
+
+  void launch(const kernel& k, std::uint32_t blocks, std::uint32_t threads, void** arguments,
+              stream_name on);
+  void then(stream_name on, std::function<void()> what);  // a copy, or the like
+  void wait(stream_name on);
+  void wait_for_all();
+  bool idle(stream_name on);
+  void get_on();  // a little, as time passes
+
+  /// Calls when so many instructions of warps have been done, since the last restart; the answer
+  /// says when next.
+  void at_instruction(std::uint64_t number, std::function<std::uint64_t()> what);
+  std::uint64_t instructions() const { return instructions_; }
+  /// Something that the host does while kernels run, a step whenever the seed says so. False:
+  /// it is done.
+  void beside(std::function<bool(weak_order&)> step);
+
+  /// Empty, or what a kernel did wrong: as after a failed kernel, all calls fail then.
+  const std::string& failure() const { return failure_; }
+  const counts_by_kernel& counted() const { return counted_; }
+  counts_by_kernel& counted() { return counted_; }
+  weak_order& weak() { return weak_; }
+
+  std::recursive_mutex lock;  // of all of it
+
+ private:
+  struct work {
+    std::unique_ptr<launched> kernel;
+    std::function<void()> call;  // in place of a kernel
+    std::deque<std::unique_ptr<warp>> resident;
+    std::uint64_t next_warp = 0, instructions = 0;
+  };
+  struct stream {
+    std::deque<work> waiting;
+    view seen;  // by all that is done
+  };
+
+  bool turn();
+  bool do_some(stream& s, work& w);
+  void fill(work& w);
+  void finish(stream& s);
+
+  device_settings settings_;
+  std::mt19937_64 random_{1};
+  weak_order weak_{random_};
+  std::vector<std::vector<lane_values>> spare_;
+  std::map<stream_name, stream> streams_;
+  counts_by_kernel counted_;
+  std::uint64_t instructions_ = 0, next_stop_ = ~std::uint64_t{0}, blocks_ = 0;
+  std::function<std::uint64_t()> at_stop_;
+  std::function<bool(weak_order&)> beside_;
+  std::string failure_;
+};
+
+}  // namespace durahash::ptx

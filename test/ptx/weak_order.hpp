@@ -1,0 +1,119 @@
+// Memory that is not seen at once: what PTX's memory model lets a thread read, as a machine of
+// views. Every store is a message at its address; a thread reads any that is not older than what
+// it has seen there. Acquire, release and fences, whose scopes include both threads, hand over what
+// was seen. Out of reach, since a load here happens before the stores behind it: load buffering.
+#pragma once
+
+#include <memory>
+#include <random>
+#include <set>
+#include <unordered_map>
+#include <vector>
+
+#include "test/ptx/instruction.hpp"
+
+namespace durahash::ptx {
+
+/// By address the oldest message that may still be read. Copies share what they have.
+class view {
+ public:
+  using stamp = std::uint64_t;
+  stamp at(std::uint64_t address) const;
+  void raise(std::uint64_t address, stamp least);
+  void join(const view& other);
+  bool same_as(const view& other) const { return all_ == other.all_; }
+  bool empty() const { return all_ == nullptr; }
+  void clear() { all_.reset(); }
+
+ private:
+  using entry = std::pair<std::uint64_t, stamp>;
+  std::shared_ptr<std::vector<entry>> all_;  // in the order of addresses
+};
+
+inline constexpr std::size_t scopes = 3;
+
+/// A thread of a kernel, or the host's.
+struct actor {
+  view seen;
+  view to_acquire[scopes];  // of relaxed loads, for a fence of at least that scope
+  view released[scopes];    // by fences, for relaxed stores
+  std::uint64_t block = 0;
+  bool is_host = false;
+};
+
+/// An access in the words of its instruction.
+struct access {
+  std::uint64_t address;
+  unsigned bytes;
+  strength order;
+  scope seen_by;
+  const instruction* of;
+};
+
+class weak_order {
+ public:
+  explicit weak_order(std::mt19937_64& random) : random_(random) { host.is_host = true; }
+
+  actor host;
+  bool finds_races = true;
+  std::set<std::string> races;  // the two accesses of each, in words
+
+  std::uint64_t read(actor& by, const access& a);
+  void write(actor& by, const access& a, std::uint64_t value);
+  /// `change(old)`: whether there is a new value, which it puts in place of the old one.
+  template <class Change>
+  std::uint64_t update(actor& by, const access& a, Change&& change) {
+    std::uint64_t old = read_latest(by, a), next = old;
+    if (change(next)) append(by, a, next);
+    return old;
+  }
+  void fence(actor& by, strength order, scope s);
+  /// What each has seen, all have.
+  static void meet(const std::vector<actor*>& all);
+
+  /// The program has stored there itself, by a call of the runtime.
+  void forget(std::uint64_t address, std::uint64_t bytes);
+  /// Nothing runs: all is seen.
+  void settle();
+
+  struct word {
+    std::uint64_t address, value;
+    unsigned bytes;
+  };
+  /// Memory of these pieces as a host may find it that looks now: of each word one message, and
+  /// nothing without what was released to the system before it.
+  std::vector<word> as_the_host_may_find(
+      const std::vector<std::pair<std::uint64_t, std::uint64_t>>& pieces);
+
+ private:
+  struct message {
+    view::stamp stamp;
+    std::uint64_t value;
+    std::uint64_t block;
+    bool by_host, strong, is_read_by_update;
+    scope seen_by;
+    view released[scopes];
+    const instruction* of;
+  };
+  struct cell {
+    unsigned bytes = 0;
+    std::vector<message> messages;  // oldest first; the last is what memory has
+  };
+  static constexpr view::stamp gap = view::stamp{1} << 20;
+
+  cell* find(const access& a);
+  cell& find_or_make(const access& a);
+  void notice_the_program(std::uint64_t address, cell& c);
+  void check_race(const actor& by, const access& a, const cell& c, bool writes);
+  void take(actor& by, const access& a, const message& m);
+  std::uint64_t read_latest(actor& by, const access& a);
+  void append(actor& by, const access& a, std::uint64_t value);
+  message made(const actor& by, const access& a, std::uint64_t value) const;
+  static scope distance(const actor& a, const message& m);
+
+  std::mt19937_64& random_;
+  std::unordered_map<std::uint64_t, cell> cells_;
+  view sequential_[scopes];
+};
+
+}  // namespace durahash::ptx
