@@ -9,7 +9,7 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build server server-test install deb explorer demo test check python nightly bench bench-disk crash asan tsan coverage fuzz guest guest-disk gpu-report format tidy clean
+.PHONY: help setup build server server-test server-demo bench-server install deb explorer demo test check python nightly bench bench-disk crash asan tsan coverage fuzz guest guest-disk gpu-report format tidy clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -47,6 +47,12 @@ check: setup  ## the tests of the release build alone
 
 server: setup  ## the module for redis-server 7.0 and Valkey, at build/lib/durahash.so
 	@scripts/server.sh build
+
+server-demo: setup  ## a cluster with killed nodes, a failover and slots that move; what was acknowledged is found (2 minutes)
+	@scripts/server.sh demo $(SERVER_DEMO)
+
+bench-server: setup  ## DH.SET and DH.GET beside SET and HSET with AOF off, everysec, always (5 minutes)
+	@scripts/server.sh bench $(BENCH_SERVER)
 
 server-test: setup  ## its tests, on redis-server and valkey-server; PYTEST="-k restart" and so on
 	@scripts/server.sh test $(PYTEST)

@@ -213,7 +213,7 @@ class Loaders:
     def __init__(self, cluster, tables=24, clients=2, wait_for=0):
         self.cluster, self.tables, self.wait_for = cluster, tables, wait_for
         self.acknowledged = [{} for _ in range(clients)]
-        self.stopping, self.longest_gap, self.failure = False, 0.0, None
+        self.stopping, self.longest_gap, self.failure, self.writes = False, 0.0, None, 0
         self.threads = [threading.Thread(target=self.run, args=(n,)) for n in range(clients)]
 
     def run(self, number):
@@ -227,6 +227,7 @@ class Loaders:
                 began = time.monotonic()
                 router.run("DH.SET", *where, step)
                 mine[where] = step
+                self.writes += 1
                 self.longest_gap = max(self.longest_gap, time.monotonic() - began)
         except Exception as why:  # told to who joins
             self.failure = why

@@ -27,6 +27,8 @@ FAULTS = {
         "test_replication.py::test_a_synchronisation_beside_growth_and_deletes[redis]",
     "a-sync-flushes-at-once":
         "test_replication.py::test_a_replica_that_is_killed_in_the_middle_has_what_it_had[redis]",
+    "power-is-answered-at-once":
+        "test_durable.py::test_a_loss_of_power_loses_nothing_that_was_acknowledged[redis]",
     "half-a-table-is-a-file":
         "test_replication.py::test_a_child_that_gets_half_a_table_gives_up[redis]",
 }
