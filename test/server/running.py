@@ -100,6 +100,11 @@ class Server:
     def end(self):
         if self.process and self.process.poll() is None:
             self.kill()
+        for pool in (self.folder / "durahash").glob("*.dh"):  # what a killed one leaves of its log
+            facts = pool.stat()
+            for ring in Path("/dev/shm").glob(
+                    f"durahash-{os.getuid()}-{facts.st_dev:x}-{facts.st_ino:x}-*.ring"):
+                ring.unlink(missing_ok=True)
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def __enter__(self):

@@ -298,6 +298,46 @@ def test_a_load_by_hand_replaces_the_tables(make_server):
     assert len(server.pools()) == 2
 
 
+def test_a_copy_elsewhere_has_the_greater_epoch(make_server):
+    """After a death within a MIGRATE both nodes have the table: which is the older one is seen."""
+    one, other = make_server(), make_server()
+    with one.client() as a, other.client() as b:
+        for i in range(5):
+            fill(a, f"t{i}")
+        b.restore("t4", 0, a.dump("t4"))
+        epochs = [facts_of(c, "t4")[b"epoch"] for c in (a, b)]
+        assert epochs[0] < epochs[1]
+        other.restart()
+        with other.client() as again:
+            assert facts_of(again, "t4")[b"epoch"] == epochs[1]
+
+
+def facts_of(client, key):
+    flat = client.execute_command("DH.INFO", key)
+    return flat if isinstance(flat, dict) else dict(zip(flat[::2], flat[1::2]))
+
+
+def test_a_table_of_two_gigabytes_is_back_at_once(make_server):
+    """However much it holds: here 10,000 records of 200 KB."""
+    server = make_server()
+    with server.client() as c:
+        value = "x" * 200_000
+        for first in range(0, 10_000, 100):
+            c.execute_command("DH.SET", "t", *[x for i in range(first, first + 100)
+                                               for x in (f"field {i}", value)])
+    server.kill()
+    began = time.monotonic()
+    server.start()
+    answered = time.monotonic() - began
+    with server.client() as c:
+        assert len(c.execute_command("DH.GET", "t", "field 7777")) == 200_000
+    found = time.monotonic() - began
+    print(f"PONG after {1000 * answered:.0f} ms, a record after {1000 * found:.0f} ms")
+    assert found < 2  # what it takes to read two gigabytes is more; a busy machine takes its time
+    with server.client() as c:
+        assert c.execute_command("DH.LEN", "t") == 10_000
+
+
 def test_two_servers_do_not_share_a_folder(server, program):
     from running import Server
     with pytest.raises(RuntimeError) as why:
