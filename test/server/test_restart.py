@@ -1,5 +1,6 @@
 """`kill -9` behind each command that moves, copies, ages or removes a table: what was answered is
 there again, and nothing else. Each test tells of an error that a simpler module makes."""
+import shutil
 import threading
 import time
 
@@ -7,6 +8,7 @@ import pytest
 import redis
 
 from model import assert_same, fill, keyspace_of, now_ms, records_of
+from running import FOLDERS, Server
 
 
 def act_rename(c, other):
@@ -319,6 +321,8 @@ def facts_of(client, key):
 
 def test_a_table_of_two_gigabytes_is_back_at_once(make_server):
     """However much it holds: here 10,000 records of 200 KB."""
+    if shutil.disk_usage(FOLDERS).free < 4 << 30:
+        pytest.skip("no room for a table of 2 GB")
     server = make_server()
     with server.client() as c:
         value = "x" * 200_000
@@ -333,13 +337,12 @@ def test_a_table_of_two_gigabytes_is_back_at_once(make_server):
         assert len(c.execute_command("DH.GET", "t", "field 7777")) == 200_000
     found = time.monotonic() - began
     print(f"PONG after {1000 * answered:.0f} ms, a record after {1000 * found:.0f} ms")
-    assert found < 2  # what it takes to read two gigabytes is more; a busy machine takes its time
+    assert found < 2  # a busy machine takes its time
     with server.client() as c:
         assert c.execute_command("DH.LEN", "t") == 10_000
 
 
 def test_two_servers_do_not_share_a_folder(server, program):
-    from running import Server
     with pytest.raises(RuntimeError) as why:
         second = Server(program, "--durahash.folder", str(server.folder / "durahash"))
         with second:
