@@ -88,17 +88,24 @@ struct pairs {
   }
 };
 
-/// NX or XX: one pair.
-int set_if(const command& c, hosted_table& t, bool if_absent) {
+/// One pair, the usual case: nothing is allocated.
+template <class Write>
+int set_one(const command& c, hosted_table& t, Write&& write) {
   durable_answer durable(c, t);
   if (!durable.writable()) return REDISMODULE_OK;
-  pairs p;
-  if (!p.read(c, 4, t.kinds())) return not_a_word(c.ctx);
-  const status s = if_absent ? t.pool().insert(p.fields[0], p.values[0])
-                             : t.pool().update(p.fields[0], p.values[0]);
+  std::uint64_t words[2];
+  auto field = as_bytes(t.kinds().key, c[2], words[0]);
+  auto value = as_bytes(t.kinds().value, c[3], words[1]);
+  if (!field || !value) return not_a_word(c.ctx);
+  const status s = write(*field, *value);
   if (s == status::exists || s == status::not_found) return durable.send(null_answer{});
-  if (s != status::ok) return durable.send(refusal(s));
-  RedisModule_Replicate(c.ctx, "DH.SET", "Asss", c.key(), c.arguments[2], c.arguments[3]);
+  if (s != status::ok) {
+    log_divergence(c, s);
+    return durable.send(refusal(s));
+  }
+  // To replicas alone, as in make_table.
+  RedisModule_Replicate(c.ctx, "DH.SET", planted("the-aof-has-commands") ? "sss" : "Asss", c.key(),
+                        c.arguments[2], c.arguments[3]);
   announce(c, "dh.set");
   return durable.send(1);
 }
@@ -109,8 +116,7 @@ int set_pairs(const command& c, hosted_table& t) {
   pairs p;
   if (!p.read(c, c.size(), t.kinds())) return not_a_word(c.ctx);
   std::vector<status> answers(p.fields.size());
-  if (answers.size() == 1) answers[0] = t.pool().put(p.fields[0], p.values[0]);
-  else t.pool().put_many(p.fields, p.values, answers);
+  t.pool().put_many(p.fields, p.values, answers);
 
   std::vector<RedisModuleString*> written;
   status worst = status::ok;
@@ -123,7 +129,6 @@ int set_pairs(const command& c, hosted_table& t) {
     written.push_back(c.arguments[3 + 2 * i]);
   }
   if (!written.empty()) {
-    // To replicas alone, as in make_table.
     RedisModule_Replicate(c.ctx, "DH.SET", planted("the-aof-has-commands") ? "sv" : "Asv", c.key(),
                           written.data(), written.size());
     announce(c, "dh.set");
@@ -165,7 +170,14 @@ int set(const command& c) {
   if (t == nullptr) t = make_table(c, key, usual_kind());
   if (t == nullptr) return REDISMODULE_OK;
   if (too_many(*t, c.size() / 2 - 1)) return refuse_size(c.ctx);
-  return conditional ? set_if(c, *t, c.is(4, "NX")) : set_pairs(c, *t);
+  table& pool = t->pool();
+  using text = std::string_view;
+  if (c.size() == 4)
+    return set_one(c, *t, [&](text field, text value) { return pool.put(field, value); });
+  if (!conditional) return set_pairs(c, *t);
+  if (c.is(4, "NX"))
+    return set_one(c, *t, [&](text field, text value) { return pool.insert(field, value); });
+  return set_one(c, *t, [&](text field, text value) { return pool.update(field, value); });
 }
 
 int erase(const command& c) {

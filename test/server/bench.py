@@ -17,13 +17,22 @@ VALUE = "x" * 64
 
 
 def measure(server, pipeline, operations, keys, *command):
-    """(thousands of operations a second, p99 in milliseconds)"""
+    """(thousands of operations a second, p99 in ms, microseconds of the server's processor each)"""
+    before = processor_seconds(server)
     done = subprocess.run(
         ["redis-benchmark", "-p", str(server.port), "-c", "20", "-P", str(pipeline), "-n",
          str(operations), "-r", str(keys), "--csv", *command],
         check=True, capture_output=True, text=True)
     row = list(csv.DictReader(io.StringIO(done.stdout)))[-1]
-    return float(row["rps"]) / 1000, float(row["p99_latency_ms"])
+    busy = processor_seconds(server) - before
+    return float(row["rps"]) / 1000, float(row["p99_latency_ms"]), 1e6 * busy / operations
+
+
+def processor_seconds(server):
+    """Of all its threads: what a busy machine changes least."""
+    with open(f"/proc/{server.process.pid}/stat") as f:
+        fields = f.read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def restart_ms(server):
@@ -78,8 +87,9 @@ def main():
     print(f"{cpu}, {os.cpu_count()} processors, Linux {platform.release()}; {a.server}-server; "
           f"{a.operations} operations each, {a.keys} keys, 20 clients, {a.pipeline} pipelined, "
           f"one run; load {os.getloadavg()[0]:.1f}\n")
-    print("| | write K/s | p99 ms | read K/s | p99 ms | back after kill -9, ms | bytes a record |")
-    print("|---|---|---|---|---|---|---|")
+    print("| | write K/s | p99 ms | CPU us | read K/s | p99 ms | CPU us | back after kill -9, ms | "
+          "bytes a record |")
+    print("|---|---|---|---|---|---|---|---|---|")
     for name, settings, folder, (write, read) in cases(a.disk):
         running.FOLDERS = folder
         with Server(programs()[a.server], *settings, module=None) as server:
@@ -90,7 +100,8 @@ def main():
             r = measure(server, a.pipeline, a.operations, a.keys, *read)
             size = bytes_per_record(server, used, name)
             back = restart_ms(server) if "nothing" not in name else None
-            print(f"| {name} | {w[0]:.0f} | {w[1]:.1f} | {r[0]:.0f} | {r[1]:.1f} | "
+            print(f"| {name} | {w[0]:.0f} | {w[1]:.1f} | {w[2]:.1f} | "
+                  f"{r[0]:.0f} | {r[1]:.1f} | {r[2]:.1f} | "
                   f"{'lost' if back is None else f'{back:.0f}'} | {size:.0f} |", flush=True)
 
 
