@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Makes libdurahash0, libdurahash-dev and durahash as Debian packages, without a network.
+# Makes libdurahash0, libdurahash-dev and durahash as Debian packages, without a network; and
+# durahash-redis, where the build folder has the module for redis-server (make server).
 #   scripts/deb.sh [OUTPUT_FOLDER [BUILD_FOLDER]]
 # OUTPUT_FOLDER: build/deb-packages. Without BUILD_FOLDER it builds a tree of its own, build/deb, whose libraries lie where those of
 # this architecture do; with it, that tree's own place is taken. DEB_COMPRESSION (-z6), SOURCE_DATE_EPOCH (that of the commit) and
@@ -18,7 +19,7 @@ if [ -z "$build" ]; then
   scripts/setup.sh deb
   cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DDURAHASH_BUILD_TESTS=OFF -DCMAKE_INSTALL_PREFIX=/usr \
     -DCMAKE_INSTALL_LIBDIR="lib/$(dpkg-architecture -qDEB_HOST_MULTIARCH)" >/dev/null
-  cmake --build "$build" -j "${JOBS:-$(nproc)}" --target durahash_tool durahash_shared -- --quiet
+  cmake --build "$build" -j "${JOBS:-$(nproc)}" --target durahash_tool durahash_shared durahash_server -- --quiet
 fi
 
 mkdir -p "$output"
@@ -109,3 +110,17 @@ finish durahash utils "$(needed "$stage/durahash/usr/bin/durahash")" \
   "persistent hash maps - command line" "$about
  .
  The tool makes, fills, prints, checks, copies and repairs such tables."
+if [ -e "$build/lib/durahash.so" ]; then
+  modules=$stage/durahash-redis/usr/lib/redis/modules
+  mkdir -p "$modules"
+  cp "$build/lib/durahash.so" "$modules/"
+  strip --strip-unneeded --remove-section=.comment "$modules/durahash.so"
+  install -Dm 644 third_party/redismodule.LICENSE \
+    "$stage/durahash-redis/usr/share/doc/durahash-redis/redismodule.LICENSE"
+  finish durahash-redis database "$(needed "$modules/durahash.so")" \
+    "persistent hash maps - module for redis-server and valkey-server" "$about
+ .
+ The module makes such a table the value of a key: loadmodule
+ /usr/lib/redis/modules/durahash.so. Its header is BSD-3-Clause." \
+    "Recommends: redis-server (>= 5:7.0)"
+fi

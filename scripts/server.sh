@@ -55,7 +55,7 @@ case "$what" in
     echo "build/lib/durahash.so is ready: redis-server --loadmodule $PWD/build/lib/durahash.so" >&2
     ;;
   test)
-    scripts/build.sh check durahash_server durahash_server_faulty durahash_power_cut
+    scripts/build.sh check durahash_server durahash_server_faulty durahash_power_cut durahash_tool
     export DURAHASH_MODULE=${DURAHASH_MODULE:-$PWD/build/check/lib/durahash.so}
     exec $venv/bin/python -B -m pytest -q -p no:cacheprovider test/server "$@"
     ;;

@@ -10,6 +10,7 @@ void add_commands(command_line app, int& exit_code) {
   add_load(app, exit_code);
   add_dump(app, exit_code);
   add_info(app, exit_code);
+  add_metrics(app, exit_code);
   add_check(app, exit_code);
   add_inspect(app, exit_code);
   add_compact(app, exit_code);

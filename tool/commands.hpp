@@ -25,6 +25,7 @@ void add_erase(command_line app, int& exit_code);
 void add_load(command_line app, int& exit_code);
 void add_dump(command_line app, int& exit_code);
 void add_info(command_line app, int& exit_code);
+void add_metrics(command_line app, int& exit_code);
 void add_check(command_line app, int& exit_code);
 void add_inspect(command_line app, int& exit_code);
 void add_compact(command_line app, int& exit_code);

@@ -75,3 +75,24 @@ def test_with_a_single_server(server):
     with server.client() as c:
         t = PartitionedTable(c, "t", partitions=3)
         assert t.put_many({"a": 1, "b": 2}) == 2 and t.get_many(["a", "c"]) == [b"1", None]
+
+
+def test_machines_share_an_index_of_blocks(cluster, client):
+    """The example: what one machine has computed another finds, also behind a kill."""
+    import subprocess
+
+    def machine(node, seed):
+        done = subprocess.run(
+            [sys.executable, "-B", REPOSITORY / "examples/kv_cache_cluster/shared_index.py",
+             str(cluster.nodes[0].port), "--node", str(node), "--seed", str(seed), "--requests",
+             "60"], check=True, capture_output=True, text=True)
+        words = done.stdout.split()
+        return int(words[2]), int(words[5])
+
+    found, computed = machine(1, 1)
+    assert computed >= 400 and found > 0
+    for node in cluster.nodes:
+        node.restart()
+    cluster.await_whole()
+    again, anew = machine(2, 1)  # the same prompts
+    assert anew == 0 and again == found + computed

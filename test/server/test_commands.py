@@ -1,5 +1,7 @@
 """Each command, in both protocols; ACL, MULTI, Lua, WATCH, client-side caches."""
+import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import redis
@@ -271,3 +273,14 @@ def test_writes_go_on_where_the_server_may_take_no_more_memory(server, client):
         assert client.execute_command("DH.SET", "t", "a", "2") == 1
     finally:
         client.config_set("maxmemory", "0")
+
+
+def test_prometheus_reads_what_info_says(server, client):
+    tool = Path(MODULE).parents[1] / "bin/durahash"
+    if not tool.exists():
+        pytest.skip(f"{tool} was not built")
+    client.execute_command("DH.SET", "t", "a", "1", "b", "2")
+    said = subprocess.run([tool, "metrics", "--server", f"127.0.0.1:{server.port}"], check=True,
+                          capture_output=True, text=True).stdout
+    assert f'durahash_server_tables{{server="127.0.0.1:{server.port}"}} 1\n' in said
+    assert f'durahash_server_records{{server="127.0.0.1:{server.port}"}} 2\n' in said

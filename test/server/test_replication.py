@@ -196,7 +196,7 @@ def test_a_replica_that_is_killed_in_the_middle_has_what_it_had(pair):
     assert len(replica.pools()) == 2
 
 
-def await_pools(server, count, seconds=20):
+def await_pools(server, count, seconds=6):
     end = time.monotonic() + seconds
     while len(server.pools()) < count:
         assert time.monotonic() < end, server.log()

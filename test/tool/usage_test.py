@@ -5,7 +5,7 @@ import unittest
 
 from harness import ToolTest
 
-COMMANDS = ["create", "put", "get", "erase", "load", "dump", "info", "check", "inspect", "compact", "convert", "backup", "bench", "demo"]
+COMMANDS = ["create", "put", "get", "erase", "load", "dump", "info", "metrics", "check", "inspect", "compact", "convert", "backup", "bench", "demo"]
 
 
 class Help(ToolTest):
