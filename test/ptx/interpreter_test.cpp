@@ -28,6 +28,8 @@ TEST(PtxParser, AnInstructionThatItLacksStopsItByName) {
         << "'" << line << "': '" << why << "'";
   }
   EXPECT_EQ(refusal_of("add.s64 %rd3, %rd1, 1;"), "");
+  EXPECT_EQ(refusal_of("{ .reg .b32 tmp; mov.b64 {tmp, %r3}, %rd1; }"), "");
+  EXPECT_NE(refusal_of("{ .reg .b32 tmp; sqrt.rn.f32 tmp, %f2; }").find("sqrt"), std::string::npos);
 }
 
 /// What a kernel of one warp stops at.

@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 #include <regex>
+#include <set>
 #include <sstream>
 
 namespace durahash::ptx {
@@ -48,14 +49,13 @@ class kernel_parser {
 
   void line(const std::string& text, std::uint32_t number) {
     text_ = text, number_ = number;
-    if (text.starts_with(".param")) return add_parameter();
-    if (text.starts_with(".local")) return add_local();
-    if (text[0] == '.' || text[0] == '{' || text[0] == '}' || text[0] == ')') return;
-    if (text.back() == ':') {
-      labels_[text.substr(0, text.size() - 1)] = static_cast<std::uint32_t>(k_.code.size());
-      return;
-    }
-    add_instruction(text.back() == ';' ? text.substr(0, text.size() - 1) : text);
+    if (text == "{" || text == "}" || text == ")" || text == "(") return;
+    if (text[0] != '{') return statement(text);
+    // several in braces: registers of their own, and what uses them
+    std::size_t end = text.rfind('}');
+    if (end == std::string::npos) refuse("a block that goes on");
+    for (const std::string& each : split(text.substr(1, end - 1), ';'))
+      if (!each.empty()) statement(each);
   }
   void finish() {
     for (auto [at, label] : branches_) {
@@ -72,14 +72,37 @@ class kernel_parser {
     throw parse_error("line " + std::to_string(number_) + ", '" + text_ + "': " + why);
   }
 
+  void statement(const std::string& text) {
+    text_ = text;
+    if (text.starts_with(".param")) return add_parameter();
+    if (text.starts_with(".local")) return add_local();
+    if (text.starts_with(".reg")) return add_registers();
+    if (text.starts_with(".maxntid") || text.starts_with(".pragma")) return;
+    if (text[0] == '.') refuse("a directive that the interpreter lacks");
+    if (text.back() == ':') {
+      labels_[text.substr(0, text.size() - 1)] = static_cast<std::uint32_t>(k_.code.size());
+      return;
+    }
+    add_instruction(text.back() == ';' ? text.substr(0, text.size() - 1) : text);
+  }
+  /// Names without the usual mark.
+  void add_registers() {
+    std::istringstream words(text_);
+    std::string word;
+    while (words >> word)
+      if (word[0] != '.') declared_.insert(word.substr(0, word.find_first_of(",;<")));
+  }
   void add_parameter() {
     std::istringstream words(text_);
     std::string word, name;
-    unsigned alignment = 0, bytes = 0;
+    unsigned alignment = 0, bytes = 0, ignored = 0;
+    bool is_pointer = false;
     words >> word;
     while (words >> word) {
-      if (word == ".align") words >> alignment;
-      else if (word[0] == '.') bytes = type_of(word.substr(1)).value_or(type{}).bytes;
+      if (word == ".ptr") is_pointer = true;  // what follows is of what it points to
+      else if (word == ".align") words >> (is_pointer ? ignored : alignment);
+      else if (word[0] == '.')
+        bytes = is_pointer ? bytes : type_of(word.substr(1)).value_or(type{}).bytes;
       else name = word;
     }
     if (name.back() == ',') name.pop_back();
@@ -119,7 +142,7 @@ class kernel_parser {
     if (s.empty()) refuse("an operand is missing");
     if (auto known = special.find(s); known != special.end())
       return preset_register(s, known->second, 0);
-    if (s[0] == '%') {
+    if (s[0] == '%' || declared_.contains(s)) {
       if (s.find('.') != std::string::npos) refuse("a special register that is not known");
       return registers_.emplace(s, static_cast<register_index>(registers_.size())).first->second;
     }
@@ -361,6 +384,7 @@ class kernel_parser {
   kernel& k_;
   std::map<std::string, register_index> registers_;
   std::map<std::string, std::pair<preset::source, std::uint64_t>> symbols_;
+  std::set<std::string> declared_;
   std::map<std::string, std::uint32_t> labels_;
   std::vector<std::pair<std::size_t, std::string>> branches_;
   instruction i_;
