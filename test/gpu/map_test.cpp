@@ -139,7 +139,7 @@ TEST_P(GpuMap, ReusesWhatWasErasedAndGivesItBack) {
   std::mt19937_64 random(3);
   std::uint64_t most = 0;
   const std::vector<std::uint64_t> the_same = random_words(5000, random);
-  int rounds = GetParam().on_gpu && interpreted() ? 3 : 12;
+  int rounds = GetParam().on_gpu && interpreted() ? 2 : 12;
   for (int round = 0; round < rounds; ++round) {
     shared_words keys(*device, the_same);
     shared_answers answers(*device, keys.size());

@@ -24,6 +24,13 @@ void device::restart(const device_settings& s) {
   at_stop_ = nullptr, beside_ = nullptr;
 }
 
+void device::forget_memory() {
+  std::scoped_lock hold(lock);
+  streams_.clear();
+  weak_.settle();
+  pieces = {};
+}
+
 void device::launch(const kernel& k, std::uint32_t blocks, std::uint32_t threads, void** arguments,
                     stream_name on) {
   work w;
@@ -36,6 +43,7 @@ void device::launch(const kernel& k, std::uint32_t blocks, std::uint32_t threads
     std::memcpy(l.parameters.data() + k.parameters[n].offset, arguments[n], k.parameters[n].bytes);
   l.counted = &counted_[k.name];
   ++l.counted->launches;
+  if (settings_.weak) weak_.see_the_program();
   l.begin = weak_.host.seen;
   streams_[on].waiting.push_back(std::move(w));
 }
@@ -59,6 +67,15 @@ void device::wait(stream_name on) {
     hold.lock();
   }
   weak_.host.seen.join(streams_[on].seen);
+  settle_if_idle();
+}
+/// Nothing runs: what was stored is seen by all that comes.
+bool device::settle_if_idle() {
+  for (auto& [name, s] : streams_)
+    if (!s.waiting.empty()) return false;
+  weak_.settle();
+  for (auto& [name, s] : streams_) s.seen.clear();
+  return true;
 }
 
 void device::wait_for_all() {
@@ -79,13 +96,9 @@ void device::beside(std::function<bool(weak_order&)> step) { beside_ = std::move
 
 /// A few instructions of one warp, or one copy. False: there is nothing to do.
 bool device::turn() {
+  if (settle_if_idle()) return false;
   std::size_t busy = 0;
   for (auto& [name, s] : streams_) busy += !s.waiting.empty();
-  if (busy == 0) {
-    weak_.settle();
-    for (auto& [name, s] : streams_) s.seen.clear();
-    return false;
-  }
   std::size_t chosen = random_() % busy;
   for (auto& [name, s] : streams_) {
     if (s.waiting.empty() || chosen-- != 0) continue;
@@ -121,6 +134,8 @@ bool device::do_some(stream& s, work& w) {
   }
   if (w.instructions > settings_.max_instructions)
     throw fault("a launch that does not end: " + l.code->name);
+  if (instructions_ > settings_.max_in_all)
+    throw fault("a program that does not end: " + l.code->name);
   if (!chosen.done()) return false;
   if (settings_.weak) chosen.add_what_was_seen(s.seen);
   w.resident.erase(w.resident.begin() + static_cast<std::ptrdiff_t>(at));

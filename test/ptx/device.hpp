@@ -19,6 +19,7 @@ struct device_settings {
   unsigned processors = 1;
   unsigned max_resident_warps = 16;                         // of a launch
   std::uint64_t max_instructions = std::uint64_t{1} << 34;  // of a launch
+  std::uint64_t max_in_all = ~std::uint64_t{0};             // since the restart
 };
 
 using stream_name = void*;
@@ -29,6 +30,8 @@ class device {
 
   /// Drops what is under way and all that was counted. Memory stays.
   void restart(const device_settings& s);
+  /// Drops memory of a program that is over, or that a fault has left without a way to free it.
+  void forget_memory();
   const device_settings& settings() const { return settings_; }
 
   module kernels;
@@ -71,6 +74,7 @@ class device {
   };
 
   bool turn();
+  bool settle_if_idle();
   bool do_some(stream& s, work& w);
   void fill(work& w);
   void finish(stream& s);

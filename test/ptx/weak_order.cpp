@@ -183,6 +183,14 @@ void weak_order::notice_the_program(std::uint64_t address, cell& c) {
   c.messages.push_back(m);
 }
 
+void weak_order::see_the_program() {
+  for (auto& [address, c] : cells_) {
+    std::size_t before = c.messages.size();
+    notice_the_program(address, c);
+    if (c.messages.size() != before) host.seen.raise(address, c.messages.back().stamp);
+  }
+}
+
 void weak_order::forget(std::uint64_t address, std::uint64_t bytes) {
   std::erase_if(cells_, [&](const auto& each) {
     return each.first < address + bytes && address < each.first + each.second.bytes;

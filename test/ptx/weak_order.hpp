@@ -71,6 +71,8 @@ class weak_order {
   /// What each has seen, all have.
   static void meet(const std::vector<actor*>& all);
 
+  /// What the program has stored itself, without a call, is before what it starts from now on.
+  void see_the_program();
   /// The program has stored there itself, by a call of the runtime.
   void forget(std::uint64_t address, std::uint64_t bytes);
   /// Nothing runs: all is seen.

@@ -1,0 +1,42 @@
+// The compiled kernels, killed at any instruction, in weak order: each pool that is left opens, has
+// all that was committed, and of the batch under way each operation whole or not at all.
+#include <gtest/gtest.h>
+
+#include "test/ptx/kernel_program.hpp"
+#include "test/store/random.hpp"
+
+namespace durahash::ptx {
+namespace {
+
+void expect_right(program_options o, unsigned seeds, unsigned least_images) {
+  unsigned images = 0;
+  for (o.seed = 1; o.seed <= seeds; ++o.seed) {
+    program_end end = run_program(o);
+    ASSERT_EQ(end.complaint, "");
+    images += end.images;
+  }
+  std::printf("%u images of %u seeds\n", images, seeds);
+  EXPECT_GE(images, least_images);
+}
+
+TEST(PtxKernels, KilledAtAnyInstruction) { expect_right({.killed = true}, 12, 60); }
+TEST(PtxKernels, KilledAtAnyInstructionInStrongOrder) {
+  expect_right({.weak = false, .killed = true}, 12, 60);
+}
+TEST(PtxKernels, KilledWithinGrowth) {
+  expect_right({.weak = false, .grows = true, .killed = true}, 3, 100);
+}
+TEST(PtxKernels, KilledWithinGrowthInWeakOrder) {
+  if (!test::long_run())
+    GTEST_SKIP() << "half a minute: with DURAHASH_LONG=1, as make nightly has it";
+  expect_right({.grows = true, .killed = true, .rounds = 2}, 1, 30);
+}
+TEST(PtxKernels, KilledBesideCopiesOfBuckets) {
+  expect_right({.cache_percent = 60, .killed = true}, 12, 60);
+}
+TEST(PtxKernels, KilledWithAMirror) {
+  expect_right({.place = gpu::table_place::device_mirror, .killed = true}, 12, 60);
+}
+
+}  // namespace
+}  // namespace durahash::ptx
