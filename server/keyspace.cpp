@@ -1,8 +1,13 @@
 #include "keyspace.hpp"
 
 #include <algorithm>
+#include <chrono>
+#include <future>
+#include <thread>
 
 #include "fault.hpp"
+#include "snapshot.hpp"
+#include "worker.hpp"
 
 namespace durahash::server {
 namespace {
@@ -225,9 +230,22 @@ void keyspace::before_sleep(RedisModuleCtx* ctx) {
     if (t && t->linked && !t->is_placeholder()) write_row(*t);
 }
 
+/// Closes all pools, in order behind what the module's thread has to do. Where somebody still reads
+/// they are left as they are, as by a kill.
 void keyspace::on_shutdown() {
-  for (auto& [id, t] : linked_) t->pool().close();
-  catalog_->close();
+  constexpr auto patience = std::chrono::seconds(2);
+  const auto end = std::chrono::steady_clock::now() + patience;
+  while (children_served() != 0) {  // ends: the server has killed its children
+    if (std::chrono::steady_clock::now() > end) return;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  std::promise<void> closed;
+  the_worker().submit([&] {
+    for (auto& [id, t] : linked_) t->pool().close();
+    catalog_->close();
+    closed.set_value();
+  });
+  closed.get_future().wait();
 }
 
 }  // namespace durahash::server

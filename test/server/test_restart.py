@@ -1,14 +1,17 @@
 """`kill -9` behind each command that moves, copies, ages or removes a table: what was answered is
 there again, and nothing else. Each test tells of an error that a simpler module makes."""
+import json
 import shutil
+import subprocess
 import threading
 import time
+from pathlib import Path
 
 import pytest
 import redis
 
 from model import assert_same, fill, keyspace_of, now_ms, records_of
-from running import FOLDERS, Server
+from running import FOLDERS, MODULE, Server
 
 
 def act_rename(c, other):
@@ -178,9 +181,35 @@ def test_an_end_in_order_keeps_all(server):
             c.shutdown(nosave=True)
         except redis.ConnectionError:
             pass
-    server.process.wait()
+    assert server.process.wait() == 0
+    tool = Path(MODULE).parents[1] / "bin/durahash"
+    if tool.exists():  # closed, and so for the tool as well
+        for name in server.pools():
+            said = subprocess.run([tool, "info", server.folder / "durahash" / name, "--json"],
+                                  check=True, capture_output=True, text=True).stdout
+            assert json.loads(said)["clean"]
     server.start()
     assert_same(keyspace_of(server), wanted)
+
+
+def test_an_end_in_order_while_others_read(server):
+    """A child writes a snapshot, and the module's thread checks a table: both read the pools."""
+    with server.client() as c:
+        fill(c, "t1", 30_000), fill(c, "t2", 30_000)
+        wanted = keyspace_of(server, 1)
+        c.config_set("rdb-key-save-delay", 200_000)
+        c.bgsave()
+        checks = [server.client(single_connection_client=True) for _ in range(3)]
+        for one in checks:
+            one.ping()
+            one.connection.send_command("DH.CHECK", "t1")
+        try:
+            c.shutdown(nosave=True)
+        except redis.ConnectionError:
+            pass
+    assert server.process.wait(timeout=20) == 0
+    server.start()
+    assert_same(keyspace_of(server, 1), wanted)
 
 
 @pytest.mark.parametrize("settings", [
