@@ -10,6 +10,8 @@
 #   packages            the library is built twice more, for test/install/packages_test.sh
 #   PTX                 of every architecture, in strong and weak order, by another seed; make test runs sm_90
 #   wheels              of the Python package, built and installed; its model and kills at length
+#   ray                 is 70 MB; its example kills actors for a minute
+#   the module          twenty failovers of each server
 #   fuzzing             finds more the longer it runs: FUZZ_SECONDS (600)
 #   the guests          minutes of booting machines: conformance, 50 power cuts on DAX and a plain disk,
 #                       50 on a disk that loses what was not flushed
@@ -36,7 +38,10 @@ if [ -e build/check/bin/gpu_on_ptx_test ]; then
     done
   done
 fi
+scripts/python.sh build && build/python/venv/bin/pip install --quiet ray ||
+  echo "nightly: ray cannot be installed; its example is skipped" >&2
 part env DURAHASH_LONG=1 scripts/python.sh test
+part env DURAHASH_FAILOVERS=20 scripts/server.sh test
 part scripts/wheels.sh
 part make tidy
 part make asan

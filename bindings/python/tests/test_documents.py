@@ -101,6 +101,16 @@ def test_the_kv_cache_survives_its_server(folder, bits):
     assert reused > 0
 
 
+def test_actors_of_ray_lose_nothing_that_they_acknowledged(folder):
+    pytest.importorskip("ray", reason="ray is not installed; make nightly installs it")
+    example = ROOT / "examples/ray_partitions/partitions.py"
+    done = subprocess.run([sys.executable, example, folder / "pools", "--keys", "80000",
+                           "--partitions", "2"], capture_output=True, text=True,
+                          env={**os.environ, "RAY_USAGE_STATS_ENABLED": "0"})
+    assert done.returncode == 0, done.stderr
+    assert "80000 records acknowledged, 0 lost, 8 actors killed" in done.stdout
+
+
 def test_the_how_to_shows_the_example(folder):
     page = (DOCS / "howto/kv-cache-index.md").read_text()
     example = EXAMPLE.read_text()
