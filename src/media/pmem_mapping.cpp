@@ -62,8 +62,11 @@ class pmem_mapping final : public mapping {
     if (int failed = provide_blocks(file_.descriptor(), from, until); failed != 0)
       return refused(status::no_space, failed);
     // The root is about to name the new size, by a store that no page fault makes the file system
-    // notice: the file's length goes first.
-    if (::fdatasync(file_.descriptor()) != 0) return refused(status::io_error, errno);
+    // notice: the file's length goes first. What it lost once it would not tell of again.
+    if (length_lost_ != 0 || ::fdatasync(file_.descriptor()) != 0) {
+      if (length_lost_ == 0) length_lost_ = errno;
+      return refused(status::io_error, length_lost_);
+    }
     extended_ = true;
     return until <= mapped_bytes_ || map_part(mapped_bytes_, until)
                ? status::ok
@@ -182,6 +185,7 @@ class pmem_mapping final : public mapping {
   bool device_ = false;
   // the file is longer than the pool, by less than a unit or by what was released
   bool extended_ = false;
+  int length_lost_ = 0;  // the error of a length that did not reach the disk
 };
 
 }  // namespace

@@ -153,7 +153,8 @@ class ForkWithin : public testing::TestWithParam<setup> {
     expect_sound(**opened);
   }
 };
-INSTANTIATE_TEST_SUITE_P(Every, ForkWithin, testing::ValuesIn(world_setups()), setup_name());
+INSTANTIATE_TEST_SUITE_P(Every, ForkWithin, testing::ValuesIn(world_and_logged_setups()),
+                         setup_name());
 
 TEST_P(ForkWithin, AVisitorEndsTheScanInTheChildAlone) { parent_dies_in("fork_within_visitors"); }
 

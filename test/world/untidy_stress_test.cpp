@@ -4,11 +4,13 @@
 //
 // A writer owns its keys. Version v of a key is a value that names it, or the key's absence; both
 // are told before and after each write. A word tells of each thread that it goes on: one that does
-// not is a deadlock. DURAHASH_STRESS_SECONDS=60 makes a round that long.
+// not is a deadlock. DURAHASH_STRESS_SECONDS=60 makes a round that long, DURAHASH_KILLS=250 makes
+// as many rounds of each test.
 #include <signal.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdlib>
 #include <thread>
 
 #include "test/store/versioned_value.hpp"
@@ -205,11 +207,16 @@ int work_beside_everything(const child_arguments& arguments) {
 }
 const child_role role("work_beside_everything", work_beside_everything);
 
+std::uint64_t kills_wanted() {
+  const char* text = std::getenv("DURAHASH_KILLS");
+  return text && *text ? std::strtoull(text, nullptr, 10) : 3;
+}
+
 class UntidyStress : public testing::TestWithParam<setup> {
  protected:
   void survives(const std::string& forks) {
     ASSERT_NO_FATAL_FAILURE(make_pools());
-    for (std::uint64_t round = 0; round < 3 && !HasFailure(); ++round) {
+    for (std::uint64_t round = 0; round < kills_wanted() && !HasFailure(); ++round) {
       SCOPED_TRACE("round " + std::to_string(round) + ", again with --seed " +
                    std::to_string(run_seed()));
       ASSERT_NO_FATAL_FAILURE(run_and_kill(round, forks));
@@ -288,7 +295,8 @@ class UntidyStress : public testing::TestWithParam<setup> {
   scratch_folder folder_{GetParam().folder()};
   told_words told_{folder_.file("told")};
 };
-INSTANTIATE_TEST_SUITE_P(Every, UntidyStress, testing::ValuesIn(world_setups()), setup_name());
+INSTANTIATE_TEST_SUITE_P(Every, UntidyStress, testing::ValuesIn(world_and_logged_setups()),
+                         setup_name());
 
 TEST_P(UntidyStress, OfOperationsBesideOperationsLosesNothingThatWasAcknowledged) {
   survives("none");

@@ -316,7 +316,8 @@ class Visitor : public testing::TestWithParam<setup> {
     play(role, {GetParam().name(), folder.path().string()});
   }
 };
-INSTANTIATE_TEST_SUITE_P(Every, Visitor, testing::ValuesIn(world_setups()), setup_name());
+INSTANTIATE_TEST_SUITE_P(Every, Visitor, testing::ValuesIn(world_and_logged_setups()),
+                         setup_name());
 
 TEST_P(Visitor, WritesAnotherTableBesideOtherWritersOfIt) { plays("visitor_writes_another_table"); }
 TEST_P(Visitor, OfEachOfTwoTablesWritesTheOther) { plays("visitors_write_each_others_tables"); }
@@ -325,7 +326,8 @@ TEST_P(Visitor, WritesItsOwnTableBesideAnotherWriter) { plays("visitor_writes_it
 TEST_P(Visitor, ThatThrowsLeavesNothingLockedAndNothingKeptBack) { plays("visitors_throw"); }
 
 class ParkedReader : public Visitor {};
-INSTANTIATE_TEST_SUITE_P(Every, ParkedReader, testing::ValuesIn(world_setups()), setup_name());
+INSTANTIATE_TEST_SUITE_P(Every, ParkedReader, testing::ValuesIn(world_and_logged_setups()),
+                         setup_name());
 
 TEST_P(ParkedReader, OfOnePoolKeepsNothingOfAnotherWaiting) {
   plays("reader_parks_in_another_pool");

@@ -33,9 +33,22 @@ std::vector<setup> setups_at(place_kind place, bool words) {
 std::vector<setup> world_setups() { return setups_at(place_kind::shm, true); }
 std::vector<setup> byte_setups() { return setups_at(place_kind::shm, false); }
 std::vector<setup> disk_setups() { return setups_at(place_kind::disk, true); }
+std::vector<setup> logged_setups() {
+  std::vector<setup> all;
+  for (engine_kind engine : all_engines())
+    for (api_kind api : {api_kind::bytes, api_kind::words})
+      if (long_run() || (static_cast<unsigned>(engine) % 2 == 0) == (api == api_kind::bytes))
+        all.push_back({engine, place_kind::logged, api, durability_level::power_buffered});
+  return all;
+}
+std::vector<setup> world_and_logged_setups() {
+  std::vector<setup> all = world_setups();
+  for (const setup& s : logged_setups()) all.push_back(s);
+  return all;
+}
 
 setup world_setup(const std::string& name) {
-  for (const auto& all : {world_setups(), disk_setups()})
+  for (const auto& all : {world_setups(), disk_setups(), logged_setups()})
     for (const setup& s : all)
       if (s.name() == name) return s;
   throw std::invalid_argument("no setup is named " + name);

@@ -36,6 +36,10 @@ std::vector<setup> world_setups();
 std::vector<setup> byte_setups();
 /// Likewise, on a disk, whose page cache a reboot may tear.
 std::vector<setup> disk_setups();
+/// Behind a log, at the level power_buffered: half of engines x words or bytes, all with
+/// DURAHASH_LONG=1.
+std::vector<setup> logged_setups();
+std::vector<setup> world_and_logged_setups();
 
 /// The setup of that name(), of those above.
 setup world_setup(const std::string& name);
