@@ -39,7 +39,7 @@ class TwoMoments : public testing::TestWithParam<setup> {
     if (!opened) throw std::runtime_error(opened.failure().message);
     auto put = [&](std::uint64_t n, std::uint64_t version) {
       // Of many lengths, so that slabs change their cells and a shard's old array becomes records.
-      std::string value = long_value(GetParam(), n + version, mixed(n + version) % 300);
+      std::string value = long_value(GetParam(), n + version, mixed(n + version) % 600);
       EXPECT_EQ((*opened)->put(nth_key(GetParam(), n), value), status::ok);
       made.history.emplace(nth_key(GetParam(), n), value);
     };
