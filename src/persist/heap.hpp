@@ -280,7 +280,7 @@ std::optional<loose_cell<M>> allocate_loose(heap<M>& h, std::uint64_t bytes) {
 // ------------------------------------------------------------------------------- allocate and free
 
 template <medium M>
-std::optional<std::uint64_t> heap<M>::allocate(std::uint64_t bytes) {
+inline std::optional<std::uint64_t> heap<M>::allocate(std::uint64_t bytes) {
   if (bytes <= largest_small_bytes && lanes_open()) [[likely]]
     if (std::uint64_t offset = allocate_in_lane(small_class_of(bytes)); offset != 0) [[likely]]
       return offset;
@@ -447,7 +447,7 @@ void heap<M>::release_idle_slabs() noexcept {
 // ----------------------------------------------------------------------------------------- readers
 
 template <medium M>
-void heap<M>::retire(std::uint64_t offset, std::uint64_t bytes) noexcept {
+inline void heap<M>::retire(std::uint64_t offset, std::uint64_t bytes) noexcept {
   if (bytes > largest_small_bytes || !lanes_open() ||
       !retire_in_lane({offset, small_cell_bytes[small_class_of(bytes)]})) [[unlikely]]
     retire_slowly({offset, cell_bytes_for(bytes)});

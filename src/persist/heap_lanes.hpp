@@ -31,7 +31,7 @@ template <medium M>
 
 /// Returns the cell's offset; 0 where lanes are closed, or no slab is to be had.
 template <medium M>
-std::uint64_t heap<M>::allocate_in_lane(unsigned small_class) {
+inline std::uint64_t heap<M>::allocate_in_lane(unsigned small_class) {
   lane& l = lock_lane();
   std::scoped_lock lock(std::adopt_lock, l.lock);
   if (!lanes_open()) return 0;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "store/inspected.hpp"
+#include "store/persist_instances.hpp"
 #include "store/pool_adapter.hpp"
 #include "store/registry.hpp"
 

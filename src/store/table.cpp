@@ -2,6 +2,7 @@
 #include "durahash/table.hpp"
 
 #include <atomic>
+#include <cstring>
 
 #include "durahash/map.hpp"
 #include "engine/frame/lifecycle.hpp"
@@ -87,11 +88,15 @@ result<std::unique_ptr<word_table>> open_words(const std::string& path, const op
 
 }  // namespace detail
 
+/// On its own: within a reader's function it would cost each reading the registers that it saves.
+[[gnu::cold, gnu::noinline]] static void assign(std::string& value, std::string_view found) {
+  value.assign(found);
+}
 /// Values of one length, mostly: nothing is to be done but to copy.
 [[gnu::always_inline]] static inline void copy_into(std::string& value, std::string_view found) {
   if (value.size() != found.size()) [[unlikely]]
-    value.assign(found);
-  else found.copy(value.data(), found.size());
+    assign(value, found);
+  else std::memcpy(value.data(), found.data(), found.size());
 }
 
 void table::get_many(std::span<const std::string_view> keys, std::span<std::string> values,
