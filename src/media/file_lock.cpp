@@ -18,6 +18,7 @@
 
 #include "base/bits.hpp"
 #include "base/hash.hpp"
+#include "media/lock_holder.hpp"
 
 namespace durahash {
 
@@ -203,13 +204,12 @@ result<locked_file> locked_file::open(const mapping_request& request) {
     return error{status::unusable, "cannot use " + request.path + ": it is " +
                                        kind_of(facts.st_mode) +
                                        ", and neither a file nor a persistent-memory device"};
-  if (::flock(descriptor, (request.read_only ? LOCK_SH : LOCK_EX) | LOCK_NB) != 0) {
-    if (errno == EWOULDBLOCK)
-      return error{status::unusable,
-                   "cannot open " + request.path +
-                       ": it is locked, another process (or this one) has it open"};
-    return system_error(status::unusable, "cannot lock", request.path);
-  }
+  int failed = lock_file(descriptor, request.read_only ? LOCK_SH : LOCK_EX);
+  if (failed == EWOULDBLOCK)
+    return error{status::unusable, "cannot open " + request.path +
+                                       ": it is locked, another process (or this one) has it open"};
+  if (failed != 0)
+    return errno = failed, system_error(status::unusable, "cannot lock", request.path);
   return file;
 }
 

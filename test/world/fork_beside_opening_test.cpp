@@ -1,6 +1,9 @@
 // A child that is made while another thread of its parent opens a pool. The descriptor is there
 // before the library has noted it; a child that keeps it keeps the lock, also of a dead parent.
+#include <signal.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <filesystem>
@@ -59,13 +62,48 @@ int children_beside_openings(const child_arguments& arguments) {
   return passed;
 }
 
-const child_role roles[] = {{"children_beside_openings", children_beside_openings}};
+/// setup, folder: is killed while a child of its has not come to close what it inherited.
+int killed_while_forking(const child_arguments& arguments) {
+  setup with = world_setup(arguments.at(0));
+  auto pool = make_or_end(with, arguments.at(1) + "/pool");
+  put_records(*pool, with, 0, 100);
+  // no function of pthread_atfork runs in it, as if it were not scheduled
+  if (::syscall(SYS_clone, SIGCHLD, nullptr, nullptr, nullptr, nullptr) == 0) {
+    ::usleep(300'000);
+    ::_exit(0);
+  }
+  die();
+}
+
+const child_role roles[] = {{"children_beside_openings", children_beside_openings},
+                            {"killed_while_forking", killed_while_forking}};
 
 /// Engines know nothing of files.
 TEST(ForkBesideOpening, LeavesTheChildWithoutTheLock) {
   setup with = byte_setups().front();
   scratch_folder folder(with.folder());
   play("children_beside_openings", {with.name(), folder.path().string()});
+}
+
+TEST(ForkBesideOpening, AwaitsTheChildOfAKilledProcess) {
+  setup with = byte_setups().front();
+  scratch_folder folder(with.folder());
+  ASSERT_NO_FATAL_FAILURE(
+      play_until_death("killed_while_forking", {with.name(), folder.path().string()}));
+  auto opened = open_subject(with, folder.file("pool"), plain_options(with));
+  ASSERT_TRUE(opened) << opened.failure().message;
+  EXPECT_EQ((*opened)->pool().size(), 100u);
+}
+
+/// Nobody waits for a process that is there.
+TEST(ForkBesideOpening, RefusesWhatALivingProcessHasOpen) {
+  setup with = byte_setups().front();
+  scratch_folder folder(with.folder());
+  auto pool = open_subject(with, folder.file("pool"), with.create_options());
+  ASSERT_TRUE(pool) << pool.failure().message;
+  auto begun = std::chrono::steady_clock::now();
+  EXPECT_FALSE(open_subject(with, folder.file("pool"), plain_options(with)));
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(5));
 }
 
 }  // namespace
