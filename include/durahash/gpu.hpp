@@ -63,7 +63,8 @@ class map {
   /// Looks up keys. answers: ok, and the value; or not_found. `values` may be null: then it only
   /// says whether they are there. Never allocates or resizes, nor waits for the device. Sees what
   /// batches before it in its stream did; of what was staged, what is committed.
-  /// Returns   ok; closed, or io_error after the device failed: then nothing was done.
+  /// Returns   ok; invalid_argument: the device does not reach an array's first or last element;
+  ///           closed, or io_error after the device failed. Then nothing was done.
   status find_async(std::size_t n, const std::uint64_t* keys, std::uint64_t* values,
                     status* answers, stream on = nullptr);
 
@@ -74,7 +75,7 @@ class map {
   /// device.
   /// Returns   ok; where writes are staged no_space if more than max_staged of them wait for a
   ///           commit, invalid_argument if those of another stream do: this batch was not taken.
-  ///           closed, io_error.
+  ///           invalid_argument, closed, io_error: as of find_async.
   status put_async(std::size_t n, const std::uint64_t* keys, const std::uint64_t* values,
                    status* answers, stream on = nullptr);
   status insert_async(std::size_t n, const std::uint64_t* keys, const std::uint64_t* values,
@@ -92,7 +93,8 @@ class map {
   status commit(stream on = nullptr, std::string* why = nullptr);
 
   /// As the _async one and commit, with growth as often as needed: the device writes the new level.
-  /// Returns   ok, no_space (neither pool nor file system has room: see the answers), io_error.
+  /// Returns   ok, no_space (neither pool nor file system has room: see the answers), io_error;
+  ///           invalid_argument as of find_async.
   status put(std::size_t n, const std::uint64_t* keys, const std::uint64_t* values, status* answers,
              stream on = nullptr);
   status insert(std::size_t n, const std::uint64_t* keys, const std::uint64_t* values,

@@ -42,7 +42,8 @@ class table {
   /// it only says whether keys are there. What was found before `wait` returns ok is not final.
   /// Cost     one warp for each key: its buckets, at most 32 slots in one go; the key, the record's
   ///          header, the value.
-  /// Returns  ok; closed, or io_error after a failure, which `wait` tells: then nothing was done.
+  /// Returns  ok; invalid_argument: the device does not reach an array's first or last element;
+  ///          closed, or io_error after a failure, which `wait` tells. Then nothing was done.
   ///          Never allocates; waits for the device only where a write does.
   status find_async(std::size_t n, const void* keys, void* values, std::size_t value_bytes,
                     status* answers, stream on = nullptr, std::uint32_t* lengths = nullptr);

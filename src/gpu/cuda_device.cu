@@ -105,6 +105,20 @@ class cuda_gpu final : public device {
       if (can == 0)
         return {status::unusable, "the CUDA device " + std::to_string(number) + " cannot " + what};
     }
+    int pageable = 0, major = 0, minor = 0;
+    cudaDeviceGetAttribute(&pageable, cudaDevAttrPageableMemoryAccess, number);
+    reaches_all_memory_ = pageable != 0;
+    cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, number);
+    cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, number);
+    cudaFuncAttributes facts;
+    if (cudaFuncGetAttributes(&facts, reinterpret_cast<const void*>(&run<half::find>)) !=
+        cudaSuccess) {
+      cudaGetLastError();  // told here
+      return {status::unusable, "the CUDA device " + std::to_string(number) +
+                                    " has compute capability " + std::to_string(major) + "." +
+                                    std::to_string(minor) +
+                                    ", for which this build of durahash has no code"};
+    }
     int processors = 0;
     cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, number);
     constexpr unsigned blocks_per_processor = 8;
@@ -126,6 +140,19 @@ class cuda_gpu final : public device {
     return said(failure_.exchange(cudaSuccess), "cannot write to the CUDA device");
   }
 
+  bool reaches(const void* memory, std::size_t bytes) const override {
+    if (bytes == 0 || reaches_all_memory_) return true;
+    const on_device here(number_);
+    auto known = [](const std::byte* at) {
+      cudaPointerAttributes facts;
+      if (cudaPointerGetAttributes(&facts, at) == cudaSuccess)
+        return facts.type != cudaMemoryTypeUnregistered;
+      cudaGetLastError();  // told by the answer
+      return false;
+    };
+    auto* first = static_cast<const std::byte*>(memory);
+    return first != nullptr && known(first) && known(first + bytes - 1);
+  }
   error take(std::span<std::byte> memory) override {
     const on_device here(number_);
     return said(cudaHostRegister(memory.data(), memory.size(),
@@ -278,6 +305,7 @@ class cuda_gpu final : public device {
 
   int number_ = 0;
   unsigned max_blocks_ = 1;
+  bool reaches_all_memory_ = false;  // pageable memory, too
   // none waits for the default stream, nor that for it
   cudaStream_t stream_for_copies_ = nullptr, transfers_ = nullptr;
   bucket_copies copies_;

@@ -103,6 +103,7 @@ class map::part {
   /// Others may be beside it.
   status find(batch b, stream on) {
     if (!table_) return status::closed;
+    if (!reaches(b)) return status::invalid_argument;
     std::unique_lock lock(gate_);
     gate_opens_.wait(lock, [&] { return !levels_change_; });
     if (failed_) return status::io_error;
@@ -119,6 +120,7 @@ class map::part {
 
   status write(const batch& b, stream on) {
     if (state() != status::ok) return state();
+    if (!reaches(b)) return status::invalid_argument;
     if (by_batch()) {
       if (!staged_.empty() && on != staged_on_) return status::invalid_argument;
       if (b.count > max_staged_ - staged_count_) return status::no_space;
@@ -155,6 +157,8 @@ class map::part {
 
   /// With growth.
   error write_all(const batch& b, stream on) {
+    if (state() == status::ok && !reaches(b))
+      return {status::invalid_argument, "an array is in memory that the device does not reach"};
     if (error e = commit(on); e.code != status::ok) return e;  // what others staged
     device_->answer_all(b, pending, on);
     std::size_t most = by_batch() ? max_staged_ : b.count;
@@ -238,6 +242,12 @@ class map::part {
     bool& what_;
   };
 
+  bool reaches(const batch& b) const {
+    bool no_values = b.values == nullptr && (b.what == action::find || b.what == action::erase);
+    return device_->reaches(b.keys, b.count * sizeof(std::uint64_t)) &&
+           (no_values || device_->reaches(b.values, b.count * sizeof(std::uint64_t))) &&
+           device_->reaches(b.answers, b.count * sizeof(status));
+  }
   void stage_next(const batch& b, stream on) {
     staged_on_ = on;
     staged_.push_back({b, changes_ + staged_count_});

@@ -47,6 +47,7 @@ class table::part {
     std::scoped_lock lock(gate_);
     if (!table_) return status::closed;
     if (failure_.code != status::ok) return status::io_error;
+    if (!reaches(b)) return status::invalid_argument;
     return device_->find_rows(rows_, b, on) ? status::ok : status::io_error;
   }
   error wait(stream on) {
@@ -126,6 +127,12 @@ class table::part {
     status* answers;
   };
 
+  bool reaches(const row_batch& b) const {
+    return device_->reaches(b.keys, b.count * key_bytes_) &&
+           (b.values == nullptr || device_->reaches(b.values, b.count * b.value_bytes)) &&
+           (b.lengths == nullptr || device_->reaches(b.lengths, b.count * sizeof(std::uint32_t))) &&
+           device_->reaches(b.answers, b.count * sizeof(status));
+  }
   error failed(const error& e) {
     if (failure_.code == status::ok) failure_ = e;
     return e;

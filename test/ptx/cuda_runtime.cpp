@@ -43,6 +43,10 @@ cudaError_t with_device(Call&& call) {
   return answer(d.failure().empty() ? code : cudaErrorLaunchFailure);
 }
 
+int capability() {
+  int chosen = device::the_one().settings().capability;
+  return chosen != 0 ? chosen : durahash::ptx::architecture();
+}
 std::uint64_t number(const void* p) { return reinterpret_cast<std::uint64_t>(p); }
 
 cudaError_t allocate(void** to, std::size_t bytes, durahash::ptx::owner of) {
@@ -133,6 +137,16 @@ cudaError_t cudaLaunchKernel(const void* f, dim3 grid, dim3 block, void** argume
     return cudaSuccess;
   });
 }
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* facts, const void* f) {
+  return with_device([&](device& d) {
+    std::memset(facts, 0, sizeof *facts);
+    if (capability() < durahash::ptx::architecture()) return cudaErrorNoKernelImageForDevice;
+    auto named = functions().find(f);
+    return named != functions().end() && d.kernels.contains(named->second)
+               ? cudaSuccess
+               : cudaErrorInvalidDeviceFunction;
+  });
+}
 cudaError_t __cudaLaunchKernel(cudaKernel_t k, dim3 grid, dim3 block, void** arguments,
                                std::size_t shared, cudaStream_t on) {
   return cudaLaunchKernel(k, grid, block, arguments, shared, on);
@@ -157,12 +171,9 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr what, int) {
     case cudaDevAttrMultiProcessorCount:
       *value = static_cast<int>(device::the_one().settings().processors);
       return cudaSuccess;
-    case cudaDevAttrComputeCapabilityMajor:
-      *value = durahash::ptx::architecture() / 10;
-      return cudaSuccess;
-    case cudaDevAttrComputeCapabilityMinor:
-      *value = durahash::ptx::architecture() % 10;
-      return cudaSuccess;
+    case cudaDevAttrComputeCapabilityMajor: *value = capability() / 10; return cudaSuccess;
+    case cudaDevAttrComputeCapabilityMinor: *value = capability() % 10; return cudaSuccess;
+    case cudaDevAttrPageableMemoryAccess: *value = 0; return cudaSuccess;
     case cudaDevAttrHostRegisterSupported:
     case cudaDevAttrCanUseHostPointerForRegisteredMem: *value = 1; return cudaSuccess;
     default: return answer(cudaErrorInvalidValue);
