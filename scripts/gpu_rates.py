@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Throughput of `durahash bench --device`, one row for each size of the batches, against what the bus would allow.
+"""Throughput of `durahash bench --device`, one row for each size of the batches, beside what counts of the kernels predict.
 
-usage: gpu_rates.py [--tool FILE] [--device cuda:0] [--path FILE] [--keys 16777216] [OPTION OF BENCH]...
+usage: gpu_rates.py --predict | [--tool FILE] [--device cuda:0] [--path FILE] [--keys 16777216] [OPTION OF BENCH]...
 
 Options that it does not know go to the benchmark as they are: --set slots=16, --durability, --repeat, and so on. --device cpu
 tells what the processor does; its times are of all, with filling and checking the batches.
@@ -9,15 +9,20 @@ tells what the processor does; its times are of all, with filling and checking t
 import argparse
 import json
 import os
+import pathlib
 import subprocess
 import sys
 
 WORKLOADS = {"insert": "load", "insert-steady": "insert", "positive": "positive", "negative": "negative", "update": "update", "erase": "erase"}
-# Calculated for u64 keys and values, not measured: where the table is, and what bounds it there.
-BOUNDS = {"pool": ({"insert-steady": 160, "positive": 160, "negative": 190}, "in pinned host memory behind PCIe gen5"),
-          "host-mirror": ({"insert-steady": 160, "positive": 160, "negative": 190}, "in pinned host memory behind PCIe gen5"),
-          "device-mirror": ({"insert-steady": 10_000, "positive": 14_000, "negative": 17_000},
-                            "in device memory at 4.3 TB/s; of writes without their way to the pool, of batches in device memory")}
+# What an operation costs, counted by the interpreter of the kernels' PTX (test/ptx/budgets.json), and what a device of this
+# kind gives. Not measured; there are no caches in it. Instructions of the machine for one of PTX: of find, read once.
+HERE = pathlib.Path(__file__).parent.parent
+MODEL = {"device": "H100 SXM, PCIe gen5 x16", "instructions_per_s": 132 * 4 * 1.7e9, "machine_per_ptx": 1.45,
+         "device_bytes_per_s": 0.8 * 3.35e12, "bus_bytes_per_s": 55e9, "bus_bytes_per_request": 24, "sector_bytes": 32}
+SHAPE = "levels2_hashes2_slots8"
+COUNTED = {"insert-steady": "insert", "positive": "find hit", "negative": "find miss", "update": "update", "erase": "erase"}
+# where a batch's changes pass through the processor, the kernels alone say nothing
+PREDICTED = {"pool": ("pool", COUNTED), "device-mirror": ("device mirror", {w: COUNTED[w] for w in ("positive", "negative")})}
 BATCHES = [1 << exponent for exponent in range(8, 23, 2)]
 
 
@@ -35,7 +40,32 @@ def measure(tool, device, path, keys, batch, options):
     return json.loads(done.stdout)
 
 
+def predicted(place):
+    """Millions of operations a second: the least of what issue, device memory and bus allow."""
+    counted, workloads = PREDICTED[place]
+    costs = json.loads((HERE / "test/ptx/budgets.json").read_text())["per_operation"]
+    rates = {}
+    for workload, operation in workloads.items():
+        c = costs[f"{operation}, {counted}, {SHAPE}"]
+        bus = c["host_sectors"] * MODEL["sector_bytes"] + c["host_requests"] * MODEL["bus_bytes_per_request"]
+        seconds = [c["instructions"] * MODEL["machine_per_ptx"] / MODEL["instructions_per_s"],
+                   c["device_sectors"] * MODEL["sector_bytes"] / MODEL["device_bytes_per_s"], bus / MODEL["bus_bytes_per_s"]]
+        rates[workload] = 1e-6 / max(seconds)
+    return rates
+
+
+def print_predictions():
+    print("millions of operations a second, predicted and not measured: " + ", ".join(f"{k} {v:g}" if k != "device" else v for k, v in MODEL.items()))
+    print(f"{'':>14}", *(f"{title:>10}" for title in WORKLOADS.values()))
+    for place in PREDICTED:
+        rates = predicted(place)
+        print(f"{place:>14}", *(f"{rates[w]:>10.2f}" if w in rates else f"{'':>10}" for w in WORKLOADS))
+
+
 def main():
+    if sys.argv[1:] == ["--predict"]:
+        print_predictions()
+        return
     parser = argparse.ArgumentParser(allow_abbrev=False, usage=__doc__.split("usage: ")[1].split("\n")[0])
     parser.add_argument("--tool", default="build/bin/durahash")
     parser.add_argument("--device", default="cuda:0")
@@ -57,10 +87,9 @@ def main():
             cache = report["device_cache"]
             print(f"{'':>10} copies of {cache['percent']} % of the buckets ({cache['policy']}) had {cache['hit_rate']:.3f} of what finds looked at")
         row(batch, {result["workload"]: result["mops"] for result in report["results"]})
-    if report["device_memory"] in BOUNDS and "device_cache" not in report and "--key" not in options:
-        bounds, where = BOUNDS[report["device_memory"]]
-        row("bound", bounds)
-        print(f"\nbound: calculated for a table {where}; not measured")
+    if report["device_memory"] in PREDICTED and "device_cache" not in report and "--key" not in options and "--set" not in options:
+        row("predicted", predicted(report["device_memory"]))
+        print(f"\npredicted: from counts of the kernels, {SHAPE}, for {MODEL['device']}; not measured")
 
 
 if __name__ == "__main__":

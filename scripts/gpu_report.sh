@@ -26,6 +26,9 @@ for arch in sm_80 sm_90 sm_100; do
       /Used [0-9]+ registers/ {match($0, /Used [0-9]+/); printf "  %-8s %-12s %9d %7d %7d\n", arch, kernel, substr($0, RSTART + 5, RLENGTH - 5), stack, spilled}'
 done
 
+echo "== throughput, predicted from counts"
+scripts/gpu_rates.py --predict
+
 export CUDACXX="$nvcc"  # the one that was just used
 scripts/build.sh check gpu_test bench_test durahash_tool durahash_bench_program
 if ! nvidia-smi -L 2>/dev/null; then
