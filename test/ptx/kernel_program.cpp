@@ -73,6 +73,7 @@ class program {
     std::size_t n = large ? 1'600 : 40;
     action what = large ? put : again ? insert : static_cast<action>(random_() % 4);
     if (again) clear_hot();
+    if (round % 3 == 1 && !large) return swap_keys(round);
     std::set<std::uint64_t> used;
     for (std::size_t i = 0; i < n; ++i) {
       std::uint64_t key = again ? 1'000'000 + random_() % 4 : large ? 5'000 + i : random_() % 90;
@@ -87,6 +88,39 @@ class program {
   void clear_hot() {
     for (std::size_t i = 0; i < 4; ++i) keys_[i] = 1'000'000 + i;
     do_batch(erase, 4, false);
+  }
+
+  /// Keys go and others come, in one go: slots are used again beside finds of who was there.
+  void swap_keys(unsigned round) {
+    std::vector<std::uint64_t> gone;
+    for (auto [key, v] : model_)
+      if (key < 1'000'000 && gone.size() < 40) gone.push_back(key);
+    std::size_t n = gone.size();
+    if (n == 0) return;
+    for (std::size_t i = 0; i < n; ++i) {
+      std::uint64_t fresh = 2'000'000 + round * 1'000 + i;
+      keys_[i] = gone[i], keys_[n + i] = fresh, values_[n + i] = random_() | 1;
+      pending_[gone[i]] = {value()};
+      pending_[fresh] = {values_[n + i]};
+    }
+    gpu::stream beside = gpu_->stream_for_copies();
+    std::copy_n(keys_, n, looked_for_);
+    std::copy_n(keys_, n, looked_for_ + n);
+    std::fill_n(looks_, 2 * n, status::damaged);
+    status asked = map_->find_async(2 * n, looked_for_, found_, looks_, beside);
+    if (asked == status::ok) asked = map_->erase_async(n, keys_, answers_);
+    if (asked == status::ok) asked = map_->insert_async(n, keys_ + n, values_ + n, answers_ + n);
+    if (asked == status::ok) asked = map_->commit();
+    if (asked != status::ok) return complain("keys are exchanged: " + d_.failure());
+    if (error e = gpu_->wait(beside); e.code != status::ok) return complain("a wait: " + e.message);
+    check_looks(2 * n);
+    for (std::size_t i = 0; i < n; ++i) {
+      if (answers_[i] != status::ok) complain("a key that was there is not erased");
+      model_.erase(keys_[i]);
+      if (answers_[n + i] == status::ok) model_[keys_[n + i]] = values_[n + i];
+      else if (answers_[n + i] != status::no_space) complain("a new key is not inserted");
+    }
+    pending_.clear();
   }
 
   /// A batch of writes, and one of finds in another stream beside it.

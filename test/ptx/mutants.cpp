@@ -49,7 +49,7 @@ const std::vector<mutant> mutants = {
      "shfl.sync.idx.b32 $1, $2, 1, $4, $5;", -1, plain},
     // addresses
     {"a-store-is-a-word-off", write, R"(st\.release\.sys\.b64 \[(%\w+)\])",
-     "st.release.sys.b64 [$1+8]", 1, plain},
+     "st.release.sys.b64 [$1+8]", -1, plain},
     {"an-answer-is-a-byte-off", write, R"(st\.global\.u8\s+\[(%\w+)\])", "st.global.u8 [$1+1]", -1,
      plain},
     {"a-parameter-is-read-elsewhere", find, R"((ld\.param\.u64\s+\S+, \[%\w+)\+32\])", "$1+24]", -1,
