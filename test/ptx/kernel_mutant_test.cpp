@@ -15,7 +15,7 @@ void PrintTo(const mutant& m, std::ostream* to) { *to << m.name; }
 namespace {
 
 class PtxMutants : public testing::TestWithParam<mutant> {};
-INSTANTIATE_TEST_SUITE_P(, PtxMutants, testing::ValuesIn(mutants), [](const auto& each) {
+INSTANTIATE_TEST_SUITE_P(Every, PtxMutants, testing::ValuesIn(mutants), [](const auto& each) {
   std::string name = each.param.name;
   std::replace(name.begin(), name.end(), '-', '_');
   return name;
