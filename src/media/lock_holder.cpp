@@ -7,41 +7,29 @@
 
 #include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <thread>
+
+#include "base/process_facts.hpp"
 
 namespace durahash {
 namespace {
 
-struct proc_file {
-  std::FILE* at;
-  explicit proc_file(const char* path) noexcept : at(std::fopen(path, "re")) {}
-  ~proc_file() {
-    if (at != nullptr) std::fclose(at);
-  }
-  proc_file(const proc_file&) = delete;
-};
-
-/// One that has ended and was not waited for counts as gone.
 bool is_there(long process) noexcept {
-  char path[64], line[512];
-  std::snprintf(path, sizeof path, "/proc/%ld/stat", process);
-  proc_file facts(path);
-  if (facts.at == nullptr || std::fgets(line, sizeof line, facts.at) == nullptr)
-    return ::kill(static_cast<pid_t>(process), 0) == 0 || errno != ESRCH;
-  const char* name_end = std::strrchr(line, ')');
-  return name_end == nullptr || (name_end[2] != 'Z' && name_end[2] != 'X');
+  if (auto facts = facts_of_process(static_cast<std::uint64_t>(process)))
+    return !facts->has_closed_its_files();
+  return ::kill(static_cast<pid_t>(process), 0) == 0 || errno != ESRCH;
 }
 
 /// Whether all that took a lock of the file are gone. Not, where /proc does not tell: of another
 /// pid namespace, or without /proc.
 bool takers_are_gone(int descriptor) noexcept {
   struct stat facts {};
-  proc_file locks("/proc/locks");
-  if (locks.at == nullptr || ::fstat(descriptor, &facts) != 0) return false;
-  bool found = false;
+  if (::fstat(descriptor, &facts) != 0) return false;
+  std::FILE* locks = std::fopen("/proc/locks", "re");
+  if (locks == nullptr) return false;
+  bool found = false, all_gone = true;
   char line[256];
-  while (std::fgets(line, sizeof line, locks.at) != nullptr) {
+  while (all_gone && std::fgets(line, sizeof line, locks) != nullptr) {
     long taker = 0;
     unsigned device_major = 0, device_minor = 0;
     unsigned long inode = 0;
@@ -51,10 +39,11 @@ bool takers_are_gone(int descriptor) noexcept {
     if (inode != facts.st_ino || device_major != major(facts.st_dev) ||
         device_minor != minor(facts.st_dev))
       continue;
-    if (taker <= 0 || is_there(taker)) return false;
     found = true;
+    all_gone = taker > 0 && !is_there(taker);
   }
-  return found;
+  std::fclose(locks);
+  return found && all_gone;
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Pools and heaps on the media of users, compiled once for all engines: with those of each engine
-// anew it takes longer.
+// Pools and heaps on the media of users, compiled once and not with each engine. Their functions
+// that are declared inline are compiled with the engines, too: hot paths lose no instruction.
 #pragma once
 
 #include "disk/disk_medium.hpp"
