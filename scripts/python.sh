@@ -16,26 +16,9 @@ scripts/setup.sh python
 python=${PYTHON:-/usr/bin/python3}
 [ -x "$(command -v "$python")" ] || python=python3
 venv=build/python/venv
-wanted=$({ "$python" --version; cat bindings/python/requirements.txt; } | sha256sum)
-
-# The packages of the tests, once for each list of them.
-make_venv() {
-  [ "$(cat $venv/.wanted 2>/dev/null)" != "$wanted" ] || return 0
-  echo "python: installing the packages of bindings/python/requirements.txt" >&2
-  local log
-  log=$(mktemp)
-  rm -rf $venv
-  if "$python" -m venv $venv >"$log" 2>&1 &&
-    $venv/bin/pip install --quiet --requirement bindings/python/requirements.txt >>"$log" 2>&1; then
-    echo "$wanted" >$venv/.wanted
-    rm -f "$log"
-    return 0
-  fi
-  tail -n 5 "$log" >&2
-  rm -f "$log"
-  return 1
-}
-if ! make_venv; then
+# shellcheck source=scripts/venv.sh
+. scripts/venv.sh
+if ! make_venv python $venv "$python" bindings/python/requirements.txt; then
   echo "python: $venv could not be made; is the package index out of reach?" >&2
   [ $or_skip -eq 1 ] || exit 1
   echo "python: the package's tests are skipped" >&2

