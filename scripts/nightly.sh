@@ -34,8 +34,11 @@ if [ -e build/check/bin/gpu_on_ptx_test ]; then
   for architecture in "${architectures[@]}"; do
     for weak in 0 1; do
       part env DURAHASH_PTX_ARCHITECTURE="$architecture" DURAHASH_PTX_WEAK=$weak DURAHASH_SEED="$seed" \
-        ctest --preset check -L ptx --timeout 7200
+        ctest --preset check -R '^gpu_on_ptx' --timeout 7200
     done
+    # kills, planted bugs and budgets choose seeds and order themselves
+    part env DURAHASH_PTX_ARCHITECTURE="$architecture" DURAHASH_LONG=1 \
+      ctest --preset check -R '^ptx_kernels' --timeout 7200
   done
 fi
 scripts/python.sh build && build/python/venv/bin/pip install --quiet ray ||

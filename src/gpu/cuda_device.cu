@@ -111,14 +111,16 @@ class cuda_gpu final : public device {
     cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, number);
     cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, number);
     cudaFuncAttributes facts;
-    if (cudaFuncGetAttributes(&facts, reinterpret_cast<const void*>(&run<half::find>)) !=
-        cudaSuccess) {
+    const cudaError_t code =
+        cudaFuncGetAttributes(&facts, reinterpret_cast<const void*>(&run<half::find>));
+    if (code == cudaErrorNoKernelImageForDevice || code == cudaErrorInvalidDeviceFunction) {
       cudaGetLastError();  // told here
       return {status::unusable, "the CUDA device " + std::to_string(number) +
                                     " has compute capability " + std::to_string(major) + "." +
                                     std::to_string(minor) +
                                     ", for which this build of durahash has no code"};
     }
+    if (error e = said(code, "cannot ask for the kernels' code"); e.code != status::ok) return e;
     int processors = 0;
     cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, number);
     constexpr unsigned blocks_per_processor = 8;
@@ -141,17 +143,20 @@ class cuda_gpu final : public device {
   }
 
   bool reaches(const void* memory, std::size_t bytes) const override {
-    if (bytes == 0 || reaches_all_memory_) return true;
+    if (bytes == 0) return true;
+    if (memory == nullptr) return false;
     const on_device here(number_);
-    auto known = [](const std::byte* at) {
+    auto known = [this](const std::byte* at) {
       cudaPointerAttributes facts;
-      if (cudaPointerGetAttributes(&facts, at) == cudaSuccess)
-        return facts.type != cudaMemoryTypeUnregistered;
-      cudaGetLastError();  // told by the answer
-      return false;
+      const cudaError_t code = cudaPointerGetAttributes(&facts, at);
+      if (code != cudaSuccess) cudaGetLastError();  // told by the answer
+      // another error is of the device's work before: the call that follows tells of it
+      if (code != cudaSuccess) return code != cudaErrorInvalidValue;
+      if (facts.type == cudaMemoryTypeUnregistered) return reaches_all_memory_;
+      return facts.devicePointer == at;  // what is mapped elsewhere, or on another device, is not
     };
     auto* first = static_cast<const std::byte*>(memory);
-    return first != nullptr && known(first) && known(first + bytes - 1);
+    return known(first) && known(first + bytes - 1);
   }
   error take(std::span<std::byte> memory) override {
     const on_device here(number_);

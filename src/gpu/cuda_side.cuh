@@ -33,7 +33,7 @@ class cuda_side {
     return word(at).compare_exchange_strong(old, value, cuda::memory_order_acq_rel,
                                             cuda::memory_order_acquire);
   }
-  /// Nothing: each store is a release, and so is the turn's return (test/ptx shows it).
+  /// Nothing: each store is a release, and so is the turn's return (kills in test/ptx sample it).
   __device__ void order() const {}
 
   __device__ bool try_take(std::uint64_t hash) const {

@@ -45,8 +45,9 @@ class copies_device : public device_memory {
 
 class device : public copies_device {
  public:
-  /// Whether kernels reach all of that memory: asked of arrays before they are used, since a kernel
-  /// that does not reach one ends all work of the process's on the device.
+  /// Whether kernels reach that memory, by its first and its last byte: asked of arrays before they
+  /// are used, since a kernel that does not reach one ends all work of the process's on the device.
+  /// Cost: two calls of the driver.
   virtual bool reaches(const void* memory, std::size_t bytes) const = 0;
 
   /// Makes memory of this process the device's too, at the same addresses.

@@ -62,6 +62,8 @@ class map::part {
     count = 0;
     if (constexpr std::size_t least = 32; n < least) return status::invalid_argument;
     if (error e = commit(on); e.code != status::ok) return e.code;
+    if (!device_->reaches(keys, n * sizeof *keys) || !device_->reaches(values, n * sizeof *values))
+      return status::invalid_argument;
     if (error e = device_->wait_for_all(); e.code != status::ok) return fail(e).code;
     std::uint64_t buckets = leased_.buckets() + 1;  // the last are the escape slots
     if (at.next != 0 && at.layout != layout_) return status::mismatch;

@@ -44,7 +44,13 @@ TEST(PtxArguments, ArraysThatTheDeviceDoesNotReachAreRefused) {
     EXPECT_EQ(made->put_async(n, keys, nullptr, answers), refused);
     EXPECT_EQ(made->erase_async(n, keys, no_answers), refused);
     EXPECT_EQ(made->find_async(n, keys, values, no_answers), refused);
+    gpu::map::export_cursor at;
+    std::size_t exported = 0;
+    EXPECT_EQ(made->export_batch(at, n, pageable.data(), values, exported), refused);
+    EXPECT_EQ(made->export_batch(at, n, keys, pageable.data(), exported), refused);
+    EXPECT_EQ(made->export_batch(at, n, nullptr, values, exported), refused);
     EXPECT_EQ(pageable_answers, std::vector<status>(n, status::damaged));
+    EXPECT_EQ(pageable, std::vector<std::uint64_t>(n, 7));
     EXPECT_EQ(made->put(n, keys, values, answers), status::ok) << device::the_one().failure();
     EXPECT_EQ(made->find_async(n, keys, nullptr, answers), status::ok);
     EXPECT_EQ(made->commit(), status::ok);

@@ -19,12 +19,12 @@ void expect_right(program_options o, unsigned seeds, unsigned least_images) {
   EXPECT_GE(images, least_images);
 }
 
-TEST(PtxKernels, KilledAtAnyInstruction) { expect_right({.killed = true}, 12, 60); }
+TEST(PtxKernels, KilledAtAnyInstruction) { expect_right({.killed = true}, 12, 450); }
 TEST(PtxKernels, KilledAtAnyInstructionInStrongOrder) {
-  expect_right({.weak = false, .killed = true}, 12, 60);
+  expect_right({.weak = false, .killed = true}, 12, 450);
 }
 TEST(PtxKernels, KilledWithinGrowth) {
-  expect_right({.weak = false, .grows = true, .killed = true}, 3, 100);
+  expect_right({.weak = false, .grows = true, .killed = true}, 3, 250);
 }
 TEST(PtxKernels, KilledWithinGrowthInWeakOrder) {
   if (!test::long_run())
@@ -32,9 +32,10 @@ TEST(PtxKernels, KilledWithinGrowthInWeakOrder) {
   expect_right({.grows = true, .killed = true, .rounds = 2}, 1, 30);
 }
 TEST(PtxKernels, KilledBesideCopiesOfBuckets) {
-  expect_right({.cache_percent = 60, .killed = true}, 12, 60);
+  expect_right({.cache_percent = 60, .killed = true}, 12, 600);
 }
-TEST(PtxKernels, KilledWithAMirror) {
+/// Its pool changes on the processor, behind them.
+TEST(PtxKernels, APoolBehindAMirrorIsWholeWhileKernelsRun) {
   expect_right({.place = gpu::table_place::device_mirror, .killed = true}, 12, 60);
 }
 
