@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "fault.hpp"
+
 namespace durahash::server {
 namespace {
 
@@ -115,13 +117,21 @@ std::optional<int> catalog::database_of(std::uint64_t area) const {
   return std::nullopt;
 }
 
-std::vector<std::pair<pool_id, catalog_row>> catalog::rows() const {
-  std::vector<std::pair<pool_id, catalog_row>> all;
-  table_.for_each([&](std::string_view key, std::string_view value) {
+result<catalog::row_list> catalog::rows() const {
+  row_list all;
+  std::size_t unknown = 0;
+  const status s = table_.for_each([&](std::string_view key, std::string_view value) {
+    if (key == areas_key) return;
     auto id = pool_id::of(key);
     auto row = decoded(value);
-    if (id && row) all.emplace_back(*id, *row);
+    if (id && row && !planted("a-row-cannot-be-read")) all.emplace_back(*id, std::move(*row));
+    else ++unknown;
   });
+  if (s != status::ok)
+    return error{s, "the catalog cannot be read: " + std::string(durahash::message(s))};
+  if (unknown != 0)
+    return error{status::damaged,
+                 std::to_string(unknown) + " rows of the catalog are none of this version"};
   return all;
 }
 

@@ -57,7 +57,9 @@ class catalog {
   /// The database that has this area, if one has.
   std::optional<int> database_of(std::uint64_t area) const;
 
-  std::vector<std::pair<pool_id, catalog_row>> rows() const;
+  using row_list = std::vector<std::pair<pool_id, catalog_row>>;
+  /// All rows, or none: pools that no row names are removed, so a part of them is worse than none.
+  result<row_list> rows() const;
   std::uint64_t size() const { return table_.size(); }
   durability_level level() const { return table_.kinds().durability; }
   void close() { table_.close(); }

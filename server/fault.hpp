@@ -1,5 +1,6 @@
-// Errors that a simpler module makes, for tests that must find them. In the module that is shipped
-// there are none; the one of the tests has that which DURAHASH_FAULT names.
+// Errors that a simpler module makes, for tests that must find them; and damages and full disks,
+// which the module must meet well. In the module that is shipped there are none; the one of the
+// tests has that which DURAHASH_FAULT names.
 #pragma once
 
 #include <cstdlib>

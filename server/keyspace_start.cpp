@@ -70,7 +70,9 @@ error keyspace::start(RedisModuleCtx* ctx) {
 error keyspace::remove_strays() {
   std::map<std::pair<std::uint64_t, std::string>, std::pair<pool_id, std::uint64_t>> newest;
   std::vector<pool_id> void_rows;
-  for (const auto& [id, row] : catalog_->rows()) {
+  const auto rows = catalog_->rows();
+  if (!rows) return {rows.failure().code, rows.failure().message + "; no pool was removed"};
+  for (const auto& [id, row] : *rows) {
     epoch_ = std::max(epoch_, row.epoch);
     if (!catalog_->complete() || !catalog_->database_of(row.area)) {
       void_rows.push_back(id);
@@ -127,9 +129,13 @@ error keyspace::attach(RedisModuleCtx* ctx, const pool_id& id, const catalog_row
 error keyspace::attach_all(RedisModuleCtx* ctx) {
   const int selected = RedisModule_GetSelectedDb(ctx);
   const auto began = RedisModule_Milliseconds();
-  for (const auto& [id, row] : catalog_->rows())
-    if (error e = attach(ctx, id, row, *catalog_->database_of(row.area)); e.code != status::ok)
-      return e;
+  const auto rows = catalog_->rows();
+  if (!rows) return rows.failure();
+  for (const auto& [id, row] : *rows) {
+    const auto database = catalog_->database_of(row.area);
+    if (!database) continue;  // void, and could not be erased
+    if (error e = attach(ctx, id, row, *database); e.code != status::ok) return e;
+  }
   RedisModule_SelectDb(ctx, selected);
   if (!catalog_->complete())
     if (status s = catalog_->replace({}); s != status::ok)

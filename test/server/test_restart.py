@@ -11,7 +11,7 @@ import pytest
 import redis
 
 from model import assert_same, fill, keyspace_of, now_ms, records_of
-from running import FOLDERS, MODULE, Server
+from running import FAULTY, FOLDERS, MODULE, Server
 
 
 def act_rename(c, other):
@@ -371,6 +371,29 @@ def test_a_table_of_two_gigabytes_is_back_at_once(make_server, program):
     assert found < 2  # a busy machine takes its time
     with server.client() as c:
         assert c.execute_command("DH.LEN", "t") == 10_000
+
+
+@pytest.fixture
+def faulty(make_server):
+    """A server with the module of the tests, which has no error until it is told of one."""
+    if not Path(FAULTY).exists():
+        pytest.skip(f"{FAULTY} was not built")
+    return make_server(module=FAULTY, environment={"DURAHASH_FAULT": "none"})
+
+
+def test_a_catalog_that_cannot_be_read_costs_no_pool(faulty):
+    with faulty.client() as c:
+        fill(c, "t1"), fill(c, "t2")
+        wanted = keyspace_of(faulty)
+    pools = faulty.pools()
+    faulty.kill()
+    faulty.environment["DURAHASH_FAULT"] = "a-row-cannot-be-read"
+    with pytest.raises(RuntimeError, match="rows of the catalog.*no pool was removed"):
+        faulty.start()
+    assert faulty.pools() == pools
+    faulty.environment["DURAHASH_FAULT"] = "none"
+    faulty.start()
+    assert_same(keyspace_of(faulty), wanted)
 
 
 def test_two_servers_do_not_share_a_folder(server, program):
