@@ -14,6 +14,17 @@ bool command::is(std::size_t i, std::string_view word) const {
   return has.size() == word.size() && ::strncasecmp(has.data(), word.data(), word.size()) == 0;
 }
 
+bool must_follow(const command& c) {
+  constexpr int followed = REDISMODULE_CTX_FLAGS_REPLICATED | REDISMODULE_CTX_FLAGS_LOADING;
+  return (RedisModule_GetContextFlags(c.ctx) & followed) != 0;
+}
+
+void log_divergence(const command& c, std::string_view why) {
+  if ((RedisModule_GetContextFlags(c.ctx) & REDISMODULE_CTX_FLAGS_REPLICATED) == 0) return;
+  log(c.ctx, "warning",
+      "a write of the master was not done on \"" + std::string(c[1]) + "\": " + std::string(why));
+}
+
 int wrong_type(RedisModuleCtx* ctx) {
   return RedisModule_ReplyWithError(ctx, REDISMODULE_ERRORMSG_WRONGTYPE);
 }
@@ -35,19 +46,25 @@ void announce(const command& c, const char* event) {
 }
 
 hosted_table* make_table(const command& c, command_key& key, const table_kind& kind) {
-  if (evicts_any_key()) {
+  const bool follows = must_follow(c);
+  if (evicts_any_key() && !follows) {
     reply_error(c.ctx,
                 "ERR maxmemory-policy may evict any key, and a table with all its records: "
                 "durahash works with noeviction and volatile-*");
     return nullptr;
   }
-  if (kind.durability > the_settings().durability) {
+  if (kind.durability > the_settings().durability) {  // never of a master: create() lowers it
     reply_error(c.ctx, "ERR a table cannot outlive its catalog: set durahash.durability to " +
                            std::string(name_of(kind.durability)) + " in the server's file");
     return nullptr;
   }
+  if (the_keyspace().tables() >= the_settings().max_tables && !follows) {
+    reply_error(c.ctx, "ERR this node has as many tables as durahash.max-tables allows");
+    return nullptr;
+  }
   const error made = the_keyspace().attach_new(c.ctx, key.get(), c[1], kind);
   if (made.code != status::ok) {
+    log_divergence(c, made.message);
     reply_error(c.ctx, "ERR no table was made: " + made.message);
     return nullptr;
   }

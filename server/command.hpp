@@ -30,6 +30,12 @@ using command_function = int (*)(const command&);
 /// Returns   false where it does not take one.
 bool make_commands(RedisModuleCtx* ctx);
 
+/// Whether it is done already elsewhere: by the master, or in a file that is loaded. Then this node
+/// has no limit for it; it follows, or has diverged.
+bool must_follow(const command& c);
+/// A replica that cannot do what its master did is not a replica any more.
+void log_divergence(const command& c, std::string_view why);
+
 int wrong_type(RedisModuleCtx* ctx);
 int refuse(RedisModuleCtx* ctx, status s);
 error_answer refusal(status s);

@@ -19,9 +19,10 @@ table_kind usual_kind() {
   return kind;
 }
 
-int not_a_word(RedisModuleCtx* ctx) {
+int not_a_word(const command& c) {
+  log_divergence(c, "a field or a value is no number");
   return RedisModule_ReplyWithError(
-      ctx, "ERR this table takes whole numbers from 0 to 18446744073709551615 there");
+      c.ctx, "ERR this table takes whole numbers from 0 to 18446744073709551615 there");
 }
 
 /// Reads the options of DH.CREATE from the argument `first` on.
@@ -46,9 +47,9 @@ std::optional<std::string> read_kind(const command& c, std::size_t first, table_
 }
 
 /// Whether so many records more may be too many; looks at times only.
-bool too_many(hosted_table& t, std::size_t more) {
+bool too_many(const command& c, hosted_table& t, std::size_t more) {
   const std::uint64_t most = the_settings().max_records;
-  if (most == 0 || !t.counted()) return false;
+  if (most == 0 || !t.counted() || must_follow(c)) return false;
   if (t.writes_until_look > more) {
     t.writes_until_look -= static_cast<unsigned>(more);
     return false;
@@ -62,14 +63,6 @@ int refuse_size(RedisModuleCtx* ctx) {
   return reply_error(ctx, "ERR the table is full: durahash.max-records is " +
                               std::to_string(the_settings().max_records) +
                               " in this server; spread it over several keys");
-}
-
-/// A replica that cannot do what its master did is not a replica any more.
-void log_divergence(const command& c, status s) {
-  if ((RedisModule_GetContextFlags(c.ctx) & REDISMODULE_CTX_FLAGS_REPLICATED) == 0) return;
-  log(c.ctx, "warning",
-      "a write of the master was not done on \"" + std::string(c[1]) +
-          "\": " + std::string(durahash::message(s)));
 }
 
 struct pairs {
@@ -96,11 +89,11 @@ int set_one(const command& c, hosted_table& t, Write&& write) {
   std::uint64_t words[2];
   auto field = as_bytes(t.kinds().key, c[2], words[0]);
   auto value = as_bytes(t.kinds().value, c[3], words[1]);
-  if (!field || !value) return not_a_word(c.ctx);
+  if (!field || !value) return not_a_word(c);
   const status s = write(*field, *value);
   if (s == status::exists || s == status::not_found) return durable.send(null_answer{});
   if (s != status::ok) {
-    log_divergence(c, s);
+    log_divergence(c, durahash::message(s));
     return durable.send(refusal(s));
   }
   // To replicas alone, as in make_table.
@@ -114,7 +107,7 @@ int set_pairs(const command& c, hosted_table& t) {
   durable_answer durable(c, t);
   if (!durable.writable()) return REDISMODULE_OK;
   pairs p;
-  if (!p.read(c, c.size(), t.kinds())) return not_a_word(c.ctx);
+  if (!p.read(c, c.size(), t.kinds())) return not_a_word(c);
   std::vector<status> answers(p.fields.size());
   t.pool().put_many(p.fields, p.values, answers);
 
@@ -134,7 +127,7 @@ int set_pairs(const command& c, hosted_table& t) {
     announce(c, "dh.set");
   }
   if (worst == status::ok) return durable.send(static_cast<long long>(answers.size()));
-  log_divergence(c, worst);
+  log_divergence(c, durahash::message(worst));
   if (written.empty()) return durable.send(refusal(worst));
   return durable.send(error_answer{refusal(worst).text + "; " + std::to_string(written.size() / 2) +
                                    " of " + std::to_string(answers.size()) +
@@ -169,7 +162,7 @@ int set(const command& c) {
   if (t == nullptr && conditional && c.is(4, "XX")) return send(c.ctx, null_answer{});
   if (t == nullptr) t = make_table(c, key, usual_kind());
   if (t == nullptr) return REDISMODULE_OK;
-  if (too_many(*t, c.size() / 2 - 1)) return refuse_size(c.ctx);
+  if (too_many(c, *t, c.size() / 2 - 1)) return refuse_size(c.ctx);
   table& pool = t->pool();
   using text = std::string_view;
   if (c.size() == 4)
@@ -211,14 +204,14 @@ int increment(const command& c) {
   hosted_table* t = key.table();
   if (t == nullptr) t = make_table(c, key, usual_kind());
   if (t == nullptr) return REDISMODULE_OK;
-  if (too_many(*t, 1)) return refuse_size(c.ctx);
+  if (too_many(c, *t, 1)) return refuse_size(c.ctx);
   durable_answer durable(c, *t);
   if (!durable.writable()) return REDISMODULE_OK;
 
   const pool_kinds& kinds = t->kinds();
   std::uint64_t field_word = 0, value_word = 0;
   auto field = as_bytes(kinds.key, c[2], field_word);
-  if (!field) return not_a_word(c.ctx);
+  if (!field) return not_a_word(c);
   std::string present;
   long long before = 0, after = 0;
   const status found = t->pool().get(*field, present);
@@ -254,7 +247,7 @@ int compare_and_set(const command& c) {
   auto field = as_bytes(t->kinds().key, c[2], words[0]);
   auto expected = as_bytes(t->kinds().value, c[3], words[1]);
   auto desired = as_bytes(t->kinds().value, c[4], words[2]);
-  if (!field || !expected || !desired) return not_a_word(c.ctx);
+  if (!field || !expected || !desired) return not_a_word(c);
   const status s = t->pool().compare_and_set(*field, *expected, *desired);
   if (s == status::not_found) return durable.send(null_answer{});
   if (s == status::mismatch) return durable.send(0);

@@ -119,8 +119,6 @@ keyspace::found keyspace::find(RedisModuleKey* key, hosted_table*& t) const {
 
 error keyspace::attach_new(RedisModuleCtx* ctx, RedisModuleKey* key, std::string_view name,
                            const table_kind& kind) {
-  if (linked_.size() >= the_settings().max_tables)
-    return {status::no_space, "this node has as many tables as durahash.max-tables allows"};
   auto made = hosted_table::create(kind);
   if (!made) return made.failure();
   table_ref t = std::move(*made);

@@ -198,7 +198,9 @@ void* copy(RedisModuleKeyOptCtx* where, const void* value) {
     the_keyspace().on_value_made(made, std::move(to), 0);
     return new table_ref(std::move(made));
   }
-  if (the_keyspace().tables() >= the_settings().max_tables) return nullptr;
+  // A replica has no limit of its own: the copy is one of its master's.
+  const bool follows = (RedisModule_GetContextFlags(nullptr) & REDISMODULE_CTX_FLAGS_SLAVE) != 0;
+  if (the_keyspace().tables() >= the_settings().max_tables && !follows) return nullptr;
   auto made = hosted_table::copy(of);
   if (!made) {
     log(nullptr, "warning", "COPY of a table: " + made.failure().message);

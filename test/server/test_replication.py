@@ -5,9 +5,10 @@ import threading
 import time
 
 import pytest
+import redis
 
 from model import assert_same, fill, keyspace_of, records_of
-from running import FAULTY
+from running import FAULTY, MODULE
 
 RECORDS = 40_000  # of each table that is synchronised
 
@@ -75,6 +76,34 @@ def test_every_effect_arrives(pair):
     assert_same(keyspace_of(replica), wanted)
     master.restart()
     assert_same(keyspace_of(master), wanted)
+
+
+def test_a_replica_has_no_limits_of_its_own(make_server):
+    """The master looks at its limits at times; what it took a replica must take."""
+    master = make_server(*QUICK, "--loadmodule", MODULE, "--durahash.max-records", "1000",
+                         "--durahash.max-tables", "4", module=None)
+    replica = make_server(*QUICK, "--loadmodule", MODULE, "--durahash.max-records", "1000",
+                          "--durahash.max-tables", "2", module=None)
+    with master.client() as c, replica.client() as r:
+        fill(c, "t1", 500), fill(c, "t1", 500, "more "), fill(c, "t2")
+        follow(replica, master)
+        await_sync(master, replica)
+        for i in range(100):  # beyond the limit, and before the master's next look
+            assert c.execute_command("DH.SET", "t1", f"beyond {i}", "1") == 1
+        r.config_set("maxmemory-policy", "allkeys-lru")
+        fill(c, "t3")
+        c.copy("t3", "t4")
+        c.execute_command("DH.DEL", "t1", "field 5")
+        with pytest.raises(redis.ResponseError, match="max-tables"):
+            fill(c, "t5")
+        await_sync(master, replica)
+        assert_same(keyspace_of(replica), keyspace_of(master))
+        r.config_set("maxmemory-policy", "noeviction")
+        r.replicaof("NO", "ONE")
+        with pytest.raises(redis.ResponseError, match="max-tables"):
+            fill(r, "t5")
+        with pytest.raises(redis.ResponseError, match="max-records"):
+            fill(r, "t1", 300, "after ")
 
 
 class Load:
