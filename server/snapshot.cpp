@@ -159,7 +159,7 @@ unsigned children_served() noexcept { return served.load(std::memory_order_relax
 
 bool visit_records(hosted_table& t, const record_visitor& visit) {
   if (in_a_child()) return ask_parent(t, visit), true;
-  return t.pool().for_each(visit) == status::ok;
+  return t.pool().for_each(visit) == status::ok && !planted("a-table-is-read-in-part");
 }
 
 }  // namespace durahash::server

@@ -12,8 +12,10 @@ namespace durahash::server {
 namespace {
 
 // The server's encoding of a type's data. Version 0:
-//   id | epoch | engine | key | value | durability | records expected | (1 | key | value)* | 0
+//   id | epoch | engine | key | value | durability | records expected | (1 | key | value)* | end
+// The end is 0, or 2 where the table could not be read to its own: such contents are refused.
 constexpr int encoding_version = 0;
+constexpr std::uint64_t one_more = 1, end_of_all = 0, end_of_a_part = 2;
 constexpr std::size_t records_per_batch = 64;
 constexpr std::size_t bytes_per_batch = std::size_t{1} << 20;
 
@@ -31,11 +33,11 @@ void save(RedisModuleIO* to, void* value) {
   RedisModule_SaveUnsigned(to, static_cast<std::uint64_t>(kinds.durability));
   RedisModule_SaveUnsigned(to, !in_a_child() && t.counted() ? t.size() : 0);
   const bool whole = visit_records(t, [&](std::string_view key, std::string_view record) {
-    RedisModule_SaveUnsigned(to, 1);
+    RedisModule_SaveUnsigned(to, one_more);
     RedisModule_SaveStringBuffer(to, key.data(), key.size());
     RedisModule_SaveStringBuffer(to, record.data(), record.size());
   });
-  RedisModule_SaveUnsigned(to, 0);
+  RedisModule_SaveUnsigned(to, whole ? end_of_all : end_of_a_part);
   if (!whole) RedisModule_LogIOError(to, "warning", "a table could not be read to its end");
 }
 
@@ -71,7 +73,8 @@ status load_records(RedisModuleIO* from, hosted_table* into) {
     held.clear(), keys.clear(), values.clear();
     bytes = 0;
   };
-  while (RedisModule_LoadUnsigned(from) == 1 && !RedisModule_IsIOError(from)) {
+  std::uint64_t mark = 0;
+  while ((mark = RedisModule_LoadUnsigned(from)) == one_more && !RedisModule_IsIOError(from)) {
     held.emplace_back(from);
     keys.push_back(held.back().view());
     held.emplace_back(from);
@@ -80,6 +83,7 @@ status load_records(RedisModuleIO* from, hosted_table* into) {
     if (keys.size() == records_per_batch || bytes >= bytes_per_batch) put();
   }
   put();
+  if (mark != end_of_all && into != nullptr && worst == status::ok) worst = status::damaged;
   return worst;
 }
 

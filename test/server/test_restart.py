@@ -396,6 +396,22 @@ def test_a_catalog_that_cannot_be_read_costs_no_pool(faulty):
     assert_same(keyspace_of(faulty), wanted)
 
 
+def test_a_table_that_is_read_in_part_is_not_moved(faulty, make_server):
+    """What is left of it stays where it is."""
+    faulty.kill()
+    faulty.environment["DURAHASH_FAULT"] = "a-table-is-read-in-part"
+    faulty.start()
+    other = make_server()
+    with faulty.client() as c, other.client() as o:
+        want = fill(c, "t1")
+        with pytest.raises(redis.ResponseError, match="Bad data format"):
+            o.restore("t1", 0, c.dump("t1"))
+        with pytest.raises(redis.ResponseError, match="Bad data format"):
+            c.migrate("127.0.0.1", other.port, "t1", 0, 5000)
+        assert records_of(c, "t1") == want
+        assert o.exists("t1") == 0 and other.pools() == []
+
+
 def test_two_servers_do_not_share_a_folder(server, program):
     with pytest.raises(RuntimeError) as why:
         second = Server(program, "--durahash.folder", str(server.folder / "durahash"))
