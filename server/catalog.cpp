@@ -1,9 +1,12 @@
 #include "catalog.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstring>
 
 #include "fault.hpp"
+#include "settings.hpp"
 
 namespace durahash::server {
 namespace {
@@ -37,6 +40,12 @@ std::optional<catalog_row> decoded(std::string_view bytes) {
                      std::string(bytes.substr(row_head_bytes))};
 }
 
+/// A full disk of the tests: it is one while there is a file of that name.
+bool refuses() {
+  return planted("the-catalog-refuses") &&
+         ::access((the_settings().folder + "/refuse").c_str(), F_OK) == 0;
+}
+
 }  // namespace
 
 result<catalog> catalog::open(const std::string& folder, durability_level level) {
@@ -66,6 +75,7 @@ bool catalog::read_areas() {
 }
 
 status catalog::publish(area_map areas) {
+  if (refuses()) return status::no_space;
   std::string bytes(1, row_version);
   append(bytes, next_area_);
   for (auto [database, area] : areas) {
@@ -79,10 +89,11 @@ status catalog::publish(area_map areas) {
 }
 
 status catalog::put(const pool_id& id, const catalog_row& row) {
-  return table_.put(id.view(), encoded(row));
+  return refuses() ? status::no_space : table_.put(id.view(), encoded(row));
 }
 
 status catalog::erase(const pool_id& id) {
+  if (refuses()) return status::no_space;
   const status s = table_.erase(id.view());
   return s == status::not_found ? status::ok : s;
 }

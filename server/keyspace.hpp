@@ -81,6 +81,7 @@ class keyspace {
   void erase_row(hosted_table& table);
   void drop(const pool_id& id);
   void commit_load(RedisModuleCtx* ctx);
+  void require(RedisModuleCtx* ctx, status s);
   error attach_all(RedisModuleCtx* ctx);
   error attach(RedisModuleCtx* ctx, const pool_id& id, const catalog_row& row, int database);
   error remove_strays();

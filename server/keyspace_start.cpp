@@ -182,6 +182,16 @@ void keyspace::on_load_ended(RedisModuleCtx* ctx) {
   }
 }
 
+/// Of a change that replaces all rows. Until all of it is done the catalog has the tables of
+/// before; to go on would remove their pools, with no rows for those of the load.
+void keyspace::require(RedisModuleCtx* ctx, status s) {
+  if (s == status::ok) return;
+  log(ctx, "warning",
+      "the catalog did not take what was loaded: " + std::string(durahash::message(s)) +
+          "; this process ends, and the next start has what was there before");
+  ::_exit(1);
+}
+
 /// Tables of the load get rows in areas of their own, which then replace all others at once.
 void keyspace::commit_load(RedisModuleCtx* ctx) {
   const bool replaces_all = phase_ == phase::starting || linked_.empty();
@@ -205,12 +215,10 @@ void keyspace::commit_load(RedisModuleCtx* ctx) {
     std::uint64_t& area = areas[t->where.database];
     if (area == 0) area = catalog_->new_area();
     t->epoch = ++epoch_;
-    const status s = catalog_->put(id, {area, t->epoch, t->where.expire_at, t->where.name});
-    note(s, "a loaded table has no row");
-    if (s == status::ok) t->has_row = true;
-    else unwritten_.push_back(t);
+    require(ctx, catalog_->put(id, {area, t->epoch, t->where.expire_at, t->where.name}));
+    t->has_row = true;
   }
-  note(catalog_->replace(areas), "loaded tables were not taken over");
+  require(ctx, catalog_->replace(areas));  // COMMIT
   phase_ = phase::serving;
   on_promotion();  // what was there before is superseded for good
 }

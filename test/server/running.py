@@ -97,6 +97,11 @@ class Server:
         return sorted(p.name for p in (self.folder / "durahash").glob("*.dh")
                       if p.name != "catalog.dh")
 
+    def refuse_rows(self, now=True):
+        """The catalog of the faulty module has no room, with DURAHASH_FAULT=the-catalog-refuses."""
+        mark = self.folder / "durahash" / "refuse"
+        mark.touch() if now else mark.unlink()
+
     def end(self):
         if self.process and self.process.poll() is None:
             self.kill()

@@ -225,6 +225,29 @@ def test_a_replica_that_is_killed_in_the_middle_has_what_it_had(pair):
     assert len(replica.pools()) == 2
 
 
+def test_a_replica_whose_catalog_is_full_has_what_it_had(make_server):
+    """Its old tables go when the new ones have their rows, and not before."""
+    if not os.path.exists(FAULTY):
+        pytest.skip(f"{FAULTY} was not built")
+    master = make_server(*QUICK)
+    replica = make_server(*QUICK, module=FAULTY,
+                          environment={"DURAHASH_FAULT": "the-catalog-refuses"})
+    with replica.client() as r, master.client() as c:
+        fill(r, "old", 100), fill(r, "t1", 20)
+        had = keyspace_of(replica)
+        fill(c, "t1", 500)
+    replica.refuse_rows()
+    follow(replica, master)
+    assert replica.process.wait(20) == 1
+    assert "did not take what was loaded" in replica.log()
+    replica.refuse_rows(False)
+    replica.start()
+    assert_same(keyspace_of(replica), had)
+    follow(replica, master)
+    await_sync(master, replica)
+    assert_same(keyspace_of(replica), keyspace_of(master))
+
+
 def await_pools(server, count, seconds=6):
     end = time.monotonic() + seconds
     while len(server.pools()) < count:
