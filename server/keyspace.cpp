@@ -60,7 +60,8 @@ void keyspace::write_row(hosted_table& t) {
                        : catalog_->put(t.id(), {area, t.epoch, t.where.expire_at, t.where.name});
   note(s, "a row was not written");
   if (s == status::ok) t.has_row = true;
-  else unwritten_.push_back(linked_[t.id()]);
+  else if (std::ranges::find(unwritten_, &t, &table_ref::get) == unwritten_.end())
+    unwritten_.push_back(linked_[t.id()]);
 }
 
 void keyspace::erase_row(hosted_table& t) {
@@ -127,7 +128,7 @@ error keyspace::attach_new(RedisModuleCtx* ctx, RedisModuleKey* key, std::string
   linked_[t->id()] = t;
   write_row(*t);
   if (phase_ == phase::serving && !t->has_row) {
-    unwritten_.clear();
+    unwritten_.pop_back();  // its own; those of other tables are still to be written
     drop(t->id());
     let_go(std::move(t));
     return {status::io_error, "the catalog has no room for a table, or no disk"};

@@ -212,6 +212,30 @@ def test_an_end_in_order_while_others_read(server):
     assert_same(keyspace_of(server, 1), wanted)
 
 
+@pytest.fixture
+def refusing(make_server):
+    """A server whose catalog has no room when refuse_rows() says so."""
+    if not Path(FAULTY).exists():
+        pytest.skip(f"{FAULTY} was not built")
+    return make_server(module=FAULTY, environment={"DURAHASH_FAULT": "the-catalog-refuses"})
+
+
+def test_names_that_found_no_room_are_written_later(refusing):
+    """And a table that cannot be made meanwhile takes none of them along."""
+    with refusing.client() as c:
+        fill(c, "t1"), fill(c, "t2")
+        refusing.refuse_rows()
+        c.rename("t1", "renamed")
+        c.expire("t2", 1000)
+        with pytest.raises(redis.ResponseError, match="no room"):
+            c.execute_command("DH.SET", "t3", "a", "1")
+        refusing.refuse_rows(False)
+        wanted = keyspace_of(refusing)
+        time.sleep(1.5)  # it tries once a second
+    refusing.restart()
+    assert_same(keyspace_of(refusing), wanted)
+
+
 @pytest.mark.parametrize("settings", [
     ("--save", "3600 1"), ("--appendonly", "yes"),
     ("--appendonly", "yes", "--aof-use-rdb-preamble", "no")], ids=["rdb", "aof", "aof-commands"])
