@@ -51,8 +51,8 @@ void keyspace::note(status s, const char* what) {
 
 // ----------------------------------------------------------------------------- rows of the catalog
 
-void keyspace::write_row(hosted_table& t) {
-  if (phase_ != phase::serving) return;  // commit_load writes all
+bool keyspace::write_row(hosted_table& t) {
+  if (phase_ != phase::serving) return true;  // commit_load writes all
   const std::uint64_t area = catalog_->area_of(t.where.database);
   t.epoch = ++epoch_;
   const status s = area == 0
@@ -62,6 +62,7 @@ void keyspace::write_row(hosted_table& t) {
   if (s == status::ok) t.has_row = true;
   else if (std::ranges::find(unwritten_, &t, &table_ref::get) == unwritten_.end())
     unwritten_.push_back(linked_[t.id()]);
+  return s == status::ok;
 }
 
 void keyspace::erase_row(hosted_table& t) {
@@ -224,9 +225,20 @@ void keyspace::before_sleep(RedisModuleCtx* ctx) {
   if (loading_) return;
   if (phase_ != phase::serving) on_load_ended(ctx);  // a module that was loaded late
   if (!unlinked_.empty()) settle_unlinked();
+  try_again();
+}
+
+/// What the catalog refused: once a second, up to the first that it refuses again.
+void keyspace::try_again() {
   if (unwritten_.empty()) return;
-  for (table_ref& t : std::exchange(unwritten_, {}))
-    if (t && t->linked && !t->is_placeholder()) write_row(*t);
+  const auto now = std::chrono::steady_clock::now();
+  if (now < next_try_) return;
+  next_try_ = now + std::chrono::seconds(1);
+  while (!unwritten_.empty()) {
+    const table_ref t = std::move(unwritten_.front());
+    unwritten_.pop_front();
+    if (t->linked && !write_row(*t)) return;  // it is the last one now
+  }
 }
 
 /// Closes all pools, in order behind what the module's thread has to do. Where somebody still reads

@@ -13,7 +13,9 @@
 // Threads: the event loop alone, or who holds the server's lock.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <optional>
 #include <string>
@@ -77,8 +79,9 @@ class keyspace {
 
   void reconcile(RedisModuleCtx* ctx, RedisModuleString* key);
   void settle_unlinked();
-  void write_row(hosted_table& table);
+  bool write_row(hosted_table& table);
   void erase_row(hosted_table& table);
+  void try_again();
   void drop(const pool_id& id);
   void commit_load(RedisModuleCtx* ctx);
   void require(RedisModuleCtx* ctx, status s);
@@ -96,7 +99,8 @@ class keyspace {
   std::vector<table_ref> unlinked_;    // no key, and a row that the next event may keep
   std::vector<table_ref> loaded_;      // of the load under way
   std::vector<table_ref> superseded_;  // of before a synchronisation; the rows stand until its end
-  std::vector<table_ref> unwritten_;   // whose row could not be written
+  std::deque<table_ref> unwritten_;    // whose row could not be written
+  std::chrono::steady_clock::time_point next_try_;
   std::vector<std::weak_ptr<hosted_table>> placeholders_;
   std::uint64_t failures_ = 0;  // of the catalog
 };

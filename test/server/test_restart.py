@@ -229,9 +229,16 @@ def test_names_that_found_no_room_are_written_later(refusing):
         c.expire("t2", 1000)
         with pytest.raises(redis.ResponseError, match="no room"):
             c.execute_command("DH.SET", "t3", "a", "1")
+        before = c.info("durahash")["durahash_catalog_failures"]
+        end = time.monotonic() + 1.2
+        while time.monotonic() < end:
+            c.ping()
+        assert c.info("durahash")["durahash_catalog_failures"] <= before + 2, "a flooded log"
         refusing.refuse_rows(False)
         wanted = keyspace_of(refusing)
+        before = c.info("durahash")["durahash_catalog_failures"]
         time.sleep(1.5)  # it tries once a second
+        assert c.info("durahash")["durahash_catalog_failures"] == before
     refusing.restart()
     assert_same(keyspace_of(refusing), wanted)
 
