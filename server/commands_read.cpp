@@ -2,6 +2,7 @@
 #include <vector>
 
 #include "command.hpp"
+#include "fault.hpp"
 #include "text.hpp"
 #include "worker.hpp"
 
@@ -78,7 +79,12 @@ int exists(const command& c) {
   durable_answer durable(c, *t);
   const fields_of wanted(c, t->kinds().key);
   long long there = 0;
-  for (std::string_view field : wanted.fields) there += t->pool().contains(field) ? 1 : 0;
+  for (std::string_view field : wanted.fields) {
+    const status s =
+        damaged(field) ? status::damaged : t->pool().read(field, [](std::string_view) {});
+    if (s == status::ok) ++there;
+    else if (s != status::not_found) return durable.send(refusal(s));
+  }
   return durable.send(there);
 }
 

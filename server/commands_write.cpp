@@ -182,16 +182,24 @@ int erase(const command& c) {
   durable_answer durable(c, *t);
   if (!durable.writable()) return REDISMODULE_OK;
   std::vector<RedisModuleString*> gone;
+  status worst = status::ok;
   for (std::size_t i = 2; i < c.size(); ++i) {
     std::uint64_t word = 0;
     auto field = as_bytes(t->kinds().key, c[i], word);
-    if (field && t->pool().erase(*field) == status::ok) gone.push_back(c.arguments[i]);
+    if (!field) continue;
+    const status s = damaged(*field) ? status::damaged : t->pool().erase(*field);
+    if (s == status::ok) gone.push_back(c.arguments[i]);
+    else if (s != status::not_found) worst = s;
   }
   if (!gone.empty()) {
     RedisModule_Replicate(c.ctx, "DH.DEL", "Asv", c.key(), gone.data(), gone.size());
     announce(c, "dh.del");
   }
-  return durable.send(static_cast<long long>(gone.size()));
+  if (worst == status::ok) return durable.send(static_cast<long long>(gone.size()));
+  log_divergence(c, durahash::message(worst));
+  if (gone.empty()) return durable.send(refusal(worst));
+  return durable.send(error_answer{refusal(worst).text + "; " + std::to_string(gone.size()) +
+                                   " of " + std::to_string(c.size() - 2) + " fields were removed"});
 }
 
 int increment(const command& c) {

@@ -17,4 +17,9 @@ inline bool planted(std::string_view name) {
 constexpr bool planted(std::string_view) { return false; }
 #endif
 
+/// A record whose bytes cannot be read, of the tests.
+inline bool damaged(std::string_view field) {
+  return field.starts_with("damaged") && planted("some-records-are-damaged");
+}
+
 }  // namespace durahash::server

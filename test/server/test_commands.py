@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import redis
 
-from running import MODULE, REPOSITORY, Server
+from running import FAULTY, MODULE, REPOSITORY, Server
 
 sys.path.insert(0, str(REPOSITORY / "scripts"))
 from engines import ENGINES  # noqa: E402
@@ -263,6 +263,20 @@ def test_limits_of_number_and_size(make_server):
                 break
         assert 1000 <= client.execute_command("DH.LEN", "t1") <= 1300
         assert client.execute_command("DH.GET", "t1", 0) == b"1"
+
+
+def test_what_cannot_be_read_is_not_said_to_be_absent(make_server):
+    if not Path(FAULTY).exists():
+        pytest.skip(f"{FAULTY} was not built")
+    faulty = make_server(module=FAULTY, environment={"DURAHASH_FAULT": "some-records-are-damaged"})
+    with faulty.client() as client:
+        client.execute_command("DH.SET", "t", "a", "1", "damaged", "2")
+        contradicts = refused(client, "DH.EXISTS", "t", "damaged")
+        assert refused(client, "DH.DEL", "t", "damaged") == contradicts
+        assert refused(client, "DH.EXISTS", "t", "a", "damaged") == contradicts
+        assert refused(client, "DH.DEL", "t", "damaged", "a", "none") == \
+            contradicts + "; 1 of 3 fields were removed"
+        assert client.execute_command("DH.EXISTS", "t", "a") == 0
 
 
 def test_writes_go_on_where_the_server_may_take_no_more_memory(server, client):
