@@ -2,6 +2,7 @@
 
 #include <strings.h>
 
+#include <exception>
 #include <new>
 
 #include "fault.hpp"
@@ -136,6 +137,8 @@ int run(RedisModuleCtx* ctx, RedisModuleString** arguments, int count) {
     return Run(c);
   } catch (const std::bad_alloc&) {
     return RedisModule_ReplyWithError(ctx, "ERR the server has no memory for it");
+  } catch (const std::exception& e) {
+    return reply_error(ctx, std::string("ERR ") + e.what());
   }
 }
 

@@ -23,7 +23,7 @@ struct command {
   bool is(std::size_t i, std::string_view word) const;  ///< whatever its case
 };
 
-/// A command's function. May throw std::bad_alloc, which is answered with an error.
+/// A command's function. What it throws is answered with an error.
 using command_function = int (*)(const command&);
 
 /// Tells the server of all commands.

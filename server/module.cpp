@@ -17,37 +17,40 @@ constexpr int module_version = 1;
 // Of Valkey 9: slots may move with their keys in one step. Contents go through `rewrite`.
 constexpr int handles_atomic_slot_migration = 1 << 5;
 
-int on_key_event(RedisModuleCtx* ctx, int type, const char* event, RedisModuleString* key) {
+// The server is C: what one of these throws ends the process, and does not unwind the server.
+
+int on_key_event(RedisModuleCtx* ctx, int type, const char* event,
+                 RedisModuleString* key) noexcept {
   the_keyspace().on_key_event(ctx, type, event, key);
   return REDISMODULE_OK;
 }
 
-void on_flush(RedisModuleCtx* ctx, RedisModuleEvent, std::uint64_t sub, void* data) {
+void on_flush(RedisModuleCtx* ctx, RedisModuleEvent, std::uint64_t sub, void* data) noexcept {
   if (sub != REDISMODULE_SUBEVENT_FLUSHDB_START) return;
   const int database = static_cast<RedisModuleFlushInfo*>(data)->dbnum;
   the_keyspace().on_flush(ctx, database < 0 ? std::nullopt : std::optional(database));
 }
 
-void on_swap(RedisModuleCtx*, RedisModuleEvent, std::uint64_t, void* data) {
+void on_swap(RedisModuleCtx*, RedisModuleEvent, std::uint64_t, void* data) noexcept {
   auto* both = static_cast<RedisModuleSwapDbInfo*>(data);
   the_keyspace().on_swap(both->dbnum_first, both->dbnum_second);
 }
 
-void on_loading(RedisModuleCtx* ctx, RedisModuleEvent, std::uint64_t sub, void*) {
+void on_loading(RedisModuleCtx* ctx, RedisModuleEvent, std::uint64_t sub, void*) noexcept {
   if (sub == REDISMODULE_SUBEVENT_LOADING_ENDED) the_keyspace().on_load_ended(ctx);
   else if (sub == REDISMODULE_SUBEVENT_LOADING_FAILED) the_keyspace().on_load_failed();
   else the_keyspace().on_load_started();
 }
 
-void on_role(RedisModuleCtx*, RedisModuleEvent, std::uint64_t sub, void*) {
+void on_role(RedisModuleCtx*, RedisModuleEvent, std::uint64_t sub, void*) noexcept {
   if (sub == REDISMODULE_EVENT_REPLROLECHANGED_NOW_MASTER) the_keyspace().on_promotion();
 }
 
-void on_loop(RedisModuleCtx* ctx, RedisModuleEvent, std::uint64_t sub, void*) {
+void on_loop(RedisModuleCtx* ctx, RedisModuleEvent, std::uint64_t sub, void*) noexcept {
   if (sub == REDISMODULE_SUBEVENT_EVENTLOOP_BEFORE_SLEEP) the_keyspace().before_sleep(ctx);
 }
 
-void on_configuration(RedisModuleCtx* ctx, RedisModuleEvent, std::uint64_t, void* data) {
+void on_configuration(RedisModuleCtx* ctx, RedisModuleEvent, std::uint64_t, void* data) noexcept {
   auto* change = static_cast<RedisModuleConfigChange*>(data);
   for (std::uint32_t i = 0; i < change->num_changes; ++i) {
     if (std::strcmp(change->config_names[i], "maxmemory-policy") != 0) continue;
@@ -57,7 +60,7 @@ void on_configuration(RedisModuleCtx* ctx, RedisModuleEvent, std::uint64_t, void
   }
 }
 
-void on_shutdown(RedisModuleCtx*, RedisModuleEvent, std::uint64_t, void*) {
+void on_shutdown(RedisModuleCtx*, RedisModuleEvent, std::uint64_t, void*) noexcept {
   the_keyspace().on_shutdown();
 }
 

@@ -1,7 +1,6 @@
 #include "snapshot.hpp"
 
 #include <pthread.h>
-#include <signal.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -11,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <thread>
 
 #include "fault.hpp"
@@ -89,29 +89,37 @@ void serve_child(int fd, const std::map<pool_id, table_ref>& tables) try {
   // The child finds the end of its socket, and dies of it.
 }
 
+void serve_in_thread(int fd, std::map<pool_id, table_ref> tables) {
+  const signals_blocked meanwhile;
+  ++served;
+  try {
+    if (planted("no-thread-can-be-made"))
+      throw std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again));
+    std::thread([fd, held = std::move(tables)] {
+      serve_child(fd, held);
+      ::close(fd);
+      --served;
+    }).detach();
+  } catch (...) {
+    --served;
+    throw;
+  }
+}
+
 void before_fork() {
   int ends[2];
   if (in_a_child() || ::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return;
   parents_end = ends[0], childs_end = ends[1];
 }
 
-void in_parent() {
+void in_parent() noexcept {
   if (parents_end < 0) return;
   ::close(std::exchange(childs_end, -1));
   const int fd = std::exchange(parents_end, -1);
   try {
     std::map<pool_id, table_ref> tables;
     for (table_ref& t : the_keyspace().all()) tables.emplace(t->id(), std::move(t));
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    ++served;
-    std::thread([fd, held = std::move(tables)] {
-      serve_child(fd, held);
-      ::close(fd);
-      --served;
-    }).detach();
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    serve_in_thread(fd, std::move(tables));
   } catch (const std::exception&) {  // no thread, no memory: the child finds its socket closed
     ::close(fd);
   }

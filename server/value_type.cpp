@@ -22,7 +22,10 @@ constexpr std::size_t bytes_per_batch = std::size_t{1} << 20;
 hosted_table& table_of(void* value) { return **static_cast<table_ref*>(value); }
 const hosted_table& table_of(const void* value) { return **static_cast<const table_ref*>(value); }
 
-void save(RedisModuleIO* to, void* value) {
+// The server is C, and nothing may throw through it: hence noexcept, where there is no answer to
+// give in place of the exception.
+
+void save(RedisModuleIO* to, void* value) noexcept {
   hosted_table& t = table_of(value);
   RedisModule_SaveStringBuffer(to, t.id().bytes.data(), t.id().bytes.size());
   RedisModule_SaveUnsigned(to, t.epoch);
@@ -142,12 +145,12 @@ void* load(RedisModuleIO* from, int version) try {
   }
   keys.on_value_made(made, place_of(from), epoch);
   return new table_ref(std::move(made));
-} catch (const std::bad_alloc&) {
+} catch (const std::exception&) {
   return nullptr;
 }
 
 /// As commands, for a rewrite without RDB and for slots that move between nodes of Valkey.
-void rewrite(RedisModuleIO* to, RedisModuleString* key, void* value) {
+void rewrite(RedisModuleIO* to, RedisModuleString* key, void* value) noexcept {
   hosted_table& t = table_of(value);
   const pool_kinds& kinds = t.kinds();
   RedisModule_EmitAOF(to, "DH.CREATE", "scccccccc", key, "ENGINE",
@@ -174,7 +177,7 @@ void rewrite(RedisModuleIO* to, RedisModuleString* key, void* value) {
 }
 
 /// Of all records, in whatever order: what DEBUG DIGEST-VALUE says of two equal tables is equal.
-void digest(RedisModuleDigest* of, void* value) {
+void digest(RedisModuleDigest* of, void* value) noexcept {
   visit_records(table_of(value), [&](std::string_view key, std::string_view record) {
     RedisModule_DigestAddStringBuffer(of, key.data(), key.size());
     RedisModule_DigestAddStringBuffer(of, record.data(), record.size());
@@ -182,17 +185,17 @@ void digest(RedisModuleDigest* of, void* value) {
   });
 }
 
-void drop(void* value) {
+void drop(void* value) noexcept {
   auto* held = static_cast<table_ref*>(value);
   let_go(std::move(*held));
   delete held;
 }
 
-void unlink(RedisModuleKeyOptCtx*, const void* value) {
+void unlink(RedisModuleKeyOptCtx*, const void* value) noexcept {
   the_keyspace().on_unlink(**static_cast<const table_ref*>(value));
 }
 
-void* copy(RedisModuleKeyOptCtx* where, const void* value) {
+void* copy(RedisModuleKeyOptCtx* where, const void* value) try {
   hosted_table& of = **static_cast<const table_ref*>(value);
   placement to;
   to.database = RedisModule_GetToDbIdFromOptCtx(where);
@@ -212,16 +215,18 @@ void* copy(RedisModuleKeyOptCtx* where, const void* value) {
   }
   the_keyspace().on_value_made(*made, std::move(to), of.epoch);
   return new table_ref(std::move(*made));
+} catch (const std::exception&) {
+  return nullptr;
 }
 
 /// Memory of the process alone: the pool is a file's pages, which `maxmemory` does not bound.
-std::size_t memory(RedisModuleKeyOptCtx*, const void* value, std::size_t) {
+std::size_t memory(RedisModuleKeyOptCtx*, const void* value, std::size_t) noexcept {
   constexpr std::size_t bytes_of_an_open_pool = 192 << 10;
   return table_of(value).is_placeholder() ? sizeof(hosted_table) : bytes_of_an_open_pool;
 }
 
 /// Dropping it costs the event loop nothing: a thread of the module closes the pool.
-std::size_t effort(RedisModuleKeyOptCtx*, const void*) { return 1; }
+std::size_t effort(RedisModuleKeyOptCtx*, const void*) noexcept { return 1; }
 
 }  // namespace
 

@@ -1,8 +1,10 @@
 #include "worker.hpp"
 
-#include <pthread.h>
-#include <signal.h>
 #include <unistd.h>
+
+#include <system_error>
+
+#include "api.hpp"
 
 namespace durahash::server {
 namespace {
@@ -21,12 +23,12 @@ void worker::submit(job work) {
   std::scoped_lock lock(lock_);
   waiting_.push_back(std::move(work));
   if (!thread_.joinable()) {
-    // Signals are for the server's own thread.
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    thread_ = std::thread([this] { run(); });
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    const signals_blocked meanwhile;
+    try {
+      thread_ = std::thread([this] { run(); });
+    } catch (const std::system_error& e) {
+      log(nullptr, "warning", std::string("the module has no thread: ") + e.what());
+    }
   }
   changed_.notify_one();
 }

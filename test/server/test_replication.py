@@ -353,6 +353,23 @@ def test_a_child_that_gets_half_a_table_gives_up(make_server):
     assert "was not sent whole" in server.log()
 
 
+def test_a_server_without_a_thread_for_a_child_goes_on(make_server):
+    """The child gives up, nobody is served, and the server still hears signals."""
+    if not os.path.exists(FAULTY):
+        pytest.skip(f"{FAULTY} was not built")
+    server = make_server(module=FAULTY, environment={"DURAHASH_FAULT": "no-thread-can-be-made"})
+    with server.client() as c:
+        fill(c, "t")
+        c.bgsave()
+        while c.info("persistence")["rdb_bgsave_in_progress"]:
+            time.sleep(0.01)
+        assert c.info("persistence")["rdb_last_bgsave_status"] == "err"
+        assert c.info("durahash")["durahash_children_served"] == 0
+        assert c.execute_command("DH.SET", "t", "after", "1") == 1
+    server.process.send_signal(signal.SIGTERM)
+    assert server.process.wait(timeout=20) == 0
+
+
 def runs(process):
     try:
         with open(f"/proc/{process}/stat") as f:
