@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <future>
+#include <memory>
 #include <thread>
 
 #include "fault.hpp"
@@ -241,8 +242,8 @@ void keyspace::try_again() {
   }
 }
 
-/// Closes all pools, in order behind what the module's thread has to do. Where somebody still reads
-/// they are left as they are, as by a kill.
+/// Closes all pools, in order behind what the module's thread has to do. Where somebody reads
+/// longer than its patience they are left as they are, as by a kill.
 void keyspace::on_shutdown() {
   constexpr auto patience = std::chrono::seconds(2);
   const auto end = std::chrono::steady_clock::now() + patience;
@@ -250,13 +251,18 @@ void keyspace::on_shutdown() {
     if (std::chrono::steady_clock::now() > end) return;
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
-  std::promise<void> closed;
-  the_worker().submit([&] {
+  struct progress {
+    std::promise<void> begun, closed;
+  };
+  auto made = std::make_shared<progress>();  // the thread may come to it later than this waits
+  the_worker().submit([this, made] {
+    made->begun.set_value();
     for (auto& [id, t] : linked_) t->pool().close();
     catalog_->close();
-    closed.set_value();
+    made->closed.set_value();
   });
-  closed.get_future().wait();
+  if (made->begun.get_future().wait_until(end) == std::future_status::ready)
+    made->closed.get_future().wait();
 }
 
 }  // namespace durahash::server
