@@ -78,6 +78,7 @@ class Server:
 
     def client(self, **how):
         how.setdefault("retry", None)  # a server that is not there is what tests are about
+        how.setdefault("socket_timeout", 30)  # a server that hangs fails its test
         return redis.Redis(port=self.port, **how)
 
     def kill(self):
