@@ -14,7 +14,16 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 MODULE = os.environ.get("DURAHASH_MODULE", str(REPOSITORY / "build/check/lib/durahash.so"))
 # The same with errors that DURAHASH_FAULT chooses.
 FAULTY = str(Path(MODULE).with_name("durahash-faulty.so"))
-FOLDERS = "/dev/shm" if os.access("/dev/shm", os.W_OK) else tempfile.gettempdir()
+
+
+def folders():
+    """Where servers have their folders: in memory, if there is a gigabyte of it."""
+    memory = "/dev/shm"
+    roomy = os.access(memory, os.W_OK) and shutil.disk_usage(memory).free > 1 << 30
+    return memory if roomy else tempfile.gettempdir()
+
+
+FOLDERS = folders()
 
 
 def programs():
