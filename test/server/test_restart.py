@@ -458,8 +458,15 @@ def test_nothing_that_was_acknowledged_is_lost_in_fifty_kills(server, chance):
     """Two loaders write, delete and count, and note each answer; 50 times the server is killed."""
     models, stop = [{}, {}], threading.Event()
     unsure = [None, None]  # the record of a request without an answer
+    failures = []  # of the loaders: a thread that fails says so to nobody
 
     def load(number, seed):
+        try:
+            load_until_stopped(number, seed)
+        except Exception as why:  # any: the test fails by it
+            failures.append(why)
+
+    def load_until_stopped(number, seed):
         model, random = models[number], __import__("random").Random(seed)
         while not stop.is_set():
             try:
@@ -506,6 +513,7 @@ def test_nothing_that_was_acknowledged_is_lost_in_fifty_kills(server, chance):
     stop.set()
     for one in loaders:
         one.join()
+    assert not failures
     with server.client() as c:
         found = records_of(c, "t")
     for number in range(2):
