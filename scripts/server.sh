@@ -41,7 +41,8 @@ case "$what" in
   test)
     scripts/build.sh check durahash_server durahash_server_faulty durahash_power_cut durahash_tool
     export DURAHASH_MODULE=${DURAHASH_MODULE:-$PWD/build/check/lib/durahash.so}
-    exec timeout --kill-after=10 900 $venv/bin/python -B -m pytest -q -p no:cacheprovider test/server "$@"
+    exec timeout --kill-after=10 900 \
+      $venv/bin/python -B -m pytest -q -p no:cacheprovider test/server "$@"
     ;;
   demo | bench)
     scripts/build.sh release durahash_server

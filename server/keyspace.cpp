@@ -54,7 +54,8 @@ void keyspace::note(status s, const char* what) {
 
 bool keyspace::write_row(hosted_table& t) {
   if (phase_ != phase::serving) return true;  // commit_load writes all
-  const std::uint64_t area = catalog_->area_of(t.where.database);
+  // A swap that the catalog refused says which area is which database: it comes before.
+  const std::uint64_t area = settle_swaps() ? catalog_->area_of(t.where.database) : 0;
   t.epoch = ++epoch_;
   const status s = area == 0
                        ? status::io_error
@@ -66,12 +67,25 @@ bool keyspace::write_row(hosted_table& t) {
   return s == status::ok;
 }
 
-void keyspace::erase_row(hosted_table& t) {
-  if (!t.has_row) return;
+bool keyspace::erase_row(hosted_table& t) {
+  if (!t.has_row) return true;
   const status s = catalog_->erase(t.id());
   note(s, "a row was not erased");
-  // Its pool stays where the row does: the next start has both.
+  // Its pool stays as long as the row does: a start before the next try has both.
   if (s == status::ok) t.has_row = false;
+  else unerased_.push_back(t.shared_from_this());
+  return s == status::ok;
+}
+
+bool keyspace::settle_swaps() {
+  while (!unswapped_.empty()) {
+    const auto [one, other] = unswapped_.front();
+    const status s = catalog_->swap(one, other);
+    note(s, "databases were not swapped");
+    if (s != status::ok) return false;
+    unswapped_.pop_front();
+  }
+  return true;
 }
 
 void keyspace::drop(const pool_id& id) {
@@ -181,7 +195,8 @@ void keyspace::on_flush(RedisModuleCtx* ctx, std::optional<int> database) {
   loaded_.clear();
   settle_unlinked();
   const bool keeps_rows = !database && synchronising(ctx) && !planted("a-sync-flushes-at-once");
-  if (!keeps_rows && !planted("flushes-are-not-told"))
+  // What is refused here goes row by row below, and is tried again.
+  if (!keeps_rows && !planted("flushes-are-not-told") && settle_swaps())
     note(catalog_->clear(database), "tables were not flushed");
   for (auto at = linked_.begin(); at != linked_.end();) {
     table_ref& t = at->second;
@@ -209,7 +224,9 @@ void keyspace::on_swap(int one, int other) {
   for (auto& p : placeholders_)
     if (auto t = p.lock()) swap(t->where.database);
   if (planted("swaps-are-not-told")) return;
-  if (phase_ == phase::serving) note(catalog_->swap(one, other), "databases were not swapped");
+  if (phase_ != phase::serving) return;
+  unswapped_.emplace_back(one, other);
+  settle_swaps();
 }
 
 /// No synchronisation will end any more: what it was to replace is gone from the keyspace already.
@@ -231,14 +248,21 @@ void keyspace::before_sleep(RedisModuleCtx* ctx) {
 
 /// What the catalog refused: once a second, up to the first that it refuses again.
 void keyspace::try_again() {
-  if (unwritten_.empty()) return;
+  if (unwritten_.empty() && unerased_.empty() && unswapped_.empty()) return;
   const auto now = std::chrono::steady_clock::now();
   if (now < next_try_) return;
   next_try_ = now + std::chrono::seconds(1);
+  if (!settle_swaps()) return;
   while (!unwritten_.empty()) {
     const table_ref t = std::move(unwritten_.front());
     unwritten_.pop_front();
     if (t->linked && !write_row(*t)) return;  // it is the last one now
+  }
+  while (!unerased_.empty()) {
+    table_ref t = std::move(unerased_.front());
+    unerased_.pop_front();
+    if (!t->linked && !erase_row(*t)) return;
+    let_go(std::move(t));
   }
 }
 

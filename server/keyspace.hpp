@@ -19,6 +19,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "api.hpp"
@@ -80,7 +81,8 @@ class keyspace {
   void reconcile(RedisModuleCtx* ctx, RedisModuleString* key);
   void settle_unlinked();
   bool write_row(hosted_table& table);
-  void erase_row(hosted_table& table);
+  bool erase_row(hosted_table& table);
+  bool settle_swaps();
   void try_again();
   void drop(const pool_id& id);
   void commit_load(RedisModuleCtx* ctx);
@@ -100,6 +102,8 @@ class keyspace {
   std::vector<table_ref> loaded_;      // of the load under way
   std::vector<table_ref> superseded_;  // of before a synchronisation; the rows stand until its end
   std::deque<table_ref> unwritten_;    // whose row could not be written
+  std::deque<table_ref> unerased_;     // without a key, whose row could not be erased
+  std::deque<std::pair<int, int>> unswapped_;  // in order
   std::chrono::steady_clock::time_point next_try_;
   std::vector<std::weak_ptr<hosted_table>> placeholders_;
   std::uint64_t failures_ = 0;  // of the catalog

@@ -219,6 +219,7 @@ void keyspace::commit_load(RedisModuleCtx* ctx) {
     t->has_row = true;
   }
   require(ctx, catalog_->replace(areas));  // COMMIT
+  unswapped_.clear();                      // of areas that are void now
   phase_ = phase::serving;
   on_promotion();  // what was there before is superseded for good
 }

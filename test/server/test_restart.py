@@ -243,6 +243,37 @@ def test_names_that_found_no_room_are_written_later(refusing):
     assert_same(keyspace_of(refusing), wanted)
 
 
+def test_what_went_and_swaps_are_told_to_the_catalog_later(refusing):
+    with refusing.client() as c, refusing.client(db=1) as other:
+        fill(c, "t1"), fill(c, "t2"), fill(c, "t3"), fill(other, "t1", 7), fill(other, "gone")
+        refusing.refuse_rows()
+        c.delete("t2")
+        c.swapdb(0, 1)
+        c.rename("t1", "was t1")
+        c.delete("gone")
+        c.swapdb(1, 2)
+        refusing.refuse_rows(False)
+        wanted = keyspace_of(refusing)
+        time.sleep(2.5)  # it tries once a second
+    refusing.restart()
+    assert_same(keyspace_of(refusing), wanted)
+    assert len(refusing.pools()) == len(wanted)
+
+
+def test_a_flush_that_the_catalog_refused_is_told_later(refusing):
+    with refusing.client() as c, refusing.client(db=1) as other:
+        fill(c, "t1"), fill(other, "t1", 7)
+        refusing.refuse_rows()
+        c.swapdb(0, 1)
+        c.flushdb()
+        refusing.refuse_rows(False)
+        wanted = keyspace_of(refusing)
+        time.sleep(2.5)
+    refusing.restart()
+    assert_same(keyspace_of(refusing), wanted)
+    assert len(refusing.pools()) == 1
+
+
 @pytest.mark.parametrize("settings", [
     ("--save", "3600 1"), ("--appendonly", "yes"),
     ("--appendonly", "yes", "--aof-use-rdb-preamble", "no")], ids=["rdb", "aof", "aof-commands"])
