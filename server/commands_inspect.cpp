@@ -1,5 +1,9 @@
 // DH.INFO, DH.CHECK, DH.WAITDISK.
+#include <chrono>
+#include <thread>
+
 #include "command.hpp"
+#include "fault.hpp"
 #include "text.hpp"
 #include "worker.hpp"
 
@@ -40,6 +44,7 @@ int check(const command& c) {
     return RedisModule_ReplyWithError(c.ctx, "ERR DH.CHECK reads all records: not in MULTI");
   waiting_client client(c.ctx);
   the_worker().submit([client, held = t->shared_from_this()]() mutable {
+    if (planted("a-check-takes-long")) std::this_thread::sleep_for(std::chrono::seconds(10));
     const check_report report = held->pool().check();
     map_answer all;
     all.add("ok", report.ok ? 1 : 0);

@@ -2,6 +2,7 @@
 there again, and nothing else. Each test tells of an error that a simpler module makes."""
 import json
 import shutil
+import signal
 import subprocess
 import threading
 import time
@@ -218,6 +219,23 @@ def refusing(make_server):
     if not Path(FAULTY).exists():
         pytest.skip(f"{FAULTY} was not built")
     return make_server(module=FAULTY, environment={"DURAHASH_FAULT": "the-catalog-refuses"})
+
+
+def test_an_end_in_order_does_not_wait_for_a_long_check(faulty):
+    with faulty.client() as c:
+        fill(c, "t")
+        wanted = keyspace_of(faulty)
+    faulty.kill()
+    faulty.environment["DURAHASH_FAULT"] = "a-check-takes-long"
+    faulty.start()
+    with faulty.client(single_connection_client=True) as one:
+        one.ping()
+        one.connection.send_command("DH.CHECK", "t")
+        time.sleep(0.1)
+        faulty.process.send_signal(signal.SIGTERM)
+        assert faulty.process.wait(timeout=8) == 0
+    faulty.start()
+    assert_same(keyspace_of(faulty), wanted)
 
 
 def test_names_that_found_no_room_are_written_later(refusing):
