@@ -26,8 +26,9 @@ ALLOWED = {
     "gpu": BELOW_ENGINE | {"engine", "engine/gphash", "warp", "store"},
     "store": BELOW_ENGINE | {"disk", "engine", "engine/*"},
     "emulated": BELOW_ENGINE | {"engine", "engine/*", "store"},
-    "bench": {"api"},
-    "tool": {"api", "bench", "explorer"},
+    "bench": {"api", "bench/baselines"},
+    "bench/baselines": BELOW_ENGINE,  # tables that are measured beside the engines
+    "tool": {"api", "bench", "bench/baselines", "explorer"},
     "examples": {"api"},
     "bindings": {"api"},
     "server": {"api"},
@@ -59,6 +60,8 @@ def layer_of(path):
         if parts[1] == "engine" and len(parts) > 3 and parts[2] != "frame":
             return f"engine/{parts[2]}"
         return parts[1]
+    if parts[:2] == ("bench", "baselines"):
+        return "bench/baselines"
     return parts[0] if len(parts) > 1 and parts[0] in ALLOWED else None
 
 

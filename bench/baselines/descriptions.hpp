@@ -1,0 +1,10 @@
+// The baselines' entries, each in a file of its own.
+#pragma once
+
+#include "bench/baselines/registry.hpp"
+
+namespace durahash::baselines {
+
+baseline linear_probing_baseline();
+
+}  // namespace durahash::baselines

@@ -1,0 +1,22 @@
+#include "bench/baselines/registry.hpp"
+
+#include <array>
+
+#include "bench/baselines/descriptions.hpp"
+
+namespace durahash::baselines {
+
+std::span<const baseline> all_baselines() {
+  static const std::array all{
+      linear_probing_baseline(),
+  };
+  return all;
+}
+
+const baseline* baseline_of(std::string_view name) {
+  for (const baseline& b : all_baselines())
+    if (b.name == name) return &b;
+  return nullptr;
+}
+
+}  // namespace durahash::baselines

@@ -1,0 +1,82 @@
+// Lines written back and fences of single operations, counted by the medium `emulated`, against
+// what the steps of each design give by hand.
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "bench/baselines/registry.hpp"
+
+namespace durahash::baselines {
+namespace {
+
+struct cost {
+  std::uint64_t lines, fences;
+  bool operator==(const cost&) const = default;
+};
+std::ostream& operator<<(std::ostream& to, const cost& c) {
+  return to << c.lines << " lines, " << c.fences << " fences";
+}
+cost operator*(std::uint64_t times, cost c) { return {times * c.lines, times * c.fences}; }
+
+/// Of tables with room: no growth, nothing displaced.
+struct expected_costs {
+  cost insert, update, erase;
+};
+
+constexpr std::uint64_t records = 200, room = 16384;
+
+cost counted(table& t, const std::function<void()>& work) {
+  media_counts before = t.counts();
+  work();
+  media_counts after = t.counts();
+  return {after.flushes - before.flushes, after.fences - before.fences};
+}
+
+double figure(const table& t, std::string_view name) {
+  for (const auto& [known, value] : t.figures())
+    if (known == name) return value;
+  ADD_FAILURE() << name;
+  return 0;
+}
+
+void expect_costs(std::string_view name, const expected_costs& expected) {
+  SCOPED_TRACE(name);
+  request wanted;
+  wanted.capacity = room;
+  std::unique_ptr<table> t = std::move(*baseline_of(name)->make(wanted));
+  auto each = [&](auto&& operation) {
+    return counted(*t, [&] {
+      for (std::uint64_t k = 1; k <= records; ++k) ASSERT_EQ(operation(k), status::ok);
+    });
+  };
+  std::uint64_t found;
+  EXPECT_EQ(each([&](std::uint64_t k) { return t->insert(k, k); }), records * expected.insert);
+  EXPECT_EQ(each([&](std::uint64_t k) { return t->get(k, found); }), records * (cost{0, 0}));
+  EXPECT_EQ(each([&](std::uint64_t k) { return t->update(k, k + 1); }), records * expected.update);
+  EXPECT_EQ(each([&](std::uint64_t k) { return t->erase(k); }), records * expected.erase);
+  EXPECT_EQ(figure(*t, "grows"), 0);
+  EXPECT_EQ(figure(*t, "displacements"), 0);
+}
+
+// Key and value share a line, the key's word commits.
+TEST(BaselineCost, LinearProbingWritesOneLineForAnything) {
+  expect_costs("linear-probing", {{1, 1}, {1, 1}, {1, 1}});
+}
+
+// The new array line by line; six words of the root, one after the other.
+TEST(BaselineCost, LinearProbingWritesItsArrayAndSixWordsToGrow) {
+  request wanted;
+  wanted.capacity = 64;
+  std::unique_ptr<table> t = std::move(*baseline_of("linear-probing")->make(wanted));
+  std::uint64_t k = 1;
+  for (; k <= 61; ++k) ASSERT_EQ(t->insert(k, k), status::ok);  // 61 of 64 are 95 %
+  ASSERT_EQ(t->slots(), 64u);
+  constexpr std::uint64_t new_lines = 128 * 16 / 64;
+  EXPECT_EQ(counted(*t, [&] { ASSERT_EQ(t->insert(k, k), status::ok); }),
+            (cost{new_lines + 6 + 1, 1 + 6 + 1}));
+  EXPECT_EQ(t->slots(), 128u);
+  EXPECT_EQ(figure(*t, "records_moved"), 61);
+}
+
+}  // namespace
+}  // namespace durahash::baselines
