@@ -18,6 +18,12 @@ namespace {
 
 constexpr std::uint64_t at_first = 3000, others = 6000, first_other = 1'000'000;
 
+std::vector<setup> disk_byte_setups() {
+  std::vector<setup> all = disk_setups();
+  std::erase_if(all, [](const setup& s) { return s.key() != data_kind::bytes; });
+  return all;
+}
+
 /// The bytes of two moments, and every value that a key had up to the second one.
 struct two_moments {
   std::set<std::pair<std::string, std::string>> history;
@@ -26,9 +32,13 @@ struct two_moments {
 
 class TwoMoments : public testing::TestWithParam<setup> {
  protected:
-  /// Records are put; a moment; puts, updates and erases; another moment. The process lives on
-  /// through both.
-  two_moments taken(random_stream& random) {
+  using puts = std::function<void(std::uint64_t n, std::uint64_t version, std::uint64_t length)>;
+  using between = std::function<void(subject&, const puts&)>;
+
+  /// Records are put, of that many bytes each; a moment; what lies between; another moment. The
+  /// process lives on through both.
+  two_moments taken(const std::function<std::uint64_t(std::uint64_t n)>& length,
+                    const between& changes) {
     std::string path = folder_.file("written");
     std::filesystem::remove(path);
     two_moments made;
@@ -37,25 +47,47 @@ class TwoMoments : public testing::TestWithParam<setup> {
     if (GetParam().engine == engine_kind::cceh) how.settings["segment"] = 3;
     auto opened = open_subject(GetParam(), path, how);
     if (!opened) throw std::runtime_error(opened.failure().message);
-    auto put = [&](std::uint64_t n, std::uint64_t version) {
-      // Of many lengths, so that slabs change their cells and a shard's old array becomes records.
-      std::string value = long_value(GetParam(), n + version, mixed(n + version) % 600);
+    puts put = [&](std::uint64_t n, std::uint64_t version, std::uint64_t bytes) {
+      std::string value = long_value(GetParam(), n + version, bytes);
       EXPECT_EQ((*opened)->put(nth_key(GetParam(), n), value), status::ok);
       made.history.emplace(nth_key(GetParam(), n), value);
     };
-    for (std::uint64_t n = 0; n < at_first; ++n) put(n, 0);
+    for (std::uint64_t n = 0; n < at_first; ++n) put(n, 0, length(n));
     made.early_bytes = read_file(path);
-    for (std::uint64_t i = 0, changes = 2000 + random.below(8000); i < changes; ++i) {
-      std::uint64_t n = random.below(at_first);
-      switch (random.below(4)) {
-        case 0: put(at_first + random.below(3 * at_first), 0); break;
-        case 1: (void)(*opened)->erase(nth_key(GetParam(), n)); break;
-        default: put(n, 1 + random.below(1000));
-      }
-    }
+    changes(**opened, put);
     made.late_bytes = read_file(path);
     return made;
   }
+
+  /// Puts, updates and erases between the moments. Values are of many lengths, so that a shard's
+  /// old array becomes records.
+  two_moments of_a_busy_table(random_stream& random) {
+    auto any_length = [](std::uint64_t n) { return mixed(n) % 600; };
+    return taken(any_length, [&](subject& pool, const puts& put) {
+      for (std::uint64_t i = 0, changes = 2000 + random.below(8000); i < changes; ++i) {
+        std::uint64_t n = random.below(at_first), version = 1 + random.below(1000);
+        switch (random.below(4)) {
+          case 0: n = at_first + random.below(3 * at_first), put(n, 0, any_length(n)); break;
+          case 1: (void)pool.erase(nth_key(GetParam(), n)); break;
+          default: put(n, version, any_length(n + version));
+        }
+      }
+    });
+  }
+
+  /// Between the moments most records go, and longer ones come: their slabs lie where slabs of the
+  /// first ones lay. With pages of both moments a slab has whole records in cells of two lengths.
+  two_moments of_slabs_with_other_cells(random_stream& random) {
+    return taken([](std::uint64_t) { return 90; },
+                 [&](subject& pool, const puts& put) {
+                   for (std::uint64_t n = random.below(at_first / 2); n < at_first; ++n)
+                     (void)pool.erase(nth_key(GetParam(), n));
+                   std::uint64_t bytes = 200 + random.below(500);
+                   for (std::uint64_t n = at_first; n < 2 * at_first; ++n) put(n, 0, bytes);
+                 });
+  }
+
+  void expect_salvage_keeps_what_it_keeps(const two_moments& moments, random_stream& random);
 
   bool has_checksums() const { return GetParam().key() == data_kind::bytes; }
 
@@ -68,56 +100,75 @@ TEST_P(TwoMoments, WhatSalvageKeepsStaysThroughLaterWrites) {
     SCOPED_TRACE("round " + std::to_string(round) + ", again with --seed " +
                  std::to_string(run_seed()));
     random_stream random(stream_seed(GetParam().name() + "/moments/" + std::to_string(round)));
-    two_moments moments = taken(random);
-    std::string mixed = moments.late_bytes;
-    std::uint64_t late_share = 1 + random.below(9);  // of ten pages
-    for (std::size_t page = 0;
-         page + page_bytes <= std::min(mixed.size(), moments.early_bytes.size());
-         page += page_bytes)
-      if (random.below(10) >= late_share)
-        mixed.replace(page, page_bytes, moments.early_bytes, page, page_bytes);
-    std::string path = folder_.file("mixed");
-    write_file(path, after_reboot(mixed, pool_state::changing));
-
-    options how = plain_options(GetParam());
-    how.salvage = true;
-    auto opened = open_subject(GetParam(), path, how);
-    ASSERT_TRUE(opened) << opened.failure().message;
-    EXPECT_FALSE((*opened)->pool().salvage_report().empty());
-    expect_sound(**opened);
-    model kept = contents_of(**opened);
-    for (const auto& [key, value] : kept)
-      if (has_checksums()) {
-        ASSERT_TRUE(moments.history.contains({key, value}))
-            << "salvage kept a value that the key never had";
-      }
-    auto expect_kept = [&](const char* when) {
-      std::uint64_t lost = 0, wrong = 0;
-      for (const auto& [key, value] : kept) {
-        auto found = (*opened)->get(key);
-        if (!found) ++lost;
-        else wrong += *found != value;
-      }
-      EXPECT_EQ(lost, 0u) << when << ", of " << kept.size() << " records that salvage kept";
-      EXPECT_EQ(wrong, 0u) << when << ", of " << kept.size() << " records that salvage kept";
-    };
-    for (std::uint64_t n = first_other; n < first_other + others; ++n)
-      ASSERT_EQ((*opened)->put(nth_key(GetParam(), n), nth_value(GetParam(), n)), status::ok);
-    expect_kept("after puts of other keys");
-    EXPECT_EQ((*opened)->pool().size(), kept.size() + others);
-    expect_sound(**opened);
-    ASSERT_EQ((*opened)->pool().close(), status::ok);
-
-    opened = open_subject(GetParam(), path, plain_options(GetParam()));
-    ASSERT_TRUE(opened) << opened.failure().message;
-    EXPECT_TRUE((*opened)->pool().info().clean);
-    expect_kept("after close and reopen");
-    std::uint64_t lost = 0;
-    for (std::uint64_t n = first_other; n < first_other + others; ++n)
-      lost += (*opened)->get(nth_key(GetParam(), n)) != nth_value(GetParam(), n);
-    EXPECT_EQ(lost, 0u) << "of the records that were put after salvage";
-    expect_sound(**opened);
+    ASSERT_NO_FATAL_FAILURE(expect_salvage_keeps_what_it_keeps(of_a_busy_table(random), random));
   }
+}
+
+/// Words lie in their buckets, and have no cells.
+class TwoMomentsOfRecords : public TwoMoments {};
+INSTANTIATE_TEST_SUITE_P(Every, TwoMomentsOfRecords, testing::ValuesIn(disk_byte_setups()),
+                         setup_name());
+
+/// Salvage asks the heap of each cell whether it is another's: of two that overlap it keeps one.
+TEST_P(TwoMomentsOfRecords, OfASlabThatHadOtherCellsSalvageKeepsNoTwoThatOverlap) {
+  for (int round = 0; round < 6 && !HasFailure(); ++round) {
+    SCOPED_TRACE("round " + std::to_string(round) + ", again with --seed " +
+                 std::to_string(run_seed()));
+    random_stream random(stream_seed(GetParam().name() + "/slabs/" + std::to_string(round)));
+    ASSERT_NO_FATAL_FAILURE(
+        expect_salvage_keeps_what_it_keeps(of_slabs_with_other_cells(random), random));
+  }
+}
+
+void TwoMoments::expect_salvage_keeps_what_it_keeps(const two_moments& moments,
+                                                    random_stream& random) {
+  std::string mixed = moments.late_bytes;
+  std::uint64_t late_share = 1 + random.below(9);  // of ten pages
+  for (std::size_t page = 0;
+       page + page_bytes <= std::min(mixed.size(), moments.early_bytes.size()); page += page_bytes)
+    if (random.below(10) >= late_share)
+      mixed.replace(page, page_bytes, moments.early_bytes, page, page_bytes);
+  std::string path = folder_.file("mixed");
+  write_file(path, after_reboot(mixed, pool_state::changing));
+
+  options how = plain_options(GetParam());
+  how.salvage = true;
+  auto opened = open_subject(GetParam(), path, how);
+  ASSERT_TRUE(opened) << opened.failure().message;
+  EXPECT_FALSE((*opened)->pool().salvage_report().empty());
+  expect_sound(**opened);
+  model kept = contents_of(**opened);
+  for (const auto& [key, value] : kept)
+    if (has_checksums()) {
+      ASSERT_TRUE(moments.history.contains({key, value}))
+          << "salvage kept a value that the key never had";
+    }
+  auto expect_kept = [&](const char* when) {
+    std::uint64_t lost = 0, wrong = 0;
+    for (const auto& [key, value] : kept) {
+      auto found = (*opened)->get(key);
+      if (!found) ++lost;
+      else wrong += *found != value;
+    }
+    EXPECT_EQ(lost, 0u) << when << ", of " << kept.size() << " records that salvage kept";
+    EXPECT_EQ(wrong, 0u) << when << ", of " << kept.size() << " records that salvage kept";
+  };
+  for (std::uint64_t n = first_other; n < first_other + others; ++n)
+    ASSERT_EQ((*opened)->put(nth_key(GetParam(), n), nth_value(GetParam(), n)), status::ok);
+  expect_kept("after puts of other keys");
+  EXPECT_EQ((*opened)->pool().size(), kept.size() + others);
+  expect_sound(**opened);
+  ASSERT_EQ((*opened)->pool().close(), status::ok);
+
+  opened = open_subject(GetParam(), path, plain_options(GetParam()));
+  ASSERT_TRUE(opened) << opened.failure().message;
+  EXPECT_TRUE((*opened)->pool().info().clean);
+  expect_kept("after close and reopen");
+  std::uint64_t lost = 0;
+  for (std::uint64_t n = first_other; n < first_other + others; ++n)
+    lost += (*opened)->get(nth_key(GetParam(), n)) != nth_value(GetParam(), n);
+  EXPECT_EQ(lost, 0u) << "of the records that were put after salvage";
+  expect_sound(**opened);
 }
 
 /// The page that names the pool's length is of the first moment, all that lies behind it is not.
