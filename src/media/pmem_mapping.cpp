@@ -84,7 +84,8 @@ class pmem_mapping final : public mapping {
 
   error prepare(const mapping_request& request) {
     struct stat facts {};
-    ::fstat(file_.descriptor(), &facts);
+    if (::fstat(file_.descriptor(), &facts) != 0)
+      return system_error(status::unusable, "cannot stat", request.path);
     device_ = S_ISCHR(facts.st_mode);
     std::uint64_t bytes = 0;
     if (error e = look_at(request, bytes); e.code != status::ok) return e;
@@ -111,7 +112,10 @@ class pmem_mapping final : public mapping {
     if (pmem2_source_from_fd(&source.at, file_.descriptor()) != 0)
       return not_mappable(request.path);
     std::size_t size = 0;
-    if (pmem2_source_size(source.at, &size) == 0) bytes = size;
+    // A file whose size is not known is not an empty one, which would be cut to nothing when it is
+    // closed.
+    if (pmem2_source_size(source.at, &size) != 0) return not_mappable(request.path);
+    bytes = size;
     // of a device, up to 1 GiB
     if (pmem2_source_alignment(source.at, &size) == 0)
       alignment_ = std::max<std::uint64_t>(alignment_, size);
