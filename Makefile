@@ -61,7 +61,7 @@ python: setup  ## the Python package and its tests; PYTEST="-k rows" and so on
 	@scripts/python.sh test $(PYTEST)
 
 bench: build  ## measure this machine; BENCH="--engine turbo --keys 10000000" and so on
-	@scripts/build.sh release durahash_bench_program
+	@scripts/build.sh release durahash_bench_program durahash_reproduce_program
 	@$(TOOL) bench $(BENCH)
 
 bench-disk: setup  ## durahash on a disk beside SQLite, LMDB and RocksDB (installs them; 20 minutes); BENCH_DISK="--folder DIR" and so on

@@ -65,5 +65,5 @@ if(TARGET durahash_shared)
 endif()
 if(TARGET durahash_tool)
   install(TARGETS durahash_tool)
-  install(TARGETS durahash_explorer durahash_bench_program OPTIONAL)  # where they were built
+  install(TARGETS durahash_explorer durahash_bench_program durahash_reproduce_program OPTIONAL)  # where they were built
 endif()

@@ -21,7 +21,7 @@ function(durahash_test name)
   durahash_test_executable(${name}_test "${test_UNPARSED_ARGUMENTS}" "${test_USES}")
   if(test_TOOL AND TARGET durahash_tool)
     target_compile_definitions(${name}_test PRIVATE DURAHASH_TOOL_PATH="$<TARGET_FILE:durahash_tool>")
-    add_dependencies(${name}_test durahash_tool durahash_bench_program)
+    add_dependencies(${name}_test durahash_tool durahash_bench_program durahash_reproduce_program)
   endif()
 
   set(recognised "")

@@ -34,8 +34,10 @@ void add_backup(command_line app, int& exit_code);
 void add_bench(command_line app, int& exit_code);
 void add_demo(command_line app, int& exit_code);
 void add_crash(command_line app, int& exit_code);
+void add_reproduce(command_line app, int& exit_code);
 
-// Programs of their own, durahash-crash and durahash-bench, stand beside the tool.
+// Programs of their own, durahash-crash, durahash-bench and durahash-reproduce, stand beside the
+// tool.
 
 /// Names their commands in the tool's help.
 void add_programs(command_line app);
@@ -48,7 +50,7 @@ std::optional<int> start_program(std::vector<char*>& words);
 /// is not changed.
 std::optional<int> put_command_first(std::vector<char*>& words, const char* name);
 
-// What the tool (commands.cpp) and the programs (explorer/commands.cpp, bench/commands.cpp) do
+// What the tool (commands.cpp) and the programs (explorer/, bench/ and reproduce/commands.cpp) do
 // differently.
 
 void add_commands(command_line app, int& exit_code);
