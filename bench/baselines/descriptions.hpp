@@ -6,5 +6,8 @@
 namespace durahash::baselines {
 
 baseline linear_probing_baseline();
+baseline bucketized_cuckoo_baseline();
+baseline pfht_baseline();
+baseline path_hashing_baseline();
 
 }  // namespace durahash::baselines

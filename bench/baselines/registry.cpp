@@ -9,6 +9,9 @@ namespace durahash::baselines {
 std::span<const baseline> all_baselines() {
   static const std::array all{
       linear_probing_baseline(),
+      bucketized_cuckoo_baseline(),
+      pfht_baseline(),
+      path_hashing_baseline(),
   };
   return all;
 }

@@ -26,7 +26,7 @@ class table {
   /// Adds a record. The table grows as its paper has it, within this call.
   /// Returns   ok; exists; no_space, the table is then unchanged; invalid_argument.
   virtual status insert(std::uint64_t key, std::uint64_t value) = 0;
-  /// Returns   ok; not_found; no_space where an update is a new record and there is no place for it.
+  /// Returns   ok; not_found; no_space where an update is a new record without a place.
   virtual status update(std::uint64_t key, std::uint64_t value) = 0;
   /// As update, or else as insert.
   virtual status put(std::uint64_t key, std::uint64_t value) = 0;

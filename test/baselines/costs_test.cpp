@@ -78,5 +78,47 @@ TEST(BaselineCost, LinearProbingWritesItsArrayAndSixWordsToGrow) {
   EXPECT_EQ(figure(*t, "records_moved"), 61);
 }
 
+// The item, then its token. An update: the log's entry, its flag, the value, the flag again.
+constexpr expected_costs with_tokens{{2, 2}, {4, 4}, {1, 1}};
+
+TEST(BaselineCost, TokenTablesWriteItemAndTokenAndLogTheirUpdates) {
+  expect_costs("bucketized-cuckoo", with_tokens);
+  expect_costs("pfht", with_tokens);
+  expect_costs("path-hashing", with_tokens);
+}
+
+// A movement is an insertion and a deletion: the copy, its token, the old token.
+TEST(BaselineCost, EachMovementOfACuckooTableWritesThreeLinesMore) {
+  request wanted;
+  wanted.capacity = 4096;
+  for (std::string_view name : {"bucketized-cuckoo", "pfht"}) {
+    std::unique_ptr<table> t = std::move(*baseline_of(name)->make(wanted));
+    constexpr std::uint64_t many = 3700;  // 90 %
+    cost found = counted(*t, [&] {
+      for (std::uint64_t k = 1; k <= many; ++k) ASSERT_EQ(t->insert(k, k), status::ok);
+    });
+    auto moved = static_cast<std::uint64_t>(figure(*t, "displacements"));
+    EXPECT_GT(moved, 20u) << name;
+    EXPECT_EQ(figure(*t, "grows"), 0) << name;
+    EXPECT_EQ(found, (cost{2 * many + 3 * moved, 2 * many + 3 * moved})) << name;
+  }
+}
+
+// Level figure 8: over 90 % for all; 94.2 % for path hashing.
+TEST(BaselineLoadFactorPaper, IsOverNinetyPercentBeforeTheFirstGrowth) {
+  request wanted;
+  wanted.capacity = 1 << 16;
+  for (std::string_view name : {"bucketized-cuckoo", "pfht", "path-hashing"}) {
+    std::unique_ptr<table> t = std::move(*baseline_of(name)->make(wanted));
+    double peak = 0;
+    for (std::uint64_t k = 1; figure(*t, "grows") == 0; ++k) {
+      peak = t->load_factor();
+      ASSERT_EQ(t->insert(k, k), status::ok);
+    }
+    std::printf("%s: %.3f\n", std::string(name).c_str(), peak);
+    EXPECT_GT(peak, 0.90) << name;
+  }
+}
+
 }  // namespace
 }  // namespace durahash::baselines
