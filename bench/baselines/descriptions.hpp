@@ -9,5 +9,8 @@ baseline linear_probing_baseline();
 baseline bucketized_cuckoo_baseline();
 baseline pfht_baseline();
 baseline path_hashing_baseline();
+baseline extendible_hashing_baseline();
+baseline p_clht_baseline();
+baseline unordered_map_baseline();
 
 }  // namespace durahash::baselines

@@ -8,10 +8,9 @@ namespace durahash::baselines {
 
 std::span<const baseline> all_baselines() {
   static const std::array all{
-      linear_probing_baseline(),
-      bucketized_cuckoo_baseline(),
-      pfht_baseline(),
-      path_hashing_baseline(),
+      linear_probing_baseline(), bucketized_cuckoo_baseline(),  pfht_baseline(),
+      path_hashing_baseline(),   extendible_hashing_baseline(), p_clht_baseline(),
+      unordered_map_baseline(),
   };
   return all;
 }

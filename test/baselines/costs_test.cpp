@@ -87,6 +87,37 @@ TEST(BaselineCost, TokenTablesWriteItemAndTokenAndLogTheirUpdates) {
   expect_costs("path-hashing", with_tokens);
 }
 
+TEST(BaselineCost, ExtendibleHashingWritesOneLineForAnything) {
+  expect_costs("extendible-lsb", {{1, 1}, {1, 1}, {1, 1}});
+}
+
+// The block and its header, the depth; the old directory, three words of the root.
+TEST(BaselineCost, ExtendibleHashingWritesItsBlockAndItsDirectoryToDouble) {
+  request wanted;
+  wanted.capacity = 16;
+  std::unique_ptr<table> t = std::move(*baseline_of("extendible-lsb")->make(wanted));
+  for (std::uint64_t k = 1; k <= 16; ++k) ASSERT_EQ(t->insert(k, k), status::ok);
+  EXPECT_EQ(counted(*t, [&] { ASSERT_EQ(t->insert(17, 17), status::ok); }),
+            (cost{5 + 1 + 1 + 3 + 1, 1 + 1 + 1 + 3 + 1}));
+  EXPECT_EQ(figure(*t, "grows"), 1);
+}
+
+// CCEH §6.1: about 3.5 lines with blocks of 256 bytes.
+TEST(BaselineSplitsPaper, OfExtendibleHashingCostTwoToFourLinesAnInsertion) {
+  std::unique_ptr<table> t = std::move(*baseline_of("extendible-lsb")->make({}));
+  constexpr std::uint64_t many = 200'000;
+  cost found = counted(*t, [&] {
+    for (std::uint64_t k = 1; k <= many; ++k) ASSERT_EQ(t->insert(k, k), status::ok);
+  });
+  double lines = static_cast<double>(found.lines) / static_cast<double>(many);
+  std::printf("extendible-lsb: %.2f lines an insertion\n", lines);
+  EXPECT_GT(lines, 1.5);
+  EXPECT_LT(lines, 4.5);
+}
+
+// The value's line, the key's line: the same one, twice. What changes one word fences before, too.
+TEST(BaselineCost, PClhtWritesItsLineTwice) { expect_costs("p-clht", {{2, 2}, {1, 2}, {1, 2}}); }
+
 // A movement is an insertion and a deletion: the copy, its token, the old token.
 TEST(BaselineCost, EachMovementOfACuckooTableWritesThreeLinesMore) {
   request wanted;
