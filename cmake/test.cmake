@@ -11,8 +11,7 @@ endif()
 # One GoogleTest executable <name>_test. Each TEST, TEST_F, TEST_P becomes one test of ctest, <name>.<suite>.<test>, which runs all its parameters;
 # <name>.others runs what was not recognised in the sources, so that nothing is left out. Suites with `Torture` or `Stress` in their name carry that label,
 # those whose name ends with `Paper` or `Cost`, which measure and compare with the papers, `figures`, the others LABEL (default `unit`). The sources see
-# src/, the constants DURAHASH_SOURCE_DIR and, with TOOL, DURAHASH_TOOL_PATH (the built tool), and get
-# a main() unless one of them is called main.cpp.
+# src/ and, with TOOL, the constant DURAHASH_TOOL_PATH (the built tool), and get a main() unless one of them is called main.cpp.
 function(durahash_test name)
   cmake_parse_arguments(PARSE_ARGV 1 test "TOOL" "LABEL" "USES")
   if(NOT test_LABEL)
@@ -78,7 +77,6 @@ function(durahash_test_executable target sources uses)
     target_link_libraries(${target} PRIVATE GTest::gtest_main)
   endif()
   target_compile_options(${target} PRIVATE ${durahash_test_optimisation})
-  target_compile_definitions(${target} PRIVATE DURAHASH_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   if(NOT "${sources}" MATCHES "[.]cu")
     target_precompile_headers(${target} REUSE_FROM durahash_test_headers)
   endif()
