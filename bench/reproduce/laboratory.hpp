@@ -1,6 +1,7 @@
 // What the claims share: tables are filled and measured once, and kept by how they were made.
 #pragma once
 
+#include <any>
 #include <functional>
 #include <map>
 #include <memory>
@@ -81,12 +82,22 @@ class laboratory {
   const std::vector<growth_step>& growths_of(const setup&, std::size_t count, unsigned run = 0);
   /// Load factor at the first growth, the mean of some tables with different keys.
   double first_growth_of(const setup&, unsigned tables);
-  /// A new table with so many of its first slots filled. It must not grow on the way.
+  /// A new table with so many of its first slots filled. It must not grow on the way. The slots of
+  /// turbo are those that its shards get with the first records.
   std::unique_ptr<subject> filled(const setup&, double load_factor, unsigned run = 0);
   /// The mean over some tables filled so; those that grow on the way are made again.
   double figure_at(const setup&, double load_factor, const std::string& name, unsigned tables);
   /// Of any work on the medium emulated.
   cost cost_of(subject&, std::uint64_t operations, const std::function<void()>& work);
+
+  /// What a paper's own measuring function found, kept by a name of its own.
+  template <class Make>
+  const auto& once(const std::string& name, Make&& make) {
+    using result = decltype(make());
+    std::any& kept = once_[name];
+    if (!kept.has_value()) kept = make();
+    return *std::any_cast<result>(&kept);
+  }
 
   // ---- Times
 
@@ -97,6 +108,8 @@ class laboratory {
   /// A mix: so many of a hundred are writes. Writes update, or insert.
   contest compare_mixes(const std::vector<setup>&, unsigned percent_writes, operation write,
                         double theta);
+  /// The longest of the insertions that load so many records. ns
+  double longest_insertion(const setup&, std::uint64_t records);
   arrivals load_with_arrivals(const setup&, double per_second);
   double seconds_to_reopen(const setup&, std::uint64_t records);
 
@@ -130,6 +143,7 @@ class laboratory {
   std::map<std::string, double> firsts_, figures_, reopenings_;
   std::map<std::string, contest> contests_;
   std::map<std::string, arrivals> arrivals_;
+  std::map<std::string, std::any> once_;
   std::vector<picture> pictures_;
 };
 

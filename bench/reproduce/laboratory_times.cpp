@@ -152,6 +152,17 @@ contest laboratory::compare_mixes(const std::vector<setup>& made, unsigned perce
               });
 }
 
+double laboratory::longest_insertion(const setup& made, std::uint64_t records) {
+  auto table = make(made, seed_);
+  bench::ticks longest = 0;
+  for (std::uint64_t i = 0; i < records; ++i) {
+    const bench::ticks begin = bench::ordered_ticks();
+    expect_right(table->insert(key(i)), "insert");
+    longest = std::max(longest, bench::ordered_ticks() - begin);
+  }
+  return static_cast<double>(longest) * bench::ns_per_tick();
+}
+
 arrivals laboratory::load_with_arrivals(const setup& made, double per_second) {
   return kept(arrivals_, fmt::format("{} {}", made.text(), per_second), [&] {
     arrivals seen;

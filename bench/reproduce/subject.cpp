@@ -8,6 +8,7 @@
 #include <chrono>
 #include <csignal>
 
+#include "bench/baselines/registry.hpp"
 #include "bench/client.hpp"
 #include "bench/clock.hpp"
 #include "bench/scratch_pool.hpp"
@@ -73,6 +74,72 @@ class pool_subject final : public subject {
 
   Table table_;
   Client client_;
+};
+
+class baseline_subject final : public subject {
+ public:
+  baseline_subject(const setup& made, std::uint64_t seed)
+      : what_(*baselines::baseline_of(made.baseline)) {
+    const bool emulated = made.medium == medium_kind::emulated;
+    wanted_.medium = emulated                                     ? made.medium
+                     : made.durability == durability_level::power ? medium_kind::pmem
+                                                                  : medium_kind::memory;
+    wanted_.seed = seed;
+    wanted_.added = {made.flush_ns, made.block_ns, made.read_ns};
+    make_with(made.capacity != 0 ? made.capacity : smallest);
+  }
+
+  bool insert(std::uint64_t key) override {
+    return table_->insert(key, bench::value_of(key, 0)) == status::ok;
+  }
+  bool update(std::uint64_t key, bench::generation g) override {
+    return table_->update(key, bench::value_of(key, g)) == status::ok;
+  }
+  bool get(std::uint64_t key) override {
+    std::uint64_t value = 0;
+    return table_->get(key, value) == status::ok && bench::value_belongs(key, value);
+  }
+  bool get_absent(std::uint64_t key) override {
+    std::uint64_t value = 0;
+    return table_->get(key, value) == status::not_found;
+  }
+  bool erase(std::uint64_t key) override { return table_->erase(key) == status::ok; }
+
+  media_counts counts() override { return table_->counts(); }
+  double figure(const std::string& name) override {
+    for (const auto& [has, value] : table_->figures())
+      if (has == name) return value;
+    throw bench::failure(status::invalid_argument, "there is no figure " + name);
+  }
+  pool_info info() override {
+    pool_info facts;
+    facts.records = table_->size();
+    facts.slots = table_->slots();
+    facts.load_factor = table_->load_factor();
+    facts.live_bytes = table_->bytes();
+    return facts;
+  }
+  void reserve(std::uint64_t records) override {
+    if (table_->size() == 0) return make_with(2 * records);
+    throw bench::failure(status::invalid_argument, "a baseline gets its room when it is made");
+  }
+  void compact() override {
+    throw bench::failure(status::invalid_argument, "a baseline is never compacted");
+  }
+
+ private:
+  static constexpr std::uint64_t smallest = 256;  // slots
+
+  void make_with(std::uint64_t capacity) {
+    wanted_.capacity = capacity;
+    auto made = what_.make(wanted_);
+    if (!made) throw bench::failure(made.failure().code, made.failure().message);
+    table_ = std::move(*made);
+  }
+
+  const baselines::baseline& what_;
+  baselines::request wanted_;
+  std::unique_ptr<baselines::table> table_;
 };
 
 template <class Table, class Client>
@@ -147,7 +214,7 @@ setup setup::with_latencies(std::uint32_t flush, std::uint32_t block, std::uint3
 }
 
 std::string setup::text() const {
-  std::string all(name_of(engine));
+  std::string all(baseline.empty() ? name_of(engine) : baseline);
   for (const auto& [name, value] : settings) all += fmt::format(", {} {}", name, value);
   if (capacity != 0) all += fmt::format(", capacity {}", capacity);
   if (shape.kind == data_kind::bytes)
@@ -160,7 +227,14 @@ std::string setup::text() const {
   return all;
 }
 
+setup baseline_named(std::string_view name) {
+  setup made;
+  made.baseline = name;
+  return made;
+}
+
 std::unique_ptr<subject> make(const setup& made, std::uint64_t seed) {
+  if (!made.baseline.empty()) return std::make_unique<baseline_subject>(made, seed);
   repeat_pool_seeds(seed);
   return made.shape.kind == data_kind::u64 ? make_of<bench::word_map, bench::word_client>(made)
                                            : make_of<table, bench::bytes_client>(made);

@@ -1,10 +1,11 @@
-// A table under measurement: one of the engines, with settings, on a medium.
+// A table under measurement: one of the engines, with settings, or a baseline; on a medium.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "bench/keys.hpp"
 #include "bench/request.hpp"
@@ -22,6 +23,7 @@ struct setup {
   medium_kind medium = medium_kind::memory;
   durability_level durability = durability_level::power;
   std::uint32_t flush_ns = 0, block_ns = 0, read_ns = 0;  ///< medium emulated
+  std::string_view baseline = {};  ///< one of bench/baselines by name; then there is no engine
 
   setup with(const std::string& name, std::uint64_t value) const;
   setup on(medium_kind) const;
@@ -30,6 +32,7 @@ struct setup {
   setup with_latencies(std::uint32_t flush, std::uint32_t block, std::uint32_t read) const;
 
   /// "cceh, probe 4": the engine and what is not its default. Unique: measurements are kept by it.
+  /// A baseline has no settings, and words alone.
   std::string text() const;
 };
 
@@ -46,9 +49,12 @@ class subject {
   virtual media_counts counts() = 0;  ///< medium emulated; reads the whole table
   virtual double figure(const std::string& name) = 0;
   virtual pool_info info() = 0;
-  virtual void reserve(std::uint64_t records) = 0;
-  virtual void compact() = 0;
+  virtual void reserve(std::uint64_t records) = 0;  ///< of a baseline: while it is empty
+  virtual void compact() = 0;                       ///< no baseline can
 };
+
+/// "p-clht" and so on, as a setup.
+setup baseline_named(std::string_view);
 
 /// A new pool of that setup. Its hash seeds come from `seed` alone. Throws bench::failure.
 std::unique_ptr<subject> make(const setup&, std::uint64_t seed);
