@@ -65,11 +65,18 @@ void check_that_plots_work() {
                   "install python3-matplotlib)");
 }
 
+void run_plot_program(std::string_view program, const std::string& data,
+                      std::vector<std::string> arguments) {
+  hidden_file source(program.substr(1)), report(data);
+  std::vector<std::string> command = {source.path(), report.path()};
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  if (!run_python(std::move(command)))
+    throw failure(status::io_error,
+                  "no picture was drawn into " + (arguments.empty() ? "" : arguments.back()));
+}
+
 void plot(const report& all, const std::string& picture) {
-  // The leading quote belongs to the trick, not to the program.
-  hidden_file program(script.substr(1)), data(json_of(all).dump());
-  if (!run_python({program.path(), data.path(), picture}))
-    throw failure(status::io_error, "the plot was not drawn into " + picture);
+  run_plot_program(script, json_of(all).dump(), {picture});
 }
 
 }  // namespace durahash::bench

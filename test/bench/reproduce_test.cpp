@@ -110,6 +110,126 @@ TEST(Reproduce, ThePlainReportNamesEveryVerdict) {
     EXPECT_NE(answer.output.find(word), std::string::npos) << word << " in\n" << answer.output;
 }
 
+bool with_matplotlib() {
+  return std::system("python3 -c 'import matplotlib' >/dev/null 2>&1") == 0;
+}
+
+/// Whichever browser of the family there is, or nothing.
+std::string chromium() {
+  for (const char* name : {"chromium", "chromium-browser", "google-chrome"})
+    if (std::system((std::string("command -v ") + name + " >/dev/null").c_str()) == 0) return name;
+  return "";
+}
+
+std::string in_attribute(const std::string& text) {
+  std::string all;
+  for (char c : text)
+    if (c == '&') all += "&amp;";
+    else if (c == '"') all += "&quot;";
+    else all += c;
+  return all;
+}
+
+/// What a browser finds of a page that is as wide as a phone: rows, figures, errors, widths. The
+/// page stands in a frame, whose width no window manager changes.
+json seen_on_a_phone(const std::string& browser, const std::string& page) {
+  own_file outer("reproduce-phone-"), log("reproduce-console-");
+  std::filesystem::path named = outer.at;
+  named += ".html";
+  std::ofstream(named) << "<!doctype html><title>waiting</title><iframe width=390 height=844 "
+                          "srcdoc=\""
+                       << in_attribute(page) << R"("></iframe><script>
+    let errors = 0;
+    const frame = document.querySelector('iframe');
+    window.addEventListener('error', () => ++errors);
+    frame.addEventListener('load', () => {
+      const inner = frame.contentDocument;
+      for (const one of inner.querySelectorAll('details')) one.open = true;
+      const broken = [...inner.querySelectorAll('*')].filter(
+        one => one.getBoundingClientRect().right > 390.5 && !one.closest('svg'));
+      document.title = JSON.stringify({
+        width: inner.body.scrollWidth, rows: inner.querySelectorAll('tr.claim').length,
+        figures: inner.querySelectorAll('figure svg').length, errors: errors,
+        wide: broken.length, text: inner.querySelectorAll('figure svg text').length});
+    });</script>)";
+  const std::string command = browser +
+                              " --headless --no-sandbox --disable-gpu --enable-logging=stderr "
+                              "--virtual-time-budget=10000 --dump-dom file://" +
+                              named.string() + " 2>" + log.at.string();
+  FILE* pipe = ::popen(command.c_str(), "r");
+  std::string dom;
+  std::array<char, 4096> piece;
+  while (std::size_t bytes = std::fread(piece.data(), 1, piece.size(), pipe))
+    dom.append(piece.data(), bytes);
+  ::pclose(pipe);
+  std::filesystem::remove(named);
+  std::ifstream said(log.at);
+  const std::string console((std::istreambuf_iterator<char>(said)), {});
+  const auto begin = dom.find("<title>") + 7, end = dom.find("</title>");
+  json seen = json::parse(dom.substr(begin, end - begin), nullptr, false);
+  if (seen.is_discarded()) throw std::runtime_error("the browser showed nothing:\n" + console);
+  seen["console"] = console.find("CONSOLE") != std::string::npos;
+  return seen;
+}
+
+TEST(Reproduce, ThePageHasAllRowsAndFitsAPhone) {
+  if (!with_matplotlib()) GTEST_SKIP() << "no matplotlib: no page is made";
+  own_file page("reproduce-page-"), report("reproduce-report-");
+  tool_answer made = run_tool("reproduce gphash --quick --seed 5 --html " + page.at.string() +
+                              " --json " + report.at.string() + " 2>&1");
+  ASSERT_EQ(made.exit_code, 0) << made.output;
+  std::ifstream file(page.at);
+  const std::string text((std::istreambuf_iterator<char>(file)), {});
+  for (const char* other : {"src=", "http://", "https://"}) {
+    // The names of XML's dialects are no links.
+    std::size_t at = 0;
+    while ((at = text.find(other, at)) != std::string::npos) {
+      EXPECT_NE(text.substr(at, 40).find("www.w3.org"), std::string::npos)
+          << "not in one file: " << text.substr(at, 80);
+      ++at;
+    }
+  }
+  json rows;
+  std::ifstream(report.at) >> rows;
+  const std::string browser = chromium();
+  if (browser.empty()) GTEST_SKIP() << "no chromium: the page is made, and nobody looks at it";
+  const json seen = seen_on_a_phone(browser, text);
+  EXPECT_EQ(seen["rows"], rows["rows"].size()) << seen;
+  EXPECT_EQ(seen["figures"], rows["figures"].size()) << seen;
+  EXPECT_GT(seen["text"], 50) << "letters of figures are text: " << seen;
+  EXPECT_LE(seen["width"], 390) << seen;
+  EXPECT_EQ(seen["wide"], 0) << seen;
+  EXPECT_EQ(seen["errors"], 0) << seen;
+  EXPECT_EQ(seen["console"], false) << seen;
+}
+
+TEST(Reproduce, AFigureIsDrawnOrItsAbsenceExplained) {
+  namespace fs = std::filesystem;
+  own_file folder("reproduce-figures-");
+  tool_answer made =
+      run_tool("reproduce gphash --quick --seed 5 --plot " + folder.at.string() + " 2>&1");
+  const bool there = with_matplotlib();
+  EXPECT_EQ(made.exit_code, there ? 0 : 3) << made.output;
+  if (!there) {
+    EXPECT_NE(made.output.find("matplotlib"), std::string::npos) << made.output;
+    return;
+  }
+  std::set<std::string> drawn;
+  for (const fs::directory_entry& one : fs::directory_iterator(folder.at)) {
+    EXPECT_GT(one.file_size(), 2000u) << one.path();
+    drawn.insert(one.path().filename());
+  }
+  std::size_t wanted = 0;
+  for (const json& one : quick_report()["figures"]) {
+    if (one["engine"] != "gphash") continue;
+    const std::string id = one["id"];
+    for (const char* ending : {".png", ".svg"}) EXPECT_TRUE(drawn.contains(id + ending)) << id;
+    wanted += 2;
+  }
+  EXPECT_EQ(drawn.size(), wanted);
+  fs::remove_all(folder.at);
+}
+
 TEST(Reproduce, RefusesWhatItCannotCompareOrRead) {
   own_file other("reproduce-other-");
   json report = quick_report();

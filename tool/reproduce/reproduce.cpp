@@ -7,6 +7,8 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "bench/plot.hpp"
+#include "bench/reproduce/pictures.hpp"
 #include "bench/reproduce/report.hpp"
 #include "bench/scratch_pool.hpp"
 #include "tool/arguments.hpp"
@@ -25,6 +27,8 @@ struct reproduce_arguments {
   std::string seed = "1";
   std::string json;
   std::string against;
+  std::string plot;
+  std::string html;
   bool quick = false;
 };
 
@@ -79,9 +83,7 @@ class json_file {
 };
 
 /// Returns whether anything got worse.
-bool tell_changes(const nlohmann::ordered_json& before, const reproduce::report& now,
-                  const std::string& path) {
-  const std::vector<reproduce::change> changes = reproduce::compare(before, now);
+bool tell_changes(const std::vector<reproduce::change>& changes, const std::string& path) {
   bool worse = false;
   for (const reproduce::change& one : changes) {
     tell(fmt::format("{}  {}: {:.4g} before, {:.4g} now {}; {}\n",
@@ -102,6 +104,8 @@ int reproduce_command(const reproduce_arguments& arguments) try {
     nothing.asked = asked;
     reproduce::compare(before, nothing);  // refuses what cannot be compared
   }
+  const bool draws = !arguments.plot.empty() || !arguments.html.empty();
+  if (draws) bench::check_that_plots_work();
   json_file json(arguments.json);
   progress bar("reproducing", 100, "%");
   const reproduce::report all =
@@ -111,8 +115,11 @@ int reproduce_command(const reproduce_arguments& arguments) try {
   bar.clear();
   if (!json.takes_stdout()) print(reproduce::text_of(all));
   json.write(all);
-  if (arguments.against.empty()) return exit_done;
-  return tell_changes(before, all, arguments.against) ? exit_not_found : exit_done;
+  const bool compares = !arguments.against.empty();
+  std::vector<reproduce::change> changes;
+  if (compares) changes = reproduce::compare(before, all);
+  if (draws) reproduce::draw(all, compares ? &changes : nullptr, arguments.plot, arguments.html);
+  return compares && tell_changes(changes, arguments.against) ? exit_not_found : exit_done;
 } catch (const bench::failure& why) {
   if (why.code == status::damaged) throw failure(exit_not_found, why.what());  // a wrong answer
   if (why.code == status::invalid_argument)
@@ -138,6 +145,11 @@ void add_reproduce(command_line app, int& exit_code) {
   command.add_option("--seed", a->seed, "the same seed, the same counts (1)");
   command.add_flag("--quick", a->quick, "small tables: seconds, and figures that scatter");
   command.add_option("--json", a->json, "the report as JSON, into a file or with - to stdout");
+  command.add_option("--plot", a->plot,
+                     "draw each figure into this folder, as PNG and SVG (needs python3 with "
+                     "matplotlib)");
+  command.add_option("--html", a->html,
+                     "write one page with all tables and figures (needs the same)");
   command.add_option("--against", a->against,
                      "marks what got worse than in this earlier report, beyond noise");
   command.footer(
@@ -145,7 +157,7 @@ void add_reproduce(command_line app, int& exit_code) {
       "was wrong.\n\n"
       "Examples:\n"
       "  durahash reproduce cceh --quick\n"
-      "  durahash reproduce all --json report.json\n"
+      "  durahash reproduce all --json report.json --plot figures --html report.html\n"
       "  durahash reproduce all --against report.json");
   command.callback([a, &exit_code] { exit_code = reproduce_command(*a); });
 }
