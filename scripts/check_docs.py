@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Checks what documents and comments refer to: links of Markdown and their anchors, files of this
-repository that are named, and tests that documents name, as `Suite.Test` or `Suite.Begins...`.
+repository that are named, and tests that documents name, as `Suite.Test` or `Suite.Begins...`. Each
+engine's document ends with its paper, section by section: names in its code are in the sources.
 Exit code 0, or 1 and a line for each that is not there.
 """
 import pathlib
@@ -18,6 +19,44 @@ FILE = re.compile(r"(?<![\w/.<{$-])((?:%s)/[\w./-]*\w\.(?:hpp|cpp|cuh|cu|py|sh|m
 LOUD = re.compile(r"(?<![\w/.-])[A-Z]{2,}\.md\b")  # at the root, or in this folder
 TEST = re.compile(r"\b(?:TYPED_)?TEST(?:_[FP])?\(\s*(\w+),\s*(\w+)\)")
 NAMED_TEST = re.compile(r"`([A-Z]\w*\.[A-Z]\w*(?:\.\.\.)?)`")
+
+ENGINE_DOCUMENT = re.compile(r"docs/explanation/engines/(\w+)\.md")
+SECTIONS = "## The paper, section by section"
+
+
+def words_of_sources(listed):
+    """Every identifier and file name of the library and of what the explorer and bench share."""
+    found = set()
+    for name in listed:
+        if name.startswith(("src/", "include/")) and pathlib.Path(name).suffix in KINDS:
+            found.add(pathlib.PurePosixPath(name).name)
+            found.update(re.findall(r"\w+", (ROOT / name).read_text()))
+    return found
+
+
+def sections_of_paper(name, text, words):
+    """What is wrong with an engine's table, and how many names its code has."""
+    headings = [line for line in text.splitlines() if line.startswith("## ")]
+    if not headings or headings[-1] != SECTIONS:
+        return [f'{name}: it does not end with "{SECTIONS[3:]}"'], 0
+    wrong, names = [], 0
+    rows = [line for line in text[text.index(SECTIONS):].splitlines() if line.startswith("|")][2:]
+    for row in rows:
+        cells = [cell.strip() for cell in row.strip("|").split("|")]
+        if len(cells) != 4 or not cells[0]:
+            wrong.append(f"{name}: a row has not four cells: {row}")
+            continue
+        paper, code, kind, why = cells
+        if kind not in ("same", "departs"):
+            wrong.append(f'{name}: {paper}: "{kind}" is neither same nor departs')
+        if kind == "departs" and not why:
+            wrong.append(f"{name}: {paper}: departs, and no reason stands there")
+        referred = re.findall(r"`([\w.]+)`", code)
+        names += len(referred)
+        if not referred:
+            wrong.append(f"{name}: {paper}: no code is named")
+        wrong += [f"{name}: {paper}: {each} is not in src/" for each in referred if each not in words]
+    return wrong, names
 
 
 def tests(listed):
@@ -43,11 +82,16 @@ def main():
     else:
         listed = sorted(str(p.relative_to(ROOT)) for p in ROOT.rglob("*") if p.is_file())
     files, wrong, links, names, known = set(listed), [], 0, 0, tests(listed)
+    words = words_of_sources(listed)
     for name in listed:
         path = ROOT / name
         if path.suffix not in KINDS or "test/layers" in name:
             continue  # those tests name files that are made up
         text = path.read_text()
+        if ENGINE_DOCUMENT.fullmatch(name):
+            not_there, more = sections_of_paper(name, text, words)
+            wrong += not_there
+            names += more
         if path.suffix == ".md":
             for link in LINK.findall(re.sub(r"(?ms)^ *```.*?^ *```", "", text)):  # not of code
                 if re.match(r"[a-z]+:", link):

@@ -43,7 +43,7 @@ void fill(Rig& r, std::uint64_t records, std::mt19937_64& random) {
   for (std::uint64_t n = 0; n < records; ++n) ASSERT_EQ(r.put(random(), n), status::ok);
 }
 
-/// §6.2: of a segment, the load factor at which some window is full. §3.2 probes 4 buckets.
+/// §6.4: of a segment, the load factor at which some window is full. §3.2 probes 4 buckets.
 TEST(CcehPaper, LoadFactorOfASegmentWhenItSplits) {
   std::mt19937_64 random(1);
   struct band {

@@ -36,6 +36,20 @@ class CheckDocs(unittest.TestCase):
                 code, answer = self.answer(README_md=told, **test)
                 self.assertEqual((code, answer if code else ""), (1, f"README.md: {wrong}\n") if wrong else (0, ""))
 
+    def test_the_papers_sections_of_an_engine(self):
+        head = "# e\n\n## The paper, section by section\n\n| paper | code | | why |\n|---|---|---|---|\n"
+        for rows, wrong in (("| \u00a71 | `walk`, `e.hpp` | same | |\n", ""),
+                            ("| \u00a71 | `gone` | same | |\n", "\u00a71: gone is not in src/"),
+                            ("| \u00a71 | `walk` | departs | |\n", "\u00a71: departs, and no reason stands there"),
+                            ("| \u00a71 | `walk` | open | |\n", '\u00a71: "open" is neither same nor departs'),
+                            ("| \u00a71 | walk | same | |\n", "\u00a71: no code is named"),
+                            ("| \u00a71 | `walk` |\n", "a row has not four cells: | \u00a71 | `walk` |"),
+                            ("\n## More\n", 'it does not end with "The paper, section by section"')):
+            with self.subTest(rows=rows):
+                code, told = self.answer(**{"docs_explanation_engines_e_md": head + rows, "src_engine_e_hpp": "void walk();\n"})
+                self.assertEqual((code, told if code else ""),
+                                 (1, f"docs/explanation/engines/e.md: {wrong}\n") if wrong else (0, ""))
+
     def test_what_leads_nowhere(self):
         for text, wrong in (("[a](docs/b.md)", "README.md: the link docs/b.md leads nowhere"),
                             ("[a](docs/a.md#gone)", "README.md: docs/a.md#gone: no heading is called so"),
