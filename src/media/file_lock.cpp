@@ -6,6 +6,7 @@
 #include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -173,6 +174,23 @@ locked_file::locked_file(int descriptor, std::string path)
 std::optional<std::uint32_t> locked_file::mark() noexcept {
   if (mark_ == 0) mark_ = mark_of(descriptor_);
   return mark_;
+}
+
+namespace {
+constexpr const char* root_attribute = "user.durahash.root";
+}
+
+std::optional<std::uint64_t> locked_file::noted_root() const noexcept {
+  std::uint64_t sequence = 0;
+  ssize_t bytes = ::fgetxattr(descriptor_, root_attribute, &sequence, sizeof sequence);
+  if (bytes == sizeof sequence) return sequence;
+  bool none = bytes < 0 && (errno == ENODATA || errno == EOPNOTSUPP || errno == EPERM ||
+                            errno == EACCES || errno == ENOSYS);
+  return none ? std::nullopt : std::optional(unreadable_note);
+}
+
+bool locked_file::note_root(std::uint64_t sequence) noexcept {
+  return ::fsetxattr(descriptor_, root_attribute, &sequence, sizeof sequence, 0) == 0;
 }
 
 result<locked_file> locked_file::open(const mapping_request& request) {

@@ -36,6 +36,13 @@ class locked_file {
   /// Returns   0 while it is not known, which is asked anew each time; nothing of a device.
   std::optional<std::uint32_t> mark() noexcept;
 
+  /// The sequence of a root that the file has had, noted with the inode (an extended attribute):
+  /// what is written over the file's bytes leaves it alone.
+  /// Returns   nothing where there is none, or none can be; unreadable_note when it cannot be read.
+  std::optional<std::uint64_t> noted_root() const noexcept;
+  /// Returns   whether it is noted; errno says why not.
+  bool note_root(std::uint64_t sequence) noexcept;
+
  private:
   locked_file(int descriptor, std::string path);
   int descriptor_;

@@ -75,6 +75,8 @@ class file_mapping final : public mapping {
     return s == status::ok ? s : refused(s, errno);
   }
   std::optional<std::uint32_t> file_mark() noexcept override { return file_.mark(); }
+  std::optional<std::uint64_t> noted_root() const noexcept override { return file_.noted_root(); }
+  bool note_root(std::uint64_t sequence) noexcept override { return file_.note_root(sequence); }
   status write_to_disk(std::uint64_t offset, std::uint64_t bytes) override {
     if (bytes == 0) return status::ok;
     std::uint64_t first = align_down(offset, page_bytes);

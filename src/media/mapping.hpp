@@ -22,6 +22,9 @@ enum class persistence_domain : std::uint8_t {
   cpu_cache,   ///< needs sfence alone (eADR)
 };
 
+/// A note that is there and cannot be read: newer than any root.
+inline constexpr std::uint64_t unreadable_note = ~std::uint64_t{0};
+
 struct mapping_request {
   std::string path;  // unused for memory
   medium_kind medium = medium_kind::file;
@@ -71,6 +74,14 @@ class mapping {
   /// Tells the file from a copy of it (locked_file::mark); 0 while it is not known; nothing where
   /// there is no file of which a copy could be taken for it.
   virtual std::optional<std::uint32_t> file_mark() noexcept { return std::nullopt; }
+
+  /// Tells the file from an older copy of it that was written over its bytes: the sequence of a
+  /// root that it has had (locked_file::noted_root). Nothing where no note is kept.
+  virtual std::optional<std::uint64_t> noted_root() const noexcept { return std::nullopt; }
+  /// Returns whether it is noted.
+  virtual bool note_root(std::uint64_t sequence) noexcept {
+    return static_cast<void>(sequence), false;
+  }
 
   /// Waits until [offset, offset + bytes) is on the disk. No-op where there is none.
   virtual status write_to_disk(std::uint64_t offset, std::uint64_t bytes) = 0;

@@ -53,6 +53,8 @@ class pmem_mapping final : public mapping {
     return s == status::ok ? s : refused(s, errno);
   }
   std::optional<std::uint32_t> file_mark() noexcept override { return file_.mark(); }
+  std::optional<std::uint64_t> noted_root() const noexcept override { return file_.noted_root(); }
+  bool note_root(std::uint64_t sequence) noexcept override { return file_.note_root(sequence); }
   status write_to_disk(std::uint64_t, std::uint64_t) override { return status::ok; }
 
  protected:

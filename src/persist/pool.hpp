@@ -132,6 +132,10 @@ class pool {
   void begin_salvage() noexcept { salvaging_ = true; }
   void end_salvage();
 
+  /// A pool that was killed gets a root of this opening where its file keeps a note of that: then a
+  /// copy of what it was before is known to be older (P5).
+  void mark_opening();
+
   /// Marks the pool clean, with what a clean close saves. No writer may be at work; growth waits.
   /// All bytes are on the disk first, where there is one. Returns ok, or io_error: now, and ever
   /// after a failure.
@@ -258,6 +262,7 @@ status pool<M>::change_root(root_record next, reach how_far) {
       publish(*medium_, detail::selector_at(base_), next.sequence, after(std::move(written)),
               "pool.root.commit");
   root_ = next;
+  map_->note_root(next.sequence);  // a note that is older says less, and nothing wrong
   return reaches_disk(selector_offset, sizeof next.sequence) ? status::ok : status::io_error;
 }
 
@@ -292,6 +297,13 @@ void pool<M>::end_salvage() {
   std::scoped_lock lock(root_lock_);
   salvaging_ = false;
   if (root_.state == pool_state::changing) change_root(root_, reach::memory);
+}
+
+template <medium M>
+void pool<M>::mark_opening() {
+  std::scoped_lock lock(root_lock_);
+  if (read_only() || root_.state != pool_state::changing) return;
+  if (map_->note_root(root_.sequence)) change_root(root_, reach::memory);
 }
 
 template <medium M>

@@ -308,6 +308,25 @@ error refuse_copy(const opening& o) {
                      o.path + "` verify everything and keep what is whole");
 }
 
+/// What is written over the file's bytes does not change what is noted beside them. Before an older
+/// root is built on, it is noted.
+error refuse_older_root(const opening& o) {
+  std::optional<std::uint64_t> noted = o.map->noted_root();
+  if (!noted || *noted <= o.root.sequence) return {status::ok, {}};
+  std::string why =
+      *noted == unreadable_note
+          ? std::string("whether an older copy was written over it cannot be told (") +
+                std::strerror(errno) + ")"
+          : "an older copy of it, made while it was open, was written over it";
+  if (!o.how.salvage && o.root.state == pool_state::changing)
+    return refused(status::unusable,
+                   "cannot use " + o.path + " as a pool: " + why +
+                       ", and it may hold pages of several moments; `durahash check --salvage " +
+                       o.path + "` verifies everything and keeps what is whole");
+  if (o.map->read_only() || o.map->note_root(o.root.sequence)) return {status::ok, {}};
+  return system_error(status::unusable, "cannot note which root it has at", o.path);
+}
+
 /// A file that a power cut tore may lack its end, too: the page of the root was written back, and
 /// the file's new length was not.
 error refuse_cut_off(opening& o) {
@@ -457,6 +476,7 @@ result<opened> open_pool(const std::string& path, options how) {
   if (error e = read_root_of(o); e.code != status::ok) return e;
   if (error e = refuse_torn(o); e.code != status::ok) return e;
   if (error e = refuse_copy(o); e.code != status::ok) return e;
+  if (error e = refuse_older_root(o); e.code != status::ok) return e;
   if (error e = refuse_cut_off(o); e.code != status::ok) return e;
   believe_file(o);
   if (error e = await_owner(o); e.code != status::ok) return e;

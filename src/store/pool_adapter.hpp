@@ -33,7 +33,9 @@ class pool_adapter : public Interface {
     if (salvage) pool_->begin_salvage();
     error e = engine_.open(path, salvage ? &salvaged_ : nullptr);
     usable_ = e.code == status::ok;
-    if (usable_ && salvage) pool_->end_salvage();
+    if (!usable_) return e;
+    if (salvage) pool_->end_salvage();
+    else if (!was_clean_) pool_->mark_opening();
     return e;
   }
 

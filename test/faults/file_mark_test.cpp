@@ -14,12 +14,13 @@ class FileMark : public fault_test {
  protected:
   void write_and_die(const fault_plan* fault) {
     start_anew();
-    std::string why = lived(call::statx, [&] {
+    call which = fault == nullptr ? call::statx : fault->which;
+    std::string why = lived(which, [&] {
       if (fault != nullptr) arm(*fault);
       auto opened = numbered_pool::open(with(), path(), creating());
       if (!opened) complain(opened.failure().message);
       put_records(*opened, 0, 300);
-      report_faults(call::statx, disarm());
+      report_faults(which, disarm());
       die();
     });
     ASSERT_EQ(why, "");
@@ -28,13 +29,14 @@ class FileMark : public fault_test {
   /// Why it does not open, or nothing. What opened is left as a kill leaves it.
   std::string refusal(const std::string& at, const fault_plan* fault,
                       open_mode mode = open_mode::open_existing) {
-    std::string why = lived(call::statx, [&] {
+    call which = fault == nullptr ? call::statx : fault->which;
+    std::string why = lived(which, [&] {
       step("opens");
       options how = reopening(with());
       how.mode = mode;
       if (fault != nullptr) arm(*fault);
       auto opened = numbered_pool::open(with(), at, how);
-      report_faults(call::statx, disarm());
+      report_faults(which, disarm());
       std::string text = opened ? "" : opened.failure().message;
       text.resize(message_bytes - 1);
       text.copy(message_, text.size());
@@ -89,6 +91,59 @@ TEST_P(FileMark, OfAFileWithoutATimeOfBirthIsItsInode) {
   ASSERT_NO_FATAL_FAILURE(must_be_refused(copy, &of_no_birth));
   std::filesystem::rename(path(), moved);
   EXPECT_EQ(refusal(moved, &of_no_birth), "");
+}
+
+/// What the inode remembers of its pool (locked_file::noted_root).
+class FileNote : public FileMark {
+ protected:
+  static bool is_killed(const std::string& why) { return why.starts_with("it ended by: Killed"); }
+};
+INSTANTIATE_TEST_SUITE_P(Every, FileNote, testing::ValuesIn(setups_at(place_kind::shm)),
+                         setup_name());
+
+/// An older pool that is whole is written over a newer one, and killed at each of its notes: before
+/// anything is built on the older root, that is noted.
+TEST_P(FileNote, OfANewerRootIsLoweredBeforeAnOlderOneIsBuiltOn) {
+  for (std::uint64_t nth = 1; nth <= 4; ++nth) {
+    SCOPED_TRACE("killed at note " + std::to_string(nth));
+    ASSERT_NO_FATAL_FAILURE(make_pool(300));
+    std::string older = read_file(path());
+    for (int lives = 0; lives < 3; ++lives)
+      must_end_well([&] {
+        numbered_pool pool = open_or_report(with(), path(), reopening(with()));
+        require(pool.put(known_.now(0)) == status::ok, "a put without a fault is answered ok");
+        require(pool.pool().close() == status::ok, "a close without a fault is answered ok");
+      });
+    write_file(path(), older);
+    std::string why = live([&] {
+      arm({.which = call::fsetxattr, .nth = nth, .kills = true});
+      numbered_pool pool = open_or_report(with(), path(), reopening(with()));
+      put_records(pool, 0, 50);
+      require(pool.pool().sync() == status::ok, "a sync without a fault is answered ok");
+      put_records(pool, 50, 100);
+      die();
+    });
+    ASSERT_TRUE(why.empty() || is_killed(why)) << why;
+    injected_ += is_killed(why);
+    must_be_all_there();
+  }
+}
+
+/// A note that cannot be read may be of a newer root; it can be read again.
+TEST_P(FileNote, ThatCannotBeReadIsNotTheSame) {
+  constexpr fault_plan unreadable{
+      .which = call::fgetxattr, .error_number = EIO, .times = fault_plan::all};
+  ASSERT_NO_FATAL_FAILURE(write_and_die(nullptr));
+  ASSERT_NO_FATAL_FAILURE(must_be_refused(path(), &unreadable));
+  must_be_all_there();
+}
+
+/// Where none can be kept a pool is as it was before there were notes.
+TEST_P(FileNote, ThatCannotBeKeptKeepsNothingFromWork) {
+  constexpr fault_plan none{
+      .which = call::fsetxattr, .error_number = EOPNOTSUPP, .times = fault_plan::all};
+  ASSERT_NO_FATAL_FAILURE(write_and_die(&none));
+  must_be_all_there();
 }
 
 }  // namespace

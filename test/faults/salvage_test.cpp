@@ -197,7 +197,7 @@ TEST_P(KilledSalvage, AtAnyCallOrMomentIsMadeGoodByTheNextOne) {
 
   call_counts seen = calls_of_last_life();
   for (call which : {call::msync, call::posix_fallocate, call::fallocate, call::mmap, call::munmap,
-                     call::ftruncate, call::flock, call::allocation}) {
+                     call::ftruncate, call::flock, call::fsetxattr, call::allocation}) {
     std::uint64_t count = seen[static_cast<std::size_t>(which)], most = long_run() ? 1000 : 5;
     for (std::uint64_t nth = 1; nth <= count;
          nth += count <= most ? 1 : 1 + random.below(2 * (count / most))) {

@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/vfs.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -32,7 +33,7 @@ constexpr std::string_view names[call_count] = {
     "pread",     "rename",         "flock",           "fstat",
     "stat",      "statx",          "lstat",           "statfs",
     "linkat",    "pthread_create", "getrandom",       "membarrier",
-    "allocation"};
+    "fgetxattr", "fsetxattr",      "allocation"};
 static_assert(!names[call_count - 1].empty());
 
 // All that the interposed functions read is valid before any constructor has run: they are called
@@ -332,6 +333,16 @@ int fstatfs(int file, struct statfs* facts) noexcept {
   static signature* const libc_fstatfs = next<signature>("fstatfs");
   if (auto plan = fails(call::statfs)) return failed(plan, -1);
   return libc_fstatfs(file, facts);
+}
+ssize_t fgetxattr(int file, const char* name, void* value, size_t bytes) noexcept {
+  LIBC(fgetxattr);
+  if (auto plan = fails(call::fgetxattr)) return failed(plan, ssize_t{-1});
+  return libc_fgetxattr(file, name, value, bytes);
+}
+int fsetxattr(int file, const char* name, const void* value, size_t bytes, int flags) noexcept {
+  LIBC(fsetxattr);
+  if (auto plan = fails(call::fsetxattr)) return failed(plan, -1);
+  return libc_fsetxattr(file, name, value, bytes, flags);
 }
 int linkat(int from_folder, const char* from, int to_folder, const char* to, int flags) noexcept {
   LIBC(linkat);

@@ -38,6 +38,8 @@ enum class call : unsigned {
   pthread_create,
   getrandom,
   membarrier,
+  fgetxattr,
+  fsetxattr,
   allocation,
   count
 };

@@ -44,6 +44,8 @@ const std::vector<failing_call> failing_calls{
     {call::pthread_create, {EAGAIN}},
     {call::getrandom, {EINTR, EAGAIN}},
     {call::membarrier, {ENOMEM}},
+    {call::fgetxattr, {EIO, EOPNOTSUPP}},
+    {call::fsetxattr, {EIO, ENOSPC, EDQUOT, EOPNOTSUPP}},
 };
 
 const excuses any_failure{status::io_error, status::no_space, status::out_of_memory};

@@ -1,6 +1,8 @@
 // Files that hold pages of two moments: copies of a pool that was being written, and what salvage
 // makes of what a machine that went down left.
 #include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -29,6 +31,12 @@ struct two_moments {
   std::set<std::pair<std::string, std::string>> history;
   std::string early_bytes, late_bytes;
 };
+
+constexpr const char* note = "user.durahash.root";
+
+/// As a file system has it that keeps no extended attributes.
+void forget_note(const std::string& path) { ::removexattr(path.c_str(), note); }
+bool has_note(const std::string& path) { return ::getxattr(path.c_str(), note, nullptr, 0) > 0; }
 
 class TwoMoments : public testing::TestWithParam<setup> {
  protected:
@@ -180,9 +188,9 @@ void TwoMoments::expect_salvage_keeps_what_it_keeps(const std::string& path,
   expect_sound(**opened);
 }
 
-/// A copy that is written over the pool itself (cp, dd or rsync --inplace) is the file that was
-/// being changed, for all that can be asked, and a plain open believes it. Then check finds what
-/// does not fit, and salvage keeps what is whole.
+/// A copy that is written over the pool itself (cp, dd or rsync --inplace) has the inode of the
+/// file that was being changed. Where nothing is noted with that, a plain open believes it. Then
+/// check finds what does not fit, and salvage keeps what is whole.
 TEST_P(TwoMoments, InTheFileItselfAreFoundByCheckAndSalvaged) {
   for (int round = 0; round < 4 && !HasFailure(); ++round) {
     SCOPED_TRACE("round " + std::to_string(round) + ", again with --seed " +
@@ -190,6 +198,7 @@ TEST_P(TwoMoments, InTheFileItselfAreFoundByCheckAndSalvaged) {
     random_stream random(stream_seed(GetParam().name() + "/in place/" + std::to_string(round)));
     two_moments moments = of_a_busy_table(random);
     std::string path = folder_.file("written"), mixed = mixed_pages(moments, random);
+    forget_note(path);
     write_file(path, mixed);
     if (auto opened = open_subject(GetParam(), path, plain_options(GetParam())))
       if ((*opened)->pool().check().ok) {
@@ -353,6 +362,67 @@ TEST_P(Copy, IsNotWhatARenamedOrLinkedPoolIs) {
   std::filesystem::rename(path(), folder_.file("another/name"));
   ASSERT_NO_FATAL_FAILURE(expect_whole(folder_.file("another/name"), false));
   expect_whole(folder_.file("link"), true);
+}
+
+void copy_in_place(const std::string& from, const std::string& to) {
+  std::string command = "dd bs=1M conv=notrunc status=none if=" + from + " of=" + to;
+  ASSERT_EQ(std::system(command.c_str()), 0);
+}
+ino_t inode_of(const std::string& path) {
+  struct stat facts {};
+  return ::stat(path.c_str(), &facts) == 0 ? facts.st_ino : 0;
+}
+
+/// The inode remembers a root that the copy is too old to have.
+TEST_P(Copy, ThatIsOlderIsRefusedWhereItIsWrittenOverThePoolItself) {
+  for (const char* between : {"reopen", "sync", "grow"})
+    for (auto write_over : {copy_by_reading, copy_by_cp, copy_by_cp_with_times, copy_in_place}) {
+      SCOPED_TRACE(between);
+      std::filesystem::remove(path());
+      ASSERT_NO_FATAL_FAILURE(play_until_death(
+          "write_copy_and_die", {GetParam().name(), path(), std::to_string(records), between}));
+      if (between == std::string("reopen")) {
+        ASSERT_NO_FATAL_FAILURE(play_until_death(
+            "write_again_and_die", {GetParam().name(), path(), std::to_string(records)}));
+      }
+      if (!has_note(path())) GTEST_SKIP() << "this file system keeps no notes";
+      ino_t inode = inode_of(path());
+      ASSERT_NO_FATAL_FAILURE(write_over(path() + "-copy", path()));
+      ASSERT_EQ(inode_of(path()), inode);
+      ASSERT_NO_FATAL_FAILURE(expect_refused_then_salvaged(path()));
+    }
+}
+int write_copy_and_die(const child_arguments& arguments) {
+  setup with = world_setup(arguments.at(0));
+  const std::string &path = arguments.at(1), &between = arguments.at(3);
+  std::uint64_t records = std::stoull(arguments.at(2));
+  auto pool = make_or_end(with, path);
+  put_records(*pool, with, 0, records);
+  copy_by_reading(path, path + "-copy");
+  if (between == "reopen") die();
+  if (between == "sync") require_ok(pool->pool().sync(), "sync");
+  if (between == "grow") require_ok(pool->pool().reserve(20 * records), "reserve");
+  put_records(*pool, with, records, records + 100);
+  die();
+}
+const child_role copier("write_copy_and_die", write_copy_and_die);
+
+/// An older pool that is whole is the pool from here on, whatever the inode remembers.
+TEST_P(Copy, OfAClosedPoolWrittenOverANewerOneIsThePool) {
+  { written(); }
+  copy_by_reading(path(), folder_.file("copy"));
+  for (int n = 0; n < 3; ++n) {
+    auto pool = open(path());
+    ASSERT_TRUE(pool) << pool.failure().message;
+    ASSERT_EQ((*pool)->put(nth_key(GetParam(), n), nth_value(GetParam(), n)), status::ok);
+    ASSERT_EQ((*pool)->pool().close(), status::ok);
+  }
+  ASSERT_NO_FATAL_FAILURE(copy_by_cp(folder_.file("copy"), path()));
+  for (int lives = 0; lives < 3; ++lives) {
+    ASSERT_NO_FATAL_FAILURE(play_until_death("write_again_and_die",
+                                             {GetParam().name(), path(), std::to_string(records)}));
+    ASSERT_NO_FATAL_FAILURE(expect_whole(path(), false));
+  }
 }
 
 TEST_P(Copy, OfAClosedOrSyncedPoolOpens) {

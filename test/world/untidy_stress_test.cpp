@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdio>
 #include <cstdlib>
 #include <thread>
 
@@ -216,15 +217,31 @@ class UntidyStress : public testing::TestWithParam<setup> {
  protected:
   void survives(const std::string& forks) {
     ASSERT_NO_FATAL_FAILURE(make_pools());
-    for (std::uint64_t round = 0; round < kills_wanted() && !HasFailure(); ++round) {
+    std::uint64_t round = 0;
+    for (; round < kills_wanted() && !HasFailure(); ++round) {
       SCOPED_TRACE("round " + std::to_string(round) + ", again with --seed " +
                    std::to_string(run_seed()));
       ASSERT_NO_FATAL_FAILURE(run_and_kill(round, forks));
       verify();
     }
+    tell(round, forks == "forks");
   }
 
  private:
+  void tell(std::uint64_t kills, bool forks) {
+    auto done = [&](std::initializer_list<helper> who) {
+      std::uint64_t sum = 0;
+      for (helper each : who) sum += told_.steps(each);
+      return static_cast<unsigned long long>(sum);
+    };
+    std::printf(
+        "%s: %llu kills, seed %llu; beside them %llu writes, %llu syncs, %llu reserves and "
+        "compactions, %llu scans, %llu forks\n",
+        GetParam().name().c_str(), static_cast<unsigned long long>(kills),
+        static_cast<unsigned long long>(run_seed()), done({writer_one, writer_two}), done({syncer}),
+        done({shaper}), done({visitor}), forks ? done({forker}) : 0);
+  }
+
   void make_pools() {
     for (const char* name : {"pool", "other"})
       ASSERT_TRUE(open_subject(GetParam(), folder_.file(name), GetParam().create_options()));
