@@ -36,9 +36,17 @@ void draw_distinct(const drawing& what, std::uint64_t begin, std::uint64_t count
   key_space space(what.seed);
   permutation order(what.records, what.seed);
   for (std::uint64_t i = begin; i < begin + count; ++i) {
-    if (is_load(what.workload)) drawn.keys.push_back(space.key(i));
-    else if (is_apart(what.workload)) drawn.keys.push_back(space.key(key_space::fresh + i));
-    else drawn.keys.push_back(space.key(order(i)));
+    if (what.workload == workload_kind::churn) {
+      const bool erases = i % 2 != 0;
+      drawn.kinds.push_back(erases ? operation_kind::erase : operation_kind::insert);
+      drawn.keys.push_back(space.key(erases ? order(i / 2) : key_space::fresh + i));
+    } else if (is_load(what.workload)) {
+      drawn.keys.push_back(space.key(i));
+    } else if (is_apart(what.workload)) {
+      drawn.keys.push_back(space.key(key_space::fresh + i));
+    } else {
+      drawn.keys.push_back(space.key(order(i)));
+    }
   }
 }
 

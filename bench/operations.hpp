@@ -23,7 +23,7 @@ struct drawing {
   distribution_kind distribution{};
   double theta = 0.99;
   std::uint64_t records = 0;  ///< loaded
-  /// by all threads together; at most `records` where each record is used once
+  /// by all threads together; at most `records` where each record is used once, twice that in churn
   std::uint64_t ops = 0;
   unsigned threads = 1;
   std::uint64_t seed = 0;

@@ -25,6 +25,12 @@ struct latency_figures {
   std::vector<step> steps;
 };
 
+/// What ended within one window of the timed repetition.
+struct window_figures {
+  std::uint64_t ops = 0;
+  double longest_ns = 0;
+};
+
 /// Per operation, the mean over the timed repetitions.
 struct media_figures {
   double flushes = 0, fences = 0, read_blocks = 0, write_blocks = 0;
@@ -57,6 +63,7 @@ struct workload_outcome {
   /// minor faults suffered by the operating threads themselves, mean
   double page_faults_per_op = 0;
   std::optional<latency_figures> latency;
+  std::vector<window_figures> series;  ///< one behind the other, where it was asked for
   std::optional<media_figures> media;  ///< medium emulated only
   std::optional<disk_figures> disk;    ///< medium disk only
 

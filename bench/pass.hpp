@@ -29,13 +29,13 @@ template <class Client, class Step>
     for (std::uint64_t i = begin; i < end; i += unit) right += step(i, std::min(unit, end - i));
     return right;
   }
-  ticks before = clock_of(client);
+  auto clock = [&client] { return clock_of(client); };
   for (std::uint64_t i = begin; i < end; i += unit) {
     std::uint64_t count = std::min(unit, end - i);
+    ticks before = latencies->begin(clock);
     right += step(i, count);
-    ticks now = clock_of(client);
-    latencies->record((now - before) / count);
-    before = clock_of(client);
+    ticks now = clock();
+    latencies->record((now - before) / count, count, now);
   }
   return right;
 }
@@ -58,6 +58,7 @@ std::uint64_t run_singles(Client& client, const operations& todo, generation g, 
                          case operation_kind::get: return client.get(key);
                          case operation_kind::insert: return client.insert(key, g);
                          case operation_kind::update: return client.update(key, g);
+                         case operation_kind::erase: return client.erase(key);
                          case operation_kind::read_modify_write: return read_modify_write(key);
                          default: return 0;  // no mix has another; it would be counted as wrong
                        }
@@ -79,7 +80,7 @@ std::uint64_t run_singles(Client& client, const operations& todo, generation g, 
 
 /// A batch of a mix is two calls: its reads as one get_many, its writes as one put_many. Reads come
 /// first, because read-modify-write reads what it writes; inserts come before the reads that look
-/// for them.
+/// for them. Erases are a third call, of other keys.
 template <class Client>
 class mixed_batch {
  public:
@@ -89,7 +90,8 @@ class mixed_batch {
   std::uint64_t operator()(std::uint64_t first, std::uint64_t count) {
     bool inserts = sort_out(first, count);
     std::uint64_t right = inserts ? write() + read() : read() + write();
-    std::uint64_t wrong = reads_.size() + writes_.size() - right;
+    if (!erases_.empty()) right += client_.erase_many(erases_);
+    std::uint64_t wrong = reads_.size() + writes_.size() + erases_.size() - right;
     return count - std::min(count, wrong);
   }
 
@@ -98,8 +100,13 @@ class mixed_batch {
     bool inserts = false;
     reads_.clear();
     writes_.clear();
+    erases_.clear();
     for (std::uint64_t i = first; i < first + count; ++i) {
       operation_kind kind = todo_.kinds[i];
+      if (kind == operation_kind::erase) {
+        erases_.push_back(todo_.keys[i]);
+        continue;
+      }
       if (kind == operation_kind::get || kind == operation_kind::read_modify_write)
         reads_.push_back(todo_.keys[i]);
       if (kind != operation_kind::get) writes_.push_back(todo_.keys[i]);
@@ -107,13 +114,13 @@ class mixed_batch {
     }
     return inserts;
   }
-  std::uint64_t read() { return client_.get_many(reads_); }
-  std::uint64_t write() { return client_.put_many(writes_, generation_); }
+  std::uint64_t read() { return reads_.empty() ? 0 : client_.get_many(reads_); }
+  std::uint64_t write() { return writes_.empty() ? 0 : client_.put_many(writes_, generation_); }
 
   Client& client_;
   const operations& todo_;
   generation generation_;
-  std::vector<std::uint64_t> reads_, writes_;
+  std::vector<std::uint64_t> reads_, writes_, erases_;
 };
 
 /// In batches. insert and update are put_many for client that know no batches of them.

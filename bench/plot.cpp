@@ -75,7 +75,7 @@ void run_plot_program(std::string_view program, const std::string& data,
                   "no picture was drawn into " + (arguments.empty() ? "" : arguments.back()));
 }
 
-void plot(const report& all, const std::string& picture) {
+void plot(const std::vector<report>& all, const std::string& picture) {
   run_plot_program(script, json_of(all).dump(), {picture});
 }
 

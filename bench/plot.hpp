@@ -20,6 +20,6 @@ void run_plot_program(std::string_view program, const std::string& data,
                       std::vector<std::string> arguments);
 
 /// Draws `all` into a PNG file, with python3 and matplotlib. Throws `failure`.
-void plot(const report& all, const std::string& picture);
+void plot(const std::vector<report>& all, const std::string& picture);
 
 }  // namespace durahash::bench

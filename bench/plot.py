@@ -69,6 +69,60 @@ def draw_tails(axes, runs):
     axes.legend()
 
 
+def draw_series(axes, runs):
+    """Of the first workload with windows: operations that ended in each, and the longest of it."""
+    longest = axes.twinx()
+    for i, run in enumerate(runs):
+        result = next(result for result in run["results"] if result["series"])
+        at = [one["at_ms"] / 1e3 for one in result["series"]]
+        axes.plot(at, [one["ops"] / run["window_ms"] / 1e3 for one in result["series"]], f"C{i}-", label=run["engine"])
+        longest.plot(at, [one["longest_ns"] / 1e6 for one in result["series"]], f"C{i}x", alpha=0.6)
+    axes.set_xlabel(f"seconds of {label(result)}")
+    axes.set_ylabel("million operations per second")
+    axes.set_ylim(bottom=0)
+    longest.set_ylabel("longest operation, ms (x)")
+    longest.set_yscale("log")
+    axes.grid(alpha=0.3)
+    axes.legend()
+
+
+AXES = ("keys", "threads", "batch")
+
+
+def draw_sweep(runs, picture):
+    """Rates by the axis that has most values: a panel for each workload, a line for each of the rest."""
+    values = {axis: sorted({run[axis] for run in runs}) for axis in AXES}
+    by = max(AXES, key=lambda axis: len(values[axis]))
+    others = [axis for axis in AXES if axis != by and len(values[axis]) > 1]
+    workloads = [label(result) for result in runs[0]["results"]]
+    columns = min(len(workloads), 2)
+    rows = -(-len(workloads) // columns)
+    figure, axes = plt.subplots(rows, columns, squeeze=False, figsize=(5.2 * columns, 3.4 * rows), layout="constrained")
+    lines = {}
+    for run in runs:
+        name = ", ".join([run["engine"], *(f"{axis} {run[axis]:,}" for axis in others)])
+        lines.setdefault(name, []).append(run)
+    for panel, workload in zip(axes.flat, workloads):
+        for name, some in lines.items():
+            some = sorted(some, key=lambda run: run[by])
+            panel.plot([run[by] for run in some],
+                       [next(r["mops"] for r in run["results"] if label(r) == workload) for run in some], "o-", label=name)
+        panel.set_title(workload, loc="left", fontsize=10)
+        panel.set_xscale("log")
+        panel.set_xticks(values[by], [f"{value:,}" for value in values[by]])
+        panel.minorticks_off()
+        panel.set_xlabel(by)
+        panel.set_ylabel("Mops/s")
+        panel.set_ylim(bottom=0)
+        panel.grid(alpha=0.3)
+    for panel in list(axes.flat)[len(workloads):]:
+        panel.axis("off")
+    figure.legend(*axes[0][0].get_legend_handles_labels(), loc="outside lower center", ncols=min(len(lines), 4), fontsize=8)
+    figure.suptitle(f"{runs[0]['medium']}, durability {runs[0]['durability']}, seed {runs[0]['seed']}\n"
+                    f"{runs[0]['machine']['cpu']}, commit {runs[0]['machine']['commit']}", fontsize=9)
+    figure.savefig(picture, dpi=150)
+
+
 def title(run):
     batch = f"batches of {run['batch']}" if run["batch"] > 1 else "single operations"
     on = "" if run["device"] == "cpu" else f"{run['device']} ({run['device_memory']}), "
@@ -80,12 +134,19 @@ def main(report, picture):
     with open(report, encoding="utf-8") as file:
         runs = json.load(file)
     runs = runs if isinstance(runs, list) else [runs]
+    if any(len({run[axis] for run in runs}) > 1 for axis in AXES):
+        draw_sweep(runs, picture)
+        return
+    with_series = all(any(result["series"] for result in run["results"]) for run in runs)
     with_latency = any(result["latency_ns"] for run in runs for result in run["results"])
-    figure, axes = plt.subplots(3 if with_latency else 1, 1, squeeze=False, figsize=(10, 13 if with_latency else 5))
+    panels = 1 + 2 * with_latency + with_series
+    figure, axes = plt.subplots(panels, 1, squeeze=False, figsize=(10, 1 + 4 * panels))
     draw_rates(axes[0][0], runs)
     if with_latency:
         draw_latencies(axes[1][0], runs)
         draw_tails(axes[2][0], runs)
+    if with_series:
+        draw_series(axes[-1][0], runs)
     figure.suptitle(title(runs[0]), fontsize=10)
     figure.tight_layout()
     figure.savefig(picture, dpi=150)

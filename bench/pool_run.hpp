@@ -120,6 +120,7 @@ class pool_run {
     if (timed_each && asked_.medium == medium_kind::disk) watch.emplace(pool_);
     std::vector<timings> latencies(timed_each ? asked_.threads : 0,
                                    timings(watch ? watch->under_way() : nullptr));
+    if (timed_each) set_times(latencies);
     std::vector<std::uint64_t> right(asked_.threads);
     std::vector<client> clients;
     for (unsigned t = 0; t < asked_.threads; ++t) clients.emplace_back(pool_, asked_.shape, batch);
@@ -149,6 +150,18 @@ class pool_run {
     }
     if (met != result.ops) refuse(result.ops - met, result.ops, clients);
     return result;
+  }
+
+  void set_times(std::vector<timings>& of_threads) const {
+    const ticks origin = ordered_ticks();
+    const double second = 1e9 / ns_per_tick();  // ticks
+    for (std::size_t t = 0; t < of_threads.size(); ++t) {
+      if (asked_.window_ms != 0)
+        of_threads[t].keep_windows(static_cast<ticks>(asked_.window_ms * second / 1e3), origin);
+      if (asked_.arrivals_per_second != 0)
+        of_threads[t].let_arrive(asked_.threads * second / asked_.arrivals_per_second,
+                                 mix(asked_.seed) + t, origin);
+    }
   }
 
   [[noreturn]] static void refuse(std::uint64_t wrong, std::uint64_t ops,

@@ -23,10 +23,13 @@ struct report {
 /// Lines for a terminal of 120 columns.
 std::string table_of(const report& all);
 
-/// The contract of `durahash bench --json`: one object; with several engines, an array of one per
-/// engine. What was not measured is null, and so are unique_ratio and top_1_percent_share where
-/// every record is used once.
-nlohmann::ordered_json json_of(const report& all);
+/// The rates of all of them, a line for each, and a column for each workload.
+std::string sweep_of(const std::vector<report>& all);
+
+/// The contract of `durahash bench --json`: one object; with several engines or several reports, an
+/// array of one per engine and report. What was not measured is null, and so are unique_ratio and
+/// top_1_percent_share where every record is used once.
+nlohmann::ordered_json json_of(const std::vector<report>& all);
 
 /// How many times longer an operation took than the memory alone would have; nothing without
 /// limits.

@@ -60,6 +60,17 @@ std::string latency_of(const request& asked) {
              : "operation";
 }
 
+/// How many operations ended in each window, and the longest of them.
+json series_json(const report& all, const std::vector<window_figures>& series) {
+  if (all.asked.window_ms == 0) return nullptr;
+  json windows = json::array();
+  for (std::size_t w = 0; w < series.size(); ++w)
+    windows.push_back({{"at_ms", w * all.asked.window_ms},
+                       {"ops", series[w].ops},
+                       {"longest_ns", series[w].longest_ns}});
+  return windows;
+}
+
 json result_json(const report& all, const engine_outcome& engine, const workload_outcome& result) {
   auto media = [&](double media_figures::*figure) {
     return result.media ? json((*result.media).*figure) : json(nullptr);
@@ -81,6 +92,7 @@ json result_json(const report& all, const engine_outcome& engine, const workload
           {"latency_ns", latency_json(result.latency)},
           {"latency_of", latency_of(all.asked)},
           {"latency_steps", latency_steps_json(result.latency)},
+          {"series", series_json(all, result.series)},
           {"flushes_per_op", media(&media_figures::flushes)},
           {"fences_per_op", media(&media_figures::fences)},
           {"media_read_blocks_per_op", media(&media_figures::read_blocks)},
@@ -112,6 +124,8 @@ json shared_part(const report& all) {
           {"seed", asked.seed},
           {"theta", asked.theta},
           {"repetitions", asked.repeat},
+          {"arrivals_per_second", asked.arrivals_per_second},
+          {"window_ms", asked.window_ms},
           {"key", name_of(asked.shape.kind)},
           {"key_bytes", asked.shape.key_bytes},
           {"value_bytes", asked.shape.value_bytes},
@@ -146,12 +160,13 @@ json engine_json(const report& all, const engine_outcome& engine) {
 
 }  // namespace
 
-nlohmann::ordered_json json_of(const report& all) {
-  if (all.engines.empty()) return shared_part(all);
-  if (all.engines.size() == 1) return engine_json(all, all.engines.front());
+nlohmann::ordered_json json_of(const std::vector<report>& all) {
   json every = json::array();
-  for (const engine_outcome& engine : all.engines) every.push_back(engine_json(all, engine));
-  return every;
+  for (const report& one : all) {
+    if (one.engines.empty()) every.push_back(shared_part(one));
+    for (const engine_outcome& engine : one.engines) every.push_back(engine_json(one, engine));
+  }
+  return every.size() == 1 ? every.front() : every;
 }
 
 }  // namespace durahash::bench

@@ -82,6 +82,24 @@ void add_titles(lines& text, const columns& shown) {
   add(text, "  {:>7}\n", "faults");
 }
 
+/// The last window is a part of one.
+void add_series(lines& text, const report& all, const workload_outcome& result) {
+  const window_figures *slowest = &result.series.front(), *stall = slowest;
+  for (std::size_t w = 0; w < result.series.size(); ++w) {
+    const window_figures& one = result.series[w];
+    if (w + 1 < result.series.size() && one.ops < slowest->ops) slowest = &one;
+    if (one.longest_ns > stall->longest_ns) stall = &one;
+  }
+  auto at = [&](const window_figures* one) {
+    return (one - result.series.data()) * static_cast<std::ptrdiff_t>(all.asked.window_ms);
+  };
+  add(text,
+      "    {} windows of {} ms: slowest {:.2f} Mops/s at {} ms, longest operation {} at {} ms\n",
+      result.series.size(), all.asked.window_ms,
+      static_cast<double>(slowest->ops) / all.asked.window_ms / 1e3, at(slowest),
+      duration(stall->longest_ns), at(stall));
+}
+
 void add_result(lines& text, const report& all, const engine_outcome& engine,
                 const workload_outcome& result, const columns& shown) {
   auto [fastest, slowest] = std::minmax_element(result.seconds.begin(), result.seconds.end());
@@ -102,6 +120,7 @@ void add_result(lines& text, const report& all, const engine_outcome& engine,
     add(text, " {:>8.3f} {:>8.3f} {:>8.3f} {:>8.3f}", result.media->flushes, result.media->fences,
         result.media->read_blocks, result.media->write_blocks);
   add(text, "  {:>7.4f}\n", result.page_faults_per_op);
+  if (!result.series.empty()) add_series(text, all, result);
 }
 
 void add_growth(lines& text, const growth& loaded) {
@@ -133,12 +152,16 @@ void add_disk(lines& text, const engine_outcome& engine, const columns& shown) {
     if (shown.latency) add(text, " {} {}", durations(d.apart), durations(d.beside_checkpoints));
     add(text, "\n");
   }
+}
+
+void add_reopening(lines& text, const engine_outcome& engine) {
   if (!engine.reopened) return;
   const reopening& r = *engine.reopened;
-  add(text,
-      "  opened after kill -9 in {} with {} lines of log, {:.1f} M lines/s; after close in {}\n",
-      duration(r.seconds * 1e9), grouped(r.lines), r.lines_per_second() / 1e6,
-      duration(r.clean_seconds * 1e9));
+  add(text, "  opened after kill -9 in {}", duration(r.seconds * 1e9));
+  if (r.lines != 0)
+    add(text, " with {} lines of log, {:.1f} M lines/s", grouped(r.lines),
+        r.lines_per_second() / 1e6);
+  add(text, "; after close in {}\n", duration(r.clean_seconds * 1e9));
 }
 
 // What the workloads ask for is the same for every engine.
@@ -200,6 +223,11 @@ void add_notes(lines& text, const report& all, const columns& shown) {
         "each.\n",
         asked.batch > 1 ? fmt::format("batch of {}", asked.batch) : std::string("operation"),
         clock_ns());
+  if (shown.latency && asked.arrivals_per_second != 0)
+    add(text,
+        "Operations arrive at random, {} a second in all. A latency counts from the arrival, with "
+        "what it waits in a queue.\n",
+        grouped(static_cast<std::uint64_t>(asked.arrivals_per_second)));
   if (shown.latency && asked.batch > 1)
     add(text, "They are the time of a batch divided by its size.\n");
   if (asked.on)
@@ -237,10 +265,27 @@ std::string table_of(const report& all) {
       add_result(text, all, engine, result, shown);
     add_growth(text, engine.loaded);
     if (all.asked.medium == medium_kind::disk) add_disk(text, engine, shown);
+    add_reopening(text, engine);
   }
   add_popularity(text, all.engines.front().results);
   add_traces(text, all.asked);
   add_notes(text, all, shown);
+  return to_string(text);
+}
+
+std::string sweep_of(const std::vector<report>& all) {
+  lines text;
+  add(text, "\nMops/s\n  {:<8} {:>11} {:>7} {:>6}", "engine", "records", "threads", "batch");
+  for (const workload_outcome& result : all.front().engines.front().results)
+    add(text, " {:>13}", traits_of(result.workload).name);
+  add(text, " {:>12}\n", "bytes/record");
+  for (const report& one : all)
+    for (const engine_outcome& engine : one.engines) {
+      add(text, "  {:<8} {:>11} {:>7} {:>6}", name_of(engine.engine), grouped(one.asked.keys),
+          one.asked.threads, one.asked.batch);
+      for (const workload_outcome& result : engine.results) add(text, " {:>13.2f}", result.mops());
+      add(text, " {:>12.1f}\n", engine.loaded.bytes_per_key);
+    }
   return to_string(text);
 }
 

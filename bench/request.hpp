@@ -53,9 +53,11 @@ struct request {
   std::uint64_t seed = 1;
 
   unsigned repeat = 3;
-  bool cold = false;    ///< report the first load of all, into memory never touched, too
-  bool latency = true;  ///< one more repetition, in which every operation is timed
-  bool reopen = false;  ///< medium disk: and openings of a pool whose process was killed
+  bool cold = false;               ///< report the first load of all, into memory never touched, too
+  bool latency = true;             ///< one more repetition, in which every operation is timed
+  double arrivals_per_second = 0;  ///< of the timed repetition, in all; 0: one after the other
+  unsigned window_ms = 0;          ///< of the timed repetition's series; 0: none
+  bool reopen = false;  ///< media disk, file: and openings of a pool whose process was killed
 };
 
 inline std::string device_of(const request& asked) { return asked.on ? asked.on->name() : "cpu"; }
@@ -65,6 +67,7 @@ inline std::uint64_t ops_of(const request& asked, workload_kind kind) {
   if (is_load(kind)) return asked.keys;
   std::uint64_t ops = asked.ops ? asked.ops : asked.keys / (write_share(kind) > 0 ? 4 : 2);
   if (kind == workload_kind::erase && ops > asked.keys) ops = asked.keys;
+  if (kind == workload_kind::churn && ops > 2 * asked.keys) ops = 2 * asked.keys;
   return ops > 0 ? ops : 1;
 }
 

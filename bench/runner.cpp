@@ -42,6 +42,8 @@ struct tally {
 
   void add_latencies(const pass_result& pass, medium_kind medium) {
     outcome.latency = figures_of(pass.latencies.all());
+    for (const window_counts& one : pass.latencies.windows())
+      outcome.series.push_back({one.ops, static_cast<double>(one.longest) * ns_per_tick()});
     if (medium != medium_kind::disk) return;
     outcome.disk.emplace();
     auto some = [](const histogram& h) {
@@ -119,8 +121,9 @@ class engine_run {
       if (!plan.loads()) prepare(pool, plan, load::watched);
       for (tally* sum : plan.tallies) {
         workload_kind workload = sum->outcome.workload;
-        sum->add_latencies(is_load(workload) ? pool.perform_watched_load(workload, loaded_)
-                                             : pool.perform(workload, true),
+        sum->add_latencies(is_load(workload) && !is_timeline()
+                               ? pool.perform_watched_load(workload, loaded_)
+                               : pool.perform(workload, true),
                            asked_.medium);
       }
     }
@@ -145,7 +148,9 @@ class engine_run {
   struct pool_plan {
     std::vector<tally*> tallies;
     bool loads() const { return is_load(tallies.front()->outcome.workload); }
-    bool reserves() const { return is_apart(tallies.front()->outcome.workload); }
+    bool reserves() const {
+      return tallies.front()->outcome.workload == workload_kind::insert_steady;
+    }
   };
 
   void assign_pools() {
@@ -160,6 +165,9 @@ class engine_run {
     if (!shared.tallies.empty()) plans_.push_back(std::move(shared));
     for (pool_plan& plan : apart) plans_.push_back(std::move(plan));
   }
+
+  /// A load that goes on without pauses: an arrival waits for nobody.
+  bool is_timeline() const { return asked_.arrivals_per_second != 0 || asked_.window_ms != 0; }
 
   workload_outcome described(workload_kind workload) const {
     workload_outcome outcome;

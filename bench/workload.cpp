@@ -49,6 +49,8 @@ const std::vector<workload_traits>& all_workloads() noexcept {
       {insert_steady, "insert-steady",
        "inserts of new records into a loaded table with room reserved",
        operation::insert, operation::insert, 0, spread::distinct, true},
+      {churn, "churn", "inserts of new records and erases of loaded ones in turn, at one size",
+       operation::insert, operation::erase, 0.5, spread::distinct, true},
   };
   // clang-format on
   return all;

@@ -27,6 +27,7 @@ enum class workload_kind : std::uint8_t {
   ycsb_d,         ///< 95 % get of the latest, 5 % insert
   erase,          ///< erase of records that are there, each once
   insert_steady,  ///< insert of new records into a table that has room reserved for them
+  churn,          ///< insert of a new record, erase of one that was loaded, in turn
 };
 
 enum class operation_kind : std::uint8_t {
@@ -61,7 +62,7 @@ constexpr bool is_load(workload_kind kind) noexcept {
 }
 /// Needs a table of its own.
 constexpr bool is_apart(workload_kind kind) noexcept {
-  return kind == workload_kind::insert_steady;
+  return kind == workload_kind::insert_steady || kind == workload_kind::churn;
 }
 
 /// The workload of that name, or nothing. "insert,erase" is two names: split first.

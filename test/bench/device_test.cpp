@@ -117,7 +117,7 @@ TEST_P(BenchDevice, RunsEveryWorkloadWithEveryAnswerRight) {
   all.asked.ops = 300;
   all.engines = run(all.asked);
   EXPECT_EQ(on->apart != 0, GetParam().arrays_at == array_place::device);
-  json shown = json_of(all);
+  json shown = json_of(std::vector{all});
   EXPECT_EQ(shown["device"], "threads in lockstep");
   EXPECT_EQ(shown["durability"], name_of(GetParam().durability));
   EXPECT_EQ(shown["device_memory"], GetParam().device_memory);

@@ -25,10 +25,30 @@
 namespace durahash::tool {
 namespace {
 
-/// Every engine, or the one of that name. Of `all`, those which this build cannot open are passed
+/// What stands between commas.
+std::vector<std::string> parts_of(const std::string& list) {
+  std::vector<std::string> parts;
+  std::size_t begin = 0;
+  for (std::size_t comma; (comma = list.find(',', begin)) != std::string::npos; begin = comma + 1)
+    parts.push_back(list.substr(begin, comma - begin));
+  parts.push_back(list.substr(begin));
+  return parts;
+}
+
+/// Every engine, or those of these names. Of `all`, those which this build cannot open are passed
 /// over and named.
-std::vector<engine_kind> engines_of(const std::string& name, const bench::request& asked) {
-  if (const auto engine = engine_named(name)) return {*engine};
+std::vector<engine_kind> engines_of(const std::string& names, const bench::request& asked) {
+  if (names != "all") {
+    std::vector<engine_kind> named;
+    for (const std::string& name : parts_of(names)) {
+      const auto engine = engine_named(name);
+      if (!engine)
+        throw failure(exit_usage, fmt::format("--engine {}: there is no engine \"{}\", but {}",
+                                              names, name, listed(engine_names(), ", ")));
+      named.push_back(*engine);
+    }
+    return named;
+  }
   std::vector<engine_kind> engines;
   for (const engine_kind engine : all_engines()) {
     options how;
@@ -85,9 +105,10 @@ void read_pool(const bench_arguments& arguments, bench::request& asked) {
                   "--medium pmem needs --path FILE on a file system mounted with DAX, or a device");
   if (asked.medium == medium_kind::disk && arguments.path.empty())
     throw failure(exit_usage, "--medium disk needs --path FILE on the disk to measure");
-  if (asked.medium != medium_kind::disk &&
-      (arguments.log_mib != "0" || arguments.lag_ms != "10" || arguments.reopen))
-    throw failure(exit_usage, "--log-mib, --lag-ms and --reopen go with --medium disk");
+  if (asked.medium != medium_kind::disk && (arguments.log_mib != "0" || arguments.lag_ms != "10"))
+    throw failure(exit_usage, "--log-mib and --lag-ms go with --medium disk");
+  if (arguments.reopen && asked.medium != medium_kind::disk && asked.medium != medium_kind::file)
+    throw failure(exit_usage, "--reopen goes with --medium disk or file: others leave no file");
   asked.log_bytes = whole_number("--log-mib", arguments.log_mib, 0, 1 << 20) << 20;
   asked.lag_milliseconds =
       static_cast<std::uint32_t>(whole_number("--lag-ms", arguments.lag_ms, 1, 60'000));
@@ -216,6 +237,16 @@ bench::request request_of(const bench_arguments& arguments) {
   asked.seed = whole_number("--seed", arguments.seed, 0, ~std::uint64_t{0});
   asked.repeat = static_cast<unsigned>(whole_number("--repeat", arguments.repeat, 1, 1000));
   asked.cold = arguments.cold;
+  asked.arrivals_per_second =
+      static_cast<double>(whole_number("--arrivals", arguments.arrivals, 0, 1'000'000'000));
+  asked.window_ms = static_cast<unsigned>(whole_number("--series", arguments.series, 0, 60'000));
+  const bool timeline = asked.arrivals_per_second != 0 || asked.window_ms != 0;
+  if (timeline && (arguments.no_latency || arguments.device != no_device))
+    throw failure(exit_usage,
+                  "--arrivals and --series are of the repetition that times each operation, on the "
+                  "processor");
+  if (asked.arrivals_per_second != 0 && asked.batch > 1)
+    throw failure(exit_usage, "--arrivals is of single operations: leave --batch out");
   asked.latency = !arguments.no_latency;
   limits_bytes_of(arguments);
   refuse_more_than_fits(arguments, asked);
@@ -237,7 +268,21 @@ class status_line {
   bool visible_ = ::isatty(STDERR_FILENO) == 1;
 };
 
-bench::report measure(const bench_arguments& arguments, bench::request asked) {
+/// One request for each combination of keys, threads and batch.
+std::vector<bench::request> requests_of(const bench_arguments& arguments) {
+  std::vector<bench::request> all;
+  bench_arguments one = arguments;
+  for (const std::string& keys : parts_of(arguments.keys))
+    for (const std::string& threads : parts_of(arguments.threads))
+      for (const std::string& batch : parts_of(arguments.batch)) {
+        one.keys = keys, one.threads = threads, one.batch = batch;
+        all.push_back(request_of(one));
+      }
+  return all;
+}
+
+bench::report measure(const bench_arguments& arguments, bench::request asked,
+                      const std::string& which) {
   bench::report all{std::move(asked), bench::this_machine(), {}, std::nullopt};
   status_line line;
   if (arguments.limits) {
@@ -247,7 +292,7 @@ bench::report measure(const bench_arguments& arguments, bench::request asked) {
   }
   all.engines =
       bench::run(all.asked, [&](const std::string& doing, std::uint64_t step, std::uint64_t steps) {
-        line.say(fmt::format("{} of {}  {}", step + 1, steps, doing));
+        line.say(fmt::format("{}{} of {}  {}", which, step + 1, steps, doing));
       });
   return all;
 }
@@ -259,7 +304,7 @@ class json_file {
     if (!path.empty() && path != "-") open();
   }
   bool takes_stdout() const { return path_ == "-"; }
-  void write(const bench::report& all) {
+  void write(const std::vector<bench::report>& all) {
     const std::string text = bench::json_of(all).dump(2) + "\n";
     if (takes_stdout()) return print(text);
     if (path_.empty()) return;
@@ -284,10 +329,16 @@ class json_file {
 
 void bench_command(const bench_arguments& arguments) try {
   if (!arguments.plot.empty()) bench::check_that_plots_work();
-  bench::request asked = request_of(arguments);
+  const std::vector<bench::request> asked = requests_of(arguments);
   json_file json(arguments.json);
-  const bench::report all = measure(arguments, std::move(asked));
-  if (!json.takes_stdout()) print(bench::table_of(all));
+  std::vector<bench::report> all;
+  for (std::size_t i = 0; i < asked.size(); ++i) {
+    const std::string which =
+        asked.size() == 1 ? "" : fmt::format("{} of {}: ", i + 1, asked.size());
+    all.push_back(measure(arguments, asked[i], which));
+    if (!json.takes_stdout()) print(bench::table_of(all.back()));
+  }
+  if (!json.takes_stdout() && all.size() > 1) print(bench::sweep_of(all));
   json.write(all);
   if (!arguments.plot.empty()) bench::plot(all, arguments.plot);
 } catch (const bench::failure& why) {

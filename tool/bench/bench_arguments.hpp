@@ -38,6 +38,8 @@ struct bench_arguments {
   std::string theta = "0.99";
   std::string seed = "1";
 
+  std::string arrivals = "0";
+  std::string series = "0";
   std::string repeat = "3";
   bool cold = false;
   bool no_latency = false;
