@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <stdexcept>
 #include <string>
@@ -55,8 +56,10 @@ inline std::uint32_t mark_of_file(const std::string& path) {
   return file->mark().value_or(0);
 }
 
-/// Writes the image there, as a kill leaves it: of this file.
+/// Writes the image there, as a kill leaves it: of this file, which is new, since an older image
+/// that is written over a younger one is refused.
 inline void write_as_killed(const std::string& path, std::string image) {
+  std::filesystem::remove(path);
   std::ofstream(path, std::ios::binary) << image;
   root_record root = root_in(image);
   root.file_mark = mark_of_file(path);
