@@ -191,6 +191,11 @@ constinit std::atomic<std::uint64_t> bytes_each_millisecond{0};
 slow_disk::slow_disk(std::uint64_t bytes) { bytes_each_millisecond = bytes; }
 slow_disk::~slow_disk() { bytes_each_millisecond = 0; }
 
+constinit std::atomic<bool> disk_waits{true};
+
+no_waits::no_waits() { disk_waits = long_run(); }
+no_waits::~no_waits() { disk_waits = true; }
+
 disk_fault::disk_fault(std::uint64_t nth, int error_number, bool for_good) {
   faults = 0;
   fault_number = error_number;
@@ -258,20 +263,25 @@ ssize_t pwritev2(int file, const iovec* pieces, int count, off_t offset, int fla
   if (std::uint64_t rate = durahash::test::bytes_each_millisecond; rate != 0)
     std::this_thread::sleep_for(std::chrono::milliseconds(1 + bytes.size() / rate));
   return recorded_calls::changes(change::writes, file, static_cast<std::uint64_t>(offset),
-                                 std::move(bytes), (flags & RWF_DSYNC) != 0,
-                                 [=] { return libc_pwritev2(file, pieces, count, offset, flags); });
+                                 std::move(bytes), (flags & RWF_DSYNC) != 0, [=] {
+                                   int now =
+                                       durahash::test::disk_waits ? flags : flags & ~RWF_DSYNC;
+                                   return libc_pwritev2(file, pieces, count, offset, now);
+                                 });
 }
 
 int fdatasync(int file) {
   LIBC(fdatasync);
   if (durahash::test::fails_now()) return -1;
-  return recorded_calls::sync(file, [=] { return libc_fdatasync(file); });
+  return recorded_calls::sync(
+      file, [=] { return durahash::test::disk_waits ? libc_fdatasync(file) : 0; });
 }
 
 int fsync(int file) {
   LIBC(fsync);
   if (durahash::test::fails_now()) return -1;
-  return recorded_calls::sync(file, [=] { return libc_fsync(file); });
+  return recorded_calls::sync(file,
+                              [=] { return durahash::test::disk_waits ? libc_fsync(file) : 0; });
 }
 
 int posix_fallocate(int file, off_t offset, off_t bytes) {

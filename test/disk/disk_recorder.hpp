@@ -61,6 +61,15 @@ class slow_disk {
   slow_disk(const slow_disk&) = delete;
 };
 
+/// While one lives, a sync answers at once. What is recorded, or killed, is the process: that the
+/// disk has what it waited for is nothing that it could see. With DURAHASH_LONG=1 it waits.
+class no_waits {
+ public:
+  no_waits();
+  ~no_waits();
+  no_waits(const no_waits&) = delete;
+};
+
 /// The n-th of these calls from here on, and all behind it where `for_good`, fails; not those of
 /// files in memory.
 class disk_fault {

@@ -64,7 +64,9 @@ tried cut_everywhere(const recorded_run& life, const std::string& path, random_s
   return so_far;
 }
 
-class EveryMoment : public testing::TestWithParam<disk_setup> {};
+class EveryMoment : public testing::TestWithParam<disk_setup> {
+  no_waits at_once_;
+};
 
 /// One of each engine, drawn.
 std::vector<disk_setup> setups() {

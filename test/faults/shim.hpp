@@ -1,6 +1,7 @@
 // Faults on demand: this library call, at its n-th time, with that error. The shim stands between
 // the program and libc. It is linked into the tests, and built once more as a module for
-// LD_PRELOAD, where DURAHASH_FAULT holds the plan.
+// LD_PRELOAD, where DURAHASH_FAULT holds the plan. Its syncs wait for no disk, but with
+// DURAHASH_LONG=1.
 #pragma once
 
 #include <array>
