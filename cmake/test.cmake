@@ -45,6 +45,9 @@ endfunction()
 
 function(durahash_add_case name case filter label)
   set(properties TIMEOUT 600)
+  if(case MATCHES "EveryMoment\\.|SystemCall\\.|AllocationFailure\\.|PowerCut")
+    list(APPEND properties COST 100)  # what takes longest begins first
+  endif()
   if(case MATCHES "Torture|Stress")
     string(REGEX MATCH "Torture|Stress" kind "${case}")
     string(TOLOWER ${kind} label)

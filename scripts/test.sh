@@ -5,31 +5,75 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export JOBS=${JOBS:-$(nproc)}
-at_once=$((JOBS + (JOBS + 1) / 2))  # tests: many of them wait for other processes most of the time
+at_once=$((2 * JOBS))  # tests: many of them wait for other processes, or a disk, most of the time
 began=$SECONDS
-stages=()
+notes=$(mktemp -d)
 
-# stage NAME COMMAND...: runs it, and notes its seconds. The first failure ends the run. Of a function it
-# is the status that counts: `set -e` does not reach into one.
-stage() {
+say() { printf '\n== %s  (%d s so far)\n' "$1" $((SECONDS - began)); }
+
+# noted NAME COMMAND...: runs it, and notes its seconds.
+noted() {
   local name=$1 start=$SECONDS code=0
   shift
-  printf '\n== %s  (%d s so far)\n' "$name" $((SECONDS - began))
   "$@" || code=$?
-  stages+=("$(printf '%6d s  %s' $((SECONDS - start)) "$name")")
-  [ $code -eq 0 ] || stages+=("          failed, exit code $code")
-  [ $code -eq 0 ] || exit $code
+  printf '%6d s  %s\n' $((SECONDS - start)) "$name" >>"$notes/table"
+  [ $code -eq 0 ] || printf '          failed, exit code %d\n' $code >>"$notes/table"
+  return $code
 }
-table() {
+
+# stage NAME COMMAND...: the first failure ends the run. Of a function it is the status that counts:
+# `set -e` does not reach into one.
+stage() {
+  ! beside_has_failed || exit 1
+  say "$1"
+  noted "$@" || exit
+}
+
+# What runs beside the stages, one behind the other, in processor time that they leave: it is said
+# when it ends, and is awaited at last.
+#   beside NAME COMMAND...     one more
+besides=()
+beside() { besides+=("$(printf '%q ' "$@")"); }
+run_beside() {
+  local each
+  for each in "${besides[@]}"; do
+    eval "noted_beside $each" && continue
+    touch "$notes/failed"
+    return 1
+  done
+}
+noted_beside() {
+  local code=0
+  noted "$@" >"$notes/output" 2>&1 || code=$?
+  say "beside: $1"
+  cat "$notes/output"
+  return $code
+}
+start_beside() {
+  (renice -n 10 $BASHPID >"$notes/nice"; run_beside) &
+  lane=$!
+}
+beside_has_failed() { [ -e "$notes/failed" ]; }
+await_beside() { wait "$lane"; }
+
+lane=
+ended() {
+  local code=$?
+  if [ -n "$lane" ] && kill "$lane" 2>/dev/null; then
+    pkill -P "$lane" || true
+    wait "$lane" || true
+  fi
   printf '\n== where the time went, in seconds of the clock\n'
-  [ ${#stages[@]} -eq 0 ] || printf '%s\n' "${stages[@]}"
+  cat "$notes/table" 2>/dev/null
   printf '%6d s  in all\n' $((SECONDS - began))
+  rm -rf "$notes"
+  exit $code
 }
-trap table EXIT
+trap ended EXIT
 
 # The public interface, over every engine, and damaged pools. What is not shipped, or looks at the
-# engines from within, is for scripts/nightly.sh: its build alone takes ten minutes. So are the checks of the preset asan that
-# double the time of the compiler.
+# engines from within, is for scripts/nightly.sh: its build alone takes ten minutes. So are the checks
+# of the preset asan that double the time of the compiler.
 asan_targets=(base_test media_test persist_test store_test fuzz_smoke_test warp_test)
 unit_under_asan() {
   DURAHASH_FUZZ_POOLS=800 ctest --preset asan-quick -j $at_once --progress -L unit \
@@ -56,18 +100,23 @@ scripts/setup.sh gdb count  # gdb's printers have a test
 stage "layers, names, documents: what refers to what, and short sentences" references
 stage "formatting" scripts/check_format.sh
 stage "release build: library, tool, explorer, tests" scripts/build.sh check
+
+beside "AddressSanitizer, UndefinedBehaviorSanitizer: build of six tests" \
+  scripts/build.sh asan-quick "${asan_targets[@]}"
+beside "AddressSanitizer, UndefinedBehaviorSanitizer: unit tests" unit_under_asan
+beside "ThreadSanitizer: build of two tests" scripts/build.sh tsan stress_test gpu_test
+beside "ThreadSanitizer: stress tests, and streams of a device" stress_under_tsan
+start_beside
+
 # The stress tests run longer under ThreadSanitizer.
 stage "all tests, release build" env DURAHASH_STRESS_SECONDS=0.1 ctest --preset check -j $at_once
 stage "the Python package: extension, tests" scripts/python.sh --or-skip test
 stage "the module for redis-server and valkey-server, where one can be installed" \
   scripts/server.sh --or-skip test
 stage "instructions of each operation, beside those recorded" scripts/instructions.py --check
-stage "AddressSanitizer, UndefinedBehaviorSanitizer: build of six tests" scripts/build.sh asan-quick "${asan_targets[@]}"
-stage "AddressSanitizer, UndefinedBehaviorSanitizer: unit tests" unit_under_asan
-stage "ThreadSanitizer: build of two tests" scripts/build.sh tsan stress_test gpu_test
-stage "ThreadSanitizer: stress tests, and streams of a device" stress_under_tsan
 stage "crash exploration, bounded; what is left out, and planted bugs" explore
 stage "power cuts in a guest machine, where QEMU is installed (all of them: make guest)" \
   test/guest/guest.py --bin build/check/bin --or-skip --only-cuts --cuts 10
 stage "power cuts of a disk that loses what was not flushed (all of them: make guest-disk)" \
   test/guest/disk_guest.py --bin build/check/bin --or-skip --cuts 4
+stage "what runs beside all of this" await_beside
