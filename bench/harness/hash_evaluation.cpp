@@ -22,7 +22,7 @@ class evaluated_table final : public hash_api {
   std::string hash_name() override {
     return "durahash " + std::string(name_of(table_.pool().kinds().engine));
   }
-  /// Records by slots; and bytes of keys and values by those that are reachable, as CCEH there has it.
+  /// Records by slots; bytes of keys and values by bytes that are reachable, as its CCEH has them.
   hash_Utilization utilization() override {
     const pool_info info = table_.pool().info();
     hash_Utilization now{};
