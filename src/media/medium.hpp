@@ -55,6 +55,18 @@ struct direct_access {
   T read(const T* at) const noexcept {
     return __atomic_load_n(at, __ATOMIC_ACQUIRE);
   }
+  /// Whether a word is there: as read and a comparison, in one instruction.
+  template <class T>
+  [[gnu::always_inline]] bool holds(const T* at, T word) const noexcept {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    return read(at) == word;
+#else
+    bool same;
+    asm volatile("cmp %2, %1" : "=@cce"(same) : "m"(*at), "r"(word));
+    std::atomic_signal_fence(std::memory_order_acquire);
+    return same;
+#endif
+  }
   template <class T>
   void write(T* at, T value) noexcept {
     __atomic_store_n(at, value, __ATOMIC_RELEASE);

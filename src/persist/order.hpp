@@ -95,6 +95,15 @@ T load(M& m, const pm<T>& field) noexcept {
   return std::bit_cast<T>(m.read(field.raw()));
 }
 
+/// Whether the field holds this: a load and a comparison.
+template <medium M, class T>
+[[gnu::always_inline]] inline bool holds(M& m, const pm<T>& field,
+                                         std::type_identity_t<T> value) noexcept {
+  if constexpr (reads_plainly<M>)
+    return m.holds(field.raw(), std::bit_cast<typename pm<T>::word>(value));
+  else return load(m, field) == value;
+}
+
 // Every verb tells the medium where it was called. Those that write back are given a name
 // (media/site.hpp).
 
