@@ -25,7 +25,7 @@ class spin_lock {
            !held_.exchange(true, std::memory_order_acquire);
   }
   [[gnu::always_inline]] void lock() noexcept {
-    if (!try_lock()) [[unlikely]]
+    if (held_.exchange(true, std::memory_order_acquire)) [[unlikely]]
       wait_and_lock();
   }
   void unlock() noexcept { held_.store(false, std::memory_order_release); }
