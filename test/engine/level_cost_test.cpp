@@ -283,9 +283,9 @@ struct longest {
   }
 };
 
-/// From empty to 2^16 buckets and back, as long as writes go on. A write drains a bucket; and none
-/// writes a level of more than 1 MiB by itself, unless the table is full soon after it was nearly
-/// full, as with 4 slots.
+/// From empty to 2^16 buckets and back, as long as writes go on. A write drains a bucket or three;
+/// and none writes a level of more than 1 MiB by itself, unless the table is full soon after it was
+/// nearly full, as with 4 slots.
 TEST(LevelCost, NoOperationWaitsForAResize) {
   constexpr std::uint64_t max_lines_at_once = (1 << 20) / 128;
   prompt_helper helper;

@@ -39,7 +39,7 @@ std::uint64_t table<M, Kind>::check_level(const levels_view& v, unsigned index,
     violated("the root does not name the level of 2^" + std::to_string(l.log2) + " buckets in use");
   for (std::uint64_t n = 0; n < std::uint64_t{1} << l.log2; ++n) {
     bucket b = bucket_at(l, n);
-    if ((state_of(b).tokens() & ~shape_.all_tokens()) != 0)
+    if ((state_of(b).tokens() & ~shape_.all_tokens) != 0)
       violated(where(l, n) + ": a token of a slot that is not there");
     for_each_resident(b, [&](const resident& r) {
       ++records;
@@ -87,7 +87,7 @@ void table<M, Kind>::describe(table_stats& stats) {
         return where == r.where && slot == r.slot;
       });
       hit_buckets += static_cast<unsigned>(std::popcount(seen.looked));
-      s.tag = static_cast<std::uint8_t>(s.tag + 1);  // another key with these places
+      ++s.tag;  // another key with these places
       s.filter_class = static_cast<std::uint8_t>((s.filter_class + 1) % filter_classes);
       look_everywhere(v, s, all, [](bucket, bucket_state, int, unsigned) { return false; });
       miss_buckets += static_cast<unsigned>(std::popcount(all.looked));

@@ -90,14 +90,14 @@ void table<M, Kind>::each_part_of_bucket(const level_view& l, std::uint64_t inde
   v.visit({.kind = "bucket",
            .offset = p_.offset_of(b.state),
            .bytes = std::uint64_t{1} << shape_.bytes_log2,
-           .state = state.tokens() == shape_.all_tokens() ? "full" : "with room"},
+           .state = state.tokens() == shape_.all_tokens ? "full" : "with room"},
           [&](pool_part& into) {
             into.name = which();
             into.add("state", hex(state.word));
             into.add("changes", state.word >> bucket_state::version_at);
             into.add("records", static_cast<std::uint64_t>(std::popcount(state.tokens())));
             into.add("classes_below", static_cast<std::uint64_t>(std::popcount(state.filter())));
-            if ((state.tokens() & ~shape_.all_tokens()) != 0)
+            if ((state.tokens() & ~shape_.all_tokens) != 0)
               into.add("damaged", std::string("a token of a slot that is not there"));
           });
   for (unsigned i = 0; i < shape_.slots; ++i) {
@@ -132,7 +132,7 @@ void table<M, Kind>::each_candidate(key_type key, part_visitor& v) {
             into.add("hash", hex(hash));
             into.add("first_place", hex(s.place[0]));
             into.add("second_place", hex(s.place[1]));
-            into.add("tag", std::uint64_t{s.tag});
+            into.add("tag", std::uint64_t{s.tag & 0xff});
             into.add("filter_class", std::uint64_t{s.filter_class});
             into.add("buckets", std::uint64_t{2} * now.count);
           });

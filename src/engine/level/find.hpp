@@ -8,18 +8,15 @@
 // below can hold the record (L3).
 #pragma once
 
-#include <emmintrin.h>
-#include <smmintrin.h>
-
 #include "engine/level/table.hpp"
 
 namespace durahash::level {
 
-/// The slots whose tag is this one, with or without a token; and bits without meaning behind the
-/// last slot's.
+/// The slots whose tag is the one in each byte of `tag`, with or without a token; and bits without
+/// meaning behind the last slot's.
 template <medium M, class Kind>
 [[gnu::always_inline]] inline std::uint32_t table<M, Kind>::match(bucket b,
-                                                                  std::uint8_t tag) const noexcept {
+                                                                  __m128i tag) const noexcept {
   __m128i tags;
   if constexpr (reads_plainly<M>) {  // in any order: the state, read again, vouches for them
     tags = _mm_loadu_si128(reinterpret_cast<const __m128i*>(b.tags(0).raw()));
@@ -29,18 +26,29 @@ template <medium M, class Kind>
     if (shape_.slots > 8)
       tags = _mm_insert_epi64(tags, static_cast<long long>(load(m_, b.tags(1))), 1);
   }
-  const __m128i wanted = _mm_shuffle_epi8(_mm_cvtsi32_si128(tag), _mm_setzero_si128());
-  return static_cast<std::uint32_t>(_mm_movemask_epi8(_mm_cmpeq_epi8(tags, wanted)));
+  return static_cast<std::uint32_t>(_mm_movemask_epi8(_mm_cmpeq_epi8(tags, tag)));
 }
 
-/// The slots with the tag, from the one that has the key word on; 0: none has.
+/// The slot that has the key word, if its token is there.
 template <medium M, class Kind>
-[[gnu::always_inline]] inline std::uint32_t table<M, Kind>::find_in(
-    bucket b, bucket_state state, const candidates& s) const noexcept {
-  std::uint32_t hits = match(b, s.tag) & state.tokens();
-  while (hits != 0 && load(m_, slot_of(b, std::countr_zero(hits)).key) != s.key_word)
-    [[unlikely]] hits &= hits - 1;
-  return hits;
+[[gnu::always_inline]] inline auto table<M, Kind>::find_in(bucket b, bucket_state state,
+                                                           const candidates& s) const noexcept
+    -> found_slot {
+  return first_with(b, match(b, s.tag) & state.tokens(), s.key_word);
+}
+
+/// Of these slots.
+template <medium M, class Kind>
+[[gnu::always_inline]] inline auto table<M, Kind>::first_with(bucket b, std::uint32_t hits,
+                                                              std::uint64_t key_word) const noexcept
+    -> found_slot {
+  for (; hits != 0; hits &= hits - 1) {
+    slot* const at = &slot_of(b, std::countr_zero(hits));
+    if (at == nullptr) __builtin_unreachable();  // spares a test where it is used
+    if (holds(m_, at->key, key_word)) [[likely]]
+      return {at, hits & -hits};
+  }
+  return {};
 }
 
 /// Looks at a bucket, the n-th on the way. Calls on_match(bucket, state, slot, n) for each slot
@@ -121,38 +129,74 @@ template <class Read>
   // keeps records and levels from reuse; u64 tables have none
   [[maybe_unused]] const read_guard guard = reading();
   const levels_view& v = levels();
-  return answer(look_up(key, v, v.searched[0]), key, read);
-}
-
-template <medium M, class Kind>
-template <class Read>
-[[gnu::always_inline]] inline status table<M, Kind>::answer(const target_type& t, key_type key,
-                                                            Read read) {
-  const levels_view& v = *t.levels;
+  const target_type t = look_up(key, v, v.searched[0]);
   if (!v.is_pair) [[unlikely]]
     return search(key, read);
   const bucket a = t.at[0], b = t.at[1];
   __builtin_prefetch(b.state);
   const bucket_state in_a = state_of(a);
-  if (std::uint32_t hits = find_in(a, in_a, t); hits != 0)
-    return answer_hit(v, t.place[0], a, in_a, hits, key, read);
+  if (const found_slot at = find_in(a, in_a, t); at.there != nullptr)
+    return answer_hit(v, t.place[0], a, in_a, at, key, read);
   const bucket_state in_b = state_of(b);
-  if (std::uint32_t hits = find_in(b, in_b, t); hits != 0)
-    return answer_hit(v, t.place[1], b, in_b, hits, key, read);
-  bucket c = a, d = b;  // or those in the other level
-  bucket_state in_c = in_a, in_d = in_b;
-  if (bucket_state{in_a.word | v.always_admits}.admits(t.filter_class)) {
-    c = bucket_of(v.searched[1], t.place[0]), in_c = state_of(c);
-    if (std::uint32_t hits = find_in(c, in_c, t); hits != 0)
-      return answer_hit(v, t.place[0], c, in_c, hits, key, read);
+  if (const found_slot at = find_in(b, in_b, t); at.there != nullptr)
+    return answer_hit(v, t.place[1], b, in_b, at, key, read);
+  return answer_below(t, in_a, in_b, key, read);
+}
+
+template <medium M, class Kind>
+template <class Read>
+[[gnu::always_inline]] inline status table<M, Kind>::answer(const home_look& l, key_type key,
+                                                            Read read) {
+  const levels_view& v = *l.levels;
+  if (!v.is_pair) [[unlikely]]
+    return search(key, read);
+  const std::uint64_t key_word = Kind::key_word(key, l.place[0]);
+  const bucket_state in_a{l.state[0]}, in_b{l.state[1]};
+  if (l.hits == 0) return answer_miss(l, in_a, in_b, key, read);
+  if (const found_slot at = first_with(l.at[0], l.in_first(), key_word); at.there != nullptr)
+    return answer_hit(v, l.place[0], l.at[0], in_a, at, key, read);
+  if (const found_slot at = first_with(l.at[1], l.in_second(), key_word); at.there != nullptr)
+    return answer_hit(v, l.place[1], l.at[1], in_b, at, key, read);
+  return answer_below(l, in_a, in_b, key, read);
+}
+
+/// Behind the first two buckets, which do not have the key.
+template <medium M, class Kind>
+template <class Read>
+[[gnu::always_inline]] inline status table<M, Kind>::answer_below(const target_type& t,
+                                                                  bucket_state in_a,
+                                                                  bucket_state in_b, key_type key,
+                                                                  Read read) {
+  const levels_view& v = *t.levels;
+  const bucket a = t.at[0], b = t.at[1];
+  if (bucket_state{in_a.word | in_b.word | v.always_admits}.admits(t.filter_class)) {
+    bucket c = a, d = b;  // or those in the other level
+    bucket_state in_c = in_a, in_d = in_b;
+    if (bucket_state{in_a.word | v.always_admits}.admits(t.filter_class)) {
+      c = bucket_of(v.searched[1], t.place[0]), in_c = state_of(c);
+      if (const found_slot at = find_in(c, in_c, t); at.there != nullptr)
+        return answer_hit(v, t.place[0], c, in_c, at, key, read);
+    }
+    if (bucket_state{in_b.word | v.always_admits}.admits(t.filter_class)) {
+      d = bucket_of(v.searched[1], t.place[1]), in_d = state_of(d);
+      if (const found_slot at = find_in(d, in_d, t); at.there != nullptr)
+        return answer_hit(v, t.place[1], d, in_d, at, key, read);
+    }
+    if (!is_still(c, in_c) || !is_still(d, in_d)) [[unlikely]]
+      return search(key, read);
   }
-  if (bucket_state{in_b.word | v.always_admits}.admits(t.filter_class)) {
-    d = bucket_of(v.searched[1], t.place[1]), in_d = state_of(d);
-    if (std::uint32_t hits = find_in(d, in_d, t); hits != 0)
-      return answer_hit(v, t.place[1], d, in_d, hits, key, read);
-  }
-  if (state_of(a) != in_a || state_of(b) != in_b || state_of(c) != in_c || state_of(d) != in_d ||
-      &levels() != &v || !unsettled_.settled(stripe_of(v, t.place[0])) ||
+  return answer_miss(t, in_a, in_b, key, read);
+}
+
+template <medium M, class Kind>
+template <class Read>
+[[gnu::always_inline]] inline status table<M, Kind>::answer_miss(const target_type& t,
+                                                                 bucket_state in_a,
+                                                                 bucket_state in_b, key_type key,
+                                                                 Read read) {
+  const levels_view& v = *t.levels;
+  if (!is_still(t.at[0], in_a) || !is_still(t.at[1], in_b) || &levels() != &v ||
+      !unsettled_.settled(stripe_of(v, t.place[0])) ||
       !unsettled_.settled(stripe_of(v, t.place[1]))) [[unlikely]]
     return search(key, read);
   return status::not_found;
@@ -163,12 +207,11 @@ template <medium M, class Kind>
 template <class Read>
 [[gnu::always_inline]] inline status table<M, Kind>::answer_hit(const levels_view& v,
                                                                 std::uint64_t place, bucket b,
-                                                                bucket_state state,
-                                                                std::uint32_t hits, key_type key,
-                                                                Read read) {
-  const std::uint64_t word = load(m_, slot_of(b, std::countr_zero(hits)).value);
-  const std::optional<value_type> value = value_for_key<Kind>(m_, p_, word, key);
-  if (!value || state_of(b) != state || &levels() != &v || !unsettled_.settled(stripe_of(v, place)))
+                                                                bucket_state state, found_slot at,
+                                                                key_type key, Read read) {
+  const std::optional<value_type> value =
+      value_for_key<Kind>(m_, p_, load(m_, at.there->value), key);
+  if (!value || !is_still(b, state) || &levels() != &v || !unsettled_.settled(stripe_of(v, place)))
       [[unlikely]]
     return search(key, read);
   read(*value);
@@ -260,57 +303,62 @@ void table<M, Kind>::settle_inherited(const levels_view& v, stripe_index stripe)
 /// buckets below; with `rooms` also for the slot that a new record may get.
 template <medium M, class Kind>
 template <class Ask>
-[[gnu::always_inline]] inline void table<M, Kind>::look_ahead(std::span<const target_type> targets,
+[[gnu::always_inline]] inline void table<M, Kind>::look_ahead(const target_type& t,
                                                               const level_view& then,
                                                               std::uint64_t always_admits,
-                                                              bool rooms, Ask&& ask) const {
-  for (const target_type& t : targets) {
-    const std::uint64_t a = load(m_, *t.at[0].state), b = load(m_, *t.at[1].state);
-    const std::uint32_t in_a = match(t.at[0], t.tag) & bucket_state{a}.tokens();
-    const std::uint32_t in_b = match(t.at[1], t.tag) & bucket_state{b}.tokens();
-    if ((in_a | in_b) != 0) {
-      const bucket found = in_a != 0 ? t.at[0] : t.at[1];
-      ask(&slot_of(found, std::countr_zero(in_a != 0 ? in_a : in_b)));
-      continue;
-    }
-    if (bucket_state{a | always_admits}.admits(t.filter_class))
-      ask(bucket_of(then, t.place[0]).state);
-    if (bucket_state{b | always_admits}.admits(t.filter_class))
-      ask(bucket_of(then, t.place[1]).state);
-    if (!rooms) continue;
-    const std::uint32_t free_a = ~bucket_state{a}.tokens() & shape_.all_tokens();
-    const std::uint32_t free_b = ~bucket_state{b}.tokens() & shape_.all_tokens();
-    const bool second = std::popcount(free_a) < std::popcount(free_b);
-    if ((free_a | free_b) != 0)
-      ask(&slot_of(second ? t.at[1] : t.at[0], std::countr_zero(second ? free_b : free_a)));
+                                                              bool rooms, first_look& seen,
+                                                              Ask&& ask) const {
+  const bucket at_a = t.at[0], at_b = t.at[1];
+  const __m128i tag = each(t.tag);
+  const bucket_state a = state_of(at_a);
+  const std::uint32_t in_a = match(at_a, tag) & a.tokens();
+  const bucket_state b = state_of(at_b);
+  const std::uint32_t in_b = match(at_b, tag) & b.tokens();
+  seen.state[0] = a.word, seen.state[1] = b.word;
+  seen.hits = in_a | in_b << 16;
+  if (seen.hits != 0) {
+    const bucket found = in_a != 0 ? at_a : at_b;
+    return ask(&slot_of(found, std::countr_zero(in_a != 0 ? in_a : in_b)));
   }
+  const unsigned filter_class = t.filter_class;
+  if (bucket_state{a.word | b.word | always_admits}.admits(filter_class)) {
+    seen.hits = first_look::below;
+    if (bucket_state{a.word | always_admits}.admits(filter_class))
+      ask(bucket_of(then, t.place[0]).state);
+    if (bucket_state{b.word | always_admits}.admits(filter_class))
+      ask(bucket_of(then, t.place[1]).state);
+  }
+  if (!rooms) return;
+  const std::uint32_t free_a = ~a.tokens() & shape_.all_tokens;
+  const std::uint32_t free_b = ~b.tokens() & shape_.all_tokens;
+  const bool second = std::popcount(free_a) < std::popcount(free_b);
+  if ((free_a | free_b) != 0)
+    ask(&slot_of(second ? at_b : at_a, std::countr_zero(second ? free_b : free_a)));
 }
 
 template <medium M, class Kind>
 [[gnu::always_inline]] inline void table<M, Kind>::look_at(std::span<const key_type> keys,
-                                                           target_type* looks) const noexcept {
+                                                           home_look* looks) const noexcept {
   const levels_view& v = levels();
   for (std::size_t i = 0; i < keys.size(); ++i) {
-    looks[i] = look_up(keys[i], v, v.searched[0]);
+    static_cast<target_type&>(looks[i]) = look_up(keys[i], v, v.searched[0]);
     for (bucket b : looks[i].at) __builtin_prefetch(b.state);
   }
-  look_ahead(
-      {looks, keys.size()}, v.searched[1], v.always_admits, false,
-      [](const void* at) __attribute__((always_inline)) { __builtin_prefetch(at); });
-  ask_for_records({looks, keys.size()});
+  for (home_look& l : std::span(looks, keys.size()))
+    look_ahead(
+        l, v.searched[1], v.always_admits, false, l,
+        [](const void* at) __attribute__((always_inline)) { __builtin_prefetch(at); });
+  if constexpr (!Kind::in_slot)
+    for (const home_look& l : std::span(looks, keys.size())) ask_for_record(l, l);
 }
 
-/// Those that the buckets in the top name.
+/// That which the buckets in the top name.
 template <medium M, class Kind>
-[[gnu::always_inline]] inline void table<M, Kind>::ask_for_records(
-    [[maybe_unused]] std::span<const target_type> targets) const noexcept {
-  if constexpr (!Kind::in_slot)
-    for (const target_type& t : targets)
-      for (const bucket b : t.at)
-        if (const std::uint32_t hits = find_in(b, state_of(b), t); hits != 0) {
-          prefetch_record(p_, load(m_, slot_of(b, std::countr_zero(hits)).value));
-          break;
-        }
+[[gnu::always_inline]] inline void table<M, Kind>::ask_for_record(
+    const target_type& t, const first_look& seen) const noexcept {
+  found_slot at = first_with(t.at[0], seen.in_first(), t.key_word);
+  if (at.there == nullptr) at = first_with(t.at[1], seen.in_second(), t.key_word);
+  if (at.there != nullptr) prefetch_record(p_, load(m_, at.there->value));
 }
 
 // --------------------------------------------------------------------------------------- iteration
@@ -337,7 +385,7 @@ void table<M, Kind>::for_each_bucket(const levels_view& v, std::uint64_t place, 
 template <medium M, class Kind>
 template <class Visit>
 void table<M, Kind>::for_each_resident(bucket b, Visit&& visit) const {
-  for (std::uint32_t tokens = state_of(b).tokens() & shape_.all_tokens(); tokens != 0;) {
+  for (std::uint32_t tokens = state_of(b).tokens() & shape_.all_tokens; tokens != 0;) {
     int index = take_lowest(tokens);
     std::uint64_t key_word = load(m_, slot_of(b, index).key);
     visit(

@@ -58,18 +58,21 @@ struct alignas(16) slot {
 /// How a bucket is laid out, from the number of its slots: the state, one byte of tag per slot, the
 /// slots. Neither a header nor a slot crosses a line.
 struct shape {
-  unsigned slots, bytes_log2, header_bytes;
+  unsigned slots, bytes_log2;
+  std::size_t header_bytes;
+  std::uint32_t all_tokens;
 
   static constexpr shape of(unsigned slots) noexcept {
-    return {slots, slots <= 3 ? 6u : slots <= 7 ? 7u : 8u, slots <= 7 ? 16u : 32u};
+    return {slots,
+            slots <= 3   ? 6u
+            : slots <= 7 ? 7u
+                         : 8u,
+            slots <= 7 ? 16u : 32u, static_cast<std::uint32_t>(low_bits(slots))};
   }
   constexpr std::uint64_t level_bytes(unsigned log2) const noexcept {
     return std::uint64_t{1} << (log2 + bytes_log2) < block_bytes
                ? block_bytes
                : std::uint64_t{1} << (log2 + bytes_log2);
-  }
-  constexpr std::uint32_t all_tokens() const noexcept {
-    return static_cast<std::uint32_t>(low_bits(slots));
   }
 };
 

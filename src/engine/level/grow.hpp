@@ -261,7 +261,7 @@ double table<M, Kind>::sampled_load(const level_view& l) {
   std::uint64_t at = looks_.fetch_add(1, std::memory_order_relaxed);
   for (unsigned n = 0; n < buckets; ++n)
     tokens += std::popcount(state_of(bucket_of(l, mixed(at * buckets + n + 1))).tokens() &
-                            shape_.all_tokens());
+                            shape_.all_tokens);
   return static_cast<double>(tokens) / (buckets * shape_.slots);
 }
 
@@ -278,7 +278,7 @@ void table<M, Kind>::look_around() {
   }
   double load = (2 * top + bottom) / 3;
   constexpr double nearly_full = 0.85, nearly_empty = 0.125;
-  if (v->bottom_first && 2 * top > bottom) {
+  if (v->bottom_first && !mostly_below(top, bottom)) {
     std::scoped_lock lock(resize_lock_);
     if (&levels() == v) switch_levels(present_levels(), false, false);
   }

@@ -34,26 +34,28 @@ template <medium M, class Kind>
 bool table<M, Kind>::move_from(const locked& l, const levels_view& v, const candidates& s,
                                unsigned from, unsigned to) {
   for (unsigned n = 0; n < 2; ++n) {
-    bucket b = bucket_of(v.at[from], s.place[n]);
-    bool moved = false;
-    for_each_resident(b, [&](const resident& r) {
-      if (moved) return;
-      candidates other = candidates_of(r);
-      unsigned here = bucket_of(v.at[from], other.place[0]) == b ? 0 : 1;
+    const bucket b = bucket_of(v.at[from], s.place[n]);
+    for (std::uint32_t left = state_of(b).tokens() & shape_.all_tokens; left != 0;) {
+      const int index = take_lowest(left);
+      const std::uint64_t key_word = load(m_, slot_of(b, index).key), hash = hash_of_slot(key_word);
+      const std::uint64_t second = second_place(hash, static_cast<unsigned>(mixed(hash) >> 60));
+      const unsigned here = bucket_of(v.at[from], hash) == b ? 0 : 1;
       for (unsigned which : {1 - here, here}) {
-        if (moved || (from == to && which == here) ||
-            free_slot(state_of(bucket_of(v.at[to], other.place[which]))) < 0)
+        const std::uint64_t place = which == 0 ? hash : second;
+        if ((from == to && which == here) || free_slot(state_of(bucket_of(v.at[to], place))) < 0)
           continue;
-        stripe_index stripe = stripe_of(v, other.place[which]);
+        stripe_index stripe = stripe_of(v, place);
         bool held = stripe == l.stripe[0] || stripe == l.stripe[1];
         if (!held && !locks_[stripe].try_lock()) continue;
         settle_inherited(v, stripe);
+        const resident r{{hash, key_word, load(m_, slot_of(b, index).value)}, b, index};
         // Levels that came before the lock was taken may have drained the bucket behind it.
-        moved = (held || &levels() == &v) && move(v, r, other, to, which, l.stripe[n]);
+        const bool moved =
+            (held || &levels() == &v) && move(v, r, candidates_of(r), to, which, l.stripe[n]);
         if (!held) locks_[stripe].unlock();
+        if (moved) return true;
       }
-    });
-    if (moved) return true;
+    }
   }
   return false;
 }
@@ -83,7 +85,7 @@ bool table<M, Kind>::move(const levels_view& v, const resident& r, const candida
   durable twice = publish(m_, *there.state, state.with_tokens(state.tokens() | 1u << free).word,
                           after(std::move(written)), "level.move.arrived");
   unsettled_.end(there_stripe, twice);
-  count_moved(v, r.hash);
+  count_moved(stripe_of(v, r.hash));
   state = state_of(r.where);
   unsettled_.begin(from_stripe);
   // COMMIT: it has moved
@@ -103,9 +105,9 @@ bool table<M, Kind>::move(const levels_view& v, const resident& r, const candida
 /// Scans that have looked where the record was going, and not yet where it was, look again. Between
 /// its two tokens.
 template <medium M, class Kind>
-void table<M, Kind>::count_moved(const levels_view& v, std::uint64_t hash) noexcept {
+void table<M, Kind>::count_moved(stripe_index stripe) noexcept {
   if (M::planted("level-movements-do-not-tell-scans")) return;
-  stripes_[stripe_of(v, hash)].moves.fetch_add(1, std::memory_order_acq_rel);
+  stripes_[stripe].moves.fetch_add(1, std::memory_order_acq_rel);
 }
 
 // ------------------------------------------------------------------------------------------- drain
@@ -129,12 +131,14 @@ void table<M, Kind>::drain::give_back(std::uint64_t bucket) noexcept {
   put_back_from = ++put_back_count == 1 ? bucket : std::min(put_back_from, bucket);
 }
 
-/// Bounded work for a level that is going: what a write does when it is done with its own. Nothing
-/// is locked.
+/// Bounded work for a level that is going: what so many writes do when they are done with their
+/// own. Nothing is locked.
 template <medium M, class Kind>
-void table<M, Kind>::drain_some(std::uint64_t buckets) {
-  for (; buckets > 0; --buckets) {
-    drain* d = levels().draining;
+void table<M, Kind>::drain_some(std::uint64_t writes) {
+  drain* d = levels().draining;
+  if (d == nullptr) return;
+  for (std::uint64_t buckets = writes * d->by_a_write(); buckets > 0; --buckets) {
+    d = levels().draining;
     if (d == nullptr) return;
     bool got_on = false;
     if_memory_allows([&] { got_on = drain_next(*d); });
@@ -215,57 +219,76 @@ bool table<M, Kind>::drain_bucket(drain& d, std::uint64_t index) {
 template <medium M, class Kind>
 bool table<M, Kind>::move_together(const levels_view& v, const drain& d, std::uint64_t index,
                                    stripe_index stripe) {
-  const level_view& from = v.at[index_of(v, d.log2)];
-  bucket b = bucket_at(from, index);
+  const level_view& from = drained_of(v, d);
+  const bucket b = bucket_at(from, index);
+  const std::uint64_t here = index << from.shift;
   bucket_state state = state_of(b);
-  struct arrival {
-    bucket where;
-    bucket_state next;
-  } arrivals[max_slots];
-  std::size_t count = 0;
-  std::uint64_t hashes[max_slots];
-  std::uint32_t leaving = 0;
   flushed started;
-  // its records go below it
   if (v.first_open == 1 && state.tokens() != 0 && state.filter() != new_bucket.filter()) {
-    state = state.next(state.tokens(), new_bucket.filter());
+    state = state.next(state.tokens(), new_bucket.filter());  // its records go below it
     store(m_, *b.state, state.word);  // crash: a filter that says too much costs a look
     started += flush(m_, extent_of(*b.state), "level.drain.filter");
   }
-  for_each_resident(b, [&](const resident& r) {
-    candidates s = candidates_of(r);
-    unsigned which = number(from, s.place[0]) == index ? 0 : 1;
-    for (unsigned level = v.first_open; level < v.end_open; ++level) {
-      bucket to = bucket_of(v.at[level], s.place[which]);
-      if (under_previous(v, level) &&
-          !state_of(bucket_of(v.at[level - 1], s.place[which])).admits(s.filter_class))
+  // Where they may go: of each level the buckets above this one, or the one below. Those of levels
+  // that are much larger are left to move_out.
+  struct target_level {
+    unsigned level, shift, first;
+    std::uint64_t mask;
+  } open[max_levels];
+  bucket where[max_targets];
+  bucket_state next[max_targets];
+  unsigned open_count = 0, target_count = 0;
+  for (unsigned level = v.first_open; level < v.end_open; ++level) {
+    const level_view& l = v.at[level];
+    const unsigned targets = l.log2 > d.log2 ? 1u << (l.log2 - d.log2) : 1;
+    if (targets > max_targets_of_level) continue;
+    open[open_count++] = {level, l.shift, target_count, targets - 1};
+    for (unsigned n = 0; n < targets; ++n, ++target_count)
+      next[target_count] = state_of(where[target_count] = bucket_at(l, number(l, here) + n));
+  }
+  // of the records whose first place is another bucket's
+  stripe_index others[max_slots];
+  unsigned other_count = 0;
+  bool own = false;
+  std::uint32_t leaving = 0, arriving = 0;
+  for (std::uint32_t left = state.tokens() & shape_.all_tokens; left != 0; left &= left - 1) {
+    const int slot_index = std::countr_zero(left);
+    const slot& at = slot_of(b, slot_index);
+    const std::uint64_t key_word = load(m_, at.key), hash = hash_of_slot(key_word);
+    const std::uint64_t place = place_beside(here, hash);
+    for (const target_level *l = open, *end = open + open_count; l != end; ++l) {
+      if (under_previous(v, l->level) &&
+          !state_of(bucket_of(v.at[l->level - 1], place)).admits(class_of(mixed(hash))))
         continue;
-      arrival* a = std::find_if(arrivals, arrivals + count,
-                                [&](const arrival& other) { return other.where == to; });
-      if (a == arrivals + count) *a = {to, state_of(to).with_tokens(state_of(to).tokens())};
-      int free = free_slot(a->next);
-      if (free < 0) continue;
-      started += flush_item({store_slot(to, free, s, r.value_word), {}});
-      a->next.word |= 1u << free;
-      count += a == arrivals + count;
-      hashes[std::popcount(leaving)] = r.hash;
-      leaving |= 1u << r.slot;
-      return;
+      const auto n = l->first + static_cast<unsigned>(place >> l->shift & l->mask);
+      const std::uint32_t free = ~next[n].tokens() & shape_.all_tokens;
+      if (free == 0) continue;
+      const slot* apart = store_slot(where[n], std::countr_zero(free), key_word,
+                                     load(m_, tag_field(b, slot_index)), load(m_, at.value));
+      if (apart != nullptr) started += flush_in_line(m_, *apart, "level.drain.slot");
+      next[n].word |= free & -free;
+      arriving |= 1u << n, leaving |= left & -left;
+      if (place == hash) own = true;
+      else others[other_count++] = stripe_of(v, hash);
+      break;
     }
-  });
+  }
   if (leaving != 0) {
     std::scoped_lock lock(intent_locks_[stripe % intent_count]);
     intent& k = root_of_table().intents[stripe % intent_count];
     store(m_, k.moving, p_.offset_of(b.state));
-    started += flush(m_, extent_of(k.moving), "level.drain.intents");
+    started += flush_in_line(m_, k.moving, "level.drain.intents");
     durable written = fence(m_, std::move(started), "level.drain.payload");
     unsettled_.begin(stripe);
     flushed tokens;
-    for (std::size_t n = 0; n < count; ++n)
-      tokens += publish_unfenced(m_, *arrivals[n].where.state, arrivals[n].next.word,
+    while (arriving != 0) {
+      const int n = take_lowest(arriving);
+      tokens += publish_unfenced(m_, *where[n].state, next[n].with_token(0).word,
                                  after_group(written), "level.drain.arrival");
+    }
     durable twice = fence(m_, std::move(tokens), "level.drain.arrived");
-    for (int n = 0; n < std::popcount(leaving); ++n) count_moved(v, hashes[n]);
+    if (own) count_moved(stripe);
+    for (unsigned n = 0; n < other_count; ++n) count_moved(others[n]);
     // COMMIT: they have moved
     durable once = publish(m_, *b.state, state.with_tokens(state.tokens() & ~leaving).word,
                            after(std::move(twice)), "level.drain.left");
@@ -273,10 +296,19 @@ bool table<M, Kind>::move_together(const levels_view& v, const drain& d, std::ui
     rehashed_.fetch_add(static_cast<std::uint64_t>(std::popcount(leaving)),
                         std::memory_order_relaxed);
   }
-  unsigned above = index_of(v, d.log2 + 2);
-  if (v.first_open == 0 && above + 1 < v.count && under_previous(v, above + 1))
-    for (std::uint64_t n = index << 1; n < (index + 1) << 1; ++n) refresh_filters(v, above, n);
-  return leaving == (state.tokens() & shape_.all_tokens());
+  // the two levels right above it are each other's bottom and top from then on
+  if (const unsigned last = v.count - 1;
+      last >= 2 && &from == &v.at[last] && v.at[last - 2].log2 == d.log2 + 2)
+    for (std::uint64_t n = index << 1; n < (index + 1) << 1; ++n)
+      refresh_filters(v.at[last - 2], v.at[last - 1], n);
+  return leaving == (state.tokens() & shape_.all_tokens);
+}
+
+/// The level that is drained: the smallest, or the largest.
+template <medium M, class Kind>
+auto table<M, Kind>::drained_of(const levels_view& v, const drain& d) noexcept
+    -> const level_view& {
+  return v.at[v.at[0].log2 == d.log2 ? 0 : v.count - 1];
 }
 
 /// One record of a bucket, to any of its places, under the locks of both. Returns false when there

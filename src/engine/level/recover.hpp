@@ -153,7 +153,7 @@ error table<M, Kind>::recover_levels(const std::string& path, bool restored,
   }
   if (!clear_intents()) return damaged(std::string(message(status::io_error)));
   if (dynamic_ && levels().count > 1 &&
-      2 * sampled_load(levels().at[0]) < sampled_load(levels().at[1]))
+      mostly_below(sampled_load(levels().at[0]), sampled_load(levels().at[1])))
     switch_levels(present_levels(), drain_largest, true);
   return {status::ok, {}};
 }
@@ -312,7 +312,7 @@ void table<M, Kind>::salvage(std::vector<std::string>& dropped) {
   for (unsigned i = 0; i < v.count; ++i)
     for (std::uint64_t index = 0; index < std::uint64_t{1} << v.at[i].log2; ++index) {
       bucket b = bucket_at(v.at[i], index);
-      std::uint32_t tokens = state_of(b).tokens() & shape_.all_tokens();
+      std::uint32_t tokens = state_of(b).tokens() & shape_.all_tokens;
       for_each_resident(b, [&](const resident& r) {
         candidates s = candidates_of(r);
         std::string why = fault_of(r);

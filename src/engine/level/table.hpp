@@ -18,6 +18,9 @@
 //       its readers flush what they have read.
 #pragma once
 
+#include <emmintrin.h>
+#include <smmintrin.h>
+
 #include <algorithm>
 #include <atomic>
 #include <deque>
@@ -86,6 +89,9 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   // the others are for who drains
   static constexpr unsigned max_levels = 8, max_levels_of_writers = 4;
   static constexpr unsigned second_places = 16;
+  // of a bucket's records, in a level and in all: buckets of those twice, four and eight times as
+  // large
+  static constexpr unsigned max_targets_of_level = 8, max_targets = 2 + 4 + 8;
   static constexpr unsigned look_after = 8, look_every = 256;  // changes of a stripe; stripes
   // of a level that is written without help
   static constexpr std::uint64_t at_once_bytes = 1 << 20;
@@ -107,6 +113,8 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
     std::uint64_t put_back_count = 0, put_back_from = 0;  // none lies before that one
     explicit drain(unsigned l) : log2(l), put_back(buckets()) {}
     std::uint64_t buckets() const noexcept { return std::uint64_t{1} << log2; }
+    /// While there are three levels writes take the long way: of a large one more go at a time.
+    std::uint64_t by_a_write() const noexcept { return log2 < 6 ? 1 : 3; }
     bool is_over() const noexcept {
       return done.load(std::memory_order_acquire) +
                  (M::planted("level-the-level-goes-too-early") ? 1 : 0) ==
@@ -142,7 +150,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   };
   /// A bucket, wherever it is.
   struct bucket {
-    pm<std::uint64_t>* state = nullptr;
+    pm<std::uint64_t>* state;
     pm<std::uint64_t>& tags(unsigned word) const noexcept { return state[1 + word]; }
     friend bool operator==(bucket, bucket) = default;
   };
@@ -150,7 +158,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   struct candidates {
     std::uint64_t place[2];
     std::uint64_t key_word;
-    std::uint8_t tag;
+    std::uint32_t tag;  // in the low byte
     std::uint8_t filter_class;
   };
   /// Headers as a search read them.
@@ -169,7 +177,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   };
   /// Where a key is: found by a walk under the locks of its stripes.
   struct lookup {
-    bucket where;
+    bucket where{};
     int slot = -1;
     unsigned level = 0;
     unsigned which = 0;  // of the key's places
@@ -179,17 +187,17 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   /// token is stored.
   struct item_lines {
     slot* slot_apart = nullptr;
-    bucket above;  // whose filter admits it now
+    bucket above{};  // whose filter admits it now
     bool any() const noexcept { return slot_apart != nullptr || above.state != nullptr; }
   };
   /// A change that is written but not committed.
   struct change : replaced_record<Kind> {
     stripe_index stripe = 0;
-    bucket where;
+    bucket where{};
     bucket_state next;
     pm<std::uint64_t>* value = nullptr;  // what changes is this word alone
     std::uint64_t value_word = 0;
-    int filled = -1;  // the slot with the payload, or none
+    const slot* filled = nullptr;  // with the payload
     item_lines lines;
     bool apart = false;       // it lies in other lines than the commit word, these or a record's
     bool wants_look = false;  // at the whole table; when it is committed
@@ -211,28 +219,50 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   struct locked {
     const levels_view* levels;
     stripe_index stripe[2];
+    // no index that is known when it runs: what has one lies in memory
+    stripe_index of(bool second) const noexcept { return second ? stripe[1] : stripe[0]; }
   };
   /// Where a key is looked for first, in one level, as long as the levels are these.
   struct target_type : candidates {
     const levels_view* levels;
     bucket at[2];
   };
+  /// What those buckets said. Begins as it may: it is on the way of every search.
+  struct first_look {
+    std::uint64_t state[2];
+    // slots with the key's tag: of the first in the low half, of the second in the high one. Or
+    // `below`, if there is none and the key may lie below
+    std::uint32_t hits;
+    static constexpr std::uint32_t below = 1u << 15;
+    std::uint32_t in_first() const noexcept { return hits & low_bits(max_slots); }
+    std::uint32_t in_second() const noexcept { return hits >> 16; }
+  };
+  struct home_look : target_type, first_look {};
+  /// A slot, and its token.
+  struct found_slot {
+    slot* there = nullptr;
+    std::uint32_t token = 0;
+  };
+  struct locked_home : locked {
+    spin_lock *low, *high;
+  };
   using unit_type = locked;
-  using look_type = target_type;
-  using home_type = locked;
+  using look_type = home_look;
+  using home_type = locked_home;
   /// Both locks of a key.
   class held_pair {
    public:
     held_pair(spin_lock& a, spin_lock& b) noexcept : a_(&a), b_(&b) {}
     held_pair(const held_pair&) = delete;
-    ~held_pair() { release(); }
+    [[gnu::always_inline]] ~held_pair() { release(); }
     [[gnu::always_inline]] void release() noexcept {
-      if (a_ != nullptr) a_->unlock(), b_->unlock();
-      a_ = nullptr;
+      if (held_) a_->unlock(), b_->unlock();
+      held_ = false;
     }
 
    private:
     spin_lock *a_, *b_;
+    bool held_ = true;  // known where it is asked for, which a pointer would not be
   };
   /// Of buckets that differ.
   struct group : fenced_group<change, 2 * group_size> {
@@ -261,8 +291,8 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
     t.at[0] = bucket_of(in, t.place[0]), t.at[1] = bucket_of(in, t.place[1]);
     return t;
   }
-  static std::uint8_t tag_of(std::uint64_t mixed_hash) noexcept {
-    return static_cast<std::uint8_t>(mixed_hash >> 52);
+  static std::uint32_t tag_of(std::uint64_t mixed_hash) noexcept {
+    return static_cast<std::uint32_t>(mixed_hash >> 52);
   }
   static std::uint8_t class_of(std::uint64_t mixed_hash) noexcept {
     return static_cast<std::uint8_t>((mixed_hash >> 44 & 0xff) * filter_classes >> 8);
@@ -273,6 +303,12 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
             key_word,
             tag_of(m),
             class_of(m)};
+  }
+  /// Of a record's two places the one in the bucket that has this place, too: their first bits
+  /// differ.
+  std::uint64_t place_beside(std::uint64_t place, std::uint64_t hash) const noexcept {
+    return (hash ^ place) >> 63 == 0 ? hash
+                                     : second_place(hash, static_cast<unsigned>(mixed(hash) >> 60));
   }
   candidates candidates_of(const live_record& r) const noexcept {
     return candidates_of(r.hash, r.key_word);
@@ -317,7 +353,11 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   }
 
   // find.hpp
-  std::uint32_t match(bucket b, std::uint8_t tag) const noexcept;
+  std::uint32_t match(bucket b, std::uint32_t tag) const noexcept { return match(b, each(tag)); }
+  std::uint32_t match(bucket b, __m128i tag) const noexcept;
+  static __m128i each(std::uint32_t tag) noexcept {
+    return _mm_shuffle_epi8(_mm_cvtsi32_si128(static_cast<int>(tag)), _mm_setzero_si128());
+  }
   template <class OnMatch>
   bool look(unsigned n, bucket b, const candidates& s, bucket_reads& seen,
             OnMatch&& on_match) const;
@@ -328,14 +368,24 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   void look_in_many(const levels_view& v, const candidates& s, bucket_reads& seen,
                     OnMatch& on_match) const;
   bool unchanged(const bucket_reads& seen) const noexcept;
-  void ask_for_records(std::span<const target_type> targets) const noexcept;
-  std::uint32_t find_in(bucket b, bucket_state state, const candidates& s) const noexcept;
+  void ask_for_record(const target_type& t, const first_look& seen) const noexcept;
+  found_slot find_in(bucket b, bucket_state state, const candidates& s) const noexcept;
+  found_slot first_with(bucket b, std::uint32_t hits, std::uint64_t key_word) const noexcept;
+  bool is_still(bucket b, bucket_state state) const noexcept {
+    return holds(m_, *b.state, state.word);
+  }
   template <class Read>
-  status answer(const target_type& t, key_type key, Read read);
-  void look_at(std::span<const key_type> keys, target_type* looks) const noexcept;
+  status answer(const home_look& l, key_type key, Read read);
+  template <class Read>
+  status answer_below(const target_type& t, bucket_state in_a, bucket_state in_b, key_type key,
+                      Read read);
+  template <class Read>
+  status answer_miss(const target_type& t, bucket_state in_a, bucket_state in_b, key_type key,
+                     Read read);
+  void look_at(std::span<const key_type> keys, home_look* looks) const noexcept;
   template <class Read>
   status answer_hit(const levels_view& v, std::uint64_t place, bucket b, bucket_state state,
-                    std::uint32_t hits, key_type key, Read read);
+                    found_slot at, key_type key, Read read);
   template <class Read>
   status search(key_type key, Read read);
   template <class Read>
@@ -352,16 +402,17 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   void collect(bucket b, std::uint64_t prefix, unsigned bits,
                std::vector<live_record>& found) const;
   template <class Ask>
-  void look_ahead(std::span<const target_type> targets, const level_view& then,
-                  std::uint64_t always_admits, bool rooms, Ask&& ask) const;
+  void look_ahead(const target_type& t, const level_view& then, std::uint64_t always_admits,
+                  bool rooms, first_look& seen, Ask&& ask) const;
 
   // write.hpp
   target_type target_of(key_type key) const noexcept;
   locked lock_unit(const candidates& s, key_type) { return lock_pair(s); }
   locked lock_pair(const candidates& s);
-  locked lock_home(const target_type& t) const noexcept;
+  locked_home lock_home(const target_type& t) const noexcept;
   bool is_settled(const locked& l, const target_type& t) const noexcept;
   held_pair held_by(const locked& l) const noexcept;
+  static held_pair held_by(const locked_home& l) noexcept { return held_pair(*l.low, *l.high); }
   template <class Decide>
   staged stage_home(const locked& l, const target_type& t, key_type key, Decide& decide, change& c,
                     status& answer, flushed& started);
@@ -386,7 +437,12 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   int free_slot(bucket_state state) const noexcept;
   item_lines fill(const levels_view& v, unsigned level, const candidates& s, unsigned which,
                   int slot, std::uint64_t value_word) const;
-  slot* store_slot(bucket b, int index, const candidates& s, std::uint64_t value_word) const;
+  [[gnu::always_inline]] slot* store_slot(bucket b, int index, const candidates& s,
+                                          std::uint64_t value_word) const {
+    return store_slot(b, index, s.key_word, static_cast<std::uint8_t>(s.tag), value_word);
+  }
+  slot* store_slot(bucket b, int index, std::uint64_t key_word, std::uint8_t tag,
+                   std::uint64_t value_word) const;
   flushed flush_item(const item_lines& lines) const;
   ordered payload_order(const change& c) const;
   flushed flush_payload(const change& c) const;
@@ -402,7 +458,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   }
   void finish(change& c);
   void drop_class(const levels_view& v, unsigned level, std::uint64_t place, unsigned filter_class);
-  void refresh_filters(const levels_view& v, unsigned level, std::uint64_t below);
+  void refresh_filters(const level_view& above, const level_view& lower, std::uint64_t below);
   void update_logged(slot& old, std::uint64_t value_word, change& c, flushed started);
   void add_records(stripe_index stripe, std::int32_t records) noexcept;
   void look_ahead(std::span<const key_type> keys, target_type* targets, bool puts);
@@ -418,14 +474,15 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
                  unsigned to);
   bool move(const levels_view& v, const resident& r, const candidates& s, unsigned to,
             unsigned which, stripe_index from_stripe);
-  void count_moved(const levels_view& v, std::uint64_t hash) noexcept;
-  void drain_some(std::uint64_t buckets);
+  void count_moved(stripe_index stripe) noexcept;
+  void drain_some(std::uint64_t writes);
   bool drain_next(drain& d);
   void start_helper();
   status drain_all();
   bool drain_bucket(drain& d, std::uint64_t index);
   bool move_together(const levels_view& v, const drain& d, std::uint64_t index,
                      stripe_index stripe);
+  static const level_view& drained_of(const levels_view& v, const drain& d) noexcept;
   bool move_out(const drain& d, std::uint64_t index);
   void finish_drain(const drain& d);
 
@@ -452,6 +509,9 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   static unsigned index_of(const levels_view& v, unsigned log2) noexcept;
   void look_around();
   double sampled_load(const level_view& l);
+  /// Whether three fifths of the records lie in the bottom, of levels so full: then a search had
+  /// better begin there. One that begins in the top passes most of the bottom's buckets by.
+  static bool mostly_below(double top, double bottom) noexcept { return 3 * top < bottom; }
   bool is_vain(const levels_view& v);
   void prepare_ahead();
   void prepare(unsigned log2, const background& asking);

@@ -54,12 +54,14 @@ template <medium M, class Kind>
 /// As lock_pair, of the levels that are known: whether they are still the same is_settled says.
 template <medium M, class Kind>
 [[gnu::always_inline]] inline auto table<M, Kind>::lock_home(const target_type& t) const noexcept
-    -> locked {
+    -> locked_home {
   const levels_view& v = *t.levels;
-  const locked l{&v, {stripe_of(v, t.place[0]), stripe_of(v, t.place[1])}};
-  locks_[std::min(l.stripe[0], l.stripe[1])].lock();
-  locks_[std::max(l.stripe[0], l.stripe[1])].lock();
-  return l;
+  const stripe_index first = stripe_of(v, t.place[0]), second = stripe_of(v, t.place[1]);
+  spin_lock *low = &locks_[first], *high = &locks_[second];
+  if (high < low) std::swap(low, high);
+  low->lock();
+  high->lock();
+  return {{&v, {first, second}}, low, high};
 }
 
 template <medium M, class Kind>
@@ -109,27 +111,27 @@ template <class Decide>
   bucket where = t.at[0];
   bucket_state state = first, second;
   unsigned which = 0, level = 0;
-  std::uint32_t hits = find_in(where, state, t);
-  if (hits == 0) {
+  found_slot at = find_in(where, state, t);
+  if (at.there == nullptr) {
     second = state_of(t.at[1]);
     which = 1, where = t.at[1], state = second;
-    hits = find_in(where, state, t);
+    at = find_in(where, state, t);
   }
-  if (hits == 0 && first.admits(t.filter_class)) {
+  if (at.there == nullptr && first.admits(t.filter_class)) {
     which = 0, level = 1, where = bucket_of(v.at[1], t.place[0]), state = state_of(where);
-    hits = find_in(where, state, t);
+    at = find_in(where, state, t);
   }
-  if (hits == 0 && second.admits(t.filter_class)) {
+  if (at.there == nullptr && second.admits(t.filter_class)) {
     which = 1, level = 1, where = bucket_of(v.at[1], t.place[1]), state = state_of(where);
-    hits = find_in(where, state, t);
+    at = find_in(where, state, t);
   }
-  if (hits == 0) {
+  if (at.there == nullptr) {
     const decision<value_type> wanted = decide(std::optional<value_type>());
     answer = wanted.answer;
     if (!may_set<Decide> || wanted.act != act::set) return staged::nothing_to_do;
     return stage_new(l, t, first, second, key, wanted.value, c, answer, started);
   }
-  pm<std::uint64_t>& value = slot_of(where, std::countr_zero(hits)).value;
+  pm<std::uint64_t>& value = at.there->value;
   const std::uint64_t word = load(m_, value);
   const std::optional<value_type> present = value_for_key<Kind>(m_, p_, word, key);
   if (!present) [[unlikely]]
@@ -138,7 +140,7 @@ template <class Decide>
   const decision<value_type> wanted = decide(present);
   answer = wanted.answer;
   if (wanted.act == act::keep) return staged::nothing_to_do;
-  c.stripe = l.stripe[which];
+  c.stripe = l.of(which != 0);
   c.where = where;
   if (may_set<Decide> && wanted.act == act::set) {
     if (!in_place_) [[unlikely]]
@@ -150,10 +152,11 @@ template <class Decide>
     c.value = &value, c.value_word = *made;
     return staged::ready;
   }
-  c.next = state.without_token(hits & -hits);
+  c.next = state.without_token(at.token);
   c.records = -1;
   if (level != 0)
-    c.levels = &v, c.level = 1, c.place = t.place[which], c.filter_class = t.filter_class;
+    c.levels = &v, c.level = 1, c.place = which != 0 ? t.place[1] : t.place[0],
+    c.filter_class = t.filter_class;
   return staged::ready;
 }
 
@@ -162,19 +165,19 @@ template <medium M, class Kind>
 [[gnu::always_inline]] inline staged table<M, Kind>::stage_new(
     const locked& l, const target_type& t, bucket_state first, bucket_state second, key_type key,
     value_type value, change& c, status& answer, flushed& started) {
-  const std::uint32_t all = shape_.all_tokens();
-  const bool which = std::popcount(second.tokens() & all) < std::popcount(first.tokens() & all);
+  const bool which = std::popcount(second.tokens()) < std::popcount(first.tokens());
   const bucket_state state = which ? second : first;
-  const std::uint32_t free = ~state.tokens() & all;
+  const std::uint32_t free = ~state.tokens() & shape_.all_tokens;
   if (free == 0) [[unlikely]]
     return staged::look_further;
   const auto made = new_value_word<Kind>(m_, heap_, p_, key, value, started);
   if (!made) [[unlikely]]
     return answer = status::no_space, staged::nothing_to_do;
-  c.stripe = l.stripe[which];
-  c.where = t.at[which];
-  c.filled = std::countr_zero(free);
-  c.lines.slot_apart = store_slot(c.where, c.filled, t, *made);
+  c.stripe = l.of(which);
+  c.where = which ? t.at[1] : t.at[0];
+  const int index = std::countr_zero(free);
+  c.filled = &slot_of(c.where, index);
+  c.lines.slot_apart = store_slot(c.where, index, t, *made);
   c.apart = c.lines.slot_apart != nullptr || !Kind::in_slot;
   c.next = state.with_token(free & -free);
   c.records = 1;
@@ -229,10 +232,11 @@ auto table<M, Kind>::stage_insert(const locked& l, const levels_view& v, key_typ
   c.stripe = l.stripe[which];
   c.where = bucket_of(v.at[level], s.place[which]);
   bucket_state state = state_of(c.where);
-  c.filled = free_slot(state);
-  c.lines = fill(v, level, s, which, c.filled, *value_word);
+  const int index = free_slot(state);
+  c.filled = &slot_of(c.where, index);
+  c.lines = fill(v, level, s, which, index, *value_word);
   c.apart = c.lines.any() || !Kind::in_slot;
-  c.next = state.with_tokens(state.tokens() | 1u << c.filled);
+  c.next = state.with_tokens(state.tokens() | 1u << index);
   c.records = 1;
   return staged::ready;
 }
@@ -256,7 +260,7 @@ auto table<M, Kind>::stage_update(const lookup& at, key_type key, const candidat
   }
   if (other < 0)
     return update_logged(old, *value_word, c, std::move(started)), staged::nothing_to_do;
-  c.filled = other;
+  c.filled = &slot_of(at.where, other);
   c.lines.slot_apart = store_slot(at.where, other, s, *value_word);
   c.apart = c.lines.any() || !Kind::in_slot;
   if (M::planted("level-two-tokens-in-two-stores"))
@@ -285,7 +289,7 @@ bool table<M, Kind>::find_room(const levels_view& v, const candidates& s, unsign
     int load[2];
     for (unsigned n = 0; n < 2; ++n)
       load[n] = std::popcount(state_of(bucket_of(v.at[candidate], s.place[n])).tokens() &
-                              shape_.all_tokens());
+                              shape_.all_tokens);
     level = candidate;
     which = load[1] < load[0];
     if (load[which] < static_cast<int>(shape_.slots)) return true;
@@ -296,7 +300,7 @@ bool table<M, Kind>::find_room(const levels_view& v, const candidates& s, unsign
 /// The first without a token: those in the state's line come first. -1: none.
 template <medium M, class Kind>
 int table<M, Kind>::free_slot(bucket_state state) const noexcept {
-  std::uint32_t free = ~state.tokens() & shape_.all_tokens();
+  std::uint32_t free = ~state.tokens() & shape_.all_tokens;
   return free == 0 ? -1 : std::countr_zero(free);
 }
 
@@ -319,13 +323,14 @@ auto table<M, Kind>::fill(const levels_view& v, unsigned level, const candidates
 /// Returns the slot if it is in another line than the state.
 template <medium M, class Kind>
 [[gnu::always_inline]] inline auto table<M, Kind>::store_slot(bucket b, int index,
-                                                              const candidates& s,
+                                                              std::uint64_t key_word,
+                                                              std::uint8_t tag,
                                                               std::uint64_t value_word) const
     -> slot* {
   slot& at = slot_of(b, index);
-  store(m_, at.key, s.key_word);
+  store(m_, at.key, key_word);
   store(m_, at.value, value_word);
-  store(m_, tag_field(b, index), s.tag);
+  store(m_, tag_field(b, index), tag);
   return in_one_line(b.state, &at) ? nullptr : &at;
 }
 
@@ -347,8 +352,8 @@ template <medium M, class Kind>
 /// Why a payload that was not flushed needs no fence of its own.
 template <medium M, class Kind>
 [[gnu::always_inline]] inline ordered table<M, Kind>::payload_order(const change& c) const {
-  if (c.filled < 0) return after_nothing("one word is all that changes");
-  return after_same_line(c.where.state, &slot_of(c.where, c.filled), sizeof(slot));
+  if (c.filled == nullptr) return after_nothing("one word is all that changes");
+  return after_same_line(c.where.state, c.filled, sizeof(slot));
 }
 
 template <medium M, class Kind>
@@ -382,7 +387,7 @@ template <medium M, class Kind>
 [[gnu::noinline]] void table<M, Kind>::drop_class(const levels_view& v, unsigned level,
                                                   std::uint64_t place, unsigned filter_class) {
   const bucket below = bucket_of(v.at[level], place), b = bucket_of(v.at[level - 1], place);
-  for (std::uint32_t left = state_of(below).tokens() & shape_.all_tokens(); left != 0;) {
+  for (std::uint32_t left = state_of(below).tokens() & shape_.all_tokens; left != 0;) {
     const std::uint64_t key_word = load(m_, slot_of(below, take_lowest(left)).key);
     const std::uint64_t hash = hash_of_slot(key_word);
     if (class_of(mixed(hash)) != filter_class) [[likely]]
@@ -395,27 +400,24 @@ template <medium M, class Kind>
     store(m_, *b.state, state.next(state.tokens(), state.filter() & ~(1u << filter_class)).word);
 }
 
-/// Of the two buckets in a level above this one: the classes of what it holds. Not flushed: on the
-/// medium a filter may go on saying too much.
+/// Of the two buckets above the one with this number: the classes of what it holds. Not flushed: on
+/// the medium a filter may go on saying too much.
 template <medium M, class Kind>
-void table<M, Kind>::refresh_filters(const levels_view& v, unsigned level, std::uint64_t below) {
-  const level_view& above = v.at[level];
-  std::uint32_t classes[2] = {};
-  for (std::uint32_t left =
-           state_of(bucket_at(v.at[level + 1], below)).tokens() & shape_.all_tokens();
-       left != 0;) {
-    const slot& at = slot_of(bucket_at(v.at[level + 1], below), take_lowest(left));
-    const std::uint64_t key_word = load(m_, at.key);
-    const candidates s = candidates_of(hash_of_slot(key_word), key_word);
-    for (std::uint64_t place : s.place)
-      if (std::uint64_t n = number(above, place); n >> 1 == below)
-        classes[n & 1] |= 1u << s.filter_class;
+void table<M, Kind>::refresh_filters(const level_view& above, const level_view& lower,
+                                     std::uint64_t below) {
+  const bucket b = bucket_at(lower, below);
+  const std::uint64_t here = below << lower.shift;
+  std::uint64_t classes = 0;  // of the first in the low half, of the second in the high one
+  for (std::uint32_t left = state_of(b).tokens() & shape_.all_tokens; left != 0;) {
+    const std::uint64_t hash = hash_of_slot(load(m_, slot_of(b, take_lowest(left)).key));
+    const std::uint64_t place = place_beside(here, hash);
+    classes |= std::uint64_t{1} << (class_of(mixed(hash)) | (number(above, place) & 1) << 5);
   }
-  for (unsigned n = 0; n < 2; ++n) {
-    const bucket b = bucket_at(above, below << 1 | n);
-    const bucket_state state = state_of(b);
-    if (classes[n] != state.filter())
-      store(m_, *b.state, state.next(state.tokens(), classes[n]).word);
+  for (unsigned n = 0; n < 2; ++n, classes >>= 32) {
+    const bucket over = bucket_at(above, below << 1 | n);
+    const bucket_state state = state_of(over);
+    const auto filter = static_cast<std::uint32_t>(classes);
+    if (filter != state.filter()) store(m_, *over.state, state.next(state.tokens(), filter).word);
   }
 }
 
@@ -461,10 +463,14 @@ void table<M, Kind>::look_ahead(std::span<const key_type> keys, target_type* tar
   [[maybe_unused]] read_guard guard = reading();
   for (std::size_t i = 0; i < keys.size(); ++i) targets[i] = target_of(keys[i]);
   const levels_view& v = levels();
-  look_ahead(
-      {targets, keys.size()}, v.at[v.count > 1], v.filtered ? 0 : new_bucket.word, puts,
-      [](const void* at) __attribute__((always_inline)) { prefetch_for_write(at); });
-  ask_for_records({targets, keys.size()});
+  [[maybe_unused]] first_look seen[group_size];
+  for (std::size_t i = 0; i < keys.size(); ++i)
+    look_ahead(
+        targets[i], v.at[v.count > 1], v.filtered ? 0 : new_bucket.word, puts,
+        seen[Kind::in_slot ? 0 : i],
+        [](const void* at) __attribute__((always_inline)) { prefetch_for_write(at); });
+  if constexpr (!Kind::in_slot)
+    for (std::size_t i = 0; i < keys.size(); ++i) ask_for_record(targets[i], seen[i]);
 }
 
 template <medium M, class Kind>
