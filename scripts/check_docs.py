@@ -2,8 +2,10 @@
 """Checks what documents and comments refer to: links of Markdown and their anchors, files of this
 repository that are named, and tests that documents name, as `Suite.Test` or `Suite.Begins...`. Each
 engine's document ends with its paper, section by section: names in its code are in the sources.
+A table behind `<!-- figures: FILE.json WORD -->` has the figures of FILE.json, at WORD, rounded.
 Exit code 0, or 1 and a line for each that is not there.
 """
+import json
 import pathlib
 import re
 import subprocess
@@ -59,6 +61,23 @@ def sections_of_paper(name, text, words):
     return wrong, names
 
 
+FIGURES = re.compile(r"<!-- figures: (\S+) (\w+) -->\n+((?:\|.*\n)+)")
+
+
+def figures(name, text):
+    """What is wrong with tables of recorded figures: the columns are keys of the JSON, rows too."""
+    wrong = []
+    for source, part, table in FIGURES.findall(text):
+        recorded = json.loads((ROOT / source).read_text())[part]
+        rows = [[cell.strip(" `") for cell in row.strip("|").split("|")] for row in table.splitlines()]
+        for row in rows[2:]:
+            for column, cell in list(zip(rows[0], row))[1:]:
+                is_now = str(round(recorded[row[0]][column]))
+                if cell != is_now:
+                    wrong.append(f"{name}: {row[0]}, {column}: {cell}, and {source} has {is_now}")
+    return wrong
+
+
 def tests(listed):
     return {".".join(found) for name in listed if name.startswith("test/") and name.endswith(".cpp")
             for found in TEST.findall((ROOT / name).read_text())}
@@ -93,6 +112,7 @@ def main():
             wrong += not_there
             names += more
         if path.suffix == ".md":
+            wrong += figures(name, text)
             for link in LINK.findall(re.sub(r"(?ms)^ *```.*?^ *```", "", text)):  # not of code
                 if re.match(r"[a-z]+:", link):
                     continue

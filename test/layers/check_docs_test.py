@@ -50,6 +50,13 @@ class CheckDocs(unittest.TestCase):
                 self.assertEqual((code, told if code else ""),
                                  (1, f"docs/explanation/engines/e.md: {wrong}\n") if wrong else (0, ""))
 
+    def test_figures_are_those_recorded(self):
+        table = "<!-- figures: f.json words -->\n| engine | hit |\n|---|---|\n| `e` | %d |\n"
+        for figure, wrong in ((12, ""), (13, "README.md: e, hit: 13, and f.json has 12\n")):
+            with self.subTest(figure=figure):
+                code, told = self.answer(README_md=table % figure, f_json='{"words": {"e": {"hit": 12.4}}}')
+                self.assertEqual((code, told if code else ""), (1, wrong) if wrong else (0, ""))
+
     def test_what_leads_nowhere(self):
         for text, wrong in (("[a](docs/b.md)", "README.md: the link docs/b.md leads nowhere"),
                             ("[a](docs/a.md#gone)", "README.md: docs/a.md#gone: no heading is called so"),
