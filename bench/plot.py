@@ -98,15 +98,21 @@ def draw_sweep(runs, picture):
     columns = min(len(workloads), 2)
     rows = -(-len(workloads) // columns)
     figure, axes = plt.subplots(rows, columns, squeeze=False, figsize=(5.2 * columns, 3.4 * rows), layout="constrained")
-    lines = {}
+    # an engine has a colour, and what else differs a mark and a stroke
+    engines = list(dict.fromkeys(run["engine"] for run in runs))
+    rest = list(dict.fromkeys(tuple(run[axis] for axis in others) for run in runs))
+    lines, look = {}, {}
     for run in runs:
         name = ", ".join([run["engine"], *(f"{axis} {run[axis]:,}" for axis in others)])
         lines.setdefault(name, []).append(run)
+        which = rest.index(tuple(run[axis] for axis in others))
+        look[name] = {"color": f"C{engines.index(run['engine'])}", "marker": "os^Dv*xP+."[which % 10],
+                      "linestyle": ("-", "--", ":", "-.")[which % 4]}
     for panel, workload in zip(axes.flat, workloads):
         for name, some in lines.items():
             some = sorted(some, key=lambda run: run[by])
             panel.plot([run[by] for run in some],
-                       [next(r["mops"] for r in run["results"] if label(r) == workload) for run in some], "o-", label=name)
+                       [next(r["mops"] for r in run["results"] if label(r) == workload) for run in some], label=name, **look[name])
         panel.set_title(workload, loc="left", fontsize=10)
         panel.set_xscale("log")
         panel.set_xticks(values[by], [f"{value:,}" for value in values[by]])

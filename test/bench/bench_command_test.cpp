@@ -9,6 +9,7 @@
 #include <set>
 
 #include "bench/workload.hpp"
+#include "durahash/options.hpp"
 #include "tool_run.hpp"
 
 namespace durahash::bench {
@@ -280,6 +281,20 @@ TEST(BenchCommand, AKilledPoolOnADiskIsOpenedAgain) {
     EXPECT_GT(reopening["lines_replayed"], 2000);
     EXPECT_GT(reopening["seconds_after_kill"], 0);
     EXPECT_GT(reopening["lines_per_second"], 0);
+  }
+}
+
+TEST(BenchCommand, AKilledPoolOnAPlainFileIsOpenedAgain) {
+  const std::string name =
+      std::filesystem::temp_directory_path() / ("bench-killed-" + std::to_string(::getpid()));
+  for (engine_kind each : all_engines()) {
+    const std::string engine(name_of(each));
+    json reopening = run_bench("--medium file --workload insert --reopen --path " + name +
+                               " --engine " + engine + tiny)["reopening"];
+    EXPECT_EQ(reopening["lines_replayed"], 0) << engine;
+    EXPECT_GT(reopening["seconds_after_kill"], 0) << engine;
+    EXPECT_GT(reopening["seconds_after_close"], 0) << engine;
+    EXPECT_FALSE(std::filesystem::exists(name)) << engine;
   }
 }
 
