@@ -109,3 +109,39 @@ durahash_status durahash_bytes_fetch_add(durahash_pool* pool, const void* key, s
     return done;
   });
 }
+
+durahash_status durahash_bytes_find_or_insert(durahash_pool* pool, const void* key,
+                                              size_t key_length, const void* fallback,
+                                              size_t fallback_length, void* buffer, size_t capacity,
+                                              size_t* length) {
+  if (is_no_string(buffer, capacity)) return refuse("the buffer is a null pointer");
+  return with_record(pool, key, key_length, fallback, fallback_length,
+                     [&](table& all, std::string_view k, std::string_view f) {
+                       std::string value;
+                       const status answer = all.find_or_insert(k, f, value);
+                       if (answer != status::ok && answer != status::exists) return answer;
+                       if (const size_t bytes = std::min(value.size(), capacity); bytes != 0)
+                         std::memcpy(buffer, value.data(), bytes);
+                       if (length != nullptr) *length = value.size();
+                       return answer;
+                     });
+}
+
+durahash_status durahash_bytes_update_with(durahash_pool* pool, const void* key, size_t key_length,
+                                           durahash_bytes_change change, void* context) {
+  if (change == nullptr) return refuse("there is no function that changes: a null pointer");
+  return with_key(pool, key, key_length, [&](table& all, std::string_view k) {
+    struct no_value {};
+    try {
+      return all.update_with(k, [&](std::string_view present) {
+        const void* value = present.data();
+        size_t bytes = present.size();
+        change(context, &value, &bytes);
+        if (is_no_string(value, bytes)) throw no_value();
+        return view(value, bytes);
+      });
+    } catch (no_value) {
+      return status::invalid_argument;
+    }
+  });
+}

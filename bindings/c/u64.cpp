@@ -47,3 +47,19 @@ durahash_status durahash_u64_fetch_add(durahash_pool* pool, uint64_t key, uint64
     return done;
   });
 }
+
+durahash_status durahash_u64_find_or_insert(durahash_pool* pool, uint64_t key, uint64_t fallback,
+                                            uint64_t* value) {
+  if (value == nullptr) [[unlikely]]
+    return refuse("there is no place for the value: a null pointer");
+  return on_words(pool, [&](word_map& all) { return all.find_or_insert(key, fallback, *value); });
+}
+
+durahash_status durahash_u64_update_with(durahash_pool* pool, uint64_t key,
+                                         durahash_u64_change change, void* context) {
+  if (change == nullptr) [[unlikely]]
+    return refuse("there is no function that changes: a null pointer");
+  return on_words(pool, [&](word_map& all) {
+    return all.update_with(key, [&](uint64_t present) { return change(context, present); });
+  });
+}

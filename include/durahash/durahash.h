@@ -223,6 +223,21 @@ DURAHASH_API durahash_status durahash_u64_compare_and_set(durahash_pool* pool, u
 DURAHASH_API durahash_status durahash_u64_fetch_add(durahash_pool* pool, uint64_t key,
                                                     uint64_t delta, uint64_t* previous);
 
+/// The value of the key, into `*value`, and where it is absent `fallback`, which is inserted. One of
+/// several threads inserts, and all get the same value.
+/// Returns   exists: it was there; ok: it was inserted; else as of insert.
+DURAHASH_API durahash_status durahash_u64_find_or_insert(durahash_pool* pool, uint64_t key,
+                                                         uint64_t fallback, uint64_t* value);
+
+/// What makes a new value of the present one. No lock is held while it is called; where another
+/// write was first it is called again, so that it must have no effects of its own.
+typedef uint64_t (*durahash_u64_change)(void* context, uint64_t present);
+
+/// Puts what `change` makes of the present value in its place, as one operation: no write comes
+/// between.                                             Returns ok, not_found, read_only.
+DURAHASH_API durahash_status durahash_u64_update_with(durahash_pool* pool, uint64_t key,
+                                                      durahash_u64_change change, void* context);
+
 /// Batches. Key i lies `i * key_stride` bytes behind `keys`, value i likewise: 8 where they lie one
 /// behind the other. A stride may be negative, or any that leaves them unaligned; 0 means the same
 /// key or value each time. Values that are written to must not overlap. answers[i] is the status of
@@ -298,6 +313,26 @@ DURAHASH_API durahash_status durahash_bytes_compare_and_set(durahash_pool* pool,
 DURAHASH_API durahash_status durahash_bytes_fetch_add(durahash_pool* pool, const void* key,
                                                       size_t key_length, uint64_t delta,
                                                       uint64_t* previous);
+
+/// The value of the key, and where it is absent `fallback`, which is inserted: to `buffer`, as much
+/// as `capacity` lets. `*length`, where `length` is not null, is the value's length. One of several
+/// threads inserts, and all get the same value.
+/// Returns   exists: it was there; ok: it was inserted; else as of insert.
+DURAHASH_API durahash_status durahash_bytes_find_or_insert(durahash_pool* pool, const void* key,
+                                                           size_t key_length, const void* fallback,
+                                                           size_t fallback_length, void* buffer,
+                                                           size_t capacity, size_t* length);
+
+/// As durahash_u64_change. `*value` and `*length` are the present value, whose bytes end with the
+/// call; it leaves the new one there, whose bytes stay until the next call or the operation's end.
+typedef void (*durahash_bytes_change)(void* context, const void** value, size_t* length);
+
+/// Puts what `change` makes of the present value in its place, as one operation: no write comes
+/// between.          Returns ok, not_found, no_space, invalid_argument, read_only, out_of_memory.
+DURAHASH_API durahash_status durahash_bytes_update_with(durahash_pool* pool, const void* key,
+                                                        size_t key_length,
+                                                        durahash_bytes_change change,
+                                                        void* context);
 
 /// An array of byte strings, in one of three forms. String i begins at
 ///   pointers[i]        where `pointers` is given;

@@ -17,6 +17,19 @@ static void keep(void* context, const void* value, size_t length) {
   memcpy(all->bytes, value, length < sizeof all->bytes ? length : sizeof all->bytes);
 }
 
+static void wrap(void* context, const void** value, size_t* length) {
+  char* room = context;  // of 16 bytes
+  CHECK(*length < 15);
+  room[0] = '(';
+  memcpy(room + 1, *value, *length);
+  room[*length + 1] = ')';
+  *value = room, *length += 2;
+}
+static void leave_nothing(void* context, const void** value, size_t* length) {
+  (void)context;
+  *value = NULL, *length = 5;
+}
+
 static void on_engine(unsigned which) {
   static const char* const names[] = {"b0", "b1", "b2", "b3", "b4", "b5", "b6", "b7"};
   durahash_pool* pool = new_bytes(names[which], which);
@@ -46,6 +59,20 @@ static void on_engine(unsigned which) {
   CHECK(seen.times == 1 && seen.length == 8 && memcmp(seen.bytes, "ABCDEFGH", 8) == 0);
   ANSWERS(DURAHASH_NOT_FOUND, durahash_bytes_read(pool, "absent", 6, keep, &seen));
   CHECK(seen.times == 1);
+
+  char room[16];
+  ANSWERS(DURAHASH_OK, durahash_bytes_find_or_insert(pool, "n", 1, "new", 3, buffer, 8, &length));
+  CHECK(length == 3 && memcmp(buffer, "new", 3) == 0);
+  ANSWERS(DURAHASH_EXISTS, durahash_bytes_find_or_insert(pool, "n", 1, "x", 1, buffer, 2, &length));
+  CHECK(length == 3 && memcmp(buffer, "ne", 2) == 0);
+  ANSWERS(DURAHASH_EXISTS, durahash_bytes_find_or_insert(pool, "n", 1, "x", 1, NULL, 0, NULL));
+  ANSWERS(DURAHASH_OK, durahash_bytes_update_with(pool, "n", 1, wrap, room));
+  ANSWERS(DURAHASH_OK, durahash_bytes_get(pool, "n", 1, buffer, 5, NULL));
+  CHECK(memcmp(buffer, "(new)", 5) == 0);
+  ANSWERS(DURAHASH_NOT_FOUND, durahash_bytes_update_with(pool, "absent", 6, wrap, room));
+  ANSWERS(DURAHASH_INVALID_ARGUMENT, durahash_bytes_update_with(pool, "n", 1, leave_nothing, NULL));
+  ANSWERS(DURAHASH_OK, durahash_bytes_get(pool, "n", 1, buffer, 5, NULL));
+  ANSWERS(DURAHASH_OK, durahash_bytes_erase(pool, "n", 1));
 
   // Empty keys and values, null or not; keys with zero bytes.
   ANSWERS(DURAHASH_OK, durahash_bytes_put(pool, NULL, 0, NULL, 0));

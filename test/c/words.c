@@ -1,6 +1,11 @@
 // Each operation of words, on every engine; and what a reopen finds.
 #include "check.h"
 
+static uint64_t times_three(void* context, uint64_t present) {
+  ++*(int*)context;
+  return 3 * present;
+}
+
 static void on_engine(unsigned which) {
   static const char* const names[] = {"w0", "w1", "w2", "w3", "w4", "w5", "w6", "w7"};
   durahash_pool* pool = new_words(names[which], which);
@@ -29,6 +34,17 @@ static void on_engine(unsigned which) {
   ANSWERS(DURAHASH_OK, durahash_u64_fetch_add(pool, 2, 2, NULL));
   ANSWERS(DURAHASH_OK, durahash_u64_get(pool, 2, &v));
   CHECK(v == 1);
+  int calls = 0;
+  ANSWERS(DURAHASH_OK, durahash_u64_find_or_insert(pool, 3, 30, &v));
+  CHECK(v == 30);
+  ANSWERS(DURAHASH_EXISTS, durahash_u64_find_or_insert(pool, 3, 31, &v));
+  CHECK(v == 30);
+  ANSWERS(DURAHASH_OK, durahash_u64_update_with(pool, 3, times_three, &calls));
+  ANSWERS(DURAHASH_OK, durahash_u64_get(pool, 3, &v));
+  CHECK(v == 90 && calls == 1);
+  ANSWERS(DURAHASH_NOT_FOUND, durahash_u64_update_with(pool, 4, times_three, &calls));
+  CHECK(calls == 1);
+  ANSWERS(DURAHASH_OK, durahash_u64_erase(pool, 3));
   ANSWERS(DURAHASH_OK, durahash_u64_erase(pool, 0));
   ANSWERS(DURAHASH_NOT_FOUND, durahash_u64_erase(pool, 0));
   for (uint64_t i = 0; i < 20000; ++i) ANSWERS(DURAHASH_OK, durahash_u64_put(pool, mixed(i), i));
