@@ -223,8 +223,8 @@ DURAHASH_API durahash_status durahash_u64_compare_and_set(durahash_pool* pool, u
 DURAHASH_API durahash_status durahash_u64_fetch_add(durahash_pool* pool, uint64_t key,
                                                     uint64_t delta, uint64_t* previous);
 
-/// The value of the key, into `*value`, and where it is absent `fallback`, which is inserted. One of
-/// several threads inserts, and all get the same value.
+/// The value of the key, into `*value`, and where it is absent `fallback`, which is inserted. One
+/// of several threads inserts, and all get the same value.
 /// Returns   exists: it was there; ok: it was inserted; else as of insert.
 DURAHASH_API durahash_status durahash_u64_find_or_insert(durahash_pool* pool, uint64_t key,
                                                          uint64_t fallback, uint64_t* value);
