@@ -72,6 +72,8 @@ std::string_view message(status code) noexcept {
     case status::forked:
       return "the pool was opened by another process, of which this one is a fork; open it anew "
              "here";
+    case status::busy:
+      return "the pool is being opened or changed by its writer, all the time; try again";
     case status::damaged: return "the pool's bytes contradict its format; run check";
   }
   return "unknown status";

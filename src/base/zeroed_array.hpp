@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <new>
 #include <type_traits>
+#include <utility>
 
 namespace durahash {
 
@@ -23,8 +24,12 @@ class zeroed_array {
     if (got == MAP_FAILED) throw std::bad_alloc();
     first_ = static_cast<T*>(got);
   }
+  /// Of zeros that are mapped already, and this array's to give back.
+  zeroed_array(T* first, std::size_t count) noexcept : first_(first), bytes_(count * sizeof(T)) {}
   ~zeroed_array() { drop(); }
   zeroed_array(const zeroed_array&) = delete;
+  zeroed_array(zeroed_array&& other) noexcept
+      : first_(std::exchange(other.first_, nullptr)), bytes_(other.bytes_) {}
   zeroed_array& operator=(zeroed_array&& other) noexcept {
     drop();
     first_ = other.first_, bytes_ = other.bytes_;
@@ -35,6 +40,7 @@ class zeroed_array {
   /// Zeros again, and no memory.
   void discard() noexcept { ::madvise(first_, bytes_, MADV_DONTNEED); }
 
+  T* data() const noexcept { return first_; }
   T& operator[](std::size_t i) const noexcept { return first_[i]; }
 
  private:

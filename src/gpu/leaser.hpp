@@ -38,8 +38,16 @@ class leaser_on final : public leaser {
   using bound = word_adapter<engine, M>;
   explicit leaser_on(bound& table) : table_(table) {}
 
-  std::optional<leased_table> lend() override { return home().lend(); }
-  void take_back(std::int64_t added) override { home().take_back(added); }
+  std::optional<leased_table> lend() override {
+    table_.storage().ban_readers();
+    auto lent = home().lend();
+    if (!lent) table_.storage().admit_readers();
+    return lent;
+  }
+  void take_back(std::int64_t added) override {
+    home().take_back(added);
+    table_.storage().admit_readers();
+  }
   void give_up_lease() override { home().give_up_lease(); }
   std::optional<leased_level> lease_top(std::int64_t added) override {
     return home().lease_top(added);

@@ -94,9 +94,20 @@ std::uint32_t mark_from(const std::uint64_t (&facts)[N]) noexcept {
   return static_cast<std::uint32_t>(checksum(facts, sizeof facts) >> 32) | 1;
 }
 
+struct flock range_of(file_part part, short kind) noexcept {
+  struct flock range {};
+  range.l_type = kind;
+  range.l_whence = SEEK_SET;
+  range.l_start = (off_t{1} << 62) + static_cast<off_t>(part);
+  range.l_len = 1;
+  return range;
+}
+
+}  // namespace
+
 /// Where a file system knows no time of birth, the inode: its number, and the generation of that,
 /// since the number is given to another file when this one is gone.
-std::optional<std::uint32_t> mark_of(int descriptor) noexcept {
+std::optional<std::uint32_t> file_mark_of(int descriptor) noexcept {
   struct statx facts {};
   if (::statx(descriptor, "", AT_EMPTY_PATH, STATX_TYPE | STATX_INO | STATX_BTIME, &facts) != 0)
     return 0;
@@ -110,7 +121,20 @@ std::optional<std::uint32_t> mark_of(int descriptor) noexcept {
   return mark_from({facts.stx_ino, static_cast<std::uint64_t>(generation)});
 }
 
-}  // namespace
+int lock_part(int descriptor, file_part part, bool shared) noexcept {
+  struct flock range = range_of(part, shared ? F_RDLCK : F_WRLCK);
+  return ::fcntl(descriptor, F_OFD_SETLK, &range) == 0 ? 0 : errno;
+}
+
+void unlock_part(int descriptor, file_part part) noexcept {
+  struct flock range = range_of(part, F_UNLCK);
+  ::fcntl(descriptor, F_OFD_SETLK, &range);
+}
+
+bool part_is_locked(int descriptor, file_part part) noexcept {
+  struct flock range = range_of(part, F_RDLCK);
+  return ::fcntl(descriptor, F_OFD_GETLK, &range) == 0 && range.l_type != F_UNLCK;
+}
 
 bool name_to_disk(int file, const std::string& path) noexcept try {
   return folder_to_disk(file, folder_of(path));
@@ -172,7 +196,7 @@ locked_file::locked_file(int descriptor, std::string path)
     : descriptor_(descriptor), path_(std::move(path)) {}
 
 std::optional<std::uint32_t> locked_file::mark() noexcept {
-  if (mark_ == 0) mark_ = mark_of(descriptor_);
+  if (mark_ == 0) mark_ = file_mark_of(descriptor_);
   return mark_;
 }
 
@@ -180,13 +204,17 @@ namespace {
 constexpr const char* root_attribute = "user.durahash.root";
 }
 
-std::optional<std::uint64_t> locked_file::noted_root() const noexcept {
+std::optional<std::uint64_t> noted_root_of(int descriptor) noexcept {
   std::uint64_t sequence = 0;
-  ssize_t bytes = ::fgetxattr(descriptor_, root_attribute, &sequence, sizeof sequence);
+  ssize_t bytes = ::fgetxattr(descriptor, root_attribute, &sequence, sizeof sequence);
   if (bytes == sizeof sequence) return sequence;
   bool none = bytes < 0 && (errno == ENODATA || errno == EOPNOTSUPP || errno == EPERM ||
                             errno == EACCES || errno == ENOSYS);
   return none ? std::nullopt : std::optional(unreadable_note);
+}
+
+std::optional<std::uint64_t> locked_file::noted_root() const noexcept {
+  return noted_root_of(descriptor_);
 }
 
 bool locked_file::note_root(std::uint64_t sequence) noexcept {
@@ -210,7 +238,7 @@ result<locked_file> locked_file::open(const mapping_request& request) {
   if (descriptor < 0)
     return system_error(status::unusable, request.create ? "cannot create" : "cannot open",
                         request.path);
-  file.mark_ = mark_of(descriptor);
+  file.mark_ = file_mark_of(descriptor);
 
   struct stat facts {};
   if (::fstat(descriptor, &facts) != 0)
@@ -228,7 +256,19 @@ result<locked_file> locked_file::open(const mapping_request& request) {
                                        ": it is locked, another process (or this one) has it open"};
   if (failed != 0)
     return errno = failed, system_error(status::unusable, "cannot lock", request.path);
+  // the lock above keeps other writers out; where the file system has no such parts, readers beside
+  // this one are refused
+  if (!request.read_only) lock_part(descriptor, file_part::writer, false);
   return file;
+}
+
+void locked_file::cut(std::uint64_t bytes) noexcept {
+  const int failed = lock_part(descriptor_, file_part::length, false);
+  if (failed == EAGAIN || failed == EACCES) return;
+  if (::ftruncate(descriptor_, static_cast<off_t>(bytes)) != 0) {
+    // The file stays longer than needed, and is valid so.
+  }
+  unlock_part(descriptor_, file_part::length);
 }
 
 locked_file::locked_file(locked_file&& other) noexcept
@@ -268,7 +308,9 @@ locked_file::~locked_file() {
     std::scoped_lock no_child(all.lock);
     all.remove(*this);
   }
-  ::flock(descriptor_, LOCK_UN);  // a mapping that could not be undone would keep it
+  // a mapping that could not be undone would keep them
+  unlock_part(descriptor_, file_part::writer);
+  ::flock(descriptor_, LOCK_UN);
   ::close(descriptor_);
 }
 

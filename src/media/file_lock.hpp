@@ -31,6 +31,10 @@ class locked_file {
   /// When it was opened.
   std::uint64_t bytes() const noexcept { return bytes_; }
 
+  /// Cuts the file, unless readers in other processes map it: it stays longer than needed then, and
+  /// is valid so.
+  void cut(std::uint64_t bytes) noexcept;
+
   /// Tells this file from a copy of it, wherever it is mounted or moved to. Made of the time at
   /// which the file was made, or where a file system knows no such time, of its inode.
   /// Returns   0 while it is not known, which is asked anew each time; nothing of a device.
@@ -55,6 +59,22 @@ class locked_file {
   locked_file* next_ = nullptr;  // of those that a child is to close
   locked_file* previous_ = nullptr;
 };
+
+/// As locked_file::mark.
+std::optional<std::uint32_t> file_mark_of(int descriptor) noexcept;
+/// As locked_file::noted_root.
+std::optional<std::uint64_t> noted_root_of(int descriptor) noexcept;
+
+/// Parts of a file, far behind the end of any, whose locks belong to an open file description and
+/// go with its last process. A writer locks `writer` as long as it has the pool; each reader beside
+/// it locks a share of `length`.
+enum class file_part : std::uint8_t { writer, length };
+
+/// Does not wait. Returns 0, or the errno that says why not.
+int lock_part(int descriptor, file_part part, bool shared) noexcept;
+void unlock_part(int descriptor, file_part part) noexcept;
+/// Whether another open file description has locked it for itself alone.
+bool part_is_locked(int descriptor, file_part part) noexcept;
 
 /// The file's name, and those beside it, survive a power cut from here on, where the file system
 /// can promise that of a folder at all. Returns false when it refuses; errno says why.

@@ -66,9 +66,7 @@ class file_mapping final : public mapping {
   }
   ~file_mapping() override {
     if (base_ != nullptr) ::munmap(base_, reserved_bytes_);
-    if (cut_on_close_ && ::ftruncate(file_.descriptor(), static_cast<off_t>(backed_bytes())) != 0) {
-      // The file stays longer than needed, and is valid so.
-    }
+    if (cut_on_close_) file_.cut(backed_bytes());
   }
   status appear() override {
     status s = file_.appear();
@@ -77,6 +75,7 @@ class file_mapping final : public mapping {
   std::optional<std::uint32_t> file_mark() noexcept override { return file_.mark(); }
   std::optional<std::uint64_t> noted_root() const noexcept override { return file_.noted_root(); }
   bool note_root(std::uint64_t sequence) noexcept override { return file_.note_root(sequence); }
+  bool is_shared() const noexcept override { return true; }
   status write_to_disk(std::uint64_t offset, std::uint64_t bytes) override {
     if (bytes == 0) return status::ok;
     std::uint64_t first = align_down(offset, page_bytes);

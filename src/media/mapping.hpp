@@ -55,6 +55,10 @@ class mapping {
   std::uint64_t file_bytes_at_open() const noexcept { return file_bytes_at_open_; }
   persistence_domain domain() const noexcept { return domain_; }
   bool read_only() const noexcept { return read_only_; }
+  /// Whether other processes can map what this one stores.
+  virtual bool is_shared() const noexcept { return false; }
+  /// Where the readers' line lies, if not in the header: of memory that only stands for a medium.
+  virtual std::byte* readers_line_apart() noexcept { return nullptr; }
 
   /// Backs the range up to `bytes` with real space, so that no store into it can fail later.
   /// Returns   ok; no_space when the file system, max_bytes or the reserved addresses end; the

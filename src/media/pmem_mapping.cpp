@@ -44,9 +44,7 @@ class pmem_mapping final : public mapping {
   }
   ~pmem_mapping() override {
     if (base_ != nullptr) ::munmap(base_, reserved_bytes_);
-    if (extended_ && ::ftruncate(file_.descriptor(), static_cast<off_t>(bytes_to_leave())) != 0) {
-      // The file stays longer than needed, and is valid so.
-    }
+    if (extended_) file_.cut(bytes_to_leave());
   }
   status appear() override {
     status s = file_.appear();
@@ -55,6 +53,7 @@ class pmem_mapping final : public mapping {
   std::optional<std::uint32_t> file_mark() noexcept override { return file_.mark(); }
   std::optional<std::uint64_t> noted_root() const noexcept override { return file_.noted_root(); }
   bool note_root(std::uint64_t sequence) noexcept override { return file_.note_root(sequence); }
+  bool is_shared() const noexcept override { return true; }
   status write_to_disk(std::uint64_t, std::uint64_t) override { return status::ok; }
 
  protected:
