@@ -66,7 +66,8 @@ enum {
   DURAHASH_IO_ERROR = 9,  ///< the operating system refused
   DURAHASH_DAMAGED = 10,  ///< bytes of the pool contradict its format
   DURAHASH_OUT_OF_MEMORY = 11,
-  DURAHASH_FORKED = 12  ///< the pool belongs to the process that this one is a fork of
+  DURAHASH_FORKED = 12,  ///< the pool belongs to the process that this one is a fork of
+  DURAHASH_BUSY = 13     ///< of a reader beside a writer: the pool is being opened; try again
 };
 
 /// One sentence on a status. Never null, never freed.
@@ -114,7 +115,8 @@ enum {  // how a pool is opened
   DURAHASH_MODE_CREATE_OR_OPEN = 0,
   DURAHASH_MODE_CREATE_NEW = 1,
   DURAHASH_MODE_OPEN_EXISTING = 2,
-  DURAHASH_MODE_READ_ONLY = 3
+  DURAHASH_MODE_READ_ONLY = 3,
+  DURAHASH_MODE_READ_BESIDE = 4  ///< beside a writer of another process; works in a child, too
 };
 
 /// The engines of this build: writes up to `capacity` numbers, in their order.

@@ -35,6 +35,7 @@ inline void end_in_a_child(const any_table& t) {
 /// `forked`, finds nothing and changes nothing; `close` and the destructor leave the pool alone.
 /// The child may open the pool anew when its parent has closed it, or is dead. Where a visitor or a
 /// reader forks and returns in the child, too, the operation around it ends there with `forked`.
+/// A handle that was opened with read_beside works in children as well.
 ///
 /// The pool is its file's pages: nobody else may write to an open one or shorten it. Where another
 /// program has cut it (`truncate`, `>`, `cp` onto it) the next look behind the end is SIGBUS, and

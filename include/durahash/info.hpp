@@ -36,6 +36,10 @@ struct pool_info {
   std::uint64_t free_bytes = 0;  ///< bytes that the next allocations take before the pool grows
   std::uint32_t format_version = 0;
   bool clean = false;  ///< whether the pool was found closed cleanly at this open
+  /// Opened with read_beside: some process has the pool to write to it now. Of such a handle
+  /// `records` is counted at each call, and live_bytes and free_bytes, which the writer alone
+  /// knows, are 0.
+  bool beside_a_writer = false;
   /// Medium disk: the pool's file is being brought up to where its log is, at this moment. Not of
   /// `info`, which looks at a pool that nobody writes to.
   bool checkpoint_under_way = false;

@@ -38,7 +38,16 @@ enum class medium_kind : std::uint8_t {
   disk = 5,      ///< a plain file behind a log: survives a loss of power on any disk
 };
 
-enum class open_mode : std::uint8_t { create_or_open, create_new, open_existing, read_only };
+enum class open_mode : std::uint8_t {
+  create_or_open,
+  create_new,
+  open_existing,
+  read_only,  ///< nobody writes meanwhile: refused where a writer has the pool, and refuses others
+  /// Beside a writer in another process, or in this one, or none; writers come and go. What is read
+  /// was acknowledged before the read began, or was under way. Nobody waits for such a handle, and
+  /// it works in a child (fork). Not of the media memory and disk. docs/explanation/readers.md
+  read_beside,
+};
 
 /// Options of `open`. A field left out takes the pool's own value when the pool exists, and the
 /// default when it is made; a field that contradicts an existing pool refuses the open with a

@@ -25,6 +25,9 @@ enum class status : std::uint8_t {
   out_of_memory,     ///< the process has no memory for it
   /// the handle belongs to the process that opened it, and this is a child of that one
   forked,
+  /// of a handle that reads beside a writer: the pool has been opened, salvaged or lent to a device
+  /// for a second; or writes never paused where it reads. Try again
+  busy,
 };
 
 /// One sentence for people. Never empty, never freed.

@@ -19,9 +19,10 @@ template <class E, medium M>
         return refused(made.failure().code,
                        "cannot create " + o.path + ": " + made.failure().message);
       p = std::move(*made);
+      p->ban_readers();
     } else {
       p = std::make_unique<pool<M>>(std::move(o.map), std::move(m), o.block, o.root);
-      if (!p->read_only()) p->clear_owner();  // await_owner has seen that it is gone
+      if (!p->read_only()) p->ban_readers(), p->clear_owner();  // await_owner has seen it gone
     }
     pool<M>& made = *p;
     auto open_it = [&](auto table, auto& place) -> error {
@@ -36,6 +37,7 @@ template <class E, medium M>
           return refused(s, "cannot create " + o.path + ": " + std::string(message(s)) +
                                 made.memory().refusal());
       }
+      if (!made.read_only()) made.admit_readers();
       place = std::move(table);
       return {status::ok, {}};
     };
@@ -86,13 +88,16 @@ struct entry_of {
       return durahash::look<E, process_medium>(std::move(o), std::move(m));
     });
   }
-  static engine_entry of(engine_kind kind) noexcept {
+  /// `beside`: what reads its pools beside a writer; null: nothing does.
+  static engine_entry of(engine_kind kind,
+                         result<opened> (*beside)(beside_opening) = nullptr) noexcept {
     return {kind,
             Engine<process_medium, word_records>::plan,
             bind<process_medium>,
             bind<pmem_medium>,
             bind<disk_medium>,
-            look};
+            look,
+            beside};
   }
 };
 

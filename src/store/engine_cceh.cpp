@@ -4,6 +4,8 @@
 
 namespace durahash {
 
-engine_entry cceh_engine() noexcept { return entry_of<cceh::table>::of(engine_kind::cceh); }
+engine_entry cceh_engine() noexcept {
+  return entry_of<cceh::table>::of(engine_kind::cceh, read_cceh_beside);
+}
 
 }  // namespace durahash

@@ -4,7 +4,7 @@
 namespace durahash {
 
 engine_entry gphash_engine() noexcept {
-  return entry_of<gphash::table, gphash_kinds>::of(engine_kind::gphash);
+  return entry_of<gphash::table, gphash_kinds>::of(engine_kind::gphash, read_gphash_beside);
 }
 
 }  // namespace durahash

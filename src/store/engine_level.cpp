@@ -4,6 +4,8 @@
 
 namespace durahash {
 
-engine_entry level_engine() noexcept { return entry_of<level::table>::of(engine_kind::level); }
+engine_entry level_engine() noexcept {
+  return entry_of<level::table>::of(engine_kind::level, read_level_beside);
+}
 
 }  // namespace durahash

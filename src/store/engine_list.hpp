@@ -3,7 +3,8 @@
 #pragma once
 
 /// Of each the name that engine_kind has for it. Its parts are found by that name:
-///   <name>_engine()   src/store/engine_<name>.cpp, where it is instantiated
-///   <name>_subject()  explorer/<name>_subject.cpp, which the explorer explores
+///   <name>_engine()        src/store/engine_<name>.cpp, where it is instantiated
+///   read_<name>_beside()   src/store/beside_<name>.cpp, which reads its pools beside a writer
+///   <name>_subject()       explorer/<name>_subject.cpp, which the explorer explores
 /// scripts/check_engines.py looks for the others.
 #define DURAHASH_ENGINES(each) each(turbo) each(cceh) each(level) each(gphash)

@@ -4,6 +4,8 @@
 
 namespace durahash {
 
-engine_entry turbo_engine() noexcept { return entry_of<turbo::table>::of(engine_kind::turbo); }
+engine_entry turbo_engine() noexcept {
+  return entry_of<turbo::table>::of(engine_kind::turbo, read_turbo_beside);
+}
 
 }  // namespace durahash

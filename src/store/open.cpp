@@ -8,9 +8,12 @@
 #include <cerrno>
 #include <cstring>
 #include <ctime>
+#include <thread>
 
 #include "base/random.hpp"
+#include "media/beside_mapping.hpp"
 #include "media/emulated_medium.hpp"
+#include "media/file_lock.hpp"
 #include "media/pmem_mapping.hpp"
 #include "persist/owner.hpp"
 #include "store/disk_table.hpp"
@@ -45,8 +48,8 @@ error refuse_nonsense(const opening& o) {
     return nonsense("options.key or options.value is no data_kind");
   if (unknown(how.durability)) return nonsense("options.durability is no durability_level");
   if (unknown(std::optional(how.medium))) return nonsense("options.medium is no medium_kind");
-  if (how.mode > open_mode::read_only) return nonsense("options.mode is no open_mode");
-  if (how.salvage && how.mode == open_mode::read_only)
+  if (how.mode > open_mode::read_beside) return nonsense("options.mode is no open_mode");
+  if (how.salvage && how.mode >= open_mode::read_only)
     return nonsense("salvage repairs the pool: it cannot be opened read-only for that");
   return {status::ok, {}};
 }
@@ -159,7 +162,7 @@ error refuse_memory_as_disk(const opening& o) {
 error settle_mode(opening& o) {
   const int absent = o.mapped == medium_kind::memory ? ENOENT : why_absent(o.path);
   const bool there = absent == 0;
-  const bool opens = o.how.mode == open_mode::open_existing || o.how.mode == open_mode::read_only;
+  const bool opens = o.how.mode >= open_mode::open_existing;
   // A name that is too long, a folder that may not be entered: nobody knows what is there.
   if (!there && absent != ENOENT)
     return refused(status::unusable, std::string(opens ? "cannot open " : "cannot create ") +
@@ -170,6 +173,7 @@ error settle_mode(opening& o) {
       break;
     case open_mode::open_existing:
     case open_mode::read_only:
+    case open_mode::read_beside:
       if (!there)
         return refused(status::unusable, "cannot open " + o.path + ": there is no such file");
       break;
@@ -252,19 +256,23 @@ std::string contradiction(const char* what, const std::optional<Kind>& asked, Ki
          std::string(name_of(*asked));
 }
 
+error refuse_contradictions(const opening& o, const superblock& block) {
+  for (const std::string& why :
+       {contradiction("its engine", o.how.engine, block.engine),
+        contradiction("its key kind", o.how.key, block.key),
+        contradiction("its value kind", o.how.value, block.value),
+        contradiction("its durability", o.how.durability, block.durability)})
+    if (!why.empty())
+      return refused(status::unusable, "cannot open " + o.path + " as asked: " + why);
+  return {status::ok, {}};
+}
+
 error read_pool(opening& o) {
   auto block =
       read_superblock(o.map->base(), o.map->file_bytes_at_open(), o.map->read_only(), o.path);
   if (!block) return block.failure();
   o.block = *block;
-  for (const std::string& why :
-       {contradiction("its engine", o.how.engine, o.block.engine),
-        contradiction("its key kind", o.how.key, o.block.key),
-        contradiction("its value kind", o.how.value, o.block.value),
-        contradiction("its durability", o.how.durability, o.block.durability)})
-    if (!why.empty())
-      return refused(status::unusable, "cannot open " + o.path + " as asked: " + why);
-  return {status::ok, {}};
+  return refuse_contradictions(o, o.block);
 }
 
 error read_root_of(opening& o) {
@@ -402,6 +410,68 @@ result<opened> on_disk(const engine_entry& entry, opening o) {
   return made;
 }
 
+// -------------------------------------------------------------------- beside a writer's process
+
+error refuse_unread_beside(const beside_opening& o) {
+  auto refused_beside = [&](const std::string& why) {
+    return refused(status::unusable, "cannot read " + o.path + " beside its writer: " + why);
+  };
+  if ((o.block.incompat & has_log) != 0)
+    return refused_beside(
+        "what a pool of the medium disk is, its writer's memory and log say, "
+        "and not its file; `durahash backup` of the writer makes a copy");
+  const auto noted = noted_root_of(o.map->descriptor());  // first: what is noted is never newer
+  auto root = read_root(o.map->base(), ~std::uint64_t{0}, o.block, o.path);
+  constexpr int tries = 100;  // it may be changing
+  for (int n = 1; !root && n < tries; ++n) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    root = read_root(o.map->base(), ~std::uint64_t{0}, o.block, o.path);
+  }
+  if (!root) return root.failure();
+  if (!o.map->holds(0, root->pool_bytes))
+    return refused(status::unusable, "cannot use " + o.path + " as a pool: the file was cut off");
+  if (o.map->writer_is_there() || root->state == pool_state::clean) return {status::ok, {}};
+  if (o.medium == medium_kind::file && !is_this_boot(root->boot_id) && !is_in_memory(o.path))
+    return refused_beside(
+        "the machine went down while it was open, and a plain file may be torn "
+        "by that; `durahash check --salvage` keeps what is whole");
+  const auto here = file_mark_of(o.map->descriptor());
+  if (here && (*here == 0 || root->file_mark != *here))
+    return refused_beside("it may be a copy of a pool that was open and not synced");
+  if (noted && *noted > root->sequence)
+    return refused_beside(
+        "an older copy of it, made while it was open, was written over it, or the system does not "
+        "tell; `durahash check --salvage` keeps what is whole");
+  return {status::ok, {}};
+}
+
+/// Neither waits for who has the pool, nor keeps it from anybody.
+result<opened> open_beside(opening o) {
+  if (o.how.medium == medium_kind::memory)
+    return refused(status::invalid_argument, "a pool in memory is of one process");
+  beside_opening made;
+  made.path = o.path;
+  auto map = beside_mapping::open(o.path);
+  if (!map) return map.failure();
+  made.map = std::move(*map);
+  auto block = read_superblock(made.map->base(), made.map->bytes(), true, o.path);
+  if (!block) return block.failure();
+  if (error e = refuse_contradictions(o, *block); e.code != status::ok) return e;
+  made.block = *block;
+  made.medium =
+      block->durability == durability_level::power ? medium_kind::pmem : medium_kind::file;
+  if (error e = refuse_unread_beside(made); e.code != status::ok) return e;
+  if (auto owner = read_owner(made.map->base()))
+    if (error e = outlast(*owner, o.path); e.code != status::ok) return e;
+  const engine_entry* entry = find_engine(block->engine);
+  if (entry == nullptr) return not_in_this_build(block->engine, o.path);
+  if (entry->beside == nullptr)
+    return refused(status::unusable, "cannot read " + o.path + " beside its writer: the engine " +
+                                         std::string(name_of(block->engine)) +
+                                         " has no reader for that");
+  return entry->beside(std::move(made));
+}
+
 result<opened> finish(opening o) {
   const engine_entry* entry = find_engine(o.block.engine);
   if (entry == nullptr) return not_in_this_build(o.block.engine, o.path);
@@ -462,6 +532,7 @@ result<opened> open_pool(const std::string& path, options how) {
   if (error e = refuse_nonsense(o); e.code != status::ok) return e;
   if (error e = settle_medium(o); e.code != status::ok) return e;
   if (error e = settle_mode(o); e.code != status::ok) return e;
+  if (o.how.mode == open_mode::read_beside) return open_beside(std::move(o));
   if (o.creating) {
     if (error e = refuse_capacity(o); e.code != status::ok) return e;
     if (error e = plan_superblock(o); e.code != status::ok) return e;

@@ -97,7 +97,9 @@ class pool_adapter : public Interface {
   status close() override {
     if (!usable_) return status::ok;
     usable_ = false;
-    return with_memory([&] { return engine_.close(); });
+    const status closed = with_memory([&] { return engine_.close(); });
+    if (writable()) pool_->leave_to_readers();
+    return closed;
   }
   const std::vector<std::string>& salvage_report() const override { return salvaged_; }
 

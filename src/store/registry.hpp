@@ -8,6 +8,7 @@
 #include "engine/concept.hpp"
 #include "media/pmem_medium.hpp"
 #include "media/process_medium.hpp"
+#include "store/beside_opening.hpp"
 #include "store/engine_list.hpp"
 #include "store/inspected_table.hpp"
 #include "store/open.hpp"
@@ -25,9 +26,16 @@ struct engine_entry {
   result<opened> (*on_pmem)(opening, std::unique_ptr<pmem_medium>);
   result<opened> (*on_disk)(opening, std::unique_ptr<disk_medium>);
   result<std::unique_ptr<inspected_table>> (*look)(opening, std::unique_ptr<process_medium>);
+  // null: pools of it are not read beside a writer
+  result<opened> (*beside)(beside_opening) = nullptr;
   bind_emulated on_emulated = nullptr;  // of programs that use it (durahash/emulated.hpp)
   std::string_view name = {};
 };
+
+/// Reads the engine's pools beside a writer.
+#define DURAHASH_READ_BESIDE(name) result<opened> read_##name##_beside(beside_opening);
+DURAHASH_ENGINES(DURAHASH_READ_BESIDE)
+#undef DURAHASH_READ_BESIDE
 
 /// Null: the engine is not in this build.
 const engine_entry* find_engine(engine_kind) noexcept;

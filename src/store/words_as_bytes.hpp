@@ -14,7 +14,10 @@ class words_as_bytes final : public detail::bytes_table {
  public:
   using bytes = std::string_view;
   words_as_bytes() { opened_by_ = this_process_mark(); }
-  void take(std::unique_ptr<detail::word_table> words) noexcept { words_ = std::move(words); }
+  void take(std::unique_ptr<detail::word_table> words) noexcept {
+    words_ = std::move(words);
+    if (words_->is_of_every_process()) opened_by_ = &detail::every_process;
+  }
 
   pool_kinds kinds() const override { return words_->kinds(); }
   pool_info info() override { return words_->info(); }

@@ -49,6 +49,8 @@ class any_table {
 
   /// Whether this is the process that opened it, and not a fork of that one.
   bool opened_here() const noexcept { return *opened_by_ != 0; }
+  /// Whether it may be used in children of that one, too.
+  bool is_of_every_process() const noexcept { return opened_by_ == &every_process; }
 
   virtual pool_kinds kinds() const = 0;
   virtual pool_info info() = 0;

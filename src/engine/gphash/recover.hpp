@@ -106,7 +106,9 @@ error table<M, Kind>::open(const std::string& path, std::vector<std::string>* dr
                 " as a pool: its superblock holds settings that the engine gphash does not allow"};
 
   locks_ = zeroed_array<spin_lock>(std::size_t{1} << max_stripe_bits);
-  stripes_ = zeroed_array<stripe_state>(std::size_t{1} << max_stripe_bits);
+  constexpr std::size_t stripes = std::size_t{1} << max_stripe_bits;
+  if constexpr (Kind::in_slot) stripes_ = p_.template zeroes_for_readers<stripe_state>(stripes);
+  else stripes_ = zeroed_array<stripe_state>(stripes);
   bool clean = p_.root().state == pool_state::clean;
   if (!p_.read_only()) {
     [[maybe_unused]] durable as_it_is = fence(m_, p_.flush_header(), "gphash.open.header");

@@ -77,6 +77,8 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   using frame = engine_frame<M, Kind, table<M, Kind>>;
   friend frame;
   friend lifecycle<M, Kind, table<M, Kind>>;
+  template <medium, class>
+  friend class beside;
 
  public:
   using kind = Kind;

@@ -76,7 +76,7 @@ error table<M, Kind>::open(const std::string& path, std::vector<std::string>* dr
                 " as a pool: its superblock holds settings that the engine level does not allow"};
 
   locks_ = zeroed_array<spin_lock>(std::size_t{1} << max_stripe_bits);
-  stripes_ = zeroed_array<stripe_state>(std::size_t{1} << max_stripe_bits);
+  stripes_ = p_.template zeroes_for_readers<stripe_state>(std::size_t{1} << max_stripe_bits);
   bool clean = p_.root().state == pool_state::clean;
   unsettled_.resize(std::size_t{1} << max_stripe_bits, !clean);
   if (!p_.read_only()) {

@@ -133,6 +133,7 @@ void table<M, Kind>::switch_array(shard_index s, directory_entry made) {
   shard_view old = view(s);
   mirrors_[s].switch_to(made);
   if (old.none()) return;
+  p_.before_reuse();
   if constexpr (Kind::in_slot)
     heap_.free(old.offset(), old.bytes());  // readers notice by the mirror; the bytes stay mapped
   else heap_.retire(old.offset(), old.bytes());

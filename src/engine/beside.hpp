@@ -1,0 +1,256 @@
+// Reading a pool beside a writer of another process: what the engines' readers share
+// (docs/explanation/readers.md; R1 to R5 are there).
+//
+// An engine's reader offers
+//   find(key, found)                one look; believed only if the pool's sequence is the same then
+//   read_stretch(position, found)   the records of the stretch of hashes in which that one lies,
+//                                   and where it ends, 0 at the end of all
+//   slots()                         of the table, about
+#pragma once
+
+#include <time.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/process_facts.hpp"
+#include "engine/kinds.hpp"
+#include "media/beside_mapping.hpp"
+#include "persist/format.hpp"
+#include "persist/order.hpp"
+#include "persist/owner.hpp"
+#include "persist/readers_line.hpp"
+#include "persist/record.hpp"
+
+namespace durahash {
+
+/// What a look came to. Of `again` nothing is known. `suspect`: damage, unless it was disturbed.
+enum class looked : std::uint8_t { hit, miss, again, suspect };
+
+/// Key and value, copied out of the pool.
+template <class Kind>
+struct copied_record;
+template <class Kind>
+  requires(Kind::in_slot)
+struct copied_record<Kind> {
+  std::uint64_t hash = 0, key_word = 0, value_word = 0;
+  std::uint64_t key() const noexcept { return key_word; }
+  std::uint64_t value() const noexcept { return value_word; }
+};
+template <class Kind>
+  requires(!Kind::in_slot)
+struct copied_record<Kind> {
+  std::uint64_t hash = 0;
+  std::string bytes;  // the key's, then the value's
+  std::size_t key_bytes = 0;
+  std::string_view key() const noexcept { return std::string_view(bytes).substr(0, key_bytes); }
+  std::string_view value() const noexcept { return std::string_view(bytes).substr(key_bytes); }
+};
+
+/// Two words that one load has read: processors with AVX make aligned loads of 16 bytes at once
+/// (Intel SDM 3A 9.1.1, AMD APM 2 7.3.2).
+struct word_pair {
+  std::uint64_t first, second;
+  friend bool operator==(word_pair, word_pair) = default;
+};
+inline bool has_atomic_pairs() noexcept { return __builtin_cpu_supports("avx") != 0; }
+
+template <medium M>
+word_pair load_pair(M& m, const pm<std::uint64_t>& first) noexcept {
+  if constexpr (std::is_base_of_v<direct_access, M>) {
+    using vector = long long __attribute__((vector_size(16)));
+    vector both;
+    asm volatile("movdqa %1, %0"
+                 : "=x"(both)
+                 : "m"(*reinterpret_cast<const vector*>(first.raw()))
+                 : "memory");
+    return {static_cast<std::uint64_t>(both[0]), static_cast<std::uint64_t>(both[1])};
+  } else {
+    return m.read_pair(first.raw());
+  }
+}
+
+/// The pool, as its readers beside a writer see it.
+template <medium M>
+class beside_pool {
+ public:
+  beside_pool(std::unique_ptr<beside_mapping> map, std::unique_ptr<M> medium,
+              const superblock& block)
+      : map_(std::move(map)), medium_(std::move(medium)), block_(block) {}
+  ~beside_pool() {
+    for (const shown* s = shown_.load(); s != nullptr;) delete std::exchange(s, s->before);
+  }
+  beside_pool(const beside_pool&) = delete;
+
+  M& medium() const noexcept { return *medium_; }
+  const superblock& block() const noexcept { return block_; }
+  const std::byte* base() const noexcept { return map_->base(); }
+  beside_mapping& map() const noexcept { return *map_; }
+
+  /// An array or record there (R1).
+  bool holds(std::uint64_t offset, std::uint64_t bytes) const noexcept {
+    return offset >= block_.heap_offset && map_->holds(offset, bytes);
+  }
+  /// Of what it holds, or of the engine's root.
+  template <class T>
+  const T* at(std::uint64_t offset) const noexcept {
+    return reinterpret_cast<const T*>(map_->base() + offset);
+  }
+
+  /// Calls look(versions) until it was not disturbed. `versions`: of the writer's stripes, null
+  /// where nobody writes; asked for where `needs_versions`.
+  /// Returns   ok, not_found, damaged; busy after a second of disturbances; unusable where the
+  ///           writer's memory is not to be seen.
+  template <class Look>
+  status look_until_undisturbed(bool needs_versions, Look&& look);
+
+  /// The writer's versions; nothing where this process may not see them.
+  std::optional<const std::byte*> versions();
+
+ private:
+  /// What an incarnation's writer shows.
+  struct shown {
+    std::uint64_t incarnation;
+    std::unique_ptr<shown_memory> memory;
+    const std::byte* versions;  // null: nobody writes
+    const shown* before;
+  };
+  const shown* look_at_writer(std::uint64_t incarnation);
+
+  static std::uint64_t coarse_nanoseconds() noexcept {
+    timespec now{};
+    ::clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u +
+           static_cast<std::uint64_t>(now.tv_nsec);
+  }
+  static void pause_before(unsigned round) noexcept {
+    if (round < 64) return __builtin_ia32_pause();
+    const timespec while_others_get_on{0, round < 1024 ? 20'000 : 1'000'000};
+    ::nanosleep(&while_others_get_on, nullptr);
+  }
+
+  std::unique_ptr<beside_mapping> map_;
+  std::unique_ptr<M> medium_;
+  superblock block_;
+  std::atomic<const shown*> shown_{nullptr};
+};
+
+template <medium M>
+auto beside_pool<M>::look_at_writer(std::uint64_t incarnation) -> const shown* {
+  const readers_line& line = readers_line_at(base());
+  const std::uint64_t writer = __atomic_load_n(&line.writer, __ATOMIC_ACQUIRE),
+                      descriptor = __atomic_load_n(&line.versions, __ATOMIC_ACQUIRE);
+  auto made = std::make_unique<shown>();
+  made->incarnation = incarnation, made->versions = nullptr;
+  if (writer != 0 && map_->writer_is_there()) {
+    if (descriptor == 0) return nullptr;
+    made->memory = std::make_unique<shown_memory>(writer, static_cast<int>(descriptor - 1));
+    versions_header header{};
+    if (made->memory->at() != nullptr && made->memory->bytes() > page_bytes) {
+      std::memcpy(&header, made->memory->at(), sizeof header);
+      if (header.magic == versions_magic && header.bytes == made->memory->bytes() &&
+          header.pool == block_.uuid)
+        made->versions = made->memory->at() + page_bytes;
+    }
+    // One that is not to be seen may be on its way out, or the line may be that of one before it.
+    if (made->versions == nullptr) return nullptr;
+  }
+  made->before = shown_.load(std::memory_order_acquire);
+  while (!shown_.compare_exchange_weak(made->before, made.get())) {}  // ends: some thread gets on
+  return made.release();
+}
+
+template <medium M>
+std::optional<const std::byte*> beside_pool<M>::versions() {
+  const std::uint64_t now = __atomic_load_n(&readers_line_at(base()).incarnation, __ATOMIC_ACQUIRE);
+  const shown* s = shown_.load(std::memory_order_acquire);
+  if (s == nullptr || s->incarnation != now) s = look_at_writer(now);
+  return s == nullptr ? std::nullopt : std::optional(s->versions);
+}
+
+template <medium M>
+template <class Look>
+status beside_pool<M>::look_until_undisturbed(bool needs_versions, Look&& look) {
+  constexpr std::uint64_t patience = 1'000'000'000;  // of one attempt, too (R5)
+  const std::uint64_t& sequence = readers_line_at(base()).sequence;
+  const std::uint64_t began = coarse_nanoseconds();
+  looked last = looked::again;
+  bool sees_versions = true;
+  for (unsigned round = 0;; ++round) {  // ends: with patience
+    const std::uint64_t start = round == 0 ? began : coarse_nanoseconds();
+    if (start - began > patience)
+      return !sees_versions            ? status::unusable
+             : last == looked::suspect ? status::damaged
+                                       : status::busy;
+    const std::uint64_t before = __atomic_load_n(&sequence, __ATOMIC_ACQUIRE);
+    if (before % 2 == 0) {
+      const std::byte* versions = nullptr;
+      if (needs_versions) {
+        const auto seen = this->versions();
+        sees_versions = seen.has_value();
+        if (!sees_versions) {
+          pause_before(round);
+          continue;
+        }
+        versions = *seen;
+      }
+      last = look(versions);
+      std::atomic_thread_fence(std::memory_order_acquire);
+      if (last <= looked::miss && __atomic_load_n(&sequence, __ATOMIC_ACQUIRE) == before &&
+          coarse_nanoseconds() - start <= patience)
+        return last == looked::hit ? status::ok : status::not_found;
+    }
+    pause_before(round);
+  }
+}
+
+/// Copies the record at `offset`, whose key, where the record lacks it, is `key_in_slot`. `stays`:
+/// whether the slot still names it, asked before much memory is taken.
+/// Returns   hit: it is whole (R4).
+template <medium M, class Kind, class Stays>
+looked copy_record(const beside_pool<M>& p, std::uint64_t offset, std::string_view key_in_slot,
+                   copied_record<Kind>& into, Stays&& stays) {
+  if (offset % 16 != 0 || !p.holds(offset, sizeof(record_header))) return looked::suspect;
+  record_header header;
+  std::memcpy(&header, p.template at<std::byte>(offset), sizeof header);
+  const std::uint64_t payload = std::uint64_t{header.key_bytes} + header.value_bytes;
+  if (header.key_bytes > max_key_bytes || (Kind::fixed_key && header.key_bytes != 0) ||
+      !p.holds(offset + sizeof header, payload))
+    return looked::suspect;
+  constexpr std::uint64_t much = 64 << 10;
+  if (payload > much && !stays()) return looked::again;
+  into.key_bytes = Kind::fixed_key ? key_in_slot.size() : header.key_bytes;
+  const std::size_t in_front = Kind::fixed_key ? key_in_slot.size() : 0;
+  into.bytes.resize(in_front + payload);
+  std::memcpy(into.bytes.data(), key_in_slot.data(), in_front);
+  std::memcpy(into.bytes.data() + in_front, p.template at<char>(offset + sizeof header), payload);
+  std::atomic_thread_fence(std::memory_order_acquire);
+  return record_checksum(into.key(), into.value()) == header.checksum ? looked::hit
+                                                                      : looked::suspect;
+}
+
+/// Writes back what was looked at, where visible is not durable.
+template <medium M>
+class looked_at {
+ public:
+  explicit looked_at(M& m) noexcept : m_(m) {}
+  void add(const void* at, std::size_t bytes) {
+    if constexpr (!M::visible_is_durable) started_ += flush(m_, extent{at, bytes}, "beside.lines");
+  }
+  void make_durable() {
+    if constexpr (!M::visible_is_durable) [[maybe_unused]]
+      durable done = fence(m_, std::move(started_), "beside.all");
+  }
+
+ private:
+  M& m_;
+  flushed started_;
+};
+
+}  // namespace durahash

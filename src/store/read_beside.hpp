@@ -1,0 +1,47 @@
+// Puts an engine's reader on a pool that is read beside its writer. Only beside_<name>.cpp includes
+// this: apart from the engine, so that the reader has no part in what the compiler makes of that.
+#pragma once
+
+#include "media/pmem_medium.hpp"
+#include "media/process_medium.hpp"
+#include "store/beside_table.hpp"
+#include "store/registry.hpp"
+
+namespace durahash {
+
+template <class Reader, medium M>
+result<opened> read_beside_on(beside_opening o, std::unique_ptr<M> m) {
+  auto p = std::make_unique<beside_pool<M>>(std::move(o.map), std::move(m), o.block);
+  opened made;
+  auto open_it = [&](auto table, auto& place) {
+    error e = table->open(o.path);
+    if (e.code == status::ok) place = std::move(table);
+    return e;
+  };
+  error e;
+  if constexpr (Reader::kind::in_slot)
+    e = open_it(std::make_unique<beside_words<Reader, M>>(std::move(p), o.medium), made.words);
+  else e = open_it(std::make_unique<beside_bytes<Reader, M>>(std::move(p), o.medium), made.bytes);
+  if (e.code != status::ok) return e;
+  return made;
+}
+
+/// What is visible in a pool of the level power on persistent memory may not be durable.
+template <template <medium, class> class Reader, class Kind>
+result<opened> read_kind_beside(beside_opening o) {
+  if (o.medium != medium_kind::pmem)
+    return read_beside_on<Reader<process_medium, Kind>>(std::move(o),
+                                                        std::make_unique<process_medium>());
+  constexpr auto any_domain = persistence_domain::memory_bus;
+  return read_beside_on<Reader<pmem_medium, Kind>>(std::move(o),
+                                                   std::make_unique<pmem_medium>(any_domain));
+}
+
+template <template <medium, class> class Reader>
+result<opened> read_beside(beside_opening o) {
+  if (o.block.key == data_kind::u64 && o.block.value == data_kind::u64)
+    return read_kind_beside<Reader, word_records>(std::move(o));
+  return read_kind_beside<Reader, byte_records>(std::move(o));
+}
+
+}  // namespace durahash
