@@ -46,9 +46,8 @@ std::string text_of(const check_report& report, const check_arguments& arguments
 bool check(const check_arguments& arguments) {
   std::optional<interruption> waits_for_close;
   if (arguments.salvage) waits_for_close.emplace();  // a check alone only reads, and just ends
-  table pool =
-      open_pool(arguments.pool, arguments.salvage ? open_mode::open_existing : open_mode::read_only,
-                arguments.salvage);
+  table pool = arguments.salvage ? open_pool(arguments.pool, open_mode::open_existing, true)
+                                 : open_to_read(arguments.pool);
   const auto start = std::chrono::steady_clock::now();
   const check_report report = pool.check();
   const double seconds =

@@ -30,14 +30,15 @@ std::string_view header_of(const record_format& format, bool keys_only) {
 constexpr std::uint64_t no_limit = ~std::uint64_t{0};
 
 void dump(const dump_arguments& arguments) {
-  table pool = open_pool(arguments.pool, open_mode::read_only);
+  table pool = open_to_read(arguments.pool);
   const record_format format(*format_named(arguments.format), kinds_of(pool));
   const std::uint64_t limit = arguments.limit_text.empty()
                                   ? no_limit
                                   : whole_number("--limit", arguments.limit_text, 0, no_limit);
   if (!arguments.prefix.empty() && format.kinds().key == data_kind::u64)
     throw failure(exit_usage, "--prefix: the keys of this pool are 64-bit numbers");
-  progress bar("dumping", pool.size(), "records");
+  // beside a writer they would have to be counted
+  progress bar("dumping", is_beside_a_writer(pool) ? 0 : pool.size(), "records");
   output out;
   if (arguments.header) out.text() += header_of(format, arguments.keys_only);
   std::uint64_t records = 0, printed = 0;

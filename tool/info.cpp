@@ -23,20 +23,25 @@ struct info_arguments {
 using figures = std::vector<std::pair<std::string, double>>;
 
 nlohmann::ordered_json json_of(const pool_info& facts) {
-  return {{"engine", name_of(facts.engine)},
-          {"key", name_of(facts.key)},
-          {"value", name_of(facts.value)},
-          {"durability", name_of(facts.durability)},
-          {"medium", name_of(facts.medium)},
-          {"records", facts.records},
-          {"slots", facts.slots},
-          {"load_factor", facts.load_factor},
-          {"file_bytes", facts.file_bytes},
-          {"live_bytes", facts.live_bytes},
-          {"free_bytes", facts.free_bytes},
-          {"format_version", facts.format_version},
-          {"clean", facts.clean},
-          {"may_lack_last_moments", facts.may_lack_last_moments}};
+  nlohmann::ordered_json json{{"engine", name_of(facts.engine)},
+                              {"key", name_of(facts.key)},
+                              {"value", name_of(facts.value)},
+                              {"durability", name_of(facts.durability)},
+                              {"medium", name_of(facts.medium)},
+                              {"records", facts.records},
+                              {"slots", facts.slots},
+                              {"load_factor", facts.load_factor},
+                              {"file_bytes", facts.file_bytes},
+                              {"live_bytes", facts.live_bytes},
+                              {"free_bytes", facts.free_bytes},
+                              {"format_version", facts.format_version},
+                              {"clean", facts.clean},
+                              {"may_lack_last_moments", facts.may_lack_last_moments}};
+  if (facts.beside_a_writer) {
+    json["beside_a_writer"] = true;
+    json.erase("live_bytes"), json.erase("free_bytes");  // the writer alone knows
+  }
+  return json;
 }
 
 std::string line(std::string_view name, std::string_view value) {
@@ -56,9 +61,11 @@ std::string text_of(const std::string& path, const pool_info& facts) {
   text += line("survives", survives(path, facts));
   text += line("records", grouped(facts.records)) + line("slots", grouped(facts.slots));
   text += line("load factor", fmt::format("{:.2f}", facts.load_factor));
-  text += bytes_line("file", facts.file_bytes) + bytes_line("  live", facts.live_bytes);
-  text += bytes_line("  free", facts.free_bytes);
+  text += bytes_line("file", facts.file_bytes);
+  if (!facts.beside_a_writer)
+    text += bytes_line("  live", facts.live_bytes) + bytes_line("  free", facts.free_bytes);
   text += line("format version", std::to_string(facts.format_version));
+  if (facts.beside_a_writer) return text + line("open", "a process has it to write to");
   text += line("last closed", facts.clean ? coloured("cleanly", colour::green)
                                           : coloured("not cleanly", colour::yellow) +
                                                 ": the process that had it open died");
@@ -76,7 +83,7 @@ bool is_count(double figure) {
 }
 
 void info(const info_arguments& arguments) {
-  const table pool = open_pool(arguments.pool, open_mode::read_only);
+  const table pool = open_to_read(arguments.pool);
   const pool_info facts = pool.info();
   const figures engine_figures = arguments.stats ? pool.stats().figures : figures();
   if (arguments.json) {

@@ -48,7 +48,7 @@ void add(samples& all, const std::string& name, std::string_view label, std::str
 }
 
 void add_pool(samples& all, const std::string& path) {
-  const table pool = open_pool(path, open_mode::read_only);
+  const table pool = open_to_read(path);
   const pool_info facts = pool.info();
   auto figure = [&](const char* name, auto number) {
     add(all, std::string("pool_") + name, "pool", path, fmt::format("{}", number));
@@ -57,8 +57,10 @@ void add_pool(samples& all, const std::string& path) {
   figure("slots", facts.slots);
   figure("load_factor", facts.load_factor);
   figure("file_bytes", facts.file_bytes);
-  figure("live_bytes", facts.live_bytes);
-  figure("free_bytes", facts.free_bytes);
+  if (!facts.beside_a_writer) {
+    figure("live_bytes", facts.live_bytes);
+    figure("free_bytes", facts.free_bytes);
+  }
   figure("clean", facts.clean ? 1 : 0);
 }
 

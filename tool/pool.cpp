@@ -37,6 +37,25 @@ table open_pool(const std::string& path, open_mode mode, bool salvage) {
   refuse_pool(path, pool.failure());
 }
 
+bool is_beside_a_writer(const table& pool) {
+  for (const auto& [name, figure] : pool.stats().figures)
+    if (name == "beside_a_writer") return figure != 0;
+  return false;
+}
+
+table open_to_read(const std::string& path) {
+  check_pool_name(path);
+  constexpr int tries = 3;  // who has it may go between the two openings
+  for (int n = 1;; ++n) {
+    auto alone = table::open(path, {.mode = open_mode::read_only});
+    if (alone) return std::move(*alone);
+    auto beside = table::open(path, {.mode = open_mode::read_beside});
+    if (beside && is_beside_a_writer(*beside)) return std::move(*beside);
+    if (!beside && beside.failure().code == status::busy) refuse_pool(path, beside.failure());
+    if (n == tries) refuse_pool(path, alone.failure());
+  }
+}
+
 void close_pool(table& pool) {
   if (const status answer = pool.close(); answer != status::ok)
     throw failure(exit_unusable, "closing the pool: " + std::string(message(answer)));

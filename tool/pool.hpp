@@ -27,6 +27,12 @@ void check_pool_name(const std::string& path);
 /// Opens an existing pool, or throws `failure` with the library's sentence.
 table open_pool(const std::string& path, open_mode mode, bool salvage = false);
 
+/// Opens an existing pool to read it: alone, or, where a process has it to write to, beside that.
+table open_to_read(const std::string& path);
+
+/// Whether it was opened beside a process that has it to write to.
+bool is_beside_a_writer(const table& pool);
+
 /// Closes it, or throws `failure`: the last chance to hear that something did not reach the file.
 void close_pool(table& pool);
 

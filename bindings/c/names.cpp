@@ -59,6 +59,8 @@ static_assert(same(open_mode::create_or_open, DURAHASH_MODE_CREATE_OR_OPEN) &&
               same(open_mode::create_new, DURAHASH_MODE_CREATE_NEW));
 static_assert(same(open_mode::open_existing, DURAHASH_MODE_OPEN_EXISTING) &&
               same(open_mode::read_only, DURAHASH_MODE_READ_ONLY));
+static_assert(same(open_mode::read_beside, DURAHASH_MODE_READ_BESIDE) &&
+              same(status::busy, DURAHASH_BUSY));
 
 }  // namespace
 }  // namespace durahash::c

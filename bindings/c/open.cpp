@@ -48,7 +48,7 @@ const char* translate(const durahash_options& given, options& as) {
   if (!take(given, how))
     return "the options are of no version that this library knows: durahash_options_init fills "
            "them in";
-  if (how.mode < 0 || how.mode > DURAHASH_MODE_READ_ONLY) return "there is no such mode";
+  if (how.mode < 0 || how.mode > DURAHASH_MODE_READ_BESIDE) return "there is no such mode";
   as.mode = static_cast<open_mode>(how.mode);
   if (how.medium < 0 || how.medium > DURAHASH_MEDIUM_DISK) return "there is no such medium";
   as.medium = static_cast<medium_kind>(how.medium);

@@ -12,6 +12,7 @@
 
 from ._core import engines
 from ._errors import (
+    BusyError,
     ClosedError,
     DamagedError,
     DiskError,
@@ -31,6 +32,7 @@ from ._table import CheckReport, Table, open
 __version__ = "0.1.0"
 
 __all__ = [
+    "BusyError",
     "CheckReport",
     "ClosedError",
     "Codec",

@@ -47,6 +47,10 @@ class DamagedError(Error):
     """Bytes of the pool contradict its format; `check()` lists them."""
 
 
+class BusyError(Error, TimeoutError):
+    """A reader beside a writer was disturbed for a second; try again."""
+
+
 class OutOfMemoryError(Error, MemoryError):
     """The process has no memory for it."""
 
@@ -63,6 +67,7 @@ _BY_STATUS: dict[int, type[Error]] = {
     10: DamagedError,
     11: OutOfMemoryError,
     12: ForkedError,
+    13: BusyError,
 }
 
 

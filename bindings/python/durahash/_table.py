@@ -22,7 +22,7 @@ from ._errors import (
 )
 from ._forms import Array, Form, form_of, slices
 
-_MODES = {"c": 0, "x": 1, "w": 2, "r": 3}
+_MODES = {"c": 0, "x": 1, "w": 2, "r": 3, "b": 4}
 _CHUNK = 8192  # records of one scan: a scan sorts what it finds, so that few of them are dear
 _SLICE = 1 << 18  # keys between two steps of a progress bar
 _MISSING: Any = object()
@@ -59,7 +59,8 @@ def open(
 ) -> Table:
     """Opens the pool at `path`, or makes it: a persistent mapping.
 
-    `mode`        "c" open, or make it; "w" open; "x" make it; "r" open for reading only.
+    `mode`        "c" open, or make it; "w" open; "x" make it; "r" open for reading only; "b" read
+                  beside a process that writes (docs/explanation/readers.md).
     `key`, `value` "u64", "i64", "f64", "bytes", "str", a NumPy dtype, (dtype, shape), or a
                   `Codec`. Left out: what the pool has; bytes where it is made.
     `engine`, `durability`, `medium`, `settings`, `max_bytes`, `salvage`, and `address_space_bytes`,
@@ -70,7 +71,7 @@ def open(
     `NotFoundError`, `ExistsError`, `InvalidArgumentError` where the arguments do not fit it.
     """
     if mode not in _MODES:
-        raise ValueError(f"no such mode: {mode!r} (c, w, x, r)")
+        raise ValueError(f"no such mode: {mode!r} (c, w, x, r, b)")
     given: dict[str, Any] = {
         "mode": "r" if read_only else mode,
         "engine": engine,
@@ -125,7 +126,7 @@ class Table(_core.Pool):
         try:
             super().__init__(path, _library_options(given, key, value), key, value)
         except UnusableError as e:
-            if given["mode"] in "wr" and path is not None and not os.path.exists(path):
+            if given["mode"] in "wrb" and path is not None and not os.path.exists(path):
                 raise NotFoundError(*e.args) from None
             raise
         _open_tables.add(self)
