@@ -352,6 +352,8 @@ const std::map<std::string, std::string>& witnesses(engine_kind engine) {
             "level/u64/power/few-keys#7603690672184379984"},
            {"the flush of level.drain.left",
             "level/u64/power/few-keys#7603690672184379984"},
+           {"the flush of level.drain.slot",
+            "level/u64/power/as in the paper/salvage#2256658550187281850"},
            {"the flush of level.fill.states",
             "level/u64/power/few-keys#7603690672184379984"},
            {"the flush of level.grow.commit",
