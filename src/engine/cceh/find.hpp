@@ -140,7 +140,7 @@ template <medium M, class Kind>
 /// or at its lock: what was read between is of that segment, if the version is the same then.
 template <medium M, class Kind>
 [[gnu::always_inline]] inline bool table<M, Kind>::as_named(const target_type& t) const noexcept {
-  return load(m_, *t.named) == t.entry.word && directory() == t.directory;
+  return holds(m_, *t.named, t.entry.word) && directory() == t.directory;
 }
 
 /// The next bucket of a segment, in a circle.
@@ -163,10 +163,10 @@ template <class Read>
   if (!escapes(key)) [[likely]] {
     for (unsigned left = probe_; left != 0; --left, b = bucket_behind(b, t.entry)) {
       const slot* at = b->slots;
-      if (load(m_, at->key) != wanted && load(m_, (++at)->key) != wanted &&
-          load(m_, (++at)->key) != wanted && load(m_, (++at)->key) != wanted) {
-        if (load(m_, b->slots[3].key) == empty_word || load(m_, b->slots[2].key) == empty_word ||
-            load(m_, b->slots[1].key) == empty_word || load(m_, b->slots[0].key) == empty_word)
+      if (!holds(m_, at->key, wanted) && !holds(m_, (++at)->key, wanted) &&
+          !holds(m_, (++at)->key, wanted) && !holds(m_, (++at)->key, wanted)) {
+        if (holds(m_, b->slots[3].key, empty_word) || holds(m_, b->slots[2].key, empty_word) ||
+            holds(m_, b->slots[1].key, empty_word) || holds(m_, b->slots[0].key, empty_word))
           break;
         continue;
       }
