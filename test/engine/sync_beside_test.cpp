@@ -17,6 +17,11 @@ class watching_medium : public process_medium {
   explicit watching_medium(const std::byte* base) : base_(base) {}
 
   template <class T>
+  T read(const T* at) noexcept {
+    dawdle();
+    return direct_access::read(at);
+  }
+  template <class T>
   void write(T* at, T value) noexcept {
     look_at(at);
     direct_access::write(at, value);
@@ -32,6 +37,14 @@ class watching_medium : public process_medium {
     return direct_access::exchange_if(at, expected, desired);
   }
 
+  /// The calling thread takes its time over `run`, so that others get in between two of its steps.
+  template <class Run>
+  status taking_time(Run&& run) {
+    dawdling() = true;
+    status answer = run();
+    dawdling() = false;
+    return answer;
+  }
   void watch(const superblock& block) {
     from_ = block.engine_offset, to_ = block.engine_offset + block.engine_bytes;
   }
@@ -41,6 +54,15 @@ class watching_medium : public process_medium {
  private:
   std::uint64_t offset_of(const void* at) const {
     return static_cast<std::uint64_t>(static_cast<const std::byte*>(at) - base_);
+  }
+  static bool& dawdling() noexcept {
+    thread_local bool here = false;
+    return here;
+  }
+  void dawdle() noexcept {
+    constexpr std::uint64_t seldom = 199;  // a prime: not always at the same step
+    if (dawdling() && ++reads_ % seldom == 0)
+      std::this_thread::sleep_for(std::chrono::microseconds(20));
   }
   void look_at(const void* at) noexcept {
     std::uint64_t offset = offset_of(at);
@@ -58,6 +80,7 @@ class watching_medium : public process_medium {
 
   const std::byte* base_;
   std::uint64_t from_ = 0, to_ = 0;
+  std::uint64_t reads_ = 0;  // of the thread that takes its time
   std::atomic<bool> clean_{false};
   std::atomic<std::uint64_t> stores_{0}, clean_roots_{0};
 };
@@ -78,10 +101,10 @@ void sync_beside(shaping what) {
        std::chrono::steady_clock::now() < until && r->m->stores_under_a_clean_root() == 0;
        room = room > 100'000 ? 10'000 : 2 * room) {
     if (what == shaping::reserve) {
-      EXPECT_EQ(r->t->reserve(room), status::ok);
+      EXPECT_EQ(r->m->taking_time([&] { return r->t->reserve(room); }), status::ok);
     }
     if (what == shaping::compact || room > 100'000) {
-      EXPECT_EQ(r->t->compact(), status::ok);
+      EXPECT_EQ(r->m->taking_time([&] { return r->t->compact(); }), status::ok);
     }
     for (std::uint64_t n = 0; what == shaping::compact && n < 2000;
          ++n) {  // so that there is something to move and to shrink
