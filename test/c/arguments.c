@@ -32,7 +32,7 @@ static void wrong_options(void) {
     size_t offset;
     int32_t number;
   } wrong[] = {
-      {offsetof(durahash_options, mode), 4},       {offsetof(durahash_options, mode), -1},
+      {offsetof(durahash_options, mode), 5},       {offsetof(durahash_options, mode), -1},
       {offsetof(durahash_options, engine), 0},     {offsetof(durahash_options, engine), 300},
       {offsetof(durahash_options, key), 3},        {offsetof(durahash_options, value), 0},
       {offsetof(durahash_options, durability), 4}, {offsetof(durahash_options, medium), 6},
