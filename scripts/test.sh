@@ -50,8 +50,10 @@ noted_beside() {
   return $code
 }
 start_beside() {
+  set -m  # a group of its own, which ends as a whole
   (renice -n 10 $BASHPID >"$notes/nice"; run_beside) &
   lane=$!
+  set +m
 }
 beside_has_failed() { [ -e "$notes/failed" ]; }
 await_beside() { wait "$lane"; }
@@ -59,10 +61,7 @@ await_beside() { wait "$lane"; }
 lane=
 ended() {
   local code=$?
-  if [ -n "$lane" ] && kill "$lane" 2>/dev/null; then
-    pkill -P "$lane" || true
-    wait "$lane" || true
-  fi
+  if [ -n "$lane" ] && kill -- -"$lane" 2>/dev/null; then wait "$lane" || true; fi
   printf '\n== where the time went, in seconds of the clock\n'
   cat "$notes/table" 2>/dev/null
   printf '%6d s  in all\n' $((SECONDS - began))
