@@ -1,8 +1,11 @@
 #include "bench/harness/harness_table.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+
+#include "bench/harness/number.hpp"
 
 namespace durahash::harness {
 namespace {
@@ -15,14 +18,6 @@ auto from_environment(const char* name, Named named) -> decltype(named(std::stri
   auto found = named(text);
   if (!found) give_up(std::string(name) + "=" + text + ": there is no such thing");
   return found;
-}
-
-std::optional<std::uint64_t> number(std::string_view text) {
-  char* end = nullptr;
-  std::string digits(text);
-  if (digits.empty() || digits.find_first_not_of("0123456789") != std::string::npos) return {};
-  std::uint64_t value = std::strtoull(digits.c_str(), &end, 10);
-  return value;
 }
 
 std::uint64_t word_of(std::string_view bytes) {
@@ -56,7 +51,7 @@ options options_of(const harness_options& from) {
   options how;
   how.medium = from.path.empty() ? medium_kind::memory : medium_kind::automatic;
   how.max_bytes = from.max_bytes;
-  how.capacity = from_environment("DURAHASH_CAPACITY", number).value_or(from.capacity);
+  how.capacity = from_environment("DURAHASH_CAPACITY", number_of).value_or(from.capacity);
   how.engine = from_environment("DURAHASH_ENGINE", engine_named);
   how.durability = from_environment("DURAHASH_DURABILITY", durability_named);
   return how;

@@ -13,7 +13,8 @@ namespace {
 class evaluated_table final : public hash_api {
  public:
   evaluated_table(const hashtable_options_t& o, unsigned records)
-      : table_({.key_bytes = o.key_size,
+      : record_bytes_(o.key_size + o.value_size),
+        table_({.key_bytes = o.key_size,
                 .value_bytes = o.value_size,
                 .path = o.pool_path,
                 .max_bytes = o.pool_size,
@@ -28,7 +29,8 @@ class evaluated_table final : public hash_api {
     hash_Utilization now{};
     now.load_factor = static_cast<float>(info.load_factor);
     if (info.live_bytes != 0)
-      now.utilization = static_cast<float>(16 * info.records) / static_cast<float>(info.live_bytes);
+      now.utilization =
+          static_cast<float>(record_bytes_ * info.records) / static_cast<float>(info.live_bytes);
     return now;
   }
 
@@ -55,6 +57,7 @@ class evaluated_table final : public hash_api {
   }
 
  private:
+  std::uint64_t record_bytes_;
   harness_table table_;
 };
 

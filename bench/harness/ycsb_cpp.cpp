@@ -16,6 +16,7 @@
 #include <mutex>
 #include <optional>
 
+#include "bench/harness/number.hpp"
 #include "durahash/table.hpp"
 
 namespace durahash::harness {
@@ -138,10 +139,6 @@ class ycsb_table final : public DB {
     if (!value) throw ycsbc::utils::Exception("durahash." + name + "=" + text + " is not known");
     return value;
   }
-  static std::optional<std::uint64_t> number(const std::string& text) {
-    if (text.find_first_not_of("0123456789") != std::string::npos) return {};
-    return std::stoull(text);
-  }
 
   static table opened(const ycsbc::utils::Properties& from) {
     const std::string path = from.GetProperty("durahash.path", "");
@@ -149,7 +146,7 @@ class ycsb_table final : public DB {
     how.medium = path.empty() ? medium_kind::memory : medium_kind::automatic;
     how.engine = property(from, "engine", engine_named);
     how.durability = property(from, "durability", durability_named);
-    how.capacity = property(from, "capacity", number).value_or(0);
+    how.capacity = property(from, "capacity", number_of).value_or(0);
     if (!path.empty() && from.GetProperty("durahash.destroy", "false") == "true") {
       std::filesystem::remove(path);
       std::filesystem::remove(path + "-log");

@@ -189,6 +189,10 @@ TEST(HarnessOptionsDeathTest, WhatCannotBeDoneEndsTheRunWithASentence) {
     variable wrong("DURAHASH_ENGINE", "hopscotch");
     EXPECT_EXIT(pibench("", {8, 8}), testing::ExitedWithCode(1), "DURAHASH_ENGINE=hopscotch");
   }
+  {
+    variable wrong("DURAHASH_CAPACITY", "99999999999999999999");
+    EXPECT_EXIT(pibench("", {8, 8}), testing::ExitedWithCode(1), "DURAHASH_CAPACITY=9999");
+  }
   EXPECT_EXIT(pibench("/nowhere/pool", {8, 8}), testing::ExitedWithCode(1), "/nowhere/pool");
   auto* make = function_of<decltype(create_tree)>(DURAHASH_PIBENCH_MODULE, "create_tree");
   char* values = nullptr;
@@ -208,6 +212,18 @@ TEST(HashEvaluation, TellsTheEngineAndTheLoad) {
   EXPECT_LE(now.load_factor, 1.F);
   EXPECT_GT(now.utilization, .1F);
   EXPECT_LE(now.utilization, 1.F);
+
+  // of longer records more of the pool is what was put there
+  hashtable_options_t longer;
+  longer.key_size = 16, longer.value_size = 400;
+  table.reset(make(longer, 1'000, 1));
+  const std::string value(400, 'v');
+  for (int n = 0; n < 1'000; ++n) {
+    const std::string key = std::string(12, 'k') + std::to_string(1'000 + n);
+    EXPECT_TRUE(table->insert(key.data(), 16, value.data(), 400, 0, 0));
+  }
+  EXPECT_GT(table->utilization().utilization, .6F);
+  EXPECT_LE(table->utilization().utilization, 1.F);
 }
 
 }  // namespace

@@ -87,6 +87,11 @@ TEST_F(YcsbCpp, WhatItIsNotToldRightEndsTheRunWithASentence) {
   properties_.SetProperty("durahash.engine", "hopscotch");
   EXPECT_THROW(database(), ycsbc::utils::Exception);
   properties_.SetProperty("durahash.engine", "turbo");
+  for (const char* capacity : {"many", "99999999999999999999"}) {
+    properties_.SetProperty("durahash.capacity", capacity);
+    EXPECT_THROW(database(), ycsbc::utils::Exception) << capacity;
+  }
+  properties_.SetProperty("durahash.capacity", "100");
   properties_.SetProperty("durahash.path", "/nowhere/pool");
   EXPECT_THROW(database(), ycsbc::utils::Exception);
 }
