@@ -170,6 +170,10 @@ class pool {
   /// reads; `admit` says who writes.
   void ban_readers() noexcept;
   void admit_readers() noexcept;
+  /// Bans them until `admit`, or until this pool goes: an opening may end anywhere.
+  void ban_readers_while_opening() noexcept;
+  /// Of an opening that stored nothing: the line is as it was.
+  void readmit_readers() noexcept;
   /// Nobody writes any more.
   void leave_to_readers() noexcept;
   /// After the word that named an array has changed, before its memory is free. Cost: one locked
@@ -216,6 +220,8 @@ class pool {
   readers_line* readers_;           // null: no other process can map the pool
   const void* versions_ = nullptr;  // zeroes_for_readers
   int versions_descriptor_ = -1;
+  bool opening_ = false;                 // readers are banned for that
+  std::uint64_t found_for_readers_ = 0;  // the sequence before that
   turn_mutex root_lock_;
   turn_mutex space_lock_;
   free_space space_;            // guarded by space_lock_
@@ -271,6 +277,7 @@ pool<M>::pool(std::unique_ptr<mapping> map, std::unique_ptr<M> medium, const sup
 
 template <medium M>
 pool<M>::~pool() {
+  if (opening_) leave_to_readers();
   if (versions_descriptor_ >= 0) ::close(versions_descriptor_);
 }
 
@@ -286,8 +293,24 @@ void pool<M>::ban_readers() noexcept {
 }
 
 template <medium M>
+void pool<M>::ban_readers_while_opening() noexcept {
+  if (readers_ == nullptr) return;
+  found_for_readers_ = readers_->sequence;
+  opening_ = true;
+  ban_readers();
+}
+
+template <medium M>
+void pool<M>::readmit_readers() noexcept {
+  if (readers_ == nullptr) return;
+  opening_ = false;
+  __atomic_store_n(&readers_->sequence, found_for_readers_, __ATOMIC_SEQ_CST);
+}
+
+template <medium M>
 void pool<M>::admit_readers() noexcept {
   if (readers_ == nullptr) return;
+  opening_ = false;
   readers_line& line = *readers_;
   const auto facts = facts_of_this_process();
   __atomic_store_n(&line.writer, static_cast<std::uint64_t>(::getpid()), __ATOMIC_RELAXED);
@@ -301,6 +324,7 @@ void pool<M>::admit_readers() noexcept {
 template <medium M>
 void pool<M>::leave_to_readers() noexcept {
   if (readers_ == nullptr) return;
+  opening_ = false;
   ban_readers();  // who reads from here on asks anew who writes
   readers_line& line = *readers_;
   __atomic_store_n(&line.writer, 0, __ATOMIC_RELAXED);

@@ -13,7 +13,6 @@ template <class E, medium M>
   requires engine_on<E, M> result<opened> bind(opening o, std::unique_ptr<M> m) {
     auto refused = [](status code, const std::string& why) { return error{code, why}; };
     std::unique_ptr<pool<M>> p;
-    std::uint64_t readers_saw = 0;  // of a pool that is there
     if (o.creating) {
       auto made = pool<M>::create(std::move(o.map), std::move(m), o.block);
       if (!made)
@@ -23,19 +22,15 @@ template <class E, medium M>
       p->ban_readers();
     } else {
       p = std::make_unique<pool<M>>(std::move(o.map), std::move(m), o.block, o.root);
-      if (auto* line = detail::readers_line_in(p->memory())) readers_saw = line->sequence;
-      if (!p->read_only()) p->ban_readers(), p->clear_owner();  // await_owner has seen it gone
+      if (!p->read_only())
+        p->ban_readers_while_opening(), p->clear_owner();  // await_owner has seen it gone
     }
     pool<M>& made = *p;
     auto open_it = [&](auto table, auto& place) -> error {
       error e = table->open(o.path, o.how.salvage && !o.creating);
       if (e.code != status::ok) {
-        if (auto* line = detail::readers_line_in(made.memory()); line != nullptr && !o.creating) {
-          // a pool that is refused as it is was not stored to
-          if (e.code == status::unusable && !o.how.salvage)
-            __atomic_store_n(&line->sequence, readers_saw, __ATOMIC_SEQ_CST);
-          else made.leave_to_readers();
-        }
+        // a pool that is refused as it is was not stored to
+        if (e.code == status::unusable && !o.creating && !o.how.salvage) made.readmit_readers();
         return refused(e.code, e.message + made.memory().refusal());
       }
       if (o.creating) {

@@ -89,6 +89,12 @@ class AllocationFailure : public fault_test {
             if (opened.failure().code != status::out_of_memory)
               complain("open answers: " + std::string(message(opened.failure().code)) + ": " +
                        opened.failure().message);
+            if (how.mode != open_mode::create_new && is_shipped(with().engine)) {
+              options beside = how;
+              beside.mode = open_mode::read_beside, beside.salvage = false;
+              auto reader = numbered_pool::open(with(), path(), beside);
+              if (!reader) complain("a reader behind the failed open: " + reader.failure().message);
+            }
             opened = numbered_pool::open(with(), path(), how);
             if (!opened) complain("the open after the failed one: " + opened.failure().message);
           }
