@@ -12,6 +12,7 @@
 #include "engine/beside.hpp"
 #include "engine/frame/lifecycle.hpp"
 #include "store/beside_opening.hpp"
+#include "store/block_facts.hpp"
 #include "store/key_length.hpp"
 
 namespace durahash {
@@ -44,26 +45,14 @@ class beside_base : public Interface {
     return {s == status::ok ? s : status::unusable, std::string(message(s))};
   }
 
-  pool_kinds kinds() const override {
-    const superblock& block = pool_->block();
-    return {block.engine, block.key, block.value, block.durability};
-  }
+  pool_kinds kinds() const override { return kinds_of(pool_->block()); }
   /// Counts all records.
   pool_info info() override {
     const superblock& block = pool_->block();
-    pool_info made;
-    made.engine = block.engine;
-    made.key = block.key;
-    made.value = block.value;
-    made.durability = block.durability;
-    made.medium = medium_kind_;
-    made.records = size();
-    made.slots = reader_.slots();
-    made.load_factor =
-        made.slots == 0 ? 0 : static_cast<double>(made.records) / static_cast<double>(made.slots);
+    const std::uint64_t records = size();
+    pool_info made = facts_of(block, medium_kind_, records, reader_.slots());
     auto root = read_root(pool_->base(), ~std::uint64_t{0}, block, {});
     if (root) made.file_bytes = root->pool_bytes;
-    made.format_version = block.version;
     made.clean = root && root->state == pool_state::clean;
     made.beside_a_writer = pool_->map().writer_is_there();
     return made;

@@ -8,6 +8,7 @@
 
 #include "engine/structure.hpp"
 #include "persist/owner.hpp"
+#include "store/block_facts.hpp"
 #include "store/open.hpp"
 
 namespace durahash {
@@ -251,10 +252,7 @@ result<inspection> inspection::open(const std::string& path) {
   return inspection(std::move(made));
 }
 
-pool_kinds inspection::kinds() const {
-  const superblock& block = state_->block;
-  return {block.engine, block.key, block.value, block.durability};
-}
+pool_kinds inspection::kinds() const { return kinds_of(state_->block); }
 
 const std::string& inspection::refusal() const { return state_->refusal; }
 

@@ -12,6 +12,7 @@
 #include "engine/frame/lifecycle.hpp"
 #include "persist/pool.hpp"
 #include "store/backup.hpp"
+#include "store/block_facts.hpp"
 #include "store/key_length.hpp"
 
 namespace durahash {
@@ -39,26 +40,13 @@ class pool_adapter : public Interface {
     return e;
   }
 
-  pool_kinds kinds() const override {
-    const superblock& block = pool_->block();
-    return {block.engine, block.key, block.value, block.durability};
-  }
+  pool_kinds kinds() const override { return kinds_of(pool_->block()); }
   pool_info info() override {
-    const superblock& block = pool_->block();
-    pool_info made;
-    made.engine = block.engine;
-    made.key = block.key;
-    made.value = block.value;
-    made.durability = block.durability;
-    made.medium = medium_kind_;
-    made.records = engine_.size();
-    made.slots = engine_.slots();
-    made.load_factor =
-        made.slots == 0 ? 0 : static_cast<double>(made.records) / static_cast<double>(made.slots);
+    const std::uint64_t records = engine_.size();  // may wait for the recount
+    pool_info made = facts_of(pool_->block(), medium_kind_, records, engine_.slots());
     made.file_bytes = pool_->end();
     made.live_bytes = engine_.live_bytes();
     made.free_bytes = engine_.free_bytes();
-    made.format_version = block.version;
     made.clean = was_clean_;
     made.may_lack_last_moments = pool_->memory().may_lack_last_moments();
     return made;
