@@ -15,7 +15,7 @@ The other DIR (build/check) is a build tree; its `durahash_instructions` is buil
 
 --before compares with what --json wrote earlier: the exit code is 1 where an operation takes more than
 1 % and 2 instructions more. --check is for `make test`: 1 where one takes more than 5 % and 3 more than
-recorded; with another compiler than the recorded one's it says so, and counts nothing.
+recorded, in each of three counts; with another compiler than the recorded one's it says so, and counts nothing.
 """
 import argparse
 import concurrent.futures
@@ -74,8 +74,21 @@ def count_all(how, wanted):
     return found
 
 
+def too_many(now, was, share, least):
+    return now > was * share and now > was + least
+
+
+def counted_again(how, found, one):
+    """The least of three counts: whether a table grows or rewrites while it is counted is up to the
+    random seed of its pool."""
+    kind, engine, operation = one
+    return min(found[kind][engine][operation],
+               *(count(how.build / "bin" / PROGRAMS[kind], engine, kind, operation, how.level,
+                       how.folder) for _ in range(2)))
+
+
 def compare(found, before, share, least):
-    """Prints a table for each kind. Returns what takes more than it may."""
+    """Prints a table for each kind. Returns (kind, engine, operation) of what takes more than it may."""
     worse = []
     for kind, engines in found.items():
         print(f"{kind:8}" + "".join(f"{operation:>16}" for operation in OPERATIONS))
@@ -83,8 +96,8 @@ def compare(found, before, share, least):
             cells = []
             for operation, now in row.items():
                 was = before.get(kind, {}).get(engine, {}).get(operation)
-                if was is not None and now > was * share and now > was + least:
-                    worse.append(f"{kind}, {engine}, {operation}: {was:.0f} -> {now:.0f}")
+                if was is not None and too_many(now, was, share, least):
+                    worse.append((kind, engine, operation))
                 cells.append(f"{now:.0f}" if was is None else f"{was:.0f} -> {now:.0f}")
             print(f"{engine:8}" + "".join(f"{cell:>16}" for cell in cells), flush=True)
     return worse
@@ -112,12 +125,18 @@ def main():
             print(f"not counted: recorded with {recorded.get('compiler')}, and this is {compiler()}")
             return 0
         found = count_all(how, CHECKED)
-        worse = compare(found, recorded, 1.05, 3)
+        suspects = compare(found, recorded, 1.05, 3)
         if how.record:
             RECORDED.write_text(json.dumps({"compiler": compiler(), **found}, indent=1) + "\n")
             return 0
-        for line in worse:
-            print(f"more instructions than recorded: {line}", file=sys.stderr)
+        worse = 0
+        for one in suspects:
+            was, now = recorded[one[0]][one[1]][one[2]], counted_again(how, found, one)
+            print(f"{', '.join(one)}: counted again, at least {now:.0f}")
+            if too_many(now, was, 1.05, 3):
+                worse += 1
+                print(f"more instructions than recorded: {', '.join(one)}: {was:.0f} -> {now:.0f}",
+                      file=sys.stderr)
         return 1 if worse else 0
     found = count_all(how, [(how.kind, engine) for engine in how.engine])
     before = json.loads(how.before.read_text()) if how.before else {}
