@@ -2,10 +2,13 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <ctime>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "arguments.hpp"
+#include "durahash/processes.hpp"
+#include "encoding.hpp"
 #include "failure.hpp"
 #include "numbers.hpp"
 #include "output.hpp"
@@ -21,6 +24,37 @@ struct info_arguments {
 };
 
 using figures = std::vector<std::pair<std::string, double>>;
+
+using processes = result<std::vector<pool_process>>;
+
+/// Its time as people write it, of their place.
+std::string since(std::int64_t unix_seconds) {
+  const std::time_t when = unix_seconds;
+  std::tm parts{};
+  char text[32];
+  if (unix_seconds == 0 || ::localtime_r(&when, &parts) == nullptr ||
+      std::strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &parts) == 0)
+    return "an unknown time";
+  return text;
+}
+
+/// A process may call itself anything.
+std::string command_of(const pool_process& one) {
+  std::string text;
+  append_escaped(text, one.command);
+  return text;
+}
+
+nlohmann::ordered_json json_of(const processes& others) {
+  if (!others) return nullptr;
+  auto json = nlohmann::ordered_json::array();
+  for (const pool_process& one : *others)
+    json.push_back({{"pid", one.id},
+                    {"writes", one.writes},
+                    {"started_unix_seconds", one.started_unix_seconds},
+                    {"command", command_of(one)}});
+  return json;
+}
 
 nlohmann::ordered_json json_of(const pool_info& facts) {
   nlohmann::ordered_json json{{"engine", name_of(facts.engine)},
@@ -54,6 +88,18 @@ std::string bytes_line(std::string_view name, std::uint64_t bytes) {
                         : fmt::format("{} ({} bytes)", human_bytes(bytes), grouped(bytes)));
 }
 
+std::string text_of(const processes& others) {
+  if (!others) return line("open in", "nobody knows: " + others.failure().message);
+  if (others->empty()) return {};
+  std::string text = line("open in", fmt::format("{} other process{}", grouped(others->size()),
+                                                 others->size() == 1 ? "" : "es"));
+  for (const pool_process& one : *others)
+    text += line(one.writes ? "  writer" : "  reader",
+                 fmt::format("{} ({}), which began {}", one.id, command_of(one),
+                             since(one.started_unix_seconds)));
+  return text;
+}
+
 std::string text_of(const std::string& path, const pool_info& facts) {
   std::string text = line("engine", name_of(facts.engine));
   text += line("keys", name_of(facts.key)) + line("values", name_of(facts.value));
@@ -85,9 +131,11 @@ bool is_count(double figure) {
 void info(const info_arguments& arguments) {
   const table pool = open_to_read(arguments.pool);
   const pool_info facts = pool.info();
+  const processes others = processes_with(arguments.pool);
   const figures engine_figures = arguments.stats ? pool.stats().figures : figures();
   if (arguments.json) {
     auto json = json_of(facts);
+    json["processes"] = json_of(others);
     for (const auto& [name, figure] : engine_figures) {
       if (is_count(figure)) json["stats"][name] = static_cast<std::uint64_t>(figure);
       else json["stats"][name] = figure;
@@ -95,7 +143,7 @@ void info(const info_arguments& arguments) {
     print(json.dump(2) + "\n");
     return;
   }
-  std::string text = text_of(arguments.pool, facts);
+  std::string text = text_of(arguments.pool, facts) + text_of(others);
   for (const auto& [name, figure] : engine_figures)
     text += fmt::format("{:<32}{:.6g}\n", name, figure);
   print(text);
