@@ -18,13 +18,15 @@ struct backup_arguments {
 
 void back_up(const backup_arguments& arguments) {
   check_pool_name(arguments.file);
-  table pool = open_pool(arguments.pool, open_mode::read_only);
+  table pool = open_to_read(arguments.pool);
+  const bool beside = is_beside_a_writer(pool);
   const error answer = pool.backup(arguments.file);
   if (answer.code != status::ok) throw failure(exit_unusable, answer.message);
   const pool_info copied = open_pool(arguments.file, open_mode::read_only).info();
   print(fmt::format("{}: {}, {}, durability {}\n", arguments.file,
                     counted(copied.records, "record"), human_bytes(copied.file_bytes),
                     name_of(copied.durability)));
+  if (beside) print("a process was writing: each record is as it was at some moment of the copy\n");
 }
 
 }  // namespace
@@ -37,8 +39,10 @@ void add_backup(command_line app, int& exit_code) {
   command.footer(
       "The copy is a pool that was closed cleanly; it appears when it is whole. The pool that is "
       "copied stays as it is,\n"
-      "also one that a kill left open. A program that has a pool open copies it with "
-      "table::backup, while it goes on.\n\n"
+      "also one that a kill left open. Beside a process that writes, the copy has all that was "
+      "acknowledged before it began\n"
+      "and stays, each record as it was at some moment meanwhile. That process itself can copy one "
+      "moment: table::backup.\n\n"
       "Example:\n"
       "  durahash backup users.dh users-monday.dh");
   command.callback([arguments, &exit_code] {

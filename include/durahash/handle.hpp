@@ -81,8 +81,8 @@ class handle {
   /// Threads   with every other operation; writers wait for the end of it.
   status sync() { return table().sync(); }
 
-  /// Makes a copy of the table, as it is at one moment between call and return: a new pool at
-  /// `path`, closed cleanly. Its level is this pool's; `process` where the path is on tmpfs.
+  /// Makes a new pool at `path`, closed cleanly: the table as it is at one moment between call and
+  /// return; with read_beside each record so. Its level is this pool's; `process` on tmpfs.
   ///
   /// Returns   nothing (code ok), or what is wrong: there is something at the path, no room for the
   ///           copy, a disk that refuses.

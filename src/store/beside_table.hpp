@@ -11,6 +11,7 @@
 #include "durahash/detail/any_table.hpp"
 #include "engine/beside.hpp"
 #include "engine/frame/lifecycle.hpp"
+#include "store/backup.hpp"
 #include "store/beside_opening.hpp"
 #include "store/block_facts.hpp"
 #include "store/key_length.hpp"
@@ -111,10 +112,21 @@ class beside_base : public Interface {
   status reserve(std::uint64_t) override { return status::read_only; }
   status compact() override { return status::read_only; }
   status sync() override { return status::ok; }
+  /// Each record as it was at some moment of the copy.
   error backup(const std::string& path) override {
-    return {status::read_only, "cannot copy to " + path +
-                                   ": a reader beside a writer copies no pool; `durahash dump` "
-                                   "writes its records"};
+    return back_up_records(pool_->block(), pool_->map().bytes(), path, [&](opened& copy) {
+      return with_memory([&] {
+        status s = status::ok;
+        for (cursor at; !at.done && s == status::ok;) {
+          status put = status::ok;
+          s = visit_some(at, 1024, [&](const record& r) {
+            if (put == status::ok) put = put_into(copy, r);
+          });
+          if (s == status::ok) s = put;
+        }
+        return s;
+      });
+    });
   }
   status close() override { return status::ok; }
   const std::vector<std::string>& salvage_report() const override { return none_; }
@@ -174,6 +186,12 @@ class beside_base : public Interface {
   R reader_;
 
  private:
+  static status put_into(opened& copy, const record& r) {
+    constexpr auto put = detail::write_mode::put;
+    if constexpr (R::kind::in_slot) return copy.words->write(put, r.key(), r.value());
+    else return copy.bytes->write(put, r.key(), r.value());
+  }
+
   medium_kind medium_kind_;
   std::vector<std::string> none_;
 };

@@ -35,7 +35,7 @@ template <class E, medium M>
       }
       if (o.creating) {
         status s = made.memory().write_to_disk(0, o.block.heap_offset);
-        if (s == status::ok) s = made.memory().appear();
+        if (s == status::ok && o.appears) s = made.memory().appear();
         if (s == status::exists)
           return refused(status::exists, "cannot create " + o.path + ": it exists");
         if (s != status::ok)

@@ -15,6 +15,7 @@ struct opening {
   std::string path;
   options how;
   bool creating = false;
+  bool appears = true;  // a new pool gets its name as soon as it is one; else its caller gives it
   medium_kind mapped = medium_kind::file;  // where the bytes are
   superblock block{};
   root_record root{};

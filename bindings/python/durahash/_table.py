@@ -298,7 +298,7 @@ class Table(_core.Pool):
     # ------------------------------------------------------------------------ the pool
 
     def info(self) -> dict[str, Any]:
-        """Facts of the pool: the fields of `durahash info --json`. After a crash it waits until
+        """Facts of the pool: the fields of `durahash info --json`, but `processes`. After a crash it waits until
         the records are counted."""
         return self._info()
 
@@ -307,7 +307,8 @@ class Table(_core.Pool):
         return CheckReport(*self._check())
 
     def backup(self, path: str | os.PathLike[str]) -> None:
-        """Copies the pool, as it is at one moment, to a new file, while others go on."""
+        """Copies the pool, as it is at one moment, to a new file, while others go on. With
+        `mode="b"` each record is as it was at some moment of the copy."""
         self._backup(os.fsdecode(path))
 
     def wait_durable(self, position: int | None = None) -> None:
