@@ -6,12 +6,16 @@ on every run and machine, but for the pool's seed: rewrites make an erase of cce
                             [--folder DIR] [--json FILE] [--before FILE]
     scripts/instructions.py --check       # against bench/instructions/recorded.json
     scripts/instructions.py --record      # writes it
+    scripts/instructions.py --reader      # of a writer with nobody reading, and with a reader
 
 200,000 records in memory, 100,000 operations, the caller's loop included. At the level memory, which
 is the default, lines are written back as at the level power on persistent memory. With --level power
 or power_buffered the pool lies in the folder DIR of a disk; counted is the thread that asks, and not
 what others write for it. c-words are words through the C API and its shared library. `steady` inserts into a table that has room, `insert` into one that grows.
 The other DIR (build/check) is a build tree; its `durahash_instructions` is built first.
+
+--reader counts on a file in DIR, at the level process, pools of one seed: each operation twice, alone
+and while a process reads the pool beside it all the time. 1 where one takes more than 2 % and 2 more.
 
 --before compares with what --json wrote earlier: the exit code is 1 where an operation takes more than
 1 % and 2 instructions more. --check is for `make test`: 1 where one takes more than 5 % and 3 more than
@@ -57,6 +61,52 @@ def count(program, engine, kind, operation, level, folder):
     if done.returncode != 0:
         sys.exit(f"{' '.join(map(str, command))}\n{done.stdout}{done.stderr}{told}")
     return int(re.search(r"Collected : (\d+)", told)[1]) / int(done.stdout)
+
+
+def count_with_reader(program, engine, kind, operation, folder, reads):
+    """Instructions of one operation at the level process; and how many records a process found that
+    read the pool beside it all the time, where `reads`."""
+    with tempfile.TemporaryDirectory(dir=folder) as own:
+        log, pool = os.path.join(own, "log"), os.path.join(own, "pool")
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+        writer = subprocess.Popen(
+            ["valgrind", "--tool=callgrind", "--collect-atstart=no", "--toggle-collect=*measured*",
+             "--callgrind-out-file=/dev/null", f"--log-file={log}", program, engine, kind,
+             operation, pool, "process", "repeat"], **pipes)
+        if writer.stdout.readline() != "open\n":
+            sys.exit(f"{engine} {kind} {operation}: the writer does not open its pool")
+        found = 0
+        if reads:
+            reader = subprocess.Popen([program, engine, kind, "read", pool, "process"], **pipes)
+            if reader.stdout.readline() != "open\n":
+                sys.exit(f"{engine} {kind} {operation}: the reader does not open the pool")
+        done, _ = writer.communicate("\n")
+        if reads:
+            found = int(reader.communicate()[0])
+        if writer.returncode != 0:
+            sys.exit(f"{engine} {kind} {operation}: {done}{pathlib.Path(log).read_text()}")
+        counted = re.search(r"Collected : (\d+)", pathlib.Path(log).read_text())[1]
+        return int(counted) / int(done), found
+
+
+def compare_with_reader(how):
+    """Prints a table for each kind. Returns the operations that take more with a reader."""
+    program = how.build / "bin/durahash_instructions"
+    subprocess.run(["cmake", "--build", how.build, "--target", program.name], check=True,
+                   stdout=subprocess.DEVNULL)
+    alone, beside, records = {}, {}, 0
+    for kind in ("words", "bytes"):
+        for engine in how.engine:
+            for operation in OPERATIONS:
+                for into, reads in ((alone, False), (beside, True)):
+                    counted, found = count_with_reader(program, engine, kind, operation,
+                                                       how.folder, reads)
+                    into.setdefault(kind, {}).setdefault(engine, {})[operation] = counted
+                    records += found
+                    if reads and found == 0:
+                        sys.exit(f"{engine} {kind} {operation}: the reader found nothing")
+    print(f"alone -> with a reader, which found {records:,} records")
+    return compare(beside, alone, 1.02, 2)
 
 
 def count_all(how, wanted):
@@ -116,9 +166,15 @@ def main():
     parser.add_argument("--before", type=pathlib.Path)
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--record", action="store_true")
+    parser.add_argument("--reader", action="store_true")
     how = parser.parse_args()
     if shutil.which("valgrind") is None:
         sys.exit("valgrind is not installed")
+    if how.reader:
+        worse = compare_with_reader(how)
+        for one in worse:
+            print(f"more instructions with a reader: {', '.join(one)}", file=sys.stderr)
+        return 1 if worse else 0
     if how.check or how.record:
         recorded = json.loads(RECORDED.read_text()) if RECORDED.exists() else {}
         if how.check and recorded.get("compiler") != compiler():

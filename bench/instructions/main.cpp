@@ -2,15 +2,25 @@
 // counts it under callgrind.
 //
 //   durahash_instructions ENGINE words|bytes OPERATION POOL memory|process|power|power_buffered
+//                         [repeat]
+//
+// With `repeat` the pool's seeds are those of every such run, and the program waits for a line of
+// input when the pool is open: another may read it then. That is the OPERATION
+//
+//   read    reads the POOL beside its writer until its input ends; prints how many records it found
 //
 // memory: lines of a pool in memory are written back, as at the level power on persistent memory.
 // At the levels power and power_buffered the pool lies on a disk.
+#include <poll.h>
+#include <unistd.h>
+
 #include <cstdint>
 #include <cstdio>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "durahash/emulated.hpp"
 #include "durahash/map.hpp"
 #include "durahash/table.hpp"
 
@@ -52,7 +62,8 @@ struct bytes {
     static std::vector<std::string> all;
     return all;
   }
-  static key made_key(std::uint64_t n) {  // 16 bytes
+  static key made_key(std::uint64_t n) {                 // 16 bytes
+    if (texts().size() == 4 * records) texts().clear();  // a reader goes on and on
     if (texts().capacity() == 0) texts().reserve(4 * records);
     std::uint64_t two[2] = {key_of(n), n};
     return texts().emplace_back(reinterpret_cast<const char*>(two), sizeof two);
@@ -122,11 +133,33 @@ std::size_t run(const std::string& what, Records on) {
   return what.starts_with("batch") ? operations / batch * batch : operations;
 }
 
+/// Beside the writer, until the input ends.
 template <class Records>
-int run(options how, const std::string& what, const std::string& path) {
+int read_beside(Records on) {
+  std::size_t found = 0, n = 0;
+  pollfd input{STDIN_FILENO, POLLIN, 0};
+  std::puts("open");
+  std::fflush(stdout);
+  while (::poll(&input, 1, 0) == 0)
+    for (int i = 0; i < 1000; ++i) {
+      const auto key = Records::made_key(n++ % records);
+      found += on.get(key) ? 1 : 0;
+    }
+  std::printf("%zu\n", found);
+  return 0;
+}
+
+template <class Records>
+int run(options how, const std::string& what, const std::string& path, bool repeat) {
   if (what == "steady") how.capacity = 2 * records;  // nothing has to grow
   auto made = Records::open(path, how);
   if (!made) return std::fprintf(stderr, "%s\n", made.failure().message.c_str()), 1;
+  if (what == "read") return read_beside(Records{std::move(*made)});
+  if (repeat) {
+    std::puts("open");
+    std::fflush(stdout);
+    if (std::getchar() != '\n') return 2;
+  }
   std::size_t done = run(what, Records{std::move(*made)});
   std::printf("%zu\n", done);
   return done == 0 ? 2 : 0;
@@ -135,17 +168,21 @@ int run(options how, const std::string& what, const std::string& path) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 6) return std::fprintf(stderr, "see the head of this program's source\n"), 2;
+  const bool repeat = argc == 7 && std::string_view(argv[6]) == "repeat";
+  if (argc != 6 && !repeat)
+    return std::fprintf(stderr, "see the head of this program's source\n"), 2;
   options how;
   auto engine = engine_named(argv[1]);
   if (!engine) return 2;
   how.engine = *engine;
-  how.mode = open_mode::create_new;
+  const std::string what = argv[3];
+  how.mode = what == "read" ? open_mode::read_beside : open_mode::create_new;
+  if (repeat) repeat_pool_seeds(20261125);
   const std::string_view level = argv[5];
   how.durability = level == "memory" ? durability_level::power : durability_named(level);
   if (!how.durability) return 2;
   if (level == "memory") how.medium = medium_kind::memory;
   else if (level != "process") how.medium = medium_kind::disk;
-  return std::string_view(argv[2]) == "words" ? run<words>(how, argv[3], argv[4])
-                                              : run<bytes>(how, argv[3], argv[4]);
+  return std::string_view(argv[2]) == "words" ? run<words>(how, what, argv[4], repeat)
+                                              : run<bytes>(how, what, argv[4], repeat);
 }
