@@ -9,7 +9,7 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build server server-test server-demo bench-server install deb explorer demo test check python nightly bench bench-disk crash asan tsan coverage fuzz guest guest-disk gpu-report format tidy clean
+.PHONY: help setup build server server-test server-demo bench-server install deb explorer demo test check python nightly bench bench-disk bench-readers crash asan tsan coverage fuzz guest guest-disk gpu-report format tidy clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -66,6 +66,9 @@ bench: build  ## measure this machine; BENCH="--engine turbo --keys 10000000" an
 
 bench-disk: setup  ## durahash on a disk beside SQLite, LMDB and RocksDB (installs them; 20 minutes); BENCH_DISK="--folder DIR" and so on
 	@scripts/bench_disk.py $(BENCH_DISK)
+
+bench-readers: setup  ## durahash and LMDB with readers in other processes (installs LMDB; 3 minutes); BENCH_READERS="--rounds 1" and so on
+	@scripts/bench_readers.py $(BENCH_READERS)
 
 crash: setup  ## the long search for a crash that loses something: CRASH_IMAGES (10M) images, CRASH_SEED; then every planted bug
 	@scripts/build.sh release durahash_tool durahash_explorer
