@@ -198,6 +198,54 @@ TEST_P(ReaderSubjects, TortureOfWritersAndReadersKilledAndStopped) {
   EXPECT_EQ(pool.close(), status::ok);
 }
 
+/// A writer that runs `write` again and again, and two readers; for the time of so many rounds.
+template <class Write>
+void read_beside(const reader_subject& s, std::uint32_t keys, Write write) {
+  scratch_folder folder;
+  const std::string path = folder.file("pool.dh");
+  const ledger l;
+  l.wanted() = keys;
+  const std::uint64_t rounds = number_from("DURAHASH_READER_ROUNDS", 8),
+                      seed = number_from("DURAHASH_SEED", 20261125);
+  ASSERT_EQ(opened(path, s.creating()).close(), status::ok);
+  child_process writer([&] {
+    table pool = opened(path, {.mode = open_mode::open_existing});
+    random_source random(seed);
+    while (!l.stop())
+      if (!write(pool, l, random)) return 1;
+    return pool.check().ok && pool.close() == status::ok ? 0 : 2;
+  });
+  child_process first([&] { return open_and_read_until_stopped(path, s, l, seed + 1); }),
+      second([&] { return open_and_read_until_stopped(path, s, l, seed + 2); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(40 * rounds));
+  l.stop() = true;
+  EXPECT_EQ(writer.wait(), 0);
+  EXPECT_EQ(first.wait(), 0);
+  EXPECT_EQ(second.wait(), 0);
+  EXPECT_EQ(l.complaints(), 0u) << l.what() << " (DURAHASH_SEED=" << seed << ")";
+  EXPECT_GT(l.reads(), 0u);
+}
+
+/// Slots and cells are used again as soon as they can be.
+TEST_P(ReaderSubjects, FewKeysThatChangeAllTheTime) {
+  constexpr std::uint32_t keys = 12;
+  read_beside(GetParam(), keys, [&](table& pool, const ledger& l, random_source& random) {
+    return write_next(pool, GetParam(), l, static_cast<std::uint32_t>(random() % keys));
+  });
+}
+
+/// A table that grows and is made small, over and over.
+TEST_P(ReaderSubjects, ArraysThatAreUsedAnew) {
+  constexpr std::uint32_t keys = 3000;
+  read_beside(GetParam(), keys, [&](table& pool, const ledger& l, random_source&) {
+    for (const bool there : {true, false})
+      for (std::uint32_t n = 0; n < keys && !l.stop(); ++n)
+        while (ledger::comes_and_goes(n) && ledger::removes(n, l.of(n).done) == there)
+          if (!write_next(pool, GetParam(), l, n)) return false;
+    return pool.compact() == status::ok;
+  });
+}
+
 INSTANTIATE_TEST_SUITE_P(All, ReaderSubjects, testing::ValuesIn(reader_subjects()),
                          [](const auto& subject) { return subject.param.name(); });
 

@@ -2,8 +2,8 @@
 //
 //   durahash_reader_peers STORE CELL FOLDER RECORDS SECONDS
 //
-// FOLDER is made, and removed with what is in it. RECORDS are put; then a process writes random ones
-// of them anew for SECONDS, beside
+// FOLDER is made, and removed with what is in it. RECORDS are put; then a process writes random
+// ones of them anew for SECONDS, beside
 //   reading:N    N processes that read random ones
 //   waiting:N    N that have it open, and wait
 //   stopped:1    one that has begun to read, and is stopped; the writer puts RECORDS / 10
