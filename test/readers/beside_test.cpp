@@ -155,6 +155,29 @@ TEST_P(BesideSubjects, AFileThatMayOnlyBeRead) {
   expect(opened(path(), beside), 0, 100, 1);
 }
 
+TEST_P(BesideSubjects, ADamagedRecordIsNotGivenAway) {
+  if (subject().of_words()) GTEST_SKIP() << "words have no checksums";
+  {
+    table writer = opened(path(), subject().creating());
+    put(writer, 0, 20, 1);
+  }
+  std::string bytes = read_file(path());
+  const std::string value = subject().value(7, 1);
+  const std::size_t at = bytes.find(value);
+  ASSERT_NE(at, std::string::npos);
+  ASSERT_EQ(bytes.find(value, at + 1), std::string::npos);
+  std::fstream(path(), std::ios::in | std::ios::out | std::ios::binary)
+      .seekp(static_cast<std::streamoff>(at + 3))
+      .put(static_cast<char>(bytes[at + 3] ^ 1));
+  table reader = opened(path(), beside);
+  expect(reader, 0, 7, 1);
+  std::string text;
+  EXPECT_EQ(reader.get(subject().key(7), text), status::damaged);
+  EXPECT_FALSE(reader.check().ok);
+  EXPECT_EQ(reader.backup(folder_.file("copy.dh")).code, status::damaged);
+  EXPECT_FALSE(std::filesystem::exists(folder_.file("copy.dh")));
+}
+
 constexpr int cannot_prepare = 77;
 
 /// From here on the process is one of user and group 65534, nobody.
@@ -409,7 +432,8 @@ TEST(BesideTool, ReadsAPoolThatAProcessHasOpen) {
               std::string::npos);
     EXPECT_NE(printed("check " + path).find("ok, 1 record"), std::string::npos);
     const std::string copy = path + "-copy";
-    EXPECT_NE(printed("backup " + path + " " + copy).find("1 record"), std::string::npos);
+    const std::string says = printed(std::string("backup ").append(path).append(" ").append(copy));
+    EXPECT_NE(says.find("1 record"), std::string::npos);
     EXPECT_EQ(printed("dump " + copy), "alice\t2\n0");
     EXPECT_NE(printed("metrics " + path).find("pool_records"), std::string::npos);
     EXPECT_NE(printed("put " + path + " bob 3").find("locked"), std::string::npos);
