@@ -5,26 +5,39 @@
 
 #include "explorer/subject.hpp"
 #include "media/recording_medium.hpp"
+#include "store/beside_table.hpp"
 
 namespace durahash::crash {
 
-template <class E, medium M>
+/// Of an engine without a reader beside its writer.
+template <medium M, class Kind>
+struct no_reader {};
+
+/// Reader: what reads its pools beside a writer.
+template <class E, medium M, class Reader = no_reader<M, typename E::kind>>
 class engine_subject final : public subject {
  public:
   using kind = typename E::kind;
   using key_type = typename kind::key_type;
   using value_type = typename kind::value_type;
   static constexpr bool words = kind::in_slot;
+  static constexpr bool is_read_beside = !std::is_same_v<Reader, no_reader<M, kind>>;
   using owned_key = std::conditional_t<words, std::uint64_t, std::string>;
   using owned_value = std::conditional_t<words, std::uint64_t, std::string>;
 
-  explicit engine_subject(std::unique_ptr<pool<M>> p)
-      : pool_(std::move(p)), engine_(std::make_unique<E>(*pool_)) {}
+  engine_subject(std::unique_ptr<pool<M>> p, region& r, tracer& t)
+      : pool_(std::move(p)), engine_(std::make_unique<E>(*pool_)), region_(r), tracer_(t) {}
   ~engine_subject() override {
+    beside_.reset();
     engine_.reset();
     pool_.reset();
   }
-  error open() { return engine_->open("the pool", nullptr); }
+  error open() {
+    pool_->ban_readers();
+    error e = engine_->open("the pool", nullptr);
+    pool_->admit_readers();
+    return e;
+  }
   /// As the store does it.
   error salvage() {
     std::vector<std::string> dropped;
@@ -93,7 +106,12 @@ class engine_subject final : public subject {
         break;
       case act::compact: expect_ok(c, engine_->compact()); break;
       case act::sync: expect_ok(c, engine_->sync()); break;
-      case act::scan: perform_scan(c); break;
+      case act::scan:
+        perform_scan(
+            c, [&](auto& at, auto limit, auto visit) { return engine_->scan(at, limit, visit); });
+        break;
+      case act::get_beside: perform_beside(c); break;
+      case act::scan_beside: scan_beside(c); break;
       case act::reopen: expect_ok(c, engine_->close()); break;  // the runner opens it again
       default: perform_one(c.parts.front());
     }
@@ -106,7 +124,8 @@ class engine_subject final : public subject {
   }
 
   /// In several steps, between which a reader lets go of everything.
-  void perform_scan(call& c) {
+  template <class Scan>
+  void perform_scan(call& c, Scan&& scan_some) {
     std::map<std::string, key_call*> parts;
     for (key_call& part : c.parts) parts.emplace(key_text(part.key), &part);
     auto visit = [&](key_type key, value_type value) {
@@ -118,7 +137,41 @@ class engine_subject final : public subject {
       part.ok = true;
     };
     constexpr std::size_t few = 3;
-    for (cursor at; !at.done && c.fault.empty();) expect_ok(c, engine_->scan(at, few, visit));
+    for (cursor at; !at.done && c.fault.empty();) expect_ok(c, scan_some(at, few, visit));
+  }
+
+  /// By a process of its own: with DRAM of its own, and of this one's what it shows.
+  void perform_beside(call& c) {
+    if constexpr (is_read_beside) {
+      key_call& part = c.parts.front();
+      const owned_key key = key_of(part.key);
+      part.read.reset();
+      status answer;
+      if constexpr (words) {
+        std::uint64_t value = 0;
+        answer = reader().get(key, value);
+        if (answer == status::ok) part.read = identity(part.key, value);
+      } else {
+        answer = reader().get(key, [&](value_type v) { part.read = identity(part.key, v); });
+      }
+      part.ok = answer == status::ok;
+      if (answer != status::not_found) expect_ok(c, answer);
+    }
+  }
+  void scan_beside(call& c) {
+    if constexpr (is_read_beside)
+      perform_scan(
+          c, [&](auto& at, auto limit, auto visit) { return reader().scan(at, limit, visit); });
+  }
+  auto& reader() {
+    if (beside_ == nullptr)
+      beside_ = std::make_unique<beside_table>(
+          std::make_unique<beside_pool<M>>(
+              region_.map_beside(), std::make_unique<M>(tracer_), pool_->block(),
+              reinterpret_cast<const readers_line*>(region_.readers_line()),
+              pool_->versions_here()),
+          medium_kind::memory);
+    return *beside_;
   }
   static std::string text_of(key_type key) {
     if constexpr (words) return std::to_string(key);
@@ -215,13 +268,25 @@ class engine_subject final : public subject {
     for (std::size_t i = 0; i < answers.size(); ++i) c.parts[i].ok = answers[i] == status::ok;
   }
 
+  // of words, or bytes; never made without a reader
+  template <class R>
+  static auto type_of_table() {
+    if constexpr (!is_read_beside) return std::type_identity<R>();
+    else if constexpr (words) return std::type_identity<beside_words<R, M>>();
+    else return std::type_identity<beside_bytes<R, M>>();
+  }
+  using beside_table = typename decltype(type_of_table<Reader>())::type;
+
   std::unique_ptr<pool<M>> pool_;
   std::unique_ptr<E> engine_;
+  std::unique_ptr<beside_table> beside_;
+  region& region_;
+  tracer& tracer_;
 };
 
 /// Makes or opens one in a region. Reads of the header lines are told to the tracer here: they do
 /// not go through a medium.
-template <class E, medium M>
+template <class E, medium M, class Reader = no_reader<M, typename E::kind>>
 std::unique_ptr<subject> make_subject(const subject_kind& kind, region& r, tracer& t, bool create,
                                       std::string& why_not) {
   auto map = r.map([&t](std::uint64_t length) { t.length(length); });
@@ -248,30 +313,33 @@ std::unique_ptr<subject> make_subject(const subject_kind& kind, region& r, trace
     torn = root->state == pool_state::changing && root->boot_id != this_boot();
     p = std::make_unique<pool<M>>(std::move(map), std::make_unique<M>(t), *block, *root);
   }
-  auto made = std::make_unique<engine_subject<E, M>>(std::move(p));
+  auto made = std::make_unique<engine_subject<E, M, Reader>>(std::move(p), r, t);
   if (error e = torn ? made->salvage() : made->open(); e.code != status::ok)
     return why_not = e.message, nullptr;
   return made;
 }
 
 /// Both levels of one engine and one kind of records.
-template <template <class, class> class Engine, class Kind>
+template <template <class, class> class Engine, class Kind,
+          template <medium, class> class Reader = no_reader>
 std::unique_ptr<subject> make_either(const subject_kind& kind, region& r, tracer& t, bool create,
                                      std::string& why_not) {
   using power = recording_medium<false>;
   using process = recording_medium<true>;
   static_assert(engine_on<Engine<power, Kind>, power> && engine_on<Engine<process, Kind>, process>);
   return kind.level == durability_level::power
-             ? make_subject<Engine<power, Kind>, power>(kind, r, t, create, why_not)
-             : make_subject<Engine<process, Kind>, process>(kind, r, t, create, why_not);
+             ? make_subject<Engine<power, Kind>, power, Reader<power, Kind>>(kind, r, t, create,
+                                                                             why_not)
+             : make_subject<Engine<process, Kind>, process, Reader<process, Kind>>(kind, r, t,
+                                                                                   create, why_not);
 }
 
 /// All kinds of records and levels of one engine.
-template <template <class, class> class Engine>
+template <template <class, class> class Engine, template <medium, class> class Reader = no_reader>
 std::unique_ptr<subject> make_any(const subject_kind& kind, region& r, tracer& t, bool create,
                                   std::string& why_not) {
-  return kind.words() ? make_either<Engine, word_records>(kind, r, t, create, why_not)
-                      : make_either<Engine, byte_records>(kind, r, t, create, why_not);
+  return kind.words() ? make_either<Engine, word_records, Reader>(kind, r, t, create, why_not)
+                      : make_either<Engine, byte_records, Reader>(kind, r, t, create, why_not);
 }
 
 }  // namespace durahash::crash

@@ -1,3 +1,4 @@
+#include "engine/gphash/beside.hpp"
 #include "engine/gphash/table.hpp"
 #include "explorer/engine_subject.hpp"
 #include "explorer/leased_table.hpp"
@@ -39,10 +40,10 @@ key_number rival_of(key_number hot, HashOf hash_of) {
 
 /// A slot is another key's for a while, and the first one's again: who looks for that one meanwhile
 /// must not take the other's value for its own.
-threaded_program a_slot_lent() {
+threaded_program a_slot_lent(act read = act::get) {
   const gphash::mixer mixture(explored_seeds);
   key_number hot = 4, rival = rival_of(hot, [&](key_number n) { return mixture.mix(word_key(n)); });
-  operation first{act::put, {hot}, 1}, seek{act::get, {hot}, 0};
+  operation first{act::put, {hot}, 1}, seek{read, {hot}, 0};
   operation leave{act::erase, {hot}, 0}, lend{act::put, {rival}, 2},
       give_back{act::erase, {rival}, 0}, again{act::put, {hot}, 3};
   return {{{first}, static_cast<key_number>(rival + 1u)},
@@ -52,13 +53,13 @@ threaded_program a_slot_lent() {
 /// The slot is another key's behind the moment in which a reader has compared the key in it. Long
 /// values besides, in other buckets: of a small heap the one record that is removed is so large a
 /// part that the writer would wait for the reader.
-threaded_program a_slot_given_away() {
+threaded_program a_slot_given_away(act read = act::get) {
   key_number hot = 4, rival = rival_of(hot, [](key_number n) {
                         return bytes_hash(fixed_key(n, fixed_bytes), explored_seeds);
                       });
   constexpr std::uint32_t long_value = 10;
   operation others{act::put_many, {2, 3, 5, 6, 8}, long_value}, first{act::put, {hot}, 1};
-  operation seek{act::get, {hot}, 0}, leave{act::erase, {hot}, 0}, move_in{act::put, {rival}, 2};
+  operation seek{read, {hot}, 0}, leave{act::erase, {hot}, 0}, move_in{act::put, {rival}, 2};
   return {{{others, first}, static_cast<key_number>(rival + 1u)}, {{seek}, {leave, move_in}}};
 }
 
@@ -74,9 +75,9 @@ std::unique_ptr<subject> make_gphash(const subject_kind& kind, region& r, tracer
     return make_subject<leased_table<process, side_of_a_mirror>, process>(kind, r, t, create,
                                                                           why_not);
   if (kind.settings.contains("key_bytes"))
-    return make_either<gphash::table, fixed_records>(kind, r, t, create, why_not);
+    return make_either<gphash::table, fixed_records, gphash::beside>(kind, r, t, create, why_not);
   if (!kind.variant.starts_with(by_a_device))
-    return make_any<gphash::table>(kind, r, t, create, why_not);
+    return make_any<gphash::table, gphash::beside>(kind, r, t, create, why_not);
   if (kind.level == durability_level::power)
     return make_subject<leased_table<power>, power>(kind, r, t, create, why_not);
   return make_subject<leased_table<process>, process>(kind, r, t, create, why_not);
@@ -89,13 +90,14 @@ explored_engine gphash_subject() {
   // commit may see what it makes durable.
   return {engine_kind::gphash,
           make_gphash,
-          {{"", {{"levels", 1}, {"hashes", 1}, {"slots", 2}}},
-           {"two levels",
-            {{"levels", 2}, {"hashes", 2}, {"slots", 2}},
-            std::nullopt,
-            durability_level::process,
-            0,
-            {a_key_twice()}},
+          {with_readers({"", {{"levels", 1}, {"hashes", 1}, {"slots", 2}}},
+                        {a_slot_lent(act::get_beside)}),
+           with_readers({"two levels",
+                         {{"levels", 2}, {"hashes", 2}, {"slots", 2}},
+                         std::nullopt,
+                         durability_level::process,
+                         0,
+                         {a_key_twice()}}),
            {"as in the paper", {}},
            {"with copies",
             {{"levels", 1}, {"hashes", 1}, {"slots", 2}, {"cache", 50}},
@@ -132,12 +134,13 @@ explored_engine gphash_subject() {
             {{"levels", 1}, {"hashes", 1}, {"slots", 8}},
             data_kind::u64,
             durability_level::process},
-           {"with keys in the buckets",
-            {{"levels", 1}, {"hashes", 1}, {"slots", 2}, {"key_bytes", fixed_bytes}},
-            data_kind::bytes,
-            durability_level::power,
-            12,
-            {a_slot_given_away()}}}};
+           with_readers({"with keys in the buckets",
+                         {{"levels", 1}, {"hashes", 1}, {"slots", 2}, {"key_bytes", fixed_bytes}},
+                         data_kind::bytes,
+                         durability_level::power,
+                         12,
+                         {a_slot_given_away()}},
+                        {a_slot_given_away(act::get_beside)})}};
 }
 
 }  // namespace durahash::crash

@@ -233,6 +233,14 @@ findings explore(const campaign& what, const job& j, const alteration* altered) 
       beside.push_back(beside_threads(what.threads, n % 2 == 0, of_beside));
     for (std::size_t n = 0; n < beside.size() && found.violations.empty(); ++n)
       go_through(beside[n], of_beside);
+    if (j.variant->readers) {
+      std::mt19937_64 of_readers(j.seed + 3);
+      std::vector<threaded_program> readers = *j.variant->readers;
+      for (std::size_t n = what.pace == pace::quick ? 2 : 4; n-- > 0;)
+        readers.push_back(read_beside(what.threads, of_readers));
+      for (std::size_t n = 0; n < readers.size() && found.violations.empty(); ++n)
+        go_through(readers[n], of_readers);
+    }
   } else {
     // of those of all paces the one of deep is the longest
     program p = program_of(what, j, what.keep.empty() ? what.pace : pace::deep, random);

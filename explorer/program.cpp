@@ -9,13 +9,13 @@ namespace durahash::crash {
 
 const char* name_of(act a) {
   constexpr const char* names[] = {
-      "put",       "insert",  "update",   "erase",      "compare_and_set",
-      "fetch_add", "get",     "put_many", "erase_many", "get_many",
-      "reserve",   "compact", "sync",     "scan",       "close and open"};
+      "put",     "insert",   "update",     "erase",          "compare_and_set", "fetch_add",
+      "get",     "put_many", "erase_many", "get_many",       "get beside",      "reserve",
+      "compact", "sync",     "scan",       "close and open", "scan beside"};
   return names[static_cast<int>(a)];
 }
 
-bool takes_keys(act a) { return a <= act::get_many; }
+bool takes_keys(act a) { return a <= act::get_beside; }
 
 threaded_program counted_and_crowded(key_number crowd) {
   threaded_program made{{{}, static_cast<key_number>(crowd + 3u)}, {{}}, true};

@@ -22,13 +22,15 @@ enum class act : std::uint8_t {
   get,  // of one key
   put_many,
   erase_many,
-  get_many,  // of several
+  get_many,    // of several
+  get_beside,  // by a process of its own, of one key
   // of the table; reopen: closed cleanly, and opened
   reserve,
   compact,
   sync,
   scan,
   reopen,
+  scan_beside,  // by a process of its own
 };
 
 const char* name_of(act a);

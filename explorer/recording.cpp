@@ -28,11 +28,12 @@ call prepare(const operation& o, bool words, const std::vector<present_value>& b
              unsigned thread) {
   call made{o, thread, {}};
   std::vector<key_number> keys = o.keys;
-  for (std::size_t k = 0; o.what == act::scan && k < believed.size(); ++k)
+  const bool scans = o.what == act::scan || o.what == act::scan_beside;
+  for (std::size_t k = 0; scans && k < believed.size(); ++k)
     keys.push_back(static_cast<key_number>(k));
   for (key_number k : keys) {
     key_call part;
-    part.what = o.what == act::scan ? act::get : o.what;
+    part.what = scans || o.what == act::get_beside ? act::get : o.what;
     if (part.what == act::add && !words) part.what = act::put;
     part.key = k;
     part.argument = value_of(k, o.version, words);

@@ -23,6 +23,8 @@ class region_mapping final : public mapping {
     domain_ = persistence_domain::memory_bus;
   }
   status appear() override { return status::ok; }
+  bool is_shared() const noexcept override { return true; }
+  std::byte* readers_line_apart() noexcept override { return region_.readers_line(); }
   status write_to_disk(std::uint64_t, std::uint64_t) override { return status::ok; }
 
  protected:
@@ -43,6 +45,20 @@ class region_mapping final : public mapping {
   std::function<void(std::uint64_t)> resized_;
 };
 
+class region_beside final : public beside_mapping {
+ public:
+  explicit region_beside(region& r) : region_(r) { base_ = r.base_; }
+  bool writer_is_there() const noexcept override { return true; }
+
+ protected:
+  bool holds_now(std::uint64_t offset, std::uint64_t bytes) noexcept override {
+    return bytes <= region_.length_ && offset <= region_.length_ - bytes;
+  }
+
+ private:
+  region& region_;
+};
+
 region::region() {
   void* at = ::mmap(nullptr, max_bytes, PROT_READ | PROT_WRITE,
                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -55,6 +71,10 @@ region::~region() { ::munmap(base_, max_bytes); }
 void region::load(const bytes& image) {
   if (!image.empty()) std::memcpy(base_, image.data(), image.size());
   length_ = image.size();
+}
+
+std::unique_ptr<beside_mapping> region::map_beside() {
+  return std::make_unique<region_beside>(*this);
 }
 
 std::unique_ptr<mapping> region::map(std::function<void(std::uint64_t)> resized) {

@@ -8,6 +8,7 @@
 #include <memory>
 #include <vector>
 
+#include "media/beside_mapping.hpp"
 #include "media/mapping.hpp"
 
 namespace durahash::crash {
@@ -33,14 +34,21 @@ class region {
   bytes copy() const { return {base_, base_ + length_}; }
   void set_length(std::uint64_t length) noexcept { length_ = length; }
 
+  /// As a process of its own has it that reads beside who has the other one.
+  std::unique_ptr<beside_mapping> map_beside();
+  /// What no crash leaves (docs/explanation/readers.md), and no trace tells.
+  std::byte* readers_line() noexcept { return readers_line_; }
+
   /// A mapping for a pool. New bytes hold what a device might: anything but zeros. `resized` hears
   /// of every new length.
   std::unique_ptr<mapping> map(std::function<void(std::uint64_t length)> resized);
 
  private:
   friend class region_mapping;
+  friend class region_beside;
   std::byte* base_;
   std::uint64_t length_ = 0;
+  alignas(64) std::byte readers_line_[64] = {};
 };
 
 }  // namespace durahash::crash

@@ -64,7 +64,16 @@ struct explored_variant {
   std::vector<threaded_program> by_hand = {};
   std::vector<threaded_program> counted = {};  // likewise, of tables that are counted after a kill
   std::vector<threaded_program> beside = {};   // likewise, of what is done to a whole table
+  // likewise, of what processes of their own read beside; nothing: it has no such readers
+  std::optional<std::vector<threaded_program>> readers = std::nullopt;
 };
+
+/// The variant, read by processes of their own, too.
+inline explored_variant with_readers(explored_variant v,
+                                     std::vector<threaded_program> programs = {}) {
+  v.readers = std::move(programs);
+  return v;
+}
 
 /// The engines' own: subjects.cpp lists them.
 struct explored_engine {

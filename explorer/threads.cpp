@@ -93,6 +93,21 @@ threaded_program random_threads(std::size_t threads, std::size_t operations,
   return made;
 }
 
+threaded_program read_beside(std::size_t threads, std::mt19937_64& random) {
+  threaded_program made = random_threads(threads, 2, random);
+  bool any = false;
+  for (std::vector<operation>& all : made.threads)
+    for (operation& o : all) {
+      if (o.what != act::get) continue;
+      o.what = act::get_beside;
+      any = true;
+    }
+  const auto key = static_cast<key_number>(random() % made.first.keys);
+  if (!any || random() % 3 == 0)
+    made.threads.front() = {{act::get_beside, {key}, 0}, {act::scan_beside, {}, 0}};
+  return made;
+}
+
 threaded_program scanned_while_written() {
   constexpr key_number usual = 4, escape = 2;  // GPHash keeps that one apart
   operation first{act::put, {usual}, 1}, second{act::put, {escape}, 2};

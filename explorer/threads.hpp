@@ -19,6 +19,9 @@ threaded_program scanned_while_written();
 /// close allows no other.
 threaded_program beside_threads(std::size_t threads, bool closes, std::mt19937_64& random);
 
+/// Of random_threads, with the reads by processes of their own.
+threaded_program read_beside(std::size_t threads, std::mt19937_64& random);
+
 /// Explores the program under its schedules. Returns false when to stop.
 bool explore_threads(const subject_kind& kind, const maker& make, explorer& x,
                      const threaded_program& what, const schedule_plan& how,

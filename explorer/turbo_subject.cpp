@@ -1,3 +1,4 @@
+#include "engine/turbo/beside.hpp"
 #include "engine/turbo/table.hpp"
 #include "explorer/engine_subject.hpp"
 #include "explorer/subjects.hpp"
@@ -19,19 +20,38 @@ threaded_program one_array_in_the_others_place() {
   return made;
 }
 
+/// A key is found, or not, by a process of its own, while an update moves it within its bucket.
+threaded_program moved_in_its_bucket_while_read() {
+  operation first{act::put, {4}, 1}, update{act::update, {4}, 2}, leave{act::erase, {4}, 0},
+      other{act::put, {5}, 13}, seek{act::get_beside, {4}, 0};
+  return {{{first}, 6}, {{seek, seek}, {update, leave, other}}};
+}
+
+/// A shard's array goes, and what it was is used anew, while a process of its own reads.
+threaded_program grown_while_read() {
+  constexpr key_number crowd = 13, more = 20;
+  threaded_program made{{{}, crowd + more},
+                        {{{act::get_beside, {3}, 0}, {act::scan_beside, {}, 0}}, {}}};
+  for (key_number k = 0; k < crowd; ++k) made.first.operations.push_back({act::put, {k}, 100u + k});
+  for (key_number k = crowd; k < crowd + more; ++k)
+    made.threads.back().push_back({act::insert, {k}, 600u + k});
+  return made;
+}
+
 }  // namespace
 
 explored_engine turbo_subject() {
   return {engine_kind::turbo,
-          make_any<turbo::table>,
-          {{"",
-            {{"shards", 2}, {"collect_distance", 1}},
-            {},
-            durability_level::power,
-            0,
-            {one_array_in_the_others_place()}},
+          make_any<turbo::table, turbo::beside>,
+          {with_readers({"",
+                         {{"shards", 2}, {"collect_distance", 1}},
+                         {},
+                         durability_level::power,
+                         0,
+                         {one_array_in_the_others_place()}},
+                        {moved_in_its_bucket_while_read(), grown_while_read()}),
            {"near-place", {{"shards", 2}, {"in_place", 0}}, data_kind::u64},
-           {"narrow", {{"shards", 2}, {"scope", 2}}}}};
+           with_readers({"narrow", {{"shards", 2}, {"scope", 2}}})}};
 }
 
 }  // namespace durahash::crash

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "base/process_facts.hpp"
+#include "base/turns.hpp"
 #include "engine/kinds.hpp"
 #include "media/beside_mapping.hpp"
 #include "persist/format.hpp"
@@ -63,26 +64,35 @@ inline bool has_atomic_pairs() noexcept { return __builtin_cpu_supports("avx") !
 
 template <medium M>
 word_pair load_pair(M& m, const pm<std::uint64_t>& first) noexcept {
-  if constexpr (std::is_base_of_v<direct_access, M>) {
-    using vector = long long __attribute__((vector_size(16)));
-    vector both;
-    asm volatile("movdqa %1, %0"
-                 : "=x"(both)
-                 : "m"(*reinterpret_cast<const vector*>(first.raw()))
-                 : "memory");
-    return {static_cast<std::uint64_t>(both[0]), static_cast<std::uint64_t>(both[1])};
-  } else {
-    return m.read_pair(first.raw());
+  static_assert(std::is_base_of_v<direct_access, M>);
+  m.will_read(first.raw(), sizeof(word_pair));
+  if (M::planted("beside-pairs-are-two-reads")) {
+    const std::uint64_t key = load(m, first);
+    return {key, load(m, (&first)[1])};
   }
+  using vector = long long __attribute__((vector_size(16)));
+  vector both;
+  asm volatile("movdqa %1, %0"
+               : "=x"(both)
+               : "m"(*reinterpret_cast<const vector*>(first.raw()))
+               : "memory");
+  return {static_cast<std::uint64_t>(both[0]), static_cast<std::uint64_t>(both[1])};
 }
 
 /// The pool, as its readers beside a writer see it.
 template <medium M>
 class beside_pool {
  public:
+  /// `line`: the readers' line, if it is not in the header; then `versions` are the writer's.
   beside_pool(std::unique_ptr<beside_mapping> map, std::unique_ptr<M> medium,
-              const superblock& block)
-      : map_(std::move(map)), medium_(std::move(medium)), block_(block) {}
+              const superblock& block, const readers_line* line = nullptr,
+              const std::byte* versions = nullptr)
+      : map_(std::move(map)),
+        medium_(std::move(medium)),
+        block_(block),
+        line_(line != nullptr ? *line : readers_line_at(map_->base())),
+        is_apart_(line != nullptr),
+        versions_here_(versions) {}
   ~beside_pool() {
     for (const shown* s = shown_.load(); s != nullptr;) delete std::exchange(s, s->before);
   }
@@ -124,12 +134,15 @@ class beside_pool {
   const shown* look_at_writer(std::uint64_t incarnation);
 
   static std::uint64_t coarse_nanoseconds() noexcept {
+    if (turns::current() != nullptr) return 0;  // their time is no clock's
     timespec now{};
     ::clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
     return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u +
            static_cast<std::uint64_t>(now.tv_nsec);
   }
-  static void pause_before(unsigned round) noexcept {
+  static void pause_before(unsigned round) {
+    constexpr unsigned at_once = 3;
+    if (turns* t = turns::current()) return round < at_once ? void() : t->pass();
     if (round < 64) return __builtin_ia32_pause();
     const timespec while_others_get_on{0, round < 1024 ? 20'000 : 1'000'000};
     ::nanosleep(&while_others_get_on, nullptr);
@@ -138,14 +151,16 @@ class beside_pool {
   std::unique_ptr<beside_mapping> map_;
   std::unique_ptr<M> medium_;
   superblock block_;
+  const readers_line& line_;
+  bool is_apart_;
+  const std::byte* versions_here_;
   std::atomic<const shown*> shown_{nullptr};
 };
 
 template <medium M>
 auto beside_pool<M>::look_at_writer(std::uint64_t incarnation) -> const shown* {
-  const readers_line& line = readers_line_at(base());
-  const std::uint64_t writer = __atomic_load_n(&line.writer, __ATOMIC_ACQUIRE),
-                      descriptor = __atomic_load_n(&line.versions, __ATOMIC_ACQUIRE);
+  const std::uint64_t writer = __atomic_load_n(&line_.writer, __ATOMIC_ACQUIRE),
+                      descriptor = __atomic_load_n(&line_.versions, __ATOMIC_ACQUIRE);
   auto made = std::make_unique<shown>();
   made->incarnation = incarnation, made->versions = nullptr;
   if (writer != 0 && map_->writer_is_there()) {
@@ -168,7 +183,8 @@ auto beside_pool<M>::look_at_writer(std::uint64_t incarnation) -> const shown* {
 
 template <medium M>
 std::optional<const std::byte*> beside_pool<M>::versions() {
-  const std::uint64_t now = __atomic_load_n(&readers_line_at(base()).incarnation, __ATOMIC_ACQUIRE);
+  if (is_apart_) return versions_here_;
+  const std::uint64_t now = __atomic_load_n(&line_.incarnation, __ATOMIC_ACQUIRE);
   const shown* s = shown_.load(std::memory_order_acquire);
   if (s == nullptr || s->incarnation != now) s = look_at_writer(now);
   return s == nullptr ? std::nullopt : std::optional(s->versions);
@@ -178,7 +194,7 @@ template <medium M>
 template <class Look>
 status beside_pool<M>::look_until_undisturbed(bool needs_versions, Look&& look) {
   constexpr std::uint64_t patience = 1'000'000'000;  // of one attempt, too (R5)
-  const std::uint64_t& sequence = readers_line_at(base()).sequence;
+  const std::uint64_t& sequence = line_.sequence;
   const std::uint64_t began = coarse_nanoseconds();
   looked last = looked::again;
   bool sees_versions = true;
@@ -210,6 +226,18 @@ status beside_pool<M>::look_until_undisturbed(bool needs_versions, Look&& look) 
   }
 }
 
+/// Of what may change meanwhile.
+template <medium M>
+void read_bytes(M& m, void* to, const std::byte* from, std::size_t bytes) noexcept {
+  // where others get a turn at each read, one for each line
+  const std::size_t piece = reads_plainly<M> ? std::max<std::size_t>(bytes, 1) : line_bytes;
+  for (std::size_t done = 0; done < bytes; done += piece) {
+    const std::size_t now = std::min(piece, bytes - done);
+    m.will_read(from + done, now);
+    std::memcpy(static_cast<std::byte*>(to) + done, from + done, now);
+  }
+}
+
 /// Copies the record at `offset`, whose key, where the record lacks it, is `key_in_slot`. `stays`:
 /// whether the slot still names it, asked before much memory is taken.
 /// Returns   hit: it is whole (R4).
@@ -218,7 +246,7 @@ looked copy_record(const beside_pool<M>& p, std::uint64_t offset, std::string_vi
                    copied_record<Kind>& into, Stays&& stays) {
   if (offset % 16 != 0 || !p.holds(offset, sizeof(record_header))) return looked::suspect;
   record_header header;
-  std::memcpy(&header, p.template at<std::byte>(offset), sizeof header);
+  read_bytes(p.medium(), &header, p.template at<std::byte>(offset), sizeof header);
   const std::uint64_t payload = std::uint64_t{header.key_bytes} + header.value_bytes;
   if (header.key_bytes > max_key_bytes || (Kind::fixed_key && header.key_bytes != 0) ||
       !p.holds(offset + sizeof header, payload))
@@ -229,7 +257,8 @@ looked copy_record(const beside_pool<M>& p, std::uint64_t offset, std::string_vi
   const std::size_t in_front = Kind::fixed_key ? key_in_slot.size() : 0;
   into.bytes.resize(in_front + payload);
   std::memcpy(into.bytes.data(), key_in_slot.data(), in_front);
-  std::memcpy(into.bytes.data() + in_front, p.template at<char>(offset + sizeof header), payload);
+  read_bytes(p.medium(), into.bytes.data() + in_front,
+             p.template at<std::byte>(offset + sizeof header), payload);
   std::atomic_thread_fence(std::memory_order_acquire);
   return record_checksum(into.key(), into.value()) == header.checksum ? looked::hit
                                                                       : looked::suspect;

@@ -141,8 +141,9 @@ class beside {
   }
   bool is_still_named(const named_segment& s) const noexcept {
     std::atomic_thread_fence(std::memory_order_acquire);
-    return load(p_.medium(), *s.named) == s.entry.word &&
-           load(p_.medium(), root_of_table().directory) == s.directory.word;
+    return (load(p_.medium(), *s.named) == s.entry.word &&
+            load(p_.medium(), root_of_table().directory) == s.directory.word) ||
+           M::planted("beside-what-was-read-is-not-looked-at-again");
   }
 
   looked find_in(const bucket& b, key_type key, std::uint64_t key_word, record& found,

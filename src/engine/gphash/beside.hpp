@@ -188,7 +188,7 @@ class beside {
   /// Of the key's stripe; 0 where nobody writes, or versions are not needed.
   static std::uint32_t version_of(const std::byte* versions, const named_levels& v,
                                   std::uint64_t hash) noexcept {
-    if (versions == nullptr) return 0;
+    if (versions == nullptr || M::planted("beside-versions-are-not-asked")) return 0;
     std::atomic_thread_fence(std::memory_order_acquire);
     const auto* const stripes = reinterpret_cast<const stripe_state*>(versions);
     return stripes[hash >> (64 - stripe_bits_of(v))].mark.version();
@@ -201,7 +201,8 @@ class beside {
   }
   bool is(const slot_words& at, std::uint64_t state, std::uint64_t value) const noexcept {
     std::atomic_thread_fence(std::memory_order_acquire);
-    return load(p_.medium(), *at.value) == value && load(p_.medium(), *at.state) == state;
+    return (load(p_.medium(), *at.value) == value && load(p_.medium(), *at.state) == state) ||
+           M::planted("beside-what-was-read-is-not-looked-at-again");
   }
 
   /// The slot's record, if its state is that. Of words the caller looks at the version again.

@@ -134,7 +134,7 @@ class beside {
   static std::uint64_t moves_of(const std::byte* versions, std::uint64_t prefix,
                                 unsigned bits) noexcept {
     constexpr unsigned max_stripe_bits = 16;
-    if (versions == nullptr) return 0;
+    if (versions == nullptr || M::planted("beside-versions-are-not-asked")) return 0;
     const auto* const stripes = reinterpret_cast<const stripe_state*>(versions);
     std::uint64_t sum = 0;
     for (unsigned by = 1; by <= max_stripe_bits; ++by) {
@@ -174,7 +174,8 @@ class beside {
   }
   bool is_as_read(const bucket_read& b) const noexcept {
     std::atomic_thread_fence(std::memory_order_acquire);
-    return load(p_.medium(), state_of(b.where)) == b.state;
+    return load(p_.medium(), state_of(b.where)) == b.state ||
+           M::planted("beside-what-was-read-is-not-looked-at-again");
   }
   std::uint8_t tag_at(const std::byte* b, int index) const noexcept {
     const pm<std::uint64_t>& word = (&state_of(b))[1 + index / 8];
