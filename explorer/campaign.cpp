@@ -116,7 +116,7 @@ std::string why_not(const campaign& what) {
            "\"the flush of turbo.write.slot\", \"the fence of\" or \"the order of\" it";
   if (what.keep.empty()) return {};
   if (!what.only_job) return "--keep tells operations of one job's program: it needs --job";
-  if (round[*what.only_job % round.size()].flavour == flavour::threads)
+  if (is_threaded(round[*what.only_job % round.size()].flavour))
     return "--keep: this job's programs are of several threads, and run whole";
   return {};
 }
@@ -145,8 +145,8 @@ outcome run(const campaign& what, const std::function<void(double, const std::st
   auto look_closer = [&](std::size_t number, findings found) {
     job j = job_of(what, round, number);
     std::string again = replay_of(what, number);
-    bool may_shrink = !found.violations.empty() && what.smallest && what.keep.empty() &&
-                      j.flavour != flavour::threads;
+    bool may_shrink =
+        !found.violations.empty() && what.smallest && what.keep.empty() && !is_threaded(j.flavour);
     if (reduction fewer(what, j, altered); may_shrink && fewer.run(found.violations.front())) {
       found.violations = std::move(fewer.violations());
       again = replay_of(fewer.smaller(), number);

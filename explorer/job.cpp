@@ -43,7 +43,7 @@ plan plan_of(const job& j, pace speed) {
   if (j.variant->keys != 0 && j.variant->keys <= few)
     how.nested_every = quick ? 40 : 24, how.kill_every = 1;
   if (j.stops == machine::eadr) how.kill_every = 0, how.nested_every = 12, how.deeper_every = 48;
-  if (j.flavour == flavour::threads) {
+  if (is_threaded(j.flavour)) {
     how.images = quick
                      ? effort{.all_up_to = 16, .options_per_line = 6, .lines_each = 4, .samples = 2}
                      : how.nested_images;
@@ -89,7 +89,7 @@ program only(const std::vector<std::size_t>& kept, const program& of) {
 }  // namespace
 
 std::string job::text() const {
-  constexpr const char* flavours[] = {"", "/threads", "/twice", "/salvage"};
+  constexpr const char* flavours[] = {"", "/threads", "/twice", "/salvage", "/readers"};
   bool eadr = stops == machine::eadr && kind.level == durability_level::power;
   return kind.text() + (eadr ? "/eadr" : "") + flavours[static_cast<int>(flavour)];
 }
@@ -140,6 +140,14 @@ std::vector<job> jobs_of(const campaign& what) {
         all.push_back(
             {{e.engine, data, level, v.settings, v.name}, e.make, &v, stops, flavour::salvage});
     }
+  for (data_kind data : {data_kind::u64, data_kind::bytes})
+    for (const explored_variant& v : e.variants)
+      if (v.readers && v.only.value_or(data) == data && what.threads > 1)
+        all.push_back({{e.engine, data, v.threads, v.settings, v.name},
+                       e.make,
+                       &v,
+                       v.threads == durability_level::power ? machine::adr : machine::eadr,
+                       flavour::readers});
   std::erase_if(all, [&](const job& j) { return j.text().find(what.only) == std::string::npos; });
   return all;
 }
@@ -192,6 +200,48 @@ program program_of(const campaign& what, const job& j, pace speed, std::mt19937_
   return made;
 }
 
+/// `go_through` explores a program, and says whether nothing was found.
+template <class GoThrough>
+void go_through_threads(const campaign& what, const job& j, std::mt19937_64& random,
+                        GoThrough&& go_through) {
+  bool sound = true;
+  const std::vector<threaded_program>& own = j.variant->by_hand;
+  std::size_t drawn = what.pace == pace::quick ? 2 : 3, programs = own.size() + drawn + 1;
+  for (std::size_t n = 0; n < programs && sound; ++n) {
+    bool more_threads = n + 1 == programs;  // one more, and one operation each
+    sound = go_through(n < own.size() ? own[n]
+                       : more_threads ? random_threads(what.threads + 1, 1, random)
+                                      : random_threads(what.threads, 2, random),
+                       random);
+  }
+  std::mt19937_64 of_counted(j.seed +
+                             1);  // a stream of their own: the other programs stay what they are
+  std::vector<threaded_program> counted = j.variant->counted;
+  counted.push_back(random_threads(what.threads, 2, of_counted));
+  counted.back().killed = true;
+  for (std::size_t n = 0; n < counted.size() && sound; ++n)
+    sound = go_through(counted[n], of_counted);
+  std::mt19937_64 of_beside(j.seed + 2);
+  std::vector<threaded_program> beside = j.variant->beside;
+  beside.push_back(scanned_while_written());
+  for (std::size_t n = what.pace == pace::quick ? 2 : 4; n-- > 0;)  // every other one closes
+    beside.push_back(beside_threads(what.threads, n % 2 == 0, of_beside));
+  for (std::size_t n = 0; n < beside.size() && sound; ++n) sound = go_through(beside[n], of_beside);
+}
+
+template <class GoThrough>
+void go_through_readers(const campaign& what, const job& j, std::mt19937_64& random,
+                        GoThrough&& go_through) {
+  std::vector<threaded_program> programs = *j.variant->readers;
+  programs.push_back(updated_while_read());
+  programs.push_back(lent_while_read());
+  for (std::size_t n = what.pace == pace::quick ? 2 : 4; n-- > 0;)
+    programs.push_back(read_beside(what.threads, random));
+  bool sound = true;
+  for (std::size_t n = 0; n < programs.size() && sound; ++n)
+    sound = go_through(programs[n], random);
+}
+
 findings explore(const campaign& what, const job& j, const alteration* altered) {
   last_words_job(j.name());
   solo alone;
@@ -201,7 +251,7 @@ findings explore(const campaign& what, const job& j, const alteration* altered) 
   how.leave_out = altered != nullptr && altered->left_out ? &*altered->left_out : nullptr;
   planted_mutant = altered != nullptr ? altered->planted : 0;
   findings found;
-  if (j.flavour == flavour::threads) {
+  if (is_threaded(j.flavour)) {
     auto go_through = [&](const threaded_program& p, std::mt19937_64& draws) {
       explorer x(j.kind, j.make, how, draws());
       x.tell("  " + j.text() + "\n  " + text_of(p));
@@ -209,38 +259,10 @@ findings explore(const campaign& what, const job& j, const alteration* altered) 
                       {.preemptions = 2, .max_schedules = max_schedules(what)}, draws);
       ++x.found().programs;
       found.add(x.found());
+      return found.violations.empty();
     };
-    const std::vector<threaded_program>& own = j.variant->by_hand;
-    std::size_t drawn = what.pace == pace::quick ? 2 : 3, programs = own.size() + drawn + 1;
-    for (std::size_t n = 0; n < programs && found.violations.empty(); ++n) {
-      bool more_threads = n + 1 == programs;  // one more, and one operation each
-      go_through(n < own.size() ? own[n]
-                 : more_threads ? random_threads(what.threads + 1, 1, random)
-                                : random_threads(what.threads, 2, random),
-                 random);
-    }
-    std::mt19937_64 of_counted(j.seed +
-                               1);  // a stream of their own: the other programs stay what they are
-    std::vector<threaded_program> counted = j.variant->counted;
-    counted.push_back(random_threads(what.threads, 2, of_counted));
-    counted.back().killed = true;
-    for (std::size_t n = 0; n < counted.size() && found.violations.empty(); ++n)
-      go_through(counted[n], of_counted);
-    std::mt19937_64 of_beside(j.seed + 2);
-    std::vector<threaded_program> beside = j.variant->beside;
-    beside.push_back(scanned_while_written());
-    for (std::size_t n = what.pace == pace::quick ? 2 : 4; n-- > 0;)  // every other one closes
-      beside.push_back(beside_threads(what.threads, n % 2 == 0, of_beside));
-    for (std::size_t n = 0; n < beside.size() && found.violations.empty(); ++n)
-      go_through(beside[n], of_beside);
-    if (j.variant->readers) {
-      std::mt19937_64 of_readers(j.seed + 3);
-      std::vector<threaded_program> readers = *j.variant->readers;
-      for (std::size_t n = what.pace == pace::quick ? 2 : 4; n-- > 0;)
-        readers.push_back(read_beside(what.threads, of_readers));
-      for (std::size_t n = 0; n < readers.size() && found.violations.empty(); ++n)
-        go_through(readers[n], of_readers);
-    }
+    if (j.flavour == flavour::threads) go_through_threads(what, j, random, go_through);
+    else go_through_readers(what, j, random, go_through);
   } else {
     // of those of all paces the one of deep is the longest
     program p = program_of(what, j, what.keep.empty() ? what.pace : pace::deep, random);

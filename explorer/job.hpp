@@ -19,7 +19,9 @@ enum class flavour : std::uint8_t {
   // process dies first
   twice,
   salvage,  // of what lay in the pool at moments of a program (moments.hpp)
+  readers,  // of several threads, whose reads are those of processes of their own
 };
+inline bool is_threaded(flavour f) { return f == flavour::threads || f == flavour::readers; }
 
 struct job {
   subject_kind kind;

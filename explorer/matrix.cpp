@@ -48,7 +48,8 @@ findings look_for(const campaign& what, const std::string& name) {
   const std::vector<job> round = jobs_of(own);
   bool own_are_known = own.seed == known.seed && own.operations == known.operations;
   // by what they cost
-  for (flavour soonest : {flavour::one_thread, flavour::salvage, flavour::threads, flavour::twice})
+  for (flavour soonest :
+       {flavour::one_thread, flavour::salvage, flavour::readers, flavour::threads, flavour::twice})
     for (const campaign* c : {&known, &own})
       for (std::size_t n = 0; n < how.rounds * round.size() && all.violations.empty(); ++n) {
         job j = job_of(*c, round, n);

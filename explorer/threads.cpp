@@ -108,6 +108,24 @@ threaded_program read_beside(std::size_t threads, std::mt19937_64& random) {
   return made;
 }
 
+threaded_program updated_while_read() {
+  constexpr key_number hot = 4;
+  constexpr std::uint32_t same_length = 11;
+  operation first{act::put, {hot}, 1}, seek{act::get_beside, {hot}, 0};
+  operation update{act::update, {hot}, 1 + same_length},
+      update_again{act::update, {hot}, 1 + 2 * same_length};
+  return {{{first}, hot + 1u}, {{seek, seek}, {update, update_again}}};
+}
+
+threaded_program lent_while_read() {
+  constexpr key_number hot = 4, others = 4;
+  threaded_program made{{{{act::put, {hot}, 1}}, hot + others + 1u},
+                        {{{act::get_beside, {hot}, 0}}, {{act::erase, {hot}, 0}}}};
+  for (key_number k = hot + 1; k <= hot + others; ++k)
+    made.threads.back().push_back({act::insert, {k}, 1u + k});
+  return made;
+}
+
 threaded_program scanned_while_written() {
   constexpr key_number usual = 4, escape = 2;  // GPHash keeps that one apart
   operation first{act::put, {usual}, 1}, second{act::put, {escape}, 2};

@@ -22,6 +22,13 @@ threaded_program beside_threads(std::size_t threads, bool closes, std::mt19937_6
 /// Of random_threads, with the reads by processes of their own.
 threaded_program read_beside(std::size_t threads, std::mt19937_64& random);
 
+/// A key is updated again and again while a process of its own reads it: the second update may take
+/// the cell that held its record first.
+threaded_program updated_while_read();
+
+/// A key leaves while a process of its own looks for it, and others come: one may have its slot.
+threaded_program lent_while_read();
+
 /// Explores the program under its schedules. Returns false when to stop.
 bool explore_threads(const subject_kind& kind, const maker& make, explorer& x,
                      const threaded_program& what, const schedule_plan& how,

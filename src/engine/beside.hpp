@@ -264,21 +264,30 @@ looked copy_record(const beside_pool<M>& p, std::uint64_t offset, std::string_vi
                                                                       : looked::suspect;
 }
 
-/// Writes back what was looked at, where visible is not durable.
+/// What a look has read. Written back behind the last read of it, where visible is not durable: a
+/// line that is written back first may hold a later store when it is read (R6).
 template <medium M>
 class looked_at {
  public:
   explicit looked_at(M& m) noexcept : m_(m) {}
   void add(const void* at, std::size_t bytes) {
-    if constexpr (!M::visible_is_durable) started_ += flush(m_, extent{at, bytes}, "beside.lines");
+    if constexpr (!M::visible_is_durable) {
+      if (M::planted("beside-lines-are-written-back-before-they-are-read")) write_back({at, bytes});
+      else lines_.push_back({at, bytes});
+    }
   }
   void make_durable() {
-    if constexpr (!M::visible_is_durable) [[maybe_unused]]
-      durable done = fence(m_, std::move(started_), "beside.all");
+    if constexpr (!M::visible_is_durable) {
+      for (const extent& each : lines_) write_back(each);
+      [[maybe_unused]] durable done = fence(m_, std::move(started_), "beside.all");
+    }
   }
 
  private:
+  void write_back(const extent& lines) { started_ += flush(m_, lines, "beside.lines"); }
+
   M& m_;
+  std::vector<extent> lines_;
   flushed started_;
 };
 
