@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -23,7 +24,27 @@ struct child {
   std::size_t work;
   clock::time_point until;
   std::string said;
+  std::chrono::nanoseconds worked{};  // processor time that it had taken at `until`
 };
+
+std::chrono::nanoseconds processor_time_of(pid_t process) {
+  clockid_t its;
+  timespec taken{};
+  if (::clock_getcpuclockid(process, &its) != 0 || ::clock_gettime(its, &taken) != 0) return {};
+  return std::chrono::seconds(taken.tv_sec) + std::chrono::nanoseconds(taken.tv_nsec);
+}
+
+/// Whether its time is over. On a machine with much else to do it gets more of the clock's time, for
+/// as long as it gets on.
+bool is_late(child& c, std::chrono::seconds seconds) {
+  if (clock::now() <= c.until) return false;
+  constexpr std::chrono::seconds more{60};
+  constexpr std::chrono::milliseconds least{100};
+  const auto worked = processor_time_of(c.process);
+  if (worked >= seconds || worked - c.worked < least) return true;
+  c.worked = worked, c.until = clock::now() + more;
+  return false;
+}
 
 void write_all(int to, const std::string& text) {
   for (std::size_t at = 0; at < text.size();) {
@@ -46,7 +67,7 @@ child start(std::size_t number, unsigned seconds,
     ::_exit(0);
   }
   ::close(ends[1]);
-  return {process, ends[0], number, clock::now() + std::chrono::seconds(seconds), {}};
+  return {process, ends[0], number, clock::now() + std::chrono::seconds(seconds), {}, {}};
 }
 
 findings conclude(child& c, bool late) {
@@ -80,7 +101,7 @@ void run_threads(std::size_t count, unsigned at_once, unsigned seconds,
     ::poll(waiting.data(), waiting.size(), 200);
     for (std::size_t i = waiting.size(); i-- > 0;) {
       child& c = children[i];
-      bool over = false, late = clock::now() > c.until;
+      bool over = false, late = is_late(c, std::chrono::seconds(seconds));
       if ((waiting[i].revents & (POLLIN | POLLHUP)) != 0) {
         char buffer[1 << 16];
         ssize_t got = ::read(c.from, buffer, sizeof buffer);

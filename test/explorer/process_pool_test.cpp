@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <ctime>
 #include <vector>
 
 #include "explorer/exploring.hpp"
@@ -139,6 +140,19 @@ TEST(CrashCrew, AChildThatSaysNothingIsAViolation) {
   EXPECT_EQ(first_of(all[0]), "nothing was heard of this exploration for too long: a hang");
   EXPECT_EQ(first_of(all[1]), "the exploring process died without a word");
   EXPECT_EQ(first_of(all[2]), "a planted end");
+}
+
+TEST(CrashCrew, AChildThatGetsLittleOfTheProcessorsIsAwaited) {
+  std::vector<findings> all = of_children(1, 1, 2, [](std::size_t) {
+    constexpr std::clock_t work = CLOCKS_PER_SEC / 2;
+    while (std::clock() < work) {}
+    ::sleep(3);
+    findings f;
+    f.cuts = 12;
+    return f;
+  });
+  EXPECT_EQ(all[0].cuts, 12u);
+  EXPECT_TRUE(all[0].violations.empty());
 }
 
 TEST(CrashCrew, AnExaminationThatTakesTooLongIsAHang) {
