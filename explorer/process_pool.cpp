@@ -34,8 +34,8 @@ std::chrono::nanoseconds processor_time_of(pid_t process) {
   return std::chrono::seconds(taken.tv_sec) + std::chrono::nanoseconds(taken.tv_nsec);
 }
 
-/// Whether its time is over. On a machine with much else to do it gets more of the clock's time, for
-/// as long as it gets on.
+/// Whether its time is over. On a machine with much else to do it gets more of the clock's time,
+/// for as long as it gets on.
 bool is_late(child& c, std::chrono::seconds seconds) {
   if (clock::now() <= c.until) return false;
   constexpr std::chrono::seconds more{60};
