@@ -11,6 +11,16 @@ baseline pfht_baseline();
 baseline path_hashing_baseline();
 baseline extendible_hashing_baseline();
 baseline p_clht_baseline();
+baseline cceh_in_place_baseline();
+baseline cceh_copying_baseline();
+baseline level_paper_baseline();
+baseline dash_eh_baseline();
+baseline clevel_baseline();
+baseline seph_baseline();
 baseline unordered_map_baseline();
+baseline concurrent_flat_map_baseline();  // where there is a Boost that has one
+
+/// What a table in DRAM cannot do, either: of code ok where it can.
+error refusal_of_dram(const request& wanted);
 
 }  // namespace durahash::baselines

@@ -8,9 +8,22 @@ namespace durahash::baselines {
 
 std::span<const baseline> all_baselines() {
   static const std::array all{
-      linear_probing_baseline(), bucketized_cuckoo_baseline(),  pfht_baseline(),
-      path_hashing_baseline(),   extendible_hashing_baseline(), p_clht_baseline(),
+      linear_probing_baseline(),
+      bucketized_cuckoo_baseline(),
+      pfht_baseline(),
+      path_hashing_baseline(),
+      extendible_hashing_baseline(),
+      p_clht_baseline(),
+      cceh_in_place_baseline(),
+      cceh_copying_baseline(),
+      level_paper_baseline(),
+      dash_eh_baseline(),
+      clevel_baseline(),
+      seph_baseline(),
       unordered_map_baseline(),
+#ifdef DURAHASH_FLAT_MAP
+      concurrent_flat_map_baseline(),
+#endif
   };
   return all;
 }

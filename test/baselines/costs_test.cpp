@@ -4,6 +4,7 @@
 
 #include <functional>
 
+#include "bench/baselines/level_load_factor.hpp"
 #include "bench/baselines/registry.hpp"
 
 namespace durahash::baselines {
@@ -21,6 +22,7 @@ cost operator*(std::uint64_t times, cost c) { return {times * c.lines, times * c
 /// Of tables with room: no growth, nothing displaced.
 struct expected_costs {
   cost insert, update, erase;
+  cost first_get = {0, 0};
 };
 
 constexpr std::uint64_t records = 200, room = 16384;
@@ -51,6 +53,7 @@ void expect_costs(std::string_view name, const expected_costs& expected) {
   };
   std::uint64_t found;
   EXPECT_EQ(each([&](std::uint64_t k) { return t->insert(k, k); }), records * expected.insert);
+  EXPECT_EQ(each([&](std::uint64_t k) { return t->get(k, found); }), records * expected.first_get);
   EXPECT_EQ(each([&](std::uint64_t k) { return t->get(k, found); }), records * (cost{0, 0}));
   EXPECT_EQ(each([&](std::uint64_t k) { return t->update(k, k + 1); }), records * expected.update);
   EXPECT_EQ(each([&](std::uint64_t k) { return t->erase(k); }), records * expected.erase);
@@ -117,6 +120,135 @@ TEST(BaselineSplitsPaper, OfExtendibleHashingCostTwoToFourLinesAnInsertion) {
 
 // The value's line, the key's line: the same one, twice. What changes one word fences before, too.
 TEST(BaselineCost, PClhtWritesItsLineTwice) { expect_costs("p-clht", {{2, 2}, {1, 2}, {1, 2}}); }
+
+/// Of the insertion that makes the table grow for the first time.
+cost cost_of_first_growth(table& t) {
+  for (std::uint64_t k = 1;; ++k) {
+    cost one = counted(t, [&] { ASSERT_EQ(t.insert(k, k), status::ok); });
+    if (figure(t, "grows") != 0) return one;
+  }
+}
+
+// Value and key share a line, the key commits.
+TEST(BaselineCost, CcehAsPublishedWritesOneLineForAnything) {
+  expect_costs("cceh-in-place", {{1, 1}, {1, 1}, {1, 1}});
+  expect_costs("cceh-copying", {{1, 1}, {1, 1}, {1, 1}});
+}
+
+// A segment is 256 lines and that of its depth. The new ones; the new directory's entries; the
+// root's word; in place the old one's depth. The words of the new directory are never written back.
+TEST(BaselineCost, CcehAsPublishedWritesItsSegmentsAndEntriesToDouble) {
+  constexpr std::uint64_t segment = 256 + 1;
+  std::unique_ptr<table> in_place = std::move(*baseline_of("cceh-in-place")->make({}));
+  EXPECT_EQ(cost_of_first_growth(*in_place), (cost{segment + 1 + 1 + 1 + 1, 1 + 1 + 1 + 1 + 1}));
+  std::unique_ptr<table> copying = std::move(*baseline_of("cceh-copying")->make({}));
+  EXPECT_EQ(cost_of_first_growth(*copying), (cost{2 * segment + 1 + 1 + 1, 1 + 1 + 1 + 1}));
+}
+
+// Slots 0 and 1 share the tokens' line. An update takes slot 1, and sets two tokens in one word.
+TEST(BaselineCost, LevelAsItsPaperHasItWritesOneLineInRoomyBuckets) {
+  expect_costs("level-paper", {{1, 1}, {1, 1}, {1, 1}});
+}
+
+// 24 slots: 8 buckets above of two lines. The state, the interim level's word and its lines. For
+// each item the copy and the old token. Three words of the root in a line, and two words more.
+TEST(BaselineCost, LevelAsItsPaperHasItWritesEachItemOfTheBottomToGrow) {
+  request wanted;
+  wanted.capacity = 24;
+  std::unique_ptr<table> t = std::move(*baseline_of("level-paper")->make(wanted));
+  std::uint64_t k = 1;
+  while (figure(*t, "grows") == 0) {
+    const auto moved_before = figure(*t, "displacements");
+    cost found = counted(*t, [&] { ASSERT_EQ(t->insert(k, k), status::ok); });
+    ++k;
+    if (figure(*t, "grows") == 0) continue;
+    const auto rehashed = static_cast<std::uint64_t>(figure(*t, "records_moved"));
+    ASSERT_EQ(figure(*t, "displacements"), moved_before);
+    EXPECT_GT(rehashed, 3u);
+    // The first two items of a bucket are written with their token, others before it. So are those
+    // of the insertion.
+    const std::uint64_t fixed = 1 + 16 + 1 + 1 + 2, fences = 1 + 1 + 1 + 1 + 2;
+    EXPECT_GE(found.lines, fixed + 2 * rehashed + 1);
+    EXPECT_LE(found.lines, fixed + 3 * rehashed + 2);
+    EXPECT_EQ(found.lines - fixed, found.fences - fences);
+  }
+  EXPECT_EQ(figure(*t, "grows"), 1);
+}
+
+// Level figure 2: each decision fills more, and all of them over 90 %.
+TEST(BaselineLoadFactorPaper, RisesWithEachOfLevelsDecisions) {
+  double last = 0;
+  for (const auto& [name, full] : level_load_factors(1 << 16, 1)) {
+    std::printf("%s: %.3f\n", name.c_str(), full);
+    EXPECT_GT(full, last) << name;
+    last = full;
+  }
+  EXPECT_GT(last, 0.9);
+}
+
+// The record, then the line of its bucket that has the bitmap.
+TEST(BaselineCost, DashWritesTheRecordAndTheBitmap) {
+  expect_costs("dash-eh", {{2, 2}, {1, 1}, {1, 1}});
+}
+
+// A segment is 66 buckets of four lines and that of its state. Old state; new segment, when it is
+// made; the old one's link; new state; the new segment with what moved, the old one without. Then
+// the new directory, and a transaction of two words: entries, begin, words, end. Both states.
+TEST(BaselineCost, DashWritesThreeSegmentsAndATransactionToDouble) {
+  constexpr std::uint64_t segment = 66 * 4 + 1, transaction = 1 + 1 + 2 + 1;
+  request wanted;
+  wanted.capacity = 64 * 14;
+  std::unique_ptr<table> t = std::move(*baseline_of("dash-eh")->make(wanted));
+  EXPECT_EQ(cost_of_first_growth(*t),
+            (cost{1 + segment + 1 + 1 + 2 * segment + 1 + transaction + 2 + 2,
+                  1 + 1 + 1 + 1 + 2 + 1 + 4 + 2 + 2}));
+}
+
+// A record that makes way: the copy and its bitmap, then the new record and its bitmap.
+TEST(BaselineCost, EachDisplacementOfDashWritesTwoLinesMore) {
+  request wanted;
+  wanted.capacity = 64 * 14;
+  std::unique_ptr<table> t = std::move(*baseline_of("dash-eh")->make(wanted));
+  constexpr std::uint64_t many = 760;
+  cost found = counted(*t, [&] {
+    for (std::uint64_t k = 1; k <= many; ++k) ASSERT_EQ(t->insert(k, k), status::ok);
+  });
+  const auto moved = static_cast<std::uint64_t>(figure(*t, "displacements"));
+  EXPECT_GT(moved, 3u);
+  EXPECT_EQ(figure(*t, "grows"), 0);
+  EXPECT_EQ(found, (cost{2 * many + 2 * moved, 2 * many + 2 * moved}));
+}
+
+// The item; the word of the context, as published; the slot.
+TEST(BaselineCost, ClevelWritesItemContextAndSlot) {
+  expect_costs("clevel", {{3, 3}, {3, 3}, {1, 1}});
+}
+
+// Eight buckets and the words of a level, its link, a context and the root's word. The insertion.
+// Then the items of a bucket move: the new word, the old one, and the cursor.
+TEST(BaselineCost, ClevelWritesALevelAndMovesABucketToGrow) {
+  request wanted;
+  wanted.capacity = 48;
+  std::unique_ptr<table> t = std::move(*baseline_of("clevel")->make(wanted));
+  cost found = cost_of_first_growth(*t);
+  const auto moved = static_cast<std::uint64_t>(figure(*t, "records_moved"));
+  EXPECT_GT(moved, 0u);
+  EXPECT_EQ(found, (cost{8 + 1 + 1 + 2 + 3 + 2 * moved + 1, 1 + 1 + 2 + 3 + 2 * moved + 1}));
+}
+
+// The item; the slot's word. Who reads it first writes it back once more.
+TEST(BaselineCost, SephWritesItemAndSlotAndItsFirstReaderTheSlotAgain) {
+  expect_costs("seph", {{2, 2}, {2, 2}, {1, 1}, {1, 1}});
+}
+
+// Half a bottom's 64 buckets of four lines, marked as copied; two new tops; the new directory and
+// the root's word; two entries. The insertion.
+TEST(BaselineCost, SephWritesTwoTopsAndMarksAThirdToDouble) {
+  constexpr std::uint64_t segment = 64 * 4;
+  std::unique_ptr<table> t = std::move(*baseline_of("seph")->make({}));
+  EXPECT_EQ(cost_of_first_growth(*t),
+            (cost{segment / 2 + 2 * segment + 1 + 1 + 1 + 2, 32 + 1 + 1 + 1 + 1 + 2}));
+}
 
 // A movement is an insertion and a deletion: the copy, its token, the old token.
 TEST(BaselineCost, EachMovementOfACuckooTableWritesThreeLinesMore) {
