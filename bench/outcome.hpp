@@ -62,6 +62,8 @@ struct workload_outcome {
   std::optional<popularity> asked_for;  ///< nothing where every record is used once
   /// minor faults suffered by the operating threads themselves, mean
   double page_faults_per_op = 0;
+  /// in user space, of the operating threads themselves, mean; nothing where none are counted
+  std::optional<double> instructions_per_op;
   std::optional<latency_figures> latency;
   std::vector<window_figures> series;  ///< one behind the other, where it was asked for
   std::optional<media_figures> media;  ///< medium emulated only

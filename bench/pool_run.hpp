@@ -23,6 +23,7 @@ struct pass_result {
   std::uint64_t ops = 0;
   double seconds = 0;
   std::uint64_t page_faults = 0;
+  std::optional<std::uint64_t> instructions;
   media_counts media;  // differences
   disk_counts disk;    // likewise
   timings latencies;   // ticks per operation; empty unless asked for
@@ -142,6 +143,7 @@ class pool_run {
     if constexpr (on_device)
       result.seconds = static_cast<double>(clients[0].clock()) * ns_per_tick() / 1e9;
     result.page_faults = thread_group.page_faults;
+    result.instructions = thread_group.instructions;
     std::uint64_t met = 0;
     for (unsigned t = 0; t < asked_.threads; ++t) {
       if (timed_each) result.latencies.merge(latencies[t]);

@@ -99,6 +99,7 @@ json result_json(const report& all, const engine_outcome& engine, const workload
           {"media_write_blocks_per_op", media(&media_figures::write_blocks)},
           {"disk", disk_json(result.disk)},
           {"page_faults_per_op", result.page_faults_per_op},
+          {"instructions_per_op", or_null(result.instructions_per_op)},
           {"times_the_limit", or_null(times_the_limit(all, engine, result))}};
 }
 

@@ -15,6 +15,7 @@ struct tally {
   workload_outcome outcome;
   std::uint64_t ops = 0;
   std::uint64_t page_faults = 0;
+  std::optional<std::uint64_t> instructions = 0;
   media_counts media;
   disk_counts disk;
 
@@ -23,6 +24,8 @@ struct tally {
     outcome.seconds.push_back(pass.seconds);
     ops += pass.ops;
     page_faults += pass.page_faults;
+    if (!pass.instructions) instructions.reset();
+    if (instructions) *instructions += *pass.instructions;
     media.flushes += pass.media.flushes;
     media.fences += pass.media.fences;
     media.media_read_blocks += pass.media.media_read_blocks;
@@ -58,6 +61,7 @@ struct tally {
       return static_cast<double>(n) / static_cast<double>(ops);
     };
     outcome.page_faults_per_op = per_op(page_faults);
+    if (instructions) outcome.instructions_per_op = per_op(*instructions);
     if (medium == medium_kind::disk) finish_disk();
     if (medium == medium_kind::emulated)
       outcome.media =
@@ -88,7 +92,7 @@ class engine_run {
  public:
   engine_run(const request& asked, engine_kind engine) : asked_(asked), engine_(engine) {
     for (workload_kind workload : asked.workloads)
-      tallies_.push_back({described(workload), 0, 0, {}, {}});
+      tallies_.push_back({described(workload), 0, 0, 0, {}, {}});
     assign_pools();
   }
   engine_run(const engine_run&) = delete;
