@@ -86,8 +86,8 @@ TEST(CcehPaper, LoadFactorOfATableWhileItGrows) {
 }
 
 /// Figure 6(c): lines that a search reads beyond the first, in segments of 1 to 64 KiB; the paper
-/// counts 0.221 falling to 0.017 at 16 KiB with probe 4. A search reads one line of the directory
-/// besides.
+/// counts 0.221 falling to 0.017 with probe 4, and names no sizes. A search reads one line of the
+/// directory besides.
 TEST(CcehPaper, LinesThatASearchReads) {
   double last = 1;
   for (std::uint64_t segment : {4, 6, 8, 10}) {
