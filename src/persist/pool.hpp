@@ -134,7 +134,7 @@ class pool {
 
   /// Brings a copy to what the pool is now. No writer may be at work; growth waits.
   status copy_to(image_copy& copy) {
-    std::scoped_lock no_growth(space_lock_);
+    std::scoped_lock no_growth(growth_lock_);
     std::scoped_lock lock(root_lock_);
     return copy.pass(end());
   }
@@ -202,9 +202,14 @@ class pool {
   status change_root(root_record next, reach how_far);  // under root_lock_
   status change_end(std::uint64_t end);
   status to_disk(std::uint64_t offset, std::uint64_t bytes);
-  status grow_to_fit(std::uint64_t bytes);               // under space_lock_
-  status grow_to(std::uint64_t from, std::uint64_t to);  // under space_lock_
-  void grow_ahead();                                     // under space_lock_
+  std::optional<std::uint64_t> take(std::uint64_t bytes,
+                                    std::uint64_t alignment);  // under space_lock_
+  status grow_to_fit(std::uint64_t bytes);                     // under growth_lock_
+  status grow_to(std::uint64_t to);                            // under growth_lock_
+  void grow_ahead();                                           // under space_lock_
+  bool will_lack_space() const noexcept {                      // likewise
+    return space_.bytes() <= growth_step() / 2;
+  }
   void fault_in_background(std::uint64_t from, std::uint64_t to);
   std::uint64_t growth_step() const;
 
@@ -222,6 +227,9 @@ class pool {
   int versions_descriptor_ = -1;
   bool opening_ = false;                 // readers are banned for that
   std::uint64_t found_for_readers_ = 0;  // the sequence before that
+  // Who moves the end holds the first, before either of the others: what the system takes its time
+  // for is done under it alone, so that who finds space waits for nobody who makes more.
+  turn_mutex growth_lock_;
   turn_mutex root_lock_;
   turn_mutex space_lock_;
   free_space space_;            // guarded by space_lock_
@@ -432,7 +440,7 @@ void pool<M>::mark_opening() {
 template <medium M>
 status pool<M>::mark_clean(std::uint64_t records, const saved_state& saved) {
   // one under way would mark the pool as changing again, or move the end of a clean one
-  std::scoped_lock no_growth(space_lock_);
+  std::scoped_lock no_growth(growth_lock_);
   if (status s = write_all_to_disk(); s != status::ok) return s;
   std::scoped_lock lock(root_lock_);
   root_record next = root_;
@@ -459,15 +467,28 @@ status pool<M>::mark_clean(std::uint64_t records, const saved_state& saved) {
 template <medium M>
 std::optional<std::uint64_t> pool<M>::allocate(std::uint64_t bytes, std::uint64_t alignment) {
   bytes = align_up(bytes, page_bytes);
-  std::scoped_lock lock(space_lock_);
-  if (spare_.empty()) spare_ = free_space::make_spare();
-  if (auto found = space_.take(bytes, alignment)) {
-    grow_ahead();
-    return found;
+  {
+    std::scoped_lock lock(space_lock_);
+    if (auto found = take(bytes, alignment)) return found;
   }
-  if (grow_to_fit(bytes + alignment) != status::ok && grow_to_fit(bytes) != status::ok)
-    return std::nullopt;
-  return space_.take(bytes, alignment);
+  std::scoped_lock growth(growth_lock_);
+  while (true) {  // ends: each round makes the pool longer; others may have taken what it got
+    {
+      std::scoped_lock lock(space_lock_);
+      if (auto found = take(bytes, alignment)) return found;
+    }
+    if (grow_to_fit(bytes + alignment) != status::ok && grow_to_fit(bytes) != status::ok)
+      return std::nullopt;
+  }
+}
+
+/// Under space_lock_.
+template <medium M>
+std::optional<std::uint64_t> pool<M>::take(std::uint64_t bytes, std::uint64_t alignment) {
+  if (spare_.empty()) spare_ = free_space::make_spare();
+  auto found = space_.take(bytes, alignment);
+  if (found) grow_ahead();
+  return found;
 }
 
 template <medium M>
@@ -494,8 +515,9 @@ bool pool<M>::has_room_before(std::uint64_t offset, std::uint64_t bytes, std::ui
 
 template <medium M>
 status pool<M>::reserve(std::uint64_t bytes) {
-  std::scoped_lock lock(space_lock_);
-  return space_.bytes() >= bytes ? status::ok : grow_to_fit(bytes - space_.bytes());
+  std::scoped_lock growth(growth_lock_);
+  const std::uint64_t present = free_bytes();
+  return present >= bytes ? status::ok : grow_to_fit(bytes - present);
 }
 
 template <medium M>
@@ -508,17 +530,21 @@ std::uint64_t pool<M>::growth_step() const {
 template <medium M>
 status pool<M>::grow_to_fit(std::uint64_t bytes) {
   std::uint64_t from = end(), least = align_up(from + bytes, page_bytes);
-  status grown = grow_to(from, std::max(least, from + growth_step()));
-  return grown == status::no_space ? grow_to(from, least) : grown;
+  status grown = grow_to(std::max(least, from + growth_step()));
+  return grown == status::no_space ? grow_to(least) : grown;
 }
 
 template <medium M>
-status pool<M>::grow_to(std::uint64_t from, std::uint64_t to) {
+status pool<M>::grow_to(std::uint64_t to) {
   free_space::spare memory = free_space::make_spare();
+  const std::uint64_t from = end();
   if (status s = map_->grow(to); s != status::ok) return s;
   // the file is longer: the excess is used or cut later
   if (status s = change_end(to); s != status::ok) return s;
-  space_.give(from, to - from, memory);
+  {
+    std::scoped_lock lock(space_lock_);
+    space_.give(from, to - from, memory);
+  }
   fault_in_background(from, to);
   return status::ok;
 }
@@ -529,15 +555,17 @@ status pool<M>::grow_to(std::uint64_t from, std::uint64_t to) {
 template <medium M>
 void pool<M>::grow_ahead() {
   constexpr std::uint64_t worth_it = 16 << 20;
-  if (growing_ahead_ || !worth_a_thread(end(), worth_it) || space_.bytes() > growth_step() / 2)
-    return;
+  if (growing_ahead_ || !worth_a_thread(end(), worth_it) || !will_lack_space()) return;
   growing_ahead_ = background_.submit([this](const background&) {
-    // nobody else shrinks or grows meanwhile, or the next line notices
-    std::uint64_t from = end(), to = from + growth_step();
-    std::scoped_lock lock(space_lock_);
-    growing_ahead_ = false;
-    if (changing() && from == end()) [[maybe_unused]]
-      status unneeded = grow_to(from, to);
+    std::scoped_lock growth(growth_lock_);
+    bool wanted = false;  // others may have grown it meanwhile
+    {
+      std::scoped_lock lock(space_lock_);
+      growing_ahead_ = false;
+      wanted = will_lack_space();
+    }
+    if (wanted && changing()) [[maybe_unused]]
+      status unneeded = grow_to(end() + growth_step());
   });
 }
 
@@ -553,11 +581,19 @@ void pool<M>::fault_in_background(std::uint64_t from, std::uint64_t to) {
 
 template <medium M>
 status pool<M>::give_back_tail() {
-  std::scoped_lock lock(space_lock_);
+  std::scoped_lock growth(growth_lock_);
   free_space::spare memory = free_space::make_spare();
-  std::uint64_t to = end(), from = space_.take_tail(to);
+  const std::uint64_t to = end();
+  std::uint64_t from = to;
+  {
+    std::scoped_lock lock(space_lock_);
+    from = space_.take_tail(to);
+  }
   if (from == to) return status::ok;
-  if (status s = change_end(from); s != status::ok) return space_.give(from, to - from, memory), s;
+  if (status s = change_end(from); s != status::ok) {
+    std::scoped_lock lock(space_lock_);
+    return space_.give(from, to - from, memory), s;
+  }
   map_->shrink(from);
   return status::ok;
 }

@@ -1,0 +1,183 @@
+// Growth of a pool beside those who need space. The system may take its time for it, as
+// posix_fallocate does: who finds space does not wait for that.
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <future>
+#include <mutex>
+#include <set>
+#include <thread>
+#include <vector>
+
+#include "media/mapping.hpp"
+#include "media/process_medium.hpp"
+#include "persist/pool.hpp"
+
+namespace durahash::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::uint64_t most = std::uint64_t{1} << 30;
+
+/// Memory that gets longer while a gate is open; who comes to a closed one waits.
+class gated_mapping final : public mapping {
+ public:
+  gated_mapping() {
+    void* at = ::mmap(nullptr, most, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    check(at != MAP_FAILED, "addresses for a test");
+    base_ = static_cast<std::byte*>(at);
+    reserved_bytes_ = max_bytes_ = most;
+  }
+  ~gated_mapping() override { ::munmap(base_, most); }
+  status appear() override { return status::ok; }
+  status write_to_disk(std::uint64_t, std::uint64_t) override { return status::ok; }
+
+  void close() {
+    std::scoped_lock lock(lock_);
+    open_ = false;
+  }
+  void open() {
+    std::scoped_lock lock(lock_);
+    open_ = true;
+    changed_.notify_all();
+  }
+  /// Until somebody waits at the gate.
+  bool await_growth() {
+    std::unique_lock lock(lock_);
+    return changed_.wait_for(lock, 120s, [&] { return waiting_ > 0; });
+  }
+  void refuse(status answer) { answer_ = answer; }
+
+ protected:
+  status extend(std::uint64_t, std::uint64_t) override {
+    std::unique_lock lock(lock_);
+    ++waiting_;
+    changed_.notify_all();
+    changed_.wait(lock, [&] { return open_; });
+    --waiting_;
+    return answer_;
+  }
+  void release(std::uint64_t, std::uint64_t) override {}
+
+ private:
+  std::mutex lock_;
+  std::condition_variable changed_;
+  bool open_ = true;
+  int waiting_ = 0;
+  std::atomic<status> answer_{status::ok};
+};
+
+struct rig {
+  gated_mapping* map;
+  std::unique_ptr<pool<process_medium>> p;
+
+  rig() {
+    auto made = std::make_unique<gated_mapping>();
+    map = made.get();
+    superblock block = new_superblock(engine_kind::turbo, data_kind::u64, data_kind::u64,
+                                      durability_level::process, {}, page_bytes);
+    p = std::move(
+        *pool<process_medium>::create(std::move(made), std::make_unique<process_medium>(), block));
+  }
+  ~rig() { map->open(); }
+
+  /// Takes space until growth has begun that nobody needs yet, and waits at the gate.
+  void until_growth_ahead(std::set<std::uint64_t>& taken) {
+    while (p->end() < (32 << 20)) taken.insert(*p->allocate(extent, page_bytes));
+    map->close();
+    const std::uint64_t end = p->end();
+    while (p->free_bytes() > end / 32) taken.insert(*p->allocate(extent, page_bytes));
+    ASSERT_TRUE(map->await_growth()) << "no growth has begun";
+  }
+  static constexpr std::uint64_t extent = 16 << 10;
+};
+
+TEST(PoolGrowth, WhoFindsSpaceDoesNotWaitForTheSystemThatMakesMore) {
+  rig r;
+  std::set<std::uint64_t> taken;
+  r.until_growth_ahead(taken);
+  auto beside = std::async(std::launch::async, [&] {
+    const std::uint64_t offset = *r.p->allocate(rig::extent, page_bytes);
+    r.p->free(offset, rig::extent);
+    return r.p->free_bytes();
+  });
+  const bool waited = beside.wait_for(60s) != std::future_status::ready;
+  r.map->open();
+  EXPECT_FALSE(waited) << "it waits for whoever makes the file longer";
+  EXPECT_GT(beside.get(), 0u);
+}
+
+TEST(PoolGrowth, WhoFindsNoneWaitsForIt) {
+  rig r;
+  std::set<std::uint64_t> taken;
+  r.until_growth_ahead(taken);
+  const std::uint64_t end = r.p->end();
+  while (r.p->free_bytes() >= rig::extent) taken.insert(*r.p->allocate(rig::extent, page_bytes));
+  auto beside =
+      std::async(std::launch::async, [&] { return r.p->allocate(rig::extent, page_bytes); });
+  EXPECT_EQ(beside.wait_for(200ms), std::future_status::timeout) << "there is none";
+  r.map->open();
+  const auto offset = beside.get();
+  ASSERT_TRUE(offset);
+  EXPECT_GE(*offset, end);
+  EXPECT_TRUE(taken.insert(*offset).second) << "it has two owners";
+}
+
+TEST(PoolGrowth, GrowthThatIsRefusedLeavesThePoolAsItIs) {
+  rig r;
+  std::set<std::uint64_t> taken;
+  r.until_growth_ahead(taken);
+  r.map->refuse(status::no_space);
+  r.map->open();
+  const std::uint64_t end = r.p->end();
+  while (r.p->free_bytes() >= rig::extent) taken.insert(*r.p->allocate(rig::extent, page_bytes));
+  EXPECT_FALSE(r.p->allocate(rig::extent, page_bytes));
+  EXPECT_EQ(r.p->end(), end);
+  r.p->free(*taken.begin(), rig::extent);
+  EXPECT_EQ(r.p->allocate(rig::extent, page_bytes), *taken.begin());
+  r.map->refuse(status::ok);
+  EXPECT_TRUE(r.p->allocate(rig::extent, page_bytes));
+  EXPECT_GT(r.p->end(), end);
+}
+
+TEST(PoolGrowth, ThreadsThatTakeAndGiveBackBesideGrowthAndShrinkingShareNothing) {
+  rig r;
+  constexpr int threads = 4, rounds = 2'000;
+  std::atomic<std::uint64_t> taken_twice{0}, taken{0};
+  std::vector<std::atomic<std::uint8_t>> owners(most / page_bytes);
+  std::atomic<int> at_work{threads};
+  std::vector<std::thread> workers;
+  for (int n = 0; n < threads; ++n)
+    workers.emplace_back([&, n] {
+      std::vector<std::uint64_t> mine;
+      for (int i = 0; i < rounds; ++i) {
+        const auto offset = r.p->allocate(rig::extent, page_bytes);
+        if (!offset) continue;
+        taken_twice += owners.at(*offset / page_bytes).exchange(1);
+        mine.push_back(*offset);
+        ++taken;
+        if (i % 3 != n % 3) continue;
+        owners.at(mine.front() / page_bytes) = 0;
+        r.p->free(mine.front(), rig::extent);
+        mine.erase(mine.begin());
+        --taken;
+      }
+      --at_work;
+    });
+  while (at_work > 0) {
+    EXPECT_EQ(r.p->give_back_tail(), status::ok);
+    std::this_thread::yield();
+  }
+  for (std::thread& t : workers) t.join();
+  EXPECT_EQ(taken_twice, 0u);
+  std::uint64_t owned = 0;
+  for (const auto& o : owners) owned += o;
+  EXPECT_EQ(owned, taken);
+}
+
+}  // namespace
+}  // namespace durahash::test
