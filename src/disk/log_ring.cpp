@@ -131,7 +131,9 @@ error log_ring::appear() {
   std::string nameless = "/proc/self/fd/" + std::to_string(file_);
   if (::linkat(AT_FDCWD, nameless.c_str(), AT_FDCWD, path_.c_str(), AT_SYMLINK_FOLLOW) != 0)
     return {status::unusable, "what the disk does not have yet cannot be kept in " + path_ + ": " +
-                                  std::strerror(errno)};
+                                  (errno == ENOENT && ::access("/proc/self/fd", X_OK) != 0
+                                       ? "it gets its name through /proc, and none is here"
+                                       : std::strerror(errno))};
   named_ = true;
   return {status::ok, {}};
 }

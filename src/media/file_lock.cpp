@@ -238,6 +238,9 @@ result<locked_file> locked_file::open(const mapping_request& request) {
   if (descriptor < 0)
     return system_error(status::unusable, request.create ? "cannot create" : "cannot open",
                         request.path);
+  if (file.nameless_ && ::access("/proc/self/fd", X_OK) != 0)
+    return error{status::unusable, "cannot create " + request.path +
+                                       ": it gets its name through /proc, and none is here"};
   file.mark_ = file_mark_of(descriptor);
 
   struct stat facts {};

@@ -292,11 +292,14 @@ bool perhaps_torn(const opening& o) {
 
 error refuse_torn(const opening& o) {
   if (o.how.salvage || !perhaps_torn(o)) return {status::ok, {}};
-  return refused(status::unusable, "cannot use " + o.path +
-                                       " as a pool: the machine went down while it was open and "
-                                       "not synced, and a plain file may be torn by that; "
-                                       "`durahash check --salvage " +
-                                       o.path + "` verifies everything and keeps what is whole");
+  const bool is_known = this_boot() != std::array<std::uint8_t, 16>{};
+  return refused(status::unusable,
+                 "cannot use " + o.path + " as a pool: " +
+                     (is_known ? "the machine went down while it was open and not synced"
+                               : "it was open and not synced, and without /proc nothing here tells "
+                                 "that the machine has not gone down since") +
+                     ", and a plain file may be torn by that; `durahash check --salvage " + o.path +
+                     "` verifies everything and keeps what is whole");
 }
 
 /// A copy that was made while the pool was written has pages of many moments; one that was made

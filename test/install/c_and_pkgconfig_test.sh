@@ -64,11 +64,12 @@ CMAKE
   cmake --build "$scratch/cmake"; } >"$scratch/cmake.log" 2>&1 || { cat "$scratch/cmake.log"; fail "durahash::c is not found, or does not link"; }
 says "this program was killed 4 times" "$scratch/cmake/visits" "$scratch/data/a.dh"
 
-# The root alone, with a /proc, which the creation of a pool needs.
+# The root alone, with a /proc, which the creation of a pool needs, and says that it needs.
 enter() {
   # shellcheck disable=SC2016
   LD_LIBRARY_PATH=${library#"$root"} unshare --mount bash -c 'mount -t proc proc "$0/proc" && exec chroot "$0" "$@"' "$root" "$@"
 }
+enter_without_proc() { LD_LIBRARY_PATH=${library#"$root"} chroot "$root" "$@"; }
 mkdir "$root/proc"
 cp "$scratch/shared" "$prefix/bin/visits"
 LD_LIBRARY_PATH=$library ldd "$prefix/bin/durahash" "$prefix/bin/visits" /bin/true | grep -o '/[^ ]*' | grep -v "^$root" | grep -v ':$' |
@@ -79,6 +80,10 @@ if ! enter /usr/local/bin/true 2>"$scratch/entered"; then
 else
   says "this program was killed 0 times" enter /usr/local/bin/visits /b.dh
   [ "$(enter /usr/local/bin/durahash dump /b.dh)" = "$(printf '42\t1')" ] || fail "the tool of the root does not read the pool"
+  ! enter_without_proc /usr/local/bin/durahash create /c.dh 2>"$scratch/refused" || fail "a pool is made without /proc"
+  grep -q 'through /proc, and none is here' "$scratch/refused" || fail "a pool without /proc: $(cat "$scratch/refused")"
+  ! enter_without_proc /usr/local/bin/durahash get /b.dh 42 2>"$scratch/refused" || fail "a killed pool is opened without /proc"
+  grep -q 'without /proc nothing here tells' "$scratch/refused" || fail "a killed pool without /proc: $(cat "$scratch/refused")"
   echo "c_and_pkgconfig_test: in a root of its own, too"
 fi
 echo "c_and_pkgconfig_test: what was installed serves C and C++"
