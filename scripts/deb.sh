@@ -18,7 +18,7 @@ if [ -z "$build" ]; then
   build=build/deb
   scripts/setup.sh deb
   cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DDURAHASH_BUILD_TESTS=OFF -DCMAKE_INSTALL_PREFIX=/usr \
-    -DCMAKE_INSTALL_LIBDIR="lib/$(dpkg-architecture -qDEB_HOST_MULTIARCH)" >/dev/null
+    -DCMAKE_EXE_LINKER_FLAGS=-Wl,-z,relro,-z,now -DCMAKE_INSTALL_LIBDIR="lib/$(dpkg-architecture -qDEB_HOST_MULTIARCH)" >/dev/null
   cmake --build "$build" -j "${JOBS:-$(nproc)}" --target durahash_tool durahash_shared durahash_server -- --quiet
 fi
 
@@ -48,7 +48,7 @@ take libdurahash0 "${runtime[@]}"
 take libdurahash-dev usr/include/durahash "$library/libdurahash.so" "$library/libdurahash.a" "$library/pkgconfig" "$library/cmake"
 take durahash usr/bin/durahash
 strip --strip-unneeded --remove-section=.comment "$stage/libdurahash0/$library"/libdurahash.so.*.* "$stage/durahash/usr/bin/durahash"
-strip --strip-debug "$stage/libdurahash-dev/$library/libdurahash.a"
+strip --strip-debug --remove-section=.comment "$stage/libdurahash-dev/$library/libdurahash.a"
 
 tool=$stage/all/usr/bin/durahash
 scripts/man_pages.py "$tool" "$stage/durahash/usr/share/man/man1" >/dev/null
@@ -78,10 +78,12 @@ finish() {
   shift 5
   local root=$stage/$package doc=$stage/$package/usr/share/doc/$package
   mkdir -p "$root/DEBIAN" "$doc"
-  printf 'Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/\nUpstream-Name: durahash\n\nFiles: *\nCopyright: the durahash authors\nLicense: Apache-2.0\n On Debian systems the text of this license is in\n /usr/share/common-licenses/Apache-2.0.\n' >"$doc/copyright"
+  printf 'Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/\nUpstream-Name: durahash\n\nFiles: *\nCopyright: %s the durahash authors\nLicense: Apache-2.0\n On Debian systems the text of this license is in\n /usr/share/common-licenses/Apache-2.0.\n' "$(date -u -d "@$SOURCE_DATE_EPOCH" +%Y)" >"$doc/copyright"
   printf 'durahash (%s) unstable; urgency=medium\n\n  * Made by scripts/deb.sh.\n\n -- %s  %s\n' "$debian_version" "$maintainer" \
     "$(date -u -R -d "@$SOURCE_DATE_EPOCH")" | gzip -9n >"$doc/changelog.Debian.gz"
   gzip -9nc CHANGELOG.md >"$doc/changelog.gz"
+  mkdir -p "$root/usr/share/lintian/overrides"
+  printf '# no package of Debian itself: there is no bug to close\n%s: initial-upload-closes-no-bugs\n' "$package" >"$root/usr/share/lintian/overrides/$package"
   {
     printf 'Package: %s\nSource: durahash\nVersion: %s\nArchitecture: %s\nMaintainer: %s\n' "$package" "$debian_version" "$architecture" "$maintainer"
     printf 'Installed-Size: %s\n' "$(du -k -s --exclude=DEBIAN "$root" | cut -f 1)"

@@ -32,11 +32,14 @@ if [ "${DURAHASH_LONG:-}" = 1 ]; then
   diff -r "$scratch/packages" "$scratch/again" || fail "packages made twice differ"
 fi
 if command -v lintian >/dev/null; then
-  lintian --fail-on error "${debs[@]}" || fail "lintian has found errors"
+  # This build's libraries lie where one architecture alone has them; those of make deb do not.
+  lintian --allow-root --fail-on error,warning --suppress-tags pkg-config-unavailable-for-cross-compilation "${debs[@]}" ||
+    fail "lintian finds fault with the packages"
 else
   echo "deb_test: no lintian here"
 fi
 
+architecture=$(dpkg --print-architecture)
 # A root with an empty list of packages, but for what these depend on: listed as here, and its files.
 root=$scratch/root
 mkdir -p "$root"/var/lib/dpkg/{info,updates,triggers} "$root/etc" "$root/dev" "$root/proc" "$root/tmp" "$root/bin"
@@ -44,9 +47,9 @@ ln -s /proc/self/fd "$root/dev/fd"  # of bash, for <(...)
 touch "$root/var/lib/dpkg/available"
 for deb in "${debs[@]}"; do dpkg-deb --field "$deb" Depends; done | tr ',' '\n' | sed 's/|.*//; s/(.*//; s/ //g' | sort -u |
   grep -v durahash | while read -r package; do
-  dpkg-query --status "$package" >>"$root/var/lib/dpkg/status" || fail "$package is not on this machine"
+  dpkg-query --status "$package:$architecture" >>"$root/var/lib/dpkg/status" || fail "$package is not on this machine"
   echo >>"$root/var/lib/dpkg/status"
-  dpkg-query --listfiles "$package" | { grep '/lib.*\.so\.' || true; } | while read -r file; do
+  dpkg-query --listfiles "$package:$architecture" | { grep '/lib.*\.so\.' || true; } | while read -r file; do
     [ -d "$file" ] || install -D "$(realpath "$file")" "$root$file"
   done
 done
