@@ -206,9 +206,16 @@ class engine_subject final : public subject {
         break;
       case act::erase: c.ok = engine_->write(key, erase_decider<value_type>()) == status::ok; break;
       case act::exchange: {
-        owned_value expected = owned(c.expected);
-        c.ok = engine_->write(key, decide_exchange(value_type(expected), value_type(value))) ==
-               status::ok;
+        const owned_value expected = owned(c.expected);
+        const value_type before(expected), after(value);
+        auto change = [&](value_type present, value_type& next) {
+          next = after;
+          return present == before ? status::ok : status::mismatch;
+        };
+        // the same, as a caller's function
+        const bool by_change = c.argument % 2 != 0;
+        c.ok = (by_change ? engine_->write(key, decide_change<value_type>(change))
+                          : engine_->write(key, decide_exchange(before, after))) == status::ok;
         break;
       }
       case act::add:

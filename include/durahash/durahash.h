@@ -26,6 +26,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/// In front of what the shared library shows.
 #if defined(__GNUC__)
 #define DURAHASH_API __attribute__((visibility("default")))
 #else
@@ -40,8 +41,8 @@ extern "C" {
 
 /// Of this header. durahash_version() is that of the library.
 #define DURAHASH_VERSION_MAJOR 0
-#define DURAHASH_VERSION_MINOR 1
-#define DURAHASH_VERSION_PATCH 0
+#define DURAHASH_VERSION_MINOR 1  ///< see DURAHASH_VERSION_MAJOR
+#define DURAHASH_VERSION_PATCH 0  ///< see DURAHASH_VERSION_MAJOR
 
 /// "MAJOR.MINOR.PATCH". Never freed.
 DURAHASH_API const char* durahash_version(void);
@@ -51,6 +52,7 @@ DURAHASH_API uint32_t durahash_version_number(void);
 
 // ------------------------------------------------------------------------------------ answers
 
+/// One of DURAHASH_OK and those behind it.
 typedef int durahash_status;
 
 enum {
@@ -231,8 +233,9 @@ DURAHASH_API durahash_status durahash_u64_fetch_add(durahash_pool* pool, uint64_
 DURAHASH_API durahash_status durahash_u64_find_or_insert(durahash_pool* pool, uint64_t key,
                                                          uint64_t fallback, uint64_t* value);
 
-/// What makes a new value of the present one. No lock is held while it is called; where another
-/// write was first it is called again, so that it must have no effects of its own.
+/// What makes a new value of the present one. It is called under the key's lock: it is quick, since
+/// other writers wait for it, and uses no pool, since it might wait for itself. Where the table has
+/// to make room it is called once more.
 typedef uint64_t (*durahash_u64_change)(void* context, uint64_t present);
 
 /// Puts what `change` makes of the present value in its place, as one operation: no write comes
@@ -396,6 +399,7 @@ typedef struct durahash_cursor {
   uint64_t done;
 } durahash_cursor;
 
+/// What a scan calls with each record; bytes end with the call.
 typedef void (*durahash_u64_visitor)(void* context, uint64_t key, uint64_t value);
 typedef void (*durahash_bytes_visitor)(void* context, const void* key, size_t key_length,
                                        const void* value, size_t value_length);
@@ -479,6 +483,7 @@ DURAHASH_API durahash_status durahash_compact(durahash_pool* pool);
 /// Everything that returned before is on the medium: see handle::sync in durahash/handle.hpp.
 DURAHASH_API durahash_status durahash_sync(durahash_pool* pool);
 
+/// What is called with each line, and with each figure; strings end with the call.
 typedef void (*durahash_line_visitor)(void* context, const char* line);
 typedef void (*durahash_figure_visitor)(void* context, const char* name, double figure);
 
@@ -513,6 +518,7 @@ DURAHASH_API durahash_status durahash_durable_position(const durahash_pool* pool
 /// Returns   ok, io_error: the disk has refused a write.
 DURAHASH_API durahash_status durahash_wait_durable(durahash_pool* pool, uint64_t position);
 
+/// What durahash_when_durable calls.
 typedef void (*durahash_durable_callback)(void* context, durahash_status status);
 
 /// Calls `call` once when that is so: at once, or from a thread of the pool. It must not close the

@@ -1,6 +1,7 @@
 // What `table` and `map` share: everything that does not mention a key.
 #pragma once
 
+#include <exception>
 #include <functional>
 #include <memory>
 #include <string>
@@ -132,7 +133,9 @@ class handle {
   ~handle();
 
  protected:
+  /// Of what open has made.
   explicit handle(std::unique_ptr<detail::any_table> table) : table_(table.release()) {}
+  /// What answers: that, or in a child what says so.
   detail::any_table& table() const {
     if (!table_->opened_here()) [[unlikely]]
       return detail::of_another_process(*table_);
@@ -148,6 +151,29 @@ class handle {
       at.done = true;  // who goes on until it is done comes to an end
       return status::forked;
     }
+  }
+  /// update_with of a key, by `make(present, next)`, which says as any_table's does what is to be
+  /// done. What it throws does not pass a lock: the record stays as it is, and it is thrown again
+  /// when the lock is released. In a child nothing of the table is touched any more.
+  template <class Value, class Table, class Make>
+  static status change_under_lock(Table& all, Value key, Make&& make) {
+    std::exception_ptr thrown;
+    cursor none;
+    const status done = ending_in_a_child(none, [&] {
+      return all.update_with(key, [&](Value present, Value& next) {
+        status answer = status::invalid_argument;
+        try {
+          answer = make(present, next);
+        } catch (...) {
+          thrown = std::current_exception();
+        }
+        detail::end_in_a_child(all);
+        return answer;
+      });
+    });
+    if (thrown) [[unlikely]]
+      std::rethrow_exception(thrown);
+    return done;
   }
 
  private:

@@ -32,12 +32,14 @@ class map {
 template <word_sized K, word_sized V>
 class map<K, V> : public handle {
  public:
+  /// As table::open; a new pool is one of words to words.
   static result<map> open(const std::string& path, const options& how = {}) {
     auto words = detail::open_words(path, how);
     if (!words) return words.failure();
     return map(std::move(*words));
   }
 
+  /// As of table: whatever is there; if the key is absent; if it is present.
   status put(const K& key, const V& value) { return write(detail::write_mode::put, key, value); }
   status insert(const K& key, const V& value) {
     return write(detail::write_mode::insert, key, value);
@@ -62,6 +64,7 @@ class map<K, V> : public handle {
   bool contains(const K& key) const { return get(key).has_value(); }
   status erase(const K& key) { return impl().erase(detail::to_word(key)); }
 
+  /// As of table; compared are words.
   status compare_and_set(const K& key, const V& expected, const V& desired) {
     return impl().compare_and_set(detail::to_word(key), detail::to_word(expected),
                                   detail::to_word(desired));
@@ -74,15 +77,19 @@ class map<K, V> : public handle {
     return detail::find_or_insert(*this, key, fallback, value);
   }
 
-  /// Puts `change(present)` in the place of the present value, as one operation: no write comes
-  /// between. `change` takes no lock with it; where another write was first it is called again, so
-  /// that it must have no effects of its own. Returns the value before in `previous`, if given.
+  /// Puts `change(present)` in the place of the present value, as one operation, under the key's
+  /// lock: see table::update_with. Returns the value before in `previous`, if given.
   /// Returns   ok, not_found, no_space, read_only.
   template <class Change>
   status update_with(const K& key, Change&& change, V* previous = nullptr) {
-    V present{};
-    const status s = detail::update_with(*this, key, present, change);
-    if (s == status::ok && previous != nullptr) *previous = present;
+    V before{};
+    const status s = change_under_lock(
+        impl(), detail::to_word(key), [&](std::uint64_t present, std::uint64_t& next) {
+          before = detail::from_word<V>(present);
+          next = detail::to_word<V>(change(static_cast<const V&>(before)));
+          return status::ok;
+        });
+    if (s == status::ok && previous != nullptr) *previous = before;
     return s;
   }
 
@@ -179,6 +186,7 @@ class map<K, V> : public table {
     return map(std::move(*records));
   }
 
+  /// As of table: whatever is there; if the key is absent; if it is present.
   status put(key_argument key, value_argument value) {
     return table::put(key_bytes(key).view(), value_bytes(value).view());
   }
@@ -218,18 +226,17 @@ class map<K, V> : public table {
   }
   template <class Change>
   status update_with(key_argument key, Change&& change, V* previous = nullptr) {
-    const key_bytes of(key);
-    std::string now;
-    for (;;) {  // ends: another round means that another write has got on
-      V present{};
-      status s = table::get(of.view(), now);
-      if (s == status::ok) s = take(now, present);
-      if (s != status::ok) return s;
-      const V next = change(static_cast<const V&>(present));
-      s = table::compare_and_set(of.view(), now, value_bytes(next).view());
-      if (s == status::ok && previous != nullptr) *previous = std::move(present);
-      if (s != status::mismatch) return s;
-    }
+    V before{}, made{};
+    std::optional<value_bytes> bytes_made;
+    const status s = table::change_value(
+        key_bytes(key).view(), [&](std::string_view present, std::string_view& next) {
+          if (const status fits = take(present, before); fits != status::ok) return fits;
+          made = change(static_cast<const V&>(before));
+          next = bytes_made.emplace(made).view();
+          return status::ok;
+        });
+    if (s == status::ok && previous != nullptr) *previous = std::move(before);
+    return s;
   }
 
   /// Batches: see table::put_many. Arrays of one length, or every answer is invalid_argument.

@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "durahash/detail/read_modify_write.hpp"
@@ -114,13 +115,19 @@ class table : public handle {
   }
 
   /// Puts `change(std::string_view present)`, a string or a view, in the place of the present
-  /// value, as one operation: no write comes between. No lock is held while it is called; where
-  /// another write was first it is called again, so that it must have no effects of its own.
-  /// Returns   ok, not_found, no_space, read_only, out_of_memory.
+  /// value, as one operation: no write comes between.
+  /// `change`  is called under the key's lock. It is quick, since other writers wait for it; and it
+  ///           uses no pool, since it might wait for itself. Where the table has to make room it is
+  ///           called once more. What it throws leaves the record as it was.
+  /// Returns   ok, not_found, no_space, read_only, out_of_memory; invalid_argument where the new
+  ///           value is too long.
   template <class Change>
   status update_with(std::string_view key, Change&& change) {
-    std::string present;
-    return detail::update_with(*this, key, present, change);
+    std::optional<std::decay_t<std::invoke_result_t<Change&, std::string_view>>> made;
+    return change_value(key, [&](std::string_view present, std::string_view& next) {
+      next = made.emplace(change(present));
+      return status::ok;
+    });
   }
 
   /// Adds to an 8-byte value, modulo 2^64; an absent key counts as 0. `previous` receives the value
@@ -217,6 +224,13 @@ class table : public handle {
     while (!at.done)
       if (status s = scan(at, 1024, visit); s != status::ok) return s;
     return status::ok;
+  }
+
+ protected:
+  /// As update_with, by a function that says what is to be done: detail::value_change.
+  template <class Make>
+  status change_value(std::string_view key, Make&& make) {
+    return change_under_lock(impl(), key, make);
   }
 
  private:

@@ -34,9 +34,8 @@ class beside_base : public Interface {
                                     "does not allow"};
     if (R::reads_pairs && !has_atomic_pairs())
       return {status::unusable,
-              "cannot read " + path +
-                  " beside its writer: this processor has no AVX, and cannot read "
-                  "a slot of this engine at once"};
+              "cannot read " + path + " beside its writer: this processor has no " +
+                  what_reads_pairs + ", and cannot read a slot of this engine at once"};
     const status s = look([](const std::byte*) { return looked::hit; }, R::finds_by_versions);
     if (s == status::unusable)
       return {s, "cannot read " + path +
@@ -215,6 +214,7 @@ class beside_words final : public beside_base<R, M, detail::word_table> {
   status erase(word) override { return status::read_only; }
   status compare_and_set(word, word, word) override { return status::read_only; }
   status fetch_add(word, word, word&) override { return status::read_only; }
+  status update_with(word, detail::value_change<word>) override { return status::read_only; }
   void get_many(std::span<const word> keys, word* values, status* answers) override {
     for (std::size_t i = 0; i < keys.size(); ++i) answers[i] = get(keys[i], values[i]);
   }
@@ -250,6 +250,7 @@ class beside_bytes final : public beside_base<R, M, detail::bytes_table> {
   status erase(bytes) override { return status::read_only; }
   status compare_and_set(bytes, bytes, bytes) override { return status::read_only; }
   status fetch_add(bytes, std::uint64_t, std::uint64_t&) override { return status::read_only; }
+  status update_with(bytes, detail::value_change<bytes>) override { return status::read_only; }
   void get_many(std::span<const bytes> keys, detail::bytes_table::indexed_reader read,
                 status* answers) override {
     std::fill_n(answers, keys.size(), status::out_of_memory);

@@ -48,6 +48,7 @@ class closed_words final : public closed_base<detail::word_table> {
   status erase(word) override { return answer_; }
   status compare_and_set(word, word, word) override { return answer_; }
   status fetch_add(word, word, word&) override { return answer_; }
+  status update_with(word, detail::value_change<word>) override { return answer_; }
   void get_many(std::span<const word> keys, word*, status* answers) override {
     std::fill_n(answers, keys.size(), answer_);
   }
@@ -71,6 +72,7 @@ class closed_bytes final : public closed_base<detail::bytes_table> {
   status erase(bytes) override { return answer_; }
   status compare_and_set(bytes, bytes, bytes) override { return answer_; }
   status fetch_add(bytes, std::uint64_t, std::uint64_t&) override { return answer_; }
+  status update_with(bytes, detail::value_change<bytes>) override { return answer_; }
   void get_many(std::span<const bytes> keys, indexed_reader, status* answers) override {
     std::fill_n(answers, keys.size(), answer_);
   }

@@ -250,6 +250,9 @@ class disk_words final : public disk_table<detail::word_table> {
   status fetch_add(word key, word delta, word& previous) override {
     return write_at(ends_.stripe_of(key), [&] { return inside_->fetch_add(key, delta, previous); });
   }
+  status update_with(word key, detail::value_change<word> change) override {
+    return write_at(ends_.stripe_of(key), [&] { return inside_->update_with(key, change); });
+  }
   void get_many(std::span<const word> keys, word* values, status* answers) override {
     needs mine;
     inside_->get_many(keys, values, answers);
@@ -301,6 +304,9 @@ class disk_bytes final : public disk_table<detail::bytes_table> {
   }
   status fetch_add(bytes key, std::uint64_t delta, std::uint64_t& previous) override {
     return write_at(ends_.stripe_of(key), [&] { return inside_->fetch_add(key, delta, previous); });
+  }
+  status update_with(bytes key, detail::value_change<bytes> change) override {
+    return write_at(ends_.stripe_of(key), [&] { return inside_->update_with(key, change); });
   }
   void get_many(std::span<const bytes> keys, indexed_reader read, status* answers) override {
     needs mine;

@@ -165,6 +165,9 @@ class word_adapter final : public pool_adapter<E, M, detail::word_table> {
       });
     });
   }
+  status update_with(word key, detail::value_change<word> make) override {
+    return change([&] { return engine_.write(key, decide_change<word>(make)); });
+  }
   void get_many(std::span<const word> keys, word* values, status* answers) override {
     engine_.get_many(
         keys, [values](std::size_t i, word value) { values[i] = value; }, answers);
@@ -231,6 +234,14 @@ class byte_adapter final : public pool_adapter<E, M, detail::bytes_table> {
         return decision<bytes>::set({reinterpret_cast<const char*>(&sum), sizeof sum});
       });
     });
+  }
+  status update_with(bytes key, detail::value_change<bytes> make) override {
+    if (writable() && !takes_key(key)) return status::invalid_argument;
+    auto make_it_fit = [&](bytes present, bytes& next) {
+      const status made = make(present, next);
+      return made == status::ok && !takes_value(next) ? status::invalid_argument : made;
+    };
+    return change([&] { return engine_.write(key, decide_change<bytes>(make_it_fit)); });
   }
   void get_many(std::span<const bytes> keys, detail::bytes_table::indexed_reader read,
                 status* answers) override {

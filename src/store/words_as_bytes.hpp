@@ -63,6 +63,16 @@ class words_as_bytes final : public detail::bytes_table {
     return key.size() == 8 ? words_->fetch_add(word(key), delta, previous)
                            : status::invalid_argument;
   }
+  status update_with(bytes key, detail::value_change<bytes> make) override {
+    if (key.size() != 8) return status::invalid_argument;
+    return words_->update_with(word(key), [&](std::uint64_t present, std::uint64_t& next) {
+      bytes made;
+      const status answer = make(text(present), made);
+      if (answer != status::ok) return answer;
+      if (made.size() != 8) return status::invalid_argument;
+      return next = word(made), status::ok;
+    });
+  }
   void get_many(std::span<const bytes> keys, indexed_reader read, status* answers) override;
   void put_many(std::span<const bytes> keys, const bytes* values, status* answers) override;
   void erase_many(std::span<const bytes> keys, status* answers) override;

@@ -88,6 +88,38 @@ TEST_P(Operations, CompareAndSetWritesOnlyOverTheExpectedValue) {
   EXPECT_EQ(pool().get(key(1)), value(12));
 }
 
+TEST_P(Operations, UpdateWithPutsWhatTheFunctionMakesOfTheValue) {
+  int calls = 0;
+  std::string seen;
+  auto to_twelve = [&](std::string_view present) { return ++calls, seen = present, value(12); };
+  EXPECT_EQ(pool().update_with(key(1), to_twelve), status::not_found);
+  EXPECT_EQ(calls, 0);
+  EXPECT_FALSE(pool().contains(key(1)));
+  EXPECT_EQ(pool().put(key(1), value(10)), status::ok);
+  EXPECT_EQ(pool().update_with(key(1), to_twelve), status::ok);
+  EXPECT_EQ(calls, 1);
+  EXPECT_EQ(seen, value(10));
+  EXPECT_EQ(pool().get(key(1)), value(12));
+  EXPECT_EQ(pool().pool().size(), 1u);
+}
+
+/// What is thrown under the lock passes no lock: the next one gets it.
+TEST_P(Operations, WhatUpdateWithsFunctionThrowsLeavesTheRecord) {
+  struct thrown {};
+  fill(0, 300);
+  for (std::uint64_t n = 0; n < 300; ++n)
+    EXPECT_THROW(static_cast<void>(pool().update_with(
+                     key(n), [](std::string_view) -> std::string { throw thrown(); })),
+                 thrown);
+  for (std::uint64_t n = 0; n < 300; ++n) {
+    ASSERT_EQ(pool().get(key(n)), value(n)) << n;
+    ASSERT_EQ(pool().update_with(key(n), [&](std::string_view) { return value(n + 1); }),
+              status::ok);
+    ASSERT_EQ(pool().get(key(n)), value(n + 1)) << n;
+  }
+  expect_sound(pool());
+}
+
 TEST_P(Operations, FetchAddCountsFromZeroAndGivesTheValueBefore) {
   std::uint64_t previous = 99;
   EXPECT_EQ(pool().fetch_add(key(1), 5, previous), status::ok);
@@ -248,6 +280,8 @@ TEST_P(Operations, AKeyOrAWordOfAnotherLengthIsAnInvalidArgument) {
       EXPECT_EQ(pool().compare_and_set(wrong, value(1), value(2)), status::invalid_argument);
       std::uint64_t previous = 0;
       EXPECT_EQ(pool().fetch_add(wrong, 1, previous), status::invalid_argument);
+      EXPECT_EQ(pool().update_with(wrong, [&](std::string_view) { return value(2); }),
+                status::invalid_argument);
       EXPECT_FALSE(pool().contains(wrong));
     }
     if (!values_are_bytes()) {
@@ -256,6 +290,9 @@ TEST_P(Operations, AKeyOrAWordOfAnotherLengthIsAnInvalidArgument) {
       EXPECT_EQ(pool().update(key(1), wrong), status::invalid_argument);
       EXPECT_EQ(pool().compare_and_set(key(1), wrong, value(2)), status::invalid_argument);
       EXPECT_EQ(pool().compare_and_set(key(1), value(1), wrong), status::invalid_argument);
+      const std::string another(wrong);
+      EXPECT_EQ(pool().update_with(key(1), [&](std::string_view) { return another; }),
+                status::invalid_argument);
     }
     EXPECT_EQ(untouched, "untouched");
   }

@@ -14,10 +14,25 @@ namespace durahash::test {
 
 namespace {
 
-constexpr const char* names[] = {
-    "put",       "insert",   "update",   "get",        "contains",  "erase", "compare_and_set",
-    "fetch_add", "get_many", "put_many", "erase_many", "scan_some", "size",  "reserve",
-    "compact",   "sync",     "reopen",   "check"};
+constexpr const char* names[] = {"put",
+                                 "insert",
+                                 "update",
+                                 "get",
+                                 "contains",
+                                 "erase",
+                                 "compare_and_set",
+                                 "fetch_add",
+                                 "update_with",
+                                 "get_many",
+                                 "put_many",
+                                 "erase_many",
+                                 "scan_some",
+                                 "size",
+                                 "reserve",
+                                 "compact",
+                                 "sync",
+                                 "reopen",
+                                 "check"};
 static_assert(std::size(names) == static_cast<std::size_t>(action::check) + 1);
 
 /// The operations of a list, one after the other, on a pool and on a map beside it.
@@ -50,6 +65,7 @@ class model_run {
       case action::erase: return erase(o);
       case action::compare_and_set: return compare_and_set(o);
       case action::fetch_add: return fetch_add(o);
+      case action::update_with: return update_with(o);
       case action::get_many: return get_many(o);
       case action::put_many: return put_many(o);
       case action::erase_many: return erase_many(o);
@@ -115,6 +131,18 @@ class model_run {
     if (!fits) return;
     agree(previous, before, "fetch_add's previous");
     set(key(o.key), word_bytes(before + o.seed));
+  }
+
+  void update_with(const operation& o) {
+    auto record = records_.find(key(o.key));
+    const bool present = record != records_.end();
+    std::string seen;
+    const status given = pool_->update_with(
+        key(o.key), [&](std::string_view now) { return seen = now, value(o.seed); });
+    expect(given, present ? status::ok : status::not_found, "update_with");
+    if (!present) return;
+    agree(seen, record->second, "update_with's present value");
+    set(key(o.key), value(o.seed));
   }
 
   // --------------------------------------------------------------------------------------- batches

@@ -20,6 +20,7 @@ enum class action : std::uint8_t {
   erase,
   compare_and_set,
   fetch_add,
+  update_with,
   get_many,
   put_many,
   erase_many,

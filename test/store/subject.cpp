@@ -50,6 +50,11 @@ class word_subject final : public subject {
   status fetch_add(std::string_view key, std::uint64_t delta, std::uint64_t& previous) override {
     return map_.fetch_add(bytes_word(key), delta, previous);
   }
+  status update_with(std::string_view key, const value_maker& change) override {
+    return map_.update_with(bytes_word(key), [&](std::uint64_t present) {
+      return bytes_word(change(word_bytes(present)));
+    });
+  }
 
   answers get_many(const strings& keys, strings& values) override {
     std::vector<std::uint64_t> found(values.size());
@@ -110,6 +115,9 @@ class table_subject final : public subject {
   }
   status fetch_add(std::string_view key, std::uint64_t delta, std::uint64_t& previous) override {
     return table_.fetch_add(key, delta, previous);
+  }
+  status update_with(std::string_view key, const value_maker& change) override {
+    return table_.update_with(key, change);
   }
   answers get_many(const strings& keys, strings& values) override {
     answers all(keys.size(), status::io_error);

@@ -35,6 +35,9 @@ class subject {
   virtual status compare_and_set(std::string_view key, std::string_view expected,
                                  std::string_view desired) = 0;
   virtual status fetch_add(std::string_view key, std::uint64_t delta, std::uint64_t& previous) = 0;
+  /// By `change(present)`, the new value.
+  using value_maker = std::function<std::string(std::string_view)>;
+  virtual status update_with(std::string_view key, const value_maker& change) = 0;
   virtual answers get_many(const strings& keys, strings& values) = 0;
   virtual answers put_many(const strings& keys, const strings& values) = 0;
   virtual answers erase_many(const strings& keys) = 0;

@@ -38,6 +38,7 @@ void require_every_operation_forked(subject& pool, const setup& with) {
     require(!pool.contains(key), "in a child a table contains nothing");
     require_forked(pool.compare_and_set(key, nth_value(with, 1), other), "compare_and_set");
     require_forked(pool.fetch_add(key, 5, previous), "fetch_add");
+    require_forked(pool.update_with(key, [&](std::string_view) { return other; }), "update_with");
     require_forked(pool.erase(key), "erase");
   }
   strings keys = {there, absent}, values = {other, other}, found(2);

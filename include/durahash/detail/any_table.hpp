@@ -40,6 +40,11 @@ class function_ref<R(Args...)> {
   R (*call_)(void*, Args...);
 };
 
+/// What becomes of a value: it is put into `next`, and the answer is ok; with another answer the
+/// record stays as it is, and that is the operation's.
+template <class Value>
+using value_change = function_ref<status(Value present, Value& next)>;
+
 /// Of a table that belongs to no process in particular.
 inline constexpr unsigned char every_process = 1;
 
@@ -99,6 +104,7 @@ class word_table : public any_table {
   virtual status compare_and_set(std::uint64_t key, std::uint64_t expected,
                                  std::uint64_t desired) = 0;
   virtual status fetch_add(std::uint64_t key, std::uint64_t delta, std::uint64_t& previous) = 0;
+  virtual status update_with(std::uint64_t key, value_change<std::uint64_t> change) = 0;
   virtual void get_many(std::span<const std::uint64_t> keys, std::uint64_t* values,
                         status* answers) = 0;
   virtual void put_many(std::span<const std::uint64_t> keys, const std::uint64_t* values,
@@ -118,6 +124,7 @@ class bytes_table : public any_table {
   virtual status compare_and_set(std::string_view key, std::string_view expected,
                                  std::string_view desired) = 0;
   virtual status fetch_add(std::string_view key, std::uint64_t delta, std::uint64_t& previous) = 0;
+  virtual status update_with(std::string_view key, value_change<std::string_view> change) = 0;
   virtual void get_many(std::span<const std::string_view> keys, indexed_reader read,
                         status* answers) = 0;
   virtual void put_many(std::span<const std::string_view> keys, const std::string_view* values,

@@ -1,4 +1,4 @@
-// Operations that are made of two, and are one all the same.
+// An operation that is made of two, and is one all the same.
 #pragma once
 
 #include "durahash/status.hpp"
@@ -15,17 +15,6 @@ status find_or_insert(Table& all, const Key& key, const Fallback& fallback, Valu
     s = all.insert(key, fallback);
     if (s == status::ok) value = Value(fallback);
     if (s != status::exists) return s;
-  }
-}
-
-/// get, and compare_and_set of what `change` makes of it.
-template <class Table, class Key, class Value, class Change>
-status update_with(Table& all, const Key& key, Value& present, Change&& change) {
-  for (;;) {  // ends: another round means that another write has got on
-    status s = all.get(key, present);
-    if (s != status::ok) return s;
-    s = all.compare_and_set(key, present, change(static_cast<const Value&>(present)));
-    if (s != status::mismatch) return s;
   }
 }
 

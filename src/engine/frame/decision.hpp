@@ -63,4 +63,15 @@ constexpr auto decide_exchange(Value expected, Value desired) {
   };
 }
 
+/// Of update_with: the caller makes a new value of the present one.
+template <class Value>
+constexpr auto decide_change(detail::value_change<Value> change) {
+  return [change](const std::optional<Value>& present) {
+    if (!present) return decision<Value>::keep(status::not_found);
+    Value next{};
+    const status made = change(*present, next);
+    return made == status::ok ? decision<Value>::set(next) : decision<Value>::keep(made);
+  };
+}
+
 }  // namespace durahash
