@@ -86,6 +86,7 @@ NB_MODULE(_core, m) {
       .def("erase", &pool::erase, "key"_a.none())
       .def("compare_and_set", &pool::compare_and_set, "key"_a.none(), "expected"_a.none(),
            "desired"_a.none())
+      .def("update_with", &pool::update_with, "key"_a.none(), "change"_a)
       .def("fetch_add", &pool::fetch_add, "key"_a.none(), "delta"_a = 1)
       .def("get_many", &pool::get_many, "keys"_a, "out"_a = nb::none(), "found"_a = nb::none())
       .def("contains_many", &pool::contains_many, "keys"_a, "found"_a = nb::none())

@@ -225,17 +225,40 @@ bool pool::erase(nb::handle key) {
   return s == status::ok;
 }
 
-bool pool::compare_and_set(nb::handle key, nb::handle expected, nb::handle desired) {
-  scalar at(key_, key.ptr()), before(value_, expected.ptr()), after(value_, desired.ptr());
+/// `word` or `bytes`: what is to be there.
+bool pool::exchange(const scalar& key, std::uint64_t word, std::string_view bytes,
+                    const scalar& desired) {
   status s;
   {
     use open(*this);
     without_gil others(may_wait_);
-    s = holds_words() ? words().compare_and_set(at.word(), before.word(), after.word())
-                      : records().compare_and_set(at.bytes(), before.bytes(), after.bytes());
+    s = holds_words() ? words().compare_and_set(key.word(), word, desired.word())
+                      : records().compare_and_set(key.bytes(), bytes, desired.bytes());
   }
   if (s != status::ok && s != status::mismatch && s != status::not_found) raise(s);
   return s == status::ok;
+}
+
+bool pool::compare_and_set(nb::handle key, nb::handle expected, nb::handle desired) {
+  scalar at(key_, key.ptr()), before(value_, expected.ptr()), after(value_, desired.ptr());
+  return exchange(at, before.word(), before.bytes(), after);
+}
+
+/// Under the key's lock nothing of Python's may run: who has the GIL may wait for that lock.
+nb::object pool::update_with(nb::handle key, nb::handle change) {
+  scalar at(key_, key.ptr());
+  std::uint64_t word = 0;
+  std::string bytes;
+  for (;;) {  // ends: another round means that another write has got on
+    status s = find(at, word, bytes);
+    if (s == status::not_found) {
+      PyErr_SetObject(PyExc_KeyError, key.ptr());
+      nb::raise_python_error();
+    }
+    if (s != status::ok) raise(s);
+    nb::object made = change(found(word, bytes));
+    if (exchange(at, word, bytes, scalar(value_, made.ptr()))) return made;
+  }
 }
 
 nb::object pool::fetch_add(nb::handle key, nb::handle delta) {

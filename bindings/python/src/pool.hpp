@@ -47,6 +47,7 @@ class pool {
                                      bool& done);
   bool erase(nb::handle key);
   bool compare_and_set(nb::handle key, nb::handle expected, nb::handle desired);
+  nb::object update_with(nb::handle key, nb::handle change);
   nb::object fetch_add(nb::handle key, nb::handle delta);
 
   // ---- many records
@@ -89,6 +90,8 @@ class pool {
 
   status find(const scalar& key, std::uint64_t& word, std::string& bytes);
   nb::object found(std::uint64_t word, const std::string& bytes);
+  bool exchange(const scalar& key, std::uint64_t word, std::string_view bytes,
+                const scalar& desired);
   nb::object get_arrays(const column& keys, nb::handle out, nb::handle found);
   nb::object get_lists(const column& keys, nb::handle found);
   /// Of what does not call Python.

@@ -2,6 +2,7 @@
 import collections.abc
 import copy
 import pickle
+import threading
 
 import numpy as np
 import pytest
@@ -60,6 +61,33 @@ def test_single_operations_say_whether_they_did_something(path):
     assert t.put(5, 6) is None and t[5] == 6
     with pytest.raises(TypeError):
         durahash.open(None, medium="memory").fetch_add(b"k")
+
+
+@pytest.mark.parametrize("value, first, change, last", [
+    ("u64", 0, lambda n: n + 1, 800),
+    ("str", "", lambda s: s + ".", "." * 800),
+    ((np.uint32, 4), np.zeros(4, np.uint32), lambda row: np.add(row, 1, out=row), np.full(4, 800, np.uint32)),
+    (durahash.Codec(pickle.dumps, pickle.loads), [0], lambda n: [n[0] + 1], [800]),
+], ids=["words", "text", "rows changed in place", "objects"])
+def test_update_with_loses_no_change_of_any_thread(path, value, first, change, last):
+    t = durahash.open(path, key="u64", value=value)
+    with pytest.raises(KeyError):
+        t.update_with(1, change)
+    t[1] = first
+
+    def changes():
+        for _ in range(200):
+            t.update_with(1, change)
+
+    threads = [threading.Thread(target=changes) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert np.array_equal(t[1], last)
+    with pytest.raises(ZeroDivisionError):
+        t.update_with(1, lambda _: 1 // 0)
+    assert np.array_equal(t[1], last)
 
 
 @pytest.mark.parametrize("number", [0, 1, 2**63, 2**64 - 1])
