@@ -22,6 +22,7 @@ namespace durahash {
 /// Cost      of an operation: it looks through the thread's deferrals where it would have waited.
 class deferred_wait {
  public:
+  /// From here on, for this thread.
   explicit deferred_wait(const handle& of) noexcept;
   ~deferred_wait() { detail::innermost_deferral() = own_.outer; }
   deferred_wait(const deferred_wait&) = delete;

@@ -26,6 +26,7 @@ enum class table_place : std::uint8_t {
 /// drawn ones (GPHash §3.3).
 enum class cache_policy : std::uint8_t { lfu, lru, random };
 
+/// Which device, and how it gets at the table.
 struct device_options {
   int number = 0;  ///< of the CUDA device
   table_place place = table_place::automatic;
@@ -100,16 +101,17 @@ class map {
   status insert(std::size_t n, const std::uint64_t* keys, const std::uint64_t* values,
                 status* answers, stream on = nullptr);
 
+  /// Where an export stands.
+  struct export_cursor {
+    std::uint64_t next = 0, layout = 0;
+    bool done = false;
+  };
   /// All records, in no order, some at a time: at most `n`, which must be 32 or more, go to the
   /// arrays, and `exported` says how many did. `at` goes on from where the last call ended; the
   /// first gets a new one, and the last leaves it done. Every record once, if nothing is written in
   /// between. Waits for the device, and commits.
   /// Returns   ok; mismatch if there was a growth, a `reserve` or a `compact` since `at` began:
   ///           begin again; invalid_argument, closed, io_error.
-  struct export_cursor {
-    std::uint64_t next = 0, layout = 0;
-    bool done = false;
-  };
   status export_batch(export_cursor& at, std::size_t n, std::uint64_t* keys, std::uint64_t* values,
                       std::size_t& exported, stream on = nullptr);
 
@@ -119,16 +121,18 @@ class map {
   /// started; beside others as `find_async` is.
   /// Returns   ok, also where there is no cache; closed, io_error.
   status load_cache();
+  /// What the cache holds, and how much it is asked for.
   struct cache_figures {
     std::uint64_t copies = 0, loads = 0;
     /// of every sixteenth find, since the map was opened: buckets looked at, and those of them that
     /// had a copy
     std::uint64_t looks = 0, hits = 0;
   };
+  /// Now; all 0 where there is none.
   cache_figures cache();
 
-  // As of durahash::handle. Each waits for the device, and commits. Closed or moved from: `closed`,
-  // or nothing.
+  /// As of durahash::handle. Each waits for the device, and commits. Closed or moved from:
+  /// `closed`, or nothing.
   status reserve(std::uint64_t records);
   status compact();
   status sync();
@@ -139,6 +143,7 @@ class map {
   check_report check();
   std::vector<std::string> salvage_report() const;
 
+  /// Where it is; never automatic.
   table_place place() const;
 
   /// What a write's answer promises. At `power` a write-back by the processor follows each batch:
@@ -148,8 +153,8 @@ class map {
   /// For gpu::ref (gpu_ref.cuh).
   void view(device_view& into);
 
-  class part;  // how it is made
-  explicit map(std::unique_ptr<part> made);
+  class part;                                // how it is made
+  explicit map(std::unique_ptr<part> made);  ///< for open
   map(map&&) noexcept;
   map& operator=(map&&) noexcept;
   ~map();

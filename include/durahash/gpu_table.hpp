@@ -33,6 +33,7 @@ class table {
   static result<table> open(const std::string& path, const options& how = {},
                             const device_options& on = {});
 
+  /// How long its keys are.
   std::size_t key_bytes() const;
 
   /// Looks up keys. answers: ok, and the value; not_found; damaged (`check` says what). With
@@ -68,8 +69,8 @@ class table {
                 status* answers);
   status erase(std::size_t n, const void* keys, status* answers);
 
-  // As of durahash::handle. Closed or moved from: `closed`, or nothing. `reserve` and `compact`
-  // also answer what a write does when a mirror cannot follow.
+  /// As of durahash::handle. Closed or moved from: `closed`, or nothing. `reserve` and `compact`
+  /// also answer what a write does when a mirror cannot follow.
   status reserve(std::uint64_t records);
   status compact();
   status sync();
@@ -80,14 +81,14 @@ class table {
   check_report check();
   std::vector<std::string> salvage_report() const;
 
-  table_place place() const;  ///< never automatic while it is open
-  durability_level durability() const;
+  table_place place() const;            ///< never automatic while it is open
+  durability_level durability() const;  ///< what a write's answer promises
 
   /// For gpu::row_ref (gpu_ref.cuh).
   void view(leased_rows& into);
 
-  class part;  // how it is made
-  explicit table(std::unique_ptr<part> made);
+  class part;                                  // how it is made
+  explicit table(std::unique_ptr<part> made);  ///< for open
   table(table&&) noexcept;
   table& operator=(table&&) noexcept;
   ~table();

@@ -10,8 +10,9 @@
 
 namespace durahash {
 
-inline constexpr std::uint64_t max_key_bytes = 64 << 10;              // inclusive
-inline constexpr std::uint64_t max_value_bytes = 0xffff'ffff - 4096;  // 4 GiB less one page
+/// Inclusive; of values 4 GiB less one page.
+inline constexpr std::uint64_t max_key_bytes = 64 << 10;
+inline constexpr std::uint64_t max_value_bytes = 0xffff'ffff - 4096;
 
 /// What a pool is, for as long as it lives.
 struct pool_kinds {
@@ -58,6 +59,7 @@ struct media_counts {
   std::uint64_t media_write_blocks = 0;  ///< 256-byte blocks written, after write combining
 };
 
+/// What is counted of an open pool.
 struct table_stats {
   media_counts media;
   /// Engine figures by name, for example `resizes`, `collections`, `negative_probe_mean`:
@@ -65,6 +67,7 @@ struct table_stats {
   std::vector<std::pair<std::string, double>> figures;
 };
 
+/// What `check` found.
 struct check_report {
   bool ok = true;
   std::uint64_t records = 0;

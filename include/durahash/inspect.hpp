@@ -34,6 +34,7 @@ struct pool_part {
   std::uint64_t named_by = 0;  ///< offset of the word that leads here; 0: its place is known
   std::vector<part_fact> facts;
 
+  /// One more fact.
   void add(std::string what, std::variant<std::uint64_t, bool, std::string, raw_bytes> value) {
     facts.push_back({std::move(what), std::move(value)});
   }

@@ -10,6 +10,7 @@
 
 namespace durahash {
 
+/// The kinds of tables: docs/howto/choose-engine.md.
 enum class engine_kind : std::uint8_t { turbo = 1, cceh = 2, level = 3, gphash = 4 };
 
 /// What keys or values are: 64-bit words, or byte strings.
@@ -38,6 +39,7 @@ enum class medium_kind : std::uint8_t {
   disk = 5,      ///< a plain file behind a log: survives a loss of power on any disk
 };
 
+/// What is opened, and to do what.
 enum class open_mode : std::uint8_t {
   create_or_open,
   create_new,
@@ -105,6 +107,7 @@ struct options {
 /// The engines of this build, in the order of their numbers.
 std::span<const engine_kind> all_engines() noexcept;
 
+/// As the tool has it: "turbo", "u64", "power", "disk".
 std::string_view name_of(engine_kind) noexcept;
 std::string_view name_of(data_kind) noexcept;
 std::string_view name_of(durability_level) noexcept;

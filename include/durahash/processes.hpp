@@ -9,8 +9,9 @@
 
 namespace durahash {
 
+/// One that has a pool open.
 struct pool_process {
-  std::int64_t id = 0;
+  std::int64_t id = 0;                    ///< its number, as this process's PID namespace has it
   bool writes = false;                    ///< has it to write to; else reads it
   std::int64_t started_unix_seconds = 0;  ///< when the process began; 0: not told
   std::string command;                    ///< the process's name for itself: any bytes but 0

@@ -21,10 +21,12 @@ namespace durahash {
 template <class Table, class Key, class Value>
 class record_range {
  public:
-  using record = std::pair<Key, Value>;
+  using record = std::pair<Key, Value>;  ///< a copy of one
 
+  /// Those from the cursor on.
   explicit record_range(const Table& of, cursor from = {}) : table_(&of), at_(from) {}
 
+  /// An input iterator: each step takes the place of the record before.
   class iterator {
    public:
     using iterator_concept = std::input_iterator_tag;
@@ -46,6 +48,7 @@ class record_range {
     record_range* in_;
   };
 
+  /// Once: it reads on from where it stands.
   iterator begin() {
     fill();
     return iterator(this);

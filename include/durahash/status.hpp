@@ -43,10 +43,13 @@ struct error {
 template <class T>
 class [[nodiscard]] result {
  public:
+  /// One of them.
   result(T value) : value_(std::move(value)) {}
   result(error why) : error_(std::move(why)) {}
 
+  /// Whether there is a value.
   explicit operator bool() const noexcept { return value_.has_value(); }
+  /// The value, if there is one.
   T& operator*() { return *value_; }
   const T& operator*() const { return *value_; }
   T* operator->() { return &*value_; }
