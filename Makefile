@@ -9,7 +9,7 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build server server-test server-demo bench-server install deb explorer demo test check python nightly bench bench-disk bench-readers crash asan tsan coverage fuzz guest guest-disk gpu-report format tidy clean
+.PHONY: help setup build docs aarch64 server server-test server-demo bench-server install deb explorer demo test check python nightly bench bench-disk bench-readers crash asan tsan coverage fuzz guest guest-disk gpu-report format tidy clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -104,6 +104,12 @@ guest-disk:  ## GUEST_ROUNDS (50) power cuts on a disk that loses what was not f
 
 gpu-report: setup  ## the CUDA backend: registers of its kernels; where there is a GPU its tests, compute-sanitizer and throughput, too
 	@scripts/gpu_report.sh
+
+aarch64:  ## by a cross compiler, under qemu-user: conformance, model, and the explorer for a moment; "headers" in make test
+	@JOBS=$(JOBS) scripts/aarch64.sh
+
+docs:  ## the reference of the public headers as HTML, a page for each operation: build/docs/html/index.html
+	@scripts/docs.sh
 
 format:  ## clang-format over our sources
 	@scripts/setup.sh format

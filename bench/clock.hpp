@@ -1,7 +1,9 @@
-// Time: the processor's time-stamp counter, in order with what it measures.
+// Time: the processor's counter, in order with what it measures.
 #pragma once
 
+#ifdef __x86_64__
 #include <x86intrin.h>
+#endif
 
 #include <chrono>
 #include <cstdint>
@@ -14,9 +16,14 @@ using ticks = std::uint64_t;
 /// neighbouring operations, which is what a latency is about, and what a throughput must not
 /// suffer.
 inline ticks ordered_ticks() noexcept {
+#ifdef __x86_64__
   _mm_lfence();
   ticks now = __rdtsc();
   _mm_lfence();
+#else
+  ticks now;
+  asm volatile("isb; mrs %0, cntvct_el0; isb" : "=r"(now)::"memory");
+#endif
   return now;
 }
 

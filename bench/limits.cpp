@@ -1,6 +1,10 @@
 #include "bench/limits.hpp"
 
+#ifdef __x86_64__
 #include <cpuid.h>
+#else
+#include <sys/auxv.h>
+#endif
 
 #include <algorithm>
 #include <chrono>
@@ -14,6 +18,8 @@ namespace {
 constexpr std::uint64_t ahead = 16;  // lines requested before the one in hand
 
 // ---- The three ways to write a line back. Every pattern is compiled once for each.
+
+#ifdef __x86_64__
 
 struct with_clwb {
   static constexpr std::string_view name = "clwb";
@@ -31,6 +37,44 @@ struct with_clflush {
 };
 
 void fence() noexcept { _mm_sfence(); }
+
+bool cpu_has(unsigned ebx_bit) noexcept {
+  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+  return __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) && (ebx >> ebx_bit & 1);
+}
+
+/// Calls run.operator()<how>() with the best that this processor has.
+template <class Run>
+auto with_the_best(Run&& run) {
+  if (cpu_has(24)) return run.template operator()<with_clwb>();
+  if (cpu_has(23)) return run.template operator()<with_clflushopt>();
+  return run.template operator()<with_clflush>();
+}
+
+#else
+
+struct with_cvap {
+  static constexpr std::string_view name = "dc cvap";
+  static void flush(memory_line& line) noexcept {
+    asm volatile("sys #3, c7, c12, #1, %0" : : "r"(&line) : "memory");
+  }
+};
+struct with_civac {
+  static constexpr std::string_view name = "dc civac";
+  static void flush(memory_line& line) noexcept {
+    asm volatile("dc civac, %0" : : "r"(&line) : "memory");
+  }
+};
+
+void fence() noexcept { asm volatile("dsb sy" ::: "memory"); }
+
+template <class Run>
+auto with_the_best(Run&& run) {
+  if ((::getauxval(AT_HWCAP) & HWCAP_DCPOP) != 0) return run.template operator()<with_cvap>();
+  return run.template operator()<with_civac>();
+}
+
+#endif
 
 /// Random line numbers, drawn before the clock starts; `ahead` more than there are operations.
 using places = std::vector<std::uint32_t>;
@@ -203,11 +247,6 @@ std::vector<pattern> patterns() {
   };
 }
 
-bool cpu_has(unsigned ebx_bit) noexcept {
-  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
-  return __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) && (ebx >> ebx_bit & 1);
-}
-
 double run_once(const pattern& what, working_set& set, const places& at) {
   auto from = std::chrono::steady_clock::now();
   what.run(set, at, what.ops);
@@ -231,10 +270,11 @@ double limits_report::ns_of(std::string_view name) const noexcept {
 }
 
 limits_report measure_limits(std::uint64_t working_set_bytes, unsigned rounds, std::uint64_t seed) {
-  bool clwb = cpu_has(24), clflushopt = cpu_has(23);
-  std::vector<pattern> all = clwb         ? patterns<with_clwb>()
-                             : clflushopt ? patterns<with_clflushopt>()
-                                          : patterns<with_clflush>();
+  std::string_view write_back;
+  std::vector<pattern> all = with_the_best([&]<class Flush>() {
+    write_back = Flush::name;
+    return patterns<Flush>();
+  });
   working_set set(working_set_bytes, seed);
   random_source random(seed, 0x6c69'6d69'7473);
   std::vector<std::vector<double>> ns(all.size());
@@ -246,12 +286,7 @@ limits_report measure_limits(std::uint64_t working_set_bytes, unsigned rounds, s
     }
   }
 
-  limits_report report{working_set_bytes,
-                       rounds,
-                       clwb         ? with_clwb::name
-                       : clflushopt ? with_clflushopt::name
-                                    : with_clflush::name,
-                       {}};
+  limits_report report{working_set_bytes, rounds, write_back, {}};
   for (std::size_t i = 0; i < all.size(); ++i)
     report.rows.push_back({all[i].name, all[i].help, median(ns[i])});
   return report;

@@ -9,7 +9,12 @@ option(DURAHASH_PYTHON "Build the extension of the Python package (needs nanobin
 option(DURAHASH_CUDA "Build the CUDA backend where there is a CUDA compiler" OFF)
 set(DURAHASH_PMEM2 AUTO CACHE STRING "Persistent memory through libpmem2: ON, OFF, or AUTO, where libpmem2 is")
 set(DURAHASH_SANITIZE "" CACHE STRING "Sanitizers, as for -fsanitize=: address,undefined or thread")
-set(DURAHASH_MARCH "x86-64-v2" CACHE STRING "Baseline processor, as for -march=")
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$")
+  set(durahash_baseline armv8-a)
+else()
+  set(durahash_baseline x86-64-v2)
+endif()
+set(DURAHASH_MARCH ${durahash_baseline} CACHE STRING "Baseline processor, as for -march=")
 
 if(PROJECT_IS_TOP_LEVEL)
   if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)

@@ -9,6 +9,7 @@
 #                       what goes on beside a table (test/world, test/faults) is watched by the clock, and slow there
 #   packages            the library is built twice more, for test/install/packages_test.sh
 #   PTX                 of every architecture, in strong and weak order, by another seed; make test runs sm_90
+#   aarch64             the library is built once more, and its tests run under an emulator
 #   wheels              of the Python package, built and installed; its model and kills at length
 #   ray                 is 70 MB; its example kills actors for a minute
 #   the module          twenty failovers of each server
@@ -46,6 +47,7 @@ scripts/python.sh build && build/python/venv/bin/pip install --quiet ray ||
 part env DURAHASH_LONG=1 scripts/python.sh test
 part env DURAHASH_FAILOVERS=20 scripts/server.sh test
 part scripts/wheels.sh
+part scripts/aarch64.sh
 part make tidy
 part make asan
 part make tsan

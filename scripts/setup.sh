@@ -7,6 +7,8 @@
 #   scripts/setup.sh gdb       and gdb, for the test of its printers
 #   scripts/setup.sh count     and valgrind, which counts instructions
 #   scripts/setup.sh coverage  and gcovr
+#   scripts/setup.sh docs      and doxygen
+#   scripts/setup.sh aarch64   and a cross compiler for it, its libraries (of the architecture arm64), and qemu-user
 #   scripts/setup.sh deb       and what makes Debian packages
 #   scripts/setup.sh python    and what builds Python's extensions and makes virtual environments
 #   scripts/setup.sh python-peers  and what PyPI lacks of what bench/python/compare.py measures
@@ -17,6 +19,7 @@
 set -euo pipefail
 
 # package:what tells that it is there (a command, a header below /usr/include, or see is_there)
+architectures=()
 wanted=(
   g++:g++ make:make cmake:cmake ninja-build:ninja pkg-config:pkg-config ccache:ccache git:git python3:python3
   libpmem2-dev:libpmem2.h libxxhash-dev:xxhash.h
@@ -32,6 +35,12 @@ for extra in "$@"; do
     count) wanted+=(valgrind:valgrind) ;;
     deb) wanted+=(dpkg-dev:dpkg-shlibdeps) ;;
     coverage) wanted+=(gcovr:gcovr) ;;
+    docs) wanted+=(doxygen:doxygen) ;;
+    aarch64)
+      architectures=(arm64)
+      wanted+=(g++-aarch64-linux-gnu:aarch64-linux-gnu-g++ qemu-user:qemu-aarch64 libxxhash-dev:arm64:arm64/libxxhash.a
+        libfmt-dev:arm64:arm64/libfmt.so libgtest-dev:arm64:arm64/libgtest.a)
+      ;;
     python) wanted+=(python3-dev:python3-headers python3-venv:python3-ensurepip) ;;
     python-peers) wanted+=(python3-tkrzw:python-tkrzw) ;;
     server) wanted+=(redis-server:redis-server redis-tools:redis-cli python3-venv:python3-ensurepip) ;;
@@ -41,7 +50,7 @@ for extra in "$@"; do
       wanted+=(qemu-system-x86:qemu-system-x86_64 busybox-static:busybox e2fsprogs:mke2fs
         nbdkit:nbdkit nbdkit-plugin-python:nbdkit-python xfsprogs:mkfs.xfs)
       ;;
-    *) echo "setup.sh: no such group: $extra (fuzz, format, lint, gdb, count, deb, coverage, python, python-peers, peers, lmdb, server, guest)" >&2; exit 2 ;;
+    *) echo "setup.sh: no such group: $extra (fuzz, format, lint, gdb, count, deb, coverage, docs, aarch64, python, python-peers, peers, lmdb, server, guest)" >&2; exit 2 ;;
   esac
 done
 
@@ -52,6 +61,7 @@ is_there() {
     python3-headers) compgen -G '/usr/include/python3.[0-9]*/Python.h' >/dev/null ;;
     python3-ensurepip) compgen -G '/usr/lib/python3.[0-9]*/ensurepip' >/dev/null ;;
     python-tkrzw) compgen -G '/usr/lib/python3/dist-packages/tkrzw*' >/dev/null ;;
+    arm64/*) [ -e "/usr/lib/aarch64-linux-gnu/${1#arm64/}" ] ;;
     python-xxhash) [ -e /usr/lib/python3/dist-packages/xxhash ] ;;
     *.h | *.hpp) compgen -G "/usr/include/$1" >/dev/null || compgen -G "/usr/include/*-linux-gnu/$1" >/dev/null ||
       [ -e "/usr/local/include/$1" ] ;;
@@ -61,7 +71,7 @@ is_there() {
 
 missing=()
 for entry in "${wanted[@]}"; do
-  is_there "${entry#*:}" || missing+=("${entry%%:*}")
+  is_there "${entry##*:}" || missing+=("${entry%:*}")
 done
 [ ${#missing[@]} -eq 0 ] && exit 0
 
@@ -84,7 +94,8 @@ echo "setup: installing ${missing[*]}" >&2
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 install_missing() {
-  "${as_root[@]}" apt-get update -q &&
+  { [ ${#architectures[@]} -eq 0 ] || "${as_root[@]}" dpkg --add-architecture "${architectures[@]}"; } &&
+    "${as_root[@]}" apt-get update -q &&
     "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "${missing[@]}"
 }
 if ! install_missing >"$log" 2>&1 </dev/null; then

@@ -79,7 +79,8 @@ unit_under_asan() {
     -R '^(base|media|persist|store|fuzz_smoke|warp)\.' -E '\.(LongModel|Kill)\.'
 }
 references() {
-  scripts/check_layers.py && scripts/check_names.py && scripts/check_engines.py && scripts/check_docs.py && scripts/check_prose.py
+  scripts/check_layers.py && scripts/check_names.py && scripts/check_engines.py && scripts/check_docs.py && scripts/check_prose.py &&
+    scripts/docs.sh --or-skip && scripts/aarch64.sh headers
 }
 stress_under_tsan() {
   scripts/with_tsan.sh build/tsan/bin/stress_test --gtest_brief=1 &&

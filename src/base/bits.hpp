@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/processor.hpp"
+
 namespace durahash {
 
 inline constexpr std::size_t line_bytes = 64;    // unit of a cache flush
@@ -51,12 +53,7 @@ constexpr int take_lowest(std::uint32_t& bits) noexcept {
   return index;
 }
 
-/// Asks for the line in a state that can be written, so that the store does not wait for it.
-inline void prefetch_for_write(const void* at) noexcept {
-  asm volatile("prefetchw %0" : : "m"(*static_cast<const char*>(at)));
-}
-
-/// The same for every line of an object.
+/// Asks for every line of an object in a state that can be written.
 template <class T>
 void prefetch_all_for_write(const T* object) noexcept {
   for (std::size_t line = 0; line < sizeof(T); line += line_bytes)

@@ -1,11 +1,11 @@
 // A lock of one byte for short sections. Lives in DRAM, never in a pool.
 #pragma once
 
-#include <immintrin.h>
 #include <sched.h>
 
 #include <atomic>
 
+#include "base/processor.hpp"
 #include "base/turns.hpp"
 
 namespace durahash {
@@ -15,7 +15,7 @@ namespace durahash {
 inline void await_holder(int tries) noexcept {
   if (turns* t = turns::current()) [[unlikely]]
     t->pass();
-  else tries < 64 ? _mm_pause() : static_cast<void>(sched_yield());
+  else tries < 64 ? pause_briefly() : static_cast<void>(sched_yield());
 }
 
 class spin_lock {

@@ -8,6 +8,7 @@
 //   slots()                         of the table, about
 #pragma once
 
+#include <sys/auxv.h>
 #include <time.h>
 
 #include <algorithm>
@@ -20,6 +21,7 @@
 #include <vector>
 
 #include "base/process_facts.hpp"
+#include "base/processor.hpp"
 #include "base/turns.hpp"
 #include "engine/kinds.hpp"
 #include "media/beside_mapping.hpp"
@@ -55,12 +57,24 @@ struct copied_record<Kind> {
 };
 
 /// Two words that one load has read: processors with AVX make aligned loads of 16 bytes at once
-/// (Intel SDM 3A 9.1.1, AMD APM 2 7.3.2).
+/// (Intel SDM 3A 9.1.1, AMD APM 2 7.3.2), and so do those of Arm with LSE2 (Arm ARM B2.2.1).
 struct word_pair {
   std::uint64_t first, second;
   friend bool operator==(word_pair, word_pair) = default;
 };
-inline bool has_atomic_pairs() noexcept { return __builtin_cpu_supports("avx") != 0; }
+inline bool has_atomic_pairs() noexcept {
+#if defined(__x86_64__)
+  return __builtin_cpu_supports("avx") != 0;
+#else
+  return (::getauxval(AT_HWCAP) & HWCAP_USCAT) != 0;
+#endif
+}
+inline constexpr const char* what_reads_pairs =
+#if defined(__x86_64__)
+    "AVX";
+#else
+    "LSE2";
+#endif
 
 template <medium M>
 word_pair load_pair(M& m, const pm<std::uint64_t>& first) noexcept {
@@ -70,6 +84,7 @@ word_pair load_pair(M& m, const pm<std::uint64_t>& first) noexcept {
     const std::uint64_t key = load(m, first);
     return {key, load(m, (&first)[1])};
   }
+#if defined(__x86_64__)
   using vector = long long __attribute__((vector_size(16)));
   vector both;
   asm volatile("movdqa %1, %0"
@@ -77,6 +92,15 @@ word_pair load_pair(M& m, const pm<std::uint64_t>& first) noexcept {
                : "m"(*reinterpret_cast<const vector*>(first.raw()))
                : "memory");
   return {static_cast<std::uint64_t>(both[0]), static_cast<std::uint64_t>(both[1])};
+#else
+  word_pair both;
+  asm volatile("ldp %0, %1, [%2]"
+               : "=&r"(both.first), "=r"(both.second)
+               : "r"(first.raw())
+               : "memory");
+  read_before_what_follows();
+  return both;
+#endif
 }
 
 /// The pool, as its readers beside a writer see it.
@@ -143,7 +167,7 @@ class beside_pool {
   static void pause_before(unsigned round) {
     constexpr unsigned at_once = 3;
     if (turns* t = turns::current()) return round < at_once ? void() : t->pass();
-    if (round < 64) return __builtin_ia32_pause();
+    if (round < 64) return pause_briefly();
     const timespec while_others_get_on{0, round < 1024 ? 20'000 : 1'000'000};
     ::nanosleep(&while_others_get_on, nullptr);
   }

@@ -1,8 +1,16 @@
 #include "media/cache_line.hpp"
 
+#if defined(__x86_64__)
 #include <cpuid.h>
+#else
+#include <sys/auxv.h>
+#endif
+
+#include "base/check.hpp"
 
 namespace durahash {
+
+#if defined(__x86_64__)
 
 flush_instruction best_flush_instruction() noexcept {
   unsigned a = 0, b = 0, c = 0, d = 0;
@@ -11,5 +19,17 @@ flush_instruction best_flush_instruction() noexcept {
   if (b & (1u << 23)) return flush_instruction::clflushopt;
   return flush_instruction::clflush;
 }
+
+#else
+
+flush_instruction best_flush_instruction() noexcept {
+  std::uint64_t cache_type = 0;  // bits 16 to 19: how many 4-byte words the smallest line has
+  asm("mrs %0, ctr_el0" : "=r"(cache_type));
+  check(std::uint64_t{4} << (cache_type >> 16 & 15) >= line_bytes);
+  return (::getauxval(AT_HWCAP) & HWCAP_DCPOP) != 0 ? flush_instruction::cvap
+                                                    : flush_instruction::civac;
+}
+
+#endif
 
 }  // namespace durahash

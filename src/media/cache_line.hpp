@@ -1,8 +1,6 @@
-// Cache-line write-back on x86: which instruction the processor has, and its use. No compiler flag
-// is needed.
+// Write-back of cache lines: which instruction the processor has, and its use. No compiler flag is
+// needed.
 #pragma once
-
-#include <immintrin.h>
 
 #include <cstdint>
 
@@ -10,11 +8,9 @@
 
 namespace durahash {
 
-enum class flush_instruction : std::uint8_t { none, clflush, clflushopt, clwb };
+#if defined(__x86_64__)
 
-/// The best one that this processor has, never none: clwb keeps the line in the cache, clflushopt
-/// evicts it, clflush also waits.
-flush_instruction best_flush_instruction() noexcept;
+enum class flush_instruction : std::uint8_t { none, clflush, clflushopt, clwb };
 
 /// Of a processor without clwb.
 inline void write_back_otherwise(flush_instruction how, const void* line) noexcept {
@@ -36,6 +32,29 @@ inline void write_back_otherwise(flush_instruction how, const void* line) noexce
 }
 
 inline void store_fence() noexcept { asm volatile("sfence" ::: "memory"); }
+
+#else
+
+/// civac: `dc civac`, to the point of coherency, which Arm before 8.2 takes for that of
+/// persistence. cvap: `dc cvap`, to the point of persistence.
+enum class flush_instruction : std::uint8_t { none, civac, cvap };
+
+[[gnu::always_inline]] inline void write_back(flush_instruction how, const void* line) noexcept {
+  if (how == flush_instruction::cvap) [[likely]] {
+    asm volatile("sys #3, c7, c12, #1, %0" : : "r"(line) : "memory");
+  } else if (how == flush_instruction::civac) {
+    asm volatile("dc civac, %0" : : "r"(line) : "memory");
+  }
+}
+
+/// Behind it what was stored is visible, and what was written back has arrived.
+inline void store_fence() noexcept { asm volatile("dsb sy" ::: "memory"); }
+
+#endif
+
+/// The best one that this processor has, never none: clwb and cvap keep the line in the cache,
+/// clflushopt and civac evict it, clflush also waits.
+flush_instruction best_flush_instruction() noexcept;
 
 /// Calls `each(line)` for every cache line that [at, at + bytes) touches; bytes is not 0.
 template <class Each>

@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "base/bits.hpp"
+#include "base/processor.hpp"
 #include "durahash/info.hpp"
 #include "media/site.hpp"
 
@@ -58,7 +59,7 @@ struct direct_access {
   /// Whether a word is there: as read and a comparison, in one instruction.
   template <class T>
   [[gnu::always_inline]] bool holds(const T* at, T word) const noexcept {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__x86_64__)
     return read(at) == word;
 #else
     bool same;
@@ -96,10 +97,9 @@ inline constexpr bool reads_plainly =
                    decltype(&direct_access::template read<std::uint64_t>)>;
 #endif
 
-/// Behind such a plain read: the compiler leaves it in front of what is read next. The processor
-/// does.
+/// Behind such a plain read, which stays in front of what is read next.
 [[gnu::always_inline]] inline void read_before_what_follows() noexcept {
-  std::atomic_signal_fence(std::memory_order_acquire);
+  keep_order(std::memory_order_acquire);
 }
 
 }  // namespace durahash

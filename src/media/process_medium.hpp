@@ -12,7 +12,7 @@ class process_medium : public direct_access {
  public:
   static constexpr bool visible_is_durable = true;
   void flush(const void*, std::size_t) noexcept {}
-  // stores stay in order: x86 does the rest
+  // a killed process leaves a prefix of its stores, whatever order others see them in
   void fence() noexcept { std::atomic_signal_fence(std::memory_order_seq_cst); }
   media_counts counts() const { return {}; }
 };

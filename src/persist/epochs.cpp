@@ -105,6 +105,7 @@ void interrupt_processors() noexcept {
 /// What other threads stored before this is seen after it; what they load after it, they load anew.
 void order_with_readers() noexcept {
   std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (!keeps_order) return;                 // readers have a barrier of their own
   if (turns::current() != nullptr) return;  // one thread runs at a time
   auto order = [](int command) { return ::syscall(SYS_membarrier, command, 0, 0); };
   if (order(MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0) return;

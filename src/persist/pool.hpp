@@ -179,7 +179,9 @@ class pool {
   /// After the word that named an array has changed, before its memory is free. Cost: one locked
   /// instruction.
   void before_reuse() noexcept {
-    if (readers_ != nullptr) __atomic_fetch_add(&readers_->sequence, 2, __ATOMIC_ACQ_REL);
+    if (readers_ == nullptr) return;
+    __atomic_fetch_add(&readers_->sequence, 2, __ATOMIC_ACQ_REL);
+    keep_order(std::memory_order_release);  // in front of what is stored there
   }
   /// Zeros that such readers can look at, where the system can show them. Once for a pool.
   template <class T>
@@ -298,6 +300,7 @@ void pool<M>::ban_readers() noexcept {
   // behind one that died before it admitted anybody: another one all the same
   const std::uint64_t now = __atomic_load_n(&sequence, __ATOMIC_RELAXED);
   __atomic_store_n(&sequence, now % 2 == 0 ? now + 1 : now + 2, __ATOMIC_SEQ_CST);
+  keep_order(std::memory_order_release);  // in front of all that is stored from here on
 }
 
 template <medium M>

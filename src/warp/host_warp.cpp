@@ -1,6 +1,8 @@
 #include "warp/host_warp.hpp"
 
+#ifdef __x86_64__
 #include <immintrin.h>
+#endif
 
 #include <cstdlib>
 #include <string_view>
@@ -17,6 +19,8 @@ std::uint32_t scalar_ballot(const std::uint64_t* const* buckets, unsigned count,
                << (i * slots + j);
   return equal;
 }
+
+#ifdef __x86_64__
 
 [[gnu::target("avx2")]] std::uint32_t avx2_ballot(const std::uint64_t* const* buckets,
                                                   unsigned count, unsigned slots,
@@ -59,13 +63,22 @@ std::uint32_t scalar_ballot(const std::uint64_t* const* buckets, unsigned count,
   return equal;
 }
 
+bool has(host_warp::width w) noexcept {
+  if (w == host_warp::width::avx512)
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx2");
+  return __builtin_cpu_supports("avx2");
+}
+
+#else
+
+constexpr auto avx2_ballot = scalar_ballot, avx512_ballot = scalar_ballot;
+bool has(host_warp::width) noexcept { return false; }
+
+#endif
+
 }  // namespace
 
-bool host_warp::is_here(width w) noexcept {
-  if (w == width::avx512)
-    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx2");
-  return w == width::scalar || __builtin_cpu_supports("avx2");
-}
+bool host_warp::is_here(width w) noexcept { return w == width::scalar || has(w); }
 
 host_warp::width host_warp::widest() noexcept {
   constexpr struct {

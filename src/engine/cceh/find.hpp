@@ -9,9 +9,6 @@
 // version had been taken. What was added meanwhile is found or not, as it happens.
 #pragma once
 
-#include <emmintrin.h>
-#include <smmintrin.h>
-
 #include "engine/cceh/table.hpp"
 
 namespace durahash::cceh {
@@ -88,17 +85,17 @@ auto table<M, Kind>::escape_window([[maybe_unused]] key_type key) const noexcept
 /// The key words of a bucket, each read once.
 template <medium M, class Kind>
 auto table<M, Kind>::keys_of(const bucket& b) const noexcept -> bucket_keys {
-  auto word = [&](int i) { return static_cast<long long>(load(m_, b.slots[i].key)); };
-  return {_mm_set_epi64x(word(1), word(0)), _mm_set_epi64x(word(3), word(2))};
+  const auto two = [&](int i) {
+    const std::uint64_t first = load(m_, b.slots[i].key);
+    return bytes16_of(first, load(m_, b.slots[i + 1].key));
+  };
+  return {two(0), two(2)};
 }
 
 /// The slots that hold this word.
 template <medium M, class Kind>
 std::uint32_t table<M, Kind>::match(bucket_keys keys, std::uint64_t word) noexcept {
-  __m128i wanted = _mm_set1_epi64x(static_cast<long long>(word));
-  int low = _mm_movemask_pd(_mm_castsi128_pd(_mm_cmpeq_epi64(keys.low, wanted)));
-  int high = _mm_movemask_pd(_mm_castsi128_pd(_mm_cmpeq_epi64(keys.high, wanted)));
-  return static_cast<std::uint32_t>(low | high << 2);
+  return same_words(keys.low, keys.high, word);
 }
 
 /// One look, inlined. A read that a writer disturbed, or that must be made durable first, searches.

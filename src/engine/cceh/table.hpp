@@ -24,8 +24,6 @@
 //   C7  What a reader is given is durable: as TurboHash's T6, by stripe.
 #pragma once
 
-#include <emmintrin.h>
-
 #include <algorithm>
 #include <atomic>
 #include <memory>
@@ -34,6 +32,7 @@
 #include <span>
 #include <vector>
 
+#include "base/bytes16.hpp"
 #include "base/spin_lock.hpp"
 #include "base/zeroed_array.hpp"
 #include "engine/cceh/directory_view.hpp"
@@ -150,7 +149,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
     }
   };
   struct bucket_keys {
-    __m128i low, high;
+    bytes16 low, high;
   };
   /// The buckets in which a key may be.
   struct window {

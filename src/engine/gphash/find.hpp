@@ -5,9 +5,7 @@
 // removed and added in between (G5). A record moves only with the levels.
 #pragma once
 
-#include <emmintrin.h>
-#include <smmintrin.h>
-
+#include "base/bytes16.hpp"
 #include "engine/gphash/table.hpp"
 
 namespace durahash::gphash {
@@ -97,7 +95,9 @@ template <medium M, class Kind>
                                                                    unsigned count) const noexcept {
   const unsigned lane = first << shape_.slots_log2;
   if constexpr (reads_plainly<M>) {
-    return warp_.ballot(w.buckets + first, count, shape_.slots, word) << lane;
+    const std::uint32_t equal = warp_.ballot(w.buckets + first, count, shape_.slots, word) << lane;
+    read_before_what_follows();
+    return equal;
   } else {
     std::uint32_t equal = 0;
     for (unsigned n = lane; n < lane + (count << shape_.slots_log2); ++n)
@@ -129,15 +129,10 @@ template <class OnMatch>
 template <medium M, class Kind>
 [[gnu::always_inline]] inline std::uint32_t table<M, Kind>::match_eight(
     bucket b, std::uint64_t word) const noexcept {
-  if constexpr (reads_plainly<M>) {  // each half at once; the order among them is open
-    const auto* const two = reinterpret_cast<const __m128*>(b->raw());
-    const __m128i wanted = _mm_set1_epi32(static_cast<int>(word));
-    auto equal = [&](const __m128* at) __attribute__((always_inline)) {
-      return _mm_cmpeq_epi32(_mm_castps_si128(_mm_shuffle_ps(at[0], at[1], 0x88)), wanted);
-    };
-    const __m128i all = _mm_packs_epi32(equal(two), equal(two + 2));
+  if constexpr (reads_plainly<M>) {
+    const std::uint32_t bits = same_lower_halves(b->raw(), word);
     read_before_what_follows();
-    return static_cast<std::uint32_t>(_mm_movemask_epi8(all));
+    return bits;
   } else {
     std::uint32_t bits = 0;
     for (unsigned i = 0; i < 8; ++i)

@@ -16,17 +16,16 @@ namespace durahash::level {
 /// meaning behind the last slot's.
 template <medium M, class Kind>
 [[gnu::always_inline]] inline std::uint32_t table<M, Kind>::match(bucket b,
-                                                                  __m128i tag) const noexcept {
-  __m128i tags;
+                                                                  bytes16 tag) const noexcept {
+  bytes16 tags;
   if constexpr (reads_plainly<M>) {  // in any order: the state, read again, vouches for them
-    tags = _mm_loadu_si128(reinterpret_cast<const __m128i*>(b.tags(0).raw()));
+    tags = bytes16_at(b.tags(0).raw());
     read_before_what_follows();
   } else {
-    tags = _mm_cvtsi64_si128(static_cast<long long>(load(m_, b.tags(0))));
-    if (shape_.slots > 8)
-      tags = _mm_insert_epi64(tags, static_cast<long long>(load(m_, b.tags(1))), 1);
+    const std::uint64_t first = load(m_, b.tags(0));
+    tags = bytes16_of(first, shape_.slots > 8 ? load(m_, b.tags(1)) : 0);
   }
-  return static_cast<std::uint32_t>(_mm_movemask_epi8(_mm_cmpeq_epi8(tags, tag)));
+  return same_bytes(tags, tag);
 }
 
 /// The slot that has the key word, if its token is there.
@@ -309,7 +308,7 @@ template <class Ask>
                                                               bool rooms, first_look& seen,
                                                               Ask&& ask) const {
   const bucket at_a = t.at[0], at_b = t.at[1];
-  const __m128i tag = each(t.tag);
+  const bytes16 tag = in_each_byte(t.tag);
   const bucket_state a = state_of(at_a);
   const std::uint32_t in_a = match(at_a, tag) & a.tokens();
   const bucket_state b = state_of(at_b);

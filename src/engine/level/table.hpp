@@ -18,9 +18,6 @@
 //       its readers flush what they have read.
 #pragma once
 
-#include <emmintrin.h>
-#include <smmintrin.h>
-
 #include <algorithm>
 #include <atomic>
 #include <deque>
@@ -28,6 +25,7 @@
 #include <span>
 #include <vector>
 
+#include "base/bytes16.hpp"
 #include "base/spin_lock.hpp"
 #include "base/zeroed_array.hpp"
 #include "engine/concept.hpp"
@@ -355,11 +353,10 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   }
 
   // find.hpp
-  std::uint32_t match(bucket b, std::uint32_t tag) const noexcept { return match(b, each(tag)); }
-  std::uint32_t match(bucket b, __m128i tag) const noexcept;
-  static __m128i each(std::uint32_t tag) noexcept {
-    return _mm_shuffle_epi8(_mm_cvtsi32_si128(static_cast<int>(tag)), _mm_setzero_si128());
+  std::uint32_t match(bucket b, std::uint32_t tag) const noexcept {
+    return match(b, in_each_byte(tag));
   }
+  std::uint32_t match(bucket b, bytes16 tag) const noexcept;
   template <class OnMatch>
   bool look(unsigned n, bucket b, const candidates& s, bucket_reads& seen,
             OnMatch&& on_match) const;

@@ -6,10 +6,9 @@
 // then (T6).
 #pragma once
 
-#include <emmintrin.h>
-
 #include <algorithm>
 
+#include "base/bytes16.hpp"
 #include "engine/turbo/table.hpp"
 
 namespace durahash::turbo {
@@ -232,17 +231,15 @@ void table<M, Kind>::settle(shard_index s) {
 template <medium M, class Kind>
 [[gnu::always_inline]] inline std::uint32_t table<M, Kind>::match_tags(
     const bucket& b, std::uint64_t hash) const noexcept {
-  __m128i tags;
+  bytes16 tags;
   if constexpr (reads_plainly<M>) {  // in any order: the commit word, read again, vouches for them
-    tags = _mm_loadu_si128(reinterpret_cast<const __m128i*>(b.tags[0].raw()));
+    tags = bytes16_at(b.tags[0].raw());
     read_before_what_follows();
   } else {
-    tags = _mm_set_epi64x(static_cast<long long>(load(m_, b.tags[1])),
-                          static_cast<long long>(load(m_, b.tags[0])));
+    const std::uint64_t first = load(m_, b.tags[0]);
+    tags = bytes16_of(first, load(m_, b.tags[1]));
   }
-  const __m128i wanted =
-      _mm_shuffle_epi8(_mm_cvtsi64_si128(static_cast<long long>(hash)), _mm_setzero_si128());
-  return static_cast<std::uint32_t>(_mm_movemask_epi8(_mm_cmpeq_epi8(tags, wanted)));
+  return same_bytes(tags, in_each_byte(hash));
 }
 
 /// The valid ones of them. A deleted one may be among them: `find_in` tells.
