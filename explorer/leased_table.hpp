@@ -16,8 +16,8 @@
 
 namespace durahash::crash {
 
-/// A device whose stores reach memory in any order but where it orders them: what is left when a
-/// process dies within a kernel.
+/// A device whose stores reach memory in any order, but that what it publishes is there behind all
+/// that it has stored before: what is left when a process dies within a kernel.
 template <medium M>
 class loose_side : public gpu::lockstep_side<M> {
  public:
@@ -31,7 +31,13 @@ class loose_side : public gpu::lockstep_side<M> {
     stored_.push_back(&at);
     return gpu::lockstep_side<M>::store_if(at, old, value);
   }
-  void order() {
+  void store_in_any_order(pm<std::uint64_t>& at, std::uint64_t value) { store(at, value); }
+  void publish(pm<std::uint64_t>& at, std::uint64_t value) {
+    be_in_memory();
+    store(at, value);
+  }
+  /// At the end of a kernel, too.
+  void be_in_memory() {
     flushed started;
     for (pm<std::uint64_t>* at : stored_)
       started += flush(medium_, extent_of(*at), "device.order.words");
@@ -183,16 +189,16 @@ class leased_table {
     gpu::operations<side> run(s, leased_);
     std::int32_t records = 0;
     status answer;
+    std::uint64_t hash = run.hash_of(key);
     if constexpr (at_once) {
-      answer = run.write(key, decide, records);
+      while (!run.try_write(true, hash, decide, answer, records)) s.wait();
+      end_kernel(s);
     } else {
       gpu::change c;
-      s.take(run.hash_of(key));
-      answer = run.stage(key, decide, c);
-      if (c.word != nullptr) {
-        finish({&c, 1}, [&] { run.commit(c); });
-      }
-      s.give(run.hash_of(key));
+      while (!s.try_take(true, hash)) s.wait();
+      answer = run.template stage<false>(true, hash, decide, c);
+      if (c.word != nullptr) finish({&c, 1}, [&] { run.template commit<false>(hash, c); });
+      s.give(hash);
       records = c.records;
     }
     s.add(counted_, {records, 0, 0});
@@ -209,6 +215,7 @@ class leased_table {
         gpu::batch_run<side> run(s, leased_, b, counted_);
         if constexpr (at_once) {
           run.write(0, 1);
+          end_kernel(s);
         } else {
           std::vector<gpu::change> changes(b.count);
           run.stage(0, 1, changes.data());
@@ -225,6 +232,10 @@ class leased_table {
       // other threads hold the stripes of all
       if (std::exchange(waiting, left) == left && !full) wait();
     }
+  }
+
+  static void end_kernel(side& s) {
+    if constexpr (std::is_same_v<Side, loose_side<M>>) s.be_in_memory();
   }
 
   /// What gpu/map.cpp does between the halves of a batch, and after them.
@@ -253,7 +264,7 @@ class leased_table {
       gpu::batch none{};
       gpu::batch_run<side>(s, leased_, none, counted_)
           .copy_up(0, 1, leased_.bottom_buckets(), made);
-      if constexpr (std::is_same_v<Side, loose_side<M>>) s.order();
+      end_kernel(s);
       if (in_mirror)
         static_cast<void>(mirror_.bring_home(
             made, [&](std::uint64_t first, auto words) { home_.write_top(first, words); }));

@@ -1,5 +1,7 @@
-// A batch, and what one warp does of it. Every function here works on the operations first, first +
-// step, ... of a batch of n.
+// A batch, and what one warp, or one tile of a warp, does of it. A tile takes a few operations that
+// lie beside one another at once, since then it reads and writes the batch's arrays by sectors, and
+// does one after another. Of a batch in such pieces every function here works on the pieces first,
+// first + step, ...
 #pragma once
 
 #include <cstddef>
@@ -35,7 +37,7 @@ struct tallies {
   std::uint64_t copies = 0;     // of these: at copies
 };
 
-template <class Side>
+template <class Side, class Shape = any_shape>
 class batch_run {
  public:
   DURAHASH_ON_DEVICE batch_run(Side& side, const leased_table& table, const batch& all,
@@ -44,12 +46,32 @@ class batch_run {
 
   DURAHASH_ON_DEVICE void find(std::size_t first, std::size_t step) {
     constexpr std::size_t sampled = 16;  // one search of so many is counted
-    typename operations<Side>::looks seen{all_.now};
-    for (std::size_t i = first; i < all_.count; i += step) {
-      std::uint64_t value = 0;
-      status answer = operations_.find(all_.keys[i], value, i % sampled == 0 ? &seen : nullptr);
-      if (all_.values != nullptr && answer == status::ok) set(all_.values[i], value);
-      set(all_.answers[i], answer);
+    typename operations<Side, Shape>::looks seen{all_.now};
+    for (std::size_t at = first * width; warp().in_any_tile(at < all_.count); at += step * width) {
+      auto hashes = hashes_from(at);
+      unsigned here = count_from(at);
+      bool escapes = warp().in_any_tile(warp().ballot(warp().hold([&](unsigned n) {
+        return n < here && operations_.has_escape(warp().of(hashes, n));
+      })) != 0);
+      auto values = warp().hold([&](unsigned) { return std::uint64_t{0}; });
+      auto answers = warp().hold([&](unsigned) { return status::not_found; });
+      DURAHASH_ROLLED
+      for (unsigned n = 0; n < width; ++n) {
+        std::uint64_t value = 0;
+        bool counts = Side::may_have_copies && (at + n) % sampled == 0;
+        status answer = operations_.find_hash(n < here, warp().from(hashes, n), escapes, value,
+                                              counts ? &seen : nullptr);
+        warp().keep(values, n, value);
+        warp().keep(answers, n, answer);
+      }
+      warp().hold([&](unsigned n) {
+        if (n >= here) return false;
+        status answer = warp().of(answers, n);
+        if (all_.values != nullptr && answer == status::ok)
+          all_.values[at + n] = warp().of(values, n);
+        all_.answers[at + n] = answer;
+        return true;
+      });
     }
     if (seen.buckets == 0) return;
     tallies mine;
@@ -61,15 +83,15 @@ class batch_run {
   /// Writes that are done at once, where visible is durable: those whose answer is `pending`.
   DURAHASH_ON_DEVICE void write(std::size_t first, std::size_t step) {
     tallies mine;
-    for (std::size_t i = first; i < all_.count; i += step) {
-      if (all_.answers[i] != pending) continue;
-      std::int32_t records = 0;
-      status answer =
-          decided(i, [&](auto decide) { return operations_.write(all_.keys[i], decide, records); });
-      mine.records += records;
-      mine.full += answer == status::no_space;
-      set(all_.answers[i], answer);
-    }
+    for_pending(
+        first, step,
+        [&](bool does, std::size_t, std::uint64_t hash, std::uint64_t value, status& answer) {
+          std::int32_t records = 0;
+          bool done = operations_.try_write(does, hash, decider(value), answer, records);
+          mine.records += records;
+          mine.full += done && answer == status::no_space;
+          return done;
+        });
     add(mine);
   }
 
@@ -78,33 +100,44 @@ class batch_run {
   /// later batch's operation could overtake one that found the stripe held for that moment.
   DURAHASH_ON_DEVICE void stage(std::size_t first, std::size_t step, change* changes) {
     tallies mine;
-    for (std::size_t i = first; i < all_.count; i += step) {
-      if (all_.answers[i] != pending) continue;
-      if (!side_.try_take(operations_.hash_of(all_.keys[i]))) {
-        ++mine.pending;
-        continue;
-      }
-      change c;
-      status answer =
-          decided(i, [&](auto decide) { return operations_.stage(all_.keys[i], decide, c); });
-      c.held = true;
-      set(changes[i], c);
-      set(all_.answers[i], answer);
-      mine.full += answer == status::no_space;
-    }
+    for_pending(
+        first, step,
+        [&](bool does, std::size_t i, std::uint64_t hash, std::uint64_t value, status& answer) {
+          bool taken = side_.try_take(does, hash);
+          mine.pending += does && !taken;
+          change c;
+          status got = operations_.template stage<false>(taken, hash, decider(value), c);
+          c.held = true;
+          warp().one_does(taken, [&] { changes[i] = c; });
+          if (taken) answer = got;
+          mine.full += taken && answer == status::no_space;
+          return true;
+        });
     add(mine);
   }
 
   /// Second half. What they come after is durable.
   DURAHASH_ON_DEVICE void commit(std::size_t first, std::size_t step, const change* changes) {
     tallies mine;
-    for (std::size_t i = first; i < all_.count; i += step) {
-      change c = changes[i];
-      if (!c.held) continue;
-      operations_.commit(c);
-      side_.order();
-      side_.give(operations_.hash_of(all_.keys[i]));
-      mine.records += c.records;
+    for (std::size_t at = first * width; warp().in_any_tile(at < all_.count); at += step * width) {
+      auto one = [&](unsigned n) {
+        if (at + n >= all_.count || !changes[at + n].held) return std::int32_t{0};
+        change c = changes[at + n];
+        std::uint64_t hash = operations_.hash_of(all_.keys[at + n]);
+        operations_.template commit<false>(hash, c);
+        side_.give(hash);
+        return c.records;
+      };
+      if constexpr (Side::may_have_copies) {  // one may wait for another
+        for (unsigned n = 0; n < width; ++n) mine.records += warp().one([&] { return one(n); });
+      } else {
+        auto records = warp().hold(one);
+        auto how_many = [&](std::int32_t change) {
+          return count_bits(warp().ballot(
+              warp().hold([&](unsigned n) { return warp().of(records, n) == change; })));
+        };
+        mine.records += how_many(1) - how_many(-1);
+      }
     }
     add(mine);
   }
@@ -134,32 +167,79 @@ class batch_run {
 
   /// Operations that found no room are to be done again.
   DURAHASH_ON_DEVICE void retry_full(std::size_t first, std::size_t step) {
-    for (std::size_t i = first; i < all_.count; i += step)
-      if (all_.answers[i] == status::no_space) set(all_.answers[i], pending);
+    for (std::size_t at = first * width; at < all_.count; at += step * width)
+      warp().hold([&](unsigned n) {
+        if (at + n < all_.count && all_.answers[at + n] == status::no_space)
+          all_.answers[at + n] = pending;
+        return true;
+      });
   }
 
  private:
-  /// Calls with the decider of the i-th operation.
-  template <class Call>
-  DURAHASH_ON_DEVICE status decided(std::size_t i, Call&& call) const {
-    using detail::write_mode;
-    switch (all_.what) {
-      case action::put: return call(decide_write(write_mode::put, all_.values[i]));
-      case action::insert: return call(decide_write(write_mode::insert, all_.values[i]));
-      case action::update: return call(decide_write(write_mode::update, all_.values[i]));
-      default: return call(erase_decider<std::uint64_t>());
+  static constexpr unsigned width = std::remove_cvref_t<decltype(Side::warp)>::width;
+
+  DURAHASH_ON_DEVICE auto& warp() const noexcept { return side_.warp; }
+  DURAHASH_ON_DEVICE unsigned count_from(std::size_t at) const {
+    return at >= all_.count          ? 0
+           : all_.count - at < width ? static_cast<unsigned>(all_.count - at)
+                                     : width;
+  }
+  DURAHASH_ON_DEVICE auto hashes_from(std::size_t at) const {
+    return warp().hold([&](unsigned n) {
+      return at + n < all_.count ? operations_.hash_of(all_.keys[at + n]) : std::uint64_t{0};
+    });
+  }
+  /// Calls does(mine, i, hash, value, answer) for each that is pending, again and again while it
+  /// answers false: `mine` says whether it is to do anything. All that it takes it gives back
+  /// before it returns, so that none waits for the stripe of one of its warp that waits for it.
+  template <class Does>
+  DURAHASH_ON_DEVICE void for_pending(std::size_t first, std::size_t step, Does&& does) {
+    for (std::size_t at = first * width; warp().in_any_tile(at < all_.count); at += step * width) {
+      auto hashes = hashes_from(at);
+      auto answers = warp().hold(
+          [&](unsigned n) { return at + n < all_.count ? all_.answers[at + n] : status::ok; });
+      auto before = answers;
+      auto values = warp().hold([&](unsigned n) {
+        return all_.what != action::erase && at + n < all_.count ? all_.values[at + n]
+                                                                 : std::uint64_t{0};
+      });
+      DURAHASH_ROLLED
+      for (unsigned n = 0; n < width; ++n) {
+        status answer = warp().from(answers, n);
+        bool waits = answer == pending;
+        std::uint64_t hash = warp().from(hashes, n), value = warp().from(values, n);
+        for (bool again = false; warp().in_any_tile(waits); again = true) {
+          if (again) side_.wait();  // ends: who holds a stripe waits for nobody
+          bool done = does(waits, at + n, hash, value, answer);
+          waits = waits && !done;
+        }
+        warp().keep(answers, n, answer);
+      }
+      warp().hold([&](unsigned n) {
+        if (at + n < all_.count && warp().of(answers, n) != warp().of(before, n))
+          all_.answers[at + n] = warp().of(answers, n);
+        return true;
+      });
     }
   }
-  template <class T>
-  DURAHASH_ON_DEVICE void set(T& at, T value) const {
-    side_.warp.one([&] { return at = value, true; });
+  /// The decider of an operation, one for all kinds: a kernel has the code of a write once.
+  DURAHASH_ON_DEVICE auto decider(std::uint64_t value) const {
+    return [ what = all_.what, value ](const std::optional<std::uint64_t>& present)
+        __attribute__((always_inline)) {
+      using detail::write_mode;
+      if (what == action::erase) return erase_decider<std::uint64_t>()(present);
+      write_mode mode = what == action::put      ? write_mode::put
+                        : what == action::insert ? write_mode::insert
+                                                 : write_mode::update;
+      return decide_write(mode, value)(present);
+    };
   }
   DURAHASH_ON_DEVICE void add(const tallies& mine) const {
-    side_.warp.one([&] { return side_.add(total_, mine), true; });
+    warp().one_does(true, [&] { side_.add(total_, mine); });
   }
 
   Side& side_;
-  operations<Side> operations_;
+  operations<Side, Shape> operations_;
   const batch& all_;
   tallies& total_;
 };

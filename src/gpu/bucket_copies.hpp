@@ -58,7 +58,9 @@ class copies_of {
   DURAHASH_ON_DEVICE copies_of(Side& side, const leased_table& table) noexcept
       : side_(side), table_(table), here_(side.copies) {}
 
-  DURAHASH_ON_DEVICE bool any() const noexcept { return here_.copy_of != nullptr; }
+  DURAHASH_ON_DEVICE bool any() const noexcept {
+    return Side::may_have_copies && here_.copy_of != nullptr;
+  }
   DURAHASH_ON_DEVICE std::uint64_t bucket_of(std::uint64_t hash, unsigned lane) const noexcept {
     const gphash::shape& f = table_.where.form();
     unsigned number = lane >> f.slots_log2, level = number / f.hashes;
@@ -84,14 +86,15 @@ class copies_of {
     else side_.own_add(here_.marks[bucket], 1u);
   }
 
-  /// Stores a word of the table that readers look for, and what its bucket's copy needs of that
-  /// (B2). By one lane. `value`: of the slot whose state it is.
+  /// Calls what stores a word of the table that readers look for, and stores what its bucket's copy
+  /// needs of that (B2). By one lane. `value`: of the slot whose state it is.
+  template <class Store>
   DURAHASH_ON_DEVICE void store(pm<std::uint64_t>& word, std::uint64_t next,
-                                const std::uint64_t* value) const {
+                                const std::uint64_t* value, Store&& in_the_table) const {
     std::uint64_t bucket = 0;
     unsigned at = 0;
     std::uint32_t copy = any() && locate(word, bucket, at) ? hold(bucket) : 0;
-    side_.store(word, next);
+    in_the_table();
     if (copy == 0) return;
     std::uint64_t* words = here_.words + (copy - 1) * std::uint64_t{table_.words_per_bucket()};
     if (value != nullptr) side_.own_store(words[at + table_.where.form().slots], *value);

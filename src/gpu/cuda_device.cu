@@ -1,6 +1,7 @@
 // A CUDA device: kernels of gpu/batch.hpp, and the pool's memory registered.
 #include <algorithm>
 #include <atomic>
+#include <map>
 #include <mutex>
 
 #include "gpu/cuda_backend.hpp"
@@ -11,7 +12,7 @@
 namespace durahash::gpu {
 namespace {
 
-constexpr unsigned threads_per_block = 256, warps_per_block = threads_per_block / cuda_warp::lanes;
+constexpr unsigned threads_per_block = 256;
 
 enum class half : std::uint8_t {
   find,
@@ -34,41 +35,60 @@ struct extra_work {
   exported to = {};
 };
 
-__device__ std::size_t warp_number() {
-  return blockIdx.x * std::size_t{warps_per_block} + threadIdx.x / cuda_warp::lanes;
-}
-__device__ std::size_t warps_in_all() { return gridDim.x * std::size_t{warps_per_block}; }
+/// Numbers of a kernel's tiles, of so many lanes.
+template <unsigned Width>
+struct tiles {
+  static constexpr unsigned per_block = threads_per_block / Width;
+  __device__ static std::size_t number() {
+    return blockIdx.x * std::size_t{per_block} + threadIdx.x / Width;
+  }
+  __device__ static std::size_t all() { return gridDim.x * std::size_t{per_block}; }
+};
 
-template <half Half>
+/// How many lanes an operation has: a few, but where one may wait for what another one of its warp
+/// holds.
+constexpr unsigned width_of(half h, bool copies) {
+  return copies || h == half::copy_up || h == half::copies || h == half::export_records ? 32 : 8;
+}
+
+template <half Half, class Shape, bool Copies>
 __global__ void __launch_bounds__(threads_per_block)
     run(const __grid_constant__ leased_table table, const __grid_constant__ batch b,
         change* changes, const __grid_constant__ extra_work more,
         const __grid_constant__ bucket_copies copies, std::uint32_t* turns, tallies* total) {
-  cuda_side side(turns, copies);
-  batch_run<cuda_side> all(side, table, b, *total);
-  std::size_t warp = warp_number(), warps = warps_in_all();
-  if constexpr (Half == half::find) all.find(warp, warps);
-  if constexpr (Half == half::write) all.write(warp, warps);
-  if constexpr (Half == half::stage) all.stage(warp, warps, changes);
-  if constexpr (Half == half::commit) all.commit(warp, warps, changes);
-  if constexpr (Half == half::retry_full) all.retry_full(warp, warps);
-  if constexpr (Half == half::copy_up) all.copy_up(warp, warps, table.bottom_buckets(), more.top);
-  if constexpr (Half == half::copies) all.copies(more.step, more.tasks, more.count, warp, warps);
+  constexpr unsigned width = width_of(Half, Copies);
+  using side_of_all = cuda_side<width, Copies>;
+  side_of_all side(turns, copies);
+  batch_run<side_of_all, Shape> all(side, table, b, *total);
+  std::size_t first = tiles<width>::number(), step = tiles<width>::all();
+  if constexpr (Half == half::find) all.find(first, step);
+  if constexpr (Half == half::write) all.write(first, step);
+  if constexpr (Half == half::stage) all.stage(first, step, changes);
+  if constexpr (Half == half::commit) all.commit(first, step, changes);
+  if constexpr (Half == half::retry_full) all.retry_full(first, step);
+  if constexpr (Half == half::copy_up) all.copy_up(first, step, table.bottom_buckets(), more.top);
+  if constexpr (Half == half::copies) all.copies(more.step, more.tasks, more.count, first, step);
   if constexpr (Half == half::export_records)
-    all.export_records(more.first_bucket, more.buckets, more.to, warp, warps);
+    all.export_records(more.first_bucket, more.buckets, more.to, first, step);
 }
 
 __global__ void __launch_bounds__(threads_per_block)
     run_find_rows(const __grid_constant__ leased_rows rows, const __grid_constant__ row_batch b) {
   bucket_copies none;
-  cuda_side side(nullptr, none);
-  row_search<cuda_side>(side, rows).find_all(b, warp_number(), warps_in_all());
+  side_of_a_warp side(nullptr, none);
+  row_search<side_of_a_warp>(side, rows).find_all(b, tiles<32>::number(), tiles<32>::all());
 }
 
 __global__ void __launch_bounds__(threads_per_block)
     run_spread(const __grid_constant__ changed_blocks blocks) {
-  spread_blocks(cuda_warp(), blocks, warp_number(), warps_in_all());
+  spread_blocks(cuda_warp<32>(), blocks, tiles<32>::number(), tiles<32>::all());
 }
+
+// what a new pool has, and the paper's others
+using default_shape = fixed_shape<2, 2, 3>;
+using one_level = fixed_shape<1, 2, 4>;
+using four_levels = fixed_shape<4, 2, 2>;
+using four_hashes = fixed_shape<4, 4, 1>;
 
 class cuda_gpu final : public device {
  public:
@@ -111,8 +131,8 @@ class cuda_gpu final : public device {
     cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, number);
     cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, number);
     cudaFuncAttributes facts;
-    const cudaError_t code =
-        cudaFuncGetAttributes(&facts, reinterpret_cast<const void*>(&run<half::find>));
+    const cudaError_t code = cudaFuncGetAttributes(
+        &facts, reinterpret_cast<const void*>(&run<half::find, any_shape, false>));
     if (code == cudaErrorNoKernelImageForDevice || code == cudaErrorInvalidDeviceFunction) {
       cudaGetLastError();  // told here
       return {status::unusable, "the CUDA device " + std::to_string(number) +
@@ -123,9 +143,8 @@ class cuda_gpu final : public device {
     if (error e = said(code, "cannot ask for the kernels' code"); e.code != status::ok) return e;
     int processors = 0;
     cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, number);
-    constexpr unsigned blocks_per_processor = 8;
-    max_blocks_ = static_cast<unsigned>(std::max(processors, 1)) * blocks_per_processor;
-    std::size_t turns_bytes = sizeof(std::uint32_t) << cuda_side::stripe_bits;
+    processors_ = static_cast<unsigned>(std::max(processors, 1));
+    std::size_t turns_bytes = sizeof(std::uint32_t) << side_of_a_warp::stripe_bits;
     if (error e = said(cudaMalloc(&turns_, turns_bytes), "no device memory for the stripes' turns");
         e.code != status::ok)
       return e;
@@ -198,33 +217,35 @@ class cuda_gpu final : public device {
   }
 
   bool find(const leased_table& table, const batch& b, stream on) override {
-    return launch<half::find>(table, b, nullptr, on);
+    return launch<half::find, default_shape, one_level, four_levels, four_hashes>(table, b, nullptr,
+                                                                                  on);
   }
   void write(const leased_table& table, const batch& b, stream on) override {
-    launch<half::write>(table, b, nullptr, on);
+    launch<half::write, default_shape>(table, b, nullptr, on);
   }
   void copy_up(const leased_table& table, const leased_level& top, stream on) override {
-    start_kernel<half::copy_up>(table, {}, nullptr, {.top = top}, table.bottom_buckets(), on);
+    start_kernel<half::copy_up, any_shape, false>(table, {}, nullptr, {.top = top},
+                                                  table.bottom_buckets(), on);
   }
   void export_records(const leased_table& table, std::uint64_t first_bucket, std::uint64_t buckets,
                       const exported& to, stream on) override {
     if (buckets != 0)
-      start_kernel<half::export_records>(
+      start_kernel<half::export_records, any_shape, false>(
           table, {}, nullptr, {.first_bucket = first_bucket, .buckets = buckets, .to = to}, buckets,
           on);
   }
   bool find_rows(const leased_rows& rows, const row_batch& b, stream on) override {
-    return b.count == 0 || start(&run_find_rows, b.count, on, rows, b);
+    return b.count == 0 || start(&run_find_rows, b.count, 32, on, rows, b);
   }
   void spread(const changed_blocks& blocks, stream on) override {
-    if (blocks.count != 0) start(&run_spread, blocks.count, on, blocks);
+    if (blocks.count != 0) start(&run_spread, blocks.count, 32, on, blocks);
   }
   void use_copies(const bucket_copies& copies) override { copies_ = copies; }
   void run_copies(copies_step step, const leased_table& table, const copy_task* tasks,
                   std::size_t count, stream on) override {
     if (count != 0)
-      start_kernel<half::copies>(table, {}, nullptr, {.step = step, .tasks = tasks, .count = count},
-                                 count, on);
+      start_kernel<half::copies, any_shape, false>(
+          table, {}, nullptr, {.step = step, .tasks = tasks, .count = count}, count, on);
   }
   stream stream_for_copies() override { return stream_for_copies_; }
   void describe(device_view& into) const override {
@@ -238,14 +259,15 @@ class cuda_gpu final : public device {
                            static_cast<cudaStream_t>(on)));
   }
   void stage(const leased_table& table, const batch& b, change* changes, stream on) override {
-    launch<half::stage>(table, b, changes, on);
+    launch<half::stage, default_shape>(table, b, changes, on);
   }
   void commit(const leased_table& table, const batch& b, const change* changes,
               stream on) override {
-    launch<half::commit>(table, b, const_cast<change*>(changes), on);
+    launch_any<half::commit>(table, b, const_cast<change*>(changes), on);
   }
   void retry_full(const batch& b, stream on) override {
-    launch<half::retry_full>(leased_table::none(), b, nullptr, on);
+    start_kernel<half::retry_full, any_shape, false>(leased_table::none(), b, nullptr, {}, b.count,
+                                                     on);
   }
 
   bool sound() const override { return failure_ == cudaSuccess; }
@@ -277,27 +299,53 @@ class cuda_gpu final : public device {
     return false;
   }
 
-  template <half Half>
+  /// The kernel for this table's shape: one of these, or one for any.
+  template <half Half, class Known, class... More>
   bool launch(const leased_table& table, const batch& b, change* changes, stream on) {
-    return b.count == 0 || start_kernel<Half>(table, b, changes, {}, b.count, on);
+    if (copies_.copy_of == nullptr && table.where.form() == Known::of(table))
+      return start_kernel<Half, Known, false>(table, b, changes, {}, b.count, on);
+    if constexpr (sizeof...(More) != 0) return launch<Half, More...>(table, b, changes, on);
+    else return launch_any<Half>(table, b, changes, on);
   }
   template <half Half>
+  bool launch_any(const leased_table& table, const batch& b, change* changes, stream on) {
+    return copies_.copy_of == nullptr
+               ? start_kernel<Half, any_shape, false>(table, b, changes, {}, b.count, on)
+               : start_kernel<Half, any_shape, true>(table, b, changes, {}, b.count, on);
+  }
+  template <half Half, class Shape, bool Copies>
   bool start_kernel(const leased_table& table, const batch& b, change* changes,
                     const extra_work& more, std::uint64_t work, stream on) {
-    return start(&run<Half>, work, on, table, b, changes, more, copies_, turns_, total_);
+    if (work == 0) return true;
+    // of a batch each lane takes an operation; of the rest each tile
+    constexpr bool is_batch = width_of(Half, false) != 32;
+    return start(&run<Half, Shape, Copies>, work, is_batch ? 1 : width_of(Half, Copies), on, table,
+                 b, changes, more, copies_, turns_, total_);
   }
-  /// As many warps as there is work for, and the device runs at a time.
+  /// As many threads as there is work for, and the device runs at a time.
   template <class... Parameters>
-  bool start(void (*kernel)(Parameters...), std::uint64_t work, stream on,
+  bool start(void (*kernel)(Parameters...), std::uint64_t work, unsigned threads_for_one, stream on,
              const std::remove_cv_t<Parameters>&... parameters) {
     const on_device here(number_);
+    const unsigned per_block = threads_per_block / threads_for_one;
     auto blocks = static_cast<unsigned>(
-        std::min<std::uint64_t>((work + warps_per_block - 1) / warps_per_block, max_blocks_));
+        std::min<std::uint64_t>((work + per_block - 1) / per_block,
+                                blocks_at_a_time(reinterpret_cast<const void*>(kernel))));
     // Its own answer, and not the last error of this thread, which may be somebody else's.
     const void* all[] = {&parameters...};
     return note(cudaLaunchKernel(reinterpret_cast<const void*>(kernel), dim3(blocks),
                                  dim3(threads_per_block), const_cast<void**>(all), 0,
                                  static_cast<cudaStream_t>(on)));
+  }
+  /// Of this kernel, as its registers allow.
+  unsigned blocks_at_a_time(const void* kernel) {
+    std::scoped_lock lock(counting_);
+    unsigned& known = blocks_at_a_time_[kernel];
+    int of_a_processor = 0;
+    if (known == 0 && note(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&of_a_processor, kernel,
+                                                                         threads_per_block, 0)))
+      known = processors_ * static_cast<unsigned>(std::max(of_a_processor, 1));
+    return std::max(known, 1u);
   }
   error counted_after(cudaError_t waited) {
     note(waited);
@@ -309,15 +357,16 @@ class cuda_gpu final : public device {
   }
 
   int number_ = 0;
-  unsigned max_blocks_ = 1;
+  unsigned processors_ = 1;
   bool reaches_all_memory_ = false;  // pageable memory, too
   // none waits for the default stream, nor that for it
   cudaStream_t stream_for_copies_ = nullptr, transfers_ = nullptr;
   bucket_copies copies_;
   std::uint32_t* turns_ = nullptr;
   tallies* total_ = nullptr;
-  std::mutex counting_;  // loads of copies wait in a thread of their own
+  std::mutex counting_;  // loads of copies wait in a thread of their own; of what follows
   tallies counted_;
+  std::map<const void*, unsigned> blocks_at_a_time_;  // by kernel
   std::atomic<cudaError_t> failure_{cudaSuccess};
 };
 

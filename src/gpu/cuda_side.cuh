@@ -9,53 +9,72 @@
 
 namespace durahash::gpu {
 
-/// Words of the pool are atomic among this device's threads. Releases reach the host's caches in
-/// their order, so that a process that dies leaves none without what came before it.
+/// Words of the pool are atomic among this device's threads. What is published reaches the host's
+/// caches in its order, so that a process that dies leaves none without what came before it.
+///
+/// `Width`: lanes for an operation. `Copies`: whether there may be copies of buckets: only then one
+/// lane may wait for what another operation of its warp holds, and `Width` is that of the warp.
+template <unsigned Width, bool Copies>
 class cuda_side {
+  static_assert(!Copies || Width == 32);
+
  public:
   static constexpr unsigned stripe_bits = 20;
+  static constexpr bool may_have_copies = Copies;
 
   __device__ cuda_side(std::uint32_t* turns, const bucket_copies& of_buckets)
       : copies(of_buckets), turns_(turns) {}
 
   static __device__ constexpr bool planted(mutant) { return false; }
 
-  cuda_warp warp;
+  cuda_warp<Width> warp;
   const bucket_copies& copies;
   __device__ std::uint64_t load(pm<std::uint64_t>& at) const {
+    return word(at).load(cuda::memory_order_relaxed);
+  }
+  __device__ std::uint64_t load_in_order(pm<std::uint64_t>& at) const {
     return word(at).load(cuda::memory_order_acquire);
   }
+  __device__ void fence_loads() const {
+    cuda::atomic_thread_fence(cuda::memory_order_acquire, cuda::thread_scope_device);
+  }
+  __device__ void store_in_any_order(pm<std::uint64_t>& at, std::uint64_t value) const {
+    word(at).store(value, cuda::memory_order_relaxed);
+  }
   __device__ void store(pm<std::uint64_t>& at, std::uint64_t value) const {
+    word(at).store(value, cuda::memory_order_release);
+  }
+  __device__ void publish(pm<std::uint64_t>& at, std::uint64_t value) const {
     cuda::atomic_ref<std::uint64_t, cuda::thread_scope_system>(*at.raw()).store(
         value, cuda::memory_order_release);
   }
   __device__ bool store_if(pm<std::uint64_t>& at, std::uint64_t old, std::uint64_t value) const {
-    return word(at).compare_exchange_strong(old, value, cuda::memory_order_acq_rel,
-                                            cuda::memory_order_acquire);
+    return word(at).compare_exchange_strong(old, value, cuda::memory_order_acquire,
+                                            cuda::memory_order_relaxed);
   }
-  /// Nothing: each store is a release, and so is the turn's return (kills in test/ptx sample it).
-  __device__ void order() const {}
 
-  __device__ bool try_take(std::uint64_t hash) const {
-    return warp.one([&] {
+  __device__ bool try_take(bool mine, std::uint64_t hash) const {
+    return warp.one(mine, [&] {
       std::uint32_t seen = turn(hash).load(cuda::memory_order_relaxed);
       return (seen & 1) == 0 &&
              turn(hash).compare_exchange_strong(seen, seen | 1, cuda::memory_order_acquire,
                                                 cuda::memory_order_relaxed);
     });
   }
-  __device__ void take(std::uint64_t hash) const {
-    while (!try_take(hash)) wait();
-  }
   __device__ void wait() const { __nanosleep(64); }
+  // by one lane
   __device__ void give(std::uint64_t hash) const {
-    warp.one([&] { return turn(hash).fetch_and(~1u, cuda::memory_order_release); });
+    turn(hash).fetch_and(~1u, cuda::memory_order_release);
   }
   __device__ void outdate(std::uint64_t hash) const {
-    warp.one([&] { return turn(hash).fetch_add(2, cuda::memory_order_acq_rel); });
+    turn(hash).fetch_add(2, cuda::memory_order_release);
   }
+  // by each
   __device__ std::uint32_t version(std::uint64_t hash) const {
-    return warp.one([&] { return turn(hash).load(cuda::memory_order_acquire) >> 1; });
+    return turn(hash).load(cuda::memory_order_acquire) >> 1;
+  }
+  __device__ std::uint32_t version_again(std::uint64_t hash) const {
+    return turn(hash).load(cuda::memory_order_relaxed) >> 1;
   }
 
   template <class Word>
@@ -110,5 +129,8 @@ class cuda_side {
 
   std::uint32_t* turns_;
 };
+
+/// An operation by a whole warp, which may have copies of buckets.
+using side_of_a_warp = cuda_side<32, true>;
 
 }  // namespace durahash::gpu

@@ -32,6 +32,7 @@ class lockstep_side {
   lockstep_side(M& m, const lockstep_turns& turns, const bucket_copies& of_buckets = {}) noexcept
       : copies(of_buckets), m_(m), turns_(turns) {}
 
+  static constexpr bool may_have_copies = true;
   static constexpr bool planted(mutant which) noexcept { return M::planted(which); }
 
   lockstep_warp warp;
@@ -43,16 +44,18 @@ class lockstep_side {
   bool store_if(pm<std::uint64_t>& at, std::uint64_t old, std::uint64_t value) const noexcept {
     return durahash::store_if(m_, at, old, value);
   }
-  void order() const noexcept {}  // each store is a release
+  // every load is an acquire here, and every store a release
+  std::uint64_t load_in_order(const pm<std::uint64_t>& at) const noexcept { return load(at); }
+  void store_in_any_order(pm<std::uint64_t>& at, std::uint64_t v) const noexcept { store(at, v); }
+  void publish(pm<std::uint64_t>& at, std::uint64_t value) const noexcept { store(at, value); }
+  void fence_loads() const noexcept {}
 
-  bool try_take(std::uint64_t hash) const noexcept {
+  bool try_take(bool mine, std::uint64_t hash) const noexcept {
+    if (!mine) return false;
     if (M::planted("gpu-two-warps-write-one-key")) return true;
     std::uint32_t seen = turns_.of(hash).load(std::memory_order_relaxed);
     return (seen & 1) == 0 &&
            turns_.of(hash).compare_exchange_strong(seen, seen | 1, std::memory_order_acquire);
-  }
-  void take(std::uint64_t hash) const noexcept {
-    while (!try_take(hash)) wait();  // ends when the other warp's operation does
   }
   void wait() const {
     if (durahash::turns* t = durahash::turns::current()) t->pass();
@@ -68,6 +71,7 @@ class lockstep_side {
   std::uint32_t version(std::uint64_t hash) const noexcept {
     return turns_.of(hash).load(std::memory_order_acquire) >> 1;
   }
+  std::uint32_t version_again(std::uint64_t hash) const noexcept { return version(hash); }
 
   template <class Word>
   Word own_load(const Word& at) const noexcept {

@@ -1,20 +1,25 @@
-// GPHash for a borrower of the table (engine/gphash/leased.hpp): one warp does one operation. The
-// same lines are compiled for the GPU and, in lockstep on the host, for the tests and the explorer.
+// GPHash for a borrower of the table (engine/gphash/leased.hpp): one warp, or one tile of a warp,
+// does one operation. The same lines are compiled for the GPU and, in lockstep on the host, for the
+// tests and the explorer.
 //
 // A write holds its key's stripe, as on the host; of slots, compare-and-swap decides whose they
 // are. Its steps:
 //   stage    insert: a slot claimed, the value word stored; update, removal: nothing yet
 //     crash: recovery empties the slot
-//   commit   COMMIT: one word - the fingerprint, the value word, or `empty`
+//   commit   COMMIT: one word - the fingerprint, the value word, or of a removal `claimed`
 //     crash before: old state; after: new state
-// Between the two stands what makes the value word durable before the fingerprint: on the level
-// `process` the order of two stores; on `power` a fence of the host, for a batch at once, after
-// which the second half of the batch commits.
+//   empty    of a removal alone: the slot may be claimed again
+//     crash before: recovery empties the slot
+// Between the first two stands what makes the value word durable before the fingerprint: on the
+// level `process` a release to the system; on `power` a fence of the host, for a batch at once,
+// after which the second half of the batch commits. On `process` a value is released to the system,
+// too: else it could be in memory while the state there is still that of the slot's key before.
 //
 //   G3 holds since a batch claims no slot that itself has emptied: its removals are stores of the
 //   second half.
-//   G5 a write that adds or removes a key changes its stripe's version first; readers that saw the
-//   old one look again.
+//   G5 a write that adds or removes a key changes its stripe's version while the slot is claimed.
+//   Readers look at it before and behind all that they read. Who saw the new one does not find what
+//   was in the slot before; who reads what comes after sees the new one behind it, and looks again.
 #pragma once
 
 #include <optional>
@@ -51,16 +56,34 @@ struct exported {
   std::uint64_t* count;
 };
 
+/// The table's shape: as it says, or known when it is compiled.
+struct any_shape {
+  static DURAHASH_ON_DEVICE const gphash::shape& of(const leased_table& t) noexcept {
+    return t.where.form();
+  }
+};
+template <unsigned Levels, unsigned Hashes, unsigned SlotsLog2>
+struct fixed_shape {
+  static DURAHASH_ON_DEVICE constexpr gphash::shape of(const leased_table&) noexcept {
+    return {Levels, Hashes, 1u << SlotsLog2, SlotsLog2};
+  }
+};
+
 /// `Side` is where it runs: a warp; loads and stores of the pool; turns and versions of stripes,
 /// which are volatile.
 ///   warp                              what a warp is: warp/lockstep_warp.hpp
-///   load, store, store_if, order      of words of the pool; `order`: what was stored before is
-///                                     visible before what comes after
-///   take, try_take, give, version, outdate   of a hash's stripe
+///   load, store_if                    of words of the pool, in no order but that store_if sees
+///                                     what came before the word's value
+///   load_in_order                     sees what came before the word's value
+///   store_in_any_order, store, publish   `store` is visible behind what was stored before it;
+///                                     `publish` in memory, too, as a kill leaves it
+///   fence_loads                       what was loaded is older than what comes
+///   try_take, give, version, version_again, outdate   of a hash's stripe
+///   may_have_copies                   false: there are none
 ///   planted                           a bug of the explorer's: never on a device
 ///   copies                            of hot buckets, and what gpu/bucket_copies.hpp needs for
 ///                                     them
-template <class Side>
+template <class Side, class Shape = any_shape>
 class operations {
  public:
   DURAHASH_ON_DEVICE operations(Side& side, const leased_table& table) noexcept
@@ -76,72 +99,105 @@ class operations {
   /// and the value, or not_found.
   DURAHASH_ON_DEVICE status find(std::uint64_t key, std::uint64_t& value,
                                  looks* counted = nullptr) const {
-    target s = target_of(key);
-    if (copies_.any() && s.escape < 0)
+    std::uint64_t hash = hash_of(key);
+    return find_hash(true, hash, has_escape(hash), value, counted);
+  }
+  DURAHASH_ON_DEVICE static bool has_escape(std::uint64_t hash) noexcept {
+    return hash < gphash::first_fingerprint;
+  }
+  /// `mine`: whether this tile does it, here as in what follows. `escapes`: whether some tile's
+  /// hash has an escape slot.
+  DURAHASH_ON_DEVICE status find_hash(bool mine, std::uint64_t hash, bool escapes,
+                                      std::uint64_t& value, looks* counted = nullptr) const {
+    return escapes ? find_hash<true>(mine, hash, value, counted)
+                   : find_hash<false>(mine, hash, value, counted);
+  }
+  template <bool Escapes>
+  DURAHASH_ON_DEVICE status find_hash(bool mine, std::uint64_t hash, std::uint64_t& value,
+                                      looks* counted) const {
+    target s = target_of<Escapes>(hash);
+    if (copies_.any() && mine && s.escape < 0)  // the tile is the warp
       if (std::optional<status> seen = find_in_copies(s, value, counted)) return *seen;
-    while (true) {  // ends: each further round means that a writer got on
-      auto version = side_.version(s.hash);
-      found at = look(s);
-      bool same = true;
-      if (at.state != nullptr) {
-        value = warp().one([&] { return side_.load(*at.value); });
-        same = warp().one([&] { return side_.load(*at.state); }) == s.fingerprint;
-      }
-      if (same && side_.version(s.hash) == version)
-        return at.state != nullptr ? status::ok : status::not_found;
-    }
+    status answer = status::not_found;
+    do {  // ends: each further round means that a writer got on
+      auto before = warp().hold([&](unsigned) { return side_.version(s.hash); });
+      auto at = look<false, Escapes>(mine, s);
+      auto values = warp().hold([&](unsigned lane) {
+        return warp().of(at.hit, lane) ? side_.load(*value_behind(s, warp().of(at.state, lane)))
+                                       : std::uint64_t{0};
+      });
+      side_.fence_loads();
+      auto behind = warp().hold([&](unsigned) { return side_.version_again(s.hash); });
+      bool same = warp().agreed(before, behind);
+      std::uint64_t found = warp().from(values, at.lane());
+      if (mine && same && at.hits != 0) value = found, answer = status::ok;
+      mine = mine && !same;
+    } while (warp().in_any_tile(mine));
+    return answer;
   }
 
   /// Find, decide, prepare. The stripe is held. Returns the operation's answer if `c` is committed;
   /// no_space: no slot is free, nothing was done.
-  template <class Decide>
-  DURAHASH_ON_DEVICE status stage(std::uint64_t key, Decide&& decide, change& c) const {
+  template <bool AtOnce, class Decide>
+  DURAHASH_ON_DEVICE status stage(bool mine, std::uint64_t hash, Decide&& decide, change& c) const {
     using act = typename decision<std::uint64_t>::what;
     c = {};
-    target s = target_of(key);
-    found at = look(s);
+    target s = target_of<true>(hash);
+    auto seen = look<true, true>(mine, s);
+    pm<std::uint64_t>* state = warp().from(seen.state, seen.lane());
     std::optional<std::uint64_t> present;
-    if (at.state != nullptr) present = warp().one([&] { return side_.load(*at.value); });
+    if (mine && seen.hits != 0) present = side_.load(*value_behind(s, state));
     decision<std::uint64_t> wanted = decide(present);
-    if (wanted.act == act::set && present) c = {.word = at.value, .next = wanted.value};
-    if (wanted.act == act::remove) {
-      side_.outdate(s.hash);
-      c = {.word = at.state, .next = gphash::empty_state, .records = -1};
+    bool adds = mine && wanted.act == act::set && !present;
+    if (warp().in_any_tile(adds)) {
+      pm<std::uint64_t>* claimed = claim<AtOnce>(adds, s, seen.at, seen.empty, wanted.value);
+      if (adds) {
+        if (claimed == nullptr) return status::no_space;
+        pm<std::uint64_t>* value = value_behind(s, claimed);
+        c = {.word = claimed,
+             .next = s.fingerprint,
+             .payload = value,
+             .value = wanted.value,
+             .records = 1,
+             .apart = !same_line(claimed, value)};
+      }
     }
-    if (wanted.act != act::set || present) return wanted.answer;
-    side_.outdate(s.hash);
-    if (at = claim(s); at.state == nullptr) return status::no_space;
-    warp().one([&] { return side_.store(*at.value, wanted.value), true; });
-    c = {.word = at.state,
-         .next = s.fingerprint,
-         .payload = at.value,
-         .value = wanted.value,
-         .records = 1,
-         .apart = !same_line(at.state, at.value)};
+    if (mine && present && wanted.act == act::set)
+      c = {.word = value_behind(s, state), .next = wanted.value};
+    if (mine && wanted.act == act::remove)
+      c = {.word = state, .next = gphash::empty_state, .records = -1};
     return wanted.answer;
   }
 
-  /// Second half. What the change comes after is durable, or in order.
-  DURAHASH_ON_DEVICE void commit(const change& c) const {
-    if (c.word != nullptr)
-      warp().one([&] {
-        return copies_.store(*c.word, c.next, c.payload != nullptr ? &c.value : nullptr), true;
-      });
+  /// Second half, by one lane. What the change comes after is durable, or is made so by its order:
+  /// `AtOnce`.
+  template <bool AtOnce>
+  DURAHASH_ON_DEVICE void commit(std::uint64_t hash, const change& c) const {
+    if (c.word == nullptr) return;
+    copies_.store(*c.word, c.next, c.payload != nullptr ? &c.value : nullptr, [&] {
+      if (c.records < 0) side_.store_in_any_order(*c.word, gphash::claimed_state);
+      if (c.records != 0) side_.outdate(hash);
+      // a removal has nothing to come behind: what the slot gets next is published
+      bool in_order =
+          AtOnce && c.records >= 0 && !Side::planted("gpu-nothing-orders-value-and-fingerprint");
+      in_order ? side_.publish(*c.word, c.next) : side_.store(*c.word, c.next);
+    });
   }
 
-  /// All of a write, where visible is durable.
+  /// All of a write, where visible is durable. False: somebody else holds the stripe.
   template <class Decide>
-  DURAHASH_ON_DEVICE status write(std::uint64_t key, Decide&& decide, std::int32_t& records) const {
-    std::uint64_t hash = hash_of(key);
-    side_.take(hash);
+  DURAHASH_ON_DEVICE bool try_write(bool mine, std::uint64_t hash, Decide&& decide, status& answer,
+                                    std::int32_t& records) const {
+    mine = side_.try_take(mine, hash);
     change c;
-    status answer = stage(key, decide, c);
-    if (!Side::planted("gpu-nothing-orders-value-and-fingerprint")) side_.order();
-    commit(c);
-    side_.order();
-    side_.give(hash);
+    status got = stage<true>(mine, hash, decide, c);
+    warp().one_does(mine, [&] {
+      commit<true>(hash, c);
+      side_.give(hash);
+    });
+    if (mine) answer = got;
     records += c.records;
-    return answer;
+    return mine;
   }
 
   /// Growth (engine/gphash/grow.hpp, step 1): the buckets of the new level that lie over one of the
@@ -165,13 +221,13 @@ class operations {
         if ((here >> lane & 1) != 0) {
           auto slot =
               static_cast<unsigned>(count_bits(here & static_cast<std::uint32_t>(low_bits(lane))));
-          side_.store(to[slot], warp().of(state, lane));
-          side_.store(to[slots + slot], side_.load(from[slots + lane]));
+          side_.store_in_any_order(to[slot], warp().of(state, lane));
+          side_.store_in_any_order(to[slots + slot], side_.load(from[slots + lane]));
         }
         if (lane < slots && lane >= records) {
           if (!Side::planted("gpu-a-new-level-shows-what-was-there"))
-            side_.store(to[lane], gphash::empty_state);
-          side_.store(to[slots + lane], 0);
+            side_.store_in_any_order(to[lane], gphash::empty_state);
+          side_.store_in_any_order(to[slots + lane], 0);
         }
         return true;
       });
@@ -224,10 +280,18 @@ class operations {
   }
 
  private:
-  /// Two words of the pool, or none.
-  struct found {
-    pm<std::uint64_t>* state = nullptr;
-    pm<std::uint64_t>* value = nullptr;
+  using warp_type = std::remove_cvref_t<decltype(Side::warp)>;
+  /// What a look saw: which lanes' state is the key's, and where it is; with room where all of them
+  /// are, and which of them are empty.
+  struct sight {
+    typename warp_type::template held<bool> hit;
+    typename warp_type::template held<pm<std::uint64_t>*> state;
+    std::uint32_t hits = 0;  // bit n: of the n-th lane
+    typename warp_type::template varying<pm<std::uint64_t>*> at;
+    std::uint32_t empty = 0;
+    DURAHASH_ON_DEVICE unsigned lane() const noexcept {
+      return hits == 0 ? 0 : static_cast<unsigned>(lowest_bit(hits));
+    }
   };
 
   static constexpr unsigned no_bucket = ~0u;
@@ -243,41 +307,96 @@ class operations {
     }
     return no_bucket;
   }
-  DURAHASH_ON_DEVICE target target_of(std::uint64_t key) const noexcept {
-    return gphash::places::target_of(hash_of(key), true);
-  }
+  DURAHASH_ON_DEVICE decltype(auto) form() const noexcept { return Shape::of(table_); }
 
-  /// The lanes whose state is this word (§3.1, "one-shot warp access").
-  DURAHASH_ON_DEVICE std::uint32_t ballot(const target& s, std::uint64_t word) const {
-    return warp().ballot(warp().each([&](unsigned lane) {
-      return lane < table_.lanes() && side_.load(table_.state_of(s.hash, lane)) == word;
+  /// `Escapes` false: it has none.
+  template <bool Escapes>
+  DURAHASH_ON_DEVICE static target target_of(std::uint64_t hash) noexcept {
+    return Escapes ? gphash::places::target_of(hash, true) : target{hash, hash, -1};
+  }
+  template <bool Escapes>
+  DURAHASH_ON_DEVICE unsigned lanes_of(const target& s) const noexcept {
+    return Escapes && s.escape >= 0 ? 1 : form().lanes();
+  }
+  /// Null: there is no such lane.
+  template <bool Escapes>
+  DURAHASH_ON_DEVICE pm<std::uint64_t>* state_at(const target& s, unsigned lane) const noexcept {
+    if (Escapes && s.escape >= 0) return &table_.escapes[s.escape].state;
+    return lane < form().lanes() ? &table_.state_of(form(), s.hash, lane) : nullptr;
+  }
+  DURAHASH_ON_DEVICE pm<std::uint64_t>* value_behind(const target& s,
+                                                     pm<std::uint64_t>* state) const noexcept {
+    static_assert(offsetof(gphash::slot, value) == sizeof(std::uint64_t));
+    return state + (s.escape < 0 ? form().slots : 1);
+  }
+  template <class At>
+  DURAHASH_ON_DEVICE auto states(bool mine, unsigned lanes, unsigned first, unsigned end,
+                                 const At& at) const {
+    return warp().some(first, end, [&](unsigned lane) {
+      return mine && lane < lanes ? side_.load(*warp().of(at, lane)) : gphash::claimed_state;
+    });
+  }
+  /// Level by level, from the top: what is found above costs no look below.
+  /// Departs from the paper, which looks at all levels in one go ("one-shot warp access", §3.1).
+  template <bool WithRoom, bool Escapes>
+  DURAHASH_ON_DEVICE sight look(bool mine, const target& s) const {
+    constexpr unsigned width = warp_type::width;
+    const unsigned lanes = lanes_of<Escapes>(s), of_level = form().hashes << form().slots_log2,
+                   at_once = of_level < width ? width : of_level;
+    sight all;
+    all.hit = warp().hold([](unsigned) { return false; });
+    DURAHASH_UNROLLED
+    for (unsigned first = 0; first < warp_type::lanes; first += at_once) {
+      if (first >= form().lanes()) break;
+      const unsigned end = first + at_once;
+      mine = mine && all.hits == 0;
+      if (first != 0 && !warp().in_any_tile(mine)) break;
+      auto at = warp().some(first, end, [&](unsigned lane) { return state_at<Escapes>(s, lane); });
+      auto states_here = states(mine, lanes, first, end, at);
+      auto is_key = warp().some(
+          first, end, [&](unsigned lane) { return warp().of(states_here, lane) == s.fingerprint; });
+      auto here = warp().any_of(first, end, is_key);
+      auto state_here = warp().chosen(first, end, at, is_key);
+      all.state = warp().hold([&](unsigned lane) {
+        return first == 0 || warp().of(here, lane) ? warp().of(state_here, lane)
+                                                   : warp().of(all.state, lane);
+      });
+      all.hit = warp().hold(
+          [&](unsigned lane) { return warp().of(here, lane) || warp().of(all.hit, lane); });
+      all.hits |= warp().ballot(here);
+      if constexpr (WithRoom) {
+        warp().put(all.at, first, end, at);
+        all.empty |= empties(first, end, states_here);
+      }
+    }
+    return all;
+  }
+  template <class States>
+  DURAHASH_ON_DEVICE std::uint32_t empties(unsigned first, unsigned end, const States& all) const {
+    return warp().ballot(first, end, warp().some(first, end, [&](unsigned lane) {
+      return warp().of(all, lane) == gphash::empty_state;
     }));
   }
-  DURAHASH_ON_DEVICE found slot_of(const target& s, int lane) const noexcept {
-    if (lane < 0) return {};
-    if (s.escape >= 0) return {&table_.escapes[s.escape].state, &table_.escapes[s.escape].value};
-    return {&table_.state_of(s.hash, static_cast<unsigned>(lane)),
-            &table_.value_of(s.hash, static_cast<unsigned>(lane))};
-  }
-  DURAHASH_ON_DEVICE found look(const target& s) const {
-    if (s.escape >= 0)
-      return slot_of(
-          s, warp().one([&] { return side_.load(table_.escapes[s.escape].state); }) == s.fingerprint
-                 ? 0
-                 : -1);
-    std::uint32_t hits = ballot(s, s.fingerprint);
-    return slot_of(s, hits == 0 ? -1 : lowest_bit(hits));
-  }
-  /// A slot that is the caller's, or nothing.
-  DURAHASH_ON_DEVICE found claim(const target& s) const {
+  /// The state of a slot that is the caller's, with the value in it; or null. `at`, `empty`: what a
+  /// look saw that did not find the key.
+  template <bool AtOnce, class All>
+  DURAHASH_ON_DEVICE pm<std::uint64_t>* claim(bool mine, const target& s, All at,
+                                              std::uint32_t empty, std::uint64_t value) const {
+    pm<std::uint64_t>* claimed = nullptr;
     while (true) {  // ends: each further round means that another warp got a slot
-      int lane = s.escape >= 0 ? 0 : table_.where.room_in(ballot(s, gphash::empty_state));
-      found at = slot_of(s, lane);
-      if (at.state == nullptr) return at;
-      if (warp().one([&] {
-            return side_.store_if(*at.state, gphash::empty_state, gphash::claimed_state);
-          }))
-        return at;
+      int lane = mine ? gphash::places::room_in(form(), empty) : -1;
+      pm<std::uint64_t>* state = warp().from(at, static_cast<unsigned>(lane < 0 ? 0 : lane));
+      bool got = warp().one(lane >= 0, [&] {
+        if (!side_.store_if(*state, gphash::empty_state, gphash::claimed_state)) return false;
+        pm<std::uint64_t>& to = *value_behind(s, state);
+        AtOnce ? side_.publish(to, value) : side_.store(to, value);
+        return true;
+      });
+      if (got) claimed = state;
+      mine = lane >= 0 && !got;
+      if (!warp().in_any_tile(mine)) return claimed;
+      empty =
+          empties(0, warp_type::lanes, states(mine, lanes_of<true>(s), 0, warp_type::lanes, at));
     }
   }
 
@@ -287,15 +406,16 @@ class operations {
                                                           looks* counted) const {
     using source = typename copies_of<Side>::source;
     unsigned slots = table_.where.form().slots;
-    auto version = side_.version(s.hash);
+    auto version = warp().one([&] { return side_.version(s.hash); });
     auto from = warp().each([&](unsigned lane) {
       return lane < table_.lanes() ? copies_.find(copies_.bucket_of(s.hash, lane)) : source();
     });
     std::uint32_t hits = warp().ballot(warp().each([&](unsigned lane) {
       if (lane >= table_.lanes()) return false;
       source mine = warp().of(from, lane);
-      return (mine.words != nullptr ? side_.own_load(mine.words[lane & (slots - 1)])
-                                    : side_.load(table_.state_of(s.hash, lane))) == s.fingerprint;
+      return (mine.words != nullptr
+                  ? side_.own_load(mine.words[lane & (slots - 1)])
+                  : side_.load_in_order(table_.state_of(form(), s.hash, lane))) == s.fingerprint;
     }));
     if (hits != 0) {
       auto hit = static_cast<unsigned>(lowest_bit(hits));
@@ -303,19 +423,20 @@ class operations {
         source mine = warp().of(from, lane);
         if (lane != hit) return std::uint64_t{0};
         return mine.words != nullptr ? side_.own_load(mine.words[slots + (lane & (slots - 1))])
-                                     : side_.load(table_.value_of(s.hash, lane));
+                                     : side_.load_in_order(table_.value_of(form(), s.hash, lane));
       }),
                           hit);
       std::uint32_t same = warp().ballot(warp().each([&](unsigned lane) {
-        return lane == hit && (warp().of(from, lane).words != nullptr ||
-                               side_.load(table_.state_of(s.hash, lane)) == s.fingerprint);
+        return lane == hit &&
+               (warp().of(from, lane).words != nullptr ||
+                side_.load_in_order(table_.state_of(form(), s.hash, lane)) == s.fingerprint);
       }));
       if (same == 0) return std::nullopt;
     }
     if (counted != nullptr) count(s, from, slots, *counted);
     std::uint32_t changed = warp().ballot(
         warp().each([&](unsigned lane) { return !copies_.unchanged(warp().of(from, lane)); }));
-    bool as_read = changed == 0 && side_.version(s.hash) == version;
+    bool as_read = changed == 0 && warp().one([&] { return side_.version(s.hash); }) == version;
     if (!as_read && !Side::planted("gpu-copies-are-not-looked-at-again")) return std::nullopt;
     return hits != 0 ? status::ok : status::not_found;
   }

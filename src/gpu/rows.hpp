@@ -58,7 +58,7 @@ struct leased_rows {
 
  private:
   constexpr pm<std::uint64_t>* bucket_of(std::uint64_t hash, unsigned lane) const noexcept {
-    auto b = table.bucket_for(hash, lane);
+    auto b = table.bucket_for(table.where.form(), hash, lane);
     return table.levels[b.level] + b.index * table.where.form().bucket_words();
   }
 };

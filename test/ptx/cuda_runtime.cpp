@@ -147,6 +147,17 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* facts, const void* f) {
                : cudaErrorInvalidDeviceFunction;
   });
 }
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, const void* f, int,
+                                                                   std::size_t, unsigned) {
+  return with_device([&](device& d) {
+    *blocks = static_cast<int>(d.settings().blocks_per_processor);
+    return functions().contains(f) ? cudaSuccess : cudaErrorInvalidDeviceFunction;
+  });
+}
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void* f, int threads,
+                                                          std::size_t shared) {
+  return cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, f, threads, shared, 0);
+}
 cudaError_t __cudaLaunchKernel(cudaKernel_t k, dim3 grid, dim3 block, void** arguments,
                                std::size_t shared, cudaStream_t on) {
   return cudaLaunchKernel(k, grid, block, arguments, shared, on);

@@ -13,12 +13,12 @@ namespace durahash::ptx {
 
 struct device_settings {
   std::uint64_t seed = 1;
-  bool quiet = false;          // about faults
-  bool weak = false;           // stores are seen late, and in other orders
-  unsigned apart_percent = 5;  // of turns: lanes go apart
-  unsigned processors = 1;
-  int capability = 0;                                       // 75: 7.5; 0: that of the PTX
-  unsigned max_resident_warps = 16;                         // of a launch
+  bool quiet = false;                                 // about faults
+  bool weak = false;                                  // stores are seen late, and in other orders
+  unsigned apart_percent = 5;                         // of turns: lanes go apart
+  unsigned processors = 1, blocks_per_processor = 8;  // of threads that run at a time
+  int capability = 0;                                 // 75: 7.5; 0: that of the PTX
+  unsigned max_resident_warps = 16;                   // of a launch
   std::uint64_t max_instructions = std::uint64_t{1} << 34;  // of a launch
   std::uint64_t max_in_all = ~std::uint64_t{0};             // since the restart
 };

@@ -23,6 +23,9 @@ TEST(PtxKernels, KilledAtAnyInstruction) { expect_right({.killed = true}, 12, 45
 TEST(PtxKernels, KilledAtAnyInstructionInStrongOrder) {
   expect_right({.weak = false, .killed = true}, 12, 450);
 }
+TEST(PtxKernels, KilledWhileSlotsGoFromKeyToKey) {
+  expect_right({.exchanges = true, .killed = true, .rounds = 40}, 12, 100);
+}
 TEST(PtxKernels, KilledWithinGrowth) {
   expect_right({.weak = false, .grows = true, .killed = true}, 3, 250);
 }

@@ -36,7 +36,8 @@ TEST_P(PtxMutants, IsFound) {
 /// The same programs, and nothing planted.
 TEST(PtxKernels, AreRightWithoutAPlantedBug) {
   for (program_options o :
-       {program_options{}, program_options{.cache_percent = 60},
+       {program_options{}, program_options{.exchanges = true, .rounds = 40},
+        program_options{.cache_percent = 60},
         program_options{.place = gpu::table_place::device_mirror},
         program_options{.place = gpu::table_place::host_mirror, .cache_percent = 60}})
     for (o.seed = 1; o.seed <= most_seeds; ++o.seed) ASSERT_EQ(run_program(o).complaint, "");

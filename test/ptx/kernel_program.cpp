@@ -33,7 +33,9 @@ class program {
     found_ = shared<std::uint64_t>(max_batch), answers_ = shared<status>(max_batch);
     looks_ = shared<status>(max_batch), looked_for_ = shared<std::uint64_t>(max_batch);
     if (looks_ == nullptr) return {"no memory: " + d_.failure(), 0, 0};
-    auto opened = gpu::open_on(std::move(*cuda), path(), {},
+    options how;
+    if (o_.exchanges) how.settings = {{"levels", 1}, {"hashes", 1}, {"slots", 2}};
+    auto opened = gpu::open_on(std::move(*cuda), path(), how,
                                {.place = o_.place, .cache_percent = o_.cache_percent});
     if (!opened) return {"open: " + opened.failure().message, 0, 0};
     map_ = &*opened;
@@ -59,7 +61,7 @@ class program {
   }
   std::string path() const { return folder_.file("pool"); }
   std::uint64_t next_kill() {
-    return d_.instructions() + 1 + random_() % (o_.grows ? 60'000 : 6'000);
+    return d_.instructions() + 1 + random_() % (o_.grows ? 40'000 : 3'500);
   }
   void complain(const std::string& what) {
     if (complaint_.empty()) complaint_ = what + " (seed " + std::to_string(o_.seed) + ")";
@@ -68,6 +70,7 @@ class program {
   enum action { put, insert, update, erase };
 
   void one_round(unsigned round) {
+    if (o_.exchanges) return exchange();
     bool large = o_.grows && round == 1;
     bool again = round % 3 == 2;  // few keys, each several times
     std::size_t n = large ? 1'600 : 40;
@@ -119,6 +122,46 @@ class program {
       model_.erase(keys_[i]);
       if (answers_[n + i] == status::ok) model_[keys_[n + i]] = values_[n + i];
       else if (answers_[n + i] != status::no_space) complain("a new key is not inserted");
+    }
+    pending_.clear();
+  }
+
+  /// A key goes, and its slot to whichever of others gets there first, with finds of the one that
+  /// goes beside it.
+  void exchange() {
+    constexpr std::size_t others = 8, looks = 24;
+    std::optional<std::uint64_t> gone;
+    if (model_.size() > 4)
+      gone =
+          std::next(model_.begin(), static_cast<std::ptrdiff_t>(random_() % model_.size()))->first;
+    for (std::size_t i = 0; i < others; ++i) {
+      keys_[i] = random_(), values_[i] = random_() | 1;
+      pending_[keys_[i]] = {values_[i]};
+    }
+    gpu::stream beside = gpu_->stream_for_copies();
+    status asked = status::ok;
+    if (gone) {
+      keys_[others] = *gone;
+      pending_[*gone] = {value()};
+      std::fill_n(looked_for_, looks, *gone);
+      std::fill_n(looks_, looks, status::damaged);
+      // inserts wait for the removal, or do not
+      gpu::stream removal = random_() % 2 == 0 ? nullptr : looks_;
+      asked = map_->erase_async(1, keys_ + others, answers_ + others, removal);
+      if (asked == status::ok) asked = map_->find_async(looks, looked_for_, found_, looks_, beside);
+    }
+    if (asked == status::ok) asked = map_->insert_async(others, keys_, values_, answers_);
+    if (asked == status::ok) asked = map_->commit();
+    if (asked == status::ok && gone) asked = map_->commit(looks_);
+    if (asked != status::ok) return complain("a key is exchanged: " + d_.failure());
+    if (error e = gpu_->wait(beside); e.code != status::ok) return complain("a wait: " + e.message);
+    if (gone) check_looks(looks);
+    for (std::size_t i = 0; i < others; ++i)
+      if (answers_[i] == status::ok) model_[keys_[i]] = values_[i];
+      else if (answers_[i] != status::no_space) complain("a new key is not inserted");
+    if (gone) {
+      if (answers_[others] != status::ok) complain("a key that was there is not erased");
+      model_.erase(*gone);
     }
     pending_.clear();
   }
@@ -269,6 +312,7 @@ program_end run_program(const program_options& o, const module* kernels) {
              .quiet = kernels != nullptr,
              .weak = o.weak,
              .apart_percent = 30,
+             .blocks_per_processor = 2,
              .max_instructions = o.grows ? 20'000'000u : 2'000'000u,
              .max_in_all = o.grows ? 30'000'000u : 6'000'000u});
   module own;

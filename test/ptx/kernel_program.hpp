@@ -15,7 +15,8 @@ struct program_options {
   gpu::table_place place = gpu::table_place::pool;
   unsigned cache_percent = 0;
   bool grows = false;
-  bool killed = false;  // now and then, all the time
+  bool exchanges = false;  // a table of few slots, which go from key to key beside finds
+  bool killed = false;     // now and then, all the time
   unsigned rounds = 6;
 };
 

@@ -21,6 +21,8 @@ struct litmus {
   std::size_t results = 2;
   bool in_one_warp = false;
   unsigned first_seed = 1;
+  std::vector<std::uint64_t> begin;  // what the first words have at first
+  outcome until;                     // the last that is looked for
   owner memory_of = owner::device;
   std::function<bool(weak_order&, std::uint64_t* words)> host;  // a step of it
 
@@ -51,6 +53,7 @@ struct litmus {
       d.restart({.seed = seed, .quiet = races != nullptr, .weak = weak, .apart_percent = 50});
       d.weak().finds_races = races != nullptr;
       words.fill(0);
+      std::copy(begin.begin(), begin.end(), words.begin());
       if (host) d.beside([this](weak_order& w) { return host(w, words.data()); });
       void* address = words.data();
       void* arguments[] = {&address};
@@ -61,6 +64,7 @@ struct litmus {
       else if (!d.failure().empty()) ADD_FAILURE() << d.failure();
       outcome one(words.begin() + 8, words.begin() + 8 + static_cast<std::ptrdiff_t>(results));
       all.insert(one);
+      if (one == until) break;
     }
     d.pieces.remove(reinterpret_cast<std::uint64_t>(words.data()), false);
     d.restart({});

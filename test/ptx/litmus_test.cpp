@@ -108,6 +108,42 @@ TEST(PtxLitmus, AnUpdateHandsOnWhatWasReleasedBeforeIt) {
   EXPECT_FALSE(l.run(seeds).contains({2, 0}));
 }
 
+// ------------------------------------------------------- a find beside a slot that changes keys
+
+/// Words: 0 the version of key 7, 1 the state, 2 the value. One thread removes the key, one gives
+/// the slot to key 9, one searches for key 7 (gpu/operations.hpp). What a find tells: 1 if its
+/// versions agree, the state, the value.
+struct slot_protocol {
+  std::string claimed = store(".relaxed.gpu", 1, 1);
+  std::string outdate = "mov.u64 %rd2, 2;\natom.add.release.gpu.u64 %rd3,[%rd1],%rd2;\n";
+  std::string value = ".release.sys", fence = "fence.acq_rel.gpu;\n", version = ".acquire.gpu";
+
+  bool gives_away_the_value_of_another_key() const {
+    litmus l;
+    l.results = 3;
+    l.bodies = {claimed + outdate + store(".release.gpu", 1, 0),
+                "mov.u64 %rd4, 0;\nmov.u64 %rd5, 1;\n"
+                "atom.cas.acquire.gpu.b64 %rd6,[%rd1+8],%rd4,%rd5;\n"
+                "setp.ne.s64 %p2, %rd6, 0;\n@%p2 bra join;\n" +
+                    store(value, 2, 20) + store(".release.sys", 1, 9),
+                load(version, 0, 0) + load(".relaxed.gpu", 1, 1) + load(".relaxed.gpu", 2, 2) +
+                    fence + load(".relaxed.gpu", 0, 3) +
+                    "setp.eq.s64 %p2, %rd3, %rd6;\nselp.b64 %rd7, 1, 0, %p2;\n" + tell(4, 0) +
+                    tell(1, 1) + tell(2, 2)};
+    l.begin = {0, 7, 10};
+    l.until = {1, 7, 20};
+    return l.run(4 * seeds).contains(l.until);
+  }
+};
+TEST(PtxLitmus, AFindDoesNotTakeTheValueOfAnotherKeyForItsOwn) {
+  EXPECT_FALSE(slot_protocol().gives_away_the_value_of_another_key());
+}
+TEST(PtxLitmus, AFindNeedsItsFence) {
+  EXPECT_TRUE(slot_protocol{.fence = ""}.gives_away_the_value_of_another_key());
+}
+TEST(PtxLitmus, AFindNeedsTheVersionInOrder) {
+  EXPECT_TRUE(slot_protocol{.version = ".relaxed.gpu"}.gives_away_the_value_of_another_key());
+}
 // --------------------------------------------------------------------------- lanes of one warp
 
 litmus lanes_of_a_warp(const std::string& between) {

@@ -13,7 +13,10 @@ constexpr const char *find = "halfE0", *write = "halfE1", *stage = "halfE2", *co
 
 constexpr program_options plain{}, with_copies{.cache_percent = 60},
     mirrored{.place = gpu::table_place::device_mirror},
-    growing{.weak = false, .grows = true, .rounds = 3}, killed{.killed = true};
+    growing{.weak = false, .grows = true, .rounds = 3}, killed{.killed = true},
+    exchanging_and_killed{.exchanges = true, .killed = true, .rounds = 40},
+    growing_mirror{
+        .weak = false, .place = gpu::table_place::device_mirror, .grows = true, .rounds = 3};
 
 }  // namespace
 
@@ -26,7 +29,7 @@ const std::vector<mutant> mutants = {
     {"a-turn-is-taken-without-acquire", write, R"(atom\.cas\.acquire\.gpu\.b32)",
      "atom.cas.relaxed.gpu.b32", -1, plain},
     {"a-slot-is-claimed-without-compare", write,
-     R"(atom\.cas\.acq_rel\.gpu\.b64 (\S+),\[(\S+)\],(\S+),(\S+);)",
+     R"(atom\.cas\.acquire\.gpu\.b64 (\S+),\[(\S+)\],(\S+),(\S+);)",
      "st.relaxed.gpu.b64 [$2],$4; mov.u64 $1, $3;", -1, plain},
     {"a-mirror-s-turns-are-not-taken", stage,
      R"(atom\.cas\.acquire\.gpu\.b32 (\S+),\[\S+\],(\S+),\S+;)", "mov.u32 $1, $2;", -1, mirrored},
@@ -34,12 +37,20 @@ const std::vector<mutant> mutants = {
     {"value-and-fingerprint-are-not-ordered", write, R"(st\.release\.sys\.b64|membar\.sys;)", "$$",
      -1, killed},
     {"what-is-written-is-released-to-the-block", write, R"(st\.release\.sys\.b64)",
-     "st.release.cta.b64", -1, plain},
+     "st.release.cta.b64", -1, killed},
     {"what-is-written-is-released-to-the-device", write, R"(st\.release\.sys\.b64|membar\.sys;)",
      "gpu", -1, killed},
-    {"a-find-loads-in-any-order", find, R"(ld\.acquire\.gpu\.b64)", "ld.relaxed.gpu.b64", -1,
-     plain},
-    {"a-writer-looks-in-any-order", write, R"(ld\.acquire\.gpu\.b64)", "ld.weak.b64", -1, plain},
+    {"a-find-s-version-is-read-in-any-order", find, R"(ld\.acquire\.gpu\.b32)",
+     "ld.relaxed.gpu.b32", -1, plain},
+    {"a-find-does-not-look-at-the-version-again", find, R"(ld\.relaxed\.gpu\.b32 (\S+),\[\S+\];)",
+     "mov.u32 $1, %v;", -1, plain},
+    {"a-version-is-never-raised", write, R"(atom\.add\.release\.gpu\.u32 (\S+),\[(\S+)\],\S+;)",
+     "mov.u32 $1, 0;", -1, plain},
+    {"a-version-is-raised-in-any-order", write, R"(atom\.add\.release\.gpu\.u32)",
+     "atom.add.relaxed.gpu.u32", -1, plain},
+    {"a-value-is-released-to-the-device", write, R"(st\.release\.sys\.b64)", "st.release.gpu.b64",
+     0, exchanging_and_killed},
+    {"a-writer-looks-in-any-order", write, R"(ld\.relaxed\.gpu\.b64)", "ld.weak.b64", -1, plain},
     {"lanes-do-not-wait-for-one-another", write, R"(bar\.warp\.sync\s+\S+;)", "", -1, plain},
     // lanes
     {"half-of-the-lanes-vote", find, R"(vote\.sync\.ballot\.b32\s+(\S+), (\S+), \S+;)",
@@ -52,13 +63,13 @@ const std::vector<mutant> mutants = {
      "st.release.sys.b64 [$1+8]", -1, plain},
     {"an-answer-is-a-byte-off", write, R"(st\.global\.u8\s+\[(%\w+)\])", "st.global.u8 [$1+1]", -1,
      plain},
-    {"a-parameter-is-read-elsewhere", find, R"((ld\.param\.u64\s+\S+, \[%\w+)\+32\])", "$1+24]", -1,
-     plain},
+    {"a-parameter-is-read-elsewhere", find, R"((ld\.param\.u64\s+\S+, \[\w+_param_1)\+16\])",
+     "$1+24]", -1, plain},
     // launches
     {"warps-count-another-grid", write, R"(mov\.u32\s+(\S+), %nctaid\.x;)", "mov.u32 $1, 64;", -1,
      growing},
     {"every-block-is-the-first", stage, R"(mov\.u32\s+(\S+), %ctaid\.x;)", "mov.u32 $1, 0;", -1,
-     mirrored},
+     growing_mirror},
     {"a-commit-leaves-turns-held", commit, R"(atom\.and\.release\.gpu\.b32 (\S+),\[(\S+)\],\S+;)",
      "mov.u32 $1, 0;", -1, mirrored},
     // copies of buckets
@@ -68,7 +79,7 @@ const std::vector<mutant> mutants = {
     {"a-copy-is-filled-with-half", copies, R"(st\.release\.gpu\.b64 \[(\S+)\],)",
      "st.release.gpu.b32 [$1],", -1, with_copies},
     // growth
-    {"a-record-moves-up-without-its-value", copy_up, R"(st\.release\.sys\.b64 \[\S+\],\S+;)", "", 1,
+    {"a-record-moves-up-without-its-value", copy_up, R"(st\.relaxed\.gpu\.b64 \[\S+\],\S+;)", "", 1,
      growing},
     {"what-found-no-room-is-not-done-again", retry_full, R"(st\.global\.u8\s+\[\S+\], \S+;)", "",
      -1, growing},

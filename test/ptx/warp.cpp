@@ -243,7 +243,9 @@ void warp::execute(const instruction& i, std::uint32_t on) {
   switch (i.what) {
     case opcode::load:
     case opcode::store:
-    case opcode::atomic: return access_memory(i, on);
+    case opcode::atomic:
+      if (of_.weak != nullptr) of_.weak->draw();
+      return access_memory(i, on);
     case opcode::fence:
       (i.seen_by == scope::system ? launch_.counted->system_fences
                                   : launch_.counted->device_fences)++;

@@ -50,7 +50,8 @@ std::uint64_t weak_order::read(actor& by, const access& a) {
   while (first > 0 && c->messages[first - 1].stamp >= least) --first;
   std::size_t choices = c->messages.size() - first;
   // half of the time the newest, so that who waits for a store sees it in the end
-  std::size_t chosen = choices == 1 || random_() % 2 == 0 ? choices - 1 : random_() % choices;
+  std::uint64_t drawn = all_the_same_ ? drawn_ : random_();
+  std::size_t chosen = choices == 1 || drawn % 2 == 0 ? choices - 1 : (drawn >> 1) % choices;
   const message& m = c->messages[first + chosen];
   take(by, a, m);
   return m.value;

@@ -58,6 +58,11 @@ class weak_order {
   bool finds_races = true;
   std::set<std::string> races;  // the two accesses of each, in words
 
+  /// Before an instruction: its lanes see the same old or new stores, or each its own.
+  void draw() {
+    drawn_ = random_();
+    all_the_same_ = random_() % 4 != 0;
+  }
   std::uint64_t read(actor& by, const access& a);
   void write(actor& by, const access& a, std::uint64_t value);
   /// `change(old)`: whether there is a new value, which it puts in place of the old one.
@@ -114,6 +119,8 @@ class weak_order {
   static scope distance(const actor& a, const message& m);
 
   std::mt19937_64& random_;
+  std::uint64_t drawn_ = 0;
+  bool all_the_same_ = false;
   std::unordered_map<std::uint64_t, cell> cells_;
   view sequential_[scopes];
 };

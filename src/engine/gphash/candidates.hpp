@@ -49,10 +49,11 @@ class places {
 
   /// The lane of the first empty slot of the bucket with most of them; of equals of the one in the
   /// uppermost level (§3.2.3, "less-loaded"). -1: none.
-  constexpr int room_in(std::uint32_t empty) const noexcept {
+  constexpr int room_in(std::uint32_t empty) const noexcept { return room_in(shape_, empty); }
+  static constexpr int room_in(const shape& s, std::uint32_t empty) noexcept {
     int best = -1, most = 0;
-    for (unsigned lane = 0; lane < shape_.lanes(); lane += shape_.slots) {
-      std::uint32_t bucket = empty >> lane & static_cast<std::uint32_t>(low_bits(shape_.slots));
+    for (unsigned lane = 0; lane < s.lanes(); lane += s.slots) {
+      std::uint32_t bucket = empty >> lane & static_cast<std::uint32_t>(low_bits(s.slots));
       if (int here = count_bits(bucket); here > most)
         most = here, best = static_cast<int>(lane) + lowest_bit(bucket);
     }

@@ -44,11 +44,14 @@ struct leased_table {
     return std::uint64_t{1} << log2[bottom()];
   }
   /// Of a hash without an escape slot, in buckets without keys: the slot that is a lane's.
-  constexpr pm<std::uint64_t>& state_of(std::uint64_t hash, unsigned lane) const noexcept {
-    return bucket_of(hash, lane)[slot_in(lane)];
+  /// `f` is the table's shape, which the caller may know when it is compiled.
+  constexpr pm<std::uint64_t>& state_of(const shape& f, std::uint64_t hash,
+                                        unsigned lane) const noexcept {
+    return bucket_of(f, hash, lane)[lane & (f.slots - 1)];
   }
-  constexpr pm<std::uint64_t>& value_of(std::uint64_t hash, unsigned lane) const noexcept {
-    return bucket_of(hash, lane)[where.form().slots + slot_in(lane)];
+  constexpr pm<std::uint64_t>& value_of(const shape& f, std::uint64_t hash,
+                                        unsigned lane) const noexcept {
+    return bucket_of(f, hash, lane)[f.slots + (lane & (f.slots - 1))];
   }
   constexpr unsigned slot_in(unsigned lane) const noexcept {
     return lane & (where.form().slots - 1);
@@ -58,16 +61,17 @@ struct leased_table {
     unsigned level;
     std::uint64_t index;
   };
-  constexpr bucket_name bucket_for(std::uint64_t hash, unsigned lane) const noexcept {
-    const shape& f = where.form();
+  constexpr bucket_name bucket_for(const shape& f, std::uint64_t hash,
+                                   unsigned lane) const noexcept {
     unsigned bucket = lane >> f.slots_log2, level = bucket / f.hashes, which = bucket % f.hashes;
     return {level, where.place(hash, which) >> (64 - log2[level])};
   }
 
  private:
-  constexpr pm<std::uint64_t>* bucket_of(std::uint64_t hash, unsigned lane) const noexcept {
-    bucket_name b = bucket_for(hash, lane);
-    return levels[b.level] + (b.index << (where.form().slots_log2 + 1));
+  constexpr pm<std::uint64_t>* bucket_of(const shape& f, std::uint64_t hash,
+                                         unsigned lane) const noexcept {
+    bucket_name b = bucket_for(f, hash, lane);
+    return levels[b.level] + (b.index << f.words_log2());
   }
 };
 

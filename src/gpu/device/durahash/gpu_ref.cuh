@@ -32,8 +32,8 @@ class ref {
   /// Returns   ok, and the value; not_found.
   __device__ status find(std::uint64_t key, std::uint64_t& value) const {
     if (view_.turns == nullptr) return status::closed;
-    cuda_side side(view_.turns, view_.copies);
-    return operations<cuda_side>(side, view_.table).find(key, value);
+    side_of_a_warp side(view_.turns, view_.copies);
+    return operations<side_of_a_warp>(side, view_.table).find(key, value);
   }
   __device__ bool contains(std::uint64_t key) const {
     std::uint64_t value;
@@ -60,12 +60,14 @@ class ref {
   __device__ status write(std::uint64_t key, Decide&& decide) const {
     if (view_.turns == nullptr) return status::closed;
     if (!view_.writes_at_once) return status::read_only;
-    cuda_side side(view_.turns, view_.copies);
+    side_of_a_warp side(view_.turns, view_.copies);
+    operations<side_of_a_warp> all(side, view_.table);
     tallies mine;
     std::int32_t records = 0;
-    status answer = operations<cuda_side>(side, view_.table).write(key, decide, records);
+    status answer = status::ok;
+    while (!all.try_write(true, all.hash_of(key), decide, answer, records)) side.wait();
     mine.records = records;
-    if (records != 0) side.warp.one([&] { return side.add(*view_.total, mine), true; });
+    side.warp.one_does(records != 0, [&] { side.add(*view_.total, mine); });
     return answer;
   }
 
@@ -85,8 +87,8 @@ class row_ref {
                          std::uint32_t& length) const {
     if (rows_.base == nullptr) return status::closed;
     bucket_copies none;
-    cuda_side side(nullptr, none);
-    status answer = row_search<cuda_side>(side, rows_)
+    side_of_a_warp side(nullptr, none);
+    status answer = row_search<side_of_a_warp>(side, rows_)
                         .find(static_cast<const std::uint64_t*>(key),
                               static_cast<std::byte*>(value), room, length);
     __syncwarp();  // each lane has copied a part
