@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "durahash/convert.hpp"
+#include "durahash/processes.hpp"
 #include "pool.hpp"
 
 namespace durahash::c {
@@ -132,6 +133,22 @@ durahash_status durahash_close(durahash_pool* pool) {
   const durahash_status closed = on_any(pool, [](handle& all) { return all.close(); });
   delete pool;
   return closed;
+}
+
+durahash_status durahash_processes(const char* path, durahash_process_visitor visit,
+                                   void* context) {
+  if (path == nullptr) return refuse("there is no path: a null pointer");
+  if (visit == nullptr) return refuse("there is no visitor: a null pointer");
+  return guarded([&]() -> error {
+    const auto found = processes_with(path);
+    if (!found) return found.failure();
+    for (const pool_process& one : *found) {
+      const durahash_process shown{one.id, one.started_unix_seconds, one.command.c_str(),
+                                   one.writes ? 1u : 0u, 0};
+      visit(context, &shown);
+    }
+    return {status::ok, {}};
+  });
 }
 
 durahash_status durahash_convert(const char* path, int32_t durability) {

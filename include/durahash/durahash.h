@@ -200,6 +200,23 @@ DURAHASH_API durahash_status durahash_close(durahash_pool* pool);
 /// Gives a closed pool another durability level. See durahash/convert.hpp.
 DURAHASH_API durahash_status durahash_convert(const char* path, int32_t durability);
 
+/// A process that has a pool open.
+typedef struct durahash_process {
+  int64_t id;
+  int64_t started_unix_seconds;  ///< when the process began; 0: not told
+  const char* command;           ///< the process's name for itself; valid in the visitor
+  uint32_t writes;               ///< not 0: has it to write to; else reads it
+  uint32_t reserved;
+} durahash_process;
+
+typedef void (*durahash_process_visitor)(void* context, const durahash_process* process);
+
+/// Calls `visit` for each other process that has the pool open now, by their numbers. Who is seen,
+/// and what it costs: durahash/processes.hpp.
+/// Returns   ok; unusable where the file or /proc is not there; out_of_memory.
+DURAHASH_API durahash_status durahash_processes(const char* path, durahash_process_visitor visit,
+                                                void* context);
+
 // ------------------------------------------------------------------------- words: u64 to u64
 // A pool of durahash_u64_open; on another one each of these answers invalid_argument.
 

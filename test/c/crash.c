@@ -24,6 +24,17 @@ static void write_for_ever(const char* path, unsigned which, int acknowledged) {
   }
 }
 
+struct counted {
+  pid_t writer;
+  int* seen;
+};
+static void count_writer(void* context, const durahash_process* process) {
+  const struct counted* c = context;
+  CHECK(process->id == c->writer && process->writes && process->command[0] != '\0');
+  CHECK(process->started_unix_seconds > 0);
+  ++*c->seen;
+}
+
 static void kill_one(unsigned which) {
   static const char* const names[] = {"k0", "k1", "k2", "k3"};
   const char* path = scratch(names[which]);
@@ -41,6 +52,11 @@ static void kill_one(unsigned which) {
   int killed = 0;
   while (read(pipes[0], &number, sizeof number) == sizeof number) {
     last = number;
+    if (number == 100) {
+      int seen = 0;
+      ANSWERS(DURAHASH_OK, durahash_processes(path, count_writer, &(struct counted){child, &seen}));
+      CHECK(seen == 1);
+    }
     if (number >= 5000 + 777 * which && !killed) killed = 1, kill(child, SIGKILL);
   }
   close(pipes[0]);
@@ -51,6 +67,7 @@ static void kill_one(unsigned which) {
   ANSWERS(DURAHASH_OK, durahash_u64_open(path, NULL, &pool));
   durahash_info facts = {.size = sizeof facts};
   ANSWERS(DURAHASH_OK, durahash_get_info(pool, &facts));
+  ANSWERS(DURAHASH_OK, durahash_processes(path, count_writer, NULL));  // this process has it
   CHECK(facts.clean == 0 && facts.records >= last + 1 && facts.records <= last + 2);
   for (uint64_t i = 0; i <= last; ++i) {
     uint64_t value = 0;

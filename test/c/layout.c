@@ -67,6 +67,12 @@ HAS(durahash_cursor, 16);
 STANDS_AT(durahash_cursor, position, 0);
 STANDS_AT(durahash_cursor, done, 8);
 
+HAS(durahash_process, 32);
+STANDS_AT(durahash_process, id, 0);
+STANDS_AT(durahash_process, started_unix_seconds, 8);
+STANDS_AT(durahash_process, command, 16);
+STANDS_AT(durahash_process, writes, 24);
+
 HAS(durahash_record, 32);
 STANDS_AT(durahash_record, key, 0);
 STANDS_AT(durahash_record, key_length, 8);

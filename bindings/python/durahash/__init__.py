@@ -27,7 +27,7 @@ from ._errors import (
     UnusableError,
 )
 from ._forms import Codec
-from ._table import CheckReport, Table, open
+from ._table import CheckReport, Process, Table, open, processes_with
 
 __version__ = "0.1.0"
 
@@ -45,9 +45,11 @@ __all__ = [
     "NoSpaceError",
     "NotFoundError",
     "OutOfMemoryError",
+    "Process",
     "ReadOnlyError",
     "Table",
     "UnusableError",
     "engines",
     "open",
+    "processes_with",
 ]

@@ -5,6 +5,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <durahash/inspect.hpp>
+#include <durahash/processes.hpp>
 
 #include "pool.hpp"
 
@@ -119,6 +120,21 @@ NB_MODULE(_core, m) {
         if (!looked || looked->kinds().engine == durahash::engine_kind{}) return std::nullopt;
         durahash::pool_kinds is = looked->kinds();
         return std::pair(std::string(name_of(is.key)), std::string(name_of(is.value)));
+      },
+      "path"_a);
+  m.def(
+      "processes_with",
+      [](const std::string& path) {
+        const auto found = [&] {
+          nb::gil_scoped_release others;
+          return durahash::processes_with(path);
+        }();
+        if (!found) raise(found.failure().code, found.failure().message);
+        nb::list all;
+        for (const durahash::pool_process& one : *found)
+          all.append(nb::make_tuple(one.id, one.writes, one.started_unix_seconds,
+                                    nb::bytes(one.command.data(), one.command.size())));
+        return all;
       },
       "path"_a);
   m.def("message", [](int code) {

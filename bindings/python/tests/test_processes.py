@@ -1,4 +1,5 @@
 """Other processes: forks, kills, the end of the interpreter."""
+import contextlib
 import multiprocessing
 import os
 import random
@@ -33,6 +34,26 @@ def child(run):
     _, status = os.waitpid(pid, 0)
     assert status == 0, status
     return said.decode()
+
+
+def test_who_has_a_pool_open_is_listed(path):
+    durahash.open(path).close()
+    assert durahash.processes_with(path) == []
+    script = "import durahash, sys; t = durahash.open(sys.argv[1], mode=sys.argv[2]); print('open', flush=True); input()"
+    found = {}
+    with contextlib.ExitStack() as all_of_them:
+        for mode in ("w", "b"):
+            one = all_of_them.enter_context(
+                subprocess.Popen([sys.executable, "-c", script, str(path), mode], stdin=subprocess.PIPE,
+                                 stdout=subprocess.PIPE))
+            assert one.stdout.readline() == b"open\n"
+            found[one.pid] = mode
+        said = durahash.processes_with(path)
+        assert {p.id: p.writes for p in said} == {pid: mode == "w" for pid, mode in found.items()}
+        assert all(p.command.startswith("python") and abs(p.started - time.time()) < 1000 for p in said)
+    assert durahash.processes_with(path) == []
+    with pytest.raises(durahash.UnusableError):
+        durahash.processes_with(str(path) + "-none")
 
 
 def test_a_fork_is_told_that_the_table_is_its_parents(path):
