@@ -47,7 +47,7 @@ enum class open_mode : std::uint8_t {
   read_only,  ///< nobody writes meanwhile: refused where a writer has the pool, and refuses others
   /// Beside a writer in another process, or in this one, or none; writers come and go. What is read
   /// was acknowledged before the read began, or was under way. Nobody waits for such a handle, and
-  /// it works in a child (fork). Not of the media memory and disk. docs/explanation/readers.md
+  /// it works in a child (fork). Not of the medium memory. docs/explanation/readers.md
   read_beside,
 };
 

@@ -28,6 +28,12 @@ int open_directly(const std::string& path, int flags) {
 }  // namespace
 
 disk_file disk_file::open(const std::string& path, access how) {
+  if (how == access::through_cache) {
+    const int flags = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+    disk_file made(::open(path.c_str(), flags));
+    if (made.is_open()) ::posix_fadvise(made.descriptor_, 0, 0, POSIX_FADV_RANDOM);
+    return made;
+  }
   return disk_file(
       open_directly(path, (how == access::read_only ? O_RDONLY : O_RDWR) | O_NOFOLLOW));
 }
@@ -38,6 +44,10 @@ disk_file disk_file::create(const std::string& path) {
 
 disk_file disk_file::of(int descriptor) {
   return disk_file(open_directly("/proc/self/fd/" + std::to_string(descriptor), O_RDWR));
+}
+
+disk_file disk_file::sharing(int descriptor) {
+  return disk_file(::fcntl(descriptor, F_DUPFD_CLOEXEC, 0));
 }
 
 disk_file::disk_file(disk_file&& other) noexcept
@@ -72,9 +82,11 @@ void disk_file::share_like(int descriptor) noexcept {
   durahash::share_like(descriptor_, descriptor);
 }
 
+bool disk_file::facts(struct stat& to) const noexcept { return ::fstat(descriptor_, &to) == 0; }
+
 std::uint64_t disk_file::bytes() const noexcept {
-  struct stat facts {};
-  return ::fstat(descriptor_, &facts) == 0 ? static_cast<std::uint64_t>(facts.st_size) : 0;
+  struct stat found {};
+  return facts(found) ? static_cast<std::uint64_t>(found.st_size) : 0;
 }
 
 /// Some file systems take O_DIRECT at open, and refuse the transfer.

@@ -2,6 +2,8 @@
 // that: what is written once and read after a crash need not be held in memory.
 #pragma once
 
+#include <sys/stat.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -11,13 +13,16 @@ namespace durahash {
 class disk_file {
  public:
   disk_file() = default;
-  enum class access { read_only, read_write };
+  /// `through_cache`: to be read alone, any bytes of it, and again and again.
+  enum class access { read_only, read_write, through_cache };
   /// Returns a file that is not open on failure; errno says why.
   static disk_file open(const std::string& path, access how);
   /// Likewise a new one; fails where there is a file of that name.
   static disk_file create(const std::string& path);
   /// The same file as that of another descriptor, with a position and flags of its own.
   static disk_file of(int descriptor);
+  /// Likewise another descriptor of the same opening.
+  static disk_file sharing(int descriptor);
 
   disk_file(disk_file&& other) noexcept;
   disk_file& operator=(disk_file&& other) noexcept;
@@ -26,11 +31,13 @@ class disk_file {
   bool is_open() const noexcept { return descriptor_ >= 0; }
   /// As share_like.
   void share_like(int descriptor) noexcept;
+  /// Returns false where the system does not tell.
+  bool facts(struct stat& to) const noexcept;
   /// 0 where that cannot be told.
   std::uint64_t bytes() const noexcept;
 
-  // Offsets, lengths and addresses are multiples of a page. All return false where the system
-  // refuses; errno says why.
+  // Offsets, lengths and addresses are multiples of a page, but through the cache. All return false
+  // where the system refuses; errno says why.
   bool read(std::uint64_t offset, void* at, std::uint64_t bytes) const noexcept;
   bool write(std::uint64_t offset, const void* at, std::uint64_t bytes) noexcept;
   /// On the disk when it returns.

@@ -117,6 +117,7 @@ void disk_log::append(std::uint64_t number, const std::byte* lines, std::uint64_
       copy_line(lines + i * line_bytes, e.line.data());
       if (disk_bug("a-copy-before-its-place") && i == 0)
         std::copy(std::begin(early), std::end(early), e.line.begin());
+      disk_step("a line is copied");
       std::uint64_t end = disk_bug("an-end-before-its-copy") ? before_copies : head();
       e.head = (number + i) | (end - (place + i)) << log_entry::number_bits;
       __atomic_store_n(&e.seal, seal_of(e, place + i, key_, ring_.lap(place + i)),
@@ -251,6 +252,7 @@ bool disk_log::write_places(std::uint64_t from, std::uint64_t to) noexcept {
     if (at_once) return true;
     from = end;
   }
+  disk_step("a group is written");
   return file_.sync();
 }
 

@@ -228,8 +228,11 @@ bool disk_mapping::write_marked_pages() noexcept {
   pages_to_write_ = marked_pages();
   pages_written_ = 0;
   auto write_copies = [&] {
-    if (log_ != nullptr && !disk_bug("a-page-before-its-log") && !log_->wait_durable(log_->head()))
-      return false;
+    if (log_ != nullptr && !disk_bug("a-page-before-its-log")) {
+      const std::uint64_t end = log_->head();
+      disk_step("pages wait for the log");
+      if (!log_->wait_durable(end)) return false;
+    }
     std::size_t run_count = 0;
     for (std::size_t i = 0, run = 1; i < count; i += run, run = 1) {
       while (i + run < count && run < max_run && pages[i + run] == pages[i] + run) ++run;
@@ -240,6 +243,7 @@ bool disk_mapping::write_marked_pages() noexcept {
     count = 0;
     bool written = writers.write({runs, run_count});
     if (written) pages_written_ += marked;
+    disk_step("pages are written");
     return written;
   };
   auto copy = [&](std::uint64_t page) {

@@ -7,11 +7,9 @@
 #include <algorithm>
 #include <bit>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <deque>
 
-#include "base/hash.hpp"
 #include "base/random.hpp"
 #include "disk/disk_mapping.hpp"
 #include "disk/planted.hpp"
@@ -104,15 +102,8 @@ class disk_mapping::replay {
   bool sound_ = true;
 };
 
-/// Nobody guesses it who cannot read the pool.
 std::string disk_mapping::ring_path(const log_record& record, std::uint64_t key) const {
-  char name[128];
-  std::snprintf(
-      name, sizeof name, "/dev/shm/durahash-%u-%llx-%llx-%016llx.ring",
-      static_cast<unsigned>(facts_.st_uid), static_cast<unsigned long long>(facts_.st_dev),
-      static_cast<unsigned long long>(facts_.st_ino),
-      static_cast<unsigned long long>(checksum(record.log_id.data(), record.log_id.size(), key)));
-  return name;
+  return log_ring::path_of(facts_, record.log_id, key);
 }
 
 /// Of the openings before this one: those that were killed have left them.

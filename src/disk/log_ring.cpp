@@ -10,6 +10,7 @@
 #include <bit>
 #include <cerrno>
 #include <cstddef>
+#include <cstdio>
 #include <cstring>
 #include <new>
 #include <utility>
@@ -32,8 +33,8 @@ struct descriptor {
   }
 };
 
-void* map_shared(int file, std::uint64_t bytes) noexcept {
-  void* at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+void* map_shared(int file, std::uint64_t bytes, int access = PROT_READ | PROT_WRITE) noexcept {
+  void* at = ::mmap(nullptr, bytes, access, MAP_SHARED, file, 0);
   if (at == MAP_FAILED) return nullptr;
   keep_from_children(static_cast<std::byte*>(at), bytes);
   return at;
@@ -141,6 +142,26 @@ error log_ring::appear() {
 result<std::optional<log_ring>> log_ring::left_behind(const std::string& path,
                                                       const struct stat& pool, const id& log_id,
                                                       std::uint64_t key) {
+  return find(path, pool, log_id, key, use::alone);
+}
+
+result<std::optional<log_ring>> log_ring::of_a_writer(const std::string& path,
+                                                      const struct stat& pool, const id& log_id,
+                                                      std::uint64_t key) {
+  return find(path, pool, log_id, key, use::beside);
+}
+
+std::string log_ring::path_of(const struct stat& pool, const id& log_id, std::uint64_t key) {
+  char name[128];
+  std::snprintf(name, sizeof name, "/dev/shm/durahash-%u-%llx-%llx-%016llx.ring",
+                static_cast<unsigned>(pool.st_uid), static_cast<unsigned long long>(pool.st_dev),
+                static_cast<unsigned long long>(pool.st_ino),
+                static_cast<unsigned long long>(checksum(log_id.data(), log_id.size(), key)));
+  return name;
+}
+
+result<std::optional<log_ring>> log_ring::find(const std::string& path, const struct stat& pool,
+                                               const id& log_id, std::uint64_t key, use how) {
   std::optional<log_ring> none;
   auto unknown = [&] {
     return error{status::unusable, "what its disk may not have yet, in " + path +
@@ -153,21 +174,36 @@ result<std::optional<log_ring>> log_ring::left_behind(const std::string& path,
     return unknown();
   }
   if (!disk_bug("a-ring-of-anybody") && !is_trusted(facts, pool)) return none;
-  descriptor file{::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW)};
+  const int access = how == use::alone ? O_RDWR : O_RDONLY;
+  descriptor file{::open(path.c_str(), access | O_CLOEXEC | O_NOFOLLOW)};
+  if (file.number < 0 && errno == ENOENT) return none;
   if (file.number < 0 || ::fstat(file.number, &facts) != 0) return unknown();
   if (!disk_bug("a-ring-of-anybody") && !is_trusted(facts, pool)) return none;
   auto bytes = static_cast<std::uint64_t>(facts.st_size);
   if (bytes < bytes_for(page_of_entries) || bytes > bytes_for(max_slots)) return none;
-  void* at = map_shared(file.number, bytes);
+  // one that may grow is mapped as far as it may
+  const std::uint64_t mapped = how == use::alone ? bytes : bytes_for(max_slots);
+  void* at =
+      map_shared(file.number, mapped, how == use::alone ? PROT_READ | PROT_WRITE : PROT_READ);
   if (at == nullptr) return unknown();
-  log_ring found(at, bytes, path, -1);
+  log_ring found(at, mapped, path, how == use::alone ? -1 : std::exchange(file.number, -1));
   const control& c = *found.control_;
   if (c.magic != ring_magic || c.checksum != checksum(&c, offsetof(control, checksum)) ||
       c.log_id != log_id || c.key != key)
     return none;
-  for (const view& v : {found.order().before, found.order().now})
-    if (v.log2_slots > std::bit_width(max_slots) - 1u || bytes_for(v.slots()) > bytes) return none;
+  if (!found.has_slots_in(bytes)) return none;
   return std::optional<log_ring>(std::move(found));
+}
+
+bool log_ring::has_slots_in(std::uint64_t bytes) const noexcept {
+  for (const view& v : {order().before, order().now})
+    if (v.log2_slots > std::bit_width(max_slots) - 1u || bytes_for(v.slots()) > bytes) return false;
+  return true;
+}
+
+bool log_ring::has_its_slots() const noexcept {
+  struct stat facts {};
+  return ::fstat(file_, &facts) == 0 && has_slots_in(static_cast<std::uint64_t>(facts.st_size));
 }
 
 // ------------------------------------------------------------------------------------------ growth

@@ -46,6 +46,13 @@ class log_ring {
                                                      const struct stat& pool, const id& log_id,
                                                      std::uint64_t key);
 
+  /// Likewise of a process that may be at work in it: to be looked at, and not to be stored to.
+  static result<std::optional<log_ring>> of_a_writer(const std::string& path,
+                                                     const struct stat& pool, const id& log_id,
+                                                     std::uint64_t key);
+  /// Nobody guesses it who cannot read the pool.
+  static std::string path_of(const struct stat& pool, const id& log_id, std::uint64_t key);
+
   log_ring(log_ring&& other) noexcept;
   log_ring& operator=(log_ring&&) = delete;
   ~log_ring();
@@ -79,6 +86,8 @@ class log_ring {
   bool provide(std::uint64_t slots) noexcept;
   /// Whether the disk has all that stands in the order before.
   bool may_grow() const noexcept { return durable() >= order().first; }
+  /// Whether what is mapped has all of its slots: another process has it grow.
+  bool has_its_slots() const noexcept;
   /// Has the places from `limit()` on stand in so many slots, for which there is memory. Before
   /// anybody is told of a greater limit.
   void grow(std::uint64_t slots) noexcept;
@@ -119,8 +128,12 @@ class log_ring {
   };
   static_assert(sizeof(control) <= page_bytes);
 
+  enum class use { alone, beside };
+  static result<std::optional<log_ring>> find(const std::string& path, const struct stat& pool,
+                                              const id& log_id, std::uint64_t key, use how);
   log_ring(void* memory, std::uint64_t mapped_bytes, std::string path, int file) noexcept;
   void begin(std::uint64_t slots, std::uint64_t first) noexcept;
+  bool has_slots_in(std::uint64_t bytes) const noexcept;
   /// Whoever is at work at a place sees the order in force or the one before, and either says
   /// where that place stands.
   const slot_order& order() const noexcept {

@@ -25,6 +25,7 @@
 #include "base/turns.hpp"
 #include "engine/kinds.hpp"
 #include "media/beside_mapping.hpp"
+#include "media/looked.hpp"
 #include "persist/format.hpp"
 #include "persist/order.hpp"
 #include "persist/owner.hpp"
@@ -32,9 +33,6 @@
 #include "persist/record.hpp"
 
 namespace durahash {
-
-/// What a look came to. Of `again` nothing is known. `suspect`: damage, unless it was disturbed.
-enum class looked : std::uint8_t { hit, miss, again, suspect };
 
 /// Key and value, copied out of the pool.
 template <class Kind>
@@ -107,6 +105,11 @@ word_pair load_pair(M& m, const pm<std::uint64_t>& first) noexcept {
 template <medium M>
 class beside_pool {
  public:
+  /// Its image follows the log of another process, and stays as it is during a look.
+  static constexpr bool follows_a_log = requires(M & m) {
+    m.look_at_one_moment([] { return looked::hit; });
+  };
+
   /// `line`: the readers' line, if it is not in the header; then `versions` are the writer's.
   beside_pool(std::unique_ptr<beside_mapping> map, std::unique_ptr<M> medium,
               const superblock& block, const readers_line* line = nullptr,
@@ -116,7 +119,8 @@ class beside_pool {
         block_(block),
         line_(line != nullptr ? *line : readers_line_at(map_->base())),
         is_apart_(line != nullptr),
-        versions_here_(versions) {}
+        versions_here_(versions),
+        first_checksum_(checksum_now()) {}
   ~beside_pool() {
     for (const shown* s = shown_.load(); s != nullptr;) delete std::exchange(s, s->before);
   }
@@ -126,6 +130,12 @@ class beside_pool {
   const superblock& block() const noexcept { return block_; }
   const std::byte* base() const noexcept { return map_->base(); }
   beside_mapping& map() const noexcept { return *map_; }
+
+  /// Within a look.
+  result<root_record> root() const {
+    medium_->will_read(base(), engine_area_offset);
+    return read_root(base(), ~std::uint64_t{0}, block_, {});
+  }
 
   /// An array or record there (R1).
   bool holds(std::uint64_t offset, std::uint64_t bytes) const noexcept {
@@ -140,7 +150,7 @@ class beside_pool {
   /// Calls look(versions) until it was not disturbed. `versions`: of the writer's stripes, null
   /// where nobody writes; asked for where `needs_versions`.
   /// Returns   ok, not_found, damaged; busy after a second of disturbances; unusable where the
-  ///           writer's memory is not to be seen.
+  ///           writer's memory is not to be seen, or the pool has been converted.
   template <class Look>
   status look_until_undisturbed(bool needs_versions, Look&& look);
 
@@ -156,6 +166,14 @@ class beside_pool {
     const shown* before;
   };
   const shown* look_at_writer(std::uint64_t incarnation);
+
+  /// A conversion writes the pool's first superblock last. What a writer does from then on may not
+  /// be seen here.
+  std::uint64_t checksum_now() const noexcept {
+    const std::byte* at = map_->base() + superblock_offsets[0] + offsetof(superblock, checksum);
+    if constexpr (follows_a_log) return 0;
+    else return __atomic_load_n(reinterpret_cast<const std::uint64_t*>(at), __ATOMIC_ACQUIRE);
+  }
 
   static std::uint64_t coarse_nanoseconds() noexcept {
     if (turns::current() != nullptr) return 0;  // their time is no clock's
@@ -178,6 +196,7 @@ class beside_pool {
   const readers_line& line_;
   bool is_apart_;
   const std::byte* versions_here_;
+  std::uint64_t first_checksum_;
   std::atomic<const shown*> shown_{nullptr};
 };
 
@@ -217,6 +236,8 @@ std::optional<const std::byte*> beside_pool<M>::versions() {
 template <medium M>
 template <class Look>
 status beside_pool<M>::look_until_undisturbed(bool needs_versions, Look&& look) {
+  // an image that nobody stores to while it is looked at
+  if constexpr (follows_a_log) return medium_->look_at_one_moment([&] { return look(nullptr); });
   constexpr std::uint64_t patience = 1'000'000'000;  // of one attempt, too (R5)
   const std::uint64_t& sequence = line_.sequence;
   const std::uint64_t began = coarse_nanoseconds();
@@ -242,6 +263,7 @@ status beside_pool<M>::look_until_undisturbed(bool needs_versions, Look&& look) 
       }
       last = look(versions);
       std::atomic_thread_fence(std::memory_order_acquire);
+      if (checksum_now() != first_checksum_) return status::unusable;
       if (last <= looked::miss && __atomic_load_n(&sequence, __ATOMIC_ACQUIRE) == before &&
           coarse_nanoseconds() - start <= patience)
         return last == looked::hit ? status::ok : status::not_found;

@@ -34,31 +34,33 @@ int share_length(int descriptor) noexcept {
 
 result<std::unique_ptr<beside_mapping>> beside_mapping::open(const std::string& path) {
   std::unique_ptr<beside_mapping> made(new beside_mapping);
-  made->descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (made->descriptor_ < 0) return system_error(status::unusable, "cannot open", path);
+  if (error e = made->open_file(path); e.code != status::ok) return e;
+  if (!made->map_more()) return system_error(status::unusable, "cannot map", path);
+  return made;
+}
+
+error beside_mapping::open_file(const std::string& path) {
+  descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (descriptor_ < 0) return system_error(status::unusable, "cannot open", path);
   struct stat facts {};
-  if (::fstat(made->descriptor_, &facts) != 0)
-    return system_error(status::unusable, "cannot stat", path);
+  if (::fstat(descriptor_, &facts) != 0) return system_error(status::unusable, "cannot stat", path);
   if (!S_ISREG(facts.st_mode))
     return error{status::unusable, "cannot read " + path + " beside its writer: it is no file"};
-  if (int failed = share_length(made->descriptor_); failed != 0)
+  if (int failed = share_length(descriptor_); failed != 0)
     return errno = failed, system_error(status::unusable, "cannot lock a part of", path);
-  if (::fstat(made->descriptor_, &facts) != 0)
-    return system_error(status::unusable, "cannot stat", path);
+  if (::fstat(descriptor_, &facts) != 0) return system_error(status::unusable, "cannot stat", path);
   const auto bytes = static_cast<std::uint64_t>(facts.st_size);
-  made->reserved_ = align_up(std::max(usual_addresses, 8 * bytes), page_bytes);
+  reserved_ = align_up(std::max(usual_addresses, 8 * bytes), page_bytes);
   const std::uint64_t least = align_up(bytes, page_bytes) + min_addresses;
   void* at = MAP_FAILED;
   while (true) {  // ends: it halves
-    at = ::mmap(nullptr, made->reserved_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-                -1, 0);
-    if (at != MAP_FAILED || made->reserved_ <= least) break;
-    made->reserved_ = std::max(align_down(made->reserved_ / 2, page_bytes), least);
+    at = ::mmap(nullptr, reserved_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (at != MAP_FAILED || reserved_ <= least) break;
+    reserved_ = std::max(align_down(reserved_ / 2, page_bytes), least);
   }
   if (at == MAP_FAILED) return system_error(status::unusable, "cannot reserve addresses for", path);
-  made->base_ = static_cast<std::byte*>(at);
-  if (!made->map_more()) return system_error(status::unusable, "cannot map", path);
-  return made;
+  base_ = static_cast<std::byte*>(at);
+  return {status::ok, {}};
 }
 
 beside_mapping::~beside_mapping() {
@@ -76,12 +78,15 @@ bool beside_mapping::holds_now(std::uint64_t offset, std::uint64_t bytes) noexce
   return bytes <= have && offset <= have - bytes;
 }
 
+std::uint64_t beside_mapping::bytes_now() const noexcept {
+  struct stat facts {};
+  if (::fstat(descriptor_, &facts) != 0) return 0;
+  return std::min(align_down(static_cast<std::uint64_t>(facts.st_size), page_bytes), reserved_);
+}
+
 /// Several threads may do so at once: they put the same pages in the same place.
 bool beside_mapping::map_more() noexcept {
-  struct stat facts {};
-  if (::fstat(descriptor_, &facts) != 0) return false;
-  const std::uint64_t now =
-      std::min(align_down(static_cast<std::uint64_t>(facts.st_size), page_bytes), reserved_);
+  const std::uint64_t now = bytes_now();
   std::uint64_t before = bytes();
   if (now <= before) return true;
   if (::mmap(base_ + before, now - before, PROT_READ, MAP_SHARED | MAP_FIXED, descriptor_,

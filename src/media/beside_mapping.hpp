@@ -32,7 +32,13 @@ class beside_mapping {
 
  protected:
   beside_mapping() = default;
+  /// Opens the file, with a share of its length; sets addresses aside for it.
+  error open_file(const std::string& path);
   virtual bool holds_now(std::uint64_t offset, std::uint64_t bytes) noexcept;
+  /// How much of the file the addresses have room for, in whole pages; 0 where that is not known.
+  std::uint64_t bytes_now() const noexcept;
+  std::uint64_t addresses() const noexcept { return reserved_; }
+  void set_bytes(std::uint64_t bytes) noexcept { mapped_.store(bytes, std::memory_order_release); }
   std::byte* base_ = nullptr;
 
  private:

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "disk/followed_mapping.hpp"
 #include "durahash/options.hpp"
 #include "media/beside_mapping.hpp"
 #include "persist/format.hpp"
@@ -16,6 +17,7 @@ struct beside_opening {
   superblock block{};
   medium_kind medium = medium_kind::file;
   std::unique_ptr<beside_mapping> map;
+  followed_mapping* followed = nullptr;  // map.get() of a pool on a disk
 };
 
 }  // namespace durahash

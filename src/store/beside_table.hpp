@@ -37,7 +37,7 @@ class beside_base : public Interface {
               "cannot read " + path + " beside its writer: this processor has no " +
                   what_reads_pairs + ", and cannot read a slot of this engine at once"};
     const status s = look([](const std::byte*) { return looked::hit; }, R::finds_by_versions);
-    if (s == status::unusable)
+    if (s == status::unusable && R::finds_by_versions && !beside_pool<M>::follows_a_log)
       return {s, "cannot read " + path +
                      " beside its writer: words of this engine need memory of the writer's, which "
                      "the system shows to processes of its user and its PID namespace alone"};
@@ -50,10 +50,16 @@ class beside_base : public Interface {
   pool_info info() override {
     const superblock& block = pool_->block();
     const std::uint64_t records = size();
-    pool_info made = facts_of(block, medium_kind_, records, reader_.slots());
-    auto root = read_root(pool_->base(), ~std::uint64_t{0}, block, {});
-    if (root) made.file_bytes = root->pool_bytes;
-    made.clean = root && root->state == pool_state::clean;
+    pool_info made = facts_of(block, medium_kind_, records, 0);
+    auto read_facts = [&](const std::byte*) {
+      made = facts_of(block, medium_kind_, records, reader_.slots());
+      auto root = pool_->root();
+      if (!root) return looked::again;
+      made.file_bytes = root->pool_bytes;
+      made.clean = root->state == pool_state::clean;
+      return looked::hit;
+    };
+    static_cast<void>(look(read_facts, false));
     made.beside_a_writer = pool_->map().writer_is_there();
     return made;
   }

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "base/random.hpp"
+#include "disk/followed_medium.hpp"
 #include "media/beside_mapping.hpp"
 #include "media/emulated_medium.hpp"
 #include "media/file_lock.hpp"
@@ -419,10 +420,6 @@ error refuse_unread_beside(const beside_opening& o) {
   auto refused_beside = [&](const std::string& why) {
     return refused(status::unusable, "cannot read " + o.path + " beside its writer: " + why);
   };
-  if ((o.block.incompat & has_log) != 0)
-    return refused_beside(
-        "what a pool of the medium disk is, its writer's memory and log say, "
-        "and not its file; `durahash backup` of the writer makes a copy");
   const auto noted = noted_root_of(o.map->descriptor());  // first: what is noted is never newer
   auto root = read_root(o.map->base(), ~std::uint64_t{0}, o.block, o.path);
   constexpr int tries = 100;  // it may be changing
@@ -448,6 +445,56 @@ error refuse_unread_beside(const beside_opening& o) {
   return {status::ok, {}};
 }
 
+/// What its first pages have to say while a pool's log is followed: what they said when it was
+/// opened, but for the level. Returns whether it is power.
+result<bool> still_has_a_log(const std::byte* header, const superblock& opened,
+                             const std::string& path) {
+  auto now = read_superblock(header, ~std::uint64_t{0}, true, path);
+  if (!now) return now.failure();
+  if (now->uuid != opened.uuid || (now->incompat & has_log) == 0)
+    return refused(status::unusable, "it has been converted, or replaced: open it anew");
+  return now->durability == durability_level::power;
+}
+
+/// A pool on a disk, by an image that follows its log.
+error follow(beside_opening& o) {
+  auto image =
+      followed_mapping::open(o.path, [block = o.block, path = o.path](const std::byte* header) {
+        return still_has_a_log(header, block, path);
+      });
+  if (!image) return image.failure();
+  if ((*image)->bytes() < o.block.heap_offset)
+    return refused(status::unusable, "cannot use " + o.path + " as a pool: the file was cut off");
+  o.followed = image->get();
+  o.map = std::move(*image);
+  o.medium = medium_kind::disk;
+  followed_medium medium(*o.followed);
+  std::optional<root_record> root;
+  const status s = o.followed->look_at_one_moment([&] {
+    medium.will_read(o.map->base(), engine_area_offset);
+    auto read = read_root(o.map->base(), ~std::uint64_t{0}, o.block, o.path);
+    if (!read) return looked::suspect;
+    root = *read;
+    return looked::hit;
+  });
+  if (s == status::unusable) return o.followed->refusal();
+  if (s != status::ok) {
+    const error why = o.followed->refusal();
+    return refused(s, s == status::busy && !why.message.empty()
+                          ? why.message
+                          : "cannot read " + o.path + ": " + std::string(message(s)));
+  }
+  if (!o.map->holds(0, root->pool_bytes))
+    return refused(status::unusable, "cannot use " + o.path + " as a pool: the file was cut off");
+  const auto here = file_mark_of(o.map->descriptor());
+  const bool is_known = here && *here != 0 && root->file_mark == *here;
+  if (root->state == pool_state::clean || !here || is_known || o.map->writer_is_there())
+    return {status::ok, {}};
+  return refused(status::unusable, "cannot read " + o.path +
+                                       " beside its writer: it may be a copy of a pool that was "
+                                       "open and not synced");
+}
+
 /// Neither waits for who has the pool, nor keeps it from anybody.
 result<opened> open_beside(opening o) {
   if (o.how.medium == medium_kind::memory)
@@ -463,7 +510,8 @@ result<opened> open_beside(opening o) {
   made.block = *block;
   made.medium =
       block->durability == durability_level::power ? medium_kind::pmem : medium_kind::file;
-  if (error e = refuse_unread_beside(made); e.code != status::ok) return e;
+  const bool logs = (block->incompat & has_log) != 0;
+  if (error e = logs ? follow(made) : refuse_unread_beside(made); e.code != status::ok) return e;
   if (auto owner = read_owner(made.map->base()))
     if (error e = outlast(*owner, o.path); e.code != status::ok) return e;
   const engine_entry* entry = find_engine(block->engine);

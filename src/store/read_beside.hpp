@@ -2,6 +2,7 @@
 // this: apart from the engine, so that the reader has no part in what the compiler makes of that.
 #pragma once
 
+#include "disk/followed_medium.hpp"
 #include "media/pmem_medium.hpp"
 #include "media/process_medium.hpp"
 #include "store/beside_table.hpp"
@@ -29,6 +30,10 @@ result<opened> read_beside_on(beside_opening o, std::unique_ptr<M> m) {
 /// What is visible in a pool of the level power on persistent memory may not be durable.
 template <template <medium, class> class Reader, class Kind>
 result<opened> read_kind_beside(beside_opening o) {
+  if (o.followed != nullptr) {
+    auto medium = std::make_unique<followed_medium>(*o.followed);
+    return read_beside_on<Reader<followed_medium, Kind>>(std::move(o), std::move(medium));
+  }
   if (o.medium != medium_kind::pmem)
     return read_beside_on<Reader<process_medium, Kind>>(std::move(o),
                                                         std::make_unique<process_medium>());

@@ -89,13 +89,20 @@ TEST(DiskDamage, EndsInAnAnswer) {
   ::waitpid(child, &how, 0);
   ASSERT_EQ(how, 0);
   const std::string pool_before = read_file(path), log_before = read_file(path + "-log");
+  const no_waits at_once;
   random_stream draw(stream_seed("DiskDamage"));
-  std::uint64_t opened = 0, refused = 0;
+  std::uint64_t opened = 0, refused = 0, read = 0;
   for (std::uint64_t i = 0; i < (long_run() ? 5000 : 200); ++i) {
     std::string pool_bytes = pool_before, log = log_before;
     damage(pool_bytes, log, draw);
     write_file(path, pool_bytes);
     write_file(path + "-log", log);
+    if (auto reader = table::open(path, {.mode = open_mode::read_beside})) {
+      ++read;
+      EXPECT_LE(reader->size(), 300u);
+    } else {
+      EXPECT_NE(reader.failure().message.find(path), std::string::npos) << reader.failure().message;
+    }
     auto pool = table::open(path);
     if (!pool) {
       ++refused;
@@ -107,6 +114,7 @@ TEST(DiskDamage, EndsInAnAnswer) {
   }
   EXPECT_GT(opened, 0u);
   EXPECT_GT(refused, 0u);
+  EXPECT_GT(read, 0u);
 }
 
 /// What it had acknowledged stands in a log of which nothing says any more where it begins.

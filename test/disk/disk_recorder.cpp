@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <mutex>
 #include <thread>
+#include <vector>
 
 #include "store/scratch.hpp"
 
@@ -60,19 +61,30 @@ struct disk_recorder::recording {
     std::scoped_lock mine(lock);
     if (which == never) return;
     changes[which].ended = moments++;
-    if (waited_for) changes[which].settled = changes[which].ended;
+    if (waited_for) changes[which].settled = std::min(changes[which].settled, moments - 1);
   }
-  /// What had ended when the sync began.
-  std::uint64_t begin_sync() {
+  /// What had ended when the sync began: its moment. Of a file that is read alone also what could
+  /// be read of it: the disk has that, and flushes it.
+  std::uint64_t begin_sync(int descriptor, std::vector<std::size_t>& seen) {
+    const bool reads = (::fcntl(descriptor, F_GETFL) & O_ACCMODE) == O_RDONLY;
+    std::uint64_t file = file_of(descriptor);
     std::scoped_lock mine(lock);
+    for (std::size_t n = 0; reads && n < changes.size(); ++n) {
+      const change& c = changes[n];
+      if (c.file != file || c.what != change::writes || c.ended != never) continue;
+      std::string now(c.bytes.size(), '\0');
+      const auto got = ::pread(descriptor, now.data(), now.size(), static_cast<off_t>(c.offset));
+      if (got == static_cast<ssize_t>(now.size()) && now == c.bytes) seen.push_back(n);
+    }
     return moments;
   }
-  void end_sync(int descriptor, std::uint64_t began) {
+  void end_sync(int descriptor, std::uint64_t began, const std::vector<std::size_t>& seen) {
     std::uint64_t file = file_of(descriptor);
     std::scoped_lock mine(lock);
     std::uint64_t moment = moments++;
     for (change& c : changes)
       if (c.file == file && c.ended < began && c.settled == never) c.settled = moment;
+    for (std::size_t n : seen) changes[n].settled = std::min(changes[n].settled, moment);
   }
 };
 
@@ -242,9 +254,10 @@ struct recorded_calls {
   template <class Call>
   static int sync(int descriptor, Call call) {
     auto* r = disk_recorder::recording::current.load();
-    std::uint64_t began = r == nullptr ? 0 : r->begin_sync();
+    std::vector<std::size_t> seen;
+    std::uint64_t began = r == nullptr ? 0 : r->begin_sync(descriptor, seen);
     int answer = call();
-    if (r != nullptr && answer == 0) r->end_sync(descriptor, began);
+    if (r != nullptr && answer == 0) r->end_sync(descriptor, began, seen);
     return answer;
   }
 };

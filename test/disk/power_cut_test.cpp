@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -56,6 +57,12 @@ std::string cut_up(const disk_setup& with, std::uint64_t threads, std::uint64_t 
     random_stream same = draw;
     whole.restore(moment, draw);
     pool_state found;
+    {  // who only reads does without the recovery
+      auto pool = table::open(path, {.mode = open_mode::read_beside});
+      if (!pool) return pool.failure().message + where;
+      if (auto complaint = whole.judge(*pool, moment); !complaint.empty())
+        return complaint + ", as read without an opening" + where;
+    }
     {
       auto pool = table::open(path, with.how());
       if (!pool) return pool.failure().message + where;
@@ -104,7 +111,8 @@ TEST_P(PowerCut, LeavesWhatThreadsWereTold) {
 }
 
 /// Nothing, or what a reader was given and a later moment undoes.
-std::string undone_reads(const disk_setup& with, std::size_t reads_tried) {
+/// `own_handle`: the reader is as one of another process, and follows the log.
+std::string undone_reads(const disk_setup& with, std::size_t reads_tried, bool own_handle = false) {
   random_stream draw(stream_seed("PowerCutReader." + with.name()));
   scratch_folder folder(disk_folder());
   std::string path = folder.file("pool.dh");
@@ -121,6 +129,9 @@ std::string undone_reads(const disk_setup& with, std::size_t reads_tried) {
   disk_recorder disk({path, path + "-log"});
   {
     auto pool = table::open(path, with.how());
+    std::optional<table> beside;
+    if (own_handle) beside.emplace(std::move(*table::open(path, {.mode = open_mode::read_beside})));
+    const table& seen_by = beside ? *beside : *pool;
     std::atomic<bool> done{false};
     std::thread reader([&] {
       random_stream own(1);
@@ -130,12 +141,12 @@ std::string undone_reads(const disk_setup& with, std::size_t reads_tried) {
         if (own.one_in(4)) {
           cursor at;
           bool first = true;
-          pool->scan(at, 1, [&](std::string_view key, std::string_view found) {
+          seen_by.scan(at, 1, [&](std::string_view key, std::string_view found) {
             if (!std::exchange(first, false)) return;
             std::memcpy(&n, key.data(), 8), std::memcpy(&version, found.data(), 8);
           });
           if (first) continue;
-        } else if (pool->get(key_of(n), value) == status::ok) {
+        } else if (seen_by.get(key_of(n), value) == status::ok) {
           std::memcpy(&version, value.data(), 8);
         }
         if (seen.empty() || version != seen.back().version)
@@ -169,6 +180,12 @@ std::string undone_reads(const disk_setup& with, std::size_t reads_tried) {
 TEST_P(PowerCut, UndoesNothingThatAReaderWasGiven) {
   if (GetParam().durability != durability_level::power) GTEST_SKIP() << "readers do not wait there";
   EXPECT_EQ(undone_reads(GetParam(), long_run() ? 200 : 25), "");
+}
+
+/// Likewise of one in another process.
+TEST_P(PowerCut, UndoesNothingThatAReaderBesideWasGiven) {
+  if (GetParam().durability != durability_level::power) GTEST_SKIP() << "readers do not wait there";
+  EXPECT_EQ(undone_reads(GetParam(), long_run() ? 200 : 25, true), "");
 }
 
 TEST(DiskOrders, AReaderHasToWait) {

@@ -5,6 +5,7 @@
 #include <sys/mount.h>
 #include <sys/stat.h>
 
+#include <atomic>
 #include <fstream>
 #include <thread>
 
@@ -32,8 +33,15 @@ class BesideSubjects : public ReaderSubjects {
   const reader_subject& subject() const { return GetParam(); }
   std::string path() const { return folder_.file("pool.dh"); }
   void put(table& pool, std::uint32_t first, std::uint32_t last, std::uint32_t version) const {
-    for (std::uint32_t n = first; n < last; ++n)
-      ASSERT_EQ(pool.put(subject().key(n), subject().value(n, version)), status::ok);
+    put_all(pool, subject(), first, last, version);
+  }
+  void erase(table& pool, std::uint32_t first, std::uint32_t last) const {
+    std::vector<std::string> keys;
+    for (std::uint32_t n = first; n < last; ++n) keys.push_back(subject().key(n));
+    const std::vector<std::string_view> k(keys.begin(), keys.end());
+    std::vector<status> answers(k.size());
+    pool.erase_many(k, answers);
+    for (status answer : answers) ASSERT_EQ(answer, status::ok);
   }
   void expect(const table& pool, std::uint32_t first, std::uint32_t last,
               std::uint32_t version) const {
@@ -44,7 +52,7 @@ class BesideSubjects : public ReaderSubjects {
     }
     ASSERT_EQ(pool.get(subject().key(last + 100'000), text), status::not_found);
   }
-  scratch_folder folder_;
+  scratch_folder folder_{folder_for(subject())};
 };
 
 TEST_P(BesideSubjects, WritersComeAndGo) {
@@ -88,22 +96,51 @@ TEST_P(BesideSubjects, AHandleWorksInAChild) {
   expect(reader, 0, 300, 1);
 }
 
+/// What another thread was in the middle of, nobody in the child goes on with.
+TEST_P(BesideSubjects, AHandleWorksInChildrenOfAProcessThatReads) {
+  table writer = opened(path(), subject().creating());
+  put(writer, 0, 300, 1);
+  const table reader = opened(path(), beside);
+  std::atomic<bool> stop{false};
+  std::thread busy([&] {
+    std::string text;
+    for (std::uint32_t n = 0; !stop; n = (n + 1) % 300)
+      if (reader.get(subject().key(n), text) != status::ok) return;
+  });
+  for (std::uint32_t version = 2; version < 12; ++version) {
+    child_process child([&] {
+      ::alarm(20);
+      std::string text;
+      for (std::uint32_t n = 0; n < 300; ++n)
+        if (reader.get(subject().key(n), text) != status::ok) return 1;
+      return reader.size() == 300 ? 0 : 2;
+    });
+    put(writer, 0, 300, version);
+    EXPECT_EQ(child.wait(), 0);
+  }
+  stop = true;
+  busy.join();
+}
+
 TEST_P(BesideSubjects, AFileIsNotCutUnderAReader) {
   table writer = opened(path(), subject().creating());
   put(writer, 0, 20'000, 1);
   const table reader = opened(path(), beside);
   expect(reader, 0, 20'000, 1);
   const auto length = std::filesystem::file_size(path());
-  for (std::uint32_t n = 100; n < 20'000; ++n)
-    ASSERT_EQ(writer.erase(subject().key(n)), status::ok);
+  erase(writer, 100, 20'000);
   ASSERT_EQ(writer.compact(), status::ok);
   const std::uint64_t needed = writer.info().file_bytes;
   ASSERT_LT(needed, length / 2);
   ASSERT_EQ(writer.close(), status::ok);
-  EXPECT_EQ(std::filesystem::file_size(path()), length);
-  struct stat facts {};
-  ASSERT_EQ(::stat(path().c_str(), &facts), 0);
-  EXPECT_LT(static_cast<std::uint64_t>(facts.st_blocks) * 512, length / 2) << "no blocks behind it";
+  if (subject().logs()) {  // its readers map nothing of it
+    EXPECT_LT(std::filesystem::file_size(path()), length / 2);
+  } else {
+    EXPECT_EQ(std::filesystem::file_size(path()), length);
+    struct stat facts {};
+    ASSERT_EQ(::stat(path().c_str(), &facts), 0);
+    EXPECT_LT(static_cast<std::uint64_t>(facts.st_blocks) * 512, length / 2) << "blocks behind it";
+  }
   expect(reader, 0, 100, 1);
   EXPECT_EQ(reader.size(), 100u);
 }
@@ -112,8 +149,7 @@ TEST_P(BesideSubjects, AFileWithoutReadersIsCut) {
   table writer = opened(path(), subject().creating());
   put(writer, 0, 20'000, 1);
   const auto length = std::filesystem::file_size(path());
-  for (std::uint32_t n = 100; n < 20'000; ++n)
-    ASSERT_EQ(writer.erase(subject().key(n)), status::ok);
+  erase(writer, 100, 20'000);
   ASSERT_EQ(writer.compact(), status::ok);
   ASSERT_EQ(writer.close(), status::ok);
   EXPECT_LT(std::filesystem::file_size(path()), length / 2);
@@ -121,6 +157,7 @@ TEST_P(BesideSubjects, AFileWithoutReadersIsCut) {
 
 /// As a writer leaves the line that dies while it opens the pool.
 TEST_P(BesideSubjects, ABannedReaderIsBusyForASecond) {
+  if (subject().logs()) GTEST_SKIP() << "who follows a log is not banned";
   {
     table writer = opened(path(), subject().creating());
     put(writer, 0, 100, 1);
@@ -152,6 +189,9 @@ TEST_P(BesideSubjects, AFileThatMayOnlyBeRead) {
   table writer = opened(path(), subject().creating());
   put(writer, 0, 100, 1);
   ASSERT_EQ(::chmod(path().c_str(), 0444), 0);
+  if (subject().logs()) {
+    ASSERT_EQ(::chmod((path() + "-log").c_str(), 0444), 0);
+  }
   expect(opened(path(), beside), 0, 100, 1);
 }
 
@@ -187,9 +227,10 @@ bool become_nobody() {
          ::setresuid(nobody, nobody, nobody) == 0;
 }
 
-/// What a process of another user can read: 0, or the number of what is not as promised.
-int read_as_another_user(const std::string& path, const reader_subject& subject) {
-  const bool blind = subject.engine == engine_kind::gphash && subject.of_words();
+/// What a process of another user, or of another PID namespace, can read: 0, or the number of what
+/// is not as promised.
+int read_without_the_writers_memory(const std::string& path, const reader_subject& subject) {
+  const bool blind = !subject.logs() && subject.engine == engine_kind::gphash && subject.of_words();
   const auto reader = table::open(path, beside);
   if (blind) {
     if (reader || reader.failure().code != status::unusable) return 1;
@@ -206,7 +247,8 @@ int read_as_another_user(const std::string& path, const reader_subject& subject)
   status answer = status::ok;
   for (cursor at; !at.done && answer == status::ok;)
     answer = reader->scan(at, 100, [&](std::string_view, std::string_view) { ++records; });
-  if (subject.engine == engine_kind::level) return answer == status::unusable ? 0 : 6;
+  if (!subject.logs() && subject.engine == engine_kind::level)
+    return answer == status::unusable ? 0 : 6;
   if (answer != status::ok || records != 300) return 7;
   const auto seen = processes_with(path);
   return seen && seen->empty() ? 0 : 8;  // the writer is not nobody's to see
@@ -215,11 +257,13 @@ int read_as_another_user(const std::string& path, const reader_subject& subject)
 TEST_P(BesideSubjects, AnotherUsersPool) {
   if (::geteuid() != 0) GTEST_SKIP() << "needs root, to become another user";
   std::filesystem::permissions(folder_.path(), std::filesystem::perms(0755));
-  table writer = opened(path(), subject().creating());
+  ASSERT_EQ(opened(path(), subject().creating()).close(), status::ok);
+  ASSERT_EQ(::chmod(path().c_str(), 0644), 0);  // its log and its ring become like it
+  table writer = opened(path(), {.mode = open_mode::open_existing});
   put(writer, 0, 300, 1);
-  ASSERT_EQ(::chmod(path().c_str(), 0644), 0);
-  child_process reader(
-      [&] { return become_nobody() ? read_as_another_user(path(), subject()) : cannot_prepare; });
+  child_process reader([&] {
+    return become_nobody() ? read_without_the_writers_memory(path(), subject()) : cannot_prepare;
+  });
   const int code = reader.wait();
   if (code == cannot_prepare) GTEST_SKIP() << "this system does not let root become nobody";
   EXPECT_EQ(code, 0);
@@ -267,13 +311,37 @@ TEST_P(BesideSubjects, AReadOnlyMount) {
   EXPECT_EQ(code, 0);
 }
 
+/// Runs it in a PID namespace of its own, with the /proc of that. Its exit code.
+template <class Run>
+int run_in_pid_namespace(Run&& run) {
+  if (::unshare(CLONE_NEWPID | CLONE_NEWNS) != 0 ||
+      ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0)
+    return cannot_prepare;
+  child_process first([&] {
+    if (::getpid() != 1 || ::mount("proc", "/proc", "proc", 0, nullptr) != 0) return cannot_prepare;
+    return run();
+  });
+  return first.wait();
+}
+
+TEST_P(BesideSubjects, AnotherPidNamespace) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root, to make a namespace";
+  table writer = opened(path(), subject().creating());
+  put(writer, 0, 300, 1);
+  child_process reader([&] {
+    return run_in_pid_namespace([&] { return read_without_the_writers_memory(path(), subject()); });
+  });
+  const int code = reader.wait();
+  if (code == cannot_prepare) GTEST_SKIP() << "this system does not let root make a namespace";
+  EXPECT_EQ(code, 0);
+}
+
 TEST_P(BesideSubjects, ADeadWritersPoolIsRead) {
   ASSERT_EQ(opened(path(), subject().creating()).close(), status::ok);
   const ledger l;
-  child_process child([&] {
+  child_process child([&]() -> int {
     table writer = opened(path(), {.mode = open_mode::open_existing});
-    for (std::uint32_t n = 0; n < 3000; ++n)
-      if (writer.put(subject().key(n), subject().value(n, 1)) != status::ok) return 1;
+    put_all(writer, subject(), 0, 3000, 1);
     l.stop() = true;
     while (true) ::pause();
   });
@@ -313,16 +381,6 @@ TEST_P(BesideSubjects, AProcessorWithoutAvx) {
 
 INSTANTIATE_TEST_SUITE_P(All, BesideSubjects, testing::ValuesIn(reader_subjects()),
                          [](const auto& subject) { return subject.param.name(); });
-
-TEST(Beside, PoolsOfADiskAreRefused) {
-  scratch_folder folder("/var/tmp");
-  options how{.mode = open_mode::create_new};
-  how.medium = medium_kind::disk;
-  const table writer = opened(folder.file("pool.dh"), how);
-  const auto reader = table::open(folder.file("pool.dh"), beside);
-  ASSERT_FALSE(reader);
-  EXPECT_NE(reader.failure().message.find("medium disk"), std::string::npos);
-}
 
 TEST(Beside, AMapOfWords) {
   scratch_folder folder;
@@ -412,12 +470,19 @@ std::string printed(const std::string& arguments) {
   return text + std::to_string(WEXITSTATUS(::pclose(out)));
 }
 
-TEST(BesideTool, ReadsAPoolThatAProcessHasOpen) {
-  scratch_folder folder;
+class BesideTool : public testing::TestWithParam<durability_level> {};
+INSTANTIATE_TEST_SUITE_P(All, BesideTool,
+                         testing::Values(durability_level::process, durability_level::power,
+                                         durability_level::power_buffered),
+                         [](const auto& one) { return std::string(name_of(one.param)); });
+
+TEST_P(BesideTool, ReadsAPoolThatAProcessHasOpen) {
+  scratch_folder folder(folder_for({engine_kind::turbo, record_kind::bytes, GetParam()}));
   for (engine_kind engine : all_engines()) {
     if (engine > engine_kind::gphash) continue;
     const std::string path = folder.file(std::string(name_of(engine)) + ".dh");
-    table writer = opened(path, {.mode = open_mode::create_new, .engine = engine});
+    table writer =
+        opened(path, {.mode = open_mode::create_new, .engine = engine, .durability = GetParam()});
     ASSERT_EQ(writer.put("alice", "1"), status::ok);
     EXPECT_EQ(printed("get " + path + " alice"), "1\n0");
     ASSERT_EQ(writer.put("alice", "2"), status::ok);

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <optional>
@@ -22,10 +24,13 @@ struct reader_subject {
   record_kind kind{};
   durability_level durability = durability_level::process;
 
+  /// Of a pool with a log on a disk.
+  bool logs() const noexcept { return durability >= durability_level::power; }
   bool of_words() const noexcept { return kind == record_kind::words; }
   std::string name() const {
     const std::string kinds[] = {"words", "bytes", "fixed_keys"};
-    return std::string(name_of(engine)) + "_" + kinds[static_cast<int>(kind)];
+    const std::string made = std::string(name_of(engine)) + "_" + kinds[static_cast<int>(kind)];
+    return logs() ? made + "_" + std::string(name_of(durability)) : made;
   }
   options creating() const {
     options how;
@@ -33,7 +38,8 @@ struct reader_subject {
     how.engine = engine;
     how.key = how.value = of_words() ? data_kind::u64 : data_kind::bytes;
     how.durability = durability;
-    how.medium = medium_kind::file;
+    how.medium = logs() ? medium_kind::disk : medium_kind::file;
+    if (logs()) how.log_bytes = 512 << 10;  // a small one goes round
     if (kind == record_kind::fixed_keys) how.settings["key_bytes"] = 16;
     if (engine == engine_kind::turbo) how.settings["shards"] = 16;
     return how;
@@ -85,6 +91,8 @@ struct reader_subject {
   }
 };
 
+/// Engines and kinds at the level process; then those of pools with a log, at the one level and the
+/// other in turn, or with DURAHASH_LONG=1 at both.
 inline std::vector<reader_subject> reader_subjects() {
   std::vector<reader_subject> all;
   for (engine_kind engine : all_engines()) {
@@ -93,7 +101,37 @@ inline std::vector<reader_subject> reader_subjects() {
     all.push_back({engine, record_kind::bytes});
     if (engine == engine_kind::gphash) all.push_back({engine, record_kind::fixed_keys});
   }
+  const char* const says = std::getenv("DURAHASH_LONG");
+  const bool both = says != nullptr && *says == '1';
+  for (std::size_t n = 0, count = all.size(); n < count; ++n)
+    for (durability_level level : {durability_level::power, durability_level::power_buffered}) {
+      const bool its_turn = (n % 2 == 0) == (level == durability_level::power);
+      if (both || its_turn) all.push_back({all[n].engine, all[n].kind, level});
+    }
   return all;
+}
+
+/// Where its pools are: on a disk, if they have a log.
+inline std::string folder_for(const reader_subject& s) {
+  const char* const named = std::getenv("DURAHASH_DISK_DIR");
+  if (!s.logs()) return "/dev/shm";
+  return named != nullptr && *named != 0 ? named : "/var/tmp";
+}
+
+/// Keys [first, last), many at once: one wait of a disk serves them.
+inline void put_all(table& pool, const reader_subject& s, std::uint32_t first, std::uint32_t last,
+                    std::uint32_t version) {
+  constexpr std::uint32_t at_once = 500;
+  for (; first < last; first += at_once) {
+    std::vector<std::string> keys, values;
+    for (std::uint32_t n = first; n < std::min(last, first + at_once); ++n)
+      keys.push_back(s.key(n)), values.push_back(s.value(n, version));
+    const std::vector<std::string_view> k(keys.begin(), keys.end()),
+        v(values.begin(), values.end());
+    std::vector<status> answers(k.size());
+    pool.put_many(k, v, answers);
+    for (status answer : answers) ASSERT_EQ(answer, status::ok);
+  }
 }
 
 class ReaderSubjects : public testing::TestWithParam<reader_subject> {};

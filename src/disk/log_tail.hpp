@@ -1,0 +1,83 @@
+// What a log says of lines that the pool's file may not have yet, for who follows it as it grows:
+// of each line the entry of the latest place, once the log is known to reach its end.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "disk/log_format.hpp"
+#include "disk/planted.hpp"
+
+namespace durahash {
+
+class log_tail {
+ public:
+  static constexpr std::uint64_t lines_per_page = page_bytes / line_bytes;
+  using line = std::array<std::uint64_t, line_bytes / 8>;
+
+  void clear() noexcept;
+
+  /// Notes an entry, in any order of places. Calls put(number, line) for each that counts from now
+  /// on; those whose end the log does not reach yet wait. Throws std::bad_alloc.
+  template <class Put>
+  void take(std::uint64_t place, const log_entry& e, std::uint64_t reached, Put&& put) {
+    if (e.end(place) > reached) waiting_.push_back({place, e});
+    else count(place, e, put);
+  }
+  /// The log reaches up to there now.
+  template <class Put>
+  void reaches(std::uint64_t end, Put&& put) {
+    std::erase_if(waiting_, [&](const placed& p) {
+      const bool counts = p.entry.end(p.place) <= end;
+      if (counts) count(p.place, p.entry, put);
+      return counts;
+    });
+  }
+  /// What waits says what nobody was told.
+  void forget_waiting() noexcept { waiting_.clear(); }
+
+  /// The pool's file has what entries before that place say. Cost: none where it is the same place
+  /// as before.
+  void forget_before(std::uint64_t place);
+
+  /// Puts what is known of the page's lines over what the file has of it.
+  void put_onto(std::uint64_t page, std::byte* at) const noexcept;
+
+  /// Whether an entry that waits is about a line of one of those pages of which nothing is known
+  /// yet.
+  template <class Among>
+  bool awaits(Among&& pages) const noexcept {
+    return std::any_of(waiting_.begin(), waiting_.end(), [&](const placed& p) {
+      return pages(p.entry.number() / lines_per_page) && !lines_.contains(p.entry.number());
+    });
+  }
+
+ private:
+  struct placed {
+    std::uint64_t place;
+    log_entry entry;
+  };
+  struct known {
+    std::uint64_t place;
+    line words;
+  };
+
+  template <class Put>
+  void count(std::uint64_t place, const log_entry& e, Put&& put) {
+    if (e.number() == log_entry::no_line) return;
+    known& k = lines_.try_emplace(e.number(), known{0, {}}).first->second;
+    // a later one came before it
+    if (place < k.place && !disk_bug("a-late-seal-counts")) return;
+    k = {place, e.line};
+    put(e.number(), k.words);
+  }
+
+  std::unordered_map<std::uint64_t, known> lines_;  // by number
+  std::vector<placed> waiting_;
+  std::uint64_t forgotten_ = 0;  // entries before it
+};
+
+}  // namespace durahash
