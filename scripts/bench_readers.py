@@ -7,7 +7,8 @@
 Installs LMDB (scripts/setup.sh lmdb), builds bench/peers/readers, and runs cell after cell, each in
 processes of their own, the stores in turns, round by round. Records are two words. Each put survives
 the death of the process on return: durahash's level process, LMDB's MDB_WRITEMAP | MDB_NOSYNC with a
-transaction a put. Shown are medians of the rounds; no time is asserted.
+transaction a put. An engine's name may have a level behind it: turbo:power, with a --folder on a disk.
+Shown are medians of the rounds; no time is asserted.
 """
 import argparse
 import json

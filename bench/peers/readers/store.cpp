@@ -3,7 +3,9 @@
 #include <lmdb.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "durahash/map.hpp"
@@ -78,11 +80,12 @@ class durahash_store final : public store {
  public:
   using words = map<std::uint64_t, std::uint64_t>;
 
-  durahash_store(engine_kind engine, const std::string& file, role as)
+  durahash_store(engine_kind engine, durability_level level, const std::string& file, role as)
       : all_(opened(file, {.mode = as == role::makes    ? open_mode::create_new
                                    : as == role::writes ? open_mode::open_existing
                                                         : open_mode::read_beside,
-                           .engine = engine})) {}
+                           .engine = engine,
+                           .durability = level})) {}
   void put(std::uint64_t key, std::uint64_t value) override {
     if (status s = all_.put(key, value); s != status::ok) fail(std::string(message(s)));
   }
@@ -110,9 +113,12 @@ class durahash_store final : public store {
 
 std::unique_ptr<store> open_store(const std::string& name, const std::string& folder, role as) {
   if (name == "lmdb") return std::make_unique<lmdb>(folder, as);
-  const auto engine = engine_named(name);
-  if (!engine) fail("there is no store " + name);
-  return std::make_unique<durahash_store>(*engine, file_of(name, folder), as);
+  const std::size_t colon = std::min(name.find(':'), name.size());
+  const auto engine = engine_named(name.substr(0, colon));
+  const auto level = colon == name.size() ? std::optional(durability_level::process)
+                                          : durability_named(name.substr(colon + 1));
+  if (!engine || !level) fail("there is no store " + name);
+  return std::make_unique<durahash_store>(*engine, *level, file_of(name, folder), as);
 }
 
 std::string file_of(const std::string& name, const std::string& folder) {
