@@ -209,6 +209,7 @@ typedef struct durahash_process {
   uint32_t reserved;
 } durahash_process;
 
+/// What it is given ends with the call.
 typedef void (*durahash_process_visitor)(void* context, const durahash_process* process);
 
 /// Calls `visit` for each other process that has the pool open now, by their numbers. Who is seen,
