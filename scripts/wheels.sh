@@ -2,7 +2,7 @@
 # Builds wheels of the Python package, into build/wheels: one for Python 3.11, and one of the stable
 # ABI, for 3.12 and all later ones. Each is judged by auditwheel, installed in a clean environment
 # and run by the package's tests. What has no interpreter here is said to be missing.
-#   scripts/wheels.sh [INTERPRETER...]     (default: python3.11, and the first of 3.12 to 3.14)
+#   scripts/wheels.sh [INTERPRETER...]     (default: python3.11, and the first of 3.12 to 3.14, also of pyenv)
 # PYTHON_TESTS="-k pool" runs fewer of them.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -23,7 +23,7 @@ if [ $# -eq 0 ]; then
   done
   [ ${#interpreters[@]} -ne 0 ] || echo "wheels: no Python 3.11 is here, and no wheel for it" >&2
   abi=0
-  for each in python3.12 python3.13 python3.14; do
+  for each in python3.12 python3.13 python3.14 "$HOME"/.pyenv/versions/3.1[2-9]*/bin/python3; do
     if [ $abi -eq 0 ] && runs $each; then interpreters+=("$each"); abi=1; fi
   done
   [ $abi -eq 1 ] || echo "wheels: no Python 3.12 or later is here, and no wheel of the stable ABI" >&2
