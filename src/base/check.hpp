@@ -5,12 +5,15 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "base/diagnostics.hpp"
+
 namespace durahash {
 
 [[noreturn, gnu::cold, gnu::noinline]] inline void invariant_broken(const char* what,
                                                                     const char* file, unsigned line,
                                                                     const char* function) {
   std::fprintf(stderr, "durahash: invariant broken: %s (%s:%u, %s)\n", what, file, line, function);
+  diagnose("invariant broken: %s (%s:%u, %s)", what, file, line, function);
   std::abort();
 }
 

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -87,6 +88,15 @@ bool disk_file::facts(struct stat& to) const noexcept { return ::fstat(descripto
 std::uint64_t disk_file::bytes() const noexcept {
   struct stat found {};
   return facts(found) ? static_cast<std::uint64_t>(found.st_size) : 0;
+}
+
+const char* disk_file::path(char (&room)[256]) const noexcept {
+  char link[32];
+  std::snprintf(link, sizeof link, "/proc/self/fd/%d", descriptor_);
+  const ssize_t bytes = ::readlink(link, room, sizeof room - 1);
+  if (bytes <= 0) return "?";
+  room[bytes] = '\0';
+  return room;
 }
 
 /// Some file systems take O_DIRECT at open, and refuse the transfer.

@@ -35,6 +35,8 @@ class disk_file {
   bool facts(struct stat& to) const noexcept;
   /// 0 where that cannot be told.
   std::uint64_t bytes() const noexcept;
+  /// Its present path, for messages; "?" where that cannot be told.
+  const char* path(char (&room)[256]) const noexcept;
 
   // Offsets, lengths and addresses are multiples of a page, but through the cache. All return false
   // where the system refuses; errno says why.

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/diagnostics.hpp"
 #include "base/own_thread.hpp"
 #include "base/spin_lock.hpp"
 #include "disk/planted.hpp"
@@ -86,7 +87,11 @@ log_counts disk_log::counts() const noexcept {
 
 void disk_log::fail(int error_number) noexcept {
   int none = 0;
-  failure_.compare_exchange_strong(none, error_number == 0 ? EIO : error_number);
+  const int why = error_number == 0 ? EIO : error_number;
+  char room[256];
+  if (failure_.compare_exchange_strong(none, why))
+    diagnose("the disk has failed under %s: %s; its pool acknowledges nothing any more",
+             file_.path(room), std::strerror(why));
   for (auto& done : group_done_) ++done, done.notify_all();
   ++freed_;
   freed_.notify_all();

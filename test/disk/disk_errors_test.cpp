@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
@@ -15,6 +16,7 @@
 #include "disk/planted.hpp"
 #include "disk_pool.hpp"
 #include "disk_recorder.hpp"
+#include "durahash/diagnostics.hpp"
 
 namespace durahash::test {
 namespace {
@@ -117,6 +119,28 @@ TEST_P(DiskErrors, NoSyncBehindARefusalIsOk) {
       EXPECT_EQ(pool->sync(), status::io_error);
     }
   EXPECT_GE(refusals, 3);
+}
+
+std::atomic<int> failures_told{0};
+
+/// Nobody may be there to be answered: the log is written in a thread of its own.
+TEST(DiskFailure, IsToldOnce) {
+  scratch_folder folder(disk_folder());
+  static std::string told;
+  tell_diagnostics_to([](const char* sentence) noexcept { ++failures_told, told = sentence; });
+  {
+    auto pool = table::open(folder.file("pool.dh"), usual.how());
+    ASSERT_TRUE(pool) << pool.failure().message;
+    ASSERT_EQ(pool->put(key_of(0), value_of(usual, 1)),
+              status::ok);  // has grown: the next call is the log's
+    disk_fault fault(1, EIO, true);
+    EXPECT_EQ(pool->put(key_of(0), value_of(usual, 2)), status::io_error);
+    EXPECT_EQ(pool->put(key_of(0), value_of(usual, 2)), status::io_error);
+  }
+  tell_diagnostics_to(nullptr);
+  EXPECT_EQ(failures_told, 1);
+  EXPECT_NE(told.find("disk has failed under " + folder.file("pool.dh") + "-log"), told.npos)
+      << told;
 }
 
 /// A write that takes its place when the disk has failed for another one is not acknowledged.

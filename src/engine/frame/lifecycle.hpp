@@ -28,6 +28,7 @@
 #include <vector>
 
 #include "base/background.hpp"
+#include "base/diagnostics.hpp"
 #include "base/hash.hpp"
 #include "base/spin_lock.hpp"
 #include "base/zeroed_array.hpp"
@@ -300,7 +301,12 @@ void lifecycle<M, Kind, Engine>::count_all(const background* asking) noexcept {
     heap_.know_no_more();
     sound_ = false;
   }
-  if (!sound_) damage_found_ = true;  // only new space is used, and check tells the rest
+  if (!sound_) {  // only new space is used, and check tells the rest
+    damage_found_ = true;
+    const auto& id = p_.block().uuid;
+    diagnose("the pool with the UUID %02x%02x%02x%02x... has damaged records: check it", id[0],
+             id[1], id[2], id[3]);
+  }
   counted_.store(true, std::memory_order_release);
   counted_.notify_all();
 }
