@@ -480,7 +480,8 @@ std::optional<std::uint64_t> pool<M>::allocate(std::uint64_t bytes, std::uint64_
       std::scoped_lock lock(space_lock_);
       if (auto found = take(bytes, alignment)) return found;
     }
-    if (grow_to_fit(bytes + alignment) != status::ok && grow_to_fit(bytes) != status::ok)
+    const std::uint64_t unaligned = align_up(end(), alignment) - end();
+    if (grow_to_fit(unaligned + bytes) != status::ok && grow_to_fit(bytes) != status::ok)
       return std::nullopt;
   }
 }
@@ -525,9 +526,10 @@ status pool<M>::reserve(std::uint64_t bytes) {
 
 template <medium M>
 std::uint64_t pool<M>::growth_step() const {
-  // An eighth of the pool: few growths, little overshoot.
+  // An eighth of the pool: few growths, little overshoot. A small one doubles: many of them are
+  // cheap.
   constexpr std::uint64_t least = 256 << 10, most = 128 << 20;
-  return align_up(std::clamp(end() / 8, least, most), page_bytes);
+  return align_up(std::clamp(end() / 8, std::min(end(), least), most), page_bytes);
 }
 
 template <medium M>
@@ -572,9 +574,12 @@ void pool<M>::grow_ahead() {
   });
 }
 
-/// Only so that writers meet no page that is not there: without a thread they do.
+/// Only so that writers meet no page that is not there: without a thread they do. So they do in a
+/// small pool, where most pages may never be met.
 template <medium M>
 void pool<M>::fault_in_background(std::uint64_t from, std::uint64_t to) {
+  constexpr std::uint64_t worth_it = 1 << 20;
+  if (!worth_a_thread(to, worth_it)) return;
   background_.submit([this, from, to](const background& self) {
     constexpr std::uint64_t piece = 2 << 20;
     for (std::uint64_t at = from; at < to && !self.stopping(); at += piece)

@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "base/spin_lock.hpp"
+#include "base/zeroed_array.hpp"
 #include "engine/concept.hpp"
 #include "engine/frame/frame.hpp"
 #include "engine/frame/live_record.hpp"
@@ -201,7 +202,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   held_lock held_by(const unit_type& u) const noexcept { return held_lock(u.state->lock); }
   unit_type unit_at(shard_index s) const noexcept { return {&states_[s], &mirrors_[s], view(s)}; }
   shard_index index_of(const shard_state* s) const noexcept {
-    return static_cast<shard_index>(s - states_.get());
+    return static_cast<shard_index>(s - states_.data());
   }
   bool is_settled(const unit_type& u, const target_type&) const noexcept { return u.view.ready(); }
   unit_type lock_home(const target_type& t) { return lock_unit(t, {}); }
@@ -285,7 +286,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   unsigned shard_bits_, shard_shift_, scope_, first_log2_, collect_distance_;
   bool in_place_;
   std::unique_ptr<shard_mirror<M>[]> mirrors_;  // dense: readers touch nothing else
-  std::unique_ptr<shard_state[]> states_;
+  zeroed_array<shard_state> states_;
   std::atomic<std::uint64_t> resizes_{0}, collections_{0};
 };
 
