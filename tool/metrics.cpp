@@ -43,7 +43,8 @@ std::string escaped(std::string_view value) {
 void add(samples& all, const std::string& name, std::string_view label, std::string_view of,
          std::string_view number) {
   std::string& text = all["durahash_" + name];
-  if (text.empty()) text = fmt::format("# TYPE durahash_{} gauge\n", name);
+  const char* const kind = name.ends_with("_total") ? "counter" : "gauge";
+  if (text.empty()) text = fmt::format("# TYPE durahash_{} {}\n", name, kind);
   text += fmt::format("durahash_{}{{{}=\"{}\"}} {}\n", name, label, escaped(of), number);
 }
 

@@ -115,12 +115,16 @@ class Server:
     def end(self):
         if self.process and self.process.poll() is None:
             self.kill()
-        for pool in (self.folder / "durahash").glob("*.dh"):  # what a killed one leaves of its log
+        self.forget_rings()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def forget_rings(self):
+        """What a killed one leaves of its logs in memory; a loss of power leaves nothing of it."""
+        for pool in (self.folder / "durahash").glob("*.dh"):
             facts = pool.stat()
             for ring in Path("/dev/shm").glob(
                     f"durahash-{os.getuid()}-{facts.st_dev:x}-{facts.st_ino:x}-*.ring"):
                 ring.unlink(missing_ok=True)
-        shutil.rmtree(self.folder, ignore_errors=True)
 
     def __enter__(self):
         return self.start() if self.process is None else self

@@ -1,14 +1,18 @@
 // Stands between a program and its disk; undo.hpp says what for. Watches pwritev2, fdatasync,
-// posix_fallocate and ftruncate of plain files: what the library writes with.
+// msync, posix_fallocate and ftruncate of plain files: what the library writes with, but for stores
+// into mappings.
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstddef>
+#include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <mutex>
 #include <string>
 #include <utility>
@@ -18,6 +22,7 @@
 
 namespace {
 
+using durahash::tool::power_cut::slow_variable;
 using durahash::tool::power_cut::undo_record;
 using durahash::tool::power_cut::undo_variable;
 
@@ -52,6 +57,8 @@ class undo_log {
     else old = bytes_of(descriptor, offset, bytes);
     record.old_bytes = old.size();
     std::scoped_lock mine(lock_);
+    // a new file may have the number of one that is gone, and none of its bytes
+    if (what == undo_record::change::length && facts.st_size == 0) settle_all(record.inode, ~0ull);
     old.insert(0, reinterpret_cast<const char*>(&record), sizeof record);
     if (::pwrite(file_, old.data(), old.size(), end_) != static_cast<ssize_t>(old.size()))
       std::abort();  // a disk that forgets is the only thing that is to go wrong here
@@ -68,6 +75,8 @@ class undo_log {
     forget();
   }
 
+  bool notes() const noexcept { return file_ >= 0; }
+
   std::uint64_t begin_sync() {
     std::scoped_lock mine(lock_);
     return ++moment_;
@@ -76,9 +85,11 @@ class undo_log {
   void end_sync(int descriptor, std::uint64_t began) {
     struct stat facts {};
     if (::fstat(descriptor, &facts) != 0) return;
+    end_sync_of(facts.st_ino, began);
+  }
+  void end_sync_of(std::uint64_t inode, std::uint64_t began) {
     std::scoped_lock mine(lock_);
-    for (entry& e : open_)
-      if (e.inode == facts.st_ino && e.ended != 0 && e.ended < began) settle(e);
+    settle_all(inode, began);
     forget();
   }
 
@@ -103,6 +114,10 @@ class undo_log {
     old.resize(got < 0 ? 0 : static_cast<std::size_t>(got));
     return old;
   }
+  void settle_all(std::uint64_t inode, std::uint64_t began) {
+    for (entry& e : open_)
+      if (e.inode == inode && e.ended != 0 && e.ended < began) settle(e);
+  }
   void settle(entry& e) {
     if (std::exchange(e.settled, true)) return;
     constexpr std::uint32_t yes = 1;
@@ -110,6 +125,7 @@ class undo_log {
   }
   /// Once everything is settled, the file begins anew.
   void forget() {
+    if (file_ < 0) return;
     for (const entry& e : open_)
       if (!e.settled) return;
     LIBC(ftruncate);
@@ -127,6 +143,12 @@ class undo_log {
   std::uint64_t moment_ = 0;
 };
 
+/// A disk may take its time.
+void take_time() {
+  static const char* const asked = std::getenv(slow_variable);
+  if (asked != nullptr) ::usleep(static_cast<useconds_t>(std::atoi(asked)) * 1000);
+}
+
 template <class Call>
 auto noted(undo_record::change what, int file, std::uint64_t offset, std::size_t bytes, bool waits,
            Call call) {
@@ -134,6 +156,7 @@ auto noted(undo_record::change what, int file, std::uint64_t offset, std::size_t
   std::size_t number = log.begin(file, what, offset, bytes);
   auto answer = call();
   int error_number = errno;
+  if (waits) take_time();
   log.end(number, waits);
   return errno = error_number, answer;
 }
@@ -143,8 +166,22 @@ int synced(int file, Call call) {
   undo_log& log = undo_log::of_process();
   std::uint64_t began = log.begin_sync();
   int answer = call();
+  take_time();
   if (answer == 0) log.end_sync(file, began);
   return answer;
+}
+
+/// Of the file that is mapped there; 0 where none is.
+std::uint64_t inode_at(const void* address) {
+  std::ifstream maps("/proc/self/maps");
+  const auto wanted = reinterpret_cast<std::uintptr_t>(address);
+  for (std::string line; std::getline(maps, line);) {
+    unsigned long long first = 0, end = 0, inode = 0;
+    if (std::sscanf(line.c_str(), "%llx-%llx %*s %*x %*x:%*x %llu", &first, &end, &inode) == 3 &&
+        first <= wanted && wanted < end)
+      return inode;
+  }
+  return 0;
 }
 
 }  // namespace
@@ -168,6 +205,17 @@ int fdatasync(int file) {
 int fsync(int file) {
   LIBC(fsync);
   return synced(file, [=] { return libc_fsync(file); });
+}
+
+int msync(void* at, std::size_t bytes, int flags) {
+  LIBC(msync);
+  undo_log& log = undo_log::of_process();
+  std::uint64_t began = log.begin_sync();
+  int answer = libc_msync(at, bytes, flags);
+  if ((flags & MS_SYNC) == 0) return answer;
+  take_time();
+  if (answer == 0 && log.notes()) log.end_sync_of(inode_at(at), began);
+  return answer;
 }
 
 int posix_fallocate(int file, off_t offset, off_t bytes) {

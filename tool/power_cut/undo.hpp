@@ -12,6 +12,8 @@ namespace durahash::tool::power_cut {
 
 /// The environment names the file.
 inline constexpr const char* undo_variable = "DURAHASH_POWER_CUT_UNDO";
+/// Milliseconds that each wait for the disk takes longer.
+inline constexpr const char* slow_variable = "DURAHASH_POWER_CUT_SLOW_MS";
 
 inline constexpr std::uint64_t sector_bytes = 512;
 
