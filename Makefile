@@ -51,7 +51,7 @@ server: setup  ## the module for redis-server 7.0 and Valkey, at build/lib/durah
 server-demo: setup  ## a cluster with killed nodes, a failover and slots that move; what was acknowledged is found (2 minutes)
 	@scripts/server.sh demo $(SERVER_DEMO)
 
-bench-server: setup  ## DH.SET and DH.GET beside SET and HSET with AOF off, everysec, always (5 minutes)
+bench-server: setup  ## DH.SET and DH.GET beside SET and HSET with AOF off, everysec, always, in turns (10 minutes)
 	@scripts/server.sh bench $(BENCH_SERVER)
 
 server-test: setup  ## its tests, on redis-server and valkey-server; PYTEST="-k restart" and so on

@@ -3,7 +3,7 @@
 #   scripts/server.sh build              durahash.so, at build/lib/durahash.so
 #   scripts/server.sh test [PYTEST...]   its tests, with the module of build/check
 #   scripts/server.sh demo               a cluster on this machine, with killed nodes (2 minutes)
-#   scripts/server.sh bench              beside SET and HSET (5 minutes)
+#   scripts/server.sh bench              beside SET and HSET, in turns (10 minutes)
 #   scripts/server.sh --or-skip test     says so and ends well where there is no redis-server to be
 #                                        had, or the packages of test/server/requirements.txt
 # PYTHON=... is the interpreter (default: the system's); its packages go into build/server/venv.

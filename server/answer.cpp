@@ -1,5 +1,7 @@
 #include "answer.hpp"
 
+#include "metrics.hpp"
+
 namespace durahash::server {
 namespace {
 
@@ -17,6 +19,13 @@ struct sender {
       if (item) reply(to, *item);
       else RedisModule_ReplyWithNull(to);
     }
+    return REDISMODULE_OK;
+  }
+  int operator()(const page_answer& all) const {
+    RedisModule_ReplyWithArray(to, 2);
+    reply(to, all.cursor);
+    RedisModule_ReplyWithArray(to, static_cast<long>(all.items.size()));
+    for (const std::string& item : all.items) reply(to, item);
     return REDISMODULE_OK;
   }
   int operator()(const map_answer& all) const {
@@ -46,12 +55,20 @@ void forget(RedisModuleCtx*, void* data) { delete static_cast<pending*>(data); }
 
 }  // namespace
 
+int reply_error(RedisModuleCtx* to, const char* why) {
+  ++the_counters().refusals;
+  return RedisModule_ReplyWithError(to, why);
+}
+
 int send(RedisModuleCtx* to, const answer& a) { return std::visit(sender{to}, a); }
 
 waiting_client::waiting_client(RedisModuleCtx* ctx, long long timeout_ms)
-    : client_(RedisModule_BlockClient(ctx, resumed, timed_out, forget, timeout_ms)) {}
+    : client_(RedisModule_BlockClient(ctx, resumed, timed_out, forget, timeout_ms)) {
+  ++the_counters().waiting;
+}
 
 void waiting_client::resume(answer a) {
+  --the_counters().waiting;
   RedisModule_UnblockClient(client_, new pending{std::move(a)});
 }
 

@@ -20,6 +20,11 @@ struct null_answer {};
 struct array_answer {
   std::vector<std::optional<std::string>> items;
 };
+/// Of DH.SCAN: a cursor, and what lies up to there.
+struct page_answer {
+  std::string cursor;
+  std::vector<std::string> items;
+};
 /// A map in RESP3, flat pairs in RESP2.
 struct map_answer {
   std::vector<std::pair<std::string, std::variant<long long, std::string>>> pairs;
@@ -28,9 +33,15 @@ struct map_answer {
 };
 
 using answer = std::variant<ok_answer, null_answer, long long, std::string, array_answer,
-                            map_answer, error_answer>;
+                            page_answer, map_answer, error_answer>;
 
 int send(RedisModuleCtx* to, const answer& a);
+
+/// Every error goes out by it: INFO counts them.
+int reply_error(RedisModuleCtx* to, const char* why);
+inline int reply_error(RedisModuleCtx* to, const std::string& why) {
+  return reply_error(to, why.c_str());
+}
 
 /// A client that waits for an answer, without holding up others.
 class waiting_client {

@@ -22,9 +22,6 @@ inline std::string_view view_of(const RedisModuleString* s) {
 inline int reply(RedisModuleCtx* to, std::string_view value) {
   return RedisModule_ReplyWithStringBuffer(to, value.data(), value.size());
 }
-inline int reply_error(RedisModuleCtx* to, const std::string& why) {
-  return RedisModule_ReplyWithError(to, why.c_str());
-}
 
 /// A string of the server's, freed with its scope.
 class server_string {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "durahash/deferred_wait.hpp"
 #include "fault.hpp"
 #include "settings.hpp"
 
@@ -74,27 +75,35 @@ bool catalog::read_areas() {
   return true;
 }
 
-status catalog::publish(area_map areas) {
+/// The log has them in order: what is durable of several is the first ones.
+template <class Change>
+status catalog::change(Change&& run) {
   if (refuses()) return status::no_space;
+  const deferred_wait later(table_);
+  const status s = run();
+  needed_ = std::max(needed_, later.position());
+  return s;
+}
+
+status catalog::publish(area_map areas) {
   std::string bytes(1, row_version);
   append(bytes, next_area_);
   for (auto [database, area] : areas) {
     append(bytes, static_cast<std::uint64_t>(database));
     append(bytes, area);
   }
-  const status s =
-      table_.put(areas_key, bytes);  // COMMIT: from here on rows of other areas are void
+  // COMMIT: from here on rows of other areas are void
+  const status s = change([&] { return table_.put(areas_key, bytes); });
   if (s == status::ok) areas_ = std::move(areas), complete_ = true;
   return s;
 }
 
 status catalog::put(const pool_id& id, const catalog_row& row) {
-  return refuses() ? status::no_space : table_.put(id.view(), encoded(row));
+  return change([&] { return table_.put(id.view(), encoded(row)); });
 }
 
 status catalog::erase(const pool_id& id) {
-  if (refuses()) return status::no_space;
-  const status s = table_.erase(id.view());
+  const status s = change([&] { return table_.erase(id.view()); });
   return s == status::not_found ? status::ok : s;
 }
 

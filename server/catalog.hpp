@@ -14,6 +14,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -43,7 +44,9 @@ class catalog {
   /// Whether a start with it has come to its end once: else what it says is not the whole.
   bool complete() const noexcept { return complete_; }
 
-  /// All of these are durable when they return ok, at the level of the catalog.
+  /// All of these survive kill -9 when they return ok. A loss of power they survive, at the level
+  /// power, when await_changes() has returned ok: once for all of a turn of the event loop, and
+  /// before its replies go out.
   status put(const pool_id& id, const catalog_row& row);
   status erase(const pool_id& id);
   status swap(int one, int other);       ///< SWAPDB
@@ -57,6 +60,17 @@ class catalog {
   /// The database that has this area, if one has.
   std::optional<int> database_of(std::uint64_t area) const;
 
+  status await_changes() { return table_.wait_durable(needed_); }
+  /// Calls back, from another thread, when await_changes() would return at once.
+  status when_durable(std::function<void(status)> call) {
+    return table_.when_durable(needed_, std::move(call));
+  }
+  /// Grows with each change that has to be waited for.
+  std::uint64_t needed() const noexcept { return needed_; }
+  /// Behind all changes so far, for who must not act on one that a loss of power may undo.
+  std::uint64_t position() const { return table_.position(); }
+  status await(std::uint64_t position) { return table_.wait_durable(position); }
+
   using row_list = std::vector<std::pair<pool_id, catalog_row>>;
   /// All rows, or none: pools that no row names are removed, so a part of them is worse than none.
   result<row_list> rows() const;
@@ -66,6 +80,8 @@ class catalog {
 
  private:
   explicit catalog(table t) : table_(std::move(t)) {}
+  template <class Change>
+  status change(Change&& run);
   status publish(area_map areas);
   bool read_areas();
 
@@ -73,6 +89,7 @@ class catalog {
   area_map areas_;
   std::uint64_t next_area_ = 1;
   bool complete_ = false;
+  std::uint64_t needed_ = 0;  // where the log must be durable for all changes so far
 };
 
 }  // namespace durahash::server

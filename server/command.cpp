@@ -5,6 +5,7 @@
 #include <exception>
 #include <new>
 
+#include "configuration.hpp"
 #include "fault.hpp"
 #include "metrics.hpp"
 
@@ -26,9 +27,7 @@ void log_divergence(const command& c, std::string_view why) {
       "a write of the master was not done on \"" + std::string(c[1]) + "\": " + std::string(why));
 }
 
-int wrong_type(RedisModuleCtx* ctx) {
-  return RedisModule_ReplyWithError(ctx, REDISMODULE_ERRORMSG_WRONGTYPE);
-}
+int wrong_type(RedisModuleCtx* ctx) { return reply_error(ctx, REDISMODULE_ERRORMSG_WRONGTYPE); }
 
 error_answer refusal(status s) {
   if (s == status::no_space)
@@ -40,6 +39,11 @@ int refuse(RedisModuleCtx* ctx, status s) { return send(ctx, refusal(s)); }
 
 command_key::command_key(const command& c, int mode)
     : key_(c.ctx, c.key(), mode), found_(the_keyspace().find(key_.get(), table_)) {}
+
+void replicate_as_sent(const command& c, const char* name) {
+  if (!has_aof() || planted("the-aof-has-commands")) RedisModule_ReplicateVerbatim(c.ctx);
+  else RedisModule_Replicate(c.ctx, name, "Av", c.arguments.data() + 1, c.size() - 1);
+}
 
 void announce(const command& c, const char* event) {
   RedisModule_SignalModifiedKey(c.ctx, c.key());
@@ -71,7 +75,6 @@ hosted_table* make_table(const command& c, command_key& key, const table_kind& k
   }
   hosted_table* t = nullptr;
   the_keyspace().find(key.get(), t);
-  // To replicas alone: an AOF that lost its end must not be played over a table that has not.
   RedisModule_Replicate(c.ctx, "DH.CREATE", "Ascccccccc", c.key(), "ENGINE",
                         std::string(name_of(kind.engine)).c_str(), "KEYS",
                         std::string(name_of(kind.key)).c_str(), "VALUES",
@@ -128,15 +131,17 @@ int durable_answer::send(answer a) {
 
 namespace {
 
-template <command_function Run, std::size_t MinArguments, std::size_t MaxArguments>
+template <command_function Run, std::uint64_t counters::*Counter, std::size_t MinArguments,
+          std::size_t MaxArguments = 0>
 int run(RedisModuleCtx* ctx, RedisModuleString** arguments, int count) {
   const command c{ctx, {arguments, static_cast<std::size_t>(count)}};
   if (c.size() < MinArguments || (MaxArguments != 0 && c.size() > MaxArguments))
     return RedisModule_WrongArity(ctx);
+  ++(the_counters().*Counter);
   try {
     return Run(c);
   } catch (const std::bad_alloc&) {
-    return RedisModule_ReplyWithError(ctx, "ERR the server has no memory for it");
+    return reply_error(ctx, "ERR the server has no memory for it");
   } catch (const std::exception& e) {
     return reply_error(ctx, std::string("ERR ") + e.what());
   }
@@ -150,19 +155,19 @@ struct entry {
 };
 
 constexpr entry commands[] = {
-    {"dh.create", run<create, 2, 0>, "write fast", "write fast"},
-    {"dh.set", run<set, 4, 0>, "write fast", "write fast"},
-    {"dh.del", run<erase, 3, 0>, "write fast", "write fast"},
-    {"dh.incrby", run<increment, 4, 4>, "write fast", "write fast"},
-    {"dh.cas", run<compare_and_set, 5, 5>, "write fast", "write fast"},
-    {"dh.get", run<get, 3, 3>, "readonly fast", "read fast"},
-    {"dh.mget", run<get_many, 3, 0>, "readonly fast", "read fast"},
-    {"dh.exists", run<exists, 3, 0>, "readonly fast", "read fast"},
-    {"dh.len", run<length, 2, 2>, "readonly fast", "read fast"},
-    {"dh.scan", run<scan, 3, 5>, "readonly", "read slow"},
-    {"dh.info", run<info, 2, 2>, "readonly", "read slow"},
-    {"dh.check", run<check, 2, 2>, "readonly", "read slow"},
-    {"dh.waitdisk", run<wait_for_disk, 3, 3>, "readonly", "read slow"},
+    {"dh.create", run<create, &counters::writes, 2>, "write fast", "write fast"},
+    {"dh.set", run<set, &counters::writes, 4>, "write fast", "write fast"},
+    {"dh.del", run<erase, &counters::writes, 3>, "write fast", "write fast"},
+    {"dh.incrby", run<increment, &counters::writes, 4, 4>, "write fast", "write fast"},
+    {"dh.cas", run<compare_and_set, &counters::writes, 5, 5>, "write fast", "write fast"},
+    {"dh.get", run<get, &counters::reads, 3, 3>, "readonly fast", "read fast"},
+    {"dh.mget", run<get_many, &counters::reads, 3>, "readonly fast", "read fast"},
+    {"dh.exists", run<exists, &counters::reads, 3>, "readonly fast", "read fast"},
+    {"dh.len", run<length, &counters::reads, 2, 2>, "readonly fast", "read fast"},
+    {"dh.scan", run<scan, &counters::reads, 3, 5>, "readonly", "read slow"},
+    {"dh.info", run<info, &counters::reads, 2, 2>, "readonly", "read slow"},
+    {"dh.check", run<check, &counters::reads, 2, 2>, "readonly", "read slow"},
+    {"dh.waitdisk", run<wait_for_disk, &counters::reads, 3, 3>, "readonly", "read slow"},
 };
 
 }  // namespace

@@ -57,6 +57,11 @@ class command_key {
 /// Makes the table that a write needs, and tells replicas. An error is answered already.
 hosted_table* make_table(const command& c, command_key& key, const table_kind& kind);
 
+/// To replicas, as the client sent it. Never to the AOF: one that lost its end must not be played
+/// over a table that has not.
+/// Cost      with an AOF that of RedisModule_Replicate, which looks the command up and copies it.
+void replicate_as_sent(const command& c, const char* name);
+
 /// After a change: for WATCH, client-side caches, listeners.
 void announce(const command& c, const char* event);
 

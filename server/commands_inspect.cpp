@@ -13,7 +13,7 @@ namespace {
 constexpr int cannot_wait =
     REDISMODULE_CTX_FLAGS_MULTI | REDISMODULE_CTX_FLAGS_LUA | REDISMODULE_CTX_FLAGS_DENY_BLOCKING;
 
-int no_such_key(RedisModuleCtx* ctx) { return RedisModule_ReplyWithError(ctx, "ERR no such key"); }
+int no_such_key(RedisModuleCtx* ctx) { return reply_error(ctx, "ERR no such key"); }
 
 }  // namespace
 
@@ -41,7 +41,7 @@ int check(const command& c) {
   hosted_table* t = key.table();
   if (t == nullptr || t->is_placeholder()) return no_such_key(c.ctx);
   if ((RedisModule_GetContextFlags(c.ctx) & cannot_wait) != 0)
-    return RedisModule_ReplyWithError(c.ctx, "ERR DH.CHECK reads all records: not in MULTI");
+    return reply_error(c.ctx, "ERR DH.CHECK reads all records: not in MULTI");
   waiting_client client(c.ctx);
   the_worker().submit([client, held = t->shared_from_this()]() mutable {
     if (planted("a-check-takes-long")) std::this_thread::sleep_for(std::chrono::seconds(10));
@@ -59,20 +59,19 @@ int check(const command& c) {
 int wait_for_disk(const command& c) {
   const auto timeout_ms = number_in<long long>(c[2]);
   if (!timeout_ms || *timeout_ms < 0)
-    return RedisModule_ReplyWithError(c.ctx, "ERR timeout is not a number of milliseconds");
+    return reply_error(c.ctx, "ERR timeout is not a number of milliseconds");
   command_key key(c, REDISMODULE_READ);
   if (key.other_type()) return wrong_type(c.ctx);
   hosted_table* t = key.table();
   if (t == nullptr || t->is_placeholder()) return no_such_key(c.ctx);
   if (t->kinds().durability < durability_level::power)
-    return RedisModule_ReplyWithError(
-        c.ctx,
-        "ERR this table does not survive a loss of power: make it with DURABILITY "
-        "power_buffered or power");
+    return reply_error(c.ctx,
+                       "ERR this table does not survive a loss of power: make it with DURABILITY "
+                       "power_buffered or power");
   const std::uint64_t position = t->pool().position();
   if (t->pool().durable_position() >= position) return send(c.ctx, 1);
   if ((RedisModule_GetContextFlags(c.ctx) & cannot_wait) != 0)
-    return RedisModule_ReplyWithError(c.ctx, "ERR DH.WAITDISK waits: not in MULTI");
+    return reply_error(c.ctx, "ERR DH.WAITDISK waits: not in MULTI");
   waiting_client client(c.ctx, *timeout_ms);
   const status s = t->pool().when_durable(position, [client](status told) mutable {
     client.resume(told == status::ok ? answer(1) : answer(refusal(told)));

@@ -107,38 +107,28 @@ int length(const command& c) {
 
 int scan(const command& c) {
   auto position = number_in<std::uint64_t>(c[2]);
-  if (!position) return RedisModule_ReplyWithError(c.ctx, "ERR invalid cursor");
+  if (!position) return reply_error(c.ctx, "ERR invalid cursor");
   std::uint64_t count = 10;
   if (c.size() != 3) {
     auto asked = c.size() == 5 && c.is(3, "COUNT") ? number_in<std::uint64_t>(c[4]) : std::nullopt;
     if (!asked || *asked == 0 || *asked > max_scan_records)
-      return RedisModule_ReplyWithError(c.ctx, "ERR DH.SCAN takes COUNT from 1 to 65536");
+      return reply_error(c.ctx, "ERR DH.SCAN takes COUNT from 1 to 65536");
     count = *asked;
   }
   command_key key(c, REDISMODULE_READ);
   if (key.other_type()) return wrong_type(c.ctx);
   hosted_table* t = key.table();
-  std::vector<std::string> found;
+  if (t == nullptr || t->is_placeholder()) return send(c.ctx, page_answer{"0", {}});
+  durable_answer durable(c, *t);
+  page_answer page;
   cursor at{*position, false};
-  if (t == nullptr || t->is_placeholder()) {
-    at.done = true;
-  } else {
-    deferred_wait later(t->pool());
-    const status s = t->pool().scan(at, count, [&](std::string_view field, std::string_view value) {
-      found.push_back(as_text(t->kinds().key, field));
-      found.push_back(as_text(t->kinds().value, value));
-    });
-    if (s != status::ok) return refuse(c.ctx, s);
-    // What it tells must be durable as any other answer; a scan is slow anyway, and waits.
-    if (t->kinds().durability == durability_level::power && later.position() != 0)
-      if (status w = t->pool().wait_durable(later.position()); w != status::ok)
-        return refuse(c.ctx, w);
-  }
-  RedisModule_ReplyWithArray(c.ctx, 2);
-  reply(c.ctx, at.done ? "0" : std::to_string(at.position));
-  RedisModule_ReplyWithArray(c.ctx, static_cast<long>(found.size()));
-  for (const std::string& s : found) reply(c.ctx, s);
-  return REDISMODULE_OK;
+  const status s = t->pool().scan(at, count, [&](std::string_view field, std::string_view value) {
+    page.items.push_back(as_text(t->kinds().key, field));
+    page.items.push_back(as_text(t->kinds().value, value));
+  });
+  if (s != status::ok) return durable.send(refusal(s));
+  page.cursor = at.done ? "0" : std::to_string(at.position);
+  return durable.send(std::move(page));
 }
 
 }  // namespace durahash::server

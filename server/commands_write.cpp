@@ -21,8 +21,8 @@ table_kind usual_kind() {
 
 int not_a_word(const command& c) {
   log_divergence(c, "a field or a value is no number");
-  return RedisModule_ReplyWithError(
-      c.ctx, "ERR this table takes whole numbers from 0 to 18446744073709551615 there");
+  return reply_error(c.ctx,
+                     "ERR this table takes whole numbers from 0 to 18446744073709551615 there");
 }
 
 /// Reads the options of DH.CREATE from the argument `first` on.
@@ -96,9 +96,8 @@ int set_one(const command& c, hosted_table& t, Write&& write) {
     log_divergence(c, durahash::message(s));
     return durable.send(refusal(s));
   }
-  // To replicas alone, as in make_table.
-  RedisModule_Replicate(c.ctx, "DH.SET", planted("the-aof-has-commands") ? "sss" : "Asss", c.key(),
-                        c.arguments[2], c.arguments[3]);
+  if (c.size() == 4) replicate_as_sent(c, "DH.SET");
+  else RedisModule_Replicate(c.ctx, "DH.SET", "Asss", c.key(), c.arguments[2], c.arguments[3]);
   announce(c, "dh.set");
   return durable.send(1);
 }
@@ -122,8 +121,8 @@ int set_pairs(const command& c, hosted_table& t) {
     written.push_back(c.arguments[3 + 2 * i]);
   }
   if (!written.empty()) {
-    RedisModule_Replicate(c.ctx, "DH.SET", planted("the-aof-has-commands") ? "sv" : "Asv", c.key(),
-                          written.data(), written.size());
+    if (worst == status::ok) replicate_as_sent(c, "DH.SET");
+    else RedisModule_Replicate(c.ctx, "DH.SET", "Asv", c.key(), written.data(), written.size());
     announce(c, "dh.set");
   }
   if (worst == status::ok) return durable.send(static_cast<long long>(answers.size()));
@@ -144,8 +143,7 @@ int create(const command& c) {
     kind.durability = std::min(kind.durability, the_settings().durability);
   command_key key(c, REDISMODULE_READ | REDISMODULE_WRITE);
   if (key.other_type()) return wrong_type(c.ctx);
-  if (key.table() != nullptr)
-    return RedisModule_ReplyWithError(c.ctx, "ERR the key exists already");
+  if (key.table() != nullptr) return reply_error(c.ctx, "ERR the key exists already");
   return make_table(c, key, kind) == nullptr ? REDISMODULE_OK : send(c.ctx, ok_answer{});
 }
 
@@ -154,7 +152,7 @@ int set(const command& c) {
   const bool conditional =
       c.size() % 2 == 1 && (c.is(c.size() - 1, "NX") || c.is(c.size() - 1, "XX"));
   if (conditional && c.size() != 5)
-    return RedisModule_ReplyWithError(c.ctx, "ERR NX and XX take one field and its value");
+    return reply_error(c.ctx, "ERR NX and XX take one field and its value");
   if (!conditional && c.size() % 2 == 1) return RedisModule_WrongArity(c.ctx);
   command_key key(c, REDISMODULE_READ | REDISMODULE_WRITE);
   if (key.other_type()) return wrong_type(c.ctx);
@@ -206,7 +204,7 @@ int increment(const command& c) {
   if (the_keyspace().replaying_old_files()) return send(c.ctx, 0);
   long long by = 0;
   if (RedisModule_StringToLongLong(c.arguments[3], &by) != REDISMODULE_OK)
-    return RedisModule_ReplyWithError(c.ctx, "ERR value is not an integer or out of range");
+    return reply_error(c.ctx, "ERR value is not an integer or out of range");
   command_key key(c, REDISMODULE_READ | REDISMODULE_WRITE);
   if (key.other_type()) return wrong_type(c.ctx);
   hosted_table* t = key.table();

@@ -71,7 +71,34 @@ bool number(RedisModuleCtx* ctx, const char* name, std::uint64_t& of, unsigned f
                                            &of) == REDISMODULE_OK;
 }
 
+bool any_key = false, aof = false;
+
 }  // namespace
+
+bool evicts_any_key() noexcept { return any_key; }
+bool has_aof() noexcept { return aof; }
+
+bool is_watched(std::string_view name) noexcept {
+  return name == "maxmemory-policy" || name == "appendonly";
+}
+
+void read_servers_configuration(RedisModuleCtx* ctx) {
+  any_key = configured(ctx, "maxmemory-policy").starts_with("allkeys");
+  aof = configured(ctx, "appendonly") == "yes";
+}
+
+std::string configured(RedisModuleCtx* ctx, const char* name) {
+  RedisModuleCallReply* pair = RedisModule_Call(ctx, "CONFIG", "cc", "GET", name);
+  std::string value;
+  if (pair != nullptr && RedisModule_CallReplyLength(pair) == 2) {
+    std::size_t bytes = 0;
+    RedisModuleCallReply* second = RedisModule_CallReplyArrayElement(pair, 1);
+    const char* first = RedisModule_CallReplyStringPtr(second, &bytes);
+    if (first != nullptr) value.assign(first, bytes);
+  }
+  if (pair != nullptr) RedisModule_FreeCallReply(pair);
+  return value;
+}
 
 bool read_configuration(RedisModuleCtx* ctx) {
   settings& s = the_settings();

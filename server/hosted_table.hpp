@@ -61,9 +61,10 @@ class hosted_table : public std::enable_shared_from_this<hosted_table> {
 
   placement where;
   std::uint64_t epoch = 0;
-  bool has_row = false;            ///< the catalog names it
-  bool linked = false;             ///< the keyspace holds it
-  unsigned writes_until_look = 0;  ///< at its size, where that is limited
+  bool has_row = false;             ///< the catalog names it
+  bool linked = false;              ///< the keyspace holds it
+  unsigned writes_until_look = 0;   ///< at its size, where that is limited
+  std::uint64_t row_erased_at = 0;  ///< the pool's files go when the catalog is durable up to there
 
  private:
   hosted_table(const pool_id& id, std::optional<table> pool);

@@ -72,7 +72,7 @@ bool keyspace::erase_row(hosted_table& t) {
   const status s = catalog_->erase(t.id());
   note(s, "a row was not erased");
   // Its pool stays as long as the row does: a start before the next try has both.
-  if (s == status::ok) t.has_row = false;
+  if (s == status::ok) t.has_row = false, t.row_erased_at = catalog_->position();
   else unerased_.push_back(t.shared_from_this());
   return s == status::ok;
 }
@@ -182,8 +182,12 @@ void keyspace::on_key_event(RedisModuleCtx* ctx, int type, std::string_view even
                             RedisModuleString* key) {
   // The value has left its first key, and the event for its second one follows at once.
   if (event == "rename_from" || event == "move_from") return;
-  if ((type & REDISMODULE_NOTIFY_GENERIC) != 0 && event != "del") reconcile(ctx, key);
-  if (!unlinked_.empty()) settle_unlinked();
+  const auto change = [&] {
+    if ((type & REDISMODULE_NOTIFY_GENERIC) != 0 && event != "del") reconcile(ctx, key);
+    if (!unlinked_.empty()) settle_unlinked();
+  };
+  if (catalog_ && phase_ == phase::serving) waits_.around(ctx, *catalog_, change);
+  else change();
 }
 
 void keyspace::on_flush(RedisModuleCtx* ctx, std::optional<int> database) {
@@ -244,6 +248,7 @@ void keyspace::before_sleep(RedisModuleCtx* ctx) {
   if (phase_ != phase::serving) on_load_ended(ctx);  // a module that was loaded late
   if (!unlinked_.empty()) settle_unlinked();
   try_again();
+  waits_.before_replies(ctx, *catalog_);
 }
 
 /// What the catalog refused: once a second, up to the first that it refuses again.

@@ -25,6 +25,7 @@
 #include "api.hpp"
 #include "catalog.hpp"
 #include "hosted_table.hpp"
+#include "name_waits.hpp"
 
 namespace durahash::server {
 
@@ -47,7 +48,14 @@ class keyspace {
   bool replaying_old_files() const noexcept { return phase_ == phase::replaying; }
   std::size_t tables() const noexcept { return linked_.size(); }
   std::uint64_t failures() const noexcept { return failures_; }
-  const catalog& names() const noexcept { return *catalog_; }
+  /// Rows and swaps that the catalog has refused, and that are tried again.
+  std::size_t unsettled() const noexcept {
+    return unwritten_.size() + unerased_.size() + unswapped_.size();
+  }
+  /// How long the tables took at the start.
+  std::uint64_t start_milliseconds() const noexcept { return start_milliseconds_; }
+  /// Waits until the catalog survives a loss of power up to there, where it is to survive one.
+  bool names_are_durable(std::uint64_t position) { return catalog_->await(position) == status::ok; }
   /// All tables that have a key.
   std::vector<table_ref> all() const;
 
@@ -94,6 +102,7 @@ class keyspace {
   void note(status s, const char* what);
 
   std::optional<catalog> catalog_;
+  name_waits waits_;
   phase phase_ = phase::starting;
   bool loading_ = false;
   std::uint64_t epoch_ = 0;  // the greatest seen
@@ -107,6 +116,7 @@ class keyspace {
   std::chrono::steady_clock::time_point next_try_;
   std::vector<std::weak_ptr<hosted_table>> placeholders_;
   std::uint64_t failures_ = 0;  // of the catalog
+  std::uint64_t start_milliseconds_ = 0;
 };
 
 keyspace& the_keyspace();

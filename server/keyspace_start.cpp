@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <set>
 
+#include "configuration.hpp"
 #include "fault.hpp"
 #include "keyspace.hpp"
 
@@ -20,19 +21,6 @@ namespace durahash::server {
 namespace {
 
 constexpr int look = REDISMODULE_WRITE | REDISMODULE_OPEN_KEY_NOTOUCH;
-
-std::string configured(RedisModuleCtx* ctx, const char* name) {
-  RedisModuleCallReply* pair = RedisModule_Call(ctx, "CONFIG", "cc", "GET", name);
-  std::string value;
-  if (pair != nullptr && RedisModule_CallReplyLength(pair) == 2) {
-    std::size_t bytes = 0;
-    RedisModuleCallReply* second = RedisModule_CallReplyArrayElement(pair, 1);
-    const char* first = RedisModule_CallReplyStringPtr(second, &bytes);
-    if (first != nullptr) value.assign(first, bytes);
-  }
-  if (pair != nullptr) RedisModule_FreeCallReply(pair);
-  return value;
-}
 
 bool there(const std::string& path) {
   struct stat facts {};
@@ -141,9 +129,10 @@ error keyspace::attach_all(RedisModuleCtx* ctx) {
     if (status s = catalog_->replace({}); s != status::ok)
       return {s, "the catalog cannot be written: " + std::string(durahash::message(s))};
   phase_ = phase::serving;
+  start_milliseconds_ = static_cast<std::uint64_t>(RedisModule_Milliseconds() - began);
   log(ctx, "notice",
       std::to_string(linked_.size()) + " tables are back after " +
-          std::to_string(RedisModule_Milliseconds() - began) + " ms");
+          std::to_string(start_milliseconds_) + " ms");
   return {status::ok, {}};
 }
 

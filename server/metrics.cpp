@@ -1,37 +1,41 @@
 #include "metrics.hpp"
 
+#include <algorithm>
 #include <string>
-#include <string_view>
 
+#include "configuration.hpp"
 #include "keyspace.hpp"
+#include "settings.hpp"
 #include "snapshot.hpp"
 
 namespace durahash::server {
-namespace {
-bool any_key = false;
-}
-
-bool evicts_any_key() noexcept { return any_key; }
-
-void read_eviction_policy(RedisModuleCtx* ctx) {
-  RedisModuleCallReply* pair = RedisModule_Call(ctx, "CONFIG", "cc", "GET", "maxmemory-policy");
-  if (pair == nullptr) return;
-  if (RedisModule_CallReplyLength(pair) == 2) {
-    std::size_t bytes = 0;
-    const char* first =
-        RedisModule_CallReplyStringPtr(RedisModule_CallReplyArrayElement(pair, 1), &bytes);
-    any_key = first != nullptr && std::string_view(first, bytes).starts_with("allkeys");
-  }
-  RedisModule_FreeCallReply(pair);
+counters& the_counters() {
+  static auto* one = new counters;
+  return *one;
 }
 
 void show_metrics(RedisModuleInfoCtx* to, int for_crash_report) {
   RedisModule_InfoAddSection(to, "");
   keyspace& keys = the_keyspace();
-  RedisModule_InfoAddFieldULongLong(to, "tables", keys.tables());
-  RedisModule_InfoAddFieldULongLong(to, "catalog_failures", keys.failures());
-  RedisModule_InfoAddFieldULongLong(to, "children_served", children_served());
-  RedisModule_InfoAddFieldULongLong(to, "evicts_any_key", any_key ? 1 : 0);
+  const counters& n = the_counters();
+  const settings& s = the_settings();
+  const auto figure = [&](const char* name, std::uint64_t value) {
+    RedisModule_InfoAddFieldULongLong(to, name, value);
+  };
+  figure("tables", keys.tables());
+  figure("max_tables", s.max_tables);
+  figure("max_records", s.max_records);
+  figure("max_bytes", s.max_bytes);
+  figure("reads_total", n.reads);
+  figure("writes_total", n.writes);
+  figure("refusals_total", n.refusals);
+  figure("clients_waiting", static_cast<std::uint64_t>(std::max<std::int64_t>(n.waiting, 0)));
+  figure("start_milliseconds", keys.start_milliseconds());
+  figure("catalog_failures", keys.failures());
+  figure("names_not_written", keys.unsettled());
+  figure("diagnostics_total", n.diagnostics);
+  figure("children_served", children_served());
+  figure("evicts_any_key", evicts_any_key() ? 1 : 0);
   if (for_crash_report != 0) return;  // no system calls, no locks
   unsigned long long bytes = 0, records = 0, uncounted = 0;
   for (const table_ref& t : keys.all()) {
@@ -39,9 +43,9 @@ void show_metrics(RedisModuleInfoCtx* to, int for_crash_report) {
     if (t->counted()) records += t->size();
     else ++uncounted;
   }
-  RedisModule_InfoAddFieldULongLong(to, "records", records);
-  RedisModule_InfoAddFieldULongLong(to, "tables_uncounted", uncounted);
-  RedisModule_InfoAddFieldULongLong(to, "file_bytes", bytes);
+  figure("records", records);
+  figure("tables_uncounted", uncounted);
+  figure("file_bytes", bytes);
 }
 
 }  // namespace durahash::server

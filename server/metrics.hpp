@@ -1,16 +1,22 @@
-// What INFO tells of the module, and what the server's configuration forbids.
+// What INFO tells of the module.
 #pragma once
+
+#include <atomic>
+#include <cstdint>
 
 #include "api.hpp"
 
 namespace durahash::server {
 
+/// Since the server's start. Of the event loop, but for those that other threads change.
+struct counters {
+  std::uint64_t reads = 0, writes = 0, refusals = 0;  ///< commands, and answers that are errors
+  std::atomic<std::uint64_t> diagnostics{0};          ///< sentences of the library, in the log
+  std::atomic<std::int64_t> waiting{0};               ///< clients, for the disk or for a thread
+};
+counters& the_counters();
+
 /// `INFO durahash`.
 void show_metrics(RedisModuleInfoCtx* to, int for_crash_report);
-
-/// Whether maxmemory-policy is allkeys-*: a table is one key, and would go with all its records,
-/// which are not in the memory that the policy is to free.
-bool evicts_any_key() noexcept;
-void read_eviction_policy(RedisModuleCtx* ctx);
 
 }  // namespace durahash::server

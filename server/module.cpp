@@ -1,10 +1,10 @@
 // What the server calls when it loads `durahash.so`, and what it reports from then on.
-#include <cstring>
 #include <exception>
 
 #include "api_start.hpp"
 #include "command.hpp"
 #include "configuration.hpp"
+#include "durahash/diagnostics.hpp"
 #include "keyspace.hpp"
 #include "metrics.hpp"
 #include "snapshot.hpp"
@@ -53,9 +53,10 @@ void on_loop(RedisModuleCtx* ctx, RedisModuleEvent, std::uint64_t sub, void*) no
 void on_configuration(RedisModuleCtx* ctx, RedisModuleEvent, std::uint64_t, void* data) noexcept {
   auto* change = static_cast<RedisModuleConfigChange*>(data);
   for (std::uint32_t i = 0; i < change->num_changes; ++i) {
-    if (std::strcmp(change->config_names[i], "maxmemory-policy") != 0) continue;
-    read_eviction_policy(ctx);
-    if (evicts_any_key())
+    if (!is_watched(change->config_names[i])) continue;
+    const bool evicted = evicts_any_key();
+    read_servers_configuration(ctx);
+    if (evicts_any_key() && !evicted)
       log(ctx, "warning", "maxmemory-policy may evict tables now; no new ones are made");
   }
 }
@@ -64,12 +65,18 @@ void on_shutdown(RedisModuleCtx*, RedisModuleEvent, std::uint64_t, void*) noexce
   the_keyspace().on_shutdown();
 }
 
+void on_diagnostic(const char* sentence) noexcept {
+  ++the_counters().diagnostics;
+  RedisModule_Log(nullptr, "warning", "durahash: %s", sentence);
+}
+
 bool listen(RedisModuleCtx* ctx) {
   auto to = [&](auto event, RedisModuleEventCallback call) {
     return RedisModule_SubscribeToServerEvent(ctx, event, call) == REDISMODULE_OK;
   };
-  return RedisModule_SubscribeToKeyspaceEvents(ctx, REDISMODULE_NOTIFY_ALL, on_key_event) ==
-             REDISMODULE_OK &&
+  // Not of our own, which change no key. What one of another module did is seen before the sleep.
+  constexpr int events = REDISMODULE_NOTIFY_ALL & ~REDISMODULE_NOTIFY_MODULE;
+  return RedisModule_SubscribeToKeyspaceEvents(ctx, events, on_key_event) == REDISMODULE_OK &&
          to(RedisModuleEvent_FlushDB, on_flush) && to(RedisModuleEvent_SwapDB, on_swap) &&
          to(RedisModuleEvent_Loading, on_loading) &&
          to(RedisModuleEvent_ReplicationRoleChanged, on_role) &&
@@ -84,10 +91,11 @@ int refuse_to_load(RedisModuleCtx* ctx, const std::string& why) {
 
 int load(RedisModuleCtx* ctx) {
   if (!start_api(ctx, "durahash", module_version)) return REDISMODULE_ERR;
+  tell_diagnostics_to(on_diagnostic);
   RedisModule_SetModuleOptions(ctx, REDISMODULE_OPTIONS_HANDLE_IO_ERRORS |
                                         REDISMODULE_OPTION_NO_IMPLICIT_SIGNAL_MODIFIED |
                                         handles_atomic_slot_migration);
-  read_eviction_policy(ctx);
+  read_servers_configuration(ctx);
   if (evicts_any_key())
     return refuse_to_load(ctx,
                           "maxmemory-policy may evict any key, and a table with all its records: "

@@ -56,7 +56,7 @@ def test_slots_that_move_key_by_key_lose_nothing(cluster):
     source, target = cluster.masters[0], cluster.masters[1]
     with Loaders(cluster) as loaders:
         # Debian's redis-cli moves a slot of Valkey four times as slowly.
-        cluster.reshard(source, target, 1000 if "valkey" in source.program else SLOTS)
+        cluster.reshard(source, target, 600 if "valkey" in source.program else SLOTS)
         time.sleep(0.3)
     check(loaders)
     # and what moved is the target's also behind a kill of both

@@ -289,6 +289,25 @@ def test_writes_go_on_where_the_server_may_take_no_more_memory(server, client):
         client.config_set("maxmemory", "0")
 
 
+def test_info_counts_what_was_done(server):
+    with server.client() as c:
+        run = c.execute_command
+        run("DH.SET", "t", "a", "1"), run("DH.INCRBY", "t", "a", 1), run("DH.GET", "t", "a")
+        with pytest.raises(redis.ResponseError):
+            run("DH.CREATE", "t")
+        facts = {k[len("durahash_"):]: v for k, v in c.info("durahash").items()}
+    assert all(isinstance(v, int) for v in facts.values()), facts
+    assert (facts["writes_total"], facts["reads_total"], facts["refusals_total"]) == (3, 1, 1)
+    assert (facts["tables"], facts["records"], facts["max_tables"]) == (1, 1, 1000)
+    assert facts["file_bytes"] > 0 and facts["start_milliseconds"] < 10_000
+    assert not any(facts[name] for name in ("clients_waiting", "catalog_failures",
+                                            "names_not_written", "diagnostics_total",
+                                            "children_served", "evicts_any_key",
+                                            "tables_uncounted")), facts
+    reference = (REPOSITORY / "docs/reference/server.md").read_text()
+    assert not [name for name in facts if f"`{name}`" not in reference], "not in the reference"
+
+
 def test_prometheus_reads_what_info_says(server, client):
     tool = Path(MODULE).parents[1] / "bin/durahash"
     if not tool.exists():
@@ -298,3 +317,5 @@ def test_prometheus_reads_what_info_says(server, client):
                           capture_output=True, text=True).stdout
     assert f'durahash_server_tables{{server="127.0.0.1:{server.port}"}} 1\n' in said
     assert f'durahash_server_records{{server="127.0.0.1:{server.port}"}} 2\n' in said
+    assert "# TYPE durahash_server_writes_total counter\n" in said
+    assert "# TYPE durahash_server_tables gauge\n" in said

@@ -491,6 +491,26 @@ def test_a_table_that_is_read_in_part_is_not_moved(faulty, make_server):
         assert o.exists("t1") == 0
 
 
+def test_what_the_library_says_stands_in_the_log(server):
+    """Damage that the count behind a crash meets: no command has asked for it."""
+    with server.client() as c:
+        fill(c, "t", 40)
+        c.execute_command("DH.SET", "t", "here it is", "x" * 100)
+    server.kill()
+    pool = server.folder / "durahash" / server.pools()[0]
+    contents = bytearray(pool.read_bytes())
+    at = contents.index(b"here it is")
+    contents[at - 16:at] = b"\xff" * 16  # lengths and checksum, in front of the field
+    pool.write_bytes(contents)
+    server.start()
+    with server.client() as c:
+        c.execute_command("DH.LEN", "t")
+        assert c.info("durahash")["durahash_diagnostics_total"] == 1
+        assert c.execute_command("DH.GET", "t", "field 7") == b"t 7"
+    assert "durahash: the pool with the UUID" in server.log()
+    assert "damaged records" in server.log()
+
+
 def test_two_servers_do_not_share_a_folder(server, program):
     with pytest.raises(RuntimeError) as why:
         second = Server(program, "--durahash.folder", str(server.folder / "durahash"))
