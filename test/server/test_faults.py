@@ -65,5 +65,7 @@ def test_a_planted_error_is_found(faulty, fault):
 
 
 def test_without_an_error_the_same_tests_pass(faulty):
-    code, said = run(sorted(set(FAULTS.values())), "none", faulty)
+    # those of these two files have this module anyway
+    others = {t for t in FAULTS.values() if not t.startswith(("test_durable", "test_migrate"))}
+    code, said = run(sorted(others), "none", faulty)
     assert code == 0, said

@@ -68,7 +68,7 @@ def test_partitions_that_several_machines_make_at_once_are_made_once(server):
     assert len(server.pools()) == 40
 
 
-SECONDS = 2.5
+SECONDS = 1.5
 NAMES = [f"t{i}" for i in range(6)]
 
 
