@@ -19,12 +19,12 @@ interpreters=("$@")
 read -ra fewer <<<"${PYTHON_TESTS:-}"
 if [ $# -eq 0 ]; then
   for each in /usr/bin/python3.11 python3.11; do
-    if runs $each; then interpreters+=("$each"); break; fi
+    if runs "$each"; then interpreters+=("$each"); break; fi
   done
   [ ${#interpreters[@]} -ne 0 ] || echo "wheels: no Python 3.11 is here, and no wheel for it" >&2
   abi=0
   for each in python3.12 python3.13 python3.14 "$HOME"/.pyenv/versions/3.1[2-9]*/bin/python3; do
-    if [ $abi -eq 0 ] && runs $each; then interpreters+=("$each"); abi=1; fi
+    if [ $abi -eq 0 ] && runs "$each"; then interpreters+=("$each"); abi=1; fi
   done
   [ $abi -eq 1 ] || echo "wheels: no Python 3.12 or later is here, and no wheel of the stable ABI" >&2
 fi
