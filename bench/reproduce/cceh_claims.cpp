@@ -245,7 +245,7 @@ finding load_factor_by_probe(laboratory& lab, std::uint64_t probe, double from, 
   const setup made = copying.with("probe", probe);
   const load_curve& c = lab.curve_of(made);
   picture& drawn = lab.draw({"cceh-11", engine_kind::cceh, "CCEH, figure 11: load factor",
-                             "records", "load factor", false});
+                             "records", "load factor", true});
   drawn.lines.push_back({fmt::format("CCEH({})", probe), {}});
   for (const auto& look : c.looks)
     drawn.lines.back().points.emplace_back(static_cast<double>(look.records), look.load_factor);
@@ -258,7 +258,7 @@ finding load_factor_by_probe(laboratory& lab, std::uint64_t probe, double from, 
 finding load_factor_swing(laboratory& lab) {
   const load_curve &own = lab.curve_of(copying), &other = lab.curve_of(level.with("slots", 4));
   picture& drawn = lab.draw({"cceh-11", engine_kind::cceh, "CCEH, figure 11: load factor",
-                             "records", "load factor", false});
+                             "records", "load factor", true});
   drawn.lines.push_back({"level", {}});
   for (const auto& look : other.looks)
     drawn.lines.back().points.emplace_back(static_cast<double>(look.records), look.load_factor);

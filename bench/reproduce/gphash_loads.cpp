@@ -32,7 +32,7 @@ finding load_by_shape(laboratory& lab) {
 
 finding load_curves(laboratory& lab) {
   picture& drawn =
-      lab.draw(figure("7", "load factor while a table grows", "records", "load factor"));
+      lab.draw(figure("7", "load factor while a table grows", "records", "load factor", true));
   finding f = judged(0, "of gphash at most", true, "", gphash.text());
   for (const setup& one : {gphash, level, cceh, clht, baseline_named("dash-eh"),
                            baseline_named("clevel"), baseline_named("seph")}) {

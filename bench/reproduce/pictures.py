@@ -34,8 +34,11 @@ def short(value):
 def draw_bars(axes, picture):
     lines = picture["lines"]
     width = 0.8 / len(lines)
+    # A place has only the bars that it needs, around its middle.
+    there = {x: [i for i, line in enumerate(lines) if any(at == x for at, _ in line["points"])]
+             for line in lines for x, _ in line["points"]}
     for i, line in enumerate(lines):
-        at = [x - 0.4 + width * (i + 0.5) for x, _ in line["points"]]
+        at = [x + width * (there[x].index(i) + 0.5 - len(there[x]) / 2) for x, _ in line["points"]]
         bars = axes.bar(at, [y for _, y in line["points"]], width * 0.92, label=line["name"])
         if len(lines) * len(picture["bars"]) <= 12:
             axes.bar_label(bars, fmt=short, padding=2, fontsize=7)
@@ -84,6 +87,8 @@ def drawn(picture):
     if len(picture["lines"]) > 1:  # below the axes: it covers nothing
         longest = max(len(line["name"]) for line in picture["lines"])
         columns = max(1, min(len(picture["lines"]), 72 // (longest + 6)))
+        rows = -(-len(picture["lines"]) // columns)
+        columns = -(-len(picture["lines"]) // rows)  # rows of about one length
         figure.legend(loc="outside lower center", ncols=columns, frameon=False)
     return figure
 
@@ -124,11 +129,13 @@ td.id { width: 11rem; } td.verdict { width: 7rem; } td.says { width: 26%; }
 figure { margin: 0; background: #fff; color: #000; border: 1px solid var(--line);
   border-radius: 6px; padding: .5rem; color-scheme: light; }
 figure svg { display: block; height: auto; width: 100%; }
-nav a { margin-right: 1rem; }
+nav a { display: inline-block; margin-right: 1rem; }
 @media (max-width: 48rem) {
   thead { display: none; }
   tr { border-bottom: 1px solid var(--line); display: block; padding: .6rem 0; }
   td, td.id, td.says, td.verdict { border: 0; display: block; padding: .1rem 0; width: auto; }
+  td.says::before { color: var(--dim); content: "the paper: "; }
+  td.here:not(:empty)::before { color: var(--dim); content: "here: "; }
   .figures { grid-template-columns: minmax(0, 1fr); }
 }
 """
@@ -165,7 +172,7 @@ def row_of(row, changes):
                    f'{e(one["why"])}</p>')
     return (f'<tr class="claim" id="{e(row["id"])}"><td class="id"><code>{e(row["id"])}</code><br>'
             f'<span class="dim">{e(row["where"])}; {e(row["evidence"])}</span></td>'
-            f'<td class="says">{e(row["says"])}</td><td>{here}{details}{changed}</td>'
+            f'<td class="says">{e(row["says"])}</td><td class="here">{here}{details}{changed}</td>'
             f'<td class="verdict"><b class="{kind}">{e(row["verdict"])}</b>'
             f'<br><span class="dim">{why}</span></td></tr>')
 

@@ -22,7 +22,7 @@ finding load_curve_of(laboratory& lab, const setup& made, double from, double to
                       const char* why_not) {
   const load_curve& c = lab.curve_of(made);
   picture& drawn =
-      lab.draw(figure("10", "load factor while a table grows", "records", "load factor"));
+      lab.draw(figure("10", "load factor while a table grows", "records", "load factor", true));
   setup plain = made;
   plain.settings.erase("shards"), plain.capacity = 0;
   drawn.lines.push_back({plain.text(), {}});
