@@ -6,6 +6,7 @@
 #include <fstream>
 #include <set>
 
+#include "test/bench/browser.hpp"
 #include "test/bench/tool_run.hpp"
 
 namespace durahash::bench {
@@ -21,15 +22,6 @@ const json& quick_report() {
   }();
   return made;
 }
-
-/// A file of this process, gone at the end.
-struct own_file {
-  std::filesystem::path at;
-  explicit own_file(const std::string& name)
-      : at(std::filesystem::temp_directory_path() / (name + std::to_string(::getpid()))) {}
-  ~own_file() { std::filesystem::remove(at); }
-  void write(const json& content) const { std::ofstream(at) << content; }
-};
 
 TEST(Reproduce, EveryRowSaysWhatItMeasuredOrWhyNot) {
   std::set<std::string> ids;
@@ -114,64 +106,6 @@ bool with_matplotlib() {
   return std::system("python3 -c 'import matplotlib' >/dev/null 2>&1") == 0;
 }
 
-/// Whichever browser of the family there is, or nothing.
-std::string chromium() {
-  for (const char* name : {"chromium", "chromium-browser", "google-chrome"})
-    if (std::system((std::string("command -v ") + name + " >/dev/null").c_str()) == 0) return name;
-  return "";
-}
-
-std::string in_attribute(const std::string& text) {
-  std::string all;
-  for (char c : text)
-    if (c == '&') all += "&amp;";
-    else if (c == '"') all += "&quot;";
-    else all += c;
-  return all;
-}
-
-/// What a browser finds of a page that is as wide as a phone: rows, figures, errors, widths. The
-/// page stands in a frame, whose width no window manager changes.
-json seen_on_a_phone(const std::string& browser, const std::string& page) {
-  own_file outer("reproduce-phone-"), log("reproduce-console-");
-  std::filesystem::path named = outer.at;
-  named += ".html";
-  std::ofstream(named) << "<!doctype html><title>waiting</title><iframe width=390 height=844 "
-                          "srcdoc=\""
-                       << in_attribute(page) << R"("></iframe><script>
-    let errors = 0;
-    const frame = document.querySelector('iframe');
-    window.addEventListener('error', () => ++errors);
-    frame.addEventListener('load', () => {
-      const inner = frame.contentDocument;
-      for (const one of inner.querySelectorAll('details')) one.open = true;
-      const broken = [...inner.querySelectorAll('*')].filter(
-        one => one.getBoundingClientRect().right > 390.5 && !one.closest('svg'));
-      document.title = JSON.stringify({
-        width: inner.body.scrollWidth, rows: inner.querySelectorAll('tr.claim').length,
-        figures: inner.querySelectorAll('figure svg').length, errors: errors,
-        wide: broken.length, text: inner.querySelectorAll('figure svg text').length});
-    });</script>)";
-  const std::string command = browser +
-                              " --headless --no-sandbox --disable-gpu --enable-logging=stderr "
-                              "--virtual-time-budget=10000 --dump-dom file://" +
-                              named.string() + " 2>" + log.at.string();
-  FILE* pipe = ::popen(command.c_str(), "r");
-  std::string dom;
-  std::array<char, 4096> piece;
-  while (std::size_t bytes = std::fread(piece.data(), 1, piece.size(), pipe))
-    dom.append(piece.data(), bytes);
-  ::pclose(pipe);
-  std::filesystem::remove(named);
-  std::ifstream said(log.at);
-  const std::string console((std::istreambuf_iterator<char>(said)), {});
-  const auto begin = dom.find("<title>") + 7, end = dom.find("</title>");
-  json seen = json::parse(dom.substr(begin, end - begin), nullptr, false);
-  if (seen.is_discarded()) throw std::runtime_error("the browser showed nothing:\n" + console);
-  seen["console"] = console.find("CONSOLE") != std::string::npos;
-  return seen;
-}
-
 TEST(Reproduce, ThePageHasAllRowsAndFitsAPhone) {
   if (!with_matplotlib()) GTEST_SKIP() << "no matplotlib: no page is made";
   own_file page("reproduce-page-"), report("reproduce-report-");
@@ -193,7 +127,7 @@ TEST(Reproduce, ThePageHasAllRowsAndFitsAPhone) {
   std::ifstream(report.at) >> rows;
   const std::string browser = chromium();
   if (browser.empty()) GTEST_SKIP() << "no chromium: the page is made, and nobody looks at it";
-  const json seen = seen_on_a_phone(browser, text);
+  const json seen = seen_with_width(browser, text, 390);
   EXPECT_EQ(seen["rows"], rows["rows"].size()) << seen;
   EXPECT_EQ(seen["figures"], rows["figures"].size()) << seen;
   EXPECT_GT(seen["text"], 50) << "letters of figures are text: " << seen;
@@ -201,6 +135,36 @@ TEST(Reproduce, ThePageHasAllRowsAndFitsAPhone) {
   EXPECT_EQ(seen["wide"], 0) << seen;
   EXPECT_EQ(seen["errors"], 0) << seen;
   EXPECT_EQ(seen["console"], false) << seen;
+}
+
+// docs/lab/reproduce.html is what one named machine measured.
+TEST(ReproduceReport, InTheDocumentsIsWholeAndFitsADeskAndAPhone) {
+  std::ifstream file(DURAHASH_REPORT ".html"), recorded(DURAHASH_REPORT ".json");
+  const std::string text((std::istreambuf_iterator<char>(file)), {});
+  ASSERT_GT(text.size(), 100'000u);
+  EXPECT_LT(text.size(), 2'000'000u);
+  json report;
+  recorded >> report;
+  EXPECT_GE(report["rows"].size(), 60u);
+  EXPECT_EQ(report["quick"], false);
+  for (const json& row : report["rows"])
+    EXPECT_NE(text.find("id=\"" + row["id"].get<std::string>() + "\""), std::string::npos)
+        << row["id"];
+  const std::string browser = chromium();
+  if (browser.empty()) GTEST_SKIP() << "no chromium: nobody looks at the page";
+  const json& counted = report["verdicts"];
+  for (unsigned width : {390u, 1280u}) {
+    SCOPED_TRACE(width);
+    const json seen = seen_with_width(browser, text, width);
+    EXPECT_EQ(seen["rows"], report["rows"].size());
+    EXPECT_EQ(seen["verdicts"],
+              json({counted["holds"], counted["differs"], counted["not measured here"]}));
+    EXPECT_GT(seen["figures"], 40) << seen;
+    EXPECT_LE(seen["width"], width) << seen;
+    EXPECT_EQ(seen["wide"], 0) << seen;
+    EXPECT_EQ(seen["errors"], 0) << seen;
+    EXPECT_EQ(seen["console"], false) << seen;
+  }
 }
 
 TEST(Reproduce, AFigureIsDrawnOrItsAbsenceExplained) {
