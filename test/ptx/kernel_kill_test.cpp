@@ -26,6 +26,16 @@ TEST(PtxKernels, KilledAtAnyInstructionInStrongOrder) {
 TEST(PtxKernels, KilledWhileSlotsGoFromKeyToKey) {
   expect_right({.exchanges = true, .killed = true, .rounds = 40}, 12, 100);
 }
+/// Writes wait for a commit there, in two halves; the second is what is to be whole.
+TEST(PtxKernels, KilledAtAnyInstructionAtTheLevelPower) {
+  expect_right({.to_power = true, .killed = true}, 12, 300);
+}
+TEST(PtxKernels, KilledBesideCopiesOfBucketsAtTheLevelPower) {
+  expect_right({.cache_percent = 60, .to_power = true, .killed = true}, 6, 200);
+}
+TEST(PtxKernels, KilledWithinGrowthAtTheLevelPower) {
+  expect_right({.weak = false, .to_power = true, .grows = true, .killed = true}, 2, 100);
+}
 TEST(PtxKernels, KilledWithinGrowth) {
   expect_right({.weak = false, .grows = true, .killed = true}, 3, 250);
 }

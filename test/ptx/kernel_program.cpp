@@ -35,7 +35,8 @@ class program {
     if (looks_ == nullptr) return {"no memory: " + d_.failure(), 0, 0};
     options how;
     if (o_.exchanges) how.settings = {{"levels", 1}, {"hashes", 1}, {"slots", 2}};
-    auto opened = gpu::open_on(std::move(*cuda), path(), how,
+    if (o_.to_power) how.medium = medium_kind::memory, how.durability = durability_level::power;
+    auto opened = gpu::open_on(std::move(*cuda), o_.to_power ? "" : path(), how,
                                {.place = o_.place, .cache_percent = o_.cache_percent});
     if (!opened) return {"open: " + opened.failure().message, 0, 0};
     map_ = &*opened;
@@ -48,7 +49,7 @@ class program {
     status closed = opened->close();
     if (complaint_.empty() && closed != status::ok)
       complaint_ = "close: " + std::string(message(closed));
-    if (complaint_.empty()) check_on_the_cpu(path(), "after the close");
+    if (complaint_.empty() && !o_.to_power) check_on_the_cpu(path(), "after the close");
     return {complaint_, images_, instructions};
   }
 
@@ -61,7 +62,7 @@ class program {
   }
   std::string path() const { return folder_.file("pool"); }
   std::uint64_t next_kill() {
-    return d_.instructions() + 1 + random_() % (o_.grows ? 40'000 : 3'500);
+    return d_.instructions() + 1 + random_() % (o_.grows ? 25'000 : 3'500);
   }
   void complain(const std::string& what) {
     if (complaint_.empty()) complaint_ = what + " (seed " + std::to_string(o_.seed) + ")";
@@ -249,23 +250,40 @@ class program {
 
   /// The pool's file as it is, with what the host might find of stores that are under way.
   void look_at_image() {
-    if (!complaint_.empty() || !std::filesystem::exists(path())) return;
-    std::string bytes = test::read_file(path());
+    if (!complaint_.empty()) return;
+    std::string bytes = bytes_of_the_pool();
+    if (bytes.empty()) return;
     std::string image = folder_.file("image");
-    for (const piece* pool = pool_piece(); pool != nullptr && o_.weak; pool = nullptr)
-      for (const weak_order::word& w : d_.weak().as_the_host_may_find({{pool->first, pool->end}}))
-        if (w.address - pool->first + w.bytes <= bytes.size())
-          std::memcpy(bytes.data() + (w.address - pool->first), &w.value, w.bytes);
+    auto [first, end] = pool_in_memory();
+    if (first != end && o_.weak)
+      for (const weak_order::word& w : d_.weak().as_the_host_may_find({{first, end}}))
+        if (w.address - first + w.bytes <= bytes.size())
+          std::memcpy(bytes.data() + (w.address - first), &w.value, w.bytes);
     test::write_as_killed(image, bytes);
     check_on_the_cpu(image, "killed at instruction " + std::to_string(d_.instructions()));
     std::filesystem::remove(image);
     ++images_;
   }
-  /// The registered one: its first is the pool's first byte.
-  const piece* pool_piece() const {
-    for (const auto& [first, each] : d_.pieces.pieces())
-      if (each.registered) return &each;
-    return nullptr;
+  std::string bytes_of_the_pool() const {
+    if (!o_.to_power)
+      return std::filesystem::exists(path()) ? test::read_file(path()) : std::string();
+    auto [first, end] = pool_in_memory();
+    if (first == end) return {};
+    std::string bytes(reinterpret_cast<const char*>(first), end - first);
+    superblock block = test::superblock_in(bytes);
+    block.durability = durability_level::process;  // of a file, so that one can be opened
+    test::put_superblock(bytes, block);
+    return bytes;
+  }
+  /// What is registered: from the pool's first byte on, a piece more with each growth.
+  std::pair<std::uint64_t, std::uint64_t> pool_in_memory() const {
+    std::uint64_t begin = 0, end = 0;
+    for (const auto& [first, each] : d_.pieces.pieces()) {
+      if (!each.registered || (end != 0 && first != end)) continue;
+      if (end == 0) begin = first;
+      end = each.end;
+    }
+    return {begin, end};
   }
   void check_on_the_cpu(const std::string& where, const std::string& when) {
     auto pool = map<std::uint64_t, std::uint64_t>::open(where);

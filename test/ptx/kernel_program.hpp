@@ -14,6 +14,7 @@ struct program_options {
   bool weak = true;
   gpu::table_place place = gpu::table_place::pool;
   unsigned cache_percent = 0;
+  bool to_power = false;  // in memory: no file is at the end
   bool grows = false;
   bool exchanges = false;  // a table of few slots, which go from key to key beside finds
   bool killed = false;     // now and then, all the time
