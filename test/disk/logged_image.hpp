@@ -25,7 +25,17 @@ class LoggedImage : public testing::Test {
   static constexpr std::uint64_t bytes = 32 * page_bytes;
 
   void SetUp() override { open(true); }
-  void TearDown() override { planted_disk_bug = nullptr; }
+  void TearDown() override {
+    planted_disk_bug = nullptr;
+    close();
+  }
+  /// Leaves no ring behind.
+  void close() {
+    if (image_ != nullptr && !how_.waits) {
+      EXPECT_EQ(image_->detach(), status::ok);
+    }
+    image_.reset();
+  }
 
   void open(bool create) {
     error e = try_open(create);
@@ -83,7 +93,7 @@ class LoggedImage : public testing::Test {
     ASSERT_LT(nth, 1) << "it never comes to that step";
   }
   void begin_anew() {
-    image_.reset();
+    close();
     path_ = folder_.file("again" + std::to_string(++images_) + ".dh");
     open(true);
   }
