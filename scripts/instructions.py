@@ -7,6 +7,8 @@ on every run and machine, but for the pool's seed: rewrites make an erase of cce
     scripts/instructions.py --check       # against bench/instructions/recorded.json
     scripts/instructions.py --record      # writes it
     scripts/instructions.py --reader      # of a writer with nobody reading, and with a reader
+    scripts/instructions.py --scans ...   # of a record that is visited, by scans of those limits or all at once
+    scripts/instructions.py --batches ... # in batches of four keys, and of one that comes again and again
 
 200,000 records in memory, 100,000 operations, the caller's loop included. At the level memory, which
 is the default, lines are written back as at the level power on persistent memory. With --level power
@@ -38,6 +40,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 RECORDED = ROOT / "bench/instructions/recorded.json"
 OPERATIONS = ["hit", "miss", "update", "insert", "steady", "erase",
               "batch-hit", "batch-miss", "batch-new", "batch-update"]
+SCANS = ["scan-1", "scan-10", "scan-100", "each"]
+BATCHES = ["few-hit", "few-update", "same-update"]  # of four keys; of one that comes again and again
 PROGRAMS = {"words": "durahash_instructions", "bytes": "durahash_instructions",
             "c-words": "durahash_c_instructions"}
 CHECKED = [(kind, engine) for kind in ("words", "bytes") for engine in ENGINES]
@@ -109,12 +113,12 @@ def compare_with_reader(how):
     return compare(beside, alone, 1.02, 2)
 
 
-def count_all(how, wanted):
+def count_all(how, wanted, operations=None):
     """{kind: {engine: {operation: instructions}}} of pairs (kind, engine)."""
     subprocess.run(["cmake", "--build", how.build, "--target",
                     *sorted({PROGRAMS[kind] for kind, _ in wanted})],
                    check=True, stdout=subprocess.DEVNULL)
-    each = [(kind, engine, operation) for kind, engine in wanted for operation in OPERATIONS]
+    each = [(kind, engine, operation) for kind, engine in wanted for operation in operations or OPERATIONS]
     found = {}
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         counts = pool.map(lambda one: count(how.build / "bin" / PROGRAMS[one[0]], one[1], one[0], one[2], how.level, how.folder),
@@ -141,7 +145,8 @@ def compare(found, before, share, least):
     """Prints a table for each kind. Returns (kind, engine, operation) of what takes more than it may."""
     worse = []
     for kind, engines in found.items():
-        print(f"{kind:8}" + "".join(f"{operation:>16}" for operation in OPERATIONS))
+        operations = next(iter(engines.values()))
+        print(f"{kind:8}" + "".join(f"{operation:>16}" for operation in operations))
         for engine, row in engines.items():
             cells = []
             for operation, now in row.items():
@@ -167,6 +172,8 @@ def main():
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--record", action="store_true")
     parser.add_argument("--reader", action="store_true")
+    parser.add_argument("--scans", action="store_true")
+    parser.add_argument("--batches", action="store_true")
     how = parser.parse_args()
     if shutil.which("valgrind") is None:
         sys.exit("valgrind is not installed")
@@ -194,7 +201,8 @@ def main():
                 print(f"more instructions than recorded: {', '.join(one)}: {was:.0f} -> {now:.0f}",
                       file=sys.stderr)
         return 1 if worse else 0
-    found = count_all(how, [(how.kind, engine) for engine in how.engine])
+    found = count_all(how, [(how.kind, engine) for engine in how.engine],
+                      SCANS if how.scans else BATCHES if how.batches else OPERATIONS)
     before = json.loads(how.before.read_text()) if how.before else {}
     worse = compare(found, before, 1.01, 2)
     if how.json:

@@ -90,6 +90,19 @@ template <class Do>
   for (std::size_t i = 0; i < count; ++i) once(i);
 }
 
+/// scan-LIMIT: calls with that limit; each: all records at once. Returns how many were visited.
+template <class Records>
+std::size_t visit(const std::string& what, Records& on) {
+  std::size_t visited = 0;
+  const auto one = [&](const auto&, const auto&) { ++visited; };
+  if (what == "each")
+    return measured(1, [&](std::size_t) { (void)on.table.for_each(one); }), visited;
+  const std::size_t limit = std::stoul(what.substr(std::string_view("scan-").size()));
+  cursor at;
+  measured(records / 2 / limit, [&](std::size_t) { (void)on.table.scan(at, limit, one); });
+  return visited;
+}
+
 /// Returns the operations of the measured part, 0 if there is none of that name.
 template <class Records>
 std::size_t run(const std::string& what, Records on) {
@@ -129,6 +142,23 @@ std::size_t run(const std::string& what, Records on) {
       on.table.put_many(std::span<const key>(&keys[i], batch),
                         std::span<const value>(&values[i + 1], batch), answers);
     });
+  else if (what == "few-hit")
+    measured(operations / 4, [&](std::size_t i) {
+      on.get_many(std::span<const key>(&keys[i * 4], 4), std::span(answers, 4));
+    });
+  else if (what == "few-update")
+    measured(operations / 4, [&](std::size_t i) {
+      on.table.put_many(std::span<const key>(&keys[i * 4], 4),
+                        std::span<const value>(&values[i * 4 + 1], 4), std::span(answers, 4));
+    });
+  else if (what == "same-update") {
+    const std::vector<key> same(batch, keys[0]);
+    batches([&](std::size_t i) {
+      on.table.put_many(std::span<const key>(same), std::span<const value>(&values[i], batch),
+                        answers);
+    });
+    return operations / batch * batch;
+  } else if (what.starts_with("scan-") || what == "each") return visit(what, on);
   else return 0;
   return what.starts_with("batch") ? operations / batch * batch : operations;
 }

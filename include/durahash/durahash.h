@@ -422,7 +422,7 @@ typedef void (*durahash_u64_visitor)(void* context, uint64_t key, uint64_t value
 typedef void (*durahash_bytes_visitor)(void* context, const void* key, size_t key_length,
                                        const void* value, size_t value_length);
 
-/// Visits about `limit` records from `at` on, in hash order, and moves `at` behind them. A record
+/// Visits about `limit` records from `at` on, and moves `at` behind them. A record
 /// that is there from the first to the last call is visited exactly once, whatever happens beside
 /// it; one that comes or goes meanwhile may be visited or not. A visitor may call this pool and
 /// others. What it was given ends with it, and with a write of its own to that record.

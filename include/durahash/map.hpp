@@ -141,7 +141,7 @@ class map<K, V> : public handle {
   status for_each(Visit&& visit) const {
     cursor at;
     while (!at.done)
-      if (status s = scan(at, 1024, visit); s != status::ok) return s;
+      if (status s = scan(at, ~std::size_t{0}, visit); s != status::ok) return s;
     return status::ok;
   }
 
@@ -281,7 +281,7 @@ class map<K, V> : public table {
   status for_each(Visit&& visit) const {
     cursor at;
     while (!at.done)
-      if (status s = scan(at, 1024, visit); s != status::ok) return s;
+      if (status s = scan(at, ~std::size_t{0}, visit); s != status::ok) return s;
     return status::ok;
   }
   record_range<map, K, V> records(cursor from = {}) const {

@@ -201,7 +201,7 @@ class table : public handle {
     return record_range<table, std::string, std::string>(*this, from);
   }
 
-  /// Visits about `limit` records from `at` on, in hash order, and moves `at` behind them;
+  /// Visits about `limit` records from `at` on, and moves `at` behind them;
   /// `at.done` at the end. A record present from the first to the last call is visited exactly
   /// once, whatever happens beside it; one that comes or goes meanwhile may be visited or not.
   /// `visit(std::string_view key, std::string_view value)` may call this table and others. What a
@@ -222,7 +222,7 @@ class table : public handle {
   status for_each(Visit&& visit) const {
     cursor at;
     while (!at.done)
-      if (status s = scan(at, 1024, visit); s != status::ok) return s;
+      if (status s = scan(at, ~std::size_t{0}, visit); s != status::ok) return s;
     return status::ok;
   }
 

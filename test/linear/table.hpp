@@ -125,7 +125,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   struct group : fenced_group<change> {
     array held;
   };
-  using stretch = plain_stretch;
+  using stretch = plain_stretch<true>;
 
   root& root_of_table() const noexcept { return *p_.at(poff<root>{p_.block().engine_offset}); }
   static std::uint64_t hash_of(key_type key, const hash_seeds& seeds) noexcept {

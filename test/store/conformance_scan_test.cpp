@@ -147,6 +147,76 @@ TEST_P(Scans, AScanBesideUpdatesVisitsEveryRecordOnce) {
   EXPECT_EQ(visits.size(), expected.size());
 }
 
+TEST_P(Scans, AScanFindsWhatCameBeforeItBeganWhateverOthersHaveLeft) {
+  // calls with small limits leave what they have read for later ones
+  model expected = fill(0, records);
+  cursor old;
+  std::map<std::string, int> visits;
+  for (int round = 0; round < 20; ++round) scan_on(pool(), old, 1, visits);
+  for (std::uint64_t n = records; n < records + 2000; n += 100) {
+    const cursor stopped = old;
+    expected.merge(fill(n, n + 100));
+    cursor fresh;
+    visits.clear();
+    while (!fresh.done && (old.done || fresh.position < old.position))
+      scan_on(pool(), fresh, n / 100 % 3 + 1, visits);
+    scan_to_end(pool(), fresh, 1000, visits);
+    expect_each_once(visits, expected);
+    EXPECT_EQ(visits.size(), expected.size());
+    if (!old.done) scan_on(pool(), old, 3, visits);
+    EXPECT_TRUE(old.done || old.position >= stopped.position);
+  }
+}
+
+TEST_P(Scans, ScansWithSmallLimitsInTurnsVisitWhatIsThereThen) {
+  model expected = fill(0, records);
+  struct scan {
+    cursor at;
+    std::map<std::string, std::string> found;
+  };
+  scan scans[6];  // more than are kept
+  std::uint64_t round = 0;
+  for (bool all_done = false; !all_done; ++round) {
+    ASSERT_LT(round, 10 * records) << "the scans do not end";
+    all_done = true;
+    for (std::size_t i = 0; i < std::size(scans); ++i) {
+      scan& s = scans[i];
+      if (s.at.done) continue;
+      all_done = false;
+      ASSERT_EQ(pool().scan(s.at, i + 1,
+                            [&](std::string_view key, std::string_view value) {
+                              ASSERT_EQ(value, expected[std::string(key)]) << "an old value";
+                              ASSERT_TRUE(s.found.emplace(key, value).second);
+                            }),
+                status::ok);
+    }
+    const std::string updated = key(round % records);
+    const std::string now = long_value(with(), records + round, 8);
+    ASSERT_EQ(pool().put(updated, now), status::ok);
+    expected[updated] = now;
+  }
+  for (const scan& s : scans) EXPECT_EQ(s.found.size(), expected.size());
+}
+
+TEST_P(Scans, WhatIsErasedBetweenTwoCallsIsNotVisited) {
+  model expected = fill(0, records);
+  cursor at;
+  std::map<std::string, int> visits;
+  std::uint64_t gone = 0;
+  while (!at.done) {
+    const auto before = visits.size();
+    scan_on(pool(), at, 1, visits);
+    ASSERT_LE(visits.size(), before + 2);
+    for (int n = 0; n < 2 && gone < records; ++n, ++gone)
+      if (!visits.contains(key(gone))) pool().erase(key(gone)), expected.erase(key(gone));
+  }
+  for (const auto& [key, count] : visits) {
+    ASSERT_EQ(count, 1);
+    ASSERT_TRUE(expected.contains(key)) << "it was erased before it was visited";
+  }
+  EXPECT_EQ(visits.size(), expected.size());
+}
+
 TEST_P(Scans, AScanThatCompactRunsBesideVisitsEveryRecordOnce) {
   model expected = fill(0, records);
   cursor at;

@@ -347,25 +347,15 @@ std::uint32_t table<M, Kind>::escaped_count() const {
   return count;
 }
 
-/// The records that iteration finds in the segment, or nothing when a writer was faster.
-template <medium M, class Kind>
-auto table<M, Kind>::live_records(const segment& s) const
-    -> std::optional<std::vector<live_record>> {
-  segment escape = escape_segment();
-  std::vector<live_record> found;
-  for_each_escaped(s, [&](const live_record& r) { found.push_back(r); });
-  for_each_resident(s, [&](const resident& r) { found.push_back(r); });
-  if (!unchanged(s) || !unchanged(escape)) return std::nullopt;
-  return found;
-}
-
 /// A segment's.
 template <medium M, class Kind>
 std::optional<std::uint64_t> table<M, Kind>::read_stretch(std::uint64_t position, stretch& found) {
   segment s = segment_under_guard(position);
-  auto records = live_records(s);
-  if (!records) return std::nullopt;
-  found.records = std::move(*records);
+  segment escape = escape_segment();
+  found.records.clear();
+  for_each_escaped(s, [&](const live_record& r) { found.records.push_back(r); });
+  for_each_resident(s, [&](const resident& r) { found.records.push_back(r); });
+  if (!unchanged(s) || !unchanged(escape)) return std::nullopt;
   auto buckets = static_cast<unsigned>(buckets_per_segment());
   settle_for_reader(s.stripe, {buckets_at(s.offset()), 0, buckets_per_segment() - 1, 0, 0},
                     buckets);

@@ -214,7 +214,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
     std::optional<durable> records_written;
   };
   static_assert(group_size <= 64);
-  using stretch = plain_stretch;
+  using stretch = plain_stretch<false>;  // a removal changes the version
   enum class probed : std::uint8_t { hit, miss, torn, damaged };
   struct resident : live_record {
     slot* where;
@@ -295,7 +295,6 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   void for_each_escaped(const segment& s, Visit&& visit) const;
   std::uint32_t escaped_count() const;
   std::optional<std::uint64_t> read_stretch(std::uint64_t position, stretch& found);
-  std::optional<std::vector<live_record>> live_records(const segment& s) const;
 
   // write.hpp
   segment lock_segment(std::uint64_t hash);

@@ -11,7 +11,8 @@
 //                     ·   those without room written one by one: what makes room (a larger array,
 //                     a split, a level) waits for no lock while others are held
 //   iteration         in hash order, stretch by stretch: neither growth nor movements nor reopening
-//                     disturb the cursor
+//                     disturb the cursor. What a call leaves of a stretch the next one looks up,
+//                     key by key
 //   compaction        fewer slots   ·   what has room in front of it moves there: arrays, then
 //                     records   ·   the file gets shorter. Between these steps it waits for the
 //                     readers of what was left
@@ -23,6 +24,7 @@
 #include "engine/frame/decision.hpp"
 #include "engine/frame/lifecycle.hpp"
 #include "engine/frame/live_record.hpp"
+#include "engine/frame/rests.hpp"
 
 namespace durahash {
 
@@ -79,8 +81,11 @@ struct fenced_group {
   }
 };
 
-/// Records as iteration read them, where a slot has all that is visited.
+/// Records as iteration read them, where a slot has all that is visited. MayRepeat: see
+/// visit_stretch.
+template <bool MayRepeat>
 struct plain_stretch {
+  static constexpr bool may_repeat = MayRepeat;
   std::vector<live_record> records;
 };
 
@@ -244,9 +249,15 @@ class engine_frame : public lifecycle<M, Kind, Engine> {
   template <class Target, class DecideOf>
   std::size_t write_group(std::span<const key_type> keys, const Target* targets, status* answers,
                           DecideOf&& decide_of);
+  template <class Visit>
+  status visit_rest(cursor& at, std::size_t& left, Visit& visit);
+  std::optional<rest_of_stretch<Kind>> rest_from(const std::vector<record_of<Kind>>& records,
+                                                 std::size_t first, std::uint64_t end);
   status move_records_down();
   template <class Resident>
   status move_down(const Resident& r, std::uint64_t behind);
+
+  rests_of_scans<Kind> rests_;
 };
 
 /// The short way: what the engine can stage without a look beyond the key's first bucket. All that
@@ -421,15 +432,70 @@ template <medium M, class Kind, class Engine>
 template <class Visit>
 status engine_frame<M, Kind, Engine>::scan(cursor& at, std::size_t limit, Visit&& visit) {
   std::size_t left = std::max<std::size_t>(limit, 1);
+  if (!at.done)
+    if (status s = visit_rest(at, left, visit); s != status::ok) return s;
   typename Engine::stretch found;
   while (!at.done && left > 0) {
     [[maybe_unused]] auto guard = this->reading();
-    std::optional<std::uint64_t> end = this->self().read_stretch(at.position, found);
+    const std::uint64_t readings = rests_.readings(), from = at.position;
+    std::optional<std::uint64_t> end = this->self().read_stretch(from, found);
     if (!end) continue;  // ends: each further round means that a writer got on
-    status visited = visit_stretch<Kind>(this->m_, this->p_, found.records, *end, at, left, visit);
+    std::size_t unvisited = 0;
+    status visited = visit_stretch<Kind, Engine::stretch::may_repeat>(
+        this->m_, this->p_, found.records, *end, at, left, visit, unvisited);
     if (visited != status::ok) return visited;
+    if (unvisited == found.records.size()) continue;
+    std::optional<rest_of_stretch<Kind>> rest;
+    if_memory_allows([&] { rest = rest_from(found.records, unvisited, *end); });
+    rests_.leave(std::move(rest), from, *end, readings);
   }
   return status::ok;
+}
+
+/// What an earlier call has left from the cursor on, if anything.
+template <medium M, class Kind, class Engine>
+template <class Visit>
+status engine_frame<M, Kind, Engine>::visit_rest(cursor& at, std::size_t& left, Visit& visit) {
+  std::uint64_t readings = 0;
+  auto rest = rests_.take(at.position, readings);
+  if (!rest) return status::ok;
+  // the cursor cannot tell those apart that share the last one's hash
+  for (bool same = false; !rest->is_over() && (left > 0 || same);) {
+    const key_type key = rest->key();
+    const status got = this->self().get(key, [&](value_type value) { visit(key, value); });
+    if (got == status::ok) left -= left > 0;
+    else if (got != status::not_found) return got;
+    const std::uint64_t last = rest->hash();
+    rest->pass();
+    same = !rest->is_over() && rest->hash() == last;
+  }
+  move_to(at, rest->position());
+  if (!rest->is_over()) rests_.put_back(std::move(*rest), readings);
+  return status::ok;
+}
+
+/// Of a stretch that ends there, in hash order. Under a read_guard.
+template <medium M, class Kind, class Engine>
+auto engine_frame<M, Kind, Engine>::rest_from(const std::vector<record_of<Kind>>& records,
+                                              std::size_t first, std::uint64_t end)
+    -> std::optional<rest_of_stretch<Kind>> {
+  rest_of_stretch<Kind> made(end);
+  for (std::size_t i = first; i < records.size(); ++i) {
+    const record_of<Kind>& r = records[i];
+    if (made.size() >= made.most && r.hash != records[i - 1].hash) {
+      made.end_at(r.hash);
+      break;
+    }
+    if (seen_before<Kind>(this->m_, this->p_, records, i)) continue;
+    if constexpr (Kind::in_slot) {
+      made.add(r.hash, r.key_word);
+    } else {
+      auto record = key_and_value<Kind>(this->m_, this->p_, r);
+      if (!record) return std::nullopt;  // the next call meets the damage
+      made.add(r.hash, record->key);
+    }
+  }
+  return made;
 }
 
 template <medium M, class Kind, class Engine>

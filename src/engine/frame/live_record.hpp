@@ -108,20 +108,29 @@ bool seen_before(M& m, const pool<M>& p, const auto& records, std::size_t i) {
   return false;
 }
 
+/// To where a stretch begins.
+inline void move_to(cursor& at, std::uint64_t hash) noexcept {
+  at.done = hash == 0;
+  at.position = at.done ? ~std::uint64_t{0} : hash;
+}
+
 /// Visits what was read of a stretch of hashes, from the cursor on: at most `left` records, and
 /// those that share the last one's hash, for the cursor cannot tell them apart. The cursor moves to
 /// the next record, or to `end`, where the stretch ends; 0 stands for the end of all hashes.
-template <class Kind, medium M, class Visit>
+/// `unvisited`, the first of `records` that was left for then, counts in hash order. MayRepeat: one
+/// that was erased and put again elsewhere meanwhile may be among them twice.
+template <class Kind, bool MayRepeat, medium M, class Visit>
 status visit_stretch(M& m, const pool<M>& p, std::vector<record_of<Kind>>& records,
-                     std::uint64_t end, cursor& at, std::size_t& left, Visit& visit) {
+                     std::uint64_t end, cursor& at, std::size_t& left, Visit& visit,
+                     std::size_t& unvisited) {
   std::erase_if(records, [&](const live_record& r) { return r.hash < at.position; });
-  std::sort(records.begin(), records.end(), live_record::before);
-  for (std::size_t i = 0; i < records.size(); ++i) {
-    const record_of<Kind>& r = records[i];
-    bool new_hash = i == 0 || records[i - 1].hash != r.hash;
+  if (MayRepeat || records.size() > left)
+    std::sort(records.begin(), records.end(), live_record::before);
+  for (unvisited = 0; unvisited < records.size(); ++unvisited) {
+    const record_of<Kind>& r = records[unvisited];
+    bool new_hash = unvisited == 0 || records[unvisited - 1].hash != r.hash;
     if (new_hash && left == 0) return at.position = r.hash, status::ok;
-    // erased and put again elsewhere while they were read
-    if (seen_before<Kind>(m, p, records, i)) continue;
+    if (MayRepeat && seen_before<Kind>(m, p, records, unvisited)) continue;
     if constexpr (Kind::in_slot) {
       visit(r.key_word, r.value_word);
     } else {
@@ -131,8 +140,7 @@ status visit_stretch(M& m, const pool<M>& p, std::vector<record_of<Kind>>& recor
     }
     if (left > 0) --left;
   }
-  at.done = end == 0;
-  at.position = at.done ? ~std::uint64_t{0} : end;
+  move_to(at, end);
   return status::ok;
 }
 

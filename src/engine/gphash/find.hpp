@@ -409,10 +409,19 @@ bool table<M, Kind>::holds_key([[maybe_unused]] const slot_ref& at, key_type key
 template <medium M, class Kind>
 template <class Visit>
 void table<M, Kind>::for_each_resident(bucket b, Visit&& visit) const {
-  for (unsigned i = 0; i < shape_.slots; ++i) {
-    slot_ref at = slot_at(b, i);
-    std::uint64_t state = load(m_, *at.state);
-    if (state < first_fingerprint) continue;
+  for_each_resident(b, first_fingerprint, ~std::uint64_t{0}, visit);
+}
+
+/// For those whose fingerprints are in [first, last].
+template <medium M, class Kind>
+template <class Visit>
+void table<M, Kind>::for_each_resident(bucket b, std::uint64_t first, std::uint64_t last,
+                                       Visit&& visit) const {
+  const unsigned slots = shape_.slots;
+  for (unsigned i = 0; i < slots; ++i) {
+    const std::uint64_t state = load(m_, b[i]);
+    if (state - first > last - first) continue;
+    const slot_ref at = slot_at(b, i);
     resident r;
     r.hash = state;
     r.key_word = key_word_of(state);
@@ -469,26 +478,29 @@ void table<M, Kind>::for_each_bucket_of(const levels_view& v, std::uint64_t pref
   }
 }
 
-/// Calls visit(resident) for each record whose hash has the prefix.
+/// Calls visit(resident) for each record whose hash has the prefix. A bucket is looked at for each
+/// of the prefixes that its records may have: most of them are passed by.
 template <medium M, class Kind>
 template <class Visit>
 void table<M, Kind>::for_each_record_of(const levels_view& v, std::uint64_t prefix, unsigned bits,
                                         Visit&& visit) const {
-  auto visit_if = [&](const resident& r) {
-    if ((r.hash ^ prefix) >> (64 - bits) == 0) visit(r);
-  };
-  for_each_bucket_of(v, prefix, bits, [&](bucket b) { for_each_resident(b, visit_if); });
-  if (prefix == 0) for_each_escape(visit_if);
+  const std::uint64_t first = std::max(prefix, first_fingerprint),
+                      last = prefix | low_bits(64 - bits);
+  for_each_bucket_of(v, prefix, bits, [&](bucket b) { for_each_resident(b, first, last, visit); });
+  if (prefix == 0) for_each_escape(visit);
 }
 
-/// A stripe's.
+/// Some stripes' that lie side by side: what is looked at is more or less the same for each.
 template <medium M, class Kind>
 std::optional<std::uint64_t> table<M, Kind>::read_stretch(std::uint64_t position, stretch& found) {
+  constexpr unsigned together_bits = 3;
   const levels_view& v = levels();
-  unsigned bits = v.stripe_bits;
-  std::uint64_t prefix = std::uint64_t{stripe_of(v, position)} << (64 - bits);
-  const stripe_mark<M>& mark = state_of(v, position).mark;
-  std::uint32_t version = mark.version();
+  const unsigned bits = v.stripe_bits - (v.stripe_bits > together_bits ? together_bits : 0);
+  const std::uint64_t prefix = position & ~low_bits(64 - bits);
+  const std::span<const stripe_state> stripes(&state_of(v, prefix),
+                                              std::size_t{1} << (v.stripe_bits - bits));
+  std::uint32_t versions[1 << together_bits];
+  for (std::size_t n = 0; n < stripes.size(); ++n) versions[n] = stripes[n].mark.version();
   found.records.clear();
   found.keys.clear();
   for_each_record_of(v, prefix, bits, [&](const resident& r) {
@@ -499,8 +511,13 @@ std::optional<std::uint64_t> table<M, Kind>::read_stretch(std::uint64_t position
       found.records.back().key = {reinterpret_cast<const char*>(copy.data()), shape_.key_bytes};
     }
   });
-  if (&levels() != &v || !mark.is_at(version)) return std::nullopt;
-  if (!mark.settled()) {
+  if (&levels() != &v) return std::nullopt;
+  bool settled = true;
+  for (std::size_t n = 0; n < stripes.size(); ++n) {
+    if (!stripes[n].mark.is_at(versions[n])) return std::nullopt;
+    settled &= stripes[n].mark.settled();
+  }
+  if (!settled) {
     flushed started;
     for_each_bucket_of(v, prefix, bits, [&](bucket b) {
       started += flush(m_, words_extent(b), "gphash.scan.buckets");

@@ -228,6 +228,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
     const levels_view* levels;  // as long as a lock is held
   };
   struct stretch {
+    static constexpr bool may_repeat = false;  // who comes or goes changes the version
     std::vector<found_record> records;
     // copies: a slot may be lent as soon as it was looked at
     std::list<std::array<std::uint64_t, max_key_bytes / 8>> keys;
@@ -330,6 +331,8 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   bool holds_key(const slot_ref& at, key_type key) const;
   template <class Visit>
   void for_each_resident(bucket b, Visit&& visit) const;
+  template <class Visit>
+  void for_each_resident(bucket b, std::uint64_t first, std::uint64_t last, Visit&& visit) const;
   template <class Visit>
   void for_each_escape(Visit&& visit) const;
   template <class Visit>

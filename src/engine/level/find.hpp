@@ -392,16 +392,20 @@ void table<M, Kind>::for_each_resident(bucket b, Visit&& visit) const {
   }
 }
 
-/// The records in the bucket whose hashes have the prefix.
+/// The records in the bucket whose hashes have the prefix. A bucket is looked at for each of the
+/// prefixes that its records may have: most of them are passed by.
 template <medium M, class Kind>
 void table<M, Kind>::collect(bucket b, std::uint64_t prefix, unsigned bits,
                              std::vector<live_record>& found) const {
-  std::size_t before = found.size();
+  const std::size_t before = found.size();
   while (true) {  // ends: each further round means that a writer got on
-    bucket_state state = state_of(b);
-    for_each_resident(b, [&](const resident& r) {
-      if ((r.hash ^ prefix) >> (64 - bits) == 0) found.push_back(r);
-    });
+    const bucket_state state = state_of(b);
+    for (std::uint32_t tokens = state.tokens() & shape_.all_tokens; tokens != 0;) {
+      const slot& at = slot_of(b, take_lowest(tokens));
+      const std::uint64_t key_word = load(m_, at.key), hash = hash_of_slot(key_word);
+      if ((hash ^ prefix) >> (64 - bits) == 0)
+        found.push_back({hash, key_word, load(m_, at.value)});
+    }
     if (state_of(b) == state) return;
     found.resize(before);
   }
@@ -411,12 +415,17 @@ void table<M, Kind>::collect(bucket b, std::uint64_t prefix, unsigned bits,
 /// can have.
 template <medium M, class Kind>
 std::optional<std::uint64_t> table<M, Kind>::read_stretch(std::uint64_t position, stretch& found) {
+  constexpr unsigned together_bits = 3;  // of buckets in the smallest level, side by side
   const levels_view& v = levels();
-  unsigned smallest = v.at[v.count - 1].log2,
-           bits = std::max(v.stripe_bits, smallest - std::min(smallest, 2u));
-  std::uint64_t prefix = position >> (64 - bits) << (64 - bits);
-  std::atomic<std::uint32_t>& moves = stripes_[stripe_of(v, prefix)].moves;
-  std::uint32_t moved = moves.load(std::memory_order_acquire);
+  const unsigned smallest = v.at[v.count - 1].log2;
+  const unsigned bits = smallest > together_bits ? smallest - together_bits : 1;
+  const std::uint64_t prefix = position >> (64 - bits) << (64 - bits);
+  // stripes of a prefix
+  const std::size_t stripes = std::size_t{1} << (v.stripe_bits - std::min(v.stripe_bits, bits));
+  const std::span<const stripe_state> moving(&stripes_[stripe_of(v, prefix)], stripes);
+  std::uint32_t moved[1 << together_bits];
+  for (std::size_t n = 0; n < stripes; ++n)
+    moved[n] = moving[n].moves.load(std::memory_order_acquire);
   found.records.clear();
   std::uint64_t collected[second_places + 1];  // of small levels' prefixes many are the same
   std::size_t count = 0;
@@ -427,8 +436,13 @@ std::optional<std::uint64_t> table<M, Kind>::read_stretch(std::uint64_t position
     for_each_bucket(v, place, bits, [&](const level_view& l, std::uint64_t n) {
       collect(bucket_at(l, n), prefix, bits, found.records);
     });
-    settle_inherited(v, stripe_of(v, place));
-    if (unsettled_.settled(stripe_of(v, place))) return;
+    bool settled = true;
+    for (stripe_index s = stripe_of(v, place), end = s + static_cast<stripe_index>(stripes);
+         s != end; ++s) {
+      settle_inherited(v, s);
+      settled &= unsettled_.settled(s);
+    }
+    if (settled) return;
     flushed started;
     for_each_bucket(v, place, bits, [&](const level_view& l, std::uint64_t n) {
       started += flush(m_, bucket_extent(bucket_at(l, n)), "level.scan.buckets");
@@ -437,7 +451,9 @@ std::optional<std::uint64_t> table<M, Kind>::read_stretch(std::uint64_t position
   };
   collect_at(prefix);
   for (unsigned which = 0; which < second_places; ++which) collect_at(second_place(prefix, which));
-  if (&levels() != &v || moves.load(std::memory_order_acquire) != moved) return std::nullopt;
+  if (&levels() != &v) return std::nullopt;
+  for (std::size_t n = 0; n < stripes; ++n)
+    if (moving[n].moves.load(std::memory_order_acquire) != moved[n]) return std::nullopt;
   return prefix + (std::uint64_t{1} << (64 - bits));
 }
 

@@ -271,7 +271,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
     std::uint64_t shares = 0;    // bit n: the n-th key has a stripe of one before it
   };
   static_assert(group_size <= 64);
-  using stretch = plain_stretch;
+  using stretch = plain_stretch<true>;
 
   // places
   // its low bits alone are no hash of keys that count up

@@ -262,29 +262,23 @@ std::uint64_t table<M, Kind>::hash_of_slot(std::uint64_t key_word) const noexcep
   else return key_word;
 }
 
-/// The shard's live slots, or nothing when a writer was faster.
+/// Adds those of a bucket's records whose hashes are in [first, last].
 template <medium M, class Kind>
-auto table<M, Kind>::live_records(shard_index s) const -> std::optional<std::vector<live_record>> {
-  shard_view v = view(s);
-  bucket* first = buckets_of(v);
-  std::vector<live_record> found;
-  for (std::uint64_t index = 0; index < v.buckets(); ++index) {
-    bucket& b = first[index];
-    std::size_t before = found.size();
-    meta_word meta;
-    do {  // ends: each further round means that a writer of this bucket got on
-      found.resize(before);
-      meta = load(m_, b.meta);
-      for (std::uint32_t live = meta.live(); live != 0;) {
-        slot& at = b.slots[take_lowest(live)];
-        std::uint64_t key_word = load(m_, at.key);
-        if (M::planted("a-key-that-means-empty") && key_word == 0) continue;
-        found.push_back({hash_of_slot(key_word), key_word, load(m_, at.value)});
-      }
-    } while (load(m_, b.meta) != meta);
+meta_word table<M, Kind>::collect(const bucket& b, std::uint64_t first, std::uint64_t last,
+                                  std::vector<live_record>& found) const {
+  const std::size_t before = found.size();
+  while (true) {  // ends: each further round means that a writer of this bucket got on
+    const meta_word meta = load(m_, b.meta);
+    for (std::uint32_t live = meta.live(); live != 0;) {
+      const slot& at = b.slots[take_lowest(live)];
+      const std::uint64_t key_word = load(m_, at.key);
+      if (M::planted("a-key-that-means-empty") && key_word == 0) continue;
+      const std::uint64_t hash = hash_of_slot(key_word);
+      if (hash - first <= last - first) found.push_back({hash, key_word, load(m_, at.value)});
+    }
+    if (load(m_, b.meta) == meta) return meta;
+    found.resize(before);
   }
-  if (!view(s).same_array(v)) return std::nullopt;
-  return found;
 }
 
 /// Live slots of an array that nobody else writes to.
@@ -310,16 +304,33 @@ void table<M, Kind>::for_each_resident(shard_view v, Visit&& visit) const {
   }
 }
 
-/// A shard's.
+/// That of some home buckets side by side: their paths end soon behind them (T1).
 template <medium M, class Kind>
 std::optional<std::uint64_t> table<M, Kind>::read_stretch(std::uint64_t position, stretch& found) {
-  shard_index s = shard_of(position);
-  auto records = live_records(s);
-  if (!records) return std::nullopt;
-  found.records = std::move(*records);
-  shard_view v = view(s);  // if it moved since: all that was seen of the old array is durable
-  settle_for_reader(s, v, 0, static_cast<unsigned>(v.buckets()));
-  return s + 1 == shards() ? 0 : std::uint64_t{s + 1} << (64 - shard_bits_);
+  constexpr std::uint64_t homes = 16;
+  const shard_index s = shard_of(position);
+  const shard_view v = view(s);
+  found.records.clear();
+  const std::uint64_t behind_shard =
+      s + 1 == shards() ? 0 : std::uint64_t{s + 1} << (64 - shard_bits_);
+  if (v.none()) return behind_shard;
+  const std::uint64_t first = home_of(position, v.log2_buckets());
+  const std::uint64_t last = std::min(first + homes, v.buckets()) - 1, mask = v.buckets() - 1;
+  const std::uint64_t end = last == mask
+                                ? behind_shard
+                                : (std::uint64_t{s} << (64 - shard_bits_)) +
+                                      ((last + 1) << (64 - shard_bits_ - v.log2_buckets()));
+  const std::uint64_t all = last - first + scope_in(v);  // buckets, if no path ends before
+  unsigned buckets = 0;
+  meta_word meta;
+  do {
+    const std::uint64_t n = first + buckets++;
+    meta = collect(buckets_of(v)[n & mask], position, end - 1, found.records);
+    if (n >= last && meta.ends_path()) break;
+  } while (buckets < all && buckets < v.buckets());
+  if (!view(s).same_array(v)) return std::nullopt;
+  settle_for_reader(s, v, first, buckets);
+  return end;
 }
 
 }  // namespace durahash::turbo

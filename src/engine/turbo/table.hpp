@@ -124,7 +124,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   };
   using home_type = unit_type;
   using group = fenced_group<change>;  // of shards that differ
-  using stretch = plain_stretch;
+  using stretch = plain_stretch<true>;
   enum class probed : std::uint8_t { hit, miss, torn, damaged };
   struct resident : live_record {
     bucket* where;
@@ -189,7 +189,8 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   void settle_for_reader(shard_index s, shard_view v, std::uint64_t home, unsigned buckets);
   void settle(shard_index s);
   void settle(const unit_type& u) { settle(index_of(u.state)); }
-  std::optional<std::vector<live_record>> live_records(shard_index s) const;
+  meta_word collect(const bucket& b, std::uint64_t first, std::uint64_t last,
+                    std::vector<live_record>& found) const;
   std::uint64_t live_in(shard_view v) const;
   template <class Visit>
   void for_each_resident(shard_view v, Visit&& visit) const;
