@@ -62,6 +62,14 @@ struct replaced_record<Kind> {
   std::uint64_t replaced_offset = 0, replaced_bytes = 0;
 };
 
+/// Room for what is worked out of keys. Nothing is in it before it is assigned.
+template <class T, std::size_t Most>
+union unset {
+  static_assert(std::is_trivially_destructible_v<T>);
+  T of_key[Most];
+  unset() noexcept {}
+};
+
 /// Writes that share locks and fences: of each what was staged, until all are committed.
 template <class Change, std::size_t Locks = group_size>
 struct fenced_group {
@@ -240,6 +248,11 @@ class engine_frame : public lifecycle<M, Kind, Engine> {
   void finish_group(Group&, std::size_t) {}  // nothing is locked
 
  private:
+  // Batches this small cost less key by key: what they would share is worth less than sharing it.
+  // Where stores are to be made durable they share a fence. The explorer has groups of any size.
+  static constexpr std::size_t few_reads = reads_plainly<M> ? 4 : 0;
+  static constexpr std::size_t few_writes = M::visible_is_durable ? few_reads : few_reads / 4;
+
   template <class Each>
   void commit_all(Each&& each, bool any_apart, flushed started);
   template <class Decide>
@@ -317,12 +330,20 @@ template <medium M, class Kind, class Engine>
 template <class DecideOf>
 void engine_frame<M, Kind, Engine>::write_many(std::span<const key_type> keys, status* answers,
                                                bool puts, DecideOf&& decide_of) {
-  typename Engine::target_type targets[group_size];
+  unset<typename Engine::target_type, group_size> made;
+  typename Engine::target_type* const targets = made.of_key;
   for (std::size_t start = 0; start < keys.size(); start += group_size) {
     std::size_t count = std::min(group_size, keys.size() - start);
-    this->self().look_ahead(keys.subspan(start, count), targets, puts);
+    const bool alone = count <= few_writes;
+    if (!alone) this->self().look_ahead(keys.subspan(start, count), targets, puts);
     for (std::size_t done = 0; done < count;) {  // ends: a group has at least one record
       std::size_t first = start + done;
+      if (alone || (done > 0 && keys[first] == keys[first - 1])) {  // it would end a group of one
+        answers[first] =
+            with_memory([&] { return this->self().write(keys[first], decide_of(first)); });
+        ++done;
+        continue;
+      }
       done += write_group(keys.subspan(first, count - done), targets + done, answers + first,
                           [first, &decide_of](std::size_t n) { return decide_of(first + n); });
     }
@@ -416,9 +437,17 @@ void engine_frame<M, Kind, Engine>::get_many(std::span<const key_type> keys, Rea
                                              status* answers) {
   Engine& e = this->self();
   [[maybe_unused]] auto guard = this->reading();
-  typename Engine::look_type looks[looks_ahead];
+  unset<typename Engine::look_type, looks_ahead> taken;
+  typename Engine::look_type* const looks = taken.of_key;
   for (std::size_t start = 0; start < keys.size(); start += looks_ahead) {
     const std::size_t count = std::min(looks_ahead, keys.size() - start);
+    if (count <= few_reads) {
+      for (std::size_t i = start; i < start + count; ++i)
+        answers[i] = e.get(
+            keys[i],
+            [&read, i ](value_type value) __attribute__((always_inline)) { read(i, value); });
+      continue;
+    }
     e.look_at(keys.subspan(start, count), looks);
     for (std::size_t i = 0; i < count; ++i)
       answers[start + i] = e.answer(

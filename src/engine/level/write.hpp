@@ -492,7 +492,11 @@ std::size_t table<M, Kind>::lock_group(std::span<const key_type> keys, const tar
       g.shares |= std::uint64_t{1} << count;
       all = g.locks.holds(locks_[stripe]) && all;
     }
-    if (all) continue;
+    const bool again = (g.shares >> count & 1) != 0 &&  // the same key: it ends the group
+                       std::any_of(targets, targets + count,
+                                   [&](const target_type& t) { return t.place[0] == s.place[0]; });
+    if (all && !again) [[likely]]
+      continue;
     g.locks.release(before);
     break;
   }
