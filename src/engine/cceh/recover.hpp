@@ -121,11 +121,38 @@ error table<M, Kind>::recover_directory(const std::string& path, bool restored,
   directory_.store(directory_view::of(made, 0).word, std::memory_order_release);
 
   settle_directory();
-  std::vector<leaf> leaves = read_tree();
   const std::uint64_t unit = std::min<std::uint64_t>(segment_bytes(), page_bytes);
   // a saved heap state knows what is in use, not by whom
   std::vector<bool> named(p_.end() / unit + 1);
   named[made.offset() / unit] = true;
+  auto fault_of_segment = [&](std::uint64_t offset) -> const char* {
+    if (!in_pool(offset, segment_bytes())) return "point outside the pool";
+    if (offset % unit != 0 || named[offset / unit] || !take(offset, segment_bytes()))
+      return "name space that is not their own";
+    named[offset / unit] = true;
+    return nullptr;
+  };
+  auto name_of = [&](std::uint64_t first, std::uint64_t entries) {
+    return "the directory entries " + std::to_string(first) + " to " +
+           std::to_string(first + entries - 1) + " at offset " +
+           std::to_string(made.offset() + 8 * first) + " ";
+  };
+  if (dropped == nullptr && is_whole_tree()) {
+    bool sound = true;
+    std::string wrong;
+    for_each_run([&](std::uint64_t first, std::uint64_t entries, checked_place entry) {
+      const bool last = first + entries == std::uint64_t{1} << made.exponent();
+      if (M::planted("cceh-recovery-skips-the-last-segment") && last && first > 0) return true;
+      const char* fault = fault_of_segment(entry.offset());
+      if (fault != nullptr) wrong = name_of(first, entries) + fault;
+      ++segments_;
+      deepest_ += entries == 1;
+      return sound = fault == nullptr;
+    });
+    if (!sound) return damaged(wrong);
+    return escapes_are_possible(path);
+  }
+  std::vector<leaf> leaves = read_tree();
   for (leaf& l : leaves) {
     if (M::planted("cceh-recovery-skips-the-last-segment") && &l == &leaves.back() &&
         leaves.size() > 1)
@@ -135,14 +162,8 @@ error table<M, Kind>::recover_directory(const std::string& path, bool restored,
     if (l.state == detail::node_state::damaged) wrong = "are damaged";
     for (checked_place half : {l.left, l.right}) {
       if (!wrong.empty()) break;
-      if (!in_pool(half.offset(), segment_bytes())) wrong = "point outside the pool";
-      else if (half.offset() % unit != 0 || named[half.offset() / unit] ||
-               !take(half.offset(), segment_bytes()))
-        wrong = "name space that is not their own";
-      else {
-        named[half.offset() / unit] = true;
-        taken.push_back(half.offset());
-      }
+      if (const char* fault = fault_of_segment(half.offset()); fault != nullptr) wrong = fault;
+      else taken.push_back(half.offset());
       if (l.left.offset() == l.right.offset()) break;  // one segment's
     }
     // What stands in front of a torn leaf's new entries is looked at where nobody may write, and
@@ -152,17 +173,14 @@ error table<M, Kind>::recover_directory(const std::string& path, bool restored,
         !in_pool(first.offset(), segment_bytes()))
       wrong = "point outside the pool";
     if (wrong.empty()) continue;
-    std::string where = "the directory entries " + std::to_string(l.where.begin) + " to " +
-                        std::to_string(l.where.begin + l.where.count - 1) + " at offset " +
-                        std::to_string(made.offset() + 8 * l.where.begin) + " ";
+    std::string where = name_of(l.where.begin, l.where.count);
     if (dropped == nullptr) return damaged(where + wrong);
     l.state = detail::node_state::damaged;
     for (std::uint64_t offset : taken) heap_.free(offset, segment_bytes());
     dropped->push_back(where + wrong + "; their records are lost");
   }
-  if (dropped == nullptr && impossible_escapes() != 0)
-    return damaged("its escape slots, behind the directory's word, hold keys that cannot be there");
   if (dropped != nullptr) return salvage(path, leaves, *dropped);
+  if (error e = escapes_are_possible(path); e.code != status::ok) return e;
   for (const leaf& l : leaves) {
     std::uint64_t in_leaf = l.left == l.right ? 1 : 2;
     segments_ += in_leaf;
@@ -170,6 +188,15 @@ error table<M, Kind>::recover_directory(const std::string& path, bool restored,
   }
   if (!p_.read_only() && !repair(leaves)) return damaged(std::string(message(status::io_error)));
   return {status::ok, {}};
+}
+
+template <medium M, class Kind>
+error table<M, Kind>::escapes_are_possible(const std::string& path) const {
+  if (impossible_escapes() == 0) return {status::ok, {}};
+  return {status::unusable,
+          "cannot use " + path +
+              " as a pool: its escape slots, behind the directory's word, hold keys that cannot be "
+              "there"};
 }
 
 /// What a process that died left in the caches, and its successor builds on, is made durable first:

@@ -405,7 +405,11 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   // recover.hpp
   error recover_directory(const std::string& path, bool restored,
                           std::vector<std::string>* dropped);
+  error escapes_are_possible(const std::string& path) const;
   std::vector<leaf> read_tree() const;
+  template <class Visit>
+  bool for_each_run(Visit&& visit) const;
+  bool is_whole_tree() const;
   void settle_directory();
   bool repair(const std::vector<leaf>& leaves);
   template <class Visit>

@@ -68,6 +68,34 @@ bool walk_tree(const node& n, EntryAt&& entry_at, Leaf&& leaf) {
 
 }  // namespace detail
 
+/// Calls visit(first, entries, entry) for the entries that name one segment side by side, from left
+/// to right, of a directory in which nothing was under way; until it returns false. Returns false
+/// where something was.
+template <medium M, class Kind>
+template <class Visit>
+bool table<M, Kind>::for_each_run(Visit&& visit) const {
+  const directory_view now = directory();
+  const pm<std::uint64_t>* const entries = entries_of(now.offset());
+  const std::uint64_t count = std::uint64_t{1} << now.exponent();
+  for (std::uint64_t first = 0, length = 0; first < count; first += length) {
+    const checked_place entry{load(m_, entries[first])};
+    if (entry.none() || !entry.sound() || entry.exponent() > now.exponent()) return false;
+    length = count >> entry.exponent();
+    if ((first & (length - 1)) != 0) return false;
+    for (std::uint64_t n = first + 1; n < first + length; ++n)
+      if (load(m_, entries[n]) != entry.word) return false;
+    if (!visit(first, length, entry)) break;
+  }
+  return true;
+}
+
+/// As it is but for the moments of a split, a merge or a move: then reading the entries in a row is
+/// all that a recovery needs.
+template <medium M, class Kind>
+bool table<M, Kind>::is_whole_tree() const {
+  return for_each_run([](std::uint64_t, std::uint64_t, checked_place) { return true; });
+}
+
 /// The leaves of the buddy tree, from left to right. Large directories are walked by several
 /// threads.
 template <medium M, class Kind>
