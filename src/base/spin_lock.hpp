@@ -20,9 +20,9 @@ inline void await_holder(int tries) noexcept {
 
 class spin_lock {
  public:
+  /// Without a look at it first: mostly it is free.
   [[gnu::always_inline]] bool try_lock() noexcept {
-    return !held_.load(std::memory_order_relaxed) &&
-           !held_.exchange(true, std::memory_order_acquire);
+    return !held_.exchange(true, std::memory_order_acquire);
   }
   [[gnu::always_inline]] void lock() noexcept {
     if (held_.exchange(true, std::memory_order_acquire)) [[unlikely]]
@@ -33,7 +33,8 @@ class spin_lock {
  private:
   [[gnu::noinline]] void wait_and_lock() noexcept {
     // ends when the holder leaves its section
-    for (int tries = 0; !try_lock(); ++tries) await_holder(tries);
+    for (int tries = 0; held_.load(std::memory_order_relaxed) || !try_lock(); ++tries)
+      await_holder(tries);
   }
 
   std::atomic<bool> held_{false};

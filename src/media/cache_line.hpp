@@ -11,6 +11,7 @@ namespace durahash {
 #if defined(__x86_64__)
 
 enum class flush_instruction : std::uint8_t { none, clflush, clflushopt, clwb };
+inline constexpr flush_instruction usual_flush_instruction = flush_instruction::clwb;
 
 /// Of a processor without clwb.
 inline void write_back_otherwise(flush_instruction how, const void* line) noexcept {
@@ -38,6 +39,7 @@ inline void store_fence() noexcept { asm volatile("sfence" ::: "memory"); }
 /// civac: `dc civac`, to the point of coherency, which Arm before 8.2 takes for that of
 /// persistence. cvap: `dc cvap`, to the point of persistence.
 enum class flush_instruction : std::uint8_t { none, civac, cvap };
+inline constexpr flush_instruction usual_flush_instruction = flush_instruction::cvap;
 
 [[gnu::always_inline]] inline void write_back(flush_instruction how, const void* line) noexcept {
   if (how == flush_instruction::cvap) [[likely]] {

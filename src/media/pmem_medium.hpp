@@ -17,7 +17,10 @@ class pmem_medium : public direct_access {
 
   void flush(const void* at, std::size_t bytes) noexcept {
     if (how_ == flush_instruction::none) return;
-    for_each_line(at, bytes, [this](const void* line) { write_back(how_, line); });
+    // the usual one is told apart once, and not for each line
+    if (how_ == usual_flush_instruction) [[likely]]
+      for_each_line(at, bytes, [](const void* line) { write_back(usual_flush_instruction, line); });
+    else for_each_line(at, bytes, [this](const void* line) { write_back(how_, line); });
   }
   void flush_line(const void* at) noexcept { write_back(how_, at); }
   void fence() noexcept { store_fence(); }

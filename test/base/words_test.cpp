@@ -49,6 +49,30 @@ TEST(Bits, TakingTheLowestVisitsEachBitOnceInOrder) {
   }
 }
 
+TEST(Bits, AWideProductHasBothHalves) {
+  random_stream random(stream_seed("Bits.AWideProduct"));
+  for (int round = 0; round < 1000; ++round) {
+    const std::uint64_t a = random.next(), b = random.next() >> round % 64;
+    __extension__ using wide = unsigned __int128;
+    const wide whole = static_cast<wide>(a) * b;
+    const wide_product halves = multiply_wide(a, b);
+    EXPECT_EQ(static_cast<wide>(halves.high) << 64 | halves.low, whole) << a << " " << b;
+  }
+}
+
+/// The lengths that are written out are the library's, to the bit.
+TEST(Hash, OfEveryLengthIsThatOfTheLibrary) {
+  random_stream random(stream_seed("Hash.OfEveryLength"));
+  for (std::size_t length = 0; length <= 300; ++length)
+    for (int round = 0; round < 20; ++round) {
+      std::string bytes(length, '\0');
+      for (char& c : bytes) c = static_cast<char>(random.next());
+      const std::uint64_t seed = round == 0 ? 0 : random.next();
+      EXPECT_EQ(xxh3(bytes.data(), length, seed), XXH3_64bits_withSeed(bytes.data(), length, seed))
+          << length << " bytes, seed " << seed;
+    }
+}
+
 /// docs/reference/format.md names these functions. Other values would lose every old pool.
 TEST(Hash, ValuesAreThoseOfTheFormat) {
   const hash_seeds seeds{0x0123456789abcdefu, 0xfedcba9876543211u};

@@ -109,6 +109,16 @@ struct listener final : recorder {
   void fenced() override { told.push_back("fence"); }
 };
 
+TEST(ProcessMedium, WritesAsManyBytesAsItIsGiven) {
+  process_medium m;
+  for (std::size_t length = 0; length <= 40; ++length) {
+    std::string from(length, '\0'), to(length + 2, '.');
+    for (std::size_t i = 0; i < length; ++i) from[i] = static_cast<char>('a' + i % 26);
+    m.write_bytes(to.data() + 1, from.data(), length);
+    EXPECT_EQ(to, "." + from + ".");
+  }
+}
+
 TEST(RecordingMedium, TellsEveryStepAfterAskingForIt) {
   listener heard;
   recording_medium<false> m(heard);
