@@ -177,15 +177,28 @@ class heap {
     // changed under it
     std::atomic<std::uint64_t> taken_bytes{0};  // ever
     std::atomic<std::uint64_t> retired_bytes{0};
+
+    void keep(cell c) noexcept {
+      retired_cells[retired++] = c;
+      retired_bytes.store(retired_bytes.load(std::memory_order_relaxed) + c.bytes,
+                          std::memory_order_relaxed);
+    }
   };
 
   // heap_lanes.hpp
+  lane* own_lane() noexcept;
   lane& lock_lane() noexcept;
-  lane& lock_lane_beside(lane& taken) noexcept;
+  lane& lock_lane_beside(lane* taken) noexcept;
   std::uint64_t allocate_in_lane(unsigned small_class);
   slab* slab_for_lane(lane& l, unsigned small_class);  // under l.lock
-  bool retire_in_lane(cell c) noexcept;
-  bool hand_over_retired(lane& l) noexcept;  // under l.lock
+  void retire_beside(cell c) noexcept;
+  bool is_full(const lane& l) const noexcept {
+    return l.retired == l.retired_cells.size() ||
+           l.retired_bytes.load(std::memory_order_relaxed) >=
+               lane_retires_bytes_.load(std::memory_order_relaxed);
+  }
+  bool hand_over_retired(lane& l) noexcept;     // under l.lock
+  void hand_over_and_unlock(lane& l) noexcept;  // likewise
   bool lanes_open() const noexcept { return lanes_open_.load(std::memory_order_relaxed); }
   void empty_lane(lane& l) noexcept;  // under l.lock
   void empty_lanes() noexcept;
@@ -208,8 +221,8 @@ class heap {
   static void add(std::atomic<std::uint64_t>& sum, std::uint64_t more) noexcept {
     sum.store(sum.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);
   }
-  void free_if_in_use(cell c) noexcept;  // under lock_
-  void retire_now(cell c) noexcept;      // under lock_
+  std::uint64_t free_if_in_use(cell c) noexcept;          // under lock_
+  void retire_now(std::span<const cell> cells) noexcept;  // under lock_
   std::uint64_t enough_bytes() const noexcept { return std::min(batch_bytes, used_bytes() / 16); }
   bool enough_retired() const noexcept {  // under lock_
     return retired_.cells.size() >= batch_cells || retired_.bytes >= enough_bytes();
@@ -393,13 +406,13 @@ void heap<M>::free_now(cell c) noexcept {
   check(s != nullptr && s->has_cell_at(c.offset, c.bytes, index),
         "a freed cell belongs to a slab of its size");
   check(s->free(index), "a cell is freed once");
+  add(used_bytes_, -c.bytes);
   freed_in(*s);
 }
 
-/// A cell of it has been freed.
+/// A cell of it has been freed, and counted.
 template <medium M>
 [[gnu::always_inline]] inline void heap<M>::freed_in(slab& s) noexcept {
-  add(used_bytes_, -std::uint64_t{s.cell_bytes()});
   if (s.owned) return;
   if (!s.listed) [[unlikely]]
     list(s);
@@ -446,11 +459,21 @@ void heap<M>::release_idle_slabs() noexcept {
 
 // ----------------------------------------------------------------------------------------- readers
 
+/// What the calling thread's lane takes without more ado is done here, without a call.
 template <medium M>
 inline void heap<M>::retire(std::uint64_t offset, std::uint64_t bytes) noexcept {
-  if (bytes > largest_small_bytes || !lanes_open() ||
-      !retire_in_lane({offset, small_cell_bytes[small_class_of(bytes)]})) [[unlikely]]
-    retire_slowly({offset, cell_bytes_for(bytes)});
+  if (bytes > largest_small_bytes) [[unlikely]]
+    return retire_slowly({offset, cell_bytes_for(bytes)});
+  const cell c{offset, small_cells[(bytes + 15) / 16]};
+  lane* const l = own_lane();
+  if (l == nullptr || !l->lock.try_lock()) [[unlikely]]
+    return retire_beside(c);
+  if (!lanes_open()) [[unlikely]]
+    return l->lock.unlock(), retire_slowly(c);
+  l->keep(c);
+  if (is_full(*l)) [[unlikely]]
+    return hand_over_and_unlock(*l);
+  l->lock.unlock();
 }
 
 template <medium M>
@@ -458,22 +481,27 @@ template <medium M>
   bool enough = false;
   {
     std::scoped_lock lock(lock_);
-    retire_now(c);
+    retire_now({&c, 1});
     enough = enough_retired();
   }
   if (enough) reclaim_now();
 }
 
 template <medium M>
-[[gnu::always_inline]] inline void heap<M>::retire_now(cell c) noexcept {
-  if (!is_of_before(c.offset) && !in_use(c.offset, c.bytes)) return;
+void heap<M>::retire_now(std::span<const cell> cells) noexcept {
+  std::uint64_t bytes = 0;
+  for (const cell& c : cells) bytes += c.bytes;
   try {
-    retired_.cells.push_back(c);
-    retired_.bytes += c.bytes;
-    add(pending_bytes_, c.bytes);
+    retired_.cells.insert(retired_.cells.end(), cells.begin(), cells.end());
+    retired_.bytes += bytes;
+    add(pending_bytes_, bytes);
   } catch (const std::bad_alloc&) {
     std::uint64_t epoch = readers_.close_epoch();
-    readers_.oldest_reader() >= epoch ? free_now(c) : strand(c);
+    const bool unread = readers_.oldest_reader() >= epoch;
+    for (const cell& c : cells) {
+      if (!unread) strand(c);
+      else add(used_bytes_, -free_if_in_use(c));
+    }
   }
 }
 
@@ -497,27 +525,35 @@ void heap<M>::reclaim_now() noexcept {
       M::planted("readers-without-epochs") ? ~std::uint64_t{0} : readers_.oldest_reader();
   while (true) {  // ends: each round frees a cell, or all that can be
     std::scoped_lock lock(lock_);
-    for (int few = 16; few > 0; --few) {  // others want the lock, too
-      while (!waiting_.empty() && waiting_.front().cells.empty()) waiting_.pop_front();
-      if (waiting_.empty() || waiting_.front().epoch > oldest) return;
-      std::vector<cell>& cells = waiting_.front().cells;
-      cell c = cells.back();
-      cells.pop_back();
-      free_if_in_use(c);
-      add(pending_bytes_, -c.bytes);
+    while (!waiting_.empty() && waiting_.front().cells.empty()) waiting_.pop_front();
+    if (waiting_.empty() || waiting_.front().epoch > oldest) return;
+    std::vector<cell>& cells = waiting_.front().cells;
+    constexpr std::size_t few = 16;  // others want the lock, too
+    const std::size_t left = cells.size() - std::min(cells.size(), few);
+    std::uint64_t freed = 0, waited = 0;
+    for (const cell& c : std::span(cells).subspan(left)) {
+      freed += free_if_in_use(c);
+      waited += c.bytes;
     }
+    cells.resize(left);
+    add(used_bytes_, -freed);
+    add(pending_bytes_, -waited);
   }
 }
 
+/// A cell that is not in use is left alone: the pool is damaged. Returns the bytes that are in use
+/// no more, and not counted yet.
 template <medium M>
-[[gnu::always_inline]] inline void heap<M>::free_if_in_use(cell c) noexcept {
+[[gnu::always_inline]] inline std::uint64_t heap<M>::free_if_in_use(cell c) noexcept {
   if (c.bytes > largest_cell_bytes || is_of_before(c.offset)) [[unlikely]] {
     if (is_of_before(c.offset) || in_use(c.offset, c.bytes)) free_now(c);
-    return;
+    return 0;
   }
   slab* s = slab_at(c.offset);
   std::uint32_t index = 0;
-  if (s != nullptr && s->has_cell_at(c.offset, c.bytes, index) && s->free(index)) freed_in(*s);
+  if (s == nullptr || !s->has_cell_at(c.offset, c.bytes, index) || !s->free(index)) return 0;
+  freed_in(*s);
+  return c.bytes;
 }
 
 /// What has been retired so far waits for the readers that are there now.

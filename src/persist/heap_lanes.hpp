@@ -13,20 +13,32 @@
 
 namespace durahash {
 
-/// The calling thread's; that of another one where it is in use just now.
+/// The calling thread's; null: it has not been here before.
+template <medium M>
+[[gnu::always_inline]] inline auto heap<M>::own_lane() noexcept -> lane* {
+  // under the explorer one thread runs at a time, and all do the same in every run
+  if (turns::current() != nullptr) [[unlikely]]
+    return &lanes_[0];
+  const std::optional<unsigned> known = epochs::known_thread_number();
+  return known ? &lanes_[*known % lanes_.size()] : nullptr;
+}
+
+/// It, or that of another thread where it is in use just now.
 template <medium M>
 [[gnu::always_inline]] inline auto heap<M>::lock_lane() noexcept -> lane& {
-  // under the explorer one thread runs at a time, and all do the same in every run
-  const unsigned own = turns::current() != nullptr ? 0 : epochs::thread_number();
-  lane& l = lanes_[own % lanes_.size()];
-  return l.lock.try_lock() ? l : lock_lane_beside(l);
+  lane* const l = own_lane();
+  return l != nullptr && l->lock.try_lock() ? *l : lock_lane_beside(l);
 }
 template <medium M>
-[[gnu::noinline]] auto heap<M>::lock_lane_beside(lane& taken) noexcept -> lane& {
-  lane& other = lanes_[(static_cast<std::size_t>(&taken - lanes_.data()) + 1) % lanes_.size()];
+[[gnu::noinline]] auto heap<M>::lock_lane_beside(lane* taken) noexcept -> lane& {
+  if (taken == nullptr) {
+    taken = &lanes_[epochs::thread_number() % lanes_.size()];
+    if (taken->lock.try_lock()) return *taken;
+  }
+  lane& other = lanes_[(static_cast<std::size_t>(taken - lanes_.data()) + 1) % lanes_.size()];
   if (other.lock.try_lock()) return other;
-  taken.lock.lock();
-  return taken;
+  taken->lock.lock();
+  return *taken;
 }
 
 /// Returns the cell's offset; 0 where lanes are closed, or no slab is to be had.
@@ -68,24 +80,21 @@ template <medium M>
   return owned = s;
 }
 
-/// Returns whether lanes are open: else nothing has happened.
+/// Where the thread's own lane is in use just now, or not known.
 template <medium M>
-[[gnu::always_inline]] inline bool heap<M>::retire_in_lane(cell c) noexcept {
-  lane& l = lock_lane();
-  const bool open = lanes_open();
-  bool enough = false;
-  if (open) [[likely]] {
-    const std::uint64_t bytes = l.retired_bytes.load(std::memory_order_relaxed) + c.bytes;
-    l.retired_cells[l.retired++] = c;
-    l.retired_bytes.store(bytes, std::memory_order_relaxed);
-    if (l.retired == l.retired_cells.size() ||
-        bytes >= lane_retires_bytes_.load(std::memory_order_relaxed)) [[unlikely]]
-      enough = hand_over_retired(l);
-  }
+[[gnu::noinline]] void heap<M>::retire_beside(cell c) noexcept {
+  lane& l = lock_lane_beside(own_lane());
+  if (!lanes_open()) return l.lock.unlock(), retire_slowly(c);
+  l.keep(c);
+  if (is_full(l)) return hand_over_and_unlock(l);
   l.lock.unlock();
-  if (enough) [[unlikely]]
-    reclaim_now();
-  return open;
+}
+
+template <medium M>
+[[gnu::noinline]] void heap<M>::hand_over_and_unlock(lane& l) noexcept {
+  const bool enough = hand_over_retired(l);
+  l.lock.unlock();
+  if (enough) reclaim_now();
 }
 
 /// Returns whether enough waits to be worth a look at the readers.
@@ -94,7 +103,7 @@ template <medium M>
   if (l.retired == 0) return false;
   std::scoped_lock lock(lock_);
   l.retired_bytes.store(0, std::memory_order_relaxed);
-  for (cell c : std::span(l.retired_cells).first(l.retired)) retire_now(c);
+  retire_now(std::span(l.retired_cells).first(l.retired));
   l.retired = 0;
   lane_retires_bytes_.store(enough_bytes() / 4, std::memory_order_relaxed);
   return enough_retired();

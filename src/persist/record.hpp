@@ -40,7 +40,7 @@ struct record_view {
 
 inline std::uint64_t record_checksum(std::string_view key, std::string_view value) {
   std::uint64_t seed = static_cast<std::uint64_t>(key.size()) << 32 | value.size();
-  return checksum(value.data(), value.size(), checksum(key.data(), key.size(), seed));
+  return checksum(value.data(), value.size(), xxh3(key.data(), key.size(), seed));
 }
 
 /// Writes a record and starts its write-back. `key` is what of the key is to lie in it, all or

@@ -50,5 +50,12 @@ inline constexpr auto small_cell_bytes = [] {
 constexpr unsigned small_class_of(std::uint64_t bytes) noexcept {
   return small_classes[(bytes + 15) / 16];
 }
+/// Bytes of their cells, by the same number.
+inline constexpr auto small_cells = [] {
+  std::array<std::uint16_t, small_classes.size()> made{};
+  for (std::uint64_t n = 0; n < made.size(); ++n)
+    made[n] = static_cast<std::uint16_t>(cell_bytes_for(n * 16));
+  return made;
+}();
 
 }  // namespace durahash

@@ -68,10 +68,11 @@ class slab {
   }
   /// Returns whether the cell was in use.
   [[gnu::always_inline]] bool free(std::uint32_t index) noexcept {
-    if (!in_use(index)) return false;
     const std::uint64_t bit = std::uint64_t{1} << (index % 64);
+    std::uint64_t& returned = returned_[index / 64];
+    if ((word(index / 64) & ~returned & bit) == 0) return false;
     if (owned) {
-      returned_[index / 64] |= bit;
+      returned |= bit;
       ++returned_cells_;
       return true;
     }
