@@ -441,8 +441,8 @@ template <class Decide>
 template <medium M, class Kind>
 [[gnu::always_inline]] inline void table<M, Kind>::publish_in_group(change& c, group& g) {
   auto beside_others = [&] {
-    return std::any_of(g.changes, g.changes + g.ready,
-                       [&](const change& other) { return other.stripe == c.stripe; });
+    return std::ranges::any_of(g.all(),
+                               [&](const change& other) { return other.stripe == c.stripe; });
   };
   if (c.passes_full_buckets && beside_others() &&
       !M::planted("cceh-a-group-passes-what-it-has-just-filled")) [[unlikely]] {
@@ -458,7 +458,7 @@ template <medium M, class Kind>
 
 template <medium M, class Kind>
 void table<M, Kind>::commit_group(group& g) {
-  if (g.ready == 0) return;
+  if (g.all().empty()) return;
   durable done = fence(m_, std::move(g.started), "cceh.group.done");
   for (change& c : g.all()) {
     end(c, done);

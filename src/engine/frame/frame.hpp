@@ -62,12 +62,12 @@ struct replaced_record<Kind> {
   std::uint64_t replaced_offset = 0, replaced_bytes = 0;
 };
 
-/// Room for what is worked out of keys. Nothing is in it before it is assigned.
+/// Room for what is worked out of keys: none is made before it is assigned.
 template <class T, std::size_t Most>
-union unset {
+union room_for {
   static_assert(std::is_trivially_destructible_v<T>);
-  T of_key[Most];
-  unset() noexcept {}
+  T each[Most];
+  room_for() noexcept {}
 };
 
 /// Writes that share locks and fences: of each what was staged, until all are committed.
@@ -75,17 +75,18 @@ template <class Change, std::size_t Locks = group_size>
 struct fenced_group {
   held_locks<Locks> locks;
   union {
-    Change changes[group_size];  // the first `ready` of them are
+    Change changes[group_size];  // those in front of `behind` are
   };
-  std::size_t ready = 0;
+  Change* behind = changes;
   bool any_apart = false;  // the payload of one
   flushed started;         // the write-back of what the commit words come after
 
   fenced_group() noexcept {}
-  std::span<Change> all() noexcept { return {changes, ready}; }
+  std::span<Change> all() noexcept { return {changes, behind}; }
+  std::span<const Change> all() const noexcept { return {changes, behind}; }
   void keep(const Change& staged) noexcept {
     any_apart |= staged.apart;
-    changes[ready++] = staged;
+    *behind++ = staged;
   }
 };
 
@@ -238,7 +239,7 @@ class engine_frame : public lifecycle<M, Kind, Engine> {
   }
   template <class Group>
   void commit_group(Group& g) {
-    if (g.ready == 0) return;
+    if (g.all().empty()) return;
     auto each = [changes = g.all()](auto&& step) __attribute__((always_inline)) {
       for (auto& c : changes) step(c);
     };
@@ -258,10 +259,10 @@ class engine_frame : public lifecycle<M, Kind, Engine> {
   template <class Decide>
   status write_long(key_type key, Decide decide);
   template <class DecideOf>
-  void write_many(std::span<const key_type> keys, status* answers, bool puts, DecideOf&& decide_of);
+  void write_many(std::span<const key_type> keys, status* answers, bool puts, DecideOf decide_of);
   template <class Target, class DecideOf>
   std::size_t write_group(std::span<const key_type> keys, const Target* targets, status* answers,
-                          DecideOf&& decide_of);
+                          DecideOf decide_of);
   template <class Visit>
   status visit_rest(cursor& at, std::size_t& left, Visit& visit);
   std::optional<rest_of_stretch<Kind>> rest_from(const std::vector<record_of<Kind>>& records,
@@ -329,13 +330,12 @@ template <class Decide>
 template <medium M, class Kind, class Engine>
 template <class DecideOf>
 void engine_frame<M, Kind, Engine>::write_many(std::span<const key_type> keys, status* answers,
-                                               bool puts, DecideOf&& decide_of) {
-  unset<typename Engine::target_type, group_size> made;
-  typename Engine::target_type* const targets = made.of_key;
+                                               bool puts, DecideOf decide_of) {
+  room_for<typename Engine::target_type, group_size> targets;
   for (std::size_t start = 0; start < keys.size(); start += group_size) {
     std::size_t count = std::min(group_size, keys.size() - start);
     const bool alone = count <= few_writes;
-    if (!alone) this->self().look_ahead(keys.subspan(start, count), targets, puts);
+    if (!alone) this->self().look_ahead(keys.subspan(start, count), targets.each, puts);
     for (std::size_t done = 0; done < count;) {  // ends: a group has at least one record
       std::size_t first = start + done;
       if (alone || (done > 0 && keys[first] == keys[first - 1])) {  // it would end a group of one
@@ -344,8 +344,10 @@ void engine_frame<M, Kind, Engine>::write_many(std::span<const key_type> keys, s
         ++done;
         continue;
       }
-      done += write_group(keys.subspan(first, count - done), targets + done, answers + first,
-                          [first, &decide_of](std::size_t n) { return decide_of(first + n); });
+      done += write_group(
+          keys.subspan(first, count - done), targets.each + done, answers + first,
+          [ first, decide_of ](std::size_t n)
+              __attribute__((always_inline)) { return decide_of(first + n); });
     }
   }
 }
@@ -355,7 +357,7 @@ template <medium M, class Kind, class Engine>
 template <class Target, class DecideOf>
 std::size_t engine_frame<M, Kind, Engine>::write_group(std::span<const key_type> keys,
                                                        const Target* targets, status* answers,
-                                                       DecideOf&& decide_of) {
+                                                       DecideOf decide_of) {
   Engine& e = this->self();
   typename Engine::group g;
   std::size_t locked = e.lock_group(keys, targets, g), taken = 0;
@@ -437,8 +439,7 @@ void engine_frame<M, Kind, Engine>::get_many(std::span<const key_type> keys, Rea
                                              status* answers) {
   Engine& e = this->self();
   [[maybe_unused]] auto guard = this->reading();
-  unset<typename Engine::look_type, looks_ahead> taken;
-  typename Engine::look_type* const looks = taken.of_key;
+  room_for<typename Engine::look_type, looks_ahead> looks;
   for (std::size_t start = 0; start < keys.size(); start += looks_ahead) {
     const std::size_t count = std::min(looks_ahead, keys.size() - start);
     if (count <= few_reads) {
@@ -448,10 +449,10 @@ void engine_frame<M, Kind, Engine>::get_many(std::span<const key_type> keys, Rea
             [&read, i ](value_type value) __attribute__((always_inline)) { read(i, value); });
       continue;
     }
-    e.look_at(keys.subspan(start, count), looks);
+    e.look_at(keys.subspan(start, count), looks.each);
     for (std::size_t i = 0; i < count; ++i)
       answers[start + i] = e.answer(
-          looks[i], keys[start + i],
+          looks.each[i], keys[start + i],
           [&read, n = start + i ](value_type value)
               __attribute__((always_inline)) { read(n, value); });
   }

@@ -54,10 +54,25 @@ class held_locks {
     l.lock();
     held_[count_++] = &l;
   }
-  bool try_lock(spin_lock& l) {
+  [[gnu::always_inline]] bool try_lock(spin_lock& l) {
     if (!l.try_lock()) return false;
     held_[count_++] = &l;
     return true;
+  }
+  /// Of so many locks the first ones that are free, in their order; waits for the very first.
+  /// Returns how many. None may be held yet.
+  template <class LockOf>
+  [[gnu::always_inline]] std::size_t lock_first(std::size_t many, LockOf&& lock_of) {
+    spin_lock& first = lock_of(0);
+    first.lock();
+    held_[0] = &first;
+    std::size_t locked = 1;
+    for (; locked < many; ++locked) {
+      spin_lock& next = lock_of(locked);
+      if (!next.try_lock()) break;
+      held_[locked] = &next;
+    }
+    return count_ = locked;
   }
   bool holds(const spin_lock& l) const noexcept {
     return std::find(held_, held_ + count_, &l) != held_ + count_;
@@ -67,7 +82,8 @@ class held_locks {
   std::size_t count() const noexcept { return count_; }
   /// All but the first `keep`.
   void release(std::size_t keep = 0) noexcept {
-    while (count_ > keep) held_[--count_]->unlock();
+    for (std::size_t n = count_; n > keep;) held_[--n]->unlock();
+    count_ = std::min(count_, keep);
   }
 
  private:

@@ -517,15 +517,15 @@ template <medium M, class Kind>
   for (unsigned i = 0; i < v.count; ++i)
     for (std::uint64_t place : s.place) {
       const bucket b = bucket_of(v.at[i], place);
-      for (std::size_t n = 0; n < g.ready; ++n)
-        if (g.changes[n].where == b) return true;
+      for (const change& c : g.all())
+        if (c.where == b) return true;
     }
   return false;
 }
 
 template <medium M, class Kind>
 void table<M, Kind>::finish_group(group& g, std::size_t taken) {
-  if (std::any_of(g.changes, g.changes + g.ready, [](const change& c) { return c.wants_look; }))
+  if (std::ranges::any_of(g.all(), [](const change& c) { return c.wants_look; }))
     if_memory_allows([&] { look_around(); });
   drain_some(taken);
 }

@@ -21,8 +21,6 @@ template <class Read>
   // keeps array and record from reuse; u64 tables have none
   [[maybe_unused]] const read_guard guard = reading();
   home_look l = look_home(key);
-  if (!l.view.ready()) [[unlikely]]
-    return search(key, read);
   read_home(l);
   return answer(l, key, read);
 }
@@ -32,9 +30,11 @@ template <medium M, class Kind>
     -> home_look {
   home_look l;
   l.hash = Kind::hash(key, seeds_);
-  l.mirror = &mirrors_[shard_of(l.hash)];
-  l.view = l.mirror->view();
-  l.home = home_in(l.view, l.hash);
+  const split_hash h = split(l.hash);
+  l.mirror = &mirrors_[h.shard];
+  const shard_view v = l.mirror->view();
+  l.home = home_in(v, h);
+  l.view = v.without_marks();
   return l;
 }
 
@@ -54,11 +54,11 @@ template <medium M, class Kind>
   }
   for (home_look& l : std::span(looks, keys.size())) {
     read_home(l);
-    __builtin_prefetch(&l.home->slots[std::countr_zero(l.hits | 1u << (slots_per_bucket - 1))]);
+    __builtin_prefetch(&slot_in(*l.home, first_of(l.hits | 1u << (slots_per_bucket - 1))));
   }
   if constexpr (!Kind::in_slot)
     for (const home_look& l : std::span(looks, keys.size()))
-      if (l.hits != 0) prefetch_record(p_, load(m_, l.home->slots[std::countr_zero(l.hits)].value));
+      if (l.hits != 0) prefetch_record(p_, load(m_, l.home->slots[first_of(l.hits)].value));
 }
 
 /// What the look is worth, if nothing has changed since; all else searches.
@@ -66,20 +66,19 @@ template <medium M, class Kind>
 template <class Read>
 [[gnu::always_inline]] inline status table<M, Kind>::answer(const home_look& l, key_type key,
                                                             Read read) {
-  if (!l.view.ready()) [[unlikely]]
-    return search(key, read);
   const std::uint64_t key_word = Kind::key_word(key, l.hash);
   if (const std::uint32_t hits = find_in(*l.home, l.meta, l.hits, key_word); hits != 0) {
-    const std::uint64_t word = load(m_, l.home->slots[std::countr_zero(hits)].value);
+    const std::uint64_t word = load(m_, slot_in(*l.home, first_of(hits)).value);
     const std::optional<value_type> value = value_for_key<Kind>(m_, p_, word, key);
     if (!value || !is_as_read(*l.home, l.meta) || !is_as_read(*l.mirror, l.view)) [[unlikely]]
       return search(key, read);
     read(*value);
     return status::ok;
   }
-  if (l.meta.ends_path() && is_as_read(*l.home, l.meta) && is_as_read(*l.mirror, l.view)) [[likely]]
-    return status::not_found;
-  return get_far(key, read);
+  if (!is_as_read(*l.home, l.meta)) [[unlikely]]
+    return search(key, read);
+  if (!l.meta.ends_path()) return get_beyond(key, read, l.hash, l.view, l.home);
+  return is_as_read(*l.mirror, l.view) ? status::not_found : search(key, read);
 }
 
 /// Of these slots, those from the one that holds the key on; 0: none does.
@@ -87,60 +86,61 @@ template <medium M, class Kind>
 [[gnu::always_inline]] inline std::uint32_t table<M, Kind>::find_in(
     const bucket& b, meta_word meta, std::uint32_t hits, std::uint64_t key_word) const noexcept {
   for (; hits != 0; hits &= hits - 1) {
-    const auto i = static_cast<std::size_t>(std::countr_zero(hits));
-    if (load(m_, b.slots[i].key) == key_word && !meta.is_deleted(i)) [[likely]]
+    const std::size_t i = first_of(hits);
+    if (!meta.is_deleted(i) && holds(m_, slot_in(b, i).key, key_word)) [[likely]]
       break;
   }
   return hits;
 }
 
-/// The same along the whole path, of a shard that no writer disturbs. Under a read_guard.
+/// Along the path behind the home bucket, which had neither the key nor the path's end; of a shard
+/// that no writer disturbs. Under a read_guard.
 template <medium M, class Kind>
 template <class Read>
-[[gnu::noinline]] status table<M, Kind>::get_far(key_type key, Read read) {
-  home_look l = look_home(key);
-  if (!l.view.ready()) [[unlikely]]
+[[gnu::noinline]] status table<M, Kind>::get_beyond(key_type key, Read read, std::uint64_t hash,
+                                                    shard_view v, const bucket* home) {
+  if (v.none()) [[unlikely]]
     return search(key, read);
-  const std::uint64_t mask = l.view.bytes() - 1, key_word = Kind::key_word(key, l.hash);
-  std::uint64_t at_byte = l.view.home_byte(l.hash << shard_bits_);
-  const char* const first = base_ + l.view.offset();
-  unsigned left = scope_in(l.view);
+  const std::uint64_t mask = v.bytes() - 1, key_word = Kind::key_word(key, hash);
+  const char* const first = base_ + v.offset();
+  auto at_byte = static_cast<std::uint64_t>(reinterpret_cast<const char*>(home) - first);
+  unsigned left = scope_in(v);
   if (M::planted("a-search-one-bucket-short") && left > 1) --left;
-  do {
-    l.home = reinterpret_cast<const bucket*>(first + at_byte);
-    read_home(l);
-    if (const std::uint32_t hits = find_in(*l.home, l.meta, l.hits, key_word); hits != 0) {
-      const std::uint64_t word = load(m_, l.home->slots[std::countr_zero(hits)].value);
+  while (--left != 0) {
+    at_byte = (at_byte + block_bytes) & mask;
+    const auto& b = *reinterpret_cast<const bucket*>(first + at_byte);
+    const meta_word meta = load(m_, b.meta);
+    if (const std::uint32_t hits = find_in(b, meta, match_valid(b, meta, hash), key_word);
+        hits != 0) {
+      const std::uint64_t word = load(m_, b.slots[first_of(hits)].value);
       const std::optional<value_type> value = value_for_key<Kind>(m_, p_, word, key);
-      if (!value || !is_as_read(*l.home, l.meta) || !is_as_read(*l.mirror, l.view)) [[unlikely]]
+      if (!value || !is_as_read(b, meta) || !is_as_read(mirrors_[split(hash).shard], v))
+          [[unlikely]]
         return search(key, read);
       read(*value);
       return status::ok;
     }
-    if (!M::planted("misses-are-not-checked-again") && !is_as_read(*l.home, l.meta)) [[unlikely]]
+    if (!M::planted("misses-are-not-checked-again") && !is_as_read(b, meta)) [[unlikely]]
       return search(key, read);
-    if (l.meta.ends_path()) break;
-    at_byte = (at_byte + block_bytes) & mask;
-  } while (--left != 0);
-  return is_as_read(*l.mirror, l.view) ? status::not_found : search(key, read);
+    if (meta.ends_path()) break;
+  }
+  return is_as_read(mirrors_[split(hash).shard], v) ? status::not_found : search(key, read);
 }
 
 template <medium M, class Kind>
 [[gnu::always_inline]] inline bool table<M, Kind>::is_as_read(const bucket& b,
                                                               meta_word meta) const noexcept {
-  meta_word now = load(m_, b.meta);
   if (M::planted("one-write-in-between-is-tolerated"))
-    return (now.bits >> 28) - (meta.bits >> 28) <= 1;
-  return now == meta;
+    return (load(m_, b.meta).bits >> 28) - (meta.bits >> 28) <= 1;
+  return holds(m_, b.meta, meta);
 }
 
 /// Whether the shard's array is the one that `v` names, with nothing in it that is not durable.
 template <medium M, class Kind>
 [[gnu::always_inline]] inline bool table<M, Kind>::is_as_read(const shard_mirror<M>& mirror,
                                                               shard_view v) noexcept {
-  const shard_view now = mirror.view();
-  if (M::planted("readers-give-away-what-is-not-durable")) return now.same_array(v);
-  return now.word == v.word;
+  if (M::planted("readers-give-away-what-is-not-durable")) return mirror.view().same_array(v);
+  return mirror.is(v);
 }
 
 template <medium M, class Kind>
@@ -246,7 +246,7 @@ template <medium M, class Kind>
 template <medium M, class Kind>
 [[gnu::always_inline]] inline std::uint32_t table<M, Kind>::match_valid(
     const bucket& b, meta_word meta, std::uint64_t hash) const noexcept {
-  return match_tags(b, hash) & meta.valid();
+  return match_tags(b, hash) & all_slots & static_cast<std::uint32_t>(meta.bits);
 }
 
 template <medium M, class Kind>

@@ -30,7 +30,7 @@ struct meta_word {
   constexpr std::uint32_t deleted() const noexcept { return (bits >> 14) & all_slots; }
   constexpr std::uint32_t live() const noexcept { return valid() & ~deleted(); }
   constexpr bool is_deleted(std::size_t slot) const noexcept {
-    return (bits >> 14 >> slot & 1) != 0;
+    return (bits >> (14 + slot) & 1) != 0;
   }
   constexpr std::uint32_t empty() const noexcept { return ~valid() & all_slots; }
   constexpr bool ends_path() const noexcept { return std::popcount(valid()) < max_valid; }
@@ -38,23 +38,25 @@ struct meta_word {
     return (deleted() & ~valid()) == 0 && std::popcount(valid()) <= max_valid;
   }
 
-  /// The next word, with the given slots valid and deleted.
-  constexpr meta_word next(std::uint32_t valid_slots, std::uint32_t deleted_slots) const noexcept {
-    meta_word made{((bits & ~(one_write - 1)) + one_write) | std::uint64_t{deleted_slots} << 14 |
-                   valid_slots};
-    return made;
+  static constexpr std::uint64_t valid_bit(std::size_t slot) noexcept {
+    return std::uint64_t{1} << slot;
   }
+  static constexpr std::uint64_t deleted_bit(std::size_t slot) noexcept {
+    return std::uint64_t{1} << (14 + slot);
+  }
+
+  /// The next words.
   /// `slot` becomes live; it was empty or deleted.
-  constexpr meta_word with_filled(int slot) const noexcept {
-    return next(valid() | 1u << slot, deleted() & ~(1u << slot));
+  constexpr meta_word with_filled(std::size_t slot) const noexcept {
+    return {((bits | valid_bit(slot)) & ~deleted_bit(slot)) + one_write};
   }
   /// `slot` becomes live and `old` empty, in one word: near-place update.
-  constexpr meta_word with_replaced(int slot, int old) const noexcept {
-    return next((valid() | 1u << slot) & ~(1u << old), deleted());
+  constexpr meta_word with_replaced(std::size_t slot, std::size_t old) const noexcept {
+    return {((bits | valid_bit(slot)) & ~valid_bit(old)) + one_write};
   }
   /// `slot` stays valid, so that paths through this bucket are not cut.
-  constexpr meta_word with_deleted(int slot) const noexcept {
-    return next(valid(), deleted() | 1u << slot);
+  constexpr meta_word with_deleted(std::size_t slot) const noexcept {
+    return {(bits | deleted_bit(slot)) + one_write};
   }
 
   friend bool operator==(meta_word, meta_word) = default;
@@ -81,7 +83,7 @@ inline pm<std::uint64_t>* commit_word(bucket& b) noexcept {
   return static_cast<pm<std::uint64_t>*>(at);
 }
 /// One slot's tag, for who stores it.
-inline pm<std::uint8_t>& tag_field(bucket& b, int slot) noexcept {
+inline pm<std::uint8_t>& tag_field(bucket& b, std::size_t slot) noexcept {
   void* first = b.tags;
   return static_cast<pm<std::uint8_t>*>(first)[slot];
 }

@@ -40,7 +40,7 @@ status table<M, Kind>::rebuild(shard_index s, unsigned log2_buckets) {
     for (std::uint64_t index = 0, end = old.buckets(); index < end; ++index) {
       const bucket& b = first[index];
       for (std::uint32_t live = load(m_, b.meta).live(); live != 0; live &= live - 1) {
-        const slot& at = b.slots[std::countr_zero(live)];
+        const slot& at = b.slots[first_of(live)];
         const std::uint64_t key_word = load(m_, at.key);
         if (M::planted("a-key-that-means-empty") && key_word == 0) continue;
         if (!visit(live_record{hash_of_slot(key_word), key_word, load(m_, at.value)})) return false;
@@ -92,14 +92,15 @@ bool table<M, Kind>::fill_array(bucket* made, unsigned log2_buckets, EachRecord&
   for (std::uint64_t n = 0; n < buckets; ++n)
     store(m_, made[n].tags[0], 0), store(m_, made[n].tags[1], 0), store(m_, made[n].reserved, 0);
   return each_record([&](const live_record& r) {
-    std::uint64_t at = home_of(r.hash, log2_buckets), distance = 0;
+    std::uint64_t at = multiply_wide(split(r.hash).rest, buckets).high, distance = 0;
     while (counts[at] == max_valid) {
       if (++distance == scope) return false;
       at = (at + 1) & (buckets - 1);
     }
-    const int n = counts[at]++;
-    store(m_, made[at].slots[n].key, r.key_word);
-    store(m_, made[at].slots[n].value, r.value_word);
+    const std::size_t n = counts[at]++;
+    slot& to = made[at].slots[n];
+    store(m_, to.key, r.key_word);
+    store(m_, to.value, r.value_word);
     store(m_, tag_field(made[at], n), tag_of(r.hash));
     return true;
   });
@@ -238,7 +239,7 @@ void table<M, Kind>::for_each_locked(Visit&& visit) {
 template <medium M, class Kind>
 status table<M, Kind>::replace_value(const resident& r, std::uint64_t value_word, flushed started) {
   lookup at;
-  at.holder = r.where, at.slot = r.slot, at.meta = load(m_, r.where->meta);
+  at.holder = r.where, at.slot = static_cast<unsigned>(r.slot), at.meta = load(m_, r.where->meta);
   if (!at.meta.well_formed()) return status::damaged;
   change c;
   const unit_type unit = unit_at(shard_of(r.hash));

@@ -38,6 +38,8 @@ struct shard_view {
   constexpr bool none() const noexcept { return (word & place) == 0; }
   /// There is an array, and what is read there may be given away.
   constexpr bool ready() const noexcept { return (word & marks) == 0; }
+  /// As it is when it is ready.
+  constexpr shard_view without_marks() const noexcept { return {word & ~marks}; }
   constexpr bool same_array(shard_view other) const noexcept {
     return ((word ^ other.word) & ~marks) == 0;
   }
@@ -70,6 +72,7 @@ class shard_mirror {
   [[gnu::always_inline]] shard_view view() const noexcept {
     return {word_.load(std::memory_order_acquire)};
   }
+  [[gnu::always_inline]] bool is(shard_view v) const noexcept { return word_is(word_, v.word); }
   /// Of a pool that is being opened; `inherited` after a crash.
   void adopt(directory_entry e, bool inherited) noexcept {
     bool unknown =

@@ -55,8 +55,8 @@ template <medium M, class Kind>
 table<M, Kind>::table(pool<M>& p)
     : frame(p),
       base_(reinterpret_cast<char*>(p.at(std::uint64_t{0}))),
+      shards_(std::uint64_t{1} << (p.block().settings[setting::shard_bits] & 63)),
       shard_bits_(static_cast<unsigned>(p.block().settings[setting::shard_bits])),
-      shard_shift_(64 - shard_bits_),
       scope_(static_cast<unsigned>(p.block().settings[setting::scope])),
       first_log2_(static_cast<unsigned>(p.block().settings[setting::first_log2])),
       collect_distance_(static_cast<unsigned>(p.block().settings[setting::collect_distance])),

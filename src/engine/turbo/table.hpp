@@ -88,10 +88,10 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   /// Where a key is, or where it would go: found by a walk under the shard's lock.
   struct lookup {
     bucket* holder = nullptr;
-    int slot = -1;
+    std::size_t slot = 0;
     meta_word meta;
     bucket* room = nullptr;
-    int room_slot = -1;
+    std::size_t room_slot = 0;
     meta_word room_meta;
     unsigned distance = 0;
   };
@@ -114,6 +114,8 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   /// What a key comes to before its shard is locked, and how the shard was then.
   struct target_type {
     std::uint64_t hash;
+    shard_state* state;
+    shard_mirror<M>* mirror;
     shard_view view;
     bucket* home;
   };
@@ -132,20 +134,40 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   };
 
   // places
+  /// A hash's first bits, which are its shard's index, and the others in front.
+  struct split_hash {
+    std::uint64_t shard, rest;
+  };
+  [[gnu::always_inline]] split_hash split(std::uint64_t hash) const noexcept {
+    const wide_product both = multiply_wide(hash, shards_);  // fewer instructions than two shifts
+    return {both.high, both.low};
+  }
   shard_index shard_of(std::uint64_t hash) const noexcept {
-    return static_cast<shard_index>(hash >> shard_shift_);
+    return static_cast<shard_index>(split(hash).shard);
   }
   std::uint64_t home_of(std::uint64_t hash, unsigned log2_buckets) const noexcept {
     return (hash << shard_bits_) >> 1 >> (63 - log2_buckets);
   }
   /// The home bucket. Of a shard without an array the superblock, which may be read as one.
-  [[gnu::always_inline]] bucket* home_in(shard_view v, std::uint64_t hash) const noexcept {
-    return reinterpret_cast<bucket*>(base_ + v.offset() + v.home_byte(hash << shard_bits_));
+  [[gnu::always_inline]] bucket* home_in(shard_view v, split_hash h) const noexcept {
+    return reinterpret_cast<bucket*>(base_ + v.offset() + v.home_byte(h.rest));
+  }
+  /// A bucket's slot, in the form that takes the fewest instructions.
+  template <class Bucket>
+  static auto& slot_in(Bucket& b, std::size_t i) noexcept {
+    using its_slot = std::conditional_t<std::is_const_v<Bucket>, const slot, slot>;
+    using byte = std::conditional_t<std::is_const_v<Bucket>, const char, char>;
+    byte* const first = reinterpret_cast<byte*>(&b) + offsetof(bucket, slots);
+    return *reinterpret_cast<its_slot*>(first + static_cast<unsigned>(i) * unsigned{sizeof(slot)});
+  }
+  /// The first of these slots; there is one.
+  static std::size_t first_of(std::uint32_t slots) noexcept {
+    return static_cast<unsigned>(__builtin_ctz(slots));
   }
   static std::uint8_t tag_of(std::uint64_t hash) noexcept {
     return static_cast<std::uint8_t>(hash);
   }
-  shard_index shards() const noexcept { return shard_index{1} << shard_bits_; }
+  shard_index shards() const noexcept { return static_cast<shard_index>(shards_); }
   shard_view view(shard_index s) const noexcept { return mirrors_[s].view(); }
   bucket* buckets_of(shard_view v) const noexcept { return p_.at(poff<bucket>{v.offset()}); }
   pm<std::uint64_t>& directory(shard_index s) const noexcept {
@@ -176,7 +198,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   template <class Read>
   status answer(const home_look& l, key_type key, Read read);
   template <class Read>
-  status get_far(key_type key, Read read);
+  status get_beyond(key_type key, Read read, std::uint64_t hash, shard_view v, const bucket* home);
   template <class Read>
   status search(key_type key, Read read);
   bool is_as_read(const bucket& b, meta_word meta) const noexcept;
@@ -198,6 +220,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   std::uint64_t hash_of_slot(std::uint64_t key_word) const noexcept;
 
   // write.hpp
+  target_type look_up(key_type key) const noexcept;
   target_type target_of(key_type key) const noexcept;
   unit_type lock_unit(const target_type& target, key_type key);
   held_lock held_by(const unit_type& u) const noexcept { return held_lock(u.state->lock); }
@@ -219,7 +242,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   void stage_removal(const lookup& at, change& c) const;
   void stage_update(const lookup& at, std::uint64_t hash, std::uint64_t key_word,
                     std::uint64_t value_word, change& c);
-  void store_slot(bucket& b, int slot, std::uint64_t hash, std::uint64_t key_word,
+  void store_slot(bucket& b, std::size_t slot, std::uint64_t hash, std::uint64_t key_word,
                   std::uint64_t value_word, change& c);
   flushed flush_payload(const change& c) const;
   durable fence_payloads(flushed started) {
@@ -233,7 +256,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   void look_ahead(std::span<const key_type> keys, target_type* targets, bool puts) const noexcept;
   std::size_t lock_group(std::span<const key_type> keys, const target_type* targets, group& g);
   unit_type unit_in(const group&, std::size_t, const target_type& target) const noexcept {
-    return unit_at(shard_of(target.hash));
+    return {target.state, target.mirror, target.mirror->view()};
   }
   void prefetch_slot(const target_type& target) const noexcept;
 
@@ -284,7 +307,8 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   void count_shard(shard_index s);
 
   char* const base_;  // of the pool
-  unsigned shard_bits_, shard_shift_, scope_, first_log2_, collect_distance_;
+  const std::uint64_t shards_;
+  unsigned shard_bits_, scope_, first_log2_, collect_distance_;
   bool in_place_;
   std::unique_ptr<shard_mirror<M>[]> mirrors_;  // dense: readers touch nothing else
   zeroed_array<shard_state> states_;

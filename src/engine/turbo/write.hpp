@@ -25,25 +25,30 @@
 
 namespace durahash::turbo {
 
+template <medium M, class Kind>
+[[gnu::always_inline]] inline auto table<M, Kind>::look_up(key_type key) const noexcept
+    -> target_type {
+  const std::uint64_t hash = Kind::hash(key, seeds_);
+  const split_hash h = split(hash);
+  shard_mirror<M>* const mirror = &mirrors_[h.shard];
+  const shard_view v = mirror->view();
+  return {hash, &states_[h.shard], mirror, v, home_in(v, h)};
+}
+
 /// All lines of the home bucket are asked for: which slot's it will be is known too late.
 template <medium M, class Kind>
 [[gnu::always_inline]] inline auto table<M, Kind>::target_of(key_type key) const noexcept
     -> target_type {
-  const std::uint64_t hash = Kind::hash(key, seeds_);
-  const shard_view v = view(shard_of(hash));
-  bucket* const home = home_in(v, hash);
-  prefetch_all_for_write(home);
-  return {hash, v, home};
+  const target_type t = look_up(key);
+  prefetch_all_for_write(t.home);
+  return t;
 }
 
 template <medium M, class Kind>
 [[gnu::always_inline]] inline auto table<M, Kind>::lock_unit(const target_type& target, key_type)
     -> unit_type {
-  const shard_index s = shard_of(target.hash);
-  shard_state* const state = &states_[s];
-  shard_mirror<M>* const mirror = &mirrors_[s];
-  state->lock.lock();
-  return {state, mirror, mirror->view()};
+  target.state->lock.lock();
+  return {target.state, target.mirror, target.mirror->view()};
 }
 
 // --------------------------------------------------------------------------------- the home bucket
@@ -60,15 +65,15 @@ template <class Decide>
   const std::uint64_t hash = target.hash;
   bucket* home = target.home;
   if (u.view.word != target.view.word) [[unlikely]]
-    home = home_in(u.view, hash);
+    home = home_in(u.view, split(hash));
   bucket& b = *home;
   const meta_word meta = load(m_, b.meta);
   c.is_in(u.state, u.mirror, u.view);
   const std::uint64_t key_word = Kind::key_word(key, hash);
   if (const std::uint32_t hits = find_in(b, meta, match_valid(b, meta, hash), key_word);
       hits != 0) {
-    const int i = std::countr_zero(hits);
-    slot& at = b.slots[i];
+    const std::size_t i = first_of(hits);
+    slot& at = slot_in(b, i);
     const std::uint64_t word = load(m_, at.value);
     const std::optional<value_type> present = value_for_key<Kind>(m_, p_, word, key);
     if (!present || (!Kind::in_slot && !meta.well_formed())) [[unlikely]]
@@ -87,7 +92,7 @@ template <class Decide>
       const auto made = new_value_word<Kind>(m_, heap_, p_, key, wanted.value, started);
       if (!made) [[unlikely]]
         return answer = status::no_space, staged::nothing_to_do;
-      const int empty = std::countr_zero(meta.empty());
+      const std::size_t empty = first_of(meta.empty());
       store_slot(b, empty, hash, key_word, *made, c);
       c.next = meta.with_replaced(empty, i).bits;
       return staged::ready;
@@ -104,7 +109,7 @@ template <class Decide>
   const auto made = new_value_word<Kind>(m_, heap_, p_, key, wanted.value, started);
   if (!made) [[unlikely]]
     return answer = status::no_space, staged::nothing_to_do;
-  const int i = std::countr_zero(meta.deleted() != 0 ? meta.deleted() : meta.empty());
+  const std::size_t i = first_of(meta.deleted() != 0 ? meta.deleted() : meta.empty());
   store_slot(b, i, hash, key_word, *made, c);
   c.next = meta.with_filled(i).bits, c.records = 1;
   return staged::ready;
@@ -118,26 +123,29 @@ template <medium M, class Kind>
 [[gnu::always_inline]] inline auto table<M, Kind>::walk(shard_view v, std::uint64_t hash,
                                                         key_type key) const -> lookup {
   lookup found;
-  bucket* first = buckets_of(v);
-  std::uint64_t home = home_of(hash, v.log2_buckets()), mask = v.buckets() - 1;
-  std::uint64_t key_word = Kind::key_word(key, hash);
-  unsigned scope = scope_in(v);
-  for (unsigned distance = 0; distance < scope; ++distance) {
-    bucket& b = first[(home + distance) & mask];
-    meta_word meta = load(m_, b.meta);
-    found.distance = distance;
-    for (std::uint32_t hits = match_tags(b, hash) & meta.live(); hits != 0;) {
-      int at = take_lowest(hits);
-      if (load(m_, b.slots[at].key) != key_word ||
-          !names_key<Kind>(m_, p_, load(m_, b.slots[at].value), key))
-        continue;
-      found.holder = &b, found.slot = at, found.meta = meta;
-      return found;
+  if (v.none()) return found;
+  const std::uint64_t mask = v.bytes() - 1, key_word = Kind::key_word(key, hash);
+  char* const first = base_ + v.offset();
+  std::uint64_t at_byte = v.home_byte(split(hash).rest);
+  const unsigned scope = scope_in(v);
+  for (unsigned n = 0; n < scope; ++n, at_byte = (at_byte + block_bytes) & mask) {
+    bucket& b = *reinterpret_cast<bucket*>(first + at_byte);
+    const meta_word meta = load(m_, b.meta);
+    found.distance = n;
+    std::uint32_t hits = match_valid(b, meta, hash);
+    while ((hits = find_in(b, meta, hits, key_word)) != 0) {
+      const std::size_t at = first_of(hits);
+      if (names_key<Kind>(m_, p_, load(m_, slot_in(b, at).value), key)) [[likely]] {
+        found.holder = &b, found.slot = at, found.meta = meta;
+        return found;
+      }
+      hits &= hits - 1;
     }
-    bool takes_more = meta.ends_path() || M::planted("no-slot-kept-empty");
-    std::uint32_t open = meta.deleted() != 0 ? meta.deleted() : takes_more ? meta.empty() : 0;
-    if (found.room == nullptr && open != 0)
-      found.room = &b, found.room_slot = std::countr_zero(open), found.room_meta = meta;
+    const bool takes_more = meta.ends_path() || M::planted("no-slot-kept-empty");
+    if (found.room == nullptr && (takes_more || meta.deleted() != 0)) {
+      const std::uint32_t open = meta.deleted() != 0 ? meta.deleted() : meta.empty();
+      if (open != 0) found.room = &b, found.room_slot = first_of(open), found.room_meta = meta;
+    }
     if (meta.ends_path()) break;
   }
   return found;
@@ -157,7 +165,7 @@ template <class Decide>
   lookup at = walk(u.view, hash, key);
   std::optional<value_type> present;
   if (at.holder != nullptr) {
-    present = value_of<Kind>(m_, p_, load(m_, at.holder->slots[at.slot].value));
+    present = value_of<Kind>(m_, p_, load(m_, slot_in(*at.holder, at.slot).value));
     if (!present || !at.meta.well_formed()) return answer = status::damaged, staged::nothing_to_do;
   }
   decision<value_type> wanted = decide(present);
@@ -181,7 +189,7 @@ template <medium M, class Kind>
   bool update = at.holder != nullptr;
   if constexpr (Kind::in_slot)
     if (update && in_place_) {
-      c.word = &at.holder->slots[at.slot].value;
+      c.word = &slot_in(*at.holder, at.slot).value;
       c.next = value;
       return staged::ready;
     }
@@ -203,7 +211,7 @@ template <medium M, class Kind>
 template <medium M, class Kind>
 void table<M, Kind>::stage_update(const lookup& at, std::uint64_t hash, std::uint64_t key_word,
                                   std::uint64_t value_word, change& c) {
-  int target = std::countr_zero(at.meta.empty());
+  const std::size_t target = first_of(at.meta.empty());
   stage_removal(at, c);  // for what it retires
   store_slot(*at.holder, target, hash, key_word, value_word, c);
   c.next = at.meta.with_replaced(target, at.slot).bits;
@@ -215,15 +223,15 @@ void table<M, Kind>::stage_removal(const lookup& at, change& c) const {
   c.word = commit_word(*at.holder);
   c.next = at.meta.with_deleted(at.slot).bits;
   c.records = -1;
-  frame::replaces(load(m_, at.holder->slots[at.slot].value), c);
+  frame::replaces(load(m_, slot_in(*at.holder, at.slot).value), c);
 }
 
 template <medium M, class Kind>
-[[gnu::always_inline]] inline void table<M, Kind>::store_slot(bucket& b, int target,
+[[gnu::always_inline]] inline void table<M, Kind>::store_slot(bucket& b, std::size_t target,
                                                               std::uint64_t hash,
                                                               std::uint64_t key_word,
                                                               std::uint64_t value_word, change& c) {
-  slot& at = b.slots[target];
+  slot& at = slot_in(b, target);
   store(m_, at.key, key_word);
   store(m_, at.value, value_word);
   store(m_, tag_field(b, target), tag_of(hash));
@@ -255,11 +263,10 @@ template <medium M, class Kind>
 template <medium M, class Kind>
 [[gnu::always_inline]] inline void table<M, Kind>::end(const change& c, const durable& done) {
   c.mirror->end_publishing(c.view, done);
-  if (c.records != 0) {
-    std::atomic<std::int64_t>& sum = c.state->records;
-    sum.store(sum.load(std::memory_order_relaxed) + c.records, std::memory_order_relaxed);
-  }
-  if (c.wants_survey) [[unlikely]]
+  if (c.records == 0) return;
+  std::atomic<std::int64_t>& sum = c.state->records;
+  sum.store(sum.load(std::memory_order_relaxed) + c.records, std::memory_order_relaxed);
+  if (c.wants_survey) [[unlikely]]  // after an insert
     if_memory_allows([this, s = c.state] { survey(index_of(s)); });
 }
 
@@ -272,9 +279,7 @@ void table<M, Kind>::look_ahead(std::span<const key_type> keys, target_type* tar
   // no lock is held yet: arrays and records that are looked at may be on their way out
   [[maybe_unused]] const read_guard guard = reading();
   for (std::size_t i = 0; i < keys.size(); ++i) {
-    const std::uint64_t hash = Kind::hash(keys[i], seeds_);
-    const shard_view v = view(shard_of(hash));
-    targets[i] = {hash, v, home_in(v, hash)};
+    targets[i] = look_up(keys[i]);
     prefetch_for_write(targets[i].home);
   }
   for (std::size_t i = 0; i < keys.size(); ++i) prefetch_slot(targets[i]);
@@ -289,11 +294,8 @@ void table<M, Kind>::look_ahead(std::span<const key_type> keys, target_type* tar
 template <medium M, class Kind>
 std::size_t table<M, Kind>::lock_group(std::span<const key_type> keys, const target_type* targets,
                                        group& g) {
-  g.locks.lock(states_[shard_of(targets[0].hash)].lock);
-  std::size_t locked = 1;
-  while (locked < keys.size() && g.locks.try_lock(states_[shard_of(targets[locked].hash)].lock))
-    ++locked;
-  return locked;
+  return g.locks.lock_first(
+      keys.size(), [targets](std::size_t i) -> spin_lock& { return targets[i].state->lock; });
 }
 
 /// The one that the key is in, or that a new record would be written to.
@@ -303,7 +305,7 @@ template <medium M, class Kind>
   const bucket& b = *target.home;
   const meta_word meta = load(m_, b.meta);
   const std::uint32_t hits = match_valid(b, meta, target.hash);
-  prefetch_for_write(&b.slots[std::countr_zero(hits != 0 ? hits : meta.empty() | 1u << 13)]);
+  prefetch_for_write(&slot_in(b, first_of(hits != 0 ? hits : meta.empty() | 1u << 13)));
 }
 
 }  // namespace durahash::turbo
