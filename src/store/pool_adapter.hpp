@@ -25,6 +25,7 @@ class pool_adapter : public Interface {
       : pool_(std::move(p)),
         engine_(*pool_),
         medium_kind_(kind),
+        writable_(!pool_->read_only()),
         was_clean_(pool_->root().state == pool_state::clean) {
     Interface::opened_by_ = this_process_mark();
   }
@@ -96,7 +97,7 @@ class pool_adapter : public Interface {
   durahash::pool<M>& storage() noexcept { return *pool_; }
 
  protected:
-  bool writable() const noexcept { return !pool_->read_only(); }
+  bool writable() const noexcept { return writable_; }
 
   /// Runs an operation that changes the table. Where it finds no space it waits a while for readers
   /// that keep some back, with nothing locked, and tries once more.
@@ -113,9 +114,13 @@ class pool_adapter : public Interface {
   /// vain.
   template <class Operation>
   void change_rest(std::span<status> answers, Operation&& run) {
+    static_assert(sizeof(status) == 1);
+    const auto first = answers.data();
     for (std::size_t i = 0; i < answers.size(); ++i) {
-      if (answers[i] != status::no_space) continue;
-      if (!engine_.await_space()) return;
+      const void* at =
+          std::memchr(first + i, static_cast<int>(status::no_space), answers.size() - i);
+      if (at == nullptr || !engine_.await_space()) return;
+      i = static_cast<std::size_t>(static_cast<const status*>(at) - first);
       answers[i] = with_memory([&] { return run(i); });
     }
   }
@@ -125,6 +130,7 @@ class pool_adapter : public Interface {
 
  private:
   medium_kind medium_kind_;
+  const bool writable_;
   bool was_clean_;
   bool usable_ = false;
   std::vector<std::string> salvaged_;
@@ -272,18 +278,16 @@ class byte_adapter final : public pool_adapter<E, M, detail::bytes_table> {
   }
 
  private:
-  bool takes_key(bytes key) const noexcept {
-    return durahash::takes_key(engine_, pool_->block(), key);
-  }
-  bool takes_value(bytes value) const noexcept {
-    return pool_->block().value == data_kind::u64 ? value.size() == 8
-                                                  : value.size() <= max_value_bytes;
-  }
+  bool takes_key(bytes key) const noexcept { return keys_.takes(key); }
+  bool takes_value(bytes value) const noexcept { return values_.takes(value); }
   bool all_taken(std::span<const bytes> keys, const bytes* values) const noexcept {
     for (std::size_t i = 0; i < keys.size(); ++i)
       if (!takes_key(keys[i]) || (values != nullptr && !takes_value(values[i]))) return false;
     return true;
   }
+
+  const length_range keys_ = key_lengths(engine_, pool_->block());
+  const length_range values_ = value_lengths(pool_->block());
 };
 
 }  // namespace durahash
