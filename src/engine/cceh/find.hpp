@@ -126,8 +126,9 @@ template <medium M, class Kind>
   const void* at = base_ + d.offset() + d.entry_byte(hash);
   const auto* named = static_cast<const pm<std::uint64_t>*>(at);
   const checked_place entry{load(m_, *named)};
-  const auto stripe = static_cast<std::uint32_t>(hash >> (64 - stripe_bits)) &
-                      ~static_cast<std::uint32_t>(low_bits(stripe_bits) >> entry.exponent());
+  // its first bits, as many as the segment's prefix has
+  const std::uint64_t stripe =
+      hash >> (64 - stripe_bits) & ~low_bits(stripe_bits) >> entry.exponent();
   void* first = base_ + entry.offset();
   return {hash, d, named, entry, &stripes_[stripe], static_cast<bucket*>(first) + home_of(hash)};
 }
@@ -137,7 +138,7 @@ template <medium M, class Kind>
 /// or at its lock: what was read between is of that segment, if the version is the same then.
 template <medium M, class Kind>
 [[gnu::always_inline]] inline bool table<M, Kind>::as_named(const target_type& t) const noexcept {
-  return holds(m_, *t.named, t.entry.word) && directory() == t.directory;
+  return holds(m_, *t.named, t.entry.word) && word_is(directory_, t.directory.word);
 }
 
 /// The next bucket of a segment, in a circle.
@@ -158,24 +159,24 @@ template <class Read>
   const bucket* b = t.home;
   const std::uint64_t wanted = Kind::key_word(key, t.hash);
   if (!escapes(key)) [[likely]] {
-    for (unsigned left = probe_; left != 0; --left, b = bucket_behind(b, t.entry)) {
+    for (unsigned looked = 1;; ++looked, b = bucket_behind(b, t.entry)) {
       const slot* at = b->slots;
       if (!holds(m_, at->key, wanted) && !holds(m_, (++at)->key, wanted) &&
           !holds(m_, (++at)->key, wanted) && !holds(m_, (++at)->key, wanted)) {
         if (holds(m_, b->slots[3].key, empty_word) || holds(m_, b->slots[2].key, empty_word) ||
-            holds(m_, b->slots[1].key, empty_word) || holds(m_, b->slots[0].key, empty_word))
+            holds(m_, b->slots[1].key, empty_word) || holds(m_, b->slots[0].key, empty_word) ||
+            looked == probe_)
           break;
         continue;
       }
       const std::optional<value_type> value = value_for_key<Kind>(m_, p_, load(m_, at->value), key);
-      if (!value || t.stripe->version.load(std::memory_order_acquire) != version ||
-          !unsettled_.settled(t.stripe->mark)) [[unlikely]]
+      if (!value || !word_is(t.stripe->version, version) || !unsettled_.settled(t.stripe->mark))
+          [[unlikely]]
         return search(key, read);
       read(*value);
       return status::ok;
     }
-    if (t.stripe->version.load(std::memory_order_acquire) == version &&
-        unsettled_.settled(t.stripe->mark)) [[likely]]
+    if (word_is(t.stripe->version, version) && unsettled_.settled(t.stripe->mark)) [[likely]]
       return status::not_found;
   }
   return search(key, read);
