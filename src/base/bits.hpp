@@ -25,23 +25,6 @@ constexpr unsigned log2_ceiling(std::uint64_t n) noexcept {
   return n <= 1 ? 0 : static_cast<unsigned>(64 - std::countl_zero(n - 1));
 }
 
-/// A product of 128 bits, in halves.
-struct wide_product {
-  std::uint64_t high, low;
-};
-[[gnu::always_inline]] inline wide_product multiply_wide(std::uint64_t a,
-                                                         std::uint64_t b) noexcept {
-#if defined(__x86_64__) && !defined(__CUDA_ARCH__)
-  wide_product p;  // the compiler's own type of 128 bits costs it registers
-  asm("mulq %3" : "=d"(p.high), "=a"(p.low) : "1"(a), "rm"(b) : "cc");
-  return p;
-#else
-  __extension__ using wide = unsigned __int128;
-  const wide product = static_cast<wide>(a) * b;
-  return {static_cast<std::uint64_t>(product >> 64), static_cast<std::uint64_t>(product)};
-#endif
-}
-
 /// The low `count` bits set.
 constexpr std::uint64_t low_bits(unsigned count) noexcept {
   return count >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << count) - 1;

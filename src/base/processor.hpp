@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 
 namespace durahash {
 
@@ -19,6 +20,23 @@ inline constexpr bool keeps_order = false;
 [[gnu::always_inline]] inline void keep_order(std::memory_order order) noexcept {
   if constexpr (keeps_order) std::atomic_signal_fence(order);
   else std::atomic_thread_fence(order);
+}
+
+/// A product of 128 bits, in halves.
+struct wide_product {
+  std::uint64_t high, low;
+};
+[[gnu::always_inline]] inline wide_product multiply_wide(std::uint64_t a,
+                                                         std::uint64_t b) noexcept {
+#if defined(__x86_64__) && !defined(__CUDA_ARCH__)
+  wide_product p;  // the compiler's own type of 128 bits costs it registers
+  asm("mulq %3" : "=d"(p.high), "=a"(p.low) : "1"(a), "rm"(b) : "cc");
+  return p;
+#else
+  __extension__ using wide = unsigned __int128;
+  const wide product = static_cast<wide>(a) * b;
+  return {static_cast<std::uint64_t>(product >> 64), static_cast<std::uint64_t>(product)};
+#endif
 }
 
 /// For a loop that waits for another thread.
