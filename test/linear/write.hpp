@@ -113,7 +113,8 @@ bool table<M, Kind>::ends_before(const group& g, target_type hash) const {
   const array& a = g.held;
   for (std::uint64_t n = 0; n < reach_in(a); ++n) {
     const slot& s = a[a.home_of(hash) + n];
-    if (std::any_of(g.changes, g.changes + g.ready, [&](const change& c) { return c.where == &s; }))
+    const std::span<const change> staged = g.all();
+    if (std::any_of(staged.begin(), staged.end(), [&](const change& c) { return c.where == &s; }))
       return true;
     if (load(m_, s.state) == state_empty) return false;
   }
