@@ -1,4 +1,5 @@
 #include "disk_pool.hpp"
+#include "store/registry.hpp"
 
 #include <gtest/gtest.h>
 
@@ -14,6 +15,8 @@ std::string disk_setup::name() const {
 }
 
 std::ostream& operator<<(std::ostream& out, const disk_setup& s) { return out << s.name(); }
+
+bool disk_setup::has_reader_beside() const { return find_engine(engine)->beside != nullptr; }
 
 options disk_setup::how() const {
   options how;

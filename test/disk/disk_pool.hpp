@@ -21,6 +21,8 @@ struct disk_setup {
 
   std::string name() const;
   options how() const;
+  /// Whether the engine's pools are read beside a writer.
+  bool has_reader_beside() const;
 };
 std::ostream& operator<<(std::ostream&, const disk_setup&);
 std::vector<disk_setup> disk_setups();

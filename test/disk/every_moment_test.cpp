@@ -53,7 +53,8 @@ tried cut_everywhere(const recorded_run& life, const std::string& path, random_s
       life.restore(moment, is_new);
       std::string where = " (cut at " + std::to_string(moment) + " of " +
                           std::to_string(life.last) + ", seed " + std::to_string(run_seed()) + ")";
-      if (so_far.images % 4 == 0) {  // who only reads does without the recovery
+      // who only reads does without the recovery
+      if (life.with.has_reader_beside() && so_far.images % 4 == 0) {
         auto reader = table::open(path, {.mode = open_mode::read_beside});
         std::string wrong = reader ? judge(*reader, moment) : reader.failure().message;
         if (!wrong.empty())
