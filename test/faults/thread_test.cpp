@@ -61,6 +61,8 @@ class NoThread : public fault_test {
       known_.erased(n);
       signals.must_be_unchanged("erase");
     }
+    step("reserves");  // what a small table of words does needs no thread
+    require(opened->pool().reserve(200'000) == status::ok, "reserve is answered ok");
     step("counts");
     require(opened->pool().size() == known_.records(), "size counts the records");
     step("checks");
@@ -129,6 +131,7 @@ TEST_P(NoThread, BeforeAKillLosesNothing) {
     auto opened = numbered_pool::open(with(), path(), creating());
     if (!opened) complain(opened.failure().message);
     put_records(*opened, 0, known_.keys());
+    require(opened->pool().reserve(200'000) == status::ok, "reserve is answered ok");
     signals.must_be_unchanged("put");
     report_faults(call::pthread_create, disarm());
     die();
