@@ -502,7 +502,7 @@ const std::map<std::string, std::string>& witnesses(engine_kind engine) {
            {"the flush of turbo.array.image",
             "turbo/u64/power#7603690672184379984"},
            {"the flush of turbo.inherit.array",
-            "turbo/u64/power/twice#7623896490338270274"},
+            "turbo/bytes/power#17182383427914019911"},
            {"the flush of turbo.settle.buckets",
             "turbo/u64/power/threads#3485655051399791433"},
            {"the flush of turbo.write.commit",
