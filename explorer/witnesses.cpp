@@ -79,7 +79,7 @@ const std::map<std::string, std::string>& witnesses(engine_kind engine) {
            {"the fence of cceh.inherit.all",
             "cceh/bytes/power/in-place#17182383427914019911"},
            {"the fence of cceh.inherit.escapes",
-            "cceh/bytes/power#12916921287419398878"},
+            "cceh/bytes/power/in-place#15316175518652127125"},
            {"the fence of cceh.merge.segment",
             "cceh/u64/power#7603690672184379984"},
            {"the fence of cceh.rewrite.segment",
