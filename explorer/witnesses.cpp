@@ -432,7 +432,7 @@ const std::map<std::string, std::string>& witnesses(engine_kind engine) {
       {engine_kind::turbo,
        {
            {"a-cell-freed-by-a-word-that-may-go",
-            "turbo/bytes/power/narrow#7082298386860884929"},
+            "turbo/bytes/power/threads#3485655051399791433"},
            {"a-clean-root-with-a-new-end",
             "turbo/bytes/power/eadr#9216173699576618802"},
            {"a-close-stops-the-count",
@@ -454,7 +454,7 @@ const std::map<std::string, std::string>& witnesses(engine_kind engine) {
            {"beside-what-was-read-is-not-looked-at-again",
             "turbo/u64/power/readers#7603690672184379984"},
            {"misses-are-not-checked-again",
-            "turbo/bytes/power/threads#3996101087263825729"},
+            "turbo/bytes/power/narrow/threads#4920071704256369420"},
            {"no-slot-kept-empty",
             "turbo/u64/power#7603690672184379984"},
            {"one-write-in-between-is-tolerated",
