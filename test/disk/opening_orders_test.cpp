@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -46,25 +47,29 @@ struct left_by_cut {
 using judge_of_cuts = std::function<std::string(const left_by_cut&)>;
 
 /// Opens the pool, writes records from `first_key` on, and closes it; then each moment of that is
-/// cut. `judge` says what is wrong with what the cut leaves, or nothing. Where the opening makes a
-/// new log, that stays as it is at the end.
-std::string cut_an_opening(const std::string& path, const options& how, std::uint64_t first_key,
-                           bool makes_log, const judge_of_cuts& judge) {
+/// cut. `judge` says what is wrong with what the cut leaves, or nothing. Without `first_key` the
+/// opening makes a new log: the cuts end with the opening, and the log is as it left it.
+std::string cut_an_opening(const std::string& path, const options& how,
+                           std::optional<std::uint64_t> first_key, const judge_of_cuts& judge) {
   random_stream draw(stream_seed("OpeningOrders"));
   std::vector<acknowledged> all;
   std::vector<std::string> files{path};
-  if (!makes_log) files.push_back(path + "-log");
+  if (first_key) files.push_back(path + "-log");
   disk_recorder disk(files);
+  std::string log;
   {
     auto pool = table::open(path, how);
     if (!pool) return pool.failure().message;
-    for (std::uint64_t n = first_key; n < first_key + 5; ++n) {
-      if (!put(*pool, n)) return "a record cannot be written";
-      all.push_back({n, disk.now()});
+    if (!first_key) {
+      disk.stop();
+      log = read_file(path + "-log");
+    }
+    for (std::uint64_t n = 0; first_key && n < 5; ++n) {
+      if (!put(*pool, *first_key + n)) return "a record cannot be written";
+      all.push_back({*first_key + n, disk.now()});
     }
   }
   disk.stop();
-  const std::string log = read_file(path + "-log");
   for (std::uint64_t moment = 0; moment <= disk.now(); ++moment)
     for (auto unwaited : {disk_recorder::unwaited::all_old, disk_recorder::unwaited::all_new,
                           disk_recorder::unwaited::drawn}) {
@@ -132,7 +137,7 @@ std::string salvage_of_damage() {
   if (!put_and_die(path, keys)) return "nothing was written";
   options how = with.how();
   how.salvage = true;
-  return cut_an_opening(path, how, keys + 1, false, judge_of_a_salvage(keys));
+  return cut_an_opening(path, how, keys + 1, judge_of_a_salvage(keys));
 }
 
 /// Of a log of four openings that is damaged in the third one's entries: it is given up.
@@ -146,7 +151,7 @@ std::string salvage_without_log() {
   write_file(path + "-log", log);
   options how = with.how();
   how.salvage = true;
-  return cut_an_opening(path, how, 10, true, judge_of_a_salvage(2));
+  return cut_an_opening(path, how, std::nullopt, judge_of_a_salvage(2));
 }
 
 TEST_F(OpeningOrders, ASalvageIsOnTheDiskBeforeItEnds) {
@@ -164,7 +169,7 @@ std::string ninth_opening() {
   constexpr std::uint64_t openings = 8;
   for (std::uint64_t n = 0; n < openings; ++n)
     if (!put_and_die(path, n)) return "an opening was refused";
-  return cut_an_opening(path, with.how(), openings, false, [](const left_by_cut& left) {
+  return cut_an_opening(path, with.how(), openings, [](const left_by_cut& left) {
     if (!left.opened) return left.opened.failure().message;
     if (check_report report = left.opened->check(); !report.ok) return report.violations.front();
     for (std::uint64_t n = 0; n < openings; ++n)

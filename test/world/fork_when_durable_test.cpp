@@ -16,7 +16,7 @@
 namespace durahash::test {
 namespace {
 
-constexpr std::uint64_t records = 3000, most_awaited = 60;
+constexpr std::uint64_t records = 3000, most_awaited = 60, records_per_child = 100;
 
 /// What came of the calls, in this process.
 struct calls {
@@ -80,25 +80,29 @@ void call_nothing(std::unique_ptr<subject>& pool, const setup& with, const calls
   die();
 }
 
-/// Another thread writes and asks, and lets the disk get up to 60 calls behind.
+/// Another thread writes and asks, and lets the disk get up to 60 calls behind. However fast it is,
+/// there is a child for every hundred records, made as soon as a call is awaited.
 int fork_beside_awaited_calls(const child_arguments& arguments) {
   place at(arguments);
   auto pool = make_or_end(at.with, at.path);
   calls all;
-  std::atomic<std::uint64_t> asked{0};
+  std::atomic<std::uint64_t> asked{0}, children{0};
   std::thread writer([&] {
     for (std::uint64_t n = 0; n < records; ++n) {
+      require(wait_until([&] { return n < (children + 1) * records_per_child; }), "a child ends");
       require(wait_until([&] { return asked - all.came < most_awaited; }), "calls come");
       put_and_ask(*pool, at.with, n, all.call_for(n));
       ++asked;
     }
   });
   auto& beside_awaited = *shared_count();
-  while (asked < records)
+  for (; asked < records; ++children) {
+    while (asked < records && asked == all.came) {}
     in_forked_child("a child made while calls are awaited", [&] {
       if (asked > all.came) ++beside_awaited;
       call_nothing(pool, at.with, all);
     });
+  }
   writer.join();
   require(beside_awaited > 0, "some child was made while a call was awaited");
   require_all_calls_and_die(*pool, at.with, all);
