@@ -118,7 +118,8 @@ def test_the_interpreter_ends_with_tables_open(path):
 
 def test_ctrl_c_ends_a_long_batch(path):
     process = subprocess.Popen(script(f"""
-        import durahash, numpy as np
+        import durahash, numpy as np, signal
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in background jobs
         t = durahash.open({path!r}, key="u64", value="u64")
         keys = np.arange(1_200_000, dtype=np.uint64)
         print("ready", flush=True)
