@@ -10,7 +10,7 @@
 namespace durahash {
 namespace {
 
-constexpr std::uint64_t few_entries = 16, many_entries = 4 * page_of_entries;
+constexpr std::uint64_t few_entries = 16, many_entries = 16 * page_of_entries;
 
 }  // namespace
 
@@ -131,7 +131,7 @@ std::uint64_t log_follower::take_from_file(std::uint64_t from, std::uint64_t to,
       tail_.take(place, entries_[n], std::max(reached, place + 1), put);
     }
     tail_.reaches(std::max(reached, place), put);
-    at_once = many_entries;
+    at_once = std::min(4 * at_once, many_entries);
   }
   return place - from;
 }

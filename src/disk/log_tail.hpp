@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <unordered_map>
 #include <vector>
 
 #include "disk/log_format.hpp"
@@ -39,8 +38,9 @@ class log_tail {
   /// What waits says what nobody was told.
   void forget_waiting() noexcept { waiting_.clear(); }
 
-  /// The pool's file has what entries before that place say. Cost: none where it is the same place
-  /// as before.
+  /// The pool's file has what entries before that place say; never an earlier place than before.
+  /// Cost: none until twice as many lines
+  /// are known as were kept the last time.
   void forget_before(std::uint64_t place);
 
   /// Puts what is known of the page's lines over what the file has of it.
@@ -51,7 +51,7 @@ class log_tail {
   template <class Among>
   bool awaits(Among&& pages) const noexcept {
     return std::any_of(waiting_.begin(), waiting_.end(), [&](const placed& p) {
-      return pages(p.entry.number() / lines_per_page) && !lines_.contains(p.entry.number());
+      return pages(p.entry.number() / lines_per_page) && find(p.entry.number()) == nullptr;
     });
   }
 
@@ -61,21 +61,33 @@ class log_tail {
     log_entry entry;
   };
   struct known {
-    std::uint64_t place;
+    std::uint64_t number, place;
     line words;
   };
 
   template <class Put>
   void count(std::uint64_t place, const log_entry& e, Put&& put) {
     if (e.number() == log_entry::no_line) return;
-    known& k = lines_.try_emplace(e.number(), known{0, {}}).first->second;
+    known& k = known_of(e.number());
     // a later one came before it
     if (place < k.place && !disk_bug("a-late-seal-counts")) return;
-    k = {place, e.line};
+    k.place = place, k.words = e.line;
     put(e.number(), k.words);
   }
 
-  std::unordered_map<std::uint64_t, known> lines_;  // by number
+  /// Null where nothing is known of it that the file may lack.
+  const known* find(std::uint64_t number) const noexcept;
+  /// Throws std::bad_alloc.
+  known& known_of(std::uint64_t number);
+  std::size_t slot_of(std::uint64_t number) const noexcept;
+  void index_all(std::size_t slots);
+
+  // A busy writer's entries are some million a second. So the lines stand one behind the other, and
+  // an index finds them: by linear probing, at most half full, each slot one more than a line's
+  // place in the array, or 0.
+  std::vector<known> lines_;
+  std::vector<std::uint32_t> index_;
+  std::size_t kept_ = 0;  // lines, when some were forgotten last
   std::vector<placed> waiting_;
   std::uint64_t forgotten_ = 0;  // entries before it
 };
