@@ -131,7 +131,10 @@ def test_ctrl_c_ends_a_long_batch(path):
     assert process.stdout.readline() == "ready\n"
     time.sleep(0.2)
     process.send_signal(signal.SIGINT)
-    assert process.communicate(timeout=60)[0] == "interrupted True\n"
+    try:
+        assert process.communicate(timeout=60)[0] == "interrupted True\n"
+    finally:
+        process.kill()
 
 
 WRITER = """
