@@ -1,5 +1,6 @@
 """A server of its own for each test: started, killed, started again."""
 import os
+import random
 import shutil
 import signal
 import socket
@@ -40,14 +41,21 @@ def programs():
     return found
 
 
-def free_port():
-    """A port that nobody has, and whose cluster bus port is valid as well."""
+def claimed_port():
+    """A port, and the socket that keeps other tests from it while it is open. Neither the port nor
+    that of its cluster bus, 10,000 above, is one that the system gives to clients."""
     while True:
-        with socket.socket() as s:
-            s.bind(("127.0.0.1", 0))
-            port = s.getsockname()[1]
-        if port < 50000:
-            return port
+        port = random.SystemRandom().randrange(10_000, 22_000)
+        claim = socket.socket(socket.AF_UNIX)
+        try:
+            claim.bind(f"\0durahash-port-{port}")
+            for each in (port, port + 10_000):
+                with socket.socket() as s:
+                    s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                    s.bind(("127.0.0.1", each))
+            return port, claim
+        except OSError:
+            claim.close()
 
 
 class Server:
@@ -56,7 +64,7 @@ class Server:
     def __init__(self, program, *settings, module=MODULE, environment=None):
         self.program, self.settings, self.module = program, list(settings), module
         self.folder = Path(tempfile.mkdtemp(prefix="durahash-server-", dir=FOLDERS))
-        self.port = free_port()
+        self.port, self.claim = claimed_port()
         self.process = None
         self.environment = dict(os.environ, **(environment or {}))
 
@@ -115,6 +123,7 @@ class Server:
     def end(self):
         if self.process and self.process.poll() is None:
             self.kill()
+        self.claim.close()
         self.forget_rings()
         shutil.rmtree(self.folder, ignore_errors=True)
 
