@@ -86,18 +86,18 @@ int fork_beside_awaited_calls(const child_arguments& arguments) {
   place at(arguments);
   auto pool = make_or_end(at.with, at.path);
   calls all;
-  std::atomic<std::uint64_t> asked{0}, children{0};
+  std::atomic<std::uint64_t> asked{0}, may_write{records_per_child};
   std::thread writer([&] {
     for (std::uint64_t n = 0; n < records; ++n) {
-      require(wait_until([&] { return n < (children + 1) * records_per_child; }), "a child ends");
+      require(wait_until([&] { return n < may_write; }), "a child ends");
       require(wait_until([&] { return asked - all.came < most_awaited; }), "calls come");
       put_and_ask(*pool, at.with, n, all.call_for(n));
       ++asked;
     }
   });
   auto& beside_awaited = *shared_count();
-  for (; asked < records; ++children) {
-    while (asked < records && asked == all.came) {}
+  for (; asked < records; may_write += records_per_child) {
+    while (asked < may_write && asked == all.came) {}
     in_forked_child("a child made while calls are awaited", [&] {
       if (asked > all.came) ++beside_awaited;
       call_nothing(pool, at.with, all);
