@@ -11,6 +11,7 @@ namespace durahash {
 namespace {
 
 constexpr std::uint64_t few_entries = 16, many_entries = 16 * page_of_entries;
+constexpr std::uint64_t ahead = 8;  // so many entries before it is taken a line is asked for
 
 }  // namespace
 
@@ -47,7 +48,7 @@ auto log_follower::follow(followed_image& image) -> answer {
       begun_ = false;
       continue;
     }
-    if (record_is_the_same()) return answer::stands;
+    if (end_stands()) return answer::stands;
   }
   return refuse("its writer is too fast for it"), answer::not_yet;
 }
@@ -127,6 +128,8 @@ std::uint64_t log_follower::take_from_file(std::uint64_t from, std::uint64_t to,
         log_entries_offset + record_.areas.slot_of(place) * sizeof(log_entry);
     if (!log_.read(offset, entries_.data(), count * sizeof(log_entry))) return place - from;
     for (std::uint64_t n = 0; n < count; ++n, ++place) {
+      if (n + 2 * ahead < count) tail_.ask_for_index(entries_[n + 2 * ahead].number());
+      if (n + ahead < count) tail_.ask_for_line(entries_[n + ahead].number());
       if (!is_sealed(entries_[n], place, key)) return place - from;
       tail_.take(place, entries_[n], std::max(reached, place + 1), put);
     }
@@ -170,7 +173,14 @@ auto log_follower::read_ring(followed_image& image) -> end {
   const std::uint64_t reached = ring_->head().load(std::memory_order_acquire);
   const bool holes_first = disk_bug("holes-are-looked-at-first");
   if (holes_first && look_at_holes_again(reached, image) == end::lost) return end::lost;
+  auto number_at = [&](std::uint64_t place) {  // a hint: it may not be sealed
+    return __atomic_load_n(&ring_->slot(place).head, __ATOMIC_RELAXED) & log_entry::no_line;
+  };
   while (next_ < reached) {
+    if (next_ + 2 * ahead < reached) {
+      tail_.ask_for_index(number_at(next_ + 2 * ahead));
+      tail_.ask_for_line(number_at(next_ + ahead));
+    }
     if (take_from_ring(next_, reached, image)) {
       ++next_;
       continue;
@@ -209,8 +219,9 @@ auto log_follower::look_at_holes_again(std::uint64_t reached, followed_image& im
   return end::reached;
 }
 
-/// Else notes what it says now, or has all begin anew.
-bool log_follower::record_is_the_same() {
+/// Whether the record still needs the places at which the log was found to end (F1). Else notes
+/// what it says now, or has all begin anew.
+bool log_follower::end_stands() {
   if (disk_bug("a-follower-that-knows-one-record")) return true;
   if (!read_record(page_now_.data())) return false;
   if (page_now_ == record_page_) {
@@ -226,10 +237,12 @@ bool log_follower::record_is_the_same() {
                             now.log_id == record_.log_id &&
                             now.rows[now.row_count - 1].key == last_row().key &&
                             now.rows[now.row_count - 1].first == last_row().first;
+  const bool grew = std::memcmp(&now.areas, &record_.areas, sizeof now.areas) != 0;
   begun_ = same_opening;
   record_ = now;
   record_page_ = page_now_;
-  return false;
+  const std::uint64_t first_open = holes_.empty() ? next_ : holes_.front();
+  return same_opening && !grew && now.from <= first_open;
 }
 
 // ------------------------------------------------------------------------------- the pool's pages

@@ -25,9 +25,8 @@ void log_tail::forget_before(std::uint64_t place) {
 }
 
 std::size_t log_tail::slot_of(std::uint64_t number) const noexcept {
-  constexpr std::uint64_t golden = 0x9e3779b97f4a7c15;
   const std::size_t mask = index_.size() - 1;
-  std::size_t slot = (number * golden >> 32) & mask;
+  std::size_t slot = hash_of(number);
   while (index_[slot] != 0 && lines_[index_[slot] - 1].number != number) slot = (slot + 1) & mask;
   return slot;
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -25,6 +26,17 @@ class log_tail {
   void take(std::uint64_t place, const log_entry& e, std::uint64_t reached, Put&& put) {
     if (e.end(place) > reached) waiting_.push_back({place, e});
     else count(place, e, put);
+  }
+  /// An entry of that line is about to be taken: far ahead, then nearer.
+  void ask_for_index(std::uint64_t number) const noexcept {
+    if (!index_.empty()) __builtin_prefetch(&index_[hash_of(number)]);
+  }
+  void ask_for_line(std::uint64_t number) const noexcept {
+    if (index_.empty()) return;
+    const std::uint32_t found = index_[hash_of(number)];
+    if (found == 0) return;
+    const auto* at = reinterpret_cast<const std::byte*>(&lines_[found - 1]);
+    __builtin_prefetch(at, 1), __builtin_prefetch(at + line_bytes, 1);
   }
   /// The log reaches up to there now.
   template <class Put>
@@ -79,6 +91,10 @@ class log_tail {
   const known* find(std::uint64_t number) const noexcept;
   /// Throws std::bad_alloc.
   known& known_of(std::uint64_t number);
+  std::size_t hash_of(std::uint64_t number) const noexcept {
+    constexpr std::uint64_t golden = 0x9e3779b97f4a7c15;
+    return (number * golden >> 32) & (index_.size() - 1);
+  }
   std::size_t slot_of(std::uint64_t number) const noexcept;
   void index_all(std::size_t slots);
 

@@ -25,7 +25,11 @@ class BesideBackup : public ReaderSubjects {
   int write_until_stopped(const ledger& l) const {
     table pool = opened(path(), {.mode = open_mode::open_existing});
     std::mt19937_64 random(4242);
+    // A log that takes all of a disk's time leaves none to read it (docs/explanation/readers.md).
+    const bool pauses = subject().durability == durability_level::power_buffered;
     while (!l.stop()) {
+      if (pauses && l.writes() % 256 == 0)
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
       const auto n = static_cast<std::uint32_t>(random() % keys);
       key_ledger& k = l.of(n);
       const std::uint32_t version = k.done + 1;
