@@ -53,6 +53,19 @@ inline std::uint32_t same_words(bytes16 low, bytes16 high, std::uint64_t word) n
   const __m128i all = _mm_packs_epi32(equal(two), equal(two + 2));
   return static_cast<std::uint32_t>(_mm_movemask_epi8(all));
 }
+/// Likewise of those whose upper half is this one's, in the bits of `mask`.
+[[gnu::always_inline]] inline std::uint32_t same_upper_halves(const void* eight, std::uint64_t word,
+                                                              std::uint64_t mask) noexcept {
+  const auto* const two = static_cast<const __m128*>(eight);
+  const __m128i bits = _mm_set1_epi32(static_cast<int>(mask >> 32));
+  const __m128i wanted = _mm_set1_epi32(static_cast<int>((word & mask) >> 32));
+  auto equal = [&](const __m128* at) __attribute__((always_inline)) {
+    const __m128i halves = _mm_castps_si128(_mm_shuffle_ps(at[0], at[1], 0xdd));
+    return _mm_cmpeq_epi32(_mm_and_si128(halves, bits), wanted);
+  };
+  const __m128i all = _mm_packs_epi32(equal(two), equal(two + 2));
+  return static_cast<std::uint32_t>(_mm_movemask_epi8(all));
+}
 
 #else
 
@@ -94,6 +107,16 @@ inline std::uint32_t same_lower_halves(const void* eight, std::uint64_t word) no
   const uint32x4_t wanted = vdupq_n_u32(static_cast<std::uint32_t>(word));
   auto equal = [&](const std::uint32_t* at) {
     return vmovn_u32(vceqq_u32(vld2q_u32(at).val[0], wanted));
+  };
+  return bit_of_each(vreinterpretq_u8_u16(vcombine_u16(equal(halves), equal(halves + 8))));
+}
+inline std::uint32_t same_upper_halves(const void* eight, std::uint64_t word,
+                                       std::uint64_t mask) noexcept {
+  const auto* const halves = static_cast<const std::uint32_t*>(eight);
+  const uint32x4_t bits = vdupq_n_u32(static_cast<std::uint32_t>(mask >> 32)),
+                   wanted = vdupq_n_u32(static_cast<std::uint32_t>((word & mask) >> 32));
+  auto equal = [&](const std::uint32_t* at) {
+    return vmovn_u32(vceqq_u32(vandq_u32(vld2q_u32(at).val[1], bits), wanted));
   };
   return bit_of_each(vreinterpretq_u8_u16(vcombine_u16(equal(halves), equal(halves + 8))));
 }

@@ -409,30 +409,30 @@ bool table<M, Kind>::holds_key([[maybe_unused]] const slot_ref& at, key_type key
 template <medium M, class Kind>
 template <class Visit>
 void table<M, Kind>::for_each_resident(bucket b, Visit&& visit) const {
-  for_each_resident(b, first_fingerprint, ~std::uint64_t{0}, visit);
+  for (unsigned i = 0; i < shape_.slots; ++i)
+    visit_resident(b, i, first_fingerprint, ~std::uint64_t{0}, visit);
 }
 
-/// For those whose fingerprints are in [first, last].
+/// If the slot's fingerprint is in [first, last].
 template <medium M, class Kind>
 template <class Visit>
-void table<M, Kind>::for_each_resident(bucket b, std::uint64_t first, std::uint64_t last,
-                                       Visit&& visit) const {
-  const unsigned slots = shape_.slots;
-  for (unsigned i = 0; i < slots; ++i) {
-    const std::uint64_t state = load(m_, b[i]);
-    if (state - first > last - first) continue;
-    const slot_ref at = slot_at(b, i);
-    resident r;
-    r.hash = state;
-    r.key_word = key_word_of(state);
-    r.value_word = load(m_, *at.value);
-    r.where = at;
-    if constexpr (Kind::fixed_key) {
-      m_.will_read(at.key, shape_.key_bytes);
-      r.key = {reinterpret_cast<const char*>(at.key->raw()), shape_.key_bytes};
-    }
-    if (load(m_, *at.state) == state) visit(r);
+[[gnu::always_inline]] inline void table<M, Kind>::visit_resident(bucket b, unsigned slot,
+                                                                  std::uint64_t first,
+                                                                  std::uint64_t last,
+                                                                  Visit&& visit) const {
+  const std::uint64_t state = load(m_, b[slot]);
+  if (state - first > last - first) return;
+  const slot_ref at = slot_at(b, slot);
+  resident r;
+  r.hash = state;
+  r.key_word = key_word_of(state);
+  r.value_word = load(m_, *at.value);
+  r.where = at;
+  if constexpr (Kind::fixed_key) {
+    m_.will_read(at.key, shape_.key_bytes);
+    r.key = {reinterpret_cast<const char*>(at.key->raw()), shape_.key_bytes};
   }
+  if (load(m_, *at.state) == state) visit(r);
 }
 
 template <medium M, class Kind>
@@ -479,14 +479,25 @@ void table<M, Kind>::for_each_bucket_of(const levels_view& v, std::uint64_t pref
 }
 
 /// Calls visit(resident) for each record whose hash has the prefix. A bucket is looked at for each
-/// of the prefixes that its records may have: most of them are passed by.
+/// of the prefixes that its records may have: most of them are passed by, eight at once.
 template <medium M, class Kind>
 template <class Visit>
 void table<M, Kind>::for_each_record_of(const levels_view& v, std::uint64_t prefix, unsigned bits,
                                         Visit&& visit) const {
   const std::uint64_t first = std::max(prefix, first_fingerprint),
-                      last = prefix | low_bits(64 - bits);
-  for_each_bucket_of(v, prefix, bits, [&](bucket b) { for_each_resident(b, first, last, visit); });
+                      last = prefix | low_bits(64 - bits), in_common = ~low_bits(64 - bits);
+  const unsigned slots = shape_.slots, eights = reads_plainly<M> ? slots & ~7u : 0;
+  for_each_bucket_of(
+      v, prefix, bits, [ =, this, &visit ](bucket b) __attribute__((always_inline)) {
+        for (unsigned n = 0; n < eights; n += 8) {
+          constexpr std::uint32_t one_of_each_two = 0x5555;
+          std::uint32_t some = same_upper_halves(b[n].raw(), first, in_common) & one_of_each_two;
+          read_before_what_follows();
+          while (some != 0)
+            visit_resident(b, n + static_cast<unsigned>(take_lowest(some)) / 2, first, last, visit);
+        }
+        for (unsigned n = eights; n < slots; ++n) visit_resident(b, n, first, last, visit);
+      });
   if (prefix == 0) for_each_escape(visit);
 }
 

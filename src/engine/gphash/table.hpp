@@ -332,7 +332,8 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   template <class Visit>
   void for_each_resident(bucket b, Visit&& visit) const;
   template <class Visit>
-  void for_each_resident(bucket b, std::uint64_t first, std::uint64_t last, Visit&& visit) const;
+  void visit_resident(bucket b, unsigned slot, std::uint64_t first, std::uint64_t last,
+                      Visit&& visit) const;
   template <class Visit>
   void for_each_escape(Visit&& visit) const;
   template <class Visit>
