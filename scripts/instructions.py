@@ -16,7 +16,7 @@ or power_buffered the pool lies in the folder DIR of a disk; counted is the thre
 what others write for it. c-words are words through the C API and its shared library. `steady` inserts into a table that has room, `insert` into one that grows.
 The other DIR (build/check) is a build tree; its `durahash_instructions` is built first.
 
---reader counts on a file in DIR, at the level process, pools of one seed: each operation twice, alone
+--reader counts on a file in DIR, at the level process or LEVEL, pools of one seed: each operation twice, alone
 and while a process reads the pool beside it all the time. 1 where one takes more than 2 % and 2 more.
 
 --before compares with what --json wrote earlier: the exit code is 1 where an operation takes more than
@@ -67,21 +67,21 @@ def count(program, engine, kind, operation, level, folder):
     return int(re.search(r"Collected : (\d+)", told)[1]) / int(done.stdout)
 
 
-def count_with_reader(program, engine, kind, operation, folder, reads):
-    """Instructions of one operation at the level process; and how many records a process found that
-    read the pool beside it all the time, where `reads`."""
+def count_with_reader(program, engine, kind, operation, level, folder, reads):
+    """Instructions of one operation; and how many records a process found that read the pool beside
+    it all the time, where `reads`."""
     with tempfile.TemporaryDirectory(dir=folder) as own:
         log, pool = os.path.join(own, "log"), os.path.join(own, "pool")
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
         writer = subprocess.Popen(
             ["valgrind", "--tool=callgrind", "--collect-atstart=no", "--toggle-collect=*measured*",
              "--callgrind-out-file=/dev/null", f"--log-file={log}", program, engine, kind,
-             operation, pool, "process", "repeat"], **pipes)
+             operation, pool, level, "repeat"], **pipes)
         if writer.stdout.readline() != "open\n":
             sys.exit(f"{engine} {kind} {operation}: the writer does not open its pool")
         found = 0
         if reads:
-            reader = subprocess.Popen([program, engine, kind, "read", pool, "process"], **pipes)
+            reader = subprocess.Popen([program, engine, kind, "read", pool, level], **pipes)
             if reader.stdout.readline() != "open\n":
                 sys.exit(f"{engine} {kind} {operation}: the reader does not open the pool")
         done, _ = writer.communicate("\n")
@@ -99,12 +99,13 @@ def compare_with_reader(how):
     subprocess.run(["cmake", "--build", how.build, "--target", program.name], check=True,
                    stdout=subprocess.DEVNULL)
     alone, beside, records = {}, {}, 0
+    level = "process" if how.level == "memory" else how.level
     for kind in ("words", "bytes"):
         for engine in how.engine:
             for operation in OPERATIONS:
                 for into, reads in ((alone, False), (beside, True)):
                     counted, found = count_with_reader(program, engine, kind, operation,
-                                                       how.folder, reads)
+                                                       level, how.folder, reads)
                     into.setdefault(kind, {}).setdefault(engine, {})[operation] = counted
                     records += found
                     if reads and found == 0:
