@@ -1,4 +1,9 @@
 // Copies that a reader makes while another process writes.
+#include <signal.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include <cerrno>
 #include <random>
 #include <thread>
 
@@ -9,6 +14,34 @@
 
 namespace durahash::test {
 namespace {
+
+/// Soon after it was made, this process waits until the writer has gone on: in the middle of a
+/// copy, however little of the processors the writer gets.
+class interruption {
+ public:
+  explicit interruption(const ledger& l) {
+    of_ = &l;
+    struct sigaction wait {};
+    wait.sa_handler = [](int) {
+      const int error = errno;
+      const std::uint64_t before = of_->writes();
+      for (int n = 0; n < 1000 && of_->writes() == before; ++n) ::usleep(1000);
+      errno = error;
+    };
+    wait.sa_flags = SA_RESTART;
+    ::sigaction(SIGALRM, &wait, nullptr);
+    const itimerval soon{{0, 0}, {0, 200}};
+    ::setitimer(ITIMER_REAL, &soon, nullptr);
+  }
+  ~interruption() {
+    const itimerval never{};
+    ::setitimer(ITIMER_REAL, &never, nullptr);
+  }
+  interruption(const interruption&) = delete;
+
+ private:
+  static inline const ledger* of_ = nullptr;
+};
 
 class BesideBackup : public ReaderSubjects {
  protected:
@@ -98,6 +131,7 @@ TEST_P(BesideBackup, HasWhatWasAcknowledgedBeforeItBegan) {
     table reader = std::move(*found);
     auto before = numbers(&key_ledger::done);
     const std::uint64_t writes = l.writes();
+    interruption once(l);
     error answer = reader.backup(copy_path());
     for (int tries = 0; answer.code == status::busy && tries < 60; ++tries) {
       before = numbers(&key_ledger::done);
