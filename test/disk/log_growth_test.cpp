@@ -214,6 +214,32 @@ TEST(LogGrowth, ALogIsSmallGrowsWithItsLoadAndIsSmallAgain) {
   }
 }
 
+/// A log may be as long as its pool, which grows a little at a time. A new area that is shorter
+/// than the room for the hasty ends in a writer that waits for ever: "", or which step was short.
+std::string steps_of_a_log_beside_its_pool() {
+  small_first_logs at_any_pace;
+  const disk_setup with{engine_kind::turbo, data_kind::bytes, durability_level::power_buffered, 0};
+  scratch_folder folder(disk_folder());
+  auto pool = table::open(folder.file("pool.dh"), with.how());
+  double last = figure_of(*pool, "log_file_bytes");
+  const std::string value(64 << 10, 'v');
+  for (std::uint64_t n = 0; n < 1800; ++n) {
+    if (pool->put(key_of(n), value) != status::ok) return "a put fails";
+    const double now = figure_of(*pool, "log_file_bytes");
+    if (now > last && now < 1.4 * last)
+      return "from " + std::to_string(last) + " to " + std::to_string(now);
+    last = now;
+  }
+  return last > 80 << 20 ? "" : "it has not grown";
+}
+
+TEST(LogGrowth, NoStepIsShorterThanTheRoomForTheHasty) {
+  EXPECT_EQ(steps_of_a_log_beside_its_pool(), "");
+  planted_disk_bug = "a-log-grows-by-short-steps";
+  EXPECT_NE(steps_of_a_log_beside_its_pool(), "");
+  planted_disk_bug = nullptr;
+}
+
 /// Memory that is the process's own: no file's.
 std::uint64_t own_bytes() {
   std::FILE* status = std::fopen("/proc/self/status", "r");
