@@ -48,7 +48,7 @@ auto log_follower::follow(followed_image& image) -> answer {
       begun_ = false;
       continue;
     }
-    if (end_stands()) return answer::stands;
+    if (record_is_the_same()) return answer::stands;
   }
   return refuse("its writer is too fast for it"), answer::not_yet;
 }
@@ -219,9 +219,8 @@ auto log_follower::look_at_holes_again(std::uint64_t reached, followed_image& im
   return end::reached;
 }
 
-/// Whether the record still needs the places at which the log was found to end (F1). Else notes
-/// what it says now, or has all begin anew.
-bool log_follower::end_stands() {
+/// Else notes what it says now, or has all begin anew.
+bool log_follower::record_is_the_same() {
   if (disk_bug("a-follower-that-knows-one-record")) return true;
   if (!read_record(page_now_.data())) return false;
   if (page_now_ == record_page_) {
@@ -237,12 +236,10 @@ bool log_follower::end_stands() {
                             now.log_id == record_.log_id &&
                             now.rows[now.row_count - 1].key == last_row().key &&
                             now.rows[now.row_count - 1].first == last_row().first;
-  const bool grew = std::memcmp(&now.areas, &record_.areas, sizeof now.areas) != 0;
   begun_ = same_opening;
   record_ = now;
   record_page_ = page_now_;
-  const std::uint64_t first_open = holes_.empty() ? next_ : holes_.front();
-  return same_opening && !grew && now.from <= first_open;
+  return false;
 }
 
 // ------------------------------------------------------------------------------- the pool's pages

@@ -83,7 +83,7 @@ class log_follower {
   /// Entries from the log's file, up to `to` or the first that is not sealed: how many.
   std::uint64_t take_from_file(std::uint64_t from, std::uint64_t to, std::uint64_t key,
                                std::uint64_t reached, followed_image& image);
-  bool end_stands();
+  bool record_is_the_same();
   answer refuse(const std::string& why);
   answer unless_it_changed(const std::string& why);
   bool read_record(std::byte* to) const noexcept;
@@ -100,7 +100,7 @@ class log_follower {
   disk_file log_;
   std::optional<log_ring> ring_;
   std::uint64_t next_ = 0;                // all places before it have been read, or are
-  std::vector<std::uint64_t> holes_;      // of the ring, in order
+  std::vector<std::uint64_t> holes_;      // of the ring
   std::optional<std::uint64_t> durable_;  // places before it were made durable by this reader
   log_tail tail_;
   std::vector<log_entry> entries_;  // as read from the log's file
