@@ -5,7 +5,6 @@
 #include <condition_variable>
 #include <mutex>
 #include <new>
-#include <thread>
 
 #include "base/own_thread.hpp"
 #include "base/turns.hpp"
@@ -28,7 +27,7 @@ class background_thread {
 
   std::mutex lock_;  // guards all below
   std::condition_variable changed_;
-  std::thread thread_;
+  own_thread thread_;
   std::uint64_t generation_ = 0;  // of the thread; one of an earlier generation ends
   unsigned owners_ = 0;
   background* first_ = nullptr;  // of those that have jobs waiting
@@ -60,7 +59,7 @@ bool background_thread::submit(background& owner, background::job work) {
 }
 
 bool background_thread::start() {
-  return start_own_thread(thread_, [this, mine = ++generation_] { run(mine); });
+  return thread_.start([this, mine = ++generation_] { run(mine); });
 }
 
 void background_thread::run(std::uint64_t generation) {
@@ -96,7 +95,7 @@ void background_thread::stop(background& owner) noexcept {
   if (!owner.enlisted_) return;
   owner.enlisted_ = false;
   if (--owners_ != 0) return;
-  std::thread ending = std::move(thread_);
+  own_thread ending = std::move(thread_);
   ++generation_;
   changed_.notify_all();
   lock.unlock();

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <thread>
 #include <utility>
 
 #include "base/diagnostics.hpp"
-#include "base/own_thread.hpp"
 #include "base/spin_lock.hpp"
 #include "disk/planted.hpp"
 
@@ -70,7 +70,7 @@ disk_log::disk_log(disk_file file, log_ring ring, const log_settings& how, check
       first_(durable()) {
   set_limits();
   // Without a thread, who needs an entry on the disk waits for it.
-  if (!waits() && !start_own_thread(own_thread_, [this] { write_in_time(); }))
+  if (!waits() && !own_thread_.start([this] { write_in_time(); }))
     delay_ = std::chrono::milliseconds(0);
 }
 

@@ -20,8 +20,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
-#include <thread>
 
+#include "base/own_thread.hpp"
 #include "disk/disk_file.hpp"
 #include "disk/log_ring.hpp"
 
@@ -156,7 +156,7 @@ class disk_log {
 
   std::atomic<int> entries_came_{0};  // the log's own thread sleeps on it
   std::atomic<bool> stopping_{false};
-  std::thread own_thread_;
+  own_thread own_thread_;
 };
 
 /// A line that others may be storing to, as it was at one moment.

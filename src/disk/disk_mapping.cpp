@@ -10,7 +10,6 @@
 #include <cstring>
 #include <utility>
 
-#include "base/own_thread.hpp"
 #include "disk/page_writers.hpp"
 #include "disk/planted.hpp"
 #include "media/addresses.hpp"
@@ -301,7 +300,7 @@ bool disk_mapping::ask() noexcept {
   };
   {
     std::scoped_lock one_at_a_time(starting_);
-    if (!checkpointer_.joinable() && !start_own_thread(checkpointer_, run)) return false;
+    if (!checkpointer_.joinable() && !checkpointer_.start(run)) return false;
   }
   ++asked_;
   asked_.notify_all();

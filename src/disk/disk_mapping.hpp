@@ -30,9 +30,9 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <thread>
 #include <vector>
 
+#include "base/own_thread.hpp"
 #include "base/zeroed_array.hpp"
 #include "disk/disk_log.hpp"
 #include "media/file_lock.hpp"
@@ -153,7 +153,7 @@ class disk_mapping final : public mapping, public checkpoints {
   std::atomic<int> asked_{0};
   std::atomic<bool> stopping_{false};
   std::mutex starting_;  // guards the start of
-  std::thread checkpointer_;
+  own_thread checkpointer_;
 };
 
 }  // namespace durahash

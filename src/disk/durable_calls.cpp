@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/own_thread.hpp"
-
 namespace durahash {
 
 void durable_calls::add(std::uint64_t end, callback call) {
@@ -12,7 +10,8 @@ void durable_calls::add(std::uint64_t end, callback call) {
   if (ready_now(end)) return call(answer_for(end));
   {
     std::scoped_lock mine(lock_);
-    bool has_thread = thread_.joinable() || start_own_thread(thread_, [this] { run(); });
+    bool has_thread =
+        thread_.joinable() || thread_.start([this] { run(); }, thread_stack::of_the_program);
     if (has_thread) {
       heap_.push_back({end, std::move(call)});
       std::push_heap(heap_.begin(), heap_.end());

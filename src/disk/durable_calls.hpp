@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <functional>
 #include <mutex>
-#include <thread>
 #include <vector>
 
+#include "base/own_thread.hpp"
 #include "disk/disk_log.hpp"
 #include "durahash/status.hpp"
 
@@ -48,7 +48,7 @@ class durable_calls {
   std::condition_variable changed_;
   std::vector<waiting> heap_;  // the nearest end first
   bool finishing_ = false;
-  std::thread thread_;
+  own_thread thread_;
 };
 
 }  // namespace durahash

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "base/own_thread.hpp"
-
 namespace durahash {
 
 page_writers::~page_writers() {
@@ -32,7 +30,7 @@ bool page_writers::write(std::span<const page_run> runs) noexcept {
 
 void page_writers::start_threads(std::size_t wanted) noexcept {
   while (started_ < std::min(wanted, max_threads) &&
-         start_own_thread(threads_[started_], [this] { work_till_stopped(); }))
+         threads_[started_].start([this] { work_till_stopped(); }))
     ++started_;
 }
 

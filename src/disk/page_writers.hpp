@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <mutex>
 #include <span>
-#include <thread>
 
+#include "base/own_thread.hpp"
 #include "disk/disk_file.hpp"
 
 namespace durahash {
@@ -44,7 +44,7 @@ class page_writers {
   std::size_t next_ = 0, left_ = 0;
   int failure_ = 0;
   bool stopping_ = false;
-  std::thread threads_[max_threads];
+  own_thread threads_[max_threads];
   std::size_t started_ = 0;
 };
 

@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <csignal>
+#include <fstream>
 #include <latch>
 #include <memory>
 #include <new>
@@ -80,8 +81,8 @@ TEST(Background, ManyOwnersShareOneThread) {
 TEST(OwnThread, TakesNoSignalsAndLeavesTheCallersMaskAlone) {
   sigset_t before, after, within;
   pthread_sigmask(SIG_SETMASK, nullptr, &before);
-  std::thread thread;
-  ASSERT_TRUE(start_own_thread(thread, [&] { pthread_sigmask(SIG_SETMASK, nullptr, &within); }));
+  own_thread thread;
+  ASSERT_TRUE(thread.start([&] { pthread_sigmask(SIG_SETMASK, nullptr, &within); }));
   thread.join();
   pthread_sigmask(SIG_SETMASK, nullptr, &after);
   for (int signal : {SIGINT, SIGTERM, SIGUSR1, SIGCHLD}) {
@@ -89,6 +90,32 @@ TEST(OwnThread, TakesNoSignalsAndLeavesTheCallersMaskAlone) {
     EXPECT_EQ(sigismember(&after, signal), sigismember(&before, signal)) << signal;
   }
 }
+
+#ifndef DURAHASH_SANITIZED
+std::uint64_t addresses_of_this_process() {
+  std::uint64_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  return pages * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+}
+
+// glibc sets 64 MB of addresses aside for each thread that asks its allocator for anything.
+TEST(OwnThread, TakesFewAddressesOfTheProgram) {
+  constexpr int count = 16;
+  own_thread threads[count];
+  std::latch all_run(count), looked_at(1);
+  const std::uint64_t before = addresses_of_this_process();
+  for (own_thread& thread : threads)
+    ASSERT_TRUE(thread.start([&] {
+      all_run.count_down();
+      looked_at.wait();
+    }));
+  all_run.wait();
+  const std::uint64_t taken = addresses_of_this_process() - before;
+  looked_at.count_down();
+  for (own_thread& thread : threads) thread.join();
+  EXPECT_LE(taken, std::uint64_t{count} << 20);
+}
+#endif
 
 TEST(ProcessMark, IsZeroInAChild) {
   const volatile unsigned char* mark = this_process_mark();

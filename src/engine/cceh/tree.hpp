@@ -2,9 +2,7 @@
 // left of a split, a merge or a move, and how it is rolled forward.
 #pragma once
 
-#include <system_error>
-#include <thread>
-
+#include "base/own_thread.hpp"
 #include "engine/cceh/table.hpp"
 
 namespace durahash::cceh {
@@ -139,18 +137,19 @@ auto table<M, Kind>::read_tree() const -> std::vector<leaf> {
   std::vector<std::vector<leaf>> found(parts.size());
   std::vector<char> walked(parts.size());
   {
-    std::vector<std::jthread> walkers;
+    std::vector<own_thread> walkers(parts.size());
     auto walk_part = [&](std::size_t i) {
       if_memory_allows([&] { found[i] = walk(parts[i]), walked[i] = true; });
     };
     std::size_t here = 1;  // parts that this thread walks: those that get none of their own, too
-    for (std::size_t i = parts.size() - 1; i > 0; --i) try {
-        walkers.emplace_back([&walk_part, i] { walk_part(i); });
-      } catch (const std::system_error&) {
+    for (std::size_t i = parts.size() - 1; i > 0; --i)
+      if (!walkers[i].start([&walk_part, i] { walk_part(i); })) {
         here = i + 1;
         break;
       }
     for (std::size_t i = 0; i < here; ++i) walk_part(i);
+    for (own_thread& walker : walkers)
+      if (walker.joinable()) walker.join();
   }
   if (std::count(walked.begin(), walked.end(), 0) != 0) throw std::bad_alloc();
   std::vector<leaf> together;
