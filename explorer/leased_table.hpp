@@ -194,12 +194,14 @@ class leased_table {
       while (!run.try_write(true, hash, decide, answer, records)) s.wait();
       end_kernel(s);
     } else {
+      std::scoped_lock staged_by_one(
+          staging_);  // as of gpu::map all that is staged is one stream's
       gpu::change c;
       while (!s.try_take(true, hash)) s.wait();
       answer = run.template stage<false>(true, hash, decide, c);
       if (c.word != nullptr) finish({&c, 1}, [&] { run.template commit<false>(hash, c); });
       s.give(hash);
-      records = c.records;
+      records = c.records();
     }
     s.add(counted_, {records, 0, 0});
     return answer;
@@ -207,30 +209,31 @@ class leased_table {
 
   void write_many(const gpu::batch& b) {
     std::fill_n(b.answers, b.count, gpu::pending);
-    std::ptrdiff_t waiting = 0;
-    // ends: in each round an operation of every stripe is done, or the levels have grown
-    while (true) {
-      bool again = false, full = false;
+    bool full = true;
+    while (full) {  // ends: the levels have grown, or cannot
+      full = false;
       out([&](side& s) {
         gpu::batch_run<side> run(s, leased_, b, counted_);
         if constexpr (at_once) {
           run.write(0, 1);
           end_kernel(s);
         } else {
+          std::scoped_lock staged_by_one(staging_);
           std::vector<gpu::change> changes(b.count);
-          run.stage(0, 1, changes.data());
-          finish(changes, [&] { run.commit(0, 1, changes.data()); });
+          std::vector<std::uint64_t> hashes(b.count);
+          const unsigned log2 = gpu::staged_changes::numbers_log2_for(b.count);
+          std::vector<std::uint32_t> numbers(std::size_t{1} << log2);
+          gpu::staged_changes staged{changes.data(), hashes.data(), numbers.data(), log2,
+                                     counted_.staged};
+          run.stage(0, 1, staged);
+          const std::size_t count = counted_.staged - staged.before;
+          finish({changes.data(), count}, [&] { run.commit(0, 1, staged, count); });
         }
-        for (std::size_t i = 0; i < b.count; ++i)
-          again |= b.answers[i] == gpu::pending, full |= b.answers[i] == status::no_space;
+        full = std::count(b.answers, b.answers + b.count, status::no_space) != 0;
         if (full) run.retry_full(0, 1);
         return status::ok;
       });
       if (full && grow() != status::ok) return;
-      if (!again && !full) return;
-      auto left = std::count(b.answers, b.answers + b.count, gpu::pending);
-      // other threads hold the stripes of all
-      if (std::exchange(waiting, left) == left && !full) wait();
     }
   }
 
@@ -366,7 +369,7 @@ class leased_table {
   gpu::lockstep_turns turns_;
   gpu::leased_table leased_ = gpu::leased_table::none();
   gpu::tallies counted_;
-  turn_mutex gate_, engine_;
+  turn_mutex gate_, engine_, staging_;
   bool at_work_ = false, leased_out_ = false;  // guarded by gate_
   std::set<std::uint64_t> outside_;            // likewise: by when they went out
   std::atomic<std::uint64_t> tickets_{0};

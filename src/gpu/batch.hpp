@@ -6,7 +6,7 @@
 
 #include <cstddef>
 
-#include "gpu/operations.hpp"
+#include "gpu/staged.hpp"
 
 namespace durahash::gpu {
 
@@ -25,17 +25,6 @@ struct batch {
 
 /// The answer of an operation that has not been done yet.
 inline constexpr status pending = static_cast<status>(0xff);
-
-/// Counted on the device.
-struct tallies {
-  std::int64_t records = 0;     // added, less removed
-  std::uint64_t full = 0;       // operations that found no room
-  std::uint64_t pending = 0;    // operations whose stripe another one of the group held
-  std::uint64_t moved = 0;      // records copied to a new level
-  std::uint64_t misplaced = 0;  // records that no place leads to, found meanwhile
-  std::uint64_t looks = 0;      // of sampled searches: at buckets
-  std::uint64_t copies = 0;     // of these: at copies
-};
 
 template <class Side, class Shape = any_shape>
 class batch_run {
@@ -83,50 +72,55 @@ class batch_run {
   /// Writes that are done at once, where visible is durable: those whose answer is `pending`.
   DURAHASH_ON_DEVICE void write(std::size_t first, std::size_t step) {
     tallies mine;
-    for_pending(
-        first, step,
-        [&](bool does, std::size_t, std::uint64_t hash, std::uint64_t value, status& answer) {
-          std::int32_t records = 0;
-          bool done = operations_.try_write(does, hash, decider(value), answer, records);
-          mine.records += records;
-          mine.full += done && answer == status::no_space;
-          return done;
-        });
+    for_pending(first, step,
+                [&](bool does, std::uint64_t hash, std::uint64_t value, status& answer) {
+                  std::int32_t records = 0;
+                  bool done = operations_.try_write(does, hash, decider(value), answer, records);
+                  mine.records += records;
+                  mine.full += done && answer == status::no_space;
+                  return done;
+                });
     add(mine);
   }
 
-  /// First half of writes that become durable together, likewise. An operation whose stripe is held
-  /// stays pending. Stripes are held until the commit by those that changed nothing, too: else a
-  /// later batch's operation could overtake one that found the stripe held for that moment.
-  DURAHASH_ON_DEVICE void stage(std::size_t first, std::size_t step, change* changes) {
+  /// First half of writes that become durable together: those whose answer is `pending`. Who comes
+  /// to a key that has a change already goes on from there, and changes that.
+  DURAHASH_ON_DEVICE void stage(std::size_t first, std::size_t step, const staged_changes& staged) {
     tallies mine;
-    for_pending(
-        first, step,
-        [&](bool does, std::size_t i, std::uint64_t hash, std::uint64_t value, status& answer) {
-          bool taken = side_.try_take(does, hash);
-          mine.pending += does && !taken;
-          change c;
-          status got = operations_.template stage<false>(taken, hash, decider(value), c);
-          c.held = true;
-          warp().one_does(taken, [&] { changes[i] = c; });
-          if (taken) answer = got;
-          mine.full += taken && answer == status::no_space;
-          return true;
-        });
+    staged_index<Side> index(side_, staged);
+    for_pending(first, step,
+                [&](bool does, std::uint64_t hash, std::uint64_t value, status& answer) {
+                  bool taken = side_.try_take(does, hash);
+                  std::uint32_t number = warp().one(taken, [&] { return index.find(hash); });
+                  change c = number != 0 ? staged.changes[number - 1] : change();
+                  status got = operations_.template stage<false>(taken, hash, decider(value), c);
+                  warp().one_does(taken, [&] {
+                    if (c.what != change::kind::none) {
+                      if (number == 0) number = index.add(hash, total_);
+                      else if (c.what == change::kind::insert) side_.store(*c.payload, c.value);
+                      staged.changes[number - 1] = c;
+                    }
+                    side_.give(hash);
+                  });
+                  if (taken) answer = got;
+                  mine.full += taken && answer == status::no_space;
+                  return taken;
+                });
     add(mine);
   }
 
-  /// Second half. What they come after is durable.
-  DURAHASH_ON_DEVICE void commit(std::size_t first, std::size_t step, const change* changes) {
+  /// Second half, of so many changes. What they come after is durable. The batch has no part in it.
+  DURAHASH_ON_DEVICE void commit(std::size_t first, std::size_t step, const staged_changes& staged,
+                                 std::size_t count) {
     tallies mine;
-    for (std::size_t at = first * width; warp().in_any_tile(at < all_.count); at += step * width) {
+    staged_index<Side> index(side_, staged);
+    for (std::size_t at = first * width; warp().in_any_tile(at < count); at += step * width) {
       auto one = [&](unsigned n) {
-        if (at + n >= all_.count || !changes[at + n].held) return std::int32_t{0};
-        change c = changes[at + n];
-        std::uint64_t hash = operations_.hash_of(all_.keys[at + n]);
-        operations_.template commit<false>(hash, c);
-        side_.give(hash);
-        return c.records;
+        if (at + n >= count) return std::int32_t{0};
+        change c = staged.changes[at + n];
+        operations_.template commit<false>(staged.hashes[at + n], c);
+        index.forget(static_cast<std::uint32_t>(at + n) + 1);
+        return c.records();
       };
       if constexpr (Side::may_have_copies) {  // one may wait for another
         for (unsigned n = 0; n < width; ++n) mine.records += warp().one([&] { return one(n); });
@@ -189,7 +183,7 @@ class batch_run {
       return at + n < all_.count ? operations_.hash_of(all_.keys[at + n]) : std::uint64_t{0};
     });
   }
-  /// Calls does(mine, i, hash, value, answer) for each that is pending, again and again while it
+  /// Calls does(mine, hash, value, answer) for each that is pending, again and again while it
   /// answers false: `mine` says whether it is to do anything. All that it takes it gives back
   /// before it returns, so that none waits for the stripe of one of its warp that waits for it.
   template <class Does>
@@ -210,7 +204,7 @@ class batch_run {
         std::uint64_t hash = warp().from(hashes, n), value = warp().from(values, n);
         for (bool again = false; warp().in_any_tile(waits); again = true) {
           if (again) side_.wait();  // ends: who holds a stripe waits for nobody
-          bool done = does(waits, at + n, hash, value, answer);
+          bool done = does(waits, hash, value, answer);
           waits = waits && !done;
         }
         warp().keep(answers, n, answer);

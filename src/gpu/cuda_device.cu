@@ -25,8 +25,9 @@ enum class half : std::uint8_t {
   export_records
 };
 
-/// Of kernels that are no batch.
+/// Of kernels that are no batch, or more than one.
 struct extra_work {
+  staged_changes staged = {};
   leased_level top = {};
   copies_step step = {};
   const copy_task* tasks = nullptr;
@@ -54,8 +55,8 @@ constexpr unsigned width_of(half h, bool copies) {
 template <half Half, class Shape, bool Copies>
 __global__ void __launch_bounds__(threads_per_block)
     run(const __grid_constant__ leased_table table, const __grid_constant__ batch b,
-        change* changes, const __grid_constant__ extra_work more,
-        const __grid_constant__ bucket_copies copies, std::uint32_t* turns, tallies* total) {
+        const __grid_constant__ extra_work more, const __grid_constant__ bucket_copies copies,
+        std::uint32_t* turns, tallies* total) {
   constexpr unsigned width = width_of(Half, Copies);
   using side_of_all = cuda_side<width, Copies>;
   side_of_all side(turns, copies);
@@ -63,8 +64,8 @@ __global__ void __launch_bounds__(threads_per_block)
   std::size_t first = tiles<width>::number(), step = tiles<width>::all();
   if constexpr (Half == half::find) all.find(first, step);
   if constexpr (Half == half::write) all.write(first, step);
-  if constexpr (Half == half::stage) all.stage(first, step, changes);
-  if constexpr (Half == half::commit) all.commit(first, step, changes);
+  if constexpr (Half == half::stage) all.stage(first, step, more.staged);
+  if constexpr (Half == half::commit) all.commit(first, step, more.staged, more.count);
   if constexpr (Half == half::retry_full) all.retry_full(first, step);
   if constexpr (Half == half::copy_up) all.copy_up(first, step, table.bottom_buckets(), more.top);
   if constexpr (Half == half::copies) all.copies(more.step, more.tasks, more.count, first, step);
@@ -217,22 +218,20 @@ class cuda_gpu final : public device {
   }
 
   bool find(const leased_table& table, const batch& b, stream on) override {
-    return launch<half::find, default_shape, one_level, four_levels, four_hashes>(table, b, nullptr,
-                                                                                  on);
+    return launch<half::find, default_shape, one_level, four_levels, four_hashes>(table, b, {}, on);
   }
   void write(const leased_table& table, const batch& b, stream on) override {
-    launch<half::write, default_shape>(table, b, nullptr, on);
+    launch<half::write, default_shape>(table, b, {}, on);
   }
   void copy_up(const leased_table& table, const leased_level& top, stream on) override {
-    start_kernel<half::copy_up, any_shape, false>(table, {}, nullptr, {.top = top},
-                                                  table.bottom_buckets(), on);
+    start_kernel<half::copy_up, any_shape, false>(table, {}, {.top = top}, table.bottom_buckets(),
+                                                  on);
   }
   void export_records(const leased_table& table, std::uint64_t first_bucket, std::uint64_t buckets,
                       const exported& to, stream on) override {
     if (buckets != 0)
       start_kernel<half::export_records, any_shape, false>(
-          table, {}, nullptr, {.first_bucket = first_bucket, .buckets = buckets, .to = to}, buckets,
-          on);
+          table, {}, {.first_bucket = first_bucket, .buckets = buckets, .to = to}, buckets, on);
   }
   bool find_rows(const leased_rows& rows, const row_batch& b, stream on) override {
     return b.count == 0 || start(&run_find_rows, b.count, 32, on, rows, b);
@@ -245,7 +244,7 @@ class cuda_gpu final : public device {
                   std::size_t count, stream on) override {
     if (count != 0)
       start_kernel<half::copies, any_shape, false>(
-          table, {}, nullptr, {.step = step, .tasks = tasks, .count = count}, count, on);
+          table, {}, {.step = step, .tasks = tasks, .count = count}, count, on);
   }
   stream stream_for_copies() override { return stream_for_copies_; }
   void describe(device_view& into) const override {
@@ -258,16 +257,16 @@ class cuda_gpu final : public device {
       note(cudaMemsetAsync(b.answers, static_cast<int>(answer), b.count,
                            static_cast<cudaStream_t>(on)));
   }
-  void stage(const leased_table& table, const batch& b, change* changes, stream on) override {
-    launch<half::stage, default_shape>(table, b, changes, on);
+  void stage(const leased_table& table, const batch& b, const staged_changes& staged,
+             stream on) override {
+    launch<half::stage, default_shape>(table, b, {.staged = staged}, on);
   }
-  void commit(const leased_table& table, const batch& b, const change* changes,
+  void commit(const leased_table& table, const staged_changes& staged, std::size_t count,
               stream on) override {
-    launch_any<half::commit>(table, b, const_cast<change*>(changes), on);
+    launch_any<half::commit>(table, {}, {.staged = staged, .count = count}, count, on);
   }
   void retry_full(const batch& b, stream on) override {
-    start_kernel<half::retry_full, any_shape, false>(leased_table::none(), b, nullptr, {}, b.count,
-                                                     on);
+    start_kernel<half::retry_full, any_shape, false>(leased_table::none(), b, {}, b.count, on);
   }
 
   bool sound() const override { return failure_ == cudaSuccess; }
@@ -301,26 +300,27 @@ class cuda_gpu final : public device {
 
   /// The kernel for this table's shape: one of these, or one for any.
   template <half Half, class Known, class... More>
-  bool launch(const leased_table& table, const batch& b, change* changes, stream on) {
+  bool launch(const leased_table& table, const batch& b, const extra_work& more, stream on) {
     if (copies_.copy_of == nullptr && table.where.form() == Known::of(table))
-      return start_kernel<Half, Known, false>(table, b, changes, {}, b.count, on);
-    if constexpr (sizeof...(More) != 0) return launch<Half, More...>(table, b, changes, on);
-    else return launch_any<Half>(table, b, changes, on);
+      return start_kernel<Half, Known, false>(table, b, more, b.count, on);
+    if constexpr (sizeof...(More) != 0) return launch<Half, More...>(table, b, more, on);
+    else return launch_any<Half>(table, b, more, b.count, on);
   }
   template <half Half>
-  bool launch_any(const leased_table& table, const batch& b, change* changes, stream on) {
+  bool launch_any(const leased_table& table, const batch& b, const extra_work& more,
+                  std::uint64_t work, stream on) {
     return copies_.copy_of == nullptr
-               ? start_kernel<Half, any_shape, false>(table, b, changes, {}, b.count, on)
-               : start_kernel<Half, any_shape, true>(table, b, changes, {}, b.count, on);
+               ? start_kernel<Half, any_shape, false>(table, b, more, work, on)
+               : start_kernel<Half, any_shape, true>(table, b, more, work, on);
   }
   template <half Half, class Shape, bool Copies>
-  bool start_kernel(const leased_table& table, const batch& b, change* changes,
-                    const extra_work& more, std::uint64_t work, stream on) {
+  bool start_kernel(const leased_table& table, const batch& b, const extra_work& more,
+                    std::uint64_t work, stream on) {
     if (work == 0) return true;
     // of a batch each lane takes an operation; of the rest each tile
     constexpr bool is_batch = width_of(Half, false) != 32;
     return start(&run<Half, Shape, Copies>, work, is_batch ? 1 : width_of(Half, Copies), on, table,
-                 b, changes, more, copies_, turns_, total_);
+                 b, more, copies_, turns_, total_);
   }
   /// As many threads as there is work for, and the device runs at a time.
   template <class... Parameters>

@@ -58,8 +58,9 @@ class device : public copies_device {
   virtual bool find(const leased_table& table, const batch& b, stream on) = 0;
   virtual void write(const leased_table& table, const batch& b, stream on) = 0;
   virtual void answer_all(const batch& b, status answer, stream on) = 0;
-  virtual void stage(const leased_table& table, const batch& b, change* changes, stream on) = 0;
-  virtual void commit(const leased_table& table, const batch& b, const change* changes,
+  virtual void stage(const leased_table& table, const batch& b, const staged_changes& staged,
+                     stream on) = 0;
+  virtual void commit(const leased_table& table, const staged_changes& staged, std::size_t count,
                       stream on) = 0;
   virtual void retry_full(const batch& b, stream on) = 0;  // answers no_space become pending
   virtual void copy_up(const leased_table& table, const leased_level& top,

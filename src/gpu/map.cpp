@@ -42,12 +42,8 @@ class map::part {
       mirror_.emplace(
           *device_, place_ == table_place::device_mirror ? memory_kind::own : memory_kind::shared);
     if (cache_percent_ != 0) cache_.emplace(*device_, cache_percent_, policy_);
-    if (by_batch()) {
-      changes_ = static_cast<change*>(device_->allocate(max_staged_ * sizeof(change)));
-      if (changes_ == nullptr)
-        return {status::no_space, "no memory that host and device share, for " +
-                                      std::to_string(max_staged_) + " staged operations"};
-    }
+    if (by_batch())
+      if (error e = make_room_for_changes(); e.code != status::ok) return e;
     if (place_ == table_place::pool) pool_->own();
     return lend();
   }
@@ -124,7 +120,7 @@ class map::part {
     if (state() != status::ok) return state();
     if (!reaches(b)) return status::invalid_argument;
     if (by_batch()) {
-      if (!staged_.empty() && on != staged_on_) return status::invalid_argument;
+      if (staged_count_ != 0 && on != staged_on_) return status::invalid_argument;
       if (b.count > max_staged_ - staged_count_) return status::no_space;
     }
     device_->answer_all(b, pending, on);
@@ -132,28 +128,14 @@ class map::part {
     return device_->sound() ? status::ok : status::io_error;
   }
 
-  /// Durable is what returns. Rounds, since operations of one stripe take turns: in each the first
-  /// of those that wait gets its.
+  /// Durable is what returns.
   error commit(stream on) {
     if (state() != status::ok) return {state(), failure_.message};
     if (failed_beside_)
       return fail(
           {status::io_error, "the device failed while copies of buckets were loaded, or counted"});
     if (error e = device_->wait(on); e.code != status::ok) return fail(e);
-    while (!staged_.empty()) {
-      if (error e = device_->wait(staged_on_); e.code != status::ok) return fail(e);
-      std::span<const change> changes(changes_, staged_count_);
-      mirror_ ? pool_->store_changes(changes, *mirror_) : pool_->flush_payloads(changes);
-      for (const staged& s : staged_) device_->commit(leased_, s.what, s.changes, staged_on_);
-      if (error e = device_->wait(staged_on_); e.code != status::ok) return fail(e);
-      if (!mirror_) pool_->flush_words(changes);
-      std::uint64_t waited = device_->counted().pending;
-      if (std::exchange(told_.pending, waited) == waited) {
-        forget_staged();
-      } else {
-        for (const staged& s : staged_) stage(s);
-      }
-    }
+    if (staged_count_ != 0) return commit_staged();
     return {status::ok, {}};
   }
 
@@ -206,7 +188,7 @@ class map::part {
     pins_.release();
     cache_.reset();
     mirror_.reset();
-    device_->free(std::exchange(changes_, nullptr));
+    free_changes();
     if (pool_ && !failed_) pool_->disown();  // else nobody knows whether the device is done
     status closed = table_->close();
     table_.reset();
@@ -214,12 +196,6 @@ class map::part {
   }
 
  private:
-  /// A batch whose second half is to come.
-  struct staged {
-    batch what;
-    change* changes;
-  };
-
   /// While it lives the levels change, or a load of copies is under way: never both, and no find
   /// starts while the levels change. A flag and no lock that is held: the loan itself is a lock of
   /// the engine's, which is taken within as well as before.
@@ -250,19 +226,42 @@ class map::part {
            (no_values || device_->reaches(b.values, b.count * sizeof(std::uint64_t))) &&
            device_->reaches(b.answers, b.count * sizeof(status));
   }
+  /// One change for each key is room enough: there are no more of them than operations.
+  error make_room_for_changes() {
+    staged_.numbers_log2 = staged_changes::numbers_log2_for(max_staged_);
+    const std::size_t bytes = sizeof(std::uint32_t) << staged_.numbers_log2;
+    auto own = [&](std::size_t size) { return device_->allocate(size, memory_kind::own); };
+    staged_.changes = static_cast<change*>(device_->allocate(max_staged_ * sizeof(change)));
+    staged_.hashes = static_cast<std::uint64_t*>(own(max_staged_ * sizeof(std::uint64_t)));
+    staged_.numbers = static_cast<std::uint32_t*>(own(bytes));
+    if (staged_.changes == nullptr || staged_.hashes == nullptr || staged_.numbers == nullptr)
+      return {status::no_space, "no memory that host and device share, or on the device, for " +
+                                    std::to_string(max_staged_) + " staged operations"};
+    device_->clear(staged_.numbers, bytes);
+    return {status::ok, {}};
+  }
+  void free_changes() {
+    device_->free(staged_.changes);
+    device_->free(staged_.hashes, memory_kind::own);
+    device_->free(staged_.numbers, memory_kind::own);
+    staged_ = {};
+  }
   void stage_next(const batch& b, stream on) {
     staged_on_ = on;
-    staged_.push_back({b, changes_ + staged_count_});
     staged_count_ += b.count;
-    stage(staged_.back());
+    device_->stage(leased_, b, staged_, on);
   }
-  void stage(const staged& s) {
-    std::fill_n(s.changes, s.what.count, change{});
-    device_->stage(leased_, s.what, s.changes, staged_on_);
-  }
-  void forget_staged() {
-    staged_.clear();
+  error commit_staged() {
+    if (error e = device_->wait(staged_on_); e.code != status::ok) return fail(e);
+    const std::uint64_t count = device_->counted().staged - staged_.before;
+    std::span<const change> changes(staged_.changes, count);
+    mirror_ ? pool_->store_changes(changes, *mirror_) : pool_->flush_payloads(changes);
+    device_->commit(leased_, staged_, count, staged_on_);
+    if (error e = device_->wait(staged_on_); e.code != status::ok) return fail(e);
+    if (!mirror_) pool_->flush_words(changes);
+    staged_.before += count;
     staged_count_ = 0;
+    return {status::ok, {}};
   }
 
   /// From the first-th operation on, at most so many.
@@ -320,7 +319,7 @@ class map::part {
   error fail(const error& e) {
     failure_ = e;
     failed_ = true;
-    forget_staged();
+    staged_count_ = 0;
     if (std::exchange(leased_out_, false)) pool_->give_up_lease();
     return e;
   }
@@ -378,9 +377,8 @@ class map::part {
   error failure_{status::ok, {}};
   tallies told_;  // of what the device counted
   std::uint64_t max_staged_, staged_count_ = 0;
-  std::vector<staged> staged_;
   stream staged_on_ = nullptr;
-  change* changes_ = nullptr;
+  staged_changes staged_;
 };
 
 // --------------------------------------------------------------------------------------------- map
@@ -392,7 +390,7 @@ map::~map() = default;
 
 result<map> open_on(std::unique_ptr<device> d, const std::string& path, options how,
                     const device_options& on) {
-  constexpr std::uint64_t most = std::uint64_t{1} << 32;
+  constexpr std::uint64_t most = std::uint64_t{1} << 31;
   if (on.max_staged == 0 || on.max_staged > most)
     return error{status::invalid_argument, "device_options.max_staged is " +
                                                std::to_string(on.max_staged) +

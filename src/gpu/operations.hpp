@@ -34,13 +34,24 @@ using gphash::target;
 
 /// A write but for its commit word. Nothing to do: no word.
 struct change {
+  enum class kind : std::uint8_t {
+    none,
+    insert,
+    update,
+    removal,
+    undone  // a slot was claimed, and is to be empty again
+  };
   pm<std::uint64_t>* word = nullptr;
   std::uint64_t next = 0;
   pm<std::uint64_t>* payload = nullptr;  // the value word of an insert
   std::uint64_t value = 0;               // in it
-  std::int32_t records = 0;              // added
-  bool apart = false;                    // the payload lies in another line than the word
-  bool held = false;                     // the stripe is, until the batch's commit
+  kind what = kind::none;
+  bool apart = false;  // the payload lies in another line than the word
+
+  /// Added.
+  constexpr std::int32_t records() const noexcept {
+    return what == kind::insert ? 1 : what == kind::removal ? -1 : 0;
+  }
 };
 static_assert(sizeof(change) == 40);
 
@@ -136,36 +147,35 @@ class operations {
     return answer;
   }
 
-  /// Find, decide, prepare. The stripe is held. Returns the operation's answer if `c` is committed;
-  /// no_space: no slot is free, nothing was done.
+  /// Find, decide, prepare. The stripe is held. `c`: what the key's last write that waits for a
+  /// commit has prepared, or nothing; then what is to be committed in its place. Returns the
+  /// operation's answer if that is; no_space: no slot is free, nothing was done.
   template <bool AtOnce, class Decide>
   DURAHASH_ON_DEVICE status stage(bool mine, std::uint64_t hash, Decide&& decide, change& c) const {
     using act = typename decision<std::uint64_t>::what;
-    c = {};
     target s = target_of<true>(hash);
-    auto seen = look<true, true>(mine, s);
+    const bool again = c.what != change::kind::none;
+    auto seen = look<true, true>(mine && !again, s);
     pm<std::uint64_t>* state = warp().from(seen.state, seen.lane());
-    std::optional<std::uint64_t> present;
+    std::optional<std::uint64_t> present = again ? left_by(c) : std::nullopt;
     if (mine && seen.hits != 0) present = side_.load(*value_behind(s, state));
     decision<std::uint64_t> wanted = decide(present);
-    bool adds = mine && wanted.act == act::set && !present;
-    if (warp().in_any_tile(adds)) {
-      pm<std::uint64_t>* claimed = claim<AtOnce>(adds, s, seen.at, seen.empty, wanted.value);
-      if (adds) {
-        if (claimed == nullptr) return status::no_space;
-        pm<std::uint64_t>* value = value_behind(s, claimed);
-        c = {.word = claimed,
-             .next = s.fingerprint,
-             .payload = value,
-             .value = wanted.value,
-             .records = 1,
-             .apart = !same_line(claimed, value)};
-      }
+    const bool sets = mine && wanted.act == act::set, removes = mine && wanted.act == act::remove;
+    pm<std::uint64_t>* claimed = nullptr;
+    bool claims = sets && !present && !again;
+    if (warp().in_any_tile(claims))
+      claimed = claim<AtOnce>(claims, s, seen.at, seen.empty, wanted.value);
+    if (claims && claimed == nullptr) return status::no_space;
+    if (claims) {
+      c = insertion(s, claimed, wanted.value);
+    } else if (again) {
+      if (sets) c = set_after(s, c, wanted.value);
+      if (removes) c = removed_after(s, c);
+    } else if (sets) {
+      c = {.word = value_behind(s, state), .next = wanted.value, .what = change::kind::update};
+    } else if (removes) {
+      c = {.word = state, .next = gphash::empty_state, .what = change::kind::removal};
     }
-    if (mine && present && wanted.act == act::set)
-      c = {.word = value_behind(s, state), .next = wanted.value};
-    if (mine && wanted.act == act::remove)
-      c = {.word = state, .next = gphash::empty_state, .records = -1};
     return wanted.answer;
   }
 
@@ -175,11 +185,12 @@ class operations {
   DURAHASH_ON_DEVICE void commit(std::uint64_t hash, const change& c) const {
     if (c.word == nullptr) return;
     copies_.store(*c.word, c.next, c.payload != nullptr ? &c.value : nullptr, [&] {
-      if (c.records < 0) side_.store_in_any_order(*c.word, gphash::claimed_state);
-      if (c.records != 0) side_.outdate(hash);
+      const std::int32_t records = c.records();
+      if (records < 0) side_.store_in_any_order(*c.word, gphash::claimed_state);
+      if (records != 0) side_.outdate(hash);
       // a removal has nothing to come behind: what the slot gets next is published
       bool in_order =
-          AtOnce && c.records >= 0 && !Side::planted("gpu-nothing-orders-value-and-fingerprint");
+          AtOnce && records >= 0 && !Side::planted("gpu-nothing-orders-value-and-fingerprint");
       in_order ? side_.publish(*c.word, c.next) : side_.store(*c.word, c.next);
     });
   }
@@ -196,7 +207,7 @@ class operations {
       side_.give(hash);
     });
     if (mine) answer = got;
-    records += c.records;
+    records += c.records();
     return mine;
   }
 
@@ -309,6 +320,41 @@ class operations {
   }
   DURAHASH_ON_DEVICE decltype(auto) form() const noexcept { return Shape::of(table_); }
 
+  // What a write prepares; where another one of its key has prepared something before it, in place
+  // of that.
+
+  DURAHASH_ON_DEVICE change insertion(const target& s, pm<std::uint64_t>* state,
+                                      std::uint64_t value) const noexcept {
+    pm<std::uint64_t>* payload = value_behind(s, state);
+    return {.word = state,
+            .next = s.fingerprint,
+            .payload = payload,
+            .value = value,
+            .what = change::kind::insert,
+            .apart = !same_line(state, payload)};
+  }
+  /// The key's value once that is committed.
+  DURAHASH_ON_DEVICE static std::optional<std::uint64_t> left_by(const change& c) noexcept {
+    if (c.what == change::kind::insert) return c.value;
+    if (c.what == change::kind::update) return c.next;
+    return std::nullopt;
+  }
+  DURAHASH_ON_DEVICE change set_after(const target& s, const change& c,
+                                      std::uint64_t value) const noexcept {
+    if (c.what == change::kind::update)
+      return {.word = c.word, .next = value, .what = change::kind::update};
+    if (c.what == change::kind::removal)  // it stays, with another value
+      return {.word = value_behind(s, c.word), .next = value, .what = change::kind::update};
+    return insertion(s, c.word, value);
+  }
+  DURAHASH_ON_DEVICE change removed_after(const target& s, const change& c) const noexcept {
+    if (c.what == change::kind::insert)
+      return {.word = c.word, .next = gphash::empty_state, .what = change::kind::undone};
+    return {.word = c.word - values_behind(s),
+            .next = gphash::empty_state,
+            .what = change::kind::removal};
+  }
+
   /// `Escapes` false: it has none.
   template <bool Escapes>
   DURAHASH_ON_DEVICE static target target_of(std::uint64_t hash) noexcept {
@@ -326,8 +372,11 @@ class operations {
   }
   DURAHASH_ON_DEVICE pm<std::uint64_t>* value_behind(const target& s,
                                                      pm<std::uint64_t>* state) const noexcept {
+    return state + values_behind(s);
+  }
+  DURAHASH_ON_DEVICE unsigned values_behind(const target& s) const noexcept {
     static_assert(offsetof(gphash::slot, value) == sizeof(std::uint64_t));
-    return state + (s.escape < 0 ? form().slots : 1);
+    return s.escape < 0 ? form().slots : 1;
   }
   template <class At>
   DURAHASH_ON_DEVICE auto states(bool mine, unsigned lanes, unsigned first, unsigned end,

@@ -145,16 +145,18 @@ class lockstep_device final : public gpu::device {
   void answer_all(const gpu::batch& b, status answer, gpu::stream on) override {
     queue_of(on).ask([b, answer] { std::fill_n(b.answers, b.count, answer); });
   }
-  void stage(const gpu::leased_table& t, const gpu::batch& b, gpu::change* changes,
+  void stage(const gpu::leased_table& t, const gpu::batch& b, const gpu::staged_changes& staged,
              gpu::stream on) override {
-    on_warps(on, t, b, [changes](auto& run, std::size_t first, std::size_t step) {
-      run.stage(first, step, changes);
+    ++stages;
+    on_warps(on, t, b, [staged](auto& run, std::size_t first, std::size_t step) {
+      run.stage(first, step, staged);
     });
   }
-  void commit(const gpu::leased_table& t, const gpu::batch& b, const gpu::change* changes,
+  void commit(const gpu::leased_table& t, const gpu::staged_changes& staged, std::size_t count,
               gpu::stream on) override {
-    on_warps(on, t, b, [changes](auto& run, std::size_t first, std::size_t step) {
-      run.commit(first, step, changes);
+    committed += count;
+    on_warps(on, t, {}, [staged, count](auto& run, std::size_t first, std::size_t step) {
+      run.commit(first, step, staged, count);
     });
   }
   void retry_full(const gpu::batch& b, gpu::stream on) override {
@@ -213,11 +215,12 @@ class lockstep_device final : public gpu::device {
   }
   gpu::tallies counted() override {  // beside finds, which count their looks
     auto now = [](auto& count) { return std::atomic_ref(count).load(); };
-    return {now(total_.records),   now(total_.full),  now(total_.pending), now(total_.moved),
+    return {now(total_.records),   now(total_.full),  now(total_.staged), now(total_.moved),
             now(total_.misplaced), now(total_.looks), now(total_.copies)};
   }
 
-  std::atomic<bool> fails{false};  // the next wait
+  std::atomic<bool> fails{false};         // the next wait
+  std::size_t stages = 0, committed = 0;  // kernels of writes that are staged; changes of keys
   bool refuses_pins = false, refuses_launches = false, lazy = false;
   std::size_t max_own_bytes = ~std::size_t{0};  // of one piece
 

@@ -219,33 +219,77 @@ TEST_P(GpuMap, StagedWritesAppearWithTheCommit) {
   EXPECT_TRUE(made->check().ok);
 }
 
-/// A round's stripes stay held by operations that changed nothing, too, so that none of a later
-/// batch overtakes one that waits.
-TEST(GpuBatch, AStripeIsHeldUntilTheCommit) {
-  process_medium medium;
-  gpu::lockstep_turns turns;
-  gpu::lockstep_side<process_medium> side(medium, turns);
-  gphash::shape one{1, 1, 2, 1};
-  alignas(64) std::uint64_t memory[16] = {};
-  auto* bucket = reinterpret_cast<pm<std::uint64_t>*>(memory);
-  gpu::leased_table table{gphash::places(one, {7, 9}), {bucket}, {2}, nullptr};
-  std::uint64_t key = 5, value = 1;
-  status answer = gpu::pending, later = gpu::pending;
-  gpu::tallies total;
-  gpu::change nothing, change;
-  gpu::batch update{gpu::action::update, 1, &key, &value, &answer},
-      put{gpu::action::put, 1, &key, &value, &later};
-  gpu::batch_run<gpu::lockstep_side<process_medium>> first(side, table, update, total),
-      second(side, table, put, total);
-  first.stage(0, 1, &nothing);
-  EXPECT_EQ(answer, status::not_found);
-  second.stage(0, 1, &change);
-  EXPECT_EQ(later, gpu::pending) << "it overtakes what waits for this stripe";
-  first.commit(0, 1, &nothing);
-  second.stage(0, 1, &change);
-  EXPECT_EQ(later, status::ok);
-  second.commit(0, 1, &change);
-  EXPECT_EQ(total.records, 1);
+/// Batches that wait for one commit see what those before them have done, key by key.
+TEST_P(GpuMap, WritesThatWaitForACommitSeeThoseBeforeThem) {
+  auto made = open();
+  ASSERT_TRUE(made) << made.failure().message;
+  constexpr std::size_t n = 24;  // the first half is there before
+  shared_words keys(*device, n), first(*device, n), second(*device, n);
+  for (std::size_t i = 0; i < n; ++i) keys[i] = 7 * i, first[i] = 100 + i, second[i] = 900 + i;
+  shared_answers answers(*device, n);
+  ASSERT_EQ(made->put(n / 2, keys.data(), second.data(), answers.data()), status::ok);
+  auto expect = [&](const char* what, status asked, status of_old, status of_new) {
+    ASSERT_EQ(asked, status::ok);
+    ASSERT_EQ(device->wait(nullptr).code, status::ok);
+    for (std::size_t i = 0; i < n; ++i)
+      ASSERT_EQ(answers[i], i < n / 2 ? of_old : of_new) << what << " of key " << keys[i];
+  };
+  using enum status;
+  auto insert = [&] { return made->insert_async(n, keys.data(), first.data(), answers.data()); };
+  auto update = [&] { return made->update_async(n, keys.data(), second.data(), answers.data()); };
+  auto erase = [&] { return made->erase_async(n, keys.data(), answers.data()); };
+  expect("update", update(), ok, not_found);
+  expect("insert", insert(), exists, ok);
+  expect("insert again", insert(), exists, exists);
+  expect("erase", erase(), ok, ok);
+  expect("erase again", erase(), not_found, not_found);
+  expect("update of none", update(), not_found, not_found);
+  expect("insert behind", insert(), ok, ok);
+  expect("update behind", update(), ok, ok);
+  ASSERT_EQ(made->commit(), ok);
+  model wanted;
+  for (std::size_t i = 0; i < n; ++i) wanted[keys[i]] = second[i];
+  expect_found(*made, wanted);
+  EXPECT_EQ(made->size(), n);
+  ASSERT_EQ(made->insert_async(1, keys.data(), first.data(), answers.data()), ok);
+  expect("erase of all", erase(), ok, ok);
+  ASSERT_EQ(made->commit(), ok);
+  EXPECT_EQ(made->size(), 0u);
+  // what was inserted and erased before one commit leaves no claimed slot behind
+  expect("insert of all", insert(), ok, ok);
+  expect("erase of all", erase(), ok, ok);
+  ASSERT_EQ(made->commit(), ok);
+  EXPECT_EQ(made->size(), 0u);
+  EXPECT_TRUE(made->check().ok);
+  expect_found(*made, {});
+}
+
+/// 64 writes of each of 16 keys were 64 rounds, each with a wait for the device.
+TEST_P(GpuMap, ABatchOfHotKeysIsOneRoundAndOneChangeForEach) {
+  auto made = open();
+  ASSERT_TRUE(made) << made.failure().message;
+  constexpr std::size_t hot = 16, times = 64;
+  shared_words keys(*device, hot * times), values(*device, hot * times);
+  shared_answers answers(*device, hot * times);
+  for (std::size_t i = 0; i < keys.size(); ++i) keys[i] = i % hot, values[i] = i;
+  auto* lockstep = dynamic_cast<lockstep_device*>(device);
+  std::size_t before = lockstep == nullptr ? 0 : lockstep->stages;
+  ASSERT_EQ(made->insert_async(keys.size(), keys.data(), values.data(), answers.data()),
+            status::ok);
+  ASSERT_EQ(made->commit(), status::ok);
+  bool staged = GetParam().to_power || GetParam().place != gpu::table_place::pool;
+  if (lockstep != nullptr && staged) {
+    EXPECT_EQ(lockstep->stages - before, 1u);
+    EXPECT_EQ(lockstep->committed, hot);
+  }
+  std::size_t added = 0;
+  model wanted;
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    EXPECT_TRUE(answers[i] == status::ok || answers[i] == status::exists);
+    if (answers[i] == status::ok) wanted[keys[i]] = values[i], ++added;
+  }
+  EXPECT_EQ(added, hot) << "each key is inserted once";
+  expect_found(*made, wanted);
 }
 
 /// Nobody knows what a device did that failed: nothing more is done, no close calls the pool clean,
