@@ -203,7 +203,7 @@ class leased_table {
       s.give(hash);
       records = c.records();
     }
-    s.add(counted_, {records, 0, 0});
+    s.add(counted_, {.records = records});
     return answer;
   }
 

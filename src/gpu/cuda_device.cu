@@ -3,6 +3,7 @@
 #include <atomic>
 #include <map>
 #include <mutex>
+#include <vector>
 
 #include "gpu/cuda_backend.hpp"
 #include "gpu/cuda_side.cuh"
@@ -98,6 +99,7 @@ class cuda_gpu final : public device {
     const on_device here(number_);
     for (cudaStream_t made : {stream_for_copies_, transfers_})
       if (made != nullptr) cudaStreamDestroy(made);
+    for (auto [name, event] : last_of_) cudaEventDestroy(event);
     cudaFree(turns_);
     cudaFree(total_);
   }
@@ -247,7 +249,8 @@ class cuda_gpu final : public device {
           table, {}, {.step = step, .tasks = tasks, .count = count}, count, on);
   }
   stream stream_for_copies() override { return stream_for_copies_; }
-  void describe(device_view& into) const override {
+  void describe(device_view& into) override {
+    has_handles_ = true;
     into.turns = turns_, into.total = total_, into.copies = copies_;
   }
   void answer_all(const batch& b, status answer, stream on) override {
@@ -276,7 +279,7 @@ class cuda_gpu final : public device {
   }
   error wait_for_all() override {
     const on_device here(number_);
-    return counted_after(cudaDeviceSynchronize());
+    return counted_after(has_handles_ ? cudaDeviceSynchronize() : wait_for_own_kernels());
   }
   tallies counted() override {
     std::scoped_lock lock(counting_);
@@ -335,7 +338,31 @@ class cuda_gpu final : public device {
     const void* all[] = {&parameters...};
     return note(cudaLaunchKernel(reinterpret_cast<const void*>(kernel), dim3(blocks),
                                  dim3(threads_per_block), const_cast<void**>(all), 0,
-                                 static_cast<cudaStream_t>(on)));
+                                 static_cast<cudaStream_t>(on))) &&
+           note(mark(static_cast<cudaStream_t>(on)));
+  }
+  /// An event behind what was asked of this stream. It stays good when the stream is destroyed.
+  cudaError_t mark(cudaStream_t on) {
+    std::scoped_lock lock(marking_);
+    auto known = last_of_.find(on);
+    if (known == last_of_.end()) {
+      cudaEvent_t made = nullptr;
+      const cudaError_t code = cudaEventCreateWithFlags(&made, cudaEventDisableTiming);
+      if (code != cudaSuccess) return code;
+      known = last_of_.emplace(on, made).first;
+    }
+    return cudaEventRecord(known->second, on);
+  }
+  /// And not for those of others, which may wait for who called.
+  cudaError_t wait_for_own_kernels() {
+    std::vector<cudaEvent_t> all;
+    {
+      std::scoped_lock lock(marking_);
+      for (auto [name, event] : last_of_) all.push_back(event);
+    }
+    for (cudaEvent_t event : all)
+      if (const cudaError_t code = cudaEventSynchronize(event); code != cudaSuccess) return code;
+    return cudaSuccess;
   }
   /// Of this kernel, as its registers allow.
   unsigned blocks_at_a_time(const void* kernel) {
@@ -364,6 +391,9 @@ class cuda_gpu final : public device {
   bucket_copies copies_;
   std::uint32_t* turns_ = nullptr;
   tallies* total_ = nullptr;
+  bool has_handles_ = false;  // of kernels that are not the library's, in streams that nobody named
+  std::mutex marking_;        // of what follows
+  std::map<cudaStream_t, cudaEvent_t> last_of_;
   std::mutex counting_;  // loads of copies wait in a thread of their own; of what follows
   tallies counted_;
   std::map<const void*, unsigned> blocks_at_a_time_;  // by kernel

@@ -98,7 +98,6 @@ class cuda_side {
 
   __device__ void add(tallies& total, const tallies& mine) const {
     count(total.records, mine.records);
-    count(total.full, mine.full);
     count(total.moved, mine.moved);
     count(total.misplaced, mine.misplaced);
     count(total.looks, mine.looks);

@@ -37,8 +37,9 @@ class copies_device : public device_memory {
                           std::size_t count, stream on) = 0;
   virtual stream stream_for_copies() = 0;
 
-  /// Until all of this stream is done, or of every one. Says what went wrong since the last time,
-  /// if anything did.
+  /// Until all of this stream is done; or all that this device was asked for, in any stream, and
+  /// kernels that have a handle (`describe`). Says what went wrong since the last time, if anything
+  /// did.
   virtual error wait(stream on) = 0;
   virtual error wait_for_all() = 0;
 };
@@ -73,7 +74,7 @@ class device : public copies_device {
   virtual void spread(const changed_blocks& blocks, stream on) = 0;
 
   /// For kernels that are not the library's: turns, total and copies.
-  virtual void describe(device_view& into) const = 0;
+  virtual void describe(device_view& into) = 0;
 
   /// Whether all that was asked for has begun, or will. If not, the next wait says why.
   virtual bool sound() const = 0;

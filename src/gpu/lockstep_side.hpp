@@ -93,7 +93,6 @@ class lockstep_side {
 
   void add(tallies& total, const tallies& mine) const noexcept {
     std::atomic_ref(total.records).fetch_add(mine.records, std::memory_order_relaxed);
-    std::atomic_ref(total.full).fetch_add(mine.full, std::memory_order_relaxed);
     std::atomic_ref(total.staged).fetch_add(mine.staged, std::memory_order_relaxed);
     std::atomic_ref(total.moved).fetch_add(mine.moved, std::memory_order_relaxed);
     std::atomic_ref(total.misplaced).fetch_add(mine.misplaced, std::memory_order_relaxed);

@@ -42,6 +42,9 @@ class map::part {
       mirror_.emplace(
           *device_, place_ == table_place::device_mirror ? memory_kind::own : memory_kind::shared);
     if (cache_percent_ != 0) cache_.emplace(*device_, cache_percent_, policy_);
+    full_ = static_cast<std::uint64_t*>(device_->allocate(sizeof *full_));
+    if (full_ == nullptr)
+      return {status::no_space, "no memory that host and device share, for a counter"};
     if (by_batch())
       if (error e = make_room_for_changes(); e.code != status::ok) return e;
     if (place_ == table_place::pool) pool_->own();
@@ -147,7 +150,9 @@ class map::part {
     device_->answer_all(b, pending, on);
     std::size_t most = by_batch() ? max_staged_ : b.count;
     for (std::size_t done = 0; done < b.count; done += most) {
-      error e = write_piece(part_of(b, done, most), on);
+      batch piece = part_of(b, done, most);
+      piece.full = full_;
+      error e = write_piece(piece, on);
       if (e.code == status::ok) continue;
       // nothing is done of what comes behind
       if (e.code == status::no_space && b.count - done > most) {
@@ -189,6 +194,7 @@ class map::part {
     cache_.reset();
     mirror_.reset();
     free_changes();
+    device_->free(std::exchange(full_, nullptr));
     if (pool_ && !failed_) pool_->disown();  // else nobody knows whether the device is done
     status closed = table_->close();
     table_.reset();
@@ -271,11 +277,11 @@ class map::part {
   }
   error write_piece(const batch& b, stream on) {
     while (true) {  // ends: every round but the first has found a larger table, up to no_space
-      std::uint64_t full_before = device_->counted().full;
+      *full_ = 0;
       if (by_batch()) stage_next(b, on);
       else device_->write(leased_, b, on);
       if (error e = commit(on); e.code != status::ok) return e;
-      if (device_->counted().full == full_before) return {status::ok, {}};
+      if (*full_ == 0) return {status::ok, {}};
       if (error e = grow(on); e.code != status::ok) return e;
       device_->retry_full(b, on);
     }
@@ -379,6 +385,7 @@ class map::part {
   std::uint64_t max_staged_, staged_count_ = 0;
   stream staged_on_ = nullptr;
   staged_changes staged_;
+  std::uint64_t* full_ = nullptr;  // operations of `put` or `insert` that found no room
 };
 
 // --------------------------------------------------------------------------------------------- map

@@ -9,7 +9,6 @@ namespace durahash::gpu {
 /// Counted on the device.
 struct tallies {
   std::int64_t records = 0;     // added, less removed
-  std::uint64_t full = 0;       // operations that found no room
   std::uint64_t staged = 0;     // changes of keys, whether committed or not
   std::uint64_t moved = 0;      // records copied to a new level
   std::uint64_t misplaced = 0;  // records that no place leads to, found meanwhile

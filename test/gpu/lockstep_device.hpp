@@ -196,7 +196,7 @@ class lockstep_device final : public gpu::device {
     });
   }
   gpu::stream stream_for_copies() override { return &copies_; }  // one that no test has
-  void describe(gpu::device_view&) const override {}             // no kernels but the library's
+  void describe(gpu::device_view&) override {}                   // no kernels but the library's
   bool sound() const override { return true; }
   error wait(gpu::stream on) override {
     work_queue& queue = queue_of(on);
@@ -215,8 +215,8 @@ class lockstep_device final : public gpu::device {
   }
   gpu::tallies counted() override {  // beside finds, which count their looks
     auto now = [](auto& count) { return std::atomic_ref(count).load(); };
-    return {now(total_.records),   now(total_.full),  now(total_.staged), now(total_.moved),
-            now(total_.misplaced), now(total_.looks), now(total_.copies)};
+    return {now(total_.records),   now(total_.staged), now(total_.moved),
+            now(total_.misplaced), now(total_.looks),  now(total_.copies)};
   }
 
   std::atomic<bool> fails{false};         // the next wait

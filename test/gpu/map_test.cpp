@@ -188,6 +188,25 @@ TEST_P(GpuMap, ABatchWithoutRoomSaysSoAndIsDoneAfterAReserve) {
   EXPECT_EQ(made->size(), keys.size());
 }
 
+/// What finds no room in another stream's batch is that batch's.
+TEST_P(GpuMap, OnlyACallThatFindsNoRoomGrowsTheTable) {
+  if (GetParam().to_power || GetParam().place != gpu::table_place::pool)
+    GTEST_SKIP() << "what waits for a commit is of one stream";
+  auto made = open();
+  ASSERT_TRUE(made) << made.failure().message;
+  std::mt19937_64 random(8);
+  shared_words keys(*device, random_words(3000, random)), one(*device, 1);
+  shared_answers answers(*device, keys.size()), answer(*device, 1);
+  ASSERT_EQ(made->put(1, one.data(), one.data(), answer.data()), status::ok);
+  std::uint64_t before = made->info().slots;
+  ASSERT_EQ(made->put_async(keys.size(), keys.data(), keys.data(), answers.data(), beside()),
+            status::ok);
+  ASSERT_EQ(made->put(1, one.data(), one.data(), answer.data()), status::ok);
+  EXPECT_EQ(answer[0], status::ok);
+  EXPECT_EQ(made->info().slots, before);
+  EXPECT_NE(std::count(answers.begin(), answers.end(), status::no_space), 0);
+}
+
 /// Staged is not visible; a commit makes it so. More than fits waits for a commit of what is
 /// staged.
 TEST_P(GpuMap, StagedWritesAppearWithTheCommit) {

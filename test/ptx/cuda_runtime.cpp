@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <memory>
 #include <sstream>
 
 #include "test/ptx/device.hpp"
@@ -293,6 +294,39 @@ cudaError_t cudaStreamSynchronize(cudaStream_t s) {
   if (code != cudaSuccess) return code;
   device::the_one().wait(s);  // other threads' calls go on meanwhile
   return with_device([](device&) { return cudaSuccess; });
+}
+}  // extern "C"
+
+/// A mark that a stream comes to.
+struct CUevent_st {
+  cudaStream_t on = nullptr;
+  std::shared_ptr<bool> reached = std::make_shared<bool>(true);
+};
+
+extern "C" {
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* made, unsigned) {
+  *made = new CUevent_st;
+  return cudaSuccess;
+}
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t on) {
+  return with_device([&](device& d) {
+    auto reached = std::make_shared<bool>(false);
+    *event = {on, reached};
+    d.then(on, [reached] { *reached = true; });
+    return cudaSuccess;
+  });
+}
+cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  CUevent_st mark;
+  cudaError_t code = with_device([&](device&) { return mark = *event, cudaSuccess; });
+  if (code != cudaSuccess) return code;
+  device::the_one().wait_until(mark.on, [&] { return *mark.reached; });
+  return with_device([](device&) { return cudaSuccess; });
+}
+cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  delete event;
+  return cudaSuccess;
 }
 cudaError_t cudaStreamQuery(cudaStream_t s) {
   return with_device([&](device& d) { return d.idle(s) ? cudaSuccess : cudaErrorNotReady; });

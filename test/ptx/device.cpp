@@ -57,8 +57,11 @@ void device::then(stream_name on, std::function<void()> what) {
 bool device::idle(stream_name on) { return streams_[on].waiting.empty(); }
 
 void device::wait(stream_name on) {
+  wait_until(on, [this, on] { return idle(on); });
+}
+void device::wait_until(stream_name on, const std::function<bool()>& reached) {
   std::unique_lock hold(lock);
-  for (unsigned turns = 0; failure_.empty() && !idle(on); ++turns) {
+  for (unsigned turns = 0; failure_.empty() && !reached(); ++turns) {
     turn();
     constexpr unsigned others_every = 64;
     if (turns % others_every != 0) continue;

@@ -42,6 +42,7 @@ class device {
               stream_name on);
   void then(stream_name on, std::function<void()> what);  // a copy, or the like
   void wait(stream_name on);
+  void wait_until(stream_name on, const std::function<bool()>& reached);  // of this stream
   void wait_for_all();
   bool idle(stream_name on);
   void get_on();  // a little, as time passes
