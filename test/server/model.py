@@ -29,7 +29,9 @@ def keyspace_of(server, databases=4):
 
 
 def assert_same(found, wanted):
-    assert sorted(found) == sorted(wanted)
+    lost, came = wanted.keys() - found.keys(), found.keys() - wanted.keys()
+    assert not lost and not came, \
+        f"lost, with their expiries: {[(key, wanted[key][1]) for key in lost]}; came: {came}"
     for key, (value, expires) in wanted.items():
         assert found[key][0] == value, f"the value of {key}"
         assert (expires is None) == (found[key][1] is None), f"the expiry of {key}"
