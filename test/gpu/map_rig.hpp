@@ -92,6 +92,13 @@ class GpuMap : public testing::TestWithParam<shape_case> {
     EXPECT_TRUE(report.ok) << report.violations.front();
     for (auto [key, value] : wanted) ASSERT_EQ(pool->get(key), value) << "key " << key;
   }
+  /// Even the smallest of tables has room for these keys, which it does not have.
+  void make_room(gpu::map& m, const shared_words& keys) {
+    shared_answers answers(*device, keys.size());
+    ASSERT_EQ(m.put(keys.size(), keys.data(), keys.data(), answers.data()), status::ok);
+    ASSERT_EQ(m.erase_async(keys.size(), keys.data(), answers.data()), status::ok);
+    ASSERT_EQ(m.commit(), status::ok);
+  }
   void expect_found(gpu::map& m, const model& wanted) {
     std::vector<std::uint64_t> all;
     for (auto [key, value] : wanted) all.push_back(key);

@@ -153,8 +153,8 @@ TEST(GpuMapOpen, ADeviceWithoutMemoryForTheTable) {
     EXPECT_TRUE(pool->info().clean) << "a device that was refused left the pool as a crash does";
   }
 
-  auto made =
-      gpu::open_on(small(20'000), folder.file("a"), {}, {.place = gpu::table_place::device_mirror});
+  auto made = gpu::open_on(small(20'000), folder.file("a"), {},
+                           {.place = gpu::table_place::device_mirror, .max_staged = 64});
   ASSERT_TRUE(made) << made.failure().message;
   std::vector<std::uint64_t> keys(3000);
   for (std::size_t i = 0; i < keys.size(); ++i) keys[i] = i * i;

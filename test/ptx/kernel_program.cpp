@@ -36,8 +36,9 @@ class program {
     options how;
     if (o_.exchanges) how.settings = {{"levels", 1}, {"hashes", 1}, {"slots", 2}};
     if (o_.to_power) how.medium = medium_kind::memory, how.durability = durability_level::power;
-    auto opened = gpu::open_on(std::move(*cuda), o_.to_power ? "" : path(), how,
-                               {.place = o_.place, .cache_percent = o_.cache_percent});
+    auto opened = gpu::open_on(
+        std::move(*cuda), o_.to_power ? "" : path(), how,
+        {.place = o_.place, .cache_percent = o_.cache_percent, .max_staged = max_batch});
     if (!opened) return {"open: " + opened.failure().message, 0, 0};
     map_ = &*opened;
     if (o_.killed) d_.at_instruction(next_kill(), [this] { return look_at_image(), next_kill(); });
