@@ -21,7 +21,7 @@ struct batch {
   std::uint64_t* values;
   status* answers;
   std::uint32_t now = 0;          // of finds: their number, for the cache
-  std::uint64_t* full = nullptr;  // of writes: if not null, who found no room is counted there
+  std::uint32_t* full = nullptr;  // of writes: if not null, 1 there says that one found no room
 };
 
 /// The answer of an operation that has not been done yet.
@@ -73,23 +73,23 @@ class batch_run {
   /// Writes that are done at once, where visible is durable: those whose answer is `pending`.
   DURAHASH_ON_DEVICE void write(std::size_t first, std::size_t step) {
     tallies mine;
-    std::uint64_t full = 0;
+    bool full = false;
     for_pending(first, step,
                 [&](bool does, std::uint64_t hash, std::uint64_t value, status& answer) {
                   std::int32_t records = 0;
                   bool done = operations_.try_write(does, hash, decider(value), answer, records);
                   mine.records += records;
-                  full += done && answer == status::no_space;
+                  full |= done && answer == status::no_space;
                   return done;
                 });
     add(mine);
-    count_full(full);
+    tell_full(full);
   }
 
   /// First half of writes that become durable together: those whose answer is `pending`. Who comes
   /// to a key that has a change already goes on from there, and changes that.
   DURAHASH_ON_DEVICE void stage(std::size_t first, std::size_t step, const staged_changes& staged) {
-    std::uint64_t full = 0;
+    bool full = false;
     staged_index<Side> index(side_, staged);
     for_pending(first, step,
                 [&](bool does, std::uint64_t hash, std::uint64_t value, status& answer) {
@@ -106,10 +106,10 @@ class batch_run {
                     side_.give(hash);
                   });
                   if (taken) answer = got;
-                  full += taken && answer == status::no_space;
+                  full |= taken && answer == status::no_space;
                   return taken;
                 });
-    count_full(full);
+    tell_full(full);
   }
 
   /// Second half, of so many changes. What they come after is durable. The batch has no part in it.
@@ -231,8 +231,9 @@ class batch_run {
       return decide_write(mode, value)(present);
     };
   }
-  DURAHASH_ON_DEVICE void count_full(std::uint64_t full) const {
-    warp().one_does(full != 0 && all_.full != nullptr, [&] { side_.own_count(*all_.full, full); });
+  /// A store, and no addition: each of these crosses the bus to the host's memory and back.
+  DURAHASH_ON_DEVICE void tell_full(bool full) const {
+    warp().one_does(full && all_.full != nullptr, [&] { side_.own_store(*all_.full, 1u); });
   }
   DURAHASH_ON_DEVICE void add(const tallies& mine) const {
     warp().one_does(true, [&] { side_.add(total_, mine); });

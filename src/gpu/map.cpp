@@ -42,9 +42,9 @@ class map::part {
       mirror_.emplace(
           *device_, place_ == table_place::device_mirror ? memory_kind::own : memory_kind::shared);
     if (cache_percent_ != 0) cache_.emplace(*device_, cache_percent_, policy_);
-    full_ = static_cast<std::uint64_t*>(device_->allocate(sizeof *full_));
+    full_ = static_cast<std::uint32_t*>(device_->allocate(sizeof *full_));
     if (full_ == nullptr)
-      return {status::no_space, "no memory that host and device share, for a counter"};
+      return {status::no_space, "no memory that host and device share, for a flag"};
     if (by_batch())
       if (error e = make_room_for_changes(); e.code != status::ok) return e;
     if (place_ == table_place::pool) pool_->own();
@@ -385,7 +385,7 @@ class map::part {
   std::uint64_t max_staged_, staged_count_ = 0;
   stream staged_on_ = nullptr;
   staged_changes staged_;
-  std::uint64_t* full_ = nullptr;  // operations of `put` or `insert` that found no room
+  std::uint32_t* full_ = nullptr;  // whether an operation of `put` or `insert` found no room
 };
 
 // --------------------------------------------------------------------------------------------- map
