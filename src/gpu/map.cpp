@@ -142,13 +142,16 @@ class map::part {
     return {status::ok, {}};
   }
 
-  /// With growth.
+  /// With growth. A table that is all but full is left by what grows it: the more operations come
+  /// to it meanwhile, the more look at all their slots for nothing.
+  static constexpr std::size_t most_before_growth = std::size_t{1} << 18;
+
   error write_all(const batch& b, stream on) {
     if (state() == status::ok && !reaches(b))
       return {status::invalid_argument, "an array is in memory that the device does not reach"};
     if (error e = commit(on); e.code != status::ok) return e;  // what others staged
     device_->answer_all(b, pending, on);
-    std::size_t most = by_batch() ? max_staged_ : b.count;
+    const std::size_t most = by_batch() ? max_staged_ : most_before_growth;
     for (std::size_t done = 0; done < b.count; done += most) {
       batch piece = part_of(b, done, most);
       piece.full = full_;
