@@ -6,7 +6,9 @@
 namespace durahash::ptx {
 namespace {
 
-constexpr unsigned most_seeds = 20;
+constexpr unsigned seeds_without_a_bug = 20;
+// Some show in one program of nine. Addresses are parts of the programs: no two runs are the same.
+constexpr unsigned most_seeds = 100;
 
 }  // namespace
 
@@ -40,7 +42,8 @@ TEST(PtxKernels, AreRightWithoutAPlantedBug) {
         program_options{.cache_percent = 60},
         program_options{.place = gpu::table_place::device_mirror},
         program_options{.place = gpu::table_place::host_mirror, .cache_percent = 60}})
-    for (o.seed = 1; o.seed <= most_seeds; ++o.seed) ASSERT_EQ(run_program(o).complaint, "");
+    for (o.seed = 1; o.seed <= seeds_without_a_bug; ++o.seed)
+      ASSERT_EQ(run_program(o).complaint, "");
 }
 
 }  // namespace

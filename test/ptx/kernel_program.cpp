@@ -9,6 +9,7 @@
 #include <set>
 #include <vector>
 
+#include "base/random.hpp"
 #include "durahash/gpu_memory.hpp"
 #include "durahash/map.hpp"
 #include "gpu/map.hpp"
@@ -26,6 +27,7 @@ class program {
   explicit program(const program_options& o) : o_(o), random_(o.seed), d_(device::the_one()) {}
 
   program_end run() {
+    repeat_random(o_.seed);  // of the pool's hashes: which keys meet is a part of the program
     auto cuda = gpu::cuda_device(0);
     if (!cuda) return {cuda.failure().message, 0, 0};
     gpu_ = cuda->get();
