@@ -92,7 +92,7 @@ TEST_P(EveryMoment, OfARunAndItsCloseLeavesWhatWasAcknowledged) {
   std::string path = folder.file("pool.dh");
   ASSERT_TRUE(table::open(path, GetParam().how()));
   bool strict = GetParam().durability == durability_level::power;
-  const std::uint64_t few = GetParam().value == data_kind::u64 ? 180 : 90;
+  const std::uint64_t few = GetParam().value == data_kind::u64 ? 220 : 110;
   recorded_run life(path, GetParam(), 1, strict ? few : 400, draw);
   EXPECT_GT(life.growths, 0) << "the log has not grown";
   tried t = cut_everywhere(life, path, draw, [&](table& pool, std::uint64_t moment) {
