@@ -85,6 +85,14 @@ class map {
                       status* answers, stream on = nullptr);
   status erase_async(std::size_t n, const std::uint64_t* keys, status* answers,
                      stream on = nullptr);
+  /// An insert that tells what is there: of a key that is, the answer is `exists`, and the value
+  /// takes the place of the one that was to be inserted.
+  status find_or_insert_async(std::size_t n, const std::uint64_t* keys, std::uint64_t* values,
+                              status* answers, stream on = nullptr);
+  /// Adds to the value, modulo 2^64; a key that is not there gets the value. In a batch that has a
+  /// key several times, each counts. Behind a crash an operation counted once or not at all.
+  status add_async(std::size_t n, const std::uint64_t* keys, const std::uint64_t* values,
+                   status* answers, stream on = nullptr);
 
   /// Waits for the stream. When it returns ok, all writes of it are durable and their answers
   /// final.
@@ -100,6 +108,10 @@ class map {
              stream on = nullptr);
   status insert(std::size_t n, const std::uint64_t* keys, const std::uint64_t* values,
                 status* answers, stream on = nullptr);
+  status find_or_insert(std::size_t n, const std::uint64_t* keys, std::uint64_t* values,
+                        status* answers, stream on = nullptr);
+  status add(std::size_t n, const std::uint64_t* keys, const std::uint64_t* values, status* answers,
+             stream on = nullptr);
 
   /// Where an export stands.
   struct export_cursor {

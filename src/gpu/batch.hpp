@@ -10,10 +10,10 @@
 
 namespace durahash::gpu {
 
-enum class action : std::uint8_t { find, put, insert, update, erase };
+enum class action : std::uint8_t { find, put, insert, update, erase, find_or_insert, add };
 
-/// Arrays that the device reads and writes. `values` is read by writes and written by finds; it may
-/// be missing for find and erase.
+/// Arrays that the device reads and writes. `values` is read by writes and written by finds, and by
+/// find_or_insert where a key is there; it may be missing for find and erase.
 struct batch {
   action what;
   std::size_t count;
@@ -75,7 +75,7 @@ class batch_run {
     tallies mine;
     bool full = false;
     for_pending(first, step,
-                [&](bool does, std::uint64_t hash, std::uint64_t value, status& answer) {
+                [&](bool does, std::uint64_t hash, std::uint64_t& value, status& answer) {
                   std::int32_t records = 0;
                   bool done = operations_.try_write(does, hash, decider(value), answer, records);
                   mine.records += records;
@@ -92,7 +92,7 @@ class batch_run {
     bool full = false;
     staged_index<Side> index(side_, staged);
     for_pending(first, step,
-                [&](bool does, std::uint64_t hash, std::uint64_t value, status& answer) {
+                [&](bool does, std::uint64_t hash, std::uint64_t& value, status& answer) {
                   bool taken = side_.try_take(does, hash);
                   std::uint32_t number = warp().one(taken, [&] { return index.find(hash); });
                   change c = number != 0 ? staged.changes[number - 1] : change();
@@ -211,26 +211,39 @@ class batch_run {
           waits = waits && !done;
         }
         warp().keep(answers, n, answer);
+        warp().keep(values, n, value);
       }
       warp().hold([&](unsigned n) {
-        if (at + n < all_.count && warp().of(answers, n) != warp().of(before, n))
-          all_.answers[at + n] = warp().of(answers, n);
+        if (at + n >= all_.count || warp().of(answers, n) == warp().of(before, n)) return false;
+        all_.answers[at + n] = warp().of(answers, n);
+        if (all_.what == action::find_or_insert && warp().of(answers, n) == status::exists)
+          all_.values[at + n] = warp().of(values, n);
         return true;
       });
     }
   }
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic push  // it takes the value of an optional that has none to be read
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
   /// The decider of an operation, one for all kinds: a kernel has the code of a write once.
-  DURAHASH_ON_DEVICE auto decider(std::uint64_t value) const {
-    return [ what = all_.what, value ](const std::optional<std::uint64_t>& present)
+  /// `value` becomes the present one where the key is to be found.
+  DURAHASH_ON_DEVICE auto decider(std::uint64_t& value) const {
+    return [ what = all_.what, &value ](const std::optional<std::uint64_t>& present)
         __attribute__((always_inline)) {
       using detail::write_mode;
-      if (what == action::erase) return erase_decider<std::uint64_t>()(present);
-      write_mode mode = what == action::put      ? write_mode::put
-                        : what == action::insert ? write_mode::insert
-                                                 : write_mode::update;
-      return decide_write(mode, value)(present);
+      using enum action;
+      if (what == erase) return erase_decider<std::uint64_t>()(present);
+      if (what == find_or_insert && present) value = *present;
+      write_mode mode = what == put || what == add                 ? write_mode::put
+                        : what == insert || what == find_or_insert ? write_mode::insert
+                                                                   : write_mode::update;
+      return decide_write(mode, what == add && present ? value + *present : value)(present);
     };
   }
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
   /// A store, and no addition: each of these crosses the bus to the host's memory and back.
   DURAHASH_ON_DEVICE void tell_full(bool full) const {
     warp().one_does(full && all_.full != nullptr, [&] { side_.own_store(*all_.full, 1u); });

@@ -471,6 +471,16 @@ status map::update_async(std::size_t n, const std::uint64_t* keys, const std::ui
   return part_.here() ? part_->write(writing(action::update, n, keys, values, answers), on)
                       : part_.refusal();
 }
+status map::find_or_insert_async(std::size_t n, const std::uint64_t* keys, std::uint64_t* values,
+                                 status* answers, stream on) {
+  return part_.here() ? part_->write(writing(action::find_or_insert, n, keys, values, answers), on)
+                      : part_.refusal();
+}
+status map::add_async(std::size_t n, const std::uint64_t* keys, const std::uint64_t* values,
+                      status* answers, stream on) {
+  return part_.here() ? part_->write(writing(action::add, n, keys, values, answers), on)
+                      : part_.refusal();
+}
 status map::erase_async(std::size_t n, const std::uint64_t* keys, status* answers, stream on) {
   return part_.here() ? part_->write(writing(action::erase, n, keys, nullptr, answers), on)
                       : part_.refusal();
@@ -488,6 +498,17 @@ status map::put(std::size_t n, const std::uint64_t* keys, const std::uint64_t* v
 status map::insert(std::size_t n, const std::uint64_t* keys, const std::uint64_t* values,
                    status* answers, stream on) {
   return part_.here() ? part_->write_all(writing(action::insert, n, keys, values, answers), on).code
+                      : part_.refusal();
+}
+status map::find_or_insert(std::size_t n, const std::uint64_t* keys, std::uint64_t* values,
+                           status* answers, stream on) {
+  return part_.here()
+             ? part_->write_all(writing(action::find_or_insert, n, keys, values, answers), on).code
+             : part_.refusal();
+}
+status map::add(std::size_t n, const std::uint64_t* keys, const std::uint64_t* values,
+                status* answers, stream on) {
+  return part_.here() ? part_->write_all(writing(action::add, n, keys, values, answers), on).code
                       : part_.refusal();
 }
 status map::export_batch(export_cursor& at, std::size_t n, std::uint64_t* keys,

@@ -314,6 +314,66 @@ TEST_P(GpuMap, ABatchOfHotKeysIsOneRoundAndOneChangeForEach) {
   expect_found(*made, wanted);
 }
 
+TEST_P(GpuMap, FindOrInsertTellsWhatIsThereAndOneOfABatchInserts) {
+  auto made = open();
+  ASSERT_TRUE(made) << made.failure().message;
+  constexpr std::size_t n = 300, distinct = 100;  // the first half of them is there before
+  shared_words keys(*device, n), values(*device, n);
+  shared_answers answers(*device, n);
+  model wanted;
+  for (std::size_t i = 0; i < n; ++i) keys[i] = 3 * (i % distinct), values[i] = 1000 + i;
+  ASSERT_EQ(made->put(distinct / 2, keys.data(), values.data(), answers.data()), status::ok);
+  for (std::size_t i = 0; i < distinct / 2; ++i) wanted[keys[i]] = values[i];
+  for (std::size_t i = 0; i < n; ++i) values[i] = 5000 + i;
+  ASSERT_EQ(made->find_or_insert(n, keys.data(), values.data(), answers.data()), status::ok);
+  for (std::size_t i = 0; i < n; ++i)
+    if (answers[i] == status::ok) {
+      EXPECT_EQ(values[i], 5000 + i);
+      EXPECT_TRUE(wanted.emplace(keys[i], values[i]).second) << "twice, or over key " << keys[i];
+    }
+  EXPECT_EQ(wanted.size(), distinct);
+  for (std::size_t i = 0; i < n; ++i) {
+    if (answers[i] == status::ok) continue;
+    ASSERT_EQ(answers[i], status::exists);
+    EXPECT_EQ(values[i], wanted.at(keys[i])) << "key " << keys[i];
+  }
+  expect_found(*made, wanted);
+  EXPECT_EQ(made->size(), distinct);
+  // again, and nothing is done
+  ASSERT_EQ(made->find_or_insert_async(n, keys.data(), values.data(), answers.data()), status::ok);
+  ASSERT_EQ(made->commit(), status::ok);
+  for (std::size_t i = 0; i < n; ++i) ASSERT_EQ(answers[i], status::exists);
+  expect_found(*made, wanted);
+  ASSERT_EQ(made->close(), status::ok);
+  expect_on_the_cpu(wanted);
+}
+
+TEST_P(GpuMap, AddCountsEachOperationOfAKey) {
+  auto made = open();
+  ASSERT_TRUE(made) << made.failure().message;
+  constexpr std::size_t n = 600, distinct = 40;
+  shared_words keys(*device, n), more(*device, n);
+  shared_answers answers(*device, n);
+  model wanted;
+  for (std::size_t i = 0; i < n; ++i) {
+    keys[i] = i % 7 == 0 ? 1 : 11 * (i % distinct);  // one is hot
+    more[i] = i % 5 == 0 ? ~std::uint64_t{0} : i;    // less one, modulo 2^64
+  }
+  for (int round = 0; round < 3; ++round) {
+    for (std::size_t i = 0; i < n; ++i) wanted[keys[i]] += more[i];
+    if (round != 1) {  // the first needs room
+      ASSERT_EQ(made->add(n, keys.data(), more.data(), answers.data()), status::ok);
+    } else {
+      ASSERT_EQ(made->add_async(n, keys.data(), more.data(), answers.data()), status::ok);
+      ASSERT_EQ(made->commit(), status::ok);
+    }
+    for (std::size_t i = 0; i < n; ++i) ASSERT_EQ(answers[i], status::ok);
+    expect_found(*made, wanted);
+  }
+  ASSERT_EQ(made->close(), status::ok);
+  expect_on_the_cpu(wanted);
+}
+
 /// Nobody knows what a device did that failed: nothing more is done, no close calls the pool clean,
 /// and the next process recovers it.
 TEST_P(GpuMap, ADeviceThatFailsLeavesThePoolAsACrashDoes) {
