@@ -65,13 +65,19 @@ class leaser_on final : public leaser {
   void own() override { table_.storage().set_owner(this_process(owner_side::device)); }
   void disown() override { table_.storage().clear_owner(); }
   void flush_payloads(std::span<const change> changes) override {
-    [[maybe_unused]] durable done = gpu::flush_payloads(table_.storage().medium(), changes);
+    in_parts(changes, [&](std::span<const change> part) {
+      [[maybe_unused]] durable done = gpu::flush_payloads(table_.storage().medium(), part);
+    });
   }
   void flush_words(std::span<const change> changes) override {
-    [[maybe_unused]] durable done = gpu::flush_words(table_.storage().medium(), changes);
+    in_parts(changes, [&](std::span<const change> part) {
+      [[maybe_unused]] durable done = gpu::flush_words(table_.storage().medium(), part);
+    });
   }
   void store_changes(std::span<const change> changes, const mirror& copy) override {
-    [[maybe_unused]] durable done = gpu::store_changes(table_.storage().medium(), changes, copy);
+    in_parts(changes, [&](std::span<const change> part) {
+      [[maybe_unused]] durable done = gpu::store_changes(table_.storage().medium(), part, copy);
+    });
   }
 
  private:

@@ -3,13 +3,35 @@
 // copy of, the stores in the pool.
 #pragma once
 
+#include <algorithm>
 #include <span>
+#include <thread>
 
+#include "base/own_thread.hpp"
 #include "gpu/mirror.hpp"
 #include "gpu/operations.hpp"
 #include "persist/order.hpp"
 
 namespace durahash::gpu {
+
+/// Calls does(part) for parts that are all of them. Many are done by several threads: a change is
+/// whole by itself, and none comes behind another one. Where a thread is not to be had, by this one.
+template <class Does>
+void in_parts(std::span<const change> changes, Does&& does) {
+  constexpr std::size_t least_in_a_part = std::size_t{1} << 14, most_parts = 8;
+  const std::size_t processors = std::max(1u, std::thread::hardware_concurrency());
+  const std::size_t parts = std::clamp<std::size_t>(changes.size() / least_in_a_part, 1,
+                                                    std::min(processors, most_parts));
+  const std::size_t each = changes.size() / parts;
+  own_thread threads[most_parts];
+  for (std::size_t i = 1; i < parts; ++i) {
+    auto part = changes.subspan(i * each, i + 1 == parts ? std::dynamic_extent : each);
+    if (!threads[i].start([&does, part] { does(part); })) does(part);
+  }
+  does(changes.first(parts == 1 ? changes.size() : each));
+  for (own_thread& thread : threads)
+    if (thread.joinable()) thread.join();
+}
 
 /// What the commit words of a batch come after.
 template <medium M>

@@ -314,6 +314,26 @@ TEST_P(GpuMap, ABatchOfHotKeysIsOneRoundAndOneChangeForEach) {
   expect_found(*made, wanted);
 }
 
+/// So many that several threads of the processor commit them.
+TEST_P(GpuMap, ACommitOfManyIsWhole) {
+  bool staged = GetParam().to_power || GetParam().place != gpu::table_place::pool;
+  if (!staged || !GetParam().settings.empty()) GTEST_SKIP() << "the shape changes nothing here";
+  auto made = open(2, std::uint64_t{1} << 17);
+  ASSERT_TRUE(made) << made.failure().message;
+  constexpr std::size_t n = 33'000;
+  shared_words keys(*device, n), values(*device, n);
+  shared_answers answers(*device, n);
+  model wanted;
+  for (std::size_t i = 0; i < n; ++i) keys[i] = 5 * i, values[i] = i, wanted[keys[i]] = i;
+  ASSERT_EQ(made->reserve(n), status::ok);
+  ASSERT_EQ(made->put(n, keys.data(), values.data(), answers.data()), status::ok);
+  for (std::size_t i = 0; i < n; ++i) wanted[keys[i]] = values[i] = n + i;
+  ASSERT_EQ(made->update_async(n, keys.data(), values.data(), answers.data()), status::ok);
+  ASSERT_EQ(made->commit(), status::ok);
+  ASSERT_EQ(made->close(), status::ok);
+  expect_on_the_cpu(wanted);
+}
+
 TEST_P(GpuMap, FindOrInsertTellsWhatIsThereAndOneOfABatchInserts) {
   auto made = open();
   ASSERT_TRUE(made) << made.failure().message;
