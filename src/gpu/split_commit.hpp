@@ -15,7 +15,7 @@
 namespace durahash::gpu {
 
 /// Calls does(part) for parts that are all of them. Many are done by several threads: a change is
-/// whole by itself, and none comes behind another one. Where a thread is not to be had, by this one.
+/// whole by itself, and none comes behind another one. A part that gets no thread is done here.
 template <class Does>
 void in_parts(std::span<const change> changes, Does&& does) {
   constexpr std::size_t least_in_a_part = std::size_t{1} << 14, most_parts = 8;
