@@ -1,6 +1,6 @@
 // Threads of the library's own. The program's signals are the program's: these threads take none.
-// Its addresses are the program's, too: they have small stacks, and to start and to end takes
-// nothing from the allocator, which would set addresses aside for each thread that asks it.
+// Its addresses are the program's, too: they have small stacks, and what they run is made and freed
+// by others. glibc's allocator sets addresses aside for each thread that asks it for anything.
 #pragma once
 
 #include <pthread.h>
@@ -13,7 +13,7 @@
 namespace durahash {
 
 enum class thread_stack : unsigned char {
-  small,           // half a megabyte
+  small,           // half a megabyte, and what the program's thread_local variables take
   of_the_program,  // for calls into code that is not ours
 };
 
