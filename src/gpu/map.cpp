@@ -450,6 +450,15 @@ batch writing(action what, std::size_t n, const std::uint64_t* keys, const std::
   return {what, n, keys, const_cast<std::uint64_t*>(values), answers};  // writes read them
 }
 
+template <class Part>
+status begin(Part& part, const batch& b, stream on) {
+  return part.here() ? part->write(b, on) : part.refusal();
+}
+template <class Part>
+status do_all(Part& part, const batch& b, stream on) {
+  return part.here() ? part->write_all(b, on).code : part.refusal();
+}
+
 }  // namespace
 
 status map::find_async(std::size_t n, const std::uint64_t* keys, std::uint64_t* values,
@@ -458,32 +467,26 @@ status map::find_async(std::size_t n, const std::uint64_t* keys, std::uint64_t* 
 }
 status map::put_async(std::size_t n, const std::uint64_t* keys, const std::uint64_t* values,
                       status* answers, stream on) {
-  return part_.here() ? part_->write(writing(action::put, n, keys, values, answers), on)
-                      : part_.refusal();
+  return begin(part_, writing(action::put, n, keys, values, answers), on);
 }
 status map::insert_async(std::size_t n, const std::uint64_t* keys, const std::uint64_t* values,
                          status* answers, stream on) {
-  return part_.here() ? part_->write(writing(action::insert, n, keys, values, answers), on)
-                      : part_.refusal();
+  return begin(part_, writing(action::insert, n, keys, values, answers), on);
 }
 status map::update_async(std::size_t n, const std::uint64_t* keys, const std::uint64_t* values,
                          status* answers, stream on) {
-  return part_.here() ? part_->write(writing(action::update, n, keys, values, answers), on)
-                      : part_.refusal();
+  return begin(part_, writing(action::update, n, keys, values, answers), on);
 }
 status map::find_or_insert_async(std::size_t n, const std::uint64_t* keys, std::uint64_t* values,
                                  status* answers, stream on) {
-  return part_.here() ? part_->write(writing(action::find_or_insert, n, keys, values, answers), on)
-                      : part_.refusal();
+  return begin(part_, writing(action::find_or_insert, n, keys, values, answers), on);
 }
 status map::add_async(std::size_t n, const std::uint64_t* keys, const std::uint64_t* values,
                       status* answers, stream on) {
-  return part_.here() ? part_->write(writing(action::add, n, keys, values, answers), on)
-                      : part_.refusal();
+  return begin(part_, writing(action::add, n, keys, values, answers), on);
 }
 status map::erase_async(std::size_t n, const std::uint64_t* keys, status* answers, stream on) {
-  return part_.here() ? part_->write(writing(action::erase, n, keys, nullptr, answers), on)
-                      : part_.refusal();
+  return begin(part_, writing(action::erase, n, keys, nullptr, answers), on);
 }
 status map::commit(stream on, std::string* why) {
   error e = part_.here() ? part_->commit(on) : error{part_.refusal(), {}};
@@ -492,24 +495,19 @@ status map::commit(stream on, std::string* why) {
 }
 status map::put(std::size_t n, const std::uint64_t* keys, const std::uint64_t* values,
                 status* answers, stream on) {
-  return part_.here() ? part_->write_all(writing(action::put, n, keys, values, answers), on).code
-                      : part_.refusal();
+  return do_all(part_, writing(action::put, n, keys, values, answers), on);
 }
 status map::insert(std::size_t n, const std::uint64_t* keys, const std::uint64_t* values,
                    status* answers, stream on) {
-  return part_.here() ? part_->write_all(writing(action::insert, n, keys, values, answers), on).code
-                      : part_.refusal();
+  return do_all(part_, writing(action::insert, n, keys, values, answers), on);
 }
 status map::find_or_insert(std::size_t n, const std::uint64_t* keys, std::uint64_t* values,
                            status* answers, stream on) {
-  return part_.here()
-             ? part_->write_all(writing(action::find_or_insert, n, keys, values, answers), on).code
-             : part_.refusal();
+  return do_all(part_, writing(action::find_or_insert, n, keys, values, answers), on);
 }
 status map::add(std::size_t n, const std::uint64_t* keys, const std::uint64_t* values,
                 status* answers, stream on) {
-  return part_.here() ? part_->write_all(writing(action::add, n, keys, values, answers), on).code
-                      : part_.refusal();
+  return do_all(part_, writing(action::add, n, keys, values, answers), on);
 }
 status map::export_batch(export_cursor& at, std::size_t n, std::uint64_t* keys,
                          std::uint64_t* values, std::size_t& exported, stream on) {
