@@ -102,6 +102,7 @@ class map {
   status commit(stream on = nullptr, std::string* why = nullptr);
 
   /// As the _async one and commit, with growth as often as needed: the device writes the new level.
+  /// Large batches are done in parts. What lies behind a part that finds no room is not tried.
   /// Returns   ok, no_space (neither pool nor file system has room: see the answers), io_error;
   ///           invalid_argument as of find_async.
   status put(std::size_t n, const std::uint64_t* keys, const std::uint64_t* values, status* answers,
