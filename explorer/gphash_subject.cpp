@@ -1,3 +1,5 @@
+#include <array>
+
 #include "engine/gphash/beside.hpp"
 #include "engine/gphash/table.hpp"
 #include "explorer/engine_subject.hpp"
@@ -21,6 +23,25 @@ threaded_program a_key_twice() {
   operation other{act::put, {3}, 1}, insert{act::insert, {4}, 2}, insert_too{act::insert, {4}, 3},
       seek{act::get, {4}, 0};
   return {{{other}, 5}, {{insert, seek}, {insert_too, seek}}};
+}
+
+/// A table of four buckets with two slots each, one of them full. The insertion that finds it so has
+/// the table grow beside an update, a removal and an insertion in the others.
+threaded_program written_while_growing() {
+  const gphash::mixer mixture(explored_seeds);
+  std::array<std::vector<key_number>, 1u << gphash::min_bottom> keys;
+  for (key_number n = 4; n < 40; ++n)  // those before are special
+    keys[mixture.mix(word_key(n)) >> (64 - gphash::min_bottom)].push_back(n);
+  const key_number updated = keys[0][0], removed = keys[1][0], added = keys[2][0];
+  const std::vector<key_number>& crowd = keys[3];
+  threaded_program made;
+  for (key_number k : {updated, removed, crowd[0], crowd[1]})
+    made.first.operations.push_back({act::put, {k}, 1});
+  made.first.keys = 40;
+  made.threads = {{{act::insert, {crowd[2]}, 2}},
+                  {{act::update, {updated}, 3}, {act::erase, {removed}, 0}},
+                  {{act::insert, {added}, 4}}};
+  return made;
 }
 
 /// A load of the cache goes on beside a write: it is over before, during, or after that.
@@ -90,7 +111,12 @@ explored_engine gphash_subject() {
   // commit may see what it makes durable.
   return {engine_kind::gphash,
           make_gphash,
-          {with_readers({"", {{"levels", 1}, {"hashes", 1}, {"slots", 2}}},
+          {with_readers({"",
+                         {{"levels", 1}, {"hashes", 1}, {"slots", 2}},
+                         std::nullopt,
+                         durability_level::power,
+                         0,
+                         {written_while_growing()}},
                         {a_slot_lent(act::get_beside)}),
            with_readers({"two levels",
                          {{"levels", 2}, {"hashes", 2}, {"slots", 2}},

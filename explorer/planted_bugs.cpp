@@ -294,6 +294,17 @@ const std::vector<planted_bug>& planted_bugs() {
        "A write changes the pool, and not the bucket's copy.",
        {engine_kind::gphash},
        "with copies"},
+      {"gphash-copying-begins-before-its-writers-know",
+       "invariant W2",
+       "A bucket is copied to the level that is coming while a writer that knows of none is still "
+       "at work: what it writes is gone when that level is the top.",
+       {engine_kind::gphash},
+       "power/threads"},
+      {"gphash-a-copied-bucket-is-not-told",
+       "invariant W1",
+       "A write changes a bucket that is copied already, and not the copy.",
+       {engine_kind::gphash},
+       "u64/power"},
       {"level-a-movement-outruns-the-count",
        "Ours 8",
        "A movement carries a record from a stripe that is not counted yet into one that is: its "

@@ -25,10 +25,11 @@ struct one_shot {
   gphash::shape shape() const { return *gphash::detail::shape_of(levels, hashes, slots); }
 };
 
-/// With a top level of 2^top buckets.
+/// With a top level of 2^top buckets. It grows as in the paper.
 options table_of(const one_shot& c, unsigned top) {
   options how;
-  how.settings = {{"levels", c.levels}, {"hashes", c.hashes}, {"slots", c.slots}};
+  how.settings = {
+      {"levels", c.levels}, {"hashes", c.hashes}, {"slots", c.slots}, {"stop_to_grow", 1}};
   how.capacity = gphash::slots_of(c.shape(), top) / 5 * 4;
   return how;
 }

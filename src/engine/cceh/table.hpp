@@ -326,7 +326,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   }
   void begin(const change& c) noexcept { unsettled_.begin(c.stripe->mark); }
   durable fence_words(flushed started) { return fence(m_, std::move(started), "cceh.write.done"); }
-  void finish_write(const target_type& t, const change& c);
+  status finish_write(const target_type& t, const change& c, status answer);
   static void outdate(stripe_state& stripe) noexcept;
   void outdate(stripe_index stripe) noexcept { outdate(stripes_[stripe]); }
   void end(change& c, const durable& done);

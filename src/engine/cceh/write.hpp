@@ -290,9 +290,10 @@ template <medium M, class Kind>
 }
 
 template <medium M, class Kind>
-void table<M, Kind>::finish_write(const target_type&, const change& c) {
+status table<M, Kind>::finish_write(const target_type&, const change& c, status answer) {
   if (c.wants_survey) [[unlikely]]
-    survey(static_cast<stripe_index>(c.stripe - &stripes_[0]));
+    return survey(static_cast<stripe_index>(c.stripe - &stripes_[0])), answer;
+  return answer;
 }
 
 /// Reads of the stripe's segments that began before this are void (C6). Called when what took

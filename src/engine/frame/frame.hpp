@@ -190,8 +190,11 @@ class engine_frame : public lifecycle<M, Kind, Engine> {
   flushed flush_payload(const Change&) {
     return {};
   }
+  /// Nothing is locked. Returns the answer: what it calls may be a tail call then.
   template <class Target, class Change>
-  void finish_write(const Target&, const Change&) {}  // nothing is locked
+  [[gnu::always_inline]] status finish_write(const Target&, const Change&, status answer) {
+    return answer;
+  }
   template <class Group, class DecideOf>
   // of locked keys, before any is staged
   void begin_group(Group&, std::span<const key_type>, DecideOf&) {}
@@ -293,7 +296,7 @@ template <decider<typename Kind::value_type> Decide>
       if (made == staged::ready) commit(c, std::move(started));
       if (made != staged::look_further) [[likely]] {
         held.release();
-        return e.finish_write(target, c), answer;
+        return e.finish_write(target, c, answer);
       }
     }
   }
@@ -322,7 +325,7 @@ template <class Decide>
     if (made == staged::ready) commit(c, std::move(started));
     held.release();
     if (made != staged::no_room) [[likely]]
-      return e.finish_write(target, c), answer;
+      return e.finish_write(target, c, answer);
     if (answer = e.make_room(unit, target, round); answer != status::ok) return answer;
   }
 }

@@ -31,6 +31,7 @@ std::uint64_t table<M, Kind>::check_units(violations& violated, std::uint64_t& r
   geometry g{load(m_, root_of_table().geometry)};
   if (!g.sound() || g.bottom() + shape_.levels - 1 != v.at[0].log2)
     violated("the root does not name the levels in use");
+  if (coming_.is_begun()) reached_bytes += cell_bytes_for(shape_.level_bytes(top_to_be_.log2));
   std::uint64_t records = check_escapes(violated);
   std::vector<found_record> seen;
   for (const level_view& l : v.all()) records += check_level(l, violated, reached_bytes, seen);

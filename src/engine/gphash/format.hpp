@@ -37,6 +37,8 @@ struct shape {
   friend bool operator==(const shape&, const shape&) = default;
   /// Slots that a key may be in: one for each lane of a warp.
   constexpr unsigned lanes() const noexcept { return levels * hashes << slots_log2; }
+  /// So many empty ones, or fewer, are few: before none is left there is time for growth.
+  constexpr int few_slots() const noexcept { return std::max(1, static_cast<int>(lanes() / 16)); }
   /// States and values: all that changes of a record while it is there.
   constexpr unsigned words_log2() const noexcept { return slots_log2 + 1; }
   constexpr std::uint64_t words_bytes() const noexcept { return std::uint64_t{8} << words_log2(); }
@@ -130,7 +132,16 @@ class mixer {
 };
 
 /// Settings in the superblock, by index.
-enum setting : std::size_t { levels, hashes, slots, first_top, cache, cache_policy, key_bytes };
+enum setting : std::size_t {
+  levels,
+  hashes,
+  slots,
+  first_top,
+  cache,
+  cache_policy,
+  key_bytes,
+  stop_to_grow
+};
 
 /// Slots of a table with this top level.
 constexpr std::uint64_t slots_of(const shape& s, unsigned top) noexcept {

@@ -1,12 +1,19 @@
-// GPHash: growth (paper §3.2.3, "Resizing"), and size on demand.
+// GPHash: growth (paper §3.2.3, "Resizing"), beside readers and writers.
 //
-// Growth, with all stripes held; readers go on in the old levels:
-//   1  a level of twice the top's size written, with a copy of each record of the bottom level at
-//      the place that led there; its word in the root stored; flushed, fenced
+//   0  a level of twice the top's size is allocated. Every stripe is locked and unlocked once: all
+//      writers know of it (W2)
+//   1  bucket by bucket, under the bucket's lock: a copy of each record of the bottom is written at
+//      the place that led there; flushed, fenced. What a write changes in a bucket that is copied
+//      it changes in the copy, too, and flushes both
 //        crash: unreachable, hence free
-//   2  COMMIT: the geometry word: the levels begin one higher
-//      crash before: old state; after: new state
-//   3  the old bottom level is free
+//   2  all stripes held: the level's word in the root stored, flushed, fenced
+//   3  COMMIT: the geometry word: the levels begin one higher
+//        crash before: old state; after: new state
+//   4  the old bottom level is free
+//
+// It begins before it is needed, and each write copies a bucket then. A write that finds no room
+// begins it, if nobody has, and copies all that is left. With the setting `stop_to_grow` it does
+// so with all stripes held, as in the paper.
 //
 // A bucket of the new level gets records of one bucket of the bottom alone: there is always room,
 // and nothing to resume (hole GPHash 2).
@@ -64,8 +71,13 @@ void table<M, Kind>::unlock_stripes(const levels_view& v) noexcept {
 template <medium M, class Kind>
 status table<M, Kind>::grow(const levels_view& seen) {
   await_count();  // the stripes stay what they are while records are collected
-  everybody_kept_out alone(*this);
-  return &levels() == &seen ? put_level_on_top(seen) : status::ok;
+  if (stop_to_grow_) {
+    everybody_kept_out alone(*this);
+    return &levels() == &seen ? put_level_on_top(seen) : status::ok;
+  }
+  if (status s = begin_growth(&seen); s != status::ok) return s;
+  copy_buckets(~std::uint64_t{0});
+  return finish_growth();
 }
 
 template <medium M, class Kind>
@@ -76,13 +88,178 @@ status table<M, Kind>::put_level_on_top(const levels_view& v) {
   const levels_view& planned = plan_top(v, made);
   const level_view& bottom = v.at[shape_.levels - 1];
   flushed started;
-  std::vector<std::uint64_t> words;
+  std::vector<std::uint64_t> words(shape_.bucket_words() << shape_.levels);
   for (std::uint64_t index = 0; index < bottom.buckets(); ++index)
     started += copy_bucket(bottom, index, made, words);
   place->keep();
   adopt_top(v, planned, std::move(started));
   return status::ok;
 }
+
+// ---------------------------------------------------------------------------------- beside writers
+
+/// Step 0, unless a level is coming, or others than those that were seen are in use.
+template <medium M, class Kind>
+status table<M, Kind>::begin_growth(const levels_view* seen) {
+  std::scoped_lock lock(resize_lock_);
+  const levels_view& v = levels();
+  if (coming_.is_begun() || (seen != nullptr && seen != &v)) return status::ok;
+  auto place = allocate_top(v, size());
+  if (!place) return p_.sound() ? status::no_space : status::io_error;
+  coming_.begin(v.at[shape_.levels - 1].buckets());
+  top_to_be_ = view_of(place->keep(), v.at[0].log2 + 1);
+  tells_ = true;
+  if (!M::planted("gphash-copying-begins-before-its-writers-know"))
+    for (stripe_index s = 0; s < stripes_of(v); ++s) std::scoped_lock passed(locks_[s]);
+  coming_.open();
+  wants_help_ = true;
+  return status::ok;
+}
+
+/// Step 1, of up to so many buckets.
+template <medium M, class Kind>
+void table<M, Kind>::copy_buckets(std::uint64_t most) {
+  // the bucket's copies; with room for them nothing is taken that is not copied
+  std::uint64_t small[64];
+  const std::size_t words_wanted = shape_.bucket_words() << shape_.levels;
+  std::vector<std::uint64_t> large(words_wanted > std::size(small) ? words_wanted : 0);
+  const std::span words(large.empty() ? small : large.data(), words_wanted);
+  coming_level::part part(coming_);
+  flushed started;
+  std::uint64_t count = 0;
+  for (; count < most; ++count) {
+    const std::optional<std::uint64_t> index = part.take();
+    if (!index) break;
+    const level_view& bottom = levels().at[shape_.levels - 1];  // now that one is taken, it stays
+    std::scoped_lock lock(coming_.lock_of(*index));
+    started += copy_bucket(bottom, *index, top_to_be_, words);
+    coming_.mark_copied(*index);
+  }
+  if (count == 0) return;
+  part.count_done(count, fence(m_, std::move(started), "gphash.grow.copied"));
+}
+
+/// Steps 2 to 4, if all is copied when those are done who copy. Else another level is coming.
+template <medium M, class Kind>
+status table<M, Kind>::finish_growth() {
+  everybody_kept_out alone(*this);
+  if (!coming_.is_begun()) return status::ok;
+  coming_.close();
+  if (!coming_.is_complete()) return coming_.open(), status::ok;
+  const levels_view& v = levels();
+  const levels_view& planned = plan_top(v, top_to_be_);
+  if (!p_.may_change()) return drop_growth(), status::io_error;
+  end_growth();
+  adopt_top(v, planned, {});
+  return status::ok;
+}
+
+/// The level that is coming is given up. Nobody writes.
+template <medium M, class Kind>
+void table<M, Kind>::drop_growth() noexcept {
+  if (!coming_.is_begun()) return;
+  coming_.close();
+  heap_.free(top_to_be_.offset, shape_.level_bytes(top_to_be_.log2));
+  end_growth();
+}
+template <medium M, class Kind>
+void table<M, Kind>::end_growth() noexcept {
+  coming_.end();
+  tells_ = cache_percent_ != 0;
+  wants_help_ = false;
+  asked_for_growth_ = false;
+  notes_ = notes_in_vain_ = 0;
+}
+
+/// An insertion finds that few of its key's slots are empty: soon one will find none.
+template <medium M, class Kind>
+[[gnu::noinline]] void table<M, Kind>::note_nearly_full() noexcept {
+  constexpr std::uint64_t one_of = 256, most = 16;  // of small tables one note is enough
+  const std::uint64_t bottom = levels().at[shape_.levels - 1].buckets();
+  const std::uint64_t enough = std::max(std::min(bottom / one_of, most), notes_in_vain_.load());
+  if (!stop_to_grow_ && notes_.fetch_add(1) + 1 >= enough) wants_help_ = true;
+}
+
+/// Behind some writes: what they do for growth that is asked for or under way. Nothing is locked.
+template <medium M, class Kind>
+[[gnu::noinline]] status table<M, Kind>::help_growth(std::uint64_t writes, status answer) noexcept {
+  constexpr std::uint64_t buckets_by_a_write = 4;
+  if_memory_allows([&] {
+    if (!coming_.is_open()) return ask_for_growth();
+    if (!p_.changing()) return;  // synced meanwhile
+    copy_buckets(writes * buckets_by_a_write);
+    if (coming_.is_complete()) finish_growth();
+  });
+  return answer;
+}
+
+/// A large level is allocated in the background.
+template <medium M, class Kind>
+void table<M, Kind>::ask_for_growth() {
+  constexpr std::uint64_t at_once_bytes = 1 << 20;
+  if (asked_for_growth_.exchange(true)) return;
+  auto begin = [this](const background&) {
+    if_memory_allows([&] {
+      // a pool that was synced meanwhile is left in peace
+      const bool wanted = counted() && p_.changing() && size() * 2 >= slots();
+      if (wanted && begin_growth(nullptr) == status::ok) return;
+      notes_in_vain_ = 2 * notes_ + 1;
+      wants_help_ = false;
+    });
+    asked_for_growth_ = false;
+  };
+  if (!worth_a_thread(shape_.level_bytes(top_log2() + 1), at_once_bytes + 1) ||
+      !background_.submit(begin))
+    begin(background_);
+}
+
+/// A change of the bottom: of the level that is coming, too, if it has the bucket. Its stripe is
+/// locked.
+template <medium M, class Kind>
+template <class Publish>
+flushed table<M, Kind>::publish_twice(const level_view& bottom, std::uint64_t index,
+                                      const change& c, Publish& publish) {
+  std::scoped_lock lock(coming_.lock_of(index));
+  const std::uint64_t state = load(m_, *c.where.state), value = load(m_, *c.where.value);
+  flushed started = publish();
+  if (coming_.is_copied(index) && !M::planted("gphash-a-copied-bucket-is-not-told"))
+    started += tell_coming_level(bottom, index, c, state, value);
+  return started;
+}
+
+/// `state` and `value`: of the slot, before it was changed.
+template <medium M, class Kind>
+flushed table<M, Kind>::tell_coming_level(const level_view& bottom, std::uint64_t index,
+                                          const change& c, std::uint64_t state,
+                                          std::uint64_t value) {
+  const bool is_new = c.records > 0;
+  const std::uint64_t fingerprint = is_new ? c.next : state;
+  const std::optional<std::uint64_t> over = bucket_over(bottom, index, top_to_be_, fingerprint);
+  if (!over) return damage_found_ = true, flushed();
+  const bucket b = bucket_at(top_to_be_, *over);
+  unsigned slot = 0;
+  auto is_the_one = [&] {
+    const std::uint64_t there = load(m_, b[slot]);
+    return is_new ? there == empty_state
+                  : there == fingerprint && load(m_, b[shape_.slots + slot]) == value;
+  };
+  while (slot < shape_.slots && !is_the_one()) ++slot;
+  if (slot == shape_.slots) return damage_found_ = true, flushed();
+  flushed started;
+  auto tell = [&](pm<std::uint64_t>& word, std::uint64_t now) {
+    store(m_, word, now);
+    started += flush_in_line(m_, word, "gphash.grow.told");
+  };
+  const slot_ref at = slot_at(b, slot);
+  if constexpr (Kind::fixed_key)
+    for (unsigned n = 0; is_new && n < shape_.key_words(); ++n)
+      tell(at.key[n], load(m_, c.where.key[n]));
+  if (c.records >= 0) tell(*at.value, load(m_, *c.where.value));
+  if (c.records != 0) tell(*at.state, c.next);
+  return started;
+}
+
+// ------------------------------------------------------------------------------------- the new top
 
 /// A level of twice the top's size, of which every word is to be written; nothing if there is no
 /// space, or no use.
@@ -122,21 +299,30 @@ void table<M, Kind>::adopt_top(const levels_view& v, const levels_view& planned,
   resizes_.fetch_add(1, std::memory_order_relaxed);
 }
 
+/// Of those the one where a record of the bottom's bucket goes; nothing if no place of its hash led
+/// there.
+template <medium M, class Kind>
+std::optional<std::uint64_t> table<M, Kind>::bucket_over(const level_view& from,
+                                                         std::uint64_t index, const level_view& to,
+                                                         std::uint64_t hash) const {
+  const candidates s = candidates_of(hash);
+  for (unsigned which = 0; which < shape_.hashes; ++which)  // they differ in every level
+    if (number(from, s.place[which]) == index) return number(to, s.place[which]);
+  return std::nullopt;
+}
+
 /// The buckets of the new level that lie over one of the bottom, with its records. They lie side by
 /// side.
 template <medium M, class Kind>
 flushed table<M, Kind>::copy_bucket(const level_view& from, std::uint64_t index,
-                                    const level_view& to, std::vector<std::uint64_t>& words) {
+                                    const level_view& to, std::span<std::uint64_t> words) {
   std::uint64_t first = index << (to.log2 - from.log2), words_per_bucket = shape_.bucket_words();
-  words.assign(words_per_bucket << (to.log2 - from.log2), empty_state);
+  std::fill(words.begin(), words.end(), empty_state);
   for_each_resident(bucket_at(from, index), [&](const resident& r) {
-    candidates s = candidates_of(r.hash);
-    unsigned which = 0;
-    // the one that led here: they differ in every level
-    while (which < shape_.hashes && number(from, s.place[which]) != index) ++which;
+    const std::optional<std::uint64_t> over = bucket_over(from, index, to, r.hash);
     // out of place: nobody finds it, and check would have told
-    if (which == shape_.hashes) return damage_found_.store(true);
-    std::uint64_t* bucket_words = &words[(number(to, s.place[which]) - first) * words_per_bucket];
+    if (!over) return damage_found_.store(true);
+    std::uint64_t* bucket_words = &words[(*over - first) * words_per_bucket];
     unsigned free_slot = 0;
     while (free_slot < shape_.slots && bucket_words[free_slot] != empty_state) ++free_slot;
     durahash::check(free_slot < shape_.slots, "a bucket of a new level has room for all of one");
@@ -202,166 +388,6 @@ void table<M, Kind>::load_cache(const levels_view& v) {
     for (unsigned n = 0; n < 2 * shape_.slots; ++n)
       __atomic_store_n(&words[n], load(m_, b[n]), __ATOMIC_RELAXED);
   });
-}
-
-// ---------------------------------------------------------------------------------- size on demand
-
-template <medium M, class Kind>
-auto table<M, Kind>::all_records(std::span<const level_view> in) const
-    -> std::vector<found_record> {
-  std::vector<found_record> all;
-  for (const level_view& l : in)
-    for (std::uint64_t index = 0; index < l.buckets(); ++index)
-      for_each_resident(bucket_at(l, index), [&](const resident& r) { all.push_back(r); });
-  return all;
-}
-
-/// Returns false when some record finds no room.
-template <medium M, class Kind>
-bool table<M, Kind>::lay_out(const std::vector<found_record>& records, unsigned top,
-                             image& made) const {
-  std::size_t words_per_bucket = shape_.bucket_words();
-  made.top = top;
-  for (unsigned l = 0; l < shape_.levels; ++l)
-    made.words[l].assign(words_per_bucket << (top - l), empty_state);
-  for (const found_record& r : records) {
-    candidates s = candidates_of(r.hash);
-    std::uint64_t* roomiest = nullptr;
-    std::ptrdiff_t most = 0;
-    for (unsigned l = 0; l < shape_.levels; ++l)
-      for (unsigned which = 0; which < shape_.hashes; ++which) {
-        std::uint64_t* bucket_words =
-            &made.words[l][(s.place[which] >> (64 - (top - l))) * words_per_bucket];
-        std::ptrdiff_t empty = std::count(bucket_words, bucket_words + shape_.slots, empty_state);
-        if (empty <= most) continue;
-        most = empty;
-        roomiest = bucket_words;
-      }
-    if (roomiest == nullptr) return false;
-    write_slot(
-        roomiest,
-        static_cast<unsigned>(std::find(roomiest, roomiest + shape_.slots, empty_state) - roomiest),
-        r);
-  }
-  return true;
-}
-
-/// New levels, of at least that size, for these records, in place of what there is. Nobody else
-/// writes. crash before the geometry is published: what was there stays, and the new levels are
-/// unreachable, hence free.
-template <medium M, class Kind>
-status table<M, Kind>::build(const std::vector<found_record>& records, unsigned top) {
-  image made;
-  for (; top < level_sizes && !lay_out(records, top, made); ++top)
-    if (growth_is_vain(shape_, top, records.size())) return status::no_space;
-  if (top >= level_sizes) return status::no_space;
-  const levels_view* before = levels_.load(std::memory_order_relaxed);
-  unsigned other_bank = bank() ^ 1;  // of what the root names now, whole or damaged
-  std::vector<loose_cell<M>> places;
-  std::vector<level_view> now;
-  places.reserve(shape_.levels);
-  for (unsigned l = 0; l < shape_.levels; ++l) {
-    auto place = allocate_loose(heap_, shape_.level_bytes(top - l));
-    if (!place) return status::no_space;
-    places.push_back(std::move(*place));
-    now.push_back(view_of(places.back().offset(), top - l));
-  }
-  const levels_view& planned = plan_levels(now);
-  if (!p_.may_change()) return status::io_error;
-  flushed started;
-  for (unsigned l = 0; l < shape_.levels; ++l) {
-    started += write_words(now[l].first, made.words[l]);
-    store(m_, level_word(other_bank, top - l), checked_place::of(places[l].keep(), top - l).word);
-    started += flush(m_, extent_of(level_word(other_bank, top - l)), "gphash.build.places");
-  }
-  durable written = fence(m_, std::move(started), "gphash.build.levels");
-  // COMMIT
-  [[maybe_unused]] durable done =
-      publish(m_, root_of_table().geometry, geometry::of(top + 1 - shape_.levels, other_bank).word,
-              after(std::move(written)), "gphash.build.commit");
-  switch_levels(planned);
-  if (before != nullptr)
-    for (const level_view& l : before->all()) give_back(l);
-  return status::ok;
-}
-
-template <medium M, class Kind>
-status table<M, Kind>::make_room_for(std::uint64_t records) {
-  unsigned top = top_for(records, shape_);
-  await_count();
-  std::uint64_t bytes = 0;
-  for (unsigned l = 0; l < shape_.levels; ++l) bytes += shape_.level_bytes(top - l);
-  if (top <= top_log2()) return status::ok;
-  if (status s = p_.reserve(bytes); s != status::ok) return s;
-  everybody_kept_out alone(*this);
-  return top <= top_log2() ? status::ok : build(all_records(levels().all()), top);
-}
-
-template <medium M, class Kind>
-status table<M, Kind>::shrink_to_fit() {
-  everybody_kept_out alone(*this);
-  std::vector<found_record> all = all_records(levels().all());
-  unsigned least = min_bottom + shape_.levels - 1;
-  while (least < top_log2() && slots_of(shape_, least) < all.size()) ++least;
-  image fits;
-  while (least < top_log2() && !lay_out(all, least, fits)) ++least;
-  return least < top_log2() ? build(all, least) : status::ok;
-}
-
-template <medium M, class Kind>
-status table<M, Kind>::move_arrays_down() {
-  everybody_kept_out alone(*this);
-  for (unsigned l = 0; l < shape_.levels; ++l) move_level_down(levels().at[l]);
-  return status::ok;
-}
-
-/// Writes the level anew if there is room in front of it. COMMIT: its word in the root.
-template <medium M, class Kind>
-void table<M, Kind>::move_level_down(const level_view& l) {
-  const levels_view& v = levels();
-  if (!heap_.has_room_before(l.offset, shape_.level_bytes(l.log2))) return;
-  auto place = allocate_loose(heap_, shape_.level_bytes(l.log2));
-  if (!place) return;
-  level_view made = view_of(place->offset(), l.log2), gone = l;
-  std::vector<level_view> now(v.at, v.at + v.count);
-  for (level_view& each : now)
-    if (each.log2 == made.log2) each = made;
-  const levels_view& planned = plan_levels(now);
-  std::vector<std::uint64_t> words(shape_.bucket_words());
-  if (!p_.may_change()) return;
-  flushed started;
-  for (std::uint64_t index = 0; index < l.buckets(); ++index) {
-    for (std::size_t i = 0; i < words.size(); ++i) words[i] = load(m_, bucket_at(l, index)[i]);
-    started += write_words(bucket_at(made, index), words);
-  }
-  durable written = fence(m_, std::move(started), "gphash.compact.level");
-  [[maybe_unused]] durable done =
-      publish(m_, level_word(bank(), l.log2), checked_place::of(place->keep(), l.log2).word,
-              after(std::move(written)), "gphash.compact.commit");
-  switch_levels(planned);
-  give_back(gone);
-}
-
-template <medium M, class Kind>
-template <class Visit>
-void table<M, Kind>::for_each_locked(Visit&& visit) {
-  everybody_kept_out alone(*this);
-  for (const level_view& l : levels().all())
-    for (std::uint64_t index = 0; index < l.buckets(); ++index)
-      for_each_resident(bucket_at(l, index), visit);
-}
-
-template <medium M, class Kind>
-status table<M, Kind>::replace_value(const resident& r, std::uint64_t value_word, flushed started) {
-  change c;
-  c.stripe = &state_of(levels(), r.hash);
-  c.where = r.where;
-  c.word = r.where.value;
-  c.next = value_word;
-  c.apart = true;
-  frame::replaces(load(m_, *r.where.value), c);
-  frame::commit(c, std::move(started));
-  return status::ok;
 }
 
 }  // namespace durahash::gphash

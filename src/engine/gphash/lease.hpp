@@ -12,6 +12,7 @@ namespace durahash::gphash {
 template <medium M, class Kind>
 std::optional<leased_table> table<M, Kind>::lend() requires(Kind::in_slot) {
   lock_all();
+  drop_growth();
   if (p_.read_only() || p_.may_change()) return as_leased();
   unlock_all();
   return std::nullopt;

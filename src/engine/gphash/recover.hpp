@@ -22,6 +22,7 @@ inline constexpr setting_rule rules[] = {
     {"cache_policy", 0, 2},     // which ones: replacement_policy
     // of every key of a byte table, which then lies in its slot; 0: keys of any length, in the heap
     {"key_bytes", 0, max_key_bytes},
+    {"stop_to_grow", 0, 1},  // writers wait while the table grows, as in the paper
 };
 
 /// What a pool of these settings looks like; nothing if no pool can.
@@ -41,7 +42,7 @@ inline std::optional<shape> shape_of(std::uint64_t levels, std::uint64_t hashes,
 
 template <medium M, class Kind>
 result<engine_plan> table<M, Kind>::plan(const options& how) {
-  std::uint64_t values[] = {2, 2, 8, 0, 0, 0};
+  std::uint64_t values[] = {2, 2, 8, 0, 0, 0, 0};
   if (error e = resolve_settings(engine_kind::gphash, detail::rules, how.settings, values);
       e.code != status::ok)
     return e;
@@ -69,6 +70,7 @@ result<engine_plan> table<M, Kind>::plan(const options& how) {
   made.settings[setting::cache] = values[3];
   made.settings[setting::cache_policy] = values[4];
   made.settings[setting::key_bytes] = key_bytes;
+  made.settings[setting::stop_to_grow] = values[6];
   made.settings[setting::first_top] = top_for(how.capacity, *shape);
   made.engine_bytes = sizeof(root);
   return made;
@@ -86,8 +88,9 @@ table<M, Kind>::table(pool<M>& p)
       cache_percent_(Kind::in_slot ? static_cast<unsigned>(std::min<std::uint64_t>(
                                          p.block().settings[setting::cache], 90))
                                    : 0),
-      cache_policy_(
-          static_cast<replacement_policy>(p.block().settings[setting::cache_policy] % 3)) {}
+      cache_policy_(static_cast<replacement_policy>(p.block().settings[setting::cache_policy] % 3)),
+      stop_to_grow_(p.block().settings[setting::stop_to_grow] != 0),
+      tells_(cache_percent_ != 0) {}
 
 template <medium M, class Kind>
 table<M, Kind>::~table() {

@@ -31,6 +31,7 @@
 #include "engine/frame/frame.hpp"
 #include "engine/frame/live_record.hpp"
 #include "engine/gphash/bucket_cache.hpp"
+#include "engine/gphash/coming_level.hpp"
 #include "engine/gphash/leased.hpp"
 #include "engine/gphash/stripe.hpp"
 #include "warp/host_warp.hpp"
@@ -86,7 +87,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   using value_type = typename Kind::value_type;
 
   /// Resolves the options of a new pool. Settings: levels, hashes, slots, cache, cache_policy,
-  /// key_bytes (docs/explanation/engines/gphash.md).
+  /// key_bytes, stop_to_grow (docs/explanation/engines/gphash.md).
   static result<engine_plan> plan(const options& how);
 
   /// On a pool that `plan` was made for. Reads the geometry; `open` says what is wrong with it.
@@ -133,7 +134,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
  private:
   using frame::p_, frame::m_, frame::heap_, frame::seeds_, frame::records_at_open_,
       frame::damage_found_, frame::background_;
-  using frame::reading, frame::await_count, frame::count_once;
+  using frame::reading, frame::await_count, frame::counted, frame::count_once;
   using read_guard = typename frame::read_guard;
   using everybody_kept_out = typename frame::everybody_kept_out;
   static constexpr unsigned max_stripe_bits = 16;
@@ -234,6 +235,10 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
     std::list<std::array<std::uint64_t, max_key_bytes / 8>> keys;
   };
   enum class probed : std::uint8_t { hit, miss, torn, damaged };
+  /// Everybody is kept out, and no level is coming.
+  struct levels_held : everybody_kept_out {
+    explicit levels_held(table& t) : everybody_kept_out(t) { t.drop_growth(); }
+  };
   /// Levels as they are to be written, from the top down: the words of each.
   struct image {
     unsigned top = 0;
@@ -355,8 +360,15 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   staged stage_home(const unit_type& u, const target_type& t, key_type key, Decide& decide,
                     change& c, status& answer, flushed& started);
   staged stage_new(const target_type& t, value_type value, change& c);
-  lookup locate(const levels_view& v, const candidates& s, key_type key) const;
-  slot_ref room_for(const warp_view& w, const candidates& s) const;
+  void note_if_nearly_full(bucket a, bucket b, bucket c, bucket d) noexcept;
+  [[gnu::always_inline]] status finish_write(const target_type&, const change&,
+                                             status answer) noexcept {
+    if (wants_help_.load(std::memory_order_relaxed)) [[unlikely]]
+      return help_growth(1, answer);
+    return answer;
+  }
+  lookup locate(const levels_view& v, const candidates& s, key_type key);
+  slot_ref room_for(const warp_view& w, const candidates& s);
   bool claim(const levels_view& v, const candidates& s, lookup& at);
   bool claim(pm<std::uint64_t>& state);
   template <class Decide>
@@ -374,7 +386,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   }
   flushed publish_change(const change& c, ordered payload);
   template <class Publish>
-  flushed publish_beside_copy(const change& c, Publish&& publish);
+  flushed publish_and_tell(const change& c, Publish&& publish);
   void begin(const change& c);
   durable fence_words(flushed started) {
     return fence(m_, std::move(started), "gphash.write.done");
@@ -385,6 +397,10 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   static unit_type unit_in(const group& g, std::size_t, const target_type& t) noexcept {
     return {g.levels, stripe_of(*g.levels, t.hash)};
   }
+  void finish_group(const group&, std::size_t writes) noexcept {
+    if (wants_help_.load(std::memory_order_relaxed)) [[unlikely]]
+      help_growth(writes, status::ok);
+  }
 
   // grow.hpp
   void give_back(const level_view& l) noexcept;
@@ -393,11 +409,27 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   void unlock_stripes(const levels_view& v) noexcept;
   status grow(const levels_view& seen);
   status put_level_on_top(const levels_view& v);
+  status begin_growth(const levels_view* seen);
+  void copy_buckets(std::uint64_t most);
+  status finish_growth();
+  void drop_growth() noexcept;
+  void end_growth() noexcept;
+  void before_clean_close() noexcept { drop_growth(); }
+  void note_nearly_full() noexcept;
+  status help_growth(std::uint64_t writes, status answer) noexcept;
+  void ask_for_growth();
+  template <class Publish>
+  flushed publish_twice(const level_view& bottom, std::uint64_t index, const change& c,
+                        Publish& publish);
+  flushed tell_coming_level(const level_view& bottom, std::uint64_t index, const change& c,
+                            std::uint64_t state, std::uint64_t value);
+  std::optional<std::uint64_t> bucket_over(const level_view& from, std::uint64_t index,
+                                           const level_view& to, std::uint64_t hash) const;
   std::optional<loose_cell<M>> allocate_top(const levels_view& v, std::uint64_t records);
   const levels_view& plan_top(const levels_view& v, const level_view& made);
   void adopt_top(const levels_view& v, const levels_view& planned, flushed started) noexcept;
   flushed copy_bucket(const level_view& from, std::uint64_t index, const level_view& to,
-                      std::vector<std::uint64_t>& words);
+                      std::span<std::uint64_t> words);
   unsigned bank() const noexcept { return geometry{load(m_, root_of_table().geometry)}.bank(); }
   pm<std::uint64_t>& level_word(unsigned bank, unsigned log2) const noexcept {
     return root_of_table().levels[bank][log2];
@@ -405,6 +437,8 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   const levels_view& plan_levels(std::span<const level_view> now);
   void switch_levels(const levels_view& planned) noexcept;
   void load_cache(const levels_view& v);
+
+  // resize.hpp
   std::vector<found_record> all_records(std::span<const level_view> in) const;
   void write_slot(std::uint64_t* bucket_words, unsigned index, const found_record& r) const;
   bool lay_out(const std::vector<found_record>& records, unsigned top, image& made) const;
@@ -453,13 +487,20 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   unsigned first_top_;
   unsigned cache_percent_;
   replacement_policy cache_policy_;
+  bool stop_to_grow_;
   std::atomic<const levels_view*> levels_{nullptr};
   zeroed_array<spin_lock> locks_;
   zeroed_array<stripe_state> stripes_;
   departures<M> leaving_;
   turn_mutex resize_lock_;
   const levels_view* locked_ = nullptr;  // by lock_all
-  level_view top_to_be_;                 // by lease_top
+  level_view top_to_be_;                 // of a lease, or of growth
+  coming_level coming_;                  // that level, as growth goes on beside writers
+  // publications have more to do: there are copies of buckets, or a level is coming
+  std::atomic<bool> tells_{false};
+  std::atomic<bool> wants_help_{false}, asked_for_growth_{false};
+  // of insertions, since the last growth, that few slots are left; and how many led to nothing
+  std::atomic<std::uint64_t> notes_{0}, notes_in_vain_{0};
   std::deque<levels_view> views_;
   std::deque<bucket_cache> caches_;                // of the views that have one
   std::atomic<stripe_index> counting_stripes_{0};  // the most there were
@@ -474,4 +515,5 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
 #include "engine/gphash/grow.hpp"
 #include "engine/gphash/lease.hpp"
 #include "engine/gphash/recover.hpp"
+#include "engine/gphash/resize.hpp"
 #include "engine/gphash/write.hpp"

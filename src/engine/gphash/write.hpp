@@ -108,7 +108,7 @@ template <medium M, class Kind>
                                                                value_type value, change& c) {
   bucket roomiest = t.at[0];
   std::uint32_t its = match_eight(roomiest, empty_state);
-  int most = std::popcount(its);
+  int most = std::popcount(its);  // two for each
   auto weigh = [&](bucket b) __attribute__((always_inline)) {
     const std::uint32_t empty = match_eight(b, empty_state);
     const int here = std::popcount(empty);
@@ -117,6 +117,8 @@ template <medium M, class Kind>
   weigh(t.at[1]), weigh(t.at[2]), weigh(t.at[3]);
   if (its == 0) [[unlikely]]
     return staged::look_further;
+  if (most == 2) [[unlikely]]
+    note_if_nearly_full(t.at[0], t.at[1], t.at[2], t.at[3]);
   const bucket state = first_of(roomiest, its);
   if (!claim(*state)) [[unlikely]]
     return staged::look_further;
@@ -128,12 +130,21 @@ template <medium M, class Kind>
   return staged::ready;
 }
 
+/// Of a key's four buckets; as values, so that who looks at them keeps them in registers.
+template <medium M, class Kind>
+[[gnu::noinline]] void table<M, Kind>::note_if_nearly_full(bucket a, bucket b, bucket c,
+                                                           bucket d) noexcept {
+  const int bits =
+      std::popcount(match_eight(a, empty_state)) + std::popcount(match_eight(b, empty_state)) +
+      std::popcount(match_eight(c, empty_state)) + std::popcount(match_eight(d, empty_state));
+  if (bits / 2 <= short_shape.few_slots()) note_nearly_full();
+}
+
 // --------------------------------------------------------------------------------------- the place
 
 /// Where the key is; else where there is room for it.
 template <medium M, class Kind>
-auto table<M, Kind>::locate(const levels_view& v, const candidates& s, key_type key) const
-    -> lookup {
+auto table<M, Kind>::locate(const levels_view& v, const candidates& s, key_type key) -> lookup {
   lookup at;
   warp_view w = warp_over(v, s);
   look_everywhere(w, s, [&](slot_ref candidate) {
@@ -147,12 +158,15 @@ auto table<M, Kind>::locate(const levels_view& v, const candidates& s, key_type 
 
 /// An empty slot of the key's, or nothing.
 template <medium M, class Kind>
-auto table<M, Kind>::room_for(const warp_view& w, const candidates& s) const -> slot_ref {
+auto table<M, Kind>::room_for(const warp_view& w, const candidates& s) -> slot_ref {
   if (s.escape >= 0)
     return load(m_, *escape_slot(s.escape).state) == empty_state ? escape_slot(s.escape)
                                                                  : slot_ref();
-  int lane = places_.room_in(ballot(w, empty_state));
-  return lane < 0 ? slot_ref() : slot_of(w, static_cast<unsigned>(lane));
+  const std::uint32_t empty = ballot(w, empty_state);
+  const int lane = places_.room_in(empty);
+  if (lane < 0) return {};
+  if (count_bits(empty) <= shape_.few_slots()) note_nearly_full();
+  return slot_of(w, static_cast<unsigned>(lane));
 }
 
 /// Makes the room that was found the caller's, or other room of the key's. Returns false when there
@@ -283,29 +297,32 @@ template <medium M, class Kind>
     // COMMIT: the record appears, changes or goes
     return publish_unfenced(m_, *c.word, c.next, std::move(payload), "gphash.write.commit");
   };
-  if (cache_percent_ == 0) [[likely]]
+  if (!tells_.load(std::memory_order_relaxed)) [[likely]]
     return publish();
-  return publish_beside_copy(c, publish);
+  return publish_and_tell(c, publish);
 }
 
-/// In the bucket's copy too, if there is one.
+/// In the bucket's copy and in the level that is coming too, if there is one.
 template <medium M, class Kind>
 template <class Publish>
-[[gnu::noinline]] flushed table<M, Kind>::publish_beside_copy(const change& c, Publish&& publish) {
+[[gnu::noinline]] flushed table<M, Kind>::publish_and_tell(const change& c, Publish&& publish) {
   const levels_view& v = levels();  // as they were when the stripe was locked
-  std::optional<bucket_cache::hold> copy;
-  unsigned slot = 0;
-  for (unsigned l = 0; v.cache != nullptr && l < v.count; ++l) {
-    auto word = static_cast<std::uint64_t>(c.where.state - v.at[l].first),
-         words_per_bucket = std::uint64_t{2} << shape_.slots_log2;
-    if (c.where.state < v.at[l].first || word / words_per_bucket >= v.at[l].buckets()) continue;
-    copy.emplace(*v.cache, v.first_in_cache[l] + word / words_per_bucket);
-    slot = static_cast<unsigned>(word % words_per_bucket);
-    break;
+  const std::uint64_t words_per_bucket = shape_.bucket_words();
+  unsigned l = 0;
+  std::uint64_t word = 0;
+  for (; l < v.count; ++l) {
+    word = static_cast<std::uint64_t>(c.where.state - v.at[l].first);
+    if (c.where.state >= v.at[l].first && word / words_per_bucket < v.at[l].buckets()) break;
   }
-  flushed started = publish();
+  if (l == v.count) return publish();  // an escape slot
+  std::optional<bucket_cache::hold> copy;
+  if (v.cache != nullptr) copy.emplace(*v.cache, v.first_in_cache[l] + word / words_per_bucket);
+  flushed started = coming_.is_begun() && l == v.count - 1
+                        ? publish_twice(v.at[l], word / words_per_bucket, c, publish)
+                        : publish();
   if (copy && !M::planted("gphash-a-copy-is-not-told"))
-    copy->store(slot, load(m_, *c.where.state), load(m_, *c.where.value));
+    copy->store(static_cast<unsigned>(word % words_per_bucket), load(m_, *c.where.state),
+                load(m_, *c.where.value));
   return started;
 }
 

@@ -423,7 +423,8 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   lookup walk(const levels_view& v, key_type key, const candidates& s) const;
   bool make_way(const locked& l, const candidates& s);
   status make_room(const locked& full, const candidates& s, int round);
-  void finish_write(const candidates& s, const change& c);
+  status finish_write(const candidates& s, const change& c, status answer);
+  status look_behind(bool at_the_table, status answer);
   template <class Decide>
   staged stage(locked& l, const candidates& s, key_type key, Decide& decide, change& c,
                status& answer, flushed& started);

@@ -87,12 +87,19 @@ status table<M, Kind>::make_room(const locked& full, const candidates&, int) {
 
 /// Nothing is locked.
 template <medium M, class Kind>
-[[gnu::always_inline]] inline void table<M, Kind>::finish_write(const candidates&,
-                                                                const change& c) {
-  if (c.wants_look) [[unlikely]]
-    if_memory_allows([this] { look_around(); });
-  if (levels().draining != nullptr) [[unlikely]]
-    drain_some(1);
+[[gnu::always_inline]] inline status table<M, Kind>::finish_write(const candidates&,
+                                                                  const change& c, status answer) {
+  if (c.wants_look || levels().draining != nullptr) [[unlikely]]
+    return look_behind(c.wants_look, answer);
+  return answer;
+}
+
+/// What a write does for the table as a whole.
+template <medium M, class Kind>
+[[gnu::noinline]] status table<M, Kind>::look_behind(bool at_the_table, status answer) {
+  if (at_the_table) if_memory_allows([this] { look_around(); });
+  if (levels().draining != nullptr) drain_some(1);
+  return answer;
 }
 
 // ------------------------------------------------------------------------------- the way of most
