@@ -194,7 +194,8 @@ def page(report, svgs):
     facts = (f'{e(machine["cpu"])}, {machine["cores"]} cores, kernel {e(machine["kernel"])}, load '
              f'average up to {number(machine["load_average"])}; commit {e(machine["commit"])}')
     asked = (f'{report["keys"]:,} records, seed {report["seed"]}'
-             f'{", quick" if report["quick"] else ""}; {number(report["seconds"])} seconds')
+             f'{", quick" if report["quick"] else ""}; {number(report["seconds"])} seconds, '
+             f'{number(report["processor_seconds"])} of a processor')
     against = ""
     if "changes" in report:
         worse = sum(one["worse"] for one in report["changes"])

@@ -35,7 +35,8 @@ json json_of(const row& one) {
           {"note", one.found.note},
           {"parameters", one.found.parameters},
           {"beside", beside},
-          {"seconds", number(one.seconds)}};
+          {"seconds", number(one.seconds)},
+          {"processor_seconds", number(one.processor_seconds)}};
 }
 
 json json_of(const picture& one) {
@@ -78,6 +79,7 @@ json json_of(const report& all) {
           {"seed", all.asked.seed},
           {"quick", all.asked.quick},
           {"seconds", number(all.seconds)},
+          {"processor_seconds", number(all.processor_seconds)},
           {"verdicts", verdicts},
           {"rows", rows},
           {"figures", pictures}};
