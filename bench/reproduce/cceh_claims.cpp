@@ -27,10 +27,10 @@ std::vector<std::uint64_t> segments(const laboratory& lab) {
   return some;
 }
 
-picture figure_6(const char* letter, const char* y) {
+picture figure_6(const char* letter, const char* title, const char* y) {
   return {fmt::format("cceh-6{}", letter),
           engine_kind::cceh,
-          fmt::format("CCEH, figure 6({})", letter),
+          fmt::format("CCEH, figure 6({}): {}", letter, title),
           "segment, KiB",
           y,
           true};
@@ -42,7 +42,8 @@ finding insertion_by_segment(laboratory& lab) {
   std::vector<setup> tables;
   for (std::uint64_t log2 : segments(lab)) tables.push_back(in_place.with("segment", log2));
   const contest result = lab.compare(tables, operation::insert);
-  picture& drawn = lab.draw(figure_6("a", "million insertions per second"));
+  picture& drawn =
+      lab.draw(figure_6("a", "insertions by the size of a segment", "million per second"));
   drawn.lines.push_back({"CCEH(MSB)", {}});
   finding f = judged(0, "KiB is the fastest", true, "", in_place.text());
   double best = 0;
@@ -59,7 +60,7 @@ finding insertion_by_segment(laboratory& lab) {
 }
 
 finding flushes_by_segment(laboratory& lab) {
-  picture& drawn = lab.draw(figure_6("b", "lines flushed by an insertion"));
+  picture& drawn = lab.draw(figure_6("b", "lines that an insertion flushes", "lines"));
   drawn.lines = {{"CCEH(MSB)", {}}, {"CCEH(C)", {}}};
   double least = 1e9, most = 0;
   for (std::uint64_t log2 : segments(lab)) {
@@ -91,7 +92,7 @@ finding insertion_without_a_split(laboratory& lab) {
 }
 
 finding probing_by_segment(laboratory& lab) {
-  picture& drawn = lab.draw(figure_6("c", "extra lines of a search"));
+  picture& drawn = lab.draw(figure_6("c", "lines that a search reads beyond its home", "lines"));
   drawn.lines = {{"present key", {}}, {"absent key", {}}};
   finding f = judged(0, "extra lines at the largest segment", true, "", copying.text());
   std::vector<double> extra;
