@@ -38,6 +38,10 @@ struct report {
 report run(const request&,
            const std::function<void(std::string_view, std::size_t, std::size_t)>& tell);
 
+/// Six digits, as a report has them: more are noise, and make reports that nobody can compare by
+/// eye.
+double as_written(double value);
+
 /// docs/reference/cli.md has the fields.
 nlohmann::ordered_json json_of(const report&);
 

@@ -8,12 +8,10 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-/// Six digits: more are noise, and make reports that nobody can compare by eye.
 json number(double value) {
   if (!std::isfinite(value)) return nullptr;
   if (value == 0) return 0;
-  const double scale = std::pow(10, 5 - std::floor(std::log10(std::abs(value))));
-  return std::round(value * scale) / scale;
+  return as_written(value);
 }
 
 json json_of(const row& one) {
@@ -54,6 +52,12 @@ json json_of(const picture& one) {
 }
 
 }  // namespace
+
+double as_written(double value) {
+  if (value == 0 || !std::isfinite(value)) return value;
+  const double scale = std::pow(10, 5 - std::floor(std::log10(std::abs(value))));
+  return std::round(value * scale) / scale;
+}
 
 json json_of(const report& all) {
   json engines = json::array(), rows = json::array(), pictures = json::array();

@@ -94,6 +94,22 @@ TEST(Reproduce, TellsWhatGotWorseThanInAnEarlierReport) {
   EXPECT_EQ(answer.output.find("cceh.fig9-lines"), std::string::npos) << answer.output;
 }
 
+/// What was recorded has no noise, and more digits than a report: it was "worse" by nothing.
+TEST(Reproduce, WhatWasRecordedIsNotWorseThanItself) {
+  own_file earlier("reproduce-earlier-");
+  earlier.write(quick_report());
+  tool_answer answer = run_tool("reproduce gphash --quick --seed 5 --against " +
+                                earlier.at.string() + " 2>&1 >/dev/null");
+  unsigned recorded = 0;
+  for (const json& row : quick_report()["rows"]) {
+    if (row["evidence"] != "recorded") continue;
+    ++recorded;
+    EXPECT_EQ(answer.output.find(row["id"].get<std::string>() + ":"), std::string::npos)
+        << answer.output;
+  }
+  EXPECT_GT(recorded, 5u);
+}
+
 TEST(Reproduce, ThePlainReportNamesEveryVerdict) {
   tool_answer answer = run_tool("reproduce gphash --quick 2>&1");
   EXPECT_EQ(answer.exit_code, 0);
