@@ -211,8 +211,9 @@ def page(report, svgs):
             f"{counted['not measured here']} cannot be measured here. The verdict of a row comes from "
             "its figure, by the rule in its source.</p>"
             f"<p>{facts}. {asked}.</p>"
-            "<p><b>counts</b> are exact: the same in every run with one seed. <b>sampled</b>: counted "
-            "beside other threads. <b>times</b> are ratios of tables that took turns in this one run. "
+            "<p><b>counts</b> are exact: the same in every run with one seed, but for a few lines in a "
+            "million operations that a growing pool writes. <b>sampled</b>: counted beside other "
+            "threads. <b>times</b> are ratios of tables that took turns in this one run. "
             "<b>recorded</b>: counted by a test of the project.</p>"
             f"{against}<nav>" + "".join(f'<a href="#{one}">{e(PAPERS[one])}</a>'
                                         for one in report["engines"])
