@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "bench/baselines/design.hpp"
+#include "bench/baselines/directory.hpp"
 
 namespace durahash::baselines {
 
@@ -56,18 +57,17 @@ class cceh_published {
     if (!around_.memory.reach(words, sizeof(directory_words)) || depth() >= 32 ||
         !around_.memory.reach(load(m_, directory().entries), entry_bytes(depth())))
       return unrecoverable("the directory lies outside of the memory");
-    std::set<std::uint64_t> named;
-    for (std::uint64_t x = 0; x < entries(); ++x) {
-      if (!named.insert(load(m_, entry(x))).second) continue;
-      if (!around_.memory.reach(load(m_, entry(x)), sizeof(segment)))
+    std::set<std::uint64_t> all;
+    for_each_named(entries(), named(), [&](std::uint64_t s) { all.insert(s); });
+    for (std::uint64_t s : all)
+      if (!around_.memory.reach(s, sizeof(segment)))
         return unrecoverable("the directory names a segment outside of the memory");
-    }
-    segments_ = named.size();
+    segments_ = all.size();
     if (!around_.mends(last_segment_skipped)) return go_back(), recovered();
     go_on();
-    for (std::uint64_t x = 0; x < entries(); ++x) named.erase(load(m_, entry(x)));
-    for (std::uint64_t s : named) around_.memory.release(s, sizeof(segment));
-    segments_ -= named.size();
+    for (std::uint64_t x = 0; x < entries(); ++x) all.erase(load(m_, entry(x)));
+    for (std::uint64_t s : all) around_.memory.release(s, sizeof(segment));
+    segments_ -= all.size();
     return recovered();
   }
 
@@ -131,16 +131,11 @@ class cceh_published {
     return true;
   }
 
-  /// What a search finds: a copy that a split left behind is not.
   template <class Visit>
   void scan(const Visit& visit) {
-    std::set<std::uint64_t> seen;
-    for (std::uint64_t x = 0; x < entries(); ++x) {
-      if (!seen.insert(load(m_, entry(x))).second) continue;
-      for (record& r : at(load(m_, entry(x))).slots)
-        if (std::uint64_t key = load(m_, r.key); takes(key) && search(key) == &r)
-          visit(key, load(m_, r.value));
-    }
+    auto found = [this](std::uint64_t key) { return takes(key) ? search(key) : nullptr; };
+    for_each_named(entries(), named(),
+                   [&](std::uint64_t s) { for_each_found(m_, at(s).slots, found, visit); });
   }
   std::uint64_t slots() const { return segments_ * slots_per_segment; }
 
@@ -176,11 +171,11 @@ class cceh_published {
   pm<std::uint64_t>& entry(std::uint64_t x) const {
     return around_.memory.template at<pm<std::uint64_t>>(load(m_, directory().entries))[x];
   }
+  auto named() const {
+    return [this](std::uint64_t x) { return load(m_, entry(x)); };
+  }
   static std::uint64_t entry_bytes(unsigned depth) {
     return align_up(std::uint64_t{8} << depth, line_bytes);
-  }
-  static std::uint64_t prefix(std::uint64_t hash, unsigned bits) {
-    return bits == 0 ? 0 : hash >> (64 - bits);
   }
   segment& segment_of(std::uint64_t key) const {
     return at(load(m_, entry(prefix(around_.hash(key), depth()))));

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "bench/baselines/dash_bucket.hpp"
+#include "bench/baselines/directory.hpp"
 #include "bench/baselines/transaction.hpp"
 
 namespace durahash::baselines {
@@ -34,24 +35,24 @@ class dash {
     read_before_durable
   };
 
-  explicit dash(surroundings<M>& around) : around_(around), m_(around.memory.medium()) {}
+  explicit dash(surroundings<M>& around)
+      : around_(around), m_(around.memory.medium()), directory_(around.memory) {}
 
   static bool takes(std::uint64_t) { return true; }
 
   bool create(std::uint64_t capacity) {
     unsigned depth = log2_ceiling((capacity + slots_per_segment - 1) / slots_per_segment);
-    std::uint64_t made = around_.memory.allocate(directory_bytes(depth));
+    const std::uint64_t made = directory_.make(depth);
     if (made == 0) return false;
-    store(m_, directory_at(made).depth, depth);
     for (std::uint64_t x = 0; x < std::uint64_t{1} << depth; ++x) {
       std::uint64_t segment_at = new_segment(depth);
       if (segment_at == 0) return false;
       store(m_, at(segment_at).state, normal);
       (void)persist(m_, extent_of(at(segment_at)), "dash.create.segment");
-      store(m_, directory_at(made).entries[x], segment_at);
+      store(m_, directory_.at(made).entries[x], segment_at);
     }
-    (void)persist(m_, extent{&directory_at(made), directory_bytes(depth)}, "dash.create");
-    (void)publish(m_, root().directory, made, after_nothing("it is durable"), "dash.create.root");
+    (void)persist(m_, directory_.whole(made, depth), "dash.create");
+    (void)publish(m_, directory_.name(), made, after_nothing("it is durable"), "dash.create.root");
     segments_ = std::uint64_t{1} << depth;
     return true;
   }
@@ -59,14 +60,9 @@ class dash {
   error recover() {
     if (around_.mends(read_before_durable)) around_.memory.settle();
     if (!undo(around_.memory, root().log)) return unrecoverable("the log lies outside");
-    const std::uint64_t directory_is = load(m_, root().directory);
-    if (!around_.memory.reach(directory_is, line_bytes) || depth() >= 32)
-      return unrecoverable("the directory lies outside of the memory");
-    const std::uint64_t more = directory_bytes(depth()) - line_bytes;
-    if (more != 0 && !around_.memory.reach(directory_is + line_bytes, more))
-      return unrecoverable("the directory lies outside of the memory");
-    std::set<std::uint64_t> segments;
-    for (std::uint64_t x = 0; x < entries(); ++x) segments.insert(load(m_, entry(x)));
+    if (!directory_.reach()) return unrecoverable("the directory lies outside of the memory");
+    std::vector<std::uint64_t> segments;
+    directory_.for_each_named([&](std::uint64_t s) { segments.push_back(s); });
     for (std::uint64_t s : segments)
       if (!around_.memory.reach(s, sizeof(segment)))
         return unrecoverable("the directory names a segment outside of the memory");
@@ -111,14 +107,13 @@ class dash {
   bool grow(std::uint64_t key) {
     segment& old = segment_of(key);
     const auto d = static_cast<unsigned>(load(m_, old.depth));
-    const bool doubles = d == depth();
+    const bool doubles = d == directory_.depth();
     transaction<M> changes(around_.memory, root().log);
-    std::uint64_t made = new_segment(d + 1),
-                  wider = doubles ? around_.memory.allocate(directory_bytes(d + 1)) : 0;
+    std::uint64_t made = new_segment(d + 1), wider = doubles ? directory_.make(d + 1) : 0;
     if (made == 0 || (doubles && wider == 0) ||
-        !changes.reserve(1 + (doubles ? 1 : entries() >> (d + 1)))) {
+        !changes.reserve(1 + (doubles ? 1 : directory_.count() >> (d + 1)))) {
       if (made != 0) around_.memory.release(made, sizeof(segment));
-      if (wider != 0) around_.memory.release(wider, directory_bytes(d + 1));
+      if (wider != 0) directory_.release(wider, d + 1);
       return false;
     }
     (void)publish(m_, old.state, splitting, after_nothing("as published"), "dash.split.begin");
@@ -137,12 +132,10 @@ class dash {
 
   template <class Visit>
   void scan(const Visit& visit) {
-    std::set<std::uint64_t> seen;
-    for (std::uint64_t x = 0; x < entries(); ++x) {
-      if (!seen.insert(load(m_, entry(x))).second) continue;
-      for_each(at(load(m_, entry(x))),
+    directory_.for_each_named([&](std::uint64_t s) {
+      for_each(at(s),
                [&](bucket&, unsigned, record& r) { visit(load(m_, r.key), load(m_, r.value)); });
-    }
+    });
   }
   std::uint64_t slots() const { return segments_ * slots_per_segment; }
 
@@ -160,10 +153,6 @@ class dash {
     pm<std::uint64_t> depth, next, state;
     pm<std::uint64_t> unused[5];
   };
-  struct directory_words {
-    pm<std::uint64_t> depth;
-    pm<std::uint64_t> entries[1];
-  };
   struct place {
     bucket* in = nullptr;
     unsigned index = 0;
@@ -172,21 +161,8 @@ class dash {
 
   root_words& root() const { return around_.memory.template root<root_words>(); }
   segment& at(std::uint64_t offset) const { return *around_.memory.template at<segment>(offset); }
-  directory_words& directory_at(std::uint64_t offset) const {
-    return *around_.memory.template at<directory_words>(offset);
-  }
-  directory_words& directory() const { return directory_at(load(m_, root().directory)); }
-  unsigned depth() const { return static_cast<unsigned>(load(m_, directory().depth)); }
-  std::uint64_t entries() const { return std::uint64_t{1} << depth(); }
-  pm<std::uint64_t>& entry(std::uint64_t x) const { return directory().entries[x]; }
-  static std::uint64_t directory_bytes(unsigned depth) {
-    return align_up(8 + (std::uint64_t{8} << depth), line_bytes);
-  }
-  static std::uint64_t prefix(std::uint64_t hash, unsigned bits) {
-    return bits == 0 ? 0 : hash >> (64 - bits);
-  }
   segment& segment_of(std::uint64_t key) const {
-    return at(load(m_, entry(prefix(around_.hash(key), depth()))));
+    return at(load(m_, directory_.entry(prefix(around_.hash(key), directory_.depth()))));
   }
   static std::uint8_t fingerprint(std::uint64_t hash) { return static_cast<std::uint8_t>(hash); }
   static unsigned home(std::uint64_t hash) { return (hash >> 8) & (homes - 1); }
@@ -357,25 +333,25 @@ class dash {
   /// are let go behind it.
   void name_halves(transaction<M>& changes, std::uint64_t key, segment& old, std::uint64_t made,
                    std::uint64_t wider) {
-    const std::uint64_t narrow = load(m_, root().directory), hash = around_.hash(key);
+    const std::uint64_t narrow = directory_.place(), hash = around_.hash(key),
+                        count = directory_.count();
     const auto old_depth = static_cast<unsigned>(load(m_, old.depth));
     changes.set(old.depth, old_depth + 1);
     if (wider != 0) {
-      store(m_, directory_at(wider).depth, old_depth + 1);
-      for (std::uint64_t x = 0; x < 2 * entries(); ++x)
-        store(m_, directory_at(wider).entries[x], load(m_, entry(x / 2)));
-      store(m_, directory_at(wider).entries[prefix(hash, old_depth) * 2 + 1], made);
-      (void)persist(m_, extent{&directory_at(wider), directory_bytes(old_depth + 1)},
-                    "dash.double.directory");
-      changes.set(root().directory, wider);
+      for (std::uint64_t x = 0; x < 2 * count; ++x)
+        store(m_, directory_.at(wider).entries[x], load(m_, directory_.entry(x / 2)));
+      store(m_, directory_.at(wider).entries[prefix(hash, old_depth) * 2 + 1], made);
+      (void)persist(m_, directory_.whole(wider, old_depth + 1), "dash.double.directory");
+      changes.set(directory_.name(), wider);
     } else {
-      const std::uint64_t span = entries() >> old_depth,
+      const std::uint64_t span = count >> old_depth,
                           begin = prefix(hash, old_depth) * span + span / 2;
-      for (std::uint64_t x = begin; x < begin + span / 2; ++x) changes.set(entry(x), made);
+      for (std::uint64_t x = begin; x < begin + span / 2; ++x)
+        changes.set(directory_.entry(x), made);
     }
     // COMMIT: the directory names both halves
     changes.commit("dash.split.entries");
-    if (wider != 0) around_.memory.release(narrow, directory_bytes(old_depth));
+    if (wider != 0) directory_.release(narrow, old_depth);
     if (around_.mends(split_not_finished)) let_go(old, old_depth);
   }
 
@@ -416,6 +392,7 @@ class dash {
 
   surroundings<M>& around_;
   M& m_;
+  prefix_directory<M> directory_;
   std::uint64_t segments_ = 0;
 };
 

@@ -11,6 +11,7 @@ baseline pfht_baseline();
 baseline path_hashing_baseline();
 baseline extendible_hashing_baseline();
 baseline p_clht_baseline();
+baseline turbo_published_baseline();
 baseline cceh_in_place_baseline();
 baseline cceh_copying_baseline();
 baseline level_paper_baseline();

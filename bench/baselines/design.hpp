@@ -118,9 +118,12 @@ class hosted : public table {
 
   media_counts counts() const override { return space_.medium().counts(); }
   std::vector<std::pair<std::string, double>> figures() const override {
-    return {{"grows", static_cast<double>(around_.grows)},
-            {"records_moved", static_cast<double>(around_.records_moved)},
-            {"displacements", static_cast<double>(around_.displacements)}};
+    std::vector<std::pair<std::string, double>> all{
+        {"grows", static_cast<double>(around_.grows)},
+        {"records_moved", static_cast<double>(around_.records_moved)},
+        {"displacements", static_cast<double>(around_.displacements)}};
+    if constexpr (requires { design_.add_figures(all); }) design_.add_figures(all);
+    return all;
   }
 
  private:

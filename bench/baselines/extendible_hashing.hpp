@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "bench/baselines/design.hpp"
+#include "bench/baselines/directory.hpp"
 
 namespace durahash::baselines {
 
@@ -53,17 +54,14 @@ class extendible_hashing {
     unsigned g = global_depth();
     if (g >= 32 || !around_.memory.reach(directory(), directory_bytes(g)))
       return unrecoverable("the directory lies outside of the memory");
-    blocks_ = 0;
-    std::set<std::uint64_t> seen;
-    for (std::uint64_t x = 0; x < capacity(); ++x) {
-      std::uint64_t at = load(m_, entries(directory())[x]);
-      if (!seen.insert(at).second) continue;
-      if (!around_.memory.reach(at, sizeof(block)))
+    std::set<std::uint64_t> all;
+    for_each_named(capacity(), named(), [&](std::uint64_t b) { all.insert(b); });
+    for (std::uint64_t b : all)
+      if (!around_.memory.reach(b, sizeof(block)))
         return unrecoverable("the directory names a block outside of the memory");
-      ++blocks_;
-    }
+    blocks_ = all.size();
     // None is published.
-    if (around_.mends(depth_before_directory)) finish_split(seen);
+    if (around_.mends(depth_before_directory)) finish_split(all);
     return recovered();
   }
 
@@ -136,17 +134,11 @@ class extendible_hashing {
     return true;
   }
 
-  /// What a search finds: a copy that a split left behind is not.
   template <class Visit>
   void scan(const Visit& visit) {
-    std::set<std::uint64_t> seen;
-    for (std::uint64_t x = 0; x < capacity(); ++x) {
-      std::uint64_t at = load(m_, entries(directory())[x]);
-      if (!seen.insert(at).second) continue;
-      for (record& r : block_at(at).slots)
-        if (std::uint64_t key = load(m_, r.key); takes(key) && search(key) == &r)
-          visit(key, load(m_, r.value));
-    }
+    auto found = [this](std::uint64_t key) { return takes(key) ? search(key) : nullptr; };
+    for_each_named(capacity(), named(),
+                   [&](std::uint64_t b) { for_each_found(m_, block_at(b).slots, found, visit); });
   }
   std::uint64_t slots() const { return blocks_ * slots_per_block; }
 
@@ -181,6 +173,9 @@ class extendible_hashing {
   }
   pm<std::uint64_t>* entries(std::uint64_t directory) const {
     return around_.memory.template at<pm<std::uint64_t>>(directory);
+  }
+  auto named() const {
+    return [this](std::uint64_t x) { return load(m_, entries(directory())[x]); };
   }
   block& block_at(std::uint64_t at) const { return *around_.memory.template at<block>(at); }
   block& block_of(std::uint64_t key) const {

@@ -65,7 +65,7 @@ class level_paper {
   }
 
   bool find(std::uint64_t key, std::uint64_t& value) {
-    const std::vector<place> found = copies_of(key);
+    const std::vector<place> found = copies_of(key, 1);
     if (!found.empty()) value = load(m_, slot(found.front()).value);
     return !found.empty();
   }
@@ -201,18 +201,20 @@ class level_paper {
     // The bottom's buckets are shared: hash % N and hash % (N / 2), as §3.1 has it.
     return bucket(level, around_.hash(key, D.two_places ? choice : 0) & low_bits(bits));
   }
-  /// In the order of a search: two of an item that a crash has left twice.
-  std::vector<place> copies_of(std::uint64_t key) const {
+  /// In the order of a search: two of an item that a crash has left twice. Who wants one looks no
+  /// further.
+  std::vector<place> copies_of(std::uint64_t key, std::size_t wanted = 2) const {
     std::vector<place> found;
-    each_level(levels_now(),
-               [&](std::uint64_t level, unsigned bits) { copies_in(level, bits, key, found); });
+    each_level(levels_now(), [&](std::uint64_t level, unsigned bits) {
+      copies_in(level, bits, key, wanted, found);
+    });
     return found;
   }
-  void copies_in(std::uint64_t level, unsigned bits, std::uint64_t key,
+  void copies_in(std::uint64_t level, unsigned bits, std::uint64_t key, std::size_t wanted,
                  std::vector<place>& found) const {
     const std::uint64_t first = home(level, bits, key, 0), second = home(level, bits, key, 1);
     for (std::uint64_t at : {first, second}) {
-      for (unsigned s = 0; s < D.slots; ++s)
+      for (unsigned s = 0; s < D.slots && found.size() < wanted; ++s)
         if (is_set({at, s}) && load(m_, slot({at, s}).key) == key) found.push_back({at, s});
       if (first == second) return;
     }
@@ -333,7 +335,7 @@ class level_paper {
     const levels now = levels_now();
     each_item_below(now, [&](place p) {
       std::vector<place> above;
-      copies_in(load(m_, root().interim), now.bits + 1, load(m_, slot(p).key), above);
+      copies_in(load(m_, root().interim), now.bits + 1, load(m_, slot(p).key), 2, above);
       if (!above.empty()) clear(p, "level-paper.recover.twice");
       return false;
     });

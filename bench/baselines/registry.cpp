@@ -14,6 +14,7 @@ std::span<const baseline> all_baselines() {
       path_hashing_baseline(),
       extendible_hashing_baseline(),
       p_clht_baseline(),
+      turbo_published_baseline(),
       cceh_in_place_baseline(),
       cceh_copying_baseline(),
       level_paper_baseline(),

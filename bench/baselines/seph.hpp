@@ -13,6 +13,7 @@
 #include <set>
 #include <vector>
 
+#include "bench/baselines/directory.hpp"
 #include "bench/baselines/seph_words.hpp"
 
 namespace durahash::baselines {
@@ -28,7 +29,10 @@ class seph {
   enum hole_index { copied_marks_stay, entries_torn, root_not_written_back };
 
   explicit seph(surroundings<M>& around)
-      : around_(around), m_(around.memory.medium()), items_(around.memory) {}
+      : around_(around),
+        m_(around.memory.medium()),
+        directory_(around.memory),
+        items_(around.memory) {}
 
   static bool takes(std::uint64_t) { return true; }
 
@@ -36,7 +40,7 @@ class seph {
     constexpr std::uint64_t slots_of_two = 3 * slots_per_segment;
     const unsigned depth =
         std::max(1u, 1 + log2_ceiling((capacity + slots_of_two - 1) / slots_of_two));
-    const std::uint64_t made = new_directory(depth);
+    const std::uint64_t made = directory_.make(depth);
     if (made == 0) return false;
     std::uint64_t bottom = 0;
     for (std::uint64_t x = 0; x < std::uint64_t{1} << depth; ++x) {
@@ -45,24 +49,19 @@ class seph {
       if (bottom == 0 || top == 0) return false;
       if (x % 2 == 0) (void)persist(m_, extent_of(at(bottom)), "seph.create.bottom");
       (void)persist(m_, extent_of(at(top)), "seph.create.top");
-      store(m_, directory_at(made).entries[x], level_segment{top, bottom, 0}.word());
+      store(m_, directory_.at(made).entries[x], level_segment{top, bottom, 0}.word());
     }
-    (void)persist(m_, extent{&directory_at(made), directory_bytes(depth)}, "seph.create");
-    (void)publish(m_, root().directory, made, after_nothing("it is durable"), "seph.create.root");
+    (void)persist(m_, directory_.whole(made, depth), "seph.create");
+    (void)publish(m_, directory_.name(), made, after_nothing("it is durable"), "seph.create.root");
     segments_ = (std::uint64_t{3} << depth) / 2;
     return true;
   }
 
   error recover() {
     if (around_.mends(root_not_written_back)) around_.memory.settle();
-    const std::uint64_t directory_is = load(m_, root().directory);
-    if (!around_.memory.reach(directory_is, line_bytes) || depth() >= 32)
-      return unrecoverable("the directory lies outside of the memory");
-    if (const std::uint64_t more = directory_bytes(depth()) - line_bytes;
-        more != 0 && !around_.memory.reach(directory_is + line_bytes, more))
-      return unrecoverable("the directory lies outside of the memory");
+    if (!directory_.reach()) return unrecoverable("the directory lies outside of the memory");
     // As published: the directory's entries are written back.
-    (void)persist(m_, extent{&directory(), directory_bytes(depth())}, "seph.recover.directory");
+    (void)persist(m_, directory_.whole(directory_.place(), depth()), "seph.recover.directory");
     if (around_.mends(entries_torn)) undo_torn_splits();
     const std::set<std::uint64_t> all = all_segments();
     segments_ = all.size();
@@ -136,12 +135,12 @@ class seph {
     const level_segment old = level_segment_of(hash);
     const bool doubles = old.difference == 0;
     if (doubles && !can_double()) return false;
-    std::uint64_t wider = doubles ? new_directory(depth() + 1) : 0;
+    std::uint64_t wider = doubles ? directory_.make(depth() + 1) : 0;
     std::uint64_t halves[2] = {new_segment(), new_segment()};
     if (halves[0] == 0 || halves[1] == 0 || (doubles && wider == 0)) {
       for (std::uint64_t made : halves)
         if (made != 0) around_.memory.release(made, sizeof(segment));
-      if (wider != 0) around_.memory.release(wider, directory_bytes(depth() + 1));
+      if (wider != 0) directory_.release(wider, depth() + 1);
       return false;
     }
     const unsigned own_depth = depth() - old.difference;
@@ -168,9 +167,6 @@ class seph {
   static constexpr unsigned buckets = 1u << Form.bucket_bits;
   static constexpr std::uint64_t slots_per_segment = std::uint64_t{buckets} * Form.slots;
 
-  struct root_words {
-    pm<std::uint64_t> directory;
-  };
   struct bucket {
     pm<std::uint64_t> slots[Form.slots];
   };
@@ -178,10 +174,6 @@ class seph {
     bucket b[buckets];
   };
   static_assert(sizeof(segment) % line_bytes == 0);
-  struct directory_words {
-    pm<std::uint64_t> depth;
-    pm<std::uint64_t> entries[1];
-  };
   struct place {
     pm<std::uint64_t>* slot = nullptr;         // of the key
     pm<std::uint64_t>* empty = nullptr;        // for it
@@ -189,18 +181,10 @@ class seph {
     bool copied = false;                       // the published code would try again
   };
 
-  root_words& root() const { return around_.memory.template root<root_words>(); }
   segment& at(std::uint64_t offset) const { return *around_.memory.template at<segment>(offset); }
-  directory_words& directory_at(std::uint64_t offset) const {
-    return *around_.memory.template at<directory_words>(offset);
-  }
-  directory_words& directory() const { return directory_at(load(m_, root().directory)); }
-  unsigned depth() const { return static_cast<unsigned>(load(m_, directory().depth)); }
-  std::uint64_t entries() const { return std::uint64_t{1} << depth(); }
-  pm<std::uint64_t>& entry(std::uint64_t x) const { return directory().entries[x]; }
-  static std::uint64_t directory_bytes(unsigned depth) {
-    return align_up(8 + (std::uint64_t{8} << depth), line_bytes);
-  }
+  unsigned depth() const { return directory_.depth(); }
+  std::uint64_t entries() const { return directory_.count(); }
+  pm<std::uint64_t>& entry(std::uint64_t x) const { return directory_.entry(x); }
   level_segment level_segment_of(std::uint64_t hash) const {
     return level_segment::from(load(m_, entry(hash >> (64 - depth()))));
   }
@@ -218,11 +202,6 @@ class seph {
   std::uint64_t new_segment() {
     const std::uint64_t made = around_.memory.allocate(sizeof(segment));
     if (made != 0) around_.memory.fill(made, sizeof(segment), 0);
-    return made;
-  }
-  std::uint64_t new_directory(unsigned depth) {
-    const std::uint64_t made = around_.memory.allocate(directory_bytes(depth));
-    if (made != 0) store(m_, directory_at(made).depth, depth);
     return made;
   }
   /// That is not 0. A half of the bottom that was split still has its words: they are dead.
@@ -356,18 +335,17 @@ class seph {
   }
   // crash before the root's word: the old directory, whose entries are whole.
   void double_directory(std::uint64_t wider) {
-    const std::uint64_t narrow = load(m_, root().directory),
-                        narrow_bytes = directory_bytes(depth());
+    const std::uint64_t narrow = directory_.place();
+    const unsigned narrow_depth = depth();
     for (std::uint64_t x = 0; x < 2 * entries(); ++x) {
       level_segment l = level_segment::from(load(m_, entry(x / 2)));
       ++l.difference;
-      store(m_, directory_at(wider).entries[x], l.word());
+      store(m_, directory_.at(wider).entries[x], l.word());
     }
-    (void)persist(m_, extent{&directory_at(wider), directory_bytes(depth() + 1)},
-                  "seph.double.directory");
+    (void)persist(m_, directory_.whole(wider, narrow_depth + 1), "seph.double.directory");
     // COMMIT: the directory is the directory
-    (void)publish(m_, root().directory, wider, after_nothing("it is durable"), "seph.double.root");
-    around_.memory.release(narrow, narrow_bytes);
+    (void)publish(m_, directory_.name(), wider, after_nothing("it is durable"), "seph.double.root");
+    directory_.release(narrow, narrow_depth);
   }
   /// Once the sibling has been split, too.
   void release_bottom(std::uint64_t bottom) {
@@ -393,6 +371,7 @@ class seph {
 
   surroundings<M>& around_;
   M& m_;
+  prefix_directory<M> directory_;
   items<M> items_;
   std::uint64_t segments_ = 0;
 };

@@ -49,7 +49,8 @@ class table {
   virtual check_report check() = 0;
 
   virtual media_counts counts() const = 0;
-  /// Since it was made: `grows`, `records_moved` by growth, `displacements` by insertions.
+  /// Since it was made: `grows`, `records_moved` by growth, `displacements` by insertions. Of some
+  /// designs more, which their sources tell of.
   virtual std::vector<std::pair<std::string, double>> figures() const = 0;
 };
 

@@ -15,7 +15,9 @@ class laboratory;
 
 /// What a figure rests on.
 enum class evidence : std::uint8_t {
-  counts,    ///< exact, and the same in every run with one seed
+  /// Exact, and the same in every run with one seed; but for a few lines in a million operations
+  /// where a pool above 16 MiB is made longer ahead of need, by a thread.
+  counts,
   sampled,   ///< counted while other threads work: nearly the same in every run
   times,     ///< ratios of times in one interleaved run, medians
   recorded,  ///< counted by a test of the project, and recorded with it; not in this run

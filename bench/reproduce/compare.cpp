@@ -53,7 +53,7 @@ std::vector<change> compare(const json& before, const report& now) {
     if (!old["value"].is_number() || one.found.is == verdict::not_measured) continue;
     change made{std::string(one.of->id),
                 old["value"].get<double>(),
-                one.found.value,
+                as_written(one.found.value),
                 one.found.unit,
                 false,
                 {}};

@@ -1,6 +1,7 @@
 // What the claims share: tables are filled and measured once, and kept by how they were made.
 #pragma once
 
+#include <algorithm>
 #include <any>
 #include <functional>
 #include <map>
@@ -73,6 +74,8 @@ class laboratory {
     return quick_ ? quick : full;
   }
   unsigned runs(unsigned full) const noexcept { return quick_ ? 1 : full; }
+  /// Another one, of at most so many records: for what takes long, and tells ratios.
+  laboratory of_at_most(std::uint64_t keys) const { return {std::min(keys_, keys), seed_, quick_}; }
 
   // ---- Counts
 

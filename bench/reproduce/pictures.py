@@ -194,7 +194,8 @@ def page(report, svgs):
     facts = (f'{e(machine["cpu"])}, {machine["cores"]} cores, kernel {e(machine["kernel"])}, load '
              f'average up to {number(machine["load_average"])}; commit {e(machine["commit"])}')
     asked = (f'{report["keys"]:,} records, seed {report["seed"]}'
-             f'{", quick" if report["quick"] else ""}; {number(report["seconds"])} seconds')
+             f'{", quick" if report["quick"] else ""}; {number(report["seconds"])} seconds, '
+             f'{number(report["processor_seconds"])} of a processor')
     against = ""
     if "changes" in report:
         worse = sum(one["worse"] for one in report["changes"])
@@ -210,8 +211,9 @@ def page(report, svgs):
             f"{counted['not measured here']} cannot be measured here. The verdict of a row comes from "
             "its figure, by the rule in its source.</p>"
             f"<p>{facts}. {asked}.</p>"
-            "<p><b>counts</b> are exact: the same in every run with one seed. <b>sampled</b>: counted "
-            "beside other threads. <b>times</b> are ratios of tables that took turns in this one run. "
+            "<p><b>counts</b> are exact: the same in every run with one seed, but for a few lines in a "
+            "million operations that a growing pool writes. <b>sampled</b>: counted beside other "
+            "threads. <b>times</b> are ratios of tables that took turns in this one run. "
             "<b>recorded</b>: counted by a test of the project.</p>"
             f"{against}<nav>" + "".join(f'<a href="#{one}">{e(PAPERS[one])}</a>'
                                         for one in report["engines"])

@@ -21,14 +21,15 @@ struct request {
 struct row {
   const claim* of = nullptr;
   finding found;
-  double seconds = 0;  ///< that it took
+  double seconds = 0;            ///< that it took
+  double processor_seconds = 0;  ///< that it worked: less where other programs had the processors
 };
 
 struct report {
   request asked;
   bench::machine_facts machine;
   double load_average = 0;  ///< of the last minute, the highest that was seen between two rows
-  double seconds = 0;
+  double seconds = 0, processor_seconds = 0;
   std::vector<row> rows;
   std::vector<picture> pictures;
 };
@@ -36,6 +37,10 @@ struct report {
 /// `tell(id, done, all)` before each row.
 report run(const request&,
            const std::function<void(std::string_view, std::size_t, std::size_t)>& tell);
+
+/// Six digits, as a report has them: more are noise, and make reports that nobody can compare by
+/// eye.
+double as_written(double value);
 
 /// docs/reference/cli.md has the fields.
 nlohmann::ordered_json json_of(const report&);

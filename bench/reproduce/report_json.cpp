@@ -8,12 +8,10 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-/// Six digits: more are noise, and make reports that nobody can compare by eye.
 json number(double value) {
   if (!std::isfinite(value)) return nullptr;
   if (value == 0) return 0;
-  const double scale = std::pow(10, 5 - std::floor(std::log10(std::abs(value))));
-  return std::round(value * scale) / scale;
+  return as_written(value);
 }
 
 json json_of(const row& one) {
@@ -35,7 +33,8 @@ json json_of(const row& one) {
           {"note", one.found.note},
           {"parameters", one.found.parameters},
           {"beside", beside},
-          {"seconds", number(one.seconds)}};
+          {"seconds", number(one.seconds)},
+          {"processor_seconds", number(one.processor_seconds)}};
 }
 
 json json_of(const picture& one) {
@@ -53,6 +52,12 @@ json json_of(const picture& one) {
 }
 
 }  // namespace
+
+double as_written(double value) {
+  if (value == 0 || !std::isfinite(value)) return value;
+  const double scale = std::pow(10, 5 - std::floor(std::log10(std::abs(value))));
+  return std::round(value * scale) / scale;
+}
 
 json json_of(const report& all) {
   json engines = json::array(), rows = json::array(), pictures = json::array();
@@ -78,6 +83,7 @@ json json_of(const report& all) {
           {"seed", all.asked.seed},
           {"quick", all.asked.quick},
           {"seconds", number(all.seconds)},
+          {"processor_seconds", number(all.processor_seconds)},
           {"verdicts", verdicts},
           {"rows", rows},
           {"figures", pictures}};

@@ -85,6 +85,8 @@ class baseline_subject final : public subject {
                      : made.durability == durability_level::power ? medium_kind::pmem
                                                                   : medium_kind::memory;
     wanted_.seed = seed;
+    if (auto holes = made.settings.find("mended"); holes != made.settings.end())
+      wanted_.mended = static_cast<std::uint32_t>(holes->second);
     wanted_.added = {made.flush_ns, made.block_ns, made.read_ns};
     make_with(made.capacity != 0 ? made.capacity : smallest);
   }

@@ -186,6 +186,19 @@ std::vector<claim> distance_claims() {
                        "as with the mean: the kept slot makes paths longer", two_shards(128).text(),
                        {{"load factor", c.load_factor}});
        }},
+      {"turbo.code-fig11a", e, "figure 11(a)",
+       "at load factor 0.8 an absent key takes 1.34 buckets: the published code",
+       "buckets of an absent key in turbo-published", counts, better::neither,
+       [](laboratory& lab) {
+         // Eight shards of 16 buckets, as many as it has at least.
+         const setup made = own_code.for_records(8 * 16 * slots_per_bucket);
+         const double mean = lab.figure_at(made, 0.8, "negative_probe_mean", lab.runs(4));
+         return judged(mean, "buckets at load factor 0.8", near(mean, 1.34, 0.2),
+                       "it keeps a slot of each bucket empty, too: the figure does not follow from "
+                       "the code",
+                       made.text(),
+                       {{"longest", lab.figure_at(made, 0.8, "negative_probe_max", 1)}});
+       }},
       {"turbo.fig11b", e, "figure 11(b)",
        "when all was deleted and others loaded, an absent key takes several times as many buckets",
        "buckets of an absent key, reloaded over loaded", counts, better::lower,

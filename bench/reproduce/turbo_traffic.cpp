@@ -73,7 +73,23 @@ finding cceh_over_turbo(laboratory& lab, const setup& ours, const setup& theirs,
   const double own = bytes_of(lab.costs_of(ours).*of), other = bytes_of(lab.costs_of(theirs).*of);
   return judged(other / own, "times turbo's bytes", other / own >= least && other / own <= most,
                 why_not, ours.text() + "; " + theirs.text(),
-                {{"turbo, bytes", own}, {theirs.text() + ", bytes", other}});
+                {{"turbo, bytes", own},
+                 {theirs.text() + ", bytes", other},
+                 {"load factor of turbo", lab.costs_of(ours).load_factor},
+                 {"of " + theirs.text(), lab.costs_of(theirs).load_factor}});
+}
+
+/// Insertions of the published code, and of the same with its slots written back (bit 0).
+finding fences_of_own_code(laboratory& lab) {
+  const cost &published = lab.costs_of(own_code).steady,
+             &mended = lab.costs_of(own_code.with("mended", 1)).steady;
+  return judged(published.fences, "fences", near(published.fences, 2, 0.1),
+                "it writes the first line of a bucket back, and not the slot's: hole "
+                "turbo-published.slot-not-flushed",
+                own_code.text(),
+                {{"lines", published.flushes},
+                 {"mended, fences", mended.fences},
+                 {"mended, lines", mended.flushes}});
 }
 
 finding absent_in_cceh(laboratory& lab) {
@@ -244,6 +260,35 @@ std::vector<claim> traffic_claims() {
        [](laboratory& lab) {
          return cceh_over_turbo(
              lab, turbo, cceh_code, &operation_costs::miss, 2.5, 6,
+             "two windows of eight lines are four to six blocks, by where each begins");
+       }},
+      {"turbo.code-fences", e, "§3.4, algorithm 2; its code",
+       "an insertion takes two flushes and two fences: the published code",
+       "fences of an insertion with room reserved, turbo-published", counts, better::neither,
+       fences_of_own_code},
+      {"turbo.code-fig6f", e, "figure 6(f)",
+       "insertions of TURBO16 and CCEH16 move about as many bytes: both as published",
+       "bytes of blocks, cceh-copying over turbo-published, growth in it", counts, better::neither,
+       [](laboratory& lab) {
+         return cceh_over_turbo(lab, own_code_grown(lab), cceh_code, &operation_costs::growing, 0.7,
+                                1.3,
+                                "an insertion looks for its key in both windows first, which "
+                                "CCEH's code does not");
+       }},
+      {"turbo.code-fig6g", e, "figure 6(g)",
+       "a present key moves more bytes in CCEH16 than in TURBO16: both as published",
+       "bytes of blocks, cceh-copying over turbo-published", counts, better::neither,
+       [](laboratory& lab) {
+         return cceh_over_turbo(lab, own_code_grown(lab), cceh_code, &operation_costs::hit, 1.05, 6,
+                                "TURBO16's bytes rise with its load factor: a record leaves its "
+                                "home's block");
+       }},
+      {"turbo.code-fig8", e, "figure 8",
+       "an absent key moves four times TURBO16's bytes in CCEH16: both as published",
+       "bytes of blocks, cceh-copying over turbo-published", counts, better::neither,
+       [](laboratory& lab) {
+         return cceh_over_turbo(
+             lab, own_code_grown(lab), cceh_code, &operation_costs::miss, 2.5, 6,
              "two windows of eight lines are four to six blocks, by where each begins");
        }},
   };

@@ -145,6 +145,20 @@ TEST(BaselineCost, CcehAsPublishedWritesItsSegmentsAndEntriesToDouble) {
   EXPECT_EQ(cost_of_first_growth(*copying), (cost{2 * segment + 1 + 1 + 1, 1 + 1 + 1 + 1}));
 }
 
+// As published the meta word's line alone is written back; mended, the slot's, too.
+TEST(BaselineCost, TurboHashAsPublishedWritesOneLineForAnything) {
+  expect_costs("turbo-published", {{1, 1}, {1, 1}, {1, 1}});
+}
+
+// Two buckets in place of one, each of four lines; the descriptor's place, then its version.
+TEST(BaselineCost, TurboHashAsPublishedWritesTwiceTheBucketsToGrow) {
+  request wanted;
+  wanted.capacity = 16;
+  std::unique_ptr<table> t = std::move(*baseline_of("turbo-published")->make(wanted));
+  EXPECT_EQ(cost_of_first_growth(*t), (cost{2 * 4 + 1 + 1 + 1, 1 + 1 + 1 + 1}));
+  EXPECT_EQ(figure(*t, "records_moved"), 13);
+}
+
 // Slots 0 and 1 share the tokens' line. An update takes slot 1, and sets two tokens in one word.
 TEST(BaselineCost, LevelAsItsPaperHasItWritesOneLineInRoomyBuckets) {
   expect_costs("level-paper", {{1, 1}, {1, 1}, {1, 1}});

@@ -96,6 +96,7 @@ class arithmetic {
           return i.source_signed ? static_cast<u64>(sign_extended(x, b)) : low_bytes(x, b);
         });
       case opcode::permute: return three(i, mask, 4, permuted);
+      case opcode::insert_bits: return insert_bits(i, mask);
       case opcode::funnel_left:
       case opcode::funnel_right:
         return three(i, mask, 4, [&](u64 x, u64 y, u64 z) { return funnel(i, x, y, z); });
@@ -204,6 +205,19 @@ class arithmetic {
       made |= byte << 8 * n;
     }
     return made;
+  }
+  /// Of x the low bits, in place of those of y from there on.
+  void insert_bits(const instruction& i, std::uint32_t mask) const {
+    const u64 kept = mask_of(i.bytes);
+    in_lanes(
+        mask, to(i),
+        [kept](u64 x, u64 y, u64 from, u64 count) {
+          from &= 0xff, count &= 0xff;
+          if (from >= 64 || count == 0) return y & kept;
+          const u64 bits = count >= 64 ? ~u64{0} : (u64{1} << count) - 1;
+          return ((y & ~(bits << from)) | (x & bits) << from) & kept;
+        },
+        from(i, 0), from(i, 1), from(i, 2), from(i, 3));
   }
   static u64 funnel(const instruction& i, u64 low, u64 up, u64 by) {
     u64 both = low_bytes(low, 4) | up << 32;

@@ -6,7 +6,7 @@
 #include "durahash/map.hpp"
 #include "gpu/map.hpp"
 #include "gpu/table.hpp"
-#include "test/ptx/load.hpp"
+#include "test/ptx/slab_rig.hpp"
 #include "test/store/patched_pool.hpp"
 #include "test/store/scratch.hpp"
 
@@ -110,6 +110,32 @@ class counted_map {
   status* answers_ = nullptr;
 };
 
+/// The same workload on slab lists with so many slabs to begin with.
+void count_slab_lists(const std::string& name, std::uint32_t buckets, bool logs,
+                      std::map<std::string, costs>& into) {
+  using enum baselines::slab_operation;
+  slab_rig rig({.seed = 1, .apart_percent = 0, .max_resident_warps = 1}, buckets, 2 * buckets, logs,
+               operations);
+  auto batch = [&](const std::string& what, std::uint32_t first_key, auto operation) {
+    for (std::size_t i = 0; i < operations; ++i)
+      rig.keys[i] = (first_key + static_cast<std::uint32_t>(i)) * 0x9e3779b9u, rig.values[i] = 1;
+    device::the_one().counted().clear();
+    rig.run(operation, operations);
+    const auto right = what == "find miss" ? status::not_found : status::ok;
+    if (static_cast<std::size_t>(std::count(rig.answers, rig.answers + operations, right)) !=
+        operations)
+      throw std::runtime_error(what + ": a wrong answer");
+    return &(into[what + ", " + name] = per_operation(device::the_one().counted(), operations));
+  };
+  costs& inserted = *batch("insert", 0, insert);
+  inserted["load_factor"] = static_cast<double>(operations) / baselines::slab_lists::pairs /
+                            static_cast<double>(rig.slabs_in_use());
+  batch("find hit", 0, find);
+  batch("find miss", 1u << 20, find);
+  batch("update", 0, update);
+  batch("erase", 0, erase);
+}
+
 }  // namespace
 
 std::map<std::string, costs> count_budgets() {
@@ -121,6 +147,12 @@ std::map<std::string, costs> count_budgets() {
               gpu::table_place::pool},
         shape{"device mirror, levels2_hashes2_slots8", {}, gpu::table_place::device_mirror}})
     counted_map(s, all).count();
+  // As many slots as the maps have; and as full as GPHash's paper lets them become.
+  constexpr std::uint32_t pairs = baselines::slab_lists::pairs, half_full = 2 * operations / pairs,
+                          full = operations * 10 / 8 / pairs;
+  count_slab_lists("slab lists, half full", half_full, true, all);
+  count_slab_lists("slab lists, 80 % full", full, true, all);
+  count_slab_lists("slab lists, 80 % full, no log", full, false, all);
   return all;
 }
 

@@ -12,7 +12,8 @@ namespace durahash::ptx {
 /// Figure by name, of one row.
 using costs = std::map<std::string, double>;
 
-/// Row by name: "find hit, pool, levels2_hashes2_slots8".
+/// Row by name: "find hit, pool, levels2_hashes2_slots8". Those of "slab lists" are what GPHash's
+/// paper compares with; their insertions have a "load_factor" besides.
 std::map<std::string, costs> count_budgets();
 
 }  // namespace durahash::ptx

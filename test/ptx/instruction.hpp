@@ -42,6 +42,7 @@ enum class opcode : std::uint8_t {
   select,
   convert,
   permute,
+  insert_bits,
   funnel_left,
   funnel_right,
   three_way_logic,

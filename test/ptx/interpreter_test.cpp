@@ -90,6 +90,20 @@ TEST(PtxWarp, LanesExchangeWithinTheirTiles) {
   EXPECT_EQ(l.run(50, false), std::set<outcome>{wanted});
 }
 
+TEST(PtxWarp, BitsAreInsertedWhereTheyAreSaidToBe) {
+  litmus l;
+  l.in_one_warp = true;
+  l.results = 3;
+  l.after =
+      "setp.ne.s32 %p1, %r1, 0;\n@%p1 bra end;\nmov.u64 %rd3, -1;\nmov.u64 %rd4, 0;\n"
+      "bfi.b64 %rd5, %rd3, %rd4, 32, 32;\nst.u64 [%rd1+64], %rd5;\n"
+      "bfi.b64 %rd5, %rd4, %rd3, 4, 8;\nst.u64 [%rd1+72], %rd5;\n"
+      "mov.u32 %r3, 5;\nmov.u32 %r4, 0;\nbfi.b32 %r5, %r3, %r4, 30, 9;\n"
+      "cvt.u64.u32 %rd5, %r5;\nst.u64 [%rd1+80], %rd5;\n";
+  const outcome wanted = {0xffffffff00000000u, 0xfffffffffffff00fu, 0x40000000u};
+  EXPECT_EQ(l.run(1, false), std::set<outcome>{wanted});
+}
+
 TEST(PtxDevice, ASeedRepeatsARun) {
   litmus l;
   l.results = 3;

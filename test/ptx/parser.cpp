@@ -224,32 +224,24 @@ class kernel_parser {
       // how far to shift, which bytes: 32 bits whatever is shifted
       if (n == 2 && (what == opcode::shift_left || what == opcode::shift_right))
         constant_bytes_ = 4;
+      if (n >= 3 && what == opcode::insert_bits) constant_bytes_ = 4;
       if (n == 3 && what == opcode::multiply_add && i_.of_distance) constant_bytes_ = 2 * i_.bytes;
       operands(a[n], i_.from);
     }
   }
   void decode(const names& name, const names& a) {
-    static const std::map<std::string, opcode> simple = {{"mov", opcode::move},
-                                                         {"add", opcode::add},
-                                                         {"sub", opcode::subtract},
-                                                         {"div", opcode::divide},
-                                                         {"rem", opcode::remainder},
-                                                         {"and", opcode::bit_and},
-                                                         {"or", opcode::bit_or},
-                                                         {"xor", opcode::bit_xor},
-                                                         {"not", opcode::bit_not},
-                                                         {"neg", opcode::negate},
-                                                         {"shl", opcode::shift_left},
-                                                         {"shr", opcode::shift_right},
-                                                         {"brev", opcode::reverse_bits},
-                                                         {"popc", opcode::count_bits},
-                                                         {"clz", opcode::count_leading},
-                                                         {"max", opcode::maximum},
-                                                         {"min", opcode::minimum},
-                                                         {"selp", opcode::select},
-                                                         {"prmt", opcode::permute},
-                                                         {"cvta", opcode::move},
-                                                         {"lop3", opcode::three_way_logic}};
+    static const std::map<std::string, opcode> simple = {
+        {"mov", opcode::move},          {"add", opcode::add},
+        {"sub", opcode::subtract},      {"div", opcode::divide},
+        {"rem", opcode::remainder},     {"and", opcode::bit_and},
+        {"or", opcode::bit_or},         {"xor", opcode::bit_xor},
+        {"not", opcode::bit_not},       {"neg", opcode::negate},
+        {"shl", opcode::shift_left},    {"shr", opcode::shift_right},
+        {"brev", opcode::reverse_bits}, {"popc", opcode::count_bits},
+        {"clz", opcode::count_leading}, {"max", opcode::maximum},
+        {"min", opcode::minimum},       {"selp", opcode::select},
+        {"prmt", opcode::permute},      {"bfi", opcode::insert_bits},
+        {"cvta", opcode::move},         {"lop3", opcode::three_way_logic}};
     const std::string& base = name[0];
     if (auto at = simple.find(base); at != simple.end()) {
       if (base == "cvta" && !has(name, "global") && !has(name, "local") && !has(name, "param"))
