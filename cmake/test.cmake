@@ -3,8 +3,6 @@ set(durahash_test_optimisation -O1)
 set(durahash_counting durahash_emulated)
 if(DURAHASH_SANITIZE)
   set(durahash_test_optimisation "")
-endif()
-if(DURAHASH_SANITIZE OR CMAKE_CROSSCOMPILING)
   set(durahash_counting "")  # the explorer's media run the same code
 endif()
 

@@ -52,7 +52,7 @@ void add_pool(samples& all, const std::string& path) {
   const table pool = open_to_read(path);
   const pool_info facts = pool.info();
   auto figure = [&](const char* name, auto number) {
-    add(all, std::string("pool_") + name, "pool", path, fmt::format("{}", number));
+    add(all, fmt::format("pool_{}", name), "pool", path, fmt::format("{}", number));
   };
   figure("records", facts.records);
   figure("slots", facts.slots);

@@ -157,7 +157,8 @@ class operations {
     const bool again = c.what != change::kind::none;
     auto seen = look<true, true>(mine && !again, s);
     pm<std::uint64_t>* state = warp().from(seen.state, seen.lane());
-    std::optional<std::uint64_t> present = again ? left_by(c) : std::nullopt;
+    std::optional<std::uint64_t> present;  // in one expression gcc 12 takes it for unset at -O1
+    if (again) present = left_by(c);
     if (mine && seen.hits != 0) present = side_.load(*value_behind(s, state));
     decision<std::uint64_t> wanted = decide(present);
     const bool sets = mine && wanted.act == act::set, removes = mine && wanted.act == act::remove;

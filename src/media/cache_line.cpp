@@ -25,9 +25,11 @@ flush_instruction best_flush_instruction() noexcept {
 flush_instruction best_flush_instruction() noexcept {
   std::uint64_t cache_type = 0;  // bits 16 to 19: how many 4-byte words the smallest line has
   asm("mrs %0, ctr_el0" : "=r"(cache_type));
-  check(std::uint64_t{4} << (cache_type >> 16 & 15) >= line_bytes);
-  return (::getauxval(AT_HWCAP) & HWCAP_DCPOP) != 0 ? flush_instruction::cvap
-                                                    : flush_instruction::civac;
+  const std::uint64_t smallest = std::uint64_t{4} << (cache_type >> 16 & 15);
+  check(smallest >= short_line_bytes);
+  const bool has_cvap = (::getauxval(AT_HWCAP) & HWCAP_DCPOP) != 0;
+  if (smallest >= line_bytes) return has_cvap ? flush_instruction::cvap : flush_instruction::civac;
+  return has_cvap ? flush_instruction::short_cvap : flush_instruction::short_civac;
 }
 
 #endif

@@ -37,16 +37,33 @@ inline void store_fence() noexcept { asm volatile("sfence" ::: "memory"); }
 #else
 
 /// civac: `dc civac`, to the point of coherency, which Arm before 8.2 takes for that of
-/// persistence. cvap: `dc cvap`, to the point of persistence.
-enum class flush_instruction : std::uint8_t { none, civac, cvap };
+/// persistence. cvap: `dc cvap`, to the point of persistence. short_: where the processor's lines
+/// are shorter than ours, so that one of ours takes several.
+enum class flush_instruction : std::uint8_t { none, civac, cvap, short_civac, short_cvap };
 inline constexpr flush_instruction usual_flush_instruction = flush_instruction::cvap;
+inline constexpr std::size_t short_line_bytes = 16;  // no processor has shorter ones
 
-[[gnu::always_inline]] inline void write_back(flush_instruction how, const void* line) noexcept {
-  if (how == flush_instruction::cvap) [[likely]] {
-    asm volatile("sys #3, c7, c12, #1, %0" : : "r"(line) : "memory");
-  } else if (how == flush_instruction::civac) {
-    asm volatile("dc civac, %0" : : "r"(line) : "memory");
-  }
+inline void clean_to_persistence(const void* at) noexcept {  // dc cvap, which armv8-a does not know
+  asm volatile("sys #3, c7, c12, #1, %0" : : "r"(at) : "memory");
+}
+inline void clean_and_invalidate(const void* at) noexcept {
+  asm volatile("dc civac, %0" : : "r"(at) : "memory");
+}
+
+/// Of a processor without `dc cvap`, or with short lines.
+inline void write_back_otherwise(flush_instruction how, const void* in_line) noexcept {
+  if (how == flush_instruction::civac) return clean_and_invalidate(in_line);
+  const auto first = align_down(reinterpret_cast<std::uintptr_t>(in_line), line_bytes);
+  for (auto at = first; at != first + line_bytes; at += short_line_bytes)
+    if (how == flush_instruction::short_cvap)
+      clean_to_persistence(reinterpret_cast<const void*>(at));
+    else if (how == flush_instruction::short_civac)
+      clean_and_invalidate(reinterpret_cast<const void*>(at));
+}
+
+[[gnu::always_inline]] inline void write_back(flush_instruction how, const void* in_line) noexcept {
+  how == flush_instruction::cvap ? clean_to_persistence(in_line)
+                                 : write_back_otherwise(how, in_line);
 }
 
 /// Behind it what was stored is visible, and what was written back has arrived.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import atexit
 import os
+import threading
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from typing import Any, NamedTuple
@@ -27,7 +28,18 @@ _CHUNK = 8192  # records of one scan: a scan sorts what it finds, so that few of
 _SLICE = 1 << 18  # keys between two steps of a progress bar
 _MISSING: Any = object()
 
-_open_tables: weakref.WeakSet[Table] = weakref.WeakSet()
+_open_tables: dict[int, weakref.ref[Table]] = {}  # by id()
+
+
+def _note_open(table: Table) -> None:
+    number, tables = id(table), _open_tables
+    tables[number] = weakref.ref(table, lambda _: tables.pop(number, None))
+
+
+def _tables() -> list[Table]:
+    """Those that are open now. The list of a dict's values is made at once: threads open and lose
+    tables meanwhile, and a WeakSet's iteration ends with an error then."""
+    return [table for each in list(_open_tables.values()) if (table := each()) is not None]
 
 
 class CheckReport(NamedTuple):
@@ -149,7 +161,7 @@ class Table(_core.Pool):
             if given["mode"] in "wrb" and path is not None and not os.path.exists(path):
                 raise NotFoundError(*e.args) from None
             raise
-        _open_tables.add(self)
+        _note_open(self)
 
     @staticmethod
     def _forms_of_pool(
@@ -491,7 +503,7 @@ def _bar(count: int, progress: Any, what: str) -> Any:
 
 def _unpickled(path: str, given: dict[str, Any]) -> Table:
     """The table of this process that has the file open; else it is opened."""
-    for table in list(_open_tables):
+    for table in _tables():
         if table.path == path and not table.closed and not table._forked:
             if (table._key, table._value) == (form_of(given["key"]), form_of(given["value"])):
                 return table
@@ -502,7 +514,8 @@ def _unpickled(path: str, given: dict[str, Any]) -> Table:
 @atexit.register
 def _close_all() -> None:
     """Before the interpreter ends: no thread of a pool may need it afterwards."""
-    for table in list(_open_tables):
+    _core.interpreter_ends(False)
+    for table in _tables():
         if not table.closed and not table._forked:
             try:
                 table.close()
@@ -510,3 +523,6 @@ def _close_all() -> None:
                 import sys
 
                 print(f"durahash: {table.path} was not closed cleanly: {e}", file=sys.stderr)
+    _core.interpreter_ends(True)
+    if threading.active_count() > 1:  # what a daemon thread has is in use, and not leaked
+        _core.ignore_leaks()

@@ -137,6 +137,8 @@ NB_MODULE(_core, m) {
         return all;
       },
       "path"_a);
+  m.def("interpreter_ends", &interpreter_ends, "tables_are_closed"_a);
+  m.def("ignore_leaks", [] { nb::set_leak_warnings(false); });
   m.def("message", [](int code) {
     return std::string(durahash::message(static_cast<durahash::status>(code)));
   });

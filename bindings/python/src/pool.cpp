@@ -1,8 +1,10 @@
 #include "pool.hpp"
 
+#include <dlfcn.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 #include <pthread.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <durahash/deferred_wait.hpp>
@@ -12,6 +14,33 @@ namespace durahash::python {
 namespace {
 
 std::atomic<unsigned> generation{0};
+
+enum class end_of_python { is_far, closes_tables, has_closed_them };
+std::atomic<end_of_python> the_end{end_of_python::is_far};
+std::thread::id ender;  // set before the_end is
+
+/// The function has another name before Python 3.13, and is not of the stable ABI there.
+bool is_being_taken_down() noexcept {
+  static const auto ask = [] {
+    void* found = ::dlsym(RTLD_DEFAULT, "Py_IsFinalizing");
+    if (found == nullptr) found = ::dlsym(RTLD_DEFAULT, "_Py_IsFinalizing");
+    return reinterpret_cast<int (*)()>(found);
+  }();
+  return ask != nullptr && ask() != 0;
+}
+
+/// See interpreter_ends. Functions that Python calls at its end may wait for a thread of their own:
+/// that one gets its answer a while later.
+void stay_out_of_the_end() {
+  using namespace std::chrono_literals;
+  if (the_end.load() == end_of_python::is_far || std::this_thread::get_id() == ender) return;
+  without_gil others;
+  while (the_end.load() != end_of_python::has_closed_them) std::this_thread::sleep_for(1ms);
+  for (int n = 0; n < 200; ++n) {
+    while (is_being_taken_down()) ::pause();  // ends with the process
+    std::this_thread::sleep_for(1ms);
+  }
+}
 
 /// The size from which a copy is long enough for other threads to run.
 constexpr std::size_t long_bytes = 256 * 1024;
@@ -64,11 +93,17 @@ void count_generations() {
   ::pthread_atfork(nullptr, nullptr, [] { generation.fetch_add(1); });
 }
 
+void interpreter_ends(bool tables_are_closed) {
+  ender = std::this_thread::get_id();
+  the_end = tables_are_closed ? end_of_python::has_closed_them : end_of_python::closes_tables;
+}
+
 use::use(pool& p) : pool_(p) {
   if (p.is_forked()) raise(status::forked);
   p.users_.fetch_add(1);
   if (p.closing_.load()) {
     p.users_.fetch_sub(1);
+    stay_out_of_the_end();
     raise(status::closed);
   }
 }

@@ -139,4 +139,9 @@ void pool::require(Run&& run) {
 /// Counts the processes that this one is a fork of; called once.
 void count_generations();
 
+/// At the interpreter's end, by the thread that ends it: before it closes the tables, and behind
+/// that. A thread that Python does not wait for, and that wants a table then, goes no further once
+/// Python is being taken down: on its way back it would be ended in the middle of this code.
+void interpreter_ends(bool tables_are_closed);
+
 }  // namespace durahash::python

@@ -111,6 +111,38 @@ def test_close_waits_for_batches_of_other_threads(path):
         assert again.check() and again.get_many(keys)[1].all()
 
 
+def test_tables_are_opened_while_others_are_unpickled(path):
+    """A WeakSet that grew while a pickle looked for its table in it ended with a RuntimeError."""
+    stop, wrong = threading.Event(), []
+
+    def opens():
+        try:
+            while not stop.is_set():
+                kept = [durahash.open(None, medium="memory") for _ in range(8)]
+                for each in kept:
+                    each.close()
+        except Exception as e:
+            wrong.append(e)
+
+    threads = [threading.Thread(target=opens) for _ in range(2)]
+    often = sys.getswitchinterval()
+    try:
+        with durahash.open(path) as t:
+            sent = pickle.dumps(t)
+            sys.setswitchinterval(1e-6)
+            for thread in threads:
+                thread.start()
+            ends = time.monotonic() + 1
+            while time.monotonic() < ends:
+                assert pickle.loads(sent) is t
+    finally:
+        sys.setswitchinterval(often)
+        stop.set()
+        for thread in threads:
+            thread.join()
+    assert wrong == []
+
+
 def test_threads_write_and_read(path):
     t = durahash.open(path, key="u64", value="u64")
 

@@ -100,20 +100,46 @@ def script(text):
     return [sys.executable, "-c", textwrap.dedent(text)]
 
 
-def test_the_interpreter_ends_with_tables_open(path):
+@pytest.mark.parametrize("use", ["t[2] = 2", "t.put_many(keys, keys)", "t.get_many(keys)", "len(t)"])
+def test_the_interpreter_ends_with_tables_open(path, use):
+    """A thread that wanted the closed table was ended within the extension, and the process aborted."""
     run = subprocess.run(script(f"""
-        import durahash, threading
+        import durahash, threading, numpy as np
         t = durahash.open({path!r}, key="u64", value="u64")
         t[1] = 1
+        keys = np.arange(1000, dtype=np.uint64) + 1
+        begun = threading.Event()
         def spin():
-            while True: t[2] = 2
+            while True:
+                {use}
+                begun.set()
         threading.Thread(target=spin, daemon=True).start()
+        begun.wait()
         holder = [t]
         holder.append(holder)
         """), capture_output=True, text=True, timeout=60)
-    assert run.returncode == 0, run
+    assert run.returncode == 0 and run.stderr == "", run
     with durahash.open(path) as t:
         assert t[1] == 1 and t.info()["clean"]
+
+
+def test_a_thread_awaited_at_the_interpreters_end_hears_that_the_table_is_closed(path):
+    run = subprocess.run(script(f"""
+        import atexit, threading
+        began = threading.Event()
+        atexit.register(lambda: (began.set(), thread.join()))  # runs behind those of durahash
+        import durahash
+        t = durahash.open({path!r}, key="u64", value="u64")
+        def use():
+            began.wait()
+            try:
+                t[1] = 1
+            except durahash.ClosedError:
+                print("closed", flush=True)
+        thread = threading.Thread(target=use, daemon=True)
+        thread.start()
+        """), capture_output=True, text=True, timeout=60)
+    assert (run.returncode, run.stdout) == (0, "closed\n"), run
 
 
 def test_ctrl_c_ends_a_long_batch(path):
