@@ -60,10 +60,15 @@ class catalog {
   /// The database that has this area, if one has.
   std::optional<int> database_of(std::uint64_t area) const;
 
+  /// Whether a row that was put up to there survives what the level names.
+  bool is_durable(std::uint64_t position) const { return table_.durable_position() >= position; }
   status await_changes() { return table_.wait_durable(needed_); }
   /// Calls back, from another thread, when await_changes() would return at once.
   status when_durable(std::function<void(status)> call) {
-    return table_.when_durable(needed_, std::move(call));
+    return when_durable(needed_, std::move(call));
+  }
+  status when_durable(std::uint64_t position, std::function<void(status)> call) {
+    return table_.when_durable(position, std::move(call));
   }
   /// Grows with each change that has to be waited for.
   std::uint64_t needed() const noexcept { return needed_; }

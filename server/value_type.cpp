@@ -136,7 +136,7 @@ void* load(RedisModuleIO* from, int version) try {
   keyspace& keys = the_keyspace();
   table_ref made;
   if (keys.wants_contents()) {
-    auto fresh = hosted_table::create(*kind);
+    auto fresh = keys.table_for_contents(*kind);
     if (!fresh) {
       RedisModule_LogIOError(from, "warning", "%s", fresh.failure().message.c_str());
       return nullptr;
@@ -218,7 +218,7 @@ void* copy(RedisModuleKeyOptCtx* where, const void* value) try {
   // A replica has no limit of its own: the copy is one of its master's.
   const bool follows = (RedisModule_GetContextFlags(nullptr) & REDISMODULE_CTX_FLAGS_SLAVE) != 0;
   if (the_keyspace().tables() >= the_settings().max_tables && !follows) return nullptr;
-  auto made = hosted_table::copy(of);
+  auto made = the_keyspace().copy_of(of);
   if (!made) {
     log(nullptr, "warning", "COPY of a table: " + made.failure().message);
     return nullptr;
