@@ -231,7 +231,7 @@ void* copy(RedisModuleKeyOptCtx* where, const void* value) try {
 
 /// Memory of the process alone: the pool is a file's pages, which `maxmemory` does not bound.
 std::size_t memory(RedisModuleKeyOptCtx*, const void* value, std::size_t) noexcept {
-  constexpr std::size_t bytes_of_an_open_pool = 192 << 10;
+  constexpr std::size_t bytes_of_an_open_pool = 64 << 10;  // as measured of 1,000
   return table_of(value).is_placeholder() ? sizeof(hosted_table) : bytes_of_an_open_pool;
 }
 
