@@ -70,8 +70,10 @@ class catalog {
   status when_durable(std::uint64_t position, std::function<void(status)> call) {
     return table_.when_durable(position, std::move(call));
   }
-  /// Grows with each change that has to be waited for.
+  /// Grows with each change that has to be waited for: at the level power with all of them.
   std::uint64_t needed() const noexcept { return needed_; }
+  /// Behind the last change, as is_durable wants it; 0 where no log has it.
+  std::uint64_t last_change() const noexcept { return last_change_; }
   /// Behind all changes so far, for who must not act on one that a loss of power may undo.
   std::uint64_t position() const { return table_.position(); }
   status await(std::uint64_t position) { return table_.wait_durable(position); }
@@ -95,6 +97,7 @@ class catalog {
   std::uint64_t next_area_ = 1;
   bool complete_ = false;
   std::uint64_t needed_ = 0;  // where the log must be durable for all changes so far
+  std::uint64_t last_change_ = 0;
 };
 
 }  // namespace durahash::server

@@ -117,15 +117,18 @@ int durable_answer::send(answer a) {
   const std::uint64_t needed = later_ ? later_->position() : 0;
   table& pool = table_.pool();
   const bool pool_waits = needed != 0 && pool.durable_position() < needed;
-  const bool row_waits = !the_keyspace().row_is_durable(table_);
+  keyspace& keys = the_keyspace();
+  const bool row_waits = keys.names_are_waited_for() && !keys.row_is_durable(table_);
   if (!pool_waits && !row_waits && !table_.taken_as) return server::send(c_.ctx, a);
   const int flags = RedisModule_GetContextFlags(c_.ctx);
   const bool waits = (flags & need_not_wait) == 0 && !planted("power-is-answered-at-once");
-  if (waits && (flags & cannot_wait) == 0)
+  // Of a table in the place of one that has expired: the server blocked the client for that one.
+  const bool waits_already = keys.waits_for_names(c_.ctx) && !planted("a-client-is-blocked-twice");
+  if (waits && !waits_already && (flags & cannot_wait) == 0)
     return send_later(std::move(a), row_waits, pool_waits ? needed : 0);
   table_.taken_as.reset();
   if (!waits) return server::send(c_.ctx, a);
-  if (row_waits) the_keyspace().hold_all_for_names();
+  if (row_waits && !waits_already) keys.hold_all_for_names();
   const status s = pool_waits ? pool.wait_durable(needed) : status::ok;
   return server::send(c_.ctx, s == status::ok ? a : answer(refusal(s)));
 }
@@ -170,7 +173,7 @@ int durable_answer::send_later(answer a, bool row_waits, std::uint64_t needed) {
     ask([&](auto call) { return table_.pool().when_durable(needed, std::move(call)); });
   if (row_waits && !planted("names-are-answered-at-once"))
     ask([&](auto call) {
-      return keys.when_row_is_durable(table_, [call](status told) {
+      return keys.when_names_are_durable(table_.row_written_at, [call](status told) {
         end_if_names_are_refused(told);
         call(told);
       });

@@ -61,7 +61,7 @@ bool keyspace::write_row(hosted_table& t) {
                        ? status::io_error
                        : catalog_->put(t.id(), {area, t.epoch, t.where.expire_at, t.where.name});
   note(s, "a row was not written");
-  if (s == status::ok) t.has_row = true, t.row_written_at = catalog_->needed();
+  if (s == status::ok) t.has_row = true, t.row_written_at = catalog_->last_change();
   else if (std::ranges::find(unwritten_, &t, &table_ref::get) == unwritten_.end())
     unwritten_.push_back(linked_[t.id()]);
   return s == status::ok;

@@ -61,14 +61,18 @@ class keyspace {
   std::uint64_t start_milliseconds() const noexcept { return start_milliseconds_; }
   /// Waits until the catalog survives a loss of power up to there, where it is to survive one.
   bool names_are_durable(std::uint64_t position) { return catalog_->await(position) == status::ok; }
-  /// Whether the row of a table survives what the catalog's level names.
+  /// Whether the row of a table survives a loss of power, where the catalog is to survive one.
   bool row_is_durable(hosted_table& t) const;
-  /// Calls back, from another thread, when it does.
-  status when_row_is_durable(hosted_table& t, std::function<void(status)> call) {
-    return catalog_->when_durable(t.row_written_at, std::move(call));
+  /// Whether answers wait for that.
+  bool names_are_waited_for() const { return catalog_->level() == durability_level::power; }
+  /// Calls back, from another thread, when the catalog is durable up to there.
+  status when_names_are_durable(std::uint64_t position, std::function<void(status)> call) {
+    return catalog_->when_durable(position, std::move(call));
   }
   /// The replies of this turn go out behind all changes of names.
   void hold_all_for_names() { waits_.hold_all(); }
+  /// Whether the client of this command waits for names already, because its key had expired.
+  bool waits_for_names(RedisModuleCtx* ctx) const { return waits_.has_blocked(ctx); }
   spare_pools& spares() noexcept { return spares_; }
   /// All tables that have a key.
   std::vector<table_ref> all() const;

@@ -42,6 +42,11 @@ class name_waits {
     change();
     seen_ = names.needed();
   }
+  /// Whether an event of the command under way has blocked its client. It cannot be blocked again;
+  /// what it is answered goes out when the catalog is durable.
+  bool has_blocked(RedisModuleCtx* ctx) const {
+    return last_blocked_ != 0 && last_blocked_ == RedisModule_GetClientId(ctx);
+  }
   /// The replies of this turn go out when the catalog is durable: of who cannot wait by itself.
   void hold_all() { all_wait_ = true; }
 

@@ -264,6 +264,40 @@ def test_who_writes_to_a_new_table_waits_for_its_name_too(make_forgetful):
     assert took > WAIT / 2 and again < WAIT / 2
 
 
+def test_who_writes_in_the_place_of_an_expired_table_is_answered(make_forgetful):
+    """Valkey has blocked the client for the name that has gone; it must not be blocked once more."""
+    server, _ = make_forgetful("power", spares=2)
+    with server.client(socket_timeout=3) as c:
+        c.execute_command("DEBUG", "SET-ACTIVE-EXPIRE", "0")
+        for command in ("DH.SET", "t", "a", "1"), ("DH.INCRBY", "t", "a", "1"), ("DH.CREATE", "t"):
+            for _ in range(3):
+                c.execute_command("DH.SET", "t", "old", "1")
+                c.pexpire("t", 1)
+                time.sleep(0.01)
+                assert c.execute_command(*command) in (1, b"OK")
+                assert c.execute_command("DH.GET", "t", "old") is None
+                c.delete("t")
+
+
+def test_what_is_said_to_be_on_the_disk_has_its_name_there_too(make_forgetful):
+    """At the level power_buffered names wait for no disk either; DH.WAITDISK waits for both."""
+    server, undo = make_forgetful("power_buffered", DURAHASH_POWER_CUT_SLOW_MS=str(int(1000 * WAIT)))
+    with server.client() as c:
+        c.execute_command("DH.SET", "new", "a", "1")
+        c.execute_command("DH.SET", "before", "a", "2")
+        began = time.monotonic()
+        c.rename("before", "after")
+        c.expire("after", 1000)
+        assert time.monotonic() - began < WAIT / 2, "a name was waited for"
+        for key in "new", "after":
+            assert c.execute_command("DH.WAITDISK", key, 0) == 1
+    lose_power(server, undo, ForgetsAll())
+    with server.client() as c:
+        assert c.execute_command("DH.GET", "new", "a") == b"1"
+        assert c.execute_command("DH.GET", "after", "a") == b"2"
+        assert 900 < c.ttl("after") <= 1000 and not c.exists("before")
+
+
 def test_spare_tables_belong_to_nobody(make_server, monkeypatch):
     """What lies ready when a process is killed is removed; at an end in order nothing is left."""
     monkeypatch.setattr(running, "FOLDERS", tempfile.gettempdir())
