@@ -144,7 +144,13 @@ class Server:
                 ring.unlink(missing_ok=True)
 
     def __enter__(self):
-        return self.start() if self.process is None else self
+        if self.process is not None:
+            return self
+        try:
+            return self.start()
+        except BaseException:
+            self.end()
+            raise
 
     def __exit__(self, *_):
         self.end()

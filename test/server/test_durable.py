@@ -3,6 +3,7 @@ import os
 import tempfile
 import threading
 import time
+from pathlib import Path
 
 import pytest
 import redis
@@ -296,6 +297,33 @@ def test_what_is_said_to_be_on_the_disk_has_its_name_there_too(make_forgetful):
         assert c.execute_command("DH.GET", "new", "a") == b"1"
         assert c.execute_command("DH.GET", "after", "a") == b"2"
         assert 900 < c.ttl("after") <= 1000 and not c.exists("before")
+
+
+def test_a_start_leaves_nothing_of_pools_that_belong_to_nobody(make_server, monkeypatch):
+    """A log has a part in memory, which outlives the process."""
+    monkeypatch.setattr(running, "FOLDERS", tempfile.gettempdir())
+    try:
+        server = make_server("--loadmodule", MODULE, "--durahash.durability", "power_buffered",
+                             module=None, spares=2)
+    except RuntimeError as why:
+        if "tmpfs" in str(why):
+            pytest.skip("the folder for temporary files is no disk")
+        raise
+
+    def rings():
+        return {ring.name for pool in (server.folder / "durahash").glob("*.dh")
+                for ring in Path("/dev/shm").glob(
+                    f"durahash-{os.getuid()}-{pool.stat().st_dev:x}-{pool.stat().st_ino:x}-*.ring")}
+
+    with server.client() as c:
+        await_spares(c, 2)
+        before = rings()
+    server.kill()
+    server.settings[-1] = "0"
+    server.start()
+    assert not server.pools()
+    left = {name for name in before if (Path("/dev/shm") / name).exists()}
+    assert len(before) == 3 and left <= rings(), left - rings()
 
 
 def test_spare_tables_belong_to_nobody(make_server, monkeypatch):
