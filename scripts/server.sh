@@ -4,6 +4,7 @@
 #   scripts/server.sh test [PYTEST...]   its tests, with the module of build/check
 #   scripts/server.sh demo               a cluster on this machine, with killed nodes (2 minutes)
 #   scripts/server.sh bench              beside SET and HSET, in turns (10 minutes)
+#   scripts/server.sh waits              what holds up all clients on this machine's disk (1 minute)
 #   scripts/server.sh --or-skip test     says so and ends well where there is no redis-server to be
 #                                        had, or the packages of test/server/requirements.txt
 # PYTHON=... is the interpreter (default: the system's); its packages go into build/server/venv.
@@ -47,10 +48,10 @@ case "$what" in
     exec timeout --kill-after=10 900 \
       $venv/bin/python -B -m pytest -q -p no:cacheprovider "${at_once[@]}" test/server "$@"
     ;;
-  demo | bench)
+  demo | bench | waits)
     scripts/build.sh release durahash_server
     export DURAHASH_MODULE=${DURAHASH_MODULE:-$PWD/build/lib/durahash.so}
     exec $venv/bin/python -B "test/server/$what.py" "$@"
     ;;
-  *) echo "server.sh: build, test, demo or bench, and not $what" >&2; exit 2 ;;
+  *) echo "server.sh: build, test, demo, bench or waits, and not $what" >&2; exit 2 ;;
 esac

@@ -81,7 +81,8 @@ status catalog::change(Change&& run) {
   if (refuses()) return status::no_space;
   const deferred_wait later(table_);
   const status s = run();
-  needed_ = std::max(needed_, later.position());
+  last_change_ = std::max(last_change_, later.position());
+  if (level() == durability_level::power) needed_ = last_change_;
   return s;
 }
 

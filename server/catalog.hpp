@@ -60,13 +60,20 @@ class catalog {
   /// The database that has this area, if one has.
   std::optional<int> database_of(std::uint64_t area) const;
 
+  /// Whether a row that was put up to there survives what the level names.
+  bool is_durable(std::uint64_t position) const { return table_.durable_position() >= position; }
   status await_changes() { return table_.wait_durable(needed_); }
   /// Calls back, from another thread, when await_changes() would return at once.
   status when_durable(std::function<void(status)> call) {
-    return table_.when_durable(needed_, std::move(call));
+    return when_durable(needed_, std::move(call));
   }
-  /// Grows with each change that has to be waited for.
+  status when_durable(std::uint64_t position, std::function<void(status)> call) {
+    return table_.when_durable(position, std::move(call));
+  }
+  /// Grows with each change that has to be waited for: at the level power with all of them.
   std::uint64_t needed() const noexcept { return needed_; }
+  /// Behind the last change, as is_durable wants it; 0 where no log has it.
+  std::uint64_t last_change() const noexcept { return last_change_; }
   /// Behind all changes so far, for who must not act on one that a loss of power may undo.
   std::uint64_t position() const { return table_.position(); }
   status await(std::uint64_t position) { return table_.wait_durable(position); }
@@ -90,6 +97,7 @@ class catalog {
   std::uint64_t next_area_ = 1;
   bool complete_ = false;
   std::uint64_t needed_ = 0;  // where the log must be durable for all changes so far
+  std::uint64_t last_change_ = 0;
 };
 
 }  // namespace durahash::server

@@ -2,8 +2,11 @@
 
 #include <strings.h>
 
+#include <atomic>
 #include <exception>
+#include <memory>
 #include <new>
+#include <utility>
 
 #include "configuration.hpp"
 #include "fault.hpp"
@@ -98,32 +101,89 @@ constexpr int cannot_wait =
 constexpr int need_not_wait = REDISMODULE_CTX_FLAGS_REPLICATED | REDISMODULE_CTX_FLAGS_LOADING;
 }  // namespace
 
-bool durable_answer::writable() {
-  if (!later_) return true;
-  const int flags = RedisModule_GetContextFlags(c_.ctx);
+bool may_write_to(const command& c, durability_level level) {
+  if (level != durability_level::power) return true;
+  const int flags = RedisModule_GetContextFlags(c.ctx);
   if ((flags & need_not_wait) != 0 || (flags & cannot_wait) == 0) return true;
-  reply_error(c_.ctx,
+  reply_error(c.ctx,
               "ERR a table of the level power is not written in MULTI or a script: "
               "no answer could wait for the disk there");
   return false;
 }
 
+bool durable_answer::writable() { return may_write_to(c_, table_.kinds().durability); }
+
 int durable_answer::send(answer a) {
   const std::uint64_t needed = later_ ? later_->position() : 0;
   table& pool = table_.pool();
-  if (needed == 0 || pool.durable_position() >= needed) return server::send(c_.ctx, a);
+  const bool pool_waits = needed != 0 && pool.durable_position() < needed;
+  keyspace& keys = the_keyspace();
+  const bool row_waits = keys.names_are_waited_for() && !keys.row_is_durable(table_);
+  if (!pool_waits && !row_waits && !table_.taken_as) return server::send(c_.ctx, a);
   const int flags = RedisModule_GetContextFlags(c_.ctx);
-  if ((flags & need_not_wait) != 0 || planted("power-is-answered-at-once"))
-    return server::send(c_.ctx, a);
-  if ((flags & cannot_wait) != 0) {
-    const status s = pool.wait_durable(needed);
-    return server::send(c_.ctx, s == status::ok ? a : answer(refusal(s)));
+  const bool waits = (flags & need_not_wait) == 0 && !planted("power-is-answered-at-once");
+  // Of a table in the place of one that has expired: the server blocked the client for that one.
+  const bool waits_already = keys.waits_for_names(c_.ctx) && !planted("a-client-is-blocked-twice");
+  if (waits && !waits_already && (flags & cannot_wait) == 0)
+    return send_later(std::move(a), row_waits, pool_waits ? needed : 0);
+  table_.taken_as.reset();
+  if (!waits) return server::send(c_.ctx, a);
+  if (row_waits && !waits_already) keys.hold_all_for_names();
+  const status s = pool_waits ? pool.wait_durable(needed) : status::ok;
+  return server::send(c_.ctx, s == status::ok ? a : answer(refusal(s)));
+}
+
+namespace {
+
+/// Resumes a client when all that it waits for has come.
+class last_of_several {
+ public:
+  last_of_several(RedisModuleCtx* ctx, answer a) : client_(ctx), answer_(std::move(a)) {}
+  void add() noexcept { ++left_; }
+  /// From any thread, once for each that was added.
+  void came(status s) {
+    if (s != status::ok) refusal_ = s;
+    if (--left_ != 0) return;
+    const status worst = refusal_;
+    client_.resume(worst == status::ok ? std::move(answer_) : answer(refusal(worst)));
   }
-  waiting_client client(c_.ctx);
-  const status s = pool.when_durable(needed, [client, a](status told) mutable {
-    client.resume(told == status::ok ? std::move(a) : answer(refusal(told)));
-  });
-  if (s != status::ok) client.resume(refusal(s));
+
+ private:
+  waiting_client client_;
+  answer answer_;
+  std::atomic<int> left_{0};
+  std::atomic<status> refusal_{status::ok};
+};
+
+}  // namespace
+
+int durable_answer::send_later(answer a, bool row_waits, std::uint64_t needed) {
+  keyspace& keys = the_keyspace();
+  const auto kind = std::exchange(table_.taken_as, std::nullopt);
+  const bool spare_waits = kind && !keys.spares().plenty(*kind);
+  if (!row_waits && needed == 0 && !spare_waits) return server::send(c_.ctx, a);
+  auto client = std::make_shared<last_of_several>(c_.ctx, std::move(a));
+  client->add();  // until all are asked for
+  auto ask = [&](auto&& of) {
+    client->add();
+    if (const status s = of([client](status told) { client->came(told); }); s != status::ok)
+      client->came(s);
+  };
+  if (needed != 0)
+    ask([&](auto call) { return table_.pool().when_durable(needed, std::move(call)); });
+  if (row_waits && !planted("names-are-answered-at-once"))
+    ask([&](auto call) {
+      return keys.when_names_are_durable(table_.row_written_at, [call](status told) {
+        end_if_names_are_refused(told);
+        call(told);
+      });
+    });
+  if (spare_waits)
+    ask([&](auto call) {
+      keys.spares().when_made(*kind, [call] { call(status::ok); });
+      return status::ok;
+    });
+  client->came(status::ok);
   return REDISMODULE_OK;
 }
 

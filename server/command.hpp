@@ -65,8 +65,13 @@ void replicate_as_sent(const command& c, const char* name);
 /// After a change: for WATCH, client-side caches, listeners.
 void announce(const command& c, const char* event);
 
+/// Whether a command may write to a table of that level: not where no answer could wait for the
+/// disk. Else it has been answered.
+bool may_write_to(const command& c, durability_level level);
+
 /// Around the operations of a command on a table of the level power: they do not wait for the disk,
-/// and their answer does, without holding up other clients.
+/// and their answer does, without holding up other clients. It waits for the table's name, too, if
+/// that is new; and, where the table was made ahead, for another such.
 ///
 /// Where a client cannot wait (MULTI, Lua), a write is refused: writable() has answered then. A
 /// read waits there, and all others with it.
@@ -81,6 +86,8 @@ class durable_answer {
   bool immediate() const noexcept { return !later_; }
 
  private:
+  int send_later(answer a, bool row_waits, std::uint64_t needed);
+
   const command& c_;
   hosted_table& table_;
   std::optional<deferred_wait> later_;

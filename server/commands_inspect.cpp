@@ -69,14 +69,22 @@ int wait_for_disk(const command& c) {
                        "ERR this table does not survive a loss of power: make it with DURABILITY "
                        "power_buffered or power");
   const std::uint64_t position = t->pool().position();
-  if (t->pool().durable_position() >= position) return send(c.ctx, 1);
+  const std::uint64_t row = the_keyspace().row_is_durable(*t) ? 0 : t->row_written_at;
+  if (t->pool().durable_position() >= position && row == 0) return send(c.ctx, 1);
   if ((RedisModule_GetContextFlags(c.ctx) & cannot_wait) != 0)
     return reply_error(c.ctx, "ERR DH.WAITDISK waits: not in MULTI");
   waiting_client client(c.ctx, *timeout_ms);
-  const status s = t->pool().when_durable(position, [client](status told) mutable {
+  auto answered = [client](status told) mutable {
     client.resume(told == status::ok ? answer(1) : answer(refusal(told)));
-  });
-  if (s != status::ok) client.resume(refusal(s));
+  };
+  // The name of a table that is new, or was renamed, has a log of its own: behind the records.
+  auto then_its_name = [answered, row](status told) mutable {
+    if (told != status::ok || row == 0) return answered(told);
+    const status s = the_keyspace().when_names_are_durable(row, answered);
+    if (s != status::ok) answered(s);
+  };
+  if (const status s = t->pool().when_durable(position, then_its_name); s != status::ok)
+    answered(s);
   return REDISMODULE_OK;
 }
 

@@ -12,13 +12,6 @@ namespace {
 
 constexpr unsigned writes_between_looks = 256;  // at a table's size, where that is limited
 
-table_kind usual_kind() {
-  table_kind kind;
-  kind.engine = the_settings().engine;
-  kind.durability = the_settings().durability;
-  return kind;
-}
-
 int not_a_word(const command& c) {
   log_divergence(c, "a field or a value is no number");
   return reply_error(c.ctx,
@@ -80,6 +73,11 @@ struct pairs {
     return true;
   }
 };
+
+hosted_table* make_table_for_write(const command& c, command_key& key) {
+  const table_kind kind = usual_kind();
+  return may_write_to(c, kind.durability) ? make_table(c, key, kind) : nullptr;
+}
 
 /// One pair, the usual case: nothing is allocated.
 template <class Write>
@@ -144,7 +142,8 @@ int create(const command& c) {
   command_key key(c, REDISMODULE_READ | REDISMODULE_WRITE);
   if (key.other_type()) return wrong_type(c.ctx);
   if (key.table() != nullptr) return reply_error(c.ctx, "ERR the key exists already");
-  return make_table(c, key, kind) == nullptr ? REDISMODULE_OK : send(c.ctx, ok_answer{});
+  hosted_table* made = make_table(c, key, kind);
+  return made == nullptr ? REDISMODULE_OK : durable_answer(c, *made).send(ok_answer{});
 }
 
 int set(const command& c) {
@@ -158,7 +157,7 @@ int set(const command& c) {
   if (key.other_type()) return wrong_type(c.ctx);
   hosted_table* t = key.table();
   if (t == nullptr && conditional && c.is(4, "XX")) return send(c.ctx, null_answer{});
-  if (t == nullptr) t = make_table(c, key, usual_kind());
+  if (t == nullptr) t = make_table_for_write(c, key);
   if (t == nullptr) return REDISMODULE_OK;
   if (too_many(c, *t, c.size() / 2 - 1)) return refuse_size(c.ctx);
   table& pool = t->pool();
@@ -208,7 +207,7 @@ int increment(const command& c) {
   command_key key(c, REDISMODULE_READ | REDISMODULE_WRITE);
   if (key.other_type()) return wrong_type(c.ctx);
   hosted_table* t = key.table();
-  if (t == nullptr) t = make_table(c, key, usual_kind());
+  if (t == nullptr) t = make_table_for_write(c, key);
   if (t == nullptr) return REDISMODULE_OK;
   if (too_many(c, *t, 1)) return refuse_size(c.ctx);
   durable_answer durable(c, *t);

@@ -65,10 +65,10 @@ bool choice(RedisModuleCtx* ctx, const char* name, choices& among, int now, unsi
                                         get, set, nullptr, nullptr) == REDISMODULE_OK;
 }
 
-bool number(RedisModuleCtx* ctx, const char* name, std::uint64_t& of, unsigned flags) {
-  return RedisModule_RegisterNumericConfig(ctx, name, static_cast<long long>(of), flags, 0,
-                                           1LL << 46, get_number, set_number, nullptr,
-                                           &of) == REDISMODULE_OK;
+bool number(RedisModuleCtx* ctx, const char* name, std::uint64_t& of, unsigned flags,
+            long long most = 1LL << 46) {
+  return RedisModule_RegisterNumericConfig(ctx, name, static_cast<long long>(of), flags, 0, most,
+                                           get_number, set_number, nullptr, &of) == REDISMODULE_OK;
 }
 
 bool any_key = false, aof = false;
@@ -116,6 +116,7 @@ bool read_configuration(RedisModuleCtx* ctx) {
          number(ctx, "max-tables", s.max_tables, free) &&
          number(ctx, "max-records", s.max_records, free) &&
          number(ctx, "max-bytes", s.max_bytes, fixed) &&
+         number(ctx, "spare-tables", s.spare_pools, free, 64) &&
          RedisModule_LoadConfigs(ctx) == REDISMODULE_OK;
 }
 

@@ -1,16 +1,20 @@
 #include "hosted_table.hpp"
 
+#include <glob.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cstdio>
+
+#include "durahash/deferred_wait.hpp"
 #include "keyspace.hpp"
 #include "worker.hpp"
 
 namespace durahash::server {
 namespace {
 
-// Of tables whose capacity nobody told: the library's 4,096 take 64 KiB more of memory and file
-// each. A million records lie in shards of 1,000.
+// Of tables whose capacity nobody told: the library's 4,096 take 24 KiB more of memory each. A
+// million records lie in shards of 1,000.
 constexpr std::uint64_t usual_shards = 1024;
 // 1,000 tables of it fit the address space of a process. A pool of a cluster's table is smaller.
 constexpr std::uint64_t usual_address_space_bytes = std::uint64_t{64} << 30;
@@ -32,7 +36,25 @@ settings& the_settings() {
 
 std::string pool_path(const pool_id& id) { return the_settings().folder + "/" + id.text() + ".dh"; }
 
+namespace {
+/// What a killed process left in memory of a pool's log, at the level power_buffered. A close
+/// removes it; of a pool that nobody opens again somebody has to. docs/explanation/disk.md
+void remove_ring(const std::string& path) {
+  struct stat facts {};
+  if (::access((path + "-log").c_str(), F_OK) != 0 || ::stat(path.c_str(), &facts) != 0) return;
+  char name[80];
+  std::snprintf(name, sizeof name, "/dev/shm/durahash-%u-%llx-%llx-*.ring",
+                static_cast<unsigned>(facts.st_uid), static_cast<unsigned long long>(facts.st_dev),
+                static_cast<unsigned long long>(facts.st_ino));
+  glob_t found{};
+  if (::glob(name, GLOB_NOSORT, nullptr, &found) == 0)
+    for (std::size_t i = 0; i < found.gl_pathc; ++i) ::unlink(found.gl_pathv[i]);
+  ::globfree(&found);
+}
+}  // namespace
+
 void remove_pool_files(const std::string& path) {
+  remove_ring(path);
   ::unlink(path.c_str());
   ::unlink((path + "-log").c_str());  // of a pool on the medium disk
 }
@@ -40,6 +62,13 @@ void remove_pool_files(const std::string& path) {
 hosted_table::hosted_table(const pool_id& id, std::optional<table> pool)
     : id_(id), pool_(std::move(pool)) {
   if (pool_) kinds_ = pool_->kinds();
+}
+
+table_kind usual_kind() {
+  table_kind kind;
+  kind.engine = the_settings().engine;
+  kind.durability = the_settings().durability;
+  return kind;
 }
 
 result<table_ref> hosted_table::create(const table_kind& kind) {
@@ -73,6 +102,22 @@ result<table_ref> hosted_table::copy(hosted_table& of) {
   auto made = open(id);
   if (!made) remove_pool_files(pool_path(id));
   return made;
+}
+
+bool hosted_table::is_small() {
+  constexpr std::uint64_t few_bytes = 4 << 20;
+  return counted() && size() <= few_records && file_bytes() <= few_bytes;
+}
+
+status hosted_table::take_records_of(hosted_table& other) {
+  const deferred_wait later(pool());
+  status worst = status::ok;
+  const status read = other.pool().for_each([&](std::string_view key, std::string_view value) {
+    if (const status s = pool().put(key, value); s != status::ok) worst = s;
+  });
+  if (read != status::ok) worst = read;
+  const std::uint64_t needed = later.position();
+  return worst == status::ok && needed != 0 ? pool().wait_durable(needed) : worst;
 }
 
 table_ref hosted_table::placeholder(const pool_id& id) {

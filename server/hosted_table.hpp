@@ -20,7 +20,15 @@ struct table_kind {
   data_kind value = data_kind::bytes;
   durability_level durability = durability_level::process;
   std::uint64_t capacity = 0;
+
+  bool operator==(const table_kind&) const = default;
 };
+
+/// So many go into a table that was made for none.
+inline constexpr std::uint64_t few_records = 1024;
+
+/// Of a table that nobody said more of.
+table_kind usual_kind();
 
 /// Where a table is in the keyspace.
 struct placement {
@@ -39,8 +47,12 @@ class hosted_table : public std::enable_shared_from_this<hosted_table> {
   static result<std::shared_ptr<hosted_table>> create(const table_kind& kind);
   /// The pool of that name, which must be there.
   static result<std::shared_ptr<hosted_table>> open(const pool_id& id);
-  /// A copy of that table under a new name, as it is at one moment.
+  /// A copy of that table under a new name, as it is at one moment: of all its pages.
   static result<std::shared_ptr<hosted_table>> copy(hosted_table& of);
+  /// Whether its records alone are soon copied.
+  bool is_small();
+  /// All records of a table that nobody changes meanwhile, durably.
+  status take_records_of(hosted_table& other);
   /// Stands for a table while the server loads files that are older than the catalog.
   static std::shared_ptr<hosted_table> placeholder(const pool_id& id);
 
@@ -65,6 +77,8 @@ class hosted_table : public std::enable_shared_from_this<hosted_table> {
   bool linked = false;              ///< the keyspace holds it
   unsigned writes_until_look = 0;   ///< at its size, where that is limited
   std::uint64_t row_erased_at = 0;  ///< the pool's files go when the catalog is durable up to there
+  std::uint64_t row_written_at = 0;    ///< answers wait until the catalog is durable up to there
+  std::optional<table_kind> taken_as;  ///< made ahead, and taken by the command under way
 
  private:
   hosted_table(const pool_id& id, std::optional<table> pool);

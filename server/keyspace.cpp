@@ -61,7 +61,7 @@ bool keyspace::write_row(hosted_table& t) {
                        ? status::io_error
                        : catalog_->put(t.id(), {area, t.epoch, t.where.expire_at, t.where.name});
   note(s, "a row was not written");
-  if (s == status::ok) t.has_row = true;
+  if (s == status::ok) t.has_row = true, t.row_written_at = catalog_->last_change();
   else if (std::ranges::find(unwritten_, &t, &table_ref::get) == unwritten_.end())
     unwritten_.push_back(linked_[t.id()]);
   return s == status::ok;
@@ -134,15 +134,40 @@ keyspace::found keyspace::find(RedisModuleKey* key, hosted_table*& t) const {
   return found::table;
 }
 
+result<table_ref> keyspace::new_table(const table_kind& kind) {
+  if (table_ref t = phase_ == phase::serving ? spares_.take(kind) : table_ref()) return t;
+  return hosted_table::create(kind);
+}
+
+result<table_ref> keyspace::table_for_contents(table_kind kind) {
+  if (spares_.waits_for_disk() && kind.capacity <= few_records) kind.capacity = 0;
+  return new_table(kind);
+}
+
+/// A file with the pages of another one waits for the disk several times: a small table goes record
+/// by record into a pool that is there.
+result<table_ref> keyspace::copy_of(hosted_table& t) {
+  if (!spares_.waits_for_disk() || !t.is_small()) return hosted_table::copy(t);
+  const pool_kinds& kinds = t.kinds();
+  auto made = new_table({kinds.engine, kinds.key, kinds.value, kinds.durability, 0});
+  if (!made) return made;
+  if (const status s = (*made)->take_records_of(t); s != status::ok) {
+    let_go(std::move(*made));
+    return error{s, std::string(durahash::message(s))};
+  }
+  return made;
+}
+
 error keyspace::attach_new(RedisModuleCtx* ctx, RedisModuleKey* key, std::string_view name,
                            const table_kind& kind) {
-  auto made = hosted_table::create(kind);
+  auto made = new_table(kind);
   if (!made) return made.failure();
   table_ref t = std::move(*made);
+  t->taken_as = kind;
   t->where = {RedisModule_GetSelectedDb(ctx), std::string(name), -1};
   t->linked = true;
   linked_[t->id()] = t;
-  write_row(*t);
+  waits_.apart(*catalog_, [&] { write_row(*t); });
   if (phase_ == phase::serving && !t->has_row) {
     unwritten_.pop_back();  // its own; those of other tables are still to be written
     drop(t->id());
@@ -151,6 +176,13 @@ error keyspace::attach_new(RedisModuleCtx* ctx, RedisModuleKey* key, std::string
   }
   RedisModule_ModuleTypeSetValue(key, the_type(), new table_ref(std::move(t)));
   return {status::ok, {}};
+}
+
+bool keyspace::row_is_durable(hosted_table& t) const {
+  if (t.row_written_at == 0) return true;
+  if (!catalog_->is_durable(t.row_written_at)) return false;
+  t.row_written_at = 0;
+  return true;
 }
 
 std::vector<table_ref> keyspace::all() const {
@@ -286,6 +318,7 @@ void keyspace::on_shutdown() {
   auto made = std::make_shared<progress>();  // the thread may come to it later than this waits
   the_worker().submit([this, made] {
     made->begun.set_value();
+    spares_.drop_all();
     for (auto& [id, t] : linked_) t->pool().close();
     catalog_->close();
     made->closed.set_value();

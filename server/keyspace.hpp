@@ -26,6 +26,7 @@
 #include "catalog.hpp"
 #include "hosted_table.hpp"
 #include "name_waits.hpp"
+#include "spare_pools.hpp"
 
 namespace durahash::server {
 
@@ -40,6 +41,10 @@ class keyspace {
   enum class found { absent, other_type, table };
   /// The table of that key. In the mode write the key may be set afterwards.
   found find(RedisModuleKey* key, hosted_table*& table) const;
+  /// A table that no key has yet, for contents of as many records as the kind's capacity.
+  result<table_ref> table_for_contents(table_kind kind);
+  /// A copy of a table that is to get a key.
+  result<table_ref> copy_of(hosted_table& t);
   /// Makes a table the value of an empty key, durably.
   error attach_new(RedisModuleCtx* ctx, RedisModuleKey* key, std::string_view name,
                    const table_kind& kind);
@@ -56,6 +61,19 @@ class keyspace {
   std::uint64_t start_milliseconds() const noexcept { return start_milliseconds_; }
   /// Waits until the catalog survives a loss of power up to there, where it is to survive one.
   bool names_are_durable(std::uint64_t position) { return catalog_->await(position) == status::ok; }
+  /// Whether the row of a table survives a loss of power, where the catalog is to survive one.
+  bool row_is_durable(hosted_table& t) const;
+  /// Whether answers wait for that.
+  bool names_are_waited_for() const { return catalog_->level() == durability_level::power; }
+  /// Calls back, from another thread, when the catalog is durable up to there.
+  status when_names_are_durable(std::uint64_t position, std::function<void(status)> call) {
+    return catalog_->when_durable(position, std::move(call));
+  }
+  /// The replies of this turn go out behind all changes of names.
+  void hold_all_for_names() { waits_.hold_all(); }
+  /// Whether the client of this command waits for names already, because its key had expired.
+  bool waits_for_names(RedisModuleCtx* ctx) const { return waits_.has_blocked(ctx); }
+  spare_pools& spares() noexcept { return spares_; }
   /// All tables that have a key.
   std::vector<table_ref> all() const;
 
@@ -86,6 +104,7 @@ class keyspace {
     serving,
   };
 
+  result<table_ref> new_table(const table_kind& kind);
   void reconcile(RedisModuleCtx* ctx, RedisModuleString* key);
   void settle_unlinked();
   bool write_row(hosted_table& table);
@@ -103,6 +122,7 @@ class keyspace {
 
   std::optional<catalog> catalog_;
   name_waits waits_;
+  spare_pools spares_;
   phase phase_ = phase::starting;
   bool loading_ = false;
   std::uint64_t epoch_ = 0;  // the greatest seen

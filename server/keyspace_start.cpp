@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <set>
+#include <utility>
 
 #include "configuration.hpp"
 #include "fault.hpp"
@@ -129,6 +130,7 @@ error keyspace::attach_all(RedisModuleCtx* ctx) {
     if (status s = catalog_->replace({}); s != status::ok)
       return {s, "the catalog cannot be written: " + std::string(durahash::message(s))};
   phase_ = phase::serving;
+  spares_.start();
   start_milliseconds_ = static_cast<std::uint64_t>(RedisModule_Milliseconds() - began);
   log(ctx, "notice",
       std::to_string(linked_.size()) + " tables are back after " +
@@ -209,7 +211,7 @@ void keyspace::commit_load(RedisModuleCtx* ctx) {
   }
   require(ctx, catalog_->replace(areas));  // COMMIT
   unswapped_.clear();                      // of areas that are void now
-  phase_ = phase::serving;
+  if (std::exchange(phase_, phase::serving) != phase::serving) spares_.start();
   on_promotion();  // what was there before is superseded for good
 }
 

@@ -23,6 +23,7 @@ void show_metrics(RedisModuleInfoCtx* to, int for_crash_report) {
     RedisModule_InfoAddFieldULongLong(to, name, value);
   };
   figure("tables", keys.tables());
+  figure("spare_tables", for_crash_report != 0 ? 0 : keys.spares().count());
   figure("max_tables", s.max_tables);
   figure("max_records", s.max_records);
   figure("max_bytes", s.max_bytes);

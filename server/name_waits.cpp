@@ -21,17 +21,15 @@ bool events_may_block() {
   return known;
 }
 
-/// As a server whose AOF cannot be synced, one whose names cannot be does not go on: their
-/// commands have been done, and nothing can take them back.
-void end_if_refused(status s) {
+}  // namespace
+
+void end_if_names_are_refused(status s) {
   if (s == status::ok || s == status::closed) return;
   log(nullptr, "warning",
       "the disk does not take the catalog: " + std::string(message(s)) +
           "; this process ends before it promises what it cannot keep");
   ::_exit(1);
 }
-
-}  // namespace
 
 bool name_waits::client_waits(RedisModuleCtx* ctx) {
   if (!events_may_block() || planted("names-hold-up-all")) return false;
@@ -50,7 +48,7 @@ void name_waits::before_replies(RedisModuleCtx*, catalog& names) {
   const auto clients = std::exchange(blocked_, {});
   last_blocked_ = 0;
   auto resume = [clients](status s) {
-    end_if_refused(s);
+    end_if_names_are_refused(s);
     for (RedisModuleBlockedClient* b : clients) RedisModule_UnblockClient(b, nullptr);
   };
   if (std::exchange(all_wait_, false)) {

@@ -4,7 +4,9 @@
 // Those are the server's commands, which answer at once. From Valkey 9 on a module may block the
 // client within the key's event: then it alone waits. Elsewhere, and for what has no such event or
 // no client that can wait (FLUSHALL, SWAPDB, MULTI, scripts), all changes of one turn of the event
-// loop are waited for together before its replies go out, as `appendfsync always` does.
+// loop are waited for together before its replies go out, as `appendfsync always` does. A table
+// that a command of the module makes is waited for by that command's client, with its records
+// (durable_answer).
 //
 // Threads: the event loop.
 #pragma once
@@ -17,6 +19,10 @@
 
 namespace durahash::server {
 
+/// As a server whose AOF cannot be synced, one whose names cannot be does not go on: their
+/// commands have been done, and nothing can take them back.
+void end_if_names_are_refused(status s);
+
 class name_waits {
  public:
   /// Runs what may change the catalog, in the event of a key.
@@ -28,6 +34,21 @@ class name_waits {
     seen_ = names.needed();
     if (seen_ != before && !client_waits(ctx)) all_wait_ = true;
   }
+
+  /// Runs what may change the catalog, for a command of the module: its client waits by itself.
+  template <class Change>
+  void apart(catalog& names, Change&& change) {
+    if (names.needed() != seen_) all_wait_ = true;
+    change();
+    seen_ = names.needed();
+  }
+  /// Whether an event of the command under way has blocked its client. It cannot be blocked again;
+  /// what it is answered goes out when the catalog is durable.
+  bool has_blocked(RedisModuleCtx* ctx) const {
+    return last_blocked_ != 0 && last_blocked_ == RedisModule_GetClientId(ctx);
+  }
+  /// The replies of this turn go out when the catalog is durable: of who cannot wait by itself.
+  void hold_all() { all_wait_ = true; }
 
   /// Before each sleep: behind it the replies of this turn go out.
   void before_replies(RedisModuleCtx* ctx, catalog& names);

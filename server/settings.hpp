@@ -19,6 +19,7 @@ struct settings {
   std::uint64_t max_records = 0;
   std::uint64_t max_bytes = 0;
   bool cluster = false;
+  std::uint64_t spare_pools = 4;  ///< made ahead, where to make one waits for a disk
 };
 
 settings& the_settings();

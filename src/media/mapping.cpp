@@ -83,6 +83,11 @@ class file_mapping final : public mapping {
                ? status::ok
                : refused(status::io_error, errno);
   }
+  void let_pages_go(std::uint64_t offset, std::uint64_t bytes) noexcept override {
+    const std::uint64_t from = align_up(offset, page_bytes),
+                        to = align_down(offset + bytes, page_bytes);
+    if (from < to) ::madvise(base_ + from, to - from, MADV_DONTNEED);
+  }
 
  protected:
   status extend(std::uint64_t from, std::uint64_t to) override {

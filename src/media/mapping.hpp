@@ -106,6 +106,12 @@ class mapping {
   /// called beside stores.
   void fault_ahead(std::uint64_t offset, std::uint64_t bytes) noexcept;
 
+  /// The whole pages of [offset, offset + bytes) need not stay in this process's memory: they are
+  /// the file's, and come back when they are asked for. No-op where they are not.
+  virtual void let_pages_go(std::uint64_t offset, std::uint64_t bytes) noexcept {
+    static_cast<void>(offset), static_cast<void>(bytes);
+  }
+
  protected:
   mapping() = default;
   virtual status extend(std::uint64_t from, std::uint64_t to) = 0;

@@ -43,6 +43,39 @@ mapping_request at_file(const std::string& path, bool create) {
   return {.path = path, .create = create, .address_space_bytes = 64 * mib};
 }
 
+/// Bytes of the range that this process has in memory.
+std::uint64_t resident_bytes(const std::byte* at, std::uint64_t bytes) {
+  int pages = ::open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+  std::uint64_t there = 0;
+  for (std::uint64_t offset = 0; pages >= 0 && offset < bytes; offset += page) {
+    std::uint64_t entry = 0;
+    const auto number = (reinterpret_cast<std::uintptr_t>(at) + offset) / page;
+    if (::pread(pages, &entry, 8, static_cast<off_t>(8 * number)) == 8 && (entry >> 63) != 0)
+      there += page;
+  }
+  ::close(pages);
+  return there;
+}
+
+TEST(Mapping, PagesThatNeedNotStayComeBackWithWhatWasStoredThere) {
+  scratch_folder folder;
+  for (mapping_request request : {mapping_request{.path = (folder.path() / "pool").string(),
+                                 .medium = medium_kind::file,
+                                 .create = true,
+                                 .address_space_bytes = 64 * mib},
+                                  in_memory()}) {
+    auto map = mapped(request);
+    ASSERT_NE(map, nullptr);
+    ASSERT_EQ(map->grow(8 * page), status::ok);
+    std::memset(map->base(), 7, 8 * page);
+    map->let_pages_go(page + 1, 5 * page);  // four whole pages
+    if (request.medium == medium_kind::file) {
+      EXPECT_EQ(resident_bytes(map->base() + 2 * page, 4 * page), 0u);
+    }
+    for (std::uint64_t i = 0; i < 8 * page; ++i) ASSERT_EQ(map->base()[i], std::byte{7}) << i;
+  }
+}
+
 TEST(Mapping, GrowsInPlaceAndKeepsWhatIsThere) {
   scratch_folder folder;
   for (const mapping_request& request : {in_memory(), at_file(folder.file("pool"), true)}) {

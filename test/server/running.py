@@ -27,6 +27,11 @@ def folders():
 FOLDERS = folders()
 
 
+def lies_in_memory(folder):
+    kind = subprocess.run(["stat", "-f", "-c", "%T", folder], capture_output=True, text=True)
+    return kind.stdout.strip() in ("tmpfs", "ramfs")
+
+
 def programs():
     """The servers of this machine, by name."""
     found = {}
@@ -59,10 +64,13 @@ def claimed_port():
 
 
 class Server:
-    """A redis-server or valkey-server with the module, in a folder of its own."""
+    """A redis-server or valkey-server with the module, in a folder of its own. Without `spares`
+    each of its pools belongs to a key."""
 
-    def __init__(self, program, *settings, module=MODULE, environment=None):
+    def __init__(self, program, *settings, module=MODULE, environment=None, spares=0):
         self.program, self.settings, self.module = program, list(settings), module
+        if module or "--loadmodule" in settings:
+            self.settings += ["--durahash.spare-tables", str(spares)]
         self.folder = Path(tempfile.mkdtemp(prefix="durahash-server-", dir=FOLDERS))
         self.port, self.claim = claimed_port()
         self.process = None
@@ -136,7 +144,13 @@ class Server:
                 ring.unlink(missing_ok=True)
 
     def __enter__(self):
-        return self.start() if self.process is None else self
+        if self.process is not None:
+            return self
+        try:
+            return self.start()
+        except BaseException:
+            self.end()
+            raise
 
     def __exit__(self, *_):
         self.end()

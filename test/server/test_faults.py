@@ -32,6 +32,10 @@ FAULTS = {
     "names-are-answered-at-once":
         "test_durable.py::test_names_that_were_answered_survive_a_loss_of_power[redis]",
     "names-hold-up-all": "test_durable.py::test_nobody_but_its_client_waits_for_a_name[valkey]",
+    "tables-are-made-when-they-are-asked-for":
+        "test_durable.py::test_nobody_waits_while_a_table_is_made[redis-power]",
+    "a-client-is-blocked-twice":
+        "test_durable.py::test_who_writes_in_the_place_of_an_expired_table_is_answered[valkey]",
     "contents-have-the-old-version":
         "test_migrate.py::test_a_module_that_does_not_know_of_half_tables_is_sent_none[redis]",
     "half-a-table-is-a-file":

@@ -159,7 +159,7 @@ def nothing_expires(*clients):
 EXPECTED = ("no such key", "save already in progress", "Background", "are the same")
 
 
-@pytest.mark.parametrize("level", ["process", "power_buffered"])
+@pytest.mark.parametrize("level", ["process", "power_buffered", "power"])
 def test_clients_that_do_all_there_is_at_once_leave_nothing_behind(make_server, chance, level,
                                                                   monkeypatch):
     """Children, the module's thread and the event loop have the same tables. At the end, and behind
@@ -170,7 +170,8 @@ def test_clients_that_do_all_there_is_at_once_leave_nothing_behind(make_server, 
     if level != "process":
         monkeypatch.setattr(running, "FOLDERS", tempfile.gettempdir())
     try:
-        server = make_server("--loadmodule", MODULE, "--durahash.durability", level, module=None)
+        server = make_server("--loadmodule", MODULE, "--durahash.durability", level, module=None,
+                             spares=2)
     except RuntimeError as why:
         if "tmpfs" in str(why):
             pytest.skip("the folder for temporary files is no disk")
@@ -189,6 +190,7 @@ def test_clients_that_do_all_there_is_at_once_leave_nothing_behind(make_server, 
         time.sleep(0.5)
         storm.stopping = True
         server.kill()
+    server.settings[-1] = "0"  # no spares, which belong to no key
     server.start()
     with server.client() as c, server.client(db=1) as d:
         nothing_expires(c, d)

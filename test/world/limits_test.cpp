@@ -140,6 +140,39 @@ int open_a_thousand_pools(const child_arguments& arguments) {
   return passed;
 }
 
+/// folder: with the library's defaults, empty and with a record each.
+int hold_a_thousand_small_pools(const child_arguments& arguments) {
+  rlimit files{};
+  if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+    files.rlim_cur = files.rlim_max;
+    (void)setrlimit(RLIMIT_NOFILE, &files);
+    if (files.rlim_cur < 3 * pools) return not_possible_here;
+  }
+  constexpr std::uint64_t most_bytes = 100'000'000, most_of_an_empty_file = 64 << 10;
+  auto require_small = [](const char* what) {
+    const std::uint64_t bytes = bytes_of_this_process("VmRSS:");
+    std::printf("%s: %llu bytes resident\n", what, static_cast<unsigned long long>(bytes));
+    require(bytes <= most_bytes, std::string(what) + " take " + std::to_string(bytes) + " bytes");
+  };
+  std::vector<table> all;
+  for (int n = 0; n < pools; ++n) {
+    auto opened = table::open(name_of_pool(arguments.at(0), n));
+    require(static_cast<bool>(opened), opened ? "" : opened.failure().message);
+    all.push_back(std::move(*opened));
+    const auto bytes = std::filesystem::file_size(name_of_pool(arguments.at(0), n));
+    require(bytes <= most_of_an_empty_file, "an empty pool has " + std::to_string(bytes));
+  }
+  require_small("a thousand empty pools");
+  for (table& pool : all) require_ok(pool.put("key", "value"), "put into one of a thousand pools");
+  require_small("a thousand pools of one record");
+  return passed;
+}
+
+TEST(ThousandPools, OfTheDefaultsTakeLessThanAHundredMegabytes) {
+  scratch_folder folder;
+  play("hold_a_thousand_small_pools", {folder.path().string()}, 3 * patience_seconds);
+}
+
 TEST(ThousandPools, AreOpenAtOnceWithFewThreadsAndLeaveAddressesForOthers) {
   scratch_folder folder;
   ASSERT_NO_FATAL_FAILURE(play_until_death("fill_eight_pools_and_die", {folder.path().string()}));
@@ -426,6 +459,7 @@ TEST_P(FewAddresses, AreSharedWithTheProgramBesideThePool) {
 const child_role roles[] = {{"use_few_addresses", use_few_addresses},
                             {"fill_eight_pools_and_die", fill_eight_pools_and_die},
                             {"open_a_thousand_pools", open_a_thousand_pools},
+                            {"hold_a_thousand_small_pools", hold_a_thousand_small_pools},
                             {"ask_for_a_capacity", ask_for_a_capacity},
                             {"put_chosen_keys", put_chosen_keys}};
 

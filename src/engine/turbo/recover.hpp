@@ -93,6 +93,8 @@ error table<M, Kind>::open(const std::string& path, std::vector<std::string>* dr
   }
   bool restored = frame::begin_open(dropped);
   if (error e = read_directory(path, restored, dropped); e.code != status::ok) return e;
+  // The mirrors are read from here on: 1,000 small pools need not keep 8 pages each.
+  p_.memory().let_pages_go(p_.block().engine_offset, p_.block().engine_bytes);
   if (dropped != nullptr) {
     for (shard_index s = 0; s < shards(); ++s)
       if (status salvaged = salvage_shard(s, *dropped); salvaged != status::ok)
