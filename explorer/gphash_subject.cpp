@@ -25,8 +25,8 @@ threaded_program a_key_twice() {
   return {{{other}, 5}, {{insert, seek}, {insert_too, seek}}};
 }
 
-/// A table of four buckets with two slots each, one of them full. Who finds it so has the table grow
-/// beside an update, a removal and an insertion in the others.
+/// A table of four buckets with two slots each, one of them full. Who finds it so has the table
+/// grow beside an update, a removal and an insertion in the others.
 threaded_program written_while_growing() {
   const gphash::mixer mixture(explored_seeds);
   std::array<std::vector<key_number>, 1u << gphash::min_bottom> keys;

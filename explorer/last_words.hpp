@@ -14,7 +14,7 @@ void prepare_last_words(int descriptor);
 void last_words_job(std::string name);
 
 /// What is going on: `packed` makes the findings so far, the last violation being what would be
-/// reported. Within `seconds`, or it hangs.
+/// reported. Within `seconds` of processor time, or it hangs; so does what stands still.
 void last_words_context(std::function<std::string()> packed, unsigned seconds);
 
 /// Writes the findings with this as what was wrong, and ends the process.

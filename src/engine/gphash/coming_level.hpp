@@ -1,5 +1,5 @@
-// GPHash: what is known in DRAM of a level that is written beside writers, to be the top (grow.hpp).
-// Buckets of the bottom are copied into it one by one, by whoever takes them.
+// GPHash: what is known in DRAM of a level that is written beside writers, to be the top
+// (grow.hpp). Buckets of the bottom are copied into it one by one, by whoever takes them.
 //
 //   W1  A bucket of the bottom that is marked as copied, and what of the coming level lies over it,
 //       hold the same records while the bucket's lock is free.
