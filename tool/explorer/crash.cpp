@@ -64,7 +64,8 @@ crash::campaign campaign_of(const crash_arguments& a, engine_kind engine) {
   made.pace = a.deep ? crash::pace::deep : a.quick ? crash::pace::quick : crash::pace::usual;
   made.only = a.only;
   made.elisions = !a.no_elisions;
-  made.at_once = std::max(1u, std::thread::hardware_concurrency());
+  // threads that take turns leave their processors idle between two of them
+  made.at_once = 2 * std::max(1u, std::thread::hardware_concurrency());
   if (!a.job.empty()) made.only_job = whole_number("--job", a.job, 0, 1'000'000);
   for (const std::string& at : a.keep)
     made.keep.push_back(whole_number("--keep", at, 0, 1'000'000));
