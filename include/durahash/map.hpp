@@ -208,6 +208,19 @@ class map<K, V> : public table {
     V value{};
     return get(key, value) == status::ok ? std::optional<V>(std::move(value)) : std::nullopt;
   }
+  /// Calls `read(const V&)` with the value where it lies, without a copy; of a string
+  /// `read(std::string_view)`. A value that does not lie as a V must is copied first: none of
+  /// alignment 8 behind keys of a multiple of 8 bytes. What `read` is given ends with the call. It
+  /// must not block, nor write to this map.
+  /// Returns   ok, not_found, damaged; mismatch for a value of another length.
+  template <class Read>
+  status read(key_argument key, Read&& read) const {
+    bool fits = true;
+    const status found = table::read(key_bytes(key).view(), [&](std::string_view bytes) {
+      fits = detail::use_bytes<V>(bytes, read);
+    });
+    return found == status::ok && !fits ? status::mismatch : found;
+  }
   bool contains(key_argument key) const { return table::contains(key_bytes(key).view()); }
   status erase(key_argument key) { return table::erase(key_bytes(key).view()); }
 
@@ -249,6 +262,21 @@ class map<K, V> : public table {
         [&](std::size_t i, std::string_view bytes) { fits[i] = take(bytes, values[i]); }, answers);
     for (std::size_t i = 0; i < keys.size(); ++i)
       if (answers[i] == status::ok) answers[i] = fits[i];
+  }
+  /// As get_many without copies: `read(std::size_t index, const V&)`, in any order; see `read`.
+  template <class Read>
+  void read_many(std::span<const K> keys, Read&& read, std::span<status> answers) const {
+    if (!same_length(keys.size(), keys.size(), answers)) return;
+    const views<K> all(keys);
+    std::vector<bool> fits(keys.size(), true);
+    table::read_many(
+        all.views_of,
+        [&](std::size_t i, std::string_view bytes) {
+          fits[i] = detail::use_bytes<V>(bytes, [&](const auto& value) { read(i, value); });
+        },
+        answers);
+    for (std::size_t i = 0; i < keys.size(); ++i)
+      if (answers[i] == status::ok && !fits[i]) answers[i] = status::mismatch;
   }
   void put_many(std::span<const K> keys, std::span<const V> values, std::span<status> answers) {
     if (!same_length(keys.size(), values.size(), answers)) return;

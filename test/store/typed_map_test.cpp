@@ -77,6 +77,55 @@ TEST_P(TypedMaps, StructsAreValues) {
   EXPECT_TRUE(places.check().ok);
 }
 
+/// No copy: two reads are given one address. Of a key of three bytes the value lies at an odd one.
+TEST_P(TypedMaps, AreReadWhereTheValueLies) {
+  auto places = made<map<std::uint64_t, location>>();
+  EXPECT_EQ(places.put(7, {1, 2}), status::ok);
+  const location* where[2] = {};
+  for (const location*& each : where)
+    EXPECT_EQ(places.read(7,
+                          [&](const location& there) {
+                            EXPECT_EQ(there, (location{1, 2}));
+                            each = &there;
+                          }),
+              status::ok);
+  EXPECT_NE(where[0], nullptr);
+  EXPECT_EQ(where[0], where[1]);
+  EXPECT_EQ(places.read(8, [](const location&) { ADD_FAILURE(); }), status::not_found);
+
+  const std::vector<std::uint64_t> keys{8, 7};
+  std::vector<status> answers(2);
+  places.read_many(
+      keys,
+      [&](std::size_t i, const location& there) {
+        EXPECT_EQ(i, 1u);
+        EXPECT_EQ(&there, where[0]);
+      },
+      answers);
+  EXPECT_EQ(answers, (std::vector{status::not_found, status::ok}));
+  places.read_many(
+      keys, [](std::size_t, const location&) { ADD_FAILURE(); }, std::span(answers).first(1));
+  EXPECT_EQ(answers[0], status::invalid_argument);
+
+  auto odd = made<map<std::string, location>>();
+  EXPECT_EQ(odd.put("abc", {3, 4}), status::ok);
+  EXPECT_EQ(odd.read("abc",
+                     [](const location& there) {
+                       EXPECT_EQ(reinterpret_cast<std::uintptr_t>(&there) % alignof(location), 0u);
+                       EXPECT_EQ(there, (location{3, 4}));
+                     }),
+            status::ok);
+  EXPECT_EQ(static_cast<table&>(odd).put("short", "12"), status::ok);
+  EXPECT_EQ(odd.read("short", [](const location&) { ADD_FAILURE(); }), status::mismatch);
+
+  auto words = made<map<std::string, std::uint32_t>>();
+  EXPECT_EQ(words.put("n", 5), status::ok);
+  EXPECT_EQ(words.read("n", [](const std::uint32_t& n) { EXPECT_EQ(n, 5u); }), status::ok);
+  auto names = made<map<std::uint64_t, std::string>>();
+  EXPECT_EQ(names.put(1, "one"), status::ok);
+  EXPECT_EQ(names.read(1, [](std::string_view name) { EXPECT_EQ(name, "one"); }), status::ok);
+}
+
 TEST_P(TypedMaps, StringsAreKeysAndValues) {
   auto ages = made<map<std::string, int>>();
   EXPECT_EQ(ages.put("alice", -42), status::ok);

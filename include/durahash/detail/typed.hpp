@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <new>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -99,6 +100,27 @@ bool from_bytes(std::string_view bytes, T& into) {
     std::memcpy(&into, bytes.data(), sizeof into);
   }
   return true;
+}
+
+/// Calls use(T) with them where they lie: of a string a std::string_view. What does not lie as a T
+/// must, and a word, is copied first. Returns false, and calls nothing, as from_bytes.
+template <class T, class Use>
+bool use_bytes(std::string_view bytes, Use&& use) {
+  if constexpr (std::is_same_v<T, std::string>) {
+    use(bytes);
+    return true;
+  } else {
+    if constexpr (!word_sized<T>)
+      if (bytes.size() == sizeof(T) &&
+          reinterpret_cast<std::uintptr_t>(bytes.data()) % alignof(T) == 0) {
+        use(*std::launder(reinterpret_cast<const T*>(bytes.data())));
+        return true;
+      }
+    T copy{};
+    if (!from_bytes(bytes, copy)) return false;
+    use(static_cast<const T&>(copy));
+    return true;
+  }
 }
 
 template <class T>
