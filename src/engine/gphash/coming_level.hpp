@@ -75,7 +75,7 @@ class coming_level {
   std::atomic<bool> begun_{false}, open_{false};
   std::atomic<std::uint32_t> copying_{0};  // threads
   std::atomic<std::uint64_t> next_{0}, done_{0};
-  std::uint64_t buckets_ = 0;
+  std::atomic<std::uint64_t> buckets_{0};
   zeroed_array<std::uint8_t> copied_;
   spin_lock locks_[lock_count];
 };
