@@ -7,7 +7,8 @@
 
 namespace durahash::reproduce::gphash_paper {
 
-inline const setup gphash{engine_kind::gphash};
+/// It grows as in the paper: beside writers it may depend on their speed when it does.
+inline const setup gphash{engine_kind::gphash, {{"stop_to_grow", 1}}};
 inline const setup level{engine_kind::level};
 inline const setup cceh{engine_kind::cceh};
 inline const setup clht = baseline_named("p-clht");
