@@ -11,7 +11,7 @@
 //        crash before: old state; after: new state
 //   4  the old bottom level is free
 //
-// It begins before it is needed, and each write copies a bucket then. A write that finds no room
+// It begins before it is needed, and each write copies four buckets then. A write that finds no room
 // begins it, if nobody has, and copies all that is left. With the setting `stop_to_grow` it does
 // so with all stripes held, as in the paper.
 //
@@ -75,7 +75,11 @@ status table<M, Kind>::grow(const levels_view& seen) {
     everybody_kept_out alone(*this);
     return &levels() == &seen ? put_level_on_top(seen) : status::ok;
   }
-  if (status s = begin_growth(&seen); s != status::ok) return s;
+  {
+    std::scoped_lock lock(resize_lock_);
+    if (&levels() != &seen) return status::ok;
+    if (status s = begin_growth(); s != status::ok) return s;
+  }
   copy_buckets(~std::uint64_t{0});
   return finish_growth();
 }
@@ -98,12 +102,11 @@ status table<M, Kind>::put_level_on_top(const levels_view& v) {
 
 // ---------------------------------------------------------------------------------- beside writers
 
-/// Step 0, unless a level is coming, or others than those that were seen are in use.
+/// Step 0, unless a level is coming. Under resize_lock_.
 template <medium M, class Kind>
-status table<M, Kind>::begin_growth(const levels_view* seen) {
-  std::scoped_lock lock(resize_lock_);
+status table<M, Kind>::begin_growth() {
+  if (coming_.is_begun()) return status::ok;
   const levels_view& v = levels();
-  if (coming_.is_begun() || (seen != nullptr && seen != &v)) return status::ok;
   auto place = allocate_top(v, size());
   if (!place) return p_.sound() ? status::no_space : status::io_error;
   coming_.begin(v.at[shape_.levels - 1].buckets());
@@ -185,24 +188,27 @@ template <medium M, class Kind>
 [[gnu::noinline]] status table<M, Kind>::help_growth(std::uint64_t writes, status answer) noexcept {
   constexpr std::uint64_t buckets_by_a_write = 4;
   if_memory_allows([&] {
-    if (!coming_.is_open()) return ask_for_growth();
     if (!p_.changing()) return;  // synced meanwhile
-    copy_buckets(writes * buckets_by_a_write);
+    if (coming_.is_open()) copy_buckets(writes * buckets_by_a_write);
     if (coming_.is_complete()) finish_growth();
+    else if (!coming_.is_begun()) ask_for_growth();
   });
   return answer;
 }
 
-/// A large level is allocated in the background.
+/// A large level is allocated in the background, and nobody waits there: who holds the lock may do
+/// so for long (a check), or for as long as a device works. The next write asks again.
 template <medium M, class Kind>
 void table<M, Kind>::ask_for_growth() {
   constexpr std::uint64_t at_once_bytes = 1 << 20;
   if (asked_for_growth_.exchange(true)) return;
   auto begin = [this](const background&) {
     if_memory_allows([&] {
+      std::unique_lock lock(resize_lock_, std::try_to_lock);
+      if (!lock) return;
       // a pool that was synced meanwhile is left in peace
       const bool wanted = counted() && p_.changing() && size() * 2 >= slots();
-      if (wanted && begin_growth(nullptr) == status::ok) return;
+      if (wanted && begin_growth() == status::ok) return;
       notes_in_vain_ = 2 * notes_ + 1;
       wants_help_ = false;
     });

@@ -409,7 +409,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   void unlock_stripes(const levels_view& v) noexcept;
   status grow(const levels_view& seen);
   status put_level_on_top(const levels_view& v);
-  status begin_growth(const levels_view* seen);
+  status begin_growth();
   void copy_buckets(std::uint64_t most);
   status finish_growth();
   void drop_growth() noexcept;
