@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <ctime>
 #include <vector>
@@ -165,6 +166,44 @@ TEST(CrashCrew, AnExaminationThatTakesTooLongIsAHang) {
   });
   EXPECT_EQ(first_of(all[0]), "recovery hangs");
   EXPECT_EQ(all[0].cuts, 12u);
+}
+
+std::chrono::nanoseconds processor_time() {
+  timespec taken{};
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &taken);
+  return std::chrono::seconds(taken.tv_sec) + std::chrono::nanoseconds(taken.tv_nsec);
+}
+
+/// As one that others keep from the processor: of its second of processor time it takes three
+/// quarters, in more than a second of the clock.
+TEST(CrashCrew, AnExaminationThatGetsOnSlowlyIsNoHang) {
+  std::vector<findings> all = of_children(1, 1, 60, [](std::size_t) {
+    findings before;
+    last_words_context([&] { return before.packed(); }, 1);
+    const auto began = processor_time();
+    while (processor_time() - began < std::chrono::milliseconds(750)) {
+      const auto now = processor_time();
+      while (processor_time() - now < std::chrono::milliseconds(10)) {}
+      ::usleep(15'000);
+    }
+    last_words_context(nullptr, 0);
+    findings f;
+    f.cuts = 12;
+    return f;
+  });
+  EXPECT_EQ(all[0].cuts, 12u);
+  EXPECT_TRUE(all[0].violations.empty());
+}
+
+TEST(CrashCrew, AnExaminationThatWorksForEverIsAHang) {
+  std::vector<findings> all = of_children(1, 1, 60, [](std::size_t) {
+    findings before;
+    before.cuts = 12;
+    last_words_context([&] { return before.packed(); }, 1);
+    while (processor_time() >= std::chrono::nanoseconds(0)) {}
+    return findings{};
+  });
+  EXPECT_EQ(first_of(all[0]), "recovery hangs");
 }
 
 }  // namespace
