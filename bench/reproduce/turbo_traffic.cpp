@@ -79,6 +79,10 @@ finding cceh_over_turbo(laboratory& lab, const setup& ours, const setup& theirs,
                  {"of " + theirs.text(), lab.costs_of(theirs).load_factor}});
 }
 
+/// Why an absent key of CCEH moves more.
+constexpr const char* two_windows =
+    "two windows of eight lines are four to six blocks, by where each begins";
+
 /// Insertions of the published code, and of the same with its slots written back (bit 0).
 finding fences_of_own_code(laboratory& lab) {
   const cost &published = lab.costs_of(own_code).steady,
@@ -258,9 +262,7 @@ std::vector<claim> traffic_claims() {
        "an absent key moves four times TURBO16's bytes in CCEH16, whose code has a second window",
        "bytes of blocks, cceh-copying over turbo", counts, better::neither,
        [](laboratory& lab) {
-         return cceh_over_turbo(
-             lab, turbo, cceh_code, &operation_costs::miss, 2.5, 6,
-             "two windows of eight lines are four to six blocks, by where each begins");
+         return cceh_over_turbo(lab, turbo, cceh_code, &operation_costs::miss, 2.5, 6, two_windows);
        }},
       {"turbo.code-fences", e, "§3.4, algorithm 2; its code",
        "an insertion takes two flushes and two fences: the published code",
@@ -287,9 +289,8 @@ std::vector<claim> traffic_claims() {
        "an absent key moves four times TURBO16's bytes in CCEH16: both as published",
        "bytes of blocks, cceh-copying over turbo-published", counts, better::neither,
        [](laboratory& lab) {
-         return cceh_over_turbo(
-             lab, own_code_grown(lab), cceh_code, &operation_costs::miss, 2.5, 6,
-             "two windows of eight lines are four to six blocks, by where each begins");
+         return cceh_over_turbo(lab, own_code_grown(lab), cceh_code, &operation_costs::miss, 2.5, 6,
+                                two_windows);
        }},
   };
 }

@@ -209,9 +209,9 @@ class map<K, V> : public table {
     return get(key, value) == status::ok ? std::optional<V>(std::move(value)) : std::nullopt;
   }
   /// Calls `read(const V&)` with the value where it lies, without a copy; of a string
-  /// `read(std::string_view)`. A value that does not lie as a V must is copied first: none of
-  /// alignment 8 behind keys of a multiple of 8 bytes. What `read` is given ends with the call. It
-  /// must not block, nor write to this map.
+  /// `read(std::string_view)`. A value whose address V's alignment does not allow is copied first.
+  /// Where keys have a multiple of 8 bytes, an alignment of up to 8 is always met. What `read` is
+  /// given ends with the call. It must not block, nor write to this map.
   /// Returns   ok, not_found, damaged; mismatch for a value of another length.
   template <class Read>
   status read(key_argument key, Read&& read) const {
