@@ -11,9 +11,9 @@
 //        crash before: old state; after: new state
 //   4  the old bottom level is free
 //
-// It begins before it is needed, and each write copies four buckets then. A write that finds no room
-// begins it, if nobody has, and copies all that is left. With the setting `stop_to_grow` it does
-// so with all stripes held, as in the paper.
+// It begins before it is needed, and each write copies four buckets then. A write that finds no
+// room begins it, if nobody has, and copies all that is left. With the setting `stop_to_grow` it
+// does so with all stripes held, as in the paper.
 //
 // A bucket of the new level gets records of one bucket of the bottom alone: there is always room,
 // and nothing to resume (hole GPHash 2).
