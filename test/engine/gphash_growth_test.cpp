@@ -3,11 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
-#include <future>
 
-#include "base/background.hpp"
 #include "media/emulated_medium.hpp"
 #include "test/engine/engine_rig.hpp"
 
@@ -122,28 +119,6 @@ TEST(GphashGrowth, AllThatIsDoneBesideFindsTheTableAsItIs) {
     EXPECT_EQ(c.r->t->close(), status::ok);
     EXPECT_LT(c.r->t->live_bytes(), live);  // it was given up
   }
-}
-
-/// The background's thread is the process's. A job that waited for a table that a device has would
-/// hold up those of all pools.
-TEST(GphashGrowth, AsksForNoLevelOfATableThatIsLent) {
-  auto r = make_rig<plain_medium, word_records, gphash_engine>(growing(0));
-  background others;
-  std::promise<void> go_on, came;
-  // the thread is kept busy until the table has asked, and is lent
-  ASSERT_TRUE(others.submit([&](const background&) { go_on.get_future().wait(); }));
-  for (std::uint64_t n = 0; n < 80'000; ++n)
-    ASSERT_EQ(put_short(*r, random_key(n)), status::ok);  // a level of 2 MB is asked for
-  ASSERT_TRUE(r->t->lend().has_value());
-  ASSERT_TRUE(others.submit([&](const background&) { came.set_value(); }));
-  std::future<void> done = came.get_future();
-  go_on.set_value();
-  EXPECT_EQ(done.wait_for(std::chrono::seconds(20)), std::future_status::ready);
-  r->t->take_back(0);
-  others.stop();
-  for (std::uint64_t n = 80'000; n < 160'000; ++n)
-    ASSERT_EQ(put_short(*r, random_key(n)), status::ok);
-  EXPECT_EQ(r->t->size(), 160'000u);
 }
 
 TEST(GphashGrowth, APowerCutFindsTheOldLevels) {

@@ -168,6 +168,11 @@ class bucket_cache {
                std::memory_order_relaxed);
   }
 
+  /// There was no load, though it was time for one.
+  void put_off_load() noexcept {
+    due_.store(static_cast<std::int64_t>(first_period()), std::memory_order_relaxed);
+  }
+
   /// Nobody reads or writes meanwhile: all copies go.
   void forget() noexcept {
     for (std::uint32_t n = 0; n < count_; ++n) {

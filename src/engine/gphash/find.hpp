@@ -53,8 +53,9 @@ template <medium M, class Kind>
       w.buckets[count] = words != nullptr ? words : bucket_of(v.at[l], s.place[which])->raw();
       __builtin_prefetch(w.buckets[count]);
     }
-  if (counts && v.cache->is_time())
-    background_.submit([this, &v](const background&) { load_cache(v); });
+  if (counts && v.cache->is_time() &&
+      !background_.submit([this, &v](const background&) { load_cache(v); }))
+    v.cache->put_off_load();
   return w;
 }
 /// The lines that a search of any kind looks at first.

@@ -378,10 +378,12 @@ void table<M, Kind>::switch_levels(const levels_view& planned) noexcept {
   if (before != nullptr && before->cache != nullptr) before->cache->give_back_memory();
 }
 
-/// Copies of the buckets that are looked at most by now, in place of others.
+/// Copies of the buckets that are looked at most by now, in place of others. In the background,
+/// where nobody waits for the lock (ask_for_growth).
 template <medium M, class Kind>
 void table<M, Kind>::load_cache(const levels_view& v) {
-  std::scoped_lock lock(resize_lock_);
+  std::unique_lock lock(resize_lock_, std::try_to_lock);
+  if (!lock) return v.cache->put_off_load();
   if (&levels() != &v) return;
   auto writers_passed = [&] {
     if (M::planted("gphash-a-copy-opens-before-its-writers-know")) return;

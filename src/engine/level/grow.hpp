@@ -224,12 +224,15 @@ void table<M, Kind>::prepare_ahead() {
     will_prepare_ = false;
 }
 
-/// Those who need the level wait for it from when it has its place.
+/// Those who need the level wait for it from when it has its place. The thread is that of all
+/// pools: it does not wait for who holds the lock for long, as a check does. A later write asks
+/// again.
 template <medium M, class Kind>
 void table<M, Kind>::prepare(unsigned log2, const background& asking) {
   {
-    std::scoped_lock lock(resize_lock_);
+    std::unique_lock lock(resize_lock_, std::try_to_lock);
     will_prepare_ = false;
+    if (!lock) return;
     bool wanted = prepared_ == 0 && log2 == levels().at[0].log2 + 1;
     if (!wanted || !p_.changing()) return;  // a pool that was synced meanwhile is left in peace
     auto place = allocate_loose(heap_, shape_.level_bytes(log2));
@@ -238,8 +241,9 @@ void table<M, Kind>::prepare(unsigned log2, const background& asking) {
     prepared_log2_ = log2;
     preparing_ = true;
   }
-  bool done = fill_level(prepared_, {prepared_log2_, new_bucket}, &asking);
-  std::scoped_lock lock(resize_lock_);
+  std::unique_lock lock(resize_lock_, std::defer_lock);
+  const bool done = fill_level(prepared_, {prepared_log2_, new_bucket}, &asking);
+  if (!done) lock.lock();  // the pool is being closed: nobody takes the level for a whole one
   preparing_ = false;
   preparing_.notify_all();
   if (!done) drop_prepared();
@@ -291,7 +295,8 @@ void table<M, Kind>::look_around() {
     return;
   auto start = [this](const background&) {
     if_memory_allows([&] {
-      if (p_.changing()) shrink();  // a pool that was synced meanwhile is left in peace
+      std::unique_lock lock(resize_lock_, std::try_to_lock);
+      if (lock && p_.changing()) shrink();  // a pool that was synced meanwhile is left in peace
       start_helper();
     });
     shrinking_ = false;
@@ -308,10 +313,9 @@ void table<M, Kind>::mark_top(const level_view& top, unsigned mark) {
   store(m_, root_of_table().levels[top.log2], checked_place::of(top.offset, top.log2 | mark).word);
 }
 
-/// Begins to; those who write go on with it.
+/// Begins to; those who write go on with it. Under resize_lock_.
 template <medium M, class Kind>
 status table<M, Kind>::shrink() {
-  std::scoped_lock lock(resize_lock_);
   const levels_view& v = levels();
   if (v.count != 2 || v.at[0].log2 < 3 || !under_previous(v, 1)) return status::ok;
   drop_prepared();
@@ -360,7 +364,10 @@ status table<M, Kind>::shrink_to_fit() {
   while (static_cast<double>(size()) <= full * static_cast<double>(slots()) / 2 &&
          levels().at[0].log2 > 2) {
     unsigned before = levels().at[0].log2;
-    if (status shrunk = shrink(); shrunk != status::ok) return shrunk;
+    {
+      std::scoped_lock lock(resize_lock_);
+      if (status shrunk = shrink(); shrunk != status::ok) return shrunk;
+    }
     if (status drained = drain_all(); drained != status::ok) return drained;
     if (levels().at[0].log2 >= before) break;
   }
