@@ -265,6 +265,13 @@ const std::vector<planted_bug>& planted_bugs() {
        "have them any more.",
        {engine_kind::gphash},
        "u64/power"},
+      {"gphash-a-write-overtakes-the-sweep",
+       "invariant S1",
+       "A write claims a slot in a bucket that is not swept yet: the sweep empties it, and the "
+       "next "
+       "insertion has the same slot.",
+       {engine_kind::gphash},
+       "threads"},
       {"the flush of gphash.write.value",
        "GPHash 5",
        "The fingerprint of a small key is its key: published while the value is not durable, it "

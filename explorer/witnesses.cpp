@@ -145,6 +145,8 @@ const std::map<std::string, std::string>& witnesses(engine_kind engine) {
             "gphash/u64/power/with copies/threads#3485655051399791433"},
            {"gphash-a-copy-opens-before-its-writers-know",
             "gphash/u64/power/with copies/threads#7603690672184379984"},
+           {"gphash-a-write-overtakes-the-sweep",
+            "gphash/u64/power/threads#7603690672184379984"},
            {"gphash-claimed-slots-stay-claimed",
             "gphash/u64/power#7603690672184379984"},
            {"gphash-copying-begins-before-its-writers-know",

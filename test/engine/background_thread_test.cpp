@@ -1,43 +1,20 @@
-// The background's thread is the process's. A table's job that waited there for who holds the table,
-// a check or a device, would hold up the jobs of all pools: it gives way, and is asked for again.
+// The background's thread is the process's. A table's job that waited there for who holds the
+// table, a check or a device, would hold up the jobs of all pools: it gives way, and is asked for
+// later.
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <functional>
-#include <future>
 
-#include "base/background.hpp"
-#include "test/engine/engine_rig.hpp"
+#include "test/engine/held_thread.hpp"
 #include "test/engine/level_rig.hpp"
 
 namespace durahash::test {
 namespace {
 
-/// Keeps the thread until it is let go.
-class held_thread {
- public:
-  held_thread() {
-    EXPECT_TRUE(others_.submit([this](const background&) { go_on_.get_future().wait(); }));
-  }
-  ~held_thread() { others_.stop(); }
-
-  /// Whether it does all that was asked for, with nobody's help.
-  bool gets_through() {
-    std::future<void> done = came_.get_future();
-    EXPECT_TRUE(others_.submit([this](const background&) { came_.set_value(); }));
-    go_on_.set_value();
-    return done.wait_for(std::chrono::seconds(20)) == std::future_status::ready;
-  }
-
- private:
-  background others_;
-  std::promise<void> go_on_, came_;
-};
-
 /// Work on a table, behind which a job of it is waiting for the thread.
 using work = std::function<void()>;
 
-/// Then somebody has the table. The thread gets through, and `afterwards` the job is done after all.
+/// Then somebody has the table. The thread gets through, and the job is done `afterwards`.
 template <class Rig>
 void expect_no_waiting(Rig& r, const work& ask, const work& afterwards) {
   held_thread thread;
@@ -59,7 +36,8 @@ TEST(BackgroundThread, GphashAsksForALevel) {
   how.settings = {{"levels", 2}};
   auto r = make_rig<plain_medium, word_records, gphash_engine>(how);
   // a level of 2 MB is asked for
-  expect_no_waiting(*r, [&] { insert(*r, 0, 80'000); }, [&] { insert(*r, 80'000, 160'000); });
+  expect_no_waiting(
+      *r, [&] { insert(*r, 0, 80'000); }, [&] { insert(*r, 80'000, 160'000); });
   EXPECT_EQ(r->t->size(), 160'000u);
 }
 
@@ -82,7 +60,8 @@ TEST(BackgroundThread, GphashLoadsCopies) {
 TEST(BackgroundThread, LevelPreparesALevel) {
   auto r = make_level<plain_medium, word_records>(level_of(4));
   const std::uint64_t records = 100'000;
-  expect_no_waiting(*r, [&] { insert(*r, 0, records); }, [&] { insert(*r, records, 2 * records); });
+  expect_no_waiting(
+      *r, [&] { insert(*r, 0, records); }, [&] { insert(*r, records, 2 * records); });
   EXPECT_EQ(r->t->size(), 2 * records);
 }
 
@@ -94,11 +73,12 @@ TEST(BackgroundThread, LevelShrinks) {
     for (std::uint64_t n = from; n < to; ++n) ASSERT_EQ(r->erase(random_key(n)), status::ok);
   };
   const double shrinks = figures(*r)["shrinks"];
-  expect_no_waiting(*r, [&] { erase(kept, records - 10'000); },
-                    [&] {
-                      EXPECT_EQ(figures(*r)["shrinks"], shrinks);
-                      erase(records - 10'000, records);
-                    });
+  expect_no_waiting(
+      *r, [&] { erase(kept, records - 10'000); },
+      [&] {
+        EXPECT_EQ(figures(*r)["shrinks"], shrinks);
+        erase(records - 10'000, records);
+      });
   EXPECT_EQ(r->t->size(), kept);
 }
 

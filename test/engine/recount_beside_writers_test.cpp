@@ -1,6 +1,7 @@
-// Byte tables that were killed are counted in the background while writers go on: whatever moves
-// meanwhile, each record's cell is adopted once. The medium here makes the count dawdle, so that
-// all that can overtake it does.
+// Tables that were killed are counted in the background while writers go on: whatever moves
+// meanwhile, each record of bytes has its cell adopted once, and gphash's sweep empties no slot
+// that is claimed anew. The medium here makes the count dawdle, so that all that can overtake it
+// does.
 #include <atomic>
 #include <chrono>
 #include <thread>
@@ -46,14 +47,14 @@ struct window {
   std::uint64_t size() const { return last - first; }
 };
 
-template <class Engine>
+template <class Engine, class Kind = byte_records>
 struct program {
-  using rig_type = rig<dawdling_medium, byte_records, Engine>;
+  using rig_type = rig<dawdling_medium, Kind, Engine>;
   std::unique_ptr<rig_type> r;
   std::vector<window> windows;
 
   program(const options& how, std::uint64_t threads)
-      : r(make_rig<dawdling_medium, byte_records, Engine>(how)) {
+      : r(make_rig<dawdling_medium, Kind, Engine>(how)) {
     dawdling_medium::of_the_test = true;
     for (std::uint64_t t = 0; t < threads; ++t) windows.push_back({t});
   }
@@ -84,7 +85,7 @@ struct program {
     }
     r.reset();
     dawdling_medium::dawdles = true;
-    r = after_power_cut<dawdling_medium, byte_records, Engine>(image);
+    r = after_power_cut<dawdling_medium, Kind, Engine>(image);
     ASSERT_TRUE(r);
   }
 
@@ -122,7 +123,7 @@ struct program {
     EXPECT_EQ(r->p->root().state, pool_state::clean) << "close does not mark the pool clean";
     const std::byte* base = r->p->memory().base();
     std::vector<std::byte> image(base, base + r->p->end());
-    r = after_power_cut<dawdling_medium, byte_records, Engine>(image);
+    r = after_power_cut<dawdling_medium, Kind, Engine>(image);
     ASSERT_TRUE(r);
     expect_sound("after close and reopen");
   }
@@ -136,10 +137,10 @@ options settings(std::map<std::string, std::uint64_t> all, std::uint64_t capacit
 }
 
 /// Erase almost all, put as many, several times over.
-template <class Engine>
+template <class Engine, class Kind = byte_records>
 void sweep_beside_the_recount(const options& how, std::uint64_t records, int sweeps = 3) {
   constexpr std::uint64_t threads = 4;
-  program<Engine> p(how, threads);
+  program<Engine, Kind> p(how, threads);
   ASSERT_NO_FATAL_FAILURE(p.fill(records / threads));
   ASSERT_NO_FATAL_FAILURE(p.kill_and_reopen());
   p.run([&](window& w) {
@@ -162,6 +163,9 @@ TEST(RecountBesideWriters, TurboKeepsItsRecordsThroughSweeps) {
 }
 TEST(RecountBesideWriters, GphashKeepsItsRecordsThroughSweeps) {
   sweep_beside_the_recount<gphash_engine>(settings({}), 60'000);
+}
+TEST(RecountBesideWriters, GphashKeepsItsWordsThroughSweeps) {
+  sweep_beside_the_recount<gphash_engine, word_records>(settings({}), 200'000);
 }
 
 /// Erase one, put one, in a table that is almost full: a movement carries a record from a stripe

@@ -130,8 +130,8 @@ void if_memory_allows(Run&& run) noexcept {
 /// `Engine` derives from this and offers
 ///   lock_all, unlock_all         keep out everybody who changes the pool
 ///   size()                       waits for the count
-///   count_units(asking)          counts each unit under its lock; returns whether it came to the
-///                                end
+///   count_units(asking)          counts each unit under its lock, and empties what a crash left
+///                                claimed there; returns whether it came to the end
 ///   check_units(violated, bytes)  verifies all that is reachable; adds up its bytes; returns the
 ///                                 records
 ///   each_part_of_table(visitor)  tells what lies where, from the root to the records
@@ -363,6 +363,7 @@ status lifecycle<M, Kind, Engine>::sync() {
 
 template <medium M, class Kind, class Engine>
 status lifecycle<M, Kind, Engine>::backup(image_copy& to) {
+  await_count();  // it may store
   std::scoped_lock one_at_a_time(copying_);
   if (status s = to.catch_up([this] { return p_.end(); }); s != status::ok) return s;
   everybody_kept_out alone(self());

@@ -46,7 +46,7 @@ template <medium M, class Kind>
   unsigned count = 0;
   for (unsigned l = 0; l < shape_.levels; ++l)
     for (unsigned which = 0; which < shape_.hashes; ++which, ++count) {
-      std::uint64_t in_cache = v.first_in_cache[l] + number(v.at[l], s.place[which]);
+      std::uint64_t in_cache = v.first_bucket[l] + number(v.at[l], s.place[which]);
       std::uint64_t* words = v.cache->find(in_cache, w.tickets[count]);
       if (counts) v.cache->count_look(in_cache, words != nullptr);
       w.copies |= std::uint32_t{words != nullptr} << count;
@@ -64,7 +64,7 @@ void table<M, Kind>::ask_for(const levels_view& v, const candidates& s) const no
   if (v.cache == nullptr) return void(warp_over(v, s));
   for (unsigned l = 0; l < shape_.levels; ++l)
     for (unsigned which = 0; which < shape_.hashes; ++which)
-      v.cache->ask_for(v.first_in_cache[l] + number(v.at[l], s.place[which]));
+      v.cache->ask_for(v.first_bucket[l] + number(v.at[l], s.place[which]));
 }
 template <medium M, class Kind>
 bool table<M, Kind>::copies_unchanged(const levels_view& v, const warp_view& w) const noexcept {
@@ -347,7 +347,7 @@ template <class Read>
 template <medium M, class Kind>
 void table<M, Kind>::settle_for_reader(const levels_view& v, const candidates& s) {
   if constexpr (stripe_mark<M>::marked) {
-    if (state_of(v, s.hash).mark.settled()) return;
+    if (counted() && state_of(v, s.hash).mark.settled()) return;
     flushed started;
     if (s.escape >= 0) {
       started += flush(m_, extent_of(root_of_table().escapes[s.escape]), "gphash.settle.escape");
@@ -524,7 +524,7 @@ std::optional<std::uint64_t> table<M, Kind>::read_stretch(std::uint64_t position
     }
   });
   if (&levels() != &v) return std::nullopt;
-  bool settled = true;
+  bool settled = counted();
   for (std::size_t n = 0; n < stripes.size(); ++n) {
     if (!stripes[n].mark.is_at(versions[n])) return std::nullopt;
     settled &= stripes[n].mark.settled();

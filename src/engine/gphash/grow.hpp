@@ -364,7 +364,7 @@ auto table<M, Kind>::plan_levels(std::span<const level_view> now) -> const level
   if (made.is_short) made.last_long = first_fingerprint - 1;
   std::uint64_t buckets = 0;
   for (unsigned l = 0; l < made.count; ++l)
-    made.first_in_cache[l] = buckets, buckets += made.at[l].buckets();
+    made.first_bucket[l] = buckets, buckets += made.at[l].buckets();
   if (cache_percent_ != 0)
     made.cache = &caches_.emplace_back(buckets, shape_.slots, cache_percent_, cache_policy_);
   return made;
@@ -391,8 +391,8 @@ void table<M, Kind>::load_cache(const levels_view& v) {
   };
   v.cache->load(writers_passed, [&](std::uint64_t in_cache, std::uint64_t* words) {
     unsigned l = v.count - 1;
-    while (in_cache < v.first_in_cache[l]) --l;
-    bucket b = bucket_at(v.at[l], in_cache - v.first_in_cache[l]);
+    while (in_cache < v.first_bucket[l]) --l;
+    bucket b = bucket_at(v.at[l], in_cache - v.first_bucket[l]);
     for (unsigned n = 0; n < 2 * shape_.slots; ++n)
       __atomic_store_n(&words[n], load(m_, b[n]), __ATOMIC_RELAXED);
   });

@@ -1,10 +1,16 @@
-// GPHash: creation, opening, closing. Recovery looks at every state (paper §3.2.3, "Recovery"):
-// slots that were claimed or half removed are emptied, in every level (hole GPHash 3), and
-// records are counted.
+// GPHash: creation, opening, closing. After a crash recovery looks at every state (paper §3.2.3,
+// "Recovery"): slots that were claimed are emptied, in every level (hole GPHash 3), what was
+// visible is made durable, and records are counted. It does so in the background, a unit of some
+// buckets after the other; reads and writes go on.
 //
-// byte tables  records are found in the slots: after a crash (not after a clean close) they are
-//              collected in the background. Reads and writes go on; until it is done, new records
-//              take only space that is new, and growth waits.
+//   S1  A write looks at its key's buckets when they are counted: no slot is claimed, and no
+//       record changed, in one that is not.
+//   S2  What of a counted bucket was visible when the pool was opened is durable. Until all are
+//       counted, readers make durable what they read.
+//
+// byte tables  the heap is told of the records, too, also after a clean close that saved nothing.
+//              Until all is counted, new records take only space that is new.
+// Growth, leases and all that is done to a whole table wait for the count.
 #pragma once
 
 #include "engine/gphash/table.hpp"
@@ -129,11 +135,11 @@ error table<M, Kind>::open(const std::string& path, std::vector<std::string>* dr
     return {status::ok, {}};
   }
   if (clean) records_at_open_ = p_.root().records;
-  else sweep();
-  std::uint64_t bytes = 0;
-  for (const level_view& l : levels().all()) bytes += shape_.level_bytes(l.log2);
-  frame::finish_open(Kind::in_slot || restored, std::size_t{1} << max_stripe_bits,
-                     Kind::in_slot ? 0 : bytes);
+  else begin_sweep();
+  std::uint64_t bytes = 0, buckets = 0;
+  for (const level_view& l : levels().all())
+    bytes += shape_.level_bytes(l.log2), buckets += l.buckets();
+  frame::finish_open(Kind::in_slot || restored, buckets >> unit_log2, bytes);
   return {status::ok, {}};
 }
 
@@ -215,54 +221,85 @@ bool table<M, Kind>::sweep_slot(const slot_ref& at) {
   return false;
 }
 
-/// After a crash. What the process that died had made visible and perhaps not durable is written
-/// back (hole X1): all of the levels. The root already was. So no stripe begins unsettled.
+/// After a crash: until all buckets are counted, no operation takes the short way.
 template <medium M, class Kind>
-void table<M, Kind>::sweep() {
-  std::uint64_t records = 0;
-  flushed started;
-  constexpr bool writes_back = stripe_mark<M>::marked && !opens_durable<M>;
-  for (int i = 0; Kind::in_slot && i < static_cast<int>(first_fingerprint); ++i)
-    records += sweep_slot(escape_slot(i));
-  // emptied for good: a pool may be clean from now on
-  if constexpr (writes_back && Kind::in_slot)
-    started += flush(m_, extent_of(root_of_table().escapes), "gphash.sweep.escapes");
-  for (const level_view& l : levels().all()) {
-    for (std::uint64_t index = 0; index < l.buckets(); ++index)
-      for (unsigned i = 0; i < shape_.slots; ++i)
-        records += sweep_slot(slot_at(bucket_at(l, index), i));
-    if constexpr (writes_back)
-      started += flush(m_, extent{l.first, shape_.bucket_bytes() << l.log2}, "gphash.sweep.levels");
-  }
-  if constexpr (writes_back) {
-    [[maybe_unused]] durable done = fence(m_, std::move(started), "gphash.sweep.all");
-  }
-  records_at_open_ = records;
+void table<M, Kind>::begin_sweep() {
+  if constexpr (Kind::in_slot) sweep_escapes();
+  when_counted_ = &levels();
+  levels_view& until_then = views_.emplace_back(levels());
+  until_then.is_short = false, until_then.last_long = ~std::uint64_t{0};
+  until_then.cache = nullptr;
+  levels_.store(&until_then, std::memory_order_release);
 }
 
-/// Tells the heap of each record of a byte table. Writers wait stripe by stripe.
+template <medium M, class Kind>
+void table<M, Kind>::sweep_escapes() {
+  for (int i = 0; i < static_cast<int>(first_fingerprint); ++i)
+    counted_records_ += sweep_slot(escape_slot(i));
+  // emptied for good: a pool may be clean from now on
+  if constexpr (sweep_writes_back)
+    end_sweep(flush(m_, extent_of(root_of_table().escapes), "gphash.sweep.escapes"));
+}
+
+/// Of buckets side by side. What the process that died had made visible and perhaps not durable is
+/// written back (hole X1).
+template <medium M, class Kind>
+void table<M, Kind>::sweep_buckets(const level_view& l, std::uint64_t first, std::uint64_t count) {
+  std::uint64_t records = 0;
+  for (std::uint64_t index = first; index < first + count; ++index)
+    for (unsigned i = 0; i < shape_.slots; ++i)
+      records += sweep_slot(slot_at(bucket_at(l, index), i));
+  if constexpr (sweep_writes_back)
+    end_sweep(flush(m_, extent{bucket_at(l, first), shape_.bucket_bytes() * count},
+                    "gphash.sweep.levels"));
+  counted_records_.fetch_add(records, std::memory_order_relaxed);
+}
+
+/// The unit that the bucket lies in is counted when this returns. Stripes may be locked.
+template <medium M, class Kind>
+void table<M, Kind>::count_unit(const levels_view& v, unsigned level, std::uint64_t index) {
+  constexpr std::uint64_t buckets = 1 << unit_log2;
+  const level_view& l = v.at[level];
+  const std::uint64_t unit = (v.first_bucket[level] + index) >> unit_log2;
+  std::scoped_lock lock(unit_locks_[unit % std::size(unit_locks_)]);
+  count_once(unit, [&] {
+    const std::uint64_t first = index & ~(buckets - 1);
+    if constexpr (!Kind::in_slot)
+      for (std::uint64_t n = first; n < first + buckets; ++n)
+        for_each_resident(bucket_at(l, n),
+                          [&](const resident& r) { frame::adopt_record(r.value_word); });
+    if (when_counted_ != nullptr) sweep_buckets(l, first, buckets);
+  });
+}
+
+/// Those that a write of a key with these places is about to look at (S1).
+template <medium M, class Kind>
+[[gnu::noinline]] void table<M, Kind>::count_places(const levels_view& v, const candidates& s) {
+  if (M::planted("gphash-a-write-overtakes-the-sweep")) return;
+  for (unsigned l = 0; s.escape < 0 && l < v.count; ++l)
+    for (unsigned which = 0; which < shape_.hashes; ++which)
+      count_unit(v, l, number(v.at[l], s.place[which]));
+}
+
 template <medium M, class Kind>
 bool table<M, Kind>::count_units(const background* asking) {
   const levels_view& v = levels();  // growth waits for this
-  for (stripe_index stripe = 0; !Kind::in_slot && stripe < stripes_of(v); ++stripe) {
-    if (asking != nullptr && asking->stopping()) return false;
-    std::scoped_lock lock(locks_[stripe]);
-    count_once(stripe, [&] { count_stripe(v, stripe); });
-  }
+  for (unsigned l = 0; l < v.count; ++l)
+    for (std::uint64_t index = 0; index < v.at[l].buckets(); index += 1 << unit_log2) {
+      if (asking != nullptr && asking->stopping()) return false;
+      count_unit(v, l, index);
+    }
+  if (when_counted_ == nullptr) return true;  // the pool was clean
+  records_at_open_ = counted_records_;
+  levels_.store(when_counted_, std::memory_order_release);
   return true;
-}
-
-template <medium M, class Kind>
-void table<M, Kind>::count_stripe(const levels_view& v, stripe_index stripe) {
-  if constexpr (!Kind::in_slot)
-    for_each_record_of(v, std::uint64_t{stripe} << (64 - v.stripe_bits), v.stripe_bits,
-                       [&](const resident& r) { frame::adopt_record(r.value_word); });
 }
 
 // ------------------------------------------------------------------------------------------- sizes
 
 template <medium M, class Kind>
 std::uint64_t table<M, Kind>::size() {
+  await_count();
   auto sum = static_cast<std::int64_t>(records_at_open_);
   for (stripe_index s = 0, end = counting_stripes_; s < end; ++s)
     sum += stripes_[s].records.load(std::memory_order_relaxed);
@@ -336,7 +373,9 @@ error table<M, Kind>::salvage(const std::string& path, std::span<const level_vie
       // build knew of none
       for (const level_view& l : found) heap_.free(l.offset, shape_.level_bytes(l.log2));
   }
-  sweep();
+  if constexpr (Kind::in_slot) sweep_escapes();
+  for (const level_view& l : levels().all()) sweep_buckets(l, 0, l.buckets());
+  records_at_open_ = counted_records_;
   return {status::ok, {}};
 }
 

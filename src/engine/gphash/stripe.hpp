@@ -13,7 +13,7 @@ namespace durahash::gphash {
 ///   bit 0      publishing: a word of it is visible and perhaps not durable
 ///   bits 1-31  version
 /// Changed by the holder of the stripe's lock alone, so that no change of it is a locked
-/// instruction. Zero at first. None is inherited from a process that died: an open writes all back.
+/// instruction. Zero at first: what a process that died leaves is recovery's (S2).
 template <medium M>
 class stripe_mark {
  public:

@@ -108,7 +108,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   status expand() { return grow(levels()); }  // a level more on top, whatever the load
 
   // recover.hpp
-  std::uint64_t size();
+  std::uint64_t size();  // waits for the count after a crash
   std::uint64_t slots();
   void lock_all();  // keeps writers out
   void unlock_all();
@@ -138,6 +138,8 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   using read_guard = typename frame::read_guard;
   using everybody_kept_out = typename frame::everybody_kept_out;
   static constexpr unsigned max_stripe_bits = 16;
+  static constexpr unsigned unit_log2 = min_bottom;  // of buckets that are counted together
+  static constexpr bool sweep_writes_back = stripe_mark<M>::marked && !opens_durable<M>;
   // the paper's, and the default
   static constexpr shape short_shape{.levels = 2, .hashes = 2, .slots = 8, .slots_log2 = 3};
 
@@ -164,8 +166,8 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
     bool is_short = false;
     std::uint64_t last_long = ~std::uint64_t{0};  // but for those up to this one
     bucket_cache* cache = nullptr;                // of their buckets, or none
-    // the number there of each level's first bucket
-    std::uint64_t first_in_cache[max_levels] = {};
+    // of each level's first bucket the number in all of them
+    std::uint64_t first_bucket[max_levels] = {};
     std::span<const level_view> all() const noexcept { return {at, count}; }
   };
   /// Its state words; the value words follow, then the keys.
@@ -354,7 +356,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   unit_type lock_home(const target_type& t) const noexcept;
   bool is_settled(const unit_type& u, const target_type& t) const noexcept;
   held_lock held_by(const unit_type& u) const noexcept;
-  void settle(const unit_type&) {}  // what was inherited was written back at open
+  void settle(const unit_type&) {}  // `stage` does, by the key's buckets
   status make_room(const unit_type& full, const target_type&, int) { return grow(*full.levels); }
   template <class Decide>
   staged stage_home(const unit_type& u, const target_type& t, key_type key, Decide& decide,
@@ -454,10 +456,16 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   // recover.hpp
   error read_levels(const std::string& path, bool restored, std::vector<std::string>* dropped,
                     std::vector<level_view>& found);
-  void sweep();
+  void begin_sweep();
+  void sweep_escapes();
+  void sweep_buckets(const level_view& l, std::uint64_t first, std::uint64_t count);
   bool sweep_slot(const slot_ref& at);
+  void end_sweep(flushed started) {
+    [[maybe_unused]] durable done = fence(m_, std::move(started), "gphash.sweep.all");
+  }
+  void count_unit(const levels_view& v, unsigned level, std::uint64_t index);
+  void count_places(const levels_view& v, const candidates& s);
   bool count_units(const background* asking);
-  void count_stripe(const levels_view& v, stripe_index stripe);
   error salvage(const std::string& path, std::span<const level_view> found,
                 std::vector<std::string>& dropped);
 
@@ -504,6 +512,10 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   std::deque<levels_view> views_;
   std::deque<bucket_cache> caches_;                // of the views that have one
   std::atomic<stripe_index> counting_stripes_{0};  // the most there were
+  // after a crash: what the levels are when all is counted, and the records that were found by now
+  const levels_view* when_counted_ = nullptr;
+  std::atomic<std::uint64_t> counted_records_{0};
+  spin_lock unit_locks_[256];  // taken behind a stripe's lock; nobody holds two of these
   std::atomic<std::uint64_t> resizes_{0}, rehashed_{0}, lost_claims_{0};
 };
 

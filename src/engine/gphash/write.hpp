@@ -201,6 +201,8 @@ auto table<M, Kind>::stage(const unit_type& u, const target_type& t, key_type ke
   using act = typename decision<value_type>::what;
   const levels_view& v = *u.levels;
   candidates s = candidates_of(t.hash);
+  if (!counted()) [[unlikely]]
+    count_places(v, s);
   c.stripe = &stripes_[u.stripe];
   lookup at = locate(v, s, key);
   std::optional<value_type> present;
@@ -316,7 +318,7 @@ template <class Publish>
   }
   if (l == v.count) return publish();  // an escape slot
   std::optional<bucket_cache::hold> copy;
-  if (v.cache != nullptr) copy.emplace(*v.cache, v.first_in_cache[l] + word / words_per_bucket);
+  if (v.cache != nullptr) copy.emplace(*v.cache, v.first_bucket[l] + word / words_per_bucket);
   flushed started = coming_.is_begun() && l == v.count - 1
                         ? publish_twice(v.at[l], word / words_per_bucket, c, publish)
                         : publish();
