@@ -223,6 +223,8 @@ TEST(Reproduce, RefusesWhatItCannotCompareOrRead) {
   for (const refusal& one : {refusal{"btree", 2, "btree"},
                              {"--keys 10", 2, "--keys"},
                              {"--seed x", 2, "--seed"},
+                             {"--quick --device tape", 2, "tape"},
+                             {"--quick --device cuda:1023", 3, "CUDA"},
                              {"--json /nonexistent/x.json", 3, "/nonexistent/x.json"},
                              {"--quick --against /nonexistent/x.json", 3, "/nonexistent/x.json"},
                              {"--quick --seed 5 --against " + other.at.string(), 2, "--keys 7"}}) {
