@@ -1,8 +1,9 @@
 # durahash_boost_includes(<folder or archive> <folder for what is unpacked> <includes> <why not>)
 #
-# Where the headers of a Boost of 1.83 or later are, which has concurrent_flat_map: <includes>, a list. The first argument is a folder
-# that was installed or unpacked, a checkout with its libraries in libs/, or an archive of one of these. Without them <includes> is
-# empty, and <why not> a sentence.
+# Where the headers of a Boost of 1.83 or later are, which has concurrent_flat_map: <includes>, a
+# list. The first argument is a folder that was installed or unpacked, a checkout with its libraries
+# in libs/, or an archive of one of these. Without them <includes> is empty, and <why not> a
+# sentence.
 function(durahash_boost_includes named unpacked includes why_not)
   set(wanted boost/unordered/concurrent_flat_map.hpp)
   set(${includes} "" PARENT_SCOPE)
@@ -27,7 +28,8 @@ function(durahash_boost_includes named unpacked includes why_not)
       execute_process(COMMAND ${CMAKE_COMMAND} -E tar xf "${named}" WORKING_DIRECTORY "${unpacked}"
         RESULT_VARIABLE failed OUTPUT_QUIET ERROR_QUIET)
       if(failed)
-        set(${why_not} "${named} is neither a folder nor an archive that CMake unpacks" PARENT_SCOPE)
+        set(${why_not} "${named} is neither a folder nor an archive that CMake unpacks"
+          PARENT_SCOPE)
         return()
       endif()
       file(WRITE "${unpacked}/unpacked" "${stamp}")
