@@ -55,5 +55,9 @@ constexpr std::string_view name_of(gpu::cache_policy policy) {
 
 /// The CUDA device of that number; or the library's words why it cannot be used. Nothing is made.
 result<std::shared_ptr<device>> cuda_device(int number);
+/// In its place where none is to be used.
+inline result<std::shared_ptr<device>> no_device_wanted() {
+  return error{status::unusable, "no device was asked for"};
+}
 
 }  // namespace durahash::bench

@@ -64,6 +64,7 @@ struct workload_outcome {
   double page_faults_per_op = 0;
   /// in user space, of the operating threads themselves, mean; nothing where none are counted
   std::optional<double> instructions_per_op;
+  bool by_callgrind = false;  ///< those: in a process of its own
   std::optional<latency_figures> latency;
   std::vector<window_figures> series;  ///< one behind the other, where it was asked for
   std::optional<media_figures> media;  ///< medium emulated only

@@ -40,6 +40,12 @@ template <class Client, class Step>
   return right;
 }
 
+/// What a repetition measures: for callgrind, which is to count nothing else.
+template <class Work>
+[[gnu::noinline]] void measured_pass(Work&& work) {
+  work();
+}
+
 /// One operation after the other.
 template <class Client>
 std::uint64_t run_singles(Client& client, const operations& todo, generation g, std::uint64_t begin,

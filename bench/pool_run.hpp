@@ -52,7 +52,7 @@ class pool_run {
   pass_result perform(workload_kind workload, bool timed_each) {
     std::vector<operations> todo = draw_all(drawing_of(asked_, workload));
     disk_counts before = counts_of_disk();
-    pass_result result = pass(todo, asked_.batch, timed_each, 0, 1);
+    pass_result result = pass(todo, asked_.batch, timed_each, 0, 1, !timed_each);
     result.disk.add(before, counts_of_disk());
     settle(workload, todo);
     return result;
@@ -113,9 +113,9 @@ class pool_run {
     return facts.records == 0 ? 0 : static_cast<double>(bytes) / static_cast<double>(facts.records);
   }
 
-  /// Performs part `part` of `parts` of each thread's operations.
+  /// Performs part `part` of `parts` of each thread's operations. `measured`: what is reported.
   pass_result pass(const std::vector<operations>& todo, std::uint64_t batch, bool timed_each,
-                   unsigned part, unsigned parts) {
+                   unsigned part, unsigned parts, bool measured = false) {
     pass_result result;
     std::optional<checkpoint_watch> watch;
     if (timed_each && asked_.medium == medium_kind::disk) watch.emplace(pool_);
@@ -133,10 +133,14 @@ class pool_run {
       std::uint64_t begin = share_begin(todo[t].keys.size(), parts, part),
                     end = share_begin(todo[t].keys.size(), parts, part + 1);
       timings* mine = timed_each ? &latencies[t] : nullptr;
-      if constexpr (!on_device)
-        if (batch == 1)
-          return void(right[t] = run_singles(clients[t], todo[t], g, begin, end, mine));
-      right[t] = run_batches(clients[t], todo[t], g, batch, begin, end, mine);
+      auto work = [&] {
+        if constexpr (!on_device)
+          if (batch == 1)
+            return void(right[t] = run_singles(clients[t], todo[t], g, begin, end, mine));
+        right[t] = run_batches(clients[t], todo[t], g, batch, begin, end, mine);
+      };
+      if (measured) measured_pass(work);
+      else work();
     });
     result.media = difference(cost_of_counting, difference(before, counts()));
     result.seconds = thread_group.seconds;

@@ -100,6 +100,9 @@ json result_json(const report& all, const engine_outcome& engine, const workload
           {"disk", disk_json(result.disk)},
           {"page_faults_per_op", result.page_faults_per_op},
           {"instructions_per_op", or_null(result.instructions_per_op)},
+          {"instructions_by", !result.instructions_per_op ? json()
+                              : result.by_callgrind       ? json("callgrind")
+                                                          : json("processor")},
           {"times_the_limit", or_null(times_the_limit(all, engine, result))}};
 }
 

@@ -69,7 +69,7 @@ void add_heading(lines& text, const report& all, const engine_outcome& engine) {
 
 // The columns that have nothing to say in this run are left out.
 struct columns {
-  bool latency, media, limit;
+  bool latency, media, limit, instructions;
 };
 
 void add_titles(lines& text, const columns& shown) {
@@ -79,6 +79,7 @@ void add_titles(lines& text, const columns& shown) {
   if (shown.latency) add(text, " {:>7} {:>7} {:>7} {:>7}", "p50", "p99", "p99.9", "max");
   if (shown.media)
     add(text, " {:>8} {:>8} {:>8} {:>8}", "flushes", "fences", "blocks r", "blocks w");
+  if (shown.instructions) add(text, " {:>8}", "instr/op");
   add(text, "  {:>7}\n", "faults");
 }
 
@@ -119,6 +120,9 @@ void add_result(lines& text, const report& all, const engine_outcome& engine,
   if (shown.media)
     add(text, " {:>8.3f} {:>8.3f} {:>8.3f} {:>8.3f}", result.media->flushes, result.media->fences,
         result.media->read_blocks, result.media->write_blocks);
+  if (shown.instructions && result.instructions_per_op)
+    add(text, " {:>8.1f}", *result.instructions_per_op);
+  else if (shown.instructions) add(text, " {:>8}", "");
   add(text, "  {:>7.4f}\n", result.page_faults_per_op);
   if (!result.series.empty()) add_series(text, all, result);
 }
@@ -214,6 +218,14 @@ void add_traces(lines& text, const request& asked) {
   }
 }
 
+/// Whether any result has instructions counted.
+bool has_instructions(const report& all, bool by_callgrind_alone) {
+  for (const engine_outcome& engine : all.engines)
+    for (const workload_outcome& result : engine.results)
+      if (result.instructions_per_op && (result.by_callgrind || !by_callgrind_alone)) return true;
+  return false;
+}
+
 void add_notes(lines& text, const report& all, const columns& shown) {
   const request& asked = all.asked;
   if (shown.latency)
@@ -236,6 +248,10 @@ void add_notes(lines& text, const report& all, const columns& shown) {
         "and growth. Keys, "
         "values and\nanswers are in pinned host memory, filled before and checked after.\n");
   add(text, "faults: page faults per operation that the measured threads suffered themselves.\n");
+  if (has_instructions(all, true))
+    add(text,
+        "instr/op: counted by callgrind in runs of their own, of at most 200,000 records and one "
+        "thread.\n");
   if (!shown.limit) return;
   limit_names names = limits_of(all.engines.front().durability, asked.batch);
   add(text, "x limit: times the speed of light ({} for a read, {} for a write), per thread.\n",
@@ -257,7 +273,7 @@ std::string table_of(const report& all) {
   if (all.limits) add_limits(text, *all.limits);
   if (all.engines.empty()) return to_string(text);
   columns shown{all.asked.latency, all.asked.medium == medium_kind::emulated,
-                all.limits.has_value()};
+                all.limits.has_value(), has_instructions(all, false)};
   for (const engine_outcome& engine : all.engines) {
     add_heading(text, all, engine);
     add_titles(text, shown);

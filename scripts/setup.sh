@@ -13,6 +13,7 @@
 #   scripts/setup.sh python    and what builds Python's extensions and makes virtual environments
 #   scripts/setup.sh python-peers  and what PyPI lacks of what bench/python/compare.py measures
 #   scripts/setup.sh peers     and the stores that scripts/bench_disk.py measures beside durahash
+#   scripts/setup.sh yardsticks  and the table in memory that Level's paper compares with
 #   scripts/setup.sh lmdb      and the one that scripts/bench_readers.py does
 #   scripts/setup.sh server    and redis-server with its tools, and what makes virtual environments
 #   scripts/setup.sh guest     and QEMU, with what its guest and its disk are made of (the guest's kernel is fetched by test/guest, and not installed)
@@ -45,12 +46,13 @@ for extra in "$@"; do
     python-peers) wanted+=(python3-tkrzw:python-tkrzw) ;;
     server) wanted+=(redis-server:redis-server redis-tools:redis-cli python3-venv:python3-ensurepip) ;;
     peers) wanted+=(libsqlite3-dev:sqlite3.h liblmdb-dev:lmdb.h librocksdb-dev:rocksdb/db.h) ;;
+    yardsticks) wanted+=(libcuckoo-dev:libcuckoo/cuckoohash_map.hh) ;;
     lmdb) wanted+=(liblmdb-dev:lmdb.h) ;;
     guest)
       wanted+=(qemu-system-x86:qemu-system-x86_64 busybox-static:busybox e2fsprogs:mke2fs
         nbdkit:nbdkit nbdkit-plugin-python:nbdkit-python xfsprogs:mkfs.xfs)
       ;;
-    *) echo "setup.sh: no such group: $extra (fuzz, format, lint, gdb, count, deb, coverage, docs, aarch64, python, python-peers, peers, lmdb, server, guest)" >&2; exit 2 ;;
+    *) echo "setup.sh: no such group: $extra (fuzz, format, lint, gdb, count, deb, coverage, docs, aarch64, python, python-peers, peers, yardsticks, lmdb, server, guest)" >&2; exit 2 ;;
   esac
 done
 
@@ -63,7 +65,7 @@ is_there() {
     python-tkrzw) compgen -G '/usr/lib/python3/dist-packages/tkrzw*' >/dev/null ;;
     arm64/*) [ -e "/usr/lib/aarch64-linux-gnu/${1#arm64/}" ] ;;
     python-xxhash) [ -e /usr/lib/python3/dist-packages/xxhash ] ;;
-    *.h | *.hpp) compgen -G "/usr/include/$1" >/dev/null || compgen -G "/usr/include/*-linux-gnu/$1" >/dev/null ||
+    *.h | *.hpp | *.hh) compgen -G "/usr/include/$1" >/dev/null || compgen -G "/usr/include/*-linux-gnu/$1" >/dev/null ||
       [ -e "/usr/local/include/$1" ] ;;
     *) command -v "$1" >/dev/null || [ -x "/usr/sbin/$1" ] ;;
   esac

@@ -25,6 +25,9 @@ std::span<const baseline> all_baselines() {
 #ifdef DURAHASH_FLAT_MAP
       concurrent_flat_map_baseline(),
 #endif
+#ifdef DURAHASH_LIBCUCKOO
+      libcuckoo_baseline(),
+#endif
   };
   return all;
 }

@@ -6,7 +6,9 @@ namespace durahash::reproduce {
 const std::vector<claim>& gphash_claims() {
   static const std::vector<claim> all = [] {
     std::vector<claim> together = gphash_paper::load_claims();
-    for (const claim& one : gphash_paper::operation_claims()) together.push_back(one);
+    for (auto more :
+         {gphash_paper::device_claims, gphash_paper::kernel_claims, gphash_paper::operation_claims})
+      for (const claim& one : more()) together.push_back(one);
     return together;
   }();
   return all;

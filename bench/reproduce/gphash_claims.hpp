@@ -32,6 +32,8 @@ inline setup sized(const setup& made, const laboratory& lab) {
 
 // The claims, each in a file of its own.
 std::vector<claim> load_claims();       // figure 7, load factors of figure 13
-std::vector<claim> operation_claims();  // figures 5, 6 and 8 to 15
+std::vector<claim> device_claims();     // figures 5, 6 and 8, on a device
+std::vector<claim> kernel_claims();     // figures 5 to 9, 12(a) and 13, of kernels by counts
+std::vector<claim> operation_claims();  // figures 5 to 15, of the host's engine
 
 }  // namespace durahash::reproduce::gphash_paper

@@ -1,12 +1,10 @@
-// GPHash, figures 5, 6 and 8 to 15. No row runs on a device: kernels are counted by the interpreter
-// of test/ptx, and the rest is the host's engine.
+// GPHash, figures 5 to 15, of the host's engine.
 #include <algorithm>
 #include <chrono>
 
 #include "bench/clock.hpp"
 #include "bench/embedding_tables.hpp"
 #include "bench/reproduce/gphash_claims.hpp"
-#include "bench/reproduce/kernel_budgets.hpp"
 #include "bench/rmat_graph.hpp"
 #include "bench/scratch_pool.hpp"
 
@@ -14,89 +12,6 @@ namespace durahash::reproduce::gphash_paper {
 namespace {
 
 using enum evidence;
-
-const char* needs_a_device =
-    "needs a GPU, and this program has no device: `durahash bench --device cuda:0` measures there";
-
-// ---- Kernels
-
-constexpr const char* in_pool = ", pool, levels2_hashes2_slots8";
-constexpr const char* in_mirror = ", device mirror, levels2_hashes2_slots8";
-constexpr const char* in_lists = ", slab lists, 80 % full";
-constexpr const char* in_lists_without_log = ", slab lists, 80 % full, no log";
-
-finding of_kernels(double value, std::string unit, bool holds, std::string why_not,
-                   std::vector<std::pair<std::string, double>> beside) {
-  finding f = judged(value, std::move(unit), holds, std::move(why_not),
-                     "2L-2H-8S, words; " + kernels_compiled_by(), std::move(beside));
-  f.note = "counted by ptx_kernels_test, recorded in test/ptx/budgets.json";
-  return f;
-}
-
-finding one_shot(laboratory& lab) {
-  picture& drawn = lab.draw(figure("5", "what kernels ask the pool for", "", "an operation"));
-  drawn.bars = {"present key", "absent key", "insertion", "update", "deletion"};
-  drawn.lines = {{"gphash, requests over the bus", {}},
-                 {"gphash, sectors of 32 bytes", {}},
-                 {"slab lists, requests", {}},
-                 {"slab lists, sectors", {}}};
-  double place = 0;
-  for (const char* name : {"find hit", "find miss", "insert", "update", "erase"}) {
-    std::size_t line = 0;
-    for (const char* table : {in_pool, in_lists})
-      for (const char* counted : {"host_requests", "host_sectors"})
-        drawn.lines[line++].points.emplace_back(place,
-                                                kernel_cost(std::string(name) + table, counted));
-    ++place;
-  }
-  const double requests = drawn.lines[0].points[1].second,
-               sectors = drawn.lines[1].points[1].second;
-  return of_kernels(requests, "requests", requests <= 4,
-                    "the levels in use and the places are looked up in the pool, too",
-                    {{"sectors", sectors}, {"sectors of 32 states", 8}});
-}
-
-// ---- Slab lists: what the paper made of SlabHash
-
-finding of_kernels_and_lists(double value, std::string unit, bool holds, std::string why_not,
-                             std::vector<std::pair<std::string, double>> beside) {
-  finding f = of_kernels(value, std::move(unit), holds, std::move(why_not), std::move(beside));
-  f.parameters += "; slab lists of 15 pairs of 4 and 4 bytes, 80 % full";
-  return f;
-}
-
-/// Their figure over that of the pool.
-finding of_lists(const char* operation, const char* figure, std::string unit, std::string why_not) {
-  const std::string name(operation);
-  const double lists = kernel_cost(name + in_lists, figure),
-               pool = kernel_cost(name + in_pool, figure);
-  return of_kernels_and_lists(lists / pool, std::move(unit), lists > pool, std::move(why_not),
-                              {{"slab lists", lists}, {"gphash", pool}});
-}
-
-finding logging(laboratory& lab) {
-  picture& drawn = lab.draw(figure("8", "what the log of slab lists costs", "", "sectors"));
-  drawn.bars = {"insertion", "update", "deletion"};
-  drawn.lines = {{"slab lists", {}}, {"slab lists with a log", {}}, {"gphash", {}}};
-  double place = 0;
-  finding f = of_kernels_and_lists(0, "times the sectors of an update without it", true, "", {});
-  for (const char* name : {"insert", "update", "erase"}) {
-    const std::string operation(name);
-    const double without = kernel_cost(operation + in_lists_without_log, "host_sectors"),
-                 with = kernel_cost(operation + in_lists, "host_sectors");
-    drawn.lines[0].points.emplace_back(place, without);
-    drawn.lines[1].points.emplace_back(place, with);
-    drawn.lines[2].points.emplace_back(place, kernel_cost(operation + in_pool, "host_sectors"));
-    f.beside.emplace_back(drawn.bars[static_cast<std::size_t>(place++)], with / without);
-  }
-  f.value = f.beside[1].second;
-  f.is = f.value > 1.05 && f.value < 1.3 ? verdict::holds : verdict::differs;
-  if (f.is == verdict::differs)
-    f.reason =
-        "a log's entry is three stores and two fences beside one store of 8 bytes; the paper's "
-        "values have 128 bytes, and its figure is of time";
-  return f;
-}
 
 // ---- Copies of hot buckets
 
@@ -307,11 +222,9 @@ finding keys_in_place(laboratory& lab) {
   const setup heap = gphash.with_bytes(32, 128), bucket = heap.with("key_bytes", 32);
   const double own = lab.costs_of(bucket).hit.blocks_read,
                other = lab.costs_of(heap).hit.blocks_read;
-  return judged(
-      other / own, "times the blocks", other > own,
-      "the host reads the value's record anyway, and the bucket is larger: what is spared "
-      "is a warp's scattered reads",
-      bucket.text(), {{"in its bucket", own}, {"in the heap", other}});
+  return judged(other / own, "times the blocks", other > own,
+                "the host reads the value's record anyway, and the bucket is larger", bucket.text(),
+                {{"in its bucket", own}, {"in the heap", other}});
 }
 
 // ---- Growth and recovery
@@ -368,75 +281,6 @@ finding recovery(laboratory& lab, bool by_size) {
 std::vector<claim> operation_claims() {
   constexpr auto e = engine_kind::gphash;
   return {
-      {"gphash.one-shot", e, "§3.1, figure 5", "one access of a warp sees all slots of a key",
-       "requests over the bus of a search for an absent key", recorded, better::lower, one_shot},
-      {"gphash.fig5", e, "figures 5, 6",
-       "up to 13.8 times the throughput and 1/27.6 of the latency of tables that the CPU manages",
-       "", none, better::neither, [](laboratory&) { return not_measured(needs_a_device); }},
-      {"gphash.fig5-log", e, "§3.2.3, figures 5, 6", "updates and deletions write no log",
-       "stores released to the system by an update", recorded, better::lower,
-       [](laboratory&) {
-         const double update = kernel_cost(std::string("update") + in_pool, "system_releases"),
-                      erase = kernel_cost(std::string("erase") + in_pool, "system_releases"),
-                      insert = kernel_cost(std::string("insert") + in_pool, "system_releases");
-         return of_kernels(update, "a piece", update <= 1 && erase <= 1 && insert <= 2,
-                           "a step more was needed", {{"deletion", erase}, {"insertion", insert}});
-       }},
-      {"gphash.slab-search", e, "§4.2, figures 5, 6",
-       "with copies searches have up to 4.28 times SlabHash's throughput",
-       "sectors over the bus of a present key, slab lists over gphash without copies", recorded,
-       better::higher,
-       [](laboratory&) {
-         return of_lists("find hit", "host_sectors", "times gphash's sectors",
-                         "a slab is one line of 15 pairs; a bucket's slots have twice the bytes, "
-                         "and a key four buckets: without copies there is nothing to gain");
-       }},
-      {"gphash.slab-absent", e, "§4.2, figures 5, 6",
-       "SlabHash's searches go from slab to slab of a list, gphash's are one shot",
-       "requests over the bus of an absent key, slab lists over gphash", recorded, better::higher,
-       [](laboratory&) {
-         return of_lists("find miss", "host_requests", "times gphash's requests",
-                         "most lists are one slab at this load");
-       }},
-      {"gphash.slab-insert", e, "§4.2, figures 5, 6",
-       "an insertion of SlabHash looks at every slab of its list: 5.79 times the throughput",
-       "requests over the bus of an insertion, slab lists over gphash", recorded, better::higher,
-       [](laboratory&) {
-         return of_lists("insert", "host_requests", "times gphash's requests",
-                         "a slab is found with one request, and its pair is one word");
-       }},
-      {"gphash.slab-update", e, "§4.2, figures 5, 6",
-       "updates have up to 9.23 times the throughput: SlabHash's write a log",
-       "fences to the system of an update, slab lists over gphash's releases", recorded,
-       better::higher,
-       [](laboratory&) {
-         const double lists = kernel_cost(std::string("update") + in_lists, "system_fences"),
-                      pool = kernel_cost(std::string("update") + in_pool, "system_releases");
-         return of_kernels_and_lists(lists / pool, "times gphash's", lists > pool,
-                                     "an entry of the log was not released",
-                                     {{"slab lists", lists}, {"gphash", pool}});
-       }},
-      {"gphash.slab-log", e, "§4.3, figure 8", "logging costs SlabHash up to 15.2 %",
-       "sectors over the bus of an update of slab lists, with a log over without", recorded,
-       better::neither, logging},
-      {"gphash.slab-load", e, "§4.2, figure 7", "SlabHash reaches a load factor of up to 82 %",
-       "filled slots of slab lists whose records are 80 % of the first slabs' slots", recorded,
-       better::neither,
-       [](laboratory&) {
-         const double full = kernel_cost(std::string("insert") + in_lists, "load_factor");
-         return of_kernels_and_lists(
-             full, "", full >= 0.75 && full <= 0.85,
-             "a list that is longer than a slab has another one, most of it empty; "
-             "the paper counts the keys, it seems, against the first slabs",
-             {});
-       }},
-      {"gphash.slab-keys", e, "figure 12(a)",
-       "from 8 to 128 bytes of key SlabHash's throughput falls by 38.6 %", "", none,
-       better::neither,
-       [](laboratory&) {
-         return not_measured(
-             "the slab lists here have keys of 4 bytes, as SlabHash has: not built");
-       }},
       {"gphash.fig5-host", e, "§3.2.3", "an insertion claims, writes and publishes: no log",
        "lines flushed by an insertion with room reserved", counts, better::lower,
        [](laboratory& lab) {
@@ -454,27 +298,11 @@ std::vector<claim> operation_claims() {
          return judged(c.blocks_written, "blocks", c.blocks_written < 1.05, "", gphash.text(),
                        {{"blocks read", c.blocks_read}});
        }},
-      {"gphash.fig8", e, "figure 8",
-       "moving data between GPU and CPU takes 30 % of the latency where the CPU manages it", "",
-       none, better::neither, [](laboratory&) { return not_measured(needs_a_device); }},
-      {"gphash.fig9-warp", e, "figure 9", "working as a warp doubles the throughput", "", none,
-       better::neither,
-       [](laboratory&) {
-         return not_measured("there is no kernel whose threads each work alone; and no device");
-       }},
       {"gphash.fig9-keys", e, "figure 9", "keys in their buckets gain up to 13.7 %",
        "blocks of a search, key in the heap over key in its bucket, 32 bytes", counts,
        better::higher, keys_in_place},
       {"gphash.fig9-cache", e, "figure 9", "copies gain more the fewer updates there are",
        "blocks of the pool that copies spare", sampled, better::higher, spared_by_writes},
-      {"gphash.fig9-mirror", e, "§3.3, figure 9", "a copy on the device spares the bus",
-       "requests over the bus of a search in a mirror", recorded, better::lower,
-       [](laboratory&) {
-         const double mirror = kernel_cost(std::string("find hit") + in_mirror, "host_requests"),
-                      pool = kernel_cost(std::string("find hit") + in_pool, "host_requests");
-         return of_kernels(mirror, "requests", mirror < pool, "the mirror was left for the pool",
-                           {{"in the pool", pool}});
-       }},
       {"gphash.fig10", e, "figure 10", "real workloads are skewed, and gain from the copies",
        "hit rate of two shapes over that of uniform keys", sampled, better::higher, real_workloads},
       {"gphash.fig11", e, "figure 11", "LFU is a little above LRU, and both far above random",
@@ -486,17 +314,6 @@ std::vector<claim> operation_claims() {
        "blocks of a search, keys of 128 bytes over keys of 8", counts, better::lower, by_key_size},
       {"gphash.fig12b", e, "figure 12(b)", "the more skewed the workload, the more copies gain",
        "hit rate with copies of 20 % of the buckets", sampled, better::higher, by_skewness},
-      {"gphash.fig13-coalesced", e, "figure 13", "with few slots accesses are not coalesced",
-       "sectors of a search for an absent key, 4L-2H-4S over 2L-2H-8S", recorded, better::neither,
-       [](laboratory&) {
-         const double small =
-                          kernel_cost("find miss, pool, levels4_hashes2_slots4", "host_sectors"),
-                      large = kernel_cost(std::string("find miss") + in_pool, "host_sectors");
-         return of_kernels(small / large, "times the sectors", small > large,
-                           "four states are one sector of 32 bytes: eight buckets of 4 slots are "
-                           "as many sectors as four of 8",
-                           {{"4L-2H-4S", small}, {"2L-2H-8S", large}});
-       }},
       {"gphash.fig13-host", e, "figure 13", "with few slots a search costs more",
        "blocks of an absent key, 4L-2H-4S over 2L-2H-8S", counts, better::neither,
        [](laboratory& lab) {

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/device.hpp"
 #include "bench/histogram.hpp"
 #include "bench/reproduce/claim.hpp"
 #include "bench/reproduce/subject.hpp"
@@ -64,8 +65,9 @@ struct arrivals {
 
 class laboratory {
  public:
-  laboratory(std::uint64_t keys, std::uint64_t seed, bool quick)
-      : keys_(keys), seed_(seed), quick_(quick) {}
+  laboratory(std::uint64_t keys, std::uint64_t seed, bool quick,
+             result<std::shared_ptr<bench::device>> on = bench::no_device_wanted())
+      : keys_(keys), seed_(seed), quick_(quick), on_(std::move(on)) {}
 
   std::uint64_t keys() const noexcept { return keys_; }
   std::uint64_t seed() const noexcept { return seed_; }
@@ -75,7 +77,12 @@ class laboratory {
   }
   unsigned runs(unsigned full) const noexcept { return quick_ ? 1 : full; }
   /// Another one, of at most so many records: for what takes long, and tells ratios.
-  laboratory of_at_most(std::uint64_t keys) const { return {std::min(keys_, keys), seed_, quick_}; }
+  laboratory of_at_most(std::uint64_t keys) const {
+    return {std::min(keys_, keys), seed_, quick_, on_};
+  }
+  /// Null: there is none, or none is wanted; then a sentence says so.
+  std::shared_ptr<bench::device> device() const { return on_ ? *on_ : nullptr; }
+  std::string why_no_device() const { return on_ ? std::string() : on_.failure().message; }
 
   // ---- Counts
 
@@ -139,6 +146,7 @@ class laboratory {
 
   std::uint64_t keys_, seed_;
   bool quick_;
+  result<std::shared_ptr<bench::device>> on_;
   bench::key_space space_{seed_};
   std::map<std::string, operation_costs> costs_;
   std::map<std::string, load_curve> curves_;

@@ -192,7 +192,8 @@ def page(report, svgs):
     machine, counted = report["machine"], report["verdicts"]
     changes = {one["id"]: one for one in report.get("changes", [])}
     facts = (f'{e(machine["cpu"])}, {machine["cores"]} cores, kernel {e(machine["kernel"])}, load '
-             f'average up to {number(machine["load_average"])}; commit {e(machine["commit"])}')
+             f'average up to {number(machine["load_average"])}; commit {e(machine["commit"])}'
+             f'{"; " + e(machine["device"]) if machine.get("device") else ""}')
     asked = (f'{report["keys"]:,} records, seed {report["seed"]}'
              f'{", quick" if report["quick"] else ""}; {number(report["seconds"])} seconds, '
              f'{number(report["processor_seconds"])} of a processor')

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/device.hpp"
 #include "bench/machine.hpp"
 #include "bench/reproduce/claim.hpp"
 
@@ -16,6 +17,8 @@ struct request {
   std::uint64_t keys = 0;
   std::uint64_t seed = 1;
   bool quick = false;
+  /// For rows that need a GPU; or why there is none.
+  result<std::shared_ptr<bench::device>> on = bench::no_device_wanted();
 };
 
 struct row {

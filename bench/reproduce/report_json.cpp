@@ -77,6 +77,7 @@ json json_of(const report& all) {
             {"kernel", all.machine.kernel},
             {"commit", all.machine.commit},
             {"huge_pages", all.machine.huge_pages},
+            {"device", all.asked.on ? json((*all.asked.on)->name()) : json()},
             {"load_average", number(all.load_average)}}},
           {"engines", engines},
           {"keys", all.asked.keys},

@@ -62,10 +62,11 @@ std::string text_of(const report& all) {
   text += fmt::format(
       "{} claims: {} hold, {} differ, {} cannot be measured here\n{} records, seed {}{}; {:.0f} s, "
       "{:.0f} s of a processor\n"
-      "{}, {} cores, load average up to {:.1f}, commit {}\n",
+      "{}, {} cores, load average up to {:.1f}, commit {}; {}\n",
       all.rows.size(), counted[0], counted[1], counted[2], all.asked.keys, all.asked.seed,
       all.asked.quick ? ", quick" : "", all.seconds, all.processor_seconds, all.machine.cpu,
-      all.machine.cores, all.load_average, all.machine.commit);
+      all.machine.cores, all.load_average, all.machine.commit,
+      all.asked.on ? (*all.asked.on)->name() : "no device");
   return text;
 }
 

@@ -28,7 +28,7 @@ report run(const request& asked,
   use_emulated_medium();
   using clock = std::chrono::steady_clock;
   report all{asked, bench::this_machine(), load_average_now(), 0, 0, {}, {}};
-  laboratory lab(asked.keys, asked.seed, asked.quick);
+  laboratory lab(asked.keys, asked.seed, asked.quick, asked.on);
   std::vector<const claim*> claims;
   for (const engine_kind engine : asked.engines)
     for (const claim& one : claims_of(engine)) claims.push_back(&one);

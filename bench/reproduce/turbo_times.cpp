@@ -48,6 +48,37 @@ finding ycsb(laboratory& lab) {
   return f;
 }
 
+/// One thread's share of Optane, on the medium emulated: a random block read takes some 300 ns
+/// longer than of DRAM; 20 threads that write blocks at 10 GB a second together wait 500 ns each.
+finding as_on_optane(laboratory& lab) {
+  constexpr std::uint32_t flush = 100, block = 500, read = 300;
+  laboratory slow = lab.of_at_most(200'000);
+  std::vector<setup> tables;
+  for (const setup& one : {turbo, cceh_code, dash, clevel, clht})
+    tables.push_back(one.with_latencies(flush, block, read));
+  finding f = judged(0, "times turbo's time", true, "",
+                     fmt::format("{}; {} records, one thread", tables[0].text(), slow.keys()));
+  std::vector<double> all;
+  for (const auto& [name, what] : {std::pair{"insertion", operation::insert},
+                                   {"present key", operation::hit},
+                                   {"absent key", operation::miss},
+                                   {"update", operation::update}}) {
+    const contest c = slow.compare(tables, what);
+    for (std::size_t t = 1; t < tables.size(); ++t) {
+      all.push_back(c.ratio(t, 0));
+      f.beside.emplace_back(fmt::format("{}, {}", tables[t].baseline, name), all.back());
+    }
+  }
+  std::sort(all.begin(), all.end());
+  f.value = all[all.size() / 2];
+  f.is = f.value >= 2 ? verdict::holds : verdict::differs;
+  if (f.is == verdict::differs)
+    f.reason =
+        "where a search ends in one block no table is much slower; the paper's ratios are "
+        "of 20 threads, which wait for one another's locks and blocks";
+  return f;
+}
+
 // ---- §4.7
 
 /// ms of the growth of a shard of so many buckets: the longest of the insertions that lead there.
@@ -103,13 +134,9 @@ std::vector<claim> time_claims() {
                        "on DRAM growth costs little, and both take two flushes and two fences",
                        near_place.text());
        }},
-      {"turbo.fig6-optane", e, "figures 6 to 9", "2 to 8 times the throughput of the others", "",
-       none, better::neither,
-       [](laboratory&) {
-         return not_measured(
-             "the ratio is of Optane with 20 threads; the counts of figures 6 and "
-             "8, and the times of one thread on DRAM, are above");
-       }},
+      {"turbo.fig6-optane", e, "figures 6 to 9", "2 to 8 times the throughput of the others",
+       "time of an operation over turbo's, medium emulated: the median of operations and tables",
+       times, better::higher, as_on_optane},
       {"turbo.fig7a", e, "figure 7(a)", "insertions have the lowest latency of all",
        "time of an insertion with growth", times, better::higher,
        [](laboratory& lab) { return fastest(lab, "7a", "insertion", operation::insert); }},

@@ -63,6 +63,7 @@ constexpr by_hand tables[] = {
     {"seph", {2, 2, 1.25}, {2, 2, 1.25}, {1, 1, 1}, {1.2, 2.3}, {2, 2.1}},
     {"dram-unordered-map", {}, {}, {}, {}, {}},
     {"dram-concurrent-flat-map", {}, {}, {}, {}, {}},
+    {"dram-libcuckoo", {}, {}, {}, {}, {}},
 };
 
 const by_hand& expected_of(std::string_view name) {

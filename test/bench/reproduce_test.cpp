@@ -183,6 +183,18 @@ TEST(ReproduceReport, InTheDocumentsIsWholeAndFitsADeskAndAPhone) {
   }
 }
 
+/// A claim that came, went or is measured otherwise since then wants the report made anew.
+TEST(ReproduceReport, InTheDocumentsHasTheRowsOfThisCode) {
+  std::ifstream recorded(DURAHASH_REPORT ".json");
+  json report;
+  recorded >> report;
+  const json &then = report["rows"], &now = quick_report()["rows"];
+  ASSERT_EQ(then.size(), now.size());
+  for (std::size_t i = 0; i < now.size(); ++i)
+    for (const char* field : {"id", "where", "says", "measured", "evidence"})
+      EXPECT_EQ(then[i][field], now[i][field]) << now[i]["id"];
+}
+
 TEST(Reproduce, AFigureIsDrawnOrItsAbsenceExplained) {
   namespace fs = std::filesystem;
   own_file folder("reproduce-figures-");
@@ -223,6 +235,8 @@ TEST(Reproduce, RefusesWhatItCannotCompareOrRead) {
   for (const refusal& one : {refusal{"btree", 2, "btree"},
                              {"--keys 10", 2, "--keys"},
                              {"--seed x", 2, "--seed"},
+                             {"--quick --device tape", 2, "tape"},
+                             {"--quick --device cuda:1023", 3, "CUDA"},
                              {"--json /nonexistent/x.json", 3, "/nonexistent/x.json"},
                              {"--quick --against /nonexistent/x.json", 3, "/nonexistent/x.json"},
                              {"--quick --seed 5 --against " + other.at.string(), 2, "--keys 7"}}) {

@@ -166,6 +166,33 @@ TEST_P(PtxSlabLists, KilledAtAnyInstructionAreWhole) {
   EXPECT_GT(images, 50u);
 }
 
+/// Of longer keys: keys that differ in their last word alone, too.
+TEST_P(PtxSlabLists, FindRecordsByTheirWholeKeys) {
+  constexpr std::uint32_t records = 100, value_words = 16;
+  for (std::uint32_t key_words : {1u, 3u, 16u}) {
+    SCOPED_TRACE(key_words);
+    slab_record_rig rig({.seed = 5, .weak = GetParam()}, 3, 20, key_words, value_words,
+                        2 * records);
+    auto set_key = [&](std::uint64_t* key, std::uint32_t number) {
+      std::fill_n(key, key_words, 9), key[key_words - 1] = number;
+    };
+    for (std::uint32_t i = 0; i < records; ++i) {
+      set_key(rig.all.record(i), i);
+      for (std::uint32_t w = 0; w < value_words; ++w)
+        rig.all.record(i)[key_words + w] = 100 * i + w;
+      rig.add(i);
+    }
+    for (std::uint32_t i = 0; i < 2 * records; ++i) set_key(rig.keys + i * key_words, i);
+    std::fill_n(rig.values, 2 * records * value_words, 77);
+    rig.find(2 * records);
+    for (std::uint32_t i = 0; i < 2 * records; ++i) {
+      ASSERT_EQ(rig.answers[i], i < records ? status::ok : status::not_found) << i;
+      for (std::uint32_t w = 0; w < value_words; ++w)
+        ASSERT_EQ(rig.values[i * value_words + w], i < records ? 100 * i + w : 77) << i;
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Order, PtxSlabLists, ::testing::Bool(),
                          [](const auto& weak) { return weak.param ? "weak" : "strong"; });
 

@@ -17,6 +17,7 @@
 #include "bench/runner.hpp"
 #include "durahash/table.hpp"
 #include "tool/bench/bench_arguments.hpp"
+#include "tool/bench/callgrind.hpp"
 #include "tool/commands.hpp"
 #include "tool/failure.hpp"
 #include "tool/numbers.hpp"
@@ -169,6 +170,7 @@ void read_device(const bench_arguments& arguments, bench::request& asked) {
   need(asked.threads == 1, "gets its batches from one thread: give --threads 1");
   need(!arguments.limits,
        "has other limits than those of the processor's memory: leave --limits out");
+  need(!arguments.instructions, "has no counter of instructions: leave --instructions out");
   asked.lending.number = static_cast<int>(
       whole_number("--device cuda:", arguments.device.substr(cuda.size()), 0, 1023));
   for (const auto& [name, place] : bench::device_memories)
@@ -294,6 +296,8 @@ bench::report measure(const bench_arguments& arguments, bench::request asked,
       bench::run(all.asked, [&](const std::string& doing, std::uint64_t step, std::uint64_t steps) {
         line.say(fmt::format("{}{} of {}  {}", which, step + 1, steps, doing));
       });
+  if (arguments.instructions)
+    count_by_callgrind(arguments, all, [&](const std::string& doing) { line.say(which + doing); });
   return all;
 }
 
@@ -330,6 +334,7 @@ class json_file {
 void bench_command(const bench_arguments& arguments) try {
   if (!arguments.plot.empty()) bench::check_that_plots_work();
   const std::vector<bench::request> asked = requests_of(arguments);
+  if (arguments.instructions) check_that_instructions_can_be_counted();
   json_file json(arguments.json);
   std::vector<bench::report> all;
   for (std::size_t i = 0; i < asked.size(); ++i) {

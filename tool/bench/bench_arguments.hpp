@@ -45,6 +45,7 @@ struct bench_arguments {
   bool no_latency = false;
   bool reopen = false;
   bool limits = false;
+  bool instructions = false;
   std::string limits_mib = "512";
   std::string json;
   std::string plot;

@@ -134,6 +134,9 @@ void add_report_options(command_line command, bench_arguments& a) {
                    "report the very first load too, into memory not touched before");
   command.add_flag("--no-latency", a.no_latency,
                    "leave out the repetition in which every operation is timed");
+  command.add_flag("--instructions", a.instructions,
+                   "count instructions by callgrind where the processor has no counter: of at most "
+                   "200k records, in one thread");
   command.add_option("--arrivals", a.arrivals,
                      "in the repetition that times each operation, so many arrive a second, at "
                      "random (0: one after the other)");

@@ -29,11 +29,25 @@ struct reproduce_arguments {
   std::string against;
   std::string plot;
   std::string html;
+  std::string device;
   bool quick = false;
 };
 
 constexpr const char* full_keys = "1M";
 constexpr const char* quick_keys = "20k";
+
+/// Nothing said: the first GPU, if there is one.
+result<std::shared_ptr<bench::device>> device_of(const std::string& named) {
+  constexpr std::string_view cuda = "cuda:";
+  if (named.empty()) return bench::cuda_device(0);
+  if (named == "cpu") return bench::no_device_wanted();
+  if (!named.starts_with(cuda))
+    throw failure(exit_usage, fmt::format("--device {} is neither cpu nor cuda:N", named));
+  auto found = bench::cuda_device(
+      static_cast<int>(whole_number("--device cuda:", named.substr(cuda.size()), 0, 1023)));
+  if (!found) throw failure(exit_code_of(found.failure().code), found.failure().message);
+  return found;
+}
 
 reproduce::request request_of(const reproduce_arguments& a) {
   reproduce::request asked;
@@ -43,6 +57,7 @@ reproduce::request request_of(const reproduce_arguments& a) {
   asked.seed = whole_number("--seed", a.seed, 0, ~std::uint64_t{0});
   if (a.engine == "all") asked.engines.assign(all_engines().begin(), all_engines().end());
   else asked.engines = {*engine_named(a.engine)};
+  asked.on = device_of(a.device);
   return asked;
 }
 
@@ -143,6 +158,9 @@ void add_reproduce(command_line app, int& exit_code) {
                                  "--quick)",
                                  full_keys, quick_keys));
   command.add_option("--seed", a->seed, "the same seed, the same counts (1)");
+  command.add_option("--device", a->device,
+                     "cuda:N, the GPU of rows that need one, or cpu: none (the first, if there is "
+                     "one)");
   command.add_flag("--quick", a->quick, "small tables: seconds, and figures that scatter");
   command.add_option("--json", a->json, "the report as JSON, into a file or with - to stdout");
   command.add_option("--plot", a->plot,

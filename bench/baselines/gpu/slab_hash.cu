@@ -3,6 +3,8 @@
 // Slabs come from a counter; the published allocator has bitmaps, and takes one atomic, too.
 #include "bench/baselines/gpu/slab_hash.hpp"
 
+#include <algorithm>
+
 namespace durahash::baselines {
 namespace {
 
@@ -134,7 +136,62 @@ __global__ void __launch_bounds__(32 * slab_warps_per_block)
   }
 }
 
+/// One search by a warp: a slab at once, and then the keys that its pairs name, each whole and by
+/// all lanes together, one after another.
+__device__ status find_record(const slab_records& r, const std::uint64_t* key,
+                              std::uint64_t* value) {
+  const unsigned lane = threadIdx.x % 32;
+  std::uint64_t slab = r.bucket_of(key);
+  do {
+    std::uint64_t mine = slab_lists::nothing;
+    if (lane < slab_lists::words_per_slab)
+      mine = load(r.lists.slabs[slab * slab_lists::words_per_slab + lane]);
+    unsigned filled = __ballot_sync(all, lane < slab_lists::pairs && mine != slab_lists::nothing);
+    for (; filled != 0; filled &= filled - 1) {
+      const int at = __ffs(static_cast<int>(filled)) - 1;
+      const std::uint64_t* record = r.record(slab_lists::key_of(__shfl_sync(all, mine, at)));
+      const bool same = lane >= r.key_words || record[lane] == key[lane];
+      if (__all_sync(all, same) == 0) continue;
+      for (unsigned n = lane; n < r.value_words; n += 32) value[n] = record[r.key_words + n];
+      return status::ok;
+    }
+    slab = __shfl_sync(all, mine, next_word);
+  } while (slab != slab_lists::nothing);
+  return status::not_found;
+}
+
+__global__ void __launch_bounds__(32 * slab_warps_per_block)
+    run_find_records(const __grid_constant__ slab_records r, std::size_t n,
+                     const std::uint64_t* keys, std::uint64_t* values, status* answers) {
+  const std::size_t step = std::size_t{gridDim.x} * slab_warps_per_block;
+  for (std::size_t i = std::size_t{blockIdx.x} * slab_warps_per_block + threadIdx.x / 32; i < n;
+       i += step) {
+    const status answer = find_record(r, keys + i * r.key_words, values + i * r.value_words);
+    if (threadIdx.x % 32 == 0) answers[i] = answer;
+  }
+}
+
 }  // namespace
+
+bool find_records(const slab_records& r, unsigned blocks, std::size_t n, const std::uint64_t* keys,
+                  std::uint64_t* values, status* answers) {
+  run_find_records<<<blocks, 32 * slab_warps_per_block>>>(r, n, keys, values, answers);
+  return cudaDeviceSynchronize() == cudaSuccess;
+}
+
+bool add_record(const slab_records& r, std::uint32_t number, std::uint32_t& slabs_in_use) {
+  for (std::uint64_t slab = r.bucket_of(r.record(number));;) {
+    std::uint64_t* words = r.lists.slabs + slab * slab_lists::words_per_slab;
+    std::uint64_t* end = words + slab_lists::pairs;
+    if (std::uint64_t* empty = std::find(words, end, slab_lists::nothing); empty != end)
+      return *empty = slab_lists::pair_of(number, 0), true;
+    if (words[next_word] == slab_lists::nothing) {
+      if (slabs_in_use == r.lists.capacity) return false;
+      words[next_word] = slabs_in_use++;
+    }
+    slab = words[next_word];
+  }
+}
 
 bool run_slab_lists(const slab_lists& lists, slab_operation does, unsigned blocks, std::size_t n,
                     const std::uint32_t* keys, std::uint32_t* values, status* answers) {

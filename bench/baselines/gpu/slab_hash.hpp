@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/key_hash.hpp"
 #include "durahash/status.hpp"
 
 namespace durahash::baselines {
@@ -49,6 +50,23 @@ struct slab_lists {
   }
 };
 
+/// Longer keys, as GPHash's figure 12(a) has them: a pair names its record, which has the key. How
+/// the paper's SlabHash holds such keys is not told; that it reads them whole is.
+struct slab_records {
+  slab_lists lists;
+  key_hash hashing;
+  std::uint64_t* words;  // records of key and value, which lie where the lists do
+  std::uint32_t key_words, value_words;
+
+  constexpr std::uint64_t* record(std::uint32_t number) const {
+    return words + std::uint64_t{number} * (key_words + value_words);
+  }
+  constexpr std::uint32_t bucket_of(const std::uint64_t* key) const {
+    const std::uint64_t hash = hashing.of(key, key_words);
+    return static_cast<std::uint32_t>((hash >> 32) * lists.buckets >> 32);
+  }
+};
+
 enum class slab_operation : std::uint8_t { find, insert, update, erase };
 
 /// `blocks` of 256 threads, on the default stream; done when it returns. Arrays where the device
@@ -63,5 +81,12 @@ inline constexpr unsigned slab_warps_per_block = 8;
 void recover_slab_lists(const slab_lists& lists, unsigned warps);
 /// By the processor. Returns whether the key is there.
 bool find_in_slab_lists(const slab_lists& lists, std::uint32_t key, std::uint32_t& value);
+
+/// By the processor: appends the record of that number, whose key is new. `slabs_in_use`: of the
+/// lists. Returns false where all slabs are in use.
+bool add_record(const slab_records& all, std::uint32_t number, std::uint32_t& slabs_in_use);
+/// As run_slab_lists. The values of keys that are there are copied. Answers: ok, not_found.
+bool find_records(const slab_records& all, unsigned blocks, std::size_t n,
+                  const std::uint64_t* keys, std::uint64_t* values, status* answers);
 
 }  // namespace durahash::baselines

@@ -1,0 +1,51 @@
+# durahash_boost_includes(<folder or archive> <folder for what is unpacked> <includes> <why not>)
+#
+# Where the headers of a Boost of 1.83 or later are, which has concurrent_flat_map: <includes>, a
+# list. The first argument is a folder that was installed or unpacked, a checkout with its libraries
+# in libs/, or an archive of one of these. Without them <includes> is empty, and <why not> a
+# sentence.
+function(durahash_boost_includes named unpacked includes why_not)
+  set(wanted boost/unordered/concurrent_flat_map.hpp)
+  set(${includes} "" PARENT_SCOPE)
+  set(${why_not} "" PARENT_SCOPE)
+  if(NOT EXISTS "${named}")
+    set(${why_not} "${named} is not there" PARENT_SCOPE)
+    return()
+  endif()
+  set(folder "${named}")
+  if(NOT IS_DIRECTORY "${named}")
+    set(folder "${unpacked}")
+    # Once: another name or a newer archive is unpacked again.
+    file(TIMESTAMP "${named}" of_archive)
+    set(stamp "${named} ${of_archive}\n")
+    set(before "")
+    if(EXISTS "${unpacked}/unpacked")
+      file(READ "${unpacked}/unpacked" before)
+    endif()
+    if(NOT before STREQUAL stamp)
+      file(REMOVE_RECURSE "${unpacked}")
+      file(MAKE_DIRECTORY "${unpacked}")
+      execute_process(COMMAND ${CMAKE_COMMAND} -E tar xf "${named}" WORKING_DIRECTORY "${unpacked}"
+        RESULT_VARIABLE failed OUTPUT_QUIET ERROR_QUIET)
+      if(failed)
+        set(${why_not} "${named} is neither a folder nor an archive that CMake unpacks"
+          PARENT_SCOPE)
+        return()
+      endif()
+      file(WRITE "${unpacked}/unpacked" "${stamp}")
+    endif()
+  endif()
+  file(GLOB below LIST_DIRECTORIES true "${folder}/*")  # an archive has all in one folder
+  foreach(at IN ITEMS "${folder}" LISTS below)
+    if(EXISTS "${at}/${wanted}")
+      set(${includes} "${at}" PARENT_SCOPE)
+      return()
+    endif()
+    if(EXISTS "${at}/libs/unordered/include/${wanted}")
+      file(GLOB each LIST_DIRECTORIES true "${at}/libs/*/include")
+      set(${includes} "${each}" PARENT_SCOPE)
+      return()
+    endif()
+  endforeach()
+  set(${why_not} "${named} has no ${wanted}: it came with Boost 1.83" PARENT_SCOPE)
+endfunction()
