@@ -272,6 +272,17 @@ const std::vector<planted_bug>& planted_bugs() {
        "insertion has the same slot.",
        {engine_kind::gphash},
        "threads"},
+      {"gphash-a-search-trusts-what-is-not-swept",
+       "invariant S2",
+       "A search finds what the process that died had made visible, and gives it away before it is "
+       "durable.",
+       {engine_kind::gphash},
+       "power/threads"},
+      {"gphash-a-scan-trusts-what-is-not-swept",
+       "invariant S2",
+       "A scan does.",
+       {engine_kind::gphash},
+       "power/threads"},
       {"the flush of gphash.write.value",
        "GPHash 5",
        "The fingerprint of a small key is its key: published while the value is not durable, it "

@@ -363,7 +363,6 @@ status lifecycle<M, Kind, Engine>::sync() {
 
 template <medium M, class Kind, class Engine>
 status lifecycle<M, Kind, Engine>::backup(image_copy& to) {
-  await_count();  // it may store
   std::scoped_lock one_at_a_time(copying_);
   if (status s = to.catch_up([this] { return p_.end(); }); s != status::ok) return s;
   everybody_kept_out alone(self());

@@ -347,7 +347,8 @@ template <class Read>
 template <medium M, class Kind>
 void table<M, Kind>::settle_for_reader(const levels_view& v, const candidates& s) {
   if constexpr (stripe_mark<M>::marked) {
-    if (counted() && state_of(v, s.hash).mark.settled()) return;
+    const bool trusts = M::planted("gphash-a-search-trusts-what-is-not-swept");
+    if ((trusts || is_swept()) && state_of(v, s.hash).mark.settled()) return;
     flushed started;
     if (s.escape >= 0) {
       started += flush(m_, extent_of(root_of_table().escapes[s.escape]), "gphash.settle.escape");
@@ -524,7 +525,7 @@ std::optional<std::uint64_t> table<M, Kind>::read_stretch(std::uint64_t position
     }
   });
   if (&levels() != &v) return std::nullopt;
-  bool settled = counted();
+  bool settled = is_swept() || M::planted("gphash-a-scan-trusts-what-is-not-swept");
   for (std::size_t n = 0; n < stripes.size(); ++n) {
     if (!stripes[n].mark.is_at(versions[n])) return std::nullopt;
     settled &= stripes[n].mark.settled();

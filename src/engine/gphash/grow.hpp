@@ -201,13 +201,13 @@ template <medium M, class Kind>
 template <medium M, class Kind>
 void table<M, Kind>::ask_for_growth() {
   constexpr std::uint64_t at_once_bytes = 1 << 20;
-  if (asked_for_growth_.exchange(true)) return;
+  if (!counted() || asked_for_growth_.exchange(true)) return;
   auto begin = [this](const background&) {
     if_memory_allows([&] {
       std::unique_lock lock(resize_lock_, std::try_to_lock);
       if (!lock) return;
       // a pool that was synced meanwhile is left in peace
-      const bool wanted = counted() && p_.changing() && size() * 2 >= slots();
+      const bool wanted = p_.changing() && size() * 2 >= slots();
       if (wanted && begin_growth() == status::ok) return;
       notes_in_vain_ = 2 * notes_ + 1;
       wants_help_ = false;
@@ -382,9 +382,9 @@ void table<M, Kind>::switch_levels(const levels_view& planned) noexcept {
 /// where nobody waits for the lock (ask_for_growth).
 template <medium M, class Kind>
 void table<M, Kind>::load_cache(const levels_view& v) {
+  v.cache->put_off_load();  // whatever comes of this one
   std::unique_lock lock(resize_lock_, std::try_to_lock);
-  if (!lock) return v.cache->put_off_load();
-  if (&levels() != &v) return;
+  if (!lock || &levels() != &v) return;
   auto writers_passed = [&] {
     if (M::planted("gphash-a-copy-opens-before-its-writers-know")) return;
     for (stripe_index s = 0; s < stripes_of(v); ++s) std::scoped_lock passed(locks_[s]);

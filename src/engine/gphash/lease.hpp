@@ -11,7 +11,6 @@ namespace durahash::gphash {
 /// knows. Nothing, if the disk does not take the root.
 template <medium M, class Kind>
 std::optional<leased_table> table<M, Kind>::lend() requires(Kind::in_slot) {
-  await_count();  // a device claims slots, too
   lock_all();
   drop_growth();
   if (p_.read_only() || p_.may_change()) return as_leased();

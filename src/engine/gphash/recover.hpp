@@ -283,7 +283,8 @@ template <medium M, class Kind>
 
 template <medium M, class Kind>
 bool table<M, Kind>::count_units(const background* asking) {
-  const levels_view& v = levels();  // growth waits for this
+  if (Kind::in_slot && when_counted_ == nullptr) return true;  // nothing is to be swept
+  const levels_view& v = levels();                             // growth waits for this
   for (unsigned l = 0; l < v.count; ++l)
     for (std::uint64_t index = 0; index < v.at[l].buckets(); index += 1 << unit_log2) {
       if (asking != nullptr && asking->stopping()) return false;
@@ -315,6 +316,7 @@ std::uint64_t table<M, Kind>::slots() {
 
 template <medium M, class Kind>
 void table<M, Kind>::lock_all() {
+  await_count();  // it stores, and locks no stripe
   resize_lock_.lock();
   lock_stripes(levels());
   locked_ = &levels();

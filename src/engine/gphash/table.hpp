@@ -104,9 +104,6 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   template <class Read>
   status get(key_type key, Read read);
 
-  // grow.hpp
-  status expand() { return grow(levels()); }  // a level more on top, whatever the load
-
   // recover.hpp
   std::uint64_t size();  // waits for the count after a crash
   std::uint64_t slots();
@@ -456,6 +453,10 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   // recover.hpp
   error read_levels(const std::string& path, bool restored, std::vector<std::string>* dropped,
                     std::vector<level_view>& found);
+  /// Nothing that a process which died had made visible may be gone after another crash (S2).
+  bool is_swept() const noexcept {
+    return !sweep_writes_back || when_counted_ == nullptr || counted();
+  }
   void begin_sweep();
   void sweep_escapes();
   void sweep_buckets(const level_view& l, std::uint64_t first, std::uint64_t count);

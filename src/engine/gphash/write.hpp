@@ -36,7 +36,8 @@ template <medium M, class Kind>
   return t;
 }
 
-/// The levels stay what they are until the stripe is unlocked.
+/// The levels stay what they are until the stripe is unlocked; when all is counted after a crash,
+/// they get another view.
 template <medium M, class Kind>
 auto table<M, Kind>::lock_unit(const target_type& t, key_type) -> unit_type {
   while (true) {  // ends: each further round means that the levels were replaced
@@ -308,7 +309,7 @@ template <medium M, class Kind>
 template <medium M, class Kind>
 template <class Publish>
 [[gnu::noinline]] flushed table<M, Kind>::publish_and_tell(const change& c, Publish&& publish) {
-  const levels_view& v = levels();  // as they were when the stripe was locked
+  const levels_view& v = levels();  // those that were there when the stripe was locked
   const std::uint64_t words_per_bucket = shape_.bucket_words();
   unsigned l = 0;
   std::uint64_t word = 0;

@@ -295,8 +295,10 @@ void table<M, Kind>::look_around() {
     return;
   auto start = [this](const background&) {
     if_memory_allows([&] {
-      std::unique_lock lock(resize_lock_, std::try_to_lock);
-      if (lock && p_.changing()) shrink();  // a pool that was synced meanwhile is left in peace
+      {
+        std::unique_lock lock(resize_lock_, std::try_to_lock);
+        if (lock && p_.changing()) shrink();  // a pool that was synced meanwhile is left in peace
+      }
       start_helper();
     });
     shrinking_ = false;
