@@ -37,6 +37,13 @@ struct device_options {
   std::uint64_t max_staged = 1u << 20;
 };
 
+/// Where a batch of finds lists the keys that are not there, for who fetches them elsewhere. Memory
+/// that the device reads and writes.
+struct missed_keys {
+  std::uint32_t* indices = nullptr;  ///< room for n: places in the batch, in no order; or null
+  std::uint64_t* count = nullptr;    ///< how many; null: nothing is listed
+};
+
 /// Keys and values are 64-bit words. Arrays are memory that the device reads (cudaMalloc,
 /// cudaHostAlloc), of `n` elements; they must live until the batch is done. Keys of a batch need
 /// not be unique: operations of one key are done one after another, in no particular order within a
@@ -62,12 +69,14 @@ class map {
                           const device_options& on = {});
 
   /// Looks up keys. answers: ok, and the value; or not_found. `values` may be null: then it only
-  /// says whether they are there. Never allocates or resizes, nor waits for the device. Sees what
-  /// batches before it in its stream did; of what was staged, what is committed.
-  /// Returns   ok; invalid_argument: the device does not reach an array's first or last element;
-  ///           closed, or io_error after the device failed. Then nothing was done.
+  /// says whether they are there. Keys that are not there are listed in `missed`. Never allocates
+  /// or resizes, nor waits for the device. Sees what batches before it in its stream did; of what
+  /// was staged, what is committed.
+  /// Returns   ok; invalid_argument: the device does not reach an array's first or last element, or
+  ///           more than 2^32 keys are to be listed; closed, or io_error after the device failed.
+  ///           Then nothing was done.
   status find_async(std::size_t n, const std::uint64_t* keys, std::uint64_t* values,
-                    status* answers, stream on = nullptr);
+                    status* answers, stream on = nullptr, const missed_keys& missed = {});
 
   /// Writes. answers: as of durahash::map; no_space where all places of a key are taken: `reserve`,
   /// and again. In the pool itself and at the level process done, and durable, when the stream is

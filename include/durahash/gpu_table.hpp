@@ -40,14 +40,17 @@ class table {
   /// `lengths`, of n elements, values may have any length, which goes there: `values` gets the
   /// first value_bytes bytes of longer ones. Without, a value of another length than value_bytes is
   /// a `mismatch`, and `values` gets as much of it as there is room for. `values` may be null: then
-  /// it only says whether keys are there. What was found before `wait` returns ok is not final.
+  /// it only says whether keys are there. Those not_found are listed in `missed`. What was found
+  /// before `wait` returns ok is not final.
   /// Cost     one warp for each key: its buckets, at most 32 slots in one go; the key, the record's
   ///          header, the value.
-  /// Returns  ok; invalid_argument: the device does not reach an array's first or last element;
-  ///          closed, or io_error after a failure, which `wait` tells. Then nothing was done.
+  /// Returns  ok; invalid_argument: the device does not reach an array's first or last element, or
+  ///          more than 2^32 keys are to be listed; closed, or io_error after a failure, which
+  ///          `wait` tells. Then nothing was done.
   ///          Never allocates; waits for the device only where a write does.
   status find_async(std::size_t n, const void* keys, void* values, std::size_t value_bytes,
-                    status* answers, stream on = nullptr, std::uint32_t* lengths = nullptr);
+                    status* answers, stream on = nullptr, std::uint32_t* lengths = nullptr,
+                    const missed_keys& missed = {});
 
   /// Waits for the stream's finds.
   /// Returns  ok, closed, or io_error: the device failed, or a mirror has no memory any more; `why`

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 
+#include "durahash/gpu.hpp"
 #include "gpu/staged.hpp"
 
 namespace durahash::gpu {
@@ -22,6 +23,7 @@ struct batch {
   status* answers;
   std::uint32_t now = 0;          // of finds: their number, for the cache
   std::uint32_t* full = nullptr;  // of writes: if not null, 1 there says that one found no room
+  missed_keys missed = {};        // of finds; the count is 0 before
 };
 
 /// The answer of an operation that has not been done yet.
@@ -62,6 +64,10 @@ class batch_run {
         all_.answers[at + n] = answer;
         return true;
       });
+      if (all_.missed.count != nullptr)
+        list_missed(at, warp().ballot(warp().hold([&](unsigned n) {
+          return n < here && warp().of(answers, n) == status::not_found;
+        })));
     }
     if (seen.buckets == 0) return;
     tallies mine;
@@ -184,6 +190,20 @@ class batch_run {
   DURAHASH_ON_DEVICE auto hashes_from(std::size_t at) const {
     return warp().hold([&](unsigned n) {
       return at + n < all_.count ? operations_.hash_of(all_.keys[at + n]) : std::uint64_t{0};
+    });
+  }
+  /// One addition for all that a tile has missed.
+  DURAHASH_ON_DEVICE void list_missed(std::size_t at, std::uint32_t missed) const {
+    std::uint64_t first = warp().one(missed != 0, [&] {
+      return side_.own_count(*all_.missed.count, static_cast<std::uint64_t>(count_bits(missed)));
+    });
+    if (all_.missed.indices == nullptr) return;
+    warp().hold([&](unsigned n) {
+      if ((missed >> n & 1) == 0) return false;
+      auto before =
+          static_cast<unsigned>(count_bits(missed & static_cast<std::uint32_t>(low_bits(n))));
+      all_.missed.indices[first + before] = static_cast<std::uint32_t>(at + n);
+      return true;
     });
   }
   /// Calls does(mine, hash, value, answer) for each that is pending, again and again while it

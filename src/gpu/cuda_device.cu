@@ -253,12 +253,9 @@ class cuda_gpu final : public device {
     has_handles_ = true;
     into.turns = turns_, into.total = total_, into.copies = copies_;
   }
-  void answer_all(const batch& b, status answer, stream on) override {
+  void fill(void* memory, std::uint8_t byte, std::size_t bytes, stream on) override {
     const on_device here(number_);
-    static_assert(sizeof(status) == 1);
-    if (b.count != 0)
-      note(cudaMemsetAsync(b.answers, static_cast<int>(answer), b.count,
-                           static_cast<cudaStream_t>(on)));
+    if (bytes != 0) note(cudaMemsetAsync(memory, byte, bytes, static_cast<cudaStream_t>(on)));
   }
   void stage(const leased_table& table, const batch& b, const staged_changes& staged,
              stream on) override {

@@ -58,7 +58,7 @@ class device : public copies_device {
   // whether it began, or will
   virtual bool find(const leased_table& table, const batch& b, stream on) = 0;
   virtual void write(const leased_table& table, const batch& b, stream on) = 0;
-  virtual void answer_all(const batch& b, status answer, stream on) = 0;
+  virtual void fill(void* memory, std::uint8_t byte, std::size_t bytes, stream on) = 0;
   virtual void stage(const leased_table& table, const batch& b, const staged_changes& staged,
                      stream on) = 0;
   virtual void commit(const leased_table& table, const staged_changes& staged, std::size_t count,
@@ -82,6 +82,13 @@ class device : public copies_device {
   /// Of all batches that were waited for, since the device was made.
   virtual tallies counted() = 0;
 };
+
+/// Whether kernels may list there what they miss of so many keys.
+inline bool reaches(const device& d, const missed_keys& missed, std::size_t keys) {
+  if (missed.count == nullptr) return missed.indices == nullptr;
+  return keys <= std::uint64_t{1} << 32 && d.reaches(missed.count, sizeof *missed.count) &&
+         (missed.indices == nullptr || d.reaches(missed.indices, keys * sizeof *missed.indices));
+}
 
 /// The CUDA device of that number; or what stands in the way.
 result<std::unique_ptr<device>> cuda_device(int number);

@@ -109,6 +109,7 @@ class map::part {
     gate_opens_.wait(lock, [&] { return !levels_change_; });
     if (failed_) return status::io_error;
     b.now = ++finds_;
+    if (b.missed.count != nullptr) device_->fill(b.missed.count, 0, sizeof *b.missed.count, on);
     return device_->find(leased_, b, on) ? status::ok : status::io_error;
   }
 
@@ -126,7 +127,7 @@ class map::part {
       if (staged_count_ != 0 && on != staged_on_) return status::invalid_argument;
       if (b.count > max_staged_ - staged_count_) return status::no_space;
     }
-    device_->answer_all(b, pending, on);
+    answer_all(b, pending, on);
     by_batch() ? stage_next(b, on) : device_->write(leased_, b, on);
     return device_->sound() ? status::ok : status::io_error;
   }
@@ -150,7 +151,7 @@ class map::part {
     if (state() == status::ok && !reaches(b))
       return {status::invalid_argument, "an array is in memory that the device does not reach"};
     if (error e = commit(on); e.code != status::ok) return e;  // what others staged
-    device_->answer_all(b, pending, on);
+    answer_all(b, pending, on);
     const std::size_t most = by_batch() ? max_staged_ : most_before_growth;
     for (std::size_t done = 0; done < b.count; done += most) {
       batch piece = part_of(b, done, most);
@@ -159,7 +160,7 @@ class map::part {
       if (e.code == status::ok) continue;
       // nothing is done of what comes behind
       if (e.code == status::no_space && b.count - done > most) {
-        device_->answer_all(part_of(b, done + most, b.count), e.code, on);
+        answer_all(part_of(b, done + most, b.count), e.code, on);
         if (error waited = device_->wait(on); waited.code != status::ok) return fail(waited);
       }
       return e;
@@ -233,7 +234,12 @@ class map::part {
     bool no_values = b.values == nullptr && (b.what == action::find || b.what == action::erase);
     return device_->reaches(b.keys, b.count * sizeof(std::uint64_t)) &&
            (no_values || device_->reaches(b.values, b.count * sizeof(std::uint64_t))) &&
-           device_->reaches(b.answers, b.count * sizeof(status));
+           device_->reaches(b.answers, b.count * sizeof(status)) &&
+           gpu::reaches(*device_, b.missed, b.count);
+  }
+  void answer_all(const batch& b, status answer, stream on) {
+    static_assert(sizeof(status) == 1);
+    device_->fill(b.answers, static_cast<std::uint8_t>(answer), b.count, on);
   }
   /// One change for each key is room enough: there are no more of them than operations.
   error make_room_for_changes() {
@@ -462,8 +468,10 @@ status do_all(Part& part, const batch& b, stream on) {
 }  // namespace
 
 status map::find_async(std::size_t n, const std::uint64_t* keys, std::uint64_t* values,
-                       status* answers, stream on) {
-  return part_.here() ? part_->find({action::find, n, keys, values, answers}, on) : part_.refusal();
+                       status* answers, stream on, const missed_keys& missed) {
+  batch b{action::find, n, keys, values, answers};
+  b.missed = missed;
+  return part_.here() ? part_->find(b, on) : part_.refusal();
 }
 status map::put_async(std::size_t n, const std::uint64_t* keys, const std::uint64_t* values,
                       status* answers, stream on) {

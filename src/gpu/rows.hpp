@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/key_hash.hpp"
-#include "durahash/status.hpp"
+#include "durahash/gpu.hpp"
 #include "engine/gphash/leased.hpp"
 #include "gpu/both_sides.hpp"
 
@@ -72,6 +72,7 @@ struct row_batch {
   // of the values found; null: one of another length than value_bytes is a mismatch
   std::uint32_t* lengths;
   status* answers;
+  missed_keys missed = {};  // the count is 0 before
 };
 
 static_assert(std::is_trivially_copyable_v<leased_rows>);
@@ -141,6 +142,10 @@ class row_search {
         answer = status::mismatch;
       warp().one([&] {
         if (b.lengths != nullptr) b.lengths[i] = length;
+        if (answer == status::not_found && b.missed.count != nullptr) {
+          std::uint64_t at = side_.own_count(*b.missed.count, std::uint64_t{1});
+          if (b.missed.indices != nullptr) b.missed.indices[at] = static_cast<std::uint32_t>(i);
+        }
         return b.answers[i] = answer, true;
       });
     }

@@ -48,6 +48,7 @@ class table::part {
     if (!table_) return status::closed;
     if (failure_.code != status::ok) return status::io_error;
     if (!reaches(b)) return status::invalid_argument;
+    if (b.missed.count != nullptr) device_->fill(b.missed.count, 0, sizeof *b.missed.count, on);
     return device_->find_rows(rows_, b, on) ? status::ok : status::io_error;
   }
   error wait(stream on) {
@@ -131,7 +132,8 @@ class table::part {
     return device_->reaches(b.keys, b.count * key_bytes_) &&
            (b.values == nullptr || device_->reaches(b.values, b.count * b.value_bytes)) &&
            (b.lengths == nullptr || device_->reaches(b.lengths, b.count * sizeof(std::uint32_t))) &&
-           device_->reaches(b.answers, b.count * sizeof(status));
+           device_->reaches(b.answers, b.count * sizeof(status)) &&
+           gpu::reaches(*device_, b.missed, b.count);
   }
   error failed(const error& e) {
     if (failure_.code == status::ok) failure_ = e;
@@ -280,10 +282,11 @@ result<table> table::open(const std::string& path, const options& how, const dev
 std::size_t table::key_bytes() const { return part_.here() ? part_->key_bytes() : 0; }
 
 status table::find_async(std::size_t n, const void* keys, void* values, std::size_t value_bytes,
-                         status* answers, stream on, std::uint32_t* lengths) {
+                         status* answers, stream on, std::uint32_t* lengths,
+                         const missed_keys& missed) {
   return part_.here()
              ? part_->find({n, static_cast<const std::uint64_t*>(keys),
-                            static_cast<std::byte*>(values), value_bytes, lengths, answers},
+                            static_cast<std::byte*>(values), value_bytes, lengths, answers, missed},
                            on)
              : part_.refusal();
 }

@@ -142,8 +142,8 @@ class lockstep_device final : public gpu::device {
     on_warps(on, t, b,
              [](auto& run, std::size_t first, std::size_t step) { run.write(first, step); });
   }
-  void answer_all(const gpu::batch& b, status answer, gpu::stream on) override {
-    queue_of(on).ask([b, answer] { std::fill_n(b.answers, b.count, answer); });
+  void fill(void* memory, std::uint8_t byte, std::size_t bytes, gpu::stream on) override {
+    queue_of(on).ask([=] { std::memset(memory, byte, bytes); });
   }
   void stage(const gpu::leased_table& t, const gpu::batch& b, const gpu::staged_changes& staged,
              gpu::stream on) override {
