@@ -8,6 +8,7 @@
 
 #include "durahash/gpu.hpp"
 #include "gpu/staged.hpp"
+#include "gpu/visits.hpp"
 
 namespace durahash::gpu {
 
@@ -154,12 +155,13 @@ class batch_run {
     add(mine);
   }
 
-  /// Records of buckets, so many from the first one on, appended. The batch has no part in it.
+  /// Selected records of buckets, so many from the first one on, appended. The batch has no part in
+  /// it.
   DURAHASH_ON_DEVICE void export_records(std::uint64_t first_bucket, std::uint64_t buckets,
                                          const exported& to, std::uint64_t first,
                                          std::uint64_t step) {
-    for (std::uint64_t n = first; n < buckets; n += step)
-      operations_.export_bucket(first_bucket + n, to);
+    visits<Side> all(side_, operations_.table());
+    for (std::uint64_t n = first; n < buckets; n += step) all.hand_out(first_bucket + n, to);
   }
 
   /// A step of a load of copies. The batch has no part in it.

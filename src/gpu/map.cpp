@@ -7,6 +7,7 @@
 
 #include "base/process_mark.hpp"
 #include "gpu/cache.hpp"
+#include "gpu/exports.hpp"
 #include "gpu/leaser.hpp"
 #include "gpu/pins.hpp"
 
@@ -56,30 +57,46 @@ class map::part {
     return !table_ ? status::closed : failed_ ? failure_.code : status::ok;
   }
 
-  status export_batch(export_cursor& at, std::size_t n, std::uint64_t* keys, std::uint64_t* values,
-                      std::size_t& count, stream on) {
+  status export_batch(export_cursor& at, std::size_t n, const exported& to, std::size_t& count,
+                      stream on) {
     count = 0;
-    if (constexpr std::size_t least = 32; n < least) return status::invalid_argument;
+    if (n < least_export) return status::invalid_argument;
     if (error e = commit(on); e.code != status::ok) return e.code;
-    if (!device_->reaches(keys, n * sizeof *keys) || !device_->reaches(values, n * sizeof *values))
+    const std::size_t bytes = n * sizeof(std::uint64_t);
+    if (!device_->reaches(to.keys, bytes) ||
+        (to.values != nullptr && !device_->reaches(to.values, bytes)))
       return status::invalid_argument;
     if (error e = device_->wait_for_all(); e.code != status::ok) return fail(e).code;
-    std::uint64_t buckets = leased_.buckets() + 1;  // the last are the escape slots
     if (at.next != 0 && at.layout != layout_) return status::mismatch;
     at.layout = layout_;
-    auto* counter = static_cast<std::uint64_t*>(device_->allocate(sizeof(std::uint64_t)));
-    if (counter == nullptr) return status::no_space;
-    *counter = 0;
-    std::uint64_t some = std::min<std::uint64_t>(
-        buckets - std::min(at.next, buckets),
-        n / std::max(leased_.where.form().slots, unsigned{gphash::first_fingerprint}));
-    device_->export_records(leased_, at.next, some, {keys, values, counter}, on);
-    error waited = device_->wait(on);
-    count = *counter;
-    device_->free(counter);
-    if (waited.code != status::ok) return fail(waited).code;
-    at.next += some;
-    at.done = at.next >= buckets;
+    error e = export_some(*device_, leased_, at, n, to, count, on);
+    return e.code == status::io_error ? fail(e).code : e.code;
+  }
+
+  /// Lists of keys, and an erase of each. Nobody writes in between: who calls is the only one.
+  status erase_if(const selection& which, std::uint64_t& erased, stream on) {
+    erased = 0;
+    if (error e = commit(on); e.code != status::ok) return e.code;
+    const std::size_t at_once = by_batch()
+                                    ? std::min<std::uint64_t>(max_staged_, most_before_growth)
+                                    : most_before_growth,
+                      room = std::max(at_once, least_export);
+    const lent_array<std::uint64_t> keys(*device_, room, memory_kind::own);
+    const lent_array<status> answers(*device_, room, memory_kind::own);
+    if (keys.data() == nullptr || answers.data() == nullptr) return status::no_space;
+    std::size_t count = 0;
+    for (export_cursor at; !at.done;) {
+      status listed = export_batch(at, room, {keys.data(), nullptr, nullptr, which}, count, on);
+      if (listed != status::ok) return listed;
+      for (std::size_t done = 0; done < count; done += at_once) {
+        const std::size_t n = std::min(at_once, count - done);
+        const std::int64_t before = device_->counted().records;
+        status asked = write({action::erase, n, keys.data() + done, nullptr, answers.data()}, on);
+        if (asked == status::ok) asked = commit(on).code;
+        if (asked != status::ok) return asked;
+        erased += static_cast<std::uint64_t>(before - device_->counted().records);
+      }
+    }
     return status::ok;
   }
 
@@ -519,9 +536,21 @@ status map::add(std::size_t n, const std::uint64_t* keys, const std::uint64_t* v
 }
 status map::export_batch(export_cursor& at, std::size_t n, std::uint64_t* keys,
                          std::uint64_t* values, std::size_t& exported, stream on) {
-  exported = 0;
-  return part_.here() ? part_->export_batch(at, n, keys, values, exported, on) : part_.refusal();
+  return export_batch_if(at, {}, n, keys, values, exported, on);
 }
+status map::export_batch_if(export_cursor& at, const selection& which, std::size_t n,
+                            std::uint64_t* keys, std::uint64_t* values, std::size_t& exported,
+                            stream on) {
+  exported = 0;
+  return part_.here() ? part_->export_batch(at, n, {keys, values, nullptr, which}, exported, on)
+                      : part_.refusal();
+}
+status map::erase_if(const selection& which, std::uint64_t* erased, stream on) {
+  std::uint64_t ignored = 0;
+  return part_.here() ? part_->erase_if(which, erased != nullptr ? *erased : ignored, on)
+                      : part_.refusal();
+}
+status map::clear(stream on) { return erase_if({}, nullptr, on); }
 void map::view(device_view& into) {
   if (part_.here()) part_->view(into);
 }

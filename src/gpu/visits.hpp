@@ -2,6 +2,7 @@
 // erase them in kernels of one's own.
 #pragma once
 
+#include "durahash/gpu.hpp"
 #include "gpu/operations.hpp"
 
 namespace durahash::gpu {
@@ -14,27 +15,29 @@ struct exported {
   selection which;
 };
 
+/// Buckets are counted through all levels; behind the last one are the escape slots.
+constexpr std::uint64_t visited_buckets(const leased_table& table) noexcept {
+  return table.buckets() + 1;
+}
+
 template <class Side>
 class visits {
  public:
   DURAHASH_ON_DEVICE visits(Side& side, const leased_table& table) noexcept
       : side_(side), table_(table) {}
 
-  /// Buckets are counted through all levels; behind the last one are the escape slots.
-  static DURAHASH_ON_DEVICE std::uint64_t buckets_of(const leased_table& table) noexcept {
-    return table.buckets() + 1;
-  }
-
   /// Records of a bucket, a lane for each. Others may write meanwhile: a record is what it was at
   /// one moment, and one that comes or goes is among them or not.
   struct records {
-    using words = typename std::remove_cvref_t<decltype(Side::warp)>::template varying<std::uint64_t>;
+    using words =
+        typename std::remove_cvref_t<decltype(Side::warp)>::template varying<std::uint64_t>;
     std::uint32_t there = 0;  // by lane
     words keys, values;
   };
   DURAHASH_ON_DEVICE records of_bucket(std::uint64_t number) const {
     const bool escapes = number == table_.buckets();
-    const unsigned slots = escapes ? unsigned{gphash::first_fingerprint} : table_.where.form().slots;
+    const unsigned slots =
+        escapes ? unsigned{gphash::first_fingerprint} : table_.where.form().slots;
     pm<std::uint64_t>* bucket = escapes ? nullptr : table_.bucket(number);
     auto state_of = [&](unsigned lane) -> pm<std::uint64_t>& {
       return escapes ? table_.escapes[lane].state : bucket[lane];
@@ -89,9 +92,8 @@ class visits {
              to.which.selects(warp().of(all.keys, lane), warp().of(all.values, lane));
     }));
     if (chosen == 0) return;
-    std::uint64_t first = warp().one([&] {
-      return side_.own_count(*to.count, static_cast<std::uint64_t>(count_bits(chosen)));
-    });
+    std::uint64_t first = warp().one(
+        [&] { return side_.own_count(*to.count, static_cast<std::uint64_t>(count_bits(chosen))); });
     warp().each([&](unsigned lane) {
       if ((chosen >> lane & 1) == 0) return false;
       auto before =
