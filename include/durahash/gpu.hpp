@@ -66,6 +66,10 @@ struct selection {
 /// Threads   one at a time, but for batches of `find_async` in streams of their own beside all
 ///           others but `close`; they wait while another thread calls what waits for the device
 ///           (below), or while the table grows. Nobody else has the pool open meanwhile.
+/// Graphs    a call that names a stream which is being captured into a CUDA graph answers
+///           invalid_argument, and does nothing; so does one that names the default stream while a
+///           blocking stream is captured. The capture stays valid. A graph would find the table
+///           where it was then.
 /// Crash     `kill -9` at any moment, within a kernel too: as for `map`. Every operation is there
 ///           that a commit had returned for; in the pool itself at the level process every one that
 ///           its stream had finished. Each of the others is there whole or not at all.

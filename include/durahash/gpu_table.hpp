@@ -18,6 +18,7 @@ struct leased_rows;
 ///          multiple of 8 and the array is aligned to 8.
 /// Threads  any; writes, `reserve`, `compact` and `close` wait for the finds under way, and those
 ///          for them. Nobody else has the pool open to write meanwhile.
+/// Graphs   as of gpu::map: streams that are being captured are refused.
 /// Crash    writes: as of `table`, each durable when the call returns. Finds change nothing.
 /// Fork     as durahash::handle: in a child everything answers `forked`, or nothing, and
 ///          the destructor leaves the pool and the device alone.

@@ -96,7 +96,7 @@ class cuda_gpu final : public device {
  public:
   ~cuda_gpu() override {
     if (turns_ == nullptr) return;  // it did not start
-    const on_device here(number_);
+    const on_device here(context_);
     for (cudaStream_t made : {stream_for_copies_, transfers_})
       if (made != nullptr) cudaStreamDestroy(made);
     for (auto [name, event] : last_of_) cudaEventDestroy(event);
@@ -111,11 +111,11 @@ class cuda_gpu final : public device {
     if (number < 0 || number >= count)
       return {status::invalid_argument, "there is no CUDA device " + std::to_string(number) +
                                             ": this machine has " + std::to_string(count)};
-    number_ = number;
-    const on_device here(number);
-    if (error e = said(cudaFree(nullptr), "cannot use the CUDA device " + std::to_string(number));
+    if (error e = said(context_of(number, context_),
+                       "cannot use the CUDA device " + std::to_string(number));
         e.code != status::ok)
       return e;
+    const on_device here(context_);
     for (auto [attribute, what] :
          {std::pair{cudaDevAttrHostRegisterSupported, "register host memory"},
           std::pair{cudaDevAttrCanUseHostPointerForRegisteredMem,
@@ -167,7 +167,7 @@ class cuda_gpu final : public device {
   bool reaches(const void* memory, std::size_t bytes) const override {
     if (bytes == 0) return true;
     if (memory == nullptr) return false;
-    const on_device here(number_);
+    const on_device here(context_);
     auto known = [this](const std::byte* at) {
       cudaPointerAttributes facts;
       const cudaError_t code = cudaPointerGetAttributes(&facts, at);
@@ -181,7 +181,7 @@ class cuda_gpu final : public device {
     return known(first) && known(first + bytes - 1);
   }
   error take(std::span<std::byte> memory) override {
-    const on_device here(number_);
+    const on_device here(context_);
     return said(cudaHostRegister(memory.data(), memory.size(),
                                  cudaHostRegisterPortable | cudaHostRegisterMapped),
                 "cannot pin " + std::to_string(memory.size()) +
@@ -189,11 +189,11 @@ class cuda_gpu final : public device {
                     "device DAX)");
   }
   void release(std::span<std::byte> memory) override {
-    const on_device here(number_);
+    const on_device here(context_);
     note(cudaHostUnregister(memory.data()));
   }
   void* allocate(std::size_t bytes, memory_kind kind) override {
-    const on_device here(number_);
+    const on_device here(context_);
     void* memory = nullptr;
     cudaError_t got =
         kind == memory_kind::own
@@ -203,16 +203,16 @@ class cuda_gpu final : public device {
     return got == cudaSuccess ? memory : nullptr;
   }
   void free(void* memory, memory_kind kind) override {
-    const on_device here(number_);
+    const on_device here(context_);
     if (memory != nullptr) note(kind == memory_kind::own ? cudaFree(memory) : cudaFreeHost(memory));
   }
   void clear(void* memory, std::size_t bytes) override {
-    const on_device here(number_);
+    const on_device here(context_);
     note(cudaMemsetAsync(memory, 0, bytes, transfers_));
     note(cudaStreamSynchronize(transfers_));
   }
   error copy(void* to, const void* from, std::size_t bytes) override {
-    const on_device here(number_);
+    const on_device here(context_);
     cudaError_t done = cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, transfers_);
     if (done == cudaSuccess) done = cudaStreamSynchronize(transfers_);
     return said(done, "cannot copy " + std::to_string(bytes) +
@@ -254,7 +254,7 @@ class cuda_gpu final : public device {
     into.turns = turns_, into.total = total_, into.copies = copies_;
   }
   void fill(void* memory, std::uint8_t byte, std::size_t bytes, stream on) override {
-    const on_device here(number_);
+    const on_device here(context_);
     if (bytes != 0) note(cudaMemsetAsync(memory, byte, bytes, static_cast<cudaStream_t>(on)));
   }
   void stage(const leased_table& table, const batch& b, const staged_changes& staged,
@@ -269,13 +269,20 @@ class cuda_gpu final : public device {
     start_kernel<half::retry_full, any_shape, false>(leased_table::none(), b, {}, b.count, on);
   }
 
+  bool captures(stream on) const override {
+    const on_device here(context_);
+    cudaStreamCaptureStatus now = cudaStreamCaptureStatusNone;
+    const cudaError_t code = cudaStreamIsCapturing(static_cast<cudaStream_t>(on), &now);
+    if (code != cudaSuccess) cudaGetLastError();  // any other: the call that follows tells of it
+    return code == cudaErrorStreamCaptureImplicit || now != cudaStreamCaptureStatusNone;
+  }
   bool sound() const override { return failure_ == cudaSuccess; }
   error wait(stream on) override {
-    const on_device here(number_);
+    const on_device here(context_);
     return counted_after(cudaStreamSynchronize(static_cast<cudaStream_t>(on)));
   }
   error wait_for_all() override {
-    const on_device here(number_);
+    const on_device here(context_);
     return counted_after(has_handles_ ? cudaDeviceSynchronize() : wait_for_own_kernels());
   }
   tallies counted() override {
@@ -326,7 +333,7 @@ class cuda_gpu final : public device {
   template <class... Parameters>
   bool start(void (*kernel)(Parameters...), std::uint64_t work, unsigned threads_for_one, stream on,
              const std::remove_cv_t<Parameters>&... parameters) {
-    const on_device here(number_);
+    const on_device here(context_);
     const unsigned per_block = threads_per_block / threads_for_one;
     auto blocks = static_cast<unsigned>(
         std::min<std::uint64_t>((work + per_block - 1) / per_block,
@@ -380,7 +387,7 @@ class cuda_gpu final : public device {
     return said(failure_.exchange(cudaSuccess), "the CUDA device failed");
   }
 
-  int number_ = 0;
+  CUcontext context_ = nullptr;
   unsigned processors_ = 1;
   bool reaches_all_memory_ = false;  // pageable memory, too
   // none waits for the default stream, nor that for it

@@ -76,6 +76,9 @@ class device : public copies_device {
   /// For kernels that are not the library's: turns, total and copies.
   virtual void describe(device_view& into) = 0;
 
+  /// Whether what is asked of this stream is not done, but recorded: of a CUDA graph.
+  virtual bool captures(stream on) const = 0;
+
   /// Whether all that was asked for has begun, or will. If not, the next wait says why.
   virtual bool sound() const = 0;
 

@@ -56,6 +56,13 @@ class map::part {
   status state() const noexcept {
     return !table_ ? status::closed : failed_ ? failure_.code : status::ok;
   }
+  /// Whether it does what is asked of this stream. A graph that was captured would work on the
+  /// table as it was then, and on memory that is gone when it has grown: none is.
+  error ready(stream on) const {
+    if (state() != status::ok) return {state(), failure_.message};
+    if (!device_->captures(on)) return {status::ok, {}};
+    return {status::invalid_argument, "the stream is being captured into a CUDA graph"};
+  }
 
   status export_batch(export_cursor& at, std::size_t n, const exported& to, std::size_t& count,
                       stream on) {
@@ -121,7 +128,7 @@ class map::part {
   /// Others may be beside it.
   status find(batch b, stream on) {
     if (!table_) return status::closed;
-    if (!reaches(b)) return status::invalid_argument;
+    if (!reaches(b) || device_->captures(on)) return status::invalid_argument;
     std::unique_lock lock(gate_);
     gate_opens_.wait(lock, [&] { return !levels_change_; });
     if (failed_) return status::io_error;
@@ -138,7 +145,7 @@ class map::part {
   }
 
   status write(const batch& b, stream on) {
-    if (state() != status::ok) return state();
+    if (error e = ready(on); e.code != status::ok) return e.code;
     if (!reaches(b)) return status::invalid_argument;
     if (by_batch()) {
       if (staged_count_ != 0 && on != staged_on_) return status::invalid_argument;
@@ -151,13 +158,8 @@ class map::part {
 
   /// Durable is what returns.
   error commit(stream on) {
-    if (state() != status::ok) return {state(), failure_.message};
-    if (failed_beside_)
-      return fail(
-          {status::io_error, "the device failed while copies of buckets were loaded, or counted"});
-    if (error e = device_->wait(on); e.code != status::ok) return fail(e);
-    if (staged_count_ != 0) return commit_staged();
-    return {status::ok, {}};
+    if (error e = ready(on); e.code != status::ok) return e;
+    return commit_behind(device_->wait(on));
   }
 
   /// With growth. A table that is all but full is left by what grows it: the more operations come
@@ -283,13 +285,23 @@ class map::part {
     staged_count_ += b.count;
     device_->stage(leased_, b, staged_, on);
   }
-  error commit_staged() {
-    if (error e = device_->wait(staged_on_); e.code != status::ok) return fail(e);
+  /// What was staged, if anything was. Its stream may be another one, which is being captured now.
+  error commit_behind(const error& waited) {
+    if (failed_beside_)
+      return fail(
+          {status::io_error, "the device failed while copies of buckets were loaded, or counted"});
+    if (waited.code != status::ok) return fail(waited);
+    if (staged_count_ == 0) return {status::ok, {}};
+    if (error e =
+            device_->captures(staged_on_) ? device_->wait_for_all() : device_->wait(staged_on_);
+        e.code != status::ok)
+      return fail(e);
+    const stream own = device_->stream_for_copies();
     const std::uint64_t count = device_->counted().staged - staged_.before;
     std::span<const change> changes(staged_.changes, count);
     mirror_ ? pool_->store_changes(changes, *mirror_) : pool_->flush_payloads(changes);
-    device_->commit(leased_, staged_, count, staged_on_);
-    if (error e = device_->wait(staged_on_); e.code != status::ok) return fail(e);
+    device_->commit(leased_, staged_, count, own);
+    if (error e = device_->wait(own); e.code != status::ok) return fail(e);
     if (!mirror_) pool_->flush_words(changes);
     staged_.before += count;
     staged_count_ = 0;
@@ -379,8 +391,7 @@ class map::part {
     return cache_ ? cache_->begin(mirror_ ? mirror_->shown(home) : home) : error{status::ok, {}};
   }
   void end_lease() {
-    if (!leased_out_ || commit(nullptr).code != status::ok) return;
-    if (error e = device_->wait_for_all(); e.code != status::ok) return static_cast<void>(fail(e));
+    if (!leased_out_ || commit_behind(device_->wait_for_all()).code != status::ok) return;
     std::int64_t records = device_->counted().records;
     pool_->take_back(records - std::exchange(told_.records, records));
     leased_out_ = false;

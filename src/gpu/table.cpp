@@ -47,11 +47,13 @@ class table::part {
     std::scoped_lock lock(gate_);
     if (!table_) return status::closed;
     if (failure_.code != status::ok) return status::io_error;
-    if (!reaches(b)) return status::invalid_argument;
+    if (!reaches(b) || device_->captures(on)) return status::invalid_argument;
     if (b.missed.count != nullptr) device_->fill(b.missed.count, 0, sizeof *b.missed.count, on);
     return device_->find_rows(rows_, b, on) ? status::ok : status::io_error;
   }
   error wait(stream on) {
+    if (device_->captures(on))
+      return {status::invalid_argument, "the stream is being captured into a CUDA graph"};
     error waited = device_->wait(on);  // others go on meanwhile
     std::scoped_lock lock(gate_);
     if (!table_) return {status::closed, {}};

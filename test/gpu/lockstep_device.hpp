@@ -13,6 +13,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -197,6 +198,7 @@ class lockstep_device final : public gpu::device {
   }
   gpu::stream stream_for_copies() override { return &copies_; }  // one that no test has
   void describe(gpu::device_view&) override {}                   // no kernels but the library's
+  bool captures(gpu::stream on) const override { return captured && *captured == on; }
   bool sound() const override { return true; }
   error wait(gpu::stream on) override {
     work_queue& queue = queue_of(on);
@@ -223,6 +225,7 @@ class lockstep_device final : public gpu::device {
   std::size_t stages = 0, committed = 0;  // kernels of writes that are staged; changes of keys
   bool refuses_pins = false, refuses_launches = false, lazy = false;
   std::size_t max_own_bytes = ~std::size_t{0};  // of one piece
+  std::optional<gpu::stream> captured;
 
   std::size_t pinned_bytes() const noexcept { return pinned_; }
 
