@@ -27,8 +27,9 @@ struct batch {
   missed_keys missed = {};        // of finds; the count is 0 before
 };
 
-/// The answer of an operation that has not been done yet.
-inline constexpr status pending = static_cast<status>(0xff);
+/// The answer of an operation that has not been done yet; and, within a warp, of one that another
+/// one does with its own.
+inline constexpr status pending = static_cast<status>(0xff), led = static_cast<status>(0xfe);
 
 template <class Side, class Shape = any_shape>
 class batch_run {
@@ -181,7 +182,8 @@ class batch_run {
   }
 
  private:
-  static constexpr unsigned width = std::remove_cvref_t<decltype(Side::warp)>::width;
+  static constexpr unsigned width = std::remove_cvref_t<decltype(Side::warp)>::width,
+                            numbers = std::remove_cvref_t<decltype(Side::warp)>::numbers;
 
   DURAHASH_ON_DEVICE auto& warp() const noexcept { return side_.warp; }
   DURAHASH_ON_DEVICE unsigned count_from(std::size_t at) const {
@@ -210,7 +212,8 @@ class batch_run {
   }
   /// Calls does(mine, hash, value, answer) for each that is pending, again and again while it
   /// answers false: `mine` says whether it is to do anything. All that it takes it gives back
-  /// before it returns, so that none waits for the stripe of one of its warp that waits for it.
+  /// before it returns, so that none waits for the stripe of one of its warp that waits for it. Of
+  /// a warp's operations of one key the first does all.
   template <class Does>
   DURAHASH_ON_DEVICE void for_pending(std::size_t first, std::size_t step, Does&& does) {
     for (std::size_t at = first * width; warp().in_any_tile(at < all_.count); at += step * width) {
@@ -222,6 +225,12 @@ class batch_run {
         return all_.what != action::erase && at + n < all_.count ? all_.values[at + n]
                                                                  : std::uint64_t{0};
       });
+      auto twins = warp().alike(
+          hashes, warp().hold([&](unsigned n) { return warp().of(answers, n) == pending; }));
+      const bool any_led = warp().in_any_tile(warp().ballot(warp().hold([&](unsigned n) {
+        return count_bits(warp().of(twins, n)) > 1;
+      })) != 0);
+      if (any_led) let_lead(twins, answers, values);
       DURAHASH_ROLLED
       for (unsigned n = 0; n < width; ++n) {
         status answer = warp().from(answers, n);
@@ -235,6 +244,7 @@ class batch_run {
         warp().keep(answers, n, answer);
         warp().keep(values, n, value);
       }
+      if (any_led) answer_led(twins, answers, values);
       warp().hold([&](unsigned n) {
         if (at + n >= all_.count || warp().of(answers, n) == warp().of(before, n)) return false;
         all_.answers[at + n] = warp().of(answers, n);
@@ -243,6 +253,51 @@ class batch_run {
         return true;
       });
     }
+  }
+  /// The first of each key gets what all of them come to: one after another, in their order. The
+  /// others are left to it.
+  template <class Twins, class Answers, class Values>
+  DURAHASH_ON_DEVICE void let_lead(const Twins& twins, Answers& answers, Values& values) const {
+    const Values own = values;
+    if (all_.what == action::put || all_.what == action::update) {
+      values = warp().hold([&](unsigned n) {
+        std::uint32_t mine = warp().of(twins, n);
+        return warp().from_far(
+            own, mine == 0 ? warp().number_of(n) : static_cast<unsigned>(highest_bit(mine)));
+      });
+    } else if (all_.what == action::add) {
+      values = warp().hold([](unsigned) { return std::uint64_t{0}; });
+      DURAHASH_ROLLED
+      for (unsigned number = 0; number < numbers; ++number)
+        values = warp().hold([&](unsigned n) {
+          std::uint64_t more = warp().from_far(own, number);
+          return warp().of(values, n) + ((warp().of(twins, n) >> number & 1) != 0 ? more : 0);
+        });
+    }
+    answers = warp().hold([&](unsigned n) {
+      std::uint32_t mine = warp().of(twins, n);
+      bool leads = mine == 0 || static_cast<unsigned>(lowest_bit(mine)) == warp().number_of(n);
+      return leads ? warp().of(answers, n) : led;
+    });
+  }
+  /// What they are answered that came behind it.
+  template <class Twins, class Answers, class Values>
+  DURAHASH_ON_DEVICE void answer_led(const Twins& twins, Answers& answers, Values& values) const {
+    auto leader = warp().hold([&](unsigned n) {
+      std::uint32_t mine = warp().of(twins, n);
+      return mine == 0 ? warp().number_of(n) : static_cast<unsigned>(lowest_bit(mine));
+    });
+    const Answers of_leaders = answers;
+    const Values there = values;
+    answers = warp().hold([&](unsigned n) {
+      status of_leader = warp().from_far(of_leaders, warp().of(leader, n));
+      if (warp().of(of_leaders, n) != led) return warp().of(of_leaders, n);
+      if (of_leader != status::ok) return of_leader;
+      return all_.what == action::erase ? status::not_found
+             : all_.what == action::insert || all_.what == action::find_or_insert ? status::exists
+                                                                                  : status::ok;
+    });
+    values = warp().hold([&](unsigned n) { return warp().from_far(there, warp().of(leader, n)); });
   }
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic push  // it takes the value of an optional that has none to be read
