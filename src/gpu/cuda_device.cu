@@ -82,6 +82,14 @@ __global__ void __launch_bounds__(threads_per_block)
 }
 
 __global__ void __launch_bounds__(threads_per_block)
+    run_gather_rows(const __grid_constant__ leased_rows rows,
+                    const __grid_constant__ gather_batch b) {
+  bucket_copies none;
+  side_of_a_warp side(nullptr, none);
+  row_gather<side_of_a_warp>(side, rows).gather_all(b, tiles<32>::number(), tiles<32>::all());
+}
+
+__global__ void __launch_bounds__(threads_per_block)
     run_spread(const __grid_constant__ changed_blocks blocks) {
   spread_blocks(cuda_warp<32>(), blocks, tiles<32>::number(), tiles<32>::all());
 }
@@ -237,6 +245,9 @@ class cuda_gpu final : public device {
   }
   bool find_rows(const leased_rows& rows, const row_batch& b, stream on) override {
     return b.count == 0 || start(&run_find_rows, b.count, 32, on, rows, b);
+  }
+  bool gather_rows(const leased_rows& rows, const gather_batch& b, stream on) override {
+    return b.bags() == 0 || start(&run_gather_rows, b.bags(), 32, on, rows, b);
   }
   void spread(const changed_blocks& blocks, stream on) override {
     if (blocks.count != 0) start(&run_spread, blocks.count, 32, on, blocks);

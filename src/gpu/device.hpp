@@ -8,7 +8,7 @@
 
 #include "durahash/gpu.hpp"
 #include "gpu/device_view.hpp"
-#include "gpu/rows.hpp"
+#include "gpu/gather.hpp"
 
 namespace durahash::gpu {
 
@@ -71,6 +71,7 @@ class device : public copies_device {
                               std::uint64_t buckets, const exported& to, stream on) = 0;
 
   virtual bool find_rows(const leased_rows& rows, const row_batch& b, stream on) = 0;
+  virtual bool gather_rows(const leased_rows& rows, const gather_batch& b, stream on) = 0;
   virtual void spread(const changed_blocks& blocks, stream on) = 0;
 
   /// For kernels that are not the library's: turns, total and copies.

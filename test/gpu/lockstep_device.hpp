@@ -184,6 +184,15 @@ class lockstep_device final : public gpu::device {
     });
     return true;
   }
+  bool gather_rows(const gpu::leased_rows& rows, const gpu::gather_batch& b,
+                   gpu::stream on) override {
+    if (refuses_launches) return false;
+    ask_warps(on, [this, rows, b](std::size_t first, std::size_t step) {
+      gpu::lockstep_side<process_medium> side(medium_, turns_);
+      gpu::row_gather(side, rows).gather_all(b, first, step);
+    });
+    return true;
+  }
   void spread(const gpu::changed_blocks& blocks, gpu::stream on) override {
     ask_warps(on, [blocks](std::size_t first, std::size_t step) {
       gpu::spread_blocks(lockstep_warp(), blocks, first, step);
