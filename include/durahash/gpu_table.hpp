@@ -64,8 +64,8 @@ class table {
   ///          header, the value.
   /// Returns  ok; invalid_argument: the device does not reach an array's first or last element, or
   ///          keys are not aligned, or more than 2^32 of them are to be listed; closed, or io_error
-  ///          after a failure, which `wait` tells. Then nothing was done. Never allocates; waits for
-  ///          the device only where a write does.
+  ///          after a failure, which `wait` tells. Then nothing was done. Never allocates; waits
+  ///          for the device only where a write does.
   status find_async(std::size_t n, const void* keys, void* values, std::size_t value_bytes,
                     status* answers, stream on = nullptr, std::uint32_t* lengths = nullptr,
                     const missed_keys& missed = {});
