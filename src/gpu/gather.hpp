@@ -38,7 +38,7 @@ class row_gather {
   }
 
  private:
-  static constexpr unsigned for_each_lane = 8, lanes = 32, at_once = for_each_lane * lanes;
+  static constexpr std::uint64_t for_each_lane = 8, lanes = 32, at_once = for_each_lane * lanes;
 
   DURAHASH_ON_DEVICE auto& warp() const noexcept { return side_.warp; }
   static DURAHASH_ON_DEVICE std::uint64_t least(std::uint64_t a, std::uint64_t b) noexcept {
@@ -51,7 +51,7 @@ class row_gather {
     using numbers = typename std::remove_cvref_t<decltype(Side::warp)>::template varying<float>;
     numbers sums[for_each_lane];
     DURAHASH_UNROLLED
-    for (unsigned n = 0; n < for_each_lane; ++n)
+    for (std::uint64_t n = 0; n < for_each_lane; ++n)
       sums[n] = warp().each([](unsigned) { return 0.0f; });
     std::uint32_t found = 0;
     for (std::uint64_t i = begin; i < end; ++i) {
@@ -66,7 +66,7 @@ class row_gather {
       if (answer != status::ok) continue;
       ++found;
       DURAHASH_UNROLLED
-      for (unsigned n = 0; n < for_each_lane; ++n)
+      for (std::uint64_t n = 0; n < for_each_lane; ++n)
         sums[n] = warp().each([&](unsigned lane) {
           const std::uint64_t at = from + n * lanes + lane;
           const float sum = warp().of(sums[n], lane);
@@ -74,7 +74,7 @@ class row_gather {
         });
     }
     DURAHASH_UNROLLED
-    for (unsigned n = 0; n < for_each_lane; ++n)
+    for (std::uint64_t n = 0; n < for_each_lane; ++n)
       warp().each([&](unsigned lane) {
         const std::uint64_t at = from + n * lanes + lane;
         if (at >= b.how.width) return false;

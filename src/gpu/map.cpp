@@ -296,7 +296,7 @@ class map::part {
             device_->captures(staged_on_) ? device_->wait_for_all() : device_->wait(staged_on_);
         e.code != status::ok)
       return fail(e);
-    const stream own = device_->stream_for_copies();
+    stream own = device_->stream_for_copies();
     const std::uint64_t count = device_->counted().staged - staged_.before;
     std::span<const change> changes(staged_.changes, count);
     mirror_ ? pool_->store_changes(changes, *mirror_) : pool_->flush_payloads(changes);

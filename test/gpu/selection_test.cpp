@@ -15,7 +15,11 @@ void fill(gpu::map& m, gpu::device& d, std::size_t n, model& wanted) {
   ASSERT_EQ(m.put(n, keys.data(), values.data(), answers.data()), status::ok);
 }
 
-const std::vector<std::pair<const char*, gpu::selection>> selections = {
+struct named_selection {
+  const char* name;
+  gpu::selection which;
+};
+const std::vector<named_selection> selections = {
     {"all", {}},
     {"a range of keys", {.key_min = 100, .key_max = 199}},
     {"one key", {.key_min = 7, .key_max = 7}},
@@ -34,18 +38,20 @@ TEST_P(GpuMap, HandsOutWhatIsSelected) {
   model wanted;
   fill(*made, *device, 700, wanted);
   shared_words keys(*device, 64), values(*device, 64);
-  for (const auto& [name, which] : selections) {
+  for (const named_selection& each : selections) {
+    const gpu::selection& which = each.which;
     model found;
     std::size_t count = 0;
     for (gpu::map::export_cursor at; !at.done;) {
       ASSERT_EQ(made->export_batch_if(at, which, keys.size(), keys.data(), values.data(), count),
                 status::ok);
       for (std::size_t i = 0; i < count; ++i)
-        ASSERT_TRUE(found.emplace(keys[i], values[i]).second) << name << ": " << keys[i];
+        ASSERT_TRUE(found.emplace(keys[i], values[i]).second) << each.name << ": " << keys[i];
     }
     model should = wanted;
-    std::erase_if(should, [&](auto& each) { return !which.selects(each.first, each.second); });
-    EXPECT_EQ(found, should) << name;
+    std::erase_if(should,
+                  [&](auto& record) { return !which.selects(record.first, record.second); });
+    EXPECT_EQ(found, should) << each.name;
   }
   gpu::map::export_cursor at;
   std::size_t count = 0;
@@ -59,7 +65,8 @@ TEST_P(GpuMap, ErasesWhatIsSelected) {
   model wanted;
   fill(*made, *device, 700, wanted);
   for (std::size_t n = selections.size(); n-- != 0;) {  // all at last
-    const auto& [name, which] = selections[n];
+    const gpu::selection& which = selections[n].which;
+    const char* name = selections[n].name;
     std::uint64_t before = wanted.size(), erased = 99;
     std::erase_if(wanted, [&](auto& each) { return which.selects(each.first, each.second); });
     ASSERT_EQ(made->erase_if(which, &erased), status::ok) << name;
