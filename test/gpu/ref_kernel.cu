@@ -41,6 +41,15 @@ __device__ std::size_t number_of_warp() {
 }
 __device__ std::size_t number_of_warps() { return gridDim.x * std::size_t{blockDim.x} / 32; }
 
+__global__ void add(gpu::ref table, std::size_t n, const std::uint64_t* keys, std::uint64_t* values,
+                    status* added, status* found) {
+  for (std::size_t i = number_of_warp(); i < n; i += number_of_warps()) {
+    std::uint64_t value = i;
+    status of_add = table.add(keys[i], i), of_find = table.find_or_insert(keys[i], value);
+    if (threadIdx.x % 32 == 0) added[i] = of_add, found[i] = of_find, values[i] = value;
+  }
+}
+
 __global__ void visit(gpu::ref table, std::uint64_t most, std::uint64_t* values,
                       unsigned long long* visits, unsigned long long* strange, status* answer) {
   status done = table.for_each(number_of_warp(), number_of_warps(),
@@ -65,6 +74,10 @@ __global__ void erase_odd(gpu::ref table, unsigned long long* erased, status* an
 
 }  // namespace
 
+void run_add(gpu::map& m, std::size_t n, const std::uint64_t* keys, std::uint64_t* values,
+             status* added, status* found) {
+  add<<<4, 256>>>(gpu::ref(m), n, keys, values, added, found);
+}
 void run_visit(gpu::map& m, std::uint64_t most, std::uint64_t* values, std::uint64_t* visits,
                std::uint64_t* strange, status* answer) {
   visit<<<4, 256>>>(gpu::ref(m), most, values, reinterpret_cast<unsigned long long*>(visits),

@@ -7,6 +7,10 @@ namespace durahash::test {
 
 void run_count_up(gpu::map& m, std::size_t n, const std::uint64_t* keys, status* answers,
                   std::uint64_t* there);
+/// Adds each key's number in the array, and then looks whether it can insert it: what is there
+/// instead goes to `values`.
+void run_add(gpu::map& m, std::size_t n, const std::uint64_t* keys, std::uint64_t* values,
+             status* added, status* found);
 /// For each record, by its key: the value, and one added to how often it was visited. Keys are less
 /// than `most`, or counted as strange.
 void run_visit(gpu::map& m, std::uint64_t most, std::uint64_t* values, std::uint64_t* visits,

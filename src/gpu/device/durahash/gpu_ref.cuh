@@ -55,6 +55,23 @@ class ref {
     return write(key, erase_decider<std::uint64_t>());
   }
 
+  /// Of a key that is there: `exists`, and its value.
+  __device__ status find_or_insert(std::uint64_t key, std::uint64_t& value) const {
+    std::uint64_t there = value;
+    status answer = write(key, [&](const std::optional<std::uint64_t>& present) {
+      if (present) there = *present;
+      return decide_write(detail::write_mode::insert, value)(present);
+    });
+    if (answer == status::exists) value = there;
+    return answer;
+  }
+  /// Modulo 2^64; a key that is not there gets `more`.
+  __device__ status add(std::uint64_t key, std::uint64_t more) const {
+    return write(key, [&](const std::optional<std::uint64_t>& present) {
+      return decision<std::uint64_t>::set(present ? *present + more : more);
+    });
+  }
+
   /// Calls visit(key, value) for each record of this warp's part of the table, that of number
   /// `warp` among `warps`, by one thread. Beside writes: with a value that it had meanwhile; one
   /// that comes or goes is visited or not. `visit` calls nothing of a ref.
