@@ -19,11 +19,11 @@ class cuda_gpu final : public device {
     return gpu::table::open(path, how, on);
   }
   void* allocate(std::size_t bytes, array_place place) override {
-    return place == array_place::host ? gpu::allocate_shared(bytes)
+    return place == array_place::host ? gpu::allocate_shared(bytes, number_)
                                       : gpu::allocate_on(number_, bytes);
   }
   void free(void* memory, array_place place) override {
-    place == array_place::host ? gpu::free_shared(memory) : gpu::free_on(number_, memory);
+    place == array_place::host ? gpu::free_shared(memory, number_) : gpu::free_on(number_, memory);
   }
   status copy(void* to, const void* from, std::size_t bytes) override {
     return gpu::copy_on(number_, to, from, bytes);

@@ -37,6 +37,27 @@ struct device_options {
   std::uint64_t max_staged = 1u << 20;
 };
 
+/// Where a batch of finds lists the keys that are not there, for who fetches them elsewhere. Memory
+/// that the device reads and writes.
+struct missed_keys {
+  std::uint32_t* indices = nullptr;  ///< room for n: places in the batch, in no order; or null
+  std::uint64_t* count = nullptr;    ///< how many; null: nothing is listed
+};
+
+/// Records with a key and a value of these ranges, whose value has these bits: all records, if
+/// nothing is said. Kernels of the library cannot call a program's own predicate; its own kernels
+/// do (gpu::ref::for_each, gpu::ref::erase_if).
+struct selection {
+  std::uint64_t key_min = 0, key_max = ~std::uint64_t{0};  ///< both of the range
+  std::uint64_t value_min = 0, value_max = ~std::uint64_t{0};
+  std::uint64_t mask = 0, bits = 0;  ///< value & mask == bits
+
+  constexpr bool selects(std::uint64_t key, std::uint64_t value) const noexcept {
+    return key >= key_min && key <= key_max && value >= value_min && value <= value_max &&
+           (value & mask) == bits;
+  }
+};
+
 /// Keys and values are 64-bit words. Arrays are memory that the device reads (cudaMalloc,
 /// cudaHostAlloc), of `n` elements; they must live until the batch is done. Keys of a batch need
 /// not be unique: operations of one key are done one after another, in no particular order within a
@@ -45,6 +66,10 @@ struct device_options {
 /// Threads   one at a time, but for batches of `find_async` in streams of their own beside all
 ///           others but `close`; they wait while another thread calls what waits for the device
 ///           (below), or while the table grows. Nobody else has the pool open meanwhile.
+/// Graphs    a call that names a stream which is being captured into a CUDA graph answers
+///           invalid_argument, and does nothing; so does one that names the default stream while a
+///           blocking stream is captured. The capture stays valid. A graph would find the table
+///           where it was then.
 /// Crash     `kill -9` at any moment, within a kernel too: as for `map`. Every operation is there
 ///           that a commit had returned for; in the pool itself at the level process every one that
 ///           its stream had finished. Each of the others is there whole or not at all.
@@ -62,12 +87,14 @@ class map {
                           const device_options& on = {});
 
   /// Looks up keys. answers: ok, and the value; or not_found. `values` may be null: then it only
-  /// says whether they are there. Never allocates or resizes, nor waits for the device. Sees what
-  /// batches before it in its stream did; of what was staged, what is committed.
-  /// Returns   ok; invalid_argument: the device does not reach an array's first or last element;
-  ///           closed, or io_error after the device failed. Then nothing was done.
+  /// says whether they are there. Keys that are not there are listed in `missed`. Never allocates
+  /// or resizes, nor waits for the device. Sees what batches before it in its stream did; of what
+  /// was staged, what is committed.
+  /// Returns   ok; invalid_argument: the device does not reach an array's first or last element, or
+  ///           more than 2^32 keys are to be listed; closed, or io_error after the device failed.
+  ///           Then nothing was done.
   status find_async(std::size_t n, const std::uint64_t* keys, std::uint64_t* values,
-                    status* answers, stream on = nullptr);
+                    status* answers, stream on = nullptr, const missed_keys& missed = {});
 
   /// Writes. answers: as of durahash::map; no_space where all places of a key are taken: `reserve`,
   /// and again. In the pool itself and at the level process done, and durable, when the stream is
@@ -122,11 +149,26 @@ class map {
   /// All records, in no order, some at a time: at most `n`, which must be 32 or more, go to the
   /// arrays, and `exported` says how many did. `at` goes on from where the last call ended; the
   /// first gets a new one, and the last leaves it done. Every record once, if nothing is written in
-  /// between. Waits for the device, and commits.
+  /// between. `values` may be null. Waits for the device, and commits.
   /// Returns   ok; mismatch if there was a growth, a `reserve` or a `compact` since `at` began:
   ///           begin again; invalid_argument, closed, io_error.
   status export_batch(export_cursor& at, std::size_t n, std::uint64_t* keys, std::uint64_t* values,
                       std::size_t& exported, stream on = nullptr);
+  /// Those that are selected, with one selection from the first call to the last. A call may find
+  /// none, and not be done: it looks at about as many slots as there is room.
+  status export_batch_if(export_cursor& at, const selection& which, std::size_t n,
+                         std::uint64_t* keys, std::uint64_t* values, std::size_t& exported,
+                         stream on = nullptr);
+
+  /// Erases what is selected, and tells how many records that were. Waits for the device, and
+  /// commits, as often as it needs to.
+  /// Cost      all slots read once; an erase for each record
+  /// Durable   when it returns
+  /// Crash     each record is there or not
+  /// Returns   ok; no_space: no memory for lists of keys; closed, io_error: some may be erased.
+  status erase_if(const selection& which, std::uint64_t* erased = nullptr, stream on = nullptr);
+  /// All of them. The slots stay, until `compact`.
+  status clear(stream on = nullptr);
 
   /// Copies into the device's memory the buckets that finds have looked at most by now, in place of
   /// others. Which ones have a copy does not change until the next load; growth, `reserve` and

@@ -14,9 +14,10 @@ namespace durahash::gpu {
 result<std::string> device_name(int number);
 
 /// Pinned host memory for the arrays of batches: every CUDA device of this process reads and writes
-/// it, over its bus, at the processor's own addresses. Null where there is none, or no device.
-void* allocate_shared(std::size_t bytes);
-void free_shared(void* memory);
+/// it, over its bus, at the processor's own addresses. The device of that number pins it: no other
+/// one gets a context by this. Null where there is none, or no device.
+void* allocate_shared(std::size_t bytes, int number = 0);
+void free_shared(void* memory, int number = 0);
 
 /// Memory of the CUDA device of that number alone, for arrays of batches that stay there. Null
 /// where there is none, or no device.

@@ -8,6 +8,23 @@ namespace durahash::gpu {
 
 struct leased_rows;
 
+/// What the elements of a row are, little-endian, one behind the other: IEEE binary32 or binary16,
+/// or the upper half of a binary32.
+enum class element : std::uint8_t { float32, float16, bfloat16 };
+enum class pooling : std::uint8_t { sum, mean };
+
+/// Rows of numbers, and what becomes of those of a bag.
+struct gathering {
+  std::size_t width = 0;            ///< elements of each row
+  element from = element::float32;  ///< of the rows in the pool
+  element to = element::float32;    ///< of the rows that are made
+  pooling how = pooling::sum;
+  /// Bag b has the keys from offsets[b] on, and none from offsets[b + 1] on, of bags + 1 offsets.
+  /// Without offsets each key is a bag.
+  std::size_t bags = 0;
+  const std::uint64_t* offsets = nullptr;
+};
+
 /// A pool of u64 keys and byte values, such as the rows of embedding tables; or of keys of `--set
 /// key_bytes=N`, which lie in their buckets (GPHash §3.1). The device searches and copies; the
 /// processor writes, with the engine that `durahash::table` has.
@@ -18,6 +35,7 @@ struct leased_rows;
 ///          multiple of 8 and the array is aligned to 8.
 /// Threads  any; writes, `reserve`, `compact` and `close` wait for the finds under way, and those
 ///          for them. Nobody else has the pool open to write meanwhile.
+/// Graphs   as of gpu::map: streams that are being captured are refused.
 /// Crash    writes: as of `table`, each durable when the call returns. Finds change nothing.
 /// Fork     as durahash::handle: in a child everything answers `forked`, or nothing, and
 ///          the destructor leaves the pool and the device alone.
@@ -40,14 +58,37 @@ class table {
   /// `lengths`, of n elements, values may have any length, which goes there: `values` gets the
   /// first value_bytes bytes of longer ones. Without, a value of another length than value_bytes is
   /// a `mismatch`, and `values` gets as much of it as there is room for. `values` may be null: then
-  /// it only says whether keys are there. What was found before `wait` returns ok is not final.
+  /// it only says whether keys are there. Those not_found are listed in `missed`. What was found
+  /// before `wait` returns ok is not final.
   /// Cost     one warp for each key: its buckets, at most 32 slots in one go; the key, the record's
   ///          header, the value.
-  /// Returns  ok; invalid_argument: the device does not reach an array's first or last element;
-  ///          closed, or io_error after a failure, which `wait` tells. Then nothing was done.
-  ///          Never allocates; waits for the device only where a write does.
+  /// Returns  ok; invalid_argument: the device does not reach an array's first or last element, or
+  ///          keys are not aligned, or more than 2^32 of them are to be listed; closed, or io_error
+  ///          after a failure, which `wait` tells. Then nothing was done. Never allocates; waits
+  ///          for the device only where a write does.
   status find_async(std::size_t n, const void* keys, void* values, std::size_t value_bytes,
-                    status* answers, stream on = nullptr, std::uint32_t* lengths = nullptr);
+                    status* answers, stream on = nullptr, std::uint32_t* lengths = nullptr,
+                    const missed_keys& missed = {});
+
+  /// Looks up keys, and tells where their values are, in memory that the device reads: the pool, or
+  /// the mirror. Null for a key that is not there. They are aligned to 8. Kernels of this stream
+  /// may read there behind it; they are done before something else than a find is called.
+  /// Returns  as of find_async; `places` and `lengths` are of n elements.
+  status locate_async(std::size_t n, const void* keys, const void** places, std::uint32_t* lengths,
+                      status* answers, stream on = nullptr, const missed_keys& missed = {});
+
+  /// Looks up rows of numbers, and makes one row for each bag of them, in `rows`: their sum or
+  /// mean, added one after another as float32, then rounded to the nearest. Answers of keys as of
+  /// `find_async`; a value that is no row of this width is a `mismatch`. What is not ok adds
+  /// nothing, and does not count for a mean. Of none the row is zero. What offsets say beyond n is
+  /// as n. A key that no bag has gets no answer. One that two have, since offsets go down, is
+  /// missed twice; what there is no room to list is counted.
+  /// Cost     one warp for each bag: for each of its keys what a find costs, once for every 256
+  ///          elements
+  /// Returns  as of find_async; invalid_argument: also width 0, what is no element or pooling, and
+  ///          `rows` that are not aligned to an element
+  status gather_async(std::size_t n, const void* keys, const gathering& how, void* rows,
+                      status* answers, stream on = nullptr, const missed_keys& missed = {});
 
   /// Waits for the stream's finds.
   /// Returns  ok, closed, or io_error: the device failed, or a mirror has no memory any more; `why`

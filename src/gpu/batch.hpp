@@ -6,7 +6,9 @@
 
 #include <cstddef>
 
+#include "durahash/gpu.hpp"
 #include "gpu/staged.hpp"
+#include "gpu/visits.hpp"
 
 namespace durahash::gpu {
 
@@ -22,10 +24,12 @@ struct batch {
   status* answers;
   std::uint32_t now = 0;          // of finds: their number, for the cache
   std::uint32_t* full = nullptr;  // of writes: if not null, 1 there says that one found no room
+  missed_keys missed = {};        // of finds; the count is 0 before
 };
 
-/// The answer of an operation that has not been done yet.
-inline constexpr status pending = static_cast<status>(0xff);
+/// The answer of an operation that has not been done yet; and, within a warp, of one that another
+/// one does with its own.
+inline constexpr status pending = static_cast<status>(0xff), led = static_cast<status>(0xfe);
 
 template <class Side, class Shape = any_shape>
 class batch_run {
@@ -62,6 +66,10 @@ class batch_run {
         all_.answers[at + n] = answer;
         return true;
       });
+      if (all_.missed.count != nullptr)
+        list_missed(at, warp().ballot(warp().hold([&](unsigned n) {
+          return n < here && warp().of(answers, n) == status::not_found;
+        })));
     }
     if (seen.buckets == 0) return;
     tallies mine;
@@ -148,12 +156,13 @@ class batch_run {
     add(mine);
   }
 
-  /// Records of buckets, so many from the first one on, appended. The batch has no part in it.
+  /// Selected records of buckets, so many from the first one on, appended. The batch has no part in
+  /// it.
   DURAHASH_ON_DEVICE void export_records(std::uint64_t first_bucket, std::uint64_t buckets,
                                          const exported& to, std::uint64_t first,
                                          std::uint64_t step) {
-    for (std::uint64_t n = first; n < buckets; n += step)
-      operations_.export_bucket(first_bucket + n, to);
+    visits<Side> all(side_, operations_.table());
+    for (std::uint64_t n = first; n < buckets; n += step) all.hand_out(first_bucket + n, to);
   }
 
   /// A step of a load of copies. The batch has no part in it.
@@ -173,7 +182,8 @@ class batch_run {
   }
 
  private:
-  static constexpr unsigned width = std::remove_cvref_t<decltype(Side::warp)>::width;
+  static constexpr unsigned width = std::remove_cvref_t<decltype(Side::warp)>::width,
+                            numbers = std::remove_cvref_t<decltype(Side::warp)>::numbers;
 
   DURAHASH_ON_DEVICE auto& warp() const noexcept { return side_.warp; }
   DURAHASH_ON_DEVICE unsigned count_from(std::size_t at) const {
@@ -186,9 +196,24 @@ class batch_run {
       return at + n < all_.count ? operations_.hash_of(all_.keys[at + n]) : std::uint64_t{0};
     });
   }
+  /// One addition for all that a tile has missed.
+  DURAHASH_ON_DEVICE void list_missed(std::size_t at, std::uint32_t missed) const {
+    std::uint64_t first = warp().one(missed != 0, [&] {
+      return side_.own_count(*all_.missed.count, static_cast<std::uint64_t>(count_bits(missed)));
+    });
+    if (all_.missed.indices == nullptr) return;
+    warp().hold([&](unsigned n) {
+      if ((missed >> n & 1) == 0) return false;
+      auto before =
+          static_cast<unsigned>(count_bits(missed & static_cast<std::uint32_t>(low_bits(n))));
+      all_.missed.indices[first + before] = static_cast<std::uint32_t>(at + n);
+      return true;
+    });
+  }
   /// Calls does(mine, hash, value, answer) for each that is pending, again and again while it
   /// answers false: `mine` says whether it is to do anything. All that it takes it gives back
-  /// before it returns, so that none waits for the stripe of one of its warp that waits for it.
+  /// before it returns, so that none waits for the stripe of one of its warp that waits for it. Of
+  /// a warp's operations of one key the first does all.
   template <class Does>
   DURAHASH_ON_DEVICE void for_pending(std::size_t first, std::size_t step, Does&& does) {
     for (std::size_t at = first * width; warp().in_any_tile(at < all_.count); at += step * width) {
@@ -200,6 +225,12 @@ class batch_run {
         return all_.what != action::erase && at + n < all_.count ? all_.values[at + n]
                                                                  : std::uint64_t{0};
       });
+      auto twins = warp().alike(
+          hashes, warp().hold([&](unsigned n) { return warp().of(answers, n) == pending; }));
+      const bool any_led = warp().in_any_tile(warp().ballot(warp().hold([&](unsigned n) {
+        return count_bits(warp().of(twins, n)) > 1;
+      })) != 0);
+      if (any_led) let_lead(twins, answers, values);
       DURAHASH_ROLLED
       for (unsigned n = 0; n < width; ++n) {
         status answer = warp().from(answers, n);
@@ -213,6 +244,7 @@ class batch_run {
         warp().keep(answers, n, answer);
         warp().keep(values, n, value);
       }
+      if (any_led) answer_led(twins, answers, values);
       warp().hold([&](unsigned n) {
         if (at + n >= all_.count || warp().of(answers, n) == warp().of(before, n)) return false;
         all_.answers[at + n] = warp().of(answers, n);
@@ -221,6 +253,51 @@ class batch_run {
         return true;
       });
     }
+  }
+  /// The first of each key gets what all of them come to: one after another, in their order. The
+  /// others are left to it.
+  template <class Twins, class Answers, class Values>
+  DURAHASH_ON_DEVICE void let_lead(const Twins& twins, Answers& answers, Values& values) const {
+    const Values own = values;
+    if (all_.what == action::put || all_.what == action::update) {
+      values = warp().hold([&](unsigned n) {
+        std::uint32_t mine = warp().of(twins, n);
+        return warp().from_far(
+            own, mine == 0 ? warp().number_of(n) : static_cast<unsigned>(highest_bit(mine)));
+      });
+    } else if (all_.what == action::add) {
+      values = warp().hold([](unsigned) { return std::uint64_t{0}; });
+      DURAHASH_ROLLED
+      for (unsigned number = 0; number < numbers; ++number)
+        values = warp().hold([&](unsigned n) {
+          std::uint64_t more = warp().from_far(own, number);
+          return warp().of(values, n) + ((warp().of(twins, n) >> number & 1) != 0 ? more : 0);
+        });
+    }
+    answers = warp().hold([&](unsigned n) {
+      std::uint32_t mine = warp().of(twins, n);
+      bool leads = mine == 0 || static_cast<unsigned>(lowest_bit(mine)) == warp().number_of(n);
+      return leads ? warp().of(answers, n) : led;
+    });
+  }
+  /// What they are answered that came behind it.
+  template <class Twins, class Answers, class Values>
+  DURAHASH_ON_DEVICE void answer_led(const Twins& twins, Answers& answers, Values& values) const {
+    auto leader = warp().hold([&](unsigned n) {
+      std::uint32_t mine = warp().of(twins, n);
+      return mine == 0 ? warp().number_of(n) : static_cast<unsigned>(lowest_bit(mine));
+    });
+    const Answers of_leaders = answers;
+    const Values there = values;
+    answers = warp().hold([&](unsigned n) {
+      status of_leader = warp().from_far(of_leaders, warp().of(leader, n));
+      if (warp().of(of_leaders, n) != led) return warp().of(of_leaders, n);
+      if (of_leader != status::ok) return of_leader;
+      return all_.what == action::erase ? status::not_found
+             : all_.what == action::insert || all_.what == action::find_or_insert ? status::exists
+                                                                                  : status::ok;
+    });
+    values = warp().hold([&](unsigned n) { return warp().from_far(there, warp().of(leader, n)); });
   }
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic push  // it takes the value of an optional that has none to be read

@@ -23,11 +23,11 @@ result<std::string> device_name(int number) {
   if (linked() == nullptr) return none();
   return linked()->name(number);
 }
-void* allocate_shared(std::size_t bytes) {
-  return linked() == nullptr ? nullptr : linked()->allocate_shared(bytes);
+void* allocate_shared(std::size_t bytes, int number) {
+  return linked() == nullptr ? nullptr : linked()->allocate_shared(bytes, number);
 }
-void free_shared(void* memory) {
-  if (linked() != nullptr) linked()->free_shared(memory);
+void free_shared(void* memory, int number) {
+  if (linked() != nullptr) linked()->free_shared(memory, number);
 }
 void* allocate_on(int number, std::size_t bytes) {
   return linked() == nullptr ? nullptr : linked()->allocate_on(number, bytes);

@@ -10,8 +10,8 @@ namespace durahash::gpu {
 struct cuda_backend {
   result<std::unique_ptr<device>> (*open)(int number);
   result<std::string> (*name)(int number);
-  void* (*allocate_shared)(std::size_t bytes);
-  void (*free_shared)(void* memory);
+  void* (*allocate_shared)(std::size_t bytes, int number);
+  void (*free_shared)(void* memory, int number);
   void* (*allocate_on)(int number, std::size_t bytes);
   void (*free_on)(int number, void* memory);
   status (*copy_on)(int number, void* to, const void* from, std::size_t bytes);

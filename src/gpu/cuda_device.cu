@@ -82,6 +82,14 @@ __global__ void __launch_bounds__(threads_per_block)
 }
 
 __global__ void __launch_bounds__(threads_per_block)
+    run_gather_rows(const __grid_constant__ leased_rows rows,
+                    const __grid_constant__ gather_batch b) {
+  bucket_copies none;
+  side_of_a_warp side(nullptr, none);
+  row_gather<side_of_a_warp>(side, rows).gather_all(b, tiles<32>::number(), tiles<32>::all());
+}
+
+__global__ void __launch_bounds__(threads_per_block)
     run_spread(const __grid_constant__ changed_blocks blocks) {
   spread_blocks(cuda_warp<32>(), blocks, tiles<32>::number(), tiles<32>::all());
 }
@@ -96,7 +104,7 @@ class cuda_gpu final : public device {
  public:
   ~cuda_gpu() override {
     if (turns_ == nullptr) return;  // it did not start
-    const on_device here(number_);
+    const on_device here(context_);
     for (cudaStream_t made : {stream_for_copies_, transfers_})
       if (made != nullptr) cudaStreamDestroy(made);
     for (auto [name, event] : last_of_) cudaEventDestroy(event);
@@ -111,11 +119,11 @@ class cuda_gpu final : public device {
     if (number < 0 || number >= count)
       return {status::invalid_argument, "there is no CUDA device " + std::to_string(number) +
                                             ": this machine has " + std::to_string(count)};
-    number_ = number;
-    const on_device here(number);
-    if (error e = said(cudaFree(nullptr), "cannot use the CUDA device " + std::to_string(number));
+    if (error e = said(context_of(number, context_),
+                       "cannot use the CUDA device " + std::to_string(number));
         e.code != status::ok)
       return e;
+    const on_device here(context_);
     for (auto [attribute, what] :
          {std::pair{cudaDevAttrHostRegisterSupported, "register host memory"},
           std::pair{cudaDevAttrCanUseHostPointerForRegisteredMem,
@@ -167,7 +175,7 @@ class cuda_gpu final : public device {
   bool reaches(const void* memory, std::size_t bytes) const override {
     if (bytes == 0) return true;
     if (memory == nullptr) return false;
-    const on_device here(number_);
+    const on_device here(context_);
     auto known = [this](const std::byte* at) {
       cudaPointerAttributes facts;
       const cudaError_t code = cudaPointerGetAttributes(&facts, at);
@@ -181,7 +189,7 @@ class cuda_gpu final : public device {
     return known(first) && known(first + bytes - 1);
   }
   error take(std::span<std::byte> memory) override {
-    const on_device here(number_);
+    const on_device here(context_);
     return said(cudaHostRegister(memory.data(), memory.size(),
                                  cudaHostRegisterPortable | cudaHostRegisterMapped),
                 "cannot pin " + std::to_string(memory.size()) +
@@ -189,11 +197,11 @@ class cuda_gpu final : public device {
                     "device DAX)");
   }
   void release(std::span<std::byte> memory) override {
-    const on_device here(number_);
+    const on_device here(context_);
     note(cudaHostUnregister(memory.data()));
   }
   void* allocate(std::size_t bytes, memory_kind kind) override {
-    const on_device here(number_);
+    const on_device here(context_);
     void* memory = nullptr;
     cudaError_t got =
         kind == memory_kind::own
@@ -203,16 +211,16 @@ class cuda_gpu final : public device {
     return got == cudaSuccess ? memory : nullptr;
   }
   void free(void* memory, memory_kind kind) override {
-    const on_device here(number_);
+    const on_device here(context_);
     if (memory != nullptr) note(kind == memory_kind::own ? cudaFree(memory) : cudaFreeHost(memory));
   }
   void clear(void* memory, std::size_t bytes) override {
-    const on_device here(number_);
+    const on_device here(context_);
     note(cudaMemsetAsync(memory, 0, bytes, transfers_));
     note(cudaStreamSynchronize(transfers_));
   }
   error copy(void* to, const void* from, std::size_t bytes) override {
-    const on_device here(number_);
+    const on_device here(context_);
     cudaError_t done = cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, transfers_);
     if (done == cudaSuccess) done = cudaStreamSynchronize(transfers_);
     return said(done, "cannot copy " + std::to_string(bytes) +
@@ -238,6 +246,9 @@ class cuda_gpu final : public device {
   bool find_rows(const leased_rows& rows, const row_batch& b, stream on) override {
     return b.count == 0 || start(&run_find_rows, b.count, 32, on, rows, b);
   }
+  bool gather_rows(const leased_rows& rows, const gather_batch& b, stream on) override {
+    return b.bags() == 0 || start(&run_gather_rows, b.bags(), 32, on, rows, b);
+  }
   void spread(const changed_blocks& blocks, stream on) override {
     if (blocks.count != 0) start(&run_spread, blocks.count, 32, on, blocks);
   }
@@ -253,12 +264,9 @@ class cuda_gpu final : public device {
     has_handles_ = true;
     into.turns = turns_, into.total = total_, into.copies = copies_;
   }
-  void answer_all(const batch& b, status answer, stream on) override {
-    const on_device here(number_);
-    static_assert(sizeof(status) == 1);
-    if (b.count != 0)
-      note(cudaMemsetAsync(b.answers, static_cast<int>(answer), b.count,
-                           static_cast<cudaStream_t>(on)));
+  void fill(void* memory, std::uint8_t byte, std::size_t bytes, stream on) override {
+    const on_device here(context_);
+    if (bytes != 0) note(cudaMemsetAsync(memory, byte, bytes, static_cast<cudaStream_t>(on)));
   }
   void stage(const leased_table& table, const batch& b, const staged_changes& staged,
              stream on) override {
@@ -272,13 +280,20 @@ class cuda_gpu final : public device {
     start_kernel<half::retry_full, any_shape, false>(leased_table::none(), b, {}, b.count, on);
   }
 
+  bool captures(stream on) const override {
+    const on_device here(context_);
+    cudaStreamCaptureStatus now = cudaStreamCaptureStatusNone;
+    const cudaError_t code = cudaStreamIsCapturing(static_cast<cudaStream_t>(on), &now);
+    if (code != cudaSuccess) cudaGetLastError();  // any other: the call that follows tells of it
+    return code == cudaErrorStreamCaptureImplicit || now != cudaStreamCaptureStatusNone;
+  }
   bool sound() const override { return failure_ == cudaSuccess; }
   error wait(stream on) override {
-    const on_device here(number_);
+    const on_device here(context_);
     return counted_after(cudaStreamSynchronize(static_cast<cudaStream_t>(on)));
   }
   error wait_for_all() override {
-    const on_device here(number_);
+    const on_device here(context_);
     return counted_after(has_handles_ ? cudaDeviceSynchronize() : wait_for_own_kernels());
   }
   tallies counted() override {
@@ -329,7 +344,7 @@ class cuda_gpu final : public device {
   template <class... Parameters>
   bool start(void (*kernel)(Parameters...), std::uint64_t work, unsigned threads_for_one, stream on,
              const std::remove_cv_t<Parameters>&... parameters) {
-    const on_device here(number_);
+    const on_device here(context_);
     const unsigned per_block = threads_per_block / threads_for_one;
     auto blocks = static_cast<unsigned>(
         std::min<std::uint64_t>((work + per_block - 1) / per_block,
@@ -383,7 +398,7 @@ class cuda_gpu final : public device {
     return said(failure_.exchange(cudaSuccess), "the CUDA device failed");
   }
 
-  int number_ = 0;
+  CUcontext context_ = nullptr;
   unsigned processors_ = 1;
   bool reaches_all_memory_ = false;  // pageable memory, too
   // none waits for the default stream, nor that for it

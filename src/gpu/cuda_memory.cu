@@ -14,28 +14,50 @@ result<std::string> device_name(int number) {
   return std::string(facts.name);
 }
 
-void* allocate_shared(std::size_t bytes) {
+namespace {
+
+/// Of a device that cannot be used it is none, and the call fails.
+CUcontext context_of(int number) {
+  CUcontext context = nullptr;
+  return gpu::context_of(number, context) == cudaSuccess ? context : nullptr;
+}
+
+}  // namespace
+
+void* allocate_shared(std::size_t bytes, int number) {
+  const CUcontext context = context_of(number);
+  if (context == nullptr) return nullptr;
+  const on_device here(context);
   void* memory = nullptr;
   if (cudaHostAlloc(&memory, bytes, cudaHostAllocPortable | cudaHostAllocMapped) == cudaSuccess)
     return memory;
   cudaGetLastError();  // told by the null
   return nullptr;
 }
-void free_shared(void* memory) { cudaFreeHost(memory); }
+void free_shared(void* memory, int number) {
+  if (memory == nullptr) return;
+  const on_device here(context_of(number));
+  cudaFreeHost(memory);
+}
 
 void* allocate_on(int number, std::size_t bytes) {
-  const on_device here(number);
+  const CUcontext context = context_of(number);
+  if (context == nullptr) return nullptr;
+  const on_device here(context);
   void* memory = nullptr;
   if (cudaMalloc(&memory, bytes) == cudaSuccess) return memory;
   cudaGetLastError();  // told by the null
   return nullptr;
 }
 void free_on(int number, void* memory) {
-  const on_device here(number);
+  if (memory == nullptr) return;
+  const on_device here(context_of(number));
   cudaFree(memory);
 }
 status copy_on(int number, void* to, const void* from, std::size_t bytes) {
-  const on_device here(number);
+  const CUcontext context = context_of(number);
+  if (context == nullptr) return status::io_error;
+  const on_device here(context);
   return cudaMemcpy(to, from, bytes, cudaMemcpyDefault) == cudaSuccess ? status::ok
                                                                        : status::io_error;
 }

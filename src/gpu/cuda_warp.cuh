@@ -16,7 +16,7 @@ class cuda_warp {
   static_assert(Width == 4 || Width == 8 || Width == 16 || Width == 32);
 
  public:
-  static constexpr unsigned lanes = 32, width = Width;
+  static constexpr unsigned lanes = 32, width = Width, numbers = 32;
 
   /// What a lane has of what differs among them.
   template <class T>
@@ -122,6 +122,19 @@ class cuda_warp {
     T first = shuffled(before.mine_, 0);
     return votes_for(before.mine_ != first || behind.mine_ != first) == 0;
   }
+  template <class T>
+  __device__ auto alike(const held<T>& v, const held<bool>& takes_part) const {
+    const std::uint32_t same = __match_any_sync(all, bits_of(v.mine_)),
+                        those = __ballot_sync(all, takes_part.mine_);
+    held<std::uint32_t> made;
+    made.mine_ = takes_part.mine_ ? same & those : 0;
+    return made;
+  }
+  template <class T>
+  __device__ T from_far(const held<T>& v, unsigned number) const {
+    return shuffled<T, lanes>(v.mine_, number);
+  }
+  __device__ static unsigned number_of(unsigned) { return lane_id(); }
   __device__ bool in_any_tile(bool what) const { return __any_sync(all, what) != 0; }
 
  private:
@@ -144,12 +157,12 @@ class cuda_warp {
     if constexpr (std::is_pointer_v<T>) return reinterpret_cast<T>(bits);
     else return static_cast<T>(bits);
   }
-  template <class T>
+  template <class T, unsigned Among = Width>
   __device__ static T shuffled(T mine, unsigned from) {
     auto lane = static_cast<int>(from);
     if constexpr (sizeof(T) <= sizeof(int))
-      return static_cast<T>(__shfl_sync(all, static_cast<int>(mine), lane, Width));
-    else return of_bits<T>(__shfl_sync(all, bits_of(mine), lane, Width));
+      return static_cast<T>(__shfl_sync(all, static_cast<int>(mine), lane, Among));
+    else return of_bits<T>(__shfl_sync(all, bits_of(mine), lane, Among));
   }
   __device__ static std::uint32_t votes_for(bool mine) {
     std::uint32_t votes = __ballot_sync(all, mine);

@@ -8,7 +8,7 @@
 
 #include "durahash/gpu.hpp"
 #include "gpu/device_view.hpp"
-#include "gpu/rows.hpp"
+#include "gpu/gather.hpp"
 
 namespace durahash::gpu {
 
@@ -58,7 +58,7 @@ class device : public copies_device {
   // whether it began, or will
   virtual bool find(const leased_table& table, const batch& b, stream on) = 0;
   virtual void write(const leased_table& table, const batch& b, stream on) = 0;
-  virtual void answer_all(const batch& b, status answer, stream on) = 0;
+  virtual void fill(void* memory, std::uint8_t byte, std::size_t bytes, stream on) = 0;
   virtual void stage(const leased_table& table, const batch& b, const staged_changes& staged,
                      stream on) = 0;
   virtual void commit(const leased_table& table, const staged_changes& staged, std::size_t count,
@@ -71,10 +71,14 @@ class device : public copies_device {
                               std::uint64_t buckets, const exported& to, stream on) = 0;
 
   virtual bool find_rows(const leased_rows& rows, const row_batch& b, stream on) = 0;
+  virtual bool gather_rows(const leased_rows& rows, const gather_batch& b, stream on) = 0;
   virtual void spread(const changed_blocks& blocks, stream on) = 0;
 
   /// For kernels that are not the library's: turns, total and copies.
   virtual void describe(device_view& into) = 0;
+
+  /// Whether what is asked of this stream is not done, but recorded: of a CUDA graph.
+  virtual bool captures(stream on) const = 0;
 
   /// Whether all that was asked for has begun, or will. If not, the next wait says why.
   virtual bool sound() const = 0;
@@ -82,6 +86,13 @@ class device : public copies_device {
   /// Of all batches that were waited for, since the device was made.
   virtual tallies counted() = 0;
 };
+
+/// Whether kernels may list there what they miss of so many keys.
+inline bool reaches(const device& d, const missed_keys& missed, std::size_t keys) {
+  if (missed.count == nullptr) return missed.indices == nullptr;
+  return keys <= std::uint64_t{1} << 32 && d.reaches(missed.count, sizeof *missed.count) &&
+         (missed.indices == nullptr || d.reaches(missed.indices, keys * sizeof *missed.indices));
+}
 
 /// The CUDA device of that number; or what stands in the way.
 result<std::unique_ptr<device>> cuda_device(int number);

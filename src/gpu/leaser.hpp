@@ -39,6 +39,7 @@ class leaser_on final : public leaser {
   explicit leaser_on(bound& table) : table_(table) {}
 
   std::optional<leased_table> lend() override {
+    static_cast<void>(home().size());  // waits for the count: readers need not
     table_.storage().ban_readers();
     auto lent = home().lend();
     if (!lent) table_.storage().admit_readers();

@@ -91,6 +91,9 @@ class lockstep_side {
     return std::atomic_ref(at).compare_exchange_strong(old, value, std::memory_order_acq_rel);
   }
 
+  void tell(status& to, status what) const noexcept {
+    std::atomic_ref(to).store(what, std::memory_order_relaxed);
+  }
   void add(tallies& total, const tallies& mine) const noexcept {
     std::atomic_ref(total.records).fetch_add(mine.records, std::memory_order_relaxed);
     std::atomic_ref(total.staged).fetch_add(mine.staged, std::memory_order_relaxed);

@@ -7,6 +7,7 @@
 
 #include "base/process_mark.hpp"
 #include "gpu/cache.hpp"
+#include "gpu/exports.hpp"
 #include "gpu/leaser.hpp"
 #include "gpu/pins.hpp"
 
@@ -55,31 +56,54 @@ class map::part {
   status state() const noexcept {
     return !table_ ? status::closed : failed_ ? failure_.code : status::ok;
   }
+  /// Whether it does what is asked of this stream. A graph that was captured would work on the
+  /// table as it was then, and on memory that is gone when it has grown: none is.
+  error ready(stream on) const {
+    if (state() != status::ok) return {state(), failure_.message};
+    if (!device_->captures(on)) return {status::ok, {}};
+    return {status::invalid_argument, "the stream is being captured into a CUDA graph"};
+  }
 
-  status export_batch(export_cursor& at, std::size_t n, std::uint64_t* keys, std::uint64_t* values,
-                      std::size_t& count, stream on) {
+  status export_batch(export_cursor& at, std::size_t n, const exported& to, std::size_t& count,
+                      stream on) {
     count = 0;
-    if (constexpr std::size_t least = 32; n < least) return status::invalid_argument;
+    if (n < least_export) return status::invalid_argument;
     if (error e = commit(on); e.code != status::ok) return e.code;
-    if (!device_->reaches(keys, n * sizeof *keys) || !device_->reaches(values, n * sizeof *values))
+    const std::size_t bytes = n * sizeof(std::uint64_t);
+    if (!device_->reaches(to.keys, bytes) ||
+        (to.values != nullptr && !device_->reaches(to.values, bytes)))
       return status::invalid_argument;
     if (error e = device_->wait_for_all(); e.code != status::ok) return fail(e).code;
-    std::uint64_t buckets = leased_.buckets() + 1;  // the last are the escape slots
     if (at.next != 0 && at.layout != layout_) return status::mismatch;
     at.layout = layout_;
-    auto* counter = static_cast<std::uint64_t*>(device_->allocate(sizeof(std::uint64_t)));
-    if (counter == nullptr) return status::no_space;
-    *counter = 0;
-    std::uint64_t some = std::min<std::uint64_t>(
-        buckets - std::min(at.next, buckets),
-        n / std::max(leased_.where.form().slots, unsigned{gphash::first_fingerprint}));
-    device_->export_records(leased_, at.next, some, {keys, values, counter}, on);
-    error waited = device_->wait(on);
-    count = *counter;
-    device_->free(counter);
-    if (waited.code != status::ok) return fail(waited).code;
-    at.next += some;
-    at.done = at.next >= buckets;
+    error e = export_some(*device_, leased_, at, n, to, count, on);
+    return e.code == status::io_error ? fail(e).code : e.code;
+  }
+
+  /// Lists of keys, and an erase of each. Nobody writes in between: who calls is the only one.
+  status erase_if(const selection& which, std::uint64_t& erased, stream on) {
+    erased = 0;
+    if (error e = commit(on); e.code != status::ok) return e.code;
+    const std::size_t at_once = by_batch()
+                                    ? std::min<std::uint64_t>(max_staged_, most_before_growth)
+                                    : most_before_growth,
+                      room = std::max(at_once, least_export);
+    const lent_array<std::uint64_t> keys(*device_, room, memory_kind::own);
+    const lent_array<status> answers(*device_, room, memory_kind::own);
+    if (keys.data() == nullptr || answers.data() == nullptr) return status::no_space;
+    std::size_t count = 0;
+    for (export_cursor at; !at.done;) {
+      status listed = export_batch(at, room, {keys.data(), nullptr, nullptr, which}, count, on);
+      if (listed != status::ok) return listed;
+      for (std::size_t done = 0; done < count; done += at_once) {
+        const std::size_t n = std::min(at_once, count - done);
+        const std::int64_t before = device_->counted().records;
+        status asked = write({action::erase, n, keys.data() + done, nullptr, answers.data()}, on);
+        if (asked == status::ok) asked = commit(on).code;
+        if (asked != status::ok) return asked;
+        erased += static_cast<std::uint64_t>(before - device_->counted().records);
+      }
+    }
     return status::ok;
   }
 
@@ -104,11 +128,12 @@ class map::part {
   /// Others may be beside it.
   status find(batch b, stream on) {
     if (!table_) return status::closed;
-    if (!reaches(b)) return status::invalid_argument;
+    if (!reaches(b) || device_->captures(on)) return status::invalid_argument;
     std::unique_lock lock(gate_);
     gate_opens_.wait(lock, [&] { return !levels_change_; });
     if (failed_) return status::io_error;
     b.now = ++finds_;
+    if (b.missed.count != nullptr) device_->fill(b.missed.count, 0, sizeof *b.missed.count, on);
     return device_->find(leased_, b, on) ? status::ok : status::io_error;
   }
 
@@ -120,26 +145,21 @@ class map::part {
   }
 
   status write(const batch& b, stream on) {
-    if (state() != status::ok) return state();
+    if (error e = ready(on); e.code != status::ok) return e.code;
     if (!reaches(b)) return status::invalid_argument;
     if (by_batch()) {
       if (staged_count_ != 0 && on != staged_on_) return status::invalid_argument;
       if (b.count > max_staged_ - staged_count_) return status::no_space;
     }
-    device_->answer_all(b, pending, on);
+    answer_all(b, pending, on);
     by_batch() ? stage_next(b, on) : device_->write(leased_, b, on);
     return device_->sound() ? status::ok : status::io_error;
   }
 
   /// Durable is what returns.
   error commit(stream on) {
-    if (state() != status::ok) return {state(), failure_.message};
-    if (failed_beside_)
-      return fail(
-          {status::io_error, "the device failed while copies of buckets were loaded, or counted"});
-    if (error e = device_->wait(on); e.code != status::ok) return fail(e);
-    if (staged_count_ != 0) return commit_staged();
-    return {status::ok, {}};
+    if (error e = ready(on); e.code != status::ok) return e;
+    return commit_behind(device_->wait(on));
   }
 
   /// With growth. A table that is all but full is left by what grows it: the more operations come
@@ -150,7 +170,7 @@ class map::part {
     if (state() == status::ok && !reaches(b))
       return {status::invalid_argument, "an array is in memory that the device does not reach"};
     if (error e = commit(on); e.code != status::ok) return e;  // what others staged
-    device_->answer_all(b, pending, on);
+    answer_all(b, pending, on);
     const std::size_t most = by_batch() ? max_staged_ : most_before_growth;
     for (std::size_t done = 0; done < b.count; done += most) {
       batch piece = part_of(b, done, most);
@@ -159,7 +179,7 @@ class map::part {
       if (e.code == status::ok) continue;
       // nothing is done of what comes behind
       if (e.code == status::no_space && b.count - done > most) {
-        device_->answer_all(part_of(b, done + most, b.count), e.code, on);
+        answer_all(part_of(b, done + most, b.count), e.code, on);
         if (error waited = device_->wait(on); waited.code != status::ok) return fail(waited);
       }
       return e;
@@ -233,7 +253,12 @@ class map::part {
     bool no_values = b.values == nullptr && (b.what == action::find || b.what == action::erase);
     return device_->reaches(b.keys, b.count * sizeof(std::uint64_t)) &&
            (no_values || device_->reaches(b.values, b.count * sizeof(std::uint64_t))) &&
-           device_->reaches(b.answers, b.count * sizeof(status));
+           device_->reaches(b.answers, b.count * sizeof(status)) &&
+           gpu::reaches(*device_, b.missed, b.count);
+  }
+  void answer_all(const batch& b, status answer, stream on) {
+    static_assert(sizeof(status) == 1);
+    device_->fill(b.answers, static_cast<std::uint8_t>(answer), b.count, on);
   }
   /// One change for each key is room enough: there are no more of them than operations.
   error make_room_for_changes() {
@@ -260,13 +285,23 @@ class map::part {
     staged_count_ += b.count;
     device_->stage(leased_, b, staged_, on);
   }
-  error commit_staged() {
-    if (error e = device_->wait(staged_on_); e.code != status::ok) return fail(e);
+  /// What was staged, if anything was. Its stream may be another one, which is being captured now.
+  error commit_behind(const error& waited) {
+    if (failed_beside_)
+      return fail(
+          {status::io_error, "the device failed while copies of buckets were loaded, or counted"});
+    if (waited.code != status::ok) return fail(waited);
+    if (staged_count_ == 0) return {status::ok, {}};
+    if (error e =
+            device_->captures(staged_on_) ? device_->wait_for_all() : device_->wait(staged_on_);
+        e.code != status::ok)
+      return fail(e);
+    stream own = device_->stream_for_copies();
     const std::uint64_t count = device_->counted().staged - staged_.before;
     std::span<const change> changes(staged_.changes, count);
     mirror_ ? pool_->store_changes(changes, *mirror_) : pool_->flush_payloads(changes);
-    device_->commit(leased_, staged_, count, staged_on_);
-    if (error e = device_->wait(staged_on_); e.code != status::ok) return fail(e);
+    device_->commit(leased_, staged_, count, own);
+    if (error e = device_->wait(own); e.code != status::ok) return fail(e);
     if (!mirror_) pool_->flush_words(changes);
     staged_.before += count;
     staged_count_ = 0;
@@ -356,8 +391,7 @@ class map::part {
     return cache_ ? cache_->begin(mirror_ ? mirror_->shown(home) : home) : error{status::ok, {}};
   }
   void end_lease() {
-    if (!leased_out_ || commit(nullptr).code != status::ok) return;
-    if (error e = device_->wait_for_all(); e.code != status::ok) return static_cast<void>(fail(e));
+    if (!leased_out_ || commit_behind(device_->wait_for_all()).code != status::ok) return;
     std::int64_t records = device_->counted().records;
     pool_->take_back(records - std::exchange(told_.records, records));
     leased_out_ = false;
@@ -462,8 +496,10 @@ status do_all(Part& part, const batch& b, stream on) {
 }  // namespace
 
 status map::find_async(std::size_t n, const std::uint64_t* keys, std::uint64_t* values,
-                       status* answers, stream on) {
-  return part_.here() ? part_->find({action::find, n, keys, values, answers}, on) : part_.refusal();
+                       status* answers, stream on, const missed_keys& missed) {
+  batch b{action::find, n, keys, values, answers};
+  b.missed = missed;
+  return part_.here() ? part_->find(b, on) : part_.refusal();
 }
 status map::put_async(std::size_t n, const std::uint64_t* keys, const std::uint64_t* values,
                       status* answers, stream on) {
@@ -511,9 +547,21 @@ status map::add(std::size_t n, const std::uint64_t* keys, const std::uint64_t* v
 }
 status map::export_batch(export_cursor& at, std::size_t n, std::uint64_t* keys,
                          std::uint64_t* values, std::size_t& exported, stream on) {
-  exported = 0;
-  return part_.here() ? part_->export_batch(at, n, keys, values, exported, on) : part_.refusal();
+  return export_batch_if(at, {}, n, keys, values, exported, on);
 }
+status map::export_batch_if(export_cursor& at, const selection& which, std::size_t n,
+                            std::uint64_t* keys, std::uint64_t* values, std::size_t& exported,
+                            stream on) {
+  exported = 0;
+  return part_.here() ? part_->export_batch(at, n, {keys, values, nullptr, which}, exported, on)
+                      : part_.refusal();
+}
+status map::erase_if(const selection& which, std::uint64_t* erased, stream on) {
+  std::uint64_t ignored = 0;
+  return part_.here() ? part_->erase_if(which, erased != nullptr ? *erased : ignored, on)
+                      : part_.refusal();
+}
+status map::clear(stream on) { return erase_if({}, nullptr, on); }
 void map::view(device_view& into) {
   if (part_.here()) part_->view(into);
 }

@@ -1,22 +1,77 @@
-// Which CUDA device a thread's calls are for.
+// Which CUDA device a thread's calls are for. Only devices that were asked for get a context.
 #pragma once
 
+#include <cuda.h>
 #include <cuda_runtime_api.h>
 
 namespace durahash::gpu {
 
-/// The thread's device, for a while.
+/// Functions of the driver, which the runtime finds: libcuda is not linked.
+class driver_calls {
+ public:
+  static const driver_calls& all() {
+    static const driver_calls found;
+    return found;
+  }
+  CUresult (*init)(unsigned) = nullptr;
+  CUresult (*retain)(CUcontext*, CUdevice) = nullptr;
+  CUresult (*push)(CUcontext) = nullptr;
+  CUresult (*pop)(CUcontext*) = nullptr;
+  cudaError_t code = cudaSuccess;  // else a function is missing
+
+ private:
+  driver_calls() {
+    find("cuInit", init);
+    find("cuDevicePrimaryCtxRetain", retain);
+    find("cuCtxPushCurrent", push);
+    find("cuCtxPopCurrent", pop);
+  }
+  template <class Function>
+  void find(const char* name, Function*& to) {
+    void* at = nullptr;
+    auto there = cudaDriverEntryPointSymbolNotFound;
+#if CUDART_VERSION >= 12050
+    constexpr unsigned as_of = 12000;
+    cudaError_t got = cudaGetDriverEntryPointByVersion(name, &at, as_of, cudaEnableDefault, &there);
+#else
+    cudaError_t got = cudaGetDriverEntryPoint(name, &at, cudaEnableDefault, &there);
+#endif
+    if (got == cudaSuccess && (there != cudaDriverEntryPointSuccess || at == nullptr))
+      got = cudaErrorSymbolNotFound;
+    if (code == cudaSuccess) code = got;
+    to = reinterpret_cast<Function*>(at);
+  }
+};
+
+/// The context that the runtime has for the device of that number; made if there is none. It stays
+/// until the process ends, as the runtime's own do: memory of others may be in it.
+inline cudaError_t context_of(int number, CUcontext& context) {
+  const driver_calls& driver = driver_calls::all();
+  if (driver.code != cudaSuccess) return driver.code;
+  CUresult got = driver.init(0);
+  if (got == CUDA_SUCCESS) got = driver.retain(&context, number);
+  return static_cast<cudaError_t>(got);  // they have the same numbers
+}
+
+/// This thread's calls are for that context's device, for a while. cudaSetDevice would make a
+/// context on the device that the thread had before, also where nobody has asked for that one.
+/// Graphs that other threads capture are neither in the way nor spoilt.
 class on_device {
  public:
-  explicit on_device(int number) {
-    cudaGetDevice(&before_);
-    cudaSetDevice(number);
+  explicit on_device(CUcontext context)
+      : pushed_(context != nullptr && driver_calls::all().push(context) == CUDA_SUCCESS) {
+    cudaThreadExchangeStreamCaptureMode(&mode_);
   }
-  ~on_device() { cudaSetDevice(before_); }
+  ~on_device() {
+    cudaThreadExchangeStreamCaptureMode(&mode_);
+    CUcontext mine;
+    if (pushed_) driver_calls::all().pop(&mine);
+  }
   on_device(const on_device&) = delete;
 
  private:
-  int before_ = 0;
+  const bool pushed_;
+  cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;
 };
 
 }  // namespace durahash::gpu

@@ -60,13 +60,6 @@ DURAHASH_ON_DEVICE inline bool same_line(const void* a, const void* b) noexcept 
          reinterpret_cast<std::uintptr_t>(b) / line_bytes;
 }
 
-/// Where exported records go: arrays that the device writes, and how many are there.
-struct exported {
-  std::uint64_t* keys;
-  std::uint64_t* values;
-  std::uint64_t* count;
-};
-
 /// The table's shape: as it says, or known when it is compiled.
 struct any_shape {
   static DURAHASH_ON_DEVICE const gphash::shape& of(const leased_table& t) noexcept {
@@ -252,33 +245,6 @@ class operations {
     return moved;
   }
 
-  /// Appends the records of one bucket, counted through all levels; behind the last one are the
-  /// escape slots. Nobody writes meanwhile.
-  DURAHASH_ON_DEVICE void export_bucket(std::uint64_t number, const exported& to) const {
-    unsigned slots = table_.where.form().slots;
-    bool escapes = number == table_.buckets();
-    pm<std::uint64_t>* from = escapes ? nullptr : table_.bucket(number);
-    auto state = warp().each([&](unsigned lane) {
-      if (lane >= (escapes ? unsigned{gphash::first_fingerprint} : slots))
-        return gphash::empty_state;
-      return side_.load(escapes ? table_.escapes[lane].state : from[lane]);
-    });
-    std::uint32_t there = warp().ballot(warp().each(
-        [&](unsigned lane) { return warp().of(state, lane) >= gphash::first_fingerprint; }));
-    if (there == 0) return;
-    std::uint64_t first = warp().one(
-        [&] { return side_.own_count(*to.count, static_cast<std::uint64_t>(count_bits(there))); });
-    warp().each([&](unsigned lane) {
-      if ((there >> lane & 1) == 0) return false;
-      std::uint64_t at =
-          first +
-          static_cast<unsigned>(count_bits(there & static_cast<std::uint32_t>(low_bits(lane))));
-      to.keys[at] = table_.where.words().key_of(escapes ? lane : warp().of(state, lane));
-      to.values[at] = side_.load(escapes ? table_.escapes[lane].value : from[slots + lane]);
-      return true;
-    });
-  }
-
   DURAHASH_ON_DEVICE void copies(copies_step what, const copy_task& t) const {
     switch (what) {
       case copies_step::retire: return copies_.retire(t);
@@ -287,6 +253,7 @@ class operations {
     }
   }
 
+  DURAHASH_ON_DEVICE const leased_table& table() const noexcept { return table_; }
   DURAHASH_ON_DEVICE std::uint64_t hash_of(std::uint64_t key) const noexcept {
     return table_.where.words().mix(key);
   }

@@ -48,8 +48,9 @@ class pool_copy {
         offsets()[i] = blocks[first + i] * block_bytes;
         std::memcpy(staging_ + i * block_bytes, pool.data() + offsets()[i], block_bytes);
       }
-      device_.spread({copy_, offsets(), staging_, count}, nullptr);
-      if (error e = device_.wait(nullptr); e.code != status::ok) return e;
+      stream own = device_.stream_for_copies();
+      device_.spread({copy_, offsets(), staging_, count}, own);
+      if (error e = device_.wait(own); e.code != status::ok) return e;
     }
     return {status::ok, {}};
   }

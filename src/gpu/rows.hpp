@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/key_hash.hpp"
-#include "durahash/status.hpp"
+#include "durahash/gpu.hpp"
 #include "engine/gphash/leased.hpp"
 #include "gpu/both_sides.hpp"
 
@@ -72,6 +72,8 @@ struct row_batch {
   // of the values found; null: one of another length than value_bytes is a mismatch
   std::uint32_t* lengths;
   status* answers;
+  missed_keys missed = {};        // the count is 0 before
+  const void** places = nullptr;  // if not null, where the values are
 };
 
 static_assert(std::is_trivially_copyable_v<leased_rows>);
@@ -97,6 +99,14 @@ class row_search {
   ///           what the slot leads to is no record.
   DURAHASH_ON_DEVICE status find(const std::uint64_t* key, std::byte* into, std::uint64_t room,
                                  std::uint32_t& length) const {
+    const std::byte* value = nullptr;
+    const status answer = locate(key, value, length);
+    if (answer == status::ok && into != nullptr) copy(value, into, room < length ? room : length);
+    return answer;
+  }
+  /// Where its value is. It is aligned to 8.
+  DURAHASH_ON_DEVICE status locate(const std::uint64_t* key, const std::byte*& value,
+                                   std::uint32_t& length) const {
     std::uint64_t hash = rows_.hash_of(key);
     std::uint32_t hits = warp().ballot(warp().each([&](unsigned lane) {
       return lane < rows_.table.lanes() && *rows_.state_of(hash, lane).raw() == hash;
@@ -123,7 +133,7 @@ class row_search {
            })))
         continue;
       length = value_bytes;
-      if (into != nullptr) copy(text + key_bytes, into, room < value_bytes ? room : value_bytes);
+      value = text + key_bytes;
       return status::ok;
     }
     return status::not_found;
@@ -133,17 +143,31 @@ class row_search {
   DURAHASH_ON_DEVICE void find_all(const row_batch& b, std::size_t first, std::size_t step) const {
     for (std::size_t i = first; i < b.count; i += step) {
       std::uint32_t length = 0;
-      status answer =
-          find(b.keys + i * rows_.key_words(),
-               b.values == nullptr ? nullptr : b.values + i * b.value_bytes, b.value_bytes, length);
-      if (answer == status::ok && b.values != nullptr && b.lengths == nullptr &&
-          length != b.value_bytes)
-        answer = status::mismatch;
-      warp().one([&] {
-        if (b.lengths != nullptr) b.lengths[i] = length;
-        return b.answers[i] = answer, true;
-      });
+      const std::byte* value = nullptr;
+      status answer = locate(key_of(b.keys, i), value, length);
+      if (answer == status::ok && b.values != nullptr) {
+        copy(value, b.values + i * b.value_bytes, length < b.value_bytes ? length : b.value_bytes);
+        if (b.lengths == nullptr && length != b.value_bytes) answer = status::mismatch;
+      }
+      warp().one_does(b.places != nullptr, [&] { b.places[i] = value; });
+      warp().one_does(b.lengths != nullptr, [&] { b.lengths[i] = length; });
+      tell(b, i, answer);
     }
+  }
+  DURAHASH_ON_DEVICE const std::uint64_t* key_of(const std::uint64_t* keys,
+                                                 std::size_t i) const noexcept {
+    return keys + i * rows_.key_words();
+  }
+  template <class Batch>
+  DURAHASH_ON_DEVICE void tell(const Batch& b, std::size_t i, status answer) const {
+    warp().one_does(true, [&] {
+      side_.tell(b.answers[i], answer);
+      if (answer != status::not_found || b.missed.count == nullptr) return;
+      std::uint64_t at = side_.own_count(*b.missed.count, std::uint64_t{1});
+      // a key may be in several bags, where offsets go down
+      if (b.missed.indices != nullptr && at < b.count)
+        b.missed.indices[at] = static_cast<std::uint32_t>(i);
+    });
   }
 
  private:

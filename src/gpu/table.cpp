@@ -40,6 +40,8 @@ class table::part {
     if (place_ != table_place::pool)
       copy_.emplace(*device_,
                     place_ == table_place::device_mirror ? memory_kind::own : memory_kind::shared);
+    // what a crash left visible is durable when all is counted; a device writes nothing back
+    static_cast<void>(table_->size());
     return show_all();
   }
 
@@ -47,10 +49,21 @@ class table::part {
     std::scoped_lock lock(gate_);
     if (!table_) return status::closed;
     if (failure_.code != status::ok) return status::io_error;
-    if (!reaches(b)) return status::invalid_argument;
+    if (!reaches(b) || device_->captures(on)) return status::invalid_argument;
+    if (b.missed.count != nullptr) device_->fill(b.missed.count, 0, sizeof *b.missed.count, on);
     return device_->find_rows(rows_, b, on) ? status::ok : status::io_error;
   }
+  status gather(const gather_batch& b, stream on) {
+    std::scoped_lock lock(gate_);
+    if (!table_) return status::closed;
+    if (failure_.code != status::ok) return status::io_error;
+    if (!is_known(b.how) || !reaches(b) || device_->captures(on)) return status::invalid_argument;
+    if (b.missed.count != nullptr) device_->fill(b.missed.count, 0, sizeof *b.missed.count, on);
+    return device_->gather_rows(rows_, b, on) ? status::ok : status::io_error;
+  }
   error wait(stream on) {
+    if (device_->captures(on))
+      return {status::invalid_argument, "the stream is being captured into a CUDA graph"};
     error waited = device_->wait(on);  // others go on meanwhile
     std::scoped_lock lock(gate_);
     if (!table_) return {status::closed, {}};
@@ -127,11 +140,31 @@ class table::part {
     status* answers;
   };
 
+  /// A kernel's access at another address would end all work of the process's on the device.
+  static bool is_aligned(const void* array, std::size_t to) {
+    return reinterpret_cast<std::uintptr_t>(array) % to == 0;
+  }
   bool reaches(const row_batch& b) const {
-    return device_->reaches(b.keys, b.count * key_bytes_) &&
+    return is_aligned(b.keys, sizeof *b.keys) && device_->reaches(b.keys, b.count * key_bytes_) &&
            (b.values == nullptr || device_->reaches(b.values, b.count * b.value_bytes)) &&
            (b.lengths == nullptr || device_->reaches(b.lengths, b.count * sizeof(std::uint32_t))) &&
-           device_->reaches(b.answers, b.count * sizeof(status));
+           device_->reaches(b.answers, b.count * sizeof(status)) &&
+           (b.places == nullptr || device_->reaches(b.places, b.count * sizeof *b.places)) &&
+           gpu::reaches(*device_, b.missed, b.count);
+  }
+  static bool is_known(const gathering& how) {
+    return how.from <= element::bfloat16 && how.to <= element::bfloat16 &&
+           how.how <= pooling::mean && how.width != 0 && how.width <= max_value_bytes;
+  }
+  bool reaches(const gather_batch& b) const {
+    return b.bags() <= ~std::size_t{0} / b.row_bytes() && is_aligned(b.keys, sizeof *b.keys) &&
+           is_aligned(b.rows, bytes_of(b.how.to)) &&
+           device_->reaches(b.keys, b.count * key_bytes_) &&
+           device_->reaches(b.rows, b.bags() * b.row_bytes()) &&
+           (b.how.offsets == nullptr ||
+            device_->reaches(b.how.offsets, (b.bags() + 1) * sizeof *b.how.offsets)) &&
+           device_->reaches(b.answers, b.count * sizeof(status)) &&
+           gpu::reaches(*device_, b.missed, b.count);
   }
   error failed(const error& e) {
     if (failure_.code == status::ok) failure_ = e;
@@ -280,12 +313,29 @@ result<table> table::open(const std::string& path, const options& how, const dev
 std::size_t table::key_bytes() const { return part_.here() ? part_->key_bytes() : 0; }
 
 status table::find_async(std::size_t n, const void* keys, void* values, std::size_t value_bytes,
-                         status* answers, stream on, std::uint32_t* lengths) {
+                         status* answers, stream on, std::uint32_t* lengths,
+                         const missed_keys& missed) {
   return part_.here()
              ? part_->find({n, static_cast<const std::uint64_t*>(keys),
-                            static_cast<std::byte*>(values), value_bytes, lengths, answers},
+                            static_cast<std::byte*>(values), value_bytes, lengths, answers, missed},
                            on)
              : part_.refusal();
+}
+status table::locate_async(std::size_t n, const void* keys, const void** places,
+                           std::uint32_t* lengths, status* answers, stream on,
+                           const missed_keys& missed) {
+  if (!part_.here()) return part_.refusal();
+  if (n != 0 && (places == nullptr || lengths == nullptr)) return status::invalid_argument;
+  return part_->find(
+      {n, static_cast<const std::uint64_t*>(keys), nullptr, 0, lengths, answers, missed, places},
+      on);
+}
+status table::gather_async(std::size_t n, const void* keys, const gathering& how, void* rows,
+                           status* answers, stream on, const missed_keys& missed) {
+  return part_.here() ? part_->gather({n, static_cast<const std::uint64_t*>(keys), how,
+                                       static_cast<std::byte*>(rows), answers, missed},
+                                      on)
+                      : part_.refusal();
 }
 status table::wait(stream on, std::string* why) {
   error e = part_.here() ? part_->wait(on) : error{part_.refusal(), {}};

@@ -31,9 +31,15 @@ namespace durahash {
 ///   keep(h, n, value)  the n-th is that from now on
 ///   agreed(before, behind)  whether all have the same, in both
 ///   in_any_tile(what)  whether it is so in any tile
+///
+/// Across tiles what is `held` has a number, number_of(n), of fewer than 32:
+///
+///   alike(h, takes_part)  by bits, those that have the same as this one, and take part; none if
+///                 it takes no part
+///   from_far(h, number)   what that one has; each may ask for another
 class lockstep_warp {
  public:
-  static constexpr unsigned lanes = 32, width = 8;
+  static constexpr unsigned lanes = 32, width = 8, numbers = width;
   template <class T>
   using varying = std::array<T, lanes>;
   template <class T>
@@ -117,6 +123,20 @@ class lockstep_warp {
     return true;
   }
   bool in_any_tile(bool what) const noexcept { return what; }
+
+  template <class T>
+  held<std::uint32_t> alike(const held<T>& v, const held<bool>& takes_part) const noexcept {
+    held<std::uint32_t> made{};
+    for (unsigned n = 0; n < width; ++n)
+      for (unsigned m = 0; m < width; ++m)
+        made[n] |= std::uint32_t{takes_part[n] && takes_part[m] && v[n] == v[m]} << m;
+    return made;
+  }
+  template <class T>
+  T from_far(const held<T>& v, unsigned number) const noexcept {
+    return v[number];
+  }
+  unsigned number_of(unsigned n) const noexcept { return n; }
 };
 
 }  // namespace durahash

@@ -13,6 +13,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -142,8 +143,8 @@ class lockstep_device final : public gpu::device {
     on_warps(on, t, b,
              [](auto& run, std::size_t first, std::size_t step) { run.write(first, step); });
   }
-  void answer_all(const gpu::batch& b, status answer, gpu::stream on) override {
-    queue_of(on).ask([b, answer] { std::fill_n(b.answers, b.count, answer); });
+  void fill(void* memory, std::uint8_t byte, std::size_t bytes, gpu::stream on) override {
+    queue_of(on).ask([=] { std::memset(memory, byte, bytes); });
   }
   void stage(const gpu::leased_table& t, const gpu::batch& b, const gpu::staged_changes& staged,
              gpu::stream on) override {
@@ -183,6 +184,15 @@ class lockstep_device final : public gpu::device {
     });
     return true;
   }
+  bool gather_rows(const gpu::leased_rows& rows, const gpu::gather_batch& b,
+                   gpu::stream on) override {
+    if (refuses_launches) return false;
+    ask_warps(on, [this, rows, b](std::size_t first, std::size_t step) {
+      gpu::lockstep_side<process_medium> side(medium_, turns_);
+      gpu::row_gather(side, rows).gather_all(b, first, step);
+    });
+    return true;
+  }
   void spread(const gpu::changed_blocks& blocks, gpu::stream on) override {
     ask_warps(on, [blocks](std::size_t first, std::size_t step) {
       gpu::spread_blocks(lockstep_warp(), blocks, first, step);
@@ -197,6 +207,7 @@ class lockstep_device final : public gpu::device {
   }
   gpu::stream stream_for_copies() override { return &copies_; }  // one that no test has
   void describe(gpu::device_view&) override {}                   // no kernels but the library's
+  bool captures(gpu::stream on) const override { return captured && *captured == on; }
   bool sound() const override { return true; }
   error wait(gpu::stream on) override {
     work_queue& queue = queue_of(on);
@@ -223,6 +234,7 @@ class lockstep_device final : public gpu::device {
   std::size_t stages = 0, committed = 0;  // kernels of writes that are staged; changes of keys
   bool refuses_pins = false, refuses_launches = false, lazy = false;
   std::size_t max_own_bytes = ~std::size_t{0};  // of one piece
+  std::optional<gpu::stream> captured;
 
   std::size_t pinned_bytes() const noexcept { return pinned_; }
 

@@ -42,6 +42,38 @@ TEST(GpuRef, InAKernelOfOnesOwn) {
 }
 #endif
 
+#ifdef DURAHASH_HAS_CUDA
+/// Each addition of a key counts, whichever warps do them; a new key is inserted once.
+TEST(GpuRef, AddsAndFindsOrInserts) {
+  auto found = gpu::cuda_device(0);
+  if (!found && must_have_a_gpu()) FAIL() << found.failure().message;
+  if (!found) GTEST_SKIP() << "no GPU: " << found.failure().message;
+  scratch_folder folder;
+  gpu::device& d = **found;
+  constexpr std::size_t n = 400, distinct = 30;
+  auto made = gpu::open_on(std::move(*found), folder.file("a"), {.capacity = 2 * n},
+                           {.place = gpu::table_place::pool});
+  ASSERT_TRUE(made) << made.failure().message;
+  shared_words keys(d, n), values(d, n);
+  shared_answers added(d, n), answers(d, n);
+  model wanted;
+  for (std::size_t i = 0; i < n; ++i) wanted[keys[i] = i % distinct] += i;
+  run_add(*made, n, keys.data(), values.data(), added.data(), answers.data());
+  ASSERT_EQ(made->commit(), status::ok);
+  for (std::size_t i = 0; i < n; ++i) {
+    ASSERT_EQ(added[i], status::ok);
+    ASSERT_EQ(answers[i], status::exists) << "behind an addition";
+    ASSERT_LE(values[i], wanted[keys[i]]);
+    ASSERT_GE(values[i], i) << "without its own addition";
+  }
+  EXPECT_EQ(made->size(), distinct);
+  ASSERT_EQ(made->close(), status::ok);
+  auto pool = map<std::uint64_t, std::uint64_t>::open(folder.file("a"));
+  ASSERT_TRUE(pool) << pool.failure().message;
+  for (auto [key, value] : wanted) EXPECT_EQ(pool->get(key), value);
+}
+#endif
+
 /// A device writes no log: what it stored would not be on the disk when it is told so.
 TEST(GpuMapOpen, APoolOnADiskWithALogIsRefused) {
   scratch_folder folder("/var/tmp");

@@ -222,6 +222,13 @@ class spoiled_rows {
     std::uint32_t length = 0;
     return gpu::row_search(side_, rows).find(key, value, sizeof value, length);
   }
+  status gather(const std::uint64_t* key, std::size_t width, float* row) {
+    status answer = status::io_error;
+    gpu::row_gather(side_, rows)
+        .gather_all({1, key, {.width = width}, reinterpret_cast<std::byte*>(row), &answer, {}}, 0,
+                    1);
+    return answer;
+  }
   /// The lane in which a key with this hash is.
   unsigned lane_of(std::uint64_t hash) const {
     for (unsigned lane = 0; lane < rows.table.lanes(); ++lane)
@@ -275,6 +282,27 @@ TEST(GpuRowsOpen, RecordsThatAreNone) {
   ASSERT_EQ(copy.find(&key), status::ok);
   copy.bytes[right / 8 + 2] ^= 1;  // likewise
   EXPECT_EQ(copy.find(&key), status::not_found);
+}
+
+/// Nor does one make it read numbers where it cannot.
+TEST(GpuRowsOpen, RowsOfNumbersThatLieWhereNoneCan) {
+  scratch_folder folder;
+  auto t = gpu::open_rows_on(std::make_unique<lockstep_device>(), folder.file("a"),
+                             {.settings = {{"key_bytes", 8}}}, {});
+  ASSERT_TRUE(t) << t.failure().message;
+  const std::uint64_t key = 7;
+  const float numbers[4] = {1, 2, 3, 4};
+  float made[4] = {9, 9, 9, 9};
+  status answer = status::damaged;
+  ASSERT_EQ(t->put(1, &key, numbers, sizeof numbers, &answer), status::ok);
+  spoiled_rows copy(*t);
+  ASSERT_EQ(copy.gather(&key, 4, made), status::ok);
+  EXPECT_TRUE(std::equal(made, made + 4, numbers));
+  const std::uint64_t hash = copy.rows.hash_of(&key);
+  copy.bytes[*copy.rows.value_of(hash, copy.lane_of(hash)).raw() / 8] =
+      1 | std::uint64_t{16} << 32;  // a key of one byte before it
+  EXPECT_EQ(copy.gather(&key, 4, made), status::damaged);
+  for (float each : made) EXPECT_EQ(each, 0.0f);
 }
 
 /// Keys are compared, and not their hashes alone.

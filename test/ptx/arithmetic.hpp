@@ -7,6 +7,7 @@
 #include <bit>
 
 #include "test/ptx/fault.hpp"
+#include "test/ptx/floats.hpp"
 #include "test/ptx/instruction.hpp"
 
 namespace durahash::ptx {
@@ -101,6 +102,20 @@ class arithmetic {
       case opcode::funnel_right:
         return three(i, mask, 4, [&](u64 x, u64 y, u64 z) { return funnel(i, x, y, z); });
       case opcode::three_way_logic: return logic(i, mask);
+      case opcode::float_add: return floats(i, mask, [](float x, float y) { return x + y; });
+      case opcode::float_subtract: return floats(i, mask, [](float x, float y) { return x - y; });
+      case opcode::float_multiply: return floats(i, mask, [](float x, float y) { return x * y; });
+      case opcode::float_divide: return floats(i, mask, [](float x, float y) { return x / y; });
+      case opcode::float_multiply_add:
+        return three(i, mask, 4, [](u64 x, u64 y, u64 z) {
+          return float_bits(std::fma(as_float(x), as_float(y), as_float(z)));
+        });
+      case opcode::float_compare: return compare_floats(i, mask);
+      case opcode::float_of_integer:
+        return one(i, mask, 4, [&](u64 x) {
+          return float_bits(i.source_signed ? static_cast<float>(sign_extended(x, b))
+                                            : static_cast<float>(low_bytes(x, b)));
+        });
       default: throw fault("not an instruction of registers: " + i.text);
     }
   }
@@ -195,6 +210,26 @@ class arithmetic {
       case comparison::le: return by([](auto x, auto y) { return u64{x <= y}; });
       case comparison::gt: return by([](auto x, auto y) { return u64{x > y}; });
       case comparison::ge: return by([](auto x, auto y) { return u64{x >= y}; });
+    }
+  }
+  template <class F>
+  void floats(const instruction& i, std::uint32_t mask, F f) const {
+    two(i, mask, 4, [f](u64 x, u64 y) { return float_bits(f(as_float(x), as_float(y))); });
+  }
+  void compare_floats(const instruction& i, std::uint32_t mask) const {
+    auto by = [&](auto same) {
+      two(i, mask, 1, [same, otherwise = u64{i.or_unordered}](u64 x, u64 y) {
+        const float a = as_float(x), b = as_float(y);
+        return std::isunordered(a, b) ? otherwise : u64{same(a, b)};
+      });
+    };
+    switch (i.compared) {
+      case comparison::eq: return by([](float x, float y) { return !(x < y) && !(x > y); });
+      case comparison::ne: return by([](float x, float y) { return x < y || x > y; });
+      case comparison::lt: return by([](float x, float y) { return x < y; });
+      case comparison::le: return by([](float x, float y) { return x <= y; });
+      case comparison::gt: return by([](float x, float y) { return x > y; });
+      case comparison::ge: return by([](float x, float y) { return x >= y; });
     }
   }
   static u64 permuted(u64 x, u64 y, u64 selector) {

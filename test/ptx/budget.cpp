@@ -84,9 +84,10 @@ class counted_map {
     keys_ = array<std::uint64_t>(), values_ = array<std::uint64_t>(), answers_ = array<status>();
   }
   void count() {
-    auto batch = [&](const std::string& what, std::uint64_t first_key, auto call) {
+    auto batch = [&](const std::string& what, std::uint64_t first_key, auto call,
+                     std::uint64_t step = 1) {
       for (std::size_t i = 0; i < operations; ++i)
-        keys_[i] = (first_key + i) * 0x9e3779b97f4a7c15u, values_[i] = i;
+        keys_[i] = (first_key + i * step) * 0x9e3779b97f4a7c15u, values_[i] = i;
       device::the_one().counted().clear();
       if (call() != status::ok || map_->commit() != status::ok)
         throw std::runtime_error(what + ": " + device::the_one().failure());
@@ -110,6 +111,8 @@ class counted_map {
       expect_all(answers_, status::not_found, "find by lone threads");
     }
     batch("update", 0, [&] { return map_->update_async(operations, keys_, values_, answers_); });
+    auto add = [&] { return map_->add_async(operations, keys_, values_, answers_); };
+    batch("add to one key", 7, add, 0);
     batch("erase", 0, [&] { return map_->erase_async(operations, keys_, answers_); });
   }
 

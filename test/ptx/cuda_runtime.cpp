@@ -10,11 +10,15 @@
 #include <memory>
 #include <sstream>
 
+#include "test/ptx/captures.hpp"
+#include "test/ptx/contexts.hpp"
 #include "test/ptx/device.hpp"
 #include "test/ptx/load.hpp"
 
 #undef cudaGetDeviceProperties
 
+using durahash::ptx::captures;
+using durahash::ptx::contexts;
 using durahash::ptx::device;
 
 namespace {
@@ -25,7 +29,6 @@ std::map<const void*, std::string>& functions() {
 }
 
 thread_local cudaError_t last_error = cudaSuccess;
-thread_local int current = 0;
 
 cudaError_t answer(cudaError_t code) {
   if (code != cudaSuccess) last_error = code;
@@ -34,7 +37,7 @@ cudaError_t answer(cudaError_t code) {
 
 /// A call that has the device to itself, once its kernels are there and while none has failed.
 template <class Call>
-cudaError_t with_device(Call&& call) {
+cudaError_t without_context(Call&& call) {
   device& d = device::the_one();
   std::scoped_lock hold(d.lock);
   if (!durahash::ptx::load_once(d)) return answer(cudaErrorInvalidPtx);
@@ -42,6 +45,24 @@ cudaError_t with_device(Call&& call) {
   d.get_on();
   cudaError_t code = call(d);
   return answer(d.failure().empty() ? code : cudaErrorLaunchFailure);
+}
+
+template <class Call>
+cudaError_t with_device(Call&& call) {
+  contexts::all().use();
+  return without_context(call);
+}
+/// Work for a stream, which may be recorded instead.
+template <class Call>
+cudaError_t on_stream(cudaStream_t on, Call&& call) {
+  cudaError_t code = cudaSuccess;
+  return captures::all().takes(on, code) ? answer(code) : with_device(call);
+}
+/// What a capture may forbid.
+template <class Call>
+cudaError_t beside_captures(Call&& call) {
+  cudaError_t code = cudaSuccess;
+  return captures::all().forbids_unsafe(code) ? answer(code) : with_device(call);
 }
 
 int capability() {
@@ -53,7 +74,7 @@ std::uint64_t number(const void* p) { return reinterpret_cast<std::uint64_t>(p);
 cudaError_t allocate(void** to, std::size_t bytes, durahash::ptx::owner of) {
   if (to == nullptr) return answer(cudaErrorInvalidValue);
   if (bytes == 0) return *to = nullptr, cudaSuccess;
-  return with_device([&](device& d) {
+  return beside_captures([&](device& d) {
     constexpr std::size_t alignment = 256, red_zone = 256;
     std::size_t whole = (bytes + red_zone + alignment - 1) / alignment * alignment;
     void* made = std::aligned_alloc(alignment, whole);
@@ -65,8 +86,8 @@ cudaError_t allocate(void** to, std::size_t bytes, durahash::ptx::owner of) {
   });
 }
 cudaError_t release(void* memory, durahash::ptx::owner of) {
-  if (memory == nullptr) return answer(cudaSuccess);
-  return with_device([&](device& d) {
+  if (memory == nullptr) return contexts::all().use(), answer(cudaSuccess);
+  return beside_captures([&](device& d) {
     d.wait_for_all();  // as cudaFree does
     auto gone = d.pieces.remove(number(memory), false);
     if (!gone || gone->of != of) return cudaErrorInvalidValue;
@@ -126,7 +147,7 @@ cudaError_t __cudaPopCallConfiguration(dim3* grid, dim3* block, std::size_t* sha
 
 cudaError_t cudaLaunchKernel(const void* f, dim3 grid, dim3 block, void** arguments,
                              std::size_t shared, cudaStream_t on) {
-  return with_device([&](device& d) {
+  return on_stream(on, [&](device& d) {
     auto named = functions().find(f);
     if (named == functions().end()) return cudaErrorInvalidDeviceFunction;
     auto found = d.kernels.find(named->second);
@@ -167,16 +188,15 @@ cudaError_t __cudaLaunchKernel(cudaKernel_t k, dim3 grid, dim3 block, void** arg
 // ----------------------------------------------------------------------------------- devices
 
 cudaError_t cudaGetDeviceCount(int* count) {
-  *count = 1;
-  return with_device([](device&) { return cudaSuccess; });
+  *count = contexts::all().devices();
+  return without_context([](device&) { return cudaSuccess; });
 }
 cudaError_t cudaGetDevice(int* number_of) {
-  *number_of = current;
+  *number_of = contexts::all().current();
   return cudaSuccess;
 }
 cudaError_t cudaSetDevice(int wanted) {
-  if (wanted != 0) return answer(cudaErrorInvalidDevice);
-  return cudaSuccess;
+  return contexts::all().set(wanted) ? cudaSuccess : answer(cudaErrorInvalidDevice);
 }
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr what, int) {
   switch (what) {
@@ -197,6 +217,8 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* facts, int) {
   return cudaSuccess;
 }
 cudaError_t cudaDeviceSynchronize() {
+  cudaError_t code = cudaSuccess;
+  if (captures::all().forbids_wait_for_all(code)) return answer(code);
   return with_device([](device& d) { return d.wait_for_all(), cudaSuccess; });
 }
 const char* cudaGetErrorName(cudaError_t code) {
@@ -232,14 +254,14 @@ cudaError_t cudaHostAlloc(void** to, std::size_t bytes, unsigned) {
 }
 cudaError_t cudaFreeHost(void* memory) { return release(memory, durahash::ptx::owner::host); }
 cudaError_t cudaHostRegister(void* memory, std::size_t bytes, unsigned) {
-  return with_device([&](device& d) {
+  return beside_captures([&](device& d) {
     return d.pieces.add(number(memory), bytes, durahash::ptx::owner::host, true)
                ? cudaSuccess
                : cudaErrorHostMemoryAlreadyRegistered;
   });
 }
 cudaError_t cudaHostUnregister(void* memory) {
-  return with_device([&](device& d) {
+  return beside_captures([&](device& d) {
     auto gone = d.pieces.remove(number(memory), true);
     if (!gone) return cudaErrorHostMemoryNotRegistered;
     d.weak().forget(gone->first, gone->end - gone->first);
@@ -261,17 +283,18 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* facts, const void* p
 }
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind,
                             cudaStream_t on) {
-  return with_device([&](device& d) {
+  return on_stream(on, [&](device& d) {
     d.then(on, [=, &d] { store(d, to, bytes, [=] { std::memcpy(to, from, bytes); }); });
     return cudaSuccess;
   });
 }
 cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
-  cudaError_t asked = cudaMemcpyAsync(to, from, bytes, kind, nullptr);
+  cudaError_t asked = beside_captures([](device&) { return cudaSuccess; });
+  if (asked == cudaSuccess) asked = cudaMemcpyAsync(to, from, bytes, kind, nullptr);
   return asked == cudaSuccess ? cudaStreamSynchronize(nullptr) : asked;
 }
 cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t on) {
-  return with_device([&](device& d) {
+  return on_stream(on, [&](device& d) {
     if (d.pieces.find(number(to), bytes) == nullptr) return cudaErrorInvalidValue;
     d.then(on, [=, &d] { store(d, to, bytes, [=] { std::memset(to, value, bytes); }); });
     return cudaSuccess;
@@ -280,8 +303,10 @@ cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t
 
 // ----------------------------------------------------------------------------------- streams
 
-cudaError_t cudaStreamCreateWithFlags(cudaStream_t* made, unsigned) {
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* made, unsigned flags) {
+  contexts::all().use();
   *made = static_cast<cudaStream_t>(std::malloc(1));
+  captures::all().add(*made, (flags & cudaStreamNonBlocking) == 0);
   return cudaSuccess;
 }
 cudaError_t cudaStreamDestroy(cudaStream_t s) {
@@ -290,7 +315,9 @@ cudaError_t cudaStreamDestroy(cudaStream_t s) {
   return waited;
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t s) {
-  cudaError_t code = with_device([](device&) { return cudaSuccess; });
+  cudaError_t code = cudaSuccess;
+  if (captures::all().forbids_wait(s, code)) return answer(code);
+  code = with_device([](device&) { return cudaSuccess; });
   if (code != cudaSuccess) return code;
   device::the_one().wait(s);  // other threads' calls go on meanwhile
   return with_device([](device&) { return cudaSuccess; });
@@ -306,11 +333,12 @@ struct CUevent_st {
 extern "C" {
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* made, unsigned) {
+  contexts::all().use();
   *made = new CUevent_st;
   return cudaSuccess;
 }
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t on) {
-  return with_device([&](device& d) {
+  return on_stream(on, [&](device& d) {
     auto reached = std::make_shared<bool>(false);
     *event = {on, reached};
     d.then(on, [reached] { *reached = true; });
@@ -319,7 +347,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t on) {
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   CUevent_st mark;
-  cudaError_t code = with_device([&](device&) { return mark = *event, cudaSuccess; });
+  cudaError_t code = beside_captures([&](device&) { return mark = *event, cudaSuccess; });
   if (code != cudaSuccess) return code;
   device::the_one().wait_until(mark.on, [&] { return *mark.reached; });
   return with_device([](device&) { return cudaSuccess; });
@@ -329,7 +357,55 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
   return cudaSuccess;
 }
 cudaError_t cudaStreamQuery(cudaStream_t s) {
+  cudaError_t code = cudaSuccess;
+  if (captures::all().forbids_wait(s, code)) return answer(code);
   return with_device([&](device& d) { return d.idle(s) ? cudaSuccess : cudaErrorNotReady; });
+}
+
+// ------------------------------------------------------------------------------------ graphs
+
+cudaError_t cudaStreamBeginCapture(cudaStream_t s, cudaStreamCaptureMode mode) {
+  return answer(captures::all().begin(s, mode));
+}
+/// The graph is the number of calls that were recorded, and one.
+cudaError_t cudaStreamEndCapture(cudaStream_t s, cudaGraph_t* made) {
+  std::size_t recorded = 0;
+  cudaError_t code = captures::all().end(s, recorded);
+  *made = code == cudaSuccess ? reinterpret_cast<cudaGraph_t>(recorded + 1) : nullptr;
+  return answer(code);
+}
+cudaError_t cudaStreamIsCapturing(cudaStream_t s, cudaStreamCaptureStatus* now) {
+  return answer(captures::all().ask(s, *now));
+}
+cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {
+  std::swap(*mode, captures::mode_of_thread());
+  return cudaSuccess;
+}
+
+// ------------------------------------------------------------------------------------ driver
+
+cudaError_t cudaGetDriverEntryPointByVersion(const char* name, void** to, unsigned,
+                                             unsigned long long,
+                                             cudaDriverEntryPointQueryResult* found) {
+  static CUresult (*const init)(unsigned) = [](unsigned) { return CUDA_SUCCESS; };
+  static CUresult (*const retain)(CUcontext*, CUdevice) = [](CUcontext* made, CUdevice number) {
+    if (number < 0 || number >= contexts::all().devices()) return CUDA_ERROR_INVALID_DEVICE;
+    return *made = contexts::all().of(number), CUDA_SUCCESS;
+  };
+  static CUresult (*const push)(CUcontext) = [](CUcontext context) {
+    return contexts::all().push(context) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
+  };
+  static CUresult (*const pop)(CUcontext*) = [](CUcontext*) {
+    return contexts::all().pop() ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
+  };
+  const std::string wanted = name;
+  *to = wanted == "cuInit"                     ? reinterpret_cast<void*>(init)
+        : wanted == "cuDevicePrimaryCtxRetain" ? reinterpret_cast<void*>(retain)
+        : wanted == "cuCtxPushCurrent"         ? reinterpret_cast<void*>(push)
+        : wanted == "cuCtxPopCurrent"          ? reinterpret_cast<void*>(pop)
+                                               : nullptr;
+  *found = *to != nullptr ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound;
+  return cudaSuccess;
 }
 
 }  // extern "C"

@@ -46,6 +46,13 @@ enum class opcode : std::uint8_t {
   funnel_left,
   funnel_right,
   three_way_logic,
+  float_add,
+  float_subtract,
+  float_multiply,
+  float_multiply_add,
+  float_divide,
+  float_compare,
+  float_of_integer,
   load,
   store,
   atomic,
@@ -84,7 +91,8 @@ struct instruction {
   opcode what = opcode::move;
   std::uint8_t bytes = 8;         // of an operand
   std::uint8_t result_bytes = 8;  // of the destination, where it differs
-  bool is_signed = false, source_signed = false, is_predicate = false;
+  bool is_signed = false, source_signed = false, is_predicate = false, is_float = false;
+  bool or_unordered = false;  // float_compare: true also if one is not a number
   bool guarded = false, guard_negated = false;
   register_index guard = no_register;
   std::vector<register_index> to, from;

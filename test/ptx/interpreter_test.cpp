@@ -20,8 +20,9 @@ TEST(PtxParser, AnInstructionThatItLacksStopsItByName) {
   for (std::string line :
        {"sqrt.rn.f32 %f1, %f2;", "ld.shared.u64 %rd3, [%rd1];", "bar.sync 0;",
         "add.cc.u32 %r3, %r1, %r2;", "mov.u32 %r3, %clock.x;", "shfl.idx.b32 %r3, %r1, %r2, %r4;",
-        "cvt.rn.f32.u32 %f1, %r1;", "atom.global.add.f32 %f1, [%rd1], %f2;", "call.uni f;",
-        "bra nowhere;"}) {
+        "cvt.rz.f32.u32 %f1, %r1;", "add.ftz.f32 %f1, %f2, %f3;", "div.approx.f32 %f1, %f2, %f3;",
+        "cvt.f32.f16 %f1, %h1;", "add.f64 %fd1, %fd2, %fd3;", "setp.lt.f64 %p1, %fd1, %fd2;",
+        "atom.global.add.f32 %f1, [%rd1], %f2;", "call.uni f;", "bra nowhere;"}) {
     std::string why = refusal_of(line);
     EXPECT_NE(why.find(line == "bra nowhere;" ? "nowhere" : line.substr(0, line.find(' '))),
               std::string::npos)
@@ -101,6 +102,30 @@ TEST(PtxWarp, BitsAreInsertedWhereTheyAreSaidToBe) {
       "mov.u32 %r3, 5;\nmov.u32 %r4, 0;\nbfi.b32 %r5, %r3, %r4, 30, 9;\n"
       "cvt.u64.u32 %rd5, %r5;\nst.u64 [%rd1+80], %rd5;\n";
   const outcome wanted = {0xffffffff00000000u, 0xfffffffffffff00fu, 0x40000000u};
+  EXPECT_EQ(l.run(1, false), std::set<outcome>{wanted});
+}
+
+TEST(PtxWarp, FloatsAreThoseOfTheHost) {
+  litmus l;
+  l.in_one_warp = true;
+  l.results = 5;
+  // 1.5, 3, the smallest subnormal, not a number
+  l.after =
+      "setp.ne.s32 %p1, %r1, 0;\n@%p1 bra end;\nmov.f32 %f1, 0f3FC00000;\n"
+      "mov.b32 %f2, 0f40400000;\nmov.f32 %f3, 0f00000001;\nmov.f32 %f4, 0f7FC00001;\n"
+      "add.f32 %f5, %f1, %f2;\nsub.f32 %f6, %f1, %f2;\nmov.b64 %rd5, {%f5, %f6};\n"
+      "st.u64 [%rd1+64], %rd5;\ndiv.rn.f32 %f5, %f1, %f2;\nfma.rn.f32 %f6, %f1, %f2, %f1;\n"
+      "mov.b64 %rd5, {%f5, %f6};\nst.u64 [%rd1+72], %rd5;\nmul.f32 %f5, %f3, %f2;\n"
+      "add.f32 %f6, %f4, %f1;\nmov.b64 %rd5, {%f5, %f6};\nst.u64 [%rd1+80], %rd5;\n"
+      "mov.u32 %r3, 16777217;\ncvt.rn.f32.u32 %f5, %r3;\nmov.s32 %r4, -2;\n"
+      "cvt.rn.f32.s32 %f6, %r4;\nmov.b64 %rd5, {%f5, %f6};\nst.u64 [%rd1+88], %rd5;\n"
+      "setp.lt.f32 %p2, %f1, %f4;\nselp.u32 %r5, 1, 0, %p2;\nsetp.ltu.f32 %p3, %f1, %f4;\n"
+      "selp.u32 %r6, 2, 0, %p3;\nor.b32 %r5, %r5, %r6;\nsetp.ge.f32 %p4, %f2, %f1;\n"
+      "selp.u32 %r6, 4, 0, %p4;\nor.b32 %r5, %r5, %r6;\ncvt.u64.u32 %rd5, %r5;\n"
+      "st.u64 [%rd1+96], %rd5;\n";
+  auto pair = [](std::uint64_t low, std::uint64_t high) { return low | high << 32; };
+  const outcome wanted = {pair(0x40900000, 0xbfc00000), pair(0x3f000000, 0x40c00000),
+                          pair(3, 0x7fffffff), pair(0x4b800000, 0xc0000000), 6};
   EXPECT_EQ(l.run(1, false), std::set<outcome>{wanted});
 }
 

@@ -44,6 +44,11 @@ TEST(PtxArguments, ArraysThatTheDeviceDoesNotReachAreRefused) {
     EXPECT_EQ(made->put_async(n, keys, nullptr, answers), refused);
     EXPECT_EQ(made->erase_async(n, keys, no_answers), refused);
     EXPECT_EQ(made->find_async(n, keys, values, no_answers), refused);
+    std::vector<std::uint32_t> indices(n);
+    EXPECT_EQ(made->find_async(n, keys, values, answers, nullptr, {indices.data(), values}),
+              refused);
+    EXPECT_EQ(made->find_async(n, keys, values, answers, nullptr, {nullptr, pageable.data()}),
+              refused);
     gpu::map::export_cursor at;
     std::size_t exported = 0;
     EXPECT_EQ(made->export_batch(at, n, pageable.data(), values, exported), refused);
@@ -75,6 +80,9 @@ TEST(PtxArguments, RowsThatTheDeviceDoesNotReachAreRefused) {
   EXPECT_EQ(made->find_async(1, key.data(), shared + 1, 16, shared_answer),
             status::invalid_argument);
   EXPECT_EQ(made->find_async(1, shared, row.data(), 16, shared_answer), status::invalid_argument);
+  EXPECT_EQ(made->find_async(1, shared, shared + 1, 16, shared_answer, nullptr, nullptr,
+                             {nullptr, row.data()}),
+            status::invalid_argument);
   EXPECT_EQ(made->find_async(1, shared, shared + 1, 16, shared_answer), status::ok);
   EXPECT_EQ(made->wait(), status::ok);
   EXPECT_EQ(shared[1], 11u);

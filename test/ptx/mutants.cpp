@@ -31,6 +31,8 @@ const std::vector<mutant> mutants = {
     {"a-slot-is-claimed-without-compare", write,
      R"(atom\.cas\.acquire\.gpu\.b64 (\S+),\[(\S+)\],(\S+),(\S+);)",
      "st.relaxed.gpu.b64 [$2],$4; mov.u64 $1, $3;", -1, plain},
+    {"all-keys-of-a-warp-are-taken-for-one", write, R"(match\.any\.sync\.b64\s+(\S+), \S+, \S+;)",
+     "mov.u32 $1, -1;", -1, plain},
     {"a-mirror-s-turns-are-not-taken", stage,
      R"(atom\.cas\.acquire\.gpu\.b32 (\S+),\[\S+\],(\S+),\S+;)", "mov.u32 $1, $2;", -1, mirrored},
     // order of memory

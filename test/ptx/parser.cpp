@@ -31,10 +31,11 @@ std::vector<std::string> split(const std::string& s, char separator) {
 
 struct type {
   unsigned bytes = 0;
-  bool is_signed = false, is_predicate = false;
+  bool is_signed = false, is_predicate = false, is_float = false;
 };
 std::optional<type> type_of(const std::string& name) {
   if (name == "pred") return type{1, false, true};
+  if (name == "f32") return type{4, false, false, true};
   if (name.size() < 2 || std::string("usb").find(name[0]) == std::string::npos ||
       std::isdigit(static_cast<unsigned char>(name[1])) == 0)
     return std::nullopt;
@@ -147,9 +148,11 @@ class kernel_parser {
       return registers_.emplace(s, static_cast<register_index>(registers_.size())).first->second;
     }
     if (std::isdigit(static_cast<unsigned char>(s[0])) != 0 || s[0] == '-') {
-      if (s.find('.') != std::string::npos || s[1] == 'f' || s[1] == 'd')
+      const bool is_float = s.starts_with("0f") && constant_bytes_ == 4;
+      if (s.find('.') != std::string::npos || (s[1] == 'f' && !is_float) || s[1] == 'd')
         refuse("a number that is not whole");
-      std::uint64_t value = s[0] == '-'
+      std::uint64_t value = is_float ? std::strtoull(s.c_str() + 2, nullptr, 16)
+                            : s[0] == '-'
                                 ? static_cast<std::uint64_t>(std::strtoll(s.c_str(), nullptr, 0))
                                 : std::strtoull(s.c_str(), nullptr, 0);
       unsigned width = constant_bytes_;
@@ -195,6 +198,8 @@ class kernel_parser {
     k_.code.push_back(i_);
   }
   void read_types(const names& name) {
+    for (const char* lacking : {"f16", "bf16", "f16x2", "bf16x2", "f64"})
+      if (name.size() > 1 && has(name, lacking)) refuse_unknown();
     std::optional<type> first, last;
     for (std::size_t n = 1; n < name.size(); ++n)
       if (std::optional<type> t = type_of(name[n])) last = t, first = first ? first : t;
@@ -202,7 +207,7 @@ class kernel_parser {
     i_.bytes = static_cast<std::uint8_t>(last->bytes);
     i_.result_bytes = static_cast<std::uint8_t>(first->bytes);
     i_.is_signed = first->is_signed, i_.source_signed = last->is_signed;
-    i_.is_predicate = first->is_predicate;
+    i_.is_predicate = first->is_predicate, i_.is_float = first->is_float;
     constant_bytes_ = i_.bytes;
   }
   static bool has(const names& name, const std::string& part) {
@@ -243,6 +248,7 @@ class kernel_parser {
         {"prmt", opcode::permute},      {"bfi", opcode::insert_bits},
         {"cvta", opcode::move},         {"lop3", opcode::three_way_logic}};
     const std::string& base = name[0];
+    if (i_.is_float && decode_float(name, a)) return;
     if (auto at = simple.find(base); at != simple.end()) {
       if (base == "cvta" && !has(name, "global") && !has(name, "local") && !has(name, "param"))
         refuse("an address space that the interpreter lacks");
@@ -285,6 +291,40 @@ class kernel_parser {
   }
   [[noreturn]] void refuse_unknown() const { refuse("an instruction that the interpreter lacks"); }
 
+  /// False: it moves bits, whatever they are.
+  bool decode_float(const names& name, const names& a) {
+    static const std::map<std::string, opcode> known = {
+        {"add", opcode::float_add},      {"sub", opcode::float_subtract},
+        {"mul", opcode::float_multiply}, {"fma", opcode::float_multiply_add},
+        {"div", opcode::float_divide},   {"cvt", opcode::float_of_integer},
+        {"setp", opcode::float_compare}};
+    static const std::set<std::string> moves = {"mov", "selp", "ld", "st"};
+    if (moves.contains(name[0])) return false;
+    auto at = known.find(name[0]);
+    if (at == known.end()) refuse_unknown();
+    std::size_t described = 2;  // the operation and its type
+    if (name[0] == "cvt") {
+      if (type_of(name.back()).value_or(type{0, false, false, true}).is_float) refuse_unknown();
+      ++described;
+    }
+    if (name[0] == "setp") {
+      std::string how = name[1];
+      i_.or_unordered = how.size() == 3 && how[2] == 'u';
+      i_.compared = one_of<comparison>({name[0], how.substr(0, 2)}, {{"eq", comparison::eq},
+                                                                     {"ne", comparison::ne},
+                                                                     {"lt", comparison::lt},
+                                                                     {"le", comparison::le},
+                                                                     {"gt", comparison::gt},
+                                                                     {"ge", comparison::ge}});
+      ++described;
+    } else if (has(name, "rn")) {
+      ++described;
+    } else if (name[0] == "div" || name[0] == "cvt") {
+      refuse_unknown();  // another rounding
+    }
+    if (name.size() != described) refuse_unknown();
+    return plain(at->second, a), true;
+  }
   void decode_multiply(const names& name, const names& a) {
     opcode what = one_of<opcode>(name, {{"lo", opcode::multiply_low},
                                         {"hi", opcode::multiply_high},

@@ -14,7 +14,7 @@ namespace durahash::gpu {
 /// then, and a new one is taken after that.
 ///
 /// Every function is called by all 32 threads of a warp, with the same arguments, and all get the
-/// answer: one warp does one operation (GPHash §3.1).
+/// answer: one warp does one operation (GPHash §3.1), or its part of a visit.
 ///
 /// Cost      find: the key's buckets, at most 32 slots in one go; writes besides one line written,
 ///           two with buckets of more than 4 slots
@@ -55,7 +55,71 @@ class ref {
     return write(key, erase_decider<std::uint64_t>());
   }
 
+  /// Of a key that is there: `exists`, and its value.
+  __device__ status find_or_insert(std::uint64_t key, std::uint64_t& value) const {
+    std::uint64_t there = value;
+    status answer = write(key, [&](const std::optional<std::uint64_t>& present) {
+      if (present) there = *present;
+      return decide_write(detail::write_mode::insert, value)(present);
+    });
+    if (answer == status::exists) value = there;
+    return answer;
+  }
+  /// Modulo 2^64; a key that is not there gets `more`.
+  __device__ status add(std::uint64_t key, std::uint64_t more) const {
+    return write(key, [&](const std::optional<std::uint64_t>& present) {
+      return decision<std::uint64_t>::set(present ? *present + more : more);
+    });
+  }
+
+  /// Calls visit(key, value) for each record of this warp's part of the table, that of number
+  /// `warp` among `warps`, by one thread. Beside writes: with a value that it had meanwhile; one
+  /// that comes or goes is visited or not. `visit` calls nothing of a ref.
+  /// Returns   ok, closed.
+  template <class Visit>
+  __device__ status for_each(std::uint64_t warp, std::uint64_t warps, Visit&& visit) const {
+    return in_buckets(warp, warps, [&](auto& side, const auto& here) {
+      side.warp.each([&](unsigned lane) {
+        if ((here.there >> lane & 1) != 0)
+          visit(side.warp.of(here.keys, lane), side.warp.of(here.values, lane));
+        return true;
+      });
+    });
+  }
+  /// Erases the records of this warp's part for which is_chosen(key, value) is true, and adds to
+  /// `erased` how many those were. It is asked again, by all threads, with the value that goes.
+  /// Returns   ok, read_only, closed.
+  template <class Predicate>
+  __device__ status erase_if(std::uint64_t warp, std::uint64_t warps, Predicate&& is_chosen,
+                             std::uint64_t& erased) const {
+    if (view_.turns != nullptr && !view_.writes_at_once) return status::read_only;
+    return in_buckets(warp, warps, [&](auto& side, const auto& here) {
+      std::uint32_t chosen = side.warp.ballot(side.warp.each([&](unsigned lane) {
+        return (here.there >> lane & 1) != 0 &&
+               is_chosen(side.warp.of(here.keys, lane), side.warp.of(here.values, lane));
+      }));
+      while (chosen != 0) {
+        std::uint64_t key = side.warp.from(here.keys, static_cast<unsigned>(take_lowest(chosen)));
+        status answer = write(key, [&](const std::optional<std::uint64_t>& present) {
+          using decided = decision<std::uint64_t>;
+          if (!present) return decided::keep(status::not_found);
+          return is_chosen(key, *present) ? decided::remove() : decided::keep(status::mismatch);
+        });
+        erased += answer == status::ok;
+      }
+    });
+  }
+
  private:
+  template <class Does>
+  __device__ status in_buckets(std::uint64_t first, std::uint64_t step, Does&& does) const {
+    if (view_.turns == nullptr) return status::closed;
+    side_of_a_warp side(view_.turns, view_.copies);
+    visits<side_of_a_warp> all(side, view_.table);
+    for (std::uint64_t n = first; n < visited_buckets(view_.table); n += step)
+      does(side, all.of_bucket(n));
+    return status::ok;
+  }
   template <class Decide>
   __device__ status write(std::uint64_t key, Decide&& decide) const {
     if (view_.turns == nullptr) return status::closed;
