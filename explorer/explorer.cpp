@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include "base/check.hpp"
 #include "explorer/failure_report.hpp"
 #include "explorer/last_words.hpp"
+#include "explorer/turn_scheduler.hpp"
 
 namespace durahash::crash {
 namespace {
@@ -69,6 +71,7 @@ struct explorer::earlier {
   crash_point& at;
   image chosen;
   const char *failed, *told;
+  bool background_sleeps = false;  // in the process that comes behind
 };
 
 struct explorer::crash_point {
@@ -253,7 +256,7 @@ bool explorer::examine(crash_point& at, const image& chosen) {
   bool prunes = how_.stops == machine::adr && !every;
   if (prunes && at.known.knows(content_of)) {
     ++found_.pruned;
-    return found_.unique_images < how_.max_images;
+    return found_.unique_images - apart_ < how_.max_images;
   }
 
   level& l = level_at(at.depth);
@@ -281,7 +284,7 @@ bool explorer::examine(crash_point& at, const image& chosen) {
     return found_.violations.size() < how_.max_violations;
   }
   if (is_gone_on_with(at.depth)) return go_on(at, chosen, v.found);
-  return found_.unique_images < how_.max_images;
+  return found_.unique_images - apart_ < how_.max_images;
 }
 
 /// One that was met after more crashes is new here: more comes after it.
@@ -325,14 +328,39 @@ bool explorer::go_on(crash_point& at, const image& chosen,
 }
 
 /// The process is killed here; another one opens what is visible and works, with the first one's
-/// stores still in the caches; then the power goes.
+/// stores still in the caches; then the power goes. Every other time the first process to die is
+/// gone through once more, with nothing done in the background before the power goes; what is drawn
+/// later does not depend on it.
 bool explorer::die_and_go_on(crash_point& at) {
+  if (!die_and_go_on(at, false)) return false;
+  if (at.depth > 0 || ++kills_ % 2 != 0) return true;
+  const auto drawn = random_;
+  const std::size_t since[] = {since_go_on_, since_nested_, since_deeper_, since_kill_};
+  const std::uint64_t images = found_.unique_images;
+  std::vector<std::unordered_set<std::uint64_t>> seen(levels_.size());
+  auto swap_seen = [&] {
+    for (std::size_t depth = 1; depth < seen.size(); ++depth)
+      levels_[depth]->seen.swap(seen[depth]);
+  };
+  swap_seen();
+  const bool goes_on = die_and_go_on(at, true);
+  swap_seen();
+  apart_ += found_.unique_images - images;
+  random_ = drawn, since_kill_ = since[3];
+  since_go_on_ = since[0], since_nested_ = since[1], since_deeper_ = since[2];
+  return goes_on;
+}
+
+bool explorer::die_and_go_on(crash_point& at, bool background_sleeps) {
   ++found_.killed;
   level_at(at.depth + 1).memory.load(at.model.visible());
   std::vector<present_value> before(at.promise.keys());
   for (key_number k = 0; k < at.promise.keys(); ++k) before[k] = at.promise.allowed(k).front();
   program more = next_program(at.promise.keys());
-  for (key_number k = 0; k < 4; ++k)  // reads first: what they return must last
+  if (background_sleeps)
+    more.operations.insert(more.operations.begin(), operation{act::scan, {}, 0});
+  const int reads = background_sleeps ? 16 : 4;
+  for (int n = 0; n < reads; ++n)  // first: what they return must last
     more.operations.insert(
         more.operations.begin(),
         operation{act::get, {static_cast<key_number>(random_() % more.keys)}, 0});
@@ -342,7 +370,8 @@ bool explorer::die_and_go_on(crash_point& at) {
   promise.kill();
   constexpr const char* told =
       "and that was after a kill here, whose stores were still in the caches:";
-  return crash_again({at, {}, "after a kill of the process: ", told}, before, more, model, promise);
+  return crash_again({at, {}, "after a kill of the process: ", told, background_sleeps}, before,
+                     more, model, promise);
 }
 
 /// Another process opens what lies in the next level's memory, and works, and is crashed.
@@ -355,7 +384,12 @@ bool explorer::crash_again(const earlier& crash, const std::vector<present_value
                      max_seconds);
   recording rec;
   rec.before = before;
-  std::string failed = record_watched(next, false, more, rec);
+  std::string failed;
+  {
+    std::optional<asleep> background;
+    if (crash.background_sleeps) background.emplace();
+    failed = record_watched(next, false, more, rec);
+  }
   last_words_context(nullptr, 0);
   if (failed.empty()) return explore_level(crash.at.depth + 1, rec, model, promise, &crash);
   report(crash.at, crash.chosen, crash.failed + failed);

@@ -81,6 +81,7 @@ class explorer {
   bool examine(crash_point& at, const image& chosen);
   bool go_on(crash_point& at, const image& chosen, const std::vector<present_value>& found);
   bool die_and_go_on(crash_point& at);
+  bool die_and_go_on(crash_point& at, bool background_sleeps);
   bool crash_again(const earlier& crash, const std::vector<present_value>& before,
                    const program& more, cache_model& model, oracle& promise);
   program next_program(key_number keys);
@@ -99,7 +100,8 @@ class explorer {
   std::unordered_set<std::uint64_t> explored_;  // beginnings of runs
   findings found_;
   std::string report_;
-  std::size_t since_nested_ = 0, since_deeper_ = 0, since_kill_ = 0, since_go_on_ = 0;
+  std::size_t since_nested_ = 0, since_deeper_ = 0, since_kill_ = 0, since_go_on_ = 0, kills_ = 0;
+  std::uint64_t apart_ = 0;  // unique images that do not count as those of the plan
 };
 
 }  // namespace durahash::crash

@@ -23,6 +23,20 @@ class solo final : public turns {
   void pass() override;
 };
 
+/// The same while the library's thread sleeps: of what it is asked it does nothing.
+class asleep final : public turns {
+ public:
+  asleep() : before_(turns::current()) { turns::install(this); }
+  ~asleep() override { turns::install(before_); }
+  asleep(const asleep&) = delete;
+
+  void pass() override { before_->pass(); }
+  bool has_background() const override { return true; }
+
+ private:
+  turns* before_;
+};
+
 class turn_scheduler final : public turns, public scheduler {
  public:
   using job = background::job;
