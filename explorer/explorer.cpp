@@ -352,12 +352,12 @@ bool explorer::die_and_go_on(crash_point& at) {
 }
 
 bool explorer::die_and_go_on(crash_point& at, bool background_sleeps) {
-  ++found_.killed;
+  if (!background_sleeps) ++found_.killed;
   level_at(at.depth + 1).memory.load(at.model.visible());
   std::vector<present_value> before(at.promise.keys());
   for (key_number k = 0; k < at.promise.keys(); ++k) before[k] = at.promise.allowed(k).front();
   program more = next_program(at.promise.keys());
-  if (background_sleeps)
+  if (background_sleeps && how_.nested_operations != 0)
     more.operations.insert(more.operations.begin(), operation{act::scan, {}, 0});
   const int reads = background_sleeps ? 16 : 4;
   for (int n = 0; n < reads; ++n)  // first: what they return must last
