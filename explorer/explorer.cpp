@@ -86,7 +86,8 @@ struct explorer::crash_point {
 };
 
 explorer::explorer(const subject_kind& kind, const maker& make, const plan& how, std::uint64_t seed)
-    : kind_(kind), make_(make), how_(how), random_(seed) {
+    : kind_(kind), make_(make), how_(how) {
+  draws_.random.seed(seed);
   level_at(0);
 }
 
@@ -206,13 +207,13 @@ bool explorer::crash_here(crash_point& at) {
   at.interesting.assign(at.model.durable().size() / line_bytes, false);
   for (auto& [line, pending] : at.model.pending()) at.interesting[line] = true;
   bool go = true;
-  std::mt19937_64 drawn(random_());
+  std::mt19937_64 drawn(draws_.random());
   legal_images legal = images_of(at.model, how, drawn,
                                  [&](const image& chosen) { return go = examine(at, chosen); });
   found_.whole_cuts += legal.all;
   found_.max_log10 = std::max(found_.max_log10, legal.log10);
-  if (go && at.depth == 0 && how_.kill_every != 0 && ++since_kill_ >= how_.kill_every) {
-    since_kill_ = 0;
+  if (go && at.depth == 0 && how_.kill_every != 0 && ++draws_.since_kill >= how_.kill_every) {
+    draws_.since_kill = 0;
     go = die_and_go_on(at);
   }
   return go;
@@ -243,7 +244,7 @@ bool explorer::examine(crash_point& at, const image& chosen) {
   if (at.depth == 0) note_commits({at.rec, at.index, at.model, chosen}, places_, found_.commits);
   std::uint64_t hash = hash_of(at.model, chosen) ^ at.promise.hash() * 0x9e3779b97f4a7c15u;
   if (!is_new(at.depth, hash)) return true;
-  ++found_.unique_images;
+  ++found_.unique_images, ++draws_.images;
 
   auto content_of = [&](line_number line) {
     const std::vector<line_option>& options = at.model.pending().at(line).options;
@@ -256,7 +257,7 @@ bool explorer::examine(crash_point& at, const image& chosen) {
   bool prunes = how_.stops == machine::adr && !every;
   if (prunes && at.known.knows(content_of)) {
     ++found_.pruned;
-    return found_.unique_images - apart_ < how_.max_images;
+    return draws_.images < how_.max_images;
   }
 
   level& l = level_at(at.depth);
@@ -266,8 +267,8 @@ bool explorer::examine(crash_point& at, const image& chosen) {
                    [] { last_words("recovery, or the first operations after it, do not end"); });
   l.listener.log_reads(prunes ? &at.interesting : nullptr);
   thoroughness how;
-  how.go_on = ++since_go_on_ >= how_.go_on_every;
-  if (how.go_on) since_go_on_ = 0;
+  how.go_on = ++draws_.since_go_on >= how_.go_on_every;
+  if (how.go_on) draws_.since_go_on = 0;
   verdict v = judge(kind_, make_, l.memory, l.listener, at.promise, how, [&] {
     if (prunes) at.known.learn(l.listener.reads(), content_of);
     l.listener.log_reads(nullptr);
@@ -284,7 +285,7 @@ bool explorer::examine(crash_point& at, const image& chosen) {
     return found_.violations.size() < how_.max_violations;
   }
   if (is_gone_on_with(at.depth)) return go_on(at, chosen, v.found);
-  return found_.unique_images - apart_ < how_.max_images;
+  return draws_.images < how_.max_images;
 }
 
 /// One that was met after more crashes is new here: more comes after it.
@@ -296,7 +297,7 @@ bool explorer::is_new(std::size_t depth, std::uint64_t hash) {
 
 bool explorer::is_gone_on_with(std::size_t depth) {
   if (static_cast<int>(depth) + 1 >= how_.depth) return false;
-  std::size_t& since = depth == 0 ? since_nested_ : since_deeper_;
+  std::size_t& since = depth == 0 ? draws_.since_nested : draws_.since_deeper;
   if (++since < (depth == 0 ? how_.nested_every : how_.deeper_every)) return false;
   since = 0;
   return true;
@@ -306,9 +307,9 @@ program explorer::next_program(key_number keys) {
   mix how;
   how.operations = how_.nested_operations;
   how.keys = keys;
-  program made = random_program(how, random_);
+  program made = random_program(how, draws_.random);
   for (operation& o : made.operations)
-    o.version += 2000 + static_cast<std::uint32_t>(random_() % 2000);
+    o.version += 2000 + static_cast<std::uint32_t>(draws_.random() % 2000);
   return made;
 }
 
@@ -328,15 +329,13 @@ bool explorer::go_on(crash_point& at, const image& chosen,
 }
 
 /// The process is killed here; another one opens what is visible and works, with the first one's
-/// stores still in the caches; then the power goes. Every other time the first process to die is
-/// gone through once more, with nothing done in the background before the power goes; what is drawn
-/// later does not depend on it.
+/// stores still in the caches; then the power goes. Every other time that is gone through once
+/// more, with nothing done in the background before the power goes. What is looked at later does
+/// not depend on it.
 bool explorer::die_and_go_on(crash_point& at) {
   if (!die_and_go_on(at, false)) return false;
-  if (at.depth > 0 || ++kills_ % 2 != 0) return true;
-  const auto drawn = random_;
-  const std::size_t since[] = {since_go_on_, since_nested_, since_deeper_, since_kill_};
-  const std::uint64_t images = found_.unique_images;
+  if (++kills_ % 2 != 0) return true;
+  const draws before = draws_;
   std::vector<std::unordered_set<std::uint64_t>> seen(levels_.size());
   auto swap_seen = [&] {
     for (std::size_t depth = 1; depth < seen.size(); ++depth)
@@ -345,9 +344,7 @@ bool explorer::die_and_go_on(crash_point& at) {
   swap_seen();
   const bool goes_on = die_and_go_on(at, true);
   swap_seen();
-  apart_ += found_.unique_images - images;
-  random_ = drawn, since_kill_ = since[3];
-  since_go_on_ = since[0], since_nested_ = since[1], since_deeper_ = since[2];
+  draws_ = before;
   return goes_on;
 }
 
@@ -363,7 +360,7 @@ bool explorer::die_and_go_on(crash_point& at, bool background_sleeps) {
   for (int n = 0; n < reads; ++n)  // first: what they return must last
     more.operations.insert(
         more.operations.begin(),
-        operation{act::get, {static_cast<key_number>(random_() % more.keys)}, 0});
+        operation{act::get, {static_cast<key_number>(draws_.random() % more.keys)}, 0});
   cache_model model = at.model;
   model.forget_flushes();
   oracle promise = at.promise;

@@ -94,14 +94,18 @@ class explorer {
   const subject_kind& kind_;
   const maker& make_;
   plan how_;
-  std::mt19937_64 random_;
   places places_;
   std::vector<std::unique_ptr<level>> levels_;
   std::unordered_set<std::uint64_t> explored_;  // beginnings of runs
   findings found_;
   std::string report_;
-  std::size_t since_nested_ = 0, since_deeper_ = 0, since_kill_ = 0, since_go_on_ = 0, kills_ = 0;
-  std::uint64_t apart_ = 0;  // unique images that do not count as those of the plan
+  /// What decides what is looked at next.
+  struct draws {
+    std::mt19937_64 random;
+    std::size_t since_nested = 0, since_deeper = 0, since_kill = 0, since_go_on = 0;
+    std::uint64_t images = 0;  // unique ones
+  } draws_;
+  std::size_t kills_ = 0;
 };
 
 }  // namespace durahash::crash

@@ -48,10 +48,14 @@ struct missed_keys {
 /// nothing is said. Kernels of the library cannot call a program's own predicate; its own kernels
 /// do (gpu::ref::for_each, gpu::ref::erase_if).
 struct selection {
-  std::uint64_t key_min = 0, key_max = ~std::uint64_t{0};  ///< both of the range
-  std::uint64_t value_min = 0, value_max = ~std::uint64_t{0};
-  std::uint64_t mask = 0, bits = 0;  ///< value & mask == bits
+  std::uint64_t key_min = 0;                    ///< the least key
+  std::uint64_t key_max = ~std::uint64_t{0};    ///< the largest key
+  std::uint64_t value_min = 0;                  ///< the least value
+  std::uint64_t value_max = ~std::uint64_t{0};  ///< the largest value
+  std::uint64_t mask = 0;                       ///< which bits of the value are asked about
+  std::uint64_t bits = 0;                       ///< value & mask, where it is selected
 
+  /// Whether a record with these is selected.
   constexpr bool selects(std::uint64_t key, std::uint64_t value) const noexcept {
     return key >= key_min && key <= key_max && value >= value_min && value <= value_max &&
            (value & mask) == bits;

@@ -130,7 +130,7 @@ void if_memory_allows(Run&& run) noexcept {
 /// `Engine` derives from this and offers
 ///   lock_all, unlock_all         keep out everybody who changes the pool
 ///   size()                       waits for the count
-///   count_units(asking)          counts each unit under its lock, and empties what a crash left
+///   count_units(asking)          counts each unit under its lock, and may empty what a crash left
 ///                                claimed there; returns whether it came to the end
 ///   check_units(violated, bytes)  verifies all that is reachable; adds up its bytes; returns the
 ///                                 records
