@@ -2,12 +2,18 @@
 // writes, and pools that are damaged.
 #include <gtest/gtest.h>
 
+#include <csignal>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 
 #include "durahash/map.hpp"
 #include "durahash/table.hpp"
+#include "engine/gphash/format.hpp"
+#include "persist/format.hpp"
+#include "test/engine/held_thread.hpp"
 #include "test/gpu/rows_rig.hpp"
+#include "test/store/child.hpp"
 
 namespace durahash::test {
 namespace {
@@ -327,6 +333,63 @@ TEST(GpuRowsOpen, KeysOfOneHash) {
   EXPECT_EQ(copy.find(other), status::not_found);
   lie(12, other);
   EXPECT_EQ(copy.find(other), status::ok);
+}
+
+/// Rows in levels of more than a megabyte, which are counted in the background.
+int write_rows_and_die(const child_arguments& arguments) {
+  options how;
+  how.engine = engine_kind::gphash, how.key = data_kind::u64, how.value = data_kind::bytes;
+  auto t = durahash::table::open(arguments[0], how);
+  if (!t) return 3;
+  for (std::uint64_t key = 0; key < 60'000; ++key) {
+    const std::string_view text(reinterpret_cast<const char*>(&key), sizeof key);
+    if (t->put(text, text) != status::ok) return 4;
+  }
+  return std::raise(SIGKILL);
+}
+const child_role writes_rows_and_dies("write_rows_and_die", write_rows_and_die);
+
+/// Calls visit(state) for each state word of a pool's levels.
+template <class Visit>
+void for_each_state(std::vector<std::byte>& pool, Visit&& visit) {
+  auto block = read_superblock(pool.data(), pool.size(), false, "pool");
+  ASSERT_TRUE(block);
+  const auto& root = *reinterpret_cast<const gphash::root*>(&pool[block->engine_offset]);
+  const gphash::geometry g{*root.geometry.raw()};
+  for (unsigned log2 = g.bottom(); log2 < g.bottom() + 2; ++log2) {
+    const checked_place at{*root.levels[g.bank()][log2].raw()};
+    auto* words = reinterpret_cast<std::uint64_t*>(&pool[at.offset()]);
+    for (std::uint64_t bucket = 0; bucket < std::uint64_t{1} << log2; ++bucket)
+      for (unsigned slot = 0; slot < 8; ++slot) visit(words[bucket * 16 + slot]);
+  }
+}
+std::vector<std::byte> content_of(const std::string& path) {
+  std::vector<std::byte> all(std::filesystem::file_size(path));
+  std::ifstream(path, std::ios::binary)
+      .read(reinterpret_cast<char*>(all.data()), static_cast<std::streamsize>(all.size()));
+  return all;
+}
+
+/// S2 of gphash: what a crash left visible is durable when all is counted, and a device, which
+/// writes nothing back, reads no sooner. Here it shows by the claimed slots, which are empty then.
+TEST(GpuRowsOpen, OfAKilledPoolWaitsUntilItIsCounted) {
+  scratch_folder folder;
+  const std::string path = folder.file("a");
+  EXPECT_EQ(child_process("write_rows_and_die", {path}).wait().signal, SIGKILL);
+  std::vector<std::byte> pool = content_of(path);
+  std::uint64_t claimed = 0;
+  for_each_state(pool, [&](std::uint64_t& state) {
+    if (state == gphash::empty_state) state = gphash::claimed_state, ++claimed;
+  });
+  EXPECT_GT(claimed, 1000u);
+  std::fstream(path, std::ios::binary | std::ios::in | std::ios::out)
+      .write(reinterpret_cast<const char*>(pool.data()), static_cast<std::streamsize>(pool.size()));
+  const held_thread thread;
+  const gpu::table t = open_rows_in_lockstep(path, gpu::table_place::pool);
+  pool = content_of(path);
+  claimed = 0;
+  for_each_state(pool, [&](std::uint64_t& state) { claimed += state == gphash::claimed_state; });
+  EXPECT_EQ(claimed, 0u);
 }
 
 }  // namespace
