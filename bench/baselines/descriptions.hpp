@@ -22,7 +22,4 @@ baseline unordered_map_baseline();
 baseline concurrent_flat_map_baseline();  // where there is a Boost that has one
 baseline libcuckoo_baseline();            // where it is installed
 
-/// What a table in DRAM cannot do, either: of code ok where it can.
-error refusal_of_dram(const request& wanted);
-
 }  // namespace durahash::baselines
