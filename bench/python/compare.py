@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """durahash beside what Python people keep mappings in: one run, interleaved, medians.
 
-    bench/python/compare.py [--keys N] [--rounds N] [--folder DIR] [--markdown FILE] [--stores A,B]
+    bench/python/compare.py [--keys N] [--numbers N] [--rounds N] [--folder DIR] [--stores A,B]
+                            [--json FILE]
 
-It installs the others into build/python/bench-venv first (tkrzw: Debian's python3-tkrzw), then measures in a process per store and
+It installs the others into build/python/bench-venv first (tkrzw: scripts/setup.sh python-peers, and
+Debian's own python3), then measures in a process per store and
 round: put and get of single records, batches, bytes per record, and how long it takes from the
 start of an opening to the first answer behind `kill -9`, with what is lost. Keys are 16 bytes and
 values 100; a second part has 64-bit numbers. Each store has its quickest setting that outlives
