@@ -30,7 +30,6 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <span>
 #include <utility>
 #include <vector>
@@ -40,6 +39,7 @@
 #include "persist/pool.hpp"
 #include "persist/size_class.hpp"
 #include "persist/slab.hpp"
+#include "persist/slab_set.hpp"
 
 namespace durahash {
 
@@ -165,7 +165,6 @@ class heap {
     std::vector<cell> cells;
     std::uint64_t bytes = 0, epoch = 0;
   };
-  using slab_order = std::set<std::uint64_t>;  // by offset: the front of the pool fills first
 
   /// What most allocations and retirements of small cells need, each thread's mostly its own.
   struct alignas(64) lane {
@@ -244,9 +243,9 @@ class heap {
 
   pool<M>& pool_;
   epochs readers_;
-  spin_lock lock_;                            // guards all below
-  std::vector<std::unique_ptr<slab>> slabs_;  // by offset / slab_bytes
-  std::array<slab_order, class_count> with_room_;
+  spin_lock lock_;                                // guards all below
+  std::vector<std::unique_ptr<slab>> slabs_;      // by offset / slab_bytes
+  std::array<slab_set, class_count> with_room_;   // by the same number: the front fills first
   std::map<std::uint64_t, std::uint64_t> large_;  // extents in use: offset -> bytes
   retired_batch retired_;                         // still open
   std::deque<retired_batch> waiting_;             // for readers, oldest first
@@ -330,11 +329,11 @@ std::optional<std::uint64_t> heap<M>::allocate_now(std::uint64_t bytes) {
 
 template <medium M>
 std::optional<std::uint64_t> heap<M>::allocate_cell(std::uint64_t cell_bytes) {
-  slab_order& candidates = with_room_[class_of(cell_bytes)];
+  const slab_set& candidates = with_room_[class_of(cell_bytes)];
   bool another = front_first_ && !candidates.empty() &&
-                 pool_.has_room_before(*candidates.begin(), slab_bytes, slab_bytes);
-  slab* s =
-      !candidates.empty() && !another ? slab_at(*candidates.begin()) : allocate_slab(cell_bytes);
+                 pool_.has_room_before(candidates.front() * slab_bytes, slab_bytes, slab_bytes);
+  slab* s = !candidates.empty() && !another ? slabs_[candidates.front()].get()
+                                            : allocate_slab(cell_bytes);
   if (s == nullptr) return std::nullopt;
   const std::uint64_t offset = s->take();
   check(offset != 0, "a slab with room has a free cell");
@@ -350,14 +349,11 @@ slab* heap<M>::allocate_slab(std::uint64_t cell_bytes) {
   try {
     slab* made = make_slab(*offset, cell_bytes);
     list(*made);
-    if (made->listed) return made;
-    slabs_[*offset / slab_bytes].reset();
+    return made;
   } catch (const std::bad_alloc&) {
     pool_.free(*offset, slab_bytes);
     throw;
   }
-  pool_.free(*offset, slab_bytes);
-  throw std::bad_alloc();
 }
 
 template <medium M>
@@ -365,9 +361,9 @@ bool heap<M>::has_room_before(std::uint64_t offset, std::uint64_t bytes) {
   std::uint64_t cell_bytes = cell_bytes_for(bytes);
   std::scoped_lock lock(lock_);
   if (cell_bytes > largest_cell_bytes) return pool_.has_room_before(offset, cell_bytes, page_bytes);
-  const slab_order& candidates = with_room_[class_of(cell_bytes)];
+  const slab_set& candidates = with_room_[class_of(cell_bytes)];
   std::uint64_t own = align_down(offset, slab_bytes);
-  return (!candidates.empty() && *candidates.begin() < own) ||
+  return (!candidates.empty() && candidates.front() * slab_bytes < own) ||
          pool_.has_room_before(own, slab_bytes, slab_bytes);
 }
 
@@ -375,6 +371,7 @@ template <medium M>
 slab* heap<M>::make_slab(std::uint64_t offset, std::uint64_t cell_bytes) {
   std::uint64_t index = offset / slab_bytes;
   if (index >= slabs_.size()) slabs_.resize(std::max<std::size_t>(index + 1, slabs_.size() * 2));
+  with_room_[class_of(cell_bytes)].cover(slabs_.size());
   slabs_[index] = std::make_unique<slab>(offset, cell_bytes);
   return slabs_[index].get();
 }
@@ -420,18 +417,15 @@ template <medium M>
     release_slab(s);
 }
 
-/// Without memory for it the slab is not listed: the next cell that is freed there tries again.
 template <medium M>
 void heap<M>::list(slab& s) noexcept {
-  try {
-    with_room_[class_of(s.cell_bytes())].insert(s.offset());
-    s.listed = true;
-  } catch (const std::bad_alloc&) {}
+  with_room_[class_of(s.cell_bytes())].insert(s.offset() / slab_bytes);
+  s.listed = true;
 }
 
 template <medium M>
 void heap<M>::unlist(slab& s) noexcept {
-  if (s.listed) with_room_[class_of(s.cell_bytes())].erase(s.offset());
+  if (s.listed) with_room_[class_of(s.cell_bytes())].erase(s.offset() / slab_bytes);
   s.listed = false;
 }
 

@@ -71,9 +71,9 @@ template <medium M>
     owned->owned = false;
     owned = nullptr;
   }
-  const slab_order& candidates = with_room_[small_class];
+  const slab_set& candidates = with_room_[small_class];
   slab* s = candidates.empty() ? allocate_slab(small_cell_bytes[small_class])
-                               : slab_at(*candidates.begin());
+                               : slabs_[candidates.front()].get();
   if (s == nullptr) return nullptr;
   unlist(*s);
   s->owned = true;

@@ -11,7 +11,7 @@ void heap<M>::begin_recovery() {
   std::scoped_lock lock(lock_);
   slabs_.clear();
   large_.clear();
-  for (slab_order& order : with_room_) order.clear();
+  for (slab_set& each : with_room_) each.clear();
   retired_ = {};
   waiting_.clear();
   freed_during_recovery_.clear();

@@ -7,7 +7,6 @@
 #include <atomic>
 #include <bit>
 #include <cstdint>
-#include <memory>
 #include <span>
 
 #include "base/bits.hpp"
@@ -21,13 +20,16 @@ class slab {
   slab(std::uint64_t offset, std::uint64_t cell_bytes)
       : offset_(offset),
         cell_bytes_(static_cast<std::uint32_t>(cell_bytes)),
-        cells_(static_cast<std::uint32_t>(slab_bytes / cell_bytes)),
-        words_((cells_ + 63) / 64),
-        bits_(std::make_unique<std::uint64_t[]>(words_)),
-        returned_(std::make_unique<std::uint64_t[]>(words_)) {
+        cells_(static_cast<std::uint16_t>(slab_bytes / cell_bytes)),
+        words_(static_cast<std::uint16_t>((cells_ + 63) / 64)),
+        bits_(words_ == 1 ? few_ : new std::uint64_t[2 * std::size_t{words_}]()) {
     // cells that do not exist are never free
     if (cells_ % 64 != 0) bits_[words_ - 1] = ~low_bits(cells_ % 64);
   }
+  ~slab() {
+    if (bits_ != few_) delete[] bits_;
+  }
+  slab(const slab&) = delete;
 
   std::uint64_t offset() const noexcept { return offset_; }
   std::uint32_t cell_bytes() const noexcept { return cell_bytes_; }
@@ -45,7 +47,7 @@ class slab {
     return cell_bytes == cell_bytes_ && index * cell_bytes_ == behind && index < cells_;
   }
   bool in_use(std::uint32_t index) const noexcept {
-    return ((word(index / 64) & ~returned_[index / 64]) >> (index % 64) & 1) != 0;
+    return ((word(index / 64) & ~returned(index / 64)) >> (index % 64) & 1) != 0;
   }
 
   /// Takes a free cell and returns its offset; 0: there is none. By who owns the slab.
@@ -69,10 +71,9 @@ class slab {
   /// Returns whether the cell was in use.
   [[gnu::always_inline]] bool free(std::uint32_t index) noexcept {
     const std::uint64_t bit = std::uint64_t{1} << (index % 64);
-    std::uint64_t& returned = returned_[index / 64];
-    if ((word(index / 64) & ~returned & bit) == 0) return false;
+    if ((word(index / 64) & ~returned(index / 64) & bit) == 0) return false;
     if (owned) {
-      returned |= bit;
+      returned(index / 64) |= bit;
       ++returned_cells_;
       return true;
     }
@@ -85,8 +86,8 @@ class slab {
   void take_back_returned() noexcept {
     if (returned_cells_ == 0) return;
     for (std::uint32_t i = 0; i < words_; ++i) {
-      set_word(i, word(i) & ~returned_[i]);
-      returned_[i] = 0;
+      set_word(i, word(i) & ~returned(i));
+      returned(i) = 0;
     }
     used_.store(used(), std::memory_order_relaxed);
     returned_cells_ = 0;
@@ -94,13 +95,13 @@ class slab {
   }
 
   /// The bitmap, for saving it and reading it back: 1 = in use, or no cell.
-  std::span<const std::uint64_t> bits() const noexcept { return {bits_.get(), words_}; }
+  std::span<const std::uint64_t> bits() const noexcept { return {bits_, words_}; }
   /// Returns false when it says that there are more cells than there are, or fewer.
   bool restore(const std::uint64_t* bits) noexcept {
     const std::uint64_t absent = std::uint64_t{words_} * 64 - cells_;
     if (std::popcount(bits_[words_ - 1] & bits[words_ - 1]) != static_cast<int>(absent))
       return false;
-    std::copy_n(bits, words_, bits_.get());
+    std::copy_n(bits, words_, bits_);
     std::uint64_t set = 0;
     for (std::uint64_t each : this->bits()) set += static_cast<unsigned>(std::popcount(each));
     used_.store(static_cast<std::uint32_t>(set - absent), std::memory_order_relaxed);
@@ -120,14 +121,18 @@ class slab {
     __atomic_store_n(&bits_[i], value, __ATOMIC_RELAXED);
   }
 
+  // guarded by the heap's lock
+  std::uint64_t& returned(std::size_t i) const noexcept { return bits_[words_ + i]; }
+
   std::uint64_t offset_;
-  std::uint32_t cell_bytes_, cells_, words_;
+  std::uint32_t cell_bytes_;
+  std::uint16_t cells_, words_;
   // changed by the owner; without one under the heap's lock
   std::uint32_t first_room_ = 0;  // no word in front of this one has a free cell
   std::atomic<std::uint32_t> used_{0};
-  std::unique_ptr<std::uint64_t[]> bits_;
+  std::uint64_t few_[2] = {};  // the bits of a slab of up to 64 cells: no memory of its own
+  std::uint64_t* bits_;        // words_ of cells in use, and as many of returned ones
   // guarded by the heap's lock
-  std::unique_ptr<std::uint64_t[]> returned_;
   std::uint32_t returned_cells_ = 0;
 };
 

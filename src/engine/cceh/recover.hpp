@@ -122,14 +122,15 @@ error table<M, Kind>::recover_directory(const std::string& path, bool restored,
 
   settle_directory();
   const std::uint64_t unit = std::min<std::uint64_t>(segment_bytes(), page_bytes);
+  auto unit_of = [shift = std::countr_zero(unit)](std::uint64_t offset) { return offset >> shift; };
   // a saved heap state knows what is in use, not by whom
-  std::vector<bool> named(p_.end() / unit + 1);
-  named[made.offset() / unit] = true;
+  std::vector<bool> named(unit_of(p_.end()) + 1);
+  named[unit_of(made.offset())] = true;
   auto fault_of_segment = [&](std::uint64_t offset) -> const char* {
     if (!in_pool(offset, segment_bytes())) return "point outside the pool";
-    if (offset % unit != 0 || named[offset / unit] || !take(offset, segment_bytes()))
+    if ((offset & (unit - 1)) != 0 || named[unit_of(offset)] || !take(offset, segment_bytes()))
       return "name space that is not their own";
-    named[offset / unit] = true;
+    named[unit_of(offset)] = true;
     return nullptr;
   };
   auto name_of = [&](std::uint64_t first, std::uint64_t entries) {
@@ -137,20 +138,27 @@ error table<M, Kind>::recover_directory(const std::string& path, bool restored,
            std::to_string(first + entries - 1) + " at offset " +
            std::to_string(made.offset() + 8 * first) + " ";
   };
-  if (dropped == nullptr && is_whole_tree()) {
-    bool sound = true;
+  if (dropped == nullptr) {
     std::string wrong;
-    for_each_run([&](std::uint64_t first, std::uint64_t entries, checked_place entry) {
+    bool whole = for_each_run([&](std::uint64_t first, std::uint64_t entries, checked_place entry) {
       const bool last = first + entries == std::uint64_t{1} << made.exponent();
       if (M::planted("cceh-recovery-skips-the-last-segment") && last && first > 0) return true;
       const char* fault = fault_of_segment(entry.offset());
       if (fault != nullptr) wrong = name_of(first, entries) + fault;
       ++segments_;
       deepest_ += entries == 1;
-      return sound = fault == nullptr;
+      return fault == nullptr;
     });
-    if (!sound) return damaged(wrong);
-    return escapes_are_possible(path);
+    if (!wrong.empty()) return damaged(wrong);
+    if (whole) return escapes_are_possible(path);
+    // something was under way: from the beginning, by the tree
+    segments_ = deepest_ = 0;
+    named.assign(named.size(), false);
+    named[unit_of(made.offset())] = true;
+    if (!restored) {
+      heap_.begin_recovery();
+      take(made.offset(), directory_bytes(made.exponent()));
+    }
   }
   std::vector<leaf> leaves = read_tree();
   for (leaf& l : leaves) {

@@ -409,7 +409,6 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   std::vector<leaf> read_tree() const;
   template <class Visit>
   bool for_each_run(Visit&& visit) const;
-  bool is_whole_tree() const;
   void settle_directory();
   bool repair(const std::vector<leaf>& leaves);
   template <class Visit>

@@ -68,7 +68,8 @@ bool walk_tree(const node& n, EntryAt&& entry_at, Leaf&& leaf) {
 
 /// Calls visit(first, entries, entry) for the entries that name one segment side by side, from left
 /// to right, of a directory in which nothing was under way; until it returns false. Returns false
-/// where something was.
+/// where something was. But for the moments of a split, a merge or a move, reading the entries in a
+/// row is all that a recovery needs.
 template <medium M, class Kind>
 template <class Visit>
 bool table<M, Kind>::for_each_run(Visit&& visit) const {
@@ -85,13 +86,6 @@ bool table<M, Kind>::for_each_run(Visit&& visit) const {
     if (!visit(first, length, entry)) break;
   }
   return true;
-}
-
-/// As it is but for the moments of a split, a merge or a move: then reading the entries in a row is
-/// all that a recovery needs.
-template <medium M, class Kind>
-bool table<M, Kind>::is_whole_tree() const {
-  return for_each_run([](std::uint64_t, std::uint64_t, checked_place) { return true; });
 }
 
 /// The leaves of the buddy tree, from left to right. Large directories are walked by several
