@@ -1,12 +1,10 @@
 #include "hosted_table.hpp"
 
-#include <glob.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cstdio>
-
 #include "durahash/deferred_wait.hpp"
+#include "durahash/remove.hpp"
 #include "keyspace.hpp"
 #include "worker.hpp"
 
@@ -36,27 +34,11 @@ settings& the_settings() {
 
 std::string pool_path(const pool_id& id) { return the_settings().folder + "/" + id.text() + ".dh"; }
 
-namespace {
-/// What a killed process left in memory of a pool's log, at the level power_buffered. A close
-/// removes it; of a pool that nobody opens again somebody has to. docs/explanation/disk.md
-void remove_ring(const std::string& path) {
-  struct stat facts {};
-  if (::access((path + "-log").c_str(), F_OK) != 0 || ::stat(path.c_str(), &facts) != 0) return;
-  char name[80];
-  std::snprintf(name, sizeof name, "/dev/shm/durahash-%u-%llx-%llx-*.ring",
-                static_cast<unsigned>(facts.st_uid), static_cast<unsigned long long>(facts.st_dev),
-                static_cast<unsigned long long>(facts.st_ino));
-  glob_t found{};
-  if (::glob(name, GLOB_NOSORT, nullptr, &found) == 0)
-    for (std::size_t i = 0; i < found.gl_pathc; ++i) ::unlink(found.gl_pathv[i]);
-  ::globfree(&found);
-}
-}  // namespace
-
 void remove_pool_files(const std::string& path) {
-  remove_ring(path);
+  if (remove_pool(path).code == status::ok) return;
+  // no pool, or part of one
   ::unlink(path.c_str());
-  ::unlink((path + "-log").c_str());  // of a pool on the medium disk
+  ::unlink((path + "-log").c_str());
 }
 
 hosted_table::hosted_table(const pool_id& id, std::optional<table> pool)

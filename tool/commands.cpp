@@ -16,6 +16,7 @@ void add_commands(command_line app, int& exit_code) {
   add_compact(app, exit_code);
   add_convert(app, exit_code);
   add_backup(app, exit_code);
+  add_remove(app, exit_code);
   add_demo(app, exit_code);
   add_programs(app);
 }

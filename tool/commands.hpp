@@ -31,6 +31,7 @@ void add_inspect(command_line app, int& exit_code);
 void add_compact(command_line app, int& exit_code);
 void add_convert(command_line app, int& exit_code);
 void add_backup(command_line app, int& exit_code);
+void add_remove(command_line app, int& exit_code);
 void add_bench(command_line app, int& exit_code);
 void add_demo(command_line app, int& exit_code);
 void add_crash(command_line app, int& exit_code);

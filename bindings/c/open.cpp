@@ -4,6 +4,7 @@
 
 #include "durahash/convert.hpp"
 #include "durahash/processes.hpp"
+#include "durahash/remove.hpp"
 #include "pool.hpp"
 
 namespace durahash::c {
@@ -156,4 +157,9 @@ durahash_status durahash_convert(const char* path, int32_t durability) {
   if (durability < 0 || durability > DURAHASH_DURABILITY_POWER_BUFFERED)
     return refuse("there is no such durability level");
   return guarded([&] { return convert(path, static_cast<durability_level>(durability)); });
+}
+
+durahash_status durahash_remove(const char* path) {
+  if (path == nullptr) return refuse("there is no path: a null pointer");
+  return guarded([&] { return remove_pool(path); });
 }

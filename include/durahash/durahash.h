@@ -200,6 +200,9 @@ DURAHASH_API durahash_status durahash_close(durahash_pool* pool);
 /// Gives a closed pool another durability level. See durahash/convert.hpp.
 DURAHASH_API durahash_status durahash_convert(const char* path, int32_t durability);
 
+/// Removes a pool, its log, and what a killed process left of it. See durahash/remove.hpp.
+DURAHASH_API durahash_status durahash_remove(const char* path);
+
 /// A process that has a pool open.
 typedef struct durahash_process {
   int64_t id;

@@ -1,6 +1,7 @@
 #include "disk/log_ring.hpp"
 
 #include <fcntl.h>
+#include <glob.h>
 #include <linux/magic.h>
 #include <sys/mman.h>
 #include <sys/vfs.h>
@@ -56,6 +57,15 @@ bool is_trusted(const struct stat& ring, const struct stat& pool) noexcept {
   bool by_owner = ring.st_uid == pool.st_uid || ring.st_uid == 0 || ring.st_uid == ::geteuid();
   bool by_group = (pool.st_mode & S_IWGRP) != 0 && ring.st_gid == pool.st_gid;
   return by_owner || by_group || (pool.st_mode & S_IWOTH) != 0;
+}
+
+/// The paths of a pool's rings, with what tells them from each other.
+std::string pattern_of(const struct stat& pool, const std::string& which) {
+  char begins[96];
+  std::snprintf(begins, sizeof begins, "/dev/shm/durahash-%u-%llx-%llx-",
+                static_cast<unsigned>(pool.st_uid), static_cast<unsigned long long>(pool.st_dev),
+                static_cast<unsigned long long>(pool.st_ino));
+  return begins + which + ".ring";
 }
 
 }  // namespace
@@ -152,13 +162,22 @@ result<std::optional<log_ring>> log_ring::of_a_writer(const std::string& path,
 }
 
 std::string log_ring::path_of(const struct stat& pool, const id& log_id, std::uint64_t key) {
-  char name[128];
-  std::snprintf(name, sizeof name, "/dev/shm/durahash-%u-%llx-%llx-%016llx.ring",
-                static_cast<unsigned>(pool.st_uid), static_cast<unsigned long long>(pool.st_dev),
-                static_cast<unsigned long long>(pool.st_ino),
+  char which[24];
+  std::snprintf(which, sizeof which, "%016llx",
                 static_cast<unsigned long long>(checksum(log_id.data(), log_id.size(), key)));
-  return name;
+  return pattern_of(pool, which);
 }
+
+void log_ring::remove_all(const struct stat& pool) noexcept try {
+  glob_t found{};
+  if (::glob(pattern_of(pool, "*").c_str(), GLOB_NOSORT, nullptr, &found) == 0)
+    for (std::size_t i = 0; i < found.gl_pathc; ++i) {
+      struct stat facts {};
+      if (::lstat(found.gl_pathv[i], &facts) == 0 && is_trusted(facts, pool))
+        ::unlink(found.gl_pathv[i]);
+    }
+  ::globfree(&found);
+} catch (const std::bad_alloc&) {}  // they are as those of a pool that somebody has deleted
 
 result<std::optional<log_ring>> log_ring::find(const std::string& path, const struct stat& pool,
                                                const id& log_id, std::uint64_t key, use how) {

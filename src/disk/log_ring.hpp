@@ -52,6 +52,8 @@ class log_ring {
                                                      std::uint64_t key);
   /// Nobody guesses it who cannot read the pool.
   static std::string path_of(const struct stat& pool, const id& log_id, std::uint64_t key);
+  /// Removes those of the pool's logs, of whatever opening: the pool goes.
+  static void remove_all(const struct stat& pool) noexcept;
 
   log_ring(log_ring&& other) noexcept;
   log_ring& operator=(log_ring&&) = delete;

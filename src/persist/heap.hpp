@@ -110,6 +110,20 @@ class heap {
   void know_no_more() noexcept { knows_ = false; }
   /// Whether the cell has been adopted or restored, as far as that is known.
   bool holds(std::uint64_t offset, std::uint64_t bytes);
+  /// One of the two, for many cells: `adopt`, or `holds` where a saved state has been restored.
+  /// While it lives nobody else may use the heap.
+  class taking {
+   public:
+    taking(heap& h, bool restored) : heap_(h), restored_(restored), lock_(h.lock_) {}
+    bool operator()(std::uint64_t offset, std::uint64_t bytes) {
+      return restored_ ? heap_.holds_now(offset, bytes) : heap_.adopt_now(offset, bytes);
+    }
+
+   private:
+    heap& heap_;
+    bool restored_;
+    std::scoped_lock<spin_lock> lock_;
+  };
   /// Every reachable cell has been adopted: what remains is free, but for what waits for readers.
   void end_recovery();
 
@@ -232,7 +246,10 @@ class heap {
   void release_slab(slab& s) noexcept;
   bool restore_slab(std::uint64_t offset, std::uint64_t cell_bytes, const std::uint64_t* bits);
   bool adopt_now(std::uint64_t offset, std::uint64_t bytes);  // under lock_
-  void forget(cell c);                                        // under lock_
+  bool holds_now(std::uint64_t offset, std::uint64_t bytes) {
+    return !knows_ || in_use(offset, cell_bytes_for(bytes));
+  }
+  void forget(cell c);  // under lock_
   bool is_of_before(std::uint64_t offset) const noexcept {
     return recovering_ && offset < end_at_open_;
   }

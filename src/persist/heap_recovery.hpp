@@ -78,7 +78,7 @@ template <medium M>
 template <medium M>
 bool heap<M>::holds(std::uint64_t offset, std::uint64_t bytes) {
   std::scoped_lock lock(lock_);
-  return !knows_ || in_use(offset, cell_bytes_for(bytes));
+  return holds_now(offset, bytes);
 }
 
 template <medium M>

@@ -136,6 +136,7 @@ static void wrong_calls(void) {
   ANSWERS(wrong, durahash_stats(w, NULL, NULL));
   ANSWERS(wrong, durahash_backup(w, NULL));
   ANSWERS(wrong, durahash_convert(NULL, DURAHASH_DURABILITY_POWER));
+  ANSWERS(wrong, durahash_remove(NULL));
   ANSWERS(wrong, durahash_processes(NULL, NULL, NULL));
   ANSWERS(wrong, durahash_processes(scratch("p"), NULL, NULL));
   ANSWERS(wrong, durahash_convert(scratch("c"), 4));

@@ -176,4 +176,6 @@ void logs(void) {
   ANSWERS(DURAHASH_OK, durahash_close(pool));  // calls what is left
   CHECK(told == DURAHASH_OK);
   ANSWERS(DURAHASH_OK, durahash_convert(path, DURAHASH_DURABILITY_PROCESS));
+  ANSWERS(DURAHASH_OK, durahash_remove(path));
+  ANSWERS(DURAHASH_UNUSABLE, durahash_remove(path));  // it is gone
 }

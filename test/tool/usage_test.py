@@ -5,7 +5,7 @@ import unittest
 
 from harness import ToolTest
 
-COMMANDS = ["create", "put", "get", "erase", "load", "dump", "info", "metrics", "check", "inspect", "compact", "convert", "backup", "bench", "demo"]
+COMMANDS = ["create", "put", "get", "erase", "load", "dump", "info", "metrics", "check", "inspect", "compact", "convert", "backup", "remove", "bench", "demo"]
 
 
 class Help(ToolTest):
@@ -45,7 +45,7 @@ class Usage(ToolTest):
 
     def test_missing_arguments(self):
         for command, missing in [("create", "POOL"), ("put a.dh k", "VALUE"), ("get a.dh", "KEY"), ("erase a.dh", "KEY"),
-                                 ("load a.dh", "FILE"), ("dump", "POOL"), ("info", "POOL"), ("check", "POOL"), ("inspect", "POOL"), ("compact", "POOL"), ("backup a.dh", "FILE")]:
+                                 ("load a.dh", "FILE"), ("dump", "POOL"), ("info", "POOL"), ("check", "POOL"), ("inspect", "POOL"), ("compact", "POOL"), ("backup a.dh", "FILE"), ("remove", "POOL")]:
             self.wrong(f"{missing} is required", *command.split())
 
     def test_numbers_that_are_none(self):

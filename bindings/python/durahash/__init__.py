@@ -27,7 +27,7 @@ from ._errors import (
     UnusableError,
 )
 from ._forms import Codec
-from ._table import CheckReport, Process, Table, open, processes_with
+from ._table import CheckReport, Process, Table, open, processes_with, remove
 
 __version__ = "0.1.0"
 
@@ -52,4 +52,5 @@ __all__ = [
     "engines",
     "open",
     "processes_with",
+    "remove",
 ]

@@ -73,6 +73,14 @@ def processes_with(path: str | os.PathLike[str]) -> list[Process]:
     ]
 
 
+def remove(path: str | os.PathLike[str]) -> None:
+    """Removes a pool's file; of one on a disk its log, too, and what a killed process left of it in /dev/shm.
+
+    Raises UnusableError where no pool is there, or a process has it open: nothing is removed then.
+    """
+    _core.remove(os.fsdecode(path))
+
+
 def open(
     path: str | os.PathLike[str] | None,
     mode: str = "c",

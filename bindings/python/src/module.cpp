@@ -6,6 +6,7 @@
 
 #include <durahash/inspect.hpp>
 #include <durahash/processes.hpp>
+#include <durahash/remove.hpp>
 
 #include "pool.hpp"
 
@@ -135,6 +136,16 @@ NB_MODULE(_core, m) {
           all.append(nb::make_tuple(one.id, one.writes, one.started_unix_seconds,
                                     nb::bytes(one.command.data(), one.command.size())));
         return all;
+      },
+      "path"_a);
+  m.def(
+      "remove",
+      [](const std::string& path) {
+        const durahash::error e = [&] {
+          nb::gil_scoped_release others;
+          return durahash::remove_pool(path);
+        }();
+        if (e.code != durahash::status::ok) raise(e.code, e.message);
       },
       "path"_a);
   m.def("interpreter_ends", &interpreter_ends, "tables_are_closed"_a);

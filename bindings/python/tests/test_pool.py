@@ -301,3 +301,15 @@ def test_a_picture_for_notebooks(path):
     page = t._repr_html_()
     assert "<svg" in page and "kill -9" in page and "turbo" in page and path in page
     assert repr(t) == f"<durahash.Table '{path}', u64 -> u64, turbo, process>"
+
+
+def test_remove(path):
+    with durahash.open(path, key="u64", value="u64") as t:
+        t[1] = 1
+        with pytest.raises(durahash.UnusableError, match="locked"):
+            durahash.remove(path)
+        assert t[1] == 1
+    durahash.remove(path)
+    assert not os.path.exists(path)
+    with pytest.raises(durahash.UnusableError):
+        durahash.remove(path)

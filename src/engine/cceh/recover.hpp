@@ -101,15 +101,13 @@ error table<M, Kind>::recover_directory(const std::string& path, bool restored,
   auto in_pool = [&](std::uint64_t offset, std::uint64_t bytes) {
     return offset >= p_.block().heap_offset && bytes <= p_.end() && offset <= p_.end() - bytes;
   };
-  auto take = [&](std::uint64_t offset, std::uint64_t bytes) {
-    return restored ? heap_.holds(offset, bytes) : heap_.adopt(offset, bytes);
-  };
+  using taking = typename heap<M>::taking;
   std::string wrong_word;
   if (made.none()) wrong_word = "names no directory, as in a new pool";
   else if (!made.sound() || made.exponent() > max_depth) wrong_word = "is damaged (check bits)";
   else if (!in_pool(made.offset(), directory_bytes(made.exponent())))
     wrong_word = "points outside the pool";
-  else if (!take(made.offset(), directory_bytes(made.exponent())))
+  else if (!taking(heap_, restored)(made.offset(), directory_bytes(made.exponent())))
     wrong_word = "names space that is not its own";
   if (!wrong_word.empty()) {
     wrong_word = "the directory's word at offset " + std::to_string(p_.block().engine_offset) +
@@ -126,7 +124,7 @@ error table<M, Kind>::recover_directory(const std::string& path, bool restored,
   // a saved heap state knows what is in use, not by whom
   std::vector<bool> named(unit_of(p_.end()) + 1);
   named[unit_of(made.offset())] = true;
-  auto fault_of_segment = [&](std::uint64_t offset) -> const char* {
+  auto fault_of_segment = [&](taking& take, std::uint64_t offset) -> const char* {
     if (!in_pool(offset, segment_bytes())) return "point outside the pool";
     if ((offset & (unit - 1)) != 0 || named[unit_of(offset)] || !take(offset, segment_bytes()))
       return "name space that is not their own";
@@ -140,15 +138,19 @@ error table<M, Kind>::recover_directory(const std::string& path, bool restored,
   };
   if (dropped == nullptr) {
     std::string wrong;
-    bool whole = for_each_run([&](std::uint64_t first, std::uint64_t entries, checked_place entry) {
-      const bool last = first + entries == std::uint64_t{1} << made.exponent();
-      if (M::planted("cceh-recovery-skips-the-last-segment") && last && first > 0) return true;
-      const char* fault = fault_of_segment(entry.offset());
-      if (fault != nullptr) wrong = name_of(first, entries) + fault;
-      ++segments_;
-      deepest_ += entries == 1;
-      return fault == nullptr;
-    });
+    bool whole = false;
+    {
+      taking take(heap_, restored);
+      whole = for_each_run([&](std::uint64_t first, std::uint64_t entries, checked_place entry) {
+        const bool last = first + entries == std::uint64_t{1} << made.exponent();
+        if (M::planted("cceh-recovery-skips-the-last-segment") && last && first > 0) return true;
+        const char* fault = fault_of_segment(take, entry.offset());
+        if (fault != nullptr) wrong = name_of(first, entries) + fault;
+        ++segments_;
+        deepest_ += entries == 1;
+        return fault == nullptr;
+      });
+    }
     if (!wrong.empty()) return damaged(wrong);
     if (whole) return escapes_are_possible(path);
     // something was under way: from the beginning, by the tree
@@ -157,7 +159,7 @@ error table<M, Kind>::recover_directory(const std::string& path, bool restored,
     named[unit_of(made.offset())] = true;
     if (!restored) {
       heap_.begin_recovery();
-      take(made.offset(), directory_bytes(made.exponent()));
+      heap_.adopt(made.offset(), directory_bytes(made.exponent()));
     }
   }
   std::vector<leaf> leaves = read_tree();
@@ -170,7 +172,9 @@ error table<M, Kind>::recover_directory(const std::string& path, bool restored,
     if (l.state == detail::node_state::damaged) wrong = "are damaged";
     for (checked_place half : {l.left, l.right}) {
       if (!wrong.empty()) break;
-      if (const char* fault = fault_of_segment(half.offset()); fault != nullptr) wrong = fault;
+      taking take(heap_, restored);
+      if (const char* fault = fault_of_segment(take, half.offset()); fault != nullptr)
+        wrong = fault;
       else taken.push_back(half.offset());
       if (l.left.offset() == l.right.offset()) break;  // one segment's
     }

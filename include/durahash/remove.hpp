@@ -1,0 +1,23 @@
+// Removing a pool.
+#pragma once
+
+#include <string>
+
+#include "durahash/status.hpp"
+
+namespace durahash {
+
+/// Removes a pool's file. Of a pool on a disk its log goes, too, and what a killed process has left
+/// of it in memory (/dev/shm/durahash-*.ring), which nobody finds by the pool's name.
+///
+/// Returns   nothing (code ok), or what is wrong, and then nothing is removed: unusable where no
+///           pool is there, or one with a damaged superblock, or a process has it open, but for
+///           readers beside a writer, which keep what they map; invalid_argument of a link or a
+///           device. io_error: a name cannot be removed, and the file is still there.
+/// Durable   when it returns, as the pool was: where it was to survive a loss of power, that it is
+///           gone does, too.
+/// Crash     at any point: the pool is there, or is gone; or its file is still there without its
+///           log, and is not opened. It can be removed again then.
+error remove_pool(const std::string& path);
+
+}  // namespace durahash
