@@ -19,6 +19,7 @@ std::string job;
 unsigned limit = 0;                    // seconds of processor time
 std::chrono::nanoseconds began{};      // processor time then
 std::chrono::nanoseconds last_seen{};  // and at the last look
+unsigned ticks = 0;                    // seconds of the clock since that
 
 std::chrono::nanoseconds processor_time() {
   timespec taken{};
@@ -27,13 +28,15 @@ std::chrono::nanoseconds processor_time() {
 }
 
 /// On a machine with much else to do it gets more of the clock's time, for as long as it gets on.
+/// Seconds are counted, so that those in which the process was stopped (SIGSTOP) are none.
 void look_at_the_time() {
+  ::alarm(1);
+  if (++ticks < limit) return;
   constexpr std::chrono::milliseconds least{100};
   const std::chrono::nanoseconds now = processor_time();
   if (now - began >= std::chrono::seconds(limit) || now - last_seen < least)
     last_words("recovery hangs");
-  last_seen = now;
-  ::alarm(limit);
+  last_seen = now, ticks = 0;
 }
 
 /// Not async-signal-safe, and need not be: the process is lost, and its parent reads what there is.
@@ -58,8 +61,8 @@ void last_words_job(std::string name) { job = std::move(name); }
 void last_words_context(std::function<std::string()> packed, unsigned seconds) {
   context = std::move(packed);
   limit = seconds;
-  began = last_seen = processor_time();
-  ::alarm(seconds);
+  began = last_seen = processor_time(), ticks = 0;
+  ::alarm(seconds == 0 ? 0 : 1);
 }
 
 void last_words(const std::string& what) {

@@ -195,6 +195,28 @@ TEST(CrashCrew, AnExaminationThatGetsOnSlowlyIsNoHang) {
   EXPECT_TRUE(all[0].violations.empty());
 }
 
+/// Nor is one that somebody stops, as a shell does, and lets go on later.
+TEST(CrashCrew, AnExaminationThatIsStoppedIsNoHang) {
+  std::vector<findings> all = of_children(1, 1, 60, [](std::size_t) {
+    findings before;
+    last_words_context([&] { return before.packed(); }, 2);
+    const pid_t stopped = ::getpid();
+    if (::fork() == 0) {
+      ::sleep(3);
+      ::kill(stopped, SIGCONT);
+      ::_exit(0);
+    }
+    ::raise(SIGSTOP);
+    ::usleep(300'000);  // the pending second is heard here
+    last_words_context(nullptr, 0);
+    findings f;
+    f.cuts = 12;
+    return f;
+  });
+  EXPECT_EQ(all[0].cuts, 12u);
+  EXPECT_TRUE(all[0].violations.empty());
+}
+
 TEST(CrashCrew, AnExaminationThatWorksForEverIsAHang) {
   std::vector<findings> all = of_children(1, 1, 60, [](std::size_t) {
     findings before;
