@@ -16,7 +16,7 @@ int where = -1;
 std::function<std::string()> context;
 std::string job;
 
-unsigned limit = 0;                    // seconds of processor time
+volatile unsigned limit = 0;           // seconds of processor time; 0: nothing goes on
 std::chrono::nanoseconds began{};      // processor time then
 std::chrono::nanoseconds last_seen{};  // and at the last look
 unsigned ticks = 0;                    // seconds of the clock since that
@@ -30,6 +30,7 @@ std::chrono::nanoseconds processor_time() {
 /// On a machine with much else to do it gets more of the clock's time, for as long as it gets on.
 /// Seconds are counted, so that those in which the process was stopped (SIGSTOP) are none.
 void look_at_the_time() {
+  if (limit == 0) return;  // it was over when the signal came
   ::alarm(1);
   if (++ticks < limit) return;
   constexpr std::chrono::milliseconds least{100};
@@ -59,9 +60,10 @@ void prepare_last_words(int descriptor) {
 void last_words_job(std::string name) { job = std::move(name); }
 
 void last_words_context(std::function<std::string()> packed, unsigned seconds) {
+  limit = 0;  // a signal meanwhile is of nothing
   context = std::move(packed);
-  limit = seconds;
   began = last_seen = processor_time(), ticks = 0;
+  limit = seconds;
   ::alarm(seconds == 0 ? 0 : 1);
 }
 

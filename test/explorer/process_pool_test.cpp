@@ -217,6 +217,20 @@ TEST(CrashCrew, AnExaminationThatIsStoppedIsNoHang) {
   EXPECT_TRUE(all[0].violations.empty());
 }
 
+TEST(CrashCrew, ASignalThatComesBehindTheEndIsOfNothing) {
+  std::vector<findings> all = of_children(1, 1, 60, [](std::size_t) {
+    findings before;
+    last_words_context([&] { return before.packed(); }, 1);
+    last_words_context(nullptr, 0);
+    ::raise(SIGALRM);
+    findings f;
+    f.cuts = 12;
+    return f;
+  });
+  EXPECT_EQ(all[0].cuts, 12u);
+  EXPECT_TRUE(all[0].violations.empty());
+}
+
 TEST(CrashCrew, AnExaminationThatWorksForEverIsAHang) {
   std::vector<findings> all = of_children(1, 1, 60, [](std::size_t) {
     findings before;

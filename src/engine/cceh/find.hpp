@@ -305,14 +305,19 @@ std::uint64_t table<M, Kind>::hash_of_slot(std::uint64_t key_word) const noexcep
 /// Calls visit(resident) for each record of the segment that is not stale.
 template <medium M, class Kind>
 template <class Visit>
-void table<M, Kind>::for_each_resident(const segment& s, Visit&& visit) const {
-  bucket* first = buckets_at(s.offset());
-  for (std::uint32_t index = 0; index < buckets_per_segment(); ++index)
-    for (slot& at : first[index].slots) {
-      std::uint64_t key_word = load(m_, at.key);
+[[gnu::always_inline]] inline void table<M, Kind>::for_each_resident(const segment& s,
+                                                                     Visit&& visit) const {
+  const std::uint64_t prefix = s.prefix, of_prefix = s.prefix_mask();
+  bucket* const first = buckets_at(s.offset());
+  bucket* const end = first + buckets_per_segment();
+  for (bucket* b = first; b != end; ++b)
+    for (slot& at : b->slots) {
+      const std::uint64_t key_word = load(m_, at.key);
       if (key_word == empty_word || key_word == removed_word) continue;
-      std::uint64_t hash = hash_of_slot(key_word);
-      if (s.owns(hash)) visit(resident{{hash, key_word, load(m_, at.value)}, &at, index});
+      const std::uint64_t hash = hash_of_slot(key_word);
+      if ((hash & of_prefix) == prefix)
+        visit(resident{
+            {hash, key_word, load(m_, at.value)}, &at, static_cast<std::uint32_t>(b - first)});
     }
 }
 

@@ -122,16 +122,18 @@ void table<M, Kind>::lay_out_halves(const segment& s, std::uint64_t right_prefix
                                     halves& made) const {
   segment_writer<M>*const left = made.left ? &*made.left : nullptr, *const right = &*made.right;
   bool left_fits = true, right_fits = true;
+  std::size_t moving_records = 0;
   for_each_resident(
-      s, [&](const resident& r) __attribute__((always_inline)) {
+      s, [&, probe = probe_ ](const resident& r) __attribute__((always_inline)) {
         const std::uint64_t home = home_of(r.hash);
         if (r.hash >= right_prefix) {
-          ++made.moving;
-          right_fits &= right_fits && right->put(home, probe_, r);
+          ++moving_records;
+          right_fits &= right->put(home, probe, r);
         } else if (left != nullptr) {
-          left_fits &= left_fits && left->put(home, probe_, r);
+          left_fits &= left->put(home, probe, r);
         }
       });
+  made.moving = moving_records;
   if (left_fits && right_fits) return;
   std::vector<resident> staying = residents(s), moving;
   auto first_moving = std::stable_partition(

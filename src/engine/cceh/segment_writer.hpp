@@ -34,19 +34,25 @@ class segment_writer {
   }
   /// In the first bucket with room of the `probe` from `home` on. Returns false when there is none.
   [[gnu::always_inline]] bool put(std::uint64_t home, unsigned probe, const live_record& r) {
-    std::uint64_t at = home;
-    while (!has_room(at)) {
-      if (--probe == 0) return M::planted("cceh-a-split-drops-what-does-not-fit");
-      at = (at + 1) & (filled_.size() - 1);
-    }
-    return add(at, r.key_word, r.value_word), true;
+    if (has_room(home)) [[likely]]
+      return add(home, r.key_word, r.value_word), true;
+    return put_behind(home, probe, r.key_word, r.value_word);
   }
-  void clear() noexcept { std::fill(filled_.begin(), filled_.end(), std::uint8_t{0}); }
+  void clear() noexcept { std::fill(filled_.begin(), filled_.end(), count{0}); }
 
   flushed finish() {
-    for (std::size_t at = 0; at < filled_.size(); ++at)
-      for (unsigned n = filled_[at]; n < slots_per_bucket; ++n)
-        store(*m_, first_[at].slots[n].key, empty_word);
+    static_assert(slots_per_bucket == 4);
+    bucket* at = first_;
+    for (const count filled : filled_) {
+      slot* const slots = (at++)->slots;
+      switch (filled) {  // those behind are empty
+        case 0: store(*m_, slots[0].key, empty_word); [[fallthrough]];
+        case 1: store(*m_, slots[1].key, empty_word); [[fallthrough]];
+        case 2: store(*m_, slots[2].key, empty_word); [[fallthrough]];
+        case 3: store(*m_, slots[3].key, empty_word); [[fallthrough]];
+        default: break;
+      }
+    }
     return flush(*m_, extent{first_, filled_.size() * sizeof(bucket)}, "cceh.segment.words");
   }
 
@@ -54,13 +60,25 @@ class segment_writer {
   std::uint64_t keep() noexcept { return cell_.keep(); }
 
  private:
+  using count = std::uint16_t;  // not a byte, whose stores might change anything
+
+  [[gnu::noinline]] bool put_behind(std::uint64_t home, unsigned probe, std::uint64_t key_word,
+                                    std::uint64_t value_word) {
+    std::uint64_t at = home;
+    do {
+      if (--probe == 0) return M::planted("cceh-a-split-drops-what-does-not-fit");
+      at = (at + 1) & (filled_.size() - 1);
+    } while (!has_room(at));
+    return add(at, key_word, value_word), true;
+  }
+
   segment_writer(M& m, bucket* first, loose_cell<M> cell, unsigned segment_log2)
       : m_(&m), first_(first), cell_(std::move(cell)), filled_(std::size_t{1} << segment_log2) {}
 
   M* m_;
   bucket* first_;
   loose_cell<M> cell_;
-  std::vector<std::uint8_t> filled_;
+  std::vector<count> filled_;
 };
 
 }  // namespace durahash::cceh

@@ -143,6 +143,9 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
     bool owns(std::uint64_t hash) const noexcept {
       return depth() == 0 || (hash ^ prefix) >> (64 - depth()) == 0;
     }
+    std::uint64_t prefix_mask() const noexcept {
+      return depth() == 0 ? 0 : ~std::uint64_t{0} << (64 - depth());
+    }
     /// Where the next one's hashes begin; 0 behind the last one's.
     std::uint64_t end() const noexcept {
       return depth() == 0 ? 0 : prefix + (std::uint64_t{1} << (64 - depth()));
