@@ -73,6 +73,18 @@ TEST(RemovePool, AnotherMayBeMadeThere) {
   EXPECT_EQ(pool->size(), 0u);
 }
 
+/// As a crash within it leaves it: no process opens it as if nothing were missing.
+TEST(RemovePool, WhatWasHalfRemovedIsRemoved) {
+  scratch_folder folder(disk_folder());
+  const std::string path = folder.file("pool.dh");
+  leave_behind(path, buffered.how());
+  ASSERT_EQ(::unlink((path + "-log").c_str()), 0);
+  EXPECT_FALSE(table::open(path, buffered.how()));
+  const error gone = remove_pool(path);
+  EXPECT_EQ(gone.code, status::ok) << gone.message;
+  EXPECT_FALSE(std::filesystem::exists(path));
+}
+
 TEST(RemovePool, WhatIsOpenStays) {
   scratch_folder folder(disk_folder());
   for (durability_level level : {durability_level::process, durability_level::power}) {
