@@ -16,8 +16,10 @@ namespace durahash {
 ///           device. io_error: a name cannot be removed, and the file is still there.
 /// Durable   when it returns, as the pool was: where it was to survive a loss of power, that it is
 ///           gone does, too.
-/// Crash     at any point: the pool is there, or is gone; or its file is still there without its
-///           log, and is not opened. It can be removed again then.
+/// Threads   any, also beside openings: who opens the pool has it, or is refused.
+/// Crash     at any point: the pool is there, or is gone. Between the two its file may stand
+///           without its log: then it is refused, or whole where it was closed cleanly. It can be
+///           removed again. A loss of power may leave the log alone, which a new pool replaces.
 error remove_pool(const std::string& path);
 
 }  // namespace durahash

@@ -259,6 +259,10 @@ result<locked_file> locked_file::open(const mapping_request& request) {
                                        ": it is locked, another process (or this one) has it open"};
   if (failed != 0)
     return errno = failed, system_error(status::unusable, "cannot lock", request.path);
+  // who removes a pool has its lock, until the file has no name
+  if (!file.nameless_ && (::fstat(descriptor, &facts) != 0 || facts.st_nlink == 0))
+    return error{status::unusable,
+                 "cannot open " + request.path + ": it was removed while it was being opened"};
   // the lock above keeps other writers out; where the file system has no such parts, readers beside
   // this one are refused
   if (!request.read_only) lock_part(descriptor, file_part::writer, false);

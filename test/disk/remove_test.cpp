@@ -4,8 +4,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include "disk_pool.hpp"
 #include "durahash/remove.hpp"
@@ -83,6 +85,44 @@ TEST(RemovePool, WhatWasHalfRemovedIsRemoved) {
   const error gone = remove_pool(path);
   EXPECT_EQ(gone.code, status::ok) << gone.message;
   EXPECT_FALSE(std::filesystem::exists(path));
+}
+
+/// As a crash within it leaves one that was closed cleanly: whole.
+TEST(RemovePool, WhatWasClosedAndHalfRemovedIsWhole) {
+  scratch_folder folder(disk_folder());
+  const std::string path = folder.file("pool.dh");
+  {
+    auto pool = table::open(path, buffered.how());
+    ASSERT_TRUE(pool) << pool.failure().message;
+    ASSERT_EQ(pool->put(key_of(1), "12345678"), status::ok);
+    ASSERT_EQ(pool->close(), status::ok);
+  }
+  ASSERT_EQ(::unlink((path + "-log").c_str()), 0);
+  auto pool = table::open(path, buffered.how());
+  ASSERT_TRUE(pool) << pool.failure().message;
+  EXPECT_EQ(pool->size(), 1u);
+}
+
+/// Who opens a pool has it, or is refused: nobody writes to a file that has lost its name.
+TEST(RemovePool, BesideOpeningsLeavesNobodyAFileWithoutAName) {
+  scratch_folder folder;
+  const std::string path = folder.file("pool.dh");
+  std::atomic<bool> over{false};
+  std::thread remover([&] {
+    while (!over) remove_pool(path);
+  });
+  int opened = 0, nameless = 0;
+  const int rounds = long_run() ? 50'000 : 5'000;
+  for (int round = 0; round < rounds; ++round) {
+    auto pool = table::open(path, {});
+    if (!pool) continue;
+    ++opened;
+    nameless += ::access(path.c_str(), F_OK) != 0;
+  }
+  over = true;
+  remover.join();
+  EXPECT_GT(opened, 0);
+  EXPECT_EQ(nameless, 0) << "of " << opened << " openings";
 }
 
 TEST(RemovePool, WhatIsOpenStays) {
