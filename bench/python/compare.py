@@ -5,8 +5,7 @@
                             [--json FILE]
 
 It installs the others into build/python/bench-venv first (tkrzw: scripts/setup.sh python-peers, and
-Debian's own python3), then measures in a process per store and
-round: put and get of single records, batches, bytes per record, and how long it takes from the
+Debian's own python3), then measures in a process per store and round: put and get of single records, batches, bytes per record, and how long it takes from the
 start of an opening to the first answer behind `kill -9`, with what is lost. Keys are 16 bytes and
 values 100; a second part has 64-bit numbers. Each store has its quickest setting that outlives
 kill -9, where it has one; the table says which. `CPU` stands for seconds of the processor: on a

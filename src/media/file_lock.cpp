@@ -79,6 +79,12 @@ std::string kind_of(mode_t mode) {
   return "of an unknown kind";
 }
 
+bool leads_to(const std::string& path, const struct stat& file) noexcept {
+  struct stat named {};
+  return ::stat(path.c_str(), &named) == 0 && named.st_ino == file.st_ino &&
+         named.st_dev == file.st_dev;
+}
+
 bool folder_to_disk(int file, const std::string& in) {
   int folder = ::open(in.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   // a folder that may be entered and written, not listed
@@ -259,8 +265,10 @@ result<locked_file> locked_file::open(const mapping_request& request) {
                                        ": it is locked, another process (or this one) has it open"};
   if (failed != 0)
     return errno = failed, system_error(status::unusable, "cannot lock", request.path);
-  // who removes a pool has its lock, until the file has no name
-  if (!file.nameless_ && (::fstat(descriptor, &facts) != 0 || facts.st_nlink == 0))
+  // who removes a pool has its lock, until the file has no name; one in memory never had any
+  if (::fstat(descriptor, &facts) != 0)
+    return system_error(status::unusable, "cannot stat", request.path);
+  if (!file.nameless_ && facts.st_nlink == 0 && !leads_to(request.path, facts))
     return error{status::unusable,
                  "cannot open " + request.path + ": it was removed while it was being opened"};
   // the lock above keeps other writers out; where the file system has no such parts, readers beside

@@ -56,6 +56,12 @@ TEST(CrashCrew, FindingsTravelBetweenProcessesWhole) {
   EXPECT_TRUE(cut.violations.empty());
 }
 
+findings of_cuts(std::uint64_t cuts) {
+  findings made;
+  made.cuts = cuts;
+  return made;
+}
+
 std::vector<findings> of_children(std::size_t count, unsigned at_once, unsigned seconds,
                                   const std::function<findings(std::size_t)>& work) {
   std::vector<findings> all(count);
@@ -148,9 +154,7 @@ TEST(CrashCrew, AChildThatGetsLittleOfTheProcessorsIsAwaited) {
     constexpr std::clock_t work = CLOCKS_PER_SEC / 2;
     while (std::clock() < work) {}
     ::sleep(3);
-    findings f;
-    f.cuts = 12;
-    return f;
+    return of_cuts(12);
   });
   EXPECT_EQ(all[0].cuts, 12u);
   EXPECT_TRUE(all[0].violations.empty());
@@ -158,8 +162,7 @@ TEST(CrashCrew, AChildThatGetsLittleOfTheProcessorsIsAwaited) {
 
 TEST(CrashCrew, AnExaminationThatTakesTooLongIsAHang) {
   std::vector<findings> all = of_children(1, 1, 60, [](std::size_t) {
-    findings before;
-    before.cuts = 12;
+    findings before = of_cuts(12);
     last_words_context([&] { return before.packed(); }, 1);
     while (true) ::pause();
     return findings{};
@@ -187,9 +190,7 @@ TEST(CrashCrew, AnExaminationThatGetsOnSlowlyIsNoHang) {
       ::usleep(15'000);
     }
     last_words_context(nullptr, 0);
-    findings f;
-    f.cuts = 12;
-    return f;
+    return of_cuts(12);
   });
   EXPECT_EQ(all[0].cuts, 12u);
   EXPECT_TRUE(all[0].violations.empty());
@@ -209,9 +210,7 @@ TEST(CrashCrew, AnExaminationThatIsStoppedIsNoHang) {
     ::raise(SIGSTOP);
     ::usleep(300'000);  // the pending second is heard here
     last_words_context(nullptr, 0);
-    findings f;
-    f.cuts = 12;
-    return f;
+    return of_cuts(12);
   });
   EXPECT_EQ(all[0].cuts, 12u);
   EXPECT_TRUE(all[0].violations.empty());
@@ -223,9 +222,7 @@ TEST(CrashCrew, ASignalThatComesBehindTheEndIsOfNothing) {
     last_words_context([&] { return before.packed(); }, 1);
     last_words_context(nullptr, 0);
     ::raise(SIGALRM);
-    findings f;
-    f.cuts = 12;
-    return f;
+    return of_cuts(12);
   });
   EXPECT_EQ(all[0].cuts, 12u);
   EXPECT_TRUE(all[0].violations.empty());
@@ -233,8 +230,7 @@ TEST(CrashCrew, ASignalThatComesBehindTheEndIsOfNothing) {
 
 TEST(CrashCrew, AnExaminationThatWorksForEverIsAHang) {
   std::vector<findings> all = of_children(1, 1, 60, [](std::size_t) {
-    findings before;
-    before.cuts = 12;
+    findings before = of_cuts(12);
     last_words_context([&] { return before.packed(); }, 1);
     while (processor_time() >= std::chrono::nanoseconds(0)) {}
     return findings{};
