@@ -234,6 +234,7 @@ class pool {
   turn_mutex growth_lock_;
   turn_mutex root_lock_;
   turn_mutex space_lock_;
+  turn_mutex pages_lock_;       // while pages are made present ahead, or go
   free_space space_;            // guarded by space_lock_
   free_space::spare spare_;     // likewise: for the next extent that is given back
   bool growing_ahead_ = false;  // guarded by space_lock_
@@ -582,8 +583,11 @@ void pool<M>::fault_in_background(std::uint64_t from, std::uint64_t to) {
   if (!worth_a_thread(to, worth_it)) return;
   background_.submit([this, from, to](const background& self) {
     constexpr std::uint64_t piece = 2 << 20;
-    for (std::uint64_t at = from; at < to && !self.stopping(); at += piece)
-      map_->fault_ahead(at, std::min(piece, to - at));
+    for (std::uint64_t at = from; at < to && !self.stopping(); at += piece) {
+      std::scoped_lock pages(pages_lock_);  // none behind the end, which may have moved
+      if (at >= end()) return;
+      map_->fault_ahead(at, std::min({piece, to - at, end() - at}));
+    }
   });
 }
 
@@ -602,6 +606,7 @@ status pool<M>::give_back_tail() {
     std::scoped_lock lock(space_lock_);
     return space_.give(from, to - from, memory), s;
   }
+  std::scoped_lock pages(pages_lock_);
   map_->shrink(from);
   return status::ok;
 }

@@ -2,6 +2,7 @@
 // posix_fallocate does: who finds space does not wait for that.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 
 #include <atomic>
 #include <condition_variable>
@@ -14,6 +15,7 @@
 #include "media/mapping.hpp"
 #include "media/process_medium.hpp"
 #include "persist/pool.hpp"
+#include "test/store/scratch.hpp"
 
 namespace durahash::test {
 namespace {
@@ -177,6 +179,40 @@ TEST(PoolGrowth, ThreadsThatTakeAndGiveBackBesideGrowthAndShrinkingShareNothing)
   std::uint64_t owned = 0;
   for (const auto& o : owners) owned += o;
   EXPECT_EQ(owned, taken);
+}
+
+/// Pages that are made present ahead, in the background, while the pool gives back its tail.
+TEST(PoolGrowth, NoPageIsMadePresentBehindThePoolsEnd) {
+  constexpr std::uint64_t tail = 24 << 20;
+  scratch_folder folder;
+  background ours;
+  const auto all_have_had_a_turn = [&] {  // owners take turns: what waited before is done then
+    for (int n = 0; n < 2; ++n) {
+      std::promise<void> done;
+      ASSERT_TRUE(ours.submit([&](const background&) { done.set_value(); }));
+      done.get_future().wait();
+    }
+  };
+  const std::string path = folder.file("pool");
+  auto map =
+      mapping::open({.path = path, .create = true, .address_space_bytes = most, .max_bytes = most});
+  ASSERT_TRUE(map);
+  ASSERT_EQ((*map)->appear(), status::ok);
+  auto p = pool<process_medium>::create(
+      std::move(*map), std::make_unique<process_medium>(),
+      new_superblock(engine_kind::turbo, data_kind::u64, data_kind::u64, durability_level::process,
+                     {}, page_bytes));
+  ASSERT_TRUE(p);
+  ASSERT_TRUE((*p)->may_change());
+  for (int round = 0; round < 40; ++round) {
+    ASSERT_EQ((*p)->reserve(tail), status::ok);
+    std::this_thread::sleep_for(round % 8 * 200us);
+    ASSERT_EQ((*p)->give_back_tail(), status::ok);
+    all_have_had_a_turn();
+    struct stat facts {};
+    ASSERT_EQ(::stat(path.c_str(), &facts), 0);
+    EXPECT_LE(static_cast<std::uint64_t>(facts.st_blocks) * 512, (*p)->end()) << round;
+  }
 }
 
 }  // namespace
