@@ -70,6 +70,8 @@ class [[nodiscard]] ordered {
   friend ordered after_group(const durable&);
   friend ordered after_nothing(const char*);
   friend ordered after_same_line(const void*, const void*, std::size_t);
+  template <class T>
+  friend ordered after_same_line(const T&);
 };
 
 inline ordered after(durable) { return {}; }
@@ -87,6 +89,14 @@ inline ordered after_nothing([[maybe_unused]] const char* why) { return {}; }
   auto last = reinterpret_cast<std::uintptr_t>(payload) + payload_bytes - 1;
   check(in_one_line(word, payload) && in_one_line(word, reinterpret_cast<const void*>(last)),
         "payload shares the commit word's line");
+  return {};
+}
+
+/// The same, known when it is compiled: word and payload are fields of one object, which no line's
+/// end cuts.
+template <class T>
+[[gnu::always_inline]] inline ordered after_same_line(const T&) {
+  static_assert(sizeof(T) <= alignof(T) && line_bytes % alignof(T) == 0);
   return {};
 }
 

@@ -85,6 +85,12 @@ class unsettled {
       return true;
     }
   }
+  /// Of who holds the unit's lock: whether it has begun, and not ended. Never where visible is
+  /// durable.
+  [[gnu::always_inline]] bool publishing(const settlement_mark& mark) const noexcept {
+    if constexpr (needed) return mark.load(std::memory_order_relaxed) == publishing_code;
+    else return false;
+  }
   [[gnu::always_inline]] void begin(settlement_mark& mark) noexcept {
     // the store that follows releases it
     if constexpr (needed) mark.store(publishing_code, std::memory_order_relaxed);

@@ -21,7 +21,7 @@ inline constexpr std::uint64_t empty_word = 0;
 inline constexpr std::uint64_t removed_word = ~std::uint64_t{0};
 
 /// The key word is the commit word: it is stored after the value, in the same line.
-struct slot {
+struct alignas(16) slot {
   pm<std::uint64_t> key;    // the key, or its hash
   pm<std::uint64_t> value;  // the value, or its record's offset
 };

@@ -354,6 +354,11 @@ void table<M, Kind>::survey(stripe_index stripe) {
   bool churned_before;
   {
     std::scoped_lock lock(state.lock);
+    if (state.due == 0 || stripe == escape_stripe) {
+      state.due = stripe == escape_stripe ? 0xffff  // has no segments
+                                          : static_cast<std::uint16_t>(slots_per_segment() / 4);
+      return;
+    }
     // the first look only looks: who removes half of all records is not held up
     churned_before = state.removals > slots_per_segment() / 4;
     state.due = 0xffff;  // nobody else looks meanwhile
@@ -379,18 +384,20 @@ std::uint64_t table<M, Kind>::survey_segment(std::uint64_t at, bool churned_befo
   segment s;
   occupancy own;
   std::uint64_t both = 0;
-  bool buddies;
+  bool buddies = false;
   {
     [[maybe_unused]] read_guard guard = reading();
     s = segment_under_guard(at);
     own = occupancy_of(s);
-    segment buddy =
-        s.depth() == 0 ? s : segment_under_guard(s.prefix ^ std::uint64_t{1} << (64 - s.depth()));
-    buddies = s.depth() != 0 && buddy.depth() == s.depth();
-    if (buddies) both = own.records + occupancy_of(buddy).records;
+    if (s.depth() != 0 && own.records <= few) {  // else it is too full already
+      const segment buddy = segment_under_guard(s.prefix ^ std::uint64_t{1} << (64 - s.depth()));
+      buddies = buddy.depth() == s.depth();
+      if (buddies) both = own.records + occupancy_of(buddy).records;
+    }
   }
   if (buddies && both <= few && merge(at, few)) return until = 0, s.end();
   if (buddies && both > few) until = std::min(until, (both - few) / 2);  // if it loses as many
+  if (own.records > few) until = std::min(until, own.records - few);
   // the fuller, the longer are the ways past them
   const std::uint64_t many = std::max<std::uint64_t>((slots_per_segment() - own.records) / 20, 1);
   if (own.spoiled >= many) {

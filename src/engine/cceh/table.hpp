@@ -120,7 +120,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
     std::uint16_t removals;  // since its segment was split or merged
     std::atomic<std::uint32_t> version;
     std::atomic<std::int32_t> records;  // since open, until the recount
-    // removals at which it is surveyed; 0: a quarter of a segment
+    // removals at which it is surveyed; 0: not said yet
     std::uint16_t due;
   };
   static_assert(sizeof(stripe_state) == 16, "four to a line");
@@ -214,6 +214,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
     std::uint64_t value_words[group_size];
     std::uint64_t unused = 0;   // records that were written and that no slot names
     std::uint64_t starved = 0;  // those for which the process has no memory
+    bool wants_survey = false;  // a change of it
     std::optional<durable> records_written;
   };
   static_assert(group_size <= 64);
@@ -350,7 +351,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   segment segment_for(const target_type& t, key_type key) const noexcept {
     return escapes(key) ? escape_segment() : segment_of(t.hash);
   }
-  void publish_in_group(change& c, group& g);
+  void publish_next(group& g);
   void commit_group(group& g);
   void finish_group(group& g, std::size_t taken);
 

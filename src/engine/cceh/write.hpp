@@ -273,8 +273,7 @@ template <medium M, class Kind>
 /// Why the commit word of a change without a new record may follow what was stored before it.
 template <medium M, class Kind>
 [[gnu::always_inline]] inline ordered table<M, Kind>::payload_order(const change& c) const {
-  return c.records > 0 ? after_same_line(&c.where->key, &c.where->value, sizeof c.where->value)
-                       : after_nothing("one word is all that changes");
+  return c.records > 0 ? after_same_line(*c.where) : after_nothing("one word is all that changes");
 }
 
 template <medium M, class Kind>
@@ -321,8 +320,7 @@ template <medium M, class Kind>
 /// After a removal: whether to look if the segment could be merged, or should be rewritten.
 template <medium M, class Kind>
 [[gnu::always_inline]] inline bool table<M, Kind>::survey_is_due(stripe_state& state) noexcept {
-  if (&state == &stripes_[escape_stripe]) return false;
-  return ++state.removals >= (state.due != 0 ? state.due : slots_per_segment() / 4);
+  return ++state.removals >= state.due;  // at the first one `survey` says when
 }
 
 // ------------------------------------------------------------------------------------------ groups
@@ -397,9 +395,8 @@ template <class Decide>
                                                                     group& g, status& answer) {
   if constexpr (Kind::in_slot)
     if ((g.as_named >> n & 1) != 0 && unsettled_.settled_or_publishing(t.stripe->mark)) [[likely]] {
-      change c;
-      const staged made = stage_home(t.stripe, t, key, decide, c, answer, g.started);
-      if (made == staged::ready) publish_in_group(c, g);
+      const staged made = stage_home(t.stripe, t, key, decide, g.next(), answer, g.started);
+      if (made == staged::ready) publish_next(g);
       if (made != staged::look_further) [[likely]]
         return made;
     }
@@ -429,23 +426,21 @@ template <class Decide>
   }
   if (at.found == nullptr && at.room == nullptr) return staged::no_room;
   if constexpr (Kind::in_slot) g.value_words[n] = wanted.value;
-  change c;
+  change& c = g.next();
   c.stripe = &stripes_[s.stripe];
   c.passes_full_buckets = at.found == nullptr && at.room_is_away;
   if (sets) stage_value(at, g.value_words[n], w.key_word, c);
   else stage_removal(at, c);
   g.unused &= ~(std::uint64_t{1} << n);
-  publish_in_group(c, g);
+  publish_next(g);
   return staged::ready;
 }
 
 template <medium M, class Kind>
-[[gnu::always_inline]] inline void table<M, Kind>::publish_in_group(change& c, group& g) {
-  auto beside_others = [&] {
-    return std::ranges::any_of(g.all(),
-                               [&](const change& other) { return other.stripe == c.stripe; });
-  };
-  if (c.passes_full_buckets && beside_others() &&
+[[gnu::always_inline]] inline void table<M, Kind>::publish_next(group& g) {
+  change& c = *g.behind;
+  // its stripe has begun: what the group has published there may not be durable
+  if (c.passes_full_buckets && unsettled_.publishing(c.stripe->mark) &&
       !M::planted("cceh-a-group-passes-what-it-has-just-filled")) [[unlikely]] {
     // C2: the full buckets on its way are full after a crash, too
     [[maybe_unused]] durable full = fence(m_, std::move(g.started), "cceh.group.full");
@@ -454,7 +449,7 @@ template <medium M, class Kind>
   begin(c);
   g.started +=
       publish_change(c, g.records_written ? after_group(*g.records_written) : payload_order(c));
-  g.keep(c);
+  g.keep_next();
 }
 
 template <medium M, class Kind>
@@ -463,6 +458,7 @@ void table<M, Kind>::commit_group(group& g) {
   durable done = fence(m_, std::move(g.started), "cceh.group.done");
   for (change& c : g.all()) {
     end(c, done);
+    g.wants_survey |= c.wants_survey;
     frame::retire_replaced(c);
   }
 }
@@ -474,9 +470,9 @@ void table<M, Kind>::finish_group(group& g, std::size_t) {
       std::uint64_t offset = g.value_words[std::countr_zero(g.unused)];
       heap_.free(offset, record_at(m_, p_, offset)->bytes());
     }
-  for (const change& c : g.all())
-    if (c.wants_survey) [[unlikely]]
-      survey(static_cast<stripe_index>(c.stripe - &stripes_[0]));
+  if (g.wants_survey) [[unlikely]]
+    for (const change& c : g.all())
+      if (c.wants_survey) survey(static_cast<stripe_index>(c.stripe - &stripes_[0]));
 }
 
 }  // namespace durahash::cceh

@@ -88,6 +88,12 @@ struct fenced_group {
     any_apart |= staged.apart;
     *behind++ = staged;
   }
+  /// A new one where the next one goes, for who stages it there; kept from `keep_next` on.
+  Change& next() noexcept { return *std::construct_at(behind); }
+  void keep_next() noexcept {
+    any_apart |= behind->apart;
+    ++behind;
+  }
 };
 
 /// Records as iteration read them, where a slot has all that is visited. MayRepeat: see
@@ -383,7 +389,7 @@ std::size_t engine_frame<M, Kind, Engine>::write_group(std::span<const key_type>
   e.finish_group(g, taken);
   for (; without_room != 0; without_room &= without_room - 1) {
     auto n = static_cast<std::size_t>(std::countr_zero(without_room));
-    answers[n] = with_memory([&] { return e.write(keys[n], decide_of(n)); });
+    answers[n] = with_memory([&] { return write_long(keys[n], decide_of(n)); });
   }
   return taken;
 }

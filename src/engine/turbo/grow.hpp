@@ -238,9 +238,8 @@ void table<M, Kind>::for_each_locked(Visit&& visit) {
 /// Near-place, as every update of a record.
 template <medium M, class Kind>
 status table<M, Kind>::replace_value(const resident& r, std::uint64_t value_word, flushed started) {
-  lookup at;
-  at.holder = r.where, at.slot = static_cast<unsigned>(r.slot), at.meta = load(m_, r.where->meta);
-  if (!at.meta.well_formed()) return status::damaged;
+  const lookup at{r.where, static_cast<std::uint32_t>(r.slot), 0};
+  if (!load(m_, at.at->meta).well_formed()) return status::damaged;
   change c;
   const unit_type unit = unit_at(shard_of(r.hash));
   c.is_in(unit.state, unit.mirror, unit.view);

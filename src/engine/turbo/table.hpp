@@ -85,15 +85,15 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
     std::atomic<std::int64_t> records{0};  // since open, until the recount
   };
 
-  /// Where a key is, or where it would go: found by a walk under the shard's lock.
+  /// Where a key is, or the bucket that a new one goes to: found by a walk under the shard's lock.
+  /// Two words, so that a call returns it in registers.
   struct lookup {
-    bucket* holder = nullptr;
-    std::size_t slot = 0;
-    meta_word meta;
-    bucket* room = nullptr;
-    std::size_t room_slot = 0;
-    meta_word room_meta;
-    unsigned distance = 0;
+    static constexpr std::uint32_t in_no_slot = slots_per_bucket;
+    bucket* at = nullptr;
+    std::uint32_t slot = in_no_slot;  // that the key is in
+    std::uint32_t distance = 0;       // of the last bucket that was looked at
+
+    bool found() const noexcept { return slot != in_no_slot; }
   };
   /// A change that is written but not committed.
   struct change : replaced_record<Kind> {
@@ -160,6 +160,10 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
     byte* const first = reinterpret_cast<byte*>(&b) + offsetof(bucket, slots);
     return *reinterpret_cast<its_slot*>(first + static_cast<unsigned>(i) * unsigned{sizeof(slot)});
   }
+  /// Those that a new record may go to: deleted ones, else empty ones.
+  static std::uint32_t open_in(meta_word meta) noexcept {
+    return meta.deleted() != 0 ? meta.deleted() : meta.empty();
+  }
   /// The first of these slots; there is one.
   static std::size_t first_of(std::uint32_t slots) noexcept {
     return static_cast<unsigned>(__builtin_ctz(slots));
@@ -210,7 +214,10 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
                unsigned& buckets) const;
   void settle_for_reader(shard_index s, shard_view v, std::uint64_t home, unsigned buckets);
   void settle(shard_index s);
-  void settle(const unit_type& u) { settle(index_of(u.state)); }
+  void settle(const unit_type& u) {
+    if (!u.view.ready()) [[unlikely]]
+      settle(index_of(u.state));
+  }
   meta_word collect(const bucket& b, std::uint64_t first, std::uint64_t last,
                     std::vector<live_record>& found) const;
   std::uint64_t live_in(shard_view v) const;

@@ -109,7 +109,7 @@ template <class Decide>
   const auto made = new_value_word<Kind>(m_, heap_, p_, key, wanted.value, started);
   if (!made) [[unlikely]]
     return answer = status::no_space, staged::nothing_to_do;
-  const std::size_t i = first_of(meta.deleted() != 0 ? meta.deleted() : meta.empty());
+  const std::size_t i = first_of(open_in(meta));
   store_slot(b, i, hash, key_word, *made, c);
   c.next = meta.with_filled(i).bits, c.records = 1;
   return staged::ready;
@@ -118,36 +118,30 @@ template <class Decide>
 // ---------------------------------------------------------------------------------------- the path
 
 /// A new record goes to the first deleted slot on the path, else into the bucket that ends it
-/// (§3.4).
+/// (§3.4). A call: what leads to it keeps its registers.
 template <medium M, class Kind>
-[[gnu::always_inline]] inline auto table<M, Kind>::walk(shard_view v, std::uint64_t hash,
-                                                        key_type key) const -> lookup {
+[[gnu::noinline]] auto table<M, Kind>::walk(shard_view v, std::uint64_t hash, key_type key) const
+    -> lookup {
   lookup found;
   if (v.none()) return found;
   const std::uint64_t mask = v.bytes() - 1, key_word = Kind::key_word(key, hash);
   char* const first = base_ + v.offset();
   std::uint64_t at_byte = v.home_byte(split(hash).rest);
-  const unsigned scope = scope_in(v);
-  for (unsigned n = 0; n < scope; ++n, at_byte = (at_byte + block_bytes) & mask) {
+  bucket* room = nullptr;
+  unsigned n = 0;
+  for (const unsigned last = scope_in(v) - 1;; ++n, at_byte = (at_byte + block_bytes) & mask) {
     bucket& b = *reinterpret_cast<bucket*>(first + at_byte);
     const meta_word meta = load(m_, b.meta);
-    found.distance = n;
-    std::uint32_t hits = match_valid(b, meta, hash);
-    while ((hits = find_in(b, meta, hits, key_word)) != 0) {
-      const std::size_t at = first_of(hits);
-      if (names_key<Kind>(m_, p_, load(m_, slot_in(b, at).value), key)) [[likely]] {
-        found.holder = &b, found.slot = at, found.meta = meta;
-        return found;
-      }
-      hits &= hits - 1;
-    }
-    const bool takes_more = meta.ends_path() || M::planted("no-slot-kept-empty");
-    if (found.room == nullptr && (takes_more || meta.deleted() != 0)) {
-      const std::uint32_t open = meta.deleted() != 0 ? meta.deleted() : meta.empty();
-      if (open != 0) found.room = &b, found.room_slot = first_of(open), found.room_meta = meta;
-    }
-    if (meta.ends_path()) break;
+    for (std::uint32_t hits = match_valid(b, meta, hash);
+         (hits = find_in(b, meta, hits, key_word)) != 0; hits &= hits - 1)
+      if (names_key<Kind>(m_, p_, load(m_, slot_in(b, first_of(hits)).value), key)) [[likely]]
+        return {&b, static_cast<std::uint32_t>(first_of(hits)), n};
+    const bool ends = meta.ends_path();
+    const bool takes_more = ends || meta.deleted() != 0 || M::planted("no-slot-kept-empty");
+    if (takes_more && room == nullptr && open_in(meta) != 0) room = &b;
+    if (ends || n == last) break;
   }
+  found.at = room, found.distance = n;
   return found;
 }
 
@@ -162,11 +156,12 @@ template <class Decide>
   using act = typename decision<value_type>::what;
   const std::uint64_t hash = target.hash;
   c.is_in(u.state, u.mirror, u.mirror->view());  // settled by now
-  lookup at = walk(u.view, hash, key);
+  const lookup at = walk(u.view, hash, key);
   std::optional<value_type> present;
-  if (at.holder != nullptr) {
-    present = value_of<Kind>(m_, p_, load(m_, slot_in(*at.holder, at.slot).value));
-    if (!present || !at.meta.well_formed()) return answer = status::damaged, staged::nothing_to_do;
+  if (at.found()) {
+    present = value_of<Kind>(m_, p_, load(m_, slot_in(*at.at, at.slot).value));
+    if (!present || !load(m_, at.at->meta).well_formed())
+      return answer = status::damaged, staged::nothing_to_do;
   }
   decision<value_type> wanted = decide(present);
   answer = wanted.answer;
@@ -186,22 +181,23 @@ template <medium M, class Kind>
                                                                key_type key, value_type value,
                                                                change& c, status& answer,
                                                                flushed& started) {
-  bool update = at.holder != nullptr;
+  const bool update = at.found();
   if constexpr (Kind::in_slot)
     if (update && in_place_) {
-      c.word = &slot_in(*at.holder, at.slot).value;
+      c.word = &slot_in(*at.at, at.slot).value;
       c.next = value;
       return staged::ready;
     }
-  if (!update && at.room == nullptr) return staged::no_room;
-  if (!update && !at.room_meta.well_formed())
-    return answer = status::damaged, staged::nothing_to_do;
-  auto value_word = new_value_word<Kind>(m_, heap_, p_, key, value, started);
+  if (at.at == nullptr) return staged::no_room;
+  const meta_word meta = load(m_, at.at->meta);
+  if (!meta.well_formed()) return answer = status::damaged, staged::nothing_to_do;
+  const auto value_word = new_value_word<Kind>(m_, heap_, p_, key, value, started);
   if (!value_word) return answer = status::no_space, staged::nothing_to_do;
-  std::uint64_t key_word = Kind::key_word(key, hash);
+  const std::uint64_t key_word = Kind::key_word(key, hash);
   if (update) return stage_update(at, hash, key_word, *value_word, c), staged::ready;
-  store_slot(*at.room, at.room_slot, hash, key_word, *value_word, c);
-  c.next = at.room_meta.with_filled(at.room_slot).bits;
+  const std::size_t open = first_of(open_in(meta));
+  store_slot(*at.at, open, hash, key_word, *value_word, c);
+  c.next = meta.with_filled(open).bits;
   c.records = 1;
   c.wants_survey = at.distance >= collect_distance_;
   return staged::ready;
@@ -211,19 +207,20 @@ template <medium M, class Kind>
 template <medium M, class Kind>
 void table<M, Kind>::stage_update(const lookup& at, std::uint64_t hash, std::uint64_t key_word,
                                   std::uint64_t value_word, change& c) {
-  const std::size_t target = first_of(at.meta.empty());
+  const meta_word meta = load(m_, at.at->meta);
+  const std::size_t target = first_of(meta.empty());
   stage_removal(at, c);  // for what it retires
-  store_slot(*at.holder, target, hash, key_word, value_word, c);
-  c.next = at.meta.with_replaced(target, at.slot).bits;
+  store_slot(*at.at, target, hash, key_word, value_word, c);
+  c.next = meta.with_replaced(target, at.slot).bits;
   c.records = 0;
 }
 
 template <medium M, class Kind>
 void table<M, Kind>::stage_removal(const lookup& at, change& c) const {
-  c.word = commit_word(*at.holder);
-  c.next = at.meta.with_deleted(at.slot).bits;
+  c.word = commit_word(*at.at);
+  c.next = load(m_, at.at->meta).with_deleted(at.slot).bits;
   c.records = -1;
-  frame::replaces(load(m_, slot_in(*at.holder, at.slot).value), c);
+  frame::replaces(load(m_, slot_in(*at.at, at.slot).value), c);
 }
 
 template <medium M, class Kind>
@@ -242,7 +239,7 @@ template <medium M, class Kind>
 
 template <medium M, class Kind>
 [[gnu::always_inline]] inline flushed table<M, Kind>::flush_payload(const change& c) const {
-  if (!c.apart || in_one_line(c.word, c.filled)) return {};
+  if (!c.apart || (!Kind::in_slot && in_one_line(c.word, c.filled))) return {};
   return flush_in_line(m_, *c.filled, "turbo.write.slot");
 }
 
