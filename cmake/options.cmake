@@ -10,7 +10,7 @@ option(DURAHASH_CUDA "Build the CUDA backend where there is a CUDA compiler" OFF
 set(DURAHASH_PMEM2 AUTO CACHE STRING "Persistent memory through libpmem2: ON, OFF, or AUTO, where libpmem2 is")
 set(DURAHASH_SANITIZE "" CACHE STRING "Sanitizers, as for -fsanitize=: address,undefined or thread")
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$")
-  set(durahash_baseline armv8-a)
+  set(durahash_baseline armv8-a+crc)
 else()
   set(durahash_baseline x86-64-v2)
 endif()

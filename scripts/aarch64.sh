@@ -16,11 +16,11 @@ if [ "${1:-}" = headers ]; then
     exit 0
   fi
   for unit in src/media/cache_line.cpp src/media/emulated_medium.cpp src/warp/host_warp.cpp src/persist/epochs.cpp bench/limits.cpp; do
-    $compiler -std=c++20 -march=armv8-a -Wall -Wextra -Werror -Wno-psabi -fsyntax-only -Iinclude -Isrc -I. "$unit"
+    $compiler -std=c++20 -march=armv8-a+crc -Wall -Wextra -Werror -Wno-psabi -fsyntax-only -Iinclude -Isrc -I. "$unit"
   done
   # the headers alone: xxhash.h of this machine does for both
   printf '#include "base/bytes16.hpp"\n#include "base/spin_lock.hpp"\n#include "media/pmem_medium.hpp"\n' |
-    $compiler -std=c++20 -march=armv8-a -Wall -Wextra -Werror -fsyntax-only -Iinclude -Isrc -x c++ -
+    $compiler -std=c++20 -march=armv8-a+crc -Wall -Wextra -Werror -fsyntax-only -Iinclude -Isrc -x c++ -
   exit 0
 fi
 

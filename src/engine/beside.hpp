@@ -290,24 +290,24 @@ void read_bytes(M& m, void* to, const std::byte* from, std::size_t bytes) noexce
 template <medium M, class Kind, class Stays>
 looked copy_record(const beside_pool<M>& p, std::uint64_t offset, std::string_view key_in_slot,
                    copied_record<Kind>& into, Stays&& stays) {
-  if (offset % 16 != 0 || !p.holds(offset, sizeof(record_header))) return looked::suspect;
   record_header header;
+  if (offset % 16 != 0 || !p.holds(offset, sizeof header)) return looked::suspect;
   read_bytes(p.medium(), &header, p.template at<std::byte>(offset), sizeof header);
-  const std::uint64_t payload = std::uint64_t{header.key_bytes} + header.value_bytes;
-  if (header.key_bytes > max_key_bytes || (Kind::fixed_key && header.key_bytes != 0) ||
-      !p.holds(offset + sizeof header, payload))
+  const record_shape shape = header.shape();
+  if (shape.key_bytes > max_key_bytes || (Kind::fixed_key && shape.key_bytes != 0) ||
+      !p.holds(offset, shape.bytes()))
     return looked::suspect;
+  const std::uint64_t payload = std::uint64_t{shape.key_bytes} + shape.value_bytes;
   constexpr std::uint64_t much = 64 << 10;
   if (payload > much && !stays()) return looked::again;
-  into.key_bytes = Kind::fixed_key ? key_in_slot.size() : header.key_bytes;
+  into.key_bytes = Kind::fixed_key ? key_in_slot.size() : shape.key_bytes;
   const std::size_t in_front = Kind::fixed_key ? key_in_slot.size() : 0;
   into.bytes.resize(in_front + payload);
   std::memcpy(into.bytes.data(), key_in_slot.data(), in_front);
   read_bytes(p.medium(), into.bytes.data() + in_front,
-             p.template at<std::byte>(offset + sizeof header), payload);
+             p.template at<std::byte>(offset + shape.header_bytes), payload);
   std::atomic_thread_fence(std::memory_order_acquire);
-  return record_checksum(into.key(), into.value()) == header.checksum ? looked::hit
-                                                                      : looked::suspect;
+  return header.vouches_for(into.key(), into.value()) ? looked::hit : looked::suspect;
 }
 
 /// What a look has read. Written back behind the last read of it, where visible is not durable: a

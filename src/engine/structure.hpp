@@ -71,8 +71,7 @@ void add_record(M& m, const pool<M>& p, const record_of<Kind>& r,
     if (!record) return into.add("damaged", std::string("no record can be there"));
     add_datum(into, "key", p.block().key, record->key);
     add_datum(into, "value", p.block().value, record->value);
-    if (!record_is_whole(p, r.value_word, *record))
-      into.add("damaged", std::string("the record's checksum is wrong"));
+    if (!is_whole(*record)) into.add("damaged", std::string("the record's checksum is wrong"));
     if (wanted != nullptr && *wanted == record->key) into.add("holds_key", true);
   }
 }

@@ -13,9 +13,6 @@
 
 namespace durahash::gpu {
 
-static_assert(row_header_bytes == sizeof(record_header) &&
-              offsetof(record_header, key_bytes) == 0 && offsetof(record_header, value_bytes) == 4);
-
 class row_source {
  public:
   virtual ~row_source() = default;

@@ -6,6 +6,7 @@
 #include "durahash/gpu.hpp"
 #include "engine/gphash/leased.hpp"
 #include "gpu/both_sides.hpp"
+#include "persist/record_shape.hpp"
 
 namespace durahash::gpu {
 
@@ -86,8 +87,7 @@ struct changed_blocks {
   std::size_t count;
 };
 
-/// Of records, as persist/record.hpp has them (row_source.hpp compares).
-inline constexpr std::uint64_t row_header_bytes = 16, row_alignment = 16;
+inline constexpr std::uint64_t row_alignment = 16;
 
 template <class Side>
 class row_search {
@@ -117,23 +117,20 @@ class row_search {
           !same_words(key, [&](unsigned n) { return *rows_.key_of(hash, lane)[n].raw(); }))
         continue;
       std::uint64_t offset = warp().one([&] { return *rows_.value_of(hash, lane).raw(); });
-      if (offset % row_alignment != 0 || !rows_.contains(offset, row_header_bytes))
+      if (offset % row_alignment != 0 || !rows_.contains(offset, record_shape::least_bytes))
         return status::damaged;
       const std::byte* record = rows_.base + offset;
-      std::uint64_t lengths =
-          warp().one([&] { return *reinterpret_cast<const std::uint64_t*>(record); });
-      auto key_bytes = static_cast<std::uint32_t>(lengths),
-           value_bytes = static_cast<std::uint32_t>(lengths >> 32);
-      if (!rows_.contains(offset, row_header_bytes + std::uint64_t{key_bytes} + value_bytes))
-        return status::damaged;
-      const std::byte* text = record + row_header_bytes;
+      const record_shape shape = record_shape::of(
+          warp().one([&] { return *reinterpret_cast<const std::uint64_t*>(record); }));
+      if (!rows_.contains(offset, shape.bytes())) return status::damaged;
+      const std::byte* text = record + shape.header_bytes;
       if (!rows_.keys_in_slots &&
-          (key_bytes != rows_.key_bytes || !same_words(key, [&](unsigned n) {
+          (shape.key_bytes != rows_.key_bytes || !same_words(key, [&](unsigned n) {
              return reinterpret_cast<const std::uint64_t*>(text)[n];
            })))
         continue;
-      length = value_bytes;
-      value = text + key_bytes;
+      length = shape.value_bytes;
+      value = text + shape.key_bytes;
       return status::ok;
     }
     return status::not_found;

@@ -22,7 +22,9 @@ inline constexpr std::uint32_t format_version = 1;
 inline constexpr std::uint64_t known_ro_compat = 0;
 inline constexpr std::uint64_t has_log =
     1;  // the pool's file may need its log (disk/log_format.hpp)
-inline constexpr std::uint64_t known_incompat = has_log;
+inline constexpr std::uint64_t has_short_records =
+    2;  // records may have headers of 8 bytes (record_shape.hpp)
+inline constexpr std::uint64_t known_incompat = has_log | has_short_records;
 
 inline constexpr std::size_t setting_count = 8;
 using setting_words = std::array<std::uint64_t, setting_count>;

@@ -6,25 +6,23 @@
 #include <optional>
 #include <string_view>
 
+#include "base/crc32c.hpp"
 #include "base/hash.hpp"
 #include "durahash/info.hpp"
 #include "persist/heap.hpp"
+#include "persist/record_shape.hpp"
 
 namespace durahash {
 
-/// On the medium: 16 bytes, 16-aligned, then the key's bytes, then the value's.
-struct record_header {
-  std::uint32_t key_bytes;
-  std::uint32_t value_bytes;
-  // XXH3-64, seeded with both lengths, of the key's and value's bytes; the key's also where it lies
-  // elsewhere
-  std::uint64_t checksum;
-};
-static_assert(sizeof(record_header) == 16);
-
 struct record_view {
   std::string_view key, value;
-  std::uint64_t bytes() const { return sizeof(record_header) + key.size() + value.size(); }
+  const std::byte* at = nullptr;  // its header
+
+  /// Those of its cell that it takes: the value's are the last ones.
+  std::uint64_t bytes() const noexcept {
+    return static_cast<std::uint64_t>(value.data() + value.size() -
+                                      reinterpret_cast<const char*>(at));
+  }
 };
 
 /// Whether they are equal; most keys have 8 to 16 bytes.
@@ -38,35 +36,68 @@ struct record_view {
   return ((first[0] ^ first[1]) | (last[0] ^ last[1])) == 0;
 }
 
-inline std::uint64_t record_checksum(std::string_view key, std::string_view value) {
-  std::uint64_t seed = static_cast<std::uint64_t>(key.size()) << 32 | value.size();
-  return checksum(value.data(), value.size(), xxh3(key.data(), key.size(), seed));
-}
+/// A record's header (record_shape.hpp says what it is made of), without its sum.
+struct record_header {
+  std::uint64_t words[2];
 
-/// Writes a record and starts its write-back. `key` is what of the key is to lie in it, all or
-/// nothing; `sum` is of all of the key either way, so that a value is not taken for another key's.
+  static bool may_be_short(std::size_t key_bytes, std::size_t value_bytes) noexcept {
+    return key_bytes <= record_shape::longest_short_key &&
+           value_bytes <= record_shape::longest_short_value;
+  }
+  static std::uint32_t short_lengths(std::size_t key_bytes, std::size_t value_bytes) noexcept {
+    return static_cast<std::uint32_t>(record_shape::is_short | key_bytes << 24 | value_bytes);
+  }
+  /// Of all of the key, also where it lies elsewhere, so that a value is not taken for another
+  /// key's.
+  [[gnu::always_inline]] static std::uint64_t short_word(std::uint32_t lengths,
+                                                         std::string_view key,
+                                                         std::string_view value) noexcept {
+    crc32c sum;
+    sum.add(reinterpret_cast<const char*>(&lengths), sizeof lengths);
+    sum.add(key.data(), key.size()).add(value.data(), value.size());
+    return std::uint64_t{sum.value()} << 32 | lengths;
+  }
+  static std::uint64_t long_sum(std::string_view key, std::string_view value) noexcept {
+    const std::uint64_t seed = static_cast<std::uint64_t>(key.size()) << 32 | value.size();
+    return checksum(value.data(), value.size(), xxh3(key.data(), key.size(), seed));
+  }
+
+  record_shape shape() const noexcept { return record_shape::of(words[0]); }
+  /// Whether key and value are those that it was made for.
+  bool vouches_for(std::string_view key, std::string_view value) const noexcept {
+    const auto low = static_cast<std::uint32_t>(words[0]);
+    if ((low & record_shape::is_short) != 0) return words[0] == short_word(low, key, value);
+    return words[1] == long_sum(key, value);
+  }
+};
+static_assert(sizeof(record_header) == record_shape::least_bytes);
+
+/// Writes a record and starts its write-back. KeyElsewhere: the key does not lie in it.
 /// Returns its offset, or nothing when there is no space.
-template <medium M>
-std::optional<std::uint64_t> write_record(M& m, heap<M>& h, pool<M>& p, std::string_view key,
-                                          std::string_view value, std::uint64_t sum,
-                                          flushed& started) {
-  std::uint64_t bytes = sizeof(record_header) + key.size() + value.size();
-  auto offset = h.allocate(bytes);
-  if (!offset) return std::nullopt;
-  std::byte* at = p.at(*offset);
-  record_header header{static_cast<std::uint32_t>(key.size()),
-                       static_cast<std::uint32_t>(value.size()), sum};
-  store_bytes(m, at, &header, sizeof header);
-  store_bytes(m, at + sizeof header, key.data(), key.size());
-  store_bytes(m, at + sizeof header + key.size(), value.data(), value.size());
-  started += flush(m, extent{at, bytes}, "record.bytes");
-  return offset;
-}
-
-template <medium M>
+template <bool KeyElsewhere, medium M>
 std::optional<std::uint64_t> write_record(M& m, heap<M>& h, pool<M>& p, std::string_view key,
                                           std::string_view value, flushed& started) {
-  return write_record(m, h, p, key, value, record_checksum(key, value), started);
+  const std::size_t key_bytes = KeyElsewhere ? 0 : key.size();
+  const bool is_short = (p.block().incompat & has_short_records) != 0 &&
+                        record_header::may_be_short(key_bytes, value.size());
+  const std::uint64_t header_bytes = is_short ? 8 : 16;
+  const std::uint64_t bytes = header_bytes + key_bytes + value.size();
+  const auto offset = h.allocate(bytes);
+  if (!offset) return std::nullopt;
+  std::byte* const at = p.at(*offset);
+  if (is_short) [[likely]] {
+    const std::uint64_t word = record_header::short_word(
+        record_header::short_lengths(key_bytes, value.size()), key, value);
+    store_bytes(m, at, &word, sizeof word);
+  } else {
+    const record_header header{
+        {std::uint64_t{value.size()} << 32 | key_bytes, record_header::long_sum(key, value)}};
+    store_bytes(m, at, &header, sizeof header);
+  }
+  store_bytes(m, at + header_bytes, key.data(), key_bytes);
+  store_bytes(m, at + header_bytes + key_bytes, value.data(), value.size());
+  started += flush(m, extent{at, bytes}, "record.bytes");
+  return offset;
 }
 
 /// The record at `offset`, or nothing when no record can be there: no byte of a pool leads outside
@@ -74,19 +105,19 @@ std::optional<std::uint64_t> write_record(M& m, heap<M>& h, pool<M>& p, std::str
 template <medium M>
 [[gnu::always_inline]] inline std::optional<record_view> record_at(M& m, const pool<M>& p,
                                                                    std::uint64_t offset) {
-  std::uint64_t end = p.end();
-  if (offset % 16 != 0 || offset < p.block().heap_offset || offset > end - sizeof(record_header))
+  const std::uint64_t end = p.end();
+  if (offset % 16 != 0 || offset < p.block().heap_offset ||
+      offset > end - record_shape::least_bytes)
     return std::nullopt;
   const std::byte* at = p.at(offset);
-  m.will_read(at, sizeof(record_header));
-  record_header header;
-  std::memcpy(&header, at, sizeof header);
-  std::uint64_t payload = std::uint64_t{header.key_bytes} + header.value_bytes;
-  if (header.key_bytes > max_key_bytes || payload > end - offset - sizeof header)
-    return std::nullopt;
-  auto text = reinterpret_cast<const char*>(at + sizeof header);
-  m.will_read(text, payload);
-  return record_view{{text, header.key_bytes}, {text + header.key_bytes, header.value_bytes}};
+  std::uint64_t first;
+  m.will_read(at, sizeof first);
+  std::memcpy(&first, at, sizeof first);
+  const record_shape shape = record_shape::of(first);
+  if (shape.key_bytes > max_key_bytes || shape.bytes() > end - offset) return std::nullopt;
+  const auto text = reinterpret_cast<const char*>(at + shape.header_bytes);
+  m.will_read(text, std::uint64_t{shape.key_bytes} + shape.value_bytes);
+  return record_view{{text, shape.key_bytes}, {text + shape.key_bytes, shape.value_bytes}, at};
 }
 
 /// Asks for the header and the first bytes of what may be a record.
@@ -99,11 +130,10 @@ template <medium M>
 
 /// Whether the record's bytes are those that were written. `record` has its key, wherever that
 /// lies.
-template <medium M>
-bool record_is_whole(const pool<M>& p, std::uint64_t offset, const record_view& record) {
+inline bool is_whole(const record_view& record) noexcept {
   record_header header;
-  std::memcpy(&header, p.at(offset), sizeof header);
-  return header.checksum == record_checksum(record.key, record.value);
+  std::memcpy(&header, record.at, sizeof header);
+  return header.vouches_for(record.key, record.value);
 }
 
 }  // namespace durahash

@@ -240,6 +240,7 @@ error plan_superblock(opening& o) {
       plan->settings, plan->engine_bytes);
   superblock& b = o.block;
   if (o.mapped == medium_kind::disk) b.incompat |= has_log;
+  if (b.key != data_kind::u64 || b.value != data_kind::u64) b.incompat |= has_short_records;
   fill_random(&b.seed_flip, sizeof b.seed_flip);
   fill_random(&b.seed_multiply, sizeof b.seed_multiply);
   b.seed_multiply |= 1;

@@ -13,7 +13,8 @@ import xxhash
 
 TURBO, CCEH, LEVEL, GPHASH = 1, 2, 3, 4
 TURBO_SLOTS, CCEH_SLOTS = 14, 4
-HAS_LOG = 1
+HAS_LOG, HAS_SHORT_RECORDS = 1, 2
+SHORT = 1 << 31
 LOG_IDLE, NO_LINE = 1, (1 << 40) - 1
 LEVEL_SIZES, LEVEL_DESKS, DRAINING = 32, 16, 32
 ALL_ONES = (1 << 64) - 1
@@ -36,7 +37,7 @@ def superblock(pool):
     else:
         raise Damaged("no superblock")
     version, length, _, _, incompat = struct.unpack_from("<IIQQQ", block, 8)
-    require(version == 1 and length == 184 and incompat & ~HAS_LOG == 0, "another format")
+    require(version == 1 and length == 184 and incompat & ~(HAS_LOG | HAS_SHORT_RECORDS) == 0, "another format")
     engine, key_kind, value_kind, _, hash_id, flip, multiply = struct.unpack_from("<BBBBIQQ", block, 40)
     require(engine in (TURBO, CCEH, LEVEL, GPHASH) and hash_id == 1, "another engine or hash")
     engine_offset, _, heap_offset = struct.unpack_from("<QQQ", block, 80)
@@ -268,14 +269,37 @@ def gphash_slots(pool, engine_offset, settings, flip, multiply, in_slot):
             yield mixture.key_of(i), value, lambda h, i=i: h == i
 
 
+CRC32C = []
+for n in range(256):
+    for _ in range(8):
+        n = n >> 1 ^ (0x82F63B78 if n & 1 else 0)
+    CRC32C.append(n)
+
+
+def crc32c(text):
+    crc = 0xFFFFFFFF
+    for byte in text:
+        crc = crc >> 8 ^ CRC32C[(crc ^ byte) & 255]
+    return crc ^ 0xFFFFFFFF
+
+
 def record(pool, offset, slot_key=None):
-    key_bytes, value_bytes, check = struct.unpack_from("<IIQ", pool, offset)
-    key = bytes(pool[offset + 16:][:key_bytes])
-    value = bytes(pool[offset + 16 + key_bytes:][:value_bytes])
+    lengths, second = struct.unpack_from("<II", pool, offset)
+    if lengths & SHORT:
+        require(struct.unpack_from("<Q", pool, 32)[0] & HAS_SHORT_RECORDS, f"a short record at {offset}")
+        header_bytes, key_bytes, value_bytes = 8, lengths >> 24 & 127, lengths & (1 << 24) - 1
+    else:
+        header_bytes, key_bytes, value_bytes = 16, lengths, second
+    at = offset + header_bytes
+    key, value = bytes(pool[at:at + key_bytes]), bytes(pool[at + key_bytes:][:value_bytes])
     require(slot_key is None or key_bytes == 0, f"a key in the record at {offset}")
     key = key if slot_key is None else slot_key
-    seed = xxhash.xxh3_64_intdigest(key, seed=len(key) << 32 | value_bytes)
-    require(xxhash.xxh3_64_intdigest(value, seed=seed) == check, f"record at {offset}")
+    if lengths & SHORT:
+        require(crc32c(struct.pack("<I", lengths) + key + value) == second, f"record at {offset}")
+    else:
+        (check,) = struct.unpack_from("<Q", pool, offset + 8)
+        seed = xxhash.xxh3_64_intdigest(key, seed=len(key) << 32 | value_bytes)
+        require(xxhash.xxh3_64_intdigest(value, seed=seed) == check, f"record at {offset}")
     return key, value
 
 

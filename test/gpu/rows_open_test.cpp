@@ -276,17 +276,29 @@ TEST(GpuRowsOpen, RecordsThatAreNone) {
     EXPECT_EQ(copy.find(&key), status::damaged) << wrong;
   }
   offset = right;
-  std::uint64_t& lengths = copy.bytes[right / 8];
-  for (std::uint64_t wrong : {~std::uint64_t{0}, std::uint64_t{8} | std::uint64_t{0xffffffff} << 32,
-                              std::uint64_t{0xffffffff} | std::uint64_t{16} << 32}) {
-    lengths = wrong;
+  std::uint64_t& header = copy.bytes[right / 8];
+  const std::uint64_t written = header;
+  const auto short_header = [](std::uint64_t key_bytes, std::uint64_t value_bytes) {
+    return std::uint64_t{1} << 31 | key_bytes << 24 | value_bytes;
+  };
+  const auto long_header = [](std::uint64_t key_bytes, std::uint64_t value_bytes) {
+    return key_bytes | value_bytes << 32;
+  };
+  ASSERT_EQ(written & 0xffffffff, short_header(8, 16));
+  for (std::uint64_t wrong : {~std::uint64_t{0}, short_header(8, 0xffffff),
+                              long_header(8, 0xffffffff), long_header(0x7fffffff, 16)}) {
+    header = wrong;
     EXPECT_EQ(copy.find(&key), status::damaged) << wrong;
   }
-  lengths = 9 | std::uint64_t{15} << 32;  // another key's
+  header = short_header(9, 15);  // another key's
   EXPECT_EQ(copy.find(&key), status::not_found);
-  lengths = 8 | std::uint64_t{16} << 32;
+  header = long_header(8, 16);  // its key would lie where the value does
+  EXPECT_EQ(copy.find(&key), status::not_found);
+  copy.bytes[right / 8 + 2] = key;  // as records of older pools lie
+  EXPECT_EQ(copy.find(&key), status::ok);
+  header = written;
   ASSERT_EQ(copy.find(&key), status::ok);
-  copy.bytes[right / 8 + 2] ^= 1;  // likewise
+  copy.bytes[right / 8 + 1] ^= 1;  // likewise
   EXPECT_EQ(copy.find(&key), status::not_found);
 }
 

@@ -21,14 +21,15 @@ using M = process_medium;
 constexpr std::uint64_t mib = 1 << 20;
 
 /// A pool in memory, without an engine.
-std::unique_ptr<pool<M>> new_pool(std::uint64_t max_bytes = 0) {
+std::unique_ptr<pool<M>> new_pool(std::uint64_t max_bytes = 0, std::uint64_t incompat = 0) {
   auto map = mapping::open({.path = {},
                             .medium = medium_kind::memory,
                             .address_space_bytes = 512 * mib,
                             .max_bytes = max_bytes});
-  auto made = pool<M>::create(std::move(*map), std::make_unique<M>(),
-                              new_superblock(engine_kind::turbo, data_kind::bytes, data_kind::bytes,
-                                             durability_level::process, {}, 4096));
+  superblock block = new_superblock(engine_kind::turbo, data_kind::bytes, data_kind::bytes,
+                                    durability_level::process, {}, 4096);
+  block.incompat |= incompat;
+  auto made = pool<M>::create(std::move(*map), std::make_unique<M>(), block);
   EXPECT_TRUE(made);
   EXPECT_TRUE((*made)->may_change());
   return std::move(*made);
@@ -279,29 +280,81 @@ TEST(SizeClasses, HoldWhatIsAskedForAndWasteAFifthAtMost) {
   }
 }
 
-TEST(Record, IsReadBackAndAChangedByteIsNoticed) {
+/// Of a pool that may have short headers, or of one that may not.
+class RecordForm : public testing::TestWithParam<bool> {
+ protected:
+  std::unique_ptr<pool<M>> made() const { return new_pool(0, GetParam() ? has_short_records : 0); }
+};
+INSTANTIATE_TEST_SUITE_P(, RecordForm, testing::Bool(), [](const auto& its) {
+  return std::string(its.param ? "short_headers" : "long_headers");
+});
+
+TEST_P(RecordForm, IsReadBackAndAChangedByteIsNoticed) {
   random_stream random(stream_seed("Record"));
-  auto p = new_pool();
+  auto p = made();
   M& m = p->medium();
   heap<M> h(*p);
-  for (int round = 0; round < 100; ++round) {
+  for (int round = 0; round < 200; ++round) {
     std::string key(random.below(40), 'k'), value(random.below(400), 'v');
     for (char& c : key) c = static_cast<char>(random.next());
     for (char& c : value) c = static_cast<char>(random.next());
     flushed started;
-    auto offset = write_record(m, h, *p, key, value, started);
+    auto offset = write_record<false>(m, h, *p, key, value, started);
     ASSERT_TRUE(offset);
     auto record = record_at(m, *p, *offset);
     ASSERT_TRUE(record);
     EXPECT_EQ(record->key, key);
     EXPECT_EQ(record->value, value);
-    EXPECT_TRUE(record_is_whole(*p, *offset, *record));
-    if (key.empty() && value.empty()) continue;
-    std::byte* at =
-        p->at(*offset) + sizeof(record_header) + random.below(key.size() + value.size());
-    *at ^= std::byte{4};
-    EXPECT_FALSE(record_is_whole(*p, *offset, *record));
+    EXPECT_EQ(record->bytes(), (GetParam() ? 8 : 16) + key.size() + value.size());
+    EXPECT_TRUE(is_whole(*record));
+    std::byte* const at = p->at(*offset);
+    for (std::uint64_t n = 0; n < record->bytes(); ++n) {  // each byte of it, the header's too
+      at[n] ^= std::byte{4};
+      const auto changed = record_at(m, *p, *offset);
+      EXPECT_FALSE(changed && is_whole(*changed)) << n;
+      at[n] ^= std::byte{4};
+    }
+    EXPECT_TRUE(is_whole(*record));
   }
+}
+
+TEST_P(RecordForm, WhoseKeyLiesElsewhereIsOfThatKeyAlone) {
+  auto p = made();
+  M& m = p->medium();
+  heap<M> h(*p);
+  flushed started;
+  auto offset = write_record<true>(m, h, *p, "sixteen bytes 01", "the value", started);
+  ASSERT_TRUE(offset);
+  auto record = record_at(m, *p, *offset);
+  ASSERT_TRUE(record);
+  EXPECT_EQ(record->key, "");
+  EXPECT_EQ(record->value, "the value");
+  EXPECT_FALSE(is_whole(*record));
+  record->key = "sixteen bytes 02";
+  EXPECT_FALSE(is_whole(*record));
+  record->key = "sixteen bytes 01";
+  EXPECT_TRUE(is_whole(*record));
+  EXPECT_EQ(record->bytes(), (GetParam() ? 8 : 16) + record->value.size());
+}
+
+/// The longest ones that a short header can tell of, and those a byte longer.
+TEST_P(RecordForm, HasALongHeaderWhereAShortOneIsTooShort) {
+  auto p = made();
+  M& m = p->medium();
+  heap<M> h(*p);
+  for (std::size_t key_bytes : {127, 128, 65536})
+    for (std::size_t value_bytes :
+         {std::size_t{0}, std::size_t{1 << 24} - 1, std::size_t{1 << 24}}) {
+      const std::string key(key_bytes, 'k'), value(value_bytes, 'v');
+      flushed started;
+      auto offset = write_record<false>(m, h, *p, key, value, started);
+      ASSERT_TRUE(offset);
+      auto record = record_at(m, *p, *offset);
+      ASSERT_TRUE(record);
+      const bool is_short = GetParam() && key_bytes == 127 && value_bytes < (1 << 24);
+      EXPECT_EQ(record->bytes(), (is_short ? 8 : 16) + key_bytes + value_bytes);
+      EXPECT_TRUE(record->key == key && record->value == value && is_whole(*record));
+    }
 }
 
 TEST(Record, NoOffsetLeadsOutOfThePool) {

@@ -118,10 +118,12 @@ class EveryEngine:
             return
         at = slot["facts"]["record"]
         (record,) = [p for p in self.of_kind(search["parts"], "record") if p["offset"] == at]
-        key_bytes, value_bytes = struct.unpack_from("<II", content, at)
-        self.assertEqual(record["bytes"], 16 + key_bytes + value_bytes)
+        (lengths,) = struct.unpack_from("<I", content, at)
+        self.assertEqual(lengths >> 31, 1, "these records have short headers")
+        key_bytes, value_bytes = lengths >> 24 & 127, lengths & (1 << 24) - 1
+        self.assertEqual(record["bytes"], 8 + key_bytes + value_bytes)
         held = (key if key_bytes else b"") + self.records[key]
-        self.assertEqual(content[at + 16:at + record["bytes"]], held)
+        self.assertEqual(content[at + 8:at + record["bytes"]], held)
         named = self.inspect(self.pool, "--at", at + record["bytes"] - 1)
         self.assertIn(("record", at), [(part["kind"], part["offset"]) for part in named["parts"]])
         (by,) = named["named_by"]

@@ -211,15 +211,14 @@ class engine_frame : public lifecycle<M, Kind, Engine> {
       c.replaced_bytes = record_at(this->m_, this->p_, value_word)->bytes();
     }
   }
-  /// The same, of one that has been read.
+  /// The same, of one that has been read: its bytes end where its value does.
   template <class Change>
-  [[gnu::always_inline]] static void replaces([[maybe_unused]] std::uint64_t value_word,
-                                              [[maybe_unused]] key_type key,
-                                              [[maybe_unused]] value_type value,
-                                              [[maybe_unused]] Change& c) noexcept {
+  [[gnu::always_inline]] void replaces([[maybe_unused]] std::uint64_t value_word,
+                                       [[maybe_unused]] value_type value,
+                                       [[maybe_unused]] Change& c) const noexcept {
     if constexpr (!Kind::in_slot) {
       c.replaced_offset = value_word;
-      c.replaced_bytes = record_view{key, value}.bytes();
+      c.replaced_bytes = record_view{{}, value, this->p_.at(value_word)}.bytes();
     }
   }
   template <class Change>

@@ -72,9 +72,7 @@ std::optional<std::uint64_t> new_value_word([[maybe_unused]] M& m, [[maybe_unuse
                                             typename Kind::value_type value,
                                             [[maybe_unused]] flushed& started) {
   if constexpr (Kind::in_slot) return value;
-  else if constexpr (Kind::fixed_key)
-    return write_record(m, h, p, {}, value, record_checksum(key, value), started);
-  else return write_record(m, h, p, key, value, started);
+  else return write_record<Kind::fixed_key>(m, h, p, key, value, started);
 }
 
 /// Key and value of a record in the heap; nothing when none can be where the slot says.
@@ -156,7 +154,7 @@ std::string fault_of(M& m, const pool<M>& p, const hash_seeds& seeds, const reco
       if (hash_of(r.key, seeds) != r.hash)
         return "the key in the slot is damaged (its hash is another)";
     if (!record) return "the record offset " + std::to_string(r.value_word) + " is impossible";
-    if (!record_is_whole(p, r.value_word, *record)) return which + " is damaged (checksum)";
+    if (!is_whole(*record)) return which + " is damaged (checksum)";
     if (hash_of(record->key, seeds) != r.hash) return which + " has another key";
   }
   return {};

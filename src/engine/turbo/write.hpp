@@ -78,7 +78,7 @@ template <class Decide>
     const std::optional<value_type> present = value_for_key<Kind>(m_, p_, word, key);
     if (!present || (!Kind::in_slot && !meta.well_formed())) [[unlikely]]
       return staged::look_further;
-    frame::replaces(word, key, *present, c);
+    frame::replaces(word, *present, c);
     const decision<value_type> wanted = decide(present);
     answer = wanted.answer;
     if (wanted.act == act::keep) return staged::nothing_to_do;
