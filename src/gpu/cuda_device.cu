@@ -136,9 +136,8 @@ class cuda_gpu final : public device {
       if (can == 0)
         return {status::unusable, "the CUDA device " + std::to_string(number) + " cannot " + what};
     }
-    int pageable = 0, major = 0, minor = 0;
-    cudaDeviceGetAttribute(&pageable, cudaDevAttrPageableMemoryAccess, number);
-    reaches_all_memory_ = pageable != 0;
+    int major = 0, minor = 0;
+    reaches_all_memory_ = gpu::reaches_all_memory(number);
     cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, number);
     cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, number);
     cudaFuncAttributes facts;
@@ -173,20 +172,7 @@ class cuda_gpu final : public device {
   }
 
   bool reaches(const void* memory, std::size_t bytes) const override {
-    if (bytes == 0) return true;
-    if (memory == nullptr) return false;
-    const on_device here(context_);
-    auto known = [this](const std::byte* at) {
-      cudaPointerAttributes facts;
-      const cudaError_t code = cudaPointerGetAttributes(&facts, at);
-      if (code != cudaSuccess) cudaGetLastError();  // told by the answer
-      // another error is of the device's work before: the call that follows tells of it
-      if (code != cudaSuccess) return code != cudaErrorInvalidValue;
-      if (facts.type == cudaMemoryTypeUnregistered) return reaches_all_memory_;
-      return facts.devicePointer == at;  // what is mapped elsewhere, or on another device, is not
-    };
-    auto* first = static_cast<const std::byte*>(memory);
-    return known(first) && known(first + bytes - 1);
+    return reaches_memory(context_, reaches_all_memory_, memory, bytes);
   }
   error take(std::span<std::byte> memory) override {
     const on_device here(context_);
@@ -281,11 +267,7 @@ class cuda_gpu final : public device {
   }
 
   bool captures(stream on) const override {
-    const on_device here(context_);
-    cudaStreamCaptureStatus now = cudaStreamCaptureStatusNone;
-    const cudaError_t code = cudaStreamIsCapturing(static_cast<cudaStream_t>(on), &now);
-    if (code != cudaSuccess) cudaGetLastError();  // any other: the call that follows tells of it
-    return code == cudaErrorStreamCaptureImplicit || now != cudaStreamCaptureStatusNone;
+    return captures_now(context_, static_cast<cudaStream_t>(on));
   }
   bool sound() const override { return failure_ == cudaSuccess; }
   error wait(stream on) override {

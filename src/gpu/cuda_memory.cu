@@ -72,4 +72,5 @@ const durahash::gpu::cuda_backend durahash_cuda_backend = {durahash::gpu::open_c
                                                            calls::free_shared,
                                                            calls::allocate_on,
                                                            calls::free_on,
-                                                           calls::copy_on};
+                                                           calls::copy_on,
+                                                           &durahash::gpu::cuda_streams};

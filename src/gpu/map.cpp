@@ -456,6 +456,9 @@ result<map> open_on(std::unique_ptr<device> d, const std::string& path, options 
   if (how.mode == open_mode::read_only)
     return error{status::invalid_argument,
                  "a device opens a pool to write, too: the mode read_only is not for it"};
+  if (how.mode == open_mode::read_beside)
+    return error{status::invalid_argument,
+                 "a device reads no pool beside a writer: the mode read_beside is not for it"};
   if (*how.engine != engine_kind::gphash)
     return error{status::invalid_argument, "a device searches pools of the engine gphash alone"};
   if (*how.key != data_kind::u64 || *how.value != data_kind::u64)

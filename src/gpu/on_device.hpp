@@ -4,6 +4,8 @@
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 
+#include <cstddef>
+
 namespace durahash::gpu {
 
 /// Functions of the driver, which the runtime finds: libcuda is not linked.
@@ -73,5 +75,39 @@ class on_device {
   const bool pushed_;
   cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;
 };
+
+/// Whether what is asked of the stream is recorded for a graph.
+inline bool captures_now(CUcontext context, cudaStream_t on) {
+  const on_device here(context);
+  cudaStreamCaptureStatus now = cudaStreamCaptureStatusNone;
+  const cudaError_t code = cudaStreamIsCapturing(on, &now);
+  if (code != cudaSuccess) cudaGetLastError();  // any other: the call that follows tells of it
+  return code == cudaErrorStreamCaptureImplicit || now != cudaStreamCaptureStatusNone;
+}
+
+/// Whether kernels reach that memory, by its first and its last byte. `all`: pageable memory, too.
+inline bool reaches_memory(CUcontext context, bool all, const void* memory, std::size_t bytes) {
+  if (bytes == 0) return true;
+  if (memory == nullptr) return false;
+  const on_device here(context);
+  auto known = [all](const std::byte* at) {
+    cudaPointerAttributes facts;
+    const cudaError_t code = cudaPointerGetAttributes(&facts, at);
+    if (code != cudaSuccess) cudaGetLastError();  // told by the answer
+    // another error is of the device's work before: the call that follows tells of it
+    if (code != cudaSuccess) return code != cudaErrorInvalidValue;
+    if (facts.type == cudaMemoryTypeUnregistered) return all;
+    return facts.devicePointer == at;  // what is mapped elsewhere, or on another device, is not
+  };
+  auto* first = static_cast<const std::byte*>(memory);
+  return known(first) && known(first + bytes - 1);
+}
+
+/// Whether the device of that number reaches the memory of processes that nobody pinned.
+inline bool reaches_all_memory(int number) {
+  int pageable = 0;
+  cudaDeviceGetAttribute(&pageable, cudaDevAttrPageableMemoryAccess, number);
+  return pageable != 0;
+}
 
 }  // namespace durahash::gpu

@@ -277,6 +277,8 @@ result<table> open_rows_on(std::unique_ptr<device> d, const std::string& path, o
   if (!how.engine && how.mode != open_mode::read_only) how.engine = engine_kind::gphash;
   if (how.engine && *how.engine != engine_kind::gphash)
     return refused("a device searches pools of the engine gphash alone");
+  if (how.mode == open_mode::read_beside)
+    return refused("a device reads no pool beside a writer: the mode read_beside is not for it");
   if (how.medium == medium_kind::emulated)
     return refused("a device cannot use the medium " + std::string(name_of(how.medium)));
   std::error_code unknown;  // then opening tells

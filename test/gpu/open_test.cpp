@@ -219,6 +219,8 @@ TEST(GpuMapOpen, RefusesWhatADeviceCannotUse) {
   how.key = data_kind::u64;
   how.mode = open_mode::read_only;
   EXPECT_NE(refusal("a", how).find("read_only"), std::string::npos);
+  how.mode = open_mode::read_beside;
+  EXPECT_NE(refusal("a", how).find("read_beside"), std::string::npos);
   how.mode = open_mode::create_or_open;
   EXPECT_NE(refusal("a", how, {.max_staged = 0}).find("max_staged"), std::string::npos);
   EXPECT_NE(refusal("a", how, {.cache_percent = 91}).find("cache_percent"), std::string::npos);

@@ -85,6 +85,7 @@ TEST(GpuRowsOpen, RefusesWhatADeviceCannotRead) {
   EXPECT_NE(refusal("a", {}, {.cache_percent = 10}).find("cache_percent"), std::string::npos);
   EXPECT_NE(refusal("a", {.medium = medium_kind::emulated}).find("emulated"), std::string::npos);
   EXPECT_NE(refusal("a", {.mode = open_mode::read_only}).find("no such file"), std::string::npos);
+  EXPECT_NE(refusal("a", {.mode = open_mode::read_beside}).find("read_beside"), std::string::npos);
   EXPECT_FALSE(std::filesystem::exists(folder.file("a"))) << "what was refused left a file";
   EXPECT_NE(refusal((std::string(5000, 'n')).c_str(), {}).find("nnn"), std::string::npos)
       << "a name that no file has";

@@ -352,6 +352,10 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   device::the_one().wait_until(mark.on, [&] { return *mark.reached; });
   return with_device([](device&) { return cudaSuccess; });
 }
+cudaError_t cudaEventQuery(cudaEvent_t event) {
+  return beside_captures(
+      [&](device&) { return *event->reached ? cudaSuccess : cudaErrorNotReady; });
+}
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
   delete event;
   return cudaSuccess;
