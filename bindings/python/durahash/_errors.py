@@ -43,6 +43,10 @@ class DiskError(Error, OSError):
     """The operating system refused a read or a write."""
 
 
+class DeviceError(DiskError):
+    """The device, its driver, or the operating system refused or failed: of durahash.gpu."""
+
+
 class DamagedError(Error):
     """Bytes of the pool contradict its format; `check()` lists them."""
 
@@ -74,3 +78,8 @@ _BY_STATUS: dict[int, type[Error]] = {
 def error_of(status: int, message: str) -> Error:
     """Called by the extension."""
     return _BY_STATUS.get(status, Error)(message)
+
+
+def device_error_of(status: int, message: str) -> Error:
+    """Called by the extension for a device."""
+    return DeviceError(message) if _BY_STATUS.get(status) is DiskError else error_of(status, message)

@@ -12,6 +12,10 @@ namespace durahash::python {
 
 namespace nb = nanobind;
 
+/// Which function of durahash/_errors.py makes the exceptions of this extension: `error_of`, if
+/// nothing is said.
+void raise_by(const char* function);
+
 /// Throws the exception of durahash/_errors.py that stands for the code. An empty `why` is the
 /// library's own sentence.
 [[noreturn]] void raise(status code, const std::string& why = {});

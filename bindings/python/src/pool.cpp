@@ -1,115 +1,22 @@
 #include "pool.hpp"
 
-#include <dlfcn.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
-#include <pthread.h>
-#include <unistd.h>
 
-#include <chrono>
 #include <durahash/deferred_wait.hpp>
-#include <thread>
+
+#include "options.hpp"
 
 namespace durahash::python {
 namespace {
 
-std::atomic<unsigned> generation{0};
-
-enum class end_of_python { is_far, closes_tables, has_closed_them };
-std::atomic<end_of_python> the_end{end_of_python::is_far};
-std::thread::id ender;  // set before the_end is
-
-/// The function has another name before Python 3.13, and is not of the stable ABI there.
-bool is_being_taken_down() noexcept {
-  static const auto ask = [] {
-    void* found = ::dlsym(RTLD_DEFAULT, "Py_IsFinalizing");
-    if (found == nullptr) found = ::dlsym(RTLD_DEFAULT, "_Py_IsFinalizing");
-    return reinterpret_cast<int (*)()>(found);
-  }();
-  return ask != nullptr && ask() != 0;
-}
-
-/// See interpreter_ends. Functions that Python calls at its end may wait for a thread of their own:
-/// that one gets its answer a while later.
-void stay_out_of_the_end() {
-  using namespace std::chrono_literals;
-  if (the_end.load() == end_of_python::is_far || std::this_thread::get_id() == ender) return;
-  without_gil others;
-  while (the_end.load() != end_of_python::has_closed_them) std::this_thread::sleep_for(1ms);
-  for (int n = 0; n < 200; ++n) {
-    while (is_being_taken_down()) ::pause();  // ends with the process
-    std::this_thread::sleep_for(1ms);
-  }
-}
-
 /// The size from which a copy is long enough for other threads to run.
 constexpr std::size_t long_bytes = 256 * 1024;
 
-std::string text_of(nb::handle object, const char* what) {
-  if (!PyUnicode_Check(object.ptr())) raise(PyExc_TypeError, std::string(what) + " must be a str");
-  return nb::cast<std::string>(object);
-}
-
-template <class Named>
-auto named(nb::handle given, const char* what, Named&& find) {
-  std::string name = text_of(given, what);
-  auto kind = find(name);
-  if (!kind) raise(PyExc_ValueError, std::string("no such ") + what + ": '" + name + "'");
-  return kind;
-}
-
-options options_of(nb::dict how) {
-  options made;
-  for (auto [name, given] : how) {
-    std::string field = nb::cast<std::string>(name);
-    auto number = [&] { return nb::cast<std::uint64_t>(given); };
-    auto small = [&] { return nb::cast<std::uint32_t>(given); };
-    if (field == "mode") made.mode = static_cast<open_mode>(nb::cast<int>(given));
-    else if (field == "engine") made.engine = named(given, "engine", engine_named);
-    else if (field == "durability") made.durability = named(given, "durability", durability_named);
-    else if (field == "medium") made.medium = *named(given, "medium", medium_named);
-    else if (field == "key") made.key = named(given, "key", data_kind_named);
-    else if (field == "value") made.value = named(given, "value", data_kind_named);
-    else if (field == "capacity") made.capacity = number();
-    else if (field == "max_bytes") made.max_bytes = number();
-    else if (field == "address_space_bytes") made.address_space_bytes = number();
-    else if (field == "lag_milliseconds") made.lag_milliseconds = small();
-    else if (field == "log_bytes") made.log_bytes = number();
-    else if (field == "flush_latency_ns") made.flush_latency_ns = small();
-    else if (field == "block_latency_ns") made.block_latency_ns = small();
-    else if (field == "read_latency_ns") made.read_latency_ns = small();
-    else if (field == "salvage") made.salvage = nb::cast<bool>(given);
-    else if (field == "settings")
-      for (auto [setting, number_of_it] : nb::cast<nb::dict>(given))
-        made.settings[nb::cast<std::string>(setting)] = nb::cast<std::uint64_t>(number_of_it);
-    else raise(PyExc_TypeError, "no such option: " + field);
-  }
-  return made;
-}
-
 }  // namespace
 
-void count_generations() {
-  ::pthread_atfork(nullptr, nullptr, [] { generation.fetch_add(1); });
-}
-
-void interpreter_ends(bool tables_are_closed) {
-  ender = std::this_thread::get_id();
-  the_end = tables_are_closed ? end_of_python::has_closed_them : end_of_python::closes_tables;
-}
-
-use::use(pool& p) : pool_(p) {
-  if (p.is_forked()) raise(status::forked);
-  p.users_.fetch_add(1);
-  if (p.closing_.load()) {
-    p.users_.fetch_sub(1);
-    stay_out_of_the_end();
-    raise(status::closed);
-  }
-}
-
 pool::pool(nb::handle path, nb::dict how, nb::handle key, nb::handle value)
-    : key_(key), value_(value), generation_(generation.load()) {
+    : key_(key), value_(value) {
   options asked = options_of(how);
   std::string where = path.is_none() ? std::string() : text_of(path, "path");
   error failure{status::ok, {}};
@@ -136,19 +43,8 @@ pool::~pool() {
   it_.emplace<std::monostate>();
 }
 
-bool pool::is_forked() const noexcept { return generation_ != generation.load(); }
-
 void pool::close() {
-  if (is_forked()) return void(closing_ = true);  // it is its parent's
-  status s;
-  {
-    without_gil others;
-    std::scoped_lock one(closed_by_one_);
-    closing_ = true;
-    // ends: nobody begins a use any more, and none waits for anything of Python's
-    while (users_.load() != 0) std::this_thread::sleep_for(std::chrono::microseconds(20));
-    s = any().close();
-  }
+  const status s = close_by([&] { return any().close(); });
   if (s != status::ok && s != status::closed) raise(s);
 }
 
@@ -325,34 +221,10 @@ nb::tuple pool::kinds() {
 }
 
 nb::dict pool::info() {
-  pool_info is = using_pool([&] { return any().info(); });
-  nb::dict made;
-  made["engine"] = std::string(name_of(is.engine));
-  made["key"] = std::string(name_of(is.key));
-  made["value"] = std::string(name_of(is.value));
-  made["durability"] = std::string(name_of(is.durability));
-  made["medium"] = std::string(name_of(is.medium));
-  made["records"] = is.records;
-  made["slots"] = is.slots;
-  made["load_factor"] = is.load_factor;
-  made["file_bytes"] = is.file_bytes;
-  made["live_bytes"] = is.live_bytes;
-  made["free_bytes"] = is.free_bytes;
-  made["format_version"] = is.format_version;
-  made["clean"] = is.clean;
-  made["may_lack_last_moments"] = is.may_lack_last_moments;
-  return made;
+  return dict_of(using_pool([&] { return any().info(); }));
 }
-
 nb::dict pool::stats() {
-  table_stats are = using_pool([&] { return any().stats(); });
-  nb::dict made;
-  made["flushes"] = are.media.flushes;
-  made["fences"] = are.media.fences;
-  made["media_read_blocks"] = are.media.media_read_blocks;
-  made["media_write_blocks"] = are.media.media_write_blocks;
-  for (const auto& [name, figure] : are.figures) made[name.c_str()] = figure;
-  return made;
+  return dict_of(using_pool([&] { return any().stats(); }));
 }
 
 nb::object pool::check() {

@@ -1,14 +1,13 @@
-// An open pool as Python holds it: closed at any moment by any thread, and forked.
+// An open pool as Python holds it.
 #pragma once
 
-#include <atomic>
 #include <durahash/map.hpp>
 #include <durahash/table.hpp>
-#include <mutex>
 #include <optional>
 #include <variant>
 
 #include "column.hpp"
+#include "openable.hpp"
 
 namespace durahash::python {
 
@@ -17,25 +16,10 @@ using word_map = map<std::uint64_t, std::uint64_t>;
 /// Which operations a write may be: as map and table have them.
 enum class write_kind { put, insert, update };
 
-/// Lets other Python threads run where `when` holds, until the end of the scope.
-class without_gil {
- public:
-  explicit without_gil(bool when = true) {
-    if (when) release_.emplace();
-  }
-
- private:
-  std::optional<nb::gil_scoped_release> release_;
-};
-
-/// Threads: every member may be called from any thread that is attached to Python. No code of
-/// Python's runs while a use of the pool lasts, so that none can close it from within.
-class pool {
+class pool : public openable {
  public:
   pool(nb::handle path, nb::dict how, nb::handle key, nb::handle value);
   ~pool();
-  pool(const pool&) = delete;
-  pool& operator=(const pool&) = delete;
 
   // ---- one record; what sets Python's error and returns null or -1 is called by Python itself
   PyObject* subscript(PyObject* key) noexcept;
@@ -59,8 +43,6 @@ class pool {
 
   // ---- the pool
   void close();
-  bool is_closed() const noexcept { return closing_.load(); }
-  bool is_forked() const noexcept;
   nb::dict info();
   nb::dict stats();
   nb::object check();
@@ -80,7 +62,6 @@ class pool {
   const form& value_form() const noexcept { return value_; }
 
  private:
-  friend class use;
   bool holds_words() const noexcept { return std::holds_alternative<word_map>(it_); }
   word_map& words() noexcept { return std::get<word_map>(it_); }
   table& records() noexcept { return std::get<table>(it_); }
@@ -105,23 +86,6 @@ class pool {
   std::variant<std::monostate, word_map, table> it_;
   /// Whether one operation may wait for a disk: Python's other threads run meanwhile.
   bool may_wait_ = false;
-  unsigned generation_;  ///< of processes: one more in each child
-  std::atomic<bool> closing_{false};
-  std::atomic<std::int64_t> users_{0};
-  std::mutex closed_by_one_;
-};
-
-/// The pool is open, and stays so as long as this lives. Throws where it is closed, or forked; so
-/// it is made by a thread that is attached to Python.
-class use {
- public:
-  explicit use(pool& p);
-  ~use() { pool_.users_.fetch_sub(1); }
-  use(const use&) = delete;
-  use& operator=(const use&) = delete;
-
- private:
-  pool& pool_;
 };
 
 template <class Run>
@@ -135,13 +99,5 @@ template <class Run>
 void pool::require(Run&& run) {
   if (status s = using_pool(run); s != status::ok) raise(s);
 }
-
-/// Counts the processes that this one is a fork of; called once.
-void count_generations();
-
-/// At the interpreter's end, by the thread that ends it: before it closes the tables, and behind
-/// that. A thread that Python does not wait for, and that wants a table then, goes no further once
-/// Python is being taken down: on its way back it would be ended in the middle of this code.
-void interpreter_ends(bool tables_are_closed);
 
 }  // namespace durahash::python
