@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # The Python package: builds its extension in build/check, and tests it.
 #   scripts/python.sh build              the package, at build/check/bindings/python/durahash
-#   scripts/python.sh test [PYTEST...]   and its tests
+#   scripts/python.sh test [PYTEST...]   and its tests; where nvcc is those of durahash.gpu, too, which
+#                                        run on an interpreter of the kernels' PTX
 #   scripts/python.sh --or-skip test     says so and ends well where the packages of
 #                                        bindings/python/requirements.txt cannot be had
 # PYTHON=... is the interpreter (default: the system's); its packages go into build/python/venv.
@@ -28,12 +29,26 @@ fi
 package=$PWD/build/check/bindings/python
 cmake --preset check -DDURAHASH_PYTHON=ON -DPython_EXECUTABLE="$PWD/$venv/bin/python" >build/python/configure.log ||
   { cat build/python/configure.log; exit 1; }
-cmake --build --preset check -j "${JOBS:-$(nproc)}" --target durahash_python quickstart -- --quiet
+cmake --build --preset check -j "${JOBS:-$(nproc)}" --target durahash_python_tests quickstart -- --quiet
 case "$what" in
   build) echo "the package is ready: PYTHONPATH=$package $venv/bin/python" >&2 ;;
   test)
-    export PATH=$PWD/build/check/bin:$PATH PYTHONPATH=$package
-    exec $venv/bin/python -B -m pytest -q -p no:cacheprovider bindings/python/tests "$@"
+    export PATH=$PWD/build/check/bin:$PATH
+    ran=0
+    # PYTEST may choose tests of one of the two alone: pytest's code for none is 5
+    tests() {
+      local code=0
+      PYTHONPATH=$1 $venv/bin/python -B -m pytest -q -p no:cacheprovider "${@:2}" || code=$?
+      [ $code -ne 0 ] || ran=1
+      [ $code -eq 0 ] || { [ $code -eq 5 ] && [ $# -gt 2 ]; } || exit $code
+    }
+    tests "$package" bindings/python/tests "$@"
+    if compgen -G "$package/on_ptx/durahash/_gpu*.so" >/dev/null; then
+      tests "$package/on_ptx" bindings/python/gpu_tests "$@"
+    else
+      echo "python: no CUDA compiler here: the tests of durahash.gpu are skipped" >&2
+    fi
+    [ $ran -eq 1 ] || exit 5
     ;;
   run) PYTHONPATH=$package exec $venv/bin/python "$@" ;;
   *) echo "python.sh: build, test or run, and not $what" >&2; exit 2 ;;

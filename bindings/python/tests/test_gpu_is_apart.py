@@ -1,0 +1,80 @@
+"""durahash.gpu is there where the package was built with CUDA; the rest never needs it."""
+import importlib.util
+import os
+import pathlib
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+import durahash
+
+HAS_CUDA = importlib.util.find_spec("durahash._gpu") is not None
+
+
+def run(text, **environment):
+    return subprocess.run([sys.executable, "-B", "-c", textwrap.dedent(text)], capture_output=True, text=True,
+                          env={**os.environ, **environment})
+
+
+def test_without_cuda_an_import_says_how_to_get_it(tmp_path):
+    """The package as a wheel without CUDA has it: the extension _gpu is not there."""
+    there = pathlib.Path(durahash.__file__).parent
+    (tmp_path / "durahash").mkdir()
+    for each in there.iterdir():
+        if each.suffix in (".py", ".so") and not each.name.startswith("_gpu."):
+            (tmp_path / "durahash" / each.name).symlink_to(each)
+    done = run("""
+        import durahash
+        durahash.open(None, medium="memory")[b"a"] = b"b"
+        for name in ("durahash.gpu", "durahash.torch"):
+            try:
+                __import__(name)
+            except ImportError as e:
+                print(e)
+        """, PYTHONPATH=str(tmp_path))
+    assert done.returncode == 0, done
+    first, *_ = done.stdout.splitlines()
+    assert first == ("this durahash was built without CUDA. Where nvcc is, in a clone of durahash: "
+                     "pip install . -C cmake.define.DURAHASH_CUDA=ON")
+
+
+def test_durahash_loads_no_cuda():
+    done = run("""
+        import sys, durahash
+        durahash.open(None, medium="memory")[b"a"] = b"b"
+        assert "durahash._gpu" not in sys.modules and "torch" not in sys.modules
+        with open("/proc/self/maps") as maps:
+            text = maps.read()
+        assert "/_gpu." not in text and "libcuda" not in text
+        """)
+    assert done.returncode == 0, done
+
+
+@pytest.mark.skipif(not HAS_CUDA, reason="the package was built without CUDA")
+def test_without_a_gpu_it_says_what_stands_in_the_way(path):
+    import durahash.gpu as gpu
+
+    try:
+        name = gpu.device_name()
+    except durahash.Error:
+        name = None
+    if name is not None:
+        pytest.skip(f"there is a GPU here: {name}")
+    for use in (lambda: gpu.Map(path), lambda: gpu.Table(path), gpu.device_name, lambda: gpu.empty(10), gpu.Stream):
+        with pytest.raises(gpu.DeviceError, match="CUDA"):
+            use()
+    assert not os.path.exists(path), "and nothing was made"
+
+
+@pytest.mark.skipif(not HAS_CUDA, reason="the package was built without CUDA")
+def test_the_extensions_cuda_runtime_is_its_own():
+    """PyTorch and CuPy bring another one, and its names are those of the whole process."""
+    from durahash import _gpu
+
+    done = subprocess.run(["nm", "-D", "--defined-only", _gpu.__file__], capture_output=True, text=True)
+    if done.returncode != 0:
+        pytest.skip("nm is not here")
+    names = [line.split()[-1] for line in done.stdout.splitlines()]
+    assert "PyInit__gpu" in names and not [name for name in names if name.startswith(("cuda", "__cuda", "cu"))]
