@@ -64,7 +64,7 @@ void device::wait_until(stream_name on, const std::function<bool()>& reached) {
   for (unsigned turns = 0; failure_.empty() && !reached(); ++turns) {
     turn();
     constexpr unsigned others_every = 64;
-    if (turns % others_every != 0) continue;
+    if (turns % others_every != 0 || !lock.is_wanted()) continue;
     hold.unlock();  // threads of the program that call meanwhile
     std::this_thread::yield();
     hold.lock();

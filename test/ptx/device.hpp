@@ -3,6 +3,7 @@
 // calls the runtime: who never waits sees little done.
 #pragma once
 
+#include <atomic>
 #include <deque>
 #include <functional>
 #include <mutex>
@@ -61,7 +62,23 @@ class device {
   counts_by_kernel& counted() { return counted_; }
   weak_order& weak() { return weak_; }
 
-  std::recursive_mutex lock;  // of all of it
+  /// A lock that knows whether another thread waits for it. To give way to none costs a time slice
+  /// where other processes are at work.
+  class wanted_lock {
+   public:
+    void lock() {
+      ++wanted_;
+      it_.lock();
+      --wanted_;
+    }
+    void unlock() { it_.unlock(); }
+    bool is_wanted() const { return wanted_ != 0; }
+
+   private:
+    std::recursive_mutex it_;
+    std::atomic<unsigned> wanted_{0};
+  };
+  wanted_lock lock;  // of all of it
 
  private:
   struct work {
