@@ -70,12 +70,14 @@ _spare_now = 0
 
 
 class _Block:
-    """Memory that is used again: pinning some takes a device long, and may stop it."""
+    """Memory that is used again: pinning some takes a device long, and may stop it. But what others
+    were lent, kernels of theirs may use still: that is freed, which waits for them."""
 
-    __slots__ = ("memory", "kind")
+    __slots__ = ("memory", "kind", "is_lent")
 
     def __init__(self, count: int, device: int, pinned: bool) -> None:
         global _spare_now
+        self.is_lent = False
         room = max(256, 1 << max(0, count - 1).bit_length())
         self.kind = (device, pinned, room)
         try:
@@ -87,7 +89,7 @@ class _Block:
     def __del__(self) -> None:
         global _spare_now
         try:
-            if _spare_now + self.kind[2] <= _SPARE_BYTES:
+            if not self.is_lent and _spare_now + self.kind[2] <= _SPARE_BYTES:
                 _spare.setdefault(self.kind, []).append(self.memory)
                 _spare_now += self.kind[2]
         except (AttributeError, TypeError):
@@ -178,6 +180,7 @@ class Array:
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
+        self._block.is_lent = True
         typestr = "<V2" if self._element == "bfloat16" else np.dtype(self._element).str
         return {
             "data": (self.address if self.size else 0, False),
@@ -198,6 +201,7 @@ class Array:
     ) -> Any:
         if copy or (dl_device is not None and tuple(dl_device) != self.__dlpack_device__()):
             raise BufferError("the array as it lies, and no copy")
+        self._block.is_lent = True
         code, bits = _ELEMENTS[self._element]
         kind, number = self.__dlpack_device__()
         return _gpu.lend(self._block, self.address, list(self.shape), code, bits, kind, number)
@@ -210,22 +214,37 @@ class Array:
         return f"<durahash.gpu.Array {self.shape}, {self._element}, {where}>"
 
 
-def empty(shape: int | Sequence[int], dtype: Any = "uint64", *, device: int = 0, pinned: bool = True) -> Array:
+def device_number(device: Any) -> int:
+    """Of a number, of "cuda:1", and of PyTorch's devices."""
+    if isinstance(device, str) or hasattr(device, "type"):
+        kind, _, number = str(device).partition(":")
+        if kind == "cuda" and (number.isdigit() or not number):
+            return int(number or 0)
+    elif isinstance(device, int) and not isinstance(device, bool):
+        return device
+    raise InvalidArgumentError(f"{device!r} is no CUDA device: a number, or 'cuda:1'")
+
+
+def device_name(device: Any = 0) -> str:
+    """What its maker calls the CUDA device; raises what stands in the way of its use."""
+    return _gpu.device_name(device_number(device))
+
+
+def empty(shape: int | Sequence[int], dtype: Any = "uint64", *, device: Any = 0, pinned: bool = True) -> Array:
     """An array whose elements are whatever was there. `dtype`: NumPy's, or "bfloat16".
 
     `pinned`: memory of the host that the device reads over its bus, and so does every other one.
     False: the device's own. Raises `OutOfMemoryError`, or `UnusableError` where no device is.
     """
     sides = (shape,) if isinstance(shape, int) else shape
-    return Array(sides, element_of(dtype), device, pinned)
+    return Array(sides, element_of(dtype), device_number(device), pinned)
 
 
-def array(values: Any, dtype: Any = None, *, device: int = 0, pinned: bool = True) -> Array:
+def array(values: Any, dtype: Any = None, *, device: Any = 0, pinned: bool = True) -> Array:
     """An array with a copy of these: of anything that NumPy takes. Whole numbers that are no array
     are u64. Elements of "bfloat16" are given as their 16 bits."""
-    if dtype is None and not hasattr(values, "dtype"):
-        given = np.asarray(values)
-        values = given if given.dtype.kind not in "iu" else np.array(values, np.uint64)
+    if dtype is None and isinstance(values, (list, tuple, range, int)):
+        values = _words(values)
     source = np.asarray(values)
     made = empty(source.shape, source.dtype if dtype is None else dtype, device=device, pinned=pinned)
     made.copy_from(source)
@@ -238,8 +257,8 @@ class Stream:
 
     __slots__ = ("_stream", "__weakref__")
 
-    def __init__(self, device: int = 0) -> None:
-        self._stream = _gpu.Stream(device)
+    def __init__(self, device: Any = 0) -> None:
+        self._stream = _gpu.Stream(device_number(device))
 
     @property
     def ptr(self) -> int:
@@ -482,6 +501,16 @@ class _CuPy(Kind):
 OWN, _FOREIGN, _NUMPY = _Own(), _Foreign(), _NumPy()
 
 
+def _words(x: Any) -> np.ndarray[Any, Any]:
+    """Of a list: whole numbers become u64."""
+    whole = np.asarray(x)
+    if whole.dtype.kind not in "iuO" and whole.size:
+        return whole
+    if whole.dtype.kind == "i" and whole.size and whole.min() < 0:
+        raise OverflowError(f"a number is none of u64: 0 to {2**64 - 1}; an array of int64 is taken as its bits")
+    return np.array(x, np.uint64)
+
+
 def kind_of(x: Any, what: str) -> tuple[Kind, Any]:
     """Whose array it is, and the array: lists become one of NumPy's. Imports nobody's library."""
     if isinstance(x, Array):
@@ -507,13 +536,14 @@ def kind_of(x: Any, what: str) -> tuple[Kind, Any]:
             raise InvalidArgumentError(f"{what}: no CUDA device reaches an array on DLPack's device {kind}")
         return _NUMPY, np.from_dlpack(x)
     if isinstance(x, (list, tuple, range)):
-        whole = np.asarray(x)
-        return _NUMPY, np.array(x, np.uint64) if whole.dtype.kind in "iuO" or whole.size == 0 else whole
+        return _NUMPY, _words(x)
     if hasattr(x, "__array__") or hasattr(x, "__array_interface__"):
         return _NUMPY, np.asarray(x)
     with contextlib.suppress(TypeError):
         return _NUMPY, np.asarray(memoryview(x))
-    raise TypeError(f"{what}: a {type(x).__name__} is no array; a tensor, a CuPy, NumPy or gpu.Array is")
+    raise TypeError(
+        f"{what}: an array is asked for (PyTorch's, CuPy's, NumPy's, a gpu.Array, a list), and not {type(x).__name__}"
+    )
 
 
 # -------------------------------------------------------------------------------------- streams
@@ -527,8 +557,8 @@ def stream_address(stream: Any, device: int) -> int:
     made: Any = None
     for name in ("cuda_stream", "ptr"):
         made = getattr(stream, name, None) if made is None else made
-    if isinstance(stream, int):
-        made = stream
+    if isinstance(stream, (int, np.integer)):
+        made = int(stream)
     elif made is None and hasattr(stream, "__cuda_stream__"):
         told = stream.__cuda_stream__
         made = (told() if callable(told) else told)[1]

@@ -16,7 +16,7 @@ import numpy as np
 
 from . import _gpu
 from ._errors import InvalidArgumentError, NotFoundError, UnusableError, device_error_of
-from ._gpu_arrays import OWN, WORDS, Array, Kind, Seen, checked_stream, kind_of, stream_address
+from ._gpu_arrays import OWN, WORDS, Array, Kind, Seen, checked_stream, device_number, kind_of, stream_address
 from ._table import _MODES, CheckReport
 
 OK, NOT_FOUND, EXISTS, MISMATCH, NO_SPACE, INVALID, DAMAGED = 0, 1, 2, 3, 4, 5, 10
@@ -35,10 +35,10 @@ class Arrays:
             self.stream = stream_address(stream, device)
         else:
             current = self.kind.current_stream(device)
+            if current is None:
+                offered = getattr(keys, "__cuda_array_interface__", None)
+                current = offered.get("stream") if isinstance(offered, dict) else None
             self.stream = 0 if current is None else checked_stream(current)
-            seen = self.kind.see(keys, "keys", self.stream) if current is None else None
-            if seen is not None and seen.stream is not None:
-                self.stream = checked_stream(seen.stream)
         self.kept: list[Any] = []
         self._back: list[tuple[Seen, Array]] = []
         self._taken: list[tuple[str, Seen]] = []
@@ -260,12 +260,12 @@ class Opened:
         if given["mode"] not in _MODES:
             raise ValueError(f"no such mode: {given['mode']!r} (c, w, x, r, b)")
         self.path = None if path is None else os.path.abspath(os.fsdecode(path))
-        self.device = int(device["device"])
+        self.device = device_number(device["device"])
         self._pending = Pending()
         options = {name: v for name, v in given.items() if v not in (None, False, 0, {}) or name == "lag_milliseconds"}
         options["mode"] = _MODES[given["mode"]]
         try:
-            super().__init__(self.path or "", options, dict(device))  # type: ignore[call-arg]
+            super().__init__(self.path or "", options, {**device, "device": self.device})  # type: ignore[call-arg]
         except UnusableError as e:
             if given["mode"] in "wrb" and self.path is not None and not os.path.exists(self.path):
                 raise NotFoundError(*e.args) from None

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import operator
 import os
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from . import _gpu
@@ -22,20 +24,25 @@ class ChangedError(Error, RuntimeError):
     """The table grew, or was made smaller, while its records were exported: begin again."""
 
 
-class Selection(_gpu.Selection):
+@dataclass(frozen=True)
+class Selection:
     """Records with a key and a value in these ranges, whose value has these bits: where
     `value & mask == bits`. All, if nothing is said."""
 
-    def __init__(
-        self,
-        key_min: int = 0,
-        key_max: int = _LARGEST,
-        value_min: int = 0,
-        value_max: int = _LARGEST,
-        mask: int = 0,
-        bits: int = 0,
-    ) -> None:
-        super().__init__(key_min, key_max, value_min, value_max, mask, bits)
+    key_min: int = 0
+    key_max: int = _LARGEST
+    value_min: int = 0
+    value_max: int = _LARGEST
+    mask: int = 0
+    bits: int = 0
+
+    def __post_init__(self) -> None:
+        for name, number in vars(self).items():
+            if not 0 <= operator.index(number) <= _LARGEST:
+                raise OverflowError(f"{name}={number} is none of u64: 0 to {_LARGEST}")
+
+    def _selected(self) -> _gpu.Selection:
+        return _gpu.Selection(*map(operator.index, vars(self).values()))
 
 
 class Map(Opened, _gpu.Map):
@@ -68,7 +75,7 @@ class Map(Opened, _gpu.Map):
         path: str | os.PathLike[str] | None,
         mode: str = "c",
         *,
-        device: int = 0,
+        device: int | str = 0,
         place: str = "automatic",
         cache_percent: int = 0,
         cache_policy: str = "lfu",
@@ -84,7 +91,7 @@ class Map(Opened, _gpu.Map):
     ) -> None:
         """Opens the pool, or makes it: as `durahash.open`, with the engine gphash and u64 to u64.
 
-        `device`        the number of the CUDA device.
+        `device`        the number of the CUDA device, or "cuda:1".
         `place`         "pool": the file's own pages, which the kernel must let be pinned (/dev/shm,
                         a memfd, device DAX); "host_mirror", "device_mirror": a copy;
                         "automatic": the pool, or where that cannot be, a mirror in the host.
@@ -271,7 +278,7 @@ class Map(Opened, _gpu.Map):
         dtype of that one. Waits for the device, and commits. Raises `ChangedError` if the table
         grew meanwhile, or was made smaller.
         """
-        which, cursor = where or Selection(), _gpu.Cursor()
+        which, cursor = _selected(where or Selection()), _gpu.Cursor()
         size = max(32, int(size))
         while not cursor.done:
             arrays = Arrays(self.device, [] if like is None else like, stream, True)
@@ -292,7 +299,8 @@ class Map(Opened, _gpu.Map):
     def erase_if(self, where: Selection, *, stream: Any = None) -> int:
         """Erases what is selected, and tells how many records that were. Durable when it returns;
         behind a crash each record is there or not."""
-        status, erased, words = self._erase_if(where, 0 if stream is None else stream_address(stream, self.device))
+        which = _selected(where)
+        status, erased, words = self._erase_if(which, 0 if stream is None else stream_address(stream, self.device))
         if status != OK:
             raise _gpu_error(status, words)
         return int(erased)
@@ -309,6 +317,12 @@ class Map(Opened, _gpu.Map):
         status = self._load_cache()
         if status != OK:
             raise _gpu_error(status, "")
+
+
+def _selected(where: Any) -> _gpu.Selection:
+    if not isinstance(where, Selection):
+        raise TypeError(f"records are selected by a gpu.Selection, and not by a {type(where).__name__}")
+    return where._selected()
 
 
 def _with_answers(e: NoSpaceError, answers: Any) -> NoSpaceError:

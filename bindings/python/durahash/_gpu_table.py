@@ -62,7 +62,7 @@ class Table(Opened, _gpu.Table):
         *,
         key: Any = None,
         value: Any = None,
-        device: int = 0,
+        device: int | str = 0,
         place: str = "automatic",
         engine: str | None = None,
         durability: str | None = None,

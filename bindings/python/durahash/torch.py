@@ -60,12 +60,13 @@ class EmbeddingTable(torch.nn.Module):  # type: ignore[misc, unused-ignore]
         default: Any = None,
         trainable: bool = False,
         mode: str = "c",
-        device: int = 0,
+        device: Any = 0,
         place: str = "automatic",
         **options: Any,
     ) -> None:
         """Opens the pool, or makes it, as `durahash.gpu.Table` does, which `options` go to.
 
+        `device`     a number, "cuda:1", or a torch.device.
         `dtype`      of the rows in the pool: torch.float32, float16 or bfloat16.
         `out_dtype`  of what forward gives; `dtype`, if nothing is said. Sums are made in float32.
         `pooling`    of bags: "sum" or "mean".
@@ -110,7 +111,7 @@ class EmbeddingTable(torch.nn.Module):  # type: ignore[misc, unused-ignore]
                 offsets = torch.cat([offsets, end])
         learns = self.trainable and self.training and torch.is_grad_enabled()
         if learns or (offsets is not None and self.missing == "default"):
-            rows, found = self._rows(keys, torch.float32)
+            rows, found = self._rows(keys, torch.float32, learns)
             if learns:
                 rows = rows.detach().requires_grad_()
                 self._looked_up.append((keys, rows))
@@ -120,7 +121,8 @@ class EmbeddingTable(torch.nn.Module):  # type: ignore[misc, unused-ignore]
             return self._rows(keys, self.out_dtype)[0]
         return self._gathered(keys, offsets, self.out_dtype)[0]
 
-    def _gathered(self, keys: Any, offsets: Any, dtype: Any) -> tuple[Any, Any]:
+    def _gathered(self, keys: Any, offsets: Any, dtype: Any, asks: bool = False) -> tuple[Any, Any]:
+        """And whether each key is there, if anybody asks."""
         keys = keys.contiguous()
         how = {"pooling": self.pooling, "dtype": dtype}
         if offsets is not None:
@@ -129,7 +131,7 @@ class EmbeddingTable(torch.nn.Module):  # type: ignore[misc, unused-ignore]
             rows, found = self.table.gather(keys, offsets, **how)
         else:
             batch = self.table.gather_async(keys, offsets, **how)
-            rows, found = batch.values, batch.ok
+            rows, found = batch.values, batch.ok if asks or self.missing != "zeros" else None
         if self.missing == "error" and not bool(found.all()):
             lost = keys[~found]
             said = ", ".join(str(key) for key in lost[:5].tolist()) + (", ..." if len(lost) > 5 else "")
@@ -138,9 +140,9 @@ class EmbeddingTable(torch.nn.Module):  # type: ignore[misc, unused-ignore]
             raise e
         return rows, found
 
-    def _rows(self, keys: Any, dtype: Any) -> tuple[Any, Any]:
+    def _rows(self, keys: Any, dtype: Any, asks: bool = False) -> tuple[Any, Any]:
         """One for each key, with what stands for those that are not there."""
-        rows, found = self._gathered(keys, None, dtype)
+        rows, found = self._gathered(keys, None, dtype, asks)
         if self.missing == "default":
             rows = torch.where(found.unsqueeze(-1), rows, self.default.to(rows.device, rows.dtype))
         return rows, found

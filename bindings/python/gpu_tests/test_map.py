@@ -148,6 +148,12 @@ def test_export_and_erase_by_a_condition(path):
         assert sorted(exported.tolist()) == list(range(101, 500, 2))
         like = [k for k, _ in m.export(64, where=odd, like=gpu.array(np.zeros(1, np.int64)))]
         assert all(isinstance(k, gpu.Array) and k.dtype == np.int64 for k in like)
+        assert repr(odd).startswith("Selection(key_min=100, key_max=499")
+        for wrong, kind in [({"key_min": -1}, OverflowError), ({"bits": 2**64}, OverflowError), ({"mask": 1.5}, TypeError)]:
+            with pytest.raises(kind):
+                gpu.Selection(**wrong)
+        with pytest.raises(TypeError, match="selected by a gpu.Selection, and not by a int"):
+            m.erase_if(5)
         assert m.erase_if(odd) == 200 and len(m) == 800 and m.erase_if(odd) == 0
         assert m.erase_if(gpu.Selection(value_min=7)) == 75
         going_on = m.export(32)
@@ -180,7 +186,7 @@ def test_what_the_pool_is_and_its_care(path):
         assert repr(m) == f"<durahash.gpu.Map '{path}', u64 -> u64, cuda:0, pool, process>"
         assert m and len(m) == 100
     assert repr(m) == f"<durahash.gpu.Map '{path}', closed>"
-    with gpu.Map(None, medium="memory") as m:
+    with gpu.Map(None, medium="memory", device="cuda:0") as m:
         m.put([1], [2])
         assert "memory" in repr(m) and len(m) == 1
 
@@ -303,6 +309,10 @@ REFUSED = [
     ({"device": 7}, durahash.InvalidArgumentError, "no CUDA device 7: this machine has 1"),
     ({"durability": "maybe"}, ValueError, "no such durability"),
     ({"color": 3}, TypeError, "no such option: color"),
+    ({"capacity": "5"}, TypeError, "capacity must be a whole number.*is '5'"),
+    ({"max_staged": -1}, TypeError, "max_staged must be a whole number"),
+    ({"device": "cpu"}, ValueError, "is no CUDA device"),
+    ({"place": None}, TypeError, "place must be a str"),
     ({"settings": {"colour": 1}}, durahash.Error, "colour"),
 ]
 

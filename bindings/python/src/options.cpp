@@ -2,6 +2,8 @@
 
 #include <nanobind/stl/string.h>
 
+#include <limits>
+
 namespace durahash::python {
 
 std::string text_of(nb::handle object, const char* what) {
@@ -10,6 +12,15 @@ std::string text_of(nb::handle object, const char* what) {
 }
 
 namespace {
+
+template <class Number>
+Number number_of(nb::handle given, const std::string& what) {
+  Number made = 0;
+  if (nb::try_cast(given, made)) return made;
+  raise(PyExc_TypeError, what + " must be a whole number, from 0 to " +
+                             std::to_string(std::numeric_limits<Number>::max()) + ", and is " +
+                             nb::repr(given).c_str());
+}
 
 template <class Named>
 auto named(nb::handle given, const char* what, Named&& find) {
@@ -25,8 +36,8 @@ options options_of(nb::dict how) {
   options made;
   for (auto [name, given] : how) {
     std::string field = nb::cast<std::string>(name);
-    auto number = [&] { return nb::cast<std::uint64_t>(given); };
-    auto small = [&] { return nb::cast<std::uint32_t>(given); };
+    auto number = [&] { return number_of<std::uint64_t>(given, field); };
+    auto small = [&] { return number_of<std::uint32_t>(given, field); };
     if (field == "mode") made.mode = static_cast<open_mode>(nb::cast<int>(given));
     else if (field == "engine") made.engine = named(given, "engine", engine_named);
     else if (field == "durability") made.durability = named(given, "durability", durability_named);
@@ -44,7 +55,8 @@ options options_of(nb::dict how) {
     else if (field == "salvage") made.salvage = nb::cast<bool>(given);
     else if (field == "settings")
       for (auto [setting, number_of_it] : nb::cast<nb::dict>(given))
-        made.settings[nb::cast<std::string>(setting)] = nb::cast<std::uint64_t>(number_of_it);
+        made.settings[nb::cast<std::string>(setting)] =
+            number_of<std::uint64_t>(number_of_it, nb::cast<std::string>(setting));
     else raise(PyExc_TypeError, "no such option: " + field);
   }
   return made;

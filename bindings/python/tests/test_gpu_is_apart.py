@@ -2,6 +2,7 @@
 import importlib.util
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import textwrap
@@ -11,6 +12,15 @@ import pytest
 import durahash
 
 HAS_CUDA = importlib.util.find_spec("durahash._gpu") is not None
+
+
+def gpu_here():
+    import durahash.gpu as gpu
+
+    try:
+        return gpu.device_name()
+    except durahash.Error:
+        return None
 
 
 def run(text, **environment):
@@ -56,12 +66,8 @@ def test_durahash_loads_no_cuda():
 def test_without_a_gpu_it_says_what_stands_in_the_way(path):
     import durahash.gpu as gpu
 
-    try:
-        name = gpu.device_name()
-    except durahash.Error:
-        name = None
-    if name is not None:
-        pytest.skip(f"there is a GPU here: {name}")
+    if gpu_here() is not None:
+        pytest.skip(f"there is a GPU here: {gpu_here()}")
     for use in (lambda: gpu.Map(path), lambda: gpu.Table(path), gpu.device_name, lambda: gpu.empty(10), gpu.Stream):
         with pytest.raises(gpu.DeviceError, match="CUDA"):
             use()
@@ -78,3 +84,21 @@ def test_the_extensions_cuda_runtime_is_its_own():
         pytest.skip("nm is not here")
     names = [line.split()[-1] for line in done.stdout.splitlines()]
     assert "PyInit__gpu" in names and not [name for name in names if name.startswith(("cuda", "__cuda", "cu"))]
+
+
+def recipe():
+    text = (pathlib.Path(__file__).parents[3] / "docs/howto/gpu-python.md").read_text()
+    for section in re.split(r"^## ", text, flags=re.M)[1:]:
+        if blocks := re.findall(r"^```python\n(.*?)^```$", section, re.M | re.S):
+            yield section.splitlines()[0], "".join(blocks)
+
+
+@pytest.mark.skipif(not HAS_CUDA, reason="the package was built without CUDA")
+@pytest.mark.parametrize("name, program", list(recipe()), ids=lambda x: x[:20])
+def test_on_a_gpu_the_recipe_runs(folder, name, program):
+    """As it stands. Without a GPU its programs are run by gpu_tests."""
+    if gpu_here() is None:
+        pytest.skip("there is no GPU here")
+    if "torch" in program and not pytest.importorskip("torch").cuda.is_available():
+        pytest.skip("this PyTorch has no CUDA")
+    exec(compile(program.replace("/dev/shm/", f"{folder}/"), name, "exec"), {"__name__": "recipe"})

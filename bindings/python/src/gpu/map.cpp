@@ -13,6 +13,13 @@ namespace {
 constexpr std::array places = {"automatic", "pool", "host_mirror", "device_mirror"};
 constexpr std::array policies = {"lfu", "lru", "random"};
 
+template <class Number>
+Number whole(nb::handle given, const std::string& what) {
+  Number made = 0;
+  if (nb::try_cast(given, made)) return made;
+  raise(PyExc_TypeError, what + " must be a whole number, and is " + nb::repr(given).c_str());
+}
+
 template <class Kind, std::size_t N>
 Kind named(nb::handle given, const char* what, const std::array<const char*, N>& names) {
   const std::string name = text_of(given, what);
@@ -32,12 +39,12 @@ gpu::device_options device_options_of(nb::dict how) {
   gpu::device_options made;
   for (auto [name, given] : how) {
     const std::string field = nb::cast<std::string>(name);
-    if (field == "device") made.number = nb::cast<int>(given);
+    if (field == "device") made.number = whole<int>(given, field);
     else if (field == "place") made.place = named<gpu::table_place>(given, "place", places);
-    else if (field == "cache_percent") made.cache_percent = nb::cast<unsigned>(given);
+    else if (field == "cache_percent") made.cache_percent = whole<unsigned>(given, field);
     else if (field == "cache_policy")
       made.policy = named<gpu::cache_policy>(given, "cache_policy", policies);
-    else if (field == "max_staged") made.max_staged = nb::cast<std::uint64_t>(given);
+    else if (field == "max_staged") made.max_staged = whole<std::uint64_t>(given, field);
     else raise(PyExc_TypeError, "no such option: " + field);
   }
   return made;
