@@ -70,8 +70,8 @@ _spare_now = 0
 
 
 class _Block:
-    """Memory that is used again: pinning some takes a device long, and may stop it. But what others
-    were lent, kernels of theirs may use still: that is freed, which waits for them."""
+    """Memory that is used again: to pin and to free some waits for the device. But what others were
+    lent, kernels of theirs may use still: that is freed, which waits for them."""
 
     __slots__ = ("memory", "kind", "is_lent")
 

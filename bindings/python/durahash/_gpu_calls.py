@@ -39,6 +39,11 @@ class Arrays:
                 offered = getattr(keys, "__cuda_array_interface__", None)
                 current = offered.get("stream") if isinstance(offered, dict) else None
             self.stream = 0 if current is None else checked_stream(current)
+        if _gpu.is_captured(device, self.stream):  # before anything is made, which the graph would have
+            raise InvalidArgumentError(
+                "the stream is being captured into a CUDA graph, which would look for the table where it is now: "
+                "call this outside of the capture. The capture is still valid"
+            )
         self.kept: list[Any] = []
         self._back: list[tuple[Seen, Array]] = []
         self._taken: list[tuple[str, Seen]] = []
@@ -120,11 +125,13 @@ class Arrays:
         number, at_number = self.make((1,), "uint64")
         return indices, number, at_indices, at_number
 
-    def copy_back(self) -> None:
-        """Behind a wait: into what the device does not reach."""
+    def settle(self) -> None:
+        """Behind a wait: copies into what the device does not reach, and lets all arrays go."""
         for to, source in self._back:
             ctypes.memmove(to.address, source.address, source.nbytes)
-        self._back.clear()
+        for each in (self._back, self.kept, self._taken):
+            each.clear()
+        self._keys = None
 
     def require(self, status: int, words: str = "", staged: str = "") -> None:
         """Raises what the library answered, with what is wrong. `staged`: of writes that wait for a
@@ -138,11 +145,6 @@ class Arrays:
         raise device_error_of(status, words or _gpu.message(status))
 
     def _reason(self) -> str:
-        if _gpu.is_captured(self.device, self.stream):
-            return (
-                "the stream is being captured into a CUDA graph, which would look for the table where it is now: "
-                "call this outside of the capture. The capture is still valid"
-            )
         for what, seen in self._taken:
             if not _gpu.reaches(self.device, seen.address, seen.nbytes):
                 return f"{what}: cuda:{self.device} does not reach this array: is it on another device, or freed?"
@@ -192,7 +194,7 @@ class Batch:
     def wait(self) -> Batch:
         """Waits; of writes until they are durable. Raises `DeviceError` where the device failed."""
         self._mark.wait() if self._commit is None else self._commit()
-        self._arrays.copy_back()
+        self._arrays.settle()
         return self
 
     @property
@@ -230,13 +232,18 @@ class Pending:
         self._lock = threading.Lock()
 
     def add(self, stream: int, mark: Any, kept: list[Any]) -> None:
+        self.let_go()
+        with self._lock:
+            self._by_stream.setdefault(stream, deque()).append((mark, kept))
+
+    def let_go(self) -> None:
+        """Of batches that are done."""
         with self._lock:
             for name, batches in list(self._by_stream.items()):
                 while batches and batches[0][0].reached:
                     batches.popleft()
-                if not batches and name != stream:
+                if not batches:
                     del self._by_stream[name]
-            self._by_stream.setdefault(stream, deque()).append((mark, kept))
 
     def clear(self) -> None:
         with self._lock:
@@ -275,9 +282,11 @@ class Opened:
         _opened[number] = weakref.ref(self, lambda _: _opened.pop(number, None))
 
     def _mark(self, arrays: Arrays) -> Any:
-        """Behind what was just begun: until it is reached the arrays are kept."""
+        """Behind what was just begun: until it is reached the arrays are kept. Who waits for it has
+        them until then."""
         mark = _gpu.Mark(self.device, arrays.stream)
-        self._pending.add(arrays.stream, mark, arrays.kept)
+        if not arrays.waits:
+            self._pending.add(arrays.stream, mark, arrays.kept)
         return mark
 
     @property

@@ -53,8 +53,8 @@ class Map(Opened, _gpu.Map):
     `__dlpack__`: C-contiguous, int64 or uint64, whose 64 bits are the key or the value, of any
     shape. Answers are of the library, the shape and, if they are words, the dtype of `keys`; of a
     library that is none of these three they are gpu.Arrays. What is in the host's memory (NumPy,
-    lists, tensors on the CPU) is taken by calls that wait: unless it is pinned it is copied to
-    pinned memory and back, at some GB/s.
+    lists, tensors on the CPU) is taken by calls that wait: unless it is pinned the processor copies
+    it to pinned memory, and back if it is written to.
 
     `stream`: a number, or an object with `cuda_stream`, `ptr` or `__cuda_stream__`. Left out: the
     current stream of PyTorch or CuPy, if keys are theirs; the one that `__cuda_array_interface__`
@@ -190,7 +190,7 @@ class Map(Opened, _gpu.Map):
             arrays.require(status, words)
         except NoSpaceError as e:
             raise _with_answers(e, answers) from None
-        arrays.copy_back()
+        arrays.settle()
         return arrays.kind.is_ok(answers)
 
     def put(self, keys: Any, values: Any, *, stream: Any = None) -> None:
@@ -261,6 +261,7 @@ class Map(Opened, _gpu.Map):
         if status != OK:
             raise _gpu_error(status, words)
         self._streams.discard(stream)
+        self._pending.let_go()
 
     def _words(self, status: int, stream: int) -> str:
         """Of a failed device: why."""

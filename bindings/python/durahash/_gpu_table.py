@@ -196,21 +196,10 @@ class Table(Opened, _gpu.Table):
 
     # ------------------------------------------------------------------------------------ finds
 
-    def find_async(
-        self,
-        keys: Any,
-        out: Any = None,
-        *,
-        values: bool = True,
-        lengths: bool = False,
-        missed: bool = False,
-        stream: Any = None,
-        _waits: bool = False,
+    def _look_up(
+        self, keys: Any, out: Any, values: bool, lengths: bool, missed: bool, stream: Any, waits: bool
     ) -> Batch:
-        """As `find`, waiting for nothing but a write that is under way. Answers: 0, ok; 1, not
-        found; 3, a row of another length; 10, damaged. With `lengths` rows may have any length in
-        bytes, which `batch.lengths` tells; of longer ones there is the first part."""
-        arrays = Arrays(self.device, keys, stream, _waits)
+        arrays = Arrays(self.device, keys, stream, waits)
         k, shape = self._keys(arrays)
         count = int(np.prod(shape, dtype=np.int64))
         rows, at_rows, row_bytes = self._out(arrays, out, shape) if values else (None, 0, 0)
@@ -224,6 +213,21 @@ class Table(Opened, _gpu.Table):
         batch.lengths = told
         return batch
 
+    def find_async(
+        self,
+        keys: Any,
+        out: Any = None,
+        *,
+        values: bool = True,
+        lengths: bool = False,
+        missed: bool = False,
+        stream: Any = None,
+    ) -> Batch:
+        """As `find`, waiting for nothing but a write that is under way. Answers: 0, ok; 1, not
+        found; 3, a row of another length; 10, damaged. With `lengths` rows may have any length in
+        bytes, which `batch.lengths` tells; of longer ones there is the first part."""
+        return self._look_up(keys, out, values, lengths, missed, stream, False)
+
     def find(self, keys: Any, out: Any = None, *, missed: bool = False, stream: Any = None) -> Any:
         """The rows of keys, and for each whether it is there; waits.
 
@@ -232,12 +236,12 @@ class Table(Opened, _gpu.Table):
         that are not there, in no order. Raises `InvalidArgumentError` where a row has another
         length, `DamagedError` where one is damaged; their `answers` tell which.
         """
-        batch = self._settle(self.find_async(keys, out, missed=missed, stream=stream, _waits=True))
+        batch = self._settle(self._look_up(keys, out, True, False, missed, stream, True))
         return (batch.values, batch.ok, batch.missed) if missed else (batch.values, batch.ok)
 
     def contains(self, keys: Any, *, stream: Any = None) -> Any:
         """For each key whether it is there; waits."""
-        return self._settle(self.find_async(keys, values=False, stream=stream, _waits=True)).ok
+        return self._settle(self._look_up(keys, None, False, False, False, stream, True)).ok
 
     def locate_async(self, keys: Any, *, missed: bool = False, stream: Any = None) -> Batch:
         """Where rows lie, for kernels of one's own: `batch.places` are addresses that the device
@@ -257,19 +261,9 @@ class Table(Opened, _gpu.Table):
         batch.places, batch.lengths = places, lengths
         return batch
 
-    def gather_async(
-        self,
-        keys: Any,
-        offsets: Any = None,
-        *,
-        pooling: str = "sum",
-        dtype: Any = None,
-        out: Any = None,
-        missed: bool = False,
-        stream: Any = None,
-        _waits: bool = False,
+    def _bags(
+        self, keys: Any, offsets: Any, pooling: str, dtype: Any, out: Any, missed: bool, stream: Any, waits: bool
     ) -> Batch:
-        """As `gather`, waiting for nothing but a write that is under way."""
         element, sides = self._wanted_row()
         if element not in _NUMBERS or not sides:
             raise InvalidArgumentError(f"rows of {', '.join(_NUMBERS)} can be added, and not {self._shape()}")
@@ -278,7 +272,7 @@ class Table(Opened, _gpu.Table):
         to = element if dtype is None else element_of(dtype)
         if to not in _NUMBERS:
             raise TypeError(f"sums are {', '.join(_NUMBERS)}, and not {to}")
-        arrays = Arrays(self.device, keys, stream, _waits)
+        arrays = Arrays(self.device, keys, stream, waits)
         k, shape = self._keys(arrays)
         count = int(np.prod(shape, dtype=np.int64))
         bags, at_offsets, bagged = 0, 0, shape
@@ -290,7 +284,7 @@ class Table(Opened, _gpu.Table):
                 )
             bags, at_offsets, bagged = o.shape[0] - 1, o.address, (o.shape[0] - 1,)
         rows, at_rows = arrays.into(out, "out", (*bagged, *sides), to)
-        answers, at_answers = arrays.make(shape, "uint8")
+        answers, at_answers = arrays.make(shape, "uint8", zero=True)  # a key that no bag has gets none
         indices, number, at_indices, at_number = arrays.missed(count, missed)
         width = int(np.prod(sides, dtype=np.int64))
         status = self._gather(
@@ -309,6 +303,20 @@ class Table(Opened, _gpu.Table):
             at_number,
         )
         return self._batch(arrays, status, answers, rows, (indices, number))
+
+    def gather_async(
+        self,
+        keys: Any,
+        offsets: Any = None,
+        *,
+        pooling: str = "sum",
+        dtype: Any = None,
+        out: Any = None,
+        missed: bool = False,
+        stream: Any = None,
+    ) -> Batch:
+        """As `gather`, waiting for nothing but a write that is under way."""
+        return self._bags(keys, offsets, pooling, dtype, out, missed, stream, False)
 
     def gather(
         self,
@@ -329,16 +337,10 @@ class Table(Opened, _gpu.Table):
         change their dtype alone. Rows are float32, float16 or bfloat16, added as float32 in the
         order of the keys; `dtype` is that of the sums, the rows' own if nothing is said. Keys that
         are not there add nothing, and do not count for a mean. A bag without any is zero. A key
-        that no bag has is answered by anything. With `missed` there is a third one, as of `find`.
+        that no bag has is looked up for none, and counts as there. With `missed` there is a third one, as of `find`.
         Raises as `find` does.
         """
-        batch = self.gather_async(
-            keys, offsets, pooling=pooling, dtype=dtype, out=out, missed=missed, stream=stream, _waits=True
-        )
-        if offsets is None:
-            self._settle(batch)
-        else:
-            batch.wait()
+        batch = self._settle(self._bags(keys, offsets, pooling, dtype, out, missed, stream, True))
         return (batch.values, batch.ok, batch.missed) if missed else (batch.values, batch.ok)
 
     # ----------------------------------------------------------------------------------- writes

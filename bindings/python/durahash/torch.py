@@ -72,7 +72,7 @@ class EmbeddingTable(torch.nn.Module):  # type: ignore[misc, unused-ignore]
         `pooling`    of bags: "sum" or "mean".
         `include_last_offset`  whether offsets end with the number of keys, as of
                      torch.nn.EmbeddingBag.
-        `missing`    what a key has that has no row. "zeros": a row of zeros, which adds nothing to
+        `missing`    what a key has that has no row, or one of another length. "zeros": a row of zeros, which adds nothing to
                      a bag and does not count for its mean. "default": the row `default`, which
                      counts. "error": MissingKeyError, which costs a wait for each call.
         """

@@ -1,6 +1,7 @@
 """durahash.gpu without a GPU: the package on_ptx of the build tree, whose device is an interpreter of
 the kernels' PTX (test/ptx). Its memory is the host's, and its streams get on only while calls do."""
 import ctypes
+import gc
 import os
 import pathlib
 import shutil
@@ -23,6 +24,12 @@ def pytest_report_header(config):
 @pytest.fixture(scope="session", autouse=True)
 def is_the_interpreter():
     assert gpu.device_name() == "interpreter of PTX", "PYTHONPATH is not that of the package on_ptx"
+
+
+@pytest.fixture(autouse=True)
+def garbage_is_gone():
+    """What an earlier test has left would wait for the device when it goes: batches would be done."""
+    gc.collect()
 
 
 @pytest.fixture

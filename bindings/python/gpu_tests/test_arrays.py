@@ -49,26 +49,11 @@ def test_an_array_is_numpys_and_back():
 
 def test_memory_outlives_the_array_that_had_it_while_somebody_looks():
     view = gpu.array(np.arange(1000)).numpy()
-    lent = np.from_dlpack(CPU(gpu.array(np.arange(1000))))
+    lent = np.from_dlpack(gpu.array(np.arange(1000)))
     part = gpu.array(np.arange(1000))[10:20]
     others = [gpu.array(np.full(1000, 9)) for _ in range(20)]
     assert view.sum() == lent.sum() == sum(range(1000)) and part.numpy().tolist() == list(range(10, 20))
     del others
-
-
-class CPU:
-    """NumPy takes DLPack of its own device alone: pinned memory is that, by another name."""
-
-    def __init__(self, array):
-        self.array = array
-
-    def __dlpack_device__(self):
-        return 1, 0
-
-    def __dlpack__(self, **_):
-        a = self.array
-        code, bits = _gpu_arrays._ELEMENTS[a._element]
-        return _gpu_arrays._gpu.lend(a._block, a.address, list(a.shape), code, bits, 1, 0)
 
 
 def test_what_an_array_offers():
@@ -334,7 +319,7 @@ def test_an_array_of_another_stream_is_waited_for(m, path):
     assert slow.done and m.find(np.array(WANTED), out)[0].tolist() == [4, 5, 6]
 
 
-def test_a_stream_that_is_captured_is_refused_and_the_capture_stays_valid(m, runtime):
+def test_a_stream_that_is_captured_is_refused_and_the_capture_stays_valid(m, runtime, with_cupy):
     made, keys = gpu.Stream(), gpu.array(WANTED)
     answer = ctypes.c_void_p
     assert runtime.cudaStreamBeginCapture(answer(made.ptr), 0) == 0
@@ -342,6 +327,11 @@ def test_a_stream_that_is_captured_is_refused_and_the_capture_stays_valid(m, run
                 lambda: m.put(keys, keys, stream=made), lambda: m.commit(made), lambda: m.find(keys, stream=made)):
         with pytest.raises(durahash.InvalidArgumentError, match="captured into a CUDA graph"):
             use()
+    with cupy.cuda.Stream(made.ptr):
+        cupy.ndarray.made_on.clear()
+        with pytest.raises(durahash.InvalidArgumentError, match="captured into a CUDA graph"):
+            m.find_async(cupy.array(WANTED, np.int64))
+        assert cupy.ndarray.made_on == [], "a graph would have had it"
     graph = ctypes.c_void_p()
     assert runtime.cudaStreamEndCapture(answer(made.ptr), ctypes.byref(graph)) == 0
     assert graph.value == 1, "nothing is in it"
@@ -358,4 +348,8 @@ def test_staged_writes_of_another_stream_are_refused_with_words(path):
             m.put_async(keys, keys, stream=one)
         m.commit()
         assert m.put_async(keys, keys, stream=other).ok.numpy().all()
+        many = np.arange(50)
+        m.put(many, many)
+        assert m.update(many, many + 1).all() and m.find(many)[0].tolist() == (many + 1).tolist(), "in parts"
+        assert m.erase(many[10:]).all() and len(m) == 11
         assert m.erase(keys, stream=one).numpy().all()

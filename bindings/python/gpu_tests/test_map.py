@@ -241,9 +241,15 @@ def test_arrays_of_a_batch_live_until_it_is_done(path):
         gc.collect()
         assert gone[0]() is not None and gone[1]() is not None, "the device still reads them"
         m.commit()
-        m.find_async(gpu.array([1]))  # those that are done are let go with the next one
         gc.collect()
         assert gone[0]() is None and gone[1]() is None
+        keys = gpu.array(np.arange(10))
+        gone = weakref.ref(keys)
+        waited = m.find_async(keys).wait()
+        m.find(keys)
+        del keys
+        m.find_async(gpu.array([1]))  # those that are done are let go with the next one
+        assert gone() is None and waited.found.numpy().all()
         assert m.contains(np.arange(1500)).all()
 
 

@@ -179,8 +179,10 @@ def test_a_row_of_another_length_is_told(path):
     with gpu.Table(path, value=(np.float32, 6)) as t:
         with pytest.raises(durahash.InvalidArgumentError, match="another length"):
             t.find([1])
-        with pytest.raises(durahash.InvalidArgumentError, match="another length"):
-            t.gather([1])
+        for offsets in (None, [0, 1]):
+            with pytest.raises(durahash.InvalidArgumentError, match="another length"):
+                t.gather([1], offsets)
+        assert t.gather([1, 7], [0, 0])[1].tolist() == [True, True], "no bag has them"
 
 
 REFUSED = [

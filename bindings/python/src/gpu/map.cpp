@@ -3,6 +3,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <array>
 
 #include "../options.hpp"
@@ -62,6 +63,7 @@ device_map::device_map(const std::string& path, nb::dict how, nb::dict on) {
   }();
   if (!opened) raise(opened.failure().code, opened.failure().message);
   map_ = std::make_unique<gpu::map>(std::move(*opened));
+  max_staged_ = device.max_staged;
 }
 device_map::~device_map() {
   without_gil others(!is_forked());
@@ -116,19 +118,26 @@ nb::tuple device_map::write(int what, std::size_t n, address keys, address value
   const gpu::stream s = stream_of(on);
   std::string words;
   const status done = in_turn([&] {
-    auto and_commit = [&](status began) {
-      return began == status::ok ? map().commit(s, &words) : began;
-    };
-    // what others staged may be of another stream, which the calls that grow commit, too
-    auto in_time = [&](auto&& begin) {
-      const status before = map().commit(s, &words);
-      return before == status::ok ? and_commit(begin()) : before;
+    // What others staged comes first, as for calls that grow; then as much as may be staged.
+    auto in_parts = [&](auto&& begin) {
+      status so_far = map().commit(s, &words);
+      for (std::size_t first = 0; first < n && so_far == status::ok; first += max_staged_) {
+        so_far = begin(first, std::min<std::size_t>(max_staged_, n - first));
+        if (so_far == status::ok) so_far = map().commit(s, &words);
+      }
+      return so_far;
     };
     switch (static_cast<map_write>(what)) {
       case map_write::put: return map().put(n, k, v, a, s);
       case map_write::insert: return map().insert(n, k, v, a, s);
-      case map_write::update: return in_time([&] { return map().update_async(n, k, v, a, s); });
-      case map_write::erase: return in_time([&] { return map().erase_async(n, k, a, s); });
+      case map_write::update:
+        return in_parts([&](std::size_t first, std::size_t count) {
+          return map().update_async(count, k + first, v + first, a + first, s);
+        });
+      case map_write::erase:
+        return in_parts([&](std::size_t first, std::size_t count) {
+          return map().erase_async(count, k + first, a + first, s);
+        });
       case map_write::find_or_insert: return map().find_or_insert(n, k, v, a, s);
       case map_write::add: return map().add(n, k, v, a, s);
     }
@@ -186,11 +195,17 @@ void device_map::sync() {
   require([&] { return map().sync(); });
 }
 void device_map::close() {
-  const status s = close_by([&] { return map().close(); });
+  std::string words;
+  const status s = close_by([&] {
+    static_cast<void>(map().commit(nullptr, &words));  // a close has no words of its own
+    return map().close();
+  });
   if (s != status::ok && s != status::closed)
-    raise(s, s == status::io_error ? "the device failed: what was not committed may be lost, and "
-                                     "the next opening recovers the pool"
-                                   : "");
+    raise(s, s == status::io_error && !words.empty()
+                 ? words +
+                       "; what was not committed may be lost, and the next opening recovers the "
+                       "pool"
+                 : "");
 }
 std::uint64_t device_map::size() {
   return in_turn([&] { return map().size(); });

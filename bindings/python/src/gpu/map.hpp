@@ -27,7 +27,7 @@ class device_map : public openable {
            address indices, address count);
   int write_async(int what, std::size_t n, address keys, address values, address answers,
                   address on);
-  /// put, insert, find_or_insert and add grow the table; update and erase are followed by a commit.
+  /// Waits, and commits. put, insert, find_or_insert and add grow the table.
   nb::tuple write(int what, std::size_t n, address keys, address values, address answers,
                   address on);
   nb::tuple commit(address on);
@@ -64,6 +64,7 @@ class device_map : public openable {
   std::string why(status s, address on);
 
   std::unique_ptr<gpu::map> map_;
+  std::uint64_t max_staged_ = 0;  ///< operations between two commits
   std::mutex turn_;
 };
 
