@@ -43,6 +43,7 @@ part() {
 }
 export DURAHASH_REQUIRE_GPU=1  # a test that finds none fails
 part "tests, on the GPU too; SIGKILL within kernels, and the CPU opens the pool" build/check/bin/gpu_test --gtest_brief=1
+part "the Python package, on the GPU: its tests, and the recipe" scripts/python.sh gpu-test
 part "the benchmark's tests" build/check/bin/bench_test --gtest_brief=1 --gtest_filter='*Device*'
 sanitizer=$(command -v compute-sanitizer || echo /usr/local/cuda/bin/compute-sanitizer)
 if [ -x "$sanitizer" ]; then

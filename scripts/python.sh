@@ -3,6 +3,7 @@
 #   scripts/python.sh build              the package, at build/check/bindings/python/durahash
 #   scripts/python.sh test [PYTEST...]   and its tests; where nvcc is those of durahash.gpu, too, which
 #                                        run on an interpreter of the kernels' PTX
+#   scripts/python.sh gpu-test [PYTEST...]  those of durahash.gpu, on a GPU
 #   scripts/python.sh --or-skip test     says so and ends well where the packages of
 #                                        bindings/python/requirements.txt cannot be had
 # PYTHON=... is the interpreter (default: the system's); its packages go into build/python/venv.
@@ -50,6 +51,12 @@ case "$what" in
     fi
     [ $ran -eq 1 ] || exit 5
     ;;
+  gpu-test)
+    export PYTHONPATH=$package
+    for each in bindings/python/gpu_tests bindings/python/tests/test_gpu_is_apart.py; do
+      $venv/bin/python -B -m pytest -q -p no:cacheprovider $each "$@"
+    done
+    ;;
   run) PYTHONPATH=$package exec $venv/bin/python "$@" ;;
-  *) echo "python.sh: build, test or run, and not $what" >&2; exit 2 ;;
+  *) echo "python.sh: build, test, gpu-test or run, and not $what" >&2; exit 2 ;;
 esac

@@ -6,7 +6,7 @@ import pytest
 
 import durahash
 import durahash.gpu as gpu
-from conftest import seen
+from conftest import DEVICE, REACHES_ALL, is_under_way, reaches_some, seen
 from durahash import _gpu_arrays
 from stand_ins import WithDLPack, WithInterface, cupy, on_device
 
@@ -75,11 +75,11 @@ def test_what_an_array_offers():
         gpu.empty(3, "complex128")
     with pytest.raises(ValueError):
         gpu.empty((3, -1))
-    with pytest.raises(durahash.Error, match="no CUDA device 9"):
-        gpu.empty(3, device=9)
+    with pytest.raises(durahash.Error, match="no CUDA device 99"):
+        gpu.empty(3, device=99)
 
 
-def test_what_a_device_has_no_room_for_is_told(runtime):
+def test_what_a_device_has_no_room_for_is_told():
     with pytest.raises(durahash.OutOfMemoryError, match="pinned memory"):
         gpu.empty(1 << 60, "uint8")
     with pytest.raises(durahash.OutOfMemoryError, match="memory left"):
@@ -117,7 +117,7 @@ def test_devices_by_name():
 
     for device in (0, "cuda", "cuda:0", Device()):
         assert gpu.empty(3, device=device).device == 0 and gpu.Stream(device).device == 0
-        assert gpu.device_name(device) == "interpreter of PTX"
+        assert gpu.device_name(device) == DEVICE
     for wrong in ("cpu", "cuda:x", True, 1.5, None):
         with pytest.raises(ValueError, match="is no CUDA device"):
             gpu.empty(3, device=wrong)
@@ -208,7 +208,7 @@ def test_values_that_do_not_fit(m):
         (gpu.array([[1, 2, 3]]), "shape"),
         (gpu.array([1, 2, 3], "float64"), "values: int64 or uint64 is asked for"),
         (np.arange(3), "memory that the device does not reach.*pin_memory"),
-    ]:
+    ][: 3 if REACHES_ALL else 4]:
         with pytest.raises((ValueError, TypeError), match=words):
             m.put_async(keys, values)
     read_only = np.zeros(3, np.uint64)
@@ -233,6 +233,7 @@ def test_arrays_on_another_device_are_refused(m, with_cupy):
         m.find_async(keys)
 
 
+@reaches_some
 def test_what_the_device_does_not_reach_is_named(m):
     """Of memory that says that it is the device's: the library asks."""
     elsewhere = (ctypes.c_uint64 * 4)()
@@ -291,8 +292,8 @@ def test_streams_by_any_name(m):
                                (2, ValueError, "each thread"), (Of(cuda_stream=0, device_index=3), ValueError, "cuda:3")]:
         with pytest.raises(kind, match=words):
             m.find_async(keys, stream=wrong)
-    with pytest.raises(durahash.Error, match="no CUDA device 5"):
-        gpu.Stream(5)
+    with pytest.raises(durahash.Error, match="no CUDA device 95"):
+        gpu.Stream(95)
 
 
 def test_the_stream_that_an_array_names(m):
@@ -314,7 +315,7 @@ def test_an_array_of_another_stream_is_waited_for(m, path):
     keys = gpu.array(np.arange(100))
     slow = m.find_async(keys, stream=made)
     out = np.zeros(3, np.uint64)
-    assert not slow.done
+    assert is_under_way(slow)
     m.put(np.array(WANTED), WithInterface([4, 5, 6], stream=made.ptr))
     assert slow.done and m.find(np.array(WANTED), out)[0].tolist() == [4, 5, 6]
 

@@ -8,7 +8,7 @@ import pytest
 
 import durahash
 import durahash.gpu as gpu
-from conftest import seen
+from conftest import is_under_way, seen
 from stand_ins import on_device
 
 PLACES = ["pool", "host_mirror", "device_mirror"]
@@ -236,7 +236,7 @@ def test_arrays_of_a_batch_live_until_it_is_done(path):
         keys, values = gpu.array(np.arange(1500)), gpu.array(np.arange(1500))
         gone = weakref.ref(keys), weakref.ref(values)
         batch = m.put_async(keys, values)
-        assert not batch.done
+        assert is_under_way(batch)
         del keys, values, batch
         gc.collect()
         assert gone[0]() is not None and gone[1]() is not None, "the device still reads them"
@@ -312,7 +312,7 @@ REFUSED = [
     ({"cache_percent": 91}, durahash.InvalidArgumentError, "from 0 to 90"),
     ({"cache_percent": 10, "place": "device_mirror"}, durahash.InvalidArgumentError, "needs no copies"),
     ({"max_staged": 0}, durahash.InvalidArgumentError, "max_staged"),
-    ({"device": 7}, durahash.InvalidArgumentError, "no CUDA device 7: this machine has 1"),
+    ({"device": 97}, durahash.InvalidArgumentError, "no CUDA device 97: this machine has [0-9]"),
     ({"durability": "maybe"}, ValueError, "no such durability"),
     ({"color": 3}, TypeError, "no such option: color"),
     ({"capacity": "5"}, TypeError, "capacity must be a whole number.*is '5'"),

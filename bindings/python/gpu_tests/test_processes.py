@@ -12,6 +12,7 @@ import pytest
 
 import durahash
 import durahash.gpu as gpu
+from conftest import on_interpreter
 
 
 def script(text):
@@ -164,6 +165,7 @@ def test_the_interpreter_ends_while_a_thread_uses_a_map(path):
         assert len(host) == 100 and host.info()["clean"]
 
 
+@on_interpreter
 def test_a_device_that_fails_says_so_and_the_pool_is_as_a_crash_leaves_it(path):
     """A kernel comes to a hole: the first and the last byte of an array are reached, others are not."""
     run(f"""
