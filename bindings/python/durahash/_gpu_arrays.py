@@ -498,7 +498,7 @@ class _CuPy(Kind):
             return int(self._cupy.cuda.get_current_stream().ptr)
 
 
-OWN, _FOREIGN, _NUMPY = _Own(), _Foreign(), _NumPy()
+OWN, FOREIGN, _NUMPY = _Own(), _Foreign(), _NumPy()
 
 
 def _words(x: Any) -> np.ndarray[Any, Any]:
@@ -527,11 +527,11 @@ def kind_of(x: Any, what: str) -> tuple[Kind, Any]:
     if isinstance(x, np.ndarray):
         return _NUMPY, x
     if hasattr(x, "__cuda_array_interface__"):
-        return _FOREIGN, x
+        return FOREIGN, x
     if hasattr(x, "__dlpack_device__"):
         kind = int(x.__dlpack_device__()[0])
         if kind in (_ON_CUDA, _PINNED, _MANAGED):
-            return _FOREIGN, x
+            return FOREIGN, x
         if kind != _ON_CPU:
             raise InvalidArgumentError(f"{what}: no CUDA device reaches an array on DLPack's device {kind}")
         return _NUMPY, np.from_dlpack(x)

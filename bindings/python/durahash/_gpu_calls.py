@@ -16,7 +16,7 @@ import numpy as np
 
 from . import _gpu
 from ._errors import InvalidArgumentError, NotFoundError, UnusableError, device_error_of
-from ._gpu_arrays import OWN, WORDS, Array, Kind, Seen, checked_stream, device_number, kind_of, stream_address
+from ._gpu_arrays import FOREIGN, OWN, WORDS, Array, Kind, Seen, checked_stream, device_number, kind_of, stream_address
 from ._table import _MODES, CheckReport
 
 OK, NOT_FOUND, EXISTS, MISMATCH, NO_SPACE, INVALID, DAMAGED = 0, 1, 2, 3, 4, 5, 10
@@ -35,7 +35,7 @@ class Arrays:
             self.stream = stream_address(stream, device)
         else:
             current = self.kind.current_stream(device)
-            if current is None:
+            if current is None and self.kind is FOREIGN:
                 offered = getattr(keys, "__cuda_array_interface__", None)
                 current = offered.get("stream") if isinstance(offered, dict) else None
             self.stream = 0 if current is None else checked_stream(current)

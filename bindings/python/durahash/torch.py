@@ -72,9 +72,11 @@ class EmbeddingTable(torch.nn.Module):  # type: ignore[misc, unused-ignore]
         `pooling`    of bags: "sum" or "mean".
         `include_last_offset`  whether offsets end with the number of keys, as of
                      torch.nn.EmbeddingBag.
-        `missing`    what a key has that has no row, or one of another length. "zeros": a row of zeros, which adds nothing to
-                     a bag and does not count for its mean. "default": the row `default`, which
-                     counts. "error": MissingKeyError, which costs a wait for each call.
+        `missing`    what a key has that has no row, or one of another length. "zeros": a row of
+                     zeros, which adds nothing to a bag and does not count for its mean.
+                     "default": the row `default`, which counts. "error": MissingKeyError, which
+                     costs a wait for each call.
+        `trainable`  whether rows get gradients in training mode.
         """
         super().__init__()
         if missing not in _MISSING:
@@ -86,6 +88,9 @@ class EmbeddingTable(torch.nn.Module):  # type: ignore[misc, unused-ignore]
         self.embedding_dim, self.pooling, self.missing = int(embedding_dim), pooling, missing
         self.dtype = torch.float32 if dtype is None else dtype
         self.out_dtype = self.dtype if out_dtype is None else out_dtype
+        for each in (self.dtype, self.out_dtype):
+            if each not in (torch.float32, torch.float16, torch.bfloat16):
+                raise TypeError(f"rows are torch.float32, float16 or bfloat16, and not {each}")
         self.include_last_offset, self.trainable = include_last_offset, trainable
         row_of_missing = None if default is None else torch.as_tensor(default, dtype=torch.float32)
         if row_of_missing is not None and tuple(row_of_missing.shape) != (self.embedding_dim,):
@@ -114,7 +119,7 @@ class EmbeddingTable(torch.nn.Module):  # type: ignore[misc, unused-ignore]
             rows, found = self._rows(keys, torch.float32, learns)
             if learns:
                 rows = rows.detach().requires_grad_()
-                self._looked_up.append((keys, rows))
+                self._looked_up.append((keys.clone(), rows))
             counts = None if self.missing == "default" else found
             return (rows if offsets is None else self._pooled(rows, offsets, counts)).to(self.out_dtype)
         if offsets is None:

@@ -31,7 +31,7 @@ def pytest_report_header(config):
     return f"durahash.gpu on: {DEVICE}"
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def garbage_is_gone():
     """What an earlier test has left would wait for the device when it goes: batches would be done."""
     gc.collect()

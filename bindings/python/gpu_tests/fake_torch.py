@@ -63,6 +63,9 @@ class Tensor:
     def detach(self):
         return self
 
+    def clone(self):
+        return tensor(self.numpy(), self.dtype)
+
     def requires_grad_(self):
         self.requires_grad = True
         return self

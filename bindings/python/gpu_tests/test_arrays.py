@@ -93,6 +93,14 @@ def test_memory_that_was_freed_is_used_again():
     assert gpu.empty(999).address == at, "pinning some takes long"
 
 
+def test_a_batch_lends_its_arrays_to_nobody(m):
+    keys, out = gpu.array(WANTED), gpu.empty(3)
+    values, found = m.find(keys, out)
+    m.put_async(keys, out)
+    m.commit()
+    assert not any(each._block.is_lent for each in (keys, out, found))
+
+
 @pytest.mark.parametrize("lend", [lambda a: a.__cuda_array_interface__, lambda a: a.__dlpack__()])
 def test_memory_that_others_were_lent_is_freed(lend):
     """Kernels of theirs may use it still: the runtime waits for them when it frees memory."""
@@ -309,6 +317,7 @@ def test_the_stream_that_an_array_names(m):
     assert pinned.asked_for[-1] is None
 
 
+@pytest.mark.usefixtures("garbage_is_gone")
 def test_an_array_of_another_stream_is_waited_for(m, path):
     """What that stream was asked for is done before the batch begins."""
     made = gpu.Stream()

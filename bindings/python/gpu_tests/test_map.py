@@ -227,6 +227,7 @@ def test_a_map_that_goes_with_a_batch_under_way_is_closed_first(path, place):
         assert len(host) == 500 and host.check()
 
 
+@pytest.mark.usefixtures("garbage_is_gone")
 def test_arrays_of_a_batch_live_until_it_is_done(path):
     import gc
     import weakref

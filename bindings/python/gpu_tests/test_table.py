@@ -69,6 +69,7 @@ def test_cupys(path, monkeypatch):
         assert np.allclose(values.get()[0], rows[:2].astype(np.float32).sum(axis=0))
 
 
+@pytest.mark.usefixtures("garbage_is_gone")
 def test_batches_wait_for_nothing(path):
     rows = rows_of(100)
     with gpu.Table(path, value=(np.float32, 8)) as t:

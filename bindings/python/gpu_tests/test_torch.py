@@ -98,6 +98,7 @@ def on_device(monkeypatch):
     return made
 
 
+@pytest.mark.usefixtures("garbage_is_gone")
 def test_the_current_stream_is_the_stream(on_device, path):
     torch = on_device
     made, other = gpu.Stream(), gpu.Stream()
@@ -206,6 +207,8 @@ def test_arguments_that_do_not_fit(torch, embeddings, path):
                              ({"default": [1] * 4}, ValueError, "goes with missing='default'"),
                              ({"missing": "default"}, ValueError, "goes with missing='default'"),
                              ({"missing": "default", "default": [1] * 3}, ValueError, r"shape \(4,\), and has \(3,\)"),
+                             ({"dtype": torch.int64}, TypeError, "and not torch.int64"),
+                             ({"out_dtype": torch.int64}, TypeError, "and not torch.int64"),
                              ({"mode": "w"}, durahash.NotFoundError, "no such file")]:
         with pytest.raises(kind, match=words):
             made(path, 4, **how)

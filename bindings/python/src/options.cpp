@@ -34,8 +34,9 @@ auto named(nb::handle given, const char* what, Named&& find) {
 
 options options_of(nb::dict how) {
   options made;
-  for (auto [name, given] : how) {
-    std::string field = nb::cast<std::string>(name);
+  for (auto option : how) {  // clang 14 lets no lambda have a structured binding
+    std::string field = nb::cast<std::string>(option.first);
+    nb::handle given = option.second;
     auto number = [&] { return number_of<std::uint64_t>(given, field); };
     auto small = [&] { return number_of<std::uint32_t>(given, field); };
     if (field == "mode") made.mode = static_cast<open_mode>(nb::cast<int>(given));
