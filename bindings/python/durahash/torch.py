@@ -107,8 +107,13 @@ class EmbeddingTable(torch.nn.Module):  # type: ignore[misc, unused-ignore]
     def forward(self, keys: Any, offsets: Any = None) -> Any:
         """Rows of keys, of the shape keys.shape + (embedding_dim,); or with offsets, for keys of
         one dimension, the sum or mean of each bag: (bags, embedding_dim). Bag b begins at
-        offsets[b], and ends where the next one does. Offsets must not go down."""
+        offsets[b], and ends where the next one does. Offsets must not go down. Keys and offsets may
+        be int32, as those of torch.nn.Embedding."""
+        keys = keys.to(torch.int64) if keys.dtype == torch.int32 else keys
         if offsets is not None:
+            if offsets.dtype not in (torch.int64, torch.int32):
+                raise TypeError(f"offsets: int64 or int32 is asked for, and these are {offsets.dtype}")
+            offsets = offsets.to(torch.int64)
             if keys.dim() != 1 or offsets.dim() != 1:
                 raise InvalidArgumentError("with offsets both have one dimension: the bags lie one behind another")
             if not self.include_last_offset:
@@ -209,7 +214,7 @@ class EmbeddingTable(torch.nn.Module):  # type: ignore[misc, unused-ignore]
         return int(keys.shape[0])
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Forgets the forward calls since the last step."""
+        """Forgets the forward calls since the last step. A parent's zero_grad does not come here."""
         super().zero_grad(set_to_none)
         self._looked_up.clear()
 

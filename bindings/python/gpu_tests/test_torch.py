@@ -213,6 +213,10 @@ def test_arguments_that_do_not_fit(torch, embeddings, path):
         with pytest.raises(kind, match=words):
             made(path, 4, **how)
     table = made(path, 4)
+    with pytest.raises(TypeError, match="offsets: int64 or int32 is asked for, and these are torch.float32"):
+        table(torch.tensor([1]), torch.tensor([0.0], dtype=torch.float32))
+    small = torch.tensor([1, 2], dtype=torch.int32)
+    assert tuple(table(small).shape) == (2, 4) and tuple(table(small, torch.tensor([0], dtype=torch.int32)).shape) == (1, 4)
     with pytest.raises(ValueError, match="with offsets both have one dimension"):
         table(torch.tensor([[1]]), torch.tensor([0]))
     with pytest.raises(ValueError, match="rows: the shape"):
