@@ -446,7 +446,7 @@ const std::map<std::string, std::string>& witnesses(engine_kind engine) {
       {engine_kind::turbo,
        {
            {"a-cell-freed-by-a-word-that-may-go",
-            "turbo/bytes/power/threads#3485655051399791433"},
+            "turbo/bytes/power/narrow#16696635232045756438"},
            {"a-clean-root-with-a-new-end",
             "turbo/bytes/power/eadr#9216173699576618802"},
            {"a-close-stops-the-count",
@@ -526,7 +526,7 @@ const std::map<std::string, std::string>& witnesses(engine_kind engine) {
            {"the order of turbo.write.commit",
             "turbo/u64/power#7603690672184379984"},
            {"the-mirror-before-the-medium",
-            "turbo/u64/power/threads#7603690672184379984"},
+            "turbo/u64/power/narrow/threads#2553287955707230561"},
        }},
   };
   static const std::map<std::string, std::string> none;
