@@ -1,5 +1,5 @@
 // CRC-32C (Castagnoli), as iSCSI, ext4 and Btrfs have it: one instruction for eight bytes where the
-// processor has one. Of records, which are short; XXH3 takes three times as many for them.
+// processor has one. For records, which are short: XXH3 takes more for them.
 #pragma once
 
 #include <array>

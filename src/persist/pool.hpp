@@ -584,9 +584,10 @@ void pool<M>::fault_in_background(std::uint64_t from, std::uint64_t to) {
   background_.submit([this, from, to](const background& self) {
     constexpr std::uint64_t piece = 2 << 20;
     for (std::uint64_t at = from; at < to && !self.stopping(); at += piece) {
-      std::scoped_lock pages(pages_lock_);  // none behind the end, which may have moved
-      if (at >= end()) return;
-      map_->fault_ahead(at, std::min({piece, to - at, end() - at}));
+      std::scoped_lock pages(pages_lock_);
+      const std::uint64_t until = std::min(to, end());  // the end may have moved
+      if (at >= until) return;
+      map_->fault_ahead(at, std::min(piece, until - at));
     }
   });
 }
