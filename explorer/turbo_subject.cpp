@@ -38,6 +38,20 @@ threaded_program grown_while_read() {
   return made;
 }
 
+/// Shards that were split become empty, and compaction moves their pairs: there are more than go
+/// into one slab. Their halves are used again.
+threaded_program pairs_that_move() {
+  constexpr key_number keys = 1500, batch = 50;
+  threaded_program made{{{}, keys}, {{}}};
+  for (act what : {act::put_many, act::erase_many})
+    for (key_number k = 0; k < keys; ++k) {
+      if (k % batch == 0) made.first.operations.push_back({what, {}, 100u + k});
+      made.first.operations.back().keys.push_back(k);
+    }
+  made.threads.front() = {{act::compact, {}, 0}, {act::put, {3}, 7}, {act::put, {4}, 8}};
+  return made;
+}
+
 }  // namespace
 
 explored_engine turbo_subject() {
@@ -51,7 +65,14 @@ explored_engine turbo_subject() {
                          {one_array_in_the_others_place()}},
                         {moved_in_its_bucket_while_read(), grown_while_read()}),
            {"near-place", {{"shards", 2}, {"in_place", 0}}, data_kind::u64},
-           with_readers({"narrow", {{"shards", 2}, {"scope", 2}}})}};
+           with_readers({"narrow", {{"shards", 2}, {"scope", 2}}}),
+           with_readers({"split",
+                         {{"shards", 2}, {"shard_buckets", 1}},
+                         {},
+                         durability_level::power,
+                         0,
+                         {pairs_that_move()}},
+                        {grown_while_read()})}};
 }
 
 }  // namespace durahash::crash

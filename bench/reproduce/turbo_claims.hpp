@@ -25,10 +25,12 @@ inline constexpr std::uint64_t slots_per_bucket = 14;
 inline const setup own_code = baseline_named("turbo-published");
 inline setup own_code_grown(const laboratory& lab) { return own_code.for_records(lab.keys() / 10); }
 
-/// Two shards, the fewest, of so many buckets each. Deleted slots stay until somebody compacts.
+/// Two shards, the fewest, of so many buckets each. They double, and are never split; deleted slots
+/// stay until somebody compacts.
 inline setup two_shards(std::uint64_t buckets) {
   return turbo.with("shards", 2)
       .with("collect_distance", 0)
+      .with("shard_buckets", 1 << 24)
       .for_records(2 * buckets * slots_per_bucket * 69 / 100);
 }
 

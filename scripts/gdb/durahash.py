@@ -113,7 +113,8 @@ class ShardView(Words):
     def said(n):
         offset, generation = n & ((1 << 40) - 1) << 8, n >> 48
         if offset == 0:
-            return f"no array, generation {generation}"
+            what = {57: "split", 58: "part of a shard above"}.get(n & 63, "no array")
+            return f"{what}, generation {generation}"
         marks = [name for bit, name in ((6, "publishing"), (7, "inherited")) if n >> bit & 1]
         return ", ".join([f"2^{56 - (n & 63)} buckets at {offset}", f"generation {generation}"] + marks)
 

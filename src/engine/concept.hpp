@@ -22,6 +22,7 @@ namespace durahash {
 struct engine_plan {
   setting_words settings{};        // resolved, as they go into the superblock
   std::uint64_t engine_bytes = 0;  // of its root structure
+  std::uint64_t incompat = 0;      // feature bits of its format
 };
 
 /// An engine on its pool: all that the store asks of one. One thread opens and closes it; `check`

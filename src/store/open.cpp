@@ -239,6 +239,7 @@ error plan_superblock(opening& o) {
       how.durability.value_or(flushing ? durability_level::power : durability_level::process),
       plan->settings, plan->engine_bytes);
   superblock& b = o.block;
+  b.incompat |= plan->incompat;
   if (o.mapped == medium_kind::disk) b.incompat |= has_log;
   if (b.key != data_kind::u64 || b.value != data_kind::u64) b.incompat |= has_short_records;
   fill_random(&b.seed_flip, sizeof b.seed_flip);

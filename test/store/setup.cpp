@@ -130,6 +130,11 @@ options setup::create_options() const {
   if (engine == engine_kind::gphash && place == place_kind::emulated && key() == data_kind::u64 &&
       value() == data_kind::u64)
     how.settings["cache"] = 30;
+  // And shards that are split.
+  if (engine == engine_kind::turbo && place == place_kind::shm)
+    how.settings.insert({{"shards", 2}, {"shard_buckets", 4}});
+  if (engine == engine_kind::turbo && place == place_kind::emulated)
+    how.settings.insert({{"shards", 4}, {"shard_buckets", 8}});
   // And other configurations of one-shot probing than the default.
   if (engine == engine_kind::gphash && place == place_kind::shm)
     how.settings.insert({{"levels", 1}, {"hashes", 2}, {"slots", 16}});

@@ -1,5 +1,6 @@
 // TurboHash: read beside a writer of another process. A bucket's commit word counts all of its
-// changes; the directory's word names the shard's array (docs/explanation/readers.md).
+// changes; a word of the directory, or of a pair, names the shard's array
+// (docs/explanation/readers.md).
 #pragma once
 
 #include "engine/beside.hpp"
@@ -30,13 +31,13 @@ class beside {
 
   looked find(key_type key, const std::byte*, record& found) const {
     const std::uint64_t hash = Kind::hash(key, seeds_), key_word = Kind::key_word(key, hash);
-    const pm<std::uint64_t>& named = directory()[hash >> (64 - shard_bits_)];
-    const directory_entry e{{load(p_.medium(), named)}};
+    leaf at;
+    if (looked bad = leaf_of(hash, at); bad != looked::hit) return bad;
+    const directory_entry e = at.entry;
     if (e.none()) return looked::miss;
-    if (looked bad = whether_there(e); bad != looked::hit) return bad;
     looked_at<M> seen(p_.medium());
     const std::uint64_t buckets = std::uint64_t{1} << e.exponent(),
-                        home = (hash << shard_bits_) >> 1 >> (63 - e.exponent());
+                        home = (hash << at.level) >> 1 >> (63 - e.exponent());
     looked answer = looked::miss;
     for (std::uint64_t n = 0; n < std::min(scope_, buckets) && answer == looked::miss; ++n) {
       const bucket& b = buckets_of(e)[(home + n) & (buckets - 1)];
@@ -47,17 +48,17 @@ class beside {
       if (meta.ends_path()) break;
     }
     seen.make_durable();
-    return load(p_.medium(), named) == e.word ? answer : looked::again;
+    return is_still(at, hash) ? answer : looked::again;
   }
 
   looked read_stretch(std::uint64_t position, const std::byte*, std::vector<record>& found,
                       std::uint64_t& end) const {
-    const std::uint64_t shard = position >> (64 - shard_bits_);
-    end = shard + 1 == std::uint64_t{1} << shard_bits_ ? 0 : (shard + 1) << (64 - shard_bits_);
-    const pm<std::uint64_t>& named = directory()[shard];
-    const directory_entry e{{load(p_.medium(), named)}};
+    leaf at;
+    if (looked bad = leaf_of(position, at); bad != looked::hit) return bad;
+    const directory_entry e = at.entry;
+    const std::uint64_t behind = (position >> (64 - at.level)) + 1;
+    end = behind >> at.level != 0 ? 0 : behind << (64 - at.level);
     if (e.none()) return looked::hit;
-    if (looked bad = whether_there(e); bad != looked::hit) return bad;
     looked_at<M> seen(p_.medium());
     for (std::uint64_t n = 0; n < std::uint64_t{1} << e.exponent(); ++n) {
       const bucket& b = buckets_of(e)[n];
@@ -70,21 +71,56 @@ class beside {
       }
       if (read != looked::hit) return read;
       seen.add(&b, sizeof b);
-      if (n % 64 == 0 && load(p_.medium(), named) != e.word) return looked::again;
+      if (n % 64 == 0 && !is_still(at, position)) return looked::again;
     }
     seen.make_durable();
-    return load(p_.medium(), named) == e.word ? looked::hit : looked::again;
+    return is_still(at, position) ? looked::hit : looked::again;
   }
 
   std::uint64_t slots() const noexcept {
     std::uint64_t sum = 0;
     for (std::uint64_t s = 0; s < std::uint64_t{1} << shard_bits_; ++s)
-      if (const directory_entry e{{load(p_.medium(), directory()[s])}}; !e.none() && e.sound())
-        sum += std::uint64_t{slots_per_bucket} << e.exponent();
+      sum += slots_of({{load(p_.medium(), directory()[s])}}, shard_bits_);
     return sum;
   }
 
  private:
+  /// Where a hash's shard was, and what its entry said.
+  struct leaf {
+    const pm<std::uint64_t>* named = nullptr;
+    directory_entry entry;
+    unsigned level = 0;  // bits of the hash that it stands for
+  };
+
+  /// The array, if there is one, lies in the pool.
+  looked leaf_of(std::uint64_t hash, leaf& found) const noexcept {
+    found.level = shard_bits_;
+    found.named = &directory()[hash >> (64 - shard_bits_)];
+    while (true) {
+      found.entry = {{load(p_.medium(), *found.named)}};
+      if (found.entry.none()) return looked::hit;
+      if (looked bad = whether_there(found.entry); bad != looked::hit) return bad;
+      if (!found.entry.is_pair()) return looked::hit;
+      if (found.level >= max_shard_bits) return looked::suspect;
+      found.named = &pair_of(found.entry)->entries[hash << found.level >> 63];
+      ++found.level;
+    }
+  }
+  bool is_still(const leaf& seen, std::uint64_t hash) const noexcept {
+    leaf now;
+    return leaf_of(hash, now) == looked::hit && now.named == seen.named && now.entry == seen.entry;
+  }
+  std::uint64_t slots_of(directory_entry e, unsigned level) const noexcept {
+    if (e.none() || whether_there(e) != looked::hit) return 0;
+    if (!e.is_pair()) return std::uint64_t{slots_per_bucket} << e.exponent();
+    std::uint64_t sum = 0;
+    for (int half = 0; half < 2 && level < max_shard_bits; ++half)
+      sum += slots_of({{load(p_.medium(), pair_of(e)->entries[half])}}, level + 1);
+    return sum;
+  }
+  const shard_pair* pair_of(directory_entry e) const noexcept {
+    return p_.template at<shard_pair>(e.offset());
+  }
   const pm<std::uint64_t>* directory() const noexcept {
     return p_.template at<pm<std::uint64_t>>(p_.block().engine_offset);
   }

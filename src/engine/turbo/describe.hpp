@@ -14,31 +14,49 @@ void table<M, Kind>::each_part_of_table(part_visitor& v) {
            .listed = true},
           [&](pool_part& into) {
             into.name = "directory";
-            into.add("shards", std::uint64_t{shards()});
+            into.add("shards", std::uint64_t{first_node_});
             into.add("slots_per_bucket", std::uint64_t{slots_per_bucket});
             into.add("scope", std::uint64_t{scope_});
             into.add("first_buckets", power_of_two(first_log2_));
             into.add("collect_distance", std::uint64_t{collect_distance_});
             into.add("in_place", in_place_);
+            if (max_level_ > level_of(first_node_))
+              into.add("shard_buckets", power_of_two(most_log2_));
           });
-  for (shard_index s = 0; s < shards(); ++s) each_part_of_shard(s, v);
+  each_node([&](shard_index s) { each_part_of_shard(s, v); });
 }
 
 template <medium M, class Kind>
 void table<M, Kind>::each_part_of_shard(shard_index s, part_visitor& v) {
-  std::uint64_t entry = p_.offset_of(&directory(s));
-  shard_view array = view(s);
-  std::string which = "shard " + std::to_string(s);
+  const shard_view array = view(s);
+  if (array.is_part()) return;
+  const bool is_split = array.is_split();
+  std::uint64_t entry = p_.offset_of(&entry_of(s));
+  std::string which = name_of(s);
   v.visit({.kind = "directory entry",
            .offset = entry,
            .bytes = sizeof(std::uint64_t),
-           .state = array.none() ? "empty" : "names an array"},
+           .state = is_split       ? "names a pair"
+                    : array.none() ? "empty"
+                                   : "names an array"},
           [&](pool_part& into) {
             into.name = "directory entry of " + which;
+            if (is_split) return into.add("names", pairs_[s]);
             if (array.none()) return into.add("names", std::string("nothing: the shard is empty"));
             into.add("names", array.offset());
             into.add("buckets", array.buckets());
           });
+  if (is_split)
+    v.visit({.kind = "pair",
+             .offset = pairs_[s],
+             .bytes = sizeof(shard_pair),
+             .named_by = entry,
+             .state = "names two shards"},
+            [&](pool_part& into) {
+              into.name = "pair of " + which;
+              into.add("first", name_of(2 * s));
+              into.add("second", name_of(2 * s + 1));
+            });
   if (array.none()) return;
   std::string size = power_of_two(array.log2_buckets()) + " buckets";
   v.visit({.kind = "array",
@@ -59,7 +77,7 @@ void table<M, Kind>::each_part_of_bucket(shard_index s, std::uint64_t index, con
                                          part_visitor& v) {
   bucket& b = buckets_of(view(s))[index];
   meta_word meta = load(m_, b.meta);
-  auto which = [&] { return "bucket " + std::to_string(index) + " of shard " + std::to_string(s); };
+  auto which = [&] { return "bucket " + std::to_string(index) + " of " + name_of(s); };
   v.visit({.kind = "bucket",
            .offset = p_.offset_of(&b),
            .bytes = sizeof b,
@@ -96,15 +114,15 @@ void table<M, Kind>::each_part_of_bucket(shard_index s, std::uint64_t index, con
 template <medium M, class Kind>
 void table<M, Kind>::each_candidate(key_type key, part_visitor& v) {
   std::uint64_t hash = Kind::hash(key, seeds_);
-  shard_index s = shard_of(hash);
+  shard_index s = leaf_of(hash);
   shard_view array = view(s);
-  std::uint64_t home = home_of(hash, array.log2_buckets());
+  std::uint64_t home = home_of(s, hash, array.log2_buckets());
   std::uint64_t buckets = array.none() ? 0 : path_length(array, home);
-  v.visit({.kind = "search", .offset = p_.offset_of(&directory(s)), .bytes = 0, .listed = true},
+  v.visit({.kind = "search", .offset = p_.offset_of(&entry_of(s)), .bytes = 0, .listed = true},
           [&](pool_part& into) {
             into.name = "search";
             into.add("hash", hex(hash));
-            into.add("shard", std::uint64_t{s});
+            into.add("shard", name_of(s));
             into.add("tag", std::uint64_t{tag_of(hash)});
             if (!array.none()) into.add("home_bucket", home);
             into.add("buckets", buckets);

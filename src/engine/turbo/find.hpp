@@ -147,30 +147,41 @@ template <medium M, class Kind>
 template <class Read>
 [[gnu::noinline]] status table<M, Kind>::search(key_type key, Read read) {
   const std::uint64_t hash = Kind::hash(key, seeds_);
-  const shard_index s = shard_of(hash);
   // keeps array and record from reuse; u64 tables have none, and look at the mirror again instead
   [[maybe_unused]] read_guard guard = reading();
   while (true) {  // ends: each further round means that a writer of this shard got on
-    shard_view v = view(s);
+    const shard_index s = leaf_of(hash);
+    const shard_view v = view(s);
+    if (v.elsewhere()) continue;
     if (v.none()) return status::not_found;
     std::optional<value_type> value;
     unsigned buckets = 0;
-    probed outcome = probe(v, hash, key, value, buckets);
+    const std::uint64_t home = home_of(s, hash, v.log2_buckets());
+    probed outcome = probe(v, home, hash, key, value, buckets);
     if (outcome == probed::damaged) return status::damaged;
     if (outcome == probed::torn || (Kind::in_slot && !view(s).same_array(v))) continue;
-    settle_for_reader(s, v, home_of(hash, v.log2_buckets()), buckets);
+    settle_for_reader(s, v, home, buckets);
     if (outcome == probed::miss) return status::not_found;
     read(*value);
     return status::ok;
   }
 }
 
+/// The shard that a hash belongs to: up from where searches begin, or down.
+template <medium M, class Kind>
+shard_index table<M, Kind>::leaf_of(std::uint64_t hash) const noexcept {
+  auto s = static_cast<shard_index>(split(hash).shard);
+  while (view(s).is_part()) s /= 2;
+  while (view(s).is_split()) s = 2 * s + static_cast<shard_index>(rest_in(s, hash) >> 63);
+  return s;
+}
+
 /// `buckets` counts those that were looked at, from the home bucket on.
 template <medium M, class Kind>
-auto table<M, Kind>::probe(shard_view v, std::uint64_t hash, key_type key,
+auto table<M, Kind>::probe(shard_view v, std::uint64_t home, std::uint64_t hash, key_type key,
                            std::optional<value_type>& value, unsigned& buckets) const -> probed {
   bucket* first = buckets_of(v);
-  std::uint64_t home = home_of(hash, v.log2_buckets()), mask = v.buckets() - 1;
+  const std::uint64_t mask = v.buckets() - 1;
   std::uint64_t key_word = Kind::key_word(key, hash);
   unsigned scope = scope_in(v);
   if (M::planted("a-search-one-bucket-short") && scope > 1) --scope;
@@ -308,18 +319,18 @@ void table<M, Kind>::for_each_resident(shard_view v, Visit&& visit) const {
 template <medium M, class Kind>
 std::optional<std::uint64_t> table<M, Kind>::read_stretch(std::uint64_t position, stretch& found) {
   constexpr std::uint64_t homes = 16;
-  const shard_index s = shard_of(position);
+  const shard_index s = leaf_of(position);
+  const unsigned level = level_of(s);
   const shard_view v = view(s);
   found.records.clear();
-  const std::uint64_t behind_shard =
-      s + 1 == shards() ? 0 : std::uint64_t{s + 1} << (64 - shard_bits_);
+  if (v.elsewhere()) return std::nullopt;
+  const std::uint64_t behind_shard = first_hash_of(std::uint64_t{s} + 1, level);
   if (v.none()) return behind_shard;
-  const std::uint64_t first = home_of(position, v.log2_buckets());
+  const std::uint64_t first = home_of(s, position, v.log2_buckets());
   const std::uint64_t last = std::min(first + homes, v.buckets()) - 1, mask = v.buckets() - 1;
-  const std::uint64_t end = last == mask
-                                ? behind_shard
-                                : (std::uint64_t{s} << (64 - shard_bits_)) +
-                                      ((last + 1) << (64 - shard_bits_ - v.log2_buckets()));
+  const std::uint64_t end =
+      last == mask ? behind_shard
+                   : first_hash_of(s, level) + ((last + 1) << (64 - level - v.log2_buckets()));
   const std::uint64_t all = last - first + scope_in(v);  // buckets, if no path ends before
   unsigned buckets = 0;
   meta_word meta;

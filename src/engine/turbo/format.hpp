@@ -91,22 +91,45 @@ inline pm<std::uint8_t>& tag_field(bucket& b, std::size_t slot) noexcept {
 inline constexpr int slots_in_first_line = 2;
 static_assert(offsetof(bucket, slots) + slots_in_first_line * sizeof(slot) == line_bytes);
 
-/// One shard's place: its array and log2 of the buckets. None: no buckets yet. Departs from the
-/// paper (two sets of count and pointer, and a version byte): one word changes at once (holes
-/// X5, TurboHash 4).
+/// Of a shard that was split: the entries of its halves. A block, of which nothing else is used.
+struct alignas(block_bytes) shard_pair {
+  pm<std::uint64_t> entries[2];  // by the next bit of the hash
+  pm<std::uint64_t> reserved[30];
+};
+static_assert(sizeof(shard_pair) == block_bytes);
+
+/// One shard's place: its array and log2 of the buckets; or, once it was split, its pair. None: no
+/// buckets yet. Departs from the paper (two sets of count and pointer, and a version byte): one
+/// word changes at once (holes X5, TurboHash 4).
 struct directory_entry : checked_place {
+  static constexpr unsigned exponent_of_pair = 63;
+
   static constexpr directory_entry of(std::uint64_t offset, unsigned log2_buckets) noexcept {
     return {checked_place::of(offset, log2_buckets)};
   }
+  static constexpr directory_entry of_pair(std::uint64_t offset) noexcept {
+    return {checked_place::of(offset, exponent_of_pair)};
+  }
+  constexpr bool is_pair() const noexcept { return exponent() == exponent_of_pair; }
   constexpr std::uint64_t bytes() const noexcept {
-    return std::uint64_t{block_bytes} << exponent();
+    return is_pair() ? sizeof(shard_pair) : std::uint64_t{block_bytes} << exponent();
   }
   constexpr bool sound() const noexcept {
-    return checked_place::sound() && exponent() <= max_log2_buckets;
+    return checked_place::sound() && (exponent() <= max_log2_buckets || is_pair());
   }
 };
 
 /// Settings in the superblock, by index.
-enum setting : std::size_t { shard_bits, scope, first_log2, collect_distance, in_place };
+enum setting : std::size_t {
+  shard_bits,
+  scope,
+  first_log2,
+  collect_distance,
+  in_place,
+  split_log2  // log2 of the buckets with which a shard is split, and 1; 0: never
+};
+
+/// Bits of the hash that tell shards apart, at most: of the directory, and of all that were split.
+inline constexpr unsigned max_shard_bits = 20;
 
 }  // namespace durahash::turbo

@@ -20,52 +20,76 @@ namespace durahash::turbo {
 /// that is less than half alive is rebuilt at its size.
 template <medium M, class Kind>
 status table<M, Kind>::make_room(const unit_type& full, const target_type&, int round) {
+  if (full.view.elsewhere()) return status::ok;
   const shard_index s = index_of(full.state);
+  const bool splits = is_to_split(s, full.view);
+  if (splits) make_level(level_of(s) + 1);
   std::scoped_lock lock(states_[s].lock);
   shard_view v = view(s);
   if (!v.same_array(full.view)) return status::ok;  // others were faster
   if (!p_.may_change()) return status::io_error;
   if (v.none()) return rebuild(s, first_log2_);
-  if (v.log2_buckets() >= max_log2_buckets) return status::no_space;
-  bool sparse = round == 0 && live_in(v) * 2 < v.buckets() * slots_per_bucket;
+  const bool sparse = round == 0 && live_in(v) * 2 < v.buckets() * slots_per_bucket;
   ++(sparse ? collections_ : resizes_);
+  if (splits && !sparse) return split_shard(s, v.log2_buckets());
+  if (v.log2_buckets() >= max_log2_buckets) return status::no_space;
   return rebuild(s, v.log2_buckets() + (sparse ? 0 : 1));
 }
 
 template <medium M, class Kind>
 status table<M, Kind>::rebuild(shard_index s, unsigned log2_buckets) {
   const shard_view old = view(s);
-  return rebuild_from(s, log2_buckets, [&](auto&& visit) {
-    const bucket* const first = buckets_of(old);
-    for (std::uint64_t index = 0, end = old.buckets(); index < end; ++index) {
-      const bucket& b = first[index];
-      for (std::uint32_t live = load(m_, b.meta).live(); live != 0; live &= live - 1) {
-        const slot& at = b.slots[first_of(live)];
-        const std::uint64_t key_word = load(m_, at.key);
-        if (M::planted("a-key-that-means-empty") && key_word == 0) continue;
-        if (!visit(live_record{hash_of_slot(key_word), key_word, load(m_, at.value)})) return false;
-      }
-    }
-    return true;
-  });
+  return rebuild_from(
+      s, log2_buckets, [ this, old ](auto&& visit) __attribute__((always_inline)) {
+        return each_slot_of(old, visit);
+      });
 }
 
-/// each_record(visit) calls visit(record) for each, until it answers false; then it does so, too.
+/// Calls visit(record) for each, until it answers false; then it does so, too.
+template <medium M, class Kind>
+template <class Visit>
+[[gnu::always_inline]] inline bool table<M, Kind>::each_slot_of(shard_view v, Visit&& visit) const {
+  const bucket* const first = buckets_of(v);
+  for (std::uint64_t index = 0, end = v.buckets(); index < end; ++index) {
+    const bucket& b = first[index];
+    for (std::uint32_t live = load(m_, b.meta).live(); live != 0; live &= live - 1) {
+      const slot& at = b.slots[first_of(live)];
+      const std::uint64_t key_word = load(m_, at.key);
+      if (M::planted("a-key-that-means-empty") && key_word == 0) continue;
+      if (!visit(live_record{hash_of_slot(key_word), key_word, load(m_, at.value)})) return false;
+    }
+  }
+  return true;
+}
+
+/// each_record(visit) is as each_slot_of.
 template <medium M, class Kind>
 template <class EachRecord>
 status table<M, Kind>::rebuild_from(shard_index s, unsigned log2_buckets,
                                     EachRecord&& each_record) {
+  flushed started;
+  auto made = lay_out(s, log2_buckets, started, each_record);
+  if (!made) return status::no_space;
+  durable written = fence(m_, std::move(started), "turbo.array.words");
+  publish_array(s, made->keep(), std::move(written));
+  return status::ok;
+}
+
+/// In so many buckets, or in more where some record finds its scope full.
+template <medium M, class Kind>
+template <class EachRecord>
+auto table<M, Kind>::lay_out(shard_index s, unsigned log2_buckets, flushed& started,
+                             EachRecord&& each_record) -> std::optional<laid_out> {
   thread_local std::vector<std::uint8_t> filled;
   for (; log2_buckets <= max_log2_buckets; ++log2_buckets) {  // twice the buckets, half the load
     auto array = allocate_loose(heap_, array_bytes(log2_buckets));
-    if (!array) return status::no_space;
-    bucket* made = p_.at(poff<bucket>{array->offset()});
-    if (!fill_array(made, log2_buckets, each_record, filled)) continue;
-    durable written = finish_array(made, filled);
-    publish_array(s, directory_entry::of(array->keep(), log2_buckets), std::move(written));
-    return status::ok;
+    if (!array) return std::nullopt;
+    bucket* const made = p_.at(poff<bucket>{array->offset()});
+    if (!fill_array(s, made, log2_buckets, each_record, filled)) continue;
+    started += finish_array(made, filled);
+    return laid_out{std::move(*array), log2_buckets};
   }
-  return status::no_space;
+  return std::nullopt;
 }
 
 template <medium M, class Kind>
@@ -75,7 +99,7 @@ void table<M, Kind>::publish_array(shard_index s, directory_entry made, durable 
   if (switched_early) switch_array(s, made);
   // COMMIT: the shard moves
   [[maybe_unused]] durable done =
-      publish(m_, directory(s), made.word, after(std::move(written)), "turbo.array.commit");
+      publish(m_, entry_of(s), made.word, after(std::move(written)), "turbo.array.commit");
   if (!switched_early) switch_array(s, made);
 }
 
@@ -83,16 +107,16 @@ void table<M, Kind>::publish_array(shard_index s, directory_entry made, durable 
 /// `filled` counts the slots of each bucket. Returns false when some record finds its scope full.
 template <medium M, class Kind>
 template <class EachRecord>
-bool table<M, Kind>::fill_array(bucket* made, unsigned log2_buckets, EachRecord&& each_record,
-                                std::vector<std::uint8_t>& filled) {
+bool table<M, Kind>::fill_array(shard_index s, bucket* made, unsigned log2_buckets,
+                                EachRecord&& each_record, std::vector<std::uint8_t>& filled) {
   const std::uint64_t buckets = std::uint64_t{1} << log2_buckets;
   const std::uint64_t scope = std::min<std::uint64_t>(scope_, buckets);
   filled.assign(buckets, 0);
   std::uint8_t* const counts = filled.data();
   for (std::uint64_t n = 0; n < buckets; ++n)
     store(m_, made[n].tags[0], 0), store(m_, made[n].tags[1], 0), store(m_, made[n].reserved, 0);
-  return each_record([&](const live_record& r) {
-    std::uint64_t at = multiply_wide(split(r.hash).rest, buckets).high, distance = 0;
+  return each_record([&, level = level_of(s)](const live_record& r) {
+    std::uint64_t at = multiply_wide(r.hash << level, buckets).high, distance = 0;
     while (counts[at] == max_valid) {
       if (++distance == scope) return false;
       at = (at + 1) & (buckets - 1);
@@ -109,7 +133,7 @@ bool table<M, Kind>::fill_array(bucket* made, unsigned log2_buckets, EachRecord&
 /// The commit words, and the write-back of all, in the order of addresses. Lines without a live
 /// slot keep what they hold: nothing reads them.
 template <medium M, class Kind>
-durable table<M, Kind>::finish_array(bucket* made, const std::vector<std::uint8_t>& filled) {
+flushed table<M, Kind>::finish_array(bucket* made, const std::vector<std::uint8_t>& filled) {
   flushed started;
   for (std::size_t n = 0; n < filled.size(); ++n) {
     const std::uint32_t slots = (1u << filled[n]) - 1;
@@ -117,22 +141,28 @@ durable table<M, Kind>::finish_array(bucket* made, const std::vector<std::uint8_
     started += flush(m_, extent{&made[n], offsetof(bucket, slots) + filled[n] * sizeof(slot)},
                      "turbo.array.image");
   }
-  return fence(m_, std::move(started), "turbo.array.words");
+  return started;
 }
 
 /// For a shard without a record.
 template <medium M, class Kind>
 void table<M, Kind>::drop_array(shard_index s) {
   // COMMIT: the array goes
-  [[maybe_unused]] durable done = publish(
-      m_, directory(s), 0, after_nothing("an empty shard has no array"), "turbo.array.drop");
+  [[maybe_unused]] durable done =
+      publish(m_, entry_of(s), 0, after_nothing("an empty shard has no array"), "turbo.array.drop");
   switch_array(s, directory_entry{});
 }
 
 template <medium M, class Kind>
 void table<M, Kind>::switch_array(shard_index s, directory_entry made) {
-  shard_view old = view(s);
+  const shard_view old = view(s);
   mirrors_[s].switch_to(made);
+  give_back(old);
+}
+
+/// An array that nothing names any more, neither on the medium nor in DRAM.
+template <medium M, class Kind>
+void table<M, Kind>::give_back(shard_view old) {
   if (old.none()) return;
   p_.before_reuse();
   if constexpr (Kind::in_slot)
@@ -175,64 +205,74 @@ unsigned table<M, Kind>::log2_for(std::uint64_t records_in_shard) const noexcept
                                (slots_per_bucket * tenths)));
 }
 
+/// In shards that need not be split for so many. Those that are larger stay as they are.
 template <medium M, class Kind>
 status table<M, Kind>::make_room_for(std::uint64_t records) {
-  unsigned log2 = log2_for(records >> shard_bits_);
-  std::uint64_t needed = array_bytes(log2) << shard_bits_, present = 0;
-  for (shard_index s = 0; s < shards(); ++s) present += view(s).bytes();
-  if (needed > present)
+  unsigned level = level_of(first_node_);
+  while (level < max_level_ && log2_for(records >> level) > most_log2_) ++level;
+  const unsigned log2 = log2_for(records >> level);
+  std::uint64_t present = 0;
+  each_node([&](shard_index s) { present += view(s).bytes(); });
+  if (const std::uint64_t needed = array_bytes(log2) << level; needed > present)
     if (status s = p_.reserve(needed - present); s != status::ok) return s;
-  for (shard_index s = 0; s < shards(); ++s) {
+  status answer = status::ok;
+  each_node([&](shard_index s) {
+    if (answer != status::ok || level_of(s) > level) return;
+    const bool splits = level_of(s) < level;
+    if (splits && !view(s).elsewhere()) make_level(level_of(s) + 1);
     std::scoped_lock lock(states_[s].lock);
-    shard_view v = view(s);
-    if (!v.none() && v.log2_buckets() >= log2) continue;
-    if (!p_.may_change()) return status::io_error;
-    if (status made = rebuild(s, log2); made != status::ok) return made;
-  }
-  return status::ok;
+    const shard_view v = view(s);
+    if (v.elsewhere() || (!splits && !v.none() && v.log2_buckets() >= log2)) return;
+    if (!p_.may_change()) answer = status::io_error;
+    else if (!splits) answer = rebuild(s, log2);
+    else answer = split_shard(s, level_of(s) + 1 == level || v.none() ? log2 : v.log2_buckets());
+  });
+  return answer;
 }
 
 template <medium M, class Kind>
 status table<M, Kind>::shrink_to_fit() {
-  for (shard_index s = 0; s < shards(); ++s) {
+  status answer = status::ok;
+  each_node([&](shard_index s) {
     std::scoped_lock lock(states_[s].lock);
-    shard_view v = view(s);
-    if (v.none()) continue;
-    if (!p_.may_change()) return status::io_error;
-    std::uint64_t live = live_in(v);
-    if (live == 0) {
-      drop_array(s);
-      continue;
-    }
-    if (status made = rebuild(s, std::min(v.log2_buckets(), log2_for(live))); made != status::ok)
-      return made;
-  }
-  return status::ok;
+    const shard_view v = view(s);
+    if (v.none() || answer != status::ok) return;
+    const std::uint64_t live = live_in(v);
+    if (!p_.may_change()) answer = status::io_error;
+    else if (live == 0) drop_array(s);
+    else answer = rebuild(s, std::min(v.log2_buckets(), log2_for(live)));
+  });
+  return answer;
 }
 
 /// Those that were rebuilt while the front was still full.
 template <medium M, class Kind>
 status table<M, Kind>::move_arrays_down() {
-  for (shard_index s = 0; s < shards(); ++s) {
-    std::scoped_lock lock(states_[s].lock);
-    shard_view v = view(s);
-    if (v.none() || v.offset() < this->live_bytes() ||
-        !heap_.has_room_before(v.offset(), v.bytes()))
-      continue;
-    if (!p_.may_change()) return status::io_error;
-    if (status made = rebuild(s, v.log2_buckets()); made != status::ok) return made;
-  }
-  return status::ok;
+  status answer = status::ok;
+  each_node([&](shard_index s) {
+    if (answer != status::ok) return;
+    if (answer = move_array_down(s); answer == status::ok) answer = move_pair_down(s);
+  });
+  return answer;
+}
+
+template <medium M, class Kind>
+status table<M, Kind>::move_array_down(shard_index s) {
+  std::scoped_lock lock(states_[s].lock);
+  const shard_view v = view(s);
+  if (v.none() || v.offset() < this->live_bytes() || !heap_.has_room_before(v.offset(), v.bytes()))
+    return status::ok;
+  return p_.may_change() ? rebuild(s, v.log2_buckets()) : status::io_error;
 }
 
 template <medium M, class Kind>
 template <class Visit>
 void table<M, Kind>::for_each_locked(Visit&& visit) {
-  for (shard_index s = 0; s < shards(); ++s) {
+  each_node([&](shard_index s) {
     std::scoped_lock lock(states_[s].lock);
     settle(s);
     for_each_resident(view(s), visit);
-  }
+  });
 }
 
 /// Near-place, as every update of a record.
@@ -241,7 +281,7 @@ status table<M, Kind>::replace_value(const resident& r, std::uint64_t value_word
   const lookup at{r.where, static_cast<std::uint32_t>(r.slot), 0};
   if (!load(m_, at.at->meta).well_formed()) return status::damaged;
   change c;
-  const unit_type unit = unit_at(shard_of(r.hash));
+  const unit_type unit = unit_at(leaf_of(r.hash));
   c.is_in(unit.state, unit.mirror, unit.view);
   stage_update(at, r.hash, r.key_word, value_word, c);
   frame::commit(c, std::move(started));

@@ -10,11 +10,14 @@
 
 namespace durahash::turbo {
 
+/// Shards are the nodes of a binary tree over the first bits of the hash. A node's index is those
+/// bits behind a 1: those of the directory come first, the halves of s are 2s and 2s + 1.
 using shard_index = std::uint32_t;
 
 /// A directory entry's mirror, in the form that a search needs: one comparison with the word as it
 /// was says that the array is the same, and that all that was read there is durable (T6).
-///   bits 0-5    shift: what brings a hash without its shard bits down to a byte of the array
+///   bits 0-5    shift: what brings a hash without its shard bits down to a byte of the array. Of a
+///               shard that has none: whether its records are elsewhere in the tree
 ///   bit 6       publishing: words of it are visible and perhaps not durable
 ///   bit 7       inherited: a process that died may have left words of it in the caches
 ///   bits 8-47   the array's offset; 0: the shard has none
@@ -30,12 +33,17 @@ struct shard_view {
   static constexpr unsigned shift_of_one_bucket = 56;
   // no array: never ready, and every hash is at home in front of the pool
   static constexpr std::uint64_t absent = inherited | shift_of_one_bucket;
+  static constexpr std::uint64_t split = absent + 1;  // its halves are shards
+  static constexpr std::uint64_t part = absent + 2;   // of a shard that was not split
 
   static constexpr shard_view of(directory_entry e, std::uint64_t generation) noexcept {
     if (e.none()) return {absent | generation << 48};
     return {e.offset() | (shift_of_one_bucket - e.exponent()) | generation << 48};
   }
   constexpr bool none() const noexcept { return (word & place) == 0; }
+  constexpr bool is_split() const noexcept { return (word & 63) == (split & 63); }
+  constexpr bool is_part() const noexcept { return (word & 63) == (part & 63); }
+  constexpr bool elsewhere() const noexcept { return (word & 63) > shift_of_one_bucket; }
   /// There is an array, and what is read there may be given away.
   constexpr bool ready() const noexcept { return (word & marks) == 0; }
   /// As it is when it is ready.
@@ -44,7 +52,8 @@ struct shard_view {
     return ((word ^ other.word) & ~marks) == 0;
   }
   constexpr bool mirrors(directory_entry e) const noexcept {
-    return e.none() ? none() : offset() == e.offset() && !none() && log2_buckets() == e.exponent();
+    return e.none() ? none() && !elsewhere()
+                    : offset() == e.offset() && !none() && log2_buckets() == e.exponent();
   }
   constexpr std::uint64_t offset() const noexcept { return word & place; }
   constexpr std::uint64_t generation() const noexcept { return word >> 48; }
@@ -60,7 +69,7 @@ struct shard_view {
     return rest >> (word & 63) & ~std::uint64_t{block_bytes - 1};
   }
 };
-static_assert(block_bytes == 256 && 56 - max_log2_buckets < 64);
+static_assert(block_bytes == 256 && 56 - max_log2_buckets > 0 && (shard_view::part & 63) < 64);
 
 /// A shard's word. Writers change it under the shard's lock; readers take none, and clear
 /// `inherited`.
@@ -84,6 +93,14 @@ class shard_mirror {
   void switch_to(directory_entry made) noexcept {
     word_.store(shard_view::of(made, view().generation() + 1).word, std::memory_order_release);
   }
+  /// A half of a shard that is being split, which has the generation; nobody can have seen more.
+  void come_from(std::uint64_t generation, directory_entry made) noexcept {
+    word_.store(shard_view::of(made, generation + 1).word, std::memory_order_release);
+  }
+  void become_split() noexcept {
+    word_.store(shard_view::split | (view().generation() + 1) << 48, std::memory_order_release);
+  }
+  void become_part() noexcept { word_.store(shard_view::part, std::memory_order_release); }
   /// What the holder of the lock stores from now on is visible before it is durable. `as_it_is`:
   /// without marks.
   [[gnu::always_inline]] void begin_publishing(shard_view as_it_is) noexcept {

@@ -1,8 +1,9 @@
 // TurboHash (SYSTOR'23): the table, its parts and their invariants.
 // docs/explanation/engines/turbo.md tells the whole.
 //
-// A directory of shards, over-provisioned so that it never grows (§3.1); a shard is a contiguous
-// array of 256-byte buckets, probed linearly from the home bucket over at most `scope` buckets.
+// A directory of shards (§3.1); a shard is a contiguous array of 256-byte buckets, probed linearly
+// from the home bucket over at most `scope` buckets. A shard of limited size (§4.7) is split when
+// it is full: the shards are the leaves of a tree, whose upper levels the directory stands for.
 //
 //   T1  A key lives in at most one live slot, within `scope` buckets from its home, and no bucket
 //       before it on that path ends paths.
@@ -14,6 +15,7 @@
 //   T5  Bytes of an array change only under its shard's lock; readers take none.
 //   T6  What a reader is given is durable: a shard with a publication under way is unsettled, and
 //       its readers flush what they have read.
+//   T7  A shard that was split stays so. Its mirror says it after those of its halves have theirs.
 #pragma once
 
 #include <atomic>
@@ -44,8 +46,8 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   using key_type = typename Kind::key_type;
   using value_type = typename Kind::value_type;
 
-  /// Resolves the options of a new pool. Settings: shards, scope, collect_distance, in_place
-  /// (docs/explanation/engines/turbo.md).
+  /// Resolves the options of a new pool. Settings: shards, scope, collect_distance, in_place,
+  /// shard_buckets (docs/explanation/engines/turbo.md).
   static result<engine_plan> plan(const options& how);
 
   /// On a pool that `plan` was made for. Reads the directory; `open` says what is wrong with it.
@@ -132,21 +134,41 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
     bucket* where;
     int slot;
   };
+  /// An array that nothing refers to yet, written; its write-back has begun.
+  struct laid_out {
+    loose_cell<M> array;
+    unsigned log2_buckets;
+
+    directory_entry keep() noexcept { return directory_entry::of(array.keep(), log2_buckets); }
+  };
 
   // places
-  /// A hash's first bits, which are its shard's index, and the others in front.
+  /// The node where a search for a hash begins, and the hash without that node's bits.
   struct split_hash {
     std::uint64_t shard, rest;
   };
   [[gnu::always_inline]] split_hash split(std::uint64_t hash) const noexcept {
-    const wide_product both = multiply_wide(hash, shards_);  // fewer instructions than two shifts
-    return {both.high, both.low};
+    const std::uint64_t nodes = level_nodes_.load(std::memory_order_acquire);
+    const wide_product both = multiply_wide(hash, nodes);  // fewer instructions than two shifts
+    return {both.high + nodes, both.low};
   }
-  shard_index shard_of(std::uint64_t hash) const noexcept {
-    return static_cast<shard_index>(split(hash).shard);
+  static unsigned level_of(shard_index s) noexcept {
+    return static_cast<unsigned>(std::bit_width(s)) - 1;
   }
-  std::uint64_t home_of(std::uint64_t hash, unsigned log2_buckets) const noexcept {
-    return (hash << shard_bits_) >> 1 >> (63 - log2_buckets);
+  /// Without the shard's bits.
+  static std::uint64_t rest_in(shard_index s, std::uint64_t hash) noexcept {
+    return hash << level_of(s);
+  }
+  static std::uint64_t home_of(shard_index s, std::uint64_t hash, unsigned log2_buckets) noexcept {
+    return rest_in(s, hash) >> 1 >> (63 - log2_buckets);
+  }
+  static bool belongs(shard_index s, std::uint64_t hash) noexcept {
+    const unsigned level = level_of(s);
+    return (std::uint64_t{1} << level | hash >> (64 - level)) == s;
+  }
+  /// The first hash of the shard; of the one behind the last one 0.
+  static std::uint64_t first_hash_of(std::uint64_t s, unsigned level) noexcept {
+    return s << (64 - level);
   }
   /// The home bucket. Of a shard without an array the superblock, which may be read as one.
   [[gnu::always_inline]] bucket* home_in(shard_view v, split_hash h) const noexcept {
@@ -171,12 +193,22 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   static std::uint8_t tag_of(std::uint64_t hash) noexcept {
     return static_cast<std::uint8_t>(hash);
   }
-  shard_index shards() const noexcept { return static_cast<shard_index>(shards_); }
+  /// Visits each node of the tree, those too that come while it does: halves come after wholes.
+  template <class Visit>
+  void each_node(Visit&& visit) const {
+    for (shard_index s = first_node_; s < end_of_nodes_.load(std::memory_order_acquire); ++s)
+      visit(s);
+  }
+  shard_index max_nodes() const noexcept { return shard_index{2} << max_level_; }
   shard_view view(shard_index s) const noexcept { return mirrors_[s].view(); }
   bucket* buckets_of(shard_view v) const noexcept { return p_.at(poff<bucket>{v.offset()}); }
-  pm<std::uint64_t>& directory(shard_index s) const noexcept {
-    return p_.at(poff<pm<std::uint64_t>>{p_.block().engine_offset})[s];
+  /// The shard's entry: in the directory, or in the pair of the shard that it is a half of.
+  pm<std::uint64_t>& entry_of(shard_index s) const noexcept {
+    if (s < 2 * first_node_)
+      return p_.at(poff<pm<std::uint64_t>>{p_.block().engine_offset})[s - first_node_];
+    return p_.at(poff<shard_pair>{pairs_[s / 2]})->entries[s % 2];
   }
+  std::string name_of(shard_index s) const;  // of a leaf or a node, for people
   unsigned scope_in(shard_view v) const noexcept {
     return static_cast<unsigned>(std::min<std::uint64_t>(scope_, v.buckets()));
   }
@@ -205,13 +237,14 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   status get_beyond(key_type key, Read read, std::uint64_t hash, shard_view v, const bucket* home);
   template <class Read>
   status search(key_type key, Read read);
+  shard_index leaf_of(std::uint64_t hash) const noexcept;
   bool is_as_read(const bucket& b, meta_word meta) const noexcept;
   static bool is_as_read(const shard_mirror<M>& mirror, shard_view v) noexcept;
   std::uint32_t match_tags(const bucket& b, std::uint64_t hash) const noexcept;
   std::uint32_t match_valid(const bucket& b, meta_word meta, std::uint64_t hash) const noexcept;
   std::uint8_t tag_at(const bucket& b, int slot) const noexcept;
-  probed probe(shard_view v, std::uint64_t hash, key_type key, std::optional<value_type>& value,
-               unsigned& buckets) const;
+  probed probe(shard_view v, std::uint64_t home, std::uint64_t hash, key_type key,
+               std::optional<value_type>& value, unsigned& buckets) const;
   void settle_for_reader(shard_index s, shard_view v, std::uint64_t home, unsigned buckets);
   void settle(shard_index s);
   void settle(const unit_type& u) {
@@ -236,11 +269,13 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
     return static_cast<shard_index>(s - states_.data());
   }
   bool is_settled(const unit_type& u, const target_type&) const noexcept { return u.view.ready(); }
-  unit_type lock_home(const target_type& t) { return lock_unit(t, {}); }
+  unit_type lock_home(const target_type& target) noexcept;
+  unit_type lock_leaf(std::uint64_t hash) noexcept;
   template <class Decide>
   staged stage_home(const unit_type& u, const target_type& target, key_type key, Decide& decide,
                     change& c, status& answer, flushed& started);
-  lookup walk(shard_view v, std::uint64_t hash, key_type key) const;
+  bucket* home_under_lock(const unit_type& u, const target_type& target) const noexcept;
+  lookup walk(shard_view v, const bucket* home, std::uint64_t hash, key_type key) const;
   template <class Decide>
   staged stage(const unit_type& u, const target_type& target, key_type key, Decide& decide,
                change& c, status& answer, flushed& started);
@@ -270,33 +305,52 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   // grow.hpp
   status make_room(const unit_type& full, const target_type& target, int round);
   status rebuild(shard_index s, unsigned log2_buckets);
+  template <class Visit>
+  bool each_slot_of(shard_view v, Visit&& visit) const;
   template <class EachRecord>
   status rebuild_from(shard_index s, unsigned log2_buckets, EachRecord&& each_record);
+  template <class EachRecord>
+  std::optional<laid_out> lay_out(shard_index s, unsigned log2_buckets, flushed& started,
+                                  EachRecord&& each_record);
   static constexpr std::uint64_t array_bytes(unsigned log2_buckets) noexcept {
     return std::uint64_t{block_bytes} << log2_buckets;
   }
   template <class EachRecord>
-  bool fill_array(bucket* made, unsigned log2_buckets, EachRecord&& each_record,
+  bool fill_array(shard_index s, bucket* made, unsigned log2_buckets, EachRecord&& each_record,
                   std::vector<std::uint8_t>& filled);
-  durable finish_array(bucket* made, const std::vector<std::uint8_t>& filled);
+  flushed finish_array(bucket* made, const std::vector<std::uint8_t>& filled);
   void publish_array(shard_index s, directory_entry made, durable written);
   void drop_array(shard_index s);
   void switch_array(shard_index s, directory_entry made);
+  void give_back(shard_view old);
   void survey(shard_index s);
   unsigned log2_for(std::uint64_t records_in_shard) const noexcept;
   status make_room_for(std::uint64_t records);
   status shrink_to_fit();
   status move_arrays_down();
+  status move_array_down(shard_index s);
   template <class Visit>
   void for_each_locked(Visit&& visit);
   status replace_value(const resident& r, std::uint64_t value_word, flushed started);
+
+  // split.hpp
+  bool is_to_split(shard_index s, shard_view v) const noexcept {
+    return !v.none() && v.log2_buckets() >= most_log2_ && level_of(s) < max_level_;
+  }
+  void make_level(unsigned level);
+  status split_shard(shard_index s, unsigned log2_buckets);
+  void publish_pair(shard_index s, std::uint64_t pair, const directory_entry (&halves)[2],
+                    flushed started);
+  void switch_to_pair(shard_index s, std::uint64_t pair, const directory_entry (&halves)[2]);
+  void count_split(shard_index s) noexcept;
+  status move_pair_down(shard_index s);
 
   // check.hpp
   std::uint64_t check_units(violations& violated, std::uint64_t& reached_bytes);
   std::uint64_t check_shard(shard_index s, violations& violated, std::uint64_t& reached_bytes);
   void check_bucket(shard_index s, std::uint64_t index, violations& violated,
                     std::vector<live_record>& seen, std::uint64_t& reached_bytes);
-  bool on_path(shard_view v, std::uint64_t hash, std::uint64_t index) const;
+  bool on_path(shard_index s, std::uint64_t hash, std::uint64_t index) const;
 
   std::uint64_t path_length(shard_view v, std::uint64_t home) const;
 
@@ -308,18 +362,29 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
 
   // recover.hpp
   error read_directory(const std::string& path, bool restored, std::vector<std::string>* dropped);
+  const char* fault_of_entry(shard_index s, directory_entry e, bool restored);
   status salvage_shard(shard_index s, std::vector<std::string>& dropped);
   bool verifies(shard_index s, const bucket& b, int i, std::string& why) const;
   bool count_units(const background* asking);
   void count_shard(shard_index s);
 
   char* const base_;  // of the pool
-  const std::uint64_t shards_;
-  unsigned shard_bits_, scope_, first_log2_, collect_distance_;
+  // Of the level where searches begin: of the deepest one where most shards are, or below it. A
+  // power of two, and the index of its first node.
+  std::atomic<std::uint64_t> level_nodes_;
+  const shard_index first_node_;  // of the directory
+  unsigned scope_, first_log2_, collect_distance_;
+  unsigned most_log2_;  // buckets of a shard: a larger one is split
+  unsigned max_level_;
   bool in_place_;
-  std::unique_ptr<shard_mirror<M>[]> mirrors_;  // dense: readers touch nothing else
+  // By node; address space for all that there may be, memory for those that there are.
+  zeroed_array<shard_mirror<M>> mirrors_;  // dense: readers touch nothing else
   zeroed_array<shard_state> states_;
-  std::atomic<std::uint64_t> resizes_{0}, collections_{0};
+  zeroed_array<std::uint64_t> pairs_;      // where the pair of a shard that was split is
+  std::atomic<shard_index> end_of_nodes_;  // of the deepest level that was begun
+  spin_lock levels_lock_;                  // whoever begins one. Locked before any shard's
+  std::atomic<std::uint32_t> splits_at_[max_shard_bits + 1] = {};  // by level
+  std::atomic<std::uint64_t> resizes_{0}, collections_{0}, splits_{0};
 };
 
 }  // namespace durahash::turbo
@@ -329,4 +394,5 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
 #include "engine/turbo/find.hpp"
 #include "engine/turbo/grow.hpp"
 #include "engine/turbo/recover.hpp"
+#include "engine/turbo/split.hpp"
 #include "engine/turbo/write.hpp"

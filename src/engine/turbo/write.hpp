@@ -44,11 +44,42 @@ template <medium M, class Kind>
   return t;
 }
 
+/// Of the node where the search begins: no shard, perhaps, and not settled then.
 template <medium M, class Kind>
-[[gnu::always_inline]] inline auto table<M, Kind>::lock_unit(const target_type& target, key_type)
+[[gnu::always_inline]] inline auto table<M, Kind>::lock_home(const target_type& target) noexcept
     -> unit_type {
   target.state->lock.lock();
   return {target.state, target.mirror, target.mirror->view()};
+}
+
+template <medium M, class Kind>
+[[gnu::always_inline]] inline auto table<M, Kind>::lock_unit(const target_type& target, key_type)
+    -> unit_type {
+  const unit_type u = lock_home(target);
+  if (!u.view.elsewhere()) [[likely]]
+    return u;
+  u.state->lock.unlock();
+  return lock_leaf(target.hash);
+}
+
+template <medium M, class Kind>
+[[gnu::noinline]] auto table<M, Kind>::lock_leaf(std::uint64_t hash) noexcept -> unit_type {
+  while (true) {  // ends: each further round means that the shard was split
+    const shard_index s = leaf_of(hash);
+    states_[s].lock.lock();
+    if (!view(s).elsewhere()) return unit_at(s);
+    states_[s].lock.unlock();
+  }
+}
+
+/// The key's home bucket in the array that the shard has now.
+template <medium M, class Kind>
+[[gnu::always_inline]] inline bucket* table<M, Kind>::home_under_lock(
+    const unit_type& u, const target_type& target) const noexcept {
+  if (u.view.word == target.view.word) [[likely]]
+    return target.home;
+  const std::uint64_t rest = rest_in(index_of(u.state), target.hash);
+  return reinterpret_cast<bucket*>(base_ + u.view.offset() + u.view.home_byte(rest));
 }
 
 // --------------------------------------------------------------------------------- the home bucket
@@ -63,10 +94,7 @@ template <class Decide>
                                                                 flushed& started) {
   using act = typename decision<value_type>::what;
   const std::uint64_t hash = target.hash;
-  bucket* home = target.home;
-  if (u.view.word != target.view.word) [[unlikely]]
-    home = home_in(u.view, split(hash));
-  bucket& b = *home;
+  bucket& b = *home_under_lock(u, target);
   const meta_word meta = load(m_, b.meta);
   c.is_in(u.state, u.mirror, u.view);
   const std::uint64_t key_word = Kind::key_word(key, hash);
@@ -120,13 +148,13 @@ template <class Decide>
 /// A new record goes to the first deleted slot on the path, else into the bucket that ends it
 /// (§3.4). A call: what leads to it keeps its registers.
 template <medium M, class Kind>
-[[gnu::noinline]] auto table<M, Kind>::walk(shard_view v, std::uint64_t hash, key_type key) const
-    -> lookup {
+[[gnu::noinline]] auto table<M, Kind>::walk(shard_view v, const bucket* home, std::uint64_t hash,
+                                            key_type key) const -> lookup {
   lookup found;
   if (v.none()) return found;
   const std::uint64_t mask = v.bytes() - 1, key_word = Kind::key_word(key, hash);
   char* const first = base_ + v.offset();
-  std::uint64_t at_byte = v.home_byte(split(hash).rest);
+  auto at_byte = static_cast<std::uint64_t>(reinterpret_cast<const char*>(home) - first);
   bucket* room = nullptr;
   unsigned n = 0;
   for (const unsigned last = scope_in(v) - 1;; ++n, at_byte = (at_byte + block_bytes) & mask) {
@@ -155,8 +183,10 @@ template <class Decide>
                                                            status& answer, flushed& started) {
   using act = typename decision<value_type>::what;
   const std::uint64_t hash = target.hash;
+  if (u.view.elsewhere()) [[unlikely]]
+    return staged::no_room;                      // of a group: it is written by itself
   c.is_in(u.state, u.mirror, u.mirror->view());  // settled by now
-  const lookup at = walk(u.view, hash, key);
+  const lookup at = walk(u.view, home_under_lock(u, target), hash, key);
   std::optional<value_type> present;
   if (at.found()) {
     present = value_of<Kind>(m_, p_, load(m_, slot_in(*at.at, at.slot).value));
