@@ -32,7 +32,7 @@ plan plan_of(const job& j, pace speed) {
   if (speed != pace::deep) {
     how.images = {.all_up_to = 512, .options_per_line = 24, .lines_each = 24, .samples = 16};
     how.nested_every = 200, how.deeper_every = 800;
-    how.max_images = 1'000'000;  // of one program: some have more than an hour goes through
+    how.max_images = 250'000;  // of one program: some have more than an hour goes through
   }
   if (quick) {
     how.images = {.all_up_to = 64, .options_per_line = 10, .lines_each = 8, .samples = 6};

@@ -119,6 +119,8 @@ def all_pools():
     yield Pool("level", "word-to-bytes", "changing")
     yield Pool("gphash", "bytes-to-word", "changing")
     yield Pool("turbo", "words", "clean", "in_place=1")
+    yield Pool("turbo", "words", "changing", "shards=2", "shard_buckets=1")
+    yield Pool("turbo", "bytes", "clean", "shards=2", "shard_buckets=1")
     yield Pool("cceh", "words", "changing", "copy_on_write=0", "segment=4")
     yield Pool("level", "words", "changing", "slots=4")
     yield Pool("level", "bytes", "clean", "slots=14")
