@@ -226,6 +226,10 @@ class Owner(PoolCase):
         self.assertTrue(self.cleared())
 
 
+class FormatOfTurboInShardsThatWereSplit(Format):
+    engine = ("turbo", "--set", "shards=2", "--set", "shard_buckets=4")
+
+
 class FormatOfCceh(Format):
     engine = ("cceh",)
 

@@ -13,7 +13,8 @@ import xxhash
 
 TURBO, CCEH, LEVEL, GPHASH = 1, 2, 3, 4
 TURBO_SLOTS, CCEH_SLOTS = 14, 4
-HAS_LOG, HAS_SHORT_RECORDS = 1, 2
+PAIR = 63  # in place of an exponent: of a shard of turbo that was split
+HAS_LOG, HAS_SHORT_RECORDS, HAS_SPLIT_SHARDS = 1, 2, 4
 SHORT = 1 << 31
 LOG_IDLE, NO_LINE = 1, (1 << 40) - 1
 LEVEL_SIZES, LEVEL_DESKS, DRAINING = 32, 16, 32
@@ -37,7 +38,7 @@ def superblock(pool):
     else:
         raise Damaged("no superblock")
     version, length, _, _, incompat = struct.unpack_from("<IIQQQ", block, 8)
-    require(version == 1 and length == 184 and incompat & ~(HAS_LOG | HAS_SHORT_RECORDS) == 0, "another format")
+    require(version == 1 and length == 184 and incompat & ~(HAS_LOG | HAS_SHORT_RECORDS | HAS_SPLIT_SHARDS) == 0, "another format")
     engine, key_kind, value_kind, _, hash_id, flip, multiply = struct.unpack_from("<BBBBIQQ", block, 40)
     require(engine in (TURBO, CCEH, LEVEL, GPHASH) and hash_id == 1, "another engine or hash")
     engine_offset, _, heap_offset = struct.unpack_from("<QQQ", block, 80)
@@ -129,16 +130,25 @@ def place(pool, at):
 
 def turbo_slots(pool, engine_offset, settings):
     """Yields key word, value word, and what must hold for their hash."""
-    bits = settings[0]
-    for shard in range(1 << bits):
-        offset, exponent = place(pool, engine_offset + 8 * shard)
+    def arrays(entry, shard, bits):
+        """Of a shard, the top `bits` bits of whose hashes are `shard`: offset, exponent, shard, bits."""
+        offset, exponent = place(pool, entry)
+        if exponent != PAIR:
+            yield offset, exponent, shard, bits
+            return
+        require(struct.unpack_from("<Q", pool, 32)[0] & HAS_SPLIT_SHARDS and bits < 20, f"a pair at {offset}")
+        for half in (0, 1):
+            yield from arrays(offset + 8 * half, 2 * shard + half, bits + 1)
+
+    whole = ((engine_offset + 8 * shard, shard, settings[0]) for shard in range(1 << settings[0]))
+    for offset, exponent, shard, bits in (array for w in whole for array in arrays(*w)):
         for bucket in range(offset, offset + (256 << exponent) if offset else 0, 256):
             (meta,) = struct.unpack_from("<Q", pool, bucket)
             live = meta & 0x3FFF & ~(meta >> 14)
             for slot in range(TURBO_SLOTS):
                 tag = pool[bucket + 8 + slot]
                 if live >> slot & 1:
-                    yield (*struct.unpack_from("<QQ", pool, bucket + 32 + 16 * slot), lambda h, t=tag, s=shard: h & 0xFF == t and h >> 64 - bits == s)
+                    yield (*struct.unpack_from("<QQ", pool, bucket + 32 + 16 * slot), lambda h, t=tag, s=shard, b=bits: h & 0xFF == t and h >> 64 - b == s)
 
 
 def cceh_slots(pool, engine_offset, settings, hash_of):
