@@ -41,7 +41,7 @@ struct reader_subject {
     how.medium = logs() ? medium_kind::disk : medium_kind::file;
     if (logs()) how.log_bytes = 512 << 10;  // a small one goes round
     if (kind == record_kind::fixed_keys) how.settings["key_bytes"] = 16;
-    if (engine == engine_kind::turbo) how.settings["shards"] = 16;
+    if (engine == engine_kind::turbo) how.settings.insert({{"shards", 16}, {"shard_buckets", 2}});
     return how;
   }
 

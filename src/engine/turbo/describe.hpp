@@ -122,7 +122,9 @@ void table<M, Kind>::each_candidate(key_type key, part_visitor& v) {
           [&](pool_part& into) {
             into.name = "search";
             into.add("hash", hex(hash));
-            into.add("shard", name_of(s));
+            const std::uint64_t shards_there = std::uint64_t{1} << level_of(s);
+            into.add("shard", s - shards_there);
+            if (shards_there != first_node_) into.add("of_shards", shards_there);
             into.add("tag", std::uint64_t{tag_of(hash)});
             if (!array.none()) into.add("home_bucket", home);
             into.add("buckets", buckets);
