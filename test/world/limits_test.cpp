@@ -55,7 +55,7 @@ int fill_eight_pools_and_die(const child_arguments& arguments) {
 
 /// What options.hpp says of small pools: memory of the process, and addresses.
 constexpr std::uint64_t memory_of_a_pool = 512 << 10,
-                        addresses_of_a_pool = (std::uint64_t{64} << 30) + (2 << 20);
+                        addresses_of_a_pool = (std::uint64_t{64} << 30) + (16 << 20);
 
 /// Bytes, of the line of /proc/self/status that begins so.
 std::uint64_t bytes_of_this_process(const std::string& line) {
