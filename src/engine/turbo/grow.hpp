@@ -41,7 +41,7 @@ status table<M, Kind>::rebuild(shard_index s, unsigned log2_buckets) {
   const shard_view old = view(s);
   return rebuild_from(
       s, log2_buckets, [ this, old ](auto&& visit) __attribute__((always_inline)) {
-        return each_slot_of(old, visit);
+        return this->each_slot_of(old, visit);
       });
 }
 
