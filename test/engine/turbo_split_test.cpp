@@ -27,35 +27,39 @@ std::vector<std::uint64_t> keys_with(const Rig& r, unsigned bits, std::uint64_t 
   return found;
 }
 
+/// Keys as a batch takes them, and room for its answers.
+template <class Kind>
+struct batch {
+  std::vector<decltype(item<Kind>(0))> keys;
+  std::vector<typename Kind::key_type> views;
+  std::vector<status> answers;
+
+  explicit batch(const std::vector<std::uint64_t>& numbers) : answers(numbers.size()) {
+    for (std::uint64_t n : numbers) keys.push_back(item<Kind>(n));
+    views.assign(keys.begin(), keys.end());
+    std::fill(answers.begin(), answers.end(), status::io_error);
+  }
+};
+
 template <class Rig, class Kind>
 void put_all(Rig& r, const std::vector<std::uint64_t>& numbers, std::uint64_t value,
              model& wanted) {
-  using key = decltype(item<Kind>(0));
-  std::vector<key> keys;
-  for (std::uint64_t n : numbers) keys.push_back(item<Kind>(n));
+  batch<Kind> all(numbers);
   const auto written = value_of<Kind>(value);
-  std::vector<typename Kind::key_type> key_views(keys.begin(), keys.end());
-  std::vector<typename Kind::value_type> values(keys.size(), written);
-  std::vector<status> answers(keys.size(), status::io_error);
-  r.t->put_many(key_views, values.data(), answers.data());
-  for (std::size_t i = 0; i < keys.size(); ++i) {
-    ASSERT_EQ(answers[i], status::ok);
+  std::vector<typename Kind::value_type> values(numbers.size(), written);
+  r.t->put_many(all.views, values.data(), all.answers.data());
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    ASSERT_EQ(all.answers[i], status::ok);
     wanted[numbers[i]] = value;
   }
 }
 
 template <class Rig, class Kind>
 void erase_all(Rig& r, const std::vector<std::uint64_t>& numbers, model& wanted) {
-  using key = decltype(item<Kind>(0));
-  std::vector<key> keys;
-  for (std::uint64_t n : numbers) keys.push_back(item<Kind>(n));
-  std::vector<typename Kind::key_type> key_views(keys.begin(), keys.end());
-  std::vector<status> answers(keys.size(), status::io_error);
-  r.t->erase_many(key_views, answers.data());
-  for (std::size_t i = 0; i < keys.size(); ++i) {
-    ASSERT_EQ(answers[i], wanted.contains(numbers[i]) ? status::ok : status::not_found);
-    wanted.erase(numbers[i]);
-  }
+  batch<Kind> all(numbers);
+  r.t->erase_many(all.views, all.answers.data());
+  for (std::size_t i = 0; i < numbers.size(); ++i)
+    ASSERT_EQ(all.answers[i], wanted.erase(numbers[i]) ? status::ok : status::not_found);
 }
 
 template <class Rig>
@@ -193,6 +197,27 @@ TEST(TurboSplit, AReservationSplitsWhatItMustAndNothingGrowsThen) {
       EXPECT_EQ(figures(*r)["shards"], reserved["shards"]);
       EXPECT_EQ(difference(*r, wanted), "");
     }
+  });
+}
+
+/// Shards deeper than the reservation needs, which compaction has left small.
+TEST(TurboSplit, AReservationIsForDeeperShardsToo) {
+  with_both_kinds([]<class Kind>(Kind) {
+    using rig_type = rig<plain_medium, Kind>;
+    auto r = make_rig<plain_medium, Kind>(small(2, 8));
+    model wanted;
+    std::vector<std::uint64_t> all;
+    for (std::uint64_t n = 0; n < 3000; ++n) all.push_back(n);
+    put_all<rig_type, Kind>(*r, all, 1, wanted);
+    erase_all<rig_type, Kind>(*r, all, wanted);
+    ASSERT_EQ(r->t->compact(), status::ok);
+    ASSERT_GE(figures(*r)["shards"], 16);
+    ASSERT_EQ(r->t->reserve(150), status::ok);
+    const double resizes = figures(*r)["resizes"];
+    put_all<rig_type, Kind>(*r, {all.begin(), all.begin() + 100}, 2, wanted);
+    EXPECT_EQ(figures(*r)["shards_in_use"], figures(*r)["shards"]);
+    EXPECT_EQ(figures(*r)["resizes"], resizes);
+    EXPECT_EQ(difference(*r, wanted), "");
   });
 }
 

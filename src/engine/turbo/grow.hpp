@@ -205,20 +205,22 @@ unsigned table<M, Kind>::log2_for(std::uint64_t records_in_shard) const noexcept
                                (slots_per_bucket * tenths)));
 }
 
-/// In shards that need not be split for so many. Those that are larger stay as they are.
+/// In shards that need not be split for so many; in deeper ones, too, where there are such. Those that
+/// are larger stay as they are.
 template <medium M, class Kind>
 status table<M, Kind>::make_room_for(std::uint64_t records) {
   unsigned level = level_of(first_node_);
   while (level < max_level_ && log2_for(records >> level) > most_log2_) ++level;
-  const unsigned log2 = log2_for(records >> level);
   std::uint64_t present = 0;
   each_node([&](shard_index s) { present += view(s).bytes(); });
-  if (const std::uint64_t needed = array_bytes(log2) << level; needed > present)
+  if (const std::uint64_t needed = array_bytes(log2_for(records >> level)) << level;
+      needed > present)
     if (status s = p_.reserve(needed - present); s != status::ok) return s;
   status answer = status::ok;
   each_node([&](shard_index s) {
-    if (answer != status::ok || level_of(s) > level) return;
+    if (answer != status::ok) return;
     const bool splits = level_of(s) < level;
+    const unsigned log2 = log2_for(records >> std::max(level, level_of(s)));
     if (splits && !view(s).elsewhere()) make_level(level_of(s) + 1);
     std::scoped_lock lock(states_[s].lock);
     const shard_view v = view(s);

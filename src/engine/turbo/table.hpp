@@ -208,7 +208,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
       return p_.at(poff<pm<std::uint64_t>>{p_.block().engine_offset})[s - first_node_];
     return p_.at(poff<shard_pair>{pairs_[s / 2]})->entries[s % 2];
   }
-  std::string name_of(shard_index s) const;  // of a leaf or a node, for people
+  std::string name_of(shard_index s) const;  // for people
   unsigned scope_in(shard_view v) const noexcept {
     return static_cast<unsigned>(std::min<std::uint64_t>(scope_, v.buckets()));
   }

@@ -78,8 +78,8 @@ template <medium M, class Kind>
     const unit_type& u, const target_type& target) const noexcept {
   if (u.view.word == target.view.word) [[likely]]
     return target.home;
-  const std::uint64_t rest = rest_in(index_of(u.state), target.hash);
-  return reinterpret_cast<bucket*>(base_ + u.view.offset() + u.view.home_byte(rest));
+  const shard_index s = index_of(u.state);
+  return home_in(u.view, {s, rest_in(s, target.hash)});
 }
 
 // --------------------------------------------------------------------------------- the home bucket
