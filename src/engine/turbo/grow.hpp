@@ -205,8 +205,8 @@ unsigned table<M, Kind>::log2_for(std::uint64_t records_in_shard) const noexcept
                                (slots_per_bucket * tenths)));
 }
 
-/// In shards that need not be split for so many; in deeper ones, too, where there are such. Those that
-/// are larger stay as they are.
+/// In shards that need not be split for so many, and in those that are deeper already. Larger ones
+/// stay as they are.
 template <medium M, class Kind>
 status table<M, Kind>::make_room_for(std::uint64_t records) {
   unsigned level = level_of(first_node_);
