@@ -38,18 +38,27 @@ threaded_program grown_while_read() {
   return made;
 }
 
-/// Shards that were split become empty, and compaction moves their pairs: there are more than go
-/// into one slab. Their halves are used again.
-threaded_program pairs_that_move() {
-  constexpr key_number keys = 1500, batch = 50;
-  threaded_program made{{{}, keys}, {{}}};
+/// Shards that were split, more than go into one slab, become empty but for a few keys.
+threaded_program emptied_shards(std::vector<std::vector<operation>> threads) {
+  constexpr key_number keys = 1500, kept = 3, batch = 50;
+  threaded_program made{{{}, keys}, std::move(threads)};
   for (act what : {act::put_many, act::erase_many})
     for (key_number k = 0; k < keys; ++k) {
       if (k % batch == 0) made.first.operations.push_back({what, {}, 100u + k});
-      made.first.operations.back().keys.push_back(k);
+      if (what == act::put_many || k >= kept) made.first.operations.back().keys.push_back(k);
     }
-  made.threads.front() = {{act::compact, {}, 0}, {act::put, {3}, 7}, {act::put, {4}, 8}};
   return made;
+}
+
+/// Compaction moves their pairs, and their halves are used again.
+threaded_program pairs_that_move() {
+  return emptied_shards({{{act::compact, {}, 0}, {act::put, {3}, 7}, {act::put, {4}, 8}}});
+}
+
+/// The same, while a process of its own reads.
+threaded_program pairs_that_move_while_read() {
+  return emptied_shards({{{act::get_beside, {1}, 0}, {act::get_beside, {2}, 0}},
+                         {{act::compact, {}, 0}, {act::put, {4}, 8}}});
 }
 
 }  // namespace
@@ -72,7 +81,7 @@ explored_engine turbo_subject() {
                          durability_level::power,
                          0,
                          {pairs_that_move()}},
-                        {grown_while_read()})}};
+                        {grown_while_read(), pairs_that_move_while_read()})}};
 }
 
 }  // namespace durahash::crash
