@@ -91,5 +91,7 @@ std::string fixed_key(key_number n, std::size_t bytes);
 using value_id = std::uint64_t;
 value_id value_of(key_number key, std::uint32_t version, bool words);
 const std::string& text_of_value(value_id id);
+/// No program writes it, neither as a word nor as bytes.
+inline constexpr value_id nobodys_value = std::uint64_t{0xffff'ffff} << 16;
 
 }  // namespace durahash::crash

@@ -37,7 +37,7 @@ call prepare(const operation& o, bool words, const std::vector<present_value>& b
     if (part.what == act::add && !words) part.what = act::put;
     part.key = k;
     part.argument = value_of(k, o.version, words);
-    if (part.what == act::exchange) part.expected = believed[k].value_or(1);
+    if (part.what == act::exchange) part.expected = believed[k].value_or(nobodys_value);
     made.parts.push_back(part);
   }
   return made;

@@ -11,6 +11,8 @@
 #include <string>
 #include <tuple>
 
+#include "explorer/recording.hpp"
+
 namespace durahash::crash {
 namespace {
 
@@ -379,6 +381,17 @@ TEST(CrashOracle, RandomHistoriesAllowWhatSomeOrderExplains) {
   }
   EXPECT_GT(explained, 500u);
   EXPECT_GT(open, 100u);
+}
+
+TEST(CrashOracle, AnExchangeOfAnAbsentKeyExpectsWhatNobodyWrote) {
+  // Every eleventh version is the empty value, whatever the key: the table compares bytes.
+  for (bool words : {false, true})
+    for (std::uint32_t version = 1; version < 5000; ++version) {
+      const call c = prepare({act::exchange, {43}, version}, words, std::vector<present_value>(44));
+      const value_id expected = c.parts.front().expected;
+      ASSERT_NE(expected, value_of(43, version, words));
+      ASSERT_NE(text_of_value(expected), text_of_value(value_of(43, version, false)));
+    }
 }
 
 TEST(CrashOracle, EqualHashesMeanEqualPromises) {
