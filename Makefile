@@ -9,7 +9,7 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build docs aarch64 server server-test server-demo bench-server install deb explorer demo test check python nightly bench bench-disk bench-readers crash asan tsan coverage fuzz guest guest-disk gpu-report format tidy clean
+.PHONY: help setup build docs aarch64 server server-test server-demo bench-server install deb explorer demo test check python nightly bench bench-disk bench-readers bench-tables crash asan tsan coverage fuzz guest guest-disk gpu-report format tidy clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -69,6 +69,9 @@ bench-disk: setup  ## durahash on a disk beside SQLite, LMDB and RocksDB (instal
 
 bench-readers: setup  ## durahash and LMDB with readers in other processes (installs LMDB; 3 minutes); BENCH_READERS="--rounds 1" and so on
 	@scripts/bench_readers.py $(BENCH_READERS)
+
+bench-tables: setup  ## durahash and other hash tables in memory, in turns (5 minutes); BENCH_TABLES="--sources DIR" has their checkouts
+	@scripts/bench_tables.py $(BENCH_TABLES)
 
 crash: setup  ## the long search for a crash that loses something: CRASH_IMAGES (10M) images, CRASH_SEED; then every planted bug
 	@scripts/build.sh release durahash_tool durahash_explorer
