@@ -20,8 +20,8 @@ template <class Read>
 [[gnu::always_inline]] inline status table<M, Kind>::get(key_type key, Read read) {
   // keeps array and record from reuse; u64 tables have none
   [[maybe_unused]] const read_guard guard = reading();
-  home_look l = look_home(key);
-  read_home(l);
+  const home_look l = look_home(key);
+  __builtin_prefetch(near_line(l.home, l.hash));
   return answer(l, key, read);
 }
 
@@ -39,26 +39,25 @@ template <medium M, class Kind>
 }
 
 template <medium M, class Kind>
-[[gnu::always_inline]] inline void table<M, Kind>::read_home(home_look& l) const noexcept {
-  l.meta = load(m_, l.home->meta);
-  l.hits = match_valid(*l.home, l.meta, l.hash);
+[[gnu::always_inline]] inline auto table<M, Kind>::read_home(const home_look& l) const noexcept
+    -> home_seen {
+  const meta_word meta = load(m_, l.home->meta);
+  return {meta, match_valid(*l.home, meta, l.hash)};
 }
 
-/// In passes: the home bucket tells which slot's line is needed, the slot which record's.
+/// Of records in two passes: the slot tells which one's lines are needed.
 template <medium M, class Kind>
 [[gnu::always_inline]] inline void table<M, Kind>::look_at(std::span<const key_type> keys,
                                                            home_look* looks) const noexcept {
   for (std::size_t i = 0; i < keys.size(); ++i) {
-    looks[i] = look_home(keys[i]);
-    __builtin_prefetch(looks[i].home);
-  }
-  for (home_look& l : std::span(looks, keys.size())) {
-    read_home(l);
-    __builtin_prefetch(&slot_in(*l.home, first_of(l.hits | 1u << (slots_per_bucket - 1))));
+    const home_look l = looks[i] = look_home(keys[i]);
+    __builtin_prefetch(l.home);
+    __builtin_prefetch(near_line(l.home, l.hash));
   }
   if constexpr (!Kind::in_slot)
     for (const home_look& l : std::span(looks, keys.size()))
-      if (l.hits != 0) prefetch_record(p_, load(m_, l.home->slots[first_of(l.hits)].value));
+      if (const std::uint32_t hits = read_home(l).hits; hits != 0)
+        prefetch_record(p_, load(m_, l.home->slots[first_of(hits)].value));
 }
 
 /// What the look is worth, if nothing has changed since; all else searches.
@@ -67,17 +66,18 @@ template <class Read>
 [[gnu::always_inline]] inline status table<M, Kind>::answer(const home_look& l, key_type key,
                                                             Read read) {
   const std::uint64_t key_word = Kind::key_word(key, l.hash);
-  if (const std::uint32_t hits = find_in(*l.home, l.meta, l.hits, key_word); hits != 0) {
+  const home_seen seen = read_home(l);
+  if (const std::uint32_t hits = find_in(*l.home, seen.meta, seen.hits, key_word); hits != 0) {
     const std::uint64_t word = load(m_, slot_in(*l.home, first_of(hits)).value);
     const std::optional<value_type> value = value_for_key<Kind>(m_, p_, word, key);
-    if (!value || !is_as_read(*l.home, l.meta) || !is_as_read(*l.mirror, l.view)) [[unlikely]]
+    if (!value || !is_as_read(*l.home, seen.meta) || !is_as_read(*l.mirror, l.view)) [[unlikely]]
       return search(key, read);
     read(*value);
     return status::ok;
   }
-  if (!M::planted("misses-are-not-checked-again") && !is_as_read(*l.home, l.meta)) [[unlikely]]
+  if (!M::planted("misses-are-not-checked-again") && !is_as_read(*l.home, seen.meta)) [[unlikely]]
     return search(key, read);
-  if (!l.meta.ends_path()) return get_beyond(key, read, l.hash, l.view, l.home);
+  if (!seen.meta.ends_path()) return get_beyond(key, read, l.hash, l.view, l.home);
   return is_as_read(*l.mirror, l.view) ? status::not_found : search(key, read);
 }
 

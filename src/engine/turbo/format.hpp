@@ -89,7 +89,19 @@ inline pm<std::uint8_t>& tag_field(bucket& b, std::size_t slot) noexcept {
 }
 
 inline constexpr int slots_in_first_line = 2;
+inline constexpr unsigned slots_in_line = line_bytes / sizeof(slot);  // behind the first one
+inline constexpr std::uint32_t slots_of_first_line = (1u << slots_in_first_line) - 1;
 static_assert(offsetof(bucket, slots) + slots_in_first_line * sizeof(slot) == line_bytes);
+
+/// Behind the first line, records fill a bucket from both ends: a bit of the hash says from which.
+/// A search asks for the first line and for the second or the last one at once, and need not wait
+/// for the first to learn where the slot is. Departs from the paper, and is no part of the format:
+/// a record may lie in any slot.
+constexpr bool from_the_end(std::uint64_t hash) noexcept { return (hash & 128) != 0; }
+constexpr std::uint64_t byte_of_near_line(std::uint64_t hash) noexcept {
+  return line_bytes + (hash & 128);
+}
+static_assert(byte_of_near_line(128) == block_bytes - line_bytes);
 
 /// Of a shard that was split: the entries of its halves. A block, of which nothing else is used.
 struct alignas(block_bytes) shard_pair {

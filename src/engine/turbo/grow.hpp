@@ -53,7 +53,7 @@ template <class Visit>
   for (std::uint64_t index = 0, end = v.buckets(); index < end; ++index) {
     const bucket& b = first[index];
     for (std::uint32_t live = load(m_, b.meta).live(); live != 0; live &= live - 1) {
-      const slot& at = b.slots[first_of(live)];
+      const slot& at = slot_in(b, first_of(live));
       const std::uint64_t key_word = load(m_, at.key);
       if (M::planted("a-key-that-means-empty") && key_word == 0) continue;
       if (!visit(live_record{hash_of_slot(key_word), key_word, load(m_, at.value)})) return false;
@@ -80,13 +80,12 @@ template <medium M, class Kind>
 template <class EachRecord>
 auto table<M, Kind>::lay_out(shard_index s, unsigned log2_buckets, flushed& started,
                              EachRecord&& each_record) -> std::optional<laid_out> {
-  thread_local std::vector<std::uint8_t> filled;
   for (; log2_buckets <= max_log2_buckets; ++log2_buckets) {  // twice the buckets, half the load
     auto array = allocate_loose(heap_, array_bytes(log2_buckets));
     if (!array) return std::nullopt;
     bucket* const made = p_.at(poff<bucket>{array->offset()});
-    if (!fill_array(s, made, log2_buckets, each_record, filled)) continue;
-    started += finish_array(made, filled);
+    if (!fill_array(s, made, log2_buckets, each_record)) continue;
+    started += flush_array(made, log2_buckets);
     return laid_out{std::move(*array), log2_buckets};
   }
   return std::nullopt;
@@ -104,42 +103,50 @@ void table<M, Kind>::publish_array(shard_index s, directory_entry made, durable 
 }
 
 /// Stores the records where searches will look for them, in an array that nothing refers to yet.
-/// `filled` counts the slots of each bucket. Returns false when some record finds its scope full.
+/// The first lines are left to new records, as far as they can be. Returns false when some record
+/// finds its scope full.
 template <medium M, class Kind>
 template <class EachRecord>
 bool table<M, Kind>::fill_array(shard_index s, bucket* made, unsigned log2_buckets,
-                                EachRecord&& each_record, std::vector<std::uint8_t>& filled) {
+                                EachRecord&& each_record) {
   const std::uint64_t buckets = std::uint64_t{1} << log2_buckets;
   const std::uint64_t scope = std::min<std::uint64_t>(scope_, buckets);
-  filled.assign(buckets, 0);
-  std::uint8_t* const counts = filled.data();
-  for (std::uint64_t n = 0; n < buckets; ++n)
-    store(m_, made[n].tags[0], 0), store(m_, made[n].tags[1], 0), store(m_, made[n].reserved, 0);
-  return each_record([&, level = level_of(s)](const live_record& r) {
-    std::uint64_t at = multiply_wide(r.hash << level, buckets).high, distance = 0;
-    while (counts[at] == max_valid) {
+  for (bucket& b : std::span(made, buckets)) {
+    store(m_, b.meta, meta_word{meta_word::one_write});
+    store(m_, b.tags[0], 0), store(m_, b.tags[1], 0), store(m_, b.reserved, 0);
+  }
+  return each_record([&, of_shard = buckets << level_of(s)](const live_record& r) {
+    std::uint64_t at = multiply_wide(r.hash, of_shard).high & (buckets - 1), distance = 0;
+    meta_word meta = load(m_, made[at].meta);
+    while (!meta.ends_path()) {
       if (++distance == scope) return false;
       at = (at + 1) & (buckets - 1);
+      meta = load(m_, made[at].meta);
     }
-    const std::size_t n = counts[at]++;
-    slot& to = made[at].slots[n];
+    bucket& b = made[at];
+    const std::uint32_t behind = meta.empty() & ~slots_of_first_line;
+    const std::size_t n = best_of(behind != 0 ? behind : meta.empty(), r.hash);
+    store(m_, b.meta, meta_word{meta.bits | meta_word::valid_bit(n)});
+    slot& to = slot_in(b, n);
     store(m_, to.key, r.key_word);
     store(m_, to.value, r.value_word);
-    store(m_, tag_field(made[at], n), tag_of(r.hash));
+    store(m_, tag_field(b, n), tag_of(r.hash));
     return true;
   });
 }
 
-/// The commit words, and the write-back of all, in the order of addresses. Lines without a live
-/// slot keep what they hold: nothing reads them.
+/// The write-back of all, in the order of addresses. Lines without a live slot keep what they hold:
+/// nothing reads them.
 template <medium M, class Kind>
-flushed table<M, Kind>::finish_array(bucket* made, const std::vector<std::uint8_t>& filled) {
+flushed table<M, Kind>::flush_array(const bucket* made, unsigned log2_buckets) {
   flushed started;
-  for (std::size_t n = 0; n < filled.size(); ++n) {
-    const std::uint32_t slots = (1u << filled[n]) - 1;
-    store(m_, made[n].meta, slots == 0 ? meta_word{} : meta_word{meta_word::one_write | slots});
-    started += flush(m_, extent{&made[n], offsetof(bucket, slots) + filled[n] * sizeof(slot)},
-                     "turbo.array.image");
+  for (const bucket& b : std::span(made, std::uint64_t{1} << log2_buckets)) {
+    const auto* const words = reinterpret_cast<const pm<std::uint64_t>*>(&b);
+    // the header is as long as the slots that the first line lacks
+    std::uint32_t used = load(m_, b.meta).valid() << slots_in_first_line | 1;
+    for (std::size_t line = 0; used != 0; ++line, used >>= slots_in_line)
+      if ((used & low_bits(slots_in_line)) != 0)
+        started += flush_in_line(m_, words[line * (line_bytes / 8)], "turbo.array.image");
   }
   return started;
 }

@@ -186,6 +186,15 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   static std::uint32_t open_in(meta_word meta) noexcept {
     return meta.deleted() != 0 ? meta.deleted() : meta.empty();
   }
+  /// The one of these slots that a new record of that hash goes to: in the first line, where it
+  /// needs no fence of its own, or else at its end. There is one.
+  static std::size_t best_of(std::uint32_t open, std::uint64_t hash) noexcept {
+    const std::size_t last = 31u ^ static_cast<unsigned>(__builtin_clz(open));
+    return from_the_end(hash) && (open & slots_of_first_line) == 0 ? last : first_of(open);
+  }
+  static const char* near_line(const bucket* home, std::uint64_t hash) noexcept {
+    return reinterpret_cast<const char*>(home) + byte_of_near_line(hash);
+  }
   /// The first of these slots; there is one.
   static std::size_t first_of(std::uint32_t slots) noexcept {
     return static_cast<unsigned>(__builtin_ctz(slots));
@@ -219,6 +228,9 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
     const shard_mirror<M>* mirror;
     shard_view view;
     const bucket* home;
+  };
+  /// What was read there.
+  struct home_seen {
     meta_word meta;
     std::uint32_t hits;  // valid slots with the key's tag
   };
@@ -227,7 +239,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
 
   // find.hpp
   home_look look_home(key_type key) const noexcept;
-  void read_home(home_look& l) const noexcept;
+  home_seen read_home(const home_look& l) const noexcept;
   void look_at(std::span<const key_type> keys, home_look* looks) const noexcept;
   std::uint32_t find_in(const bucket& b, meta_word meta, std::uint32_t hits,
                         std::uint64_t key_word) const noexcept;
@@ -261,6 +273,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
 
   // write.hpp
   target_type look_up(key_type key) const noexcept;
+  void ask_for_home(const target_type& target) const noexcept;
   target_type target_of(key_type key) const noexcept;
   unit_type lock_unit(const target_type& target, key_type key);
   held_lock held_by(const unit_type& u) const noexcept { return held_lock(u.state->lock); }
@@ -300,7 +313,6 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   unit_type unit_in(const group&, std::size_t, const target_type& target) const noexcept {
     return {target.state, target.mirror, target.mirror->view()};
   }
-  void prefetch_slot(const target_type& target) const noexcept;
 
   // grow.hpp
   status make_room(const unit_type& full, const target_type& target, int round);
@@ -316,9 +328,8 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
     return std::uint64_t{block_bytes} << log2_buckets;
   }
   template <class EachRecord>
-  bool fill_array(shard_index s, bucket* made, unsigned log2_buckets, EachRecord&& each_record,
-                  std::vector<std::uint8_t>& filled);
-  flushed finish_array(bucket* made, const std::vector<std::uint8_t>& filled);
+  bool fill_array(shard_index s, bucket* made, unsigned log2_buckets, EachRecord&& each_record);
+  flushed flush_array(const bucket* made, unsigned log2_buckets);
   void publish_array(shard_index s, directory_entry made, durable written);
   void drop_array(shard_index s);
   void switch_array(shard_index s, directory_entry made);

@@ -35,12 +35,19 @@ template <medium M, class Kind>
   return {hash, &states_[h.shard], mirror, v, home_in(v, h)};
 }
 
-/// All lines of the home bucket are asked for: which slot's it will be is known too late.
+/// The bucket's first line, and the one where the record is or will be if it has room.
+template <medium M, class Kind>
+[[gnu::always_inline]] inline void table<M, Kind>::ask_for_home(
+    const target_type& target) const noexcept {
+  prefetch_for_write(target.home);
+  prefetch_for_write(near_line(target.home, target.hash));
+}
+
 template <medium M, class Kind>
 [[gnu::always_inline]] inline auto table<M, Kind>::target_of(key_type key) const noexcept
     -> target_type {
   const target_type t = look_up(key);
-  prefetch_all_for_write(t.home);
+  ask_for_home(t);
   return t;
 }
 
@@ -120,7 +127,7 @@ template <class Decide>
       const auto made = new_value_word<Kind>(m_, heap_, p_, key, wanted.value, started);
       if (!made) [[unlikely]]
         return answer = status::no_space, staged::nothing_to_do;
-      const std::size_t empty = first_of(meta.empty());
+      const std::size_t empty = best_of(meta.empty(), hash);
       store_slot(b, empty, hash, key_word, *made, c);
       c.next = meta.with_replaced(empty, i).bits;
       return staged::ready;
@@ -137,7 +144,7 @@ template <class Decide>
   const auto made = new_value_word<Kind>(m_, heap_, p_, key, wanted.value, started);
   if (!made) [[unlikely]]
     return answer = status::no_space, staged::nothing_to_do;
-  const std::size_t i = first_of(open_in(meta));
+  const std::size_t i = best_of(open_in(meta), hash);
   store_slot(b, i, hash, key_word, *made, c);
   c.next = meta.with_filled(i).bits, c.records = 1;
   return staged::ready;
@@ -225,7 +232,7 @@ template <medium M, class Kind>
   if (!value_word) return answer = status::no_space, staged::nothing_to_do;
   const std::uint64_t key_word = Kind::key_word(key, hash);
   if (update) return stage_update(at, hash, key_word, *value_word, c), staged::ready;
-  const std::size_t open = first_of(open_in(meta));
+  const std::size_t open = best_of(open_in(meta), hash);
   store_slot(*at.at, open, hash, key_word, *value_word, c);
   c.next = meta.with_filled(open).bits;
   c.records = 1;
@@ -238,7 +245,7 @@ template <medium M, class Kind>
 void table<M, Kind>::stage_update(const lookup& at, std::uint64_t hash, std::uint64_t key_word,
                                   std::uint64_t value_word, change& c) {
   const meta_word meta = load(m_, at.at->meta);
-  const std::size_t target = first_of(meta.empty());
+  const std::size_t target = best_of(meta.empty(), hash);
   stage_removal(at, c);  // for what it retires
   store_slot(*at.at, target, hash, key_word, value_word, c);
   c.next = meta.with_replaced(target, at.slot).bits;
@@ -299,17 +306,16 @@ template <medium M, class Kind>
 
 // ------------------------------------------------------------------------------------------ groups
 
-/// Two passes: the second one asks for the line of the slot, which the first one's line tells.
+/// Of records in two passes: the slot tells which one's lines are needed.
 template <medium M, class Kind>
 void table<M, Kind>::look_ahead(std::span<const key_type> keys, target_type* targets,
                                 bool) const noexcept {
   // no lock is held yet: arrays and records that are looked at may be on their way out
   [[maybe_unused]] const read_guard guard = reading();
   for (std::size_t i = 0; i < keys.size(); ++i) {
-    targets[i] = look_up(keys[i]);
-    prefetch_for_write(targets[i].home);
+    const target_type t = targets[i] = look_up(keys[i]);
+    ask_for_home(t);
   }
-  for (std::size_t i = 0; i < keys.size(); ++i) prefetch_slot(targets[i]);
   if constexpr (!Kind::in_slot)
     for (const target_type& t : std::span(targets, keys.size())) {
       const std::uint32_t hits = match_valid(*t.home, load(m_, t.home->meta), t.hash);
@@ -323,16 +329,6 @@ std::size_t table<M, Kind>::lock_group(std::span<const key_type> keys, const tar
                                        group& g) {
   return g.locks.lock_first(
       keys.size(), [targets](std::size_t i) -> spin_lock& { return targets[i].state->lock; });
-}
-
-/// The one that the key is in, or that a new record would be written to.
-template <medium M, class Kind>
-[[gnu::always_inline]] inline void table<M, Kind>::prefetch_slot(
-    const target_type& target) const noexcept {
-  const bucket& b = *target.home;
-  const meta_word meta = load(m_, b.meta);
-  const std::uint32_t hits = match_valid(b, meta, target.hash);
-  prefetch_for_write(&slot_in(b, first_of(hits != 0 ? hits : meta.empty() | 1u << 13)));
 }
 
 }  // namespace durahash::turbo
