@@ -53,11 +53,4 @@ constexpr int take_lowest(std::uint32_t& bits) noexcept {
   return index;
 }
 
-/// Asks for every line of an object in a state that can be written.
-template <class T>
-void prefetch_all_for_write(const T* object) noexcept {
-  for (std::size_t line = 0; line < sizeof(T); line += line_bytes)
-    prefetch_for_write(reinterpret_cast<const char*>(object) + line);
-}
-
 }  // namespace durahash
