@@ -2,8 +2,8 @@
 // compaction.
 //
 // One rebuild of a shard, under its lock, readers going on in the old array:
-//   1  a new array allocated; live records stored there, in the order of the old array; then commit
-//      words; flushed in the order of addresses, fenced
+//   1  a new array allocated; live records stored there, in the order of the old array, each with
+//      its bucket's commit word; flushed in the order of addresses, fenced
 //      no space, or a record finds its scope full: the array goes back, nothing has changed
 //      crash: unreachable, hence free
 //   2  COMMIT: the directory entry published

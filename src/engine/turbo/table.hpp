@@ -187,11 +187,12 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
     return meta.deleted() != 0 ? meta.deleted() : meta.empty();
   }
   /// The one of these slots that a new record of that hash goes to: in the first line, where it
-  /// needs no fence of its own, or else at its end. There is one.
+  /// needs no fence of its own, or else at the end that the hash tells. There is one.
   static std::size_t best_of(std::uint32_t open, std::uint64_t hash) noexcept {
     const std::size_t last = 31u ^ static_cast<unsigned>(__builtin_clz(open));
     return from_the_end(hash) && (open & slots_of_first_line) == 0 ? last : first_of(open);
   }
+  /// Where a search expects the record, if not in the first line.
   static const char* near_line(const bucket* home, std::uint64_t hash) noexcept {
     return reinterpret_cast<const char*>(home) + byte_of_near_line(hash);
   }
