@@ -14,11 +14,11 @@ import argparse
 import json
 import os
 import pathlib
-import platform
 import statistics
 import subprocess
 import time
 
+from bench_report import commit, heading, table
 from engines import ENGINES
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -31,13 +31,6 @@ def short(number):
         if number >= unit:
             return f"{number / unit:.3g}{of}"
     return f"{number:.3g}"
-
-
-def table(head, rows):
-    wide = [max(len(row[i]) for row in [head, *rows]) for i in range(len(head))]
-    lines = ["| " + " | ".join(cell.ljust(w) for cell, w in zip(row, wide)) + " |"
-             for row in [head, *rows]]
-    return "\n".join([lines[0], "|" + "|".join("-" * (w + 2) for w in wide) + "|", *lines[1:]])
 
 
 def measured(program, asked, store, cell):
@@ -106,17 +99,12 @@ def main():
                 loads.append(os.getloadavg()[0])
                 runs[-1][store][cell] = measured(tree / "bin/durahash_reader_peers", asked, store,
                                                  cell)
-    commit = subprocess.run(["git", "-C", ROOT, "rev-parse", "--short", "HEAD"],
-                            capture_output=True, text=True, check=False).stdout.strip()
-    cpu = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo", encoding="utf-8")
-                if line.startswith("model name")), "an unknown processor")
-    print(f"{time.strftime('%Y-%m-%d %H:%M')}, commit {commit}, {cpu}, {os.cpu_count()} processors, "
-          f"Linux {platform.release()}, {asked.records:,} records, {asked.rounds} rounds, "
-          f"{time.time() - begin:.0f} s, load average {min(loads):.1f} to {max(loads):.1f}\n")
+    print(heading(f"{asked.records:,} records, {asked.rounds} rounds, {time.time() - begin:.0f} s, "
+                  f"load average {min(loads):.1f} to {max(loads):.1f}"))
     report(asked, runs)
     if asked.json:
         pathlib.Path(asked.json).write_text(
-            json.dumps({"commit": commit, "asked": vars(asked), "runs": runs}, indent=1) + "\n")
+            json.dumps({"commit": commit(), "asked": vars(asked), "runs": runs}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -12,25 +12,25 @@ DIR has checkouts, as many of them as you like, under these names:
     unordered_dense   https://github.com/martinus/unordered_dense
 
 They are built as they are, but for what bench/peers/tables/CMakeLists.txt says of each. All tables
-are in one process, loaded with the same KEYS random words. Each operation is durable on return: lines
-are written back, in memory. ENGINE-process and the volatile ones write nothing back. `limit` is what
-the memory alone does: one random line an operation.
+are in one process, loaded with the same KEYS random words. Each operation is durable on return:
+lines are written back, in memory. ENGINE-process and the volatile ones write nothing back. `limit`
+is what the memory alone does: one random line an operation.
 
-Slices of 131,072 operations are done with each table in turn, in another order each round. Shown are
-millions of operations for each second of the processor: the mean of a load and of steady insertions,
-the median of other slices. In brackets, the ratio to the best durable peer, and to the limit. Peers
-and durahash have huge pages. No time is asserted.
+Slices of 131,072 operations are done with each table in turn, in another order each round. Shown
+are millions of operations for each second of the processor: the mean of a load and of new keys, the
+median of other slices. In brackets, the ratio to the best durable peer, and to the limit. Peers and
+durahash have huge pages. No time is asserted.
 """
 import argparse
 import json
 import os
 import pathlib
-import platform
 import statistics
 import subprocess
 import tempfile
 import time
 
+from bench_report import commit, heading, table
 from engines import ENGINES
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -56,12 +56,6 @@ def rates(ns):
     return {phase: 1000 / middle[phase](each) for phase, each in ns.items()}
 
 
-def table(rows):
-    wide = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    lines = ["| " + " | ".join(cell.ljust(w) for cell, w in zip(row, wide)) + " |" for row in rows]
-    return "\n".join([lines[0], "|" + "|".join("-" * (w + 2) for w in wide) + "|", *lines[1:]])
-
-
 def report(kinds, ns):
     all_rates = {name: rates(each) for name, each in ns.items()}
     peers = [name for name in ns if kinds[name] == "durable"]
@@ -80,8 +74,8 @@ def report(kinds, ns):
         return f"{rate:.3g}" + (f" ({'; '.join(ratios)})" if ratios else "")
 
     def part(some):
-        return table([["", *some], *[[phase, *(cell(name, phase) for name in some)]
-                                     for phase in PHASES]])
+        return table(["", *some], [[phase, *(cell(name, phase) for name in some)]
+                                   for phase in PHASES])
 
     ours = [name for name in names if kinds[name] == "ours"]
     print("durahash: M/s (to the best durable peer; to the limit)\n")
@@ -124,18 +118,12 @@ def main():
         raise SystemExit(done.returncode)
     ns = json.loads(done.stdout.splitlines()[-1])
     ns = {name: ns[name] for name in names}
-    commit = subprocess.run(["git", "-C", ROOT, "rev-parse", "--short", "HEAD"],
-                            capture_output=True, text=True, check=False).stdout.strip()
-    cpu = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo", encoding="utf-8")
-                if line.startswith("model name")), "an unknown processor")
-    print(f"{time.strftime('%Y-%m-%d %H:%M')}, commit {commit}, {cpu}, {os.cpu_count()} processors, "
-          f"Linux {platform.release()}, {asked.keys:,} keys, {asked.rounds} rounds, {asked.threads} "
-          f"thread(s), seed {asked.seed}, {time.time() - begin:.0f} s, load average at the start "
-          f"{load:.1f}\n")
+    print(heading(f"{asked.keys:,} keys, {asked.rounds} rounds, {asked.threads} thread(s), seed "
+                  f"{asked.seed}, {time.time() - begin:.0f} s, load average at the start {load:.1f}"))
     report(kinds, ns)
     if asked.json:
         pathlib.Path(asked.json).write_text(
-            json.dumps({"commit": commit, "asked": vars(asked), "ns": ns}, indent=1) + "\n",
+            json.dumps({"commit": commit(), "asked": vars(asked), "ns": ns}, indent=1) + "\n",
             encoding="utf-8")
 
 

@@ -21,9 +21,7 @@ class flat_map {
   boost::concurrent_flat_map<std::uint64_t, std::uint64_t> map_;
 };
 
-std::unique_ptr<any_table> make(const std::string&, std::uint64_t) {
-  return std::make_unique<looped<flat_map>>();
-}
+std::unique_ptr<any_table> make(const std::string&) { return std::make_unique<looped<flat_map>>(); }
 
 }  // namespace
 

@@ -43,7 +43,7 @@ class durahash_table {
 };
 
 /// ENGINE, or ENGINE-process: nothing is written back there.
-std::unique_ptr<any_table> make(const std::string& name, std::uint64_t) {
+std::unique_ptr<any_table> make(const std::string& name) {
   const std::string_view end = "-process";
   const bool process = name.ends_with(end);
   options how;

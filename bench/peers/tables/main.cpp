@@ -154,7 +154,7 @@ class comparison {
     const bench::permutation scattered(records_, seed_);
     auto any = [&](std::uint64_t) { return random_.below(records_); };
     auto popular = [&](std::uint64_t) { return scattered(hot.rank(random_)); };
-    auto absent = [&](std::uint64_t n) { return bench::key_space::absent + absent_ + n; };
+    auto absent = [](std::uint64_t n) { return bench::key_space::absent + n; };
     auto fresh = [&](std::uint64_t n) { return bench::key_space::fresh + fresh_ + n; };
     // No record twice: what is erased is taken from the front, and from behind.
     auto once = [&](std::uint64_t n) { return scattered(erased_ + n); };
@@ -221,7 +221,7 @@ class comparison {
   bench::random_source random_;
   crew crew_;
   bench::generation generation_ = 0;
-  std::uint64_t absent_ = 0, fresh_ = 0, erased_ = 0;
+  std::uint64_t fresh_ = 0, erased_ = 0;
   bool steady_ = false;
 };
 
@@ -242,7 +242,7 @@ int compare(char** argument, int count) {
     const std::string name = argument[i];
     auto e = std::ranges::find(known, name, &entry::name);
     if (e == known.end()) throw std::runtime_error("no table " + name + " was built");
-    tables.push_back({name, e->is, e->make(name, keys), {}});
+    tables.push_back({name, e->is, e->make(name), {}});
   }
   comparison(tables, keys, rounds, threads, seed).run();
   nlohmann::json all;

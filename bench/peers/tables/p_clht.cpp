@@ -29,9 +29,7 @@ class p_clht {
   int next_thread_ = 0;
 };
 
-std::unique_ptr<any_table> make(const std::string&, std::uint64_t) {
-  return std::make_unique<looped<p_clht>>();
-}
+std::unique_ptr<any_table> make(const std::string&) { return std::make_unique<looped<p_clht>>(); }
 
 }  // namespace
 

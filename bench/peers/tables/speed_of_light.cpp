@@ -88,9 +88,7 @@ class random_lines final : public any_table {
   memory_line* lines_;
 };
 
-std::unique_ptr<any_table> make(const std::string&, std::uint64_t) {
-  return std::make_unique<random_lines>();
-}
+std::unique_ptr<any_table> make(const std::string&) { return std::make_unique<random_lines>(); }
 
 }  // namespace
 

@@ -154,7 +154,7 @@ class looped final : public any_table {
 struct entry {
   std::string name;  ///< in the JSON
   enum kind : std::uint8_t { ours, durable, volatile_yardstick, limit } is;
-  std::unique_ptr<any_table> (*make)(const std::string& name, std::uint64_t keys);
+  std::unique_ptr<any_table> (*make)(const std::string& name);
 };
 
 /// Each source file of a peer has one of these; those that are built are in `all_tables`.

@@ -28,9 +28,7 @@ class dense {
   ankerl::unordered_dense::map<std::uint64_t, std::uint64_t> map_;
 };
 
-std::unique_ptr<any_table> make(const std::string&, std::uint64_t) {
-  return std::make_unique<looped<dense>>();
-}
+std::unique_ptr<any_table> make(const std::string&) { return std::make_unique<looped<dense>>(); }
 
 }  // namespace
 

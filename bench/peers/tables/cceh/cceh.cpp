@@ -48,9 +48,7 @@ class cceh {
   CCEH* table_;  // it lives as long as the program
 };
 
-std::unique_ptr<any_table> make(const std::string&, std::uint64_t) {
-  return std::make_unique<looped<cceh>>();
-}
+std::unique_ptr<any_table> make(const std::string&) { return std::make_unique<looped<cceh>>(); }
 
 }  // namespace durahash::peers::FORM
 
