@@ -1,3 +1,12 @@
+# What most sources include of the standard library is compiled once for all of them.
+file(WRITE "${PROJECT_BINARY_DIR}/headers.cpp.new" "// only for the headers that the library's sources share\n")
+file(COPY_FILE "${PROJECT_BINARY_DIR}/headers.cpp.new" "${PROJECT_BINARY_DIR}/headers.cpp" ONLY_IF_DIFFERENT)
+add_library(durahash_headers OBJECT "${PROJECT_BINARY_DIR}/headers.cpp")
+target_precompile_headers(durahash_headers PRIVATE <algorithm> <array> <atomic> <bit> <chrono> <condition_variable>
+  <cstdint> <cstring> <deque> <functional> <map> <memory> <mutex> <optional> <span> <string> <string_view> <thread>
+  <utility> <vector>)
+target_link_libraries(durahash_headers PRIVATE durahash_compiler)
+
 # durahash_folder(<name> [USES <targets>...])
 #
 # Makes the target durahash_<name> of the sources of the current folder: objects that the library `durahash` is put together from, or,
@@ -7,7 +16,8 @@ function(durahash_folder name)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.cpp")
   if(sources)
     add_library(durahash_${name} OBJECT ${sources})
-    target_link_libraries(durahash_${name} PRIVATE durahash_compiler ${durahash_runs_most})
+    target_link_libraries(durahash_${name} PRIVATE durahash_compiler)
+    target_precompile_headers(durahash_${name} REUSE_FROM durahash_headers)
     set(reach PUBLIC)
     set_property(GLOBAL APPEND PROPERTY durahash_objects "$<TARGET_OBJECTS:durahash_${name}>")
   else()

@@ -6,8 +6,8 @@
 // KEYS records are loaded into every table. Then each phase does ROUNDS slices of 131,072
 // operations with each table, in another order of tables in every round; so do the slices of the
 // load. A slice counts in nanoseconds of processor time for each operation, so that what else runs
-// on the machine counts by the caches alone. With threads a slice is divided, and their rates are
-// added.
+// on the machine counts by the caches alone. Of several threads each does a slice of its own, so
+// that it finds its caches as cold as one thread alone does; their rates are added.
 //
 //   durahash_table_peers --list      the tables that were built, and what each is
 #include <fmt/format.h>
@@ -147,6 +147,7 @@ class comparison {
         seed_(seed),
         space_(seed),
         random_(seed),
+        turn_(threads * slice),
         crew_(threads, pointers(tables)) {}
 
   void run() {
@@ -158,9 +159,9 @@ class comparison {
     auto fresh = [&](std::uint64_t n) { return bench::key_space::fresh + fresh_ + n; };
     // No record twice: what is erased is taken from the front, and from behind.
     auto once = [&](std::uint64_t n) { return scattered(erased_ + n); };
-    const std::uint64_t all = slice, none = 0;
+    const std::uint64_t all = turn_, none = 0;
 
-    phase("load", operation::insert, records_ / slice, all, [](std::uint64_t n) { return n; });
+    phase("load", operation::insert, records_ / turn_, all, [](std::uint64_t n) { return n; });
     phase("present", operation::get, rounds_, all, any);
     phase("absent", operation::get, rounds_, none, absent);
     phase("ycsb-c", operation::get, rounds_, all, popular);
@@ -170,12 +171,12 @@ class comparison {
     phase("ycsb-a", operation::half_updates, rounds_, all, popular);
     phase("put-many present", operation::put_many, rounds_, all, any);
     phase("erase", operation::erase, rounds_, all, once);
-    erased_ += rounds_ * slice;
+    erased_ += rounds_ * turn_;
     steady_ = true;
     phase("insert steady", operation::insert, rounds_, all, fresh);
-    fresh_ += rounds_ * slice;
+    fresh_ += rounds_ * turn_;
     phase("erase again", operation::erase, rounds_, all, once);
-    erased_ += rounds_ * slice;
+    erased_ += rounds_ * turn_;
     phase("put-many new", operation::put_many, rounds_, all, fresh);
   }
 
@@ -191,11 +192,11 @@ class comparison {
   template <class Index>
   void phase(const std::string& name, operation what, std::uint64_t slices, std::uint64_t right,
              Index&& index_of) {
-    std::vector<std::uint64_t> keys(slice);
+    std::vector<std::uint64_t> keys(turn_);
     std::vector<std::size_t> order(tables_.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
     for (std::uint64_t s = 0; s < slices; ++s) {
-      for (std::uint64_t n = 0; n < slice; ++n) keys[n] = space_.key(index_of(s * slice + n));
+      for (std::uint64_t n = 0; n < turn_; ++n) keys[n] = space_.key(index_of(s * turn_ + n));
       if (what == operation::update || what == operation::half_updates ||
           what == operation::put_many)
         ++generation_;
@@ -219,6 +220,7 @@ class comparison {
   std::uint64_t records_, rounds_, seed_;
   bench::key_space space_;
   bench::random_source random_;
+  std::uint64_t turn_;  // operations of a table's turn, by all threads
   crew crew_;
   bench::generation generation_ = 0;
   std::uint64_t fresh_ = 0, erased_ = 0;
@@ -235,7 +237,8 @@ int compare(char** argument, int count) {
   const std::uint64_t keys = std::stoull(argument[0]), rounds = std::stoull(argument[1]);
   const unsigned threads = static_cast<unsigned>(std::stoul(argument[2]));
   const std::uint64_t seed = std::stoull(argument[3]);
-  if (threads == 0 || keys < 2 * rounds * slice) throw std::runtime_error("too few keys for that");
+  if (threads == 0 || keys < 2 * rounds * slice * threads)
+    throw std::runtime_error("too few keys for that");
   std::vector<table> tables;
   const std::vector<entry> known = all_tables();
   for (int i = 4; i < count; ++i) {

@@ -332,6 +332,7 @@ void table<M, Kind>::look_ahead(std::span<const key_type> keys, target_type* tar
   [[maybe_unused]] const read_guard guard = reading();
   for (std::size_t i = 0; i < keys.size(); ++i) {
     targets[i] = target_of(keys[i]);
+    prefetch_for_write(targets[i].stripe);
   }
   ask_for_records({targets, keys.size()});
 }

@@ -31,7 +31,7 @@ template <medium M, class Kind>
   home_look l;
   l.hash = Kind::hash(key, seeds_);
   const split_hash h = split(l.hash);
-  l.mirror = &mirrors_[h.shard];
+  l.mirror = &shards_[h.shard].mirror;
   const shard_view v = l.mirror->view();
   l.home = home_in(v, h);
   l.view = v.without_marks();
@@ -114,7 +114,7 @@ template <class Read>
         hits != 0) {
       const std::uint64_t word = load(m_, b.slots[first_of(hits)].value);
       const std::optional<value_type> value = value_for_key<Kind>(m_, p_, word, key);
-      if (!value || !is_as_read(b, meta) || !is_as_read(mirrors_[split(hash).shard], v))
+      if (!value || !is_as_read(b, meta) || !is_as_read(shards_[split(hash).shard].mirror, v))
           [[unlikely]]
         return search(key, read);
       read(*value);
@@ -124,7 +124,7 @@ template <class Read>
       return search(key, read);
     if (meta.ends_path()) break;
   }
-  return is_as_read(mirrors_[split(hash).shard], v) ? status::not_found : search(key, read);
+  return is_as_read(shards_[split(hash).shard].mirror, v) ? status::not_found : search(key, read);
 }
 
 template <medium M, class Kind>
@@ -234,7 +234,8 @@ void table<M, Kind>::settle(shard_index s) {
   if constexpr (shard_mirror<M>::marked) {
     shard_view v = view(s);
     if (v.none() || (v.word & shard_view::inherited) == 0) return;
-    mirrors_[s].take_over(v, persist(m_, extent{buckets_of(v), v.bytes()}, "turbo.inherit.array"));
+    shards_[s].mirror.take_over(
+        v, persist(m_, extent{buckets_of(v), v.bytes()}, "turbo.inherit.array"));
   }
 }
 

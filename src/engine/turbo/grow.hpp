@@ -24,7 +24,7 @@ status table<M, Kind>::make_room(const unit_type& full, const target_type&, int 
   const shard_index s = index_of(full.state);
   const bool splits = is_to_split(s, full.view);
   if (splits) make_level(level_of(s) + 1);
-  std::scoped_lock lock(states_[s].lock);
+  std::scoped_lock lock(shards_[s].lock);
   shard_view v = view(s);
   if (!v.same_array(full.view)) return status::ok;  // others were faster
   if (!p_.may_change()) return status::io_error;
@@ -163,7 +163,7 @@ void table<M, Kind>::drop_array(shard_index s) {
 template <medium M, class Kind>
 void table<M, Kind>::switch_array(shard_index s, directory_entry made) {
   const shard_view old = view(s);
-  mirrors_[s].switch_to(made);
+  shards_[s].mirror.switch_to(made);
   give_back(old);
 }
 
@@ -183,7 +183,7 @@ void table<M, Kind>::give_back(shard_view old) {
 /// (§4.6).
 template <medium M, class Kind>
 void table<M, Kind>::survey(shard_index s) {
-  shard_state& state = states_[s];
+  shard_state& state = shards_[s];
   if (state.inserts_until_survey > 0) {
     --state.inserts_until_survey;
     return;
@@ -229,7 +229,7 @@ status table<M, Kind>::make_room_for(std::uint64_t records) {
     const bool splits = level_of(s) < level;
     const unsigned log2 = log2_for(records >> std::max(level, level_of(s)));
     if (splits && !view(s).elsewhere()) make_level(level_of(s) + 1);
-    std::scoped_lock lock(states_[s].lock);
+    std::scoped_lock lock(shards_[s].lock);
     const shard_view v = view(s);
     if (v.elsewhere() || (!splits && !v.none() && v.log2_buckets() >= log2)) return;
     if (!p_.may_change()) answer = status::io_error;
@@ -243,7 +243,7 @@ template <medium M, class Kind>
 status table<M, Kind>::shrink_to_fit() {
   status answer = status::ok;
   each_node([&](shard_index s) {
-    std::scoped_lock lock(states_[s].lock);
+    std::scoped_lock lock(shards_[s].lock);
     const shard_view v = view(s);
     if (v.none() || answer != status::ok) return;
     const std::uint64_t live = live_in(v);
@@ -267,7 +267,7 @@ status table<M, Kind>::move_arrays_down() {
 
 template <medium M, class Kind>
 status table<M, Kind>::move_array_down(shard_index s) {
-  std::scoped_lock lock(states_[s].lock);
+  std::scoped_lock lock(shards_[s].lock);
   const shard_view v = view(s);
   if (v.none() || v.offset() < this->live_bytes() || !heap_.has_room_before(v.offset(), v.bytes()))
     return status::ok;
@@ -278,7 +278,7 @@ template <medium M, class Kind>
 template <class Visit>
 void table<M, Kind>::for_each_locked(Visit&& visit) {
   each_node([&](shard_index s) {
-    std::scoped_lock lock(states_[s].lock);
+    std::scoped_lock lock(shards_[s].lock);
     settle(s);
     for_each_resident(view(s), visit);
   });
@@ -291,7 +291,7 @@ status table<M, Kind>::replace_value(const resident& r, std::uint64_t value_word
   if (!load(m_, at.at->meta).well_formed()) return status::damaged;
   change c;
   const unit_type unit = unit_at(leaf_of(r.hash));
-  c.is_in(unit.state, unit.mirror, unit.view);
+  c.state = unit.state, c.view = unit.view;
   stage_update(at, r.hash, r.key_word, value_word, c);
   frame::commit(c, std::move(started));
   return status::ok;

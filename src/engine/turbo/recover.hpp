@@ -94,10 +94,9 @@ error table<M, Kind>::open(const std::string& path, std::vector<std::string>* dr
                 " as a pool: its superblock holds settings that the engine turbo does not allow"};
 
   bool clean = p_.root().state == pool_state::clean;
-  mirrors_ = zeroed_array<shard_mirror<M>>(max_nodes());
-  states_ = zeroed_array<shard_state>(max_nodes());
+  shards_ = zeroed_array<shard_state>(max_nodes());
   pairs_ = zeroed_array<std::uint64_t>(max_nodes());
-  each_node([&](shard_index s) { mirrors_[s].adopt(directory_entry{}, false); });
+  each_node([&](shard_index s) { shards_[s].mirror.adopt(directory_entry{}, false); });
   bool restored = frame::begin_open(dropped);
   if (error e = read_directory(path, restored, dropped); e.code != status::ok) return e;
   // The mirrors are read from here on: 1,000 small pools need not keep 8 pages each.
@@ -157,14 +156,16 @@ error table<M, Kind>::read_directory(const std::string& path, bool restored,
       return drop_array(s);
     }
     ++found;
-    if (!entry.is_pair()) return mirrors_[s].adopt(entry, p_.root().state != pool_state::clean);
+    if (!entry.is_pair())
+      return shards_[s].mirror.adopt(entry, p_.root().state != pool_state::clean);
     make_level(level_of(s) + 1);
     pairs_[s] = entry.offset();
     if (!p_.read_only())
       started +=
           flush(m_, extent_of(p_.at(poff<shard_pair>{pairs_[s]})->entries), "turbo.open.pair");
-    for (shard_index half : {2 * s, 2 * s + 1}) mirrors_[half].adopt(directory_entry{}, false);
-    mirrors_[s].become_split();
+    for (shard_index half : {2 * s, 2 * s + 1})
+      shards_[half].mirror.adopt(directory_entry{}, false);
+    shards_[s].mirror.become_split();
     count_split(s);
   });
   [[maybe_unused]] durable as_it_is = fence(m_, std::move(started), "turbo.open.header");
@@ -183,7 +184,7 @@ bool table<M, Kind>::count_units(const background* asking) {
     // who gives it its first array counts from none on; most shards of a small table have none.
     // Who splits it has counted it
     if (stopped || view(s).none()) return;
-    std::scoped_lock lock(states_[s].lock);
+    std::scoped_lock lock(shards_[s].lock);
     count_once(s, [&] { count_shard(s); });
   });
   if (!stopped) records_at_open_ = 0;
@@ -195,12 +196,12 @@ bool table<M, Kind>::count_units(const background* asking) {
 template <medium M, class Kind>
 void table<M, Kind>::count_shard(shard_index s) {
   if (!M::planted("a-cell-freed-by-a-word-that-may-go")) settle(s);
-  std::int64_t count = 0;
+  std::int32_t count = 0;
   for_each_resident(view(s), [&](const resident& r) {
     ++count;
     frame::adopt_record(r.value_word);
   });
-  states_[s].records.store(count, std::memory_order_relaxed);
+  shards_[s].records.store(count, std::memory_order_relaxed);
 }
 
 // ------------------------------------------------------------------------------------------- sizes
@@ -210,7 +211,7 @@ std::uint64_t table<M, Kind>::size() {
   await_count();
   std::int64_t sum = static_cast<std::int64_t>(records_at_open_);
   // what was counted of a shard before it was split stays with it
-  each_node([&](shard_index s) { sum += states_[s].records.load(std::memory_order_relaxed); });
+  each_node([&](shard_index s) { sum += shards_[s].records.load(std::memory_order_relaxed); });
   return static_cast<std::uint64_t>(std::max<std::int64_t>(sum, 0));
 }
 
@@ -227,12 +228,12 @@ template <medium M, class Kind>
 void table<M, Kind>::lock_all() {
   levels_lock_.lock();  // no more come
   // in order; groups never wait while they hold one
-  each_node([&](shard_index s) { states_[s].lock.lock(); });
+  each_node([&](shard_index s) { shards_[s].lock.lock(); });
 }
 
 template <medium M, class Kind>
 void table<M, Kind>::unlock_all() {
-  each_node([&](shard_index s) { states_[s].lock.unlock(); });
+  each_node([&](shard_index s) { shards_[s].lock.unlock(); });
   levels_lock_.unlock();
 }
 
@@ -270,7 +271,7 @@ status table<M, Kind>::salvage_shard(shard_index s, std::vector<std::string>& dr
       }
     }
   }
-  states_[s].records.store(static_cast<std::int64_t>(kept.size()), std::memory_order_relaxed);
+  shards_[s].records.store(static_cast<std::int32_t>(kept.size()), std::memory_order_relaxed);
   if (lost == 0) return status::ok;
   if (!p_.may_change()) return status::io_error;
   return rebuild_from(s, v.log2_buckets(),

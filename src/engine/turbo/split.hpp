@@ -28,7 +28,7 @@ void table<M, Kind>::make_level(unsigned level) {
   if (end_of_nodes_.load(std::memory_order_acquire) > first) return;
   std::scoped_lock lock(levels_lock_);
   if (end_of_nodes_.load(std::memory_order_relaxed) > first) return;
-  for (shard_index s = first; s < 2 * first; ++s) mirrors_[s].become_part();
+  for (shard_index s = first; s < 2 * first; ++s) shards_[s].mirror.become_part();
   end_of_nodes_.store(2 * first, std::memory_order_release);
 }
 
@@ -86,9 +86,9 @@ void table<M, Kind>::switch_to_pair(shard_index s, std::uint64_t pair,
   pairs_[s] = pair;
   for (shard_index half : {2 * s, 2 * s + 1}) {
     this->counted_with(half, s);
-    mirrors_[half].come_from(old.generation(), halves[half % 2]);
+    shards_[half].mirror.come_from(old.generation(), halves[half % 2]);
   }
-  mirrors_[s].become_split();
+  shards_[s].mirror.become_split();
   give_back(old);
   count_split(s);
 }
@@ -107,9 +107,9 @@ void table<M, Kind>::count_split(shard_index s) noexcept {
 template <medium M, class Kind>
 status table<M, Kind>::move_pair_down(shard_index s) {
   if (!view(s).is_split()) return status::ok;
-  std::scoped_lock whole(states_[s].lock);
-  std::scoped_lock first(states_[2 * s].lock);
-  std::scoped_lock second(states_[2 * s + 1].lock);
+  std::scoped_lock whole(shards_[s].lock);
+  std::scoped_lock first(shards_[2 * s].lock);
+  std::scoped_lock second(shards_[2 * s + 1].lock);
   const std::uint64_t old = pairs_[s];
   if (old < this->live_bytes() || !heap_.has_room_before(old, sizeof(shard_pair)))
     return status::ok;

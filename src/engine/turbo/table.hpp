@@ -79,13 +79,16 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   using frame::reading, frame::await_count, frame::count_once;
   using read_guard = typename frame::read_guard;
 
-  /// What is known of a shard besides its array. In DRAM; guarded by `lock`, but for the counter's
-  /// readers.
-  struct alignas(16) shard_state {
+  /// What is known of a shard besides its array. In DRAM; guarded by `lock`, but for the mirror and
+  /// the counter's readers. All of it in one line: a writer gets no second one from the processor
+  /// that wrote last.
+  struct shard_state {
+    shard_mirror<M> mirror;  // all that readers look at
     spin_lock lock;
-    std::uint32_t inserts_until_survey = 0;
-    std::atomic<std::int64_t> records{0};  // since open, until the recount
+    std::uint32_t inserts_until_survey : 24;  // at most the buckets of the largest shard
+    std::atomic<std::int32_t> records;        // since open, until the recount
   };
+  static_assert(sizeof(shard_state) == 16 && max_log2_buckets <= 24, "four to a line");
 
   /// Where a key is, or the bucket that a new one goes to: found by a walk under the shard's lock.
   /// Two words, so that a call returns it in registers.
@@ -103,27 +106,20 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
     bool apart = false;         // the payload lies in other lines than the commit word
     bool wants_survey = false;  // an insert walked far
     shard_state* state = nullptr;
-    shard_mirror<M>* mirror = nullptr;
     shard_view view;                    // as it is while the shard is locked, without marks
     pm<std::uint64_t>* word = nullptr;  // the commit word
     std::uint64_t next = 0;
     slot* filled = nullptr;  // with the payload, or none
-
-    void is_in(shard_state* s, shard_mirror<M>* m, shard_view v) noexcept {
-      state = s, mirror = m, view = v;
-    }
   };
   /// What a key comes to before its shard is locked, and how the shard was then.
   struct target_type {
     std::uint64_t hash;
     shard_state* state;
-    shard_mirror<M>* mirror;
     shard_view view;
     bucket* home;
   };
   struct unit_type {
     shard_state* state;
-    shard_mirror<M>* mirror;
     shard_view view;
   };
   using home_type = unit_type;
@@ -210,7 +206,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
       visit(s);
   }
   shard_index max_nodes() const noexcept { return shard_index{2} << max_level_; }
-  shard_view view(shard_index s) const noexcept { return mirrors_[s].view(); }
+  shard_view view(shard_index s) const noexcept { return shards_[s].mirror.view(); }
   bucket* buckets_of(shard_view v) const noexcept { return p_.at(poff<bucket>{v.offset()}); }
   /// The shard's entry: in the directory, or in the pair of the shard that it is a half of.
   pm<std::uint64_t>& entry_of(shard_index s) const noexcept {
@@ -278,9 +274,9 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   target_type target_of(key_type key) const noexcept;
   unit_type lock_unit(const target_type& target, key_type key);
   held_lock held_by(const unit_type& u) const noexcept { return held_lock(u.state->lock); }
-  unit_type unit_at(shard_index s) const noexcept { return {&states_[s], &mirrors_[s], view(s)}; }
+  unit_type unit_at(shard_index s) const noexcept { return {&shards_[s], view(s)}; }
   shard_index index_of(const shard_state* s) const noexcept {
-    return static_cast<shard_index>(s - states_.data());
+    return static_cast<shard_index>(s - shards_.data());
   }
   bool is_settled(const unit_type& u, const target_type&) const noexcept { return u.view.ready(); }
   unit_type lock_home(const target_type& target) noexcept;
@@ -304,7 +300,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   durable fence_payloads(flushed started) {
     return fence(m_, std::move(started), "turbo.write.payload");
   }
-  void begin(const change& c) noexcept { c.mirror->begin_publishing(c.view); }
+  void begin(const change& c) noexcept { c.state->mirror.begin_publishing(c.view); }
   flushed publish_change(const change& c, ordered payload);
   ordered payload_order(const change& c) const;
   durable fence_words(flushed started) { return fence(m_, std::move(started), "turbo.write.done"); }
@@ -312,7 +308,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   void look_ahead(std::span<const key_type> keys, target_type* targets, bool puts) const noexcept;
   std::size_t lock_group(std::span<const key_type> keys, const target_type* targets, group& g);
   unit_type unit_in(const group&, std::size_t, const target_type& target) const noexcept {
-    return {target.state, target.mirror, target.mirror->view()};
+    return {target.state, target.state->mirror.view()};
   }
 
   // grow.hpp
@@ -390,8 +386,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   unsigned max_level_;
   bool in_place_;
   // By node; address space for all that there may be, memory for those that there are.
-  zeroed_array<shard_mirror<M>> mirrors_;  // dense: readers touch nothing else
-  zeroed_array<shard_state> states_;
+  zeroed_array<shard_state> shards_;
   zeroed_array<std::uint64_t> pairs_;      // where the pair of a shard that was split is
   std::atomic<shard_index> end_of_nodes_;  // of the deepest level that was begun
   spin_lock levels_lock_;                  // whoever begins one. Locked before any shard's

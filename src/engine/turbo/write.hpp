@@ -30,9 +30,9 @@ template <medium M, class Kind>
     -> target_type {
   const std::uint64_t hash = Kind::hash(key, seeds_);
   const split_hash h = split(hash);
-  shard_mirror<M>* const mirror = &mirrors_[h.shard];
-  const shard_view v = mirror->view();
-  return {hash, &states_[h.shard], mirror, v, home_in(v, h)};
+  shard_state* const state = &shards_[h.shard];
+  const shard_view v = state->mirror.view();
+  return {hash, state, v, home_in(v, h)};
 }
 
 /// The bucket's first line, and the one where the record is or will be if it has room.
@@ -56,7 +56,7 @@ template <medium M, class Kind>
 [[gnu::always_inline]] inline auto table<M, Kind>::lock_home(const target_type& target) noexcept
     -> unit_type {
   target.state->lock.lock();
-  return {target.state, target.mirror, target.mirror->view()};
+  return {target.state, target.state->mirror.view()};
 }
 
 template <medium M, class Kind>
@@ -73,9 +73,9 @@ template <medium M, class Kind>
 [[gnu::noinline]] auto table<M, Kind>::lock_leaf(std::uint64_t hash) noexcept -> unit_type {
   while (true) {  // ends: each further round means that the shard was split
     const shard_index s = leaf_of(hash);
-    states_[s].lock.lock();
+    shards_[s].lock.lock();
     if (!view(s).elsewhere()) return unit_at(s);
-    states_[s].lock.unlock();
+    shards_[s].lock.unlock();
   }
 }
 
@@ -103,7 +103,7 @@ template <class Decide>
   const std::uint64_t hash = target.hash;
   bucket& b = *home_under_lock(u, target);
   const meta_word meta = load(m_, b.meta);
-  c.is_in(u.state, u.mirror, u.view);
+  c.state = u.state, c.view = u.view;
   const std::uint64_t key_word = Kind::key_word(key, hash);
   if (const std::uint32_t hits = find_in(b, meta, match_valid(b, meta, hash), key_word);
       hits != 0) {
@@ -191,8 +191,8 @@ template <class Decide>
   using act = typename decision<value_type>::what;
   const std::uint64_t hash = target.hash;
   if (u.view.elsewhere()) [[unlikely]]
-    return staged::no_room;                      // of a group: it is written by itself
-  c.is_in(u.state, u.mirror, u.mirror->view());  // settled by now
+    return staged::no_room;                            // of a group: it is written by itself
+  c.state = u.state, c.view = u.state->mirror.view();  // settled by now
   const lookup at = walk(u.view, home_under_lock(u, target), hash, key);
   std::optional<value_type> present;
   if (at.found()) {
@@ -296,9 +296,9 @@ template <medium M, class Kind>
 
 template <medium M, class Kind>
 [[gnu::always_inline]] inline void table<M, Kind>::end(const change& c, const durable& done) {
-  c.mirror->end_publishing(c.view, done);
+  c.state->mirror.end_publishing(c.view, done);
   if (c.records == 0) return;
-  std::atomic<std::int64_t>& sum = c.state->records;
+  std::atomic<std::int32_t>& sum = c.state->records;
   sum.store(sum.load(std::memory_order_relaxed) + c.records, std::memory_order_relaxed);
   if (c.wants_survey) [[unlikely]]  // after an insert
     if_memory_allows([this, s = c.state] { survey(index_of(s)); });
