@@ -19,7 +19,8 @@ is what the memory alone does: one random line an operation.
 Slices of 131,072 operations are done with each table in turn, in another order each round. Shown
 are millions of operations for each second of the processor: the mean of a load and of new keys, the
 median of other slices. In brackets, the ratio to the best durable peer, and to the limit. Peers and
-durahash have huge pages. No time is asserted.
+durahash have huge pages. With threads each has slices of its own, and in the same rounds one of
+them has a slice alone. No time is asserted.
 """
 import argparse
 import json
@@ -52,7 +53,8 @@ def built(asked):
 
 def rates(ns):
     """Millions of operations a second, by phase."""
-    middle = {phase: statistics.mean if phase in MEANS else statistics.median for phase in ns}
+    middle = {phase: statistics.mean if phase.removesuffix(", alone") in MEANS
+              else statistics.median for phase in ns}
     return {phase: 1000 / middle[phase](each) for phase, each in ns.items()}
 
 
@@ -76,6 +78,15 @@ def report(kinds, ns):
     def part(some):
         return table(["", *some], [[phase, *(cell(name, phase) for name in some)]
                                    for phase in PHASES])
+
+    alone = "{}, alone".format
+    if any(alone(phase) in all_rates[name] for name in ns for phase in PHASES):
+        def gain(name, phase):
+            rate = all_rates[name]
+            return f"{rate[phase] / rate[alone(phase)]:.2f}" if alone(phase) in rate else "-"
+        print("All threads to one of them alone\n")
+        print(table(["", *ns], [[phase, *(gain(name, phase) for name in ns)]
+                                for phase in PHASES]) + "\n")
 
     ours = [name for name in names if kinds[name] == "ours"]
     print("durahash: M/s (to the best durable peer; to the limit)\n")
@@ -102,13 +113,13 @@ def main():
     parser.add_argument("--json", help="every slice")
     asked = parser.parse_args()
     program = built(asked)
-    kinds = dict(line.split() for line in
-                 subprocess.run([program, "--list"], capture_output=True, text=True,
-                                check=True).stdout.splitlines())
-    names = asked.table or [name for name in kinds
-                            if asked.threads == 1 or name != "unordered-dense"]
-    begin, load = time.time(), os.getloadavg()[0]
     with tempfile.TemporaryDirectory() as folder:  # TurboHash writes a log where it is started
+        kinds = dict(line.split() for line in
+                     subprocess.run([program, "--list"], capture_output=True, text=True,
+                                    check=True, cwd=folder).stdout.splitlines())
+        names = asked.table or [name for name in kinds
+                                if asked.threads == 1 or name != "unordered-dense"]
+        begin, load = time.time(), os.getloadavg()[0]
         done = subprocess.run([program, str(asked.keys), str(asked.rounds), str(asked.threads),
                                str(asked.seed), *names], stdout=subprocess.PIPE, text=True,
                               check=False, cwd=folder,

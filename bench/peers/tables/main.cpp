@@ -3,11 +3,12 @@
 //
 //   durahash_table_peers KEYS ROUNDS THREADS SEED TABLE...
 //
-// KEYS records are loaded into every table. Then each phase does ROUNDS slices of 131,072
-// operations with each table, in another order of tables in every round; so do the slices of the
-// load. A slice counts in nanoseconds of processor time for each operation, so that what else runs
-// on the machine counts by the caches alone. Of several threads each does a slice of its own, so
-// that it finds its caches as cold as one thread alone does; their rates are added.
+// KEYS records, or as many of them as fill slices, are loaded into every table. Then each phase
+// does ROUNDS slices of 131,072 operations with each table, in another order of tables in every
+// round; so do the slices of the load. A slice counts in nanoseconds of processor time for each
+// operation, so that what else runs on the machine counts by the caches alone. Of several threads
+// each does a slice of its own, and their rates are added. In the same rounds each table also gives
+// a slice to one thread alone ("PHASE, alone"): what threads gain is told by one run.
 //
 //   durahash_table_peers --list      the tables that were built, and what each is
 #include <fmt/format.h>
@@ -96,6 +97,7 @@ class crew {
     double ns;  // of an operation, as if one thread had done all
     std::uint64_t done;
   };
+  /// A slice for each thread; of fewer keys, for the first ones.
   outcome run(any_table& on, operation what, words keys, bench::generation g) {
     on_ = &on, what_ = what, keys_ = keys, generation_ = g;
     start_.arrive_and_wait();
@@ -113,8 +115,10 @@ class crew {
     std::uint64_t done = 0;
   };
   void measure(unsigned n) {
-    const std::size_t each = keys_.size() / part_.size();
-    const words mine = keys_.subspan(n * each, each);
+    part_[n] = {};
+    if (n * slice < keys_.size()) measure(n, keys_.subspan(n * slice, slice));
+  }
+  void measure(unsigned n, words mine) {
     const double from = thread_ns();
     const std::uint64_t done = on_->run(what_, mine, generation_);
     part_[n] = {static_cast<double>(mine.size()), thread_ns() - from, done};
@@ -142,12 +146,12 @@ class comparison {
   comparison(std::vector<table>& tables, std::uint64_t keys, std::uint64_t rounds, unsigned threads,
              std::uint64_t seed)
       : tables_(tables),
-        records_(keys),
+        records_(keys - keys % turn_of(threads)),
         rounds_(rounds),
         seed_(seed),
         space_(seed),
         random_(seed),
-        turn_(threads * slice),
+        turn_(turn_of(threads)),
         crew_(threads, pointers(tables)) {}
 
   void run() {
@@ -181,6 +185,10 @@ class comparison {
   }
 
  private:
+  /// Operations of a table's turn: by all threads, and by one alone.
+  static std::uint64_t turn_of(unsigned threads) {
+    return threads == 1 ? slice : (threads + 1) * slice;
+  }
   static std::vector<any_table*> pointers(const std::vector<table>& tables) {
     std::vector<any_table*> all;
     for (const table& t : tables) all.push_back(t.of.get());
@@ -206,11 +214,20 @@ class comparison {
         table& t = tables_[n];
         // insertions without growth need room that erasures made
         if (!t.of->has(what) || (steady_ && !t.of->has(operation::erase))) continue;
-        const crew::outcome was = crew_.run(*t.of, what, keys, generation_);
-        if (t.is != entry::limit && was.done != right)
+        std::uint64_t done = 0;
+        auto give = [&](words some, const std::string& told_as) {
+          if (some.empty()) return;
+          const crew::outcome was = crew_.run(*t.of, what, some, generation_);
+          t.ns[told_as].push_back(was.ns), done += was.done;
+        };
+        const words all = keys, together = all.first(turn_ == slice ? slice : turn_ - slice);
+        const bool alone_first = random_.below(2) == 0;
+        if (!alone_first) give(together, name);
+        give(all.subspan(together.size()), name + ", alone");
+        if (alone_first) give(together, name);
+        if (t.is != entry::limit && done != right)
           throw std::runtime_error(fmt::format("{}, {}: {} of {} operations found what they should",
-                                               t.name, name, was.done, right));
-        t.ns[name].push_back(was.ns);
+                                               t.name, name, done, right));
       }
     }
     if (slices != 0) fmt::print(stderr, "{} ", name), std::fflush(stderr);
@@ -220,7 +237,7 @@ class comparison {
   std::uint64_t records_, rounds_, seed_;
   bench::key_space space_;
   bench::random_source random_;
-  std::uint64_t turn_;  // operations of a table's turn, by all threads
+  std::uint64_t turn_;
   crew crew_;
   bench::generation generation_ = 0;
   std::uint64_t fresh_ = 0, erased_ = 0;
@@ -237,7 +254,7 @@ int compare(char** argument, int count) {
   const std::uint64_t keys = std::stoull(argument[0]), rounds = std::stoull(argument[1]);
   const unsigned threads = static_cast<unsigned>(std::stoul(argument[2]));
   const std::uint64_t seed = std::stoull(argument[3]);
-  if (threads == 0 || keys < 2 * rounds * slice * threads)
+  if (threads == 0 || keys < (2 * rounds + 1) * (threads + 1) * slice)
     throw std::runtime_error("too few keys for that");
   std::vector<table> tables;
   const std::vector<entry> known = all_tables();
