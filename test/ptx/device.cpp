@@ -14,14 +14,15 @@ device& device::the_one() {
 void device::restart(const device_settings& s) {
   std::scoped_lock hold(lock);
   settings_ = s;
-  random_.seed(s.seed);
+  s.walks == walk::none ? ways_.draw(s.seed) : ways_.take(s.walks);
   streams_.clear();
   weak_.settle();
   weak_.races.clear();
   counted_.clear();
   failure_.clear();
+  seen_before_ = false;
   instructions_ = 0, next_stop_ = ~std::uint64_t{0};
-  at_stop_ = nullptr, beside_ = nullptr;
+  at_stop_ = nullptr;
 }
 
 void device::forget_memory() {
@@ -38,6 +39,7 @@ void device::launch(const kernel& k, std::uint32_t blocks, std::uint32_t threads
   launched& l = *w.kernel;
   l.code = &k, l.blocks = blocks, l.threads = threads;
   l.first_block = blocks_ += blocks;
+  l.first_of_host = settings_.first_host_block;
   l.parameters.resize(k.parameter_bytes);
   for (std::size_t n = 0; n < k.parameters.size(); ++n)
     std::memcpy(l.parameters.data() + k.parameters[n].offset, arguments[n], k.parameters[n].bytes);
@@ -89,20 +91,19 @@ void device::wait_for_all() {
 
 void device::get_on() {
   constexpr unsigned most = 8;
-  for (std::uint64_t turns = random_() % most; turns != 0 && failure_.empty(); --turns) turn();
+  for (std::uint64_t turns = ways_.below(most); turns != 0 && failure_.empty(); --turns) turn();
 }
 
 void device::at_instruction(std::uint64_t number, std::function<std::uint64_t()> what) {
   next_stop_ = number, at_stop_ = std::move(what);
 }
-void device::beside(std::function<bool(weak_order&)> step) { beside_ = std::move(step); }
 
 /// A few instructions of one warp, or one copy. False: there is nothing to do.
 bool device::turn() {
   if (settle_if_idle()) return false;
   std::size_t busy = 0;
   for (auto& [name, s] : streams_) busy += !s.waiting.empty();
-  std::size_t chosen = random_() % busy;
+  std::size_t chosen = ways_.below(busy);
   for (auto& [name, s] : streams_) {
     if (s.waiting.empty() || chosen-- != 0) continue;
     try {
@@ -112,10 +113,12 @@ bool device::turn() {
       if (!settings_.quiet)
         std::cerr << "ptx: " << f.what() << " (seed " << settings_.seed << ")\n";
       streams_.clear();
+    } catch (const seen_before&) {
+      seen_before_ = true;
+      streams_.clear();
     }
     break;
   }
-  if (beside_ && random_() % 8 == 0 && !beside_(weak_)) beside_ = nullptr;
   return true;
 }
 
@@ -125,24 +128,53 @@ bool device::do_some(stream& s, work& w) {
   launched& l = *w.kernel;
   if (w.next_warp == 0) l.begin.join(s.seen);
   fill(w);
-  std::size_t at = random_() % w.resident.size();
+  if (ways_.walks()) return walk_on(w);
+  std::size_t at = ways_.below(w.resident.size());
   warp& chosen = *w.resident[at];
   constexpr std::uint64_t most = 48;
-  auto how = random_() % 100 < settings_.apart_percent ? lane_order::apart : lane_order::together;
-  for (std::uint64_t left = 1 + random_() % most; left != 0 && !chosen.done(); --left) {
+  auto how = ways_.below(100) < settings_.apart_percent ? lane_order::apart : lane_order::together;
+  for (std::uint64_t left = 1 + ways_.below(most); left != 0 && !chosen.done(); --left) {
     bool waits = chosen.step(how);
-    ++instructions_, ++w.instructions;
-    if (instructions_ >= next_stop_) next_stop_ = at_stop_();
+    count_instruction(w);
     if (waits && left > 8) left = 8;  // around a loop: somebody else's turn soon
   }
-  if (w.instructions > settings_.max_instructions)
-    throw fault("a launch that does not end: " + l.code->name);
-  if (instructions_ > settings_.max_in_all)
-    throw fault("a program that does not end: " + l.code->name);
+  refuse_what_does_not_end(w);
   if (!chosen.done()) return false;
   if (settings_.weak) chosen.add_what_was_seen(s.seen);
   w.resident.erase(w.resident.begin() + static_cast<std::ptrdiff_t>(at));
   return w.resident.empty() && w.next_warp == l.blocks * std::uint64_t{l.threads / lanes};
+}
+
+void device::count_instruction(work& w) {
+  ++instructions_, ++w.instructions;
+  if (instructions_ >= next_stop_) next_stop_ = at_stop_();
+}
+void device::refuse_what_does_not_end(const work& w) const {
+  if (w.instructions > settings_.max_instructions)
+    throw fault("a launch that does not end: " + w.kernel->code->name);
+  if (instructions_ > settings_.max_in_all)
+    throw fault("a program that does not end: " + w.kernel->code->name);
+}
+
+/// A step that others can tell the time of, after all that they cannot. Who is passed over sleeps.
+/// True: all is done.
+bool device::walk_on(work& w) {
+  bool done = true;
+  std::vector<std::pair<warp*, std::size_t>> awake;
+  for (auto& each : w.resident) {
+    while (each->step_ahead()) count_instruction(w), refuse_what_does_not_end(w);
+    done = done && each->done();
+  }
+  for (auto& each : w.resident)
+    for (std::size_t n = 0; n < each->groups(); ++n)
+      if (each->has_way(n)) awake.push_back({each.get(), n});
+  if (done) return true;
+  if (awake.empty()) throw seen_before();
+  std::size_t chosen = ways_.below(awake.size());
+  for (std::size_t n = 0; n < chosen; ++n) awake[n].first->sleep(awake[n].second);
+  awake[chosen].first->step_on(awake[chosen].second);
+  count_instruction(w);
+  return false;
 }
 
 void device::fill(work& w) {
@@ -152,7 +184,7 @@ void device::fill(work& w) {
   while (w.next_warp < warps && w.resident.size() < settings_.max_resident_warps) {
     auto block = static_cast<std::uint32_t>(w.next_warp / warps_per_block);
     auto number = static_cast<std::uint32_t>(w.next_warp++ % warps_per_block);
-    surroundings of{pieces, settings_.weak ? &weak_ : nullptr, random_, spare_};
+    surroundings of{pieces, settings_.weak ? &weak_ : nullptr, ways_, spare_};
     w.resident.push_back(std::make_unique<warp>(of, l, block, number));
   }
 }

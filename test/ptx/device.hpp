@@ -14,12 +14,14 @@ namespace durahash::ptx {
 
 struct device_settings {
   std::uint64_t seed = 1;
-  bool quiet = false;                                 // about faults
-  bool weak = false;                                  // stores are seen late, and in other orders
-  unsigned apart_percent = 5;                         // of turns: lanes go apart
+  bool quiet = false;          // about faults
+  bool weak = false;           // stores are seen late, and in other orders
+  walk walks = walk::none;     // one execution after the other, in place of the seed's
+  unsigned apart_percent = 5;  // of turns: lanes go apart
   unsigned processors = 1, blocks_per_processor = 8;  // of threads that run at a time
-  int capability = 0;                                 // 75: 7.5; 0: that of the PTX
-  unsigned max_resident_warps = 16;                   // of a launch
+  unsigned first_host_block = ~0u;   // blocks from here on stand for threads of the host's
+  int capability = 0;                // 75: 7.5; 0: that of the PTX
+  unsigned max_resident_warps = 16;  // of a launch
   std::uint64_t max_instructions = std::uint64_t{1} << 34;  // of a launch
   std::uint64_t max_in_all = ~std::uint64_t{0};             // since the restart
 };
@@ -52,9 +54,11 @@ class device {
   /// says when next.
   void at_instruction(std::uint64_t number, std::function<std::uint64_t()> what);
   std::uint64_t instructions() const { return instructions_; }
-  /// Something that the host does while kernels run, a step whenever the seed says so. False:
-  /// it is done.
-  void beside(std::function<bool(weak_order&)> step);
+  /// In a walk, between an execution and the restart for the next one. False: that was the last.
+  bool advance() { return ways_.advance(); }
+  /// The execution that was under way was an earlier one, but for the order of what cannot be told
+  /// apart.
+  bool was_seen_before() const { return seen_before_; }
 
   /// Empty, or what a kernel did wrong: as after a failed kernel, all calls fail then.
   const std::string& failure() const { return failure_; }
@@ -95,19 +99,22 @@ class device {
   bool turn();
   bool settle_if_idle();
   bool do_some(stream& s, work& w);
+  bool walk_on(work& w);
+  void count_instruction(work& w);
+  void refuse_what_does_not_end(const work& w) const;
   void fill(work& w);
   void finish(stream& s);
 
   device_settings settings_;
-  std::mt19937_64 random_{1};
-  weak_order weak_{random_};
+  choices ways_;
+  weak_order weak_{ways_};
   std::vector<std::vector<lane_values>> spare_;
   std::map<stream_name, stream> streams_;
   counts_by_kernel counted_;
   std::uint64_t instructions_ = 0, next_stop_ = ~std::uint64_t{0}, blocks_ = 0;
   std::function<std::uint64_t()> at_stop_;
-  std::function<bool(weak_order&)> beside_;
   std::string failure_;
+  bool seen_before_ = false;
 };
 
 }  // namespace durahash::ptx

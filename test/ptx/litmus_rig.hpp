@@ -1,9 +1,11 @@
-// Small kernels, written in PTX by hand, run under many seeds: which of their outcomes come up.
+// Small kernels, written in PTX by hand: which of their outcomes come up, in all executions of the
+// machine or under many seeds.
 #pragma once
 
 #include <gtest/gtest.h>
 
 #include <array>
+#include <functional>
 #include <set>
 #include <string>
 #include <vector>
@@ -13,66 +15,138 @@
 
 namespace durahash::ptx {
 
-/// What the threads have left in words 8, 9, ... of the array; words 0 to 7 are what they share.
+/// What the threads have left in words 8, 9, ... of the array; behind that, of words that they
+/// share, what is there at the end.
 using outcome = std::vector<std::uint64_t>;
 
+inline std::string replaced(std::string text, const std::string& what, const std::string& with) {
+  for (std::size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += with.size())
+    text.replace(at, what.size(), with);
+  return text;
+}
+
 struct litmus {
-  std::vector<std::string> bodies;  // of thread 0 of each block, or of each lane of one
+  std::vector<std::string> bodies;  // of thread 0 of each block, or of each lane of one; in one of
+                                    // them $t is its number
   std::size_t results = 2;
+  std::size_t ends = 0;  // of so many shared words
   bool in_one_warp = false;
-  unsigned first_seed = 1;
+  std::size_t lanes_of_each = 1;     // else: so many bodies are lanes of a block
+  std::size_t hosts = 0;             // so many of the last blocks are threads of the host's
+  std::vector<std::string> names;    // of shared words: [name] in a body
   std::vector<std::uint64_t> begin;  // what the first words have at first
-  outcome until;                     // the last that is looked for
-  owner memory_of = owner::device;
-  std::function<bool(weak_order&, std::uint64_t* words)> host;  // a step of it
+  unsigned first_seed = 1;
+  std::string after;  // by all lanes
+
+  std::size_t blocks() const { return in_one_warp ? 1 : bodies.size() / lanes_of_each; }
+  /// Where a shared word is: results are between the eighth and the ninth.
+  static std::size_t place(std::size_t word) { return word < 8 ? word : word + 8; }
 
   std::string text() const {
     std::string all =
         ".visible .entry litmus(\n.param .u64 words\n)\n{\nld.param.u64 %rd1, [words];\n";
-    all += in_one_warp ? "mov.u32 %r1, %laneid;\n" : "mov.u32 %r1, %ctaid.x;\n";
-    if (!in_one_warp) all += "mov.u32 %r2, %tid.x;\nsetp.ne.s32 %p9, %r2, 0;\n@%p9 bra end;\n";
+    if (in_one_warp) all += "mov.u32 %r1, %laneid;\n";
+    else
+      all += "mov.u32 %r1, %ctaid.x;\nmov.u32 %r2, %tid.x;\nmad.lo.s32 %r1, %r1, " +
+             std::to_string(lanes_of_each) + ", %r2;\nsetp.ge.s32 %p9, %r2, " +
+             std::to_string(lanes_of_each) + ";\n@%p9 bra end;\n";
     for (std::size_t n = 0; n < bodies.size(); ++n)
       all += "setp.eq.s32 %p1, %r1, " + std::to_string(n) + ";\n@%p1 bra t" + std::to_string(n) +
              ";\n";
     all += "bra join;\n";
     for (std::size_t n = 0; n < bodies.size(); ++n)
-      all += "t" + std::to_string(n) + ":\n" + bodies[n] + "\nbra join;\n";
-    return all + "join:\n" + after + "\nend:\nret;\n}\n";
-  }
-  std::string after;  // by all lanes
-
-  /// Of so many seeds. `races`: how many of them had one.
-  std::set<outcome> run(unsigned seeds, bool weak = true, unsigned* races = nullptr) const {
-    static device& d = device::the_one();
-    module m;
-    parse(text(), m);
-    std::set<outcome> all;
-    alignas(64) static std::array<std::uint64_t, 16> words;
-    d.pieces.add(reinterpret_cast<std::uint64_t>(words.data()), sizeof words, memory_of, false);
-    for (unsigned seed = first_seed; seed < first_seed + seeds; ++seed) {
-      d.restart({.seed = seed, .quiet = races != nullptr, .weak = weak, .apart_percent = 50});
-      d.weak().finds_races = races != nullptr;
-      words.fill(0);
-      std::copy(begin.begin(), begin.end(), words.begin());
-      if (host) d.beside([this](weak_order& w) { return host(w, words.data()); });
-      void* address = words.data();
-      void* arguments[] = {&address};
-      d.launch(m.at("litmus"), in_one_warp ? 1 : static_cast<std::uint32_t>(bodies.size()), lanes,
-               arguments, nullptr);
-      d.wait(nullptr);
-      if (races != nullptr) *races += d.failure().find("a race") != std::string::npos;
-      else if (!d.failure().empty()) ADD_FAILURE() << d.failure();
-      outcome one(words.begin() + 8, words.begin() + 8 + static_cast<std::ptrdiff_t>(results));
-      all.insert(one);
-      if (one == until) break;
-    }
-    d.pieces.remove(reinterpret_cast<std::uint64_t>(words.data()), false);
-    d.restart({});
+      all += "t" + std::to_string(n) + ":\n" + replaced(bodies[n], "$t", std::to_string(n)) +
+             "\nbra join;\n";
+    all += "join:\n" + after + "\nend:\nret;\n}\n";
+    for (std::size_t n = 0; n < names.size(); ++n)
+      all = replaced(all, "[" + names[n] + "]", "[%rd1+" + std::to_string(8 * place(n)) + "]");
+    for (std::size_t n = 0; n < results; ++n)
+      all = replaced(all, "[result" + std::to_string(n) + "]",
+                     "[%rd1+" + std::to_string(64 + 8 * n) + "]");
     return all;
   }
+
+  /// Of so many seeds.
+  std::set<outcome> run(unsigned seeds, bool weak = true) const {
+    std::set<outcome> all;
+    const ready here(*this);
+    for (unsigned seed = first_seed; seed < first_seed + seeds; ++seed) {
+      all.insert(here.run_once({.seed = seed, .weak = weak, .apart_percent = 50}));
+      if (const std::string& wrong = here.d.failure(); !wrong.empty()) ADD_FAILURE() << wrong;
+    }
+    return all;
+  }
+
+  struct executions {
+    std::set<outcome> outcomes;
+    std::uint64_t count = 0, races = 0;
+    std::uint64_t begun = 0;  // with those that were seen before
+  };
+  /// Of every execution; or up to the first that has a race, or whose outcome is `enough`.
+  executions run_all(const std::function<bool(const outcome&)>& enough = {},
+                     const device_settings& how = {.weak = true, .walks = walk::once}) const {
+    constexpr std::uint64_t most = 5'000'000;
+    executions all;
+    const ready here(*this);
+    device_settings settings = how;
+    settings.quiet = true;
+    settings.first_host_block = static_cast<unsigned>(blocks() - hosts);
+    do {
+      outcome one = here.run_once(settings);
+      if (++all.begun == most) {
+        ADD_FAILURE() << "a walk that goes on after " << most << " executions:\n" << text();
+        break;
+      }
+      if (here.d.was_seen_before()) continue;
+      ++all.count;
+      const std::string& wrong = here.d.failure();
+      const bool races = wrong.starts_with("a race");
+      if (races) ++all.races;
+      else if (!wrong.empty()) {
+        ADD_FAILURE() << wrong << " in\n" << text();
+        break;
+      }
+      all.outcomes.insert(one);
+      if (enough && (races || enough(one))) break;
+    } while (here.d.advance());
+    return all;
+  }
+
+ private:
+  /// Its kernel and the array.
+  struct ready {
+    explicit ready(const litmus& l) : of(l) {
+      parse(l.text(), m);
+      d.pieces.add(reinterpret_cast<std::uint64_t>(words.data()), sizeof words, owner::device,
+                   false);
+      d.weak().finds_races = true;
+    }
+    ~ready() {
+      d.pieces.remove(reinterpret_cast<std::uint64_t>(words.data()), false);
+      d.restart({});
+    }
+    ready(const ready&) = delete;
+
+    outcome run_once(const device_settings& how) const {
+      d.restart(how);
+      words.fill(0);
+      for (std::size_t n = 0; n < of.begin.size(); ++n) words[place(n)] = of.begin[n];
+      void* address = words.data();
+      void* arguments[] = {&address};
+      d.launch(m.at("litmus"), static_cast<std::uint32_t>(of.blocks()), lanes, arguments, nullptr);
+      d.wait(nullptr);
+      outcome one(words.begin() + 8, words.begin() + 8 + static_cast<std::ptrdiff_t>(of.results));
+      for (std::size_t n = 0; n < of.ends; ++n) one.push_back(words[place(n)]);
+      return one;
+    }
+
+    const litmus& of;
+    module m;
+    device& d = device::the_one();
+    alignas(64) inline static std::array<std::uint64_t, 32> words;
+  };
 };
 
-/// Words of the shared array are %rd1 + 8 n; each word has a line of its own in thought alone.
 inline std::string store(const std::string& how, unsigned word, unsigned value) {
   return "mov.u64 %rd2, " + std::to_string(value) + ";\nst" + how + ".b64 [%rd1+" +
          std::to_string(8 * word) + "], %rd2;\n";

@@ -39,7 +39,10 @@ warp::warp(surroundings of, const launched& l, std::uint32_t block, std::uint32_
     }
   if (of_.weak == nullptr) return;
   actors_.resize(lanes);
-  for (actor& each : actors_) each.seen = l.begin, each.block = l.first_block + block;
+  for (actor& each : actors_) {
+    each.seen = l.begin, each.block = l.first_block + block;
+    each.is_host = block >= l.first_of_host;
+  }
 }
 
 void warp::add_what_was_seen(view& to) const {
@@ -48,12 +51,7 @@ void warp::add_what_was_seen(view& to) const {
 
 // ----------------------------------------------------------------------------------- scheduling
 
-bool warp::step(lane_order how) {
-  if (groups_.empty()) {  // all that live wait, and not for one another
-    auto first = static_cast<unsigned>(std::countr_zero(waiting_));
-    fail(code_.code[waits_at_[first]], first, "waits for lanes that wait elsewhere");
-  }
-  std::size_t at = choose(how);
+bool warp::step_of(std::size_t at) {
   group g = groups_[at];
   const instruction& i = code_.code.at(g.pc);
   ++launch_.counted->instructions;
@@ -76,17 +74,60 @@ bool warp::step(lane_order how) {
   return i.what == opcode::sleep;
 }
 
+bool warp::step_ahead() {
+  if (groups_.empty() && !done()) choose(lane_order::together);  // fails
+  for (std::size_t at = 0; at < groups_.size(); ++at)
+    if (!can_be_told(groups_[at])) return step_of(at), true;
+  return false;
+}
+
+bool warp::can_be_told(const group& g) const {
+  const instruction& i = code_.code.at(g.pc);
+  if (guarded(i, g.mask) == 0) return false;
+  if (i.what == opcode::fence) return i.order == strength::sequential;
+  bool where_others_are = i.where != space::parameter && i.where != space::local;
+  return where_others_are &&
+         (i.what == opcode::load || i.what == opcode::atomic ||
+          (i.what == opcode::store && (of_.weak == nullptr || of_.ways.takes_every_order())));
+}
+
+/// A walk is for programs whose lanes access memory one by one.
+unsigned warp::lane_of(const group& g) const {
+  const instruction& i = code_.code.at(g.pc);
+  std::uint32_t on = guarded(i, g.mask);
+  auto lane = static_cast<unsigned>(std::countr_zero(on));
+  if (std::popcount(on) != 1) fail(i, lane, "a walk has no step of several lanes");
+  return lane;
+}
+
+bool warp::has_way(std::size_t at) const {
+  if (of_.weak == nullptr) return true;
+  const instruction& i = code_.code.at(groups_[at].pc);
+  unsigned lane = lane_of(groups_[at]);
+  std::uint64_t address =
+      i.is_memory() ? registers_[i.from[0]][lane] + static_cast<std::uint64_t>(i.offset) : 0;
+  return of_.weak->has_way(actors_[lane], i, address);
+}
+
+void warp::sleep(std::size_t at) {
+  if (of_.weak != nullptr) of_.weak->sleep(actors_[lane_of(groups_[at])]);
+}
+
 std::size_t warp::choose(lane_order how) {
+  if (groups_.empty()) {  // all that live wait, and not for one another
+    auto first = static_cast<unsigned>(std::countr_zero(waiting_));
+    fail(code_.code[waits_at_[first]], first, "waits for lanes that wait elsewhere");
+  }
   std::size_t at = 0;
   if (how == lane_order::together) {
     for (std::size_t n = 1; n < groups_.size(); ++n)
       if (groups_[n].pc < groups_[at].pc) at = n;
     return at;
   }
-  at = of_.random() % groups_.size();
-  std::uint32_t some = groups_[at].mask & static_cast<std::uint32_t>(of_.random());
+  at = of_.ways() % groups_.size();
+  std::uint32_t some = groups_[at].mask & static_cast<std::uint32_t>(of_.ways());
   constexpr unsigned apart_every = 4;
-  if (some != 0 && some != groups_[at].mask && of_.random() % apart_every == 0) {
+  if (some != 0 && some != groups_[at].mask && of_.ways() % apart_every == 0) {
     groups_.push_back({groups_[at].pc, groups_[at].mask & ~some});
     groups_[at].mask = some;
   }

@@ -2,8 +2,6 @@
 // together, and need not: who schedules decides.
 #pragma once
 
-#include <random>
-
 #include "test/ptx/arithmetic.hpp"
 #include "test/ptx/counters.hpp"
 #include "test/ptx/memory.hpp"
@@ -18,13 +16,14 @@ struct launched {
   std::uint32_t blocks = 0, threads = 0;
   std::uint64_t first_block = 0;  // as blocks are numbered through all launches
   counters* counted = nullptr;
-  view begin;  // what all its threads have seen
+  view begin;                         // what all its threads have seen
+  std::uint32_t first_of_host = ~0u;  // blocks from here on are threads of the host's
 };
 
 struct surroundings {
   const memory& pieces;
   weak_order* weak;  // null: every store is seen at once
-  std::mt19937_64& random;
+  choices& ways;
   std::vector<std::vector<lane_values>>& spare;  // registers of warps that are done
 };
 
@@ -44,9 +43,20 @@ class warp {
   bool done() const { return alive_ == 0; }
   /// One instruction of some lanes. Returns whether it waits, as in a loop around a word.
   /// Throws   fault
-  bool step(lane_order how);
+  bool step(lane_order how) { return step_of(choose(how)); }
   /// Of all its lanes.
   void add_what_was_seen(view& to) const;
+
+  // In a walk lanes that are at one instruction are a group, and go on as such.
+
+  /// A step that others cannot tell the time of: arithmetic, fences, stores. A store's place
+  /// among those of its word is a choice of its own. False: there is none.
+  bool step_ahead();
+  /// Groups that are in front of another step.
+  std::size_t groups() const { return groups_.size(); }
+  bool has_way(std::size_t at) const;
+  void sleep(std::size_t at);
+  void step_on(std::size_t at) { step_of(at); }
 
  private:
   struct group {
@@ -54,6 +64,9 @@ class warp {
   };
 
   std::size_t choose(lane_order how);
+  bool step_of(std::size_t at);
+  bool can_be_told(const group& g) const;
+  unsigned lane_of(const group& g) const;
   void advance(std::size_t at, std::uint32_t pc);
   void branch(std::size_t at, const instruction& i, std::uint32_t on);
   void wait_for_lanes(std::size_t at, const instruction& i);

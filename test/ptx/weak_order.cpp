@@ -45,70 +45,83 @@ std::uint64_t weak_order::read(actor& by, const access& a) {
   cell* c = find(a);
   if (c == nullptr) return read_now(a.address, a.bytes);
   check_race(by, a, *c, false);
-  view::stamp least = by.seen.at(a.address);
-  std::size_t first = c->messages.size() - 1;
-  while (first > 0 && c->messages[first - 1].stamp >= least) --first;
-  std::size_t choices = c->messages.size() - first;
-  // half of the time the newest, so that who waits for a store sees it in the end
-  std::uint64_t drawn = all_the_same_ ? drawn_ : random_();
-  std::size_t chosen = choices == 1 || drawn % 2 == 0 ? choices - 1 : (drawn >> 1) % choices;
-  const message& m = c->messages[first + chosen];
+  const message& m =
+      c->messages[ways_.walks() ? one_of(by, a, *c, [](std::uint64_t) { return false; })
+                                : drawn_from(by, a, *c)];
   take(by, a, m);
   return m.value;
+}
+
+std::size_t weak_order::drawn_from(const actor& by, const access& a, const cell& c) {
+  view::stamp least = by.seen.at(a.address);
+  std::size_t first = c.messages.size() - 1;
+  while (first > 0 && c.messages[first - 1].stamp >= least) --first;
+  std::size_t all = c.messages.size() - first;
+  // half of the time the newest, so that who waits for a store sees it in the end
+  std::uint64_t drawn = all_the_same_ ? drawn_ : ways_();
+  return first + (all == 1 || drawn % 2 == 0 ? all - 1 : (drawn >> 1) % all);
 }
 
 void weak_order::write(actor& by, const access& a, std::uint64_t value) {
   cell& c = find_or_make(a);
   check_race(by, a, c, true);
-  // Behind what the thread has seen, and perhaps before what it has not: two threads' stores to two
-  // words may be seen in either order.
+  put(by, a, c, place(by, a, c), value);
+}
+
+/// Behind what the thread has seen, and perhaps before what it has not: two threads' stores to two
+/// words may be seen in either order. Nothing comes between an update and what it has read.
+std::size_t weak_order::place(const actor& by, const access& a, const cell& c) {
   view::stamp least = by.seen.at(a.address);
-  std::size_t after = c.messages.size() - 1;
-  while (after > 0 && c.messages[after - 1].stamp >= least && random_() % 4 == 0) --after;
-  bool last = after + 1 == c.messages.size();
-  if (last || c.messages[after].stamp < least || c.messages[after].is_read_by_update ||
-      c.messages[after + 1].stamp - c.messages[after].stamp < 2)
-    return append(by, a, value);
-  message m = made(by, a, value);
-  m.stamp = c.messages[after].stamp + (c.messages[after + 1].stamp - c.messages[after].stamp) / 2;
-  by.seen.raise(a.address, m.stamp);
-  if (releases(a.order))
-    for (std::size_t s = 0; s <= static_cast<std::size_t>(a.seen_by); ++s) m.released[s] = by.seen;
-  c.messages.insert(c.messages.begin() + static_cast<std::ptrdiff_t>(after) + 1, std::move(m));
+  const std::size_t last = c.messages.size() - 1;
+  if (ways_.walks()) {
+    found_.clear();
+    for (std::size_t n = last + 1; n-- > 0 && c.messages[n].stamp >= least;)
+      if (!c.messages[n].is_updated) found_.push_back(n);
+    return found_[ways_.below(found_.size())];
+  }
+  std::size_t behind = last;
+  while (behind > 0 && c.messages[behind - 1].stamp >= least && ways_() % 4 == 0) --behind;
+  bool fits = behind != last && c.messages[behind].stamp >= least &&
+              !c.messages[behind].is_updated &&
+              c.messages[behind + 1].stamp - c.messages[behind].stamp >= 2;
+  return fits ? behind : last;
 }
 
-void weak_order::append(actor& by, const access& a, std::uint64_t value) {
-  cell& c = find_or_make(a);
+void weak_order::put(actor& by, const access& a, cell& c, std::size_t behind, std::uint64_t value) {
   message m = made(by, a, value);
-  m.stamp = c.messages.back().stamp + gap;
+  message& before = c.messages[behind];
+  const bool last = behind + 1 == c.messages.size();
+  const view::stamp room = last ? 2 * gap : c.messages[behind + 1].stamp - before.stamp;
+  if (room < 2) throw fault("a walk with too many stores to one word");
+  m.stamp = before.stamp + room / 2;
   by.seen.raise(a.address, m.stamp);
   if (releases(a.order))
     for (std::size_t s = 0; s <= static_cast<std::size_t>(a.seen_by); ++s) m.released[s] = by.seen;
-  if (a.of != nullptr && a.of->what == opcode::atomic)  // goes on with what it read from
-    for (std::size_t s = 0; s < scopes; ++s) m.released[s].join(c.messages.back().released[s]);
-  c.messages.push_back(std::move(m));
+  if (a.of != nullptr && a.of->what == opcode::atomic) {
+    before.is_updated = true;
+    if (is_handed(by, a, before))  // goes on with what it read from
+      for (std::size_t s = 0; s < scopes; ++s) m.released[s].join(before.released[s]);
+  }
+  c.messages.insert(c.messages.begin() + static_cast<std::ptrdiff_t>(behind) + 1, std::move(m));
+  if (!last) return;
   constexpr std::size_t most = 24;
-  if (c.messages.size() > most) c.messages.erase(c.messages.begin(), c.messages.begin() + most / 2);
+  if (c.messages.size() > most && !ways_.walks())
+    c.messages.erase(c.messages.begin(), c.messages.begin() + most / 2);
   write_now(a.address, a.bytes, value);
-}
-
-std::uint64_t weak_order::read_latest(actor& by, const access& a) {
-  cell& c = find_or_make(a);
-  check_race(by, a, c, true);
-  message& m = c.messages.back();
-  m.is_read_by_update = true;
-  take(by, a, m);
-  return m.value;
 }
 
 void weak_order::take(actor& by, const access& a, const message& m) {
   by.seen.raise(a.address, m.stamp);
-  if (a.order == strength::weak || !m.strong) return;
+  if (!is_handed(by, a, m)) return;
+  auto between = static_cast<std::size_t>(distance(by, m));
+  if (acquires(a.order)) by.seen.join(m.released[between]);
+  else by.to_acquire[between].join(m.released[between]);
+}
+
+/// Both are strong, and the scope of each includes the other's thread.
+bool weak_order::is_handed(const actor& by, const access& a, const message& m) {
   scope between = distance(by, m);
-  if (m.seen_by < between || a.seen_by < between) return;
-  const view& handed = m.released[static_cast<std::size_t>(between)];
-  if (acquires(a.order)) by.seen.join(handed);
-  else by.to_acquire[static_cast<std::size_t>(between)].join(handed);
+  return a.order != strength::weak && m.strong && m.seen_by >= between && a.seen_by >= between;
 }
 
 void weak_order::fence(actor& by, strength order, scope s) {
@@ -117,6 +130,8 @@ void weak_order::fence(actor& by, strength order, scope s) {
     view& all = sequential_[static_cast<std::size_t>(s)];
     by.seen.join(all);
     all.join(by.seen);
+    by.slept_at = 0;
+    last_sequential_ = events_++;
   }
   for (std::size_t n = 0; n <= static_cast<std::size_t>(s); ++n) by.released[n] = by.seen;
 }
@@ -127,8 +142,19 @@ void weak_order::meet(const std::vector<actor*>& all) {
   for (actor* each : all) each->seen = together;
 }
 
-weak_order::message weak_order::made(const actor& by, const access& a, std::uint64_t value) const {
-  message m{0, value, by.block, by.is_host, a.order != strength::weak, false, a.seen_by, {}, a.of};
+bool weak_order::has_way(const actor& by, const instruction& next, std::uint64_t address) const {
+  if (by.slept_at == 0) return true;
+  if (next.what == opcode::fence) return last_sequential_ >= by.slept_at;
+  auto at = cells_.find(address);
+  return at != cells_.end() &&
+         std::any_of(at->second.messages.begin(), at->second.messages.end(), [&](const message& m) {
+           return m.event >= by.slept_at && m.stamp >= by.seen.at(address);
+         });
+}
+
+weak_order::message weak_order::made(const actor& by, const access& a, std::uint64_t value) {
+  message m{0,     events_++, value, by.block, by.is_host, a.order != strength::weak,
+            false, a.seen_by, {},    a.of};
   if (m.strong)
     for (std::size_t s = 0; s <= static_cast<std::size_t>(a.seen_by); ++s)
       m.released[s] = by.released[s];
@@ -172,7 +198,8 @@ weak_order::cell& weak_order::find_or_make(const access& a) {
   if (cell* there = find(a)) return *there;
   cell& c = cells_[a.address];
   c.bytes = a.bytes;
-  message first{0, read_now(a.address, a.bytes), 0, true, true, false, scope::system, {}, nullptr};
+  message first{0,  0,      read_now(a.address, a.bytes), 0, true, true, false, scope::system,
+                {}, nullptr};
   c.messages.assign(1, first);
   return c;
 }
@@ -180,7 +207,16 @@ weak_order::cell& weak_order::find_or_make(const access& a) {
 void weak_order::notice_the_program(std::uint64_t address, cell& c) {
   std::uint64_t now = read_now(address, c.bytes);
   if (c.messages.back().value == now) return;
-  message m{c.messages.back().stamp + gap, now, 0, true, true, false, scope::system, {}, nullptr};
+  message m{c.messages.back().stamp + gap,
+            events_++,
+            now,
+            0,
+            true,
+            true,
+            false,
+            scope::system,
+            {},
+            nullptr};
   c.messages.push_back(m);
 }
 
@@ -203,6 +239,7 @@ void weak_order::settle() {
   host = {};
   host.is_host = true;
   for (view& v : sequential_) v.clear();
+  events_ = 1, last_sequential_ = 0;
 }
 
 std::vector<weak_order::word> weak_order::as_the_host_may_find(
@@ -214,7 +251,7 @@ std::vector<weak_order::word> weak_order::as_the_host_may_find(
       if (address >= first && address < end) addresses.push_back(address);
   }
   std::sort(addresses.begin(), addresses.end());
-  std::shuffle(addresses.begin(), addresses.end(), random_);
+  std::shuffle(addresses.begin(), addresses.end(), ways_);
   view least = host.seen;
   std::unordered_map<std::uint64_t, const message*> chosen;
   for (bool changed = true; changed;) {  // ends: stamps only rise
@@ -226,7 +263,7 @@ std::vector<weak_order::word> weak_order::as_the_host_may_find(
       if (now != nullptr && now->stamp >= from) continue;
       std::size_t first = all.size() - 1;
       while (first > 0 && all[first - 1].stamp >= from) --first;
-      now = &all[first + random_() % (all.size() - first)];
+      now = &all[first + ways_() % (all.size() - first)];
       if (now->strong && now->seen_by == scope::system)
         least.join(now->released[static_cast<std::size_t>(scope::system)]);
       changed = true;

@@ -5,11 +5,11 @@
 #pragma once
 
 #include <memory>
-#include <random>
 #include <set>
 #include <unordered_map>
 #include <vector>
 
+#include "test/ptx/choices.hpp"
 #include "test/ptx/instruction.hpp"
 
 namespace durahash::ptx {
@@ -39,6 +39,7 @@ struct actor {
   view released[scopes];    // by fences, for relaxed stores
   std::uint64_t block = 0;
   bool is_host = false;
+  std::uint64_t slept_at = 0;  // in a walk: its next step has had what was there before this event
 };
 
 /// An access in the words of its instruction.
@@ -52,7 +53,7 @@ struct access {
 
 class weak_order {
  public:
-  explicit weak_order(std::mt19937_64& random) : random_(random) { host.is_host = true; }
+  explicit weak_order(choices& ways) : ways_(ways) { host.is_host = true; }
 
   actor host;
   bool finds_races = true;
@@ -60,21 +61,37 @@ class weak_order {
 
   /// Before an instruction: its lanes see the same old or new stores, or each its own.
   void draw() {
-    drawn_ = random_();
-    all_the_same_ = random_() % 4 != 0;
+    if (ways_.walks()) return;
+    drawn_ = ways_();
+    all_the_same_ = ways_() % 4 != 0;
   }
   std::uint64_t read(actor& by, const access& a);
   void write(actor& by, const access& a, std::uint64_t value);
   /// `change(old)`: whether there is a new value, which it puts in place of the old one.
   template <class Change>
   std::uint64_t update(actor& by, const access& a, Change&& change) {
-    std::uint64_t old = read_latest(by, a), next = old;
-    if (change(next)) append(by, a, next);
+    cell& c = find_or_make(a);
+    check_race(by, a, c, true);
+    const std::size_t from = ways_.walks() ? one_of(by, a, c, change) : c.messages.size() - 1;
+    const std::uint64_t old = c.messages[from].value;
+    std::uint64_t next = old;
+    take(by, a, c.messages[from]);
+    // drawn: a comparison that fails counts, too, so that seeds give what they gave
+    if (!ways_.walks()) c.messages[from].is_updated = true;
+    if (change(next)) put(by, a, c, from, next);
     return old;
   }
   void fence(actor& by, strength order, scope s);
   /// What each has seen, all have.
   static void meet(const std::vector<actor*>& all);
+
+  // Of orders of steps that none can tell apart a walk takes one. A thread that lets another one go
+  // first sleeps: its step came first in executions before. A store at its address wakes it, and
+  // it gets the new message alone. With an older one it is as if it had come before the store.
+
+  void sleep(actor& by) const { by.slept_at = ways_.takes_every_order() ? 0 : events_; }
+  /// Whether there is a way for its next step that it has not had.
+  bool has_way(const actor& by, const instruction& next, std::uint64_t address) const;
 
   /// What the program has stored itself, without a call, is before what it starts from now on.
   void see_the_program();
@@ -95,9 +112,10 @@ class weak_order {
  private:
   struct message {
     view::stamp stamp;
+    std::uint64_t event;  // its number among all stores
     std::uint64_t value;
     std::uint64_t block;
-    bool by_host, strong, is_read_by_update;
+    bool by_host, strong, is_updated;
     scope seen_by;
     view released[scopes];
     const instruction* of;
@@ -113,12 +131,34 @@ class weak_order {
   void notice_the_program(std::uint64_t address, cell& c);
   void check_race(const actor& by, const access& a, const cell& c, bool writes);
   void take(actor& by, const access& a, const message& m);
-  std::uint64_t read_latest(actor& by, const access& a);
-  void append(actor& by, const access& a, std::uint64_t value);
-  message made(const actor& by, const access& a, std::uint64_t value) const;
+  static bool is_handed(const actor& by, const access& a, const message& m);
+  /// Behind the message of that number.
+  void put(actor& by, const access& a, cell& c, std::size_t behind, std::uint64_t value);
+  std::size_t place(const actor& by, const access& a, const cell& c);
+  // Which message is read.
+  std::size_t drawn_from(const actor& by, const access& a, const cell& c);
+  /// In a walk. An update is next to what it reads.
+  template <class Change>
+  std::size_t one_of(actor& by, const access& a, const cell& c, Change&& change) {
+    std::vector<std::size_t>& all = found_;
+    all.clear();
+    for (std::size_t n = c.messages.size(); n-- > 0;) {
+      const message& m = c.messages[n];
+      std::uint64_t next = m.value;
+      if (m.stamp >= by.seen.at(a.address) && m.event >= by.slept_at &&
+          !(m.is_updated && change(next)))
+        all.push_back(n);
+    }
+    by.slept_at = 0;
+    if (all.empty()) throw seen_before();
+    return all[ways_.below(all.size())];
+  }
+  message made(const actor& by, const access& a, std::uint64_t value);
   static scope distance(const actor& a, const message& m);
 
-  std::mt19937_64& random_;
+  choices& ways_;
+  std::uint64_t events_ = 1, last_sequential_ = 0;
+  std::vector<std::size_t> found_;
   std::uint64_t drawn_ = 0;
   bool all_the_same_ = false;
   std::unordered_map<std::uint64_t, cell> cells_;
