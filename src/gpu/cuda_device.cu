@@ -333,14 +333,16 @@ class cuda_gpu final : public device {
                                 blocks_at_a_time(reinterpret_cast<const void*>(kernel))));
     // Its own answer, and not the last error of this thread, which may be somebody else's.
     const void* all[] = {&parameters...};
+    // Whoever waits meanwhile knows of the kernel, or it begins later (B3).
+    std::scoped_lock lock(marking_);
     return note(cudaLaunchKernel(reinterpret_cast<const void*>(kernel), dim3(blocks),
                                  dim3(threads_per_block), const_cast<void**>(all), 0,
                                  static_cast<cudaStream_t>(on))) &&
            note(mark(static_cast<cudaStream_t>(on)));
   }
   /// An event behind what was asked of this stream. It stays good when the stream is destroyed.
+  /// Under `marking_`.
   cudaError_t mark(cudaStream_t on) {
-    std::scoped_lock lock(marking_);
     auto known = last_of_.find(on);
     if (known == last_of_.end()) {
       cudaEvent_t made = nullptr;
@@ -389,7 +391,7 @@ class cuda_gpu final : public device {
   std::uint32_t* turns_ = nullptr;
   tallies* total_ = nullptr;
   bool has_handles_ = false;  // of kernels that are not the library's, in streams that nobody named
-  std::mutex marking_;        // of what follows
+  std::mutex marking_;        // of what follows, and from a launch to its mark
   std::map<cudaStream_t, cudaEvent_t> last_of_;
   std::mutex counting_;  // loads of copies wait in a thread of their own; of what follows
   tallies counted_;

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <memory>
 #include <sstream>
+#include <utility>
 
 #include "test/ptx/captures.hpp"
 #include "test/ptx/contexts.hpp"
@@ -338,6 +339,7 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t* made, unsigned) {
   return cudaSuccess;
 }
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t on) {
+  if (auto what = std::exchange(device::the_one().before_a_record, nullptr)) what();
   return on_stream(on, [&](device& d) {
     auto reached = std::make_shared<bool>(false);
     *event = {on, reached};

@@ -22,7 +22,7 @@ void device::restart(const device_settings& s) {
   failure_.clear();
   seen_before_ = false;
   instructions_ = 0, next_stop_ = ~std::uint64_t{0};
-  at_stop_ = nullptr;
+  at_stop_ = nullptr, before_a_record = nullptr;
 }
 
 void device::forget_memory() {

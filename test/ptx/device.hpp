@@ -60,6 +60,9 @@ class device {
   /// apart.
   bool was_seen_before() const { return seen_before_; }
 
+  /// What another thread of the program does while one has launched, and not yet recorded.
+  std::function<void()> before_a_record;
+
   /// Empty, or what a kernel did wrong: as after a failed kernel, all calls fail then.
   const std::string& failure() const { return failure_; }
   const counts_by_kernel& counted() const { return counted_; }

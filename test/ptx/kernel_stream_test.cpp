@@ -4,6 +4,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <chrono>
+#include <thread>
+
 #include "durahash/gpu_memory.hpp"
 #include "durahash/gpu_stream.hpp"
 #include "test/ptx/load.hpp"
@@ -64,6 +68,31 @@ TEST_F(PtxStreams, AMarkOfAnIdleStreamIsReachedAtOnce) {
   ASSERT_TRUE(mark);
   EXPECT_EQ(mark->wait().code, status::ok);
   EXPECT_TRUE(mark->is_reached());
+}
+
+/// A load of copies fills them when all writes are done that may not know of them (B3). One whose
+/// kernel was launched and had no event yet was missed.
+TEST_F(PtxStreams, WhoWaitsForAllKernelsMissesNoneThatHasJustBegun) {
+  auto made = gpu::map::open(folder_.file("copies"), {}, {.cache_percent = 50});
+  ASSERT_TRUE(made) << made.failure().message;
+  ASSERT_EQ(made->reserve(10 * n), status::ok);
+  device& d = device::the_one();
+  std::atomic<bool> launched{false};
+  bool done = false;
+  std::thread beside([&] {
+    launched.wait(false);
+    made->cache();  // waits for all kernels, as a load does
+    const std::scoped_lock hold(d.lock);
+    done = d.idle(stream_);
+  });
+  d.before_a_record = [&] {
+    launched = true;
+    launched.notify_one();
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  };
+  ASSERT_EQ(made->put_async(n, keys_, keys_, answers_, stream_), status::ok);
+  beside.join();
+  EXPECT_TRUE(done) << "it did not wait for the kernel";
 }
 
 TEST_F(PtxStreams, ACapturedStreamIsRefusedAndItsCaptureStaysValid) {
