@@ -10,6 +10,10 @@
 
 namespace durahash {
 
+/// Of a place: its low 40 bits times 256. By two shifts, which need no mask in a register.
+constexpr std::uint64_t offset_in(std::uint64_t word) noexcept { return word << 24 >> 16; }
+static_assert(offset_in(~std::uint64_t{0}) == low_bits(40) * block_bytes);
+
 /// On the medium. bits 0-39 offset / 256, 40-45 exponent, 46-63 check. 0: none.
 struct checked_place {
   std::uint64_t word = 0;
@@ -27,7 +31,7 @@ struct checked_place {
     return {low | check_bits(low)};
   }
   constexpr bool none() const noexcept { return word == 0; }
-  constexpr std::uint64_t offset() const noexcept { return (word & low_bits(40)) * block_bytes; }
+  constexpr std::uint64_t offset() const noexcept { return offset_in(word); }
   constexpr unsigned exponent() const noexcept { return word >> 40 & 63; }
   constexpr bool sound() const noexcept {
     return none() || check_bits(word & low_bits(place_bits)) == (word & ~low_bits(place_bits));
@@ -48,7 +52,7 @@ struct place_view {
   constexpr bool mirrors(checked_place e) const noexcept {
     return ((word ^ e.word) & low_bits(checked_place::place_bits)) == 0;
   }
-  constexpr std::uint64_t offset() const noexcept { return (word & low_bits(40)) * block_bytes; }
+  constexpr std::uint64_t offset() const noexcept { return offset_in(word); }
   constexpr unsigned exponent() const noexcept { return word >> 40 & 63; }
   constexpr std::uint64_t generation() const noexcept { return word >> checked_place::place_bits; }
   friend bool operator==(place_view, place_view) = default;

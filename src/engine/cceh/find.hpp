@@ -160,16 +160,18 @@ template <class Read>
   const std::uint64_t wanted = Kind::key_word(key, t.hash);
   if (!escapes(key)) [[likely]] {
     for (unsigned looked = 1;; ++looked, b = bucket_behind(b, t.entry)) {
-      const slot* at = b->slots;
-      if (!holds(m_, at->key, wanted) && !holds(m_, (++at)->key, wanted) &&
-          !holds(m_, (++at)->key, wanted) && !holds(m_, (++at)->key, wanted)) {
+      std::size_t at = 0;  // a number: of addresses the compiler keeps all four
+      if (!holds(m_, b->slots[0].key, wanted) && (at = 1, !holds(m_, b->slots[1].key, wanted)) &&
+          (at = 2, !holds(m_, b->slots[2].key, wanted)) &&
+          (at = 3, !holds(m_, b->slots[3].key, wanted))) {
         if (holds(m_, b->slots[3].key, empty_word) || holds(m_, b->slots[2].key, empty_word) ||
             holds(m_, b->slots[1].key, empty_word) || holds(m_, b->slots[0].key, empty_word) ||
             looked == probe_)
           break;
         continue;
       }
-      const std::optional<value_type> value = value_for_key<Kind>(m_, p_, load(m_, at->value), key);
+      const std::optional<value_type> value =
+          value_for_key<Kind>(m_, p_, load(m_, b->slots[at].value), key);
       if (!value || !word_is(t.stripe->version, version) || !unsettled_.settled(t.stripe->mark))
           [[unlikely]]
         return search(key, read);
