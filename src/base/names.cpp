@@ -12,6 +12,8 @@ struct named {
   Kind kind;
   std::string_view name;
 };
+template <class Kind>
+named(Kind, const char*) -> named<Kind>;
 
 constexpr std::array data_kinds{named{data_kind::u64, "u64"}, named{data_kind::bytes, "bytes"}};
 constexpr std::array durabilities{named{durability_level::none, "none"},

@@ -162,6 +162,7 @@ class disk_log {
 /// A line that others may be storing to, as it was at one moment.
 /// The words are read twice. Where none has changed in between, all of them were in the line at
 /// once, between the two readings; where one has, once more.
-[[gnu::no_sanitize("thread")]] void copy_line(const std::byte* line, std::uint64_t* to) noexcept;
+__attribute__((no_sanitize("thread"))) void copy_line(const std::byte* line,
+                                                      std::uint64_t* to) noexcept;
 
 }  // namespace durahash

@@ -10,22 +10,22 @@ namespace {
 constexpr std::size_t page_words = page_bytes / 8;
 
 /// Others store to `page` meanwhile: some of its words may be newer than others.
-[[gnu::no_sanitize("thread")]] bool is_zero(const std::uint64_t* page) noexcept {
+__attribute__((no_sanitize("thread"))) bool is_zero(const std::uint64_t* page) noexcept {
   std::uint64_t any = 0;
   for (std::size_t i = 0; i < page_words; ++i) any |= __atomic_load_n(page + i, __ATOMIC_RELAXED);
   return any == 0;
 }
 
-[[gnu::no_sanitize("thread")]] bool is_same(const std::uint64_t* page,
-                                            const std::uint64_t* copy) noexcept {
+__attribute__((no_sanitize("thread"))) bool is_same(const std::uint64_t* page,
+                                                    const std::uint64_t* copy) noexcept {
   std::uint64_t differing = 0;
   for (std::size_t i = 0; i < page_words; ++i)
     differing |= __atomic_load_n(page + i, __ATOMIC_RELAXED) ^ copy[i];
   return differing == 0;
 }
 
-[[gnu::no_sanitize("thread")]] void copy_page(const std::uint64_t* page,
-                                              std::uint64_t* copy) noexcept {
+__attribute__((no_sanitize("thread"))) void copy_page(const std::uint64_t* page,
+                                                      std::uint64_t* copy) noexcept {
   for (std::size_t i = 0; i < page_words; ++i)
     copy[i] = __atomic_load_n(page + i, __ATOMIC_RELAXED);
 }

@@ -50,10 +50,10 @@ inline constexpr bool opens_durable = [] {
   else return false;
 }();
 
-/// Whether a word is there: an acquire load and a comparison, in one instruction.
+/// Whether a word is there: an acquire load and a comparison, in one instruction. clang makes one.
 template <class T>
 [[gnu::always_inline]] inline bool word_is(const T* at, T word) noexcept {
-#if !defined(__x86_64__) || defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if !defined(__x86_64__) || defined(__clang__) || defined(DURAHASH_SANITIZED)
   return __atomic_load_n(at, __ATOMIC_ACQUIRE) == word;
 #else
   bool same;

@@ -229,7 +229,7 @@ bool fails_now() {
 }
 
 /// As the system reads them: entries that are not sealed yet are being written to.
-[[gnu::no_sanitize("thread")]] std::string bytes_of(const iovec* pieces, int count) {
+__attribute__((no_sanitize("thread"))) std::string bytes_of(const iovec* pieces, int count) {
   std::string bytes;
   for (int i = 0; i < count; ++i) {
     auto* from = static_cast<const volatile char*>(pieces[i].iov_base);
