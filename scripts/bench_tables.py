@@ -37,6 +37,7 @@ from engines import ENGINES
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PHASES = ["load", "insert steady", "present", "absent", "ycsb-c", "update", "ycsb-a", "erase",
           "get-many present", "get-many absent", "put-many new", "put-many present"]
+SLICE = 131_072
 MEANS = {"load", "insert steady", "put-many new"}
 
 
@@ -105,13 +106,16 @@ def main():
     parser.add_argument("--sources", help="folder of checkouts")
     parser.add_argument("--boost", help="Boost 1.83 or later, a folder or an archive")
     parser.add_argument("--keys", type=int, default=8 * 2**20)
-    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--rounds", type=int, help="15, or as many as the keys allow")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--table", nargs="+", help="these alone")
     parser.add_argument("--preset", default="release", help="of the build")
     parser.add_argument("--json", help="every slice")
     asked = parser.parse_args()
+    if asked.rounds is None:  # two phases take records away
+        turn = SLICE if asked.threads == 1 else (asked.threads + 1) * SLICE
+        asked.rounds = max(1, min(15, asked.keys // turn // 2))
     program = built(asked)
     with tempfile.TemporaryDirectory() as folder:  # TurboHash writes a log where it is started
         kinds = dict(line.split() for line in

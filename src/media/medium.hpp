@@ -50,7 +50,7 @@ inline constexpr bool opens_durable = [] {
   else return false;
 }();
 
-/// Whether a word is there: an acquire load and a comparison, in one instruction. clang makes one.
+/// Whether a word is there: an acquire load and a comparison, by gcc in one instruction.
 template <class T>
 [[gnu::always_inline]] inline bool word_is(const T* at, T word) noexcept {
 #if !defined(__x86_64__) || defined(__clang__) || defined(DURAHASH_SANITIZED)

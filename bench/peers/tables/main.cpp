@@ -143,6 +143,11 @@ struct table {
 /// All phases, each on all tables that have it.
 class comparison {
  public:
+  /// Operations of a table's turn: by all threads, and by one alone.
+  static std::uint64_t turn_of(unsigned threads) {
+    return threads == 1 ? slice : (threads + 1) * slice;
+  }
+
   comparison(std::vector<table>& tables, std::uint64_t keys, std::uint64_t rounds, unsigned threads,
              std::uint64_t seed)
       : tables_(tables),
@@ -185,10 +190,6 @@ class comparison {
   }
 
  private:
-  /// Operations of a table's turn: by all threads, and by one alone.
-  static std::uint64_t turn_of(unsigned threads) {
-    return threads == 1 ? slice : (threads + 1) * slice;
-  }
   static std::vector<any_table*> pointers(const std::vector<table>& tables) {
     std::vector<any_table*> all;
     for (const table& t : tables) all.push_back(t.of.get());
@@ -254,8 +255,8 @@ int compare(char** argument, int count) {
   const std::uint64_t keys = std::stoull(argument[0]), rounds = std::stoull(argument[1]);
   const unsigned threads = static_cast<unsigned>(std::stoul(argument[2]));
   const std::uint64_t seed = std::stoull(argument[3]);
-  if (threads == 0 || keys < (2 * rounds + 1) * (threads + 1) * slice)
-    throw std::runtime_error("too few keys for that");
+  if (threads == 0 || keys / comparison::turn_of(threads) < 2 * rounds)
+    throw std::runtime_error("too few keys for so many rounds and threads");
   std::vector<table> tables;
   const std::vector<entry> known = all_tables();
   for (int i = 4; i < count; ++i) {

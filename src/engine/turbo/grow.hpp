@@ -197,7 +197,8 @@ void table<M, Kind>::survey(shard_index s) {
       rebuild(s, v.log2_buckets()) == status::ok)
     ++collections_;
   // so that a survey costs each insert about a line
-  state.inserts_until_survey = static_cast<std::uint32_t>(view(s).buckets());
+  state.inserts_until_survey = static_cast<std::uint32_t>(
+      std::min<std::uint64_t>(view(s).buckets(), shard_state::max_until_survey));
 }
 
 // ---------------------------------------------------------------------------------- size on demand

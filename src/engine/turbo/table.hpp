@@ -83,12 +83,16 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   /// the counter's readers. All of it in one line: a writer gets no second one from the processor
   /// that wrote last.
   struct shard_state {
+    static constexpr std::uint32_t max_until_survey = low_bits(24);
+
     shard_mirror<M> mirror;  // all that readers look at
     spin_lock lock;
-    std::uint32_t inserts_until_survey : 24;  // at most the buckets of the largest shard
-    std::atomic<std::int32_t> records;        // since open, until the recount
+    std::uint32_t inserts_until_survey : 24;
+    std::atomic<std::int32_t> records;  // since open, until the recount
   };
-  static_assert(sizeof(shard_state) == 16 && max_log2_buckets <= 24, "four to a line");
+  static_assert(sizeof(shard_state) == 16, "four to a line");
+  static_assert(std::uint64_t{slots_per_bucket} << max_log2_buckets < std::uint64_t{1} << 31,
+                "a shard's records are counted in 31 bits");
 
   /// Where a key is, or the bucket that a new one goes to: found by a walk under the shard's lock.
   /// Two words, so that a call returns it in registers.
