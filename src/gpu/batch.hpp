@@ -323,7 +323,8 @@ class batch_run {
 #endif
   /// A store, and no addition: each of these crosses the bus to the host's memory and back.
   DURAHASH_ON_DEVICE void tell_full(bool full) const {
-    warp().one_does(full && all_.full != nullptr, [&] { side_.own_store(*all_.full, 1u); });
+    warp().one_does(full && all_.full != nullptr,
+                    [&] { side_.own_store_in_any_order(*all_.full, 1u); });
   }
   DURAHASH_ON_DEVICE void add(const tallies& mine) const {
     warp().one_does(true, [&] { side_.add(total_, mine); });

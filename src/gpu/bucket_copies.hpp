@@ -44,8 +44,11 @@ struct bucket_copies {
   bool by_time = false;  // what marks are
 };
 
-/// `Side`: gpu/operations.hpp; and of the device's own words own_load, own_store, own_add,
-/// own_store_if; wait.
+/// `Side`: gpu/operations.hpp; wait; and of the device's own words
+///   own_load, own_store       as load_in_order and store; also without an order
+///   own_take_if               sees what came before the word's value
+///   own_give_if, own_give     are visible behind what was stored before them
+///   own_count                 in no order
 template <class Side>
 class copies_of {
  public:
@@ -73,17 +76,18 @@ class copies_of {
     const copy_state& state = here_.states[copy - 1];
     std::uint32_t version = side_.own_load(state.version);
     if ((version & 1) != 0 || side_.own_load(state.open) == 0 ||
-        side_.own_load(state.bucket) != bucket)
+        side_.own_load_in_any_order(state.bucket) != bucket)
       return {};
     return {here_.words + (copy - 1) * std::uint64_t{table_.words_per_bucket()}, copy, version};
   }
   /// Behind all that was read.
   DURAHASH_ON_DEVICE bool unchanged(const source& s) const {
-    return s.words == nullptr || side_.own_load(here_.states[s.copy - 1].version) == s.version;
+    return s.words == nullptr ||
+           side_.own_load_in_any_order(here_.states[s.copy - 1].version) == s.version;
   }
   DURAHASH_ON_DEVICE void mark(std::uint64_t bucket, std::uint32_t now) const {
-    if (here_.by_time) side_.own_store(here_.marks[bucket], now);
-    else side_.own_add(here_.marks[bucket], 1u);
+    if (here_.by_time) side_.own_store_in_any_order(here_.marks[bucket], now);
+    else side_.own_count(here_.marks[bucket], 1u);
   }
 
   /// Calls what stores a word of the table that readers look for, and stores what its bucket's copy
@@ -107,15 +111,15 @@ class copies_of {
   DURAHASH_ON_DEVICE void retire(const copy_task& t) const {
     side_.warp.one([&] {
       close(t.copy);
-      side_.own_store(state(t.copy).open, 0u);
-      side_.own_store(here_.copy_of[t.bucket], 0u);
+      side_.own_store_in_any_order(state(t.copy).open, 0u);
+      side_.own_store_in_any_order(here_.copy_of[t.bucket], 0u);
       return release(t.copy), true;
     });
   }
   DURAHASH_ON_DEVICE void name(const copy_task& t) const {
     side_.warp.one([&] {
       close(t.copy);
-      side_.own_store(state(t.copy).bucket, t.bucket);
+      side_.own_store_in_any_order(state(t.copy).bucket, t.bucket);
       release(t.copy);
       return side_.own_store(here_.copy_of[t.bucket], t.copy), true;
     });
@@ -155,22 +159,22 @@ class copies_of {
   }
   /// The bucket's copy, held; 0: it has none.
   DURAHASH_ON_DEVICE std::uint32_t hold(std::uint64_t bucket) const {
-    std::uint32_t copy = side_.own_load(here_.copy_of[bucket]);
+    std::uint32_t copy = side_.own_load_in_any_order(here_.copy_of[bucket]);
     if (copy == 0) return 0;
     close(copy);
-    if (side_.own_load(state(copy).bucket) == bucket) return copy;
+    if (side_.own_load_in_any_order(state(copy).bucket) == bucket) return copy;
     release(copy);  // it was given to another one
     return 0;
   }
   DURAHASH_ON_DEVICE void close(std::uint32_t copy) const {
     while (true) {  // ends when the holder, who waits for nothing, is done
-      std::uint32_t seen = side_.own_load(state(copy).version);
-      if ((seen & 1) == 0 && side_.own_store_if(state(copy).version, seen, seen + 1)) return;
+      std::uint32_t seen = side_.own_load_in_any_order(state(copy).version);
+      if ((seen & 1) == 0 && side_.own_take_if(state(copy).version, seen, seen + 1)) return;
       side_.wait();
     }
   }
   DURAHASH_ON_DEVICE void release(std::uint32_t copy) const {
-    side_.own_add(state(copy).version, 1u);
+    side_.own_give(state(copy).version, 1u);
   }
 
   Side& side_;

@@ -85,15 +85,28 @@ class cuda_side {
   __device__ void own_store(Word& at, Word value) const {
     own(at).store(value, cuda::memory_order_release);
   }
-  __device__ void own_add(std::uint32_t& at, std::uint32_t more) const {
-    own(at).fetch_add(more, cuda::memory_order_acq_rel);
+  template <class Word>
+  __device__ Word own_load_in_any_order(const Word& at) const {
+    return own(const_cast<Word&>(at)).load(cuda::memory_order_relaxed);
   }
-  __device__ std::uint64_t own_count(std::uint64_t& at, std::uint64_t more) const {
+  template <class Word>
+  __device__ void own_store_in_any_order(Word& at, Word value) const {
+    own(at).store(value, cuda::memory_order_relaxed);
+  }
+  template <class Word>
+  __device__ Word own_count(Word& at, Word more) const {
     return own(at).fetch_add(more, cuda::memory_order_relaxed);
   }
-  __device__ bool own_store_if(std::uint32_t& at, std::uint32_t old, std::uint32_t value) const {
-    return own(at).compare_exchange_strong(old, value, cuda::memory_order_acq_rel,
-                                           cuda::memory_order_acquire);
+  __device__ bool own_take_if(std::uint32_t& at, std::uint32_t old, std::uint32_t value) const {
+    return own(at).compare_exchange_strong(old, value, cuda::memory_order_acquire,
+                                           cuda::memory_order_relaxed);
+  }
+  __device__ bool own_give_if(std::uint32_t& at, std::uint32_t old, std::uint32_t value) const {
+    return own(at).compare_exchange_strong(old, value, cuda::memory_order_release,
+                                           cuda::memory_order_relaxed);
+  }
+  __device__ void own_give(std::uint32_t& at, std::uint32_t more) const {
+    own(at).fetch_add(more, cuda::memory_order_release);
   }
 
   /// Another one may say the same.

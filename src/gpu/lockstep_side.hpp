@@ -81,14 +81,26 @@ class lockstep_side {
   void own_store(Word& at, Word value) const noexcept {
     std::atomic_ref(at).store(value, std::memory_order_release);
   }
-  void own_add(std::uint32_t& at, std::uint32_t more) const noexcept {
-    std::atomic_ref(at).fetch_add(more, std::memory_order_acq_rel);
+  template <class Word>
+  Word own_load_in_any_order(const Word& at) const noexcept {
+    return own_load(at);
   }
-  std::uint64_t own_count(std::uint64_t& at, std::uint64_t more) const noexcept {
+  template <class Word>
+  void own_store_in_any_order(Word& at, Word value) const noexcept {
+    own_store(at, value);
+  }
+  template <class Word>
+  Word own_count(Word& at, Word more) const noexcept {
     return std::atomic_ref(at).fetch_add(more, std::memory_order_relaxed);
   }
-  bool own_store_if(std::uint32_t& at, std::uint32_t old, std::uint32_t value) const noexcept {
+  bool own_take_if(std::uint32_t& at, std::uint32_t old, std::uint32_t value) const noexcept {
     return std::atomic_ref(at).compare_exchange_strong(old, value, std::memory_order_acq_rel);
+  }
+  bool own_give_if(std::uint32_t& at, std::uint32_t old, std::uint32_t value) const noexcept {
+    return own_take_if(at, old, value);
+  }
+  void own_give(std::uint32_t& at, std::uint32_t more) const noexcept {
+    std::atomic_ref(at).fetch_add(more, std::memory_order_acq_rel);
   }
 
   void tell(status& to, status what) const noexcept {

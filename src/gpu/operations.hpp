@@ -443,17 +443,12 @@ class operations {
                                      : side_.load_in_order(table_.value_of(form(), s.hash, lane));
       }),
                           hit);
-      std::uint32_t same = warp().ballot(warp().each([&](unsigned lane) {
-        return lane == hit &&
-               (warp().of(from, lane).words != nullptr ||
-                side_.load_in_order(table_.state_of(form(), s.hash, lane)) == s.fingerprint);
-      }));
-      if (same == 0) return std::nullopt;
     }
     if (counted != nullptr) count(s, from, slots, *counted);
     std::uint32_t changed = warp().ballot(
         warp().each([&](unsigned lane) { return !copies_.unchanged(warp().of(from, lane)); }));
-    bool as_read = changed == 0 && warp().one([&] { return side_.version(s.hash); }) == version;
+    bool as_read =
+        changed == 0 && warp().one([&] { return side_.version_again(s.hash); }) == version;
     if (!as_read && !Side::planted("gpu-copies-are-not-looked-at-again")) return std::nullopt;
     return hits != 0 ? status::ok : status::not_found;
   }

@@ -40,22 +40,25 @@ class staged_index {
   DURAHASH_ON_DEVICE std::uint32_t find(std::uint64_t hash) const {
     for (std::uint64_t at = place_of(hash);; at = behind(at)) {  // ends at an empty place
       std::uint32_t number = side_.own_load(all_.numbers[at]);
-      if (number == 0 || side_.own_load(all_.hashes[number - 1]) == hash) return number;
+      if (number == 0 || side_.own_load_in_any_order(all_.hashes[number - 1]) == hash)
+        return number;
     }
   }
   /// A number for it.
   DURAHASH_ON_DEVICE std::uint32_t add(std::uint64_t hash, tallies& total) const {
-    auto number = static_cast<std::uint32_t>(side_.own_count(total.staged, 1) - all_.before) + 1;
-    side_.own_store(all_.hashes[number - 1], hash);
+    auto number =
+        static_cast<std::uint32_t>(side_.own_count(total.staged, std::uint64_t{1}) - all_.before) +
+        1;
+    side_.own_store_in_any_order(all_.hashes[number - 1], hash);
     std::uint64_t at = place_of(hash);
-    while (!side_.own_store_if(all_.numbers[at], 0, number)) at = behind(at);
+    while (!side_.own_give_if(all_.numbers[at], 0, number)) at = behind(at);
     return number;
   }
   /// Nobody finds or adds meanwhile.
   DURAHASH_ON_DEVICE void forget(std::uint32_t number) const {
     std::uint64_t at = place_of(all_.hashes[number - 1]);
-    while (side_.own_load(all_.numbers[at]) != number) at = behind(at);
-    side_.own_store(all_.numbers[at], 0u);
+    while (side_.own_load_in_any_order(all_.numbers[at]) != number) at = behind(at);
+    side_.own_store_in_any_order(all_.numbers[at], 0u);
   }
 
  private:

@@ -36,9 +36,9 @@ std::set<std::string> compiled(const std::string& half, const std::string& copie
 TEST(PtxKernels, HaveTheOrderingsOfTheLitmusTests) {
   // what no answer of another thread hangs on: lists, counts, a flag, looks, and numbers of changes
   // that are forgotten
-  const std::string counted = "atom.add.relaxed.gpu.u64\n", full = "st.release.gpu.b32\n",
-                    marks = "st.release.gpu.b32\natom.add.acq_rel.gpu.u32\n",
-                    forgotten = "ld.acquire.gpu.b32\nst.release.gpu.b32\n";
+  const std::string counted = "atom.add.relaxed.gpu.u64\n", full = "st.relaxed.gpu.b32\n",
+                    marks = "st.relaxed.gpu.b32\natom.add.relaxed.gpu.u32\n",
+                    forgotten = "ld.relaxed.gpu.b32\nst.relaxed.gpu.b32\n";
   const std::string write = take + give + claim + insertion + removal + look + update + full,
                     copied = hold + insertion_with_copy + removal_with_copy + update_with_copy,
                     commit = removal + insertion_in_halves + update_in_halves + forgotten;

@@ -1,5 +1,5 @@
 // The protocols of the kernels, in all their executions. What must not be is in none. Each ordering
-// is needed: if it is weaker by one step, that is in some. Those that are not are listed as spare.
+// is needed: if it is weaker by one step, that is in some.
 #include <sstream>
 
 #include "test/ptx/protocol_pieces.hpp"
@@ -156,7 +156,7 @@ scenarios turns() {
        with_lanes(of_a_slot(7, 10,
                             {erase7, "", insert9, "", made_for(find_first_lane, {7}),
                              made_for(find_other_lane, {7})})),
-       {{0, 0}, {0, 1}, {1, 0}, {1, 1}, {10, 0}, {10, 1}},
+       {{1, 0}, {1, 1}, {10, 0}, {10, 1}, {20, 0}},
        [](const outcome& o) { return o[0] == 20 && o[1] == 1; }},
   };
 }
@@ -362,37 +362,11 @@ bool apply(const weakening& w, litmus& l) {
   return changed;
 }
 
-/// What src/gpu has, and the model does not ask for: all of them may go at once.
-const std::vector<weakening> spare = {
-    // a copy's version is taken by an update that acquires, and given by one that releases
-    {"close: look", ".acquire.", ".relaxed."},
-    {"close", ".acq_rel.", ".acquire."},
-    {"release", ".acq_rel.", ".release."},
-    {"hold: copy_of", ".acquire.", ".relaxed."},
-    {"hold: bucket", ".acquire.", ".relaxed."},
-    {"retire: open", ".release.", ".relaxed."},
-    {"retire: copy_of", ".release.", ".relaxed."},
-    // one of the two is enough: bucket, or copy_of before it
-    {"name: bucket", ".release.", ".relaxed."},
-    {"copies: bucket", ".acquire.", ".relaxed."},
-    // what is behind them is older
-    {"copies: the copy's version again", ".acquire.", ".relaxed."},
-    {"copies: version again", ".acquire.", ".relaxed."},
-    // the version says the same
-    {"copies: state again", "ld.acquire.gpu.b64 %rd3, [state];", ""},
-    // the number is released behind it
-    {"index: hash", ".release.", ".relaxed."},
-    {"index: look at the hash", ".acquire.", ".relaxed."},
-    {"index: number", ".acq_rel.", ".release."},
-};
-
 /// By one step. What is relaxed has a scope to lose where a fence is behind it.
 std::vector<weakening> weaker(const std::string& line) {
   const std::string name = name_of(line);
   auto has = [&](const std::string& what) { return line.find(what) != std::string::npos; };
-  const bool is_spare =
-      std::any_of(spare.begin(), spare.end(), [&](const weakening& w) { return w.name == name; });
-  if (name == around || (has(".relaxed.") && is_spare)) return {};
+  if (name == around) return {};
   if (has("bar.warp.sync")) return {{name, "bar.warp.sync -1;", ""}};
   if (has("fence.")) return {{name, "fence.acq_rel.gpu;", ""}, {name, ".gpu;", ".cta;"}};
   std::vector<weakening> all;
@@ -404,12 +378,6 @@ std::vector<weakening> weaker(const std::string& line) {
                                                         {".sys.", ".gpu."},
                                                         {".gpu.", ".cta."}})
     if (has(from) && !(name.empty() && has(".relaxed."))) all.push_back({name, from, to});
-  return all;
-}
-
-scenarios without_spare(scenarios all) {
-  for (scenario& s : all)
-    for (const weakening& w : spare) apply(w, s.program);
   return all;
 }
 
@@ -458,26 +426,12 @@ TEST_F(PtxLitmusProtocols, NothingWrongComesUp) {
     EXPECT_EQ(all.outcomes, s.right) << s.what;
   }
 }
-TEST_F(PtxLitmusProtocols, NorWithoutTheOrderingsThatAreSpare) {
-  for (const scenario& s : without_spare(all_scenarios())) EXPECT_FALSE(goes_wrong(s)) << s.what;
-}
-TEST_F(PtxLitmusProtocols, EachOfTheOthersIsNeeded) {
-  const scenarios all = without_spare(small_scenarios());
+TEST_F(PtxLitmusProtocols, EachOrderingIsNeeded) {
+  const scenarios all = small_scenarios();
   const std::set<weakening> each = all_weaker(all);
   RecordProperty("weaker forms", std::to_string(each.size()));
   for (const weakening& w : each)
     EXPECT_TRUE(is_needed(w, all)) << w.name << ", " << w.from << " as " << w.to;
-}
-/// With the spare ones there: those and the other halves of pairs, of which one is enough.
-TEST_F(PtxLitmusProtocols, AloneTheOtherHalfOfAPairIsNotNeeded) {
-  const scenarios all = small_scenarios();
-  std::set<std::string> not_needed;
-  for (const weakening& w : all_weaker(all))
-    if (!is_needed(w, all)) not_needed.insert(w.name);
-  // of the bucket's load and store, and of the second look at the state
-  std::set<std::string> wanted = {"copies: copy_of", "name: copy_of", "copies: state in the table"};
-  for (const weakening& w : spare) wanted.insert(w.name);
-  EXPECT_EQ(not_needed, wanted);
 }
 TEST_F(PtxLitmusProtocols, StepsInAnotherOrderGoWrong) {
   const std::string fingerprint = "st.release.sys.b64 [state], 9;\n";

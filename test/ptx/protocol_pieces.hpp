@@ -128,11 +128,8 @@ ld.acquire.gpu.b64 %rd3, [state];  // copies: state in the table
 setp.ne.s64 %p2, %rd3, $k;
 @%p2 bra looked$t;
 ld.acquire.gpu.b64 %rd4, [value];  // copies: value in the table
-ld.acquire.gpu.b64 %rd3, [state];  // copies: state again
-setp.ne.s64 %p2, %rd3, $k;
-@%p2 bra join;
 looked$t:
-ld.acquire.gpu.b32 %r4, [turn$k];  // copies: version again
+ld.relaxed.gpu.b32 %r4, [turn$k];
 )" + if_still_the_version;
 /// find_in_copies with copies_of::find and unchanged, where it has one
 inline const std::string find_in_copies = R"(
@@ -147,7 +144,7 @@ setp.ne.s32 %p2, %r4, 0;
 ld.acquire.gpu.b32 %r4, [open];  // copies: open
 setp.eq.s32 %p2, %r4, 0;
 @%p2 bra join;
-ld.acquire.gpu.b64 %rd3, [bucket];  // copies: bucket
+ld.relaxed.gpu.b64 %rd3, [bucket];
 setp.ne.s64 %p2, %rd3, $n;
 @%p2 bra join;
 mov.u64 %rd4, 1;
@@ -156,34 +153,34 @@ setp.ne.s64 %p2, %rd3, $k;
 @%p2 bra looked$t;
 ld.acquire.gpu.b64 %rd4, [copied value];  // copies: value
 looked$t:
-ld.acquire.gpu.b32 %r4, [held];  // copies: the copy's version again
+ld.relaxed.gpu.b32 %r4, [held];
 setp.ne.s32 %p2, %r4, %r5;
 @%p2 bra join;
-ld.acquire.gpu.b32 %r4, [turn$k];  // copies: version again
+ld.relaxed.gpu.b32 %r4, [turn$k];
 )" + if_still_the_version;
 
 // ---------------------------------------------------------- copies of buckets: bucket_copies.hpp
 
 inline const std::string close = R"(
-ld.acquire.gpu.b32 %r7, [held];  // close: look
+ld.relaxed.gpu.b32 %r7, [held];
 and.b32 %r8, %r7, 1;
 setp.ne.s32 %p2, %r8, 0;
 @%p2 bra join;
 add.u32 %r8, %r7, 1;
-atom.cas.acq_rel.gpu.b32 %r9,[held],%r7,%r8;  // close
+atom.cas.acquire.gpu.b32 %r9,[held],%r7,%r8;  // close
 setp.ne.s32 %p2, %r9, %r7;
 @%p2 bra join;
 )";
 inline const std::string release = R"(
-atom.add.acq_rel.gpu.u32 %r9,[held],1;  // release
+atom.add.release.gpu.u32 %r9,[held],1;  // release
 )";
 /// hold, in a write of key $k: %r6 is the copy, or 0
 inline const std::string hold = R"(
-ld.acquire.gpu.b32 %r6, [copy_of];  // hold: copy_of
+ld.relaxed.gpu.b32 %r6, [copy_of];
 setp.eq.s32 %p2, %r6, 0;
 @%p2 bra holds$k$t;
 )" + close + R"(
-ld.acquire.gpu.b64 %rd3, [bucket];  // hold: bucket
+ld.relaxed.gpu.b64 %rd3, [bucket];
 setp.eq.s64 %p2, %rd3, 1;
 @%p2 bra holds$k$t;
 )" + release + R"(
@@ -208,11 +205,11 @@ st.release.gpu.b64 [copied value], $v;  // copy: word
 
 // a load, of the copy that is there
 inline const std::string retire = close + R"(
-st.release.gpu.b32 [open], 0;  // retire: open
-st.release.gpu.b32 [copy_of$b], 0;  // retire: copy_of
+st.relaxed.gpu.b32 [open], 0;
+st.relaxed.gpu.b32 [copy_of$b], 0;
 )" + release;
 inline const std::string name = close + R"(
-st.release.gpu.b64 [bucket], $n;  // name: bucket
+st.relaxed.gpu.b64 [bucket], $n;
 )" + release + R"(
 st.release.gpu.b32 [copy_of$b], 1;  // name: copy_of
 )";
@@ -228,15 +225,15 @@ st.release.gpu.b32 [open], 1;  // fill: open
 
 /// staged_index::add, of the first change
 inline const std::string add_change = R"(
-st.release.gpu.b64 [hash], $k;  // index: hash
-atom.cas.acq_rel.gpu.b32 %r3,[change number],0,1;  // index: number
+st.relaxed.gpu.b64 [hash], $k;
+atom.cas.release.gpu.b32 %r3,[change number],0,1;  // index: number
 )";
 /// staged_index::find: whether the first change is the key's
 inline const std::string find_change = R"(
 ld.acquire.gpu.b32 %r3, [change number];  // index: look
 setp.eq.s32 %p2, %r3, 0;
 @%p2 bra join;
-ld.acquire.gpu.b64 %rd3, [hash];  // index: look at the hash
+ld.relaxed.gpu.b64 %rd3, [hash];
 setp.ne.s64 %p2, %rd3, $k;
 @%p2 bra join;
 st.relaxed.sys.b64 [result0], 1;
@@ -291,7 +288,7 @@ inline const std::string stage_other_lane =
 inline const std::string find_first_lane = before_one + R"(
 ld.acquire.gpu.b32 %r3, [turn$k];  // copies: version
 )" + behind_one + before_one + R"(
-ld.acquire.gpu.b32 %r4, [turn$k];  // copies: version again
+ld.relaxed.gpu.b32 %r4, [turn$k];
 )" + behind_one + R"(
 shr.u32 %r3, %r3, 1;
 shr.u32 %r4, %r4, 1;
@@ -305,9 +302,6 @@ ld.acquire.gpu.b64 %rd3, [state];  // copies: state in the table
 setp.ne.s64 %p2, %rd3, $k;
 @%p2 bra looked$t;
 ld.acquire.gpu.b64 %rd4, [value];  // copies: value in the table
-ld.acquire.gpu.b64 %rd3, [state];  // copies: state again
-setp.eq.s64 %p2, %rd3, $k;
-selp.b64 %rd4, %rd4, 0, %p2;
 looked$t:
 )" + before_one + behind_one + R"(
 st.relaxed.sys.b64 [result0], %rd4;
