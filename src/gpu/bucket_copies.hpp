@@ -45,10 +45,11 @@ struct bucket_copies {
 };
 
 /// `Side`: gpu/operations.hpp; wait; and of the device's own words
-///   own_load, own_store       as load_in_order and store; also without an order
-///   own_take_if               sees what came before the word's value
-///   own_give_if, own_give     are visible behind what was stored before them
-///   own_count                 in no order
+///   own_load, own_store               as load_in_order and store of the pool
+///   own_load_in_any_order, own_store_in_any_order, own_count
+///   own_take_if                       sees what came before the word's value
+///   own_give_if, own_give             are visible behind what was stored before them
+/// Under a copy's version, taken and given, other words of it need no order.
 template <class Side>
 class copies_of {
  public:
@@ -157,7 +158,8 @@ class copies_of {
     }
     return false;
   }
-  /// The bucket's copy, held; 0: it has none.
+  /// The bucket's copy, held; 0: it has none. Who sees an older `copy_of` or a newer one misses
+  /// nothing: no copy is filled before this kernel is done (B3).
   DURAHASH_ON_DEVICE std::uint32_t hold(std::uint64_t bucket) const {
     std::uint32_t copy = side_.own_load_in_any_order(here_.copy_of[bucket]);
     if (copy == 0) return 0;
