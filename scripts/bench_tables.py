@@ -37,7 +37,6 @@ from engines import ENGINES
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PHASES = ["load", "insert steady", "present", "absent", "ycsb-c", "update", "ycsb-a", "erase",
           "get-many present", "get-many absent", "put-many new", "put-many present"]
-SLICE = 131_072
 MEANS = {"load", "insert steady", "put-many new"}
 
 
@@ -113,9 +112,6 @@ def main():
     parser.add_argument("--preset", default="release", help="of the build")
     parser.add_argument("--json", help="every slice")
     asked = parser.parse_args()
-    if asked.rounds is None:  # two phases take records away
-        turn = SLICE if asked.threads == 1 else (asked.threads + 1) * SLICE
-        asked.rounds = max(1, min(15, asked.keys // turn // 2))
     program = built(asked)
     with tempfile.TemporaryDirectory() as folder:  # TurboHash writes a log where it is started
         kinds = dict(line.split() for line in
@@ -124,7 +120,7 @@ def main():
         names = asked.table or [name for name in kinds
                                 if asked.threads == 1 or name != "unordered-dense"]
         begin, load = time.time(), os.getloadavg()[0]
-        done = subprocess.run([program, str(asked.keys), str(asked.rounds), str(asked.threads),
+        done = subprocess.run([program, str(asked.keys), str(asked.rounds or 0), str(asked.threads),
                                str(asked.seed), *names], stdout=subprocess.PIPE, text=True,
                               check=False, cwd=folder,
                               env=os.environ | {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"})
@@ -133,6 +129,7 @@ def main():
         raise SystemExit(done.returncode)
     ns = json.loads(done.stdout.splitlines()[-1])
     ns = {name: ns[name] for name in names}
+    asked.rounds = len(ns[names[0]]["present"])
     print(heading(f"{asked.keys:,} keys, {asked.rounds} rounds, {asked.threads} thread(s), seed "
                   f"{asked.seed}, {time.time() - begin:.0f} s, load average at the start {load:.1f}"))
     report(kinds, ns)

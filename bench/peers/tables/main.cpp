@@ -1,7 +1,7 @@
 // Hash tables in memory, in one process and in turns; a line of JSON. scripts/bench_tables.py
 // starts it.
 //
-//   durahash_table_peers KEYS ROUNDS THREADS SEED TABLE...
+//   durahash_table_peers KEYS ROUNDS THREADS SEED TABLE...    ROUNDS 0: 15, or as many as KEYS allow
 //
 // KEYS records, or as many of them as fill slices, are loaded into every table. Then each phase
 // does ROUNDS slices of 131,072 operations with each table, in another order of tables in every
@@ -252,10 +252,13 @@ int list() {
 }
 
 int compare(char** argument, int count) {
-  const std::uint64_t keys = std::stoull(argument[0]), rounds = std::stoull(argument[1]);
+  const std::uint64_t keys = std::stoull(argument[0]), asked = std::stoull(argument[1]);
   const unsigned threads = static_cast<unsigned>(std::stoul(argument[2]));
   const std::uint64_t seed = std::stoull(argument[3]);
-  if (threads == 0 || keys / comparison::turn_of(threads) < 2 * rounds)
+  // two phases take records away
+  const std::uint64_t most_rounds = threads == 0 ? 0 : keys / comparison::turn_of(threads) / 2;
+  const std::uint64_t rounds = asked != 0 ? asked : std::min<std::uint64_t>(15, most_rounds);
+  if (rounds == 0 || rounds > most_rounds)
     throw std::runtime_error("too few keys for so many rounds and threads");
   std::vector<table> tables;
   const std::vector<entry> known = all_tables();
