@@ -1,7 +1,7 @@
 // Hash tables in memory, in one process and in turns; a line of JSON. scripts/bench_tables.py
 // starts it.
 //
-//   durahash_table_peers KEYS ROUNDS THREADS SEED TABLE...    ROUNDS 0: 15, or as many as KEYS allow
+//   durahash_table_peers KEYS ROUNDS THREADS SEED TABLE...   ROUNDS 0: 15, or what KEYS allow
 //
 // KEYS records, or as many of them as fill slices, are loaded into every table. Then each phase
 // does ROUNDS slices of 131,072 operations with each table, in another order of tables in every
