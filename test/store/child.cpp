@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -42,6 +43,7 @@ std::optional<int> run_as_child(int argc, char** argv) {
   auto role = roles().find(argv[2]);
   if (role == roles().end())
     throw std::invalid_argument(std::string("no role is named ") + argv[2]);
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // a test that is stopped leaves nobody behind
   return role->second(child_arguments(argv + 3, argv + argc));
 }
 
