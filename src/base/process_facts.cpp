@@ -1,8 +1,12 @@
 #include "base/process_facts.hpp"
 
+#include <atomic>
 #include <cinttypes>
 #include <cstdio>
 #include <cstring>
+#include <new>
+
+#include "base/process_mark.hpp"
 
 namespace durahash {
 
@@ -38,6 +42,22 @@ std::optional<process_facts> facts_of_process(std::uint64_t process) noexcept {
 
 std::optional<process_facts> facts_of_this_process() noexcept {
   return facts_in("/proc/self/stat");
+}
+
+std::uint64_t start_ticks_of_this_process() noexcept {
+  static std::atomic<const volatile unsigned char*> known_by{nullptr};
+  static std::atomic<std::uint64_t> known{0};
+  const auto* mark = known_by.load(std::memory_order_acquire);
+  if (mark != nullptr && *mark != 0) return known.load(std::memory_order_relaxed);
+  const auto facts = facts_of_this_process();
+  if (!facts) return 0;
+  try {
+    mark = this_process_mark();
+    known.store(facts->start_ticks, std::memory_order_relaxed);
+    known_by.store(mark, std::memory_order_release);
+  } catch (const std::bad_alloc&) {  // asked again the next time
+  }
+  return facts->start_ticks;
 }
 
 }  // namespace durahash

@@ -21,4 +21,8 @@ struct process_facts {
 std::optional<process_facts> facts_of_process(std::uint64_t process) noexcept;
 std::optional<process_facts> facts_of_this_process() noexcept;
 
+/// Of that what never changes; 0 where /proc does not tell. Asked of the system once in a process,
+/// and once in each of its children.
+std::uint64_t start_ticks_of_this_process() noexcept;
+
 }  // namespace durahash

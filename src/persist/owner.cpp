@@ -23,7 +23,7 @@ owner_record this_process(owner_side side) {
   owner_record owner{};
   owner.boot_id = this_boot();
   owner.process = static_cast<std::uint64_t>(::getpid());
-  owner.start_ticks = facts_of_this_process().value_or(process_facts{}).start_ticks;
+  owner.start_ticks = start_ticks_of_this_process();
   owner.side = side;
   return sealed(owner);
 }

@@ -324,9 +324,8 @@ void pool<M>::admit_readers() noexcept {
   if (readers_ == nullptr) return;
   opening_ = false;
   readers_line& line = *readers_;
-  const auto facts = facts_of_this_process();
   __atomic_store_n(&line.writer, static_cast<std::uint64_t>(::getpid()), __ATOMIC_RELAXED);
-  __atomic_store_n(&line.start_ticks, facts ? facts->start_ticks : 0, __ATOMIC_RELAXED);
+  __atomic_store_n(&line.start_ticks, start_ticks_of_this_process(), __ATOMIC_RELAXED);
   __atomic_store_n(&line.versions, static_cast<std::uint64_t>(versions_descriptor_ + 1),
                    __ATOMIC_RELAXED);
   __atomic_fetch_add(&line.incarnation, 1, __ATOMIC_RELAXED);

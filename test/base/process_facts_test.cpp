@@ -5,6 +5,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
+#include <thread>
+
 namespace durahash::test {
 namespace {
 
@@ -28,6 +31,22 @@ TEST(ProcessFacts, AProgramMayHaveAnyName) {
   ASSERT_TRUE(usual && named);
   EXPECT_EQ(named->start_ticks, usual->start_ticks);
   EXPECT_FALSE(named->has_closed_its_files());
+}
+
+TEST(ProcessFacts, AChildBeganLaterThanItsParentSays) {
+  const std::uint64_t here = start_ticks_of_this_process();
+  EXPECT_EQ(here, facts_of_this_process()->start_ticks);
+  EXPECT_EQ(here, start_ticks_of_this_process());
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));  // some ticks of the clock
+  pid_t child = ::fork();
+  if (child == 0) {
+    const std::uint64_t there = start_ticks_of_this_process();
+    ::_exit(there == facts_of_this_process()->start_ticks && there != here ? 0 : 1);
+  }
+  ASSERT_GT(child, 0);
+  int ended = 0;
+  ASSERT_EQ(::waitpid(child, &ended, 0), child);
+  EXPECT_EQ(ended, 0) << "what the parent knew is not true of the child";
 }
 
 TEST(ProcessFacts, AnEndedChildHasClosedItsFilesAndThenIsNotThere) {
