@@ -6,19 +6,11 @@
 #include <cstdio>
 #include <random>
 
-#include "media/emulated_medium.hpp"
-#include "media/process_medium.hpp"
-#include "test/engine/probing_medium.hpp"
+#include "test/engine/instances.hpp"
 
 namespace durahash::test {
 namespace {
 
-struct plain_medium : process_medium {
-  explicit plain_medium(const std::byte*) {}
-};
-struct counted_medium : emulated_medium {
-  explicit counted_medium(const std::byte*) : emulated_medium(latency{}) {}
-};
 using words = rig<plain_medium, word_records, cceh_engine>;
 using counted = rig<counted_medium, word_records, cceh_engine>;
 

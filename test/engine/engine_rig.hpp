@@ -10,14 +10,9 @@
 #include <map>
 #include <string>
 
-#include "media/process_medium.hpp"
-#include "test/engine/probing_medium.hpp"
+#include "test/engine/instances.hpp"
 
 namespace durahash::test {
-
-struct plain_medium : process_medium {
-  explicit plain_medium(const std::byte*) {}
-};
 
 /// A number as a key, or as a short value. Strings have 16 bytes, as the paper's keys (§4.1), or as
 /// many as the keys in slots have.

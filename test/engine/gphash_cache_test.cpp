@@ -10,15 +10,10 @@
 #include <thread>
 #include <vector>
 
-#include "media/emulated_medium.hpp"
 #include "test/engine/engine_rig.hpp"
 
 namespace durahash::test {
 namespace {
-
-struct counted_medium : emulated_medium {
-  explicit counted_medium(const std::byte*) : emulated_medium(latency{}) {}
-};
 
 options with_copies(std::uint64_t percent, gphash::replacement_policy policy,
                     std::uint64_t capacity, std::uint64_t slots = 8) {

@@ -5,15 +5,10 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "media/emulated_medium.hpp"
 #include "test/engine/engine_rig.hpp"
 
 namespace durahash::test {
 namespace {
-
-struct counted_medium : emulated_medium {
-  explicit counted_medium(const std::byte*) : emulated_medium(latency{}) {}
-};
 
 options growing(std::uint64_t stop_to_grow, std::uint64_t levels = 2) {
   options how;

@@ -6,15 +6,10 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "media/emulated_medium.hpp"
 #include "test/engine/engine_rig.hpp"
 
 namespace durahash::test {
 namespace {
-
-struct counted_medium : emulated_medium {
-  explicit counted_medium(const std::byte*) : emulated_medium(latency{}) {}
-};
 
 struct one_shot {
   std::uint64_t levels, hashes, slots;

@@ -12,7 +12,6 @@
 
 #include "base/background.hpp"
 #include "base/turns.hpp"
-#include "media/emulated_medium.hpp"
 #include "media/pmem_medium.hpp"
 #include "test/engine/level_rig.hpp"
 
@@ -40,10 +39,6 @@ struct traced_medium : process_medium {
 
  private:
   const std::byte* base_;
-};
-
-struct counted_medium : emulated_medium {
-  explicit counted_medium(const std::byte*) : emulated_medium(latency{}) {}
 };
 
 /// What searches look at, on average, and the most buckets of any.

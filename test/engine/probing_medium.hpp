@@ -138,22 +138,31 @@ struct rig {
   std::unique_ptr<pool<M>> p;
   std::unique_ptr<table_type> t;
 
-  status put(key_type key, value_type value) {
-    return t->write(
-        key, [&](const std::optional<value_type>&) { return decision<value_type>::set(value); });
-  }
-  status erase(key_type key) {
-    return t->write(key, [&](const std::optional<value_type>& present) {
-      return present ? decision<value_type>::remove()
-                     : decision<value_type>::keep(status::not_found);
-    });
-  }
-  auto get(key_type key) {
-    std::optional<std::conditional_t<Kind::in_slot, std::uint64_t, std::string>> found;
-    if (t->get(key, [&](value_type value) { found.emplace(value); }) != status::ok) found.reset();
-    return found;
-  }
+  status put(key_type key, value_type value);
+  status erase(key_type key);
+  std::optional<std::conditional_t<Kind::in_slot, std::uint64_t, std::string>> get(key_type key);
 };
+
+// not inline: instances.hpp has them compiled once
+
+template <class M, class Kind, class Engine>
+status rig<M, Kind, Engine>::put(key_type key, value_type value) {
+  return t->write(
+      key, [&](const std::optional<value_type>&) { return decision<value_type>::set(value); });
+}
+template <class M, class Kind, class Engine>
+status rig<M, Kind, Engine>::erase(key_type key) {
+  return t->write(key, [&](const std::optional<value_type>& present) {
+    return present ? decision<value_type>::remove() : decision<value_type>::keep(status::not_found);
+  });
+}
+template <class M, class Kind, class Engine>
+std::optional<std::conditional_t<Kind::in_slot, std::uint64_t, std::string>>
+rig<M, Kind, Engine>::get(key_type key) {
+  std::optional<std::conditional_t<Kind::in_slot, std::uint64_t, std::string>> found;
+  if (t->get(key, [&](value_type value) { found.emplace(value); }) != status::ok) found.reset();
+  return found;
+}
 
 template <class Engine>
 superblock block_for(const options& how, bool words) {

@@ -6,15 +6,11 @@
 #include <cstdio>
 #include <random>
 
-#include "media/process_medium.hpp"
-#include "test/engine/probing_medium.hpp"
+#include "test/engine/instances.hpp"
 
 namespace durahash::test {
 namespace {
 
-struct plain_medium : process_medium {
-  explicit plain_medium(const std::byte*) {}
-};
 using words = rig<plain_medium, word_records>;
 
 /// Shards of so many buckets, which the records below make larger only here and there.

@@ -275,7 +275,7 @@ class engine_frame : public lifecycle<M, Kind, Engine> {
   status visit_rest(cursor& at, std::size_t& left, Visit& visit);
   std::optional<rest_of_stretch<Kind>> rest_from(const std::vector<record_of<Kind>>& records,
                                                  std::size_t first, std::uint64_t end);
-  status move_records_down();
+  status move_records_down() requires(!Kind::in_slot);
   template <class Resident>
   status move_down(const Resident& r, std::uint64_t behind);
 
@@ -561,7 +561,7 @@ status engine_frame<M, Kind, Engine>::compact() {
 /// Records behind the point where all that is live would end, if it lay without gaps, have room in
 /// front of it.
 template <medium M, class Kind, class Engine>
-status engine_frame<M, Kind, Engine>::move_records_down() {
+status engine_frame<M, Kind, Engine>::move_records_down() requires(!Kind::in_slot) {
   status answer = status::ok;
   std::uint64_t behind = this->live_bytes();
   this->self().for_each_locked([&](const auto& r) {

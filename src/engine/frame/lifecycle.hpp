@@ -227,9 +227,9 @@ class lifecycle {
   bool claim_count() noexcept { return !count_claimed_.exchange(true); }
   void count_all(const background* asking) noexcept;
   status close_clean(std::uint64_t records);
-  std::uint64_t digest_of_records();
+  std::uint64_t digest_of_records() requires(Kind::in_slot);
   std::uint64_t saved_digest();
-  void check_digest(violations& violated);
+  void check_digest(violations& violated) requires(Kind::in_slot);
 
   std::atomic<bool> counted_{true}, count_claimed_{true};
   zeroed_array<std::atomic<std::uint8_t>> counted_units_;  // each guarded by its unit's lock
@@ -398,7 +398,7 @@ void lifecycle<M, Kind, Engine>::check(check_report& report) {
 
 /// 0 where a record cannot be read.
 template <medium M, class Kind, class Engine>
-std::uint64_t lifecycle<M, Kind, Engine>::digest_of_records() {
+std::uint64_t lifecycle<M, Kind, Engine>::digest_of_records() requires(Kind::in_slot) {
   std::uint64_t sum = 0;
   auto add = [&](std::uint64_t key, std::uint64_t value) { sum += record_digest(key, value); };
   for (cursor at; !at.done;)
@@ -415,7 +415,7 @@ std::uint64_t lifecycle<M, Kind, Engine>::saved_digest() {
 
 /// Scans beside writers: once they have begun there is nothing to compare with.
 template <medium M, class Kind, class Engine>
-void lifecycle<M, Kind, Engine>::check_digest(violations& violated) {
+void lifecycle<M, Kind, Engine>::check_digest(violations& violated) requires(Kind::in_slot) {
   std::uint64_t saved = saved_digest(), found = saved == 0 ? 0 : digest_of_records();
   if (found == saved || found == 0 || saved_digest() != saved) return;
   violated("keys or values are not those that were there when the pool was closed");

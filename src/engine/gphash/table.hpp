@@ -358,7 +358,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   template <class Decide>
   staged stage_home(const unit_type& u, const target_type& t, key_type key, Decide& decide,
                     change& c, status& answer, flushed& started);
-  staged stage_new(const target_type& t, value_type value, change& c);
+  staged stage_new(const target_type& t, value_type value, change& c) requires(Kind::in_slot);
   void note_if_nearly_full(bucket a, bucket b, bucket c, bucket d) noexcept;
   [[gnu::always_inline]] status finish_write(const target_type&, const change&,
                                              status answer) noexcept {
@@ -376,7 +376,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   staged stage_set(const levels_view& v, const candidates& s, lookup& at, key_type key,
                    value_type value, change& c, status& answer, flushed& started);
   void store_key(const slot_ref& at, key_type key);
-  flushed flush_key(const slot_ref& at);
+  flushed flush_key(const slot_ref& at) requires(Kind::fixed_key);
   void stage_removal(const lookup& at, change& c) const;
   ordered payload_order(const change& c) const;
   flushed flush_payload(const change& c);

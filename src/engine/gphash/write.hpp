@@ -106,7 +106,8 @@ template <class Decide>
 /// Into the bucket with most empty slots, of equals the first one.
 template <medium M, class Kind>
 [[gnu::always_inline]] inline staged table<M, Kind>::stage_new(const target_type& t,
-                                                               value_type value, change& c) {
+                                                               value_type value,
+                                                               change& c) requires(Kind::in_slot) {
   bucket roomiest = t.at[0];
   std::uint32_t its = match_eight(roomiest, empty_state);
   int most = std::popcount(its);  // two for each
@@ -269,7 +270,7 @@ void table<M, Kind>::store_key([[maybe_unused]] const slot_ref& at, [[maybe_unus
 
 /// What of it does not lie in the state's line, which ends before it or within it.
 template <medium M, class Kind>
-flushed table<M, Kind>::flush_key(const slot_ref& at) {
+flushed table<M, Kind>::flush_key(const slot_ref& at) requires(Kind::fixed_key) {
   auto key = reinterpret_cast<std::uintptr_t>(at.key), end = key + shape_.key_bytes;
   key = std::max(key, align_up(reinterpret_cast<std::uintptr_t>(at.state) + 1, line_bytes));
   return key < end

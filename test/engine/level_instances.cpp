@@ -1,0 +1,3 @@
+#include "test/engine/instances.hpp"
+
+DURAHASH_INSTANCES(template, level);
