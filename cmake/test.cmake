@@ -1,8 +1,10 @@
 # Test code runs short and is compiled long. Under a sanitizer -O0 of the preset is right for most of it.
 set(durahash_test_optimisation -O1)
+set(durahash_test_timeout 600)
 set(durahash_counting durahash_emulated)
 if(DURAHASH_SANITIZE)
   set(durahash_test_optimisation "")
+  set(durahash_test_timeout 3600)  # make test runs these beside others, which go first
   set(durahash_counting "")  # the explorer's media run the same code
 endif()
 
@@ -44,7 +46,7 @@ function(durahash_test name)
 endfunction()
 
 function(durahash_add_case name case filter label)
-  set(properties TIMEOUT 600)
+  set(properties TIMEOUT ${durahash_test_timeout})
   if(case MATCHES "EveryMoment\\.|SystemCall\\.|AllocationFailure\\.|PowerCut")
     list(APPEND properties COST 100)  # what takes longest begins first
   endif()
