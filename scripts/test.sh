@@ -61,7 +61,7 @@ noted_beside() {
 }
 start_beside() {
   set -m  # a group of its own, which ends as a whole
-  (renice -n 10 $BASHPID >"$notes/nice"; run_beside) &
+  (renice -n 5 $BASHPID >"$notes/nice"; run_beside) &
   lane=$!
   set +m
 }

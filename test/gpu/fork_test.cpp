@@ -9,6 +9,7 @@
 #include "test/gpu/map_rig.hpp"
 #include "test/gpu/rows_rig.hpp"
 #include "test/store/patched_pool.hpp"
+#include "test/store/patience.hpp"
 
 namespace durahash::test {
 namespace {
@@ -19,7 +20,7 @@ void expect_in_child(Find&& find) {
   pid_t child = ::fork();
   ASSERT_GE(child, 0);
   if (child == 0) {
-    ::alarm(20);
+    ::alarm(patience_seconds);
     ::_exit(find() ? 0 : 1);
   }
   int end = 0;

@@ -15,6 +15,7 @@
 #include "readers/ledger.hpp"
 #include "readers/process.hpp"
 #include "readers/subject.hpp"
+#include "store/patience.hpp"
 #include "store/scratch.hpp"
 
 namespace durahash::test {
@@ -112,7 +113,7 @@ TEST_P(BesideSubjects, AHandleWorksInChildrenOfAProcessThatReads) {
   });
   for (std::uint32_t version = 2; version < 12; ++version) {
     child_process child([&] {
-      ::alarm(20);
+      ::alarm(patience_seconds);
       std::string text;
       for (std::uint32_t n = 0; n < 300; ++n)
         if (reader.get(subject().key(n), text) != status::ok) return 1;

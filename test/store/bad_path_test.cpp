@@ -11,6 +11,7 @@
 
 #include "bad_input.hpp"
 #include "child.hpp"
+#include "patience.hpp"
 
 namespace durahash::test {
 namespace {
@@ -20,7 +21,7 @@ using BadPath = bad_input;
 /// path: opens it for reading, in a process that does not live long enough to wait for a pipe's
 /// other end.
 const child_role role("open_for_reading", [](const child_arguments& arguments) {
-  alarm(10);
+  ::alarm(patience_seconds);
   options how;
   how.mode = open_mode::read_only;
   return table::open(arguments.at(0), how) ? 1 : 0;

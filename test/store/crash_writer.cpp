@@ -10,6 +10,7 @@
 
 #include "conformance.hpp"
 #include "crash_lane.hpp"
+#include "patience.hpp"
 #include "random.hpp"
 
 namespace durahash::test {
@@ -139,7 +140,7 @@ void fork_children(const lane_plan& plan, std::unique_ptr<subject>& pool) {
     pid_t child = ::fork();
     if (child < 0) fail("fork");
     if (child == 0) {
-      ::alarm(20);
+      ::alarm(patience_seconds);
       for (std::uint64_t key = 0; key < 20; ++key)
         if (pool->put(nth_key(plan.with, key), nth_value(plan.with, n + key)) != status::forked)
           fail("a child writes");

@@ -419,12 +419,10 @@ int die_with_a_child_alive(const child_arguments& arguments) {
   shared_words told(at.file("told"), 2);
   auto pool = parents_pool(at.with, at.file("pool"));
   put_records(*pool, at.with, before_fork, after_fork);
-  pid_t child = fork_child(
-      [&] {
-        told[1] = 1;
-        for (;;) ::pause();
-      },
-      30);
+  pid_t child = fork_child([&] {
+    told[1] = 1;
+    for (;;) ::pause();
+  });
   told[0] = static_cast<std::uint64_t>(child);
   require(wait_until([&] { return told[1] == 1; }), "the child runs: it has let go of the lock");
   die();
@@ -445,27 +443,25 @@ int die_and_leave_the_pool_to_the_child(const child_arguments& arguments) {
   shared_words told(at.file("told"), 2);
   auto pool = parents_pool(at.with, at.file("pool"));
   pid_t parent = ::getpid();
-  pid_t child = fork_child(
-      [&] {
-        require(wait_until([&] { return ::getppid() != parent; }), "the parent dies");
-        {
-          std::unique_ptr<subject> anew;
-          // The last of its threads may still be about to let go of its files: only who waits for
-          // the process knows when that is over.
-          require(wait_until([&] {
-                    auto opened = open_subject(at.with, at.file("pool"), plain_options(at.with));
-                    if (opened) anew = std::move(*opened);
-                    return anew != nullptr;
-                  }),
-                  "the lock of a dead parent goes");
-          require_records(*anew, at.with, 0, before_fork, "in the child that inherits");
-          put_records(*anew, at.with, before_fork, after_fork);
-          require_sound(*anew, "in the child that inherits");
-        }
-        pool.reset();
-        told[1] = 1;
-      },
-      15);
+  pid_t child = fork_child([&] {
+    require(wait_until([&] { return ::getppid() != parent; }), "the parent dies");
+    {
+      std::unique_ptr<subject> anew;
+      // The last of its threads may still be about to let go of its files: only who waits for
+      // the process knows when that is over.
+      require(wait_until([&] {
+                auto opened = open_subject(at.with, at.file("pool"), plain_options(at.with));
+                if (opened) anew = std::move(*opened);
+                return anew != nullptr;
+              }),
+              "the lock of a dead parent goes");
+      require_records(*anew, at.with, 0, before_fork, "in the child that inherits");
+      put_records(*anew, at.with, before_fork, after_fork);
+      require_sound(*anew, "in the child that inherits");
+    }
+    pool.reset();
+    told[1] = 1;
+  });
   told[0] = static_cast<std::uint64_t>(child);
   die();
 }

@@ -30,7 +30,7 @@ class fork_within {
     if (child_ >= 0) return;
     child_ = ::fork();
     require(child_ >= 0, "fork works");
-    if (child_ == 0) ::alarm(10);
+    if (child_ == 0) ::alarm(patience_seconds);
   }
   bool in_child() const { return child_ == 0; }
   void require_good_end_of_child(const std::string& who) const { require_good_end(child_, who); }

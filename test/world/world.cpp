@@ -182,25 +182,24 @@ bool another_thread_runs() {
 /// AddressSanitizer's allocator (gcc 12) does not let go of its locks in a child: one that is made
 /// while another thread allocates waits for ever, without any code of ours. Such programs are for
 /// the other builds.
-unsigned patience_with_a_child(unsigned seconds) {
+void await_quiet() {
   constexpr double until_those_in_the_background_rest = 1;
   if (!wait_until([] { return !another_thread_runs(); }, until_those_in_the_background_rest))
     std::_Exit(not_possible_here);
-  return 6 * seconds;
 }
 #else
-unsigned patience_with_a_child(unsigned seconds) { return seconds; }
+void await_quiet() {}
 #endif
 
 }  // namespace
 
-pid_t fork_child(const std::function<void()>& what, unsigned seconds) {
-  seconds = patience_with_a_child(seconds);
+pid_t fork_child(const std::function<void()>& what) {
+  await_quiet();
   pid_t child = ::fork();
   require(child >= 0, "fork works");
   if (child != 0) return child;
   ::signal(SIGALRM, SIG_DFL);
-  ::alarm(seconds);
+  ::alarm(patience_seconds);
   what();
   std::_Exit(passed);
 }

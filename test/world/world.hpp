@@ -12,6 +12,7 @@
 
 #include "test/store/child.hpp"
 #include "test/store/conformance.hpp"
+#include "test/store/patience.hpp"
 #include "test/store/random.hpp"
 #include "test/store/scratch.hpp"
 #include "test/store/setup.hpp"
@@ -20,10 +21,6 @@
 namespace durahash::test {
 
 enum exit_code : int { passed = 0, failed = 1, not_possible_here = 77 };
-
-/// Whoever takes longer hangs. A busy machine takes a minute where a free one takes a second: a
-/// recount of low priority holds locks that writers spin for.
-inline constexpr double patience_seconds = 120;
 
 double stress_seconds();  ///< DURAHASH_STRESS_SECONDS, or 0.5
 
@@ -85,7 +82,7 @@ void play_until_death(const std::string& role, const child_arguments& arguments,
 
 /// Runs `what` in a forked child; ends this process unless that child exits with 0 in time. A hang
 /// in it is ended by a signal.
-pid_t fork_child(const std::function<void()>& what, unsigned seconds = 10);
+pid_t fork_child(const std::function<void()>& what);
 void require_good_end(pid_t child, const std::string& who);
 void in_forked_child(const std::string& who, const std::function<void()>& what);
 
