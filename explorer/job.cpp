@@ -95,7 +95,9 @@ std::string job::text() const {
   return kind.text() + (eadr ? "/eadr" : "") + flavours[static_cast<int>(flavour)];
 }
 
-std::string job::name() const { return text() + "#" + std::to_string(seed); }
+std::string job::name() const {
+  return text() + "#" + std::to_string(seed) + (program ? "." + std::to_string(*program) : "");
+}
 
 std::optional<alteration> alteration_named(const std::string& text) {
   for (auto kind : {elision::what::flush, elision::what::fence, elision::what::order}) {
@@ -167,7 +169,10 @@ std::optional<job> job_named(const campaign& what, const std::string& name) {
   any.only.clear();
   for (job& j : jobs_of(any)) {
     if (!name.starts_with(j.text() + "#")) continue;
-    j.seed = std::stoull(name.substr(j.text().size() + 1));
+    const std::string of_it = name.substr(j.text().size() + 1);
+    j.seed = std::stoull(of_it);
+    if (std::size_t dot = of_it.find('.'); dot != of_it.npos)
+      j.program = std::stoull(of_it.substr(dot + 1));
     return std::move(j);
   }
   return std::nullopt;
@@ -201,86 +206,94 @@ program program_of(const campaign& what, const job& j, pace speed, std::mt19937_
   return made;
 }
 
-/// `go_through` explores a program, and says whether nothing was found.
-template <class GoThrough>
-void go_through_threads(const campaign& what, const job& j, std::mt19937_64& random,
-                        GoThrough&& go_through) {
-  bool sound = true;
-  const std::vector<threaded_program>& own = j.variant->by_hand;
-  std::size_t drawn = what.pace == pace::quick ? 2 : 3, programs = own.size() + drawn + 1;
-  for (std::size_t n = 0; n < programs && sound; ++n) {
-    bool more_threads = n + 1 == programs;  // one more, and one operation each
-    sound = go_through(n < own.size() ? own[n]
-                       : more_threads ? random_threads(what.threads + 1, 1, random)
-                                      : random_threads(what.threads, 2, random),
-                       random);
+namespace {
+
+/// Written by hand first, then drawn. A slower pace has more, behind those of a quick one.
+std::vector<threaded_program> threaded_programs_of(const campaign& what, const job& j) {
+  std::mt19937_64 random(j.seed);
+  std::vector<threaded_program> all;
+  auto add = [&](const std::vector<threaded_program>& more) {
+    all.insert(all.end(), more.begin(), more.end());
+  };
+  const bool quick = what.pace == pace::quick;
+  if (j.flavour == flavour::readers) {
+    add(*j.variant->readers);
+    add({updated_while_read(), lent_while_read()});
+    for (std::size_t n = quick ? 2 : 4; n-- > 0;) all.push_back(read_beside(what.threads, random));
+    return all;
   }
-  std::mt19937_64 of_counted(j.seed +
-                             1);  // a stream of their own: the other programs stay what they are
-  std::vector<threaded_program> counted = j.variant->counted;
-  counted.push_back(random_threads(what.threads, 2, of_counted));
-  counted.back().killed = true;
-  for (std::size_t n = 0; n < counted.size() && sound; ++n)
-    sound = go_through(counted[n], of_counted);
-  std::mt19937_64 of_beside(j.seed + 2);
-  std::vector<threaded_program> beside = j.variant->beside;
-  beside.push_back(scanned_while_written());
-  for (std::size_t n = what.pace == pace::quick ? 2 : 4; n-- > 0;)  // every other one closes
-    beside.push_back(beside_threads(what.threads, n % 2 == 0, of_beside));
-  for (std::size_t n = 0; n < beside.size() && sound; ++n) sound = go_through(beside[n], of_beside);
+  add(j.variant->by_hand);
+  add(j.variant->counted);
+  add(j.variant->beside);
+  all.push_back(scanned_while_written());
+  all.push_back(random_threads(what.threads, 2, random));
+  all.back().killed = true;
+  all.push_back(random_threads(what.threads + 1, 1, random));
+  for (std::size_t n = quick ? 1 : 2; n-- > 0;) {
+    all.push_back(random_threads(what.threads, 2, random));
+    for (bool closes : {false, true}) all.push_back(beside_threads(what.threads, closes, random));
+    all.push_back(random_threads(what.threads, 2, random));
+  }
+  return all;
 }
 
-template <class GoThrough>
-void go_through_readers(const campaign& what, const job& j, std::mt19937_64& random,
-                        GoThrough&& go_through) {
-  std::vector<threaded_program> programs = *j.variant->readers;
-  programs.push_back(updated_while_read());
-  programs.push_back(lent_while_read());
-  for (std::size_t n = what.pace == pace::quick ? 2 : 4; n-- > 0;)
-    programs.push_back(read_beside(what.threads, random));
-  bool sound = true;
-  for (std::size_t n = 0; n < programs.size() && sound; ++n)
-    sound = go_through(programs[n], random);
+findings explore_one(const campaign& what, const job& j, const plan& how,
+                     const threaded_program& p) {
+  last_words_job(j.name());
+  std::mt19937_64 random(j.seed + 1 + *j.program);
+  explorer x(j.kind, j.make, how, random());
+  x.tell("  " + j.text() + "\n  " + text_of(p));
+  explore_threads(j.kind, j.make, x, p, {.preemptions = 2, .max_schedules = max_schedules(what)},
+                  random);
+  ++x.found().programs;
+  for (violation& v : x.found().violations) v.job = j.name();
+  return std::move(x.found());
 }
+
+findings explore_threaded(const campaign& what, const job& j, const plan& how) {
+  const std::vector<threaded_program> programs = threaded_programs_of(what, j);
+  findings found;
+  job one = j;
+  for (std::size_t n = 0; n < programs.size() && found.violations.empty(); ++n) {
+    if (j.program.value_or(n) != n) continue;
+    one.program = n;
+    found.add(explore_one(what, one, how, programs[n]));
+  }
+  return found;
+}
+
+findings explore_one_thread(const campaign& what, const job& j, const plan& how) {
+  std::mt19937_64 random(j.seed);
+  // of those of all paces the one of deep is the longest
+  program p = program_of(what, j, what.keep.empty() ? what.pace : pace::deep, random);
+  if (!what.keep.empty()) p = only(what.keep, p);
+  findings found;
+  if (j.flavour == flavour::salvage) {
+    found = explore_moments(j.kind, j.make, how, p, images_to_salvage(what.pace), "  " + j.text(),
+                            random);
+  } else {
+    explorer x(j.kind, j.make, how, random());
+    x.tell("  " + j.text());
+    x.run(p);
+    found = std::move(x.found());
+  }
+  for (violation& v : found.violations) v.job = j.name();
+  return found;
+}
+
+}  // namespace
 
 findings explore(const campaign& what, const job& j, const alteration* altered) {
   last_words_job(j.name());
   solo alone;
   turns::install(&alone);
-  std::mt19937_64 random(j.seed);
   plan how = plan_of(j, what.pace);
   how.leave_out = altered != nullptr && altered->left_out ? &*altered->left_out : nullptr;
   planted_mutant = altered != nullptr ? altered->planted : 0;
-  findings found;
-  if (is_threaded(j.flavour)) {
-    auto go_through = [&](const threaded_program& p, std::mt19937_64& draws) {
-      explorer x(j.kind, j.make, how, draws());
-      x.tell("  " + j.text() + "\n  " + text_of(p));
-      explore_threads(j.kind, j.make, x, p,
-                      {.preemptions = 2, .max_schedules = max_schedules(what)}, draws);
-      ++x.found().programs;
-      found.add(x.found());
-      return found.violations.empty();
-    };
-    if (j.flavour == flavour::threads) go_through_threads(what, j, random, go_through);
-    else go_through_readers(what, j, random, go_through);
-  } else {
-    // of those of all paces the one of deep is the longest
-    program p = program_of(what, j, what.keep.empty() ? what.pace : pace::deep, random);
-    if (!what.keep.empty()) p = only(what.keep, p);
-    if (j.flavour == flavour::salvage) {
-      found = explore_moments(j.kind, j.make, how, p, images_to_salvage(what.pace), "  " + j.text(),
-                              random);
-    } else {
-      explorer x(j.kind, j.make, how, random());
-      x.tell("  " + j.text());
-      x.run(p);
-      found = std::move(x.found());
-    }
-  }
+  findings found =
+      is_threaded(j.flavour) ? explore_threaded(what, j, how) : explore_one_thread(what, j, how);
   turns::install(nullptr);
   planted_mutant = 0;
-  for (violation& v : found.violations) v.job = j.name();
   return found;
 }
 

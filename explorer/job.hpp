@@ -30,8 +30,9 @@ struct job {
   machine stops = machine::adr;
   crash::flavour flavour = flavour::one_thread;
   std::uint64_t seed = 0;
-  std::string text() const;  // "turbo/u64/power/threads"
-  std::string name() const;  // and the seed: "turbo/u64/power/threads#17"
+  std::optional<std::size_t> program = {};  // of those of several threads, this one alone
+  std::string text() const;                 // "turbo/u64/power/threads"
+  std::string name() const;  // and the seed, and the program: "turbo/u64/power/threads#17.3"
 };
 
 /// What a run has that the engine has not: an effect left out, or a bug planted.

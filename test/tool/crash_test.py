@@ -85,7 +85,7 @@ class Report(ToolTest):
         self.assertEqual(told["mutants"]["planted"], told["mutants"]["caught"])
         planted = {line["planted"]: line for line in told["mutation_matrix"]}
         bug = planted["the-mirror-before-the-medium"]
-        self.assertRegex(bug["witness"], r"^turbo/u64/power/.*threads#\d+$")
+        self.assertRegex(bug["witness"], r"^turbo/u64/power/.*threads#\d+\.\d+$")
         lost = self.report(1, *SMALL, "--plant", "a-key-that-means-empty", "--only", "turbo/u64/power", "--threads", "1")
         first = lost["violations"][0]
         replay = shlex.split(first["replay"])

@@ -110,7 +110,8 @@ nlohmann::ordered_json json_of(const crash::campaign& what, const crash::outcome
                               {"facts_checked", f.facts_checked}};
   json["violations"] = nlohmann::ordered_json::array();
   for (const crash::violation& v : f.violations)
-    json["violations"].push_back({{"what", v.what}, {"report", v.report}, {"replay", v.replay}});
+    json["violations"].push_back(
+        {{"what", v.what}, {"report", v.report}, {"replay", v.replay}, {"exploration", v.job}});
   json["commit_points"] = nlohmann::ordered_json::array();
   for (const auto& [place, seen] : f.commits)
     json["commit_points"].push_back({{"place", place}, {"kept", seen.kept}, {"lost", seen.lost}});
