@@ -6,6 +6,7 @@
 
 #include "disk/disk_mapping.hpp"
 #include "durahash/options.hpp"
+#include "durahash/status.hpp"
 #include "media/mapping.hpp"
 #include "persist/format.hpp"
 
@@ -22,5 +23,7 @@ struct opening {
   std::unique_ptr<mapping> map;
   disk_mapping* image = nullptr;  // the same, where it is on a disk
 };
+
+inline error refused(status code, const std::string& why) { return {code, why}; }
 
 }  // namespace durahash

@@ -65,6 +65,11 @@ const engine_entry* find_engine(engine_kind kind) noexcept {
   return nullptr;
 }
 
+error not_in_this_build(engine_kind engine, const std::string& path) {
+  return refused(status::unusable, "cannot open " + path + ": the engine " +
+                                       std::string(name_of(engine)) + " is not in this build");
+}
+
 void bind_on_emulated(engine_kind kind, bind_emulated bind) noexcept {
   for (engine_entry& entry : engines().all())
     if (entry.kind == kind) entry.on_emulated = bind;

@@ -39,6 +39,7 @@ DURAHASH_ENGINES(DURAHASH_READ_BESIDE)
 
 /// Null: the engine is not in this build.
 const engine_entry* find_engine(engine_kind) noexcept;
+error not_in_this_build(engine_kind engine, const std::string& path);
 
 /// Before the first pool is opened.
 void bind_on_emulated(engine_kind, bind_emulated) noexcept;
