@@ -9,7 +9,7 @@ import unittest
 
 from harness import TOOL, ToolTest, run
 
-SMALL = ("--quick", "--rounds", "1")
+SMALL = ("--quick", "--rounds", "1", "--schedules", "20")
 FIGURES = ("cuts", "images", "unique_images", "recoveries", "nested", "facts_checked")
 
 
