@@ -33,9 +33,9 @@ class engine_subject final : public subject {
     pool_.reset();
   }
   error open() {
-    pool_->ban_readers();
+    pool_->readers().ban();
     error e = engine_->open("the pool", nullptr);
-    pool_->admit_readers();
+    pool_->readers().admit();
     return e;
   }
   /// As the store does it.
@@ -169,7 +169,7 @@ class engine_subject final : public subject {
           std::make_unique<beside_pool<M>>(
               region_.map_beside(), std::make_unique<M>(tracer_), pool_->block(),
               reinterpret_cast<const readers_line*>(region_.readers_line()),
-              pool_->versions_here()),
+              pool_->readers().versions_here()),
           medium_kind::memory);
     return *beside_;
   }

@@ -40,14 +40,14 @@ class leaser_on final : public leaser {
 
   std::optional<leased_table> lend() override {
     static_cast<void>(home().size());  // waits for the count: readers need not
-    table_.storage().ban_readers();
+    table_.storage().readers().ban();
     auto lent = home().lend();
-    if (!lent) table_.storage().admit_readers();
+    if (!lent) table_.storage().readers().admit();
     return lent;
   }
   void take_back(std::int64_t added) override {
     home().take_back(added);
-    table_.storage().admit_readers();
+    table_.storage().readers().admit();
   }
   void give_up_lease() override { home().give_up_lease(); }
   std::optional<leased_level> lease_top(std::int64_t added) override {

@@ -84,6 +84,12 @@ class heap {
   /// At once: nobody can see the cell any more. Does not throw.
   void free(std::uint64_t offset, std::uint64_t bytes) noexcept;
 
+  /// Gives slabs without a cell in use back to the pool.
+  void release_idle_slabs() noexcept;
+
+  // Readers (heap_readers.hpp)
+  // --------------------------------------------------------------------------
+
   /// After the readers that may see it. A cell that is not in use is left alone: the pool is
   /// damaged, and check tells where. Does not throw, and does not wait.
   void retire(std::uint64_t offset, std::uint64_t bytes) noexcept;
@@ -94,9 +100,6 @@ class heap {
   /// Waits until all that was retired before is free: not long for a reader that stays, not at all
   /// in a thread that reads this pool. Nothing may be locked. Returns whether it is free.
   bool settle() noexcept;
-
-  /// Gives slabs without a cell in use back to the pool.
-  void release_idle_slabs() noexcept;
 
   // Recovery (heap_recovery.hpp)
   // ------------------------------------------------------------------------
@@ -468,152 +471,7 @@ void heap<M>::release_idle_slabs() noexcept {
   }
 }
 
-// ----------------------------------------------------------------------------------------- readers
-
-/// What the calling thread's lane takes without more ado is done here, without a call.
-template <medium M>
-inline void heap<M>::retire(std::uint64_t offset, std::uint64_t bytes) noexcept {
-  if (bytes > largest_small_bytes) [[unlikely]]
-    return retire_slowly({offset, cell_bytes_for(bytes)});
-  const cell c{offset, small_cells[(bytes + 15) / 16]};
-  lane* const l = own_lane();
-  if (l == nullptr || !l->lock.try_lock()) [[unlikely]]
-    return retire_beside(c);
-  if (!lanes_open()) [[unlikely]]
-    return l->lock.unlock(), retire_slowly(c);
-  l->keep(c);
-  if (is_full(*l)) [[unlikely]]
-    return hand_over_and_unlock(*l);
-  l->lock.unlock();
-}
-
-template <medium M>
-[[gnu::noinline]] void heap<M>::retire_slowly(cell c) noexcept {
-  bool enough = false;
-  {
-    std::scoped_lock lock(lock_);
-    retire_now({&c, 1});
-    enough = enough_retired();
-  }
-  if (enough) reclaim_now();
-}
-
-template <medium M>
-void heap<M>::retire_now(std::span<const cell> cells) noexcept {
-  std::uint64_t bytes = 0;
-  for (const cell& c : cells) bytes += c.bytes;
-  try {
-    retired_.cells.insert(retired_.cells.end(), cells.begin(), cells.end());
-    retired_.bytes += bytes;
-    add(pending_bytes_, bytes);
-  } catch (const std::bad_alloc&) {
-    std::uint64_t epoch = readers_.close_epoch();
-    const bool unread = readers_.oldest_reader() >= epoch;
-    for (const cell& c : cells) {
-      if (!unread) strand(c);
-      else add(used_bytes_, -free_if_in_use(c));
-    }
-  }
-}
-
-template <medium M>
-void heap<M>::reclaim() noexcept {
-  for (lane& l : lanes_) {
-    std::scoped_lock lock(l.lock);
-    hand_over_retired(l);
-  }
-  reclaim_now();
-}
-
-template <medium M>
-void heap<M>::reclaim_now() noexcept {
-  {
-    std::scoped_lock lock(lock_);
-    close_batch();
-    if (waiting_.empty()) return;
-  }
-  std::uint64_t oldest =
-      M::planted("readers-without-epochs") ? ~std::uint64_t{0} : readers_.oldest_reader();
-  while (true) {  // ends: each round frees a cell, or all that can be
-    std::scoped_lock lock(lock_);
-    while (!waiting_.empty() && waiting_.front().cells.empty()) waiting_.pop_front();
-    if (waiting_.empty() || waiting_.front().epoch > oldest) return;
-    std::vector<cell>& cells = waiting_.front().cells;
-    constexpr std::size_t few = 16;  // others want the lock, too
-    const std::size_t left = cells.size() - std::min(cells.size(), few);
-    std::uint64_t freed = 0, waited = 0;
-    for (const cell& c : std::span(cells).subspan(left)) {
-      freed += free_if_in_use(c);
-      waited += c.bytes;
-    }
-    cells.resize(left);
-    add(used_bytes_, -freed);
-    add(pending_bytes_, -waited);
-  }
-}
-
-/// A cell that is not in use is left alone: the pool is damaged. Returns the bytes that are in use
-/// no more, and not counted yet.
-template <medium M>
-[[gnu::always_inline]] inline std::uint64_t heap<M>::free_if_in_use(cell c) noexcept {
-  if (c.bytes > largest_cell_bytes || is_of_before(c.offset)) [[unlikely]] {
-    if (is_of_before(c.offset) || in_use(c.offset, c.bytes)) free_now(c);
-    return 0;
-  }
-  slab* s = slab_at(c.offset);
-  std::uint32_t index = 0;
-  if (s == nullptr || !s->has_cell_at(c.offset, c.bytes, index) || !s->free(index)) return 0;
-  freed_in(*s);
-  return c.bytes;
-}
-
-/// What has been retired so far waits for the readers that are there now.
-template <medium M>
-void heap<M>::close_batch() noexcept {
-  if (retired_.cells.empty()) return;
-  try {
-    waiting_.emplace_back();
-  } catch (const std::bad_alloc&) {
-    return;  // it stays open
-  }
-  retired_.epoch = readers_.close_epoch();
-  std::swap(waiting_.back(), retired_);
-}
-
-/// In use for good, as far as this opening goes.
-template <medium M>
-void heap<M>::strand(cell c) noexcept {
-  add(pending_bytes_, c.bytes);
-  stranded_ = true;
-}
-
-template <medium M>
-bool heap<M>::settle() noexcept {
-  constexpr auto patience = std::chrono::milliseconds(200);
-  auto began = std::chrono::steady_clock::now();
-  // ends: what is retired from here on waits behind, and patience is short
-  for (int tries = 0;; ++tries) {
-    reclaim();
-    {
-      std::scoped_lock lock(lock_);
-      if (retired_.cells.empty() && waiting_.empty()) return true;
-    }
-    if (readers_.read_by_this_thread()) return false;
-    if (turns::current() == nullptr && std::chrono::steady_clock::now() - began > patience)
-      return false;
-    await_holder(tries);
-  }
-}
-
-template <medium M>
-std::uint64_t heap<M>::bytes_held_by_readers() noexcept {
-  reclaim();
-  std::scoped_lock lock(lock_);
-  std::uint64_t sum = 0;
-  for (const retired_batch& b : waiting_)
-    for (cell c : b.cells) sum += c.bytes;
-  return sum;
-}
+// ---------------------------------------------------------------------------------------- figures
 
 template <medium M>
 std::uint64_t heap<M>::reachable_bytes() {
@@ -633,4 +491,5 @@ std::uint64_t heap<M>::idle_cell_bytes() {
 }  // namespace durahash
 
 #include "persist/heap_lanes.hpp"
+#include "persist/heap_readers.hpp"
 #include "persist/heap_recovery.hpp"

@@ -18,9 +18,6 @@
 // free already.
 #pragma once
 
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <atomic>
 #include <cstring>
@@ -28,17 +25,13 @@
 #include <optional>
 
 #include "base/background.hpp"
-#include "base/check.hpp"
-#include "base/process_facts.hpp"
-#include "base/shared_zeroes.hpp"
 #include "base/turns.hpp"
-#include "base/zeroed_array.hpp"
 #include "media/image_copy.hpp"
 #include "media/mapping.hpp"
 #include "persist/format.hpp"
 #include "persist/free_space.hpp"
 #include "persist/order.hpp"
-#include "persist/readers_line.hpp"
+#include "persist/readers_gate.hpp"
 
 namespace durahash {
 
@@ -46,13 +39,6 @@ namespace detail {
 
 inline pm<std::uint64_t>& selector_at(std::byte* base) {
   return *reinterpret_cast<pm<std::uint64_t>*>(base + selector_offset);
-}
-
-/// Null where nobody else can map what the pool stores.
-inline readers_line* readers_line_in(mapping& map) noexcept {
-  if (!map.is_shared() || map.read_only()) return nullptr;
-  std::byte* const apart = map.readers_line_apart();
-  return apart != nullptr ? reinterpret_cast<readers_line*>(apart) : &readers_line_at(map.base());
 }
 
 template <medium M>
@@ -73,7 +59,6 @@ class pool {
                                               std::unique_ptr<M> medium, const superblock& block);
   pool(std::unique_ptr<mapping> map, std::unique_ptr<M> medium, const superblock& block,
        const root_record& root);
-  ~pool();
 
   M& medium() noexcept { return *medium_; }
   mapping& memory() noexcept { return *map_; }
@@ -166,30 +151,8 @@ class pool {
   }
   void clear_owner() { detail::clear_owner(*medium_, base_); }
 
-  /// Readers in other processes (docs/explanation/readers.md). Between `ban` and `admit` none
-  /// reads; `admit` says who writes.
-  void ban_readers() noexcept;
-  void admit_readers() noexcept;
-  /// Bans them until `admit`, or until this pool goes: an opening may end anywhere.
-  void ban_readers_while_opening() noexcept;
-  /// Of an opening that stored nothing: the line is as it was.
-  void readmit_readers() noexcept;
-  /// Nobody writes any more.
-  void leave_to_readers() noexcept;
-  /// After the word that named an array has changed, before its memory is free. Cost: one locked
-  /// instruction.
-  void before_reuse() noexcept {
-    if (readers_ == nullptr) return;
-    __atomic_fetch_add(&readers_->sequence, 2, __ATOMIC_ACQ_REL);
-    keep_order(std::memory_order_release);  // in front of what is stored there
-  }
-  /// Zeros that such readers can look at, where the system can show them. Once for a pool.
-  template <class T>
-  zeroed_array<T> zeroes_for_readers(std::size_t count);
-  /// For readers in this process: that memory, or null.
-  const std::byte* versions_here() const noexcept {
-    return static_cast<const std::byte*>(versions_);
-  }
+  /// Readers in other processes (docs/explanation/readers.md).
+  readers_gate& readers() noexcept { return readers_; }
 
   /// Whether no write-back has failed.
   bool sound() const noexcept { return !disk_failed_; }
@@ -224,11 +187,7 @@ class pool {
   std::atomic<bool> changing_;      // the root says so, durably
   std::atomic<bool> disk_failed_{false};
   bool created_ = false, salvaging_ = false;
-  readers_line* readers_;           // null: no other process can map the pool
-  const void* versions_ = nullptr;  // zeroes_for_readers
-  int versions_descriptor_ = -1;
-  bool opening_ = false;                 // readers are banned for that
-  std::uint64_t found_for_readers_ = 0;  // the sequence before that
+  readers_gate readers_;
   // Who moves the end holds the first, before either of the others: what the system takes its time
   // for is done under it alone, so that who finds space waits for nobody who makes more.
   turn_mutex growth_lock_;
@@ -284,86 +243,7 @@ pool<M>::pool(std::unique_ptr<mapping> map, std::unique_ptr<M> medium, const sup
       root_(root),
       end_(root.pool_bytes),
       changing_(root.state == pool_state::changing),
-      readers_(detail::readers_line_in(*map_)) {}
-
-template <medium M>
-pool<M>::~pool() {
-  if (opening_) leave_to_readers();
-  if (versions_descriptor_ >= 0) ::close(versions_descriptor_);
-}
-
-// --------------------------------------------------------------------- readers in other processes
-
-template <medium M>
-void pool<M>::ban_readers() noexcept {
-  if (readers_ == nullptr) return;
-  std::uint64_t& sequence = readers_->sequence;
-  // behind one that died before it admitted anybody: another one all the same
-  const std::uint64_t now = __atomic_load_n(&sequence, __ATOMIC_RELAXED);
-  __atomic_store_n(&sequence, now % 2 == 0 ? now + 1 : now + 2, __ATOMIC_SEQ_CST);
-  keep_order(std::memory_order_release);  // in front of all that is stored from here on
-}
-
-template <medium M>
-void pool<M>::ban_readers_while_opening() noexcept {
-  if (readers_ == nullptr) return;
-  found_for_readers_ = readers_->sequence;
-  opening_ = true;
-  ban_readers();
-}
-
-template <medium M>
-void pool<M>::readmit_readers() noexcept {
-  if (readers_ == nullptr) return;
-  opening_ = false;
-  __atomic_store_n(&readers_->sequence, found_for_readers_, __ATOMIC_SEQ_CST);
-}
-
-template <medium M>
-void pool<M>::admit_readers() noexcept {
-  if (readers_ == nullptr) return;
-  opening_ = false;
-  readers_line& line = *readers_;
-  __atomic_store_n(&line.writer, static_cast<std::uint64_t>(::getpid()), __ATOMIC_RELAXED);
-  __atomic_store_n(&line.start_ticks, start_ticks_of_this_process(), __ATOMIC_RELAXED);
-  __atomic_store_n(&line.versions, static_cast<std::uint64_t>(versions_descriptor_ + 1),
-                   __ATOMIC_RELAXED);
-  __atomic_fetch_add(&line.incarnation, 1, __ATOMIC_RELAXED);
-  __atomic_fetch_add(&line.sequence, 1, __ATOMIC_SEQ_CST);
-}
-
-template <medium M>
-void pool<M>::leave_to_readers() noexcept {
-  if (readers_ == nullptr) return;
-  opening_ = false;
-  ban_readers();  // who reads from here on asks anew who writes
-  readers_line& line = *readers_;
-  __atomic_store_n(&line.writer, 0, __ATOMIC_RELAXED);
-  __atomic_store_n(&line.versions, 0, __ATOMIC_RELAXED);
-  __atomic_fetch_add(&line.incarnation, 1, __ATOMIC_RELAXED);
-  __atomic_fetch_add(&line.sequence, 1, __ATOMIC_SEQ_CST);
-}
-
-template <medium M>
-template <class T>
-zeroed_array<T> pool<M>::zeroes_for_readers(std::size_t count) {
-  static_assert(std::is_trivially_destructible_v<T>);
-  check(versions_ == nullptr, "a pool shows one array of versions");
-  if (readers_ != nullptr && map_->readers_line_apart() == nullptr) {
-    const std::size_t bytes = page_bytes + count * sizeof(T);
-    if (const shared_zeroes made = shared_zeroes::of(bytes); made.at != nullptr) {
-      *static_cast<versions_header*>(made.at) = {versions_magic, bytes, block_.uuid};
-      versions_descriptor_ = made.descriptor;
-      ::munmap(made.at, page_bytes);
-      void* const first = static_cast<std::byte*>(made.at) + page_bytes;
-      versions_ = first;
-      return zeroed_array<T>(static_cast<T*>(first), count);
-    }
-  }
-  zeroed_array<T> own(count);
-  versions_ = own.data();
-  return own;
-}
+      readers_(*map_) {}
 
 // -------------------------------------------------------------------------------------------- root
 

@@ -19,18 +19,18 @@ template <class E, medium M>
         return refused(made.failure().code,
                        "cannot create " + o.path + ": " + made.failure().message);
       p = std::move(*made);
-      p->ban_readers();
+      p->readers().ban();
     } else {
       p = std::make_unique<pool<M>>(std::move(o.map), std::move(m), o.block, o.root);
       if (!p->read_only())
-        p->ban_readers_while_opening(), p->clear_owner();  // await_owner has seen it gone
+        p->readers().ban_while_opening(), p->clear_owner();  // await_owner has seen it gone
     }
     pool<M>& made = *p;
     auto open_it = [&](auto table, auto& place) -> error {
       error e = table->open(o.path, o.how.salvage && !o.creating);
       if (e.code != status::ok) {
         // a pool that is refused as it is was not stored to
-        if (e.code == status::unusable && !o.creating && !o.how.salvage) made.readmit_readers();
+        if (e.code == status::unusable && !o.creating && !o.how.salvage) made.readers().readmit();
         return refused(e.code, e.message + made.memory().refusal());
       }
       if (o.creating) {
@@ -42,7 +42,7 @@ template <class E, medium M>
           return refused(s, "cannot create " + o.path + ": " + std::string(message(s)) +
                                 made.memory().refusal());
       }
-      if (!made.read_only()) made.admit_readers();
+      if (!made.read_only()) made.readers().admit();
       place = std::move(table);
       return {status::ok, {}};
     };

@@ -87,7 +87,7 @@ class pool_adapter : public Interface {
     if (!usable_) return status::ok;
     usable_ = false;
     const status closed = with_memory([&] { return engine_.close(); });
-    if (writable()) pool_->leave_to_readers();
+    if (writable()) pool_->readers().leave();
     return closed;
   }
   const std::vector<std::string>& salvage_report() const override { return salvaged_; }

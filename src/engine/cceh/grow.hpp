@@ -42,7 +42,7 @@ namespace durahash::cceh {
 /// Of a segment or directory that readers may still see.
 template <medium M, class Kind>
 void table<M, Kind>::give_back(std::uint64_t offset, std::uint64_t bytes) noexcept {
-  p_.before_reuse();
+  p_.readers().before_reuse();
   if constexpr (Kind::in_slot) heap_.free(offset, bytes);  // readers notice; the bytes stay mapped
   else heap_.retire(offset, bytes);
 }

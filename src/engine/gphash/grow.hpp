@@ -43,7 +43,7 @@ static_assert(every_level_begins_at_a_block());
 /// Of a level that readers may still see.
 template <medium M, class Kind>
 void table<M, Kind>::give_back(const level_view& l) noexcept {
-  p_.before_reuse();
+  p_.readers().before_reuse();
   if constexpr (Kind::in_slot)
     // readers notice by the levels; the bytes stay mapped
     heap_.free(l.offset, shape_.level_bytes(l.log2));

@@ -116,7 +116,8 @@ error table<M, Kind>::open(const std::string& path, std::vector<std::string>* dr
 
   locks_ = zeroed_array<spin_lock>(std::size_t{1} << max_stripe_bits);
   constexpr std::size_t stripes = std::size_t{1} << max_stripe_bits;
-  if constexpr (Kind::in_slot) stripes_ = p_.template zeroes_for_readers<stripe_state>(stripes);
+  if constexpr (Kind::in_slot)
+    stripes_ = p_.readers().template zeroes<stripe_state>(stripes, p_.block().uuid);
   else stripes_ = zeroed_array<stripe_state>(stripes);
   bool clean = p_.root().state == pool_state::clean;
   if (!p_.read_only()) {

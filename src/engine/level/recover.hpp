@@ -76,7 +76,8 @@ error table<M, Kind>::open(const std::string& path, std::vector<std::string>* dr
                 " as a pool: its superblock holds settings that the engine level does not allow"};
 
   locks_ = zeroed_array<spin_lock>(std::size_t{1} << max_stripe_bits);
-  stripes_ = p_.template zeroes_for_readers<stripe_state>(std::size_t{1} << max_stripe_bits);
+  stripes_ = p_.readers().template zeroes<stripe_state>(std::size_t{1} << max_stripe_bits,
+                                                        p_.block().uuid);
   bool clean = p_.root().state == pool_state::clean;
   unsettled_.resize(std::size_t{1} << max_stripe_bits, !clean);
   if (!p_.read_only()) {

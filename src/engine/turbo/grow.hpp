@@ -171,7 +171,7 @@ void table<M, Kind>::switch_array(shard_index s, directory_entry made) {
 template <medium M, class Kind>
 void table<M, Kind>::give_back(shard_view old) {
   if (old.none()) return;
-  p_.before_reuse();
+  p_.readers().before_reuse();
   if constexpr (Kind::in_slot)
     heap_.free(old.offset(), old.bytes());  // readers notice by the mirror; the bytes stay mapped
   else heap_.retire(old.offset(), old.bytes());

@@ -119,7 +119,7 @@ status table<M, Kind>::move_pair_down(shard_index s) {
   publish_pair(s, pair->offset(),
                {{{load(m_, entry_of(2 * s))}}, {{load(m_, entry_of(2 * s + 1))}}}, {});
   pairs_[s] = pair->keep();
-  p_.before_reuse();
+  p_.readers().before_reuse();
   heap_.free(old, sizeof(shard_pair));
   return status::ok;
 }
