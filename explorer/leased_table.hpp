@@ -241,7 +241,7 @@ class leased_table {
     if constexpr (std::is_same_v<Side, loose_side<M>>) s.be_in_memory();
   }
 
-  /// What gpu/map.cpp does between the halves of a batch, and after them.
+  /// What gpu/map_part.hpp does between the halves of a batch, and after them.
   template <class Commit>
   void finish(std::span<const gpu::change> changes, Commit&& commit) {
     if constexpr (in_mirror) {

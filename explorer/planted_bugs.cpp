@@ -282,7 +282,7 @@ const std::vector<planted_bug>& planted_bugs() {
        "invariant S2",
        "A scan does.",
        {engine_kind::gphash},
-       "power/threads"},
+       "u64/power"},
       {"the flush of gphash.write.value",
        "GPHash 5",
        "The fingerprint of a small key is its key: published while the value is not durable, it "

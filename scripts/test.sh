@@ -130,4 +130,5 @@ stage "power cuts in a guest machine, where QEMU is installed (all of them: make
   test/guest/guest.py --bin build/check/bin --or-skip --only-cuts --cuts 10
 stage "power cuts of a disk that loses what was not flushed (all of them: make guest-disk)" \
   test/guest/disk_guest.py --bin build/check/bin --or-skip --cuts 4
-stage "what runs beside all of this" await_beside
+say "what runs beside all of this"
+await_beside

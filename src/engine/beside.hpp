@@ -264,9 +264,12 @@ status beside_pool<M>::look_until_undisturbed(bool needs_versions, Look&& look) 
       last = look(versions);
       std::atomic_thread_fence(std::memory_order_acquire);
       if (checksum_now() != first_checksum_) return status::unusable;
-      if (last <= looked::miss && __atomic_load_n(&sequence, __ATOMIC_ACQUIRE) == before &&
-          coarse_nanoseconds() - start <= patience)
-        return last == looked::hit ? status::ok : status::not_found;
+      if (__atomic_load_n(&sequence, __ATOMIC_ACQUIRE) != before ||
+          coarse_nanoseconds() - start > patience)
+        last = looked::again;  // what was seen there says nothing
+      if (last <= looked::miss) return last == looked::hit ? status::ok : status::not_found;
+    } else {
+      last = looked::again, sees_versions = true;
     }
     pause_before(round);
   }

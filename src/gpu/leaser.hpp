@@ -49,7 +49,10 @@ class leaser_on final : public leaser {
     home().take_back(added);
     table_.storage().readers().admit();
   }
-  void give_up_lease() override { home().give_up_lease(); }
+  void give_up_lease() override {
+    home().give_up_lease();
+    table_.storage().readers().keep_banned();
+  }
   std::optional<leased_level> lease_top(std::int64_t added) override {
     return home().lease_top(added);
   }

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "base/process_facts.hpp"
+#include "base/shared_zeroes.hpp"
 
 namespace durahash {
 namespace {
@@ -55,7 +56,7 @@ void readers_gate::open_to_others() noexcept {
 
 void readers_gate::admit() noexcept {
   if (line_ == nullptr) return;
-  opening_ = false;
+  opening_ = stays_banned_ = false;
   __atomic_store_n(&line_->writer, static_cast<std::uint64_t>(::getpid()), __ATOMIC_RELAXED);
   __atomic_store_n(&line_->start_ticks, start_ticks_of_this_process(), __ATOMIC_RELAXED);
   __atomic_store_n(&line_->versions, static_cast<std::uint64_t>(versions_descriptor_ + 1),
@@ -64,7 +65,7 @@ void readers_gate::admit() noexcept {
 }
 
 void readers_gate::leave() noexcept {
-  if (line_ == nullptr) return;
+  if (line_ == nullptr || stays_banned_) return;
   opening_ = false;
   ban();  // who reads from here on asks anew who writes
   __atomic_store_n(&line_->writer, 0, __ATOMIC_RELAXED);

@@ -6,7 +6,6 @@
 #include <type_traits>
 
 #include "base/check.hpp"
-#include "base/shared_zeroes.hpp"
 #include "base/zeroed_array.hpp"
 #include "media/mapping.hpp"
 #include "persist/order.hpp"
@@ -28,6 +27,9 @@ class readers_gate {
   void admit() noexcept;
   /// Bans them until `admit`, or until this goes: an opening may end anywhere.
   void ban_while_opening() noexcept;
+  /// Until `admit` of this or a later opening, whatever becomes of this one: what it leaves may be
+  /// half a salvage, or be written by a device that nobody hears of.
+  void keep_banned() noexcept { stays_banned_ = true; }
   /// Of an opening that stored nothing: the line is as it was.
   void readmit() noexcept;
   /// Nobody writes any more.
@@ -66,7 +68,8 @@ class readers_gate {
   bool shows_versions_ = false;  // a descriptor of this process leads others to them
   const void* versions_ = nullptr;
   int versions_descriptor_ = -1;
-  bool opening_ = false;     // readers are banned for that
+  bool opening_ = false;  // readers are banned for that
+  bool stays_banned_ = false;
   std::uint64_t found_ = 0;  // the sequence before that
 };
 

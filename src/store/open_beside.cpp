@@ -27,13 +27,15 @@ error refuse_unread_beside(const beside_opening& o) {
   if (!root) return root.failure();
   if (!o.map->holds(0, root->pool_bytes))
     return refused(status::unusable, "cannot use " + o.path + " as a pool: the file was cut off");
-  if (o.map->writer_is_there() || root->state == pool_state::clean) return {status::ok, {}};
+  if (root->state == pool_state::clean) return {status::ok, {}};
+  // whoever has the file: one that opens it may be about to refuse it
   if (o.medium == medium_kind::file && !is_this_boot(root->boot_id) && !is_in_memory(o.path))
     return refused_beside(
         "the machine went down while it was open, and a plain file may be torn "
         "by that; `durahash check --salvage` keeps what is whole");
   const auto here = file_mark_of(o.map->descriptor());
-  if (here && (*here == 0 || root->file_mark != *here))
+  const bool is_known = here && *here != 0;
+  if (is_known ? root->file_mark != *here : here && !o.map->writer_is_there())
     return refused_beside("it may be a copy of a pool that was open and not synced");
   if (noted && *noted > root->sequence)
     return refused_beside(
