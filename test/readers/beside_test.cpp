@@ -15,6 +15,8 @@
 #include "readers/ledger.hpp"
 #include "readers/process.hpp"
 #include "readers/subject.hpp"
+#include "store/levels.hpp"
+#include "store/patched_pool.hpp"
 #include "store/patience.hpp"
 #include "store/scratch.hpp"
 
@@ -187,6 +189,32 @@ TEST_P(BesideSubjects, ABannedReaderIsBusyForASecond) {
   EXPECT_EQ(another.failure().code, status::busy) << another.failure().message;
   table writer = opened(path(), {.mode = open_mode::open_existing});
   expect(reader, 0, 100, 1);
+}
+
+/// Who has the file may be about to refuse it.
+TEST_P(BesideSubjects, ATornFileIsRefusedWhoeverHasIt) {
+  if (subject().logs()) GTEST_SKIP() << "what the log says is not torn";
+  const scratch_folder disk("/var/tmp");
+  if (is_in_memory(disk.file("pool.dh"))) GTEST_SKIP() << "what is in memory is not torn";
+  std::string image;
+  {
+    table writer = opened(disk.file("pool.dh"), subject().creating());
+    put(writer, 0, 100, 1);
+    image = read_file(disk.file("pool.dh"));
+  }
+  write_as_killed(disk.file("pool.dh"), after_reboot(image, pool_state::changing));
+  for (bool held : {false, true}) {
+    std::optional<locked_file> owner;
+    if (held) {
+      auto locked = locked_file::open({.path = disk.file("pool.dh")});
+      ASSERT_TRUE(locked) << locked.failure().message;
+      owner.emplace(std::move(*locked));
+    }
+    const auto reader = table::open(disk.file("pool.dh"), beside);
+    ASSERT_FALSE(reader) << held;
+    EXPECT_NE(reader.failure().message.find("the machine went down"), std::string::npos)
+        << reader.failure().message;
+  }
 }
 
 TEST_P(BesideSubjects, AFileThatMayOnlyBeRead) {
