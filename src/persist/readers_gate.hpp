@@ -27,8 +27,8 @@ class readers_gate {
   void admit() noexcept;
   /// Bans them until `admit`, or until this goes: an opening may end anywhere.
   void ban_while_opening() noexcept;
-  /// Until `admit` of this or a later opening, whatever becomes of this one: what it leaves may be
-  /// half a salvage, or be written by a device that nobody hears of.
+  /// Until `admit` of this or a later opening, whatever becomes of this one: a device that nobody
+  /// hears of may still write.
   void keep_banned() noexcept { stays_banned_ = true; }
   /// Of an opening that stored nothing: the line is as it was.
   void readmit() noexcept;

@@ -24,7 +24,6 @@ template <class E, medium M>
       p = std::make_unique<pool<M>>(std::move(o.map), std::move(m), o.block, o.root);
       if (!p->read_only())
         p->readers().ban_while_opening(), p->clear_owner();  // await_owner has seen it gone
-      if (o.how.salvage) p->readers().keep_banned();
     }
     pool<M>& made = *p;
     auto open_it = [&](auto table, auto& place) -> error {

@@ -71,7 +71,7 @@ TEST_F(ReadersGate, AnOpeningThatEndsAnywhereLetsReadersIn) {
   EXPECT_FALSE(banned());
 }
 
-/// A salvage that failed, or a device that nobody hears of.
+/// A device that nobody hears of may still write.
 TEST_F(ReadersGate, WhatStaysBannedStaysSoUntilALaterOpeningAdmits) {
   {
     readers_gate gate(map_);
