@@ -74,8 +74,8 @@ void damage(std::string& pool, std::string& log, random_stream& draw) {
   }
 }
 
-/// A forged log that is sealed may bring back lines of any moment, as no crash leaves them: a record
-/// may be there twice, or lack lines, which `check` tells.
+/// A forged log that is sealed may bring back lines of any moment, as no crash leaves them.
+/// A record may be there twice, or lack lines; `check` tells.
 void expect_answers(const table& pool) {
   static_cast<void>(pool.size());
   std::string value;
