@@ -10,7 +10,7 @@ namespace durahash {
 
 #if defined(__x86_64__)
 
-enum class flush_instruction : std::uint8_t { none, clflush, clflushopt, clwb, to_log };
+enum class flush_instruction : std::uint8_t { none, clflush, clflushopt, clwb };
 inline constexpr flush_instruction usual_flush_instruction = flush_instruction::clwb;
 
 /// Of a processor without clwb.
@@ -39,7 +39,7 @@ inline void store_fence() noexcept { asm volatile("sfence" ::: "memory"); }
 /// civac: `dc civac`, to the point of coherency, which Arm before 8.2 takes for that of
 /// persistence. cvap: `dc cvap`, to the point of persistence. short_: where the processor's lines
 /// are shorter than ours, so that one of ours takes several.
-enum class flush_instruction : std::uint8_t { none, civac, cvap, short_civac, short_cvap, to_log };
+enum class flush_instruction : std::uint8_t { none, civac, cvap, short_civac, short_cvap };
 inline constexpr flush_instruction usual_flush_instruction = flush_instruction::cvap;
 inline constexpr std::size_t short_line_bytes = 16;  // no processor has shorter ones
 

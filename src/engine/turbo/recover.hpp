@@ -157,8 +157,7 @@ error table<M, Kind>::read_directory(const std::string& path, bool restored,
     }
     ++found;
     if (!entry.is_pair())
-      return shards_[s].mirror.adopt(entry,
-                                     p_.root().state != pool_state::clean && !opens_durable(m_));
+      return shards_[s].mirror.adopt(entry, p_.root().state != pool_state::clean);
     make_level(level_of(s) + 1);
     pairs_[s] = entry.offset();
     if (!p_.read_only())
