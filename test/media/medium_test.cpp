@@ -156,29 +156,6 @@ TEST(RecordingMedium, HasABugWhenOneIsPlanted) {
   static_assert(!pmem_medium::planted("a-bug-of-this-test"));
 }
 
-TEST(PmemMedium, OfADiskFlushesIntoTheLogAndMarksOtherBytes) {
-  struct log_of_this_test final : line_log {
-    void mark(const void*, std::size_t bytes) noexcept override { marked += bytes; }
-    void flush(const void*, std::size_t bytes) noexcept override { flushed += bytes; }
-    std::size_t marked = 0, flushed = 0;
-  } log;
-  pmem_medium m(log);
-  alignas(line_bytes) std::uint64_t words[16]{};
-  m.write(&words[0], std::uint64_t{1});
-  m.fence();
-  EXPECT_EQ(log.marked + log.flushed, 0u) << "a word is in the log when it is flushed";
-  m.flush(words, 100);
-  m.flush_line(&words[8]);
-  EXPECT_EQ(log.flushed, 101u);
-  m.write_bytes(&words[1], "durahash, and more than sixteen bytes of it", 43);
-  m.write_bytes(&words[8], "durahash", 8);
-  m.write_bytes(&words[9], "", 0);
-  EXPECT_EQ(log.marked, 51u);
-  EXPECT_TRUE(opens_durable(m));
-  EXPECT_FALSE(opens_durable(pmem_medium(persistence_domain::memory_bus)));
-  EXPECT_FALSE(opens_durable(process_medium()));
-}
-
 TEST(Media, SayWhichStoresACrashCannotUndo) {
   static_assert(process_medium::visible_is_durable);
   static_assert(!pmem_medium::visible_is_durable && !emulated_medium::visible_is_durable);
