@@ -246,11 +246,16 @@ TEST(Owner, OfAPoolWithAMirrorIsNobody) {
   }
 }
 
-/// Nobody knows what the device of this process does: others stay out. This process is told, and
-/// may go on.
+/// Nobody knows what the device of this process does: others stay out, those that read beside it,
+/// too. This process is told, and may go on.
 TEST(Owner, StaysBehindADeviceThatFailed) {
   scratch_folder folder;
   std::string path = folder.file("pool");
+  ASSERT_EQ(lend(path)->close(), status::ok);
+  const auto reader = word_map::open(path, {.mode = open_mode::read_beside});
+  ASSERT_TRUE(reader) << reader.failure().message;
+  std::uint64_t value = 0;
+  EXPECT_EQ(reader->get(1, value), status::not_found);
   auto device = std::make_unique<lockstep_device>();
   device->fails = true;
   auto pool = gpu::open_on(std::move(device), path, on_a_file(), {});
@@ -258,10 +263,12 @@ TEST(Owner, StaysBehindADeviceThatFailed) {
   EXPECT_EQ(pool->commit(), status::io_error);
   EXPECT_EQ(pool->close(), status::io_error);
   EXPECT_EQ(owner_in(read_file(path)).process, static_cast<std::uint64_t>(::getpid()));
+  EXPECT_EQ(reader->get(1, value), status::busy) << "the device may still write there";
   auto again = lend(path);
   ASSERT_TRUE(again) << again.failure().message;
   EXPECT_EQ(again->close(), status::ok);
   EXPECT_TRUE(names_nobody(path));
+  EXPECT_EQ(reader->get(1, value), status::not_found);
 }
 
 TEST(Owner, OfAPoolOfTheProcessorIsNobody) {

@@ -194,7 +194,7 @@ TEST_P(BesideSubjects, ABannedReaderIsBusyForASecond) {
 /// Who has the file may be about to refuse it.
 TEST_P(BesideSubjects, ATornFileIsRefusedWhoeverHasIt) {
   if (subject().logs()) GTEST_SKIP() << "what the log says is not torn";
-  const scratch_folder disk("/var/tmp");
+  const scratch_folder disk(disk_folder());
   if (is_in_memory(disk.file("pool.dh"))) GTEST_SKIP() << "what is in memory is not torn";
   std::string image;
   {

@@ -112,10 +112,12 @@ inline std::vector<reader_subject> reader_subjects() {
 }
 
 /// Where its pools are: on a disk, if they have a log.
-inline std::string folder_for(const reader_subject& s) {
+inline std::string disk_folder() {
   const char* const named = std::getenv("DURAHASH_DISK_DIR");
-  if (!s.logs()) return "/dev/shm";
   return named != nullptr && *named != 0 ? named : "/var/tmp";
+}
+inline std::string folder_for(const reader_subject& s) {
+  return s.logs() ? disk_folder() : "/dev/shm";
 }
 
 /// Keys [first, last), many at once: one wait of a disk serves them.
