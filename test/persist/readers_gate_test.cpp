@@ -14,8 +14,10 @@ namespace {
 class ReadersGate : public testing::Test {
  protected:
   ReadersGate() {
-    auto made = mapping::open({.path = folder_.file("pool"), .create = true});
-    check(made && (*made)->grow(64 << 10) == status::ok, "a file for a test");
+    constexpr std::uint64_t most = 64 << 10;
+    auto made = mapping::open(
+        {.path = folder_.file("pool"), .create = true, .address_space_bytes = most});
+    check(made && (*made)->grow(most) == status::ok, "a file for a test");
     map_ = std::move(*made);
   }
 
