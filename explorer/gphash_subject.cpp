@@ -3,7 +3,7 @@
 #include "engine/gphash/beside.hpp"
 #include "engine/gphash/table.hpp"
 #include "explorer/engine_subject.hpp"
-#include "explorer/leased_table.hpp"
+#include "explorer/leased_rows_table.hpp"
 #include "explorer/subjects.hpp"
 
 namespace durahash::crash {
@@ -16,7 +16,9 @@ const std::string by_a_device = "by a device", by_a_device_apart = "by a device,
                   by_a_device_few_keys = "by a device, keys of escape slots",
                   by_a_device_copies = "by a device, with copies",
                   killed_device = "by a device that dies in a kernel",
-                  in_its_memory = "by a device, in its own memory";
+                  in_its_memory = "by a device, in its own memory",
+                  rows_by_a_device = "rows on a device",
+                  rows_killed_device = "rows on a device that dies in a kernel";
 
 /// One of two insertions of a key finds the other's.
 threaded_program a_key_twice() {
@@ -95,6 +97,13 @@ std::unique_ptr<subject> make_gphash(const subject_kind& kind, region& r, tracer
   if (kind.variant == in_its_memory)
     return make_subject<leased_table<process, side_of_a_mirror>, process>(kind, r, t, create,
                                                                           why_not);
+  if (kind.variant == rows_killed_device && kind.level == durability_level::power)
+    return make_subject<leased_rows_table<power, loose_side<power>>, power>(kind, r, t, create,
+                                                                            why_not);
+  if (kind.variant.starts_with(rows_by_a_device))
+    return kind.level == durability_level::power
+               ? make_subject<leased_rows_table<power>, power>(kind, r, t, create, why_not)
+               : make_subject<leased_rows_table<process>, process>(kind, r, t, create, why_not);
   if (kind.settings.contains("key_bytes"))
     return make_either<gphash::table, fixed_records, gphash::beside>(kind, r, t, create, why_not);
   if (!kind.variant.starts_with(by_a_device))
@@ -160,6 +169,16 @@ explored_engine gphash_subject() {
             {{"levels", 1}, {"hashes", 1}, {"slots", 8}},
             data_kind::u64,
             durability_level::process},
+           {rows_by_a_device,
+            {{"levels", 1}, {"hashes", 1}, {"slots", 8}, {"key_bytes", fixed_bytes}},
+            data_kind::bytes,
+            durability_level::process,
+            12},
+           {rows_killed_device,
+            {{"levels", 1}, {"hashes", 1}, {"slots", 2}, {"key_bytes", fixed_bytes}},
+            data_kind::bytes,
+            durability_level::process,
+            12},
            with_readers({"with keys in the buckets",
                          {{"levels", 1}, {"hashes", 1}, {"slots", 2}, {"key_bytes", fixed_bytes}},
                          data_kind::bytes,

@@ -25,10 +25,15 @@ class loose_side : public gpu::lockstep_side<M> {
       : gpu::lockstep_side<M>(m, turns), medium_(m) {}
   void store(pm<std::uint64_t>& at, std::uint64_t value) noexcept {
     gpu::lockstep_side<M>::store(at, value);
-    stored_.push_back(&at);
+    stored_.push_back(extent_of(at));
+  }
+  template <class WordOf>
+  void store_words(pm<std::uint64_t>* to, std::uint64_t count, WordOf&& word_of) {
+    gpu::lockstep_side<M>::store_words(to, count, word_of);
+    stored_.push_back({to, count * sizeof *to});
   }
   bool store_if(pm<std::uint64_t>& at, std::uint64_t old, std::uint64_t value) noexcept {
-    stored_.push_back(&at);
+    stored_.push_back(extent_of(at));
     return gpu::lockstep_side<M>::store_if(at, old, value);
   }
   void store_in_any_order(pm<std::uint64_t>& at, std::uint64_t value) { store(at, value); }
@@ -39,15 +44,14 @@ class loose_side : public gpu::lockstep_side<M> {
   /// At the end of a kernel, too.
   void be_in_memory() {
     flushed started;
-    for (pm<std::uint64_t>* at : stored_)
-      started += flush(medium_, extent_of(*at), "device.order.words");
+    for (const extent& e : stored_) started += flush(medium_, e, "device.order.words");
     stored_.clear();
     [[maybe_unused]] durable in_order = fence(medium_, std::move(started), "device.order.all");
   }
 
  private:
   M& medium_;
-  std::vector<pm<std::uint64_t>*> stored_;
+  std::vector<extent> stored_;
 };
 
 /// The device's own memory, for mirrors and copies of buckets: no part of the pool, so that no

@@ -26,8 +26,10 @@ struct gathering {
 };
 
 /// A pool of u64 keys and byte values, such as the rows of embedding tables; or of keys of `--set
-/// key_bytes=N`, which lie in their buckets (GPHash §3.1). The device searches and copies; the
-/// processor writes, with the engine that `durahash::table` has.
+/// key_bytes=N`, which lie in their buckets (GPHash §3.1). The device searches and copies. Where it
+/// works on the pool itself it writes, too (GPHash §3.2.3): batches of 32 and more, of values of up
+/// to 16 MiB - 1, in pools that this version made. The processor writes all others, with the engine
+/// that `durahash::table` has. Answers and promises are the same.
 ///
 /// Arrays   memory that the device reads and writes; those of writes may be any memory at all.
 ///          Keys: `key_bytes()` each, one behind the other, aligned to 8; a u64 key is 8 bytes,
@@ -36,7 +38,8 @@ struct gathering {
 /// Threads  any; writes, `reserve`, `compact` and `close` wait for the finds under way, and those
 ///          for them. Nobody else has the pool open to write meanwhile.
 /// Graphs   as of gpu::map: streams that are being captured are refused.
-/// Crash    writes: as of `table`, each durable when the call returns. Finds change nothing.
+/// Crash    writes: as of `table`, each durable when the call returns. `kill -9` within one, within
+///          a kernel too: each operation is there whole or not at all. Finds change nothing.
 /// Fork     as durahash::handle: in a child everything answers `forked`, or nothing, and
 ///          the destructor leaves the pool and the device alone.
 class table {
@@ -95,13 +98,18 @@ class table {
   ///          has the words. From then on finds are refused.
   status wait(stream on = nullptr, std::string* why = nullptr);
 
-  /// Writes, as durahash::table's of the same names, key after key: of keys that come twice the
-  /// last one counts. The table grows as it needs to. answers: theirs.
+  /// Writes, as durahash::table's of the same names, as if key after key: of keys that come twice
+  /// the last one counts. The table grows as it needs to. answers: theirs.
+  /// Cost     by the device: four kernels and as many waits for them; of each key its buckets once,
+  ///          and one record. Keys, values and answers are copied, in parts of 64 MiB, which the
+  ///          device's memory has room for, or the processor writes. At the level power the
+  ///          processor writes back what the device has stored.
   /// Returns  ok: see the answers. no_space: a mirror has none for the larger pool; all was
   ///          written, see the answers, and finds are refused from now on. io_error: the device
-  ///          failed; some of it may have been written, durably, and answers may be missing.
-  ///          invalid_argument: an array is missing, or value_bytes is more than max_value_bytes;
-  ///          nothing was done. closed.
+  ///          failed; some of it may have been written, durably, and answers may be missing. If it
+  ///          failed in a write of its own nothing more is done, and the pool is left as a crash
+  ///          leaves it: close it, and open it again. invalid_argument: an array is missing, or
+  ///          value_bytes is more than max_value_bytes; nothing was done. closed.
   status put(std::size_t n, const void* keys, const void* values, std::size_t value_bytes,
              status* answers);
   status insert(std::size_t n, const void* keys, const void* values, std::size_t value_bytes,

@@ -15,6 +15,17 @@ namespace durahash {
 
 namespace detail {
 
+/// What a byte does to a sum, where no instruction does it.
+inline constexpr auto crc32c_table = [] {
+  std::array<std::uint32_t, 256> made{};
+  for (std::uint32_t n = 0; n < made.size(); ++n) {
+    std::uint32_t x = n;
+    for (int bit = 0; bit < 8; ++bit) x = x >> 1 ^ ((x & 1) != 0 ? 0x82f63b78u : 0);
+    made[n] = x;
+  }
+  return made;
+}();
+
 #if defined(__SSE4_2__)
 inline constexpr bool crc32c_by_instruction = true;
 inline std::uint64_t crc32c_of(std::uint64_t sum, std::uint64_t x) noexcept {
@@ -39,15 +50,6 @@ inline std::uint32_t crc32c_of(std::uint32_t sum, std::uint8_t x) noexcept {
 }
 #else
 inline constexpr bool crc32c_by_instruction = false;
-inline constexpr auto crc32c_table = [] {
-  std::array<std::uint32_t, 256> made{};
-  for (std::uint32_t n = 0; n < made.size(); ++n) {
-    std::uint32_t x = n;
-    for (int bit = 0; bit < 8; ++bit) x = x >> 1 ^ ((x & 1) != 0 ? 0x82f63b78u : 0);
-    made[n] = x;
-  }
-  return made;
-}();
 inline std::uint32_t crc32c_of(std::uint32_t sum, std::uint8_t x) noexcept {
   return sum >> 8 ^ crc32c_table[(sum ^ x) & 255];
 }

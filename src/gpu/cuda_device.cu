@@ -89,6 +89,16 @@ __global__ void __launch_bounds__(threads_per_block)
   row_gather<side_of_a_warp>(side, rows).gather_all(b, tiles<32>::number(), tiles<32>::all());
 }
 
+template <row_step Step>
+__global__ void __launch_bounds__(threads_per_block)
+    run_write_rows(const __grid_constant__ leased_rows rows,
+                   const __grid_constant__ row_writes all) {
+  bucket_copies none;
+  side_of_a_warp side(nullptr, none);
+  row_writer<side_of_a_warp>(side, rows, all)
+      .template run<Step>(tiles<32>::number(), tiles<32>::all());
+}
+
 __global__ void __launch_bounds__(threads_per_block)
     run_spread(const __grid_constant__ changed_blocks blocks) {
   spread_blocks(cuda_warp<32>(), blocks, tiles<32>::number(), tiles<32>::all());
@@ -234,6 +244,17 @@ class cuda_gpu final : public device {
   }
   bool gather_rows(const leased_rows& rows, const gather_batch& b, stream on) override {
     return b.bags() == 0 || start(&run_gather_rows, b.bags(), 32, on, rows, b);
+  }
+  void write_rows(row_step step, const leased_rows& rows, const row_writes& all, std::size_t count,
+                  stream on) override {
+    if (count == 0) return;
+    // a key is looked for by a warp; of all else each lane takes one
+    switch (step) {
+      case row_step::lead: start(&run_write_rows<row_step::lead>, count, 1, on, rows, all); break;
+      case row_step::look: start(&run_write_rows<row_step::look>, count, 32, on, rows, all); break;
+      case row_step::write: start(&run_write_rows<row_step::write>, count, 1, on, rows, all); break;
+      case row_step::commit: start(&run_write_rows<row_step::commit>, count, 1, on, rows, all);
+    }
   }
   void spread(const changed_blocks& blocks, stream on) override {
     if (blocks.count != 0) start(&run_spread, blocks.count, 32, on, blocks);

@@ -41,6 +41,14 @@ class cuda_side {
   __device__ void store_in_any_order(pm<std::uint64_t>& at, std::uint64_t value) const {
     word(at).store(value, cuda::memory_order_relaxed);
   }
+  template <class WordOf>
+  __device__ void store_words(pm<std::uint64_t>* to, std::uint64_t count, WordOf&& word_of) const {
+    warp.each([&](unsigned lane) {
+      for (std::uint64_t n = lane; n < count; n += warp.lanes)
+        store_in_any_order(to[n], word_of(n));
+      return true;
+    });
+  }
   __device__ void store(pm<std::uint64_t>& at, std::uint64_t value) const {
     word(at).store(value, cuda::memory_order_release);
   }

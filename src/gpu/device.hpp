@@ -9,6 +9,7 @@
 #include "durahash/gpu.hpp"
 #include "gpu/device_view.hpp"
 #include "gpu/gather.hpp"
+#include "gpu/row_writes.hpp"
 
 namespace durahash::gpu {
 
@@ -28,6 +29,22 @@ class device_memory {
   virtual error copy(void* to, const void* from, std::size_t bytes) = 0;
 };
 
+/// Memory of a device for a while; null if there is none.
+template <class T>
+class lent_array {
+ public:
+  lent_array(device_memory& d, std::size_t count, memory_kind kind)
+      : device_(d), kind_(kind), first_(static_cast<T*>(d.allocate(count * sizeof(T), kind))) {}
+  ~lent_array() { device_.free(first_, kind_); }
+  lent_array(const lent_array&) = delete;
+  T* data() const noexcept { return first_; }
+
+ private:
+  device_memory& device_;
+  memory_kind kind_;
+  T* first_;
+};
+
 /// What copies of hot buckets need of a device (gpu/cache.hpp).
 class copies_device : public device_memory {
  public:
@@ -44,7 +61,16 @@ class copies_device : public device_memory {
   virtual error wait_for_all() = 0;
 };
 
-class device : public copies_device {
+/// What batches of rows need of a device (gpu/row_batches.hpp).
+class rows_device : public copies_device {
+ public:
+  /// A step of a batch, for so many operations or changes.
+  virtual void write_rows(row_step step, const leased_rows& rows, const row_writes& all,
+                          std::size_t count, stream on) = 0;
+  virtual void fill(void* memory, std::uint8_t byte, std::size_t bytes, stream on) = 0;
+};
+
+class device : public rows_device {
  public:
   /// Whether kernels reach that memory, by its first and its last byte: asked of arrays before they
   /// are used, since a kernel that does not reach one ends all work of the process's on the device.
@@ -58,7 +84,6 @@ class device : public copies_device {
   // whether it began, or will
   virtual bool find(const leased_table& table, const batch& b, stream on) = 0;
   virtual void write(const leased_table& table, const batch& b, stream on) = 0;
-  virtual void fill(void* memory, std::uint8_t byte, std::size_t bytes, stream on) = 0;
   virtual void stage(const leased_table& table, const batch& b, const staged_changes& staged,
                      stream on) = 0;
   virtual void commit(const leased_table& table, const staged_changes& staged, std::size_t count,

@@ -7,22 +7,6 @@
 
 namespace durahash::gpu {
 
-/// Memory of a device for a while; null if there is none.
-template <class T>
-class lent_array {
- public:
-  lent_array(device_memory& d, std::size_t count, memory_kind kind)
-      : device_(d), kind_(kind), first_(static_cast<T*>(d.allocate(count * sizeof(T), kind))) {}
-  ~lent_array() { device_.free(first_, kind_); }
-  lent_array(const lent_array&) = delete;
-  T* data() const noexcept { return first_; }
-
- private:
-  device_memory& device_;
-  memory_kind kind_;
-  T* first_;
-};
-
 /// The least room that an export can do with: that of a bucket, or of all escape slots.
 inline constexpr std::size_t least_export = 32;
 

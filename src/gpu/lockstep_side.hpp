@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <thread>
+#include <vector>
 
 #include "base/turns.hpp"
 #include "base/zeroed_array.hpp"
@@ -48,6 +49,12 @@ class lockstep_side {
   std::uint64_t load_in_order(const pm<std::uint64_t>& at) const noexcept { return load(at); }
   void store_in_any_order(pm<std::uint64_t>& at, std::uint64_t v) const noexcept { store(at, v); }
   void publish(pm<std::uint64_t>& at, std::uint64_t value) const noexcept { store(at, value); }
+  template <class WordOf>
+  void store_words(pm<std::uint64_t>* to, std::uint64_t count, WordOf&& word_of) const {
+    std::vector<std::uint64_t> words(count);
+    for (std::uint64_t n = 0; n < count; ++n) words[n] = word_of(n);
+    durahash::store_bytes(m_, to, words.data(), count * sizeof *to);
+  }
   void fence_loads() const noexcept {}
 
   bool try_take(bool mine, std::uint64_t hash) const noexcept {

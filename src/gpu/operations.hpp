@@ -81,6 +81,7 @@ struct fixed_shape {
 ///   load_in_order                     sees what came before the word's value
 ///   store_in_any_order, store, publish   `store` is visible behind what was stored before it;
 ///                                     `publish` in memory, too, as a kill leaves it
+///   store_words                       many, as store_in_any_order; by all lanes
 ///   fence_loads                       what was loaded is older than what comes
 ///   try_take, give, version, version_again, outdate   of a hash's stripe
 ///   may_have_copies                   false: there are none

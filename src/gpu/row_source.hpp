@@ -1,13 +1,15 @@
-// A pool whose rows a device may read: the engine gphash with keys of one length and values of
-// bytes, on one of two media.
+// A pool whose rows a device has: the engine gphash with keys of one length and values of bytes, on
+// one of two media. It reads them; and writes them, while they are lent to it.
 #pragma once
 
 #include <memory>
 
 #include "engine/gphash/table.hpp"
-#include "gpu/rows.hpp"
+#include "gpu/row_commit.hpp"
+#include "gpu/split_commit.hpp"
 #include "media/pmem_medium.hpp"
 #include "media/process_medium.hpp"
+#include "persist/owner.hpp"
 #include "persist/record.hpp"
 #include "store/pool_adapter.hpp"
 
@@ -22,45 +24,129 @@ class row_source {
   using visitor = detail::function_ref<void(std::uint64_t offset, std::uint64_t bytes)>;
   /// What a write of the key has changed, but for new levels.
   virtual void for_each_extent_of(std::string_view key, visitor visit) const = 0;
+
+  // For a device that writes (row_batches.hpp)
+  // -----------------------------------------------
+
+  /// Whether it may: its records have headers that a device can make.
+  virtual bool takes_rows() const = 0;
+  /// Until `take_back` or `give_up` nothing else is called but what follows. False: the disk does
+  /// not take the root.
+  virtual bool lend() = 0;
+  virtual void take_back(std::int64_t added) = 0;
+  /// Whose device works on it, for who opens it later; and that none does.
+  virtual void own() = 0;
+  virtual void disown() = 0;
+  /// Nobody knows what the device did, or does.
+  virtual void give_up() = 0;
+  /// The table at home: a level more.
+  virtual status grow() = 0;
+
+  /// Keeps readers in other processes out while a batch is under way.
+  virtual void ban_readers() = 0;
+  virtual void admit_readers() = 0;
+  /// A cell for each; 0 where there is no space.
+  virtual void hand_out(std::span<std::uint64_t> cells, std::uint64_t bytes) = 0;
+  virtual void give_back(std::span<const std::uint64_t> cells, std::uint64_t bytes) = 0;
+  virtual void flush_rows(row_form form, std::span<const row_change> changes) = 0;
+  virtual void flush_words(std::span<const row_change> changes) = 0;
+  /// They are durable: what they took the place of is free, and so are cells that none leads to.
+  /// Returns the records that were added, less those removed.
+  virtual std::int64_t settle(row_form form, std::span<const row_change> changes) = 0;
 };
 
-template <medium M, class Kind>
+/// `Engine` is gphash::table of that medium.
+template <class Engine, medium M>
 class row_source_on final : public row_source {
  public:
-  using bound = byte_adapter<gphash::table<M, Kind>, M>;
-  explicit row_source_on(bound& table) : table_(table) {}
+  using kind = typename Engine::kind;
+  row_source_on(Engine& engine, pool<M>& storage) : engine_(engine), pool_(storage) {}
 
   leased_rows rows() const override {
-    const pool<M>& p = table_.storage();
-    const superblock& block = p.block();
+    const superblock& block = pool_.block();
     auto key_bytes = static_cast<unsigned>(sizeof(std::uint64_t));
-    if constexpr (Kind::fixed_key) key_bytes = static_cast<unsigned>(table_.engine().key_bytes());
-    return {table_.engine().as_leased(),
-            p.at(std::uint64_t{0}),
+    if constexpr (kind::fixed_key) key_bytes = static_cast<unsigned>(engine_.key_bytes());
+    return {engine_.as_leased(),
+            pool_.at(std::uint64_t{0}),
             block.heap_offset,
-            p.end(),
+            pool_.end(),
             key_hash({block.seed_flip, block.seed_multiply}),
             key_bytes,
-            Kind::fixed_key};
+            kind::fixed_key};
   }
-  std::span<std::byte> memory() const override {
-    return {table_.storage().at(std::uint64_t{0}), table_.storage().end()};
-  }
+  std::span<std::byte> memory() const override { return {pool_.at(std::uint64_t{0}), pool_.end()}; }
   void for_each_extent_of(std::string_view key, visitor visit) const override {
-    const std::byte* base = table_.storage().at(std::uint64_t{0});
-    table_.engine().for_each_extent_of(key, [&](const extent& e) {
+    const std::byte* base = pool_.at(std::uint64_t{0});
+    engine_.for_each_extent_of(key, [&](const extent& e) {
       visit(static_cast<std::uint64_t>(static_cast<const std::byte*>(e.at) - base), e.bytes);
     });
   }
 
+  bool takes_rows() const override {
+    return !pool_.read_only() && (pool_.block().incompat & has_short_records) != 0;
+  }
+  bool lend() override { return engine_.lend().has_value(); }
+  void take_back(std::int64_t added) override { engine_.take_back(added); }
+  void own() override { pool_.set_owner(this_process(owner_side::device)); }
+  void disown() override { pool_.clear_owner(); }
+  void give_up() override {
+    engine_.give_up_lease();
+    pool_.readers().keep_banned();
+  }
+  status grow() override {
+    return with_memory([&] { return engine_.grow_now(); });
+  }
+
+  void ban_readers() override { pool_.readers().ban(); }
+  void admit_readers() override { pool_.readers().admit(); }
+  void hand_out(std::span<std::uint64_t> cells, std::uint64_t bytes) override {
+    for (std::uint64_t& cell : cells) {
+      cell = 0;
+      if_memory_allows([&] { cell = engine_.lease_cell(bytes).value_or(0); });
+    }
+  }
+  void give_back(std::span<const std::uint64_t> cells, std::uint64_t bytes) override {
+    for (std::uint64_t cell : cells)
+      if (cell != 0) engine_.give_cell_back(cell, bytes);
+  }
+  void flush_rows(row_form form, std::span<const row_change> changes) override {
+    if constexpr (!M::visible_is_durable)
+      in_parts(changes, [&, all = rows()](std::span<const row_change> part) {
+        [[maybe_unused]] durable done = gpu::flush_rows(pool_.medium(), all, form, part);
+      });
+  }
+  void flush_words(std::span<const row_change> changes) override {
+    if constexpr (!M::visible_is_durable)
+      in_parts(changes, [&](std::span<const row_change> part) {
+        [[maybe_unused]] durable done = gpu::flush_row_words(pool_.medium(), part);
+      });
+  }
+  std::int64_t settle(row_form form, std::span<const row_change> changes) override {
+    std::int64_t added = 0;
+    for (const row_change& c : changes) {
+      if (c.word == nullptr) {
+        if (c.record != 0) engine_.give_cell_back(c.record, form.bytes());
+        continue;
+      }
+      if (c.replaced != 0) engine_.retire_record(c.replaced);
+      if (c.payload != nullptr) ++added;
+      else if (c.record == 0) --added;
+    }
+    return added;
+  }
+
  private:
-  bound& table_;
+  Engine& engine_;
+  pool<M>& pool_;
 };
 
 template <medium M, class Kind>
 std::unique_ptr<row_source> row_source_if(detail::bytes_table& table) {
-  auto* bound = dynamic_cast<typename row_source_on<M, Kind>::bound*>(&table);
-  return bound == nullptr ? nullptr : std::make_unique<row_source_on<M, Kind>>(*bound);
+  using engine = gphash::table<M, Kind>;
+  auto* bound = dynamic_cast<byte_adapter<engine, M>*>(&table);
+  return bound == nullptr
+             ? nullptr
+             : std::make_unique<row_source_on<engine, M>>(bound->engine(), bound->storage());
 }
 
 /// Null: not such a pool, or not such a medium.

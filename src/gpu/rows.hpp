@@ -107,10 +107,27 @@ class row_search {
   /// Where its value is. It is aligned to 8.
   DURAHASH_ON_DEVICE status locate(const std::uint64_t* key, const std::byte*& value,
                                    std::uint32_t& length) const {
-    std::uint64_t hash = rows_.hash_of(key);
-    std::uint32_t hits = warp().ballot(warp().each([&](unsigned lane) {
-      return lane < rows_.table.lanes() && *rows_.state_of(hash, lane).raw() == hash;
-    }));
+    sight seen;
+    const status answer = look<false>(key, rows_.hash_of(key), seen);
+    value = seen.value, length = seen.length;
+    return answer;
+  }
+  /// Where a key was found: whose lane's slot it is in, and its record.
+  struct sight {
+    unsigned lane;
+    std::uint64_t offset;
+    const std::byte* value;
+    std::uint32_t length;
+    std::uint32_t empty;  // if it was asked for: by lanes, which slots of the key's are
+  };
+  template <bool WithRoom>
+  DURAHASH_ON_DEVICE status look(const std::uint64_t* key, std::uint64_t hash, sight& seen) const {
+    seen = {0, 0, nullptr, 0, 0};
+    auto states = warp().each([&](unsigned lane) {
+      return lane < rows_.table.lanes() ? *rows_.state_of(hash, lane).raw() : gphash::claimed_state;
+    });
+    std::uint32_t hits = ballot_of(states, hash);
+    if constexpr (WithRoom) seen.empty = ballot_of(states, gphash::empty_state);
     while (hits != 0) {
       auto lane = static_cast<unsigned>(take_lowest(hits));
       if (rows_.keys_in_slots &&
@@ -129,13 +146,12 @@ class row_search {
              return reinterpret_cast<const std::uint64_t*>(text)[n];
            })))
         continue;
-      length = shape.value_bytes;
-      value = text + shape.key_bytes;
+      seen.lane = lane, seen.offset = offset;
+      seen.value = text + shape.key_bytes, seen.length = shape.value_bytes;
       return status::ok;
     }
     return status::not_found;
   }
-
   /// The operations first, first + step, ... of a batch.
   DURAHASH_ON_DEVICE void find_all(const row_batch& b, std::size_t first, std::size_t step) const {
     for (std::size_t i = first; i < b.count; i += step) {
@@ -174,6 +190,10 @@ class row_search {
     return warp().ballot(warp().each([&](unsigned lane) {
       return lane < rows_.key_words() && word(lane) != key[lane];
     })) == 0;
+  }
+  template <class Words>
+  DURAHASH_ON_DEVICE std::uint32_t ballot_of(const Words& all, std::uint64_t word) const {
+    return warp().ballot(warp().each([&](unsigned lane) { return warp().of(all, lane) == word; }));
   }
   /// Of whole words, where both have them.
   DURAHASH_ON_DEVICE void copy(const std::byte* from, std::byte* to, std::uint64_t bytes) const {

@@ -4,12 +4,15 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <cstring>
 #include <random>
 #include <string>
 #include <thread>
 
 #include "durahash/map.hpp"
+#include "durahash/table.hpp"
 #include "gpu/map.hpp"
+#include "gpu/table.hpp"
 #include "test/gpu/lockstep_device.hpp"
 #include "test/store/child.hpp"
 #include "test/store/scratch.hpp"
@@ -51,6 +54,29 @@ int write_until_killed(const child_arguments& arguments) {
 }
 const child_role writes_until_killed("write_on_a_device", write_until_killed);
 
+// The same of rows: their bytes tell the batch, and the check reads their checksums.
+constexpr std::size_t row_words = 16;
+
+int write_rows_until_killed(const child_arguments& arguments) {
+  auto d = device_named(arguments[1]);
+  shared_words committed(arguments[3], 1);
+  auto shared = [&](std::size_t bytes) { return d->allocate(bytes, gpu::memory_kind::shared); };
+  auto* keys = static_cast<std::uint64_t*>(shared(batch_size * 8));
+  auto* rows = static_cast<std::uint64_t*>(shared(batch_size * row_words * 8));
+  auto* answers = static_cast<status*>(shared(batch_size));
+  auto opened =
+      gpu::open_rows_on(std::move(d), arguments[0], {},
+                        {.place = static_cast<gpu::table_place>(std::stoi(arguments[2]))});
+  if (!opened) return 3;
+  for (std::uint64_t batch = 0;; ++batch) {
+    for (std::size_t i = 0; i < batch_size; ++i) keys[i] = key_of(batch, i);
+    std::fill_n(rows, batch_size * row_words, value_of(batch));
+    if (opened->put(batch_size, keys, rows, row_words * 8, answers) != status::ok) return 4;
+    committed[0] = batch + 1;
+  }
+}
+const child_role writes_rows_until_killed("write_rows_on_a_device", write_rows_until_killed);
+
 struct kill_case {
   std::string on;
   gpu::table_place place;
@@ -66,8 +92,11 @@ class GpuKill : public testing::TestWithParam<kill_case> {};
 INSTANTIATE_TEST_SUITE_P(Every, GpuKill, testing::ValuesIn(every_kill),
                          [](const auto& each) { return each.param.name; });
 
-TEST_P(GpuKill, WhatWasCommittedIsThere) {
-  const auto& [on, place, name] = GetParam();
+/// Kills writers of that role again and again. `Opened` is what reads their pools; find(pool, key)
+/// a key's value, or nothing.
+template <class Opened, class Find>
+void kill_writers(const kill_case& how, const std::string& role, Find&& find) {
+  const auto& [on, place, name] = how;
   if (on == "gpu")
     if (auto found = gpu::cuda_device(0); !found) {
       if (must_have_a_gpu()) FAIL() << found.failure().message;
@@ -80,8 +109,8 @@ TEST_P(GpuKill, WhatWasCommittedIsThere) {
   for (int kill = 0; kill < kills; ++kill) {
     std::string path = folder.file("pool" + std::to_string(kill));
     shared_words told(folder.file("told" + std::to_string(kill)), 1);
-    child_process victim("write_on_a_device", {path, on, std::to_string(static_cast<int>(place)),
-                                               folder.file("told" + std::to_string(kill))});
+    child_process victim(role, {path, on, std::to_string(static_cast<int>(place)),
+                                folder.file("told" + std::to_string(kill))});
     std::uint64_t least = random() % 60;
     while (told[0] < least && victim.running()) std::this_thread::yield();
     std::this_thread::sleep_for(std::chrono::microseconds(random() % 3000));
@@ -91,7 +120,7 @@ TEST_P(GpuKill, WhatWasCommittedIsThere) {
     committed_in_all += committed;
     if (committed == 0) continue;  // perhaps there is no pool yet
 
-    auto pool = map<std::uint64_t, std::uint64_t>::open(path);
+    auto pool = Opened::open(path);
     ASSERT_TRUE(pool) << pool.failure().message;
     check_report report = pool->check();
     ASSERT_TRUE(report.ok) << report.violations.front();
@@ -101,7 +130,7 @@ TEST_P(GpuKill, WhatWasCommittedIsThere) {
         // The last committed batch of these keys, or the one under way if it writes them.
         std::uint64_t last =
             slot < committed ? slot + (committed - 1 - slot) / in_a_turn * in_a_turn + 1 : 0;
-        auto found = pool->get(key_of(slot, i));
+        std::optional<std::uint64_t> found = find(*pool, key_of(slot, i));
         bool may_be_next = committed % in_a_turn == slot && found == value_of(committed);
         if (last == 0)
           EXPECT_TRUE(!found || may_be_next)
@@ -114,6 +143,26 @@ TEST_P(GpuKill, WhatWasCommittedIsThere) {
       }
   }
   EXPECT_GT(committed_in_all, 0u);
+}
+
+TEST_P(GpuKill, WhatWasCommittedIsThere) {
+  kill_writers<map<std::uint64_t, std::uint64_t>>(
+      GetParam(), "write_on_a_device", [](auto& pool, std::uint64_t key) { return pool.get(key); });
+}
+
+TEST_P(GpuKill, RowsThatWereCommittedAreThere) {
+  if (GetParam().place != gpu::table_place::pool) GTEST_SKIP() << "the processor writes those";
+  kill_writers<table>(GetParam(), "write_rows_on_a_device",
+                      [](auto& pool, std::uint64_t key) -> std::optional<std::uint64_t> {
+                        auto row = pool.get({reinterpret_cast<const char*>(&key), sizeof key});
+                        if (!row) return std::nullopt;
+                        std::uint64_t first = 0;
+                        EXPECT_EQ(row->size(), row_words * 8);
+                        std::memcpy(&first, row->data(), sizeof first);
+                        for (std::size_t at = 0; at < row->size(); at += 8)
+                          EXPECT_EQ(std::memcmp(row->data() + at, &first, 8), 0) << "a torn row";
+                        return first;
+                      });
 }
 
 }  // namespace

@@ -193,6 +193,15 @@ class lockstep_device final : public gpu::device {
     });
     return true;
   }
+  void write_rows(gpu::row_step step, const gpu::leased_rows& rows, const gpu::row_writes& all,
+                  std::size_t count, gpu::stream on) override {
+    ++row_steps;
+    if (count == 0) return;
+    ask_warps(on, [this, step, rows, all](std::size_t first, std::size_t every) {
+      gpu::lockstep_side<process_medium> side(medium_, turns_);
+      gpu::row_writer(side, rows, all).run(step, first, every);
+    });
+  }
   void spread(const gpu::changed_blocks& blocks, gpu::stream on) override {
     ask_warps(on, [blocks](std::size_t first, std::size_t step) {
       gpu::spread_blocks(lockstep_warp(), blocks, first, step);
@@ -231,7 +240,9 @@ class lockstep_device final : public gpu::device {
   }
 
   std::atomic<bool> fails{false};         // the next wait
+  std::atomic<int> fails_after{-1};       // the one behind so many more
   std::size_t stages = 0, committed = 0;  // kernels of writes that are staged; changes of keys
+  std::size_t row_steps = 0;              // likewise of rows
   bool refuses_pins = false, refuses_launches = false, lazy = false;
   std::size_t max_own_bytes = ~std::size_t{0};  // of one piece
   std::optional<gpu::stream> captured;
@@ -240,6 +251,7 @@ class lockstep_device final : public gpu::device {
 
  private:
   error outcome() {
+    if (fails_after >= 0 && fails_after-- == 0) fails = true;
     return fails.exchange(false) ? error{status::io_error, "the device failed"}
                                  : error{status::ok, {}};
   }

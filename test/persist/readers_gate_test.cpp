@@ -15,8 +15,8 @@ class ReadersGate : public testing::Test {
  protected:
   ReadersGate() {
     constexpr std::uint64_t most = 64 << 10;
-    auto made = mapping::open(
-        {.path = folder_.file("pool"), .create = true, .address_space_bytes = most});
+    auto made =
+        mapping::open({.path = folder_.file("pool"), .create = true, .address_space_bytes = most});
     check(made && (*made)->grow(most) == status::ok, "a file for a test");
     map_ = std::move(*made);
   }

@@ -184,7 +184,8 @@ void set_key(std::uint64_t* key, std::size_t number, unsigned words) {
   for (unsigned w = 0; w < words; ++w) key[w] = (number * 32 + w + 1) * 0x9e3779b97f4a7c15u;
 }
 
-/// Searches of gphash's rows: of keys in their slots, or of words in front of their values.
+/// Writes and searches of gphash's rows: of keys in their slots, or of words in front of their
+/// values.
 void count_rows(unsigned key_words, bool in_slots, std::map<std::string, costs>& into) {
   start();
   test::scratch_folder folder;
@@ -200,8 +201,16 @@ void count_rows(unsigned key_words, bool in_slots, std::map<std::string, costs>&
   const std::string name = "rows, keys of " + std::to_string(8 * key_words) + " bytes" +
                            (in_slots ? "" : " before their values");
   for (std::size_t i = 0; i < operations; ++i) set_key(keys + i * key_words, i, key_words);
-  if (rows.insert(operations, keys, values, 8 * value_words, answers) != status::ok)
-    throw std::runtime_error(name + ": " + device::the_one().failure());
+  auto write = [&](const std::string& what, auto&& writes) {
+    device::the_one().counted().clear();
+    if (writes() != status::ok) throw std::runtime_error(name + ": " + device::the_one().failure());
+    expect_all(answers, status::ok, what + name);
+    into[what + name] = per_operation(device::the_one().counted(), operations);
+  };
+  write("insert, ",
+        [&] { return rows.insert(operations, keys, values, 8 * value_words, answers); });
+  write("update, ",
+        [&] { return rows.update(operations, keys, values, 8 * value_words, answers); });
   for (const bool there : {true, false}) {
     const std::string what = there ? "find hit, " : "find miss, ";
     for (std::size_t i = 0; i < operations; ++i)
@@ -212,6 +221,8 @@ void count_rows(unsigned key_words, bool in_slots, std::map<std::string, costs>&
     expect_all(answers, there ? status::ok : status::not_found, what + name);
     into[what + name] = per_operation(device::the_one().counted(), operations);
   }
+  for (std::size_t i = 0; i < operations; ++i) set_key(keys + i * key_words, i, key_words);
+  write("erase, ", [&] { return rows.erase(operations, keys, answers); });
 }
 
 /// The same of slab lists with so many slabs to begin with.

@@ -14,7 +14,7 @@ using costs = std::map<std::string, double>;
 
 /// Row by name: "find hit, pool, levels2_hashes2_slots8". Those of "slab lists" and of "lone
 /// threads" are what GPHash's paper compares with; insertions of lists have a "load_factor"
-/// besides. "rows" are searches for values of 128 bytes.
+/// besides. "rows" have values of 128 bytes.
 std::map<std::string, costs> count_budgets();
 
 }  // namespace durahash::ptx

@@ -1,4 +1,4 @@
-"""The table: rows that a device looks up and adds, and the processor writes."""
+"""The table: rows that a device looks up, adds and writes."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _row_of(value: Any) -> tuple[str, tuple[int, ...]] | None:
 
 
 class Table(Opened, _gpu.Table):
-    """A pool of rows, of the engine gphash, that a CUDA device looks up; the processor writes it.
+    """A pool of rows, of the engine gphash, that a CUDA device looks up and writes.
     `durahash.open(path, value=...)` opens the same file on the host, when this is closed.
 
     Keys are u64, as those of `Map`, or of one length in bytes: arrays of uint8 whose last dimension

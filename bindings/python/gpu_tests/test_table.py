@@ -1,4 +1,4 @@
-"""Rows: found, located and added by the device, written by the processor."""
+"""Rows: found, located, added and written by the device."""
 import ctypes
 import threading
 

@@ -10,7 +10,7 @@ namespace durahash::gphash {
 /// must not be made, and the caller calls nothing else. A crash meanwhile is one that recovery
 /// knows. Nothing, if the disk does not take the root.
 template <medium M, class Kind>
-std::optional<leased_table> table<M, Kind>::lend() requires(Kind::in_slot) {
+std::optional<leased_table> table<M, Kind>::lend() {
   lock_all();
   drop_growth();
   if (p_.read_only() || p_.may_change()) return as_leased();
@@ -93,7 +93,7 @@ void table<M, Kind>::give_top_back() requires(Kind::in_slot) {
 
 /// `added`: records, less those removed. All that the borrower did is durable.
 template <medium M, class Kind>
-void table<M, Kind>::take_back(std::int64_t added) requires(Kind::in_slot) {
+void table<M, Kind>::take_back(std::int64_t added) {
   records_at_open_ += static_cast<std::uint64_t>(added);
   for (stripe_index s = 0; s < stripes_of(levels()); ++s) stripes_[s].mark.outdate();
   if (levels().cache != nullptr) levels().cache->forget();
@@ -103,9 +103,38 @@ void table<M, Kind>::take_back(std::int64_t added) requires(Kind::in_slot) {
 /// In place of take_back when the borrower failed, and nobody knows what it did: the pool stays as
 /// a crash leaves it, and no close calls it clean.
 template <medium M, class Kind>
-void table<M, Kind>::give_up_lease() requires(Kind::in_slot) {
+void table<M, Kind>::give_up_lease() {
   damage_found_ = true;
   take_back(0);
+}
+
+/// A level more, from the processor, for a borrower who found no room and has given the table back.
+template <medium M, class Kind>
+status table<M, Kind>::grow_now() {
+  return grow(levels());
+}
+
+// Records that the borrower writes
+// -----------------------------------------------------------------
+
+/// A cell for one; nothing if there is no space.
+template <medium M, class Kind>
+std::optional<std::uint64_t> table<M, Kind>::lease_cell(std::uint64_t bytes) requires(
+    !Kind::in_slot) {
+  return heap_.allocate(bytes);
+}
+
+/// Nothing leads to it.
+template <medium M, class Kind>
+void table<M, Kind>::give_cell_back(std::uint64_t offset, std::uint64_t bytes) noexcept
+    requires(!Kind::in_slot) {
+  heap_.free(offset, bytes);
+}
+
+/// Nothing leads to it any more, durably.
+template <medium M, class Kind>
+void table<M, Kind>::retire_record(std::uint64_t offset) noexcept requires(!Kind::in_slot) {
+  if (auto record = record_at(m_, p_, offset)) heap_.retire(offset, record->bytes());
 }
 
 }  // namespace durahash::gphash

@@ -1,4 +1,4 @@
-// A gpu::table as Python holds it: rows that a device looks up, and the processor writes.
+// A gpu::table as Python holds it: rows that a device looks up and writes.
 #pragma once
 
 #include <durahash/gpu_table.hpp>
