@@ -1,12 +1,9 @@
 // A pool on a device, and one thread's client on it.
 #pragma once
 
-#include <chrono>
 #include <memory>
-#include <thread>
 
-#include "bench/batch_arrays.hpp"
-#include "bench/outcome.hpp"
+#include "bench/device_cache.hpp"
 
 namespace durahash::bench {
 
@@ -15,38 +12,19 @@ class device_pool {
   device_pool(std::shared_ptr<device> on, gpu::map pool, bool has_cache, array_place arrays_at)
       : map_(std::make_unique<gpu::map>(std::move(pool))),
         arrays_(std::move(on), record_shape{}, arrays_at),
-        has_cache_(has_cache) {
-    if (has_cache)
-      loads_ = std::jthread(
-          [m = map_.get()](const std::stop_token& stop) { load_again_and_again(*m, stop); });
-  }
+        cache_(*map_, has_cache) {}
 
   gpu::map& map() noexcept { return *map_; }
   pool_info info() { return map_->info(); }
   status reserve(std::uint64_t records) { return map_->reserve(records); }
-  device_facts facts() {
-    device_facts all{map_->place(), {}};
-    auto cache = map_->cache();
-    if (has_cache_)
-      all.cache_hit_rate =
-          cache.looks == 0 ? 0 : static_cast<double>(cache.hits) / static_cast<double>(cache.looks);
-    return all;
-  }
+  device_facts facts() { return {map_->place(), cache_.hit_rate()}; }
 
   const batch_arrays& arrays_for(std::uint64_t batch) { return arrays_.arrays_for(batch); }
 
  private:
-  /// Beside the batches, as a server would.
-  static void load_again_and_again(gpu::map& m, const std::stop_token& stop) {
-    constexpr std::chrono::milliseconds pause(20);
-    while (!stop.stop_requested() && m.load_cache() == status::ok)
-      std::this_thread::sleep_for(pause);
-  }
-
   std::unique_ptr<gpu::map> map_;
   batch_store arrays_;  // before map_ goes, nobody uses them any more: every batch was waited for
-  bool has_cache_;
-  std::jthread loads_;  // last: it ends before what it uses
+  device_cache<gpu::map> cache_;  // last: it ends before what it uses
 };
 
 template <>

@@ -1,30 +1,31 @@
-// A pool of rows that a device looks up and the processor writes, and one thread's client on it.
+// A pool of rows that a device looks up and writes, and one thread's client on it.
 #pragma once
 
 #include <cstring>
 #include <memory>
 
-#include "bench/batch_arrays.hpp"
-#include "bench/outcome.hpp"
+#include "bench/device_cache.hpp"
 
 namespace durahash::bench {
 
 class device_rows {
  public:
-  device_rows(std::shared_ptr<device> on, gpu::table pool, const record_shape& shape,
-              array_place arrays_at)
+  device_rows(std::shared_ptr<device> on, gpu::table pool, bool has_cache,
+              const record_shape& shape, array_place arrays_at)
       : table_(std::make_unique<gpu::table>(std::move(pool))),
-        arrays_(std::move(on), shape, arrays_at) {}
+        arrays_(std::move(on), shape, arrays_at),
+        cache_(*table_, has_cache) {}
 
   gpu::table& table() noexcept { return *table_; }
   pool_info info() { return table_->info(); }
   status reserve(std::uint64_t records) { return table_->reserve(records); }
-  device_facts facts() { return {table_->place(), {}}; }
+  device_facts facts() { return {table_->place(), cache_.hit_rate()}; }
   const batch_arrays& arrays_for(std::uint64_t batch) { return arrays_.arrays_for(batch); }
 
  private:
   std::unique_ptr<gpu::table> table_;
   batch_store arrays_;
+  device_cache<gpu::table> cache_;  // last: it ends before what it uses
 };
 
 /// Keys of 8 bytes are words in front of their values, if the settings do not say otherwise; longer
@@ -37,11 +38,12 @@ inline result<device_rows> open_table<device_rows>(const request& asked, const o
   else if (!how.settings.contains("key_bytes")) with_keys.key = data_kind::u64;
   auto opened = asked.on->open_rows(asked.path, with_keys, asked.lending);
   if (!opened) return opened.failure();
-  return device_rows(asked.on, std::move(*opened), asked.shape, asked.arrays_at);
+  return device_rows(asked.on, std::move(*opened), asked.lending.cache_percent != 0, asked.shape,
+                     asked.arrays_at);
 }
 
-/// Batches of rows, as bytes_client has them: the word, then a filling. Timed are launch and
-/// kernels of finds, and all that the processor does for writes.
+/// Batches of rows, as bytes_client has them: the word, then a filling. Timed are launches,
+/// kernels, and what the processor does for writes.
 class row_client : public timed_batches {
  public:
   row_client(device_rows& pool, const record_shape& shape, std::uint64_t batch)

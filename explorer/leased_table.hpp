@@ -126,7 +126,7 @@ class leased_table {
   status get(word key, Read&& read) {
     word value = 0;
     load_copies();
-    typename gpu::operations<side>::looks seen{};
+    gpu::looks seen{};
     status found = out([&](side& s) {
       return gpu::operations<side>(s, leased_).find(key, value, cache_ ? &seen : nullptr);
     });

@@ -62,6 +62,14 @@ struct selection {
   }
 };
 
+/// What copies of buckets are there, and how much they are asked for.
+struct cache_figures {
+  std::uint64_t copies = 0, loads = 0;
+  /// of every sixteenth search, since the pool was opened: buckets looked at, and those of them
+  /// that had a copy
+  std::uint64_t looks = 0, hits = 0;
+};
+
 /// Keys and values are 64-bit words. Arrays are memory that the device reads (cudaMalloc,
 /// cudaHostAlloc), of `n` elements; they must live until the batch is done. Keys of a batch need
 /// not be unique: operations of one key are done one after another, in no particular order within a
@@ -180,13 +188,6 @@ class map {
   /// started; beside others as `find_async` is.
   /// Returns   ok, also where there is no cache; closed, io_error.
   status load_cache();
-  /// What the cache holds, and how much it is asked for.
-  struct cache_figures {
-    std::uint64_t copies = 0, loads = 0;
-    /// of every sixteenth find, since the map was opened: buckets looked at, and those of them that
-    /// had a copy
-    std::uint64_t looks = 0, hits = 0;
-  };
   /// Now; all 0 where there is none.
   cache_figures cache();
 

@@ -46,11 +46,11 @@ class table {
  public:
   /// As durahash::table::open; a new pool gets the engine gphash and, if nothing is said, u64 keys
   /// or those of the setting key_bytes, and values of bytes. Pools of other engines, of keys of any
-  /// length, and of u64 to u64 (gpu::map) are refused. Of device_options: number, place. A mirror
-  /// is a copy of the whole pool; writes bring it what they changed, and growth, `reserve` and
-  /// `compact` copy it again. A pool that is opened to be read is enough to look rows up; where the
-  /// driver does not pin such memory, `automatic` is a mirror. A new pool stays, empty, where the
-  /// device cannot use it.
+  /// length, and of u64 to u64 (gpu::map) are refused. Of device_options: number, place; for the
+  /// pool itself cache_percent and policy. A mirror is a copy of the whole pool; writes bring it
+  /// what they changed, and growth, `reserve` and `compact` copy it again. A pool that is opened to
+  /// be read is enough to look rows up; where the driver does not pin such memory, `automatic` is a
+  /// mirror. A new pool stays, empty, where the device cannot use it.
   static result<table> open(const std::string& path, const options& how = {},
                             const device_options& on = {});
 
@@ -92,6 +92,15 @@ class table {
   ///          `rows` that are not aligned to an element
   status gather_async(std::size_t n, const void* keys, const gathering& how, void* rows,
                       status* answers, stream on = nullptr, const missed_keys& missed = {});
+
+  /// Copies into the device's memory the buckets that searches have looked at most by now, in place
+  /// of others (GPHash §3.3): their states and values, so that of a search only the key and the
+  /// record cross the bus. Which ones have a copy does not change until the next load; growth,
+  /// `reserve` and `compact` drop all of them. Writes by the device change the copies; behind one
+  /// by the processor all are filled anew. Waits for the finds under way, and they for it.
+  /// Returns  ok, also where there is no cache; closed, io_error.
+  status load_cache();
+  cache_figures cache();
 
   /// Waits for the stream's finds.
   /// Returns  ok, closed, or io_error: the device failed, or a mirror has no memory any more; `why`

@@ -40,7 +40,7 @@ class batch_run {
 
   DURAHASH_ON_DEVICE void find(std::size_t first, std::size_t step) {
     constexpr std::size_t sampled = 16;  // one search of so many is counted
-    typename operations<Side, Shape>::looks seen{all_.now};
+    looks seen{all_.now};
     for (std::size_t at = first * width; warp().in_any_tile(at < all_.count); at += step * width) {
       auto hashes = hashes_from(at);
       unsigned here = count_from(at);

@@ -44,6 +44,12 @@ struct bucket_copies {
   bool by_time = false;  // what marks are
 };
 
+/// Of searches that are counted: the buckets they looked at, and how many of those were copies.
+struct looks {
+  std::uint32_t now = 0;  // the time, for the marks
+  std::uint64_t buckets = 0, copies = 0;
+};
+
 /// `Side`: gpu/operations.hpp; wait; and of the device's own words
 ///   own_load, own_store               as load_in_order and store of the pool
 ///   own_load_in_any_order, own_store_in_any_order, own_count
@@ -86,9 +92,21 @@ class copies_of {
     return s.words == nullptr ||
            side_.own_load_in_any_order(here_.states[s.copy - 1].version) == s.version;
   }
-  DURAHASH_ON_DEVICE void mark(std::uint64_t bucket, std::uint32_t now) const {
-    if (here_.by_time) side_.own_store_in_any_order(here_.marks[bucket], now);
-    else side_.own_count(here_.marks[bucket], 1u);
+  /// A search of that hash, which has looked at these of its lanes', is marked and told.
+  template <class Sources>
+  DURAHASH_ON_DEVICE void count(std::uint64_t hash, const Sources& from, looks& counted) const {
+    auto& warp = side_.warp;
+    auto looks_at_one = [&](unsigned lane) {
+      return lane < table_.lanes() && (lane & (table_.where.form().slots - 1)) == 0;
+    };
+    auto marked = warp.each([&](unsigned lane) {
+      if (looks_at_one(lane)) mark(bucket_of(hash, lane), counted.now);
+      return looks_at_one(lane);
+    });
+    auto in_a_copy = warp.each(
+        [&](unsigned lane) { return looks_at_one(lane) && warp.of(from, lane).words != nullptr; });
+    counted.buckets += static_cast<unsigned>(count_bits(warp.ballot(marked)));
+    counted.copies += static_cast<unsigned>(count_bits(warp.ballot(in_a_copy)));
   }
 
   /// Calls what stores a word of the table that readers look for, and stores what its bucket's copy
@@ -105,6 +123,20 @@ class copies_of {
     if (value != nullptr) side_.own_store(words[at + table_.where.form().slots], *value);
     if (!Side::planted("gpu-a-copy-is-not-told")) side_.own_store(words[at], next);
     release(copy);
+  }
+
+  /// The same while nobody reads, and each word has one writer: the copy alone.
+  DURAHASH_ON_DEVICE void store_alone(pm<std::uint64_t>& word, std::uint64_t next,
+                                      const std::uint64_t* value) const {
+    std::uint64_t bucket = 0;
+    unsigned at = 0;
+    if (!any() || !locate(word, bucket, at)) return;
+    const std::uint32_t copy = side_.own_load_in_any_order(here_.copy_of[bucket]);
+    if (copy == 0) return;
+    std::uint64_t* words = here_.words + (copy - 1) * std::uint64_t{table_.words_per_bucket()};
+    if (value != nullptr)
+      side_.own_store_in_any_order(words[at + table_.where.form().slots], *value);
+    side_.own_store_in_any_order(words[at], next);
   }
 
   // A load, by steps, each of all its copies before the next. By one lane, but for the words.
@@ -142,18 +174,23 @@ class copies_of {
   }
 
  private:
+  DURAHASH_ON_DEVICE void mark(std::uint64_t bucket, std::uint32_t now) const {
+    if (here_.by_time) side_.own_store_in_any_order(here_.marks[bucket], now);
+    else side_.own_count(here_.marks[bucket], 1u);
+  }
   DURAHASH_ON_DEVICE copy_state& state(std::uint32_t copy) const noexcept {
     return here_.states[copy - 1];
   }
   /// Which bucket a word is in, and which of its words it is. False: an escape slot's.
   DURAHASH_ON_DEVICE bool locate(const pm<std::uint64_t>& word, std::uint64_t& bucket,
                                  unsigned& at) const noexcept {
+    const std::uint64_t stride = table_.where.form().bucket_words();
     for (unsigned l = 0; l < table_.where.form().levels; ++l) {
       const pm<std::uint64_t>* first = table_.levels[l];
-      if (&word < first || &word >= first + table_.words_of(table_.log2[l])) continue;
+      if (&word < first || &word >= first + (stride << table_.log2[l])) continue;
       auto offset = static_cast<std::uint64_t>(&word - first);
-      bucket = table_.first_bucket(l) + offset / table_.words_per_bucket();
-      at = static_cast<unsigned>(offset % table_.words_per_bucket());
+      bucket = table_.first_bucket(l) + offset / stride;
+      at = static_cast<unsigned>(offset % stride);
       return true;
     }
     return false;

@@ -88,6 +88,14 @@ class cached_buckets {
     return choice_.by_looks() ? age(marks) : error{status::ok, {}};
   }
 
+  /// All copies anew: nobody reads, and somebody who knows nothing of them has written.
+  error refresh() {
+    std::uint32_t tasks = 0;
+    for (std::uint32_t n = 0; n < bucket_.size() && copies_.copy_of != nullptr; ++n)
+      if (bucket_[n] != no_bucket) tasks_[tasks++] = {n + 1, bucket_[n]};
+    return run(copies_step::fill, tasks);
+  }
+
   std::uint64_t copies() const noexcept { return in_use_; }
   std::uint64_t loads() const noexcept { return loads_; }
 

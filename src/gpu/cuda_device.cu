@@ -74,28 +74,32 @@ __global__ void __launch_bounds__(threads_per_block)
     all.export_records(more.first_bucket, more.buckets, more.to, first, step);
 }
 
+template <bool Copies>
 __global__ void __launch_bounds__(threads_per_block)
-    run_find_rows(const __grid_constant__ leased_rows rows, const __grid_constant__ row_batch b) {
-  bucket_copies none;
-  side_of_a_warp side(nullptr, none);
-  row_search<side_of_a_warp>(side, rows).find_all(b, tiles<32>::number(), tiles<32>::all());
+    run_find_rows(const __grid_constant__ leased_rows rows, const __grid_constant__ row_batch b,
+                  const __grid_constant__ bucket_copies copies, tallies* total) {
+  using side_of_rows = cuda_side<32, Copies>;
+  side_of_rows side(nullptr, copies);
+  row_search<side_of_rows>(side, rows).find_all(b, *total, tiles<32>::number(), tiles<32>::all());
 }
 
+template <bool Copies>
 __global__ void __launch_bounds__(threads_per_block)
     run_gather_rows(const __grid_constant__ leased_rows rows,
-                    const __grid_constant__ gather_batch b) {
-  bucket_copies none;
-  side_of_a_warp side(nullptr, none);
-  row_gather<side_of_a_warp>(side, rows).gather_all(b, tiles<32>::number(), tiles<32>::all());
+                    const __grid_constant__ gather_batch b,
+                    const __grid_constant__ bucket_copies copies, tallies* total) {
+  using side_of_rows = cuda_side<32, Copies>;
+  side_of_rows side(nullptr, copies);
+  row_gather<side_of_rows>(side, rows).gather_all(b, *total, tiles<32>::number(), tiles<32>::all());
 }
 
-template <row_step Step>
+template <row_step Step, bool Copies>
 __global__ void __launch_bounds__(threads_per_block)
-    run_write_rows(const __grid_constant__ leased_rows rows,
-                   const __grid_constant__ row_writes all) {
-  bucket_copies none;
-  side_of_a_warp side(nullptr, none);
-  row_writer<side_of_a_warp>(side, rows, all)
+    run_write_rows(const __grid_constant__ leased_rows rows, const __grid_constant__ row_writes all,
+                   const __grid_constant__ bucket_copies copies) {
+  using side_of_rows = cuda_side<32, Copies>;
+  side_of_rows side(nullptr, copies);
+  row_writer<side_of_rows>(side, rows, all)
       .template run<Step>(tiles<32>::number(), tiles<32>::all());
 }
 
@@ -240,21 +244,18 @@ class cuda_gpu final : public device {
           table, {}, {.first_bucket = first_bucket, .buckets = buckets, .to = to}, buckets, on);
   }
   bool find_rows(const leased_rows& rows, const row_batch& b, stream on) override {
-    return b.count == 0 || start(&run_find_rows, b.count, 32, on, rows, b);
+    auto kernel = copies_.copy_of == nullptr ? &run_find_rows<false> : &run_find_rows<true>;
+    return b.count == 0 || start(kernel, b.count, 32, on, rows, b, copies_, total_);
   }
   bool gather_rows(const leased_rows& rows, const gather_batch& b, stream on) override {
-    return b.bags() == 0 || start(&run_gather_rows, b.bags(), 32, on, rows, b);
+    auto kernel = copies_.copy_of == nullptr ? &run_gather_rows<false> : &run_gather_rows<true>;
+    return b.bags() == 0 || start(kernel, b.bags(), 32, on, rows, b, copies_, total_);
   }
   void write_rows(row_step step, const leased_rows& rows, const row_writes& all, std::size_t count,
                   stream on) override {
     if (count == 0) return;
-    // a key is looked for by a warp; of all else each lane takes one
-    switch (step) {
-      case row_step::lead: start(&run_write_rows<row_step::lead>, count, 1, on, rows, all); break;
-      case row_step::look: start(&run_write_rows<row_step::look>, count, 32, on, rows, all); break;
-      case row_step::write: start(&run_write_rows<row_step::write>, count, 1, on, rows, all); break;
-      case row_step::commit: start(&run_write_rows<row_step::commit>, count, 1, on, rows, all);
-    }
+    copies_.copy_of == nullptr ? start_step<false>(step, rows, all, count, on)
+                               : start_step<true>(step, rows, all, count, on);
   }
   void spread(const changed_blocks& blocks, stream on) override {
     if (blocks.count != 0) start(&run_spread, blocks.count, 32, on, blocks);
@@ -342,6 +343,20 @@ class cuda_gpu final : public device {
     constexpr bool is_batch = width_of(Half, false) != 32;
     return start(&run<Half, Shape, Copies>, work, is_batch ? 1 : width_of(Half, Copies), on, table,
                  b, more, copies_, turns_, total_);
+  }
+  template <bool Copies>
+  void start_step(row_step step, const leased_rows& rows, const row_writes& all, std::size_t count,
+                  stream on) {
+    // a key is looked for by a warp; of all else each lane takes one
+    auto step_of = [&](auto kernel, unsigned threads_for_one) {
+      start(kernel, count, threads_for_one, on, rows, all, copies_);
+    };
+    switch (step) {
+      case row_step::lead: return step_of(&run_write_rows<row_step::lead, Copies>, 1);
+      case row_step::look: return step_of(&run_write_rows<row_step::look, Copies>, 32);
+      case row_step::write: return step_of(&run_write_rows<row_step::write, Copies>, 1);
+      case row_step::commit: return step_of(&run_write_rows<row_step::commit, Copies>, 1);
+    }
   }
   /// As many threads as there is work for, and the device runs at a time.
   template <class... Parameters>

@@ -14,6 +14,7 @@ struct gather_batch {
   std::byte* rows;  // of a bag each
   status* answers;
   missed_keys missed;
+  std::uint32_t now = 0;  // the batch's number, for the cache
 
   constexpr std::size_t bags() const noexcept { return how.offsets == nullptr ? count : how.bags; }
   constexpr std::uint64_t row_bytes() const noexcept { return how.width * bytes_of(how.to); }
@@ -26,15 +27,17 @@ class row_gather {
       : side_(side), search_(side, rows) {}
 
   /// The bags first, first + step, ... of a batch.
-  DURAHASH_ON_DEVICE void gather_all(const gather_batch& b, std::size_t first,
+  DURAHASH_ON_DEVICE void gather_all(const gather_batch& b, tallies& total, std::size_t first,
                                      std::size_t step) const {
+    looks seen{b.now};
     for (std::size_t bag = first; bag < b.bags(); bag += step) {
       std::uint64_t begin = bag, end = bag + 1;
       if (b.how.offsets != nullptr)
         begin = least(b.how.offsets[bag], b.count), end = least(b.how.offsets[bag + 1], b.count);
       for (std::uint64_t from = 0; from < b.how.width; from += at_once)
-        gather_part(b, begin, end, from, b.rows + bag * b.row_bytes());
+        gather_part(b, begin, end, from, b.rows + bag * b.row_bytes(), seen);
     }
+    search_.add(total, seen);
   }
 
  private:
@@ -47,7 +50,7 @@ class row_gather {
 
   /// So many elements from that one on. Keys are looked up again for each part.
   DURAHASH_ON_DEVICE void gather_part(const gather_batch& b, std::uint64_t begin, std::uint64_t end,
-                                      std::uint64_t from, std::byte* into) const {
+                                      std::uint64_t from, std::byte* into, looks& seen) const {
     using numbers = typename std::remove_cvref_t<decltype(Side::warp)>::template varying<float>;
     numbers sums[for_each_lane];
     DURAHASH_UNROLLED
@@ -57,7 +60,8 @@ class row_gather {
     for (std::uint64_t i = begin; i < end; ++i) {
       const std::byte* row = nullptr;
       std::uint32_t length = 0;
-      status answer = search_.locate(search_.key_of(b.keys, i), row, length);
+      status answer = search_.locate(search_.key_of(b.keys, i), row, length,
+                                     from == 0 ? search_.sampled(i, seen) : nullptr);
       if (answer == status::ok && length != b.how.width * bytes_of(b.how.from))
         answer = status::mismatch;
       else if (answer == status::ok && reinterpret_cast<std::uintptr_t>(row) % alignof(float) != 0)

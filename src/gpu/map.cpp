@@ -144,7 +144,7 @@ void map::view(device_view& into) {
   if (part_.here()) part_->view(into);
 }
 status map::load_cache() { return part_.here() ? part_->load_cache().code : part_.refusal(); }
-map::cache_figures map::cache() { return is_open() ? part_->cache_now() : cache_figures{}; }
+cache_figures map::cache() { return is_open() ? part_->cache_now() : cache_figures{}; }
 status map::reserve(std::uint64_t records) {
   return part_.here() ? part_->ask_at_home([&] { return part_->table().reserve(records); })
                       : part_.refusal();

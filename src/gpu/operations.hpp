@@ -94,12 +94,6 @@ class operations {
   DURAHASH_ON_DEVICE operations(Side& side, const leased_table& table) noexcept
       : side_(side), table_(table), copies_(side, table) {}
 
-  /// Of searches that are counted: the buckets they looked at, and how many of those were copies.
-  struct looks {
-    std::uint32_t now = 0;  // the time, for the marks
-    std::uint64_t buckets = 0, copies = 0;
-  };
-
   /// `counted`: if not null, the looks are told there, and marked for the next load. Returns   ok
   /// and the value, or not_found.
   DURAHASH_ON_DEVICE status find(std::uint64_t key, std::uint64_t& value,
@@ -445,7 +439,7 @@ class operations {
       }),
                           hit);
     }
-    if (counted != nullptr) count(s, from, slots, *counted);
+    if (counted != nullptr) copies_.count(s.hash, from, *counted);
     std::uint32_t changed = warp().ballot(
         warp().each([&](unsigned lane) { return !copies_.unchanged(warp().of(from, lane)); }));
     bool as_read =
@@ -453,23 +447,6 @@ class operations {
     if (!as_read && !Side::planted("gpu-copies-are-not-looked-at-again")) return std::nullopt;
     return hits != 0 ? status::ok : status::not_found;
   }
-  template <class Sources>
-  DURAHASH_ON_DEVICE void count(const target& s, const Sources& from, unsigned slots,
-                                looks& counted) const {
-    auto looks_at_one = [&](unsigned lane) {
-      return lane < table_.lanes() && (lane & (slots - 1)) == 0;
-    };
-    auto marked = warp().each([&](unsigned lane) {
-      if (looks_at_one(lane)) copies_.mark(copies_.bucket_of(s.hash, lane), counted.now);
-      return looks_at_one(lane);
-    });
-    auto in_a_copy = warp().each([&](unsigned lane) {
-      return looks_at_one(lane) && warp().of(from, lane).words != nullptr;
-    });
-    counted.buckets += static_cast<unsigned>(count_bits(warp().ballot(marked)));
-    counted.copies += static_cast<unsigned>(count_bits(warp().ballot(in_a_copy)));
-  }
-
   Side& side_;
   const leased_table& table_;
   copies_of<Side> copies_;

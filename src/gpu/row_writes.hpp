@@ -90,7 +90,7 @@ template <class Side>
 class row_writer {
  public:
   DURAHASH_ON_DEVICE row_writer(Side& side, const leased_rows& rows, const row_writes& all) noexcept
-      : side_(side), rows_(rows), search_(side, rows), all_(all) {}
+      : side_(side), rows_(rows), search_(side, rows), copies_(side, rows.table), all_(all) {}
 
   /// What of a step is this warp's: of operations and changes those first, first + step, ..., or of
   /// pieces of 32 of them, of which each lane does one.
@@ -249,9 +249,7 @@ class row_writer {
       mine = warp().one(
           [&] { return side_.store_if(*c.word, gphash::empty_state, gphash::claimed_state); });
       if (mine) break;
-      typename row_search<Side>::sight seen;
-      static_cast<void>(search_.template look<true>(key, hash, seen));
-      aim(c, hash, seen.empty);
+      aim(c, hash, search_.empties(hash));
     }
     warp().one_does(!mine,
                     [&] { side_.own_store_in_any_order(all_.counts->full, std::uint64_t{1}); });
@@ -264,7 +262,9 @@ class row_writer {
       side_.store_words(c.key, rows_.key_words(), [&](std::uint64_t n) { return key[n]; });
   }
   DURAHASH_ON_DEVICE void commit(const row_change& c) const {
-    if (c.word != nullptr) side_.store_in_any_order(*c.word, c.next);
+    if (c.word == nullptr) return;
+    side_.store_in_any_order(*c.word, c.next);
+    copies_.store_alone(*c.word, c.next, c.payload != nullptr ? &c.record : nullptr);
   }
 
   // --------------------------------------------------------------------------------- records
@@ -312,6 +312,7 @@ class row_writer {
   Side& side_;
   const leased_rows& rows_;
   row_search<Side> search_;
+  const copies_of<Side> copies_;
   const row_writes& all_;
 };
 

@@ -5,7 +5,8 @@
 #include "base/key_hash.hpp"
 #include "durahash/gpu.hpp"
 #include "engine/gphash/leased.hpp"
-#include "gpu/both_sides.hpp"
+#include "gpu/bucket_copies.hpp"
+#include "gpu/staged.hpp"
 #include "persist/record_shape.hpp"
 
 namespace durahash::gpu {
@@ -75,6 +76,7 @@ struct row_batch {
   status* answers;
   missed_keys missed = {};        // the count is 0 before
   const void** places = nullptr;  // if not null, where the values are
+  std::uint32_t now = 0;          // the batch's number, for the cache
 };
 
 static_assert(std::is_trivially_copyable_v<leased_rows>);
@@ -89,11 +91,16 @@ struct changed_blocks {
 
 inline constexpr std::uint64_t row_alignment = 16;
 
+/// One search of so many is counted, where buckets have copies.
+inline constexpr std::size_t sampled_rows = 16;
+
+/// Copies of buckets, if there are any, have their states and values, and are read in their place:
+/// nobody writes or loads them meanwhile.
 template <class Side>
 class row_search {
  public:
   DURAHASH_ON_DEVICE row_search(Side& side, const leased_rows& rows) noexcept
-      : side_(side), rows_(rows) {}
+      : side_(side), rows_(rows), copies_(side, rows.table) {}
 
   /// Returns   ok, with `length` and as much of the value as there is room for; not_found; damaged:
   ///           what the slot leads to is no record.
@@ -104,11 +111,12 @@ class row_search {
     if (answer == status::ok && into != nullptr) copy(value, into, room < length ? room : length);
     return answer;
   }
-  /// Where its value is. It is aligned to 8.
+  /// Where its value is. It is aligned to 8. `counted`: if not null, the looks are told there, and
+  /// marked for the next load.
   DURAHASH_ON_DEVICE status locate(const std::uint64_t* key, const std::byte*& value,
-                                   std::uint32_t& length) const {
+                                   std::uint32_t& length, looks* counted = nullptr) const {
     sight seen;
-    const status answer = look<false>(key, rows_.hash_of(key), seen);
+    const status answer = look<false>(key, rows_.hash_of(key), seen, counted);
     value = seen.value, length = seen.length;
     return answer;
   }
@@ -121,10 +129,12 @@ class row_search {
     std::uint32_t empty;  // if it was asked for: by lanes, which slots of the key's are
   };
   template <bool WithRoom>
-  DURAHASH_ON_DEVICE status look(const std::uint64_t* key, std::uint64_t hash, sight& seen) const {
+  DURAHASH_ON_DEVICE status look(const std::uint64_t* key, std::uint64_t hash, sight& seen,
+                                 looks* counted = nullptr) const {
     seen = {0, 0, nullptr, 0, 0};
+    const sources from(*this, hash, counted);
     auto states = warp().each([&](unsigned lane) {
-      return lane < rows_.table.lanes() ? *rows_.state_of(hash, lane).raw() : gphash::claimed_state;
+      return lane < rows_.table.lanes() ? from.state(lane) : gphash::claimed_state;
     });
     std::uint32_t hits = ballot_of(states, hash);
     if constexpr (WithRoom) seen.empty = ballot_of(states, gphash::empty_state);
@@ -133,7 +143,7 @@ class row_search {
       if (rows_.keys_in_slots &&
           !same_words(key, [&](unsigned n) { return *rows_.key_of(hash, lane)[n].raw(); }))
         continue;
-      std::uint64_t offset = warp().one([&] { return *rows_.value_of(hash, lane).raw(); });
+      std::uint64_t offset = from.value(lane);
       if (offset % row_alignment != 0 || !rows_.contains(offset, record_shape::least_bytes))
         return status::damaged;
       const std::byte* record = rows_.base + offset;
@@ -152,12 +162,22 @@ class row_search {
     }
     return status::not_found;
   }
+  /// Which of its slots are empty in the pool just now, by lanes: its copies do not know of claims.
+  DURAHASH_ON_DEVICE std::uint32_t empties(std::uint64_t hash) const {
+    return warp().ballot(warp().each([&](unsigned lane) {
+      return lane < rows_.table.lanes() &&
+             side_.load(rows_.state_of(hash, lane)) == gphash::empty_state;
+    }));
+  }
+
   /// The operations first, first + step, ... of a batch.
-  DURAHASH_ON_DEVICE void find_all(const row_batch& b, std::size_t first, std::size_t step) const {
+  DURAHASH_ON_DEVICE void find_all(const row_batch& b, tallies& total, std::size_t first,
+                                   std::size_t step) const {
+    looks seen{b.now};
     for (std::size_t i = first; i < b.count; i += step) {
       std::uint32_t length = 0;
       const std::byte* value = nullptr;
-      status answer = locate(key_of(b.keys, i), value, length);
+      status answer = locate(key_of(b.keys, i), value, length, sampled(i, seen));
       if (answer == status::ok && b.values != nullptr) {
         copy(value, b.values + i * b.value_bytes, length < b.value_bytes ? length : b.value_bytes);
         if (b.lengths == nullptr && length != b.value_bytes) answer = status::mismatch;
@@ -166,6 +186,18 @@ class row_search {
       warp().one_does(b.lengths != nullptr, [&] { b.lengths[i] = length; });
       tell(b, i, answer);
     }
+    add(total, seen);
+  }
+  /// Where the looks of the i-th search of a batch are told: null for most.
+  DURAHASH_ON_DEVICE looks* sampled(std::size_t i, looks& seen) const noexcept {
+    return copies_.any() && i % sampled_rows == 0 ? &seen : nullptr;
+  }
+  DURAHASH_ON_DEVICE void add(tallies& total, const looks& seen) const {
+    if (seen.buckets == 0) return;
+    tallies mine;
+    mine.looks = seen.buckets;
+    mine.copies = seen.copies;
+    warp().one_does(true, [&] { side_.add(total, mine); });
   }
   DURAHASH_ON_DEVICE const std::uint64_t* key_of(const std::uint64_t* keys,
                                                  std::size_t i) const noexcept {
@@ -184,6 +216,48 @@ class row_search {
   }
 
  private:
+  /// Where a search reads: of each lane the bucket, or its copy.
+  class sources {
+   public:
+    DURAHASH_ON_DEVICE sources(const row_search& all, std::uint64_t hash, looks* counted)
+        : all_(all), hash_(hash) {
+      if (!all.copies_.any()) return;
+      const unsigned lanes = all.rows_.table.lanes();
+      from_ = all.warp().each([&](unsigned lane) {
+        return lane < lanes ? all.copies_.find(all.copies_.bucket_of(hash, lane)) : source();
+      });
+      if (counted != nullptr) all.copies_.count(hash, from_, *counted);
+    }
+    DURAHASH_ON_DEVICE std::uint64_t state(unsigned lane) const {
+      return word(lane, 0, all_.rows_.state_of(hash_, lane));
+    }
+    /// For all lanes.
+    DURAHASH_ON_DEVICE std::uint64_t value(unsigned lane) const {
+      const leased_rows& rows = all_.rows_;
+      if (!all_.copies_.any())
+        return all_.warp().one([&] { return *rows.value_of(hash_, lane).raw(); });
+      return all_.warp().from(all_.warp().each([&](unsigned each) {
+        return each != lane ? std::uint64_t{0}
+                            : word(lane, rows.table.where.form().slots, rows.value_of(hash_, lane));
+      }),
+                              lane);
+    }
+
+   private:
+    using source = typename copies_of<Side>::source;
+    DURAHASH_ON_DEVICE std::uint64_t word(unsigned lane, unsigned first,
+                                          const pm<std::uint64_t>& in_the_pool) const {
+      if (all_.copies_.any())
+        if (const std::uint64_t* copy = all_.warp().of(from_, lane).words; copy != nullptr)
+          return all_.side_.own_load_in_any_order(copy[first + all_.rows_.table.slot_in(lane)]);
+      return *in_the_pool.raw();
+    }
+
+    const row_search& all_;
+    const std::uint64_t hash_;
+    typename std::remove_cvref_t<decltype(Side::warp)>::template varying<source> from_;
+  };
+
   DURAHASH_ON_DEVICE auto& warp() const noexcept { return side_.warp; }
   template <class WordOf>
   DURAHASH_ON_DEVICE bool same_words(const std::uint64_t* key, WordOf&& word) const {
@@ -210,6 +284,7 @@ class row_search {
 
   Side& side_;
   const leased_rows& rows_;
+  const copies_of<Side> copies_;
 };
 
 /// The blocks first, first + step, ... of them.

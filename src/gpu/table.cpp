@@ -17,10 +17,13 @@ result<table> open_rows_on(std::unique_ptr<device> d, const std::string& path, o
   auto refused = [](std::string why) { return error{status::invalid_argument, std::move(why)}; };
   if (on.place > table_place::device_mirror)
     return refused("device_options.place is no table_place");
-  if (on.cache_percent != 0)
-    return refused(
-        "buckets of a pool with byte values have no copies on a device: "
-        "device_options.cache_percent is for gpu::map");
+  if (on.cache_percent > 90)
+    return refused("device_options.cache_percent is " + std::to_string(on.cache_percent) +
+                   "; it may be up to 90");
+  const std::string copies_of_mirrors =
+      "copies of buckets (device_options.cache_percent) are for rows in the pool itself, and not "
+      "for a mirror";
+  if (on.cache_percent != 0 && on.place > table_place::pool) return refused(copies_of_mirrors);
   if (!how.engine && how.mode != open_mode::read_only) how.engine = engine_kind::gphash;
   if (how.engine && *how.engine != engine_kind::gphash)
     return refused("a device searches pools of the engine gphash alone");
@@ -50,6 +53,8 @@ result<table> open_rows_on(std::unique_ptr<device> d, const std::string& path, o
   if (!made->readable())
     return refused(keys_of_one_length ? "a device cannot use this pool's medium" : other_keys);
   if (error e = made->start(); e.code != status::ok) return e;
+  if (on.cache_percent != 0 && made->place() != table_place::pool)
+    return refused(copies_of_mirrors + ", which this one is: its memory cannot be pinned");
   return table(std::move(made));
 }
 
@@ -110,6 +115,9 @@ status table::erase(std::size_t n, const void* keys, status* answers) {
   return part_.here() ? part_->write(row_action::erase, n, keys, nullptr, 0, answers)
                       : part_.refusal();
 }
+
+status table::load_cache() { return part_.here() ? part_->load_cache() : part_.refusal(); }
+cache_figures table::cache() { return part_.here() ? part_->cache_now() : cache_figures{}; }
 
 status table::reserve(std::uint64_t records) {
   return part_.here() ? part_->move([&](detail::bytes_table& t) { return t.reserve(records); })

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/process_mark.hpp"
+#include "gpu/cache.hpp"
 #include "gpu/pins.hpp"
 #include "gpu/pool_copy.hpp"
 #include "gpu/row_batches.hpp"
@@ -24,6 +25,7 @@ class table::part {
         place_(on.place),
         pins_(*device_) {
     if (pool_) batches_.emplace(*device_, *pool_);
+    if (on.cache_percent != 0) cache_.emplace(*device_, on.cache_percent, on.policy);
   }
   ~part() { static_cast<void>(close()); }
 
@@ -46,19 +48,21 @@ class table::part {
     return show_all();
   }
 
-  status find(const row_batch& b, stream on) {
+  status find(row_batch b, stream on) {
     std::scoped_lock lock(gate_);
     if (!table_) return status::closed;
     if (failure_.code != status::ok) return status::io_error;
     if (!reaches(b) || device_->captures(on)) return status::invalid_argument;
+    b.now = ++searches_;
     if (b.missed.count != nullptr) device_->fill(b.missed.count, 0, sizeof *b.missed.count, on);
     return device_->find_rows(rows_, b, on) ? status::ok : status::io_error;
   }
-  status gather(const gather_batch& b, stream on) {
+  status gather(gather_batch b, stream on) {
     std::scoped_lock lock(gate_);
     if (!table_) return status::closed;
     if (failure_.code != status::ok) return status::io_error;
     if (!is_known(b.how) || !reaches(b) || device_->captures(on)) return status::invalid_argument;
+    b.now = ++searches_;
     if (b.missed.count != nullptr) device_->fill(b.missed.count, 0, sizeof *b.missed.count, on);
     return device_->gather_rows(rows_, b, on) ? status::ok : status::io_error;
   }
@@ -74,6 +78,23 @@ class table::part {
   void view(leased_rows& into) {
     std::scoped_lock lock(gate_);
     if (table_ && failure_.code == status::ok) into = rows_;
+  }
+
+  status load_cache() {
+    std::scoped_lock lock(gate_);
+    if (status s = state(); s != status::ok) return s;
+    finish_finds();
+    if (failure_.code != status::ok) return status::io_error;
+    if (!cache_) return status::ok;
+    error loaded = cache_->load();
+    return loaded.code == status::ok ? status::ok : failed(loaded).code;
+  }
+  cache_figures cache_now() {
+    std::scoped_lock lock(gate_);
+    if (!cache_ || !table_) return {};
+    finish_finds();
+    const tallies now = device_->counted();
+    return {cache_->copies(), cache_->loads(), now.looks, now.copies};
   }
 
   /// Calls with the pool, beside the finds that are under way; or answers `none` if it is closed,
@@ -95,6 +116,7 @@ class table::part {
     batches_->take_back();
     pins_.release();
     status answer = status::ok;
+    rows_ = leased_rows::none();  // of what the device had copies, or knew
     error shown = changing([&] { answer = call(*table_); }, [&] { return show_all(); });
     return answer != status::ok ? answer : shown.code;
   }
@@ -142,6 +164,7 @@ class table::part {
     if (batches_) batches_->take_back();
     const bool lost = batches_ && batches_->is_lost();
     batches_.reset();
+    cache_.reset();
     pins_.release();
     copy_.reset();
     if (owns_ && !lost) pool_->disown();  // else nobody knows whether the device is done
@@ -276,14 +299,21 @@ class table::part {
     leased_rows home = pool_->rows();
     error e = copy_ ? copy_->make(pool_->memory()) : pins_.take(pool_->memory());
     shown_top_ = home.table.log2[0];
+    const bool same_levels = std::equal(std::begin(home.table.levels), std::end(home.table.levels),
+                                        std::begin(rows_.table.levels));
     rows_ = copy_ && e.code == status::ok ? home.copied_to(copy_->at()) : home;
+    // without memory for copies it goes on without
+    if (cache_ && !same_levels) static_cast<void>(cache_->begin(rows_.table));
     return e;
   }
   error show_changes(std::span<const std::string_view> keys, std::span<const status> answers) {
     leased_rows home = pool_->rows();
     // writes change no levels but by a larger one on top
     bool grown = home.table.log2[0] != shown_top_;
-    if (!copy_ || grown || !copy_->has_room_for(home.end)) return show_all();
+    if (!copy_ || grown || !copy_->has_room_for(home.end)) {
+      error shown = show_all();
+      return cache_ && shown.code == status::ok ? cache_->refresh() : shown;
+    }
     std::vector<std::uint64_t> blocks;
     for (std::size_t i = 0; i < keys.size(); ++i) {
       if (answers[i] != status::ok) continue;
@@ -307,6 +337,8 @@ class table::part {
   std::mutex gate_;  // of what follows; finds begin under it
   pins pins_;
   std::optional<pool_copy> copy_;
+  std::optional<cached_buckets> cache_;
+  std::uint32_t searches_ = 0;  // batches of them
   std::optional<row_batches> batches_;
   bool owns_ = false;
   error failure_{status::ok, {}};  // of the device, or of showing it the pool: no finds after that

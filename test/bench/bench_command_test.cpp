@@ -362,7 +362,9 @@ TEST(BenchCommand, NonsenseIsRefusedWithASentenceThatNamesIt) {
         {"--device cuda:0", "--engine gphash"},
         {"--device cuda:0 --engine all", "--engine gphash"},
         {"--device cuda:0 --engine gphash --key bytes --key-bytes 20", "--key-bytes 8, 16"},
-        {"--device cuda:0 --engine gphash --key bytes --device-cache 20", "--device-cache"},
+        {"--device cuda:0 --engine gphash --key bytes --key-bytes 8 --device-memory host-mirror "
+         "--device-cache 20",
+         "--device-memory"},
         {"--device cuda:0 --engine gphash --medium emulated", "--medium"},
         {"--device cuda:0 --engine gphash --threads 2", "--threads 1"},
         {"--device cuda:0 --engine gphash --limits", "--limits"},

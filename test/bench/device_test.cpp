@@ -69,6 +69,13 @@ INSTANTIATE_TEST_SUITE_P(
                     array_place::host,
                     {data_kind::bytes, 8, 128}},
         device_case{100,
+                    durability_level::process,
+                    gpu::table_place::pool,
+                    "pool",
+                    30,
+                    array_place::device,
+                    {data_kind::bytes, 8, 128}},
+        device_case{100,
                     durability_level::power,
                     gpu::table_place::device_mirror,
                     "device-mirror",
@@ -85,6 +92,7 @@ TEST_P(BenchDevice, RunsEveryWorkloadWithEveryAnswerRight) {
   all.asked.arrays_at = GetParam().arrays_at;
   all.asked.shape = GetParam().shape;
   all.asked.ops = 300;
+  if (GetParam().batch == 1) all.asked.keys = 100, all.asked.ops = 20;  // a kernel for each
   all.engines = run(all.asked);
   EXPECT_EQ(on->apart != 0, GetParam().arrays_at == array_place::device);
   json shown = json_of(std::vector{all});

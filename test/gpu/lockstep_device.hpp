@@ -178,18 +178,18 @@ class lockstep_device final : public gpu::device {
   }
   bool find_rows(const gpu::leased_rows& rows, const gpu::row_batch& b, gpu::stream on) override {
     if (refuses_launches) return false;
-    ask_warps(on, [this, rows, b](std::size_t first, std::size_t step) {
-      gpu::lockstep_side<process_medium> side(medium_, turns_);
-      gpu::row_search(side, rows).find_all(b, first, step);
+    ask_warps(on, [this, rows, b, copies = copies_](std::size_t first, std::size_t step) {
+      gpu::lockstep_side<process_medium> side(medium_, turns_, copies);
+      gpu::row_search(side, rows).find_all(b, total_, first, step);
     });
     return true;
   }
   bool gather_rows(const gpu::leased_rows& rows, const gpu::gather_batch& b,
                    gpu::stream on) override {
     if (refuses_launches) return false;
-    ask_warps(on, [this, rows, b](std::size_t first, std::size_t step) {
-      gpu::lockstep_side<process_medium> side(medium_, turns_);
-      gpu::row_gather(side, rows).gather_all(b, first, step);
+    ask_warps(on, [this, rows, b, copies = copies_](std::size_t first, std::size_t step) {
+      gpu::lockstep_side<process_medium> side(medium_, turns_, copies);
+      gpu::row_gather(side, rows).gather_all(b, total_, first, step);
     });
     return true;
   }
@@ -197,8 +197,8 @@ class lockstep_device final : public gpu::device {
                   std::size_t count, gpu::stream on) override {
     ++row_steps;
     if (count == 0) return;
-    ask_warps(on, [this, step, rows, all](std::size_t first, std::size_t every) {
-      gpu::lockstep_side<process_medium> side(medium_, turns_);
+    ask_warps(on, [this, step, rows, all, copies = copies_](std::size_t first, std::size_t every) {
+      gpu::lockstep_side<process_medium> side(medium_, turns_, copies);
       gpu::row_writer(side, rows, all).run(step, first, every);
     });
   }

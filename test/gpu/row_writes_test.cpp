@@ -20,6 +20,8 @@ struct writes_case {
   std::string name;
   std::map<std::string, std::uint64_t> settings;  // key_bytes, or keys are u64
   bool to_power = false, on_gpu = false;
+  unsigned cache_percent = 0;
+  gpu::cache_policy policy = gpu::cache_policy::lfu;
 };
 
 void PrintTo(const writes_case& c, std::ostream* to) { *to << c.name; }
@@ -47,8 +49,10 @@ class GpuRowWrites : public testing::TestWithParam<writes_case> {
     std::unique_ptr<gpu::device> made = std::move(host);
     if (GetParam().on_gpu) made = std::move(*gpu::cuda_device(0)), lockstep = nullptr;
     device = made.get();
-    auto opened =
-        gpu::open_rows_on(std::move(made), path(), how, {.place = gpu::table_place::pool});
+    auto opened = gpu::open_rows_on(std::move(made), path(), how,
+                                    {.place = gpu::table_place::pool,
+                                     .cache_percent = GetParam().cache_percent,
+                                     .policy = GetParam().policy});
     if (!opened) throw std::runtime_error(opened.failure().message);
     return std::move(*opened);
   }
@@ -152,6 +156,14 @@ TEST_P(GpuRowWrites, AnswerAsTheModel) {
       ASSERT_EQ(t.compact(), status::ok);
     }
     ASSERT_NO_FATAL_FAILURE(expect_found(t, numbers)) << "round " << round;
+    if (round % 3 == 1) {
+      ASSERT_EQ(t.load_cache(), status::ok);
+    }
+    if (round % 4 == 2) {  // by the processor
+      ASSERT_NO_FATAL_FAILURE(write(t, what::put, {1, 2, 1}, {"of one", "of two", "again!"}, 6));
+      ASSERT_NO_FATAL_FAILURE(write(t, what::erase, {3, 2}, {"", ""}, 0));
+      ASSERT_NO_FATAL_FAILURE(expect_found(t, numbers)) << "behind round " << round;
+    }
     if (round % 5 == 0) {
       ASSERT_EQ(t.size(), wanted.size());
     }
@@ -159,6 +171,9 @@ TEST_P(GpuRowWrites, AnswerAsTheModel) {
   EXPECT_EQ(t.size(), wanted.size());
   check_report report = t.check();
   EXPECT_TRUE(report.ok) << report.violations.front();
+  const gpu::cache_figures cache = t.cache();
+  EXPECT_EQ(cache.hits != 0, GetParam().cache_percent != 0);
+  EXPECT_EQ(cache.loads != 0, GetParam().cache_percent != 0);
   ASSERT_EQ(t.close(), status::ok);
   if (GetParam().to_power) return;
   auto pool = table::open(path());
@@ -221,7 +236,14 @@ std::vector<writes_case> writes_cases() {
       {"keys_of_8", {{"key_bytes", 8}}},
       {"keys_of_24_levels4_slots4", {{"key_bytes", 24}, {"levels", 4}, {"slots", 4}}},
       {"u64_levels1_slots2_to_power", {{"levels", 1}, {"hashes", 1}, {"slots", 2}}, true},
-      {"keys_of_128_to_power", {{"key_bytes", 128}}, true}};
+      {"keys_of_128_to_power", {{"key_bytes", 128}}, true},
+      {"u64_cached", {}, false, false, 40},
+      {"keys_of_24_levels4_slots4_cached_lru_to_power",
+       {{"key_bytes", 24}, {"levels", 4}, {"slots", 4}},
+       true,
+       false,
+       60,
+       gpu::cache_policy::lru}};
   for (std::size_t i = 0, count = all.size(); i < count; ++i) {
     writes_case on_gpu = all[i];
     on_gpu.name += "_gpu";

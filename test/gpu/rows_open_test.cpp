@@ -82,7 +82,10 @@ TEST(GpuRowsOpen, RefusesWhatADeviceCannotRead) {
   EXPECT_NE(refusal("a", {.key = data_kind::bytes}).find("key_bytes"), std::string::npos);
   EXPECT_NE(refusal("a", {.key = data_kind::u64, .value = data_kind::u64}).find("gpu::map"),
             std::string::npos);
-  EXPECT_NE(refusal("a", {}, {.cache_percent = 10}).find("cache_percent"), std::string::npos);
+  EXPECT_NE(refusal("a", {}, {.cache_percent = 91}).find("cache_percent"), std::string::npos);
+  EXPECT_NE(refusal("a", {}, {.place = gpu::table_place::host_mirror, .cache_percent = 10})
+                .find("cache_percent"),
+            std::string::npos);
   EXPECT_NE(refusal("a", {.medium = medium_kind::emulated}).find("emulated"), std::string::npos);
   EXPECT_NE(refusal("a", {.mode = open_mode::read_only}).find("no such file"), std::string::npos);
   EXPECT_NE(refusal("a", {.mode = open_mode::read_beside}).find("read_beside"), std::string::npos);
@@ -232,8 +235,8 @@ class spoiled_rows {
   status gather(const std::uint64_t* key, std::size_t width, float* row) {
     status answer = status::io_error;
     gpu::row_gather(side_, rows)
-        .gather_all({1, key, {.width = width}, reinterpret_cast<std::byte*>(row), &answer, {}}, 0,
-                    1);
+        .gather_all({1, key, {.width = width}, reinterpret_cast<std::byte*>(row), &answer, {}},
+                    total_, 0, 1);
     return answer;
   }
   /// The lane in which a key with this hash is.
@@ -254,6 +257,7 @@ class spoiled_rows {
   process_medium medium_;
   gpu::lockstep_turns turns_;
   gpu::lockstep_side<process_medium> side_{medium_, turns_};
+  gpu::tallies total_;
 };
 
 /// No byte of a pool leads a device outside of it.

@@ -225,6 +225,43 @@ void count_rows(unsigned key_words, bool in_slots, std::map<std::string, costs>&
   write("erase, ", [&] { return rows.erase(operations, keys, answers); });
 }
 
+/// Skewed searches and updates of rows with u64 keys in front of their values, with copies of
+/// buckets.
+void count_rows_with_copies(unsigned percent, std::map<std::string, costs>& into) {
+  start();
+  test::scratch_folder folder;
+  const std::string path = folder.file("pool");
+  const options how{.engine = engine_kind::gphash, .capacity = 2 * operations};
+  right(gpu::table::open(path, how, {.place = gpu::table_place::pool}));
+  set_seeds(path);
+  gpu::table rows = right(
+      gpu::table::open(path, how, {.place = gpu::table_place::pool, .cache_percent = percent}));
+  auto* keys = shared_array<std::uint64_t>(operations);
+  auto* values = shared_array<std::uint64_t>(operations * value_words);
+  auto* answers = shared_array<status>(operations);
+  auto done = [&](status answer) {
+    if (answer != status::ok) throw std::runtime_error(device::the_one().failure());
+  };
+  for (std::size_t i = 0; i < operations; ++i) set_key(keys + i, i, 1);
+  done(rows.insert(operations, keys, values, 8 * value_words, answers));
+  const std::vector<std::uint32_t> draws = skewed_draws(5 * operations);
+  const std::string name = "zipf 0.99, rows, copies of " + std::to_string(percent) + " %";
+  for (std::size_t batch = 0; batch < 5; ++batch) {
+    if (batch == 2 || batch == 4) done(rows.load_cache());
+    for (std::size_t i = 0; i < operations; ++i)
+      set_key(keys + i, draws[batch * operations + i], 1);
+    device::the_one().counted().clear();
+    done(rows.find_async(operations, keys, values, 8 * value_words, answers));
+    done(rows.wait());
+    expect_all(answers, status::ok, "find, " + name);
+    into["find hit, " + name] = per_operation(device::the_one().counted(), operations);
+  }
+  device::the_one().counted().clear();
+  done(rows.update(operations, keys, values, 8 * value_words, answers));
+  expect_all(answers, status::ok, "update, " + name);
+  into["update, " + name] = per_operation(device::the_one().counted(), operations);
+}
+
 /// The same of slab lists with so many slabs to begin with.
 void count_slab_records(unsigned key_words, std::uint32_t buckets,
                         std::map<std::string, costs>& into) {
@@ -284,7 +321,10 @@ std::map<std::string, costs> count_budgets() {
               gpu::table_place::pool},
         shape{"device mirror, levels2_hashes2_slots8", {}, gpu::table_place::device_mirror}})
     counted_map(s, all).count();
-  for (unsigned percent : {0u, 20u}) count_with_copies(percent, all);
+  for (unsigned percent : {0u, 20u}) {
+    count_with_copies(percent, all);
+    count_rows_with_copies(percent, all);
+  }
   // As many slots as the maps have; and as full as GPHash's paper lets them become.
   constexpr std::uint32_t pairs = baselines::slab_lists::pairs, half_full = 2 * operations / pairs,
                           full = operations * 10 / 8 / pairs;

@@ -179,8 +179,8 @@ void read_device(const bench_arguments& arguments, bench::request& asked) {
       arguments.device_arrays == "host" ? bench::array_place::host : bench::array_place::device;
   asked.lending.cache_percent =
       static_cast<unsigned>(whole_number("--device-cache", arguments.device_cache, 0, 90));
-  need(asked.lending.cache_percent == 0 || words,
-       "has copies of buckets of u64 to u64 alone: leave --device-cache out");
+  need(asked.lending.cache_percent == 0 || words || asked.lending.place <= gpu::table_place::pool,
+       "has copies of buckets of rows in the pool itself alone: leave --device-memory out");
   need(asked.lending.cache_percent == 0 || asked.lending.place != gpu::table_place::device_mirror,
        "has the whole table in its memory: leave --device-cache out");
   for (const auto& [name, policy] : bench::cache_policies)

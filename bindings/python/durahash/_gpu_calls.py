@@ -303,6 +303,13 @@ class Opened:
         """Facts of the pool, as `durahash.Table.info`, and of the device: `device`, `place`."""
         return {**self._info(), "device": f"cuda:{self.device}", "place": self.place}  # type: ignore[attr-defined]
 
+    def load_cache(self) -> None:
+        """Copies the buckets that finds have looked at most into the device's memory, in place of
+        others; does nothing where there is no cache. May be called beside finds and writes."""
+        status = self._load_cache()  # type: ignore[attr-defined]
+        if status != OK:
+            raise device_error_of(status, _gpu.message(status))
+
     def check(self) -> CheckReport:
         """Verifies everything, by the processor."""
         return CheckReport(*self._check())  # type: ignore[attr-defined]

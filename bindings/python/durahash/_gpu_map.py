@@ -310,15 +310,6 @@ class Map(Opened, _gpu.Map):
         """Erases all records. Their slots stay, until `compact`."""
         self.erase_if(Selection(), stream=stream)
 
-    # ------------------------------------------------------------------------------------- the pool
-
-    def load_cache(self) -> None:
-        """Copies the buckets that finds have looked at most into the device's memory, in place of
-        others; does nothing where there is no cache. May be called beside finds and writes."""
-        status = self._load_cache()
-        if status != OK:
-            raise _gpu_error(status, "")
-
 
 def _selected(where: Any) -> _gpu.Selection:
     if not isinstance(where, Selection):

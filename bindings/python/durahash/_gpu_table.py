@@ -64,6 +64,8 @@ class Table(Opened, _gpu.Table):
         value: Any = None,
         device: int | str = 0,
         place: str = "automatic",
+        cache_percent: int = 0,
+        cache_policy: str = "lfu",
         engine: str | None = None,
         durability: str | None = None,
         medium: str | None = None,
@@ -80,6 +82,7 @@ class Table(Opened, _gpu.Table):
         `value`  what a row is: a dtype and a width or a shape, such as ("float16", 64) or
                  ("bfloat16", 64). Left out: `out=` says it with each find.
         `device`, `place`   as of `Map`. A mirror is a copy of the whole pool.
+        `cache_percent`, `cache_policy`   as of `Map`; for the pool itself, not for mirrors.
 
         Raises what `durahash.open` does, and `DeviceError` where the device cannot be used.
         """
@@ -109,7 +112,8 @@ class Table(Opened, _gpu.Table):
             "salvage": salvage,
             **options,
         }
-        self._start(path, given, {"device": device, "place": place})
+        copies = {"cache_percent": cache_percent, "cache_policy": cache_policy}
+        self._start(path, given, {"device": device, "place": place, **copies})
         self._key_size = self._key_bytes()
         if key is not None and self._key_size != key_bytes:
             self.close()

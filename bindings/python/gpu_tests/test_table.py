@@ -44,6 +44,22 @@ def test_rows_are_written_found_and_removed(path, place):
         assert there.sum() == 201 and (values[2:200] == rows[2:200]).all()
 
 
+def test_copies_of_hot_buckets(path):
+    keys, rows = np.arange(500), rows_of(500)
+    with gpu.Table(path, value=(np.float32, 8), place="pool", cache_percent=50, cache_policy="lru") as t:
+        t.put(keys, rows)
+        t.find(keys[:64])
+        t.load_cache()
+        assert t.cache()["loads"] == 1 and t.cache()["copies"] > 0
+        t.put(keys[:100], rows[100:200])  # by the device
+        t.put(keys[100:102], rows[:2])  # by the processor
+        values, found = t.find(keys)
+        assert found.all() and (values[:102] == np.concatenate([rows[100:200], rows[:2]])).all()
+        assert t.cache()["hits"] > 0
+    with pytest.raises(durahash.InvalidArgumentError, match="pool itself"):
+        gpu.Table(path, value=(np.float32, 8), place="device_mirror", cache_percent=50)
+
+
 @pytest.mark.parametrize("keys_of", [np.array, gpu.array, on_device, WithInterface, WithDLPack])
 def test_arrays_of_any_kind(path, keys_of):
     rows = rows_of(5)

@@ -22,7 +22,7 @@ struct leased_table {
 
   static leased_table none() noexcept { return {places({}, {}), {}, {}, nullptr}; }
   constexpr unsigned lanes() const noexcept { return where.form().lanes(); }
-  /// Of buckets without keys.
+  /// States and values: all of a bucket without keys.
   constexpr unsigned words_per_bucket() const noexcept { return 2u << where.form().slots_log2; }
   constexpr std::uint64_t words_of(unsigned level_log2) const noexcept {
     return std::uint64_t{words_per_bucket()} << level_log2;
@@ -37,7 +37,7 @@ struct leased_table {
   constexpr pm<std::uint64_t>* bucket(std::uint64_t number) const noexcept {
     unsigned level = 0;
     while (number >> log2[level] != 0) number -= std::uint64_t{1} << log2[level++];
-    return levels[level] + number * words_per_bucket();
+    return levels[level] + number * where.form().bucket_words();
   }
   constexpr unsigned bottom() const noexcept { return where.form().levels - 1; }
   constexpr std::uint64_t bottom_buckets() const noexcept {

@@ -176,13 +176,7 @@ int device_map::load_cache() {
 }
 
 nb::dict device_map::cache() {
-  const gpu::map::cache_figures now = in_turn([&] { return map().cache(); });
-  nb::dict made;
-  made["copies"] = now.copies;
-  made["loads"] = now.loads;
-  made["looks"] = now.looks;
-  made["hits"] = now.hits;
-  return made;
+  return as_dict(in_turn([&] { return map().cache(); }));
 }
 
 void device_map::reserve(std::uint64_t records) {

@@ -7,6 +7,7 @@
 
 #include "../openable.hpp"
 #include "address.hpp"
+#include "cache.hpp"
 
 namespace durahash::python {
 

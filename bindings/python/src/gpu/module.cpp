@@ -44,6 +44,9 @@ std::string device_name(int number) {
   return *name;
 }
 
+constexpr const char* about_caches =
+    "Copies of buckets, loads; of every sixteenth find looks and hits. All 0: no cache.";
+
 }  // namespace
 }  // namespace durahash::python
 
@@ -99,8 +102,7 @@ NB_MODULE(_gpu, m) {
            "stream"_a)
       .def("_erase_if", &device_map::erase_if, "which"_a, "stream"_a)
       .def("_load_cache", &device_map::load_cache)
-      .def("cache", &device_map::cache,
-           "Copies of buckets, loads; of every sixteenth find looks and hits. All 0: no cache.");
+      .def("cache", &device_map::cache, about_caches);
 
   nb::class_<device_table> table(m, "Table", nb::is_weak_referenceable());
   define_pool<device_table>(table);
@@ -115,7 +117,9 @@ NB_MODULE(_gpu, m) {
       .def("_wait", &device_table::wait, "stream"_a)
       .def("_write", &device_table::write, "what"_a, "n"_a, "keys"_a, "values"_a, "value_bytes"_a,
            "answers"_a)
-      .def("_key_bytes", &device_table::key_bytes);
+      .def("_key_bytes", &device_table::key_bytes)
+      .def("_load_cache", &device_table::load_cache)
+      .def("cache", &device_table::cache, about_caches);
 
   m.def("device_name", &device_name, "device"_a = 0);
   m.def("lend", &lend, "owner"_a, "address"_a, "shape"_a, "code"_a, "bits"_a, "kind"_a, "device"_a);

@@ -124,6 +124,13 @@ nb::tuple device_table::check() {
 std::vector<std::string> device_table::salvage_report() {
   return using_it([](gpu::table& t) { return t.salvage_report(); });
 }
+int device_table::load_cache() {
+  return number_of(using_it([](gpu::table& t) { return t.load_cache(); }));
+}
+nb::dict device_table::cache() {
+  return as_dict(using_it([](gpu::table& t) { return t.cache(); }));
+}
+
 std::string device_table::place() {
   return place_name(using_it([](gpu::table& t) { return t.place(); }));
 }

@@ -6,6 +6,7 @@
 
 #include "../openable.hpp"
 #include "address.hpp"
+#include "cache.hpp"
 
 namespace durahash::python {
 
@@ -28,6 +29,8 @@ class device_table : public openable {
   int write(int what, std::size_t n, address keys, address values, std::size_t value_bytes,
             address answers);
   std::size_t key_bytes();
+  int load_cache();
+  nb::dict cache();
   void reserve(std::uint64_t records);
   void compact();
   void sync();

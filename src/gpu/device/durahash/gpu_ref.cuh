@@ -151,8 +151,9 @@ class row_ref {
                          std::uint32_t& length) const {
     if (rows_.base == nullptr) return status::closed;
     bucket_copies none;
-    side_of_a_warp side(nullptr, none);
-    status answer = row_search<side_of_a_warp>(side, rows_)
+    using side_of_rows = cuda_side<32, false>;
+    side_of_rows side(nullptr, none);
+    status answer = row_search<side_of_rows>(side, rows_)
                         .find(static_cast<const std::uint64_t*>(key),
                               static_cast<std::byte*>(value), room, length);
     __syncwarp();  // each lane has copied a part
