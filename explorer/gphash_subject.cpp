@@ -102,15 +102,19 @@ std::unique_ptr<subject> make_gphash(const subject_kind& kind, region& r, tracer
                                                                             why_not);
   if (kind.variant.starts_with(rows_by_a_device))
     return kind.level == durability_level::power
-               ? make_subject<leased_rows_table<power>, power>(kind, r, t, create, why_not)
-               : make_subject<leased_rows_table<process>, process>(kind, r, t, create, why_not);
+               ? make_subject<leased_rows_table<power>, power,
+                              gphash::beside<power, fixed_records>>(kind, r, t, create, why_not)
+               : make_subject<leased_rows_table<process>, process,
+                              gphash::beside<process, fixed_records>>(kind, r, t, create, why_not);
   if (kind.settings.contains("key_bytes"))
     return make_either<gphash::table, fixed_records, gphash::beside>(kind, r, t, create, why_not);
   if (!kind.variant.starts_with(by_a_device))
     return make_any<gphash::table, gphash::beside>(kind, r, t, create, why_not);
   if (kind.level == durability_level::power)
-    return make_subject<leased_table<power>, power>(kind, r, t, create, why_not);
-  return make_subject<leased_table<process>, process>(kind, r, t, create, why_not);
+    return make_subject<leased_table<power>, power, gphash::beside<power, word_records>>(
+        kind, r, t, create, why_not);
+  return make_subject<leased_table<process>, process, gphash::beside<process, word_records>>(
+      kind, r, t, create, why_not);
 }
 
 }  // namespace
@@ -140,12 +144,13 @@ explored_engine gphash_subject() {
             durability_level::power,
             0,
             {a_copy_opens()}},
-           {by_a_device,
-            {{"levels", 1}, {"hashes", 1}, {"slots", 2}},
-            data_kind::u64,
-            durability_level::process,
-            0,
-            {a_slot_lent()}},
+           with_readers({by_a_device,
+                         {{"levels", 1}, {"hashes", 1}, {"slots", 2}},
+                         data_kind::u64,
+                         durability_level::process,
+                         0,
+                         {a_slot_lent()}},
+                        {a_slot_lent(act::get_beside)}),
            {by_a_device_few_keys,
             {{"levels", 1}, {"hashes", 1}, {"slots", 2}},
             data_kind::u64,
@@ -169,11 +174,12 @@ explored_engine gphash_subject() {
             {{"levels", 1}, {"hashes", 1}, {"slots", 8}},
             data_kind::u64,
             durability_level::process},
-           {rows_by_a_device,
-            {{"levels", 1}, {"hashes", 1}, {"slots", 8}, {"key_bytes", fixed_bytes}},
-            data_kind::bytes,
-            durability_level::process,
-            12},
+           with_readers({rows_by_a_device,
+                         {{"levels", 1}, {"hashes", 1}, {"slots", 8}, {"key_bytes", fixed_bytes}},
+                         data_kind::bytes,
+                         durability_level::process,
+                         12},
+                        {a_slot_given_away(act::get_beside)}),
            {rows_killed_device,
             {{"levels", 1}, {"hashes", 1}, {"slots", 2}, {"key_bytes", fixed_bytes}},
             data_kind::bytes,

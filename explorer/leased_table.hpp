@@ -103,7 +103,7 @@ class leased_table {
   using word = std::uint64_t;
 
   static result<engine_plan> plan(const options& how) { return home::plan(how); }
-  explicit leased_table(pool<M>& p) : medium_(p.medium()), home_(p) {
+  explicit leased_table(pool<M>& p) : pool_(p), medium_(p.medium()), home_(p) {
     auto percent = static_cast<unsigned>(p.block().settings[gphash::setting::cache]);
     if (in_mirror || percent == 0) return;
     loading_.does = [this](gpu::copies_step step, const gpu::leased_table& table,
@@ -188,8 +188,26 @@ class leased_table {
   void describe(table_stats& stats) { home_.describe(stats); }
 
  private:
+  /// Readers in other processes wait while anybody writes.
+  class writing {
+   public:
+    explicit writing(leased_table& t) : table_(t) {
+      std::scoped_lock lock(t.gate_);
+      if (t.writers_++ == 0) t.pool_.readers().ban();
+    }
+    ~writing() {
+      std::scoped_lock lock(table_.gate_);
+      if (--table_.writers_ == 0) table_.pool_.readers().go_on();
+    }
+    writing(const writing&) = delete;
+
+   private:
+    leased_table& table_;
+  };
+
   template <class Decide>
   status write_one(side& s, word key, Decide& decide) {
+    const writing alone(*this);
     gpu::operations<side> run(s, leased_);
     std::int32_t records = 0;
     status answer;
@@ -217,6 +235,7 @@ class leased_table {
     while (full) {  // ends: the levels have grown, or cannot
       full = false;
       out([&](side& s) {
+        const writing alone(*this);
         gpu::batch_run<side> run(s, leased_, b, counted_);
         if constexpr (at_once) {
           run.write(0, 1);
@@ -365,6 +384,7 @@ class leased_table {
     leased_out_ = false;
   }
 
+  pool<M>& pool_;
   M& medium_;
   home home_;
   process_medium beside_;  // what a mirror is
@@ -376,6 +396,7 @@ class leased_table {
   turn_mutex gate_, engine_, staging_;
   bool at_work_ = false, leased_out_ = false;  // guarded by gate_
   std::set<std::uint64_t> outside_;            // likewise: by when they went out
+  unsigned writers_ = 0;                       // likewise
   std::atomic<std::uint64_t> tickets_{0};
   loading_device loading_;
   std::optional<gpu::cached_buckets> cache_;

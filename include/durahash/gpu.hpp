@@ -77,7 +77,9 @@ struct cache_figures {
 ///
 /// Threads   one at a time, but for batches of `find_async` in streams of their own beside all
 ///           others but `close`; they wait while another thread calls what waits for the device
-///           (below), or while the table grows. Nobody else has the pool open meanwhile.
+///           (below), or while the table grows. Nobody else has the pool open to write. Handles of
+///           the mode read_beside, of this process or another, read between batches: from a write
+///           until its commit they wait, a second at most, and so while there is a gpu::ref.
 /// Graphs    a call that names a stream which is being captured into a CUDA graph answers
 ///           invalid_argument, and does nothing; so does one that names the default stream while a
 ///           blocking stream is captured. The capture stays valid. A graph would find the table

@@ -19,6 +19,9 @@ class leaser {
   virtual std::optional<leased_table> lend() = 0;
   virtual void take_back(std::int64_t added) = 0;
   virtual void give_up_lease() = 0;
+  /// Readers in other processes wait while the device writes.
+  virtual void ban_readers() = 0;
+  virtual void admit_readers() = 0;
   virtual std::optional<leased_level> lease_top(std::int64_t added) = 0;
   virtual void write_top(std::uint64_t first, std::span<const std::uint64_t> words) = 0;
   virtual leased_table put_on_top(std::uint64_t moved, std::uint64_t misplaced) = 0;
@@ -39,20 +42,17 @@ class leaser_on final : public leaser {
   explicit leaser_on(bound& table) : table_(table) {}
 
   std::optional<leased_table> lend() override {
-    static_cast<void>(home().size());  // waits for the count: readers need not
-    table_.storage().readers().ban();
-    auto lent = home().lend();
-    if (!lent) table_.storage().readers().admit();
-    return lent;
+    static_cast<void>(home().size());  // waits for the count
+    return home().lend();
   }
-  void take_back(std::int64_t added) override {
-    home().take_back(added);
-    table_.storage().readers().admit();
-  }
+  void take_back(std::int64_t added) override { home().take_back(added); }
   void give_up_lease() override {
+    ban_readers();
     home().give_up_lease();
     table_.storage().readers().keep_banned();
   }
+  void ban_readers() override { table_.storage().readers().ban(); }
+  void admit_readers() override { table_.storage().readers().go_on(); }
   std::optional<leased_level> lease_top(std::int64_t added) override {
     return home().lease_top(added);
   }

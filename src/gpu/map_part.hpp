@@ -1,6 +1,7 @@
 // What a gpu::map does: one lease of the pool to a device, and the order of its streams' work.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
@@ -143,6 +144,8 @@ class map::part {
     device_->describe(into);
     into.table = leased_;
     into.writes_at_once = !by_batch();
+    handed_out_ = true;
+    keep_readers_out(nullptr);
   }
 
   status write(const batch& b, stream on) {
@@ -153,6 +156,7 @@ class map::part {
       if (b.count > max_staged_ - staged_count_) return status::no_space;
     }
     answer_all(b, pending, on);
+    keep_readers_out(on);
     by_batch() ? stage_next(b, on) : device_->write(leased_, b, on);
     return device_->sound() ? status::ok : status::io_error;
   }
@@ -160,7 +164,9 @@ class map::part {
   /// Durable is what returns.
   error commit(stream on) {
     if (error e = ready(on); e.code != status::ok) return e;
-    return commit_behind(device_->wait(on));
+    error done = commit_behind(device_->wait(on));
+    if (done.code == status::ok) let_readers_in(on);
+    return done;
   }
 
   /// With growth. A table that is all but full is left by what grows it: the more operations come
@@ -226,6 +232,27 @@ class map::part {
   }
 
  private:
+  // Readers in other processes are kept out while writes are under way: from the first one of a
+  // stream until it is committed, and while kernels of the program's own have a handle.
+
+  void keep_readers_out(stream on) {
+    const bool are_in = writing_.empty();
+    if (std::find(writing_.begin(), writing_.end(), on) == writing_.end()) writing_.push_back(on);
+    if (are_in) pool_->ban_readers();
+  }
+  /// What this stream wrote is committed.
+  void let_readers_in(stream of) {
+    if (writing_.empty() || handed_out_) return;
+    std::erase(writing_, of);
+    if (by_batch()) std::erase(writing_, staged_on_);  // waited for, too
+    if (writing_.empty()) pool_->admit_readers();
+  }
+  /// All of it.
+  void let_readers_in() {
+    handed_out_ = false;
+    if (!std::exchange(writing_, {}).empty()) pool_->admit_readers();
+  }
+
   /// While it lives the levels change, or a load of copies is under way: never both, and no find
   /// starts while the levels change. A flag and no lock that is held: the loan itself is a lock of
   /// the engine's, which is taken within as well as before.
@@ -317,6 +344,7 @@ class map::part {
   error write_piece(const batch& b, stream on) {
     while (true) {  // ends: every round but the first has found a larger table, up to no_space
       *full_ = 0;
+      keep_readers_out(on);
       if (by_batch()) stage_next(b, on);
       else device_->write(leased_, b, on);
       if (error e = commit(on); e.code != status::ok) return e;
@@ -396,6 +424,7 @@ class map::part {
     std::int64_t records = device_->counted().records;
     pool_->take_back(records - std::exchange(told_.records, records));
     leased_out_ = false;
+    let_readers_in();
   }
 
   const volatile unsigned char* opened_by_ = this_process_mark();
@@ -422,6 +451,8 @@ class map::part {
   tallies told_;  // of what the device counted
   std::uint64_t max_staged_, staged_count_ = 0;
   stream staged_on_ = nullptr;
+  std::vector<stream> writing_;  // of what is not committed yet
+  bool handed_out_ = false;      // to kernels that are not the library's
   staged_changes staged_;
   std::uint32_t* full_ = nullptr;  // whether an operation of `put` or `insert` found no room
 };

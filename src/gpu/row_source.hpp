@@ -90,6 +90,7 @@ class row_source_on final : public row_source {
   void own() override { pool_.set_owner(this_process(owner_side::device)); }
   void disown() override { pool_.clear_owner(); }
   void give_up() override {
+    ban_readers();
     engine_.give_up_lease();
     pool_.readers().keep_banned();
   }
@@ -98,7 +99,7 @@ class row_source_on final : public row_source {
   }
 
   void ban_readers() override { pool_.readers().ban(); }
-  void admit_readers() override { pool_.readers().admit(); }
+  void admit_readers() override { pool_.readers().go_on(); }
   void hand_out(std::span<std::uint64_t> cells, std::uint64_t bytes) override {
     for (std::uint64_t& cell : cells) {
       cell = 0;

@@ -25,6 +25,10 @@ class readers_gate {
   /// Between `ban` and `admit` none reads; `admit` says who writes.
   void ban() noexcept;
   void admit() noexcept;
+  /// Behind `ban`, of a writer that they know already: they go on.
+  void go_on() noexcept {
+    if (line_ != nullptr) __atomic_fetch_add(&line_->sequence, 1, __ATOMIC_SEQ_CST);
+  }
   /// Bans them until `admit`, or until this goes: an opening may end anywhere.
   void ban_while_opening() noexcept;
   /// Until `admit` of this or a later opening, whatever becomes of this one: a device that nobody
