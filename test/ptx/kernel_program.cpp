@@ -1,9 +1,7 @@
 #include "test/ptx/kernel_program.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <optional>
 #include <random>
 #include <set>
@@ -14,8 +12,7 @@
 #include "durahash/map.hpp"
 #include "gpu/map.hpp"
 #include "test/ptx/load.hpp"
-#include "test/store/patched_pool.hpp"
-#include "test/store/scratch.hpp"
+#include "test/ptx/pool_image.hpp"
 
 namespace durahash::ptx {
 namespace {
@@ -254,39 +251,13 @@ class program {
   /// The pool's file as it is, with what the host might find of stores that are under way.
   void look_at_image() {
     if (!complaint_.empty()) return;
-    std::string bytes = bytes_of_the_pool();
+    const std::string bytes = image_of_the_pool(d_, o_.to_power ? "" : path(), o_.weak);
     if (bytes.empty()) return;
     std::string image = folder_.file("image");
-    auto [first, end] = pool_in_memory();
-    if (first != end && o_.weak)
-      for (const weak_order::word& w : d_.weak().as_the_host_may_find({{first, end}}))
-        if (w.address - first + w.bytes <= bytes.size())
-          std::memcpy(bytes.data() + (w.address - first), &w.value, w.bytes);
     test::write_as_killed(image, bytes);
     check_on_the_cpu(image, "killed at instruction " + std::to_string(d_.instructions()));
     std::filesystem::remove(image);
     ++images_;
-  }
-  std::string bytes_of_the_pool() const {
-    if (!o_.to_power)
-      return std::filesystem::exists(path()) ? test::read_file(path()) : std::string();
-    auto [first, end] = pool_in_memory();
-    if (first == end) return {};
-    std::string bytes(reinterpret_cast<const char*>(first), end - first);
-    superblock block = test::superblock_in(bytes);
-    block.durability = durability_level::process;  // of a file, so that one can be opened
-    test::put_superblock(bytes, block);
-    return bytes;
-  }
-  /// What is registered: from the pool's first byte on, a piece more with each growth.
-  std::pair<std::uint64_t, std::uint64_t> pool_in_memory() const {
-    std::uint64_t begin = 0, end = 0;
-    for (const auto& [first, each] : d_.pieces.pieces()) {
-      if (!each.registered || (end != 0 && first != end)) continue;
-      if (end == 0) begin = first;
-      end = each.end;
-    }
-    return {begin, end};
   }
   void check_on_the_cpu(const std::string& where, const std::string& when) {
     auto pool = map<std::uint64_t, std::uint64_t>::open(where);
