@@ -2,6 +2,7 @@
 // one of two media. It reads them; and writes them, while they are lent to it.
 #pragma once
 
+#include <atomic>
 #include <memory>
 
 #include "engine/gphash/table.hpp"
@@ -101,10 +102,12 @@ class row_source_on final : public row_source {
   void ban_readers() override { pool_.readers().ban(); }
   void admit_readers() override { pool_.readers().go_on(); }
   void hand_out(std::span<std::uint64_t> cells, std::uint64_t bytes) override {
-    for (std::uint64_t& cell : cells) {
-      cell = 0;
-      if_memory_allows([&] { cell = engine_.lease_cell(bytes).value_or(0); });
-    }
+    in_parts(cells, [&](std::span<std::uint64_t> part) {
+      for (std::uint64_t& cell : part) {
+        cell = 0;
+        if_memory_allows([&] { cell = engine_.lease_cell(bytes).value_or(0); });
+      }
+    });
   }
   void give_back(std::span<const std::uint64_t> cells, std::uint64_t bytes) override {
     for (std::uint64_t cell : cells)
@@ -123,16 +126,20 @@ class row_source_on final : public row_source {
       });
   }
   std::int64_t settle(row_form form, std::span<const row_change> changes) override {
-    std::int64_t added = 0;
-    for (const row_change& c : changes) {
-      if (c.word == nullptr) {
-        if (c.record != 0) engine_.give_cell_back(c.record, form.bytes());
-        continue;
+    std::atomic<std::int64_t> added{0};
+    in_parts(changes, [&](std::span<const row_change> part) {
+      std::int64_t here = 0;
+      for (const row_change& c : part) {
+        if (c.word == nullptr) {
+          if (c.record != 0) engine_.give_cell_back(c.record, form.bytes());
+          continue;
+        }
+        if (c.replaced != 0) engine_.retire_cell(c.replaced, c.replaced_bytes);
+        if (c.payload != nullptr) ++here;
+        else if (c.record == 0) --here;
       }
-      if (c.replaced != 0) engine_.retire_record(c.replaced);
-      if (c.payload != nullptr) ++added;
-      else if (c.record == 0) --added;
-    }
+      added += here;
+    });
     return added;
   }
 

@@ -33,6 +33,7 @@ struct row_change {
   pm<std::uint64_t>* key = nullptr;      // likewise, where its slot has a key
   std::uint64_t record = 0;              // the offset of its cell; 0: it has none
   std::uint64_t replaced = 0;            // of the record whose place it takes
+  std::uint64_t replaced_bytes = 0;
   std::uint32_t operation = 0;
   std::uint32_t lane = 0;  // whose slot it is
 };
@@ -202,6 +203,8 @@ class row_writer {
       if (found) {
         c.word = &(erases ? rows_.state_of(hash, seen.lane) : rows_.value_of(hash, seen.lane));
         c.replaced = seen.offset;  // and what a removal stores is `empty`
+        c.replaced_bytes =
+            static_cast<std::uint64_t>(seen.value - (rows_.base + seen.offset)) + seen.length;
       } else {
         aim(c, hash, seen.empty);
       }

@@ -16,8 +16,8 @@ namespace durahash::gpu {
 
 /// Calls does(part) for parts that are all of them. Many are done by several threads: a change is
 /// whole by itself, and none comes behind another one. A part that gets no thread is done here.
-template <class Change, class Does>
-void in_parts(std::span<const Change> changes, Does&& does) {
+template <class T, class Does>
+void in_parts(std::span<T> changes, Does&& does) {
   constexpr std::size_t least_in_a_part = std::size_t{1} << 14, most_parts = 8;
   const std::size_t processors = std::max(1u, std::thread::hardware_concurrency());
   const std::size_t parts = std::clamp<std::size_t>(changes.size() / least_in_a_part, 1,

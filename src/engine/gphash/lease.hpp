@@ -133,8 +133,9 @@ void table<M, Kind>::give_cell_back(std::uint64_t offset, std::uint64_t bytes) n
 
 /// Nothing leads to it any more, durably.
 template <medium M, class Kind>
-void table<M, Kind>::retire_record(std::uint64_t offset) noexcept requires(!Kind::in_slot) {
-  if (auto record = record_at(m_, p_, offset)) heap_.retire(offset, record->bytes());
+void table<M, Kind>::retire_cell(std::uint64_t offset, std::uint64_t bytes) noexcept
+    requires(!Kind::in_slot) {
+  heap_.retire(offset, bytes);
 }
 
 }  // namespace durahash::gphash

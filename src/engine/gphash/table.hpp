@@ -121,7 +121,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   status grow_now();
   std::optional<std::uint64_t> lease_cell(std::uint64_t bytes) requires(!Kind::in_slot);
   void give_cell_back(std::uint64_t offset, std::uint64_t bytes) noexcept requires(!Kind::in_slot);
-  void retire_record(std::uint64_t offset) noexcept requires(!Kind::in_slot);
+  void retire_cell(std::uint64_t offset, std::uint64_t bytes) noexcept requires(!Kind::in_slot);
   leased_table as_leased() const;
   template <class Visit>
   void for_each_extent_of(key_type key, Visit&& visit) const;
