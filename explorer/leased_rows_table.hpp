@@ -49,7 +49,6 @@ class leased_rows_table {
   static result<engine_plan> plan(const options& how) { return home::plan(how); }
   explicit leased_rows_table(pool<M>& p)
       : home_(p), pool_(home_, p), device_(p.medium()), batches_(device_, pool_) {}
-  ~leased_rows_table() { batches_.take_back(); }
   error open(const std::string& path, std::vector<std::string>* dropped = nullptr) {
     error e = home_.open(path, dropped);
     if (e.code == status::ok) static_cast<void>(home_.size()), rows_ = pool_.rows();
@@ -163,7 +162,6 @@ class leased_rows_table {
   template <class Call>
   auto in(Call&& call) {
     std::scoped_lock lock(gate_);
-    batches_.take_back();
     auto answer = call();
     rows_ = pool_.rows();
     return answer;

@@ -1,6 +1,5 @@
 // The host's part of batches of rows that a device writes: its memory, the order of the steps
-// (row_writes.hpp), and what the processor does between them. The table is lent from the first
-// batch on, until somebody asks for it.
+// (row_writes.hpp), and what the processor does between them. The table is lent for a batch.
 #pragma once
 
 #include <algorithm>
@@ -69,14 +68,11 @@ class row_batches {
     if (!lend()) return {status::io_error, std::string(message(status::io_error))};
     pool_.ban_readers();
     const error done = write_lent(p, rows, show);
+    take_back();
     if (!lost_) pool_.admit_readers();
     return done;
   }
 
-  /// The table comes home, for who calls it there.
-  void take_back() {
-    if (std::exchange(lent_, false)) pool_.take_back(std::exchange(added_, 0));
-  }
   /// Nobody knows what the device did: the pool is left as a crash leaves it.
   bool is_lost() const noexcept { return lost_; }
 
@@ -141,9 +137,9 @@ class row_batches {
     return done.code == status::ok ? done : error{status::io_error, done.message};
   }
 
-  bool lend() {
-    if (!lent_) lent_ = pool_.lend();
-    return lent_;
+  bool lend() { return lent_ = pool_.lend(); }
+  void take_back() {
+    if (std::exchange(lent_, false)) pool_.take_back(std::exchange(added_, 0));
   }
   error counted_behind(stream on, row_counts& seen) {
     if (error e = device_.wait(on); e.code != status::ok) return e;

@@ -31,8 +31,8 @@ class row_source {
 
   /// Whether it may: its records have headers that a device can make.
   virtual bool takes_rows() const = 0;
-  /// Until `take_back` or `give_up` nothing else is called but what follows. False: the disk does
-  /// not take the root.
+  /// Until `take_back` or `give_up`, by the same thread, nothing else is called but what follows.
+  /// False: the disk does not take the root.
   virtual bool lend() = 0;
   virtual void take_back(std::int64_t added) = 0;
   /// Whose device works on it, for who opens it later; and that none does.
@@ -86,13 +86,13 @@ class row_source_on final : public row_source {
   bool takes_rows() const override {
     return !pool_.read_only() && (pool_.block().incompat & has_short_records) != 0;
   }
-  bool lend() override { return engine_.lend().has_value(); }
-  void take_back(std::int64_t added) override { engine_.take_back(added); }
+  bool lend() override { return engine_.lend_rows(); }
+  void take_back(std::int64_t added) override { engine_.take_rows_back(added); }
   void own() override { pool_.set_owner(this_process(owner_side::device)); }
   void disown() override { pool_.clear_owner(); }
   void give_up() override {
     ban_readers();
-    engine_.give_up_lease();
+    engine_.give_rows_up();
     pool_.readers().keep_banned();
   }
   status grow() override {

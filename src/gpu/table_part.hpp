@@ -103,7 +103,6 @@ class table::part {
   None ask(Call&& call, None none) {
     std::scoped_lock lock(gate_);
     if (!table_ || batches_->is_lost()) return none;
-    batches_->take_back();
     return call(*table_);
   }
 
@@ -113,7 +112,6 @@ class table::part {
     std::scoped_lock lock(gate_);
     if (status s = state(); s != status::ok) return s;
     finish_finds();
-    batches_->take_back();
     pins_.release();
     status answer = status::ok;
     rows_ = leased_rows::none();  // of what the device had copies, or knew
@@ -140,7 +138,6 @@ class table::part {
           status::ok)
         return write_on_device(all);
     }
-    batches_->take_back();
     error first_failure{status::ok, {}};
     std::size_t at_once = std::clamp<std::size_t>(max_bytes_at_once / (key_bytes_ + value_bytes), 1,
                                                   std::max<std::size_t>(n, 1));
@@ -161,7 +158,6 @@ class table::part {
     std::scoped_lock lock(gate_);
     if (!table_) return status::closed;
     finish_finds();
-    if (batches_) batches_->take_back();
     const bool lost = batches_ && batches_->is_lost();
     batches_.reset();
     cache_.reset();

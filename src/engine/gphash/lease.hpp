@@ -10,7 +10,7 @@ namespace durahash::gphash {
 /// must not be made, and the caller calls nothing else. A crash meanwhile is one that recovery
 /// knows. Nothing, if the disk does not take the root.
 template <medium M, class Kind>
-std::optional<leased_table> table<M, Kind>::lend() {
+std::optional<leased_table> table<M, Kind>::lend() requires(Kind::in_slot) {
   lock_all();
   drop_growth();
   if (p_.read_only() || p_.may_change()) return as_leased();
@@ -93,7 +93,7 @@ void table<M, Kind>::give_top_back() requires(Kind::in_slot) {
 
 /// `added`: records, less those removed. All that the borrower did is durable.
 template <medium M, class Kind>
-void table<M, Kind>::take_back(std::int64_t added) {
+void table<M, Kind>::take_back(std::int64_t added) requires(Kind::in_slot) {
   records_at_open_ += static_cast<std::uint64_t>(added);
   for (stripe_index s = 0; s < stripes_of(levels()); ++s) stripes_[s].mark.outdate();
   if (levels().cache != nullptr) levels().cache->forget();
@@ -103,7 +103,7 @@ void table<M, Kind>::take_back(std::int64_t added) {
 /// In place of take_back when the borrower failed, and nobody knows what it did: the pool stays as
 /// a crash leaves it, and no close calls it clean.
 template <medium M, class Kind>
-void table<M, Kind>::give_up_lease() {
+void table<M, Kind>::give_up_lease() requires(Kind::in_slot) {
   damage_found_ = true;
   take_back(0);
 }
@@ -116,6 +116,32 @@ status table<M, Kind>::grow_now() {
 
 // Records that the borrower writes
 // -----------------------------------------------------------------
+
+/// For one batch, by who alone has the table in this process: nobody is to be kept out but growth in
+/// the background. False, if the disk does not take the root.
+template <medium M, class Kind>
+bool table<M, Kind>::lend_rows() requires(!Kind::in_slot) {
+  await_count();
+  resize_lock_.lock();
+  drop_growth();
+  if (p_.may_change()) return true;
+  resize_lock_.unlock();
+  return false;
+}
+
+/// `added`: records, less those removed. All that was done is durable.
+template <medium M, class Kind>
+void table<M, Kind>::take_rows_back(std::int64_t added) requires(!Kind::in_slot) {
+  records_at_open_ += static_cast<std::uint64_t>(added);
+  resize_lock_.unlock();
+}
+
+/// In place of that when nobody knows what was done.
+template <medium M, class Kind>
+void table<M, Kind>::give_rows_up() requires(!Kind::in_slot) {
+  damage_found_ = true;
+  resize_lock_.unlock();
+}
 
 /// A cell for one; nothing if there is no space.
 template <medium M, class Kind>

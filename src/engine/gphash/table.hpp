@@ -111,13 +111,16 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   void unlock_all();
 
   // lease.hpp
-  std::optional<leased_table> lend();
-  void take_back(std::int64_t added);
+  std::optional<leased_table> lend() requires(Kind::in_slot);
+  void take_back(std::int64_t added) requires(Kind::in_slot);
   std::optional<leased_level> lease_top(std::int64_t added) requires(Kind::in_slot);
   void write_top(std::uint64_t first, std::span<const std::uint64_t> words) requires(Kind::in_slot);
   leased_table put_on_top(std::uint64_t moved, std::uint64_t misplaced) requires(Kind::in_slot);
   void give_top_back() requires(Kind::in_slot);
-  void give_up_lease();
+  void give_up_lease() requires(Kind::in_slot);
+  bool lend_rows() requires(!Kind::in_slot);
+  void take_rows_back(std::int64_t added) requires(!Kind::in_slot);
+  void give_rows_up() requires(!Kind::in_slot);
   status grow_now();
   std::optional<std::uint64_t> lease_cell(std::uint64_t bytes) requires(!Kind::in_slot);
   void give_cell_back(std::uint64_t offset, std::uint64_t bytes) noexcept requires(!Kind::in_slot);
