@@ -95,7 +95,7 @@ references() {
 stress_under_tsan() {
   scripts/with_tsan.sh build/tsan/bin/stress_test --gtest_brief=1 &&
     scripts/with_tsan.sh ctest --preset tsan -j 1 \
-      -R '^gpu\.(GpuStreams|GpuCopies|GpuMap\.(FindsGoOn|AnswersAsTheModel|KeysOfABatch))'
+      -R '^gpu\.(GpuStreams|GpuCopies|GpuBeside|GpuRowWritesInLockstep|GpuMap\.(FindsGoOn|AnswersAsTheModel|KeysOfABatch))'
 }
 explore() {
   local explore="build/check/bin/durahash crash --engine all --quick --seed ${CRASH_SEED:-1}"

@@ -117,8 +117,8 @@ status table<M, Kind>::grow_now() {
 // Records that the borrower writes
 // -----------------------------------------------------------------
 
-/// For one batch, by who alone has the table in this process: nobody is to be kept out but growth in
-/// the background. False, if the disk does not take the root.
+/// For one batch, by who alone has the table in this process: nobody is to be kept out but growth
+/// in the background. False, if the disk does not take the root.
 template <medium M, class Kind>
 bool table<M, Kind>::lend_rows() requires(!Kind::in_slot) {
   await_count();
