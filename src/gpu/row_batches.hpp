@@ -60,25 +60,37 @@ class row_batches {
   /// Writes all of a piece that there is room for, with growth as often as needed; durably, when it
   /// returns. `rows`: the pool as the device sees it. `show` brings that up to date where the pool
   /// has got larger, or has other levels.
-  /// Returns  ok: see the answers; what `show` answers if it fails: what it does not show was not
-  ///          written; io_error: the device failed, or the disk did not take the root. `is_lost`
+  /// Returns  ok: see the answers; what `show` answers if it fails, or out_of_memory: what it does
+  ///          not show was not written; io_error: the device failed, or the disk did not take the root. `is_lost`
   ///          says whether it did.
   template <class Show>
   error write(const piece& p, const leased_rows& rows, Show&& show) {
     if (!lend()) return {status::io_error, std::string(message(status::io_error))};
     pool_.ban_readers();
-    const error done = write_lent(p, rows, show);
-    take_back();
-    if (!lost_) pool_.admit_readers();
-    return done;
+    const loan ends(*this);  // whatever is thrown
+    return write_lent(p, rows, [&show] {
+      error shown{status::out_of_memory, {}};
+      if_memory_allows([&] { shown = show(); });
+      return shown;
+    });
   }
 
   /// Nobody knows what the device did: the pool is left as a crash leaves it.
   bool is_lost() const noexcept { return lost_; }
 
  private:
+  struct loan {
+    explicit loan(row_batches& b) noexcept : batches(b) {}
+    ~loan() {
+      batches.take_back();
+      if (!batches.lost_) batches.pool_.admit_readers();
+    }
+    loan(const loan&) = delete;
+    row_batches& batches;
+  };
+
   template <class Show>
-  error write_lent(const piece& p, const leased_rows& rows, Show& show) {
+  error write_lent(const piece& p, const leased_rows& rows, Show&& show) {
     const stream on = device_.stream_for_copies();
     const row_form form = row_form::of(rows, p.value_bytes);
     const std::size_t key_bytes = p.count * rows.key_bytes;

@@ -135,13 +135,14 @@ class row_writer {
   // ------------------------------------------------------------------------------- who counts
 
   /// Of insertions and removals the first one does something, of others the last one.
+  DURAHASH_ON_DEVICE bool last_counts() const noexcept {
+    return all_.what == row_action::put || all_.what == row_action::update;
+  }
   DURAHASH_ON_DEVICE std::uint32_t rank_of(std::size_t i) const noexcept {
-    const bool last = all_.what == row_action::put || all_.what == row_action::update;
-    return static_cast<std::uint32_t>(last ? i + 1 : all_.count - i);
+    return static_cast<std::uint32_t>(last_counts() ? i + 1 : all_.count - i);
   }
   DURAHASH_ON_DEVICE std::size_t of_rank(std::uint32_t rank) const noexcept {
-    const bool last = all_.what == row_action::put || all_.what == row_action::update;
-    return last ? rank - 1 : all_.count - rank;
+    return last_counts() ? rank - 1 : all_.count - rank;
   }
   DURAHASH_ON_DEVICE bool leads(std::size_t i) const {
     return all_.ranks[all_.firsts[i]] == rank_of(i);
@@ -312,6 +313,7 @@ class row_writer {
                                 : word_of_value(value, n - before_value);
     });
   }
+
   Side& side_;
   const leased_rows& rows_;
   row_search<Side> search_;

@@ -127,10 +127,7 @@ status table::compact() {
   return part_.here() ? part_->move([](detail::bytes_table& t) { return t.compact(); })
                       : part_.refusal();
 }
-status table::sync() {
-  return part_.here() ? part_->ask([](detail::bytes_table& t) { return t.sync(); }, status::closed)
-                      : part_.refusal();
-}
+status table::sync() { return part_.here() ? part_->sync() : part_.refusal(); }
 status table::close() { return part_.here() ? part_->close() : part_.refusal(); }
 std::uint64_t table::size() {
   return part_.here()

@@ -106,6 +106,12 @@ class table::part {
     return call(*table_);
   }
 
+  status sync() {
+    std::scoped_lock lock(gate_);
+    status s = state();
+    return s == status::ok ? table_->sync() : s;
+  }
+
   /// Calls when the finds are done: records and levels may move, and the pool may get shorter.
   template <class Call>
   status move(Call&& call) {
@@ -236,11 +242,12 @@ class table::part {
 
   bool device_writes(std::uint64_t value_bytes) const noexcept {
     return place_ == table_place::pool && failure_.code == status::ok && pool_->takes_rows() &&
-           value_bytes <= record_shape::longest_short_value &&
            rows_at_once(value_bytes) >= row_batches::least;
   }
+  /// Of keys and values 64 MiB, so that values have up to 2 MiB.
   std::size_t rows_at_once(std::uint64_t value_bytes) const noexcept {
     constexpr std::uint64_t most_bytes = std::uint64_t{64} << 20;
+    static_assert(most_bytes / row_batches::least <= record_shape::longest_short_value);
     return std::min<std::size_t>(row_batches::most, most_bytes / (key_bytes_ + value_bytes));
   }
   status write_on_device(const row_batches::piece& all) {

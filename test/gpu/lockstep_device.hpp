@@ -111,6 +111,7 @@ class lockstep_device final : public gpu::device {
   bool reaches(const void*, std::size_t) const override { return true; }
   error take(std::span<std::byte> memory) override {
     if (refuses_pins) return {status::io_error, "this memory cannot be pinned"};
+    if (lacks_memory) throw std::bad_alloc();
     pinned_ += memory.size();
     return {status::ok, {}};
   }
@@ -243,6 +244,7 @@ class lockstep_device final : public gpu::device {
   std::atomic<int> fails_after{-1};       // the one behind so many more
   std::size_t stages = 0, committed = 0;  // kernels of writes that are staged; changes of keys
   std::size_t row_steps = 0;              // likewise of rows
+  bool lacks_memory = false;              // of the process, when the pool has got larger
   bool refuses_pins = false, refuses_launches = false, lazy = false;
   std::size_t max_own_bytes = ~std::size_t{0};  // of one piece
   std::optional<gpu::stream> captured;
