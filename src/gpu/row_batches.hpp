@@ -61,8 +61,8 @@ class row_batches {
   /// returns. `rows`: the pool as the device sees it. `show` brings that up to date where the pool
   /// has got larger, or has other levels.
   /// Returns  ok: see the answers; what `show` answers if it fails, or out_of_memory: what it does
-  ///          not show was not written; io_error: the device failed, or the disk did not take the root. `is_lost`
-  ///          says whether it did.
+  ///          not show was not written; io_error: the device failed, or the disk did not take the
+  ///          root. `is_lost` says whether it did.
   template <class Show>
   error write(const piece& p, const leased_rows& rows, Show&& show) {
     if (!lend()) return {status::io_error, std::string(message(status::io_error))};
