@@ -27,9 +27,9 @@ struct gathering {
 
 /// A pool of u64 keys and byte values, such as the rows of embedding tables; or of keys of `--set
 /// key_bytes=N`, which lie in their buckets (GPHash §3.1). The device searches and copies. Where it
-/// works on the pool itself it writes, too (GPHash §3.2.3): batches of 32 and more, of values of less
-/// than 2 MiB, in pools whose records have short headers. The processor writes all others, with the engine
-/// that `durahash::table` has. Answers and promises are the same.
+/// works on the pool itself it writes, too (GPHash §3.2.3): batches of 32 and more, of values of
+/// less than 2 MiB, in pools whose records have short headers. The processor writes all others,
+/// with the engine that `durahash::table` has. Answers and promises are the same.
 ///
 /// Arrays   memory that the device reads and writes; those of writes may be any memory at all.
 ///          Keys: `key_bytes()` each, one behind the other, aligned to 8; a u64 key is 8 bytes,
@@ -114,8 +114,9 @@ class table {
   ///          device's memory has room for, or the processor writes. At the level power the
   ///          processor writes back what the device has stored.
   /// Returns  ok: see the answers. no_space: a mirror has none for the larger pool; all was
-  ///          written, see the answers, and finds are refused from now on. out_of_memory: likewise,
-  ///          but that rows of the device may not be written. io_error: the device failed; some of it may have been written, durably, and answers may be missing. If it
+  ///          written, see the answers, and finds are refused from now on. out_of_memory: finds are
+  ///          refused likewise, and rows may not be written: see the answers. io_error: the device
+  ///          failed; some of it may have been written, durably, and answers may be missing. If it
   ///          failed in a write of its own nothing more is done, and the pool is left as a crash
   ///          leaves it: close it, and open it again. invalid_argument: an array is missing, or
   ///          value_bytes is more than max_value_bytes; nothing was done. closed.
