@@ -38,7 +38,8 @@ inline std::uint64_t word_hash(std::uint64_t key, const hash_seeds& seeds) noexc
   return x ^ x >> 32;
 }
 
-inline std::uint64_t bytes_hash(std::string_view key, const hash_seeds& seeds) noexcept {
+[[gnu::always_inline]] inline std::uint64_t bytes_hash(std::string_view key,
+                                                       const hash_seeds& seeds) noexcept {
   return xxh3(key.data(), key.size(), seeds.flip);
 }
 

@@ -36,6 +36,7 @@
 #include "base/zeroed_array.hpp"
 #include "disk/disk_log.hpp"
 #include "media/file_lock.hpp"
+#include "media/line_log.hpp"
 #include "media/mapping.hpp"
 
 namespace durahash {
@@ -46,7 +47,7 @@ struct disk_request {
   std::uint64_t log_bytes = 0;  ///< that the log may grow to; 0: the pool's, 64 MiB to 1 GiB
 };
 
-class disk_mapping final : public mapping, public checkpoints {
+class disk_mapping final : public mapping, public checkpoints, public line_log {
  public:
   /// Opens, locks and maps the pool's file. Nothing is logged before `begin`.
   static result<std::unique_ptr<disk_mapping>> open(const mapping_request& request);
@@ -71,8 +72,8 @@ class disk_mapping final : public mapping, public checkpoints {
   disk_log* log() noexcept { return log_.get(); }
 
   // For the medium:
-  void mark(const void* at, std::size_t bytes) noexcept;
-  void flush(const void* at, std::size_t bytes) noexcept;
+  void mark(const void* at, std::size_t bytes) noexcept override;
+  void flush(const void* at, std::size_t bytes) noexcept override;
 
   status appear() override;
   std::optional<std::uint32_t> file_mark() noexcept override { return file_.mark(); }

@@ -13,23 +13,26 @@ namespace durahash {
 enum class flush_instruction : std::uint8_t { none, clflush, clflushopt, clwb };
 inline constexpr flush_instruction usual_flush_instruction = flush_instruction::clwb;
 
-/// Of a processor without clwb.
-inline void write_back_otherwise(flush_instruction how, const void* line) noexcept {
+/// Of a processor without clwb. Returns whether there was an instruction.
+[[gnu::always_inline]] inline bool write_back_otherwise(flush_instruction how,
+                                                        const void* line) noexcept {
   const char* at = static_cast<const char*>(line);
   if (how == flush_instruction::clflushopt)
     asm volatile(".byte 0x66; clflush %0" : "+m"(*const_cast<char*>(at)));
   else if (how == flush_instruction::clflush)
     asm volatile("clflush %0" : "+m"(*const_cast<char*>(at)));
+  else return false;
+  return true;
 }
 
 // Spelled in assembly so that one build serves every processor.
-[[gnu::always_inline]] inline void write_back(flush_instruction how, const void* line) noexcept {
+[[gnu::always_inline]] inline bool write_back(flush_instruction how, const void* line) noexcept {
   if (how == flush_instruction::clwb) [[likely]] {
     asm volatile(".byte 0x66; xsaveopt %0"
                  : "+m"(*const_cast<char*>(static_cast<const char*>(line))));
-  } else {
-    write_back_otherwise(how, line);
+    return true;
   }
+  return write_back_otherwise(how, line);
 }
 
 inline void store_fence() noexcept { asm volatile("sfence" ::: "memory"); }
@@ -50,20 +53,22 @@ inline void clean_and_invalidate(const void* at) noexcept {
   asm volatile("dc civac, %0" : : "r"(at) : "memory");
 }
 
-/// Of a processor without `dc cvap`, or with short lines.
-inline void write_back_otherwise(flush_instruction how, const void* in_line) noexcept {
-  if (how == flush_instruction::civac) return clean_and_invalidate(in_line);
+/// Of a processor without `dc cvap`, or with short lines. Returns whether there was an instruction.
+inline bool write_back_otherwise(flush_instruction how, const void* in_line) noexcept {
+  if (how == flush_instruction::none) return false;
+  if (how == flush_instruction::civac) return clean_and_invalidate(in_line), true;
   const auto first = align_down(reinterpret_cast<std::uintptr_t>(in_line), line_bytes);
   for (auto at = first; at != first + line_bytes; at += short_line_bytes)
     if (how == flush_instruction::short_cvap)
       clean_to_persistence(reinterpret_cast<const void*>(at));
     else if (how == flush_instruction::short_civac)
       clean_and_invalidate(reinterpret_cast<const void*>(at));
+  return true;
 }
 
-[[gnu::always_inline]] inline void write_back(flush_instruction how, const void* in_line) noexcept {
-  how == flush_instruction::cvap ? clean_to_persistence(in_line)
-                                 : write_back_otherwise(how, in_line);
+[[gnu::always_inline]] inline bool write_back(flush_instruction how, const void* in_line) noexcept {
+  if (how != flush_instruction::cvap) return write_back_otherwise(how, in_line);
+  return clean_to_persistence(in_line), true;
 }
 
 /// Behind it what was stored is visible, and what was written back has arrived.

@@ -45,10 +45,10 @@ concept medium = requires(M& m, const M& c, std::uint64_t* word, void* at, const
 /// Whether what the pool holds at open is durable as it is. Elsewhere a killed process may have
 /// left words in caches that nobody ever flushed.
 template <class M>
-inline constexpr bool opens_durable = [] {
-  if constexpr (requires { M::opens_durable; }) return M::opens_durable;
+bool opens_durable(const M& m) noexcept {
+  if constexpr (requires { m.opens_durable(); }) return m.opens_durable();
   else return false;
-}();
+}
 
 /// Whether a word is there: an acquire load and a comparison, by gcc in one instruction.
 template <class T>

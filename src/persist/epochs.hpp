@@ -58,7 +58,8 @@ class epochs {
   /// memory. Cost: three plain stores; on aarch64 a barrier, too.
   class guard {
    public:
-    explicit guard(const epochs& e) noexcept : mine_(detail::this_readers_record) {
+    [[gnu::always_inline]] explicit guard(const epochs& e) noexcept
+        : mine_(detail::this_readers_record) {
       if (mine_ == nullptr) [[unlikely]]
         mine_ = &detail::enrol();
       unsigned depth = mine_->depth++;
@@ -72,7 +73,7 @@ class epochs {
       // on x86 the processor's part is the reclaimer's
       keep_order(std::memory_order_seq_cst);
     }
-    ~guard() {
+    [[gnu::always_inline]] ~guard() {
       unsigned depth = --mine_->depth;
       if (depth < detail::reader_record::nested) [[likely]]
         mine_->readings[depth].of.store(nullptr, std::memory_order_release);

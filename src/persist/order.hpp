@@ -140,6 +140,14 @@ void store_bytes(M& m, void* at, const void* from, std::size_t bytes, site where
   m.write_bytes(at, from, bytes);
 }
 
+/// As store_bytes, of bytes that nobody flushes: the file has them when the pool is closed.
+template <medium M>
+void store_bytes_for_close(M& m, void* at, const void* from, std::size_t bytes,
+                           site where = {}) noexcept {
+  store_bytes(m, at, from, bytes, where);
+  if constexpr (requires { m.keep(at, bytes); }) m.keep(at, bytes);
+}
+
 template <medium M>
 flushed flush(M& m, const extent& bytes, site where = {}) {
   m.enter(verb::flush, where);

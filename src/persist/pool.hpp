@@ -87,7 +87,7 @@ class pool {
   /// an old one what a killed process wrote and perhaps never flushed. The engine calls it at open,
   /// and fences before it builds on what it found there.
   flushed flush_header() {
-    if (opens_durable<M> && !created_) return {};
+    if (opens_durable(*medium_) && !created_) return {};
     return flush(*medium_, extent{base_, block_.engine_offset + block_.engine_bytes},
                  "pool.header");
   }

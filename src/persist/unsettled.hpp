@@ -37,7 +37,7 @@ class unsettled {
   void begin_with(Marks all, bool inherited) {
     if constexpr (needed) {
       units_ = std::move(all);
-      bool unknown = inherited && !opens_durable<M> && !M::planted("a-dead-process-s-words");
+      bool unknown = inherited && !M::planted("a-dead-process-s-words");
       settled_code_ = unknown ? 1 : as_at_open;
     }
   }

@@ -100,7 +100,6 @@ struct entry_of {
             Engine<process_medium, word_records>::plan,
             bind<process_medium>,
             bind<pmem_medium>,
-            bind<disk_medium>,
             look,
             beside};
   }

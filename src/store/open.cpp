@@ -62,7 +62,7 @@ result<opened> on_disk(const engine_entry& entry, opening o) {
   const bool creating = o.creating, salvage = o.how.salvage && !creating;
   if (!creating)
     if (error e = image.begin(log_request(o), salvage); e.code != status::ok) return e;
-  auto made = entry.on_disk(std::move(o), std::make_unique<disk_medium>(image));
+  auto made = entry.on_pmem(std::move(o), std::make_unique<pmem_medium>(image));
   if (!made) return made;
   if (creating)
     if (error e = image.begin(log_request(facts), false); e.code != status::ok) {

@@ -4,9 +4,7 @@ namespace durahash {
 
 template class pool<process_medium>;
 template class pool<pmem_medium>;
-template class pool<disk_medium>;
 template class heap<process_medium>;
 template class heap<pmem_medium>;
-template class heap<disk_medium>;
 
 }  // namespace durahash

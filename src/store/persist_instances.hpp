@@ -2,7 +2,6 @@
 // that are declared inline are compiled with the engines, too: hot paths lose no instruction.
 #pragma once
 
-#include "disk/disk_medium.hpp"
 #include "media/pmem_medium.hpp"
 #include "media/process_medium.hpp"
 #include "persist/heap.hpp"
@@ -12,9 +11,7 @@ namespace durahash {
 
 extern template class pool<process_medium>;
 extern template class pool<pmem_medium>;
-extern template class pool<disk_medium>;
 extern template class heap<process_medium>;
 extern template class heap<pmem_medium>;
-extern template class heap<disk_medium>;
 
 }  // namespace durahash

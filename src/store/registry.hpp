@@ -4,7 +4,6 @@
 #include <memory>
 #include <span>
 
-#include "disk/disk_medium.hpp"
 #include "engine/concept.hpp"
 #include "media/pmem_medium.hpp"
 #include "media/process_medium.hpp"
@@ -24,7 +23,6 @@ struct engine_entry {
   result<engine_plan> (*plan)(const options&);  // the settings are the same on all media
   result<opened> (*on_process)(opening, std::unique_ptr<process_medium>);
   result<opened> (*on_pmem)(opening, std::unique_ptr<pmem_medium>);
-  result<opened> (*on_disk)(opening, std::unique_ptr<disk_medium>);
   result<std::unique_ptr<inspected_table>> (*look)(opening, std::unique_ptr<process_medium>);
   // null: pools of it are not read beside a writer
   result<opened> (*beside)(beside_opening) = nullptr;

@@ -74,7 +74,7 @@ error table<M, Kind>::open_array(const std::string& path, bool restored,
   if (wrong.empty()) {
     array_.store(place_view::of(made, 0).word, std::memory_order_release);
     flushed started = p_.flush_header();
-    if (p_.root().state != pool_state::clean && !opens_durable<M>)
+    if (p_.root().state != pool_state::clean && !opens_durable(m_))
       started += flush(m_, extent{p_.at(offset), bytes}, "linear.open.slots");
     [[maybe_unused]] durable all = fence(m_, std::move(started), "linear.open.all");
     return {status::ok, {}};

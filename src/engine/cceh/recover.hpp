@@ -71,7 +71,7 @@ error table<M, Kind>::open(const std::string& path, std::vector<std::string>* dr
 
   stripes_ = zeroed_array<stripe_state>(stripe_count);
   bool clean = p_.root().state == pool_state::clean;
-  unsettled_.begin_with({&stripes_[0]}, !clean);
+  unsettled_.begin_with({&stripes_[0]}, !clean && !opens_durable(m_));
   bool restored = frame::begin_open(dropped);
   if (error e = recover_directory(path, restored, dropped); e.code != status::ok) return e;
   if (dropped != nullptr) {
@@ -218,7 +218,7 @@ template <medium M, class Kind>
 void table<M, Kind>::settle_directory() {
   directory_view now = directory();
   flushed started = p_.flush_header();
-  if (p_.root().state != pool_state::clean && !opens_durable<M>)
+  if (p_.root().state != pool_state::clean && !opens_durable(m_))
     started += flush(m_, extent{entries_of(now.offset()), std::size_t{8} << now.exponent()},
                      "cceh.inherit.directory");
   unsettled_.take_over(escape_stripe, fence(m_, std::move(started), "cceh.inherit.escapes"));

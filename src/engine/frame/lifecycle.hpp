@@ -442,7 +442,7 @@ status lifecycle<M, Kind, Engine>::close_clean(std::uint64_t records) {
     return p_.mark_clean(records, saved);
   }
   // not flushed: the root has its checksum, and without it the slots know as well
-  store_bytes(m_, p_.at(*offset), words.data(), words.size() * 8);
+  store_bytes_for_close(m_, p_.at(*offset), words.data(), words.size() * 8);
   return p_.mark_clean(records,
                        {*offset, words.size() * 8, checksum(words.data(), words.size() * 8)});
 }

@@ -216,7 +216,7 @@ bool table<M, Kind>::sweep_slot(const slot_ref& at) {
   if (state != empty_state && !p_.read_only()) {
     durahash::check(p_.changing(), "a pool that a crash left is changing");
     if (!M::planted("gphash-claimed-slots-stay-claimed")) store(m_, *at.state, empty_state);
-    if (opens_durable<M>) [[maybe_unused]]
+    if (opens_durable(m_)) [[maybe_unused]]
       flushed with_the_next_commit = flush(m_, extent_of(*at.state), "gphash.sweep.slot");
   }
   return false;
@@ -238,7 +238,7 @@ void table<M, Kind>::sweep_escapes() {
   for (int i = 0; i < static_cast<int>(first_fingerprint); ++i)
     counted_records_ += sweep_slot(escape_slot(i));
   // emptied for good: a pool may be clean from now on
-  if constexpr (sweep_writes_back)
+  if (sweep_writes_back())
     end_sweep(flush(m_, extent_of(root_of_table().escapes), "gphash.sweep.escapes"));
 }
 
@@ -250,7 +250,7 @@ void table<M, Kind>::sweep_buckets(const level_view& l, std::uint64_t first, std
   for (std::uint64_t index = first; index < first + count; ++index)
     for (unsigned i = 0; i < shape_.slots; ++i)
       records += sweep_slot(slot_at(bucket_at(l, index), i));
-  if constexpr (sweep_writes_back)
+  if (sweep_writes_back())
     end_sweep(flush(m_, extent{bucket_at(l, first), shape_.bucket_bytes() * count},
                     "gphash.sweep.levels"));
   counted_records_.fetch_add(records, std::memory_order_relaxed);

@@ -143,7 +143,6 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   using everybody_kept_out = typename frame::everybody_kept_out;
   static constexpr unsigned max_stripe_bits = 16;
   static constexpr unsigned unit_log2 = min_bottom;  // of buckets that are counted together
-  static constexpr bool sweep_writes_back = stripe_mark<M>::marked && !opens_durable<M>;
   // the paper's, and the default
   static constexpr shape short_shape{.levels = 2, .hashes = 2, .slots = 8, .slots_log2 = 3};
 
@@ -462,8 +461,9 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
                     std::vector<level_view>& found);
   /// Nothing that a process which died had made visible may be gone after another crash (S2).
   bool is_swept() const noexcept {
-    return !sweep_writes_back || when_counted_ == nullptr || counted();
+    return !stripe_mark<M>::marked || when_counted_ == nullptr || counted() || opens_durable(m_);
   }
+  bool sweep_writes_back() const noexcept { return stripe_mark<M>::marked && !opens_durable(m_); }
   void begin_sweep();
   void sweep_escapes();
   void sweep_buckets(const level_view& l, std::uint64_t first, std::uint64_t count);

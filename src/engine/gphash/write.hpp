@@ -39,7 +39,8 @@ template <medium M, class Kind>
 /// The levels stay what they are until the stripe is unlocked; when all is counted after a crash,
 /// they get another view.
 template <medium M, class Kind>
-auto table<M, Kind>::lock_unit(const target_type& t, key_type) -> unit_type {
+[[gnu::always_inline]] inline auto table<M, Kind>::lock_unit(const target_type& t, key_type)
+    -> unit_type {
   while (true) {  // ends: each further round means that the levels were replaced
     const levels_view& v = levels();
     stripe_index stripe = stripe_of(v, t.hash);

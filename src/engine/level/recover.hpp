@@ -79,7 +79,7 @@ error table<M, Kind>::open(const std::string& path, std::vector<std::string>* dr
   stripes_ = p_.readers().template zeroes<stripe_state>(std::size_t{1} << max_stripe_bits,
                                                         p_.block().uuid);
   bool clean = p_.root().state == pool_state::clean;
-  unsettled_.resize(std::size_t{1} << max_stripe_bits, !clean);
+  unsettled_.resize(std::size_t{1} << max_stripe_bits, !clean && !opens_durable(m_));
   if (!p_.read_only()) {
     [[maybe_unused]] durable as_it_is = fence(m_, p_.flush_header(), "level.open.header");
   }

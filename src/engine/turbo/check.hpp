@@ -84,7 +84,7 @@ void table<M, Kind>::check_bucket(shard_index s, std::uint64_t index, violations
                ": a search for the key ends before it gets here");
     if constexpr (!Kind::in_slot) {
       auto record = record_at(m_, p_, value_word);
-      if (std::string fault = fault_of<Kind>(m_, p_, seeds_, seen.back(), bytes_hash);
+      if (std::string fault = fault_of<Kind>(m_, p_, seeds_, seen.back(), byte_records::hash);
           !fault.empty())
         violated(detail::where(name_of(s), index, i) + ": " + fault);
       else if (!heap_.holds(value_word, record->bytes()))

@@ -84,8 +84,7 @@ class shard_mirror {
   [[gnu::always_inline]] bool is(shard_view v) const noexcept { return word_is(word_, v.word); }
   /// Of a pool that is being opened; `inherited` after a crash.
   void adopt(directory_entry e, bool inherited) noexcept {
-    bool unknown =
-        marked && inherited && !opens_durable<M> && !M::planted("a-dead-process-s-words");
+    bool unknown = marked && inherited && !M::planted("a-dead-process-s-words");
     word_.store(shard_view::of(e, 0).word | (unknown ? shard_view::inherited : 0),
                 std::memory_order_release);
   }

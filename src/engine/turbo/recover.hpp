@@ -157,7 +157,8 @@ error table<M, Kind>::read_directory(const std::string& path, bool restored,
     }
     ++found;
     if (!entry.is_pair())
-      return shards_[s].mirror.adopt(entry, p_.root().state != pool_state::clean);
+      return shards_[s].mirror.adopt(entry,
+                                     p_.root().state != pool_state::clean && !opens_durable(m_));
     make_level(level_of(s) + 1);
     pairs_[s] = entry.offset();
     if (!p_.read_only())
@@ -283,7 +284,8 @@ bool table<M, Kind>::verifies(shard_index s, const bucket& b, int i, std::string
   std::uint64_t key_word = load(m_, b.slots[i].key), hash = hash_of_slot(key_word);
   if (tag_at(b, i) != tag_of(hash) || !belongs(s, hash))
     return why = "its key does not belong there", false;
-  why = fault_of<Kind>(m_, p_, seeds_, {hash, key_word, load(m_, b.slots[i].value)}, bytes_hash);
+  why = fault_of<Kind>(m_, p_, seeds_, {hash, key_word, load(m_, b.slots[i].value)},
+                       byte_records::hash);
   return why.empty();
 }
 
