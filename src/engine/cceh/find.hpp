@@ -104,33 +104,51 @@ template <class Read>
 [[gnu::always_inline]] inline status table<M, Kind>::get(key_type key, Read read) {
   // keeps segment and record from reuse; u64 tables have none
   [[maybe_unused]] const read_guard guard = reading();
-  return answer(look_up(hash_of(key, seeds_)), key, read);
+  const target_type t = look_up_entry(hash_of(key, seeds_));
+  return answer_at([&] { return home_in(t.entry, t.hash); }, t, key, read);
 }
 
 template <medium M, class Kind>
 template <class Read>
 [[gnu::always_inline]] inline status table<M, Kind>::answer(const target_type& t, key_type key,
                                                             Read read) {
-  const std::uint32_t version = t.stripe->version.load(std::memory_order_acquire);
-  if (as_named(t)) [[likely]]
-    return answer_as_of(version, t, key, read);
-  return search(key, read);
+  return answer_at([&] { return t.home; }, t, key, read);
 }
 
-/// Where the directory says that the hash's home bucket is. Tables of bytes are under a read_guard.
+/// Where the directory says that the hash's segment is. Tables of bytes are under a read_guard.
 /// Those of words under nothing: what it says may have been overwritten.
 template <medium M, class Kind>
-[[gnu::always_inline]] inline auto table<M, Kind>::look_up(std::uint64_t hash) const noexcept
+[[gnu::always_inline]] inline auto table<M, Kind>::look_up_entry(std::uint64_t hash) const noexcept
     -> target_type {
   const directory_view d = directory();
   const void* at = base_ + d.offset() + d.entry_byte(hash);
   const auto* named = static_cast<const pm<std::uint64_t>*>(at);
   const checked_place entry{load(m_, *named)};
-  // its first bits, as many as the segment's prefix has
-  const std::uint64_t stripe =
-      hash >> (64 - stripe_bits) & ~low_bits(stripe_bits) >> entry.exponent();
+  return {hash, d, named, entry, &stripes_[stripe_in(entry, hash)]};
+}
+
+/// The hash's first bits, as many as the segment's prefix has.
+template <medium M, class Kind>
+[[gnu::always_inline]] inline stripe_index table<M, Kind>::stripe_in(checked_place entry,
+                                                                     std::uint64_t hash) noexcept {
+  return static_cast<stripe_index>(hash >> (64 - stripe_bits) &
+                                   ~low_bits(stripe_bits) >> entry.exponent());
+}
+
+template <medium M, class Kind>
+[[gnu::always_inline]] inline bucket* table<M, Kind>::home_in(checked_place entry,
+                                                              std::uint64_t hash) const noexcept {
   void* first = base_ + entry.offset();
-  return {hash, d, named, entry, &stripes_[stripe], static_cast<bucket*>(first) + home_of(hash)};
+  return static_cast<bucket*>(first) + home_of(hash);
+}
+
+/// And its home bucket.
+template <medium M, class Kind>
+[[gnu::always_inline]] inline auto table<M, Kind>::look_up(std::uint64_t hash) const noexcept
+    -> target_type {
+  target_type t = look_up_entry(hash);
+  t.home = home_in(t.entry, hash);
+  return t;
 }
 
 /// Whether that directory is the one in use and says so still. Behind a look at the stripe's
@@ -139,6 +157,13 @@ template <medium M, class Kind>
 template <medium M, class Kind>
 [[gnu::always_inline]] inline bool table<M, Kind>::as_named(const target_type& t) const noexcept {
   return holds(m_, *t.named, t.entry.word) && word_is(directory_, t.directory.word);
+}
+
+/// Whether nothing has left the stripe since it had this version, and all in it is durable.
+template <medium M, class Kind>
+[[gnu::always_inline]] inline bool table<M, Kind>::is_as_read(
+    const stripe_state& stripe, std::uint32_t version) const noexcept {
+  return word_is(stripe.version, version) && unsettled_.settled(stripe.mark);
 }
 
 /// The next bucket of a segment, in a circle.
@@ -151,37 +176,50 @@ template <medium M, class Kind>
   return static_cast<bucket*>(at);
 }
 
+/// `home` is asked behind the entry: what is not needed before has no register before.
 template <medium M, class Kind>
-template <class Read>
-[[gnu::always_inline]] inline status table<M, Kind>::answer_as_of(std::uint32_t version,
-                                                                  const target_type& t,
-                                                                  key_type key, Read read) {
-  const bucket* b = t.home;
-  const std::uint64_t wanted = Kind::key_word(key, t.hash);
-  if (!escapes(key)) [[likely]] {
-    for (unsigned looked = 1;; ++looked, b = bucket_behind(b, t.entry)) {
-      std::size_t at = 0;  // a number: of addresses the compiler keeps all four
-      if (!holds(m_, b->slots[0].key, wanted) && (at = 1, !holds(m_, b->slots[1].key, wanted)) &&
-          (at = 2, !holds(m_, b->slots[2].key, wanted)) &&
-          (at = 3, !holds(m_, b->slots[3].key, wanted))) {
-        if (holds(m_, b->slots[3].key, empty_word) || holds(m_, b->slots[2].key, empty_word) ||
-            holds(m_, b->slots[1].key, empty_word) || holds(m_, b->slots[0].key, empty_word) ||
-            looked == probe_)
-          break;
-        continue;
-      }
+template <class Read, class Home>
+[[gnu::always_inline]] inline status table<M, Kind>::answer_at(Home home, const target_type& t,
+                                                               key_type key, Read read) {
+  const std::uint32_t version = t.stripe->version.load(std::memory_order_acquire);
+  if (as_named(t) && !escapes(key)) [[likely]] {
+    const std::uint64_t wanted = Kind::key_word(key, t.hash);
+    const bucket* b = home();
+    std::size_t at = slot_of(*b, wanted);
+    for (unsigned left = probe_; at == slots_per_bucket && !has_empty_slot(*b) && --left != 0;
+         at = slot_of(*b, wanted))
+      b = bucket_behind(b, t.entry);
+    if (at == slots_per_bucket) {
+      if (is_as_read(*t.stripe, version)) [[likely]]
+        return status::not_found;
+    } else {
       const std::optional<value_type> value =
           value_for_key<Kind>(m_, p_, load(m_, b->slots[at].value), key);
-      if (!value || !word_is(t.stripe->version, version) || !unsettled_.settled(t.stripe->mark))
-          [[unlikely]]
-        return search(key, read);
-      read(*value);
-      return status::ok;
+      if (value && is_as_read(*t.stripe, version)) [[likely]] {
+        read(*value);
+        return status::ok;
+      }
     }
-    if (word_is(t.stripe->version, version) && unsettled_.settled(t.stripe->mark)) [[likely]]
-      return status::not_found;
   }
   return search(key, read);
+}
+
+/// The slot with that key word; `slots_per_bucket`: none.
+template <medium M, class Kind>
+[[gnu::always_inline]] inline std::size_t table<M, Kind>::slot_of(
+    const bucket& b, std::uint64_t word) const noexcept {
+  return holds(m_, b.slots[0].key, word)   ? 0
+         : holds(m_, b.slots[1].key, word) ? 1
+         : holds(m_, b.slots[2].key, word) ? 2
+         : holds(m_, b.slots[3].key, word) ? 3
+                                           : 4;
+}
+
+/// A bucket is filled from its first slot on.
+template <medium M, class Kind>
+[[gnu::always_inline]] inline bool table<M, Kind>::has_empty_slot(const bucket& b) const noexcept {
+  return holds(m_, b.slots[3].key, empty_word) || holds(m_, b.slots[2].key, empty_word) ||
+         holds(m_, b.slots[1].key, empty_word) || holds(m_, b.slots[0].key, empty_word);
 }
 
 template <medium M, class Kind>

@@ -202,7 +202,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
     const pm<std::uint64_t>* named;
     checked_place entry;
     stripe_state* stripe;
-    bucket* home;
+    bucket* home = nullptr;
   };
   using unit_type = segment;
   using home_type = stripe_state*;  // locked
@@ -267,14 +267,20 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
 
   // find.hpp
   target_type look_up(std::uint64_t hash) const noexcept;
+  target_type look_up_entry(std::uint64_t hash) const noexcept;
+  static stripe_index stripe_in(checked_place entry, std::uint64_t hash) noexcept;
+  bucket* home_in(checked_place entry, std::uint64_t hash) const noexcept;
   bool as_named(const target_type& t) const noexcept;
+  bool is_as_read(const stripe_state& stripe, std::uint32_t version) const noexcept;
   bucket* bucket_behind(const bucket* b, checked_place entry) const noexcept;
   void look_at(std::span<const key_type> keys, target_type* looks) const noexcept;
   void ask_for_records(std::span<const target_type> targets) const noexcept;
+  template <class Read, class Home>
+  status answer_at(Home home, const target_type& t, key_type key, Read read);
+  std::size_t slot_of(const bucket& b, std::uint64_t word) const noexcept;
+  bool has_empty_slot(const bucket& b) const noexcept;
   template <class Read>
   status answer(const target_type& t, key_type key, Read read);
-  template <class Read>
-  status answer_as_of(std::uint32_t version, const target_type& t, key_type key, Read read);
   segment segment_under_guard(std::uint64_t hash) const noexcept;
   segment segment_of(std::uint64_t hash) const noexcept;
   segment escape_segment() const noexcept;
@@ -310,6 +316,9 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   template <class Decide>
   staged stage_home(home_type locked, const target_type& t, key_type key, Decide& decide, change& c,
                     status& answer, flushed& started);
+  template <class Decide, class WordOf>
+  staged stage_at_home(home_type locked, const target_type& t, key_type key, Decide& decide,
+                       change& c, status& answer, WordOf word_of);
   bool try_lock_for(const target_type& t, key_type key, bool& as_named_before);
   spin_lock& lock_of(const segment& s) const noexcept { return stripes_[s.stripe].lock; }
   held_lock held_by(const segment& s) const noexcept { return held_lock(lock_of(s)); }

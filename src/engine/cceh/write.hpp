@@ -65,11 +65,11 @@ auto table<M, Kind>::lock_unit(const target_type& t, key_type key) -> segment {
 }
 
 /// Whether the stripe of the key's segment is locked now: not when another thread, or this one,
-/// holds it, and not when the segment has just become another stripe's.
+/// holds it, and not when the segment has just become another stripe's. Under a read_guard.
 template <medium M, class Kind>
 [[gnu::always_inline]] inline bool table<M, Kind>::try_lock_for(const target_type& t, key_type key,
                                                                 bool& as_named_before) {
-  if (Kind::in_slot && !escapes(key)) [[likely]] {
+  if (!escapes(key)) [[likely]] {
     if (!t.stripe->lock.try_lock()) return false;
     if (as_named(t)) [[likely]]
       return as_named_before = true;
@@ -141,13 +141,27 @@ template <medium M, class Kind>
   return as_named(t) && unsettled_.settled(locked->mark);
 }
 
-/// As `walk` and `stage`, in registers. Stale slots are left to them.
 template <medium M, class Kind>
 template <class Decide>
 [[gnu::always_inline]] inline staged table<M, Kind>::stage_home(home_type locked,
                                                                 const target_type& t, key_type key,
                                                                 Decide& decide, change& c,
                                                                 status& answer, flushed& started) {
+  c.apart = !Kind::in_slot;
+  return stage_at_home(locked, t, key, decide, c, answer, [&](value_type value) {
+    return new_value_word<Kind>(m_, heap_, p_, key, value, started);
+  });
+}
+
+/// As `walk` and `stage`, in registers; `word_of` makes the word of a new value. Stale slots are
+/// left to them.
+template <medium M, class Kind>
+template <class Decide, class WordOf>
+[[gnu::always_inline]] inline staged table<M, Kind>::stage_at_home(home_type locked,
+                                                                   const target_type& t,
+                                                                   key_type key, Decide& decide,
+                                                                   change& c, status& answer,
+                                                                   WordOf word_of) {
   using act = typename decision<value_type>::what;
   if (escapes(key)) [[unlikely]]
     return staged::look_further;
@@ -194,10 +208,9 @@ template <class Decide>
   if (wanted.act == act::keep) return staged::nothing_to_do;
   if (!may_set<Decide> || wanted.act == act::remove) return stage_removal(at, c), staged::ready;
   if (at.found == nullptr && at.room_is_away) c.passes_full_buckets = true;
-  const auto made = new_value_word<Kind>(m_, heap_, p_, key, wanted.value, started);
+  const auto made = word_of(wanted.value);
   if (!made) [[unlikely]]
     return answer = status::no_space, staged::nothing_to_do;
-  c.apart = !Kind::in_slot;
   stage_value(at, *made, key_word, c);
   return staged::ready;
 }
@@ -341,7 +354,8 @@ template <medium M, class Kind>
 std::size_t table<M, Kind>::lock_group(std::span<const key_type> keys, const target_type* targets,
                                        group& g) {
   g.locks.adopt(lock_of(lock_unit(targets[0], keys[0])));
-  g.as_named = Kind::in_slot && !escapes(keys[0]) && as_named(targets[0]);
+  [[maybe_unused]] const read_guard guard = reading();  // nothing is waited for from here on
+  g.as_named = !escapes(keys[0]) && as_named(targets[0]);
   std::size_t locked = 1;
   for (; locked < keys.size(); ++locked) {
     const target_type& t = targets[locked];
@@ -351,7 +365,7 @@ std::size_t table<M, Kind>::lock_group(std::span<const key_type> keys, const tar
       held = as_named_before ? &t.stripe->lock : &lock_of(segment_for(t, keys[locked]));
       g.locks.adopt(*held);
     } else if (g.locks.holds(lock_of(segment_for(t, keys[locked])))) {
-      as_named_before = Kind::in_slot && !escapes(keys[locked]) && as_named(t);
+      as_named_before = !escapes(keys[locked]) && as_named(t);
     } else {
       break;  // another thread's
     }
@@ -394,13 +408,21 @@ template <class Decide>
                                                                     const target_type& t,
                                                                     key_type key, Decide& decide,
                                                                     group& g, status& answer) {
-  if constexpr (Kind::in_slot)
-    if ((g.as_named >> n & 1) != 0 && unsettled_.settled_or_publishing(t.stripe->mark)) [[likely]] {
-      const staged made = stage_home(t.stripe, t, key, decide, g.next(), answer, g.started);
-      if (made == staged::ready) publish_next(g);
-      if (made != staged::look_further) [[likely]]
-        return made;
-    }
+  const bool is_written = Kind::in_slot || !may_set<Decide> || (g.unused >> n & 1) != 0;
+  if ((g.as_named >> n & 1) != 0 && is_written && unsettled_.settled_or_publishing(t.stripe->mark))
+      [[likely]] {
+    const staged made =
+        stage_at_home(t.stripe, t, key, decide, g.next(), answer,
+                      [&]([[maybe_unused]] value_type value) -> std::optional<std::uint64_t> {
+                        if constexpr (Kind::in_slot) return value;
+                        else return g.value_words[n];
+                      });
+    if constexpr (!Kind::in_slot)
+      if (made == staged::ready) g.unused &= ~(std::uint64_t{1} << n);
+    if (made == staged::ready) publish_next(g);
+    if (made != staged::look_further) [[likely]]
+      return made;
+  }
   return stage_long(n, t, key, decide, g, answer);
 }
 

@@ -67,18 +67,19 @@ template <class Read>
                                                             Read read) {
   const std::uint64_t key_word = Kind::key_word(key, l.hash);
   const home_seen seen = read_home(l);
-  if (const std::uint32_t hits = find_in(*l.home, seen.meta, seen.hits, key_word); hits != 0) {
-    const std::uint64_t word = load(m_, slot_in(*l.home, first_of(hits)).value);
-    const std::optional<value_type> value = value_for_key<Kind>(m_, p_, word, key);
-    if (!value || !is_as_read(*l.home, seen.meta) || !is_as_read(*l.mirror, l.view)) [[unlikely]]
-      return search(key, read);
-    read(*value);
-    return status::ok;
+  if (const slot* const at = slot_of(*l.home, seen.meta, seen.hits, key_word); at != nullptr) {
+    const std::optional<value_type> value = value_for_key<Kind>(m_, p_, load(m_, at->value), key);
+    if (value && is_as_read(*l.home, seen.meta) && is_as_read(*l.mirror, l.view)) [[likely]] {
+      read(*value);
+      return status::ok;
+    }
+  } else if (!seen.meta.ends_path()) {
+    return get_beyond(key, read, l.view.word, l.home, seen.meta.bits, Kind::in_slot ? 0 : l.hash);
+  } else if ((M::planted("misses-are-not-checked-again") || is_as_read(*l.home, seen.meta)) &&
+             is_as_read(*l.mirror, l.view)) [[likely]] {
+    return status::not_found;
   }
-  if (!M::planted("misses-are-not-checked-again") && !is_as_read(*l.home, seen.meta)) [[unlikely]]
-    return search(key, read);
-  if (!seen.meta.ends_path()) return get_beyond(key, read, l.hash, l.view, l.home);
-  return is_as_read(*l.mirror, l.view) ? status::not_found : search(key, read);
+  return search(key, read);
 }
 
 /// Of these slots, those from the one that holds the key on; 0: none does.
@@ -93,15 +94,41 @@ template <medium M, class Kind>
   return hits;
 }
 
+/// The first of these slots that holds the key, or null. A slot is told by the place of its bit
+/// `deleted`: one number in one register.
+template <medium M, class Kind>
+[[gnu::always_inline]] inline const slot* table<M, Kind>::slot_of(
+    const bucket& b, meta_word meta, std::uint32_t hits, std::uint64_t key_word) const noexcept {
+  constexpr unsigned deleted_bits = 14;
+  const char* const bits_0 =
+      reinterpret_cast<const char*>(&b) + offsetof(bucket, slots) - deleted_bits * sizeof(slot);
+  for (; hits != 0; hits &= hits - 1) {
+    unsigned bit = static_cast<unsigned>(__builtin_ctz(hits)) + deleted_bits;
+    asm("" : "+r"(bit));
+    if ((meta.bits >> bit & 1) != 0) continue;
+    const void* const at = bits_0 + bit * unsigned{sizeof(slot)};
+    const slot* const s = static_cast<const slot*>(at);
+    if (holds(m_, s->key, key_word)) [[likely]]
+      return s;
+  }
+  return nullptr;
+}
+
 /// Along the path behind the home bucket, which had neither the key nor the path's end; of a shard
-/// that no writer disturbs. Under a read_guard.
+/// that no writer disturbs. Under a read_guard. `known` is the hash where that is long to work out:
+/// elsewhere a register less in `get` is worth more.
 template <medium M, class Kind>
 template <class Read>
-[[gnu::noinline]] status table<M, Kind>::get_beyond(key_type key, Read read, std::uint64_t hash,
-                                                    shard_view v, const bucket* home) {
-  if (v.none()) [[unlikely]]
+[[gnu::noinline]] status table<M, Kind>::get_beyond(key_type key, Read read,
+                                                    std::uint64_t view_word, const bucket* home,
+                                                    std::uint64_t home_meta, std::uint64_t known) {
+  const shard_view v{view_word};
+  if (v.none() || (!M::planted("misses-are-not-checked-again") && !is_as_read(*home, {home_meta})))
+      [[unlikely]]
     return search(key, read);
-  const std::uint64_t mask = v.bytes() - 1, key_word = Kind::key_word(key, hash);
+  const std::uint64_t hash = Kind::in_slot ? Kind::hash(key, seeds_) : known;
+  const std::uint64_t key_word = Kind::key_word(key, hash);
+  const std::uint64_t mask = v.bytes() - 1;
   const char* const first = base_ + v.offset();
   auto at_byte = static_cast<std::uint64_t>(reinterpret_cast<const char*>(home) - first);
   unsigned left = scope_in(v);
@@ -110,10 +137,9 @@ template <class Read>
     at_byte = (at_byte + block_bytes) & mask;
     const auto& b = *reinterpret_cast<const bucket*>(first + at_byte);
     const meta_word meta = load(m_, b.meta);
-    if (const std::uint32_t hits = find_in(b, meta, match_valid(b, meta, hash), key_word);
-        hits != 0) {
-      const std::uint64_t word = load(m_, b.slots[first_of(hits)].value);
-      const std::optional<value_type> value = value_for_key<Kind>(m_, p_, word, key);
+    if (const slot* const s = slot_of(b, meta, match_valid(b, meta, hash), key_word);
+        s != nullptr) {
+      const std::optional<value_type> value = value_for_key<Kind>(m_, p_, load(m_, s->value), key);
       if (!value || !is_as_read(b, meta) || !is_as_read(shards_[split(hash).shard].mirror, v))
           [[unlikely]]
         return search(key, read);

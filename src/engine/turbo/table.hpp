@@ -242,12 +242,15 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   home_look look_home(key_type key) const noexcept;
   home_seen read_home(const home_look& l) const noexcept;
   void look_at(std::span<const key_type> keys, home_look* looks) const noexcept;
+  const slot* slot_of(const bucket& b, meta_word meta, std::uint32_t hits,
+                      std::uint64_t key_word) const noexcept;
   std::uint32_t find_in(const bucket& b, meta_word meta, std::uint32_t hits,
                         std::uint64_t key_word) const noexcept;
   template <class Read>
   status answer(const home_look& l, key_type key, Read read);
   template <class Read>
-  status get_beyond(key_type key, Read read, std::uint64_t hash, shard_view v, const bucket* home);
+  status get_beyond(key_type key, Read read, std::uint64_t view_word, const bucket* home,
+                    std::uint64_t home_meta, std::uint64_t known);
   template <class Read>
   status search(key_type key, Read read);
   shard_index leaf_of(std::uint64_t hash) const noexcept;
