@@ -88,4 +88,26 @@ void for_each_line(const void* at, std::size_t bytes, Each&& each) {
   for (auto line = first; line < end; line += line_bytes) each(reinterpret_cast<const void*>(line));
 }
 
+/// Writes back those lines, if it is by this instruction.
+template <flush_instruction by>
+[[gnu::always_inline]] inline bool write_back_by(flush_instruction how, const void* at,
+                                                 std::size_t bytes) noexcept {
+  if (how != by) return false;
+  for_each_line(at, bytes, [](const void* line) { write_back(by, line); });
+  return true;
+}
+
+/// Of every line that [at, at + bytes) touches: which instruction it is, is asked once. Returns
+/// whether there was one.
+inline bool write_back_all(flush_instruction how, const void* at, std::size_t bytes) noexcept {
+  using enum flush_instruction;
+#if defined(__x86_64__)
+  return write_back_by<clwb>(how, at, bytes) || write_back_by<clflush>(how, at, bytes) ||
+         write_back_by<clflushopt>(how, at, bytes);
+#else
+  return write_back_by<cvap>(how, at, bytes) || write_back_by<civac>(how, at, bytes) ||
+         write_back_by<short_cvap>(how, at, bytes) || write_back_by<short_civac>(how, at, bytes);
+#endif
+}
+
 }  // namespace durahash

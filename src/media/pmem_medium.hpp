@@ -24,12 +24,7 @@ class pmem_medium : public direct_access {
     if (log_ != nullptr) log_->mark(at, bytes);
   }
   void flush(const void* at, std::size_t bytes) noexcept {
-    // the usual one is told apart once, and not for each line
-    if (how_ == usual_flush_instruction) [[likely]]
-      for_each_line(at, bytes, [](const void* line) { write_back(usual_flush_instruction, line); });
-    else if (how_ != flush_instruction::none)
-      for_each_line(at, bytes, [this](const void* line) { write_back(how_, line); });
-    else if (log_ != nullptr) log_->flush(at, bytes);
+    if (!write_back_all(how_, at, bytes) && log_ != nullptr) log_->flush(at, bytes);
   }
   void flush_line(const void* at) noexcept {
     if (!write_back(how_, at)) [[unlikely]]

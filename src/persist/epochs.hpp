@@ -97,13 +97,14 @@ class epochs {
   /// Of the calling thread. Threads that are there at the same time mostly have others.
   static unsigned thread_number() noexcept {
     if (detail::this_readers_record == nullptr) detail::enrol();
-    return *known_thread_number();
+    return known_thread_number();
   }
-  /// The same, of a thread that has one already.
-  static std::optional<unsigned> known_thread_number() noexcept {
+  /// The same, of a thread that has one already; else no_thread.
+  static constexpr unsigned no_thread = ~0u;
+  static unsigned known_thread_number() noexcept {
     const detail::reader_record* mine = detail::this_readers_record;
     if (mine == nullptr) [[unlikely]]
-      return std::nullopt;
+      return no_thread;
     return static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(mine) / sizeof *mine);
   }
 

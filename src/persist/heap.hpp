@@ -313,7 +313,7 @@ std::optional<loose_cell<M>> allocate_loose(heap<M>& h, std::uint64_t bytes) {
 
 template <medium M>
 inline std::optional<std::uint64_t> heap<M>::allocate(std::uint64_t bytes) {
-  if (bytes <= largest_small_bytes && lanes_open()) [[likely]]
+  if (bytes <= largest_small_bytes) [[likely]]
     if (std::uint64_t offset = allocate_in_lane(small_class_of(bytes)); offset != 0) [[likely]]
       return offset;
   return allocate_slowly(bytes);

@@ -19,8 +19,8 @@ template <medium M>
   // under the explorer one thread runs at a time, and all do the same in every run
   if (turns::current() != nullptr) [[unlikely]]
     return &lanes_[0];
-  const std::optional<unsigned> known = epochs::known_thread_number();
-  return known ? &lanes_[*known % lanes_.size()] : nullptr;
+  const unsigned known = epochs::known_thread_number();
+  return known != epochs::no_thread ? &lanes_[known % lanes_.size()] : nullptr;
 }
 
 /// It, or that of another thread where it is in use just now.

@@ -73,19 +73,21 @@ struct record_header {
 static_assert(sizeof(record_header) == record_shape::least_bytes);
 
 /// Writes a record and starts its write-back. KeyElsewhere: the key does not lie in it.
-/// Returns its offset, or nothing when there is no space.
+/// Returns its offset; 0 when there is no space.
 template <bool KeyElsewhere, medium M>
-std::optional<std::uint64_t> write_record(M& m, heap<M>& h, pool<M>& p, std::string_view key,
-                                          std::string_view value, flushed& started) {
+std::uint64_t write_record(M& m, heap<M>& h, pool<M>& p, std::string_view key,
+                           std::string_view value, flushed& started) {
   const std::size_t key_bytes = KeyElsewhere ? 0 : key.size();
-  const bool is_short = (p.block().incompat & has_short_records) != 0 &&
-                        record_header::may_be_short(key_bytes, value.size());
-  const std::uint64_t header_bytes = is_short ? 8 : 16;
+  std::uint64_t header_bytes = sizeof(record_header);
+  if ((p.block().incompat & has_short_records) != 0) [[likely]]
+    if (record_header::may_be_short(key_bytes, value.size())) [[likely]]
+      header_bytes = record_shape::short_bytes;
   const std::uint64_t bytes = header_bytes + key_bytes + value.size();
-  const auto offset = h.allocate(bytes);
-  if (!offset) return std::nullopt;
-  std::byte* const at = p.at(*offset);
-  if (is_short) [[likely]] {
+  const std::uint64_t offset = h.allocate(bytes).value_or(0);
+  if (offset == 0) [[unlikely]]
+    return 0;
+  std::byte* const at = p.at(offset);
+  if (header_bytes == record_shape::short_bytes) [[likely]] {
     const std::uint64_t word = record_header::short_word(
         record_header::short_lengths(key_bytes, value.size()), key, value);
     store_bytes(m, at, &word, sizeof word);

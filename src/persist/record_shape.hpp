@@ -18,6 +18,7 @@ namespace durahash {
 struct record_shape {
   std::uint32_t header_bytes, key_bytes, value_bytes;
 
+  static constexpr std::size_t short_bytes = 8;
   static constexpr std::uint32_t is_short = std::uint32_t{1} << 31;
   static constexpr std::uint32_t longest_short_key = 127, longest_short_value = (1 << 24) - 1;
   static constexpr std::uint64_t least_bytes = 16;  // of a record's cell
@@ -25,7 +26,8 @@ struct record_shape {
   /// What the first eight bytes say.
   static constexpr record_shape of(std::uint64_t first) noexcept {
     const auto low = static_cast<std::uint32_t>(first);
-    if ((low & is_short) != 0) return {8, low >> 24 & longest_short_key, low & longest_short_value};
+    if ((low & is_short) != 0)
+      return {short_bytes, low >> 24 & longest_short_key, low & longest_short_value};
     return {16, low, static_cast<std::uint32_t>(first >> 32)};
   }
   constexpr std::uint64_t bytes() const noexcept {

@@ -136,6 +136,7 @@ pool_part superblock_at(const std::byte* base, std::uint64_t offset) {
   made.add("hash_id", std::uint64_t{s.hash_id});
   made.add("seed_flip", hex(s.seed_flip));
   made.add("seed_multiply", hex(s.seed_multiply));
+  if (s.key == data_kind::u64) made.add("seeds_spread_well", spreads_well(s.seed_multiply));
   made.add("uuid", digits_of(s.uuid));
   made.add("engine_offset", s.engine_offset);
   made.add("engine_bytes", s.engine_bytes);

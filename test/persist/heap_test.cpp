@@ -300,17 +300,17 @@ TEST_P(RecordForm, IsReadBackAndAChangedByteIsNoticed) {
     for (char& c : value) c = static_cast<char>(random.next());
     flushed started;
     auto offset = write_record<false>(m, h, *p, key, value, started);
-    ASSERT_TRUE(offset);
-    auto record = record_at(m, *p, *offset);
+    ASSERT_NE(offset, 0u);
+    auto record = record_at(m, *p, offset);
     ASSERT_TRUE(record);
     EXPECT_EQ(record->key, key);
     EXPECT_EQ(record->value, value);
     EXPECT_EQ(record->bytes(), (GetParam() ? 8 : 16) + key.size() + value.size());
     EXPECT_TRUE(is_whole(*record));
-    std::byte* const at = p->at(*offset);
+    std::byte* const at = p->at(offset);
     for (std::uint64_t n = 0; n < record->bytes(); ++n) {  // each byte of it, the header's too
       at[n] ^= std::byte{4};
-      const auto changed = record_at(m, *p, *offset);
+      const auto changed = record_at(m, *p, offset);
       EXPECT_FALSE(changed && is_whole(*changed)) << n;
       at[n] ^= std::byte{4};
     }
@@ -324,8 +324,8 @@ TEST_P(RecordForm, WhoseKeyLiesElsewhereIsOfThatKeyAlone) {
   heap<M> h(*p);
   flushed started;
   auto offset = write_record<true>(m, h, *p, "sixteen bytes 01", "the value", started);
-  ASSERT_TRUE(offset);
-  auto record = record_at(m, *p, *offset);
+  ASSERT_NE(offset, 0u);
+  auto record = record_at(m, *p, offset);
   ASSERT_TRUE(record);
   EXPECT_EQ(record->key, "");
   EXPECT_EQ(record->value, "the value");
@@ -348,8 +348,8 @@ TEST_P(RecordForm, HasALongHeaderWhereAShortOneIsTooShort) {
       const std::string key(key_bytes, 'k'), value(value_bytes, 'v');
       flushed started;
       auto offset = write_record<false>(m, h, *p, key, value, started);
-      ASSERT_TRUE(offset);
-      auto record = record_at(m, *p, *offset);
+      ASSERT_NE(offset, 0u);
+      auto record = record_at(m, *p, offset);
       ASSERT_TRUE(record);
       const bool is_short = GetParam() && key_bytes == 127 && value_bytes < (1 << 24);
       EXPECT_EQ(record->bytes(), (is_short ? 8 : 16) + key_bytes + value_bytes);

@@ -66,13 +66,18 @@ template <class Kind, medium M>
 /// A new value word: the value itself, or the offset of a new record, whose write-back has begun;
 /// nothing when there is no space for it.
 template <class Kind, medium M>
-std::optional<std::uint64_t> new_value_word([[maybe_unused]] M& m, [[maybe_unused]] heap<M>& h,
-                                            [[maybe_unused]] pool<M>& p,
-                                            [[maybe_unused]] typename Kind::key_type key,
-                                            typename Kind::value_type value,
-                                            [[maybe_unused]] flushed& started) {
-  if constexpr (Kind::in_slot) return value;
-  else return write_record<Kind::fixed_key>(m, h, p, key, value, started);
+[[gnu::always_inline]] inline std::optional<std::uint64_t> new_value_word(
+    [[maybe_unused]] M& m, [[maybe_unused]] heap<M>& h, [[maybe_unused]] pool<M>& p,
+    [[maybe_unused]] typename Kind::key_type key, typename Kind::value_type value,
+    [[maybe_unused]] flushed& started) {
+  if constexpr (Kind::in_slot) {
+    return value;
+  } else {
+    const std::uint64_t offset = write_record<Kind::fixed_key>(m, h, p, key, value, started);
+    if (offset == 0) [[unlikely]]
+      return std::nullopt;
+    return offset;
+  }
 }
 
 /// Key and value of a record in the heap; nothing when none can be where the slot says.
