@@ -1,0 +1,105 @@
+// How hashes of words spread keys with a pattern over buckets (docs/lab/hash.md).
+//
+//   durahash_spread [SEED]      prints a row for each pattern
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <random>
+#include <vector>
+
+#include "base/hash.hpp"
+
+namespace {
+
+using durahash::hash_seeds;
+using word = std::uint64_t;
+
+struct pattern {
+  const char* name;
+  word (*key)(word n);
+};
+
+template <class T>
+word bits_of(T number) {
+  word bits = 0;
+  std::memcpy(&bits, &number, sizeof number);
+  return bits;
+}
+
+word digits_of(word n) {
+  char digits[9];
+  std::snprintf(digits, sizeof digits, "%08llu", static_cast<unsigned long long>(n));
+  word bits;
+  std::memcpy(&bits, digits, sizeof bits);
+  return bits;
+}
+
+constexpr pattern patterns[] = {
+    {"numbers from 0 on", [](word n) { return n; }},
+    {"multiples of 8", [](word n) { return n * 8; }},
+    {"multiples of 2^32", [](word n) { return n << 32; }},
+    {"addresses of cells of 48 bytes", [](word n) { return 0x7f0012340000 + n * 48; }},
+    {"64 columns, 32 bits each", [](word n) { return (n % 64) << 32 | n / 64; }},
+    {"256 columns, 16 bits each", [](word n) { return (n % 256) << 16 | n / 256; }},
+    {"IPv4 address and port", [](word n) { return (0x0a000000 + n / 16) << 16 | (1024 + n % 16); }},
+    {"a time, 22 bits of who and which",
+     [](word n) { return (1'700'000'000'000 + n / 3) << 22 | (n % 3) << 12; }},
+    {"eight decimal digits", digits_of},
+    {"whole numbers as doubles", [](word n) { return bits_of(static_cast<double>(n)); }},
+    {"numbers, big-endian", [](word n) { return __builtin_bswap64(n); }},
+    {"words without a pattern", [](word n) { return n * n * 0x9e3779b97f4a7c15 ^ n << 31; }},
+};
+
+struct sum {
+  int tables = 0, half_empty = 0;
+  double empty = 0;
+  std::uint32_t most = 0;
+
+  template <class Hash>
+  void add(const pattern& p, unsigned log2_buckets, Hash hash) {
+    std::vector<std::uint32_t> buckets(std::size_t{1} << log2_buckets);
+    for (word n = 0; n < 4 * buckets.size(); ++n) ++buckets[hash(p.key(n)) >> (64 - log2_buckets)];
+    const double share = static_cast<double>(std::count(buckets.begin(), buckets.end(), 0u)) /
+                         static_cast<double>(buckets.size());
+    ++tables, half_empty += share > 0.5, empty += share;
+    most = std::max(most, *std::max_element(buckets.begin(), buckets.end()));
+  }
+  void print() const { std::printf(" %.1f %%, %d, %u |", 100 * empty / tables, half_empty, most); }
+};
+
+/// A candidate: the upper half of the product reaches the hash's first bits, too.
+word with_upper_half(word key, const hash_seeds& seeds, word odd) {
+  __extension__ using wide = unsigned __int128;
+  const wide product = static_cast<wide>(key ^ seeds.flip) * seeds.multiply;
+  return static_cast<word>(product) ^ static_cast<word>(product >> 64) * odd;
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  std::mt19937_64 random(count > 1 ? std::strtoull(arguments[1], nullptr, 10) : 1);
+  constexpr int draws = 500;
+  std::vector<hash_seeds> any(draws), drawn(draws);
+  std::vector<word> odd(draws);
+  for (int i = 0; i < draws; ++i) {
+    any[i] = {random(), random() | 1}, odd[i] = random() | 1;
+    drawn[i] = durahash::draw_hash_seeds();
+  }
+  for (const pattern& p : patterns) {
+    sum of_any, of_drawn, of_candidate, of_both;
+    for (unsigned log2_buckets : {8, 11, 13})
+      for (int i = 0; i < draws; ++i) {
+        of_any.add(p, log2_buckets, [&](word key) { return durahash::word_hash(key, any[i]); });
+        of_drawn.add(p, log2_buckets, [&](word key) { return durahash::word_hash(key, drawn[i]); });
+        of_candidate.add(p, log2_buckets,
+                         [&](word key) { return with_upper_half(key, any[i], odd[i]); });
+        of_both.add(p, log2_buckets,
+                    [&](word key) { return with_upper_half(key, drawn[i], odd[i]); });
+      }
+    std::printf("| %s |", p.name);
+    for (const sum* s : {&of_any, &of_drawn, &of_candidate, &of_both}) s->print();
+    std::puts("");
+  }
+}
