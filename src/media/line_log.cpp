@@ -2,15 +2,17 @@
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
 
+// Both are hidden: a call across libraries may pass code that changes registers on the first one.
 extern "C" {
 
-[[gnu::used]] static void flush_line_of_log(durahash::line_log& log, const void* at) noexcept {
+[[gnu::used, gnu::visibility("hidden")]] void durahash_flush_line_of_log(durahash::line_log& log,
+                                                                         const void* at) noexcept {
   log.flush(at, 1);
 }
 
 /// Keeps the general registers that a call may change. Those who unwind the stack are told that the
 /// caller's frame ends 128 bytes above the call, as it does everywhere else.
-[[gnu::naked, gnu::cold]] void durahash_flush_line_to() {
+[[gnu::naked, gnu::cold, gnu::visibility("hidden")]] void durahash_flush_line_to() {
   asm(R"(
     .cfi_def_cfa_offset 8 + 128
     .cfi_offset rip, -8 - 128
@@ -30,7 +32,7 @@ extern "C" {
     pushq %r10
     pushq %r11
     subq $8, %rsp
-    call flush_line_of_log
+    call durahash_flush_line_of_log
     addq $8, %rsp
     popq %r11
     popq %r10
