@@ -147,8 +147,8 @@ template <class Decide>
                                                                 const target_type& t, key_type key,
                                                                 Decide& decide, change& c,
                                                                 status& answer, flushed& started) {
-  c.apart = !Kind::in_slot;
   return stage_at_home(locked, t, key, decide, c, answer, [&](value_type value) {
+    c.apart = !Kind::in_slot;
     return new_value_word<Kind>(m_, heap_, p_, key, value, started);
   });
 }
