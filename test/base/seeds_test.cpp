@@ -57,6 +57,10 @@ TEST(Seeds, ThatGatherKeysAreKnown) {
     EXPECT_GT(of_keys_that_count_up({0, bad}, 1, 10).empty, 0.5) << bad;
     EXPECT_FALSE(spreads_well(bad)) << bad;
   }
+  // with these, level refuses numbers: the levels that it would need are nearly empty
+  for (std::uint64_t bad :
+       {0xfffffbf525d015f1ull, 0x7fffff54fe71858bull, 0xc000004d4fde8b1bull, 0x2d9433ba533ull})
+    EXPECT_FALSE(spreads_well(bad)) << bad;
 }
 
 TEST(Seeds, AreOfEachPoolAlone) {

@@ -1,15 +1,20 @@
 // How hashes of words spread keys with a pattern over buckets (docs/lab/hash.md).
 //
-//   durahash_spread [SEED]      prints a row for each pattern
+//   durahash_spread [SEED]         prints a row for each pattern
+//   durahash_spread tables [COUNT] of so many tables of numbers: bytes a key, and what is refused
+//   durahash_spread draws          how long a draw of seeds takes
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <random>
+#include <string>
 #include <vector>
 
 #include "base/hash.hpp"
+#include "durahash/map.hpp"
 
 namespace {
 
@@ -76,10 +81,8 @@ word with_upper_half(word key, const hash_seeds& seeds, word odd) {
   return static_cast<word>(product) ^ static_cast<word>(product >> 64) * odd;
 }
 
-}  // namespace
-
-int main(int count, char** arguments) {
-  std::mt19937_64 random(count > 1 ? std::strtoull(arguments[1], nullptr, 10) : 1);
+void print_patterns(std::uint64_t seed) {
+  std::mt19937_64 random(seed);
   constexpr int draws = 500;
   std::vector<hash_seeds> any(draws), drawn(draws);
   std::vector<word> odd(draws);
@@ -102,4 +105,51 @@ int main(int count, char** arguments) {
     for (const sum* s : {&of_any, &of_drawn, &of_candidate, &of_both}) s->print();
     std::puts("");
   }
+}
+
+/// Of tables in memory, each with seeds of its own, of 20,000 numbers from 0 on.
+void print_tables(std::size_t count) {
+  constexpr word keys = 20'000;
+  for (durahash::engine_kind engine : durahash::all_engines()) {
+    std::vector<double> bytes;
+    std::size_t refused = 0;
+    while (bytes.size() < count) {
+      durahash::options how;
+      how.engine = engine, how.medium = durahash::medium_kind::memory;
+      auto table = durahash::map<word, word>::open("", how);
+      if (!table) return static_cast<void>(std::puts(table.failure().message.c_str()));
+      for (word n = 0; n < keys; ++n)
+        if (table->put(n, n) != durahash::status::ok) {
+          ++refused;
+          break;
+        }
+      bytes.push_back(static_cast<double>(table->info().file_bytes) / keys);
+    }
+    std::sort(bytes.begin(), bytes.end());
+    std::printf("%-7s bytes a key: median %.0f, 99 %% %.0f, most %.0f; refused in %zu of %zu\n",
+                std::string(durahash::name_of(engine)).c_str(), bytes[count / 2],
+                bytes[count * 99 / 100], bytes.back(), refused, count);
+  }
+}
+
+void print_draws() {
+  std::vector<double> us(3000);
+  for (double& one : us) {
+    const auto began = std::chrono::steady_clock::now();
+    static_cast<void>(durahash::draw_hash_seeds());
+    one =
+        std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - began).count();
+  }
+  std::sort(us.begin(), us.end());
+  std::printf("a draw: median %.0f us, 99 %% %.0f, most %.0f\n", us[1500], us[2970], us.back());
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  const std::string what = count > 1 ? arguments[1] : "1";
+  if (what == "draws") return print_draws(), 0;
+  if (what != "tables") return print_patterns(std::strtoull(what.c_str(), nullptr, 10)), 0;
+  const std::size_t tables = count > 2 ? std::strtoull(arguments[2], nullptr, 10) : 1000;
+  return print_tables(std::max<std::size_t>(tables, 1)), 0;
 }

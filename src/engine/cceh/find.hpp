@@ -124,15 +124,10 @@ template <medium M, class Kind>
   const void* at = base_ + d.offset() + d.entry_byte(hash);
   const auto* named = static_cast<const pm<std::uint64_t>*>(at);
   const checked_place entry{load(m_, *named)};
-  return {hash, d, named, entry, &stripes_[stripe_in(entry, hash)]};
-}
-
-/// The hash's first bits, as many as the segment's prefix has.
-template <medium M, class Kind>
-[[gnu::always_inline]] inline stripe_index table<M, Kind>::stripe_in(checked_place entry,
-                                                                     std::uint64_t hash) noexcept {
-  return static_cast<stripe_index>(hash >> (64 - stripe_bits) &
-                                   ~low_bits(stripe_bits) >> entry.exponent());
+  // its first bits, as many as the segment's prefix has
+  const std::uint64_t stripe =
+      hash >> (64 - stripe_bits) & ~low_bits(stripe_bits) >> entry.exponent();
+  return {hash, d, named, entry, &stripes_[stripe]};
 }
 
 template <medium M, class Kind>

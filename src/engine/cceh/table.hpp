@@ -268,7 +268,6 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   // find.hpp
   target_type look_up(std::uint64_t hash) const noexcept;
   target_type look_up_entry(std::uint64_t hash) const noexcept;
-  static stripe_index stripe_in(checked_place entry, std::uint64_t hash) noexcept;
   bucket* home_in(checked_place entry, std::uint64_t hash) const noexcept;
   bool as_named(const target_type& t) const noexcept;
   bool is_as_read(const stripe_state& stripe, std::uint32_t version) const noexcept;

@@ -99,7 +99,7 @@ template <medium M, class Kind>
 template <medium M, class Kind>
 [[gnu::always_inline]] inline const slot* table<M, Kind>::slot_of(
     const bucket& b, meta_word meta, std::uint32_t hits, std::uint64_t key_word) const noexcept {
-  constexpr unsigned deleted_bits = 14;
+  constexpr unsigned deleted_bits = meta_word::first_deleted_bit;
   const char* const bits_0 =
       reinterpret_cast<const char*>(&b) + offsetof(bucket, slots) - deleted_bits * sizeof(slot);
   for (; hits != 0; hits &= hits - 1) {

@@ -24,13 +24,16 @@ inline constexpr unsigned max_log2_buckets = 24;
 struct meta_word {
   std::uint64_t bits = 0;
 
+  static constexpr unsigned first_deleted_bit = slots_per_bucket;
   static constexpr std::uint64_t one_write = std::uint64_t{1} << 28;
 
   constexpr std::uint32_t valid() const noexcept { return bits & all_slots; }
-  constexpr std::uint32_t deleted() const noexcept { return (bits >> 14) & all_slots; }
+  constexpr std::uint32_t deleted() const noexcept {
+    return (bits >> first_deleted_bit) & all_slots;
+  }
   constexpr std::uint32_t live() const noexcept { return valid() & ~deleted(); }
   constexpr bool is_deleted(std::size_t slot) const noexcept {
-    return (bits >> (14 + slot) & 1) != 0;
+    return (bits >> (first_deleted_bit + slot) & 1) != 0;
   }
   constexpr std::uint32_t empty() const noexcept { return ~valid() & all_slots; }
   constexpr bool ends_path() const noexcept { return std::popcount(valid()) < max_valid; }
@@ -42,7 +45,7 @@ struct meta_word {
     return std::uint64_t{1} << slot;
   }
   static constexpr std::uint64_t deleted_bit(std::size_t slot) noexcept {
-    return std::uint64_t{1} << (14 + slot);
+    return std::uint64_t{1} << (first_deleted_bit + slot);
   }
 
   /// The next words.
