@@ -251,5 +251,23 @@ TEST(LevelPaper, UpdatesThatNeedNoLog) {
   }
 }
 
+/// A multiplier that gathers numbers: the levels that would set them apart are nearly empty, and are
+/// not made. Pools that are made now have none such (base/seeds.hpp).
+TEST(Level, NumbersAreRefusedWhereTheSeedsGatherThem) {
+  const auto first_refused = [](std::uint64_t multiply) {
+    superblock block = block_for<level_engine>(options{}, word_records::in_slot);
+    block.seed_multiply = multiply;
+    auto r = make_rig<plain_medium, word_records, level_engine>(block);
+    std::uint64_t n = 0;
+    while (n < 40'000 && put(*r, n % 2 == 0 ? n / 2 : ~(n / 2), n) == status::ok) ++n;
+    return n;
+  };
+  for (std::uint64_t bad : {0xfffffbf525d015f1ull, 0x7fffff54fe71858bull, 0xc000004d4fde8b1bull}) {
+    EXPECT_LT(first_refused(bad), 10'000u) << bad;
+    EXPECT_FALSE(spreads_well(bad)) << bad;
+  }
+  EXPECT_EQ(first_refused(draw_hash_seeds().multiply), 40'000u);
+}
+
 }  // namespace
 }  // namespace durahash::test
