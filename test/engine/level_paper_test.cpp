@@ -251,8 +251,8 @@ TEST(LevelPaper, UpdatesThatNeedNoLog) {
   }
 }
 
-/// A multiplier that gathers numbers: the levels that would set them apart are nearly empty, and are
-/// not made. Pools that are made now have none such (base/seeds.hpp).
+/// A multiplier that gathers numbers: the levels that would set them apart are nearly empty, and
+/// are not made. Pools that are made now have none such (base/seeds.hpp).
 TEST(Level, NumbersAreRefusedWhereTheSeedsGatherThem) {
   const auto first_refused = [](std::uint64_t multiply) {
     superblock block = block_for<level_engine>(options{}, word_records::in_slot);

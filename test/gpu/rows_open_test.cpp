@@ -409,5 +409,22 @@ TEST(GpuRowsOpen, OfAKilledPoolWaitsUntilItIsCounted) {
   EXPECT_EQ(claimed, 0u);
 }
 
+/// As gpu::map refuses one: a device writes no log. Disks and persistent memory are one medium.
+TEST(GpuRowsOpen, APoolOnADiskWithALogIsRefused) {
+  scratch_folder folder("/var/tmp");
+  const std::string path = folder.file("a");
+  options how{.engine = engine_kind::gphash, .key = data_kind::u64, .value = data_kind::bytes};
+  how.durability = durability_level::power, how.medium = medium_kind::disk;
+  how.log_bytes = 1 << 20;
+  ASSERT_TRUE(table::open(path, how));
+  for (auto place : {gpu::table_place::automatic, gpu::table_place::pool,
+                     gpu::table_place::host_mirror, gpu::table_place::device_mirror}) {
+    const auto t =
+        gpu::open_rows_on(std::make_unique<lockstep_device>(), path, {}, {.place = place});
+    ASSERT_FALSE(t);
+    EXPECT_EQ(t.failure().message, "a device cannot use this pool's medium");
+  }
+}
+
 }  // namespace
 }  // namespace durahash::test
