@@ -121,6 +121,10 @@ class heap {
     bool operator()(std::uint64_t offset, std::uint64_t bytes) {
       return restored_ ? heap_.holds_now(offset, bytes) : heap_.adopt_now(offset, bytes);
     }
+    /// Asks the memory for what is known of that cell, some cells before it is its turn.
+    void ask_for(std::uint64_t offset) const noexcept {
+      __builtin_prefetch(heap_.slab_at(offset), 1);
+    }
 
    private:
     heap& heap_;

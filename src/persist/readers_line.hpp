@@ -40,6 +40,6 @@ struct versions_header {
   std::uint64_t bytes;                // of all
   std::array<std::uint8_t, 16> pool;  // its uuid
 };
-inline constexpr std::uint64_t versions_magic = 0x3173'6e6f'6973'7276;  // "vrsions1"
+inline constexpr std::uint64_t versions_magic = 0x3273'6e6f'6973'7276;  // "vrsions2"
 
 }  // namespace durahash

@@ -66,7 +66,7 @@ class slab {
   /// A cell that is free, and is in use from here on.
   void take(std::uint32_t index) noexcept {
     set_word(index / 64, word(index / 64) | std::uint64_t{1} << (index % 64));
-    ++used_;
+    used_.store(used_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
   /// Returns whether the cell was in use.
   [[gnu::always_inline]] bool free(std::uint32_t index) noexcept {

@@ -141,8 +141,11 @@ error table<M, Kind>::recover_directory(const std::string& path, bool restored,
     bool whole = false;
     {
       taking take(heap_, restored);
+      const std::uint64_t count = std::uint64_t{1} << made.exponent();
       whole = for_each_run([&](std::uint64_t first, std::uint64_t entries, checked_place entry) {
-        const bool last = first + entries == std::uint64_t{1} << made.exponent();
+        const bool last = first + entries == count;
+        if (const std::uint64_t soon = first + 8 * entries; soon < count)
+          take.ask_for(checked_place{load(m_, entries_of(made.offset())[soon])}.offset());
         if (M::planted("cceh-recovery-skips-the-last-segment") && last && first > 0) return true;
         const char* fault = fault_of_segment(take, entry.offset());
         if (fault != nullptr) wrong = name_of(first, entries) + fault;
@@ -285,17 +288,7 @@ void table<M, Kind>::count_records(const segment& s, std::int32_t& count) {
 template <medium M, class Kind>
 std::uint64_t table<M, Kind>::size() {
   await_count();
-  auto sum = static_cast<std::int64_t>(records_at_open_);
-  auto add = [&](stripe_index stripe) {
-    sum += stripes_[stripe].records.load(std::memory_order_relaxed);
-  };
-  stripe_index last = escape_stripe;
-  add(last);
-  for_each_segment([&](const segment& s) {
-    if (s.stripe != last) add(s.stripe);
-    last = s.stripe;
-  });
-  return static_cast<std::uint64_t>(std::max<std::int64_t>(sum, 0));
+  return records_of(records_at_open_, stripes_, stripe_count);
 }
 
 template <medium M, class Kind>

@@ -41,6 +41,7 @@
 #include "engine/concept.hpp"
 #include "engine/frame/frame.hpp"
 #include "engine/frame/live_record.hpp"
+#include "engine/frame/stripes.hpp"
 #include "persist/unsettled.hpp"
 
 namespace durahash::cceh {
@@ -62,10 +63,8 @@ enum class node_state : std::uint8_t {
 
 }  // namespace detail
 
-/// What one lock guards: a segment, named by the first bits of its prefix; where segments are
-/// deeper than that, some of them.
-using stripe_index = std::uint32_t;
-
+/// Stripes are segments, named by the first bits of their prefix; where segments are deeper than
+/// that, some of them.
 template <medium M, class Kind>
 class table : public engine_frame<M, Kind, table<M, Kind>> {
   using frame = engine_frame<M, Kind, table<M, Kind>>;
@@ -109,7 +108,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
       frame::damage_found_, frame::background_;
   using frame::reading, frame::await_count, frame::count_once;
   using read_guard = typename frame::read_guard;
-  static constexpr unsigned stripe_bits = 16;
+  static constexpr unsigned stripe_bits = max_stripe_bits;
   static constexpr stripe_index escape_stripe = 1u << stripe_bits, stripe_count = escape_stripe + 1;
 
   /// What is known of a stripe in DRAM; guarded by `lock`, but for what readers look at. Zeros at

@@ -182,7 +182,6 @@ class beside {
     return load(p_.medium(), root_of_table().geometry) == v.geometry_word;
   }
   static unsigned stripe_bits_of(const named_levels& v) noexcept {
-    constexpr unsigned max_stripe_bits = 16;
     return std::min(v.at[0].log2, max_stripe_bits);
   }
   /// Of the key's stripe; 0 where nobody writes, or versions are not needed.

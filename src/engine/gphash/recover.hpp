@@ -302,10 +302,7 @@ bool table<M, Kind>::count_units(const background* asking) {
 template <medium M, class Kind>
 std::uint64_t table<M, Kind>::size() {
   await_count();
-  auto sum = static_cast<std::int64_t>(records_at_open_);
-  for (stripe_index s = 0, end = counting_stripes_; s < end; ++s)
-    sum += stripes_[s].records.load(std::memory_order_relaxed);
-  return static_cast<std::uint64_t>(std::max<std::int64_t>(sum, 0));
+  return records_of(records_at_open_, stripes_, counting_stripes_);
 }
 
 template <medium M, class Kind>

@@ -30,6 +30,7 @@
 #include "engine/concept.hpp"
 #include "engine/frame/frame.hpp"
 #include "engine/frame/live_record.hpp"
+#include "engine/frame/stripes.hpp"
 #include "engine/gphash/bucket_cache.hpp"
 #include "engine/gphash/coming_level.hpp"
 #include "engine/gphash/leased.hpp"
@@ -69,10 +70,8 @@ class departures {
   zeroed_array<std::atomic<std::uint32_t>> counters_;
 };
 
-/// What one lock guards: the keys whose hashes begin with the same bits. No bucket and no slot is
-/// ever locked.
-using stripe_index = std::uint32_t;
-
+/// Stripes are the keys whose hashes begin with the same bits. No bucket and no slot is ever
+/// locked.
 template <medium M, class Kind>
 class table : public engine_frame<M, Kind, table<M, Kind>> {
   using frame = engine_frame<M, Kind, table<M, Kind>>;
@@ -141,7 +140,6 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   using frame::reading, frame::await_count, frame::counted, frame::count_once;
   using read_guard = typename frame::read_guard;
   using everybody_kept_out = typename frame::everybody_kept_out;
-  static constexpr unsigned max_stripe_bits = 16;
   static constexpr unsigned unit_log2 = min_bottom;  // of buckets that are counted together
   // the paper's, and the default
   static constexpr shape short_shape{.levels = 2, .hashes = 2, .slots = 8, .slots_log2 = 3};

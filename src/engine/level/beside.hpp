@@ -133,7 +133,6 @@ class beside {
   /// numbers stripes: while levels come and go, that is not to be seen from the root.
   static std::uint64_t moves_of(const std::byte* versions, std::uint64_t prefix,
                                 unsigned bits) noexcept {
-    constexpr unsigned max_stripe_bits = 16;
     if (versions == nullptr || M::planted("beside-versions-are-not-asked")) return 0;
     const auto* const stripes = reinterpret_cast<const stripe_state*>(versions);
     std::uint64_t sum = 0;

@@ -272,12 +272,9 @@ void table<M, Kind>::count_stripe(const levels_view& v, stripe_index stripe) {
 template <medium M, class Kind>
 std::uint64_t table<M, Kind>::size() {
   await_count();
-  auto sum = static_cast<std::int64_t>(records_at_open_ - doubled_);
   const levels_view& v = levels();
   std::scoped_lock counting(counts_lock_);
-  for (stripe_index s = 0; s < stripes_of(v); ++s)
-    sum += stripes_[s].records.load(std::memory_order_relaxed);
-  return static_cast<std::uint64_t>(std::max<std::int64_t>(sum, 0));
+  return records_of(records_at_open_ - doubled_, stripes_, stripes_of(v));
 }
 
 template <medium M, class Kind>

@@ -31,14 +31,13 @@
 #include "engine/concept.hpp"
 #include "engine/frame/frame.hpp"
 #include "engine/frame/live_record.hpp"
+#include "engine/frame/stripes.hpp"
 #include "engine/level/format.hpp"
 #include "persist/unsettled.hpp"
 
 namespace durahash::level {
 
-/// What one lock guards: the buckets whose numbers begin with the same bits.
-using stripe_index = std::uint32_t;
-
+/// Stripes are the buckets whose numbers begin with the same bits.
 template <medium M, class Kind>
 class table : public engine_frame<M, Kind, table<M, Kind>> {
   using frame = engine_frame<M, Kind, table<M, Kind>>;
@@ -85,7 +84,6 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
       frame::damage_found_, frame::background_;
   using frame::reading, frame::await_count, frame::counted, frame::count_once;
   using read_guard = typename frame::read_guard;
-  static constexpr unsigned max_stripe_bits = 16;
   // the others are for who drains
   static constexpr unsigned max_levels = 8, max_levels_of_writers = 4;
   static constexpr unsigned second_places = 16;

@@ -1,0 +1,30 @@
+// Stripes: what one lock guards, in the engines whose units are the first bits of a hash.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+
+namespace durahash {
+
+using stripe_index = std::uint32_t;
+
+/// So many first bits name a stripe at most. With 16 instead of 14, of 8 M records in one thread,
+/// cceh's hits and updates take 3 to 10 % longer: their state leaves the near cache. With 12 a
+/// batch of level meets its own locks, 5 % of an update.
+inline constexpr unsigned max_stripe_bits = 14;
+
+/// How many records there are. `stripes[s].records` is what came and went since there were
+/// `at_first`. Cost: a line for four stripes at most, 3 us where all are used.
+template <class States>
+std::uint64_t records_of(std::uint64_t at_first, const States& stripes, stripe_index count) {
+  auto records = [&](stripe_index s) {
+    return std::int64_t{stripes[s].records.load(std::memory_order_relaxed)};
+  };
+  std::int64_t even = static_cast<std::int64_t>(at_first), odd = 0;  // neither waits for the other
+  for (stripe_index s = 0; s + 1 < count; s += 2) even += records(s), odd += records(s + 1);
+  if (count % 2 != 0) even += records(count - 1);
+  return static_cast<std::uint64_t>(std::max<std::int64_t>(even + odd, 0));
+}
+
+}  // namespace durahash
