@@ -330,5 +330,32 @@ TEST(TurboSplit, EverythingGoesOnBesideSplits) {
   });
 }
 
+/// Where searches begin changes while a batch is looked at: the same key twice is written in order.
+/// Of the tables one in a few changes in the middle.
+TEST(TurboSplit, ABatchLeavesTheLastValueOfAKeyWhateverGrowsBeside) {
+  with_both_kinds([]<class Kind>(Kind) {
+    constexpr std::uint64_t others = 62, tables = 200, filler = 4000;
+    for (std::uint64_t n = 0; n < tables; ++n) {
+      auto r = make_rig<plain_medium, Kind>(small(2, 1));
+      std::vector<std::uint64_t> numbers(others + 2);
+      for (std::uint64_t i = 1; i <= others; ++i) numbers[i] = random_key(n << 20 | i);
+      numbers.front() = numbers.back() = random_key(n << 20);
+      batch<Kind> all(numbers);
+      std::atomic<bool> stop = false;
+      std::jthread grower([&] {
+        for (std::uint64_t i = 0; i < filler; ++i) put(*r, random_key((n + 100) << 20 | i), i);
+        stop = true;
+      });
+      for (std::uint64_t version = 1; !stop; version += 2) {
+        const auto first = value_of<Kind>(version), last = value_of<Kind>(version + 1);
+        std::vector<typename Kind::value_type> values(numbers.size(), first);
+        values.back() = last;
+        r->t->put_many(all.views, values.data(), all.answers.data());
+        ASSERT_EQ(get(*r, numbers.front()), version + 1) << "of table " << n;
+      }
+    }
+  });
+}
+
 }  // namespace
 }  // namespace durahash::test

@@ -148,7 +148,12 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
     std::uint64_t shard, rest;
   };
   [[gnu::always_inline]] split_hash split(std::uint64_t hash) const noexcept {
-    const std::uint64_t nodes = level_nodes_.load(std::memory_order_acquire);
+    return split(hash, nodes_to_begin_at());
+  }
+  std::uint64_t nodes_to_begin_at() const noexcept {
+    return level_nodes_.load(std::memory_order_acquire);
+  }
+  [[gnu::always_inline]] static split_hash split(std::uint64_t hash, std::uint64_t nodes) noexcept {
     const wide_product both = multiply_wide(hash, nodes);  // fewer instructions than two shifts
     return {both.high + nodes, both.low};
   }
@@ -276,7 +281,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   std::uint64_t hash_of_slot(std::uint64_t key_word) const noexcept;
 
   // write.hpp
-  target_type look_up(key_type key) const noexcept;
+  target_type look_up(key_type key, std::uint64_t nodes) const noexcept;
   void ask_for_home(const target_type& target) const noexcept;
   target_type target_of(key_type key) const noexcept;
   unit_type lock_unit(const target_type& target, key_type key);

@@ -26,10 +26,11 @@
 namespace durahash::turbo {
 
 template <medium M, class Kind>
-[[gnu::always_inline]] inline auto table<M, Kind>::look_up(key_type key) const noexcept
+[[gnu::always_inline]] inline auto table<M, Kind>::look_up(key_type key,
+                                                           std::uint64_t nodes) const noexcept
     -> target_type {
   const std::uint64_t hash = Kind::hash(key, seeds_);
-  const split_hash h = split(hash);
+  const split_hash h = split(hash, nodes);
   shard_state* const state = &shards_[h.shard];
   const shard_view v = state->mirror.view();
   return {hash, state, v, home_in(v, h)};
@@ -46,7 +47,7 @@ template <medium M, class Kind>
 template <medium M, class Kind>
 [[gnu::always_inline]] inline auto table<M, Kind>::target_of(key_type key) const noexcept
     -> target_type {
-  const target_type t = look_up(key);
+  const target_type t = look_up(key, nodes_to_begin_at());
   ask_for_home(t);
   return t;
 }
@@ -306,14 +307,17 @@ template <medium M, class Kind>
 
 // ------------------------------------------------------------------------------------------ groups
 
-/// Of records in two passes: the slot tells which one's lines are needed.
+/// All begin at one level: the same key twice has the same lock, and a group has it once. A split
+/// that moves the level on leaves the first of two to be written behind its group. Of records in
+/// two passes: the slot tells which one's lines are needed.
 template <medium M, class Kind>
 void table<M, Kind>::look_ahead(std::span<const key_type> keys, target_type* targets,
                                 bool) const noexcept {
   // no lock is held yet: arrays and records that are looked at may be on their way out
   [[maybe_unused]] const read_guard guard = reading();
+  const std::uint64_t nodes = nodes_to_begin_at();
   for (std::size_t i = 0; i < keys.size(); ++i) {
-    const target_type t = targets[i] = look_up(keys[i]);
+    const target_type t = targets[i] = look_up(keys[i], nodes);
     ask_for_home(t);
   }
   if constexpr (!Kind::in_slot)
