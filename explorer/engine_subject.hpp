@@ -306,6 +306,7 @@ std::unique_ptr<subject> make_subject(const subject_kind& kind, region& r, trace
     check(static_cast<bool>(plan), "settings of an explored engine");
     superblock block = new_superblock(kind.engine, kind.data, kind.data, kind.level, plan->settings,
                                       plan->engine_bytes);
+    block.hash_id = hash_id_folded;
     block.seed_flip = explored_seeds.flip;
     block.seed_multiply = explored_seeds.multiply;
     auto made = pool<M>::create(std::move(map), std::make_unique<M>(t), block);

@@ -18,7 +18,7 @@ namespace durahash::baselines {
 template <class M>
 struct surroundings {
   space<M>& memory;
-  std::array<hash_seeds, 2> seeds;  // of two hash functions
+  std::array<hash_seeds, 2> seeds;  // of two hash functions, which do not spread
   std::uint32_t mended = 0;
   std::uint64_t grows = 0, records_moved = 0, displacements = 0;
 
@@ -133,7 +133,7 @@ class hosted : public table {
   static std::array<hash_seeds, 2> seeds_of(std::uint64_t seed) {
     std::mt19937_64 random(seed);
     std::uint64_t first = random(), second = random();
-    return {hash_seeds{random(), first | 1}, hash_seeds{random(), second | 1}};
+    return {hash_seeds{random(), first | 1, 1}, hash_seeds{random(), second | 1, 1}};
   }
 
   status add(std::uint64_t key, std::uint64_t value) {

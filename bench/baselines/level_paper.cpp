@@ -33,7 +33,8 @@ double fill_once(std::uint64_t capacity, std::uint64_t seed) {
   space<process_medium> around_memory(**memory, medium);
   std::mt19937_64 random(seed);
   surroundings<process_medium> around{
-      around_memory, {hash_seeds{random(), random() | 1}, hash_seeds{random(), random() | 1}}};
+      around_memory,
+      {hash_seeds{random(), random() | 1, 1}, hash_seeds{random(), random() | 1, 1}}};
   level_paper<process_medium, D> table(around);
   check(around_memory.create() == status::ok && table.create(capacity), "no memory for a table");
   std::uint64_t records = 0;

@@ -14,15 +14,13 @@
 
 namespace durahash {
 
-/// Names the functions below in the superblock: 1 = word_hash (multiply-mix), XXH3-64 for bytes.
-inline constexpr std::uint32_t hash_id_mix_xxh3 = 1;
-
-/// One widening multiplication, both halves folded: every bit of the key reaches the high bits,
+/// One widening multiplication, both halves folded, and one that takes every bit to the high bits,
 /// which choose shard and bucket.
 inline std::uint64_t word_hash(std::uint64_t key, const hash_seeds& seeds) noexcept {
   __extension__ using wide = unsigned __int128;
   wide product = static_cast<wide>(key ^ seeds.flip) * seeds.multiply;
-  return static_cast<std::uint64_t>(product >> 64) ^ static_cast<std::uint64_t>(product);
+  return (static_cast<std::uint64_t>(product >> 64) ^ static_cast<std::uint64_t>(product)) *
+         seeds.spread;
 }
 
 /// XXH3-64. Most keys have 9 to 16 bytes: of these it is written out, and no call.

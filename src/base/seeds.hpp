@@ -5,18 +5,17 @@
 
 namespace durahash {
 
+/// Names word_hash, and XXH3-64 for bytes, in the superblock. In pools with the first id the last
+/// step of word_hash multiplies by 1: words with a pattern gather in few buckets where the seeds
+/// are unlucky (docs/lab/hash.md).
+inline constexpr std::uint32_t hash_id_folded = 1, hash_id_spread = 2;
+
+inline constexpr std::uint64_t spreading_factor = 0x9e3779b97f4a7c15;
+
 struct hash_seeds {
-  std::uint64_t flip = 0;      ///< xor-ed into the key
-  std::uint64_t multiply = 1;  ///< odd
+  std::uint64_t flip = 0;                   ///< xor-ed into the key
+  std::uint64_t multiply = 1;               ///< odd
+  std::uint64_t spread = spreading_factor;  ///< or 1
 };
-
-/// Of a new pool: nobody can guess them, and the multiplier spreads well. Cost: 77 tries on average
-/// (docs/lab/hash.md).
-hash_seeds draw_hash_seeds();
-
-/// Whether word_hash spreads keys that count up, by one or by another usual step, over the buckets
-/// of a table. Multiples of a word, as fractions of 2^64, gather where a partial quotient q of
-/// word / 2^64 is large: about 2 sqrt(q) of them where there should be four.
-bool spreads_well(std::uint64_t multiply) noexcept;
 
 }  // namespace durahash

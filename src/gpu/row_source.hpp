@@ -67,12 +67,8 @@ class row_source_on final : public row_source {
     const superblock& block = pool_.block();
     auto key_bytes = static_cast<unsigned>(sizeof(std::uint64_t));
     if constexpr (kind::fixed_key) key_bytes = static_cast<unsigned>(engine_.key_bytes());
-    return {engine_.as_leased(),
-            pool_.at(std::uint64_t{0}),
-            block.heap_offset,
-            pool_.end(),
-            key_hash({block.seed_flip, block.seed_multiply}),
-            key_bytes,
+    return {engine_.as_leased(), pool_.at(std::uint64_t{0}), block.heap_offset,
+            pool_.end(),         key_hash(seeds_of(block)),  key_bytes,
             kind::fixed_key};
   }
   std::span<std::byte> memory() const override { return {pool_.at(std::uint64_t{0}), pool_.end()}; }

@@ -47,7 +47,7 @@ std::string complaint_about(const superblock& s, std::uint64_t bytes, bool read_
       name_of(s.value) == "unknown" || name_of(s.durability) == "unknown")
     return "its superblock names an engine, data kind or durability level that this program does "
            "not know";
-  if (s.hash_id != 1)
+  if (s.hash_id != hash_id_folded && s.hash_id != hash_id_spread)
     return "its hash function (id " + number(s.hash_id) + ") is not known to this program";
   if (s.seed_multiply % 2 == 0) return "its hash multiplier is even";
   if (s.engine_offset != engine_area_offset || s.engine_bytes > bytes || s.heap_offset > bytes ||
@@ -70,7 +70,7 @@ superblock new_superblock(engine_kind engine, data_kind key, data_kind value,
   b.key = key;
   b.value = value;
   b.durability = durability;
-  b.hash_id = hash_id_mix_xxh3;
+  b.hash_id = hash_id_spread;
   b.settings = settings;
   b.engine_offset = engine_area_offset;
   b.engine_bytes = engine_bytes;

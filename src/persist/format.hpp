@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "base/bits.hpp"
+#include "base/seeds.hpp"
 #include "durahash/options.hpp"
 #include "durahash/status.hpp"
 #include "persist/pm.hpp"
@@ -105,6 +106,12 @@ static_assert(sizeof(owner_record) == 64 && offsetof(owner_record, checksum) == 
 superblock new_superblock(engine_kind engine, data_kind key, data_kind value,
                           durability_level durability, const setting_words& settings,
                           std::uint64_t engine_bytes);
+
+/// Of a pool, by its superblock.
+constexpr hash_seeds seeds_of(const superblock& block) noexcept {
+  return {block.seed_flip, block.seed_multiply,
+          block.hash_id == hash_id_folded ? 1 : spreading_factor};
+}
 
 superblock sealed(superblock block);
 root_record sealed(root_record root);

@@ -6,7 +6,6 @@
 #include <cstring>
 #include <optional>
 
-#include "base/seeds.hpp"
 #include "engine/structure.hpp"
 #include "persist/owner.hpp"
 #include "store/block_facts.hpp"
@@ -137,9 +136,6 @@ pool_part superblock_at(const std::byte* base, std::uint64_t offset) {
   made.add("hash_id", std::uint64_t{s.hash_id});
   made.add("seed_flip", hex(s.seed_flip));
   made.add("seed_multiply", hex(s.seed_multiply));
-  const bool has_word_hash = s.key == data_kind::u64 && s.value == data_kind::u64 &&
-                             s.engine != engine_kind::gphash;  // which mixes them its own way
-  if (has_word_hash) made.add("seeds_spread_well", spreads_well(s.seed_multiply));
   made.add("uuid", digits_of(s.uuid));
   made.add("engine_offset", s.engine_offset);
   made.add("engine_bytes", s.engine_bytes);

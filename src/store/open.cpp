@@ -6,7 +6,6 @@
 #include <ctime>
 
 #include "base/random.hpp"
-#include "base/seeds.hpp"
 #include "media/emulated_medium.hpp"
 #include "store/asked.hpp"
 #include "store/disk_table.hpp"
@@ -34,8 +33,7 @@ error plan_superblock(opening& o) {
   b.incompat |= plan->incompat;
   if (o.mapped == medium_kind::disk) b.incompat |= has_log;
   if (b.key != data_kind::u64 || b.value != data_kind::u64) b.incompat |= has_short_records;
-  const hash_seeds seeds = draw_hash_seeds();
-  b.seed_flip = seeds.flip, b.seed_multiply = seeds.multiply;
+  b.seed_flip = random_word(), b.seed_multiply = random_word() | 1;
   fill_random(b.uuid.data(), b.uuid.size());
   b.created_unix_seconds = static_cast<std::uint64_t>(std::time(nullptr));
   return {status::ok, {}};

@@ -19,28 +19,30 @@ options small(bool copy_on_write) {
 /// Keys that were not there, each of which makes this table, as `fill` made it, double its
 /// directory. One of the left half of the hashes, one of the right.
 struct doubling_keys {
-  std::uint64_t filled, left, right;
+  std::uint64_t from, to, left, right;  // filled with [from, to)
 };
 template <class Kind>
+auto filled_with(bool copy_on_write, std::uint64_t from, std::uint64_t to) {
+  auto r = make_rig<probing_medium, Kind, cceh_engine>(small(copy_on_write));
+  for (std::uint64_t key = from; key < to; ++key) put(*r, key, key);
+  return r;
+}
+template <class Kind>
 std::optional<doubling_keys> doubling_keys_of(bool copy_on_write) {
-  auto filled_with = [&](std::uint64_t count) {
-    auto r = make_rig<probing_medium, Kind, cceh_engine>(small(copy_on_write));
-    for (std::uint64_t key = 1; key <= count; ++key) put(*r, key, key);
-    return r;
-  };
-  for (std::uint64_t count = 8; count < 100; ++count) {
-    auto r = filled_with(count);
+  for (std::uint64_t n = 0; n < 1000; ++n) {
+    const std::uint64_t from = 1 + 100 * n, to = from + 10 + n % 50;
+    auto r = filled_with<Kind>(copy_on_write, from, to);
     double depth = figures(*r)["global_depth"];
     if (depth == 0) continue;
     std::optional<std::uint64_t> found[2];
-    for (std::uint64_t key = 1000; key < 1040; ++key) {
+    for (std::uint64_t key = 1'000'000; key < 1'000'040; ++key) {
       auto& side = found[hash_of(*r, key) >> 63];
       if (side) continue;
-      auto tried = filled_with(count);
+      auto tried = filled_with<Kind>(copy_on_write, from, to);
       put(*tried, key, key);
       if (figures(*tried)["global_depth"] == depth + 1) side = key;
     }
-    if (found[0] && found[1]) return doubling_keys{count, *found[0], *found[1]};
+    if (found[0] && found[1]) return doubling_keys{from, to, *found[0], *found[1]};
   }
   return std::nullopt;
 }
@@ -54,8 +56,7 @@ void double_once() {
     ASSERT_TRUE(keys.has_value())
         << "no table in which two segments are about to double the directory";
     for (int at = 1, tried = 0;; ++at, ++tried) {
-      auto r = make_rig<probing_medium, Kind, cceh_engine>(small(copy_on_write));
-      for (std::uint64_t key = 1; key <= keys->filled; ++key) put(*r, key, key);
+      auto r = filled_with<Kind>(copy_on_write, keys->from, keys->to);
       double doublings = figures(*r)["doublings"];
       int fences = r->m->fences();
       bool in_time = false;
@@ -73,7 +74,7 @@ void double_once() {
       SCOPED_TRACE("interrupted before step " + std::to_string(at));
       EXPECT_EQ(figures(*r)["doublings"], doublings + 1);
       model wanted{{keys->left, 7}, {keys->right, 7}};
-      for (std::uint64_t key = 1; key <= keys->filled; ++key) wanted[key] = key;
+      for (std::uint64_t key = keys->from; key < keys->to; ++key) wanted[key] = key;
       EXPECT_EQ(difference(*r, wanted), "");
     }
   }

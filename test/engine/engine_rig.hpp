@@ -67,7 +67,7 @@ std::optional<std::uint64_t> get(rig<M, Kind, Engine>& r, std::uint64_t key) {
 
 template <class Kind, class Engine, class M>
 std::uint64_t hash_of(const rig<M, Kind, Engine>& r, std::uint64_t key) {
-  return Kind::hash(item<Kind>(key), {r.p->block().seed_flip, r.p->block().seed_multiply});
+  return Kind::hash(item<Kind>(key), seeds_of(r.p->block()));
 }
 /// What a slot's key word holds.
 template <class Kind, class Engine, class M>

@@ -49,7 +49,7 @@ std::optional<inheritance> find_inheritance() {
     std::uint64_t slot = slot_of<Kind>(*table_with_the_key<Kind>(others), removed, old_value);
     for (std::uint64_t heir = 1000; heir < 1020; ++heir) {
       auto r = table_with_the_key<Kind>(others);
-      gphash::mixer mixer({r->p->block().seed_flip, r->p->block().seed_multiply});
+      gphash::mixer mixer(seeds_of(r->p->block()));
       auto stripe = [&](std::uint64_t key) {
         return (Kind::in_slot ? mixer.mix(key) : hash_of<Kind>(*r, key)) >> 62;
       };
@@ -123,8 +123,7 @@ TEST(GphashRecovery, WhatItEmptiesIsEmptyInAPoolThatIsCleanLater) {
   check_report report;
   later->t->check(report);
   EXPECT_TRUE(report.ok) << report.violations.front();
-  std::uint64_t key = gphash::mixer({later->p->block().seed_flip, later->p->block().seed_multiply})
-                          .key_of(without_fingerprint);
+  std::uint64_t key = gphash::mixer(seeds_of(later->p->block())).key_of(without_fingerprint);
   EXPECT_EQ(later->put(key, 7), status::ok);
   EXPECT_EQ(later->get(key), 7u);
 }

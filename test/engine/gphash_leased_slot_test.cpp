@@ -116,7 +116,7 @@ std::optional<inheritance> find_inheritance(const shape_settings& settings) {
     std::uint64_t slot = where_is(*table_with_the_key(settings, others), value);
     for (std::uint64_t heir = 1000; heir < 1020; ++heir) {
       auto r = table_with_the_key(settings, others);
-      gphash::mixer mixer({r->p->block().seed_flip, r->p->block().seed_multiply});
+      gphash::mixer mixer(seeds_of(r->p->block()));
       if (mixer.mix(heir) >> 62 == mixer.mix(key) >> 62) continue;
       r->erase(key), r->put(heir, heirs_value);
       if (where_is(*r, heirs_value) != slot) continue;

@@ -61,7 +61,7 @@ double load_at_the_first_failure(const one_shot& c, unsigned top, unsigned runs)
 TEST(GphashPaper, KeysThatNoGrowthSetsApartAreRefused) {
   one_shot c{1, 1, 2};
   auto r = make_gphash<plain_medium, word_records>(table_of(c, 4));
-  gphash::mixer mixture({r->p->block().seed_flip, r->p->block().seed_multiply});
+  gphash::mixer mixture(seeds_of(r->p->block()));
   auto key = [&](std::uint64_t n) { return mixture.key_of(std::uint64_t{0xabcdef} << 40 | n); };
   EXPECT_EQ(r->put(key(1), 1), status::ok);
   EXPECT_EQ(r->put(key(2), 2), status::ok);
@@ -263,7 +263,7 @@ TEST(GphashFormat, TheMixtureOfAKeyIsABijection) {
 /// The eight keys whose mixture is a state (hole X4), and their neighbours.
 TEST(GphashFormat, TheKeysWithoutAFingerprintAreAsGoodAsOthers) {
   auto r = make_gphash<plain_medium, word_records>({});
-  gphash::mixer mixer({r->p->block().seed_flip, r->p->block().seed_multiply});
+  gphash::mixer mixer(seeds_of(r->p->block()));
   model wanted;
   for (std::uint64_t mixed = 0; mixed < 12; ++mixed) {
     std::uint64_t key = mixer.key_of(mixed);

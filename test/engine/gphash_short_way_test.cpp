@@ -13,7 +13,7 @@ using table = rig<plain_medium, word_records, gphash_engine>;
 
 /// A word whose fingerprint this is.
 std::uint64_t key_of(const table& r, std::uint64_t fingerprint) {
-  return gphash::mixer({r.p->block().seed_flip, r.p->block().seed_multiply}).key_of(fingerprint);
+  return gphash::mixer(seeds_of(r.p->block())).key_of(fingerprint);
 }
 
 /// Fingerprints of a few buckets, each half of a few.

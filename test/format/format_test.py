@@ -326,10 +326,10 @@ class FormatOfLevel(Format):
         """A record that has another bucket in its level with room: its bucket, and the stores with which a movement puts it into the other, too."""
         pool = self.content()
         word = lambda at: struct.unpack_from("<Q", pool, at)[0]
-        flip, multiply = struct.unpack_from("<QQ", pool, 48)
+        _, _, _, flip, multiply, spread, _, _ = read_pool.superblock(pool)
         for bucket, log2, number, slot in self.slots_in_use(pool):
-            product = (word(self.slot_at(bucket, slot)) ^ flip) * multiply
-            both, tag, its_class = read_pool.LevelPlaces(flip, multiply).of(product >> 64 ^ product & read_pool.ALL_ONES)
+            hashed = read_pool.hash_of_word(word(self.slot_at(bucket, slot)), flip, multiply, spread)
+            both, tag, its_class = read_pool.LevelPlaces(flip, multiply).of(hashed)
             (other,) = [p for p in both if p >> 64 - log2 != number]
             there = bucket + self.bucket_bytes * ((other >> 64 - log2) - number)
             above = self.levels()[0].get(log2 + 1)

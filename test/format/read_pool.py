@@ -40,10 +40,11 @@ def superblock(pool):
     version, length, _, _, incompat = struct.unpack_from("<IIQQQ", block, 8)
     require(version == 1 and length == 184 and incompat & ~(HAS_LOG | HAS_SHORT_RECORDS | HAS_SPLIT_SHARDS) == 0, "another format")
     engine, key_kind, value_kind, _, hash_id, flip, multiply = struct.unpack_from("<BBBBIQQ", block, 40)
-    require(engine in (TURBO, CCEH, LEVEL, GPHASH) and hash_id == 1, "another engine or hash")
+    require(engine in (TURBO, CCEH, LEVEL, GPHASH) and hash_id in (1, 2), "another engine or hash")
     engine_offset, _, heap_offset = struct.unpack_from("<QQQ", block, 80)
     settings = struct.unpack_from("<8Q", block, 104)
-    return engine, key_kind, value_kind, flip, multiply, engine_offset, settings
+    spread = {1: 1, 2: 0x9E3779B97F4A7C15}[hash_id]
+    return engine, key_kind, value_kind, flip, multiply, spread, engine_offset, settings
 
 
 def root(pool, length):
@@ -313,27 +314,33 @@ def record(pool, offset, slot_key=None):
     return key, value
 
 
+def hash_of_word(key, flip, multiply, spread):
+    product = (key ^ flip) * multiply
+    return (product >> 64 ^ product) * spread & ALL_ONES
+
+
 def records(pool):
     """Yields (key, value): integers for u64 kinds, bytes for others."""
     pool = memoryview(pool)
-    engine, key_kind, value_kind, flip, multiply, engine_offset, settings = superblock(pool)
+    engine, key_kind, value_kind, flip, multiply, spread, engine_offset, settings = superblock(pool)
     root(pool, len(pool))
     in_slot = key_kind == 1 and value_kind == 1
 
-    def hash_of_word(key_word):
+    def hash_of(key_word):
+        if not in_slot:
+            return key_word
         if engine == GPHASH:
-            return GphashMixture(flip, multiply).of(key_word) if in_slot else key_word
-        product = (key_word ^ flip) * multiply
-        return product >> 64 ^ product & ALL_ONES if in_slot else key_word
+            return GphashMixture(flip, multiply).of(key_word)
+        return hash_of_word(key_word, flip, multiply, spread)
 
     slots = {TURBO: lambda: turbo_slots(pool, engine_offset, settings),
-             CCEH: lambda: cceh_slots(pool, engine_offset, settings, hash_of_word),
+             CCEH: lambda: cceh_slots(pool, engine_offset, settings, hash_of),
              LEVEL: lambda: level_slots(pool, engine_offset, settings, flip, multiply),
              GPHASH: lambda: gphash_slots(pool, engine_offset, settings, flip, multiply, in_slot)}[engine]()
     found = {}
     for key_word, value_word, belongs, *more in slots:
         may_be_there, slot_key = (*more, None, None)[:2]
-        key, value, hashed = key_word, value_word, hash_of_word(key_word)
+        key, value, hashed = key_word, value_word, hash_of(key_word)
         if not in_slot:
             key, value = record(pool, value_word, slot_key)
             hashed = xxhash.xxh3_64_intdigest(key, seed=flip)

@@ -470,7 +470,7 @@ TEST_P(GpuMap, ExportsKeysOfEscapeSlots) {
   std::ifstream file(path(), std::ios::binary);
   superblock block;
   file.read(reinterpret_cast<char*>(&block), sizeof block);
-  gphash::mixer mixture({block.seed_flip, block.seed_multiply});
+  gphash::mixer mixture(seeds_of(block));
   auto made = open();
   ASSERT_TRUE(made) << made.failure().message;
   model wanted, found;

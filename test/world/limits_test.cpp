@@ -307,7 +307,7 @@ TEST_P(Capacity, ThatThePoolMayNotGrowToIsRefusedBeforeAnythingIsWritten) {
 std::vector<std::uint64_t> keys_for(const setup& with, const std::string& path, std::size_t count,
                                     unsigned equal_bits, std::uint64_t seed) {
   superblock block = superblock_in(read_file(path));
-  hash_seeds seeds{block.seed_flip, block.seed_multiply};
+  const hash_seeds seeds = seeds_of(block);
   random_stream random(seed);
   std::uint64_t wanted = random.next() >> (64 - equal_bits);
   auto hash = [&](std::uint64_t key) {

@@ -2,9 +2,7 @@
 //
 //   durahash_spread [SEED]         prints a row for each pattern
 //   durahash_spread tables [COUNT] of so many tables of numbers: bytes a key, and what is refused
-//   durahash_spread draws          how long a draw of seeds takes
 #include <algorithm>
-#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -74,35 +72,41 @@ struct sum {
   void print() const { std::printf(" %.1f %%, %d, %u |", 100 * empty / tables, half_empty, most); }
 };
 
+__extension__ using wide = unsigned __int128;
+
+/// With the first hash id.
+word folded(word key, const hash_seeds& seeds) {
+  return durahash::word_hash(key, {seeds.flip, seeds.multiply, 1});
+}
+
 /// A candidate: the upper half of the product reaches the hash's first bits, too.
-word with_upper_half(word key, const hash_seeds& seeds, word odd) {
-  __extension__ using wide = unsigned __int128;
+word with_upper_half(word key, const hash_seeds& seeds) {
   const wide product = static_cast<wide>(key ^ seeds.flip) * seeds.multiply;
-  return static_cast<word>(product) ^ static_cast<word>(product >> 64) * odd;
+  return static_cast<word>(product) ^ static_cast<word>(product >> 64) * (seeds.flip | 1);
+}
+
+/// A candidate: folded twice.
+word folded_twice(word key, const hash_seeds& seeds) {
+  const wide product = static_cast<wide>(folded(key, seeds)) * seeds.spread;
+  return static_cast<word>(product) ^ static_cast<word>(product >> 64);
 }
 
 void print_patterns(std::uint64_t seed) {
   std::mt19937_64 random(seed);
   constexpr int draws = 500;
-  std::vector<hash_seeds> any(draws), drawn(draws);
-  std::vector<word> odd(draws);
-  for (int i = 0; i < draws; ++i) {
-    any[i] = {random(), random() | 1}, odd[i] = random() | 1;
-    drawn[i] = durahash::draw_hash_seeds();
-  }
+  std::vector<hash_seeds> drawn(draws);
+  for (hash_seeds& each : drawn) each = {random(), random() | 1};
   for (const pattern& p : patterns) {
-    sum of_any, of_drawn, of_candidate, of_both;
-    for (unsigned log2_buckets : {8, 11, 13})
-      for (int i = 0; i < draws; ++i) {
-        of_any.add(p, log2_buckets, [&](word key) { return durahash::word_hash(key, any[i]); });
-        of_drawn.add(p, log2_buckets, [&](word key) { return durahash::word_hash(key, drawn[i]); });
-        of_candidate.add(p, log2_buckets,
-                         [&](word key) { return with_upper_half(key, any[i], odd[i]); });
-        of_both.add(p, log2_buckets,
-                    [&](word key) { return with_upper_half(key, drawn[i], odd[i]); });
-      }
     std::printf("| %s |", p.name);
-    for (const sum* s : {&of_any, &of_drawn, &of_candidate, &of_both}) s->print();
+    using hash_function = word (*)(word, const hash_seeds&);
+    for (hash_function hash :
+         {hash_function{folded}, {with_upper_half}, {folded_twice}, {durahash::word_hash}}) {
+      sum all;
+      for (unsigned log2_buckets : {8, 11, 13})
+        for (const hash_seeds& seeds : drawn)
+          all.add(p, log2_buckets, [&](word key) { return hash(key, seeds); });
+      all.print();
+    }
     std::puts("");
   }
 }
@@ -132,23 +136,10 @@ void print_tables(std::size_t count) {
   }
 }
 
-void print_draws() {
-  std::vector<double> us(3000);
-  for (double& one : us) {
-    const auto began = std::chrono::steady_clock::now();
-    static_cast<void>(durahash::draw_hash_seeds());
-    one =
-        std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - began).count();
-  }
-  std::sort(us.begin(), us.end());
-  std::printf("a draw: median %.0f us, 99 %% %.0f, most %.0f\n", us[1500], us[2970], us.back());
-}
-
 }  // namespace
 
 int main(int count, char** arguments) {
   const std::string what = count > 1 ? arguments[1] : "1";
-  if (what == "draws") return print_draws(), 0;
   if (what != "tables") return print_patterns(std::strtoull(what.c_str(), nullptr, 10)), 0;
   const std::size_t tables = count > 2 ? std::strtoull(arguments[2], nullptr, 10) : 1000;
   return print_tables(std::max<std::size_t>(tables, 1)), 0;

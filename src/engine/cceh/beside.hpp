@@ -18,7 +18,7 @@ class beside {
 
   explicit beside(beside_pool<M>& p)
       : p_(p),
-        seeds_{p.block().seed_flip, p.block().seed_multiply},
+        seeds_(seeds_of(p.block())),
         segment_log2_(static_cast<unsigned>(p.block().settings[setting::segment_log2])) {
     if (is_possible())
       probe_ = std::min(p.block().settings[setting::probe], std::uint64_t{1} << segment_log2_);

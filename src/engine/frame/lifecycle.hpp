@@ -138,8 +138,7 @@ void if_memory_allows(Run&& run) noexcept {
 template <medium M, class Kind, class Engine>
 class lifecycle {
  public:
-  explicit lifecycle(pool<M>& p)
-      : p_(p), m_(p.medium()), heap_(p), seeds_{p.block().seed_flip, p.block().seed_multiply} {}
+  explicit lifecycle(pool<M>& p) : p_(p), m_(p.medium()), heap_(p), seeds_(seeds_of(p.block())) {}
 
   std::uint64_t live_bytes() const {
     return p_.block().heap_offset + heap_.used_bytes() - heap_.pending_bytes();

@@ -19,7 +19,7 @@ class beside {
 
   explicit beside(beside_pool<M>& p)
       : p_(p),
-        seeds_{p.block().seed_flip, p.block().seed_multiply},
+        seeds_(seeds_of(p.block())),
         shape_(shape_of(p.block().settings)),
         places_(shape_, seeds_) {}
 

@@ -19,7 +19,7 @@ class beside {
 
   explicit beside(beside_pool<M>& p)
       : p_(p),
-        seeds_{p.block().seed_flip, p.block().seed_multiply},
+        seeds_(seeds_of(p.block())),
         shape_(shape::of(static_cast<unsigned>(
             std::clamp<std::uint64_t>(p.block().settings[setting::slots], 1, max_slots)))) {
     for (unsigned n = 0; n < second_places; ++n) {

@@ -19,7 +19,7 @@ class beside {
 
   explicit beside(beside_pool<M>& p)
       : p_(p),
-        seeds_{p.block().seed_flip, p.block().seed_multiply},
+        seeds_(seeds_of(p.block())),
         shard_bits_(static_cast<unsigned>(p.block().settings[setting::shard_bits])),
         scope_(p.block().settings[setting::scope]) {}
 
