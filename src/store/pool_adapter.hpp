@@ -111,17 +111,19 @@ class pool_adapter : public Interface {
     }
   }
   /// The same for a batch, of whose operations `run` does one: of all waits in it one may be in
-  /// vain.
-  template <class Operation>
-  void change_rest(std::span<status> answers, Operation&& run) {
+  /// vain. What the same key was given later in the batch stays.
+  template <class Key, class Operation>
+  void change_rest(std::span<const Key> keys, status* answers, Operation&& run) {
     static_assert(sizeof(status) == 1);
-    const auto first = answers.data();
-    for (std::size_t i = 0; i < answers.size(); ++i) {
+    for (std::size_t i = 0; i < keys.size(); ++i) {
       const void* at =
-          std::memchr(first + i, static_cast<int>(status::no_space), answers.size() - i);
+          std::memchr(answers + i, static_cast<int>(status::no_space), keys.size() - i);
       if (at == nullptr || !engine_.await_space()) return;
-      i = static_cast<std::size_t>(static_cast<const status*>(at) - first);
-      answers[i] = with_memory([&] { return run(i); });
+      i = static_cast<std::size_t>(static_cast<const status*>(at) - answers);
+      bool overwritten = false;
+      for (std::size_t later = keys.size(); --later > i && !overwritten;)
+        overwritten = answers[later] == status::ok && keys[later] == keys[i];
+      if (!overwritten) answers[i] = with_memory([&] { return run(i); });
     }
   }
 
@@ -181,7 +183,7 @@ class word_adapter final : public pool_adapter<E, M, detail::word_table> {
   void put_many(std::span<const word> keys, const word* values, status* answers) override {
     if (!writable()) return void(std::fill_n(answers, keys.size(), status::read_only));
     engine_.put_many(keys, values, answers);
-    change_rest({answers, keys.size()}, [&](std::size_t i) {
+    change_rest(keys, answers, [&](std::size_t i) {
       return engine_.write(keys[i], decide_write(detail::write_mode::put, values[i]));
     });
   }
@@ -260,7 +262,7 @@ class byte_adapter final : public pool_adapter<E, M, detail::bytes_table> {
   void put_many(std::span<const bytes> keys, const bytes* values, status* answers) override {
     if (writable() && all_taken(keys, values)) {
       engine_.put_many(keys, values, answers);
-      return change_rest({answers, keys.size()}, [&](std::size_t i) {
+      return change_rest(keys, answers, [&](std::size_t i) {
         return engine_.write(keys[i], decide_write(detail::write_mode::put, values[i]));
       });
     }

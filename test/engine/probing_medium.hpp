@@ -3,6 +3,7 @@
 // flush or fence.
 #pragma once
 
+#include <atomic>
 #include <cstring>
 #include <functional>
 #include <map>
@@ -27,6 +28,7 @@ class probing_medium : public direct_access {
 
   template <class T>
   T read(const T* at) noexcept {
+    reads_.store(reads() + 1, std::memory_order_relaxed);  // about: threads may meet
     step();
     return direct_access::read(at);
   }
@@ -59,6 +61,7 @@ class probing_medium : public direct_access {
   bool interrupted() const { return countdown_ <= 0; }
   void stop_interrupting() { countdown_ = -1, interruption_ = nullptr; }
 
+  std::uint64_t reads() const noexcept { return reads_.load(std::memory_order_relaxed); }
   const std::vector<std::byte>& image() const { return image_; }
   /// What was there before.
   void starts_with(std::vector<std::byte> image) { image_ = std::move(image); }
@@ -87,6 +90,7 @@ class probing_medium : public direct_access {
   std::map<std::size_t, std::array<std::byte, line_bytes>> started_;
   std::set<std::size_t> fenced_;
   std::vector<std::byte> image_;
+  std::atomic<std::uint64_t> reads_{0};
   bool interrupting_ = false;
   int countdown_ = -1, flushes_ = 0, fences_ = 0;
   std::function<void()> interruption_;

@@ -1,5 +1,8 @@
 // The contract of get_many, put_many and erase_many.
 #include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <thread>
 
 #include "conformance.hpp"
 
@@ -209,6 +212,46 @@ TEST_P(Batches, ABatchMixesValuesOfAllLengths) {
   EXPECT_TRUE(found == written);
   expect_contents(pool(), expected);
   expect_sound(pool());
+}
+
+/// What a batch finds no space for is tried once more, when readers have left. Not over what the
+/// same key was given behind it.
+TEST(BatchBesideAReader, LaterWritesToOneKeyWinWhenSpaceComesBack) {
+  using namespace std::chrono_literals;
+  const std::string large(100'000, 'L'), small(10, 's');
+  for (engine_kind engine : all_engines()) {
+    SCOPED_TRACE(std::string(name_of(engine)));
+    options how;
+    how.engine = engine, how.medium = medium_kind::memory, how.max_bytes = 8 << 20;
+    auto opened = table::open("", how);
+    ASSERT_TRUE(opened) << opened.failure().message;
+    table& t = *opened;
+    strings names = {"key", "a", "b", "c", "d", "e", "key"};
+    for (const std::string& name : names) ASSERT_EQ(t.put(name, small), status::ok);
+    std::uint64_t filled = 0;
+    while (t.put("large " + std::to_string(filled), large) == status::ok) ++filled;
+    ASSERT_GT(filled, 2u);
+
+    std::atomic<bool> reads = false, leaves = false;
+    std::thread reader([&] {
+      static_cast<void>(t.read("large 0", [&](std::string_view) {
+        reads = true;
+        while (!leaves) std::this_thread::sleep_for(1ms);
+        std::this_thread::sleep_for(50ms);  // while the batch waits
+      }));
+    });
+    while (!reads) std::this_thread::sleep_for(1ms);
+    ASSERT_EQ(t.erase("large 1"), status::ok);
+    const std::vector<std::string_view> keys(names.begin(), names.end());
+    std::vector<std::string_view> written(keys.size(), small);
+    written.front() = large;
+    answers given(keys.size());
+    leaves = true;
+    t.put_many(keys, written, given);
+    reader.join();
+    ASSERT_EQ(given.back(), status::ok);
+    EXPECT_EQ(t.get("key"), small) << "the first answer: " << message(given.front());
+  }
 }
 
 }  // namespace

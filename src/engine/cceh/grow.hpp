@@ -351,6 +351,8 @@ void table<M, Kind>::count_segments() {
 template <medium M, class Kind>
 void table<M, Kind>::survey(stripe_index stripe) {
   stripe_state& state = stripes_[stripe];
+  // where segments are deeper than stripes, removals are those of several
+  const std::uint64_t segments = stripe == escape_stripe ? 1 : segments_of(stripe);
   bool churned_before;
   {
     std::scoped_lock lock(state.lock);
@@ -360,7 +362,7 @@ void table<M, Kind>::survey(stripe_index stripe) {
       return;
     }
     // the first look only looks: who removes half of all records is not held up
-    churned_before = state.removals > slots_per_segment() / 4;
+    churned_before = state.removals > segments * slots_per_segment() / 4;
     state.due = 0xffff;  // nobody else looks meanwhile
   }
   std::uint64_t until = slots_per_segment() / 4;
@@ -372,7 +374,19 @@ void table<M, Kind>::survey(stripe_index stripe) {
   }
   std::scoped_lock lock(state.lock);
   state.removals = std::min<std::uint16_t>(state.removals, 1 << 15);
-  state.due = static_cast<std::uint16_t>(state.removals + std::max<std::uint64_t>(until, soon()));
+  until = std::min<std::uint64_t>(segments * std::max<std::uint64_t>(until, soon()), 0x7ffe);
+  state.due = static_cast<std::uint16_t>(state.removals + until);
+}
+
+template <medium M, class Kind>
+std::uint64_t table<M, Kind>::segments_of(stripe_index stripe) const {
+  [[maybe_unused]] read_guard guard = reading();
+  std::uint64_t count = 0, at = std::uint64_t{stripe} << (64 - stripe_bits);
+  do {  // others may split and merge them
+    at = segment_under_guard(at).end();
+    ++count;
+  } while (at != 0 && stripe_of(at) == stripe);
+  return count;
 }
 
 /// Returns where the next one begins. `until`: so many removals until the next look, or fewer.

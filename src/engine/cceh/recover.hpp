@@ -249,7 +249,7 @@ bool table<M, Kind>::count_units(const background* asking) {
     segment s = lock_segment(at);
     auto held = held_by(s);
     count_once(s.stripe, [&] { count_stripe(s.stripe); });
-    at = s.depth() <= stripe_bits ? s.end() : (std::uint64_t{s.stripe} + 1) << (64 - stripe_bits);
+    at = end_of_stripe(s);
   } while (at != 0);
   std::scoped_lock lock(stripes_[escape_stripe].lock);
   count_once(escape_stripe, [&] {
@@ -315,14 +315,17 @@ void table<M, Kind>::lock_all() {
   directory_lock_.lock();  // a directory may move without a stripe
 }
 
+/// Of a stripe its first segment tells the name and the end: once it is unlocked others may merge
+/// what lies behind.
 template <medium M, class Kind>
 void table<M, Kind>::unlock_all() {
   directory_lock_.unlock();
-  stripe_index last = escape_stripe;
-  for_each_segment([&](const segment& s) {
-    if (s.stripe != last) lock_of(s).unlock();
-    last = s.stripe;
-  });
+  std::uint64_t at = 0;
+  do {
+    const segment s = segment_of(at);
+    at = end_of_stripe(s);
+    lock_of(s).unlock();
+  } while (at != 0);
   stripes_[escape_stripe].lock.unlock();
 }
 

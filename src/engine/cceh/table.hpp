@@ -241,6 +241,10 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   static stripe_index stripe_of(std::uint64_t prefix) noexcept {
     return static_cast<stripe_index>(prefix >> (64 - stripe_bits));
   }
+  /// Where the hashes of the next stripe that has a segment of its own begin; 0: of none.
+  static std::uint64_t end_of_stripe(const segment& s) noexcept {
+    return s.depth() <= stripe_bits ? s.end() : (std::uint64_t{s.stripe} + 1) << (64 - stripe_bits);
+  }
   static std::uint64_t directory_bytes(unsigned depth) noexcept {
     return std::max<std::uint64_t>(std::uint64_t{8} << depth, block_bytes);
   }
@@ -386,6 +390,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
     std::uint64_t spoiled = 0;  // buckets with room that do not end a search
   };
   occupancy occupancy_of(const segment& s) const;
+  std::uint64_t segments_of(stripe_index stripe) const;
   void survey(stripe_index stripe);
   std::uint64_t survey_segment(std::uint64_t at, bool churned, std::uint64_t& until);
   bool rewrite_if_it_stands(const segment& seen);
