@@ -331,7 +331,7 @@ TEST(TurboSplit, EverythingGoesOnBesideSplits) {
 }
 
 /// Where searches begin changes while a batch is looked at: the same key twice is written in order.
-/// Of the tables one in a few changes in the middle.
+/// Of 400 tables about one changes in the middle.
 TEST(TurboSplit, ABatchLeavesTheLastValueOfAKeyWhateverGrowsBeside) {
   with_both_kinds([]<class Kind>(Kind) {
     constexpr std::uint64_t others = 62, tables = 200, filler = 4000;

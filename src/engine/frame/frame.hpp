@@ -128,9 +128,9 @@ struct plain_stretch {
 ///   group                               `locks`, held; and the changes that were staged
 ///   lock_group(keys, targets, group)    locks the units of the first keys as far as they are free;
 ///                                       of at least one, for which it may wait. Returns of how
-///                                       many keys. A key that comes twice ends the group, or is
-///                                       staged behind its first: what finds no room is written
-///                                       behind the group
+///                                       many keys. A key that comes twice ends the group, unless
+///                                       neither finds room where one does not: those are written
+///                                       behind the group, in their order
 ///   unit_in(group, n, target)           the unit of the group's n-th key
 ///   look_type                           a look at a key's first buckets
 ///   look_at(keys, looks)                takes them, and asks for the lines that answers will need
