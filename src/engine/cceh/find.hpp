@@ -297,12 +297,9 @@ void table<M, Kind>::settle_inherited(stripe_index stripe) {
   if constexpr (unsettled<M>::needed) {
     if (unsettled_.of(stripe) != settlement::inherited) return;
     flushed started;
-    std::uint64_t at = std::uint64_t{stripe} << (64 - stripe_bits);
-    do {
-      segment s = segment_of(at);
+    for_each_segment_of(stripe, [&](const segment& s) {
       started += flush(m_, extent{buckets_at(s.offset()), segment_bytes()}, "cceh.inherit.segment");
-      at = s.end();
-    } while (at != 0 && stripe_of(at) == stripe);
+    });
     unsettled_.take_over(stripe, fence(m_, std::move(started), "cceh.inherit.all"));
   }
 }

@@ -352,7 +352,8 @@ template <medium M, class Kind>
 void table<M, Kind>::survey(stripe_index stripe) {
   stripe_state& state = stripes_[stripe];
   // where segments are deeper than stripes, removals are those of several
-  const std::uint64_t segments = stripe == escape_stripe ? 1 : segments_of(stripe);
+  std::uint64_t segments = 0;
+  if (stripe != escape_stripe) for_each_segment_of(stripe, [&](const segment&) { ++segments; });
   bool churned_before;
   {
     std::scoped_lock lock(state.lock);
@@ -376,17 +377,6 @@ void table<M, Kind>::survey(stripe_index stripe) {
   state.removals = std::min<std::uint16_t>(state.removals, 1 << 15);
   until = std::min<std::uint64_t>(segments * std::max<std::uint64_t>(until, soon()), 0x7ffe);
   state.due = static_cast<std::uint16_t>(state.removals + until);
-}
-
-template <medium M, class Kind>
-std::uint64_t table<M, Kind>::segments_of(stripe_index stripe) const {
-  [[maybe_unused]] read_guard guard = reading();
-  std::uint64_t count = 0, at = std::uint64_t{stripe} << (64 - stripe_bits);
-  do {  // others may split and merge them
-    at = segment_under_guard(at).end();
-    ++count;
-  } while (at != 0 && stripe_of(at) == stripe);
-  return count;
 }
 
 /// Returns where the next one begins. `until`: so many removals until the next look, or fewer.

@@ -240,6 +240,18 @@ void table<M, Kind>::for_each_segment(Visit&& visit) const {
   } while (at != 0);
 }
 
+/// Those of one stripe, from left to right. Where it is not locked others may split and merge them.
+template <medium M, class Kind>
+template <class Visit>
+void table<M, Kind>::for_each_segment_of(stripe_index stripe, Visit&& visit) const {
+  std::uint64_t at = std::uint64_t{stripe} << (64 - stripe_bits);
+  do {
+    const segment s = segment_of(at);
+    visit(s);
+    at = s.end();
+  } while (at != 0 && stripe_of(at) == stripe);
+}
+
 /// Counts the records and, in byte tables, tells the heap of each. Writers wait stripe by stripe.
 template <medium M, class Kind>
 bool table<M, Kind>::count_units(const background* asking) {
@@ -266,12 +278,7 @@ template <medium M, class Kind>
 void table<M, Kind>::count_stripe(stripe_index stripe) {
   settle_inherited(stripe);
   std::int32_t count = 0;
-  std::uint64_t at = std::uint64_t{stripe} << (64 - stripe_bits);
-  do {
-    segment s = segment_of(at);
-    count_records(s, count);
-    at = s.end();
-  } while (at != 0 && stripe_of(at) == stripe);
+  for_each_segment_of(stripe, [&](const segment& s) { count_records(s, count); });
   stripes_[stripe].records.store(count, std::memory_order_relaxed);
 }
 

@@ -390,7 +390,6 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
     std::uint64_t spoiled = 0;  // buckets with room that do not end a search
   };
   occupancy occupancy_of(const segment& s) const;
-  std::uint64_t segments_of(stripe_index stripe) const;
   void survey(stripe_index stripe);
   std::uint64_t survey_segment(std::uint64_t at, bool churned, std::uint64_t& until);
   bool rewrite_if_it_stands(const segment& seen);
@@ -429,6 +428,8 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   bool repair(const std::vector<leaf>& leaves);
   template <class Visit>
   void for_each_segment(Visit&& visit) const;
+  template <class Visit>
+  void for_each_segment_of(stripe_index stripe, Visit&& visit) const;
   bool count_units(const background* asking);
   void count_stripe(stripe_index stripe);
   void count_records(const segment& s, std::int32_t& count);
