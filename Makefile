@@ -120,7 +120,7 @@ format:  ## clang-format over our sources
 
 tidy: setup  ## clang-tidy over all our sources
 	@scripts/setup.sh lint
-	@scripts/build.sh check
+	@scripts/build.sh dev durahash_commit
 	@scripts/tidy.py
 
 clean:  ## remove all that was built

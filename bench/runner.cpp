@@ -49,11 +49,11 @@ struct tally {
       outcome.series.push_back({one.ops, static_cast<double>(one.longest) * ns_per_tick()});
     if (medium != medium_kind::disk) return;
     outcome.disk.emplace();
-    auto some = [](const histogram& h) {
+    auto measured = [](const histogram& h) {
       return h.count() == 0 ? std::nullopt : std::optional(figures_of(h));
     };
-    outcome.disk->beside_checkpoints = some(pass.latencies.beside());
-    outcome.disk->apart = some(pass.latencies.apart());
+    outcome.disk->beside_checkpoints = measured(pass.latencies.beside());
+    outcome.disk->apart = measured(pass.latencies.apart());
   }
 
   workload_outcome finish(medium_kind medium) {

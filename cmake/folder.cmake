@@ -11,6 +11,7 @@ target_link_libraries(durahash_headers PRIVATE durahash_compiler)
 #
 # Makes the target durahash_<name> of the sources of the current folder: objects that the library `durahash` is put together from, or,
 # while the folder holds headers alone, an interface. Sources that appear later are picked up by the next build.
+# With DURAHASH_UNITY they are compiled together, but for those with SKIP_UNITY_BUILD_INCLUSION.
 function(durahash_folder name)
   cmake_parse_arguments(PARSE_ARGV 1 folder "" "" "USES")
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.cpp")
@@ -18,6 +19,7 @@ function(durahash_folder name)
     add_library(durahash_${name} OBJECT ${sources})
     target_link_libraries(durahash_${name} PRIVATE durahash_compiler)
     target_precompile_headers(durahash_${name} REUSE_FROM durahash_headers)
+    set_target_properties(durahash_${name} PROPERTIES UNITY_BUILD ${DURAHASH_UNITY} UNITY_BUILD_BATCH_SIZE 0)
     set(reach PUBLIC)
     set_property(GLOBAL APPEND PROPERTY durahash_objects "$<TARGET_OBJECTS:durahash_${name}>")
   else()

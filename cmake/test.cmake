@@ -72,6 +72,9 @@ target_precompile_headers(durahash_test_headers PRIVATE <gtest/gtest.h> <algorit
 target_link_libraries(durahash_test_headers PRIVATE GTest::gtest Threads::Threads durahash_compiler)
 target_compile_options(durahash_test_headers PRIVATE ${durahash_test_optimisation})
 
+# Tests whose sources, with DURAHASH_UNITY, are compiled eight at once. The others' declare the same names, or have much to compile each.
+set(durahash_together base_test media_test persist_test store_test harness_test readers_test stress_test disk_test faults_test gpu_test)
+
 function(durahash_test_executable target sources uses)
   add_executable(${target} ${sources})
   add_dependencies(tests ${target})
@@ -82,6 +85,10 @@ function(durahash_test_executable target sources uses)
     target_link_libraries(${target} PRIVATE GTest::gtest_main)
   endif()
   target_compile_options(${target} PRIVATE ${durahash_test_optimisation})
+  if(DURAHASH_UNITY AND target IN_LIST durahash_together)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON  # what one source declares is seen by the next
+      UNITY_BUILD_CODE_BEFORE_INCLUDE "#pragma GCC diagnostic ignored \"-Wshadow\"")
+  endif()
   if(NOT "${sources}" MATCHES "[.]cu")
     target_precompile_headers(${target} REUSE_FROM durahash_test_headers)
   endif()

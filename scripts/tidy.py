@@ -3,7 +3,7 @@
 
     scripts/tidy.py [--build DIR] [--sample N] [FILE ...]
 
-The other DIR (build/check) is a build tree. Without files: all of src, tool, bench, bindings,
+The other DIR (build/dev) is a build tree that compiles each source alone. Without files: all of src, tool, bench, bindings,
 explorer, fuzz and test. --sample N takes N of them, drawn by the environment's DURAHASH_SEED, or a seed
 that is printed.
 Exit code: 0 where clang-tidy has nothing to say, else 1.
@@ -38,7 +38,7 @@ def commands_of(build):
 
 def main():
     parse = argparse.ArgumentParser()
-    parse.add_argument("--build", type=pathlib.Path, default=ROOT / "build/check")
+    parse.add_argument("--build", type=pathlib.Path, default=ROOT / "build/dev")
     parse.add_argument("--sample", type=int)
     parse.add_argument("files", nargs="*", type=pathlib.Path)
     how = parse.parse_args()

@@ -22,8 +22,8 @@ struct check_arguments {
   bool salvage = false;
 };
 
-std::string json_of(const check_report& report, const check_arguments& arguments,
-                    const std::vector<std::string>& salvaged) {
+std::string report_as_json(const check_report& report, const check_arguments& arguments,
+                           const std::vector<std::string>& salvaged) {
   nlohmann::ordered_json json{
       {"ok", report.ok}, {"records", report.records}, {"violations", report.violations}};
   if (arguments.salvage) json["salvage"] = salvaged;
@@ -31,8 +31,8 @@ std::string json_of(const check_report& report, const check_arguments& arguments
   return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
-std::string text_of(const check_report& report, const check_arguments& arguments,
-                    const std::vector<std::string>& salvaged, double seconds) {
+std::string report_as_text(const check_report& report, const check_arguments& arguments,
+                           const std::vector<std::string>& salvaged, double seconds) {
   std::string text;
   for (const std::string& sentence : salvaged) text += "salvage: " + sentence + "\n";
   for (const std::string& sentence : report.violations)
@@ -54,8 +54,8 @@ bool check(const check_arguments& arguments) {
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   const std::vector<std::string> salvaged = pool.salvage_report();
   close_pool(pool);
-  print(arguments.json ? json_of(report, arguments, salvaged)
-                       : text_of(report, arguments, salvaged, seconds));
+  print(arguments.json ? report_as_json(report, arguments, salvaged)
+                       : report_as_text(report, arguments, salvaged, seconds));
   return report.ok;
 }
 

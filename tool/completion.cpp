@@ -11,7 +11,7 @@ namespace {
 using commands = std::vector<described_command>;
 
 /// Between single quotes of a shell; for zsh brackets and colons have a meaning there.
-std::string quoted(std::string_view text, std::string_view special = "") {
+std::string with_escapes(std::string_view text, std::string_view special = "") {
   std::string made;
   for (const char c : text) {
     if (special.find(c) != std::string_view::npos) made += '\\';
@@ -72,10 +72,10 @@ complete -o filenames -F _durahash durahash
 std::string zsh(const commands& all) {
   std::string listed, cases;
   for (const described_command& command : all) {
-    listed += fmt::format("    '{}:{}'\n", command.name, quoted(command.description, ":"));
+    listed += fmt::format("    '{}:{}'\n", command.name, with_escapes(command.description, ":"));
     cases += fmt::format("    {})\n      _arguments", command.name);
     for (const described_option& o : command.options) {
-      cases += fmt::format(" \\\n        '{}[{}]", o.name, quoted(o.description, "[]:"));
+      cases += fmt::format(" \\\n        '{}[{}]", o.name, with_escapes(o.description, "[]:"));
       if (!o.values.empty()) cases += fmt::format(":value:({})", fmt::join(o.values, " "));
       else if (o.takes_value) cases += ":value: ";
       cases += "'";
@@ -108,14 +108,14 @@ std::string fish(const commands& all) {
   text += "complete -c durahash -n __fish_use_subcommand -f\n";
   for (const described_command& command : all)
     text += fmt::format("complete -c durahash -n __fish_use_subcommand -f -a {} -d '{}'\n",
-                        command.name, quoted(command.description));
+                        command.name, with_escapes(command.description));
   for (const described_command& command : all)
     for (const described_option& o : command.options) {
       text += fmt::format("complete -c durahash -n '__fish_seen_subcommand_from {}' -l {}",
                           command.name, std::string_view(o.name).substr(2));
       if (!o.values.empty()) text += fmt::format(" -x -a '{}'", fmt::join(o.values, " "));
       else if (o.takes_value) text += " -r";
-      text += fmt::format(" -d '{}'\n", quoted(o.description));
+      text += fmt::format(" -d '{}'\n", with_escapes(o.description));
     }
   return text;
 }

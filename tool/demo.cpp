@@ -21,9 +21,6 @@ namespace durahash::tool {
 namespace {
 
 using clock = std::chrono::steady_clock;
-double seconds_since(clock::time_point start) {
-  return std::chrono::duration<double>(clock::now() - start).count();
-}
 
 struct demo_arguments {
   std::string folder = "/usr";

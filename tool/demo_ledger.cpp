@@ -13,7 +13,7 @@ void complain(verdict& result, std::string sentence) {
   if (++result.broken <= shown_complaints) result.complaints.push_back(std::move(sentence));
 }
 
-std::string quoted(const std::string* value) {
+std::string shown_value(const std::string* value) {
   return value ? shown(data_kind::bytes, *value) : "nothing";
 }
 
@@ -81,7 +81,7 @@ void ledger::compare(entry& known, const std::string* found, verdict& result) {
   } else {
     complain(result,
              fmt::format("{}: acknowledged {}, found {}", shown(data_kind::bytes, known.file->path),
-                         quoted(known.value ? &*known.value : nullptr), quoted(found)));
+                         shown_value(known.value ? &*known.value : nullptr), shown_value(found)));
   }
 }
 

@@ -18,14 +18,14 @@ extern char** environ;
 namespace durahash::tool {
 namespace {
 
-[[noreturn]] void refuse(const char* what) {
-  throw failure(exit_unusable, std::string(what) + ": " + std::strerror(errno));
+[[noreturn]] void cannot(const char* what) {
+  throw failure(exit_unusable, std::string("cannot ") + what + ": " + std::strerror(errno));
 }
 
 /// Both ends close themselves in programs that are started later.
 std::array<int, 2> make_pipe() {
   std::array<int, 2> ends{};
-  if (::pipe2(ends.data(), O_CLOEXEC) != 0) refuse("cannot make a pipe");
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) cannot("make a pipe");
   return ends;
 }
 
@@ -44,14 +44,14 @@ pid_t spawn(const std::string& pool_path, work_kind work, int list, int acks) {
   pid_t process = -1;
   errno = ::posix_spawn(&process, program.c_str(), &files, nullptr, arguments, environ);
   posix_spawn_file_actions_destroy(&files);
-  if (errno != 0) refuse("cannot start a worker process");
+  if (errno != 0) cannot("start a worker process");
   return process;
 }
 
 /// The same descriptor with a number above 10.
 int moved_up(int file) {
   const int high = ::fcntl(file, F_DUPFD_CLOEXEC, 11);
-  if (high < 0) refuse("cannot copy a file descriptor");
+  if (high < 0) cannot("copy a file descriptor");
   ::close(file);
   return high;
 }
@@ -60,11 +60,11 @@ int moved_up(int file) {
 
 shared_list::shared_list(const std::string& text) {
   file_ = ::memfd_create("durahash-demo-list", MFD_CLOEXEC);
-  if (file_ < 0) refuse("cannot make a file in memory");
+  if (file_ < 0) cannot("make a file in memory");
   file_ = moved_up(file_);
   for (std::string_view rest = text; !rest.empty();) {
     const ssize_t written = ::write(file_, rest.data(), rest.size());
-    if (written < 0) refuse("cannot write a file in memory");
+    if (written < 0) cannot("write a file in memory");
     rest.remove_prefix(static_cast<std::size_t>(written));
   }
 }

@@ -1,6 +1,7 @@
 // Numbers as people read and write them.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -22,6 +23,8 @@ std::string human_rate(double per_second);
 
 /// 0.00042 -> "0.42 ms"; 3.2 -> "3.2 s"; 75 -> "1 min 15 s".
 std::string human_seconds(double seconds);
+
+double seconds_since(std::chrono::steady_clock::time_point start);
 
 /// A 64-bit number, decimal or hexadecimal after 0x; nothing if the text is anything else.
 std::optional<std::uint64_t> parse_word(std::string_view text);

@@ -50,6 +50,22 @@ std::vector<disk_setup> tried_disk_setups() {
   return tried;
 }
 
+double figure_of(table& pool, std::string_view name) {
+  for (const auto& [known, figure] : pool.stats().figures)
+    if (known == name) return figure;
+  return -1;
+}
+
+std::uint64_t own_bytes() {
+  std::FILE* status = std::fopen("/proc/self/status", "r");
+  unsigned long kib = 0;
+  char line[256];
+  while (std::fgets(line, sizeof line, status) != nullptr)
+    if (std::sscanf(line, "RssAnon: %lu kB", &kib) == 1) break;
+  std::fclose(status);
+  return kib * 1024;
+}
+
 std::string disk_folder() {
   const char* named = std::getenv("DURAHASH_DISK_DIR");
   return named != nullptr && *named != 0 ? named : "/var/tmp";

@@ -36,6 +36,12 @@ struct disk_setup_name {
   }
 };
 
+/// A figure of stats(); -1 where it has none of this name.
+double figure_of(table& pool, std::string_view name);
+
+/// Memory that is the process's own, and no file's.
+std::uint64_t own_bytes();
+
 /// A folder on a disk: DURAHASH_DISK_DIR, or /var/tmp.
 std::string disk_folder();
 

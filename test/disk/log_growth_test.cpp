@@ -18,12 +18,6 @@
 namespace durahash::test {
 namespace {
 
-double figure_of(table& pool, std::string_view name) {
-  for (const auto& [known, figure] : pool.stats().figures)
-    if (known == name) return figure;
-  return -1;
-}
-
 // ------------------------------------------------------------------------------------------- areas
 
 /// Draws a life of a log: places are taken and written, checkpoints free some, the file grows.
@@ -241,17 +235,6 @@ TEST(LogGrowth, NoStepIsShorterThanTheRoomForTheHasty) {
   planted_disk_bug = "a-log-grows-by-short-steps";
   EXPECT_NE(steps_of_a_log_beside_its_pool(), "");
   planted_disk_bug = nullptr;
-}
-
-/// Memory that is the process's own: no file's.
-std::uint64_t own_bytes() {
-  std::FILE* status = std::fopen("/proc/self/status", "r");
-  unsigned long kib = 0;
-  char line[256];
-  while (std::fgets(line, sizeof line, status) != nullptr)
-    if (std::sscanf(line, "RssAnon: %lu kB", &kib) == 1) break;
-  std::fclose(status);
-  return kib * 1024;
 }
 
 TEST(LogGrowth, ManySmallPoolsAreCheap) {

@@ -9,17 +9,6 @@
 namespace durahash::test {
 namespace {
 
-/// Memory that is the process's own, and no file's.
-std::uint64_t own_bytes() {
-  std::FILE* status = std::fopen("/proc/self/status", "r");
-  unsigned long kib = 0;
-  char line[256];
-  while (std::fgets(line, sizeof line, status) != nullptr)
-    if (std::sscanf(line, "RssAnon: %lu kB", &kib) == 1) break;
-  std::fclose(status);
-  return kib * 1024;
-}
-
 TEST(DiskMemory, HoldsThePagesThatWereWritten) {
 #ifdef DURAHASH_SANITIZED
   GTEST_SKIP() << "a sanitizer's own memory is counted, too";

@@ -14,7 +14,7 @@ constexpr operation first_writes[] = {
     operation::put,      operation::insert,          operation::update,
     operation::erase,    operation::compare_and_set, operation::fetch_add,
     operation::put_many, operation::erase_many};
-const excuses io_error{status::io_error};
+const excuses io_failure{status::io_error};
 
 class RootWrite : public fault_test {
  protected:
@@ -58,7 +58,7 @@ class RootWrite : public fault_test {
         ASSERT_NO_FATAL_FAILURE(make_pool(before));
         std::string why = lived(call::msync, [&] {
           numbered_pool pool = clean_pool(by_sync);
-          worker at_work(pool, known_, seed(nth), io_error);
+          worker at_work(pool, known_, seed(nth), io_failure);
           arm(failing(nth, times));
           work(pool, at_work);
           report_faults(call::msync, disarm());

@@ -21,7 +21,7 @@ TEST_P(GpuCopies, AreNeverBehindTheTable) {
   auto made = open(2);
   ASSERT_TRUE(made) << made.failure().message;
   constexpr std::size_t hot = 24;
-  shared_words keys(*device, hot), values(*device, hot);
+  device_words keys(*device, hot), values(*device, hot);
   shared_answers answers(*device, hot);
   for (std::size_t i = 0; i < hot; ++i) keys[i] = i * 1000, values[i] = 0;
   ASSERT_EQ(made->reserve(500), status::ok);
@@ -32,7 +32,7 @@ TEST_P(GpuCopies, AreNeverBehindTheTable) {
     while (!done) ASSERT_EQ(made->load_cache(), status::ok);
   });
   std::jthread finds([&] {
-    shared_words found(*device, hot);
+    device_words found(*device, hot);
     shared_answers mine(*device, hot);
     while (!done) {
       std::uint64_t least = committed;

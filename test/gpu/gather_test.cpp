@@ -117,12 +117,12 @@ TEST_P(GpuGather, IsWhatTheProcessorAddsUp) {
   ASSERT_EQ(table_->put(1, &of_another_length, longer.data(), longer.size(), done.data()),
             status::ok);
 
-  shared_words keys(*device_, n), count(*device_, 1);
+  device_words keys(*device_, n), count(*device_, 1);
   for (std::size_t i = 0; i < n; ++i)
     keys[i] = random() % 6 == 0   ? 2000 + i
               : random() % 9 == 0 ? of_another_length
                                   : random() % rows;
-  shared_words offsets(*device_, std::vector<std::uint64_t>{0, 5, 5, 6, 30, 31, 59, 999, 12345});
+  device_words offsets(*device_, std::vector<std::uint64_t>{0, 5, 5, 6, 30, 31, 59, 999, 12345});
   const std::size_t bags = offsets.size() - 1, made_bytes = c.width * gpu::bytes_of(c.to);
   shared_array<char> made(*device_, n * made_bytes);
   shared_answers answers(*device_, n);
@@ -176,7 +176,7 @@ TEST_P(GpuGather, IsWhatTheProcessorAddsUp) {
 /// Bags may have keys in common, which are missed more often than there are keys.
 TEST_P(GpuGather, AKeyOfTwoBagsIsMissedTwice) {
   constexpr std::size_t n = 2;
-  shared_words keys(*device_, {5, 6}), count(*device_, 1),
+  device_words keys(*device_, {5, 6}), count(*device_, 1),
       offsets(*device_, std::vector<std::uint64_t>{0, n, 0, n, 0, n});
   shared_answers answers(*device_, n);
   shared_array<std::uint32_t> indices(*device_, 8);
@@ -202,7 +202,7 @@ TEST_P(GpuGather, AKeyOfTwoBagsIsMissedTwice) {
 /// Where values are, without a copy of them: what lies there is the value.
 TEST_P(GpuGather, OrTellsWhereRowsAre) {
   constexpr std::size_t n = 20;
-  shared_words keys(*device_, n);
+  device_words keys(*device_, n);
   shared_array<const void*> places(*device_, n);
   shared_array<std::uint32_t> lengths(*device_, n);
   shared_answers answers(*device_, n);
@@ -233,7 +233,7 @@ TEST_P(GpuGather, OrTellsWhereRowsAre) {
 }
 
 TEST_P(GpuGather, RefusesWhatIsNoGathering) {
-  shared_words key(*device_, 1);
+  device_words key(*device_, 1);
   shared_answers answer(*device_, 1);
   shared_array<float> row(*device_, GetParam().width);
   auto gather = [&](const gpu::gathering& how) {

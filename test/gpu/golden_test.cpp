@@ -44,7 +44,7 @@ TEST_P(GpuGolden, PoolsAreTheSameBytesForHostAndDevice) {
     auto opened = open(1);
     ASSERT_TRUE(opened) << opened.failure().message;
     gpu::map& m = *opened;
-    shared_words key(*device, 1), value(*device, 1);
+    device_words key(*device, 1), value(*device, 1);
     shared_answers answer(*device, 1);
     for (const operation& each : trace) {
       key[0] = each.key, value[0] = each.value;

@@ -11,7 +11,7 @@ TEST_P(GpuMap, WritesOfOneKeyBesideOneAnotherComeInTheirOrder) {
   auto made = open();
   ASSERT_TRUE(made) << made.failure().message;
   const std::vector<std::uint64_t> hot = {5, 5, 7, 5, 9, 7, 5, 5};
-  shared_words keys(*device, hot), values(*device, hot.size());
+  device_words keys(*device, hot), values(*device, hot.size());
   shared_answers answers(*device, hot.size());
   make_room(*made, keys);
   auto expect = [&](const char* what, status asked, std::vector<status> wanted,
@@ -68,7 +68,7 @@ TEST_P(GpuMap, WritesOfOneKeyThatFindNoRoomAreAllDoneAgain) {
   auto made = open();
   ASSERT_TRUE(made) << made.failure().message;
   constexpr std::size_t n = 3000, each = 3;
-  shared_words keys(*device, n), values(*device, n);
+  device_words keys(*device, n), values(*device, n);
   shared_answers answers(*device, n);
   model wanted;
   for (std::size_t i = 0; i < n; ++i) {

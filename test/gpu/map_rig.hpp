@@ -52,7 +52,7 @@ class shared_array {
   gpu::device& device_;
   std::span<T> all_;
 };
-using shared_words = shared_array<std::uint64_t>;
+using device_words = shared_array<std::uint64_t>;
 using shared_answers = shared_array<status>;
 
 /// A pool, a device of so many warps, and what must be in it.
@@ -93,7 +93,7 @@ class GpuMap : public testing::TestWithParam<shape_case> {
     for (auto [key, value] : wanted) ASSERT_EQ(pool->get(key), value) << "key " << key;
   }
   /// Even the smallest of tables has room for these keys, which it does not have.
-  void make_room(gpu::map& m, const shared_words& keys) {
+  void make_room(gpu::map& m, const device_words& keys) {
     shared_answers answers(*device, keys.size());
     ASSERT_EQ(m.put(keys.size(), keys.data(), keys.data(), answers.data()), status::ok);
     ASSERT_EQ(m.erase_async(keys.size(), keys.data(), answers.data()), status::ok);
@@ -102,7 +102,7 @@ class GpuMap : public testing::TestWithParam<shape_case> {
   void expect_found(gpu::map& m, const model& wanted) {
     std::vector<std::uint64_t> all;
     for (auto [key, value] : wanted) all.push_back(key);
-    shared_words keys(*device, all), values(*device, all.size());
+    device_words keys(*device, all), values(*device, all.size());
     shared_answers answers(*device, all.size());
     // without copies, and with
     for (int round = 0; round < (GetParam().cache_percent == 0 ? 1 : 2); ++round) {

@@ -23,7 +23,7 @@ TEST_P(GpuMap, FillsAPoolThatTheCpuReads) {
   {
     auto made = open();
     ASSERT_TRUE(made) << made.failure().message;
-    shared_words shared_keys(*device, keys), shared_values(*device, values);
+    device_words shared_keys(*device, keys), shared_values(*device, values);
     shared_answers answers(*device, keys.size());
     ASSERT_EQ(made->put(keys.size(), shared_keys.data(), shared_values.data(), answers.data()),
               status::ok);
@@ -52,7 +52,7 @@ TEST_P(GpuMap, SearchesAPoolThatTheCpuFilled) {
   auto made = open();
   ASSERT_TRUE(made) << made.failure().message;
   expect_found(*made, wanted);
-  shared_words absent(*device, {2, 3, 5, ~std::uint64_t{0}}), values(*device, {77, 77, 77, 77});
+  device_words absent(*device, {2, 3, 5, ~std::uint64_t{0}}), values(*device, {77, 77, 77, 77});
   shared_answers answers(*device, 4);
   ASSERT_EQ(made->find_async(4, absent.data(), values.data(), answers.data()), status::ok);
   ASSERT_EQ(made->commit(), status::ok);
@@ -72,7 +72,7 @@ TEST_P(GpuMap, AnswersAsTheModel) {
   for (int round = 0; round < 60; ++round) {
     std::map<std::uint64_t, std::uint64_t> batch;
     while (batch.size() < 64) batch[random() % 3 == 0 ? random() % 8 : random() % 400] = random();
-    shared_words keys(*device, batch.size()), values(*device, batch.size());
+    device_words keys(*device, batch.size()), values(*device, batch.size());
     std::size_t at = 0;
     for (auto [key, value] : batch) keys[at] = key, values[at++] = value;
     shared_answers answers(*device, keys.size());
@@ -114,7 +114,7 @@ TEST_P(GpuMap, KeysOfABatchNeedNotBeUnique) {
   ASSERT_TRUE(made) << made.failure().message;
   constexpr std::size_t different = 10;
   const std::size_t n = GetParam().on_gpu && interpreted() ? 600 : 4000;
-  shared_words keys(*device, n), values(*device, n);
+  device_words keys(*device, n), values(*device, n);
   for (std::size_t i = 0; i < n; ++i) keys[i] = i % different, values[i] = i;
   shared_answers answers(*device, n);
   ASSERT_EQ(made->insert(n, keys.data(), values.data(), answers.data()), status::ok);
@@ -141,7 +141,7 @@ TEST_P(GpuMap, ReusesWhatWasErasedAndGivesItBack) {
   const std::vector<std::uint64_t> the_same = random_words(5000, random);
   int rounds = GetParam().on_gpu && interpreted() ? 2 : 12;
   for (int round = 0; round < rounds; ++round) {
-    shared_words keys(*device, the_same);
+    device_words keys(*device, the_same);
     shared_answers answers(*device, keys.size());
     ASSERT_EQ(made->put(keys.size(), keys.data(), keys.data(), answers.data()), status::ok);
     if (round == 0) most = made->info().slots;
@@ -170,7 +170,7 @@ TEST_P(GpuMap, ABatchWithoutRoomSaysSoAndIsDoneAfterAReserve) {
   auto made = open();
   ASSERT_TRUE(made) << made.failure().message;
   std::mt19937_64 random(5);
-  shared_words keys(*device, random_words(3000, random));
+  device_words keys(*device, random_words(3000, random));
   shared_answers answers(*device, keys.size());
   ASSERT_EQ(made->put_async(keys.size(), keys.data(), keys.data(), answers.data()), status::ok);
   ASSERT_EQ(made->commit(), status::ok);
@@ -195,7 +195,7 @@ TEST_P(GpuMap, OnlyACallThatFindsNoRoomGrowsTheTable) {
   auto made = open();
   ASSERT_TRUE(made) << made.failure().message;
   std::mt19937_64 random(8);
-  shared_words keys(*device, random_words(3000, random)), one(*device, 1);
+  device_words keys(*device, random_words(3000, random)), one(*device, 1);
   shared_answers answers(*device, keys.size()), answer(*device, 1);
   ASSERT_EQ(made->put(1, one.data(), one.data(), answer.data()), status::ok);
   std::uint64_t before = made->info().slots;
@@ -214,7 +214,7 @@ TEST_P(GpuMap, StagedWritesAppearWithTheCommit) {
     GTEST_SKIP() << "in the pool, at the level process, a write is done with its stream";
   auto made = open(2, 100);
   ASSERT_TRUE(made) << made.failure().message;
-  shared_words keys(*device, 60), values(*device, 60), found(*device, 60);
+  device_words keys(*device, 60), values(*device, 60), found(*device, 60);
   ASSERT_EQ(made->reserve(1000), status::ok);
   for (std::size_t i = 0; i < keys.size(); ++i) keys[i] = 1000 + i, values[i] = i;
   shared_answers answers(*device, 60), answers_of_find(*device, 60);
@@ -243,7 +243,7 @@ TEST_P(GpuMap, WritesThatWaitForACommitSeeThoseBeforeThem) {
   auto made = open();
   ASSERT_TRUE(made) << made.failure().message;
   constexpr std::size_t n = 24;  // the first half is there before
-  shared_words keys(*device, n), first(*device, n), second(*device, n);
+  device_words keys(*device, n), first(*device, n), second(*device, n);
   for (std::size_t i = 0; i < n; ++i) keys[i] = 7 * i, first[i] = 100 + i, second[i] = 900 + i;
   shared_answers answers(*device, n);
   make_room(*made, keys);
@@ -289,7 +289,7 @@ TEST_P(GpuMap, ABatchOfHotKeysIsOneRoundAndOneChangeForEach) {
   auto made = open();
   ASSERT_TRUE(made) << made.failure().message;
   constexpr std::size_t hot = 16, times = 64;
-  shared_words keys(*device, hot * times), values(*device, hot * times);
+  device_words keys(*device, hot * times), values(*device, hot * times);
   shared_answers answers(*device, hot * times);
   for (std::size_t i = 0; i < keys.size(); ++i) keys[i] = i % hot, values[i] = i;
   make_room(*made, keys);
@@ -321,7 +321,7 @@ TEST_P(GpuMap, ACommitOfManyIsWhole) {
   auto made = open(2, std::uint64_t{1} << 17);
   ASSERT_TRUE(made) << made.failure().message;
   constexpr std::size_t n = 33'000;
-  shared_words keys(*device, n), values(*device, n);
+  device_words keys(*device, n), values(*device, n);
   shared_answers answers(*device, n);
   model wanted;
   for (std::size_t i = 0; i < n; ++i) keys[i] = 5 * i, values[i] = i, wanted[keys[i]] = i;
@@ -338,7 +338,7 @@ TEST_P(GpuMap, FindOrInsertTellsWhatIsThereAndOneOfABatchInserts) {
   auto made = open();
   ASSERT_TRUE(made) << made.failure().message;
   constexpr std::size_t n = 300, distinct = 100;  // the first half of them is there before
-  shared_words keys(*device, n), values(*device, n);
+  device_words keys(*device, n), values(*device, n);
   shared_answers answers(*device, n);
   model wanted;
   for (std::size_t i = 0; i < n; ++i) keys[i] = 3 * (i % distinct), values[i] = 1000 + i;
@@ -372,7 +372,7 @@ TEST_P(GpuMap, AddCountsEachOperationOfAKey) {
   auto made = open();
   ASSERT_TRUE(made) << made.failure().message;
   constexpr std::size_t n = 600, distinct = 40;
-  shared_words keys(*device, n), more(*device, n);
+  device_words keys(*device, n), more(*device, n);
   shared_answers answers(*device, n);
   model wanted;
   for (std::size_t i = 0; i < n; ++i) {
@@ -402,7 +402,7 @@ TEST_P(GpuMap, ADeviceThatFailsLeavesThePoolAsACrashDoes) {
   {
     auto made = open();
     ASSERT_TRUE(made) << made.failure().message;
-    shared_words keys(*device, {1, 2, 3});
+    device_words keys(*device, {1, 2, 3});
     shared_answers answers(*device, 3);
     ASSERT_EQ(made->put(3, keys.data(), keys.data(), answers.data()), status::ok);
     wanted = {{1, 1}, {2, 2}, {3, 3}};
@@ -433,7 +433,7 @@ TEST_P(GpuMap, ExportsEveryRecordOnce) {
   ASSERT_TRUE(made) << made.failure().message;
   std::mt19937_64 random(11);
   std::vector<std::uint64_t> all = random_words(3000, random);
-  shared_words keys(*device, all), some_keys(*device, 100), some_values(*device, 100);
+  device_words keys(*device, all), some_keys(*device, 100), some_values(*device, 100);
   shared_answers answers(*device, keys.size());
   ASSERT_EQ(made->put(keys.size(), keys.data(), keys.data(), answers.data()), status::ok);
   model wanted, found;
@@ -476,7 +476,7 @@ TEST_P(GpuMap, ExportsKeysOfEscapeSlots) {
   model wanted, found;
   for (std::uint64_t mixed : {0, 1, 2, 3, 4, 5, 6, 7, 8, 9}) wanted[mixture.key_of(mixed)] = mixed;
   wanted[mixture.key_of(~std::uint64_t{0})] = 77;
-  shared_words keys(*device, wanted.size()), values(*device, wanted.size()), some_keys(*device, 32),
+  device_words keys(*device, wanted.size()), values(*device, wanted.size()), some_keys(*device, 32),
       some_values(*device, 32);
   std::size_t n = 0, count = 0;
   for (auto [key, value] : wanted) keys[n] = key, values[n++] = value;
@@ -496,7 +496,7 @@ TEST_P(GpuMap, FindsGoOnBesideGrowth) {
   auto made = open(2);
   ASSERT_TRUE(made) << made.failure().message;
   constexpr std::size_t kept = 200, added = 4000;
-  shared_words keys(*device, kept), values(*device, kept), more(*device, added);
+  device_words keys(*device, kept), values(*device, kept), more(*device, added);
   shared_answers answers(*device, kept), answers_of_more(*device, added);
   for (std::size_t i = 0; i < kept; ++i) keys[i] = i * 77;
   for (std::size_t i = 0; i < added; ++i) more[i] = 1'000'000 + i;

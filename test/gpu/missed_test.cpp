@@ -22,7 +22,7 @@ TEST_P(GpuMap, FindsListWhatTheyMiss) {
   auto made = open();
   ASSERT_TRUE(made) << made.failure().message;
   constexpr std::size_t n = 1003;  // no whole number of warps
-  shared_words keys(*device, n), values(*device, n), count(*device, 1);
+  device_words keys(*device, n), values(*device, n), count(*device, 1);
   shared_answers answers(*device, n);
   shared_numbers indices(*device, n);
   for (std::size_t i = 0; i < n; ++i) keys[i] = i;
@@ -55,7 +55,7 @@ TEST_P(GpuMap, FindsListWhatTheyMiss) {
 TEST_P(GpuMap, AListWithoutACountIsRefused) {
   auto made = open();
   ASSERT_TRUE(made) << made.failure().message;
-  shared_words keys(*device, 1);
+  device_words keys(*device, 1);
   shared_answers answers(*device, 1);
   shared_numbers indices(*device, 1);
   answers[0] = status::damaged;
@@ -84,7 +84,7 @@ TEST_P(GpuMissedRows, AreListed) {
   auto t = gpu::open_rows_on(std::move(made_device), folder.file("a"), {}, {});
   ASSERT_TRUE(t) << t.failure().message;
   constexpr std::size_t n = 301;
-  shared_words keys(d, n), rows(d, 2 * n), count(d, 1);
+  device_words keys(d, n), rows(d, 2 * n), count(d, 1);
   shared_answers answers(d, n);
   shared_numbers indices(d, n);
   for (std::size_t i = 0; i < n; ++i) keys[i] = i * i;

@@ -25,7 +25,7 @@ TEST(GpuRef, InAKernelOfOnesOwn) {
   auto made = gpu::open_on(std::move(*found), folder.file("a"), {.capacity = 2 * n},
                            {.place = gpu::table_place::pool});
   ASSERT_TRUE(made) << made.failure().message;
-  shared_words keys(d, n), there(d, std::vector<std::uint64_t>{0});  // {0} alone would be a count
+  device_words keys(d, n), there(d, std::vector<std::uint64_t>{0});  // {0} alone would be a count
   shared_answers answers(d, n);
   for (std::size_t i = 0; i < n; ++i) keys[i] = i * i;
   for (std::uint64_t round = 0; round < 3; ++round) {
@@ -54,7 +54,7 @@ TEST(GpuRef, AddsAndFindsOrInserts) {
   auto made = gpu::open_on(std::move(*found), folder.file("a"), {.capacity = 2 * n},
                            {.place = gpu::table_place::pool});
   ASSERT_TRUE(made) << made.failure().message;
-  shared_words keys(d, n), values(d, n);
+  device_words keys(d, n), values(d, n);
   shared_answers added(d, n), answers(d, n);
   model wanted;
   for (std::size_t i = 0; i < n; ++i) wanted[keys[i] = i % distinct] += i;

@@ -244,7 +244,7 @@ TEST(GpuRef, RowsInAKernelOfOnesOwn) {
                                 {.place = gpu::table_place::device_mirror});
   ASSERT_TRUE(made) << made.failure().message;
   constexpr std::size_t n = 1000;
-  shared_words keys(d, n), sums(d, n), rooms(d, 2 * n);
+  device_words keys(d, n), sums(d, n), rooms(d, 2 * n);
   shared_array<std::uint32_t> lengths(d, n);
   shared_answers answers(d, n);
   std::vector<std::uint64_t> rows(2 * n);

@@ -8,7 +8,7 @@ namespace {
 
 /// 0 to n - 1, and what nobody may mistake for them.
 void fill(gpu::map& m, gpu::device& d, std::size_t n, model& wanted) {
-  shared_words keys(d, n), values(d, n);
+  device_words keys(d, n), values(d, n);
   shared_answers answers(d, n);
   for (std::size_t i = 0; i < n; ++i) wanted[keys[i] = i] = values[i] = i * 3;
   keys[n - 1] = ~std::uint64_t{0}, wanted.erase(n - 1), wanted[~std::uint64_t{0}] = values[n - 1];
@@ -37,7 +37,7 @@ TEST_P(GpuMap, HandsOutWhatIsSelected) {
   ASSERT_TRUE(made) << made.failure().message;
   model wanted;
   fill(*made, *device, 700, wanted);
-  shared_words keys(*device, 64), values(*device, 64);
+  device_words keys(*device, 64), values(*device, 64);
   for (const named_selection& each : selections) {
     const gpu::selection& which = each.which;
     model found;
@@ -89,7 +89,7 @@ TEST_P(GpuMap, ClearLeavesNothingAndRoomForAll) {
     if (round == 0) {
       ASSERT_EQ(made->clear(), status::ok);
       EXPECT_EQ(made->size(), 0u);
-      shared_words key(*device, 1), value(*device, 1);
+      device_words key(*device, 1), value(*device, 1);
       shared_answers answer(*device, 1);
       key[0] = 5;
       ASSERT_EQ(made->find_async(1, key.data(), value.data(), answer.data()), status::ok);
@@ -191,7 +191,7 @@ TEST(GpuRef, VisitsAndErasesInAKernelOfOnesOwn) {
       gpu::open_on(std::move(gpu.device), folder.file("a"), {}, {.place = gpu::table_place::pool});
   ASSERT_TRUE(made) << made.failure().message;
   constexpr std::size_t n = 500;
-  shared_words keys(d, n), values(d, n), visits(d, n), counts(d, std::vector<std::uint64_t>(2, 0));
+  device_words keys(d, n), values(d, n), visits(d, n), counts(d, std::vector<std::uint64_t>(2, 0));
   shared_answers answers(d, n);
   for (std::size_t i = 0; i < n; ++i) keys[i] = i, values[i] = i % 5 == 0 ? 8 : 3 * i;
   ASSERT_EQ(made->put(n, keys.data(), values.data(), answers.data()), status::ok);
@@ -227,7 +227,7 @@ TEST(GpuRef, ErasesNothingInAMirror) {
   auto made = gpu::open_on(std::move(gpu.device), folder.file("a"), {},
                            {.place = gpu::table_place::device_mirror});
   ASSERT_TRUE(made) << made.failure().message;
-  shared_words key(d, std::vector<std::uint64_t>(1, 1)), value(d, std::vector<std::uint64_t>(1, 3)),
+  device_words key(d, std::vector<std::uint64_t>(1, 1)), value(d, std::vector<std::uint64_t>(1, 3)),
       erased(d, std::vector<std::uint64_t>(1, 0));
   shared_answers answers(d, 1);
   ASSERT_EQ(made->put(1, key.data(), value.data(), answers.data()), status::ok);
@@ -250,7 +250,7 @@ TEST(GpuRef, VisitsBesideWrites) {
                            {.place = gpu::table_place::pool});
   ASSERT_TRUE(made) << made.failure().message;
   constexpr std::size_t n = 64, most = 4 * n;
-  shared_words keys(d, n), others(d, n), values(d, n), more(d, n), seen(d, most), visits(d, most),
+  device_words keys(d, n), others(d, n), values(d, n), more(d, n), seen(d, most), visits(d, most),
       strange(d, std::vector<std::uint64_t>(1, 0));
   shared_answers answers(d, n), answers_of_others(d, n), answer(d, 1);
   std::uint64_t visited = 0;

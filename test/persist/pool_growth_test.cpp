@@ -73,11 +73,11 @@ class gated_mapping final : public mapping {
   std::atomic<status> answer_{status::ok};
 };
 
-struct rig {
+struct growth_rig {
   gated_mapping* map;
   std::unique_ptr<pool<process_medium>> p;
 
-  rig() {
+  growth_rig() {
     auto made = std::make_unique<gated_mapping>();
     map = made.get();
     superblock block = new_superblock(engine_kind::turbo, data_kind::u64, data_kind::u64,
@@ -85,7 +85,7 @@ struct rig {
     p = std::move(
         *pool<process_medium>::create(std::move(made), std::make_unique<process_medium>(), block));
   }
-  ~rig() { map->open(); }
+  ~growth_rig() { map->open(); }
 
   /// Takes space until growth has begun that nobody needs yet, and waits at the gate.
   void until_growth_ahead(std::set<std::uint64_t>& taken) {
@@ -99,12 +99,12 @@ struct rig {
 };
 
 TEST(PoolGrowth, WhoFindsSpaceDoesNotWaitForTheSystemThatMakesMore) {
-  rig r;
+  growth_rig r;
   std::set<std::uint64_t> taken;
   r.until_growth_ahead(taken);
   auto beside = std::async(std::launch::async, [&] {
-    const std::uint64_t offset = *r.p->allocate(rig::extent, page_bytes);
-    r.p->free(offset, rig::extent);
+    const std::uint64_t offset = *r.p->allocate(growth_rig::extent, page_bytes);
+    r.p->free(offset, growth_rig::extent);
     return r.p->free_bytes();
   });
   const bool waited = beside.wait_for(60s) != std::future_status::ready;
@@ -114,40 +114,42 @@ TEST(PoolGrowth, WhoFindsSpaceDoesNotWaitForTheSystemThatMakesMore) {
 }
 
 TEST(PoolGrowth, WhoFindsNoneWaitsForIt) {
-  rig r;
+  growth_rig r;
   std::set<std::uint64_t> taken;
   r.until_growth_ahead(taken);
   const std::uint64_t end = r.p->end();
-  while (r.p->free_bytes() >= rig::extent) taken.insert(*r.p->allocate(rig::extent, page_bytes));
+  while (r.p->free_bytes() >= growth_rig::extent)
+    taken.insert(*r.p->allocate(growth_rig::extent, page_bytes));
   auto beside =
-      std::async(std::launch::async, [&] { return r.p->allocate(rig::extent, page_bytes); });
+      std::async(std::launch::async, [&] { return r.p->allocate(growth_rig::extent, page_bytes); });
   EXPECT_EQ(beside.wait_for(200ms), std::future_status::timeout) << "there is none";
   r.map->open();
   const auto offset = beside.get();
   ASSERT_TRUE(offset);
-  EXPECT_GT(*offset + rig::extent, end) << "what is new begins in what was free at the end";
+  EXPECT_GT(*offset + growth_rig::extent, end) << "what is new begins in what was free at the end";
   EXPECT_TRUE(taken.insert(*offset).second) << "it has two owners";
 }
 
 TEST(PoolGrowth, GrowthThatIsRefusedLeavesThePoolAsItIs) {
-  rig r;
+  growth_rig r;
   std::set<std::uint64_t> taken;
   r.until_growth_ahead(taken);
   r.map->refuse(status::no_space);
   r.map->open();
   const std::uint64_t end = r.p->end();
-  while (r.p->free_bytes() >= rig::extent) taken.insert(*r.p->allocate(rig::extent, page_bytes));
-  EXPECT_FALSE(r.p->allocate(rig::extent, page_bytes));
+  while (r.p->free_bytes() >= growth_rig::extent)
+    taken.insert(*r.p->allocate(growth_rig::extent, page_bytes));
+  EXPECT_FALSE(r.p->allocate(growth_rig::extent, page_bytes));
   EXPECT_EQ(r.p->end(), end);
-  r.p->free(*taken.begin(), rig::extent);
-  EXPECT_EQ(r.p->allocate(rig::extent, page_bytes), *taken.begin());
+  r.p->free(*taken.begin(), growth_rig::extent);
+  EXPECT_EQ(r.p->allocate(growth_rig::extent, page_bytes), *taken.begin());
   r.map->refuse(status::ok);
-  EXPECT_TRUE(r.p->allocate(rig::extent, page_bytes));
+  EXPECT_TRUE(r.p->allocate(growth_rig::extent, page_bytes));
   EXPECT_GT(r.p->end(), end);
 }
 
 TEST(PoolGrowth, ThreadsThatTakeAndGiveBackBesideGrowthAndShrinkingShareNothing) {
-  rig r;
+  growth_rig r;
   constexpr int threads = 4, rounds = 2'000;
   std::atomic<std::uint64_t> taken_twice{0}, taken{0};
   std::vector<std::atomic<std::uint8_t>> owners(most / page_bytes);
@@ -157,14 +159,14 @@ TEST(PoolGrowth, ThreadsThatTakeAndGiveBackBesideGrowthAndShrinkingShareNothing)
     workers.emplace_back([&, n] {
       std::vector<std::uint64_t> mine;
       for (int i = 0; i < rounds; ++i) {
-        const auto offset = r.p->allocate(rig::extent, page_bytes);
+        const auto offset = r.p->allocate(growth_rig::extent, page_bytes);
         if (!offset) continue;
         taken_twice += owners.at(*offset / page_bytes).exchange(1);
         mine.push_back(*offset);
         ++taken;
         if (i % 3 != n % 3) continue;
         owners.at(mine.front() / page_bytes) = 0;
-        r.p->free(mine.front(), rig::extent);
+        r.p->free(mine.front(), growth_rig::extent);
         mine.erase(mine.begin());
         --taken;
       }

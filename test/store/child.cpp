@@ -17,7 +17,7 @@ namespace durahash::test {
 
 namespace {
 
-std::map<std::string, std::function<int(const child_arguments&)>>& roles() {
+std::map<std::string, std::function<int(const child_arguments&)>>& known_roles() {
   static std::map<std::string, std::function<int(const child_arguments&)>> all;
   return all;
 }
@@ -35,13 +35,13 @@ child_end decoded(int wait_status) {
 }  // namespace
 
 child_role::child_role(const char* name, std::function<int(const child_arguments&)> run) {
-  roles()[name] = std::move(run);
+  known_roles()[name] = std::move(run);
 }
 
 std::optional<int> run_as_child(int argc, char** argv) {
   if (argc < 3 || std::string(argv[1]) != role_flag) return std::nullopt;
-  auto role = roles().find(argv[2]);
-  if (role == roles().end())
+  auto role = known_roles().find(argv[2]);
+  if (role == known_roles().end())
     throw std::invalid_argument(std::string("no role is named ") + argv[2]);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // a test that is stopped leaves nobody behind
   return role->second(child_arguments(argv + 3, argv + argc));

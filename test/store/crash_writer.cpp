@@ -202,9 +202,9 @@ int rewrite_records(const child_arguments& arguments) {
     }
 }
 
-const child_role roles[] = {{"write_lanes", write_lanes},
-                            {"create_pool", create_pool},
-                            {"rewrite_records", rewrite_records}};
+const child_role writer_roles[] = {{"write_lanes", write_lanes},
+                                   {"create_pool", create_pool},
+                                   {"rewrite_records", rewrite_records}};
 
 }  // namespace
 }  // namespace durahash::test

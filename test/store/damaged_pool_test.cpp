@@ -15,7 +15,7 @@
 namespace durahash::test {
 namespace {
 
-constexpr std::uint64_t records = 400;
+constexpr std::uint64_t records_at_first = 400;
 constexpr const char* phases[] = {"open", "lookups", "check", "writes", "close"};
 
 std::vector<setup> damaged_setups() {
@@ -27,7 +27,7 @@ std::vector<setup> damaged_setups() {
 class DamagedPool : public testing::TestWithParam<setup> {
  protected:
   void SetUp() override {
-    image_ = pool_image(GetParam(), records);
+    image_ = pool_image(GetParam(), records_at_first);
     write_file(folder_.file("image"), image_);
     seed_ = stream_seed("damage/" + GetParam().name());
   }
@@ -41,7 +41,7 @@ class DamagedPool : public testing::TestWithParam<setup> {
       child_process reader(
           "open_damaged_pools",
           {GetParam().name(), folder_.file("image"), folder_.path().string(), folder_.file("told"),
-           std::to_string(seed_), std::to_string(first), std::to_string(records), mode});
+           std::to_string(seed_), std::to_string(first), std::to_string(records_at_first), mode});
       std::string fault = watch(reader, told);
       if (fault.empty()) break;
       ++faults;
@@ -111,7 +111,7 @@ TEST_P(DamagedPool, AChangedValueOfAClosedPoolIsFound) {
     {
       auto made = open_subject(with, path, with.create_options());
       ASSERT_TRUE(made) << made.failure().message;
-      for (std::uint64_t n = 0; n < records; ++n)
+      for (std::uint64_t n = 0; n < records_at_first; ++n)
         ASSERT_EQ((*made)->put(nth_key(with, n), image_value(with, n)), status::ok);
       ASSERT_EQ(synced ? (*made)->pool().sync() : status::ok, status::ok);
       ASSERT_EQ((*made)->pool().close(), status::ok);

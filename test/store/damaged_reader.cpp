@@ -120,7 +120,7 @@ int open_damaged_pools(const child_arguments& arguments) {
   return 0;
 }
 
-const child_role role("open_damaged_pools", open_damaged_pools);
+const child_role damaged_reader_role("open_damaged_pools", open_damaged_pools);
 
 }  // namespace
 }  // namespace durahash::test

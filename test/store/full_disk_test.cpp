@@ -153,10 +153,10 @@ int without_room_for_a_pool(const child_arguments& arguments) {
   return passed;
 }
 
-const child_role roles[] = {{"on_tiny_file_system", on_tiny_file_system},
-                            {"with_a_limit_of_file_size", with_a_limit_of_file_size},
-                            {"with_a_limit_below_any_pool", with_a_limit_below_any_pool},
-                            {"without_room_for_a_pool", without_room_for_a_pool}};
+const child_role full_disk_roles[] = {{"on_tiny_file_system", on_tiny_file_system},
+                                      {"with_a_limit_of_file_size", with_a_limit_of_file_size},
+                                      {"with_a_limit_below_any_pool", with_a_limit_below_any_pool},
+                                      {"without_room_for_a_pool", without_room_for_a_pool}};
 
 std::vector<setup> file_setups() {
   return setups_where([](const setup& s) {
