@@ -184,7 +184,7 @@ class word_adapter final : public pool_adapter<E, M, detail::word_table> {
     if (!writable()) return void(std::fill_n(answers, keys.size(), status::read_only));
     engine_.put_many(keys, values, answers);
     change_rest(keys, answers, [&](std::size_t i) {
-      return engine_.write(keys[i], decide_write(detail::write_mode::put, values[i]));
+      return engine_.write_long(keys[i], decide_write(detail::write_mode::put, values[i]));
     });
   }
   void erase_many(std::span<const word> keys, status* answers) override {
@@ -192,8 +192,7 @@ class word_adapter final : public pool_adapter<E, M, detail::word_table> {
     engine_.erase_many(keys, answers);
   }
   status scan(cursor& at, std::size_t limit, detail::word_table::visitor visit) override {
-    return with_memory(
-        [&] { return engine_.scan(at, limit, [&](word key, word value) { visit(key, value); }); });
+    return with_memory([&] { return engine_.scan(at, limit, visit); });
   }
 };
 
@@ -263,7 +262,7 @@ class byte_adapter final : public pool_adapter<E, M, detail::bytes_table> {
     if (writable() && all_taken(keys, values)) {
       engine_.put_many(keys, values, answers);
       return change_rest(keys, answers, [&](std::size_t i) {
-        return engine_.write(keys[i], decide_write(detail::write_mode::put, values[i]));
+        return engine_.write_long(keys[i], decide_write(detail::write_mode::put, values[i]));
       });
     }
     for (std::size_t i = 0; i < keys.size(); ++i)
@@ -274,9 +273,7 @@ class byte_adapter final : public pool_adapter<E, M, detail::bytes_table> {
     for (std::size_t i = 0; i < keys.size(); ++i) answers[i] = erase(keys[i]);
   }
   status scan(cursor& at, std::size_t limit, detail::bytes_table::visitor visit) override {
-    return with_memory([&] {
-      return engine_.scan(at, limit, [&](bytes key, bytes value) { visit(key, value); });
-    });
+    return with_memory([&] { return engine_.scan(at, limit, visit); });
   }
 
  private:

@@ -196,7 +196,7 @@ template <class Read, class Home>
       }
     }
   }
-  return search(key, read);
+  return frame::search(key, read);
 }
 
 /// The slot with that key word; `slots_per_bucket`: none.
@@ -218,8 +218,7 @@ template <medium M, class Kind>
 }
 
 template <medium M, class Kind>
-template <class Read>
-[[gnu::noinline]] status table<M, Kind>::search(key_type key, Read read) {
+status table<M, Kind>::search_long(key_type key, any_reader<value_type> read) {
   const std::uint64_t hash = hash_of(key, seeds_);
   // keeps segment and record from reuse; u64 tables have none, and look at the directory again
   // instead

@@ -293,8 +293,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   std::uint32_t match(const bucket& b, std::uint64_t word) const noexcept {
     return match(keys_of(b), word);
   }
-  template <class Read>
-  status search(key_type key, Read read);
+  status search_long(key_type key, any_reader<value_type> read);
   probed probe(const window& w, key_type key, std::optional<value_type>& value,
                unsigned& buckets) const;
   void settle_for_reader(stripe_index stripe, const window& w, unsigned buckets);

@@ -29,20 +29,38 @@ concept decider = requires(D& d, const std::optional<Value>& present) {
   { d(present) } -> std::same_as<decision<Value>>;
 };
 
-/// The decider of put, insert and update.
+/// Of any type, for the long way of what is rare. What it stands for must live as long as it.
 template <class Value>
-constexpr auto decide_write(detail::write_mode mode, Value value) {
-  return [ mode, value ](const std::optional<Value>& present) __attribute__((always_inline)) {
+using any_decider = detail::function_ref<decision<Value>(const std::optional<Value>&)>;
+
+/// What is done with a value that is found, likewise.
+template <class Value>
+using any_reader = detail::function_ref<void(Value)>;
+
+/// Of put, insert and update.
+template <class Value>
+struct write_decider {
+  using is_frequent = void;
+  detail::write_mode mode;
+  Value value;
+
+  [[gnu::always_inline]] constexpr decision<Value> operator()(
+      const std::optional<Value>& present) const {
     if (mode == detail::write_mode::insert && present) return decision<Value>::keep(status::exists);
     if (mode == detail::write_mode::update && !present)
       return decision<Value>::keep(status::not_found);
     return decision<Value>::set(value);
-  };
+  }
+};
+template <class Value>
+constexpr write_decider<Value> decide_write(detail::write_mode mode, Value value) {
+  return {mode, value};
 }
 
 /// Of erase. It never sets: engines compile no such path for it.
 template <class Value>
 struct erase_decider {
+  using is_frequent = void;
   using never_sets = void;
   [[gnu::always_inline]] constexpr decision<Value> operator()(
       const std::optional<Value>& present) const {
@@ -52,6 +70,11 @@ struct erase_decider {
 template <class Decide>
 inline constexpr bool may_set = !requires {
   typename std::remove_cvref_t<Decide>::never_sets;
+};
+
+template <class Decide>
+inline constexpr bool is_frequent = requires {
+  typename std::remove_cvref_t<Decide>::is_frequent;
 };
 
 template <class Value>

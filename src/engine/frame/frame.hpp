@@ -135,6 +135,7 @@ struct plain_stretch {
 ///   look_type                           a look at a key's first buckets
 ///   look_at(keys, looks)                takes them, and asks for the lines that answers will need
 ///   answer(look, key, read)             the search's answer, from the look if that still holds
+///   search_long(key, read)              the same from the beginning, until no writer is faster
 ///   stretch                             `records`, as read; and what they need
 ///   read_stretch(position, stretch)     the records of the stretch of hashes in which that one
 ///                                       lies, durably. Returns where it ends, or nothing: a writer
@@ -160,6 +161,10 @@ class engine_frame : public lifecycle<M, Kind, Engine> {
   /// Crash     before the engine's COMMIT: as before. After: as decided. Never half.
   template <decider<value_type> Decide>
   status write(key_type key, Decide decide);
+
+  /// The same, never inlined.
+  template <decider<value_type> Decide>
+  status write_long(key_type key, Decide decide);
 
   /// Each record is atomic by itself; the batch is not. A key that comes twice has the later value.
   void put_many(std::span<const key_type> keys, const value_type* values, status* answers) {
@@ -189,6 +194,12 @@ class engine_frame : public lifecycle<M, Kind, Engine> {
   status compact();
 
  protected:
+  /// What a read that is not short ends with. A call, which is compiled once for all readers.
+  template <class Read>
+  [[gnu::noinline]] status search(key_type key, Read read) {
+    return this->self().search_long(key, any_reader<value_type>(read));
+  }
+
   /// Hooks that an engine may leave out.
   template <class Unit, class Target>
   bool make_way(Unit&, const Target&) {  // under the locks. Returns whether to look again for room
@@ -266,8 +277,6 @@ class engine_frame : public lifecycle<M, Kind, Engine> {
 
   template <class Each>
   void commit_all(Each&& each, bool any_apart, flushed started);
-  template <class Decide>
-  status write_long(key_type key, Decide decide);
   template <class DecideOf>
   void write_many(std::span<const key_type> keys, status* answers, bool puts, DecideOf decide_of);
   template <class Target, class DecideOf>
@@ -307,12 +316,13 @@ template <decider<typename Kind::value_type> Decide>
       }
     }
   }
-  return write_long(key, decide);
+  if constexpr (is_frequent<Decide>) return write_long(key, decide);
+  else return write_long(key, any_decider<value_type>(decide));
 }
 
-/// The long way.
+/// The long way. It is compiled for put, insert and update, for erase, and once for all others.
 template <medium M, class Kind, class Engine>
-template <class Decide>
+template <decider<typename Kind::value_type> Decide>
 [[gnu::noinline]] status engine_frame<M, Kind, Engine>::write_long(key_type key, Decide decide) {
   Engine& e = this->self();
   const typename Engine::target_type target = e.target_of(key);

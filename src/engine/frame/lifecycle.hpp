@@ -399,7 +399,10 @@ void lifecycle<M, Kind, Engine>::check(check_report& report) {
 template <medium M, class Kind, class Engine>
 std::uint64_t lifecycle<M, Kind, Engine>::digest_of_records() requires(Kind::in_slot) {
   std::uint64_t sum = 0;
-  auto add = [&](std::uint64_t key, std::uint64_t value) { sum += record_digest(key, value); };
+  auto add_digest = [&](std::uint64_t key, std::uint64_t value) {
+    sum += record_digest(key, value);
+  };
+  detail::function_ref<void(std::uint64_t, std::uint64_t)> add = add_digest;
   for (cursor at; !at.done;)
     if (self().scan(at, std::numeric_limits<std::size_t>::max(), add) != status::ok) return 0;
   return sum == 0 ? 1 : sum;

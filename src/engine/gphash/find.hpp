@@ -210,7 +210,7 @@ template <class Read>
     read_home(l);
     return answer_short(l, key, read);
   } else {
-    return search(key, read);
+    return frame::search(key, read);
   }
 }
 
@@ -218,7 +218,7 @@ template <medium M, class Kind>
 template <class Read>
 [[gnu::always_inline]] inline status table<M, Kind>::answer(const look_type& l, key_type key,
                                                             Read read) {
-  if constexpr (!Kind::in_slot) return search(key, candidates_of(l.hash), read);
+  if constexpr (!Kind::in_slot) return search_at(key, candidates_of(l.hash), read);
   else if (is_short(l)) [[likely]] return answer_short(l, key, read);
   else return get_anywhere(key, read);
 }
@@ -230,13 +230,13 @@ template <class Read>
                                                                   Read read) {
   if (l.state == nullptr) {
     if (!l.mark->is_settled_at(l.version) || &levels() != l.levels) [[unlikely]]
-      return search(key, read);
+      return frame::search(key, read);
     return status::not_found;
   }
   const std::uint64_t value = load(m_, l.state[short_shape.slots]);
   if (load(m_, *l.state) != l.hash || !l.mark->is_settled_at(l.version) || &levels() != l.levels)
       [[unlikely]]
-    return search(key, read);
+    return frame::search(key, read);
   read(value);
   return status::ok;
 }
@@ -253,7 +253,7 @@ template <class Read>
     if (probed seen = judge(v, w, s, look_at(v, w, s), read); seen != probed::torn) [[likely]]
       return seen == probed::hit ? status::ok : status::not_found;
   }
-  return search(key, s, read);
+  return search_at(key, s, read);
 }
 
 /// The stripe's version, then the slots with the fingerprint.
@@ -301,14 +301,8 @@ template <class Read>
 }
 
 template <medium M, class Kind>
-template <class Read>
-[[gnu::noinline]] status table<M, Kind>::search(key_type key, Read read) {
-  return search(key, candidates_of(hash_of(key)), read);
-}
-
-template <medium M, class Kind>
-template <class Read>
-[[gnu::noinline]] status table<M, Kind>::search(key_type key, const candidates& s, Read& read) {
+[[gnu::noinline]] status table<M, Kind>::search_at(key_type key, const candidates& s,
+                                                   any_reader<value_type> read) {
   // keeps records and levels from reuse; u64 tables have none, and look at the levels again instead
   [[maybe_unused]] read_guard guard = reading();
   while (true) {  // ends: each further round means that a writer got on

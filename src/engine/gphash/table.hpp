@@ -330,10 +330,10 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   status answer_short(const look_type& l, key_type key, Read read);
   template <class Read>
   status get_anywhere(key_type key, Read read);
-  template <class Read>
-  status search(key_type key, Read read);
-  template <class Read>
-  status search(key_type key, const candidates& s, Read& read);
+  status search_long(key_type key, any_reader<value_type> read) {
+    return search_at(key, candidates_of(hash_of(key)), read);
+  }
+  status search_at(key_type key, const candidates& s, any_reader<value_type> read);
   void settle_for_reader(const levels_view& v, const candidates& s);
   std::uint64_t key_word_of(std::uint64_t fingerprint) const noexcept;
   bool holds_key(const slot_ref& at, key_type key) const;

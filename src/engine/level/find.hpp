@@ -130,7 +130,7 @@ template <class Read>
   const levels_view& v = levels();
   const target_type t = look_up(key, v, v.searched[0]);
   if (!v.is_pair) [[unlikely]]
-    return search(key, read);
+    return frame::search(key, read);
   const bucket a = t.at[0], b = t.at[1];
   __builtin_prefetch(b.state);
   const bucket_state in_a = state_of(a);
@@ -148,7 +148,7 @@ template <class Read>
                                                             Read read) {
   const levels_view& v = *l.levels;
   if (!v.is_pair) [[unlikely]]
-    return search(key, read);
+    return frame::search(key, read);
   const std::uint64_t key_word = Kind::key_word(key, l.place[0]);
   const bucket_state in_a{l.state[0]}, in_b{l.state[1]};
   if (l.hits == 0) return answer_miss(l, in_a, in_b, key, read);
@@ -182,7 +182,7 @@ template <class Read>
         return answer_hit(v, t.place[1], d, in_d, at, key, read);
     }
     if (!is_still(c, in_c) || !is_still(d, in_d)) [[unlikely]]
-      return search(key, read);
+      return frame::search(key, read);
   }
   return answer_miss(t, in_a, in_b, key, read);
 }
@@ -197,7 +197,7 @@ template <class Read>
   if (!is_still(t.at[0], in_a) || !is_still(t.at[1], in_b) || &levels() != &v ||
       !unsettled_.settled(stripe_of(v, t.place[0])) ||
       !unsettled_.settled(stripe_of(v, t.place[1]))) [[unlikely]]
-    return search(key, read);
+    return frame::search(key, read);
   return status::not_found;
 }
 
@@ -212,21 +212,15 @@ template <class Read>
       value_for_key<Kind>(m_, p_, load(m_, at.there->value), key);
   if (!value || !is_still(b, state) || &levels() != &v || !unsettled_.settled(stripe_of(v, place)))
       [[unlikely]]
-    return search(key, read);
+    return frame::search(key, read);
   read(*value);
   return status::ok;
 }
 
 template <medium M, class Kind>
-template <class Read>
-[[gnu::noinline]] status table<M, Kind>::search(key_type key, Read read) {
+status table<M, Kind>::search_long(key_type key, any_reader<value_type> read) {
   const std::uint64_t hash = Kind::hash(key, seeds_);
-  return search(key, candidates_of(hash, Kind::key_word(key, hash)), read);
-}
-
-template <medium M, class Kind>
-template <class Read>
-[[gnu::noinline]] status table<M, Kind>::search(key_type key, const candidates& s, Read& read) {
+  const candidates s = candidates_of(hash, Kind::key_word(key, hash));
   // keeps records and levels from reuse; u64 tables have none, and look at the levels again instead
   [[maybe_unused]] read_guard guard = reading();
   while (true) {  // ends: each further round means that a writer got on

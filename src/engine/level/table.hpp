@@ -383,10 +383,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   template <class Read>
   status answer_hit(const levels_view& v, std::uint64_t place, bucket b, bucket_state state,
                     found_slot at, key_type key, Read read);
-  template <class Read>
-  status search(key_type key, Read read);
-  template <class Read>
-  status search(key_type key, const candidates& s, Read& read);
+  status search_long(key_type key, any_reader<value_type> read);
   void settle_for_reader(const levels_view& v, const candidates& s, const bucket_reads& seen);
   void settle_inherited(const levels_view& v, stripe_index stripe);
   template <class Visit>

@@ -79,7 +79,7 @@ template <class Read>
              is_as_read(*l.mirror, l.view)) [[likely]] {
     return status::not_found;
   }
-  return search(key, read);
+  return frame::search(key, read);
 }
 
 /// Of these slots, those from the one that holds the key on; 0: none does.
@@ -125,7 +125,7 @@ template <class Read>
   const shard_view v{view_word};
   if (v.none() || (!M::planted("misses-are-not-checked-again") && !is_as_read(*home, {home_meta})))
       [[unlikely]]
-    return search(key, read);
+    return frame::search(key, read);
   const std::uint64_t hash = Kind::in_slot ? Kind::hash(key, seeds_) : known;
   const std::uint64_t key_word = Kind::key_word(key, hash);
   const std::uint64_t mask = v.bytes() - 1;
@@ -142,15 +142,16 @@ template <class Read>
       const std::optional<value_type> value = value_for_key<Kind>(m_, p_, load(m_, s->value), key);
       if (!value || !is_as_read(b, meta) || !is_as_read(shards_[split(hash).shard].mirror, v))
           [[unlikely]]
-        return search(key, read);
+        return frame::search(key, read);
       read(*value);
       return status::ok;
     }
     if (!M::planted("misses-are-not-checked-again") && !is_as_read(b, meta)) [[unlikely]]
-      return search(key, read);
+      return frame::search(key, read);
     if (meta.ends_path()) break;
   }
-  return is_as_read(shards_[split(hash).shard].mirror, v) ? status::not_found : search(key, read);
+  return is_as_read(shards_[split(hash).shard].mirror, v) ? status::not_found
+                                                          : frame::search(key, read);
 }
 
 template <medium M, class Kind>
@@ -170,8 +171,7 @@ template <medium M, class Kind>
 }
 
 template <medium M, class Kind>
-template <class Read>
-[[gnu::noinline]] status table<M, Kind>::search(key_type key, Read read) {
+status table<M, Kind>::search_long(key_type key, any_reader<value_type> read) {
   const std::uint64_t hash = Kind::hash(key, seeds_);
   // keeps array and record from reuse; u64 tables have none, and look at the mirror again instead
   [[maybe_unused]] read_guard guard = reading();

@@ -256,8 +256,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   template <class Read>
   status get_beyond(key_type key, Read read, std::uint64_t view_word, const bucket* home,
                     std::uint64_t home_meta, std::uint64_t known);
-  template <class Read>
-  status search(key_type key, Read read);
+  status search_long(key_type key, any_reader<value_type> read);
   shard_index leaf_of(std::uint64_t hash) const noexcept;
   bool is_as_read(const bucket& b, meta_word meta) const noexcept;
   static bool is_as_read(const shard_mirror<M>& mirror, shard_view v) noexcept;
