@@ -172,8 +172,7 @@ status table<M, Kind>::split_in(const segment& s, halves& made, stripe_index rig
   ++segments_;
   ++splits_;
   if (right_stripe != s.stripe) {
-    add_records(stripes_[s.stripe], -static_cast<std::int32_t>(made.moving));
-    add_records(stripes_[right_stripe], static_cast<std::int32_t>(made.moving));
+    move_count(s.stripe, right_stripe, static_cast<std::int32_t>(made.moving));
     frame::counted_with(right_stripe, s.stripe);  // or left to the count, which goes rightward
   }
   for (stripe_index stripe : {s.stripe, right_stripe})
@@ -474,9 +473,8 @@ bool table<M, Kind>::merge(const segment& left, const segment& right, std::uint6
     stripes_[stripe].due = soon();  // it may be merged again
   }
   if (left.stripe != right.stripe) {
-    std::int32_t moved = stripes_[right.stripe].records.load(std::memory_order_relaxed);
-    add_records(stripes_[right.stripe], -moved);
-    add_records(stripes_[left.stripe], moved);
+    const auto moved = stripes_[right.stripe].records.load(std::memory_order_relaxed);
+    move_count(right.stripe, left.stripe, moved);
   }
   give_back(left.offset(), segment_bytes());
   give_back(right.offset(), segment_bytes());

@@ -346,6 +346,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   void end(change& c, const durable& done);
   bool survey_is_due(stripe_state& stripe) noexcept;
   static void add_records(stripe_state& stripe, std::int32_t records) noexcept;
+  void move_count(stripe_index from, stripe_index to, std::int32_t records) noexcept;
   void look_ahead(std::span<const key_type> keys, target_type* targets, bool puts) const noexcept;
   std::size_t lock_group(std::span<const key_type> keys, const target_type* targets, group& g);
   template <class DecideOf>
@@ -462,6 +463,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   bool copy_on_write_;
   std::atomic<std::uint64_t> directory_{0};  // a directory_view: where entries are read
   turn_mutex directory_lock_;                // taken after stripes' locks
+  spin_lock counts_lock_;                    // records that get another stripe count once
   // all segments, and those of the global depth; guarded by directory_lock_
   std::uint64_t segments_ = 0, deepest_ = 0;
   zeroed_array<stripe_state> stripes_;

@@ -330,6 +330,13 @@ template <medium M, class Kind>
   sum.store(sum.load(std::memory_order_relaxed) + records, std::memory_order_relaxed);
 }
 
+template <medium M, class Kind>
+void table<M, Kind>::move_count(stripe_index from, stripe_index to, std::int32_t records) noexcept {
+  std::scoped_lock counting(counts_lock_);
+  add_records(stripes_[from], -records);
+  add_records(stripes_[to], records);
+}
+
 /// After a removal: whether to look if the segment could be merged, or should be rewritten.
 template <medium M, class Kind>
 [[gnu::always_inline]] inline bool table<M, Kind>::survey_is_due(stripe_state& state) noexcept {
