@@ -140,6 +140,7 @@ class table : public handle {
   /// Many operations at once: cache misses overlap and fences are shared, so that a batch of 64
   /// puts costs two fences and not 128. Each record is atomic by itself; within a batch they become
   /// visible in any order, later writes to one key win, and all are durable when the call returns.
+  /// A put that found no space is ok where a later one to the same key is.
   /// `answers` has one entry per key. Spans of unequal lengths: nothing is done and every answer is
   /// invalid_argument.
   void get_many(std::span<const std::string_view> keys, std::span<std::string> values,

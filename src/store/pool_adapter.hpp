@@ -4,6 +4,7 @@
 
 #include <cstring>
 #include <memory>
+#include <unordered_map>
 #include <vector>
 
 #include "base/process_mark.hpp"
@@ -110,20 +111,33 @@ class pool_adapter : public Interface {
         return answer;
     }
   }
-  /// The same for a batch, of whose operations `run` does one: of all waits in it one may be in
-  /// vain. What the same key was given later in the batch stays.
+  /// The same for a batch of puts, of which `run` does one: of all waits in it one may be in vain.
+  /// What the same key was given later in the batch stays, as if it were put behind the earlier.
   template <class Key, class Operation>
   void change_rest(std::span<const Key> keys, status* answers, Operation&& run) {
     static_assert(sizeof(status) == 1);
+    if (std::memchr(answers, static_cast<int>(status::no_space), keys.size()) != nullptr)
+      change_where_no_space(keys, answers, run);
+  }
+  template <class Key, class Operation>
+  [[gnu::noinline]] void change_where_no_space(std::span<const Key> keys, status* answers,
+                                               Operation& run) {
+    std::unordered_map<Key, std::size_t> last_done;  // of the keys that found no space
+    const auto find_last_done = [&] {
+      for (std::size_t i = 0; i < keys.size(); ++i)
+        if (answers[i] == status::no_space) last_done.emplace(keys[i], 0);
+      for (std::size_t i = 0; i < keys.size(); ++i)
+        if (answers[i] == status::ok)
+          if (auto found = last_done.find(keys[i]); found != last_done.end()) found->second = i;
+      return status::ok;
+    };
+    if (with_memory(find_last_done) != status::ok) return;
+    bool waits = true;
     for (std::size_t i = 0; i < keys.size(); ++i) {
-      const void* at =
-          std::memchr(answers + i, static_cast<int>(status::no_space), keys.size() - i);
-      if (at == nullptr || !engine_.await_space()) return;
-      i = static_cast<std::size_t>(static_cast<const status*>(at) - answers);
-      bool overwritten = false;
-      for (std::size_t later = keys.size(); --later > i && !overwritten;)
-        overwritten = answers[later] == status::ok && keys[later] == keys[i];
-      if (!overwritten) answers[i] = with_memory([&] { return run(i); });
+      if (answers[i] != status::no_space) continue;
+      if (last_done[keys[i]] > i) answers[i] = status::ok;
+      else if (waits = waits && engine_.await_space(); waits)
+        answers[i] = with_memory([&] { return run(i); });
     }
   }
 
