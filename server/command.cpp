@@ -97,7 +97,7 @@ durable_answer::durable_answer(const command& c, hosted_table& t) : c_(c), table
 namespace {
 constexpr int cannot_wait =
     REDISMODULE_CTX_FLAGS_MULTI | REDISMODULE_CTX_FLAGS_LUA | REDISMODULE_CTX_FLAGS_DENY_BLOCKING;
-// What a master sends is durable there; here it is when the disk has it.
+// What a master sends is durable there. Here it is soon, and before this node is a master.
 constexpr int need_not_wait = REDISMODULE_CTX_FLAGS_REPLICATED | REDISMODULE_CTX_FLAGS_LOADING;
 }  // namespace
 
@@ -127,7 +127,11 @@ int durable_answer::send(answer a) {
   if (waits && !waits_already && (flags & cannot_wait) == 0)
     return send_later(std::move(a), row_waits, pool_waits ? needed : 0);
   table_.taken_as.reset();
-  if (!waits) return server::send(c_.ctx, a);
+  if (!waits) {
+    if ((flags & REDISMODULE_CTX_FLAGS_REPLICATED) != 0 && !planted("no-replica-asks-its-disk"))
+      ask_for_disk(row_waits, pool_waits ? needed : 0);
+    return server::send(c_.ctx, a);
+  }
   if (row_waits && !waits_already) keys.hold_all_for_names();
   const status s = pool_waits ? pool.wait_durable(needed) : status::ok;
   return server::send(c_.ctx, s == status::ok ? a : answer(refusal(s)));
@@ -156,6 +160,14 @@ class last_of_several {
 };
 
 }  // namespace
+
+/// A log that nobody waits for reaches the disk when it is full. Where the disk refuses, later
+/// writes say so.
+void durable_answer::ask_for_disk(bool row_waits, std::uint64_t needed) {
+  if (needed != 0) (void)table_.pool().when_durable(needed, [](status) {});
+  if (row_waits)
+    (void)the_keyspace().when_names_are_durable(table_.row_written_at, end_if_names_are_refused);
+}
 
 int durable_answer::send_later(answer a, bool row_waits, std::uint64_t needed) {
   keyspace& keys = the_keyspace();

@@ -87,6 +87,7 @@ class durable_answer {
 
  private:
   int send_later(answer a, bool row_waits, std::uint64_t needed);
+  void ask_for_disk(bool row_waits, std::uint64_t needed);  // nobody waits
 
   const command& c_;
   hosted_table& table_;

@@ -275,6 +275,16 @@ void keyspace::on_promotion() {
   superseded_.clear();
 }
 
+void keyspace::await_disk() {
+  if (!catalog_ || planted("no-replica-asks-its-disk")) return;
+  if (names_are_waited_for()) end_if_names_are_refused(catalog_->await(catalog_->position()));
+  for (auto& [id, t] : linked_) {
+    table& pool = t->pool();
+    if (const status s = pool.wait_durable(pool.position()); s != status::ok)
+      log(nullptr, "warning", "the disk does not take a table: " + std::string(message(s)));
+  }
+}
+
 void keyspace::before_sleep(RedisModuleCtx* ctx) {
   if (loading_) return;
   if (phase_ != phase::serving) on_load_ended(ctx);  // a module that was loaded late

@@ -94,6 +94,8 @@ class keyspace {
   void on_load_ended(RedisModuleCtx* ctx);
   void on_load_failed();
   void on_promotion();
+  /// What a master sent, nobody waited for here. Behind this the disk has it. The event loop waits.
+  void await_disk();
   void before_sleep(RedisModuleCtx* ctx);
   void on_shutdown();
 

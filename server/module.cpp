@@ -43,7 +43,9 @@ void on_loading(RedisModuleCtx* ctx, RedisModuleEvent, std::uint64_t sub, void*)
 }
 
 void on_role(RedisModuleCtx*, RedisModuleEvent, std::uint64_t sub, void*) noexcept {
-  if (sub == REDISMODULE_EVENT_REPLROLECHANGED_NOW_MASTER) the_keyspace().on_promotion();
+  if (sub != REDISMODULE_EVENT_REPLROLECHANGED_NOW_MASTER) return;
+  the_keyspace().on_promotion();
+  the_keyspace().await_disk();
 }
 
 void on_loop(RedisModuleCtx* ctx, RedisModuleEvent, std::uint64_t sub, void*) noexcept {

@@ -12,6 +12,7 @@ import forgetful
 import running
 from model import assert_same, fill, keyspace_of
 from running import FAULTY, MODULE
+from test_replication import await_sync, follow
 from test_restart import ACTS
 from waits import Pings, await_spares
 
@@ -186,21 +187,24 @@ def test_nobody_but_its_client_waits_for_a_name(make_forgetful, program):
     turn of the event loop waits once."""
     server, _ = make_forgetful("power", DURAHASH_POWER_CUT_SLOW_MS=str(int(1000 * WAIT)))
     with server.client() as c, Pings(server) as pings:
-        c.execute_command("DH.SET", "t", "a", "1")
 
         def takes_its_time(step):
             began = time.monotonic()
             step()
             assert time.monotonic() - began >= WAIT, "answered before the disk had it"
 
-        silences = [pings.longest_silence_beside(lambda: takes_its_time(step)) for step in
-                    (lambda: c.rename("t", "u"), lambda: c.expire("u", 1000), lambda: c.delete("u"))]
-        flush = pings.longest_silence_beside(c.flushall)
+        for _ in range(5):  # a busy machine is silent, too, but not each time
+            c.execute_command("DH.SET", "t", "a", "1")
+            silences = [pings.longest_silence_beside(lambda: takes_its_time(step)) for step in (
+                lambda: c.rename("t", "u"), lambda: c.expire("u", 1000), lambda: c.delete("u"))]
+            flush = pings.longest_silence_beside(c.flushall)
+            others_wait = "valkey" in program and min(silences) >= 0.95 * WAIT
+            others_wait_twice = max(*silences, flush) >= 1.8 * WAIT
+            if not others_wait and not others_wait_twice:
+                break
     print(f"the longest time without a PING beside each: {[round(s, 3) for s in silences]} s, "
           f"beside FLUSHALL {flush:.3f} s")
-    if "valkey" in program:
-        assert min(silences) < 0.95 * WAIT, "others waited"
-    assert max(*silences, flush) < 1.8 * WAIT, "others waited twice"
+    assert not others_wait and not others_wait_twice
 
 
 @pytest.mark.parametrize("level", ["process", "power"])
@@ -326,6 +330,40 @@ def test_a_start_leaves_nothing_of_pools_that_belong_to_nobody(make_server, monk
     left = {name for name in before if (Path("/dev/shm") / name).exists()}
     assert len(before) >= 3  # more where a number of a file that is gone was given again
     assert left <= rings(), left - rings()
+
+
+@pytest.mark.parametrize("fault", [None, "no-replica-asks-its-disk"])
+def test_a_replica_that_is_promoted_and_killed_has_what_it_was_sent(fault, make_server,
+                                                                    monkeypatch):
+    """WAIT told a client that the replica has its writes; nobody waited for the replica's disk."""
+    monkeypatch.setattr(running, "FOLDERS", tempfile.gettempdir())
+    how = {"module": None, "environment": {"DURAHASH_FAULT": fault} if fault else None}
+    settings = ("--repl-diskless-sync-delay", "0", "--loadmodule", FAULTY if fault else MODULE,
+                "--durahash.durability", "power")
+    try:
+        master, replica = make_server(*settings, **how), make_server(*settings, **how)
+    except RuntimeError as why:
+        if "tmpfs" in str(why):
+            pytest.skip("the folder for temporary files is no disk")
+        raise
+    with master.client() as m, replica.client() as r:
+        m.execute_command("DH.SET", "before", "a", 1)
+        follow(replica, master)
+        await_sync(master, replica)
+        for i in range(100):
+            m.execute_command("DH.SET", "before", f"field {i}", i)
+        m.execute_command("DH.SET", "new", "a", 2)
+        assert m.wait(1, 20_000) == 1
+        r.replicaof("NO", "ONE")
+    wanted = keyspace_of(master)
+    master.kill()
+    replica.kill()
+    replica.start()
+    found = keyspace_of(replica)
+    if fault:
+        assert found != wanted, "this test would pass whatever a replica does"
+    else:
+        assert_same(found, wanted)
 
 
 def test_spare_tables_belong_to_nobody(make_server, monkeypatch):
