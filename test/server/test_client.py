@@ -71,6 +71,33 @@ def test_fields_and_values_must_be_as_many(client):
     assert PartitionedTable(client, "t").get_many([]) == []
 
 
+class Overtaking:
+    """A client whose pipelines send the first command again, behind the others."""
+
+    def __init__(self):
+        self.tables, self.commands = {}, []
+
+    def pipeline(self, transaction):
+        return self
+
+    def execute_command(self, *command):
+        self.commands.append(command)
+
+    def execute(self):
+        for _, key, *flat in self.commands[1:] + self.commands[:1]:
+            self.tables.setdefault(key, {}).update(zip(flat[::2], flat[1::2]))
+        return [len(command) // 2 - 1 for command in self.commands]
+
+
+def test_later_values_of_a_field_win_in_whatever_order_commands_are_done():
+    client = Overtaking()
+    t = PartitionedTable(client, "t", partitions=1)
+    fields = ["twice"] + [f"field {i}" for i in range(1500)] + [b"twice"]
+    assert t.put_many(fields, range(1502)) == 1501
+    assert len(client.commands) == 2
+    assert client.tables["t:0"][b"twice"] == b"1501"
+
+
 def test_with_a_single_server(server):
     with server.client() as c:
         t = PartitionedTable(c, "t", partitions=3)

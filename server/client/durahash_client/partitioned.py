@@ -85,16 +85,18 @@ class PartitionedTable:
         return answers
 
     def put_many(self, fields, values=None):
-        """Writes a mapping, or fields and as many values. Returns how many were written.
+        """Writes a mapping, or fields and as many values. Returns how many fields were written.
 
-        Later values of one field win."""
+        Later values of one field win: the earlier ones are not sent. Clients send a command again
+        whose slot has moved, behind those that came after it."""
         if values is None:
             fields, values = list(fields), list(fields.values())
         if len(fields) != len(values):
             raise ValueError(f"{len(fields)} fields and {len(values)} values")
-        commands = []
+        last = dict(zip(map(as_bytes, fields), values))
+        fields, commands = list(last), []
         for key, some in self._by_partition(fields):
-            flat = [as_bytes(x) for i in some for x in (fields[i], values[i])]
+            flat = [x for i in some for x in (fields[i], as_bytes(last[fields[i]]))]
             commands.append(("DH.SET", key, *flat))
         return sum(self._run(commands))
 
