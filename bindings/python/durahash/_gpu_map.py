@@ -257,10 +257,11 @@ class Map(Opened, _gpu.Map):
             self._commit_one(each)
 
     def _commit_one(self, stream: int) -> None:
+        self._streams.discard(stream)  # before: another thread's write behind the commit adds it again
         status, words = self._commit(stream)
         if status != OK:
+            self._streams.add(stream)
             raise _gpu_error(status, words)
-        self._streams.discard(stream)
         self._pending.let_go()
 
     def _words(self, status: int, stream: int) -> str:

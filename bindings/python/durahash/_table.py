@@ -203,7 +203,8 @@ class Table(_core.Pool):
         return ItemsView(self)
 
     def pop(self, key: Any, default: Any = _MISSING) -> Any:
-        """Removes a record and gives its value. Two threads that pop one key may both get it."""
+        """Removes a record and gives its value, in two steps. Two threads that pop one key may both
+        get it; what another one writes between the steps is removed, and nobody gets it."""
         found = self.get(key, _MISSING)
         if found is not _MISSING and self.erase(key):
             return found
@@ -212,7 +213,7 @@ class Table(_core.Pool):
         return default
 
     def popitem(self) -> tuple[Any, Any]:
-        """Removes some record."""
+        """Removes some record, as pop does."""
         position, done = 0, False
         while not done:
             position, done, keys, values = self._scan(position, 1, False)
