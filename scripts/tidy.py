@@ -3,8 +3,8 @@
 
     scripts/tidy.py [--build DIR] [--sample N] [FILE ...]
 
-The other DIR (build/dev) is a build tree that compiles each source alone. Without files: all of src, tool, bench, bindings,
-explorer, fuzz and test. --sample N takes N of them, drawn by the environment's DURAHASH_SEED, or a seed
+The other DIR (build/dev) is a build tree that compiles each source alone. Without files: all of
+src, tool, bench, bindings, explorer, fuzz and test. --sample N takes N of them, drawn by the environment's DURAHASH_SEED, or a seed
 that is printed.
 Exit code: 0 where clang-tidy has nothing to say, else 1.
 """
