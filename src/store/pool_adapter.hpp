@@ -116,7 +116,8 @@ class pool_adapter : public Interface {
   template <class Key, class Operation>
   void change_rest(std::span<const Key> keys, status* answers, Operation&& run) {
     static_assert(sizeof(status) == 1);
-    if (std::memchr(answers, static_cast<int>(status::no_space), keys.size()) != nullptr)
+    if (!keys.empty() &&
+        std::memchr(answers, static_cast<int>(status::no_space), keys.size()) != nullptr)
       change_where_no_space(keys, answers, run);
   }
   template <class Key, class Operation>
