@@ -72,8 +72,8 @@ target_precompile_headers(durahash_test_headers PRIVATE <gtest/gtest.h> <algorit
 target_link_libraries(durahash_test_headers PRIVATE GTest::gtest Threads::Threads durahash_compiler)
 target_compile_options(durahash_test_headers PRIVATE ${durahash_test_optimisation})
 
-# Tests whose sources, with DURAHASH_UNITY, are compiled eight at once. The others' declare the same names, or have much to compile each.
-set(durahash_together base_test media_test persist_test store_test harness_test readers_test stress_test disk_test faults_test gpu_test)
+# Tests whose sources have much to compile each, or declare the same names.
+set(durahash_apart engine_test baselines_test ptx_kernels_test)
 
 function(durahash_test_executable target sources uses)
   add_executable(${target} ${sources})
@@ -85,8 +85,9 @@ function(durahash_test_executable target sources uses)
     target_link_libraries(${target} PRIVATE GTest::gtest_main)
   endif()
   target_compile_options(${target} PRIVATE ${durahash_test_optimisation})
-  if(DURAHASH_UNITY AND target IN_LIST durahash_together)
-    set_target_properties(${target} PROPERTIES UNITY_BUILD ON  # what one source declares is seen by the next
+  if(NOT target IN_LIST durahash_apart)
+    durahash_together(${target} 8)
+    set_target_properties(${target} PROPERTIES  # what one source declares is seen by the next
       UNITY_BUILD_CODE_BEFORE_INCLUDE "#pragma GCC diagnostic ignored \"-Wshadow\"")
   endif()
   if(NOT "${sources}" MATCHES "[.]cu")

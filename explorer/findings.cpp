@@ -92,9 +92,9 @@ std::string findings::packed() const {
   return p.take();
 }
 
-findings findings::unpacked(const std::string& bytes) {
+findings findings::unpacked(const std::string& packed) {
   findings made;
-  unpacker u(bytes);
+  unpacker u(packed);
   for_each_number(made, [&](auto& n) { u.get(n); });
   std::size_t count = 0;
   std::string text;

@@ -51,7 +51,7 @@ struct findings {
 
   void add(const findings& other);
   std::string packed() const;
-  static findings unpacked(const std::string& bytes);
+  static findings unpacked(const std::string& packed);
 };
 
 }  // namespace durahash::crash

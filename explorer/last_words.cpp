@@ -12,9 +12,9 @@
 namespace durahash::crash {
 namespace {
 
-int where = -1;
+int findings_to = -1;  // a descriptor
 std::function<std::string()> context;
-std::string job;
+std::string current_job;
 
 volatile unsigned limit = 0;           // seconds of processor time; 0: nothing goes on
 std::chrono::nanoseconds began{};      // processor time then
@@ -52,12 +52,12 @@ void on_signal(int number) {
 }  // namespace
 
 void prepare_last_words(int descriptor) {
-  where = descriptor;
+  findings_to = descriptor;
   for (int number : {SIGALRM, SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL})
     ::signal(number, on_signal);
 }
 
-void last_words_job(std::string name) { job = std::move(name); }
+void last_words_job(std::string name) { current_job = std::move(name); }
 
 void last_words_context(std::function<std::string()> packed, unsigned seconds) {
   limit = 0;  // a signal meanwhile is of nothing
@@ -73,12 +73,12 @@ void last_words(const std::string& what) {
   if (context) found = findings::unpacked(context());
   if (found.violations.empty()) found.violations.emplace_back();
   found.violations.back().what = what;
-  found.violations.back().job = job;
+  found.violations.back().job = current_job;
   std::string packed = found.packed();
-  if (where < 0)
+  if (findings_to < 0)
     std::fprintf(stderr, "%s%s\n", what.c_str(), found.violations.back().report.c_str());
-  for (std::size_t at = 0; where >= 0 && at < packed.size();) {
-    ssize_t wrote = ::write(where, packed.data() + at, packed.size() - at);
+  for (std::size_t at = 0; findings_to >= 0 && at < packed.size();) {
+    ssize_t wrote = ::write(findings_to, packed.data() + at, packed.size() - at);
     if (wrote <= 0) break;
     at += static_cast<std::size_t>(wrote);
   }

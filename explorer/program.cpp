@@ -98,11 +98,11 @@ std::string bytes_key(key_number n) {
   return key;
 }
 
-std::string fixed_key(key_number n, std::size_t bytes) {
-  if (n == 0) return std::string(bytes, '\0');
-  if (n == 1) return std::string(bytes, '\xff');
+std::string fixed_key(key_number n, std::size_t length) {
+  if (n == 0) return std::string(length, '\0');
+  if (n == 1) return std::string(length, '\xff');
   std::string key;
-  for (std::uint64_t word = 0; key.size() < bytes; ++word) {
+  for (std::uint64_t word = 0; key.size() < length; ++word) {
     std::uint64_t told = n | word << 16;
     key.append(reinterpret_cast<const char*>(&told), sizeof told);
   }

@@ -85,7 +85,7 @@ std::uint64_t word_key(key_number n);
 std::string bytes_key(key_number n);
 /// Of tables whose keys all have so many bytes, a multiple of 8. Every word of a key tells its
 /// number, so that one torn from two keys is neither.
-std::string fixed_key(key_number n, std::size_t bytes);
+std::string fixed_key(key_number n, std::size_t length);
 
 /// A value as the model knows it: for u64 tables the word itself, for byte tables what its text is
 /// made from.

@@ -6,7 +6,7 @@ namespace durahash::baselines {
 namespace {
 
 // In the order of clevel::hole_index.
-constexpr hole holes[] = {
+constexpr hole clevel_holes[] = {
     {"clevel.cursor-apart", "Clevel's code, clevel_hash::resize",
      "the levels and the bucket from which items move next are two words; between them the next "
      "level's first buckets count as moved, and what they hold is dropped with their level",
@@ -28,7 +28,7 @@ baseline clevel_baseline() {
           "a level of twice the size on top; items of the last level move up, a bucket's with each "
           "write, where the published code has a thread",
           "none; one thread: the contexts of readers and the second look of writers are left out",
-          holes,
+          clevel_holes,
           make_baseline<clevel>};
 }
 

@@ -6,7 +6,7 @@ namespace durahash::baselines {
 namespace {
 
 // In the order of dash::hole_index.
-constexpr hole holes[] = {
+constexpr hole dash_holes[] = {
     {"dash-eh.split-not-finished", "Dash's code, Table::Split and recoverTable",
      "recovery finishes a split whose new segment is NEW, and Split itself overwrites that state "
      "before the first record moves; a crash before the directory tells of the new segment loses "
@@ -39,7 +39,7 @@ baseline dash_eh_baseline() {
           "half of a segment moves to a new one; the directory doubles when a segment is as deep",
           "none; locks and merges are left out; all segments are recovered at once, and not at "
           "their first access; an update is one word, which the published code has not",
-          holes,
+          dash_holes,
           make_baseline<dash_eh>};
 }
 

@@ -6,7 +6,7 @@ namespace durahash::baselines {
 namespace {
 
 // In the order of extendible_hashing::hole_index.
-constexpr hole holes[] = {
+constexpr hole extendible_hashing_holes[] = {
     {"extendible-lsb.old-directory-flushed", "CCEH's code, CCEH_LSB.cpp, CCEH::Insert",
      "doubling writes the old directory back and names the new one, which is not durable",
      "the new directory is written back before it is named"},
@@ -43,7 +43,7 @@ baseline extendible_hashing_baseline() {
           "half of a block moves to a new one; the directory doubles when a block is as deep as it",
           "keys 2^64-1 and 2^64-2 stand for empty and locked slots; blocks of other sizes are left "
           "out",
-          holes,
+          extendible_hashing_holes,
           make_baseline<extendible_hashing>};
 }
 

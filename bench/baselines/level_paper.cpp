@@ -7,7 +7,7 @@ namespace durahash::baselines {
 namespace {
 
 // In the order of level_paper::hole_index.
-constexpr hole holes[] = {
+constexpr hole level_paper_holes[] = {
     {"level-paper.erase-one-copy", "Level §3.3, log-free deletion and insertion",
      "a crash in a movement leaves an item twice; a deletion takes one token away, and the other "
      "copy answers from then on",
@@ -62,7 +62,7 @@ baseline level_paper_baseline() {
           "runs meanwhile",
           "none; an item is two words in a slot of 32 bytes; where the published program ends "
           "because an item finds no room above, the table is full; shrinking is left out",
-          holes,
+          level_paper_holes,
           make_baseline<level_hashing>};
 }
 

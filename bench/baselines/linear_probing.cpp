@@ -6,7 +6,7 @@ namespace durahash::baselines {
 namespace {
 
 // In the order of linear_probing::hole_index.
-constexpr hole holes[] = {
+constexpr hole linear_probing_holes[] = {
     {"linear-probing.root-in-words", "CCEH's code, LinearProbingHash::resize",
      "array and capacity are two words that become durable one after the other; between them every "
      "record is looked for in the wrong place, and no recovery is published",
@@ -29,7 +29,7 @@ baseline linear_probing_baseline() {
       "the whole table is rehashed to twice its size at 95 % load; nothing else runs meanwhile",
       "keys 2^64-1 and 2^64-2 stand for empty and dead slots; erase is not published and leaves "
       "a dead slot, as TurboHash §5 describes",
-      holes,
+      linear_probing_holes,
       make_baseline<linear_probing>};
 }
 

@@ -6,7 +6,7 @@ namespace durahash::baselines {
 namespace {
 
 // In the order of p_clht::hole_index.
-constexpr hole holes[] = {
+constexpr hole p_clht_holes[] = {
     {"p-clht.read-before-durable", "RECIPE's code, clht_get",
      "a search returns what is visible and not yet durable; after the death of the process a later "
      "loss of power undoes it",
@@ -24,7 +24,7 @@ baseline p_clht_baseline() {
           "the whole table is rehashed once as many buckets were added as its array has",
           "key 0 stands for an empty slot; locks, the helpers of a resize and shrinking are left "
           "out; the published hash is the key itself, here it is seeded",
-          holes,
+          p_clht_holes,
           make_baseline<p_clht>};
 }
 

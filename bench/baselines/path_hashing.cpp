@@ -6,7 +6,7 @@ namespace durahash::baselines {
 namespace {
 
 // In the order of path_hashing::hole_index.
-constexpr hole holes[] = {
+constexpr hole path_hashing_holes[] = {
     {"path-hashing.root-not-flushed", "CCEH's code, PathHashing::resize",
      "the words that name the new table are never written back: a crash brings the old table back, "
      "without what was acknowledged since, or overwritten",
@@ -28,7 +28,7 @@ baseline path_hashing_baseline() {
       true,
       "twice as many leaves, all items hashed again; nothing else runs meanwhile",
       "none; a word is atomic, and the undo log of updates is kept as the papers' items need it",
-      holes,
+      path_hashing_holes,
       make_baseline<path_hashing>};
 }
 

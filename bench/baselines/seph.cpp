@@ -6,7 +6,7 @@ namespace durahash::baselines {
 namespace {
 
 // In the order of seph::hole_index.
-constexpr hole holes[] = {
+constexpr hole seph_holes[] = {
     {"seph.copied-marks-stay", "SEPH's code, lazy_split and recover",
      "a split marks the words it copies; after a crash before the directory tells of it the marks "
      "stay, and who meets one tries again for ever",
@@ -34,7 +34,7 @@ baseline seph_baseline() {
       "level segment is as deep",
       "none; one thread; a deleted item's slot is used again; fingerprints that are used up are "
       "made anew within the split; the directory doubles at once, not in the background",
-      holes,
+      seph_holes,
       make_baseline<seph_table>};
 }
 

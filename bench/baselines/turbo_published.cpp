@@ -6,7 +6,7 @@ namespace durahash::baselines {
 namespace {
 
 // In the order of turbo_published::hole_index.
-constexpr hole holes[] = {
+constexpr hole turbo_published_holes[] = {
     {"turbo-published.slot-not-flushed", "TurboHash's code, insertToSlotAndGC",
      "of the bucket only the first line is written back, which has two of its slots: of a record "
      "in another one the meta word becomes durable, and the record perhaps not",
@@ -37,7 +37,7 @@ baseline turbo_published_baseline() {
           "locks, readers beside writers, items beside their slots and the collection of deleted "
           "slots are left out; where a rehash finds no room for a record, or a shard has 32,768 "
           "buckets, the published code ends the program, and here the shard becomes larger",
-          holes,
+          turbo_published_holes,
           make_baseline<turbo_as_published>};
 }
 

@@ -6,11 +6,12 @@ namespace durahash::baselines {
 namespace {
 
 constexpr std::string_view erase_source = "Level §3.3, log-free deletion and insertion",
-                           read_source = "Level §3.3: recovery looks at the log alone",
-                           read_what =
+                           early_read_source = "Level §3.3: recovery looks at the log alone",
+                           early_read_what =
                                "after the death of its process, an item is read from the caches "
                                "that was never flushed, and a later loss of power undoes it",
-                           read_mended = "recovery writes everything back before the first answer",
+                           early_read_mended =
+                               "recovery writes everything back before the first answer",
                            erase_what =
                                "a crash in a movement leaves an item twice; a deletion takes one "
                                "token away, and the other copy answers from then on",
@@ -19,9 +20,11 @@ constexpr std::string_view erase_source = "Level §3.3, log-free deletion and in
 // In the order of two_choices::hole_index.
 constexpr hole cuckoo_holes[] = {
     {"bucketized-cuckoo.erase-one-copy", erase_source, erase_what, erase_mended},
-    {"bucketized-cuckoo.read-before-durable", read_source, read_what, read_mended}};
-constexpr hole pfht_holes[] = {{"pfht.erase-one-copy", erase_source, erase_what, erase_mended},
-                               {"pfht.read-before-durable", read_source, read_what, read_mended}};
+    {"bucketized-cuckoo.read-before-durable", early_read_source, early_read_what,
+     early_read_mended}};
+constexpr hole pfht_holes[] = {
+    {"pfht.erase-one-copy", erase_source, erase_what, erase_mended},
+    {"pfht.read-before-durable", early_read_source, early_read_what, early_read_mended}};
 
 constexpr std::string_view growth =
     "the whole table is rehashed to twice its size; nothing else runs meanwhile";

@@ -160,7 +160,6 @@ finding real_workloads(laboratory& lab) {
 /// Searches go on while the cache is loaded: of windows of 20 ms, the slowest twentieth over
 /// the median. The very slowest is the scheduler's where other programs run.
 finding beside_a_load(laboratory& lab) {
-  using clock = std::chrono::steady_clock;
   const std::uint64_t n = lab.keys();
   auto table = make(gphash.with("cache", 20), lab.seed());
   for (std::uint64_t i = 0; i < n; ++i) expect_right(table->insert(lab.key(i)), "insert");

@@ -9,7 +9,8 @@
 
 namespace durahash::reproduce::turbo_paper {
 
-inline const setup turbo{engine_kind::turbo};
+inline constexpr auto e = engine_kind::turbo;
+inline const setup turbo{e};
 inline const setup near_place = turbo.with("in_place", 0);
 inline const setup cceh{engine_kind::cceh};
 inline const setup level{engine_kind::level};

@@ -8,8 +8,6 @@ namespace {
 
 using enum evidence;
 
-constexpr auto e = engine_kind::turbo;
-
 // ---- Figure 10
 
 /// Shards of 16 buckets to begin with; a quarter of the records fill them.

@@ -10,8 +10,6 @@ namespace {
 
 using enum evidence;
 
-constexpr auto e = engine_kind::turbo;
-
 // ---- Figure 1
 
 /// What the table was like before each doubling. Both shards double at nearly the same moment; this

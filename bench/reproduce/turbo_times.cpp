@@ -8,8 +8,6 @@ namespace {
 
 using enum evidence;
 
-constexpr auto e = engine_kind::turbo;
-
 // ---- Figures 6, 7 and 9: times
 
 finding fastest(laboratory& lab, const char* letter, const char* name, operation what) {

@@ -9,8 +9,6 @@ namespace {
 
 using enum evidence;
 
-constexpr auto e = engine_kind::turbo;
-
 // ---- Figure 2
 
 finding groups_of_accesses(laboratory& lab, bool writes) {

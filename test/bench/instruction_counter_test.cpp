@@ -36,11 +36,11 @@ TEST(InstructionCounter, IsThereForEveryThreadOrForNone) {
 bool with_counter() { return instruction_counter().value().has_value(); }
 bool with_valgrind() { return std::system("valgrind --version >/dev/null 2>&1") == 0; }
 
-constexpr const char* small = "--keys 5000 --repeat 1 --no-latency --workload positive,update ";
+constexpr const char* small_run = "--keys 5000 --repeat 1 --no-latency --workload positive,update ";
 
 TEST(BenchInstructions, AreCountedByTheProcessorOrByCallgrind) {
   if (!with_counter() && !with_valgrind()) GTEST_SKIP() << "neither a counter nor valgrind here";
-  const auto results = run_bench(std::string("--instructions ") + small)["results"];
+  const auto results = run_bench(std::string("--instructions ") + small_run)["results"];
   const double get = results[0]["instructions_per_op"], update = results[1]["instructions_per_op"];
   for (const auto& result : results)
     EXPECT_EQ(result["instructions_by"], with_counter() ? "processor" : "callgrind");
@@ -53,13 +53,13 @@ TEST(BenchInstructions, AreCountedByTheProcessorOrByCallgrind) {
 TEST(BenchInstructions, OfABatchAreThoseOfAKey) {
   if (!with_counter() && !with_valgrind()) GTEST_SKIP() << "neither a counter nor valgrind here";
   const auto results =
-      run_bench(std::string("--instructions --batch 64 --key bytes ") + small)["results"];
+      run_bench(std::string("--instructions --batch 64 --key bytes ") + small_run)["results"];
   EXPECT_GT(results[0]["instructions_per_op"], 100);
   EXPECT_LT(results[0]["instructions_per_op"], 1000);
 }
 
 TEST(BenchInstructions, AreNullWhereNobodyCountsThem) {
-  const auto results = run_bench(small)["results"];
+  const auto results = run_bench(small_run)["results"];
   EXPECT_EQ(results[0]["instructions_per_op"].is_null(), !with_counter());
   EXPECT_EQ(results[0]["instructions_by"].is_null(), !with_counter());
 }
@@ -72,7 +72,7 @@ TEST(BenchInstructions, SayWhatTheyNeedBeforeTheRunBegins) {
   // a PATH without valgrind
   const std::string path = std::getenv("PATH");
   ::setenv("PATH", "/nonexistent", 1);
-  answer = run_tool(std::string("bench --instructions ") + small + "2>&1");
+  answer = run_tool(std::string("bench --instructions ") + small_run + "2>&1");
   ::setenv("PATH", path.c_str(), 1);
   EXPECT_EQ(answer.exit_code, 3);
   EXPECT_NE(answer.output.find("apt install valgrind"), std::string::npos) << answer.output;

@@ -81,7 +81,7 @@ TEST(CcehChurn, RecordsOfBothKindsAndBothSchemesAreThereAfterRewrites) {
     for (bool copy_on_write : {false, true}) {
       options how;
       how.settings = {{"segment", 4}, {"copy_on_write", copy_on_write}};
-      auto r = make_rig<plain_medium, decltype(kind), cceh_engine>(how);
+      auto r = make_rig<hooked_medium, decltype(kind), cceh_engine>(how);
       keys_that_come_and_go churn(*r, 1'000);
       for (int turn = 0; turn < 20; ++turn) churn.turn_over();
       EXPECT_GT(figures(*r)["rewrites"], 100);

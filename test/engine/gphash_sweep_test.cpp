@@ -12,16 +12,6 @@
 namespace durahash::test {
 namespace {
 
-struct counting_medium : process_medium {
-  explicit counting_medium(const std::byte*) {}
-  template <class T>
-  T read(const T* at) noexcept {
-    reads.fetch_add(1, std::memory_order_relaxed);
-    return direct_access::read(at);
-  }
-  static inline std::atomic<std::uint64_t> reads{0};
-};
-
 constexpr std::uint64_t records = 60'000;
 
 std::vector<std::byte> killed(const auto& r) {
@@ -32,7 +22,7 @@ std::vector<std::byte> killed(const auto& r) {
 /// The pool of a process that died while each `every`-th slot without a record was claimed.
 template <class Kind>
 std::vector<std::byte> killed_while_inserting(model& wanted, std::uint64_t every) {
-  auto r = make_rig<counting_medium, Kind, gphash_engine>(options{});
+  auto r = make_rig<hooked_medium, Kind, gphash_engine>(options{});
   for (std::uint64_t n = 0; n < records; ++n) {
     EXPECT_EQ(put_short(*r, random_key(n), n), status::ok);
     wanted[random_key(n)] = n;
@@ -62,16 +52,17 @@ TYPED_TEST(GphashSweep, AnswersBeforeItIsOver) {
   model wanted;
   const std::vector<std::byte> image = killed_while_inserting<TypeParam>(wanted, 7);
   held_thread thread;
-  counting_medium::reads = 0;
-  auto r = after_power_cut<counting_medium, TypeParam, gphash_engine>(image);
+  std::atomic<std::uint64_t> reads{0};
+  auto r = after_power_cut<hooked_medium, TypeParam, gphash_engine>(
+      image, [&](hooked_medium& m) { m.on_read = [&](std::uint64_t) { ++reads; }; });
   ASSERT_NE(r, nullptr);
-  EXPECT_LT(counting_medium::reads, 1000u);  // of 2^17 slots
+  EXPECT_LT(reads, 1000u);  // of 2^17 slots
   for (const auto& [key, value] : wanted) ASSERT_EQ(get(*r, key), value);
   EXPECT_EQ(get(*r, random_key(records)), std::nullopt);
   EXPECT_TRUE(thread.gets_through());
-  counting_medium::reads = 0;
+  reads = 0;
   EXPECT_EQ(r->t->size(), records);
-  EXPECT_LT(counting_medium::reads, 1000u);
+  EXPECT_LT(reads, 1000u);
   EXPECT_EQ(difference(*r, wanted), "");
 }
 
@@ -80,7 +71,7 @@ TYPED_TEST(GphashSweep, EachWriteSweepsWhatItLooksAt) {
   model wanted;
   const std::vector<std::byte> image = killed_while_inserting<TypeParam>(wanted, 1);
   held_thread thread;
-  auto r = after_power_cut<counting_medium, TypeParam, gphash_engine>(image);
+  auto r = after_power_cut<hooked_medium, TypeParam, gphash_engine>(image);
   ASSERT_NE(r, nullptr);
   const auto slots = r->t->slots();
   for (std::uint64_t n = 0; n < 2000; ++n) {
@@ -97,7 +88,7 @@ TYPED_TEST(GphashSweep, EachWriteSweepsWhatItLooksAt) {
   EXPECT_TRUE(thread.gets_through());
   EXPECT_EQ(difference(*r, wanted), "");
   ASSERT_EQ(r->t->close(), status::ok);
-  r = after_power_cut<counting_medium, TypeParam, gphash_engine>(killed(*r));
+  r = after_power_cut<hooked_medium, TypeParam, gphash_engine>(killed(*r));
   ASSERT_NE(r, nullptr);
   EXPECT_EQ(difference(*r, wanted), "");
 }
@@ -108,7 +99,7 @@ TYPED_TEST(GphashSweep, BeginsAnewAfterAnotherKill) {
   std::vector<std::byte> image = killed_while_inserting<TypeParam>(wanted, 3);
   for (std::uint64_t life = 0; life < 5; ++life) {
     held_thread thread;
-    auto r = after_power_cut<counting_medium, TypeParam, gphash_engine>(image);
+    auto r = after_power_cut<hooked_medium, TypeParam, gphash_engine>(image);
     ASSERT_NE(r, nullptr);
     for (std::uint64_t n = 0; n < 500; ++n) {
       const std::uint64_t key = random_key(records * (life + 2) + n);
@@ -117,7 +108,7 @@ TYPED_TEST(GphashSweep, BeginsAnewAfterAnotherKill) {
     }
     image = killed(*r);
   }
-  auto r = after_power_cut<counting_medium, TypeParam, gphash_engine>(image);
+  auto r = after_power_cut<hooked_medium, TypeParam, gphash_engine>(image);
   ASSERT_NE(r, nullptr);
   EXPECT_EQ(difference(*r, wanted), "");
 }

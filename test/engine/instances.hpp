@@ -4,6 +4,7 @@
 
 #include "media/emulated_medium.hpp"
 #include "media/process_medium.hpp"
+#include "test/engine/hooked_medium.hpp"
 #include "test/engine/probing_medium.hpp"
 
 namespace durahash::test {
@@ -29,7 +30,8 @@ using keys_of_32 = fixed_keys<32>;
   how struct durahash::test::rig<durahash::test::medium, kind, durahash::test::engine##_engine>
 #define DURAHASH_INSTANCES(how, engine)                                   \
   DURAHASH_INSTANCE(how, engine, plain_medium, durahash::word_records);   \
-  DURAHASH_INSTANCE(how, engine, plain_medium, durahash::byte_records);   \
+  DURAHASH_INSTANCE(how, engine, hooked_medium, durahash::word_records);  \
+  DURAHASH_INSTANCE(how, engine, hooked_medium, durahash::byte_records);  \
   DURAHASH_INSTANCE(how, engine, probing_medium, durahash::word_records); \
   DURAHASH_INSTANCE(how, engine, probing_medium, durahash::byte_records)
 
@@ -37,12 +39,15 @@ DURAHASH_INSTANCES(extern template, turbo);
 DURAHASH_INSTANCES(extern template, cceh);
 DURAHASH_INSTANCES(extern template, level);
 DURAHASH_INSTANCES(extern template, gphash);
+DURAHASH_INSTANCE(extern template, gphash, plain_medium, durahash::byte_records);
 DURAHASH_INSTANCE(extern template, gphash, probing_medium, durahash::test::keys_of_32);
 DURAHASH_INSTANCE(extern template, gphash, counted_medium, durahash::word_records);
 
 extern template class durahash::heap<durahash::test::plain_medium>;
+extern template class durahash::heap<durahash::test::hooked_medium>;
 extern template class durahash::heap<durahash::test::probing_medium>;
 extern template class durahash::heap<durahash::test::counted_medium>;
 extern template class durahash::pool<durahash::test::plain_medium>;
+extern template class durahash::pool<durahash::test::hooked_medium>;
 extern template class durahash::pool<durahash::test::probing_medium>;
 extern template class durahash::pool<durahash::test::counted_medium>;

@@ -18,48 +18,33 @@
 namespace durahash::test {
 namespace {
 
-/// Notes where the engine reads.
-struct traced_medium : process_medium {
-  explicit traced_medium(const std::byte* base) : base_(base) {}
-  template <class T>
-  T read(const T* at) noexcept {
-    if (tracing)
-      reads.push_back(static_cast<std::uint64_t>(reinterpret_cast<const std::byte*>(at) - base_));
-    return process_medium::read(at);
-  }
-  /// Of so many bytes that were read from.
-  std::size_t units(std::uint64_t bytes) const {
-    std::unordered_set<std::uint64_t> distinct;
-    for (std::uint64_t at : reads) distinct.insert(at / bytes);
-    return distinct.size();
-  }
-
-  bool tracing = false;
-  std::vector<std::uint64_t> reads;
-
- private:
-  const std::byte* base_;
-};
+/// Of so many bytes, those that were read from.
+std::size_t units(const std::vector<std::uint64_t>& reads, std::uint64_t bytes) {
+  std::unordered_set<std::uint64_t> distinct;
+  for (std::uint64_t at : reads) distinct.insert(at / bytes);
+  return distinct.size();
+}
 
 /// What searches look at, on average, and the most buckets of any.
 struct traced {
   double buckets = 0, lines = 0;
   std::size_t most = 0;
 };
-traced trace(level_rig<traced_medium, word_records>& r, const std::vector<std::uint64_t>& keys,
+traced trace(level_rig<hooked_medium, word_records>& r, const std::vector<std::uint64_t>& keys,
              bool there) {
   constexpr std::uint64_t bucket_bytes = 128;
   traced t;
-  r.m->tracing = true;
+  std::vector<std::uint64_t> reads;
+  r.m->on_read = [&](std::uint64_t offset) { reads.push_back(offset); };
   for (std::uint64_t key : keys) {
-    r.m->reads.clear();
+    reads.clear();
     EXPECT_EQ(r.get(key).has_value(), there);
-    std::size_t buckets = r.m->units(bucket_bytes);
+    std::size_t buckets = units(reads, bucket_bytes);
     t.buckets += static_cast<double>(buckets) / static_cast<double>(keys.size());
-    t.lines += static_cast<double>(r.m->units(line_bytes)) / static_cast<double>(keys.size());
+    t.lines += static_cast<double>(units(reads, line_bytes)) / static_cast<double>(keys.size());
     t.most = std::max(t.most, buckets);
   }
-  r.m->tracing = false;
+  r.m->on_read = nullptr;
   return t;
 }
 
@@ -68,7 +53,7 @@ TEST(LevelCost, BucketsThatASearchLooksAt) {
   for (unsigned slots : {4u, 7u})
     for (bool dynamic : {false, true})
       for (double load : {0.6, 0.8}) {
-        auto r = make_level<traced_medium, word_records>(
+        auto r = make_level<hooked_medium, word_records>(
             level_with_top(12, slots, {{"dynamic", dynamic}}));
         std::vector<std::uint64_t> present, absent;
         for (auto n = static_cast<std::uint64_t>(load * static_cast<double>(r->t->slots())); n > 0;

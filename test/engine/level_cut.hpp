@@ -8,36 +8,8 @@
 
 namespace durahash::test {
 
-/// Tells of every store and every fence.
-class watched_medium : public probing_medium {
- public:
-  using probing_medium::probing_medium;
-
-  template <class T>
-  void write(T* at, T value) {
-    probing_medium::write(at, value);
-    tell();
-  }
-  void write_bytes(void* at, const void* from, std::size_t bytes) {
-    probing_medium::write_bytes(at, from, bytes);
-    tell();
-  }
-  void fence() {
-    probing_medium::fence();
-    tell();
-  }
-
-  std::function<void()> watcher;
-
- private:
-  void tell() {
-    if (watcher) watcher();
-  }
-};
-static_assert(medium<watched_medium>);
-
 template <class Kind>
-using watched_rig = level_rig<watched_medium, Kind>;
+using probing_rig = level_rig<probing_medium, Kind>;
 using image = std::vector<std::byte>;
 
 template <class Rig>
@@ -48,7 +20,7 @@ image everything_stored(Rig& r) {
 /// Calls judge(image) for each of the images of `work`, or those at each n-th store or fence.
 /// Returns how many there were.
 template <class Kind, class Work, class Judge>
-int cut_everywhere(watched_rig<Kind>& r, Work&& work, Judge&& judge, int each = 1) {
+int cut_everywhere(probing_rig<Kind>& r, Work&& work, Judge&& judge, int each = 1) {
   image last[2];
   int images = 0, steps = 0;
   r.m->watcher = [&] {
@@ -82,7 +54,7 @@ void expect_either(const image& left, const model& before, const model& after) {
 
 template <class Kind>
 auto ready(const options& how, const std::vector<operation>& script, std::size_t operations) {
-  auto r = make_level<watched_medium, Kind>(how);
+  auto r = make_level<probing_medium, Kind>(how);
   for (std::size_t n = 0; n < operations; ++n) perform(*r, script[n]);
   return r;
 }
@@ -104,7 +76,7 @@ void expect_dealt_with(const image& left, std::uint64_t key) {
 /// Recovery loses its power, too, at each of its steps. Returns at how many.
 template <class Kind>
 int cut_recovery(const image& left, const model& before, const model& after) {
-  auto found = found_after_power_cut<watched_medium, Kind, level_engine>(left);
+  auto found = found_after_power_cut<probing_medium, Kind, level_engine>(left);
   EXPECT_NE(found, nullptr);
   if (!found) return 0;
   return cut_everywhere(

@@ -63,7 +63,7 @@ peak peak_load(unsigned slots, unsigned top_log2, double sigma) {
   peak p;
   for (unsigned run = 0; run < runs; ++run) {
     key_source keys(100 * top_log2 + run, sigma);
-    auto r = make_level<plain_medium, Kind>(level_with_top(top_log2, slots));
+    auto r = make_level<hooked_medium, Kind>(level_with_top(top_log2, slots));
     EXPECT_EQ(r->t->slots(), 3 * slots << (top_log2 - 1));
     double now = fill_until_it_grows(*r, keys);
     p.mean += now / runs, p.least = std::min(p.least, now);

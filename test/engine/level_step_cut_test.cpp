@@ -88,7 +88,7 @@ TEST(Level, L3AnItemInALineOfItsOwnIsDurableBeforeItsToken) {
   with_both_kinds([]<class Kind>(Kind) {
     for (std::uint64_t slots : {1, 3, 4, 7, 8, 14}) {
       SCOPED_TRACE("slots=" + std::to_string(slots));
-      auto r = make_level<watched_medium, Kind>(level_of(slots));
+      auto r = make_level<probing_medium, Kind>(level_of(slots));
       model before;
       for (std::uint64_t n = 0; n < 6 * slots; ++n) {
         std::uint64_t key = random_key(n);
@@ -196,27 +196,11 @@ TEST(Level, L5TheLogOfAnUpdateIsDurableBeforeTheValueAndGoneBeforeTheNext) {
   });
 }
 
-/// What other threads flush and fence comes to nothing.
-class own_thread_medium : public probing_medium {
- public:
-  using probing_medium::probing_medium;
-  void flush(const void* at, std::size_t bytes) {
-    if (std::this_thread::get_id() == own_) probing_medium::flush(at, bytes);
-  }
-  void fence() {
-    if (std::this_thread::get_id() == own_) probing_medium::fence();
-  }
-
- private:
-  std::thread::id own_ = std::this_thread::get_id();
-};
-static_assert(medium<own_thread_medium>);
-
 /// Who opens a large pool does not count its records: another thread does, whose fences are not for
 /// the log that recovery has forgotten.
 TEST(Level, L5WhoForgetsTheLogWaitsUntilItIsGone) {
   with_both_kinds([]<class Kind>(Kind) {
-    auto r = make_level<watched_medium, Kind>(level_with_top(15, 1, {{"in_place", 0}}));
+    auto r = make_level<probing_medium, Kind>(level_with_top(15, 1, {{"in_place", 0}}));
     ASSERT_EQ(put(*r, 1, 1), status::ok);
     int logs = 0;
     cut_everywhere(
@@ -224,7 +208,8 @@ TEST(Level, L5WhoForgetsTheLogWaitsUntilItIsGone) {
         [&](const image& left) {
           if (level_image(left).logs == 0) return;
           ++logs;
-          auto found = after_power_cut<own_thread_medium, Kind, level_engine>(left);
+          auto found = after_power_cut<probing_medium, Kind, level_engine>(
+              left, [](probing_medium& m) { m.serves_only = std::this_thread::get_id(); });
           ASSERT_NE(found, nullptr);
           EXPECT_EQ(level_image(found->m->image()).logs, 0);
           EXPECT_EQ(get(*found, 1), 2);
@@ -266,7 +251,7 @@ TEST(Level, L6EveryRecordThatADrainLeftTwiceIsFoundNotTheFirstAlone) {
 /// Keys whose first places all begin with 9 zeros, and whose second places lie under 16 prefixes.
 /// They fill their buckets long before a level is drained.
 template <class Kind>
-std::vector<std::uint64_t> crowding_keys(std::size_t count, const watched_rig<Kind>& r) {
+std::vector<std::uint64_t> crowding_keys(std::size_t count, const probing_rig<Kind>& r) {
   std::vector<std::uint64_t> keys;
   for (std::uint64_t n = 0; keys.size() < count; ++n)
     if (hash_of(r, random_key(n)) >> 55 == 0) keys.push_back(random_key(n));
@@ -276,7 +261,7 @@ std::vector<std::uint64_t> crowding_keys(std::size_t count, const watched_rig<Ki
 /// A drain relies on no place being free: where there is none, one more level is put on top.
 TEST(Level, L7ARecordThatFindsNoPlaceInADrainGetsALevelMore) {
   with_both_kinds([]<class Kind>(Kind) {
-    auto r = make_level<watched_medium, Kind>(level_of(2));
+    auto r = make_level<probing_medium, Kind>(level_of(2));
     auto levels = [&] { return level_image(r->p->at(0), r->p->end()).levels.size(); };
     model wanted;
     std::size_t max_levels = 0;

@@ -15,11 +15,13 @@ constexpr std::uint64_t seed = 20261120;
 
 /// An engine, the tables of it that are tried, and what must have happened in them for the test to
 /// be one.
-struct turbo_cuts : turbo_engine {
+struct turbo_cuts {
+  using engine = turbo_engine;
   static std::vector<std::map<std::string, std::uint64_t>> settings() { return {{{"shards", 4}}}; }
   static std::vector<std::string> happens() { return {"resizes"}; }
 };
-struct cceh_cuts : cceh_engine {
+struct cceh_cuts {
+  using engine = cceh_engine;
   static std::vector<std::map<std::string, std::uint64_t>> settings() {
     return {{{"segment", 3}, {"probe", 2}, {"copy_on_write", 0}},
             {{"segment", 3}, {"probe", 2}, {"copy_on_write", 1}}};
@@ -28,7 +30,8 @@ struct cceh_cuts : cceh_engine {
     return {"splits", "merges", "doublings", "halvings"};
   }
 };
-struct level_cuts : level_engine {
+struct level_cuts {
+  using engine = level_engine;
   static std::vector<std::map<std::string, std::uint64_t>> settings() {
     std::vector<std::map<std::string, std::uint64_t>> all;
     for (std::uint64_t slots : {1, 2, 4, 7})
@@ -39,7 +42,8 @@ struct level_cuts : level_engine {
   static std::vector<std::string> happens() { return {"expansions", "shrinks", "movements"}; }
 };
 
-struct gphash_cuts : gphash_engine {
+struct gphash_cuts {
+  using engine = gphash_engine;
   static std::vector<std::map<std::string, std::uint64_t>> settings() {
     return {{{"levels", 1}, {"hashes", 1}, {"slots", 2}},
             {{"levels", 2}, {"hashes", 2}, {"slots", 4}},
@@ -92,12 +96,12 @@ std::string power_cuts(const options& how, int operations, int forget_every,
   return {};
 }
 
-template <class Engine>
+template <class Cuts>
 class PowerCut : public testing::Test {
  protected:
   template <class Body>
   void with_each_setting(Body body) {
-    for (auto& settings : Engine::settings()) {
+    for (auto& settings : Cuts::settings()) {
       options how;
       how.settings = settings;
       std::string text;
@@ -110,15 +114,15 @@ class PowerCut : public testing::Test {
   void keep_what_was_acknowledged() {
     with_each_setting([](const options& how) {
       std::map<std::string, double> seen;
-      EXPECT_EQ((power_cuts<Kind, Engine>(how, 1000, 0, &seen)), "");
-      for (auto& what : Engine::happens()) EXPECT_GT(seen[what], 0) << what;
+      EXPECT_EQ((power_cuts<Kind, typename Cuts::engine>(how, 1000, 0, &seen)), "");
+      for (auto& what : Cuts::happens()) EXPECT_GT(seen[what], 0) << what;
     });
   }
 };
 struct names {
-  template <class Engine>
+  template <class Cuts>
   static std::string GetName(int) {
-    return std::string(name_of(Engine::which));
+    return std::string(name_of(Cuts::engine::which));
   }
 };
 using engines = testing::Types<turbo_cuts, cceh_cuts, level_cuts, gphash_cuts>;
@@ -131,10 +135,10 @@ TYPED_TEST(PowerCut, KeepsEveryRecordThatWasAcknowledged) {
   this->template keep_what_was_acknowledged<byte_records>();
 }
 
-template <class Kind, class Engine>
+template <class Kind, class Cuts>
 void expect_forgotten_flushes_noticed(const options& how) {
   for (int every : {2, 3, 5, 11})
-    EXPECT_NE((power_cuts<Kind, Engine>(how, 400, every)), "")
+    EXPECT_NE((power_cuts<Kind, typename Cuts::engine>(how, 400, every)), "")
         << "each " << every << "th flush forgotten, and nobody noticed";
 }
 TYPED_TEST(PowerCut, IsNoticedWhenFlushesAreForgotten) {

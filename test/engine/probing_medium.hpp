@@ -1,6 +1,6 @@
 // A medium for tests. It keeps the minimal image: what is guaranteed to be there after a power cut
 // now, line by line. And it can run something in the middle of an operation: before its n-th read,
-// flush or fence.
+// flush or fence, or behind each store and fence.
 #pragma once
 
 #include <atomic>
@@ -8,7 +8,9 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
+#include <thread>
 #include <vector>
 
 #include "engine/cceh/table.hpp"
@@ -32,7 +34,17 @@ class probing_medium : public direct_access {
     step();
     return direct_access::read(at);
   }
+  template <class T>
+  void write(T* at, T value) {
+    direct_access::write(at, value);
+    tell();
+  }
+  void write_bytes(void* at, const void* from, std::size_t bytes) {
+    direct_access::write_bytes(at, from, bytes);
+    tell();
+  }
   void flush(const void* at, std::size_t bytes) {
+    if (!serves_this_thread()) return;
     step();
     if (forget_every != 0 && ++flushes_ % forget_every == 0) return;
     auto first = align_down(offset_of(at), line_bytes);
@@ -40,6 +52,7 @@ class probing_medium : public direct_access {
       std::memcpy(started_[line].data(), base_ + line, line_bytes);
   }
   void fence() {
+    if (!serves_this_thread()) return;
     step();
     for (auto& [line, content] : started_) {
       if (interrupting_) fenced_.insert(line);
@@ -48,6 +61,7 @@ class probing_medium : public direct_access {
     }
     started_.clear();
     ++fences_;
+    tell();
   }
   int fences() const { return fences_; }
   media_counts counts() const { return {}; }
@@ -66,11 +80,19 @@ class probing_medium : public direct_access {
   /// What was there before.
   void starts_with(std::vector<std::byte> image) { image_ = std::move(image); }
 
-  int forget_every = 0;  // a fault to plant: each n-th flush does nothing
+  std::function<void()> watcher;               // told of every store and every fence
+  int forget_every = 0;                        // a fault to plant: each n-th flush does nothing
+  std::optional<std::thread::id> serves_only;  // what others flush and fence comes to nothing
 
  private:
   std::size_t offset_of(const void* at) const {
     return static_cast<std::size_t>(static_cast<const std::byte*>(at) - base_);
+  }
+  bool serves_this_thread() const {
+    return !serves_only || *serves_only == std::this_thread::get_id();
+  }
+  void tell() {
+    if (watcher) watcher();
   }
   /// What interrupts is another thread: its fence is not for write-backs that were started here,
   /// unless it has started the same again.
@@ -219,10 +241,12 @@ std::unique_ptr<rig<M, Kind, Engine>> found_after_power_cut(const std::vector<st
   return made;
 }
 
-/// The same, opened; nothing if it does not open.
+/// The same, opened; nothing if it does not open. The medium may be prepared before.
 template <class M, class Kind, class Engine = turbo_engine>
-std::unique_ptr<rig<M, Kind, Engine>> after_power_cut(const std::vector<std::byte>& image) {
+std::unique_ptr<rig<M, Kind, Engine>> after_power_cut(
+    const std::vector<std::byte>& image, const std::function<void(M&)>& prepare = nullptr) {
   auto found = found_after_power_cut<M, Kind, Engine>(image);
+  if (found && prepare) prepare(*found->m);
   if (!found || found->t->open("image").code != status::ok) return nullptr;
   return found;
 }

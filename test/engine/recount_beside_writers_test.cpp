@@ -1,7 +1,6 @@
 // Tables that were killed are counted in the background while writers go on: whatever moves
 // meanwhile, each record of bytes has its cell adopted once, and gphash's sweep empties no slot
-// that is claimed anew. The medium here makes the count dawdle, so that all that can overtake it
-// does.
+// that is claimed anew. Here the count dawdles, so that all that can overtake it does.
 #include <atomic>
 #include <chrono>
 #include <thread>
@@ -12,32 +11,18 @@
 namespace durahash::test {
 namespace {
 
-/// Reads of threads that did not say they are the test's take their time.
-class dawdling_medium : public process_medium {
- public:
-  explicit dawdling_medium(const std::byte* base) : base_(base) {}
-
-  template <class T>
-  T read(const T* at) noexcept {
-    if (dawdles && !of_the_test && is_slow(at) && ++reads_ % every == 0)
-      std::this_thread::sleep_for(std::chrono::microseconds(pause_us));
-    return direct_access::read(at);
-  }
-
+/// Reads of threads that did not say they are the test's take their time: each so many of those
+/// between two offsets of the pool.
+struct dawdling {
   static inline thread_local bool of_the_test = false;
-  static inline std::atomic<bool> dawdles{false};
-  /// Which reads, as offsets in the pool, and each so many of them.
-  static inline std::uint64_t slow_from = 0, slow_to = ~std::uint64_t{0}, every = 100,
-                              pause_us = 50;
+  static inline thread_local std::uint64_t reads = 0;
+  std::uint64_t from = 0, to = ~std::uint64_t{0}, every = 100, pause_us = 50;
+  std::atomic<bool> over{false};
 
- private:
-  template <class T>
-  bool is_slow(const T* at) const {
-    auto offset = static_cast<std::uint64_t>(reinterpret_cast<const std::byte*>(at) - base_);
-    return offset >= slow_from && offset < slow_to;
+  void read(std::uint64_t offset) const {
+    if (!over && !of_the_test && offset >= from && offset < to && ++reads % every == 0)
+      std::this_thread::sleep_for(std::chrono::microseconds(pause_us));
   }
-  const std::byte* base_;
-  static inline thread_local std::uint64_t reads_ = 0;
 };
 
 /// A thread's records: numbers [first, last), each in a key that names the thread.
@@ -49,13 +34,14 @@ struct window {
 
 template <class Engine, class Kind = byte_records>
 struct program {
-  using rig_type = rig<dawdling_medium, Kind, Engine>;
+  using rig_type = rig<hooked_medium, Kind, Engine>;
+  std::unique_ptr<dawdling> count;
   std::unique_ptr<rig_type> r;
   std::vector<window> windows;
 
   program(const options& how, std::uint64_t threads)
-      : r(make_rig<dawdling_medium, Kind, Engine>(how)) {
-    dawdling_medium::of_the_test = true;
+      : r(make_rig<hooked_medium, Kind, Engine>(how)) {
+    dawdling::of_the_test = true;
     for (std::uint64_t t = 0; t < threads; ++t) windows.push_back({t});
   }
   void put_up_to(window& w, std::uint64_t records) {
@@ -73,19 +59,20 @@ struct program {
   void kill_and_reopen() {
     const std::byte* base = r->p->memory().base();
     std::vector<std::byte> image(base, base + r->p->end());
-    dawdling_medium::slow_from = 0, dawdling_medium::slow_to = image.size(),
-    dawdling_medium::every = 100, dawdling_medium::pause_us = 50;
+    const superblock block = r->p->block();
+    r.reset();
+    count = std::make_unique<dawdling>();
     if (Engine::which == engine_kind::cceh) {  // between two segments: there the count holds no
                                                // lock, and the next read is one of the directory
       checked_place directory;
-      std::memcpy(&directory.word, &image[r->p->block().engine_offset], sizeof directory.word);
-      dawdling_medium::slow_from = directory.offset();
-      dawdling_medium::slow_to = directory.offset() + (std::uint64_t{8} << directory.exponent());
-      dawdling_medium::every = 1, dawdling_medium::pause_us = 300;
+      std::memcpy(&directory.word, &image[block.engine_offset], sizeof directory.word);
+      count->from = directory.offset();
+      count->to = directory.offset() + (std::uint64_t{8} << directory.exponent());
+      count->every = 1, count->pause_us = 300;
     }
-    r.reset();
-    dawdling_medium::dawdles = true;
-    r = after_power_cut<dawdling_medium, Kind, Engine>(image);
+    r = after_power_cut<hooked_medium, Kind, Engine>(image, [this](hooked_medium& m) {
+      m.on_read = [slow = count.get()](std::uint64_t offset) { slow->read(offset); };
+    });
     ASSERT_TRUE(r);
   }
 
@@ -94,11 +81,11 @@ struct program {
     std::vector<std::thread> threads;
     for (window& w : windows)
       threads.emplace_back([&] {
-        dawdling_medium::of_the_test = true;
+        dawdling::of_the_test = true;
         work(w);
       });
     for (std::thread& thread : threads) thread.join();
-    dawdling_medium::dawdles = false;
+    count->over = true;
   }
 
   void expect_sound(const std::string& when) {
@@ -123,7 +110,7 @@ struct program {
     EXPECT_EQ(r->p->root().state, pool_state::clean) << "close does not mark the pool clean";
     const std::byte* base = r->p->memory().base();
     std::vector<std::byte> image(base, base + r->p->end());
-    r = after_power_cut<dawdling_medium, Kind, Engine>(image);
+    r = after_power_cut<hooked_medium, Kind, Engine>(image);
     ASSERT_TRUE(r);
     expect_sound("after close and reopen");
   }

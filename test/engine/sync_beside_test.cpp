@@ -1,6 +1,5 @@
-// P3 (persist/pool.hpp): nothing that the root reaches changes while the root says clean. The
-// medium watches each store to the engine's own area beside syncs that follow each other without a
-// pause.
+// P3 (persist/pool.hpp): nothing that the root reaches changes while the root says clean. Each store
+// to the engine's own area is watched beside syncs that follow each other without a pause.
 #include <atomic>
 #include <chrono>
 #include <mutex>
@@ -12,29 +11,19 @@
 namespace durahash::test {
 namespace {
 
-class watching_medium : public process_medium {
+/// Watches the stores to the engine's own area, and what the root says meanwhile.
+class store_watch {
  public:
-  explicit watching_medium(const std::byte* base) : base_(base) {}
-
-  template <class T>
-  T read(const T* at) noexcept {
-    dawdle();
-    return direct_access::read(at);
-  }
-  template <class T>
-  void write(T* at, T value) noexcept {
-    look_at(at);
-    direct_access::write(at, value);
-    if (offset_of(at) == selector_offset) note_root();
-  }
-  void write_bytes(void* at, const void* from, std::size_t bytes) noexcept {
-    look_at(at);
-    direct_access::write_bytes(at, from, bytes);
-  }
-  template <class T>
-  bool exchange_if(T* at, T expected, T desired) noexcept {
-    look_at(at);
-    return direct_access::exchange_if(at, expected, desired);
+  /// As long as the rig is there.
+  void begin(auto& r) {
+    base_ = r.p->memory().base();
+    const superblock& block = r.p->block();
+    from_ = block.engine_offset, to_ = block.engine_offset + block.engine_bytes;
+    r.m->on_read = [this](std::uint64_t) { dawdle(); };
+    r.m->before_store = [this](std::uint64_t offset) { look_at(offset); };
+    r.m->after_store = [this](std::uint64_t offset) {
+      if (offset == selector_offset) note_root();
+    };
   }
 
   /// The calling thread takes its time over `run`, so that others get in between two of its steps.
@@ -45,17 +34,11 @@ class watching_medium : public process_medium {
     dawdling() = false;
     return answer;
   }
-  void watch(const superblock& block) {
-    from_ = block.engine_offset, to_ = block.engine_offset + block.engine_bytes;
-  }
   std::uint64_t stores() const { return all_stores_.load(); }
   std::uint64_t stores_under_a_clean_root() const { return stores_.load(); }
   std::uint64_t clean_roots() const { return clean_roots_.load(); }
 
  private:
-  std::uint64_t offset_of(const void* at) const {
-    return static_cast<std::uint64_t>(static_cast<const std::byte*>(at) - base_);
-  }
   static bool& dawdling() noexcept {
     thread_local bool here = false;
     return here;
@@ -65,8 +48,7 @@ class watching_medium : public process_medium {
     if (dawdling() && ++reads_ % seldom == 0)
       std::this_thread::sleep_for(std::chrono::microseconds(20));
   }
-  void look_at(const void* at) noexcept {
-    std::uint64_t offset = offset_of(at);
+  void look_at(std::uint64_t offset) noexcept {
     if (offset < from_ || offset >= to_) return;
     ++all_stores_;
     if (clean_.load()) ++stores_;
@@ -81,7 +63,7 @@ class watching_medium : public process_medium {
     clean_roots_ += clean_;
   }
 
-  const std::byte* base_;
+  const std::byte* base_ = nullptr;
   std::uint64_t from_ = 0, to_ = 0;
   std::uint64_t reads_ = 0;  // of the thread that takes its time
   std::atomic<bool> clean_{false};
@@ -92,8 +74,9 @@ enum class shaping { reserve, compact };
 
 template <class Kind, class Engine>
 void sync_beside(shaping what) {
-  auto r = make_rig<watching_medium, Kind, Engine>(options{});
-  r->m->watch(r->p->block());
+  store_watch watch;
+  auto r = make_rig<hooked_medium, Kind, Engine>(options{});
+  watch.begin(*r);
   for (std::uint64_t n = 0; n < 5000; ++n) ASSERT_EQ(put(*r, random_key(n), n), status::ok);
   std::atomic<bool> over{false};
   std::thread syncs([&] {
@@ -101,13 +84,13 @@ void sync_beside(shaping what) {
   });
   auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(300);
   for (std::uint64_t room = 10'000;
-       std::chrono::steady_clock::now() < until && r->m->stores_under_a_clean_root() == 0;
+       std::chrono::steady_clock::now() < until && watch.stores_under_a_clean_root() == 0;
        room = room > 100'000 ? 10'000 : 2 * room) {
     if (what == shaping::reserve) {
-      EXPECT_EQ(r->m->taking_time([&] { return r->t->reserve(room); }), status::ok);
+      EXPECT_EQ(watch.taking_time([&] { return r->t->reserve(room); }), status::ok);
     }
     if (what == shaping::compact || room > 100'000) {
-      EXPECT_EQ(r->m->taking_time([&] { return r->t->compact(); }), status::ok);
+      EXPECT_EQ(watch.taking_time([&] { return r->t->compact(); }), status::ok);
     }
     for (std::uint64_t n = 0; what == shaping::compact && n < 2000;
          ++n) {  // so that there is something to move and to shrink
@@ -119,9 +102,9 @@ void sync_beside(shaping what) {
   }
   over = true;
   syncs.join();
-  EXPECT_EQ(r->m->stores_under_a_clean_root(), 0u)
+  EXPECT_EQ(watch.stores_under_a_clean_root(), 0u)
       << "a power cut between such a store and the next would be believed";
-  EXPECT_GT(r->m->clean_roots(), 1u) << "the syncs came to nothing, so this test shows nothing";
+  EXPECT_GT(watch.clean_roots(), 1u) << "the syncs came to nothing, so this test shows nothing";
   for (std::uint64_t n = 0; n < 5000; ++n) ASSERT_EQ(get(*r, random_key(n)), n);
   check_report report;
   r->t->check(report);
@@ -162,8 +145,9 @@ TEST(SyncBeside, GphashCompactsUnderARootThatSaysChanging) {
 TEST(SyncBeside, CcehMovesTheDirectoryUnderARootThatSaysChanging) {
   options how;
   how.settings["segment"] = 12;  // segments are larger than the room
-  auto r = make_rig<watching_medium, byte_records, cceh_engine>(how);
-  r->m->watch(r->p->block());
+  store_watch watch;
+  auto r = make_rig<hooked_medium, byte_records, cceh_engine>(how);
+  watch.begin(*r);
   auto room = r->p->allocate(slab_bytes, slab_bytes);
   ASSERT_TRUE(room);
   // more than half of each segment: none can be merged
@@ -171,10 +155,10 @@ TEST(SyncBeside, CcehMovesTheDirectoryUnderARootThatSaysChanging) {
   ASSERT_EQ(r->t->compact(), status::ok);
   ASSERT_EQ(r->t->sync(), status::ok);
   r->p->free(*room, slab_bytes);
-  std::uint64_t before = r->m->stores();
+  std::uint64_t before = watch.stores();
   ASSERT_EQ(r->t->compact(), status::ok);
-  EXPECT_GT(r->m->stores(), before) << "the directory did not move, so this test shows nothing";
-  EXPECT_EQ(r->m->stores_under_a_clean_root(), 0u);
+  EXPECT_GT(watch.stores(), before) << "the directory did not move, so this test shows nothing";
+  EXPECT_EQ(watch.stores_under_a_clean_root(), 0u);
 }
 
 }  // namespace

@@ -10,34 +10,12 @@
 namespace durahash::test {
 namespace {
 
-/// Calls the test before each store to the directory: while a shard moves.
-class directory_medium : public process_medium {
- public:
-  explicit directory_medium(const std::byte* base) : base_(base) {}
-
-  template <class T>
-  void write(T* at, T value) noexcept {
-    auto offset = static_cast<std::uint64_t>(reinterpret_cast<const std::byte*>(at) - base_);
-    if (offset >= from && offset < to && shard_moves)
-      shard_moves((offset - from) / sizeof(std::uint64_t));
-    direct_access::write(at, value);
-  }
-
-  std::uint64_t from = 0, to = 0;
-  std::function<void(std::uint64_t shard)> shard_moves;
-
- private:
-  const std::byte* base_;
-};
-
 constexpr std::uint64_t shards = 64, shard_bits = 6;
 
 template <class Kind>
 class grown_groups {
  public:
-  grown_groups() : r_(make_rig<directory_medium, Kind>(with_shards())) {
-    r_->m->from = r_->p->block().engine_offset;
-    r_->m->to = r_->m->from + r_->p->block().engine_bytes;
+  grown_groups() : r_(make_rig<hooked_medium, Kind>(with_shards())) {
     by_shard_.resize(shards);
     for (std::uint64_t n = 0; n < 200 * shards; ++n) by_shard_[shard_of(n)].push_back(n);
     for (std::uint64_t shard = 0; shard < shards; ++shard) {
@@ -52,14 +30,19 @@ class grown_groups {
     for (std::uint64_t shard = 0; shard < shards; ++shard)  // probes and keys have their places
       for (std::uint64_t n : {probes_[shard], by_shard_[shard][0]})
         ASSERT_EQ(put_short(*r_, n), status::ok);
-    r_->m->shard_moves = [&](std::uint64_t shard) { look(shard, growing); };
+    const superblock& block = r_->p->block();
+    // while a shard moves: before a store to the directory
+    r_->m->before_store = [&, growing](std::uint64_t offset) {
+      if (offset >= block.engine_offset && offset < block.engine_offset + block.engine_bytes)
+        look((offset - block.engine_offset) / sizeof(std::uint64_t), growing);
+    };
     for (std::size_t i = 1; i < 100; ++i) {
       std::vector<std::uint64_t> numbers = {by_shard_[growing][i]};
       for (std::uint64_t shard = 0; shard < shards; ++shard)
         if (shard != growing) numbers.push_back(by_shard_[shard][0]);
       put_all(numbers);
     }
-    r_->m->shard_moves = nullptr;
+    r_->m->before_store = nullptr;
     EXPECT_GT(moves_, 0u) << "no shard grew, so this test shows nothing";
     EXPECT_EQ(waited_, 0u) << "of " << moves_
                            << " growths of one shard, writes to another one waited for so many";
@@ -101,7 +84,7 @@ class grown_groups {
     waited_ += !*done;
   }
 
-  std::unique_ptr<rig<directory_medium, Kind>> r_;
+  std::unique_ptr<rig<hooked_medium, Kind>> r_;
   std::vector<std::vector<std::uint64_t>> by_shard_;  // keys, by shard
   std::vector<std::uint64_t> probes_;                 // one key of each shard, for the other thread
   std::uint64_t moves_ = 0, waited_ = 0;

@@ -95,8 +95,8 @@ void write_in_all_ways(Rig& r, const std::vector<std::vector<std::uint64_t>>& pl
 /// All that is in the first 256th of the hashes: 8 levels deep, and searches begin above.
 TEST(TurboSplit, KeysOfOneSideMakeADeepTree) {
   with_both_kinds([]<class Kind>(Kind) {
-    using rig_type = rig<plain_medium, Kind>;
-    auto r = make_rig<plain_medium, Kind>(small(2, 2));
+    using rig_type = rig<hooked_medium, Kind>;
+    auto r = make_rig<hooked_medium, Kind>(small(2, 2));
     model wanted;
     const auto deep = keys_with<Kind>(*r, 8, 0, 120);
     for (std::uint64_t n : deep) {
@@ -119,8 +119,8 @@ TEST(TurboSplit, KeysOfOneSideMakeADeepTree) {
 /// begin below those.
 TEST(TurboSplit, ShardsThatWereNotSplitAreFoundFromADeeperLevel) {
   with_both_kinds([]<class Kind>(Kind) {
-    using rig_type = rig<plain_medium, Kind>;
-    auto r = make_rig<plain_medium, Kind>(small(4, 1));
+    using rig_type = rig<hooked_medium, Kind>;
+    auto r = make_rig<hooked_medium, Kind>(small(4, 1));
     model wanted;
     const auto split = keys_with<Kind>(*r, 1, 0, 400);
     put_all<rig_type, Kind>(*r, split, 9, wanted);
@@ -167,7 +167,7 @@ TEST(TurboSplit, AReaderOfTheWholeFindsWhatTheHalvesHave) {
 /// An iteration goes on where it was, however often shards are split below it.
 TEST(TurboSplit, AnIterationVisitsWhatWasThereAllTheTime) {
   with_both_kinds([]<class Kind>(Kind) {
-    auto r = make_rig<plain_medium, Kind>(small(2, 2));
+    auto r = make_rig<hooked_medium, Kind>(small(2, 2));
     constexpr std::uint64_t kept = 100;
     for (std::uint64_t n = 0; n < kept; ++n) put(*r, n, n);
     std::map<std::string, int> seen;
@@ -186,7 +186,7 @@ TEST(TurboSplit, AnIterationVisitsWhatWasThereAllTheTime) {
 TEST(TurboSplit, AReservationSplitsWhatItMustAndNothingGrowsThen) {
   with_both_kinds([]<class Kind>(Kind) {
     for (std::uint64_t before : {0, 300}) {
-      auto r = make_rig<plain_medium, Kind>(small(4, 4));
+      auto r = make_rig<hooked_medium, Kind>(small(4, 4));
       model wanted;
       for (std::uint64_t n = 0; n < before; ++n) put(*r, n, n), wanted[n] = n;
       ASSERT_EQ(r->t->reserve(3000), status::ok);
@@ -203,8 +203,8 @@ TEST(TurboSplit, AReservationSplitsWhatItMustAndNothingGrowsThen) {
 /// Shards deeper than the reservation needs, which compaction has left small.
 TEST(TurboSplit, AReservationIsForDeeperShardsToo) {
   with_both_kinds([]<class Kind>(Kind) {
-    using rig_type = rig<plain_medium, Kind>;
-    auto r = make_rig<plain_medium, Kind>(small(2, 8));
+    using rig_type = rig<hooked_medium, Kind>;
+    auto r = make_rig<hooked_medium, Kind>(small(2, 8));
     model wanted;
     std::vector<std::uint64_t> all;
     for (std::uint64_t n = 0; n < 3000; ++n) all.push_back(n);
@@ -288,7 +288,7 @@ TEST(TurboSplit, ADamagedPairCostsItsShardAlone) {
 /// Writers, readers, and all that takes every lock, while shards are split under them.
 TEST(TurboSplit, EverythingGoesOnBesideSplits) {
   with_both_kinds([]<class Kind>(Kind) {
-    auto r = make_rig<plain_medium, Kind>(small(2, 1));
+    auto r = make_rig<hooked_medium, Kind>(small(2, 1));
     constexpr std::uint64_t each = 4000;
     std::atomic<bool> stop{false};
     std::atomic<std::uint64_t> acknowledged[2] = {};
@@ -336,7 +336,7 @@ TEST(TurboSplit, ABatchLeavesTheLastValueOfAKeyWhateverGrowsBeside) {
   with_both_kinds([]<class Kind>(Kind) {
     constexpr std::uint64_t others = 62, tables = 200, filler = 4000;
     for (std::uint64_t n = 0; n < tables; ++n) {
-      auto r = make_rig<plain_medium, Kind>(small(2, 1));
+      auto r = make_rig<hooked_medium, Kind>(small(2, 1));
       std::vector<std::uint64_t> numbers(others + 2);
       for (std::uint64_t i = 1; i <= others; ++i) numbers[i] = random_key(n << 20 | i);
       numbers.front() = numbers.back() = random_key(n << 20);

@@ -220,7 +220,7 @@ class every_execution {
 
 // --------------------------------------------------------------------------------------- the model
 
-void perform(machine& on, const instruction& i) {
+void perform(recorded_machine& on, const instruction& i) {
   auto& m = on.as(i.thread).medium();
   m.enter(verb::store, site());
   std::byte* at = on.bytes_at(i.line, i.byte);
@@ -251,7 +251,7 @@ void perform(machine& on, const instruction& i) {
   }
 }
 
-std::vector<const word*> words_of(machine& on) {
+std::vector<const word*> words_of(recorded_machine& on) {
   std::vector<const word*> made;
   for (std::size_t line = 0; line < lines; ++line)
     for (std::size_t at : word_at) made.push_back(&on.at(line, at));
@@ -285,7 +285,7 @@ TEST(CrashBruteForce, EveryExecutionOfRandomProgramsLeavesExactlyTheModelsImages
   for (int n = 0; n < programs; ++n) {
     random_source random(seed + static_cast<std::uint64_t>(n));
     random_program_of_instructions program = draw(random);
-    machine on;
+    recorded_machine on;
     every_execution truth;
     for (const instruction& i : program) perform(on, i), truth.step(i);
     outcomes told = on.of(words_of(on));
@@ -310,7 +310,7 @@ TEST(CrashBruteForce, WhatIsChosenWhereAllWouldBeTooManyIsLegalAndHoldsTheSmalle
   for (std::uint64_t n = 0; n < 1000; ++n) {
     random_source random(seed + n);
     random_program_of_instructions program = draw(random);
-    machine on;
+    recorded_machine on;
     for (const instruction& i : program) perform(on, i);
     std::set<image_bytes> legal = on.images(), chosen;
     cache_model model = on.model();

@@ -11,7 +11,7 @@ constexpr const char* no_reason = "a test";
 
 /// x and y lie in lines of their own; a and b are neighbours in a third one.
 struct CrashLitmus : testing::Test {
-  machine on;
+  recorded_machine on;
   recording_medium<false>& m = on.medium();
   word &x = on.at(0, 0), &y = on.at(1, 0), &a = on.at(2, 3), &b = on.at(2, 4);
 
@@ -237,7 +237,7 @@ TEST_F(CrashLitmus, ALockedExchangeOfAnotherThreadDoesNotBind) {
 
 TEST_F(CrashLitmus, TheWordsOfAWideStoreComeInAnyOrder) {
   for (std::size_t k = 1; k <= 8; ++k) {
-    machine fresh;
+    recorded_machine fresh;
     std::array<std::uint64_t, 8> words;
     words.fill(1);
     store_bytes(fresh.medium(), &fresh.at(0, 0), words.data(), k * sizeof(std::uint64_t));
@@ -344,18 +344,18 @@ TEST_F(CrashLitmus, AConditionalCommitIsDurableOnReturn) {
 /// The program in which one effect of its last publication is missing.
 template <class Program>
 outcomes without(elision::what kind, Program program) {
-  machine whole;
+  recorded_machine whole;
   program(whole);
   elision left_out{kind, whole.sources()[whole.events().back().where].text()};
   for (const event& e : whole.events())
     if (kind == elision::what::order && e.kind == event::what::store &&
         whole.sources()[e.where].commits())
       left_out.place = whole.sources()[e.where].text();
-  machine lame(&left_out);
+  recorded_machine lame(&left_out);
   return program(lame);
 }
 
-outcomes one_line_trick(machine& on) {
+outcomes one_line_trick(recorded_machine& on) {
   word &a = on.at(2, 3), &b = on.at(2, 4);
   store(on.medium(), a, 5);
   (void)publish_unfenced(on.medium(), b, 1, after_same_line(&b, &a, sizeof a));
@@ -363,14 +363,14 @@ outcomes one_line_trick(machine& on) {
 }
 
 TEST(CrashElision, WithoutTheOrderACommitComesBeforeItsPayload) {
-  machine whole;
+  recorded_machine whole;
   EXPECT_EQ(one_line_trick(whole), (outcomes{{0, 0}, {5, 0}, {5, 1}}));
   EXPECT_EQ(without(elision::what::order, one_line_trick),
             (outcomes{{0, 0}, {5, 0}, {5, 1}, {0, 1}}));
 }
 
 /// As much as a line of records has: more stores than one would look at every part of.
-outcomes long_one_line_trick(machine& on) {
+outcomes long_one_line_trick(recorded_machine& on) {
   word &first = on.at(2, 0), &commit = on.at(2, 7);
   for (std::uint64_t n = 1; n <= 40; ++n) store(on.medium(), on.at(2, n % 7), n);
   (void)publish_unfenced(on.medium(), commit, 1, after_same_line(&commit, &first, 56));
@@ -392,7 +392,7 @@ TEST(CrashElision, WithoutTheOrderACommitAloneIsAmongTheChosenImagesOfALongLine)
   EXPECT_TRUE(without(elision::what::order, long_one_line_trick).contains({0, 1}));
 }
 
-outcomes payload_and_commit(machine& on) {
+outcomes payload_and_commit(recorded_machine& on) {
   word &x = on.at(0, 0), &y = on.at(1, 0);
   store(on.medium(), y, 5);
   durable payload = persist(on.medium(), extent_of(y));
@@ -401,18 +401,18 @@ outcomes payload_and_commit(machine& on) {
 }
 
 TEST(CrashElision, WithoutTheFenceAPublicationMayBeLost) {
-  machine whole;
+  recorded_machine whole;
   EXPECT_EQ(payload_and_commit(whole), (outcomes{{5, 1}}));
   EXPECT_EQ(without(elision::what::fence, payload_and_commit), (outcomes{{5, 0}, {5, 1}}));
 }
 
 TEST(CrashElision, OnlyTheNamedPlaceIsLeftOut) {
   elision elsewhere{elision::what::fence, "nowhere.at.all"};
-  machine on(&elsewhere);
+  recorded_machine on(&elsewhere);
   EXPECT_EQ(payload_and_commit(on), (outcomes{{5, 1}}));
 }
 
-outcomes flush_then_fence(machine& on) {
+outcomes flush_then_fence(recorded_machine& on) {
   word& x = on.at(0, 0);
   store(on.medium(), x, 1);
   flushed f = flush(on.medium(), extent_of(x));
@@ -423,13 +423,13 @@ outcomes flush_then_fence(machine& on) {
 }
 
 TEST(CrashElision, WithoutTheFlushAFenceBindsNothing) {
-  machine whole;
+  recorded_machine whole;
   EXPECT_EQ(flush_then_fence(whole), (outcomes{{1}}));
   std::string place;
   for (const event& e : whole.events())
     if (e.kind == event::what::flush) place = whole.sources()[e.where].text();
   elision left_out{elision::what::flush, place};
-  machine lame(&left_out);
+  recorded_machine lame(&left_out);
   EXPECT_EQ(flush_then_fence(lame), (outcomes{{0}, {1}}));
 }
 

@@ -58,11 +58,11 @@ inline std::set<image_bytes> all_images(cache_model& model) {
   return found;
 }
 
-class machine : public scheduler {
+class recorded_machine : public scheduler {
  public:
   static constexpr std::size_t lines = 8;
 
-  explicit machine(const elision* left_out = nullptr)
+  explicit recorded_machine(const elision* left_out = nullptr)
       : tracer_(region_, places_), medium_(tracer_) {
     region_.load(bytes(lines * line_bytes));
     before_ = region_.copy();
@@ -85,7 +85,7 @@ class machine : public scheduler {
   }
 
   /// What follows is done by this thread.
-  machine& as(unsigned thread) {
+  recorded_machine& as(unsigned thread) {
     thread_ = thread;
     return *this;
   }

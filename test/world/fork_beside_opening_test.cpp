@@ -75,8 +75,9 @@ int killed_while_forking(const child_arguments& arguments) {
   die();
 }
 
-const child_role roles[] = {{"children_beside_openings", children_beside_openings},
-                            {"killed_while_forking", killed_while_forking}};
+const child_role roles_of_fork_beside_opening[] = {
+    {"children_beside_openings", children_beside_openings},
+    {"killed_while_forking", killed_while_forking}};
 
 /// Engines know nothing of files.
 TEST(ForkBesideOpening, LeavesTheChildWithoutTheLock) {

@@ -116,14 +116,6 @@ class Fork : public testing::TestWithParam<setup> {
 };
 INSTANTIATE_TEST_SUITE_P(Every, Fork, testing::ValuesIn(world_and_logged_setups()), setup_name());
 
-struct place {
-  setup with;
-  std::string folder;
-  explicit place(const child_arguments& arguments)
-      : with(world_setup(arguments.at(0))), folder(arguments.at(1)) {}
-  std::string file(const std::string& name) const { return folder + "/" + name; }
-};
-
 // -------------------------------------------------------------------------------------------------
 // what a child may do with a handle
 
@@ -479,7 +471,7 @@ TEST_P(Fork, AChildOpensThePoolAnewOnceTheParentIsDead) {
   expect_sound(**opened);
 }
 
-const child_role roles[] = {
+const child_role roles_of_fork[] = {
     {"child_tries_everything", child_tries_everything},
     {"child_destroys_its_copy", child_destroys_its_copy},
     {"child_closes_its_copy", child_closes_its_copy},

@@ -31,11 +31,8 @@ struct calls {
   }
 };
 
-struct place {
-  setup with;
-  std::string path;
-  explicit place(const child_arguments& arguments)
-      : with(world_setup(arguments.at(0))), path(arguments.at(1) + "/pool") {
+struct durable_place : place {
+  explicit durable_place(const child_arguments& arguments) : place(arguments) {
     with.durability = durability_named(arguments.at(2));
   }
   static durability_level durability_named(const std::string& name) {
@@ -83,8 +80,8 @@ void call_nothing(std::unique_ptr<subject>& pool, const setup& with, const calls
 /// Another thread writes and asks, and lets the disk get up to 60 calls behind. However fast it is,
 /// there is a child for every hundred records, made as soon as a call is awaited.
 int fork_beside_awaited_calls(const child_arguments& arguments) {
-  place at(arguments);
-  auto pool = make_or_end(at.with, at.path);
+  durable_place at(arguments);
+  auto pool = make_or_end(at.with, at.file());
   calls all;
   std::atomic<std::uint64_t> asked{0}, may_write{records_per_child};
   std::thread writer([&] {
@@ -110,8 +107,8 @@ int fork_beside_awaited_calls(const child_arguments& arguments) {
 
 /// Every hundredth call forks. Its child has a thread of the library's, and ends.
 int fork_within_calls(const child_arguments& arguments) {
-  place at(arguments);
-  auto pool = make_or_end(at.with, at.path);
+  durable_place at(arguments);
+  auto pool = make_or_end(at.with, at.file());
   calls all;
   for (std::uint64_t n = 0; n < records; ++n)
     put_and_ask(*pool, at.with, n, [&, n, note = all.call_for(n)](status answer) {
@@ -122,8 +119,9 @@ int fork_within_calls(const child_arguments& arguments) {
   require_all_calls_and_die(*pool, at.with, all);
 }
 
-const child_role roles[] = {{"fork_beside_awaited_calls", fork_beside_awaited_calls},
-                            {"fork_within_calls", fork_within_calls}};
+const child_role roles_of_fork_when_durable[] = {
+    {"fork_beside_awaited_calls", fork_beside_awaited_calls},
+    {"fork_within_calls", fork_within_calls}};
 
 class ForkWhenDurable : public testing::TestWithParam<setup> {
  protected:

@@ -13,15 +13,7 @@
 namespace durahash::test {
 namespace {
 
-constexpr std::uint64_t records = 1000;
-
-struct place {
-  setup with;
-  std::string folder;
-  explicit place(const child_arguments& arguments)
-      : with(world_setup(arguments.at(0))), folder(arguments.at(1)) {}
-  std::string file() const { return folder + "/pool"; }
-};
+constexpr std::uint64_t few_records = 1000;
 
 /// Forks once, from within an operation.
 class fork_within {
@@ -65,7 +57,7 @@ void scan_and_fork(std::unique_ptr<subject>& pool, const setup& with, std::uint6
     end_child(pool, with, answer);
   }
   require_ok(answer, "the scan goes on in the parent");
-  require(visits == records, "in the parent each record is visited");
+  require(visits == few_records, "in the parent each record is visited");
   fork.require_good_end_of_child("a child that returns from a visitor");
 }
 
@@ -91,7 +83,7 @@ class writers {
     for (std::uint64_t first : {0, 1})
       threads_.emplace_back([&pool, with, first, this] {
         while (!over_)
-          for (std::uint64_t n = first; n < records; n += 2)
+          for (std::uint64_t n = first; n < few_records; n += 2)
             require_ok(pool.put(nth_key(with, n), nth_value(with, n)), "put beside a fork");
       });
   }
@@ -106,19 +98,19 @@ class writers {
 };
 
 [[noreturn]] void require_all_and_die(subject& pool, const setup& with) {
-  require_records(pool, with, 0, records, "behind the children");
+  require_records(pool, with, 0, few_records, "behind the children");
   require_sound(pool, "behind the children");
-  put_records(pool, with, records, 2 * records);
+  put_records(pool, with, few_records, 2 * few_records);
   die();
 }
 
 int fork_within_visitors(const child_arguments& arguments) {
   place at(arguments);
   auto pool = make_or_end(at.with, at.file());
-  put_records(*pool, at.with, 0, records);
+  put_records(*pool, at.with, 0, few_records);
   {
     writers beside(*pool, at.with);
-    for (std::uint64_t visit = 1; visit <= records; visit += 90)
+    for (std::uint64_t visit = 1; visit <= few_records; visit += 90)
       scan_and_fork(pool, at.with, visit);
   }
   require_all_and_die(*pool, at.with);
@@ -127,7 +119,7 @@ int fork_within_visitors(const child_arguments& arguments) {
 int fork_within_reads(const child_arguments& arguments) {
   place at(arguments);
   auto pool = make_or_end(at.with, at.file());
-  put_records(*pool, at.with, 0, records);
+  put_records(*pool, at.with, 0, few_records);
   {
     writers beside(*pool, at.with);
     for (std::uint64_t n = 0; n < 10; ++n) read_and_fork(pool, at.with, n);
@@ -135,8 +127,8 @@ int fork_within_reads(const child_arguments& arguments) {
   require_all_and_die(*pool, at.with);
 }
 
-const child_role roles[] = {{"fork_within_visitors", fork_within_visitors},
-                            {"fork_within_reads", fork_within_reads}};
+const child_role roles_of_fork_within[] = {{"fork_within_visitors", fork_within_visitors},
+                                           {"fork_within_reads", fork_within_reads}};
 
 class ForkWithin : public testing::TestWithParam<setup> {
  protected:
@@ -147,7 +139,7 @@ class ForkWithin : public testing::TestWithParam<setup> {
     auto opened = open_subject(GetParam(), folder.file("pool"), plain_options(GetParam()));
     ASSERT_TRUE(opened) << opened.failure().message;
     std::uint64_t lost = 0;
-    for (std::uint64_t n = 0; n < 2 * records; ++n)
+    for (std::uint64_t n = 0; n < 2 * few_records; ++n)
       lost += (*opened)->get(nth_key(GetParam(), n)) != nth_value(GetParam(), n);
     EXPECT_EQ(lost, 0u) << "acknowledged records are gone";
     expect_sound(**opened);

@@ -458,12 +458,12 @@ TEST_P(FewAddresses, AreSharedWithTheProgramBesideThePool) {
 #endif
 }
 
-const child_role roles[] = {{"use_few_addresses", use_few_addresses},
-                            {"fill_eight_pools_and_die", fill_eight_pools_and_die},
-                            {"open_a_thousand_pools", open_a_thousand_pools},
-                            {"hold_a_thousand_small_pools", hold_a_thousand_small_pools},
-                            {"ask_for_a_capacity", ask_for_a_capacity},
-                            {"put_chosen_keys", put_chosen_keys}};
+const child_role roles_of_limits[] = {{"use_few_addresses", use_few_addresses},
+                                      {"fill_eight_pools_and_die", fill_eight_pools_and_die},
+                                      {"open_a_thousand_pools", open_a_thousand_pools},
+                                      {"hold_a_thousand_small_pools", hold_a_thousand_small_pools},
+                                      {"ask_for_a_capacity", ask_for_a_capacity},
+                                      {"put_chosen_keys", put_chosen_keys}};
 
 }  // namespace
 }  // namespace durahash::test

@@ -37,12 +37,10 @@ std::string value_of(std::uint64_t thread, std::uint64_t n) {
   return word_bytes(mixed(thread << 56 | n));
 }
 
-struct place {
-  setup with;
-  std::string folder, program;
-  explicit place(const child_arguments& arguments)
-      : with(world_setup(arguments.at(0))), folder(arguments.at(1)), program(arguments.at(2)) {}
-  std::string file(const std::string& name) const { return folder + "/" + name; }
+struct counted_place : place {
+  std::string program;
+  explicit counted_place(const child_arguments& arguments)
+      : place(arguments), program(arguments.at(2)) {}
 };
 
 std::uint64_t threads_in(const std::string& program) {
@@ -72,7 +70,7 @@ void put_up_to(subject& pool, windows& told, std::uint64_t t, std::uint64_t reco
 constexpr std::uint64_t many = 12'000, some = many * 55 / 100, few = many / 20;
 
 int fill_to_the_brim(const child_arguments& arguments) {
-  place at(arguments);
+  counted_place at(arguments);
   windows told(at.file("told"));
   options how = at.with.create_options();
   how.capacity = 80'000;
@@ -139,7 +137,7 @@ void make_background_threads_wait() {
 
 /// Opens what was killed, writes at once, verifies; then ends as `how` says.
 int write_beside_the_recount(const child_arguments& arguments) {
-  place at(arguments);
+  counted_place at(arguments);
   windows told(at.file("told"));
   std::uint64_t threads = threads_in(at.program);
   auto pool = open_or_end(at.with, at.file("pool"));
@@ -167,8 +165,8 @@ int write_beside_the_recount(const child_arguments& arguments) {
   return passed;
 }
 
-const child_role roles[] = {{"fill_to_the_brim", fill_to_the_brim},
-                            {"write_beside_the_recount", write_beside_the_recount}};
+const child_role roles_of_recount[] = {{"fill_to_the_brim", fill_to_the_brim},
+                                       {"write_beside_the_recount", write_beside_the_recount}};
 
 class Recount : public testing::TestWithParam<setup> {
  protected:

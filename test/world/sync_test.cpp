@@ -46,14 +46,6 @@ bool same_and_clean(const root_record& a, const root_record& b) {
   return a.state == pool_state::clean && a.sequence == b.sequence && b.state == a.state;
 }
 
-struct place {
-  setup with;
-  std::string folder;
-  explicit place(const child_arguments& arguments)
-      : with(world_setup(arguments.at(0))), folder(arguments.at(1)) {}
-  std::string file(const std::string& name) const { return folder + "/" + name; }
-};
-
 /// A power cut while the root said clean: it opens, checks clean, and has exactly the records that
 /// were synced.
 void require_whole(const place& at, const std::string& image, std::uint64_t records,
@@ -181,8 +173,8 @@ int sync_beside_writers(const child_arguments& arguments) {
   return passed;
 }
 
-const child_role roles[] = {{"sync_beside", sync_beside},
-                            {"sync_beside_writers", sync_beside_writers}};
+const child_role roles_of_sync[] = {{"sync_beside", sync_beside},
+                                    {"sync_beside_writers", sync_beside_writers}};
 
 class SyncBeside : public testing::TestWithParam<setup> {
  protected:

@@ -63,14 +63,6 @@ std::optional<std::string> version_of(const setup& with, std::uint64_t key, std:
   return versioned_value(with, key, version);
 }
 
-struct place {
-  setup with;
-  std::string folder;
-  explicit place(const child_arguments& arguments)
-      : with(world_setup(arguments.at(0))), folder(arguments.at(1)) {}
-  std::string file(const std::string& name) const { return folder + "/" + name; }
-};
-
 class busy_process {
  public:
   busy_process(const place& at, std::uint64_t seed, bool forks)

@@ -11,14 +11,6 @@ namespace {
 
 constexpr std::uint64_t records = 2000;
 
-struct place {
-  setup with;
-  std::string folder;
-  explicit place(const child_arguments& arguments)
-      : with(world_setup(arguments.at(0))), folder(arguments.at(1)) {}
-  std::string file(const std::string& name) const { return folder + "/" + name; }
-};
-
 /// Puts keys [first, last) of a table again and again; tells how often.
 class rewriter {
  public:
@@ -299,7 +291,7 @@ int visitors_throw(const child_arguments& arguments) {
   return passed;
 }
 
-const child_role roles[] = {
+const child_role roles_of_visitor[] = {
     {"batches_beside_a_reader_in_a_full_pool", batches_beside_a_reader_in_a_full_pool},
     {"visitors_throw", visitors_throw},
     {"visitor_writes_another_table", visitor_writes_another_table},

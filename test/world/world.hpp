@@ -38,6 +38,15 @@ std::vector<setup> world_and_logged_setups();
 /// The setup of that name(), of those above.
 setup world_setup(const std::string& name);
 
+/// Where a role plays, of its first two arguments: a setup's name, and a folder for its pools.
+struct place {
+  setup with;
+  std::string folder;
+  explicit place(const child_arguments& arguments)
+      : with(world_setup(arguments.at(0))), folder(arguments.at(1)) {}
+  std::string file(const std::string& name = "pool") const { return folder + "/" + name; }
+};
+
 /// A step of a role; a false one ends the process with what is not so.
 void require(bool holds, const std::string& what);
 /// The same, with what a status says.
