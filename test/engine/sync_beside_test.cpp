@@ -1,5 +1,5 @@
-// P3 (persist/pool.hpp): nothing that the root reaches changes while the root says clean. Each store
-// to the engine's own area is watched beside syncs that follow each other without a pause.
+// P3 (persist/pool.hpp): nothing that the root reaches changes while the root says clean. Each
+// store to the engine's own area is watched beside syncs that follow each other without a pause.
 #include <atomic>
 #include <chrono>
 #include <mutex>
