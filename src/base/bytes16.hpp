@@ -37,9 +37,8 @@ inline std::uint32_t same_bytes(bytes16 a, bytes16 b) noexcept {
 /// A bit for each of four words, two in each, that is this one.
 inline std::uint32_t same_words(bytes16 low, bytes16 high, std::uint64_t word) noexcept {
   const __m128i wanted = _mm_set1_epi64x(static_cast<long long>(word));
-  const int first = _mm_movemask_pd(_mm_castsi128_pd(_mm_cmpeq_epi64(low, wanted)));
-  const int second = _mm_movemask_pd(_mm_castsi128_pd(_mm_cmpeq_epi64(high, wanted)));
-  return static_cast<std::uint32_t>(first | second << 2);
+  const __m128i same = _mm_packs_epi32(_mm_cmpeq_epi64(low, wanted), _mm_cmpeq_epi64(high, wanted));
+  return static_cast<std::uint32_t>(_mm_movemask_ps(_mm_castsi128_ps(same)));
 }
 /// Two bits for each of eight words whose lower half is this one's. 16-aligned; each half is read
 /// at once, the order among them is open.

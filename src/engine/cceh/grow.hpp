@@ -183,19 +183,22 @@ status table<M, Kind>::split_in(const segment& s, halves& made, stripe_index rig
 
 // ----------------------------------------------------------------------------------------- rewrite
 
-/// Told from the words alone, but for those that a split in place has left.
+/// Told from the words alone, but for those that a split in place has left. Of a large segment half
+/// the buckets are counted, each for two: whoever acts on it looks again.
 template <medium M, class Kind>
 auto table<M, Kind>::occupancy_of(const segment& s) const -> occupancy {
-  occupancy found;
+  constexpr std::uint64_t many = 128;
+  const std::uint64_t buckets = buckets_per_segment(), each = buckets >= many ? 2 : 1;
+  std::uint64_t room = 0, spoiled = 0;
   const bucket* first = buckets_at(s.offset());
-  for (std::uint64_t b = 0; b < buckets_per_segment(); ++b) {
+  for (std::uint64_t b = 0; b < buckets; b += each) {
     bucket_keys keys = keys_of(first[b]);
     std::uint32_t empty = match(keys, empty_word), open = match(keys, removed_word);
     if (!copy_on_write_) open |= stale_slots(s, first[b]) & ~empty;
-    found.records += static_cast<unsigned>(slots_per_bucket - std::popcount(empty | open));
-    found.spoiled += empty == 0 && open != 0;
+    room += static_cast<unsigned>(std::popcount(empty | open));
+    if (empty == 0) spoiled += open != 0;
   }
-  return found;
+  return {slots_per_segment() - room * each, spoiled * each};
 }
 
 /// A window of `s`, which is locked, is full. Where others have room, because records come and go
@@ -238,8 +241,10 @@ bool table<M, Kind>::rewrite(const segment& s) {
   settle(s);
   auto made = new_segment();
   if (!made) return false;
-  std::vector<resident> all = residents(s);
-  if (!lay_out(all, *made)) lay_out_as_they_lie(all, *made);
+  bool fits = true;
+  for_each_resident(
+      s, [&](const resident& r) { fits = fits && made->put(home_of(r.hash), probe_, r); });
+  if (!fits) lay_out_as_they_lie(residents(s), *made);
   put_in_place(s, *made);
   return true;
 }
@@ -398,7 +403,10 @@ std::uint64_t table<M, Kind>::survey_segment(std::uint64_t at, bool churned_befo
       if (buddies) both = own.records + occupancy_of(buddy).records;
     }
   }
-  if (buddies && both <= few && merge(at, few)) return until = 0, s.end();
+  if (buddies && both <= few) {
+    if (merge(at, few)) return until = 0, s.end();
+    until = 0;  // nearly: half the buckets seemed to hold less
+  }
   if (buddies && both > few) until = std::min(until, (both - few) / 2);  // if it loses as many
   if (own.records > few) until = std::min(until, own.records - few);
   // the fuller, the longer are the ways past them
