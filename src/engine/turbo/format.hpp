@@ -37,6 +37,8 @@ struct meta_word {
   }
   constexpr std::uint32_t empty() const noexcept { return ~valid() & all_slots; }
   constexpr bool ends_path() const noexcept { return std::popcount(valid()) < max_valid; }
+  /// The same, where what is empty is asked for, too.
+  constexpr bool two_empty() const noexcept { return (empty() & (empty() - 1)) != 0; }
   constexpr bool well_formed() const noexcept {
     return (deleted() & ~valid()) == 0 && std::popcount(valid()) <= max_valid;
   }

@@ -115,17 +115,23 @@ bool table<M, Kind>::fill_array(shard_index s, bucket* made, unsigned log2_bucke
     store(m_, b.meta, meta_word{meta_word::one_write});
     store(m_, b.tags[0], 0), store(m_, b.tags[1], 0), store(m_, b.reserved, 0);
   }
-  return each_record([&, of_shard = buckets << level_of(s)](const live_record& r) {
-    std::uint64_t at = multiply_wide(r.hash, of_shard).high & (buckets - 1), distance = 0;
-    meta_word meta = load(m_, made[at].meta);
-    while (!meta.ends_path()) {
+  // of bytes: an offset in the array is what its hash says
+  const std::uint64_t of_shard = (buckets << level_of(s)) * sizeof(bucket);
+  const std::uint64_t inside = (buckets - 1) * sizeof(bucket);
+  return each_record([&](const live_record& r) {
+    std::uint64_t at = multiply_wide(r.hash, of_shard).high & inside, distance = 0;
+    const auto made_at = [made](std::uint64_t offset) -> bucket& {
+      return *reinterpret_cast<bucket*>(reinterpret_cast<char*>(made) + offset);
+    };
+    meta_word meta = load(m_, made_at(at).meta);
+    while (!meta.two_empty()) {
       if (++distance == scope) return false;
-      at = (at + 1) & (buckets - 1);
-      meta = load(m_, made[at].meta);
+      at = (at + sizeof(bucket)) & inside;
+      meta = load(m_, made_at(at).meta);
     }
-    bucket& b = made[at];
+    bucket& b = made_at(at);
     const std::uint32_t behind = meta.empty() & ~slots_of_first_line;
-    const std::size_t n = best_of(behind != 0 ? behind : meta.empty(), r.hash);
+    const std::size_t n = behind == 0 ? first_of(meta.empty()) : best_behind(behind, r.hash);
     store(m_, b.meta, meta_word{meta.bits | meta_word::valid_bit(n)});
     slot& to = slot_in(b, n);
     store(m_, to.key, r.key_word);

@@ -184,8 +184,10 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   static auto& slot_in(Bucket& b, std::size_t i) noexcept {
     using its_slot = std::conditional_t<std::is_const_v<Bucket>, const slot, slot>;
     using byte = std::conditional_t<std::is_const_v<Bucket>, const char, char>;
-    byte* const first = reinterpret_cast<byte*>(&b) + offsetof(bucket, slots);
-    return *reinterpret_cast<its_slot*>(first + static_cast<unsigned>(i) * unsigned{sizeof(slot)});
+    std::size_t distance = static_cast<unsigned>(i) * unsigned{sizeof(slot)};
+    asm("" : "+r"(distance));  // else the header is added to it, and it is no index any more
+    return *reinterpret_cast<its_slot*>(reinterpret_cast<byte*>(&b) + distance +
+                                        offsetof(bucket, slots));
   }
   /// Those that a new record may go to: deleted ones, else empty ones.
   static std::uint32_t open_in(meta_word meta) noexcept {
@@ -194,8 +196,11 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   /// The one of these slots that a new record of that hash goes to: in the first line, where it
   /// needs no fence of its own, or else at the end that the hash tells. There is one.
   static std::size_t best_of(std::uint32_t open, std::uint64_t hash) noexcept {
-    const std::size_t last = 31u ^ static_cast<unsigned>(__builtin_clz(open));
-    return from_the_end(hash) && (open & slots_of_first_line) == 0 ? last : first_of(open);
+    return (open & slots_of_first_line) == 0 ? best_behind(open, hash) : first_of(open);
+  }
+  /// Where the first line has no place.
+  static std::size_t best_behind(std::uint32_t open, std::uint64_t hash) noexcept {
+    return from_the_end(hash) ? 31u ^ static_cast<unsigned>(__builtin_clz(open)) : first_of(open);
   }
   /// Where a search expects the record, if not in the first line.
   static const char* near_line(const bucket* home, std::uint64_t hash) noexcept {
