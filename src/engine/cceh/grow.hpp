@@ -183,15 +183,13 @@ status table<M, Kind>::split_in(const segment& s, halves& made, stripe_index rig
 
 // ----------------------------------------------------------------------------------------- rewrite
 
-/// Told from the words alone, but for those that a split in place has left. Of a large segment half
-/// the buckets are counted, each for two: whoever acts on it looks again.
+/// Told from the words alone, but for those that a split in place has left. One bucket of `each` is
+/// counted, for all of them.
 template <medium M, class Kind>
-auto table<M, Kind>::occupancy_of(const segment& s) const -> occupancy {
-  constexpr std::uint64_t many = 128;
-  const std::uint64_t buckets = buckets_per_segment(), each = buckets >= many ? 2 : 1;
+auto table<M, Kind>::occupancy_of(const segment& s, std::uint64_t each) const -> occupancy {
   std::uint64_t room = 0, spoiled = 0;
   const bucket* first = buckets_at(s.offset());
-  for (std::uint64_t b = 0; b < buckets; b += each) {
+  for (std::uint64_t b = 0; b < buckets_per_segment(); b += each) {
     bucket_keys keys = keys_of(first[b]);
     std::uint32_t empty = match(keys, empty_word), open = match(keys, removed_word);
     if (!copy_on_write_) open |= stale_slots(s, first[b]) & ~empty;
@@ -389,6 +387,8 @@ std::uint64_t table<M, Kind>::survey_segment(std::uint64_t at, bool churned_befo
                                              std::uint64_t& until) {
   // so that a merged segment is far from its next split
   const std::uint64_t few = slots_per_segment() / 4;
+  constexpr std::uint64_t many_buckets = 128;  // half of them tell enough
+  const std::uint64_t each = buckets_per_segment() >= many_buckets ? 2 : 1;
   segment s;
   occupancy own;
   std::uint64_t both = 0;
@@ -396,17 +396,16 @@ std::uint64_t table<M, Kind>::survey_segment(std::uint64_t at, bool churned_befo
   {
     [[maybe_unused]] read_guard guard = reading();
     s = segment_under_guard(at);
-    own = occupancy_of(s);
+    own = occupancy_of(s, each);
     if (s.depth() != 0 && own.records <= few) {  // else it is too full already
       const segment buddy = segment_under_guard(s.prefix ^ std::uint64_t{1} << (64 - s.depth()));
       buddies = buddy.depth() == s.depth();
-      if (buddies) both = own.records + occupancy_of(buddy).records;
+      if (buddies) both = own.records + occupancy_of(buddy, each).records;
+      if (buddies && both <= few && each != 1)  // so that no merge is tried that cannot be
+        both = occupancy_of(s, 1).records + occupancy_of(buddy, 1).records;
     }
   }
-  if (buddies && both <= few) {
-    if (merge(at, few)) return until = 0, s.end();
-    until = 0;  // nearly: half the buckets seemed to hold less
-  }
+  if (buddies && both <= few && merge(at, few)) return until = 0, s.end();
   if (buddies && both > few) until = std::min(until, (both - few) / 2);  // if it loses as many
   if (own.records > few) until = std::min(until, own.records - few);
   // the fuller, the longer are the ways past them

@@ -389,7 +389,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
     std::uint64_t records = 0;
     std::uint64_t spoiled = 0;  // buckets with room that do not end a search
   };
-  occupancy occupancy_of(const segment& s) const;
+  occupancy occupancy_of(const segment& s, std::uint64_t each) const;
   void survey(stripe_index stripe);
   std::uint64_t survey_segment(std::uint64_t at, bool churned, std::uint64_t& until);
   bool rewrite_if_it_stands(const segment& seen);
