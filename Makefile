@@ -91,7 +91,7 @@ coverage: setup  ## which lines the tests run: build/coverage/report; COVERAGE="
 	@scripts/coverage.sh $(COVERAGE)
 
 fuzz:  ## open and check damaged pools for FUZZ_SECONDS (60)
-	@scripts/setup.sh fuzz
+	@scripts/setup.sh clang
 	@scripts/build.sh fuzz
 	@FUZZ_SECONDS=$(FUZZ_SECONDS) scripts/fuzz.sh
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what is missing to build durahash on Debian 12. Silent and quick when everything is there.
 #   scripts/setup.sh           compilers, libraries, test tools
-#   scripts/setup.sh fuzz      and clang with libFuzzer
+#   scripts/setup.sh clang     and clang with its sanitizers and libFuzzer
 #   scripts/setup.sh format    and clang-format, shellcheck
 #   scripts/setup.sh lint      and clang-format, clang-tidy
 #   scripts/setup.sh gdb       and gdb, for the test of its printers
@@ -29,7 +29,7 @@ wanted=(
 )
 for extra in "$@"; do
   case "$extra" in
-    fuzz) wanted+=(clang:clang++ libclang-rt-dev:clang-rt) ;;
+    clang) wanted+=(clang:clang++ libclang-rt-dev:clang-rt) ;;
     format) wanted+=(clang-format:clang-format shellcheck:shellcheck) ;;
     lint) wanted+=(clang-format:clang-format clang-tidy:clang-tidy) ;;
     gdb) wanted+=(gdb:gdb) ;;
@@ -52,7 +52,7 @@ for extra in "$@"; do
       wanted+=(qemu-system-x86:qemu-system-x86_64 busybox-static:busybox e2fsprogs:mke2fs
         nbdkit:nbdkit nbdkit-plugin-python:nbdkit-python xfsprogs:mkfs.xfs)
       ;;
-    *) echo "setup.sh: no such group: $extra (fuzz, format, lint, gdb, count, deb, coverage, docs, aarch64, python, python-peers, peers, yardsticks, lmdb, server, guest)" >&2; exit 2 ;;
+    *) echo "setup.sh: no such group: $extra (clang, format, lint, gdb, count, deb, coverage, docs, aarch64, python, python-peers, peers, yardsticks, lmdb, server, guest)" >&2; exit 2 ;;
   esac
 done
 

@@ -105,7 +105,7 @@ explore() {
     $explore --mutants
 }
 
-scripts/setup.sh gdb count  # gdb's printers have a test
+scripts/setup.sh gdb count clang  # gdb's printers have a test
 
 # What fails soonest stands first.
 stage "layers, names, documents: what refers to what, and short sentences" references

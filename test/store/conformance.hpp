@@ -4,9 +4,9 @@
 
 #include <gtest/gtest.h>
 
-#include <map>
 #include <memory>
 #include <string>
+#include <unordered_map>
 
 #include "random.hpp"
 #include "scratch.hpp"
@@ -22,7 +22,7 @@ void PrintTo(status code, std::ostream* out);
 
 namespace durahash::test {
 
-using model = std::map<std::string, std::string>;
+using model = std::unordered_map<std::string, std::string>;
 
 /// Every record of the pool by a full scan; a key that comes twice fails the test.
 model contents_of(subject& pool);

@@ -14,24 +14,25 @@ using ReopenedScans = conformance;
 INSTANTIATE_TEST_SUITE_P(Every, ReopenedScans, testing::ValuesIn(setups_that_reopen()),
                          setup_name());
 
-constexpr std::uint64_t records = 5'000;
+constexpr std::uint64_t records = many(5'000);
+using visit_counts = std::unordered_map<std::string, int>;  // by key
 
 /// Visits from `at` on until `limit` records or the end, and counts each key in `visits`.
-void scan_on(subject& pool, cursor& at, std::size_t limit, std::map<std::string, int>& visits) {
+void scan_on(subject& pool, cursor& at, std::size_t limit, visit_counts& visits) {
   ASSERT_EQ(pool.scan(at, limit,
                       [&](std::string_view key, std::string_view) { ++visits[std::string(key)]; }),
             status::ok);
 }
 
 /// The rest of a scan; fails where it does not come to an end.
-void scan_to_end(subject& pool, cursor& at, std::size_t limit, std::map<std::string, int>& visits) {
+void scan_to_end(subject& pool, cursor& at, std::size_t limit, visit_counts& visits) {
   for (int steps = 0; !at.done; ++steps) {
     ASSERT_LT(steps, 10'000'000) << "the scan does not end";
     scan_on(pool, at, limit, visits);
   }
 }
 
-void expect_each_once(const std::map<std::string, int>& visits, const model& expected) {
+void expect_each_once(const visit_counts& visits, const model& expected) {
   for (const auto& [key, count] : visits)
     ASSERT_EQ(count, 1) << "a key was visited " << count << " times";
   std::size_t missed = 0;
@@ -41,7 +42,7 @@ void expect_each_once(const std::map<std::string, int>& visits, const model& exp
 
 TEST_P(Scans, AnEmptyTableIsDoneAtOnce) {
   cursor at;
-  std::map<std::string, int> visits;
+  visit_counts visits;
   scan_to_end(pool(), at, 100, visits);
   EXPECT_TRUE(visits.empty());
 }
@@ -54,10 +55,10 @@ TEST_P(Scans, EachRecordIsVisitedOnceWithItsValue) {
 TEST_P(Scans, EveryLimitVisitsEachRecordOnce) {
   model expected = fill(0, records);
   for (std::size_t limit :
-       {std::size_t{1}, std::size_t{2}, std::size_t{7}, std::size_t{100}, std::size_t{4999},
-        std::size_t{5000}, std::size_t{1} << 40, ~std::size_t{0}}) {
+       {std::size_t{1}, std::size_t{2}, std::size_t{7}, std::size_t{100}, std::size_t{records - 1},
+        std::size_t{records}, std::size_t{1} << 40, ~std::size_t{0}}) {
     cursor at;
-    std::map<std::string, int> visits;
+    visit_counts visits;
     scan_to_end(pool(), at, limit, visits);
     expect_each_once(visits, expected);
     EXPECT_EQ(visits.size(), expected.size());
@@ -87,10 +88,10 @@ TEST_P(Scans, TheLimitIsAboutTheNumberVisited) {
 TEST_P(Scans, ACursorIsAValueThatCanBeStoredAndUsedAgain) {
   model expected = fill(0, records);
   cursor at;
-  std::map<std::string, int> visits;
+  visit_counts visits;
   scan_on(pool(), at, 1000, visits);
   cursor stored{at.position, at.done};
-  std::map<std::string, int> first_rest, second_rest;
+  visit_counts first_rest, second_rest;
   scan_to_end(pool(), at, 300, first_rest);
   scan_to_end(pool(), stored, 77, second_rest);
   EXPECT_EQ(first_rest, second_rest) << "the same cursor leads to other records";
@@ -101,9 +102,9 @@ TEST_P(Scans, ACursorIsAValueThatCanBeStoredAndUsedAgain) {
 TEST_P(Scans, ACursorOfAnyPositionIsLegal) {
   fill(0, 1000);
   random_stream random(stream_seed("cursors"));
-  for (int i = 0; i < 200; ++i) {
+  for (std::uint64_t i = 0; i < many(200); ++i) {
     cursor at{i == 0 ? ~std::uint64_t{0} : random.next() >> random.below(64), false};
-    std::map<std::string, int> visits;
+    visit_counts visits;
     scan_to_end(pool(), at, 100, visits);
     for (const auto& [key, count] : visits) ASSERT_EQ(count, 1);
   }
@@ -112,7 +113,7 @@ TEST_P(Scans, ACursorOfAnyPositionIsLegal) {
 TEST_P(Scans, AScanThatTheTableGrowsUnderVisitsEveryRecordOnce) {
   model expected = fill(0, records);
   cursor at;
-  std::map<std::string, int> visits;
+  visit_counts visits;
   for (std::uint64_t n = records; !at.done; n += 1000) {
     ASSERT_LT(n, 100 * records) << "the scan does not end";
     scan_on(pool(), at, 700, visits);
@@ -124,7 +125,7 @@ TEST_P(Scans, AScanThatTheTableGrowsUnderVisitsEveryRecordOnce) {
 TEST_P(Scans, AScanBesideErasesVisitsEveryRecordThatStayed) {
   model expected = fill(0, records);
   cursor at;
-  std::map<std::string, int> visits;
+  visit_counts visits;
   for (std::uint64_t n = 1; !at.done; ++n) {
     scan_on(pool(), at, 100, visits);
     for (std::uint64_t gone = n * 3; gone < records && gone < n * 3 + 300; gone += 3) {
@@ -138,7 +139,7 @@ TEST_P(Scans, AScanBesideErasesVisitsEveryRecordThatStayed) {
 TEST_P(Scans, AScanBesideUpdatesVisitsEveryRecordOnce) {
   model expected = fill(0, records);
   cursor at;
-  std::map<std::string, int> visits;
+  visit_counts visits;
   for (std::uint64_t round = 1; !at.done; ++round) {
     scan_on(pool(), at, 500, visits);
     fill(0, records, round);
@@ -151,7 +152,7 @@ TEST_P(Scans, AScanFindsWhatCameBeforeItBeganWhateverOthersHaveLeft) {
   // calls with small limits leave what they have read for later ones
   model expected = fill(0, records);
   cursor old;
-  std::map<std::string, int> visits;
+  visit_counts visits;
   for (int round = 0; round < 20; ++round) scan_on(pool(), old, 1, visits);
   for (std::uint64_t n = records; n < records + 2000; n += 100) {
     const cursor stopped = old;
@@ -172,7 +173,7 @@ TEST_P(Scans, ScansWithSmallLimitsInTurnsVisitWhatIsThereThen) {
   model expected = fill(0, records);
   struct scan {
     cursor at;
-    std::map<std::string, std::string> found;
+    model found;
   };
   scan scans[6];  // more than are kept
   std::uint64_t round = 0;
@@ -201,7 +202,7 @@ TEST_P(Scans, ScansWithSmallLimitsInTurnsVisitWhatIsThereThen) {
 TEST_P(Scans, WhatIsErasedBetweenTwoCallsIsNotVisited) {
   model expected = fill(0, records);
   cursor at;
-  std::map<std::string, int> visits;
+  visit_counts visits;
   std::uint64_t gone = 0;
   while (!at.done) {
     const auto before = visits.size();
@@ -220,7 +221,7 @@ TEST_P(Scans, WhatIsErasedBetweenTwoCallsIsNotVisited) {
 TEST_P(Scans, AScanThatCompactRunsBesideVisitsEveryRecordOnce) {
   model expected = fill(0, records);
   cursor at;
-  std::map<std::string, int> visits;
+  visit_counts visits;
   while (!at.done) {
     scan_on(pool(), at, 1500, visits);
     ASSERT_EQ(pool().pool().compact(), status::ok);
@@ -232,7 +233,7 @@ TEST_P(Scans, AScanThatCompactRunsBesideVisitsEveryRecordOnce) {
 TEST_P(ReopenedScans, ACursorGoesOnInTheReopenedPool) {
   model expected = fill(0, records);
   cursor at;
-  std::map<std::string, int> visits;
+  visit_counts visits;
   while (!at.done) {
     scan_on(pool(), at, 900, visits);
     reopen();
@@ -244,7 +245,7 @@ TEST_P(ReopenedScans, ACursorGoesOnInTheReopenedPool) {
 TEST_P(ReopenedScans, ACursorSurvivesReopenAndGrowthTogether) {
   model expected = fill(0, records);
   cursor at;
-  std::map<std::string, int> visits;
+  visit_counts visits;
   for (std::uint64_t n = records; !at.done; n += 5000) {
     scan_on(pool(), at, 2000, visits);
     if (n < 10 * records) fill(n, n + 5000);

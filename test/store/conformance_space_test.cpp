@@ -136,10 +136,10 @@ TEST_P(Facts, ThereIsNoSalvageReportWithoutSalvage) {
 }
 
 TEST_P(Space, ReserveMakesRoom) {
-  ASSERT_EQ(pool().pool().reserve(50'000), status::ok);
-  EXPECT_GE(pool().pool().info().slots, 50'000u);
+  ASSERT_EQ(pool().pool().reserve(many(50'000)), status::ok);
+  EXPECT_GE(pool().pool().info().slots, many(50'000));
   std::uint64_t slots = pool().pool().info().slots;
-  model expected = fill(0, 30'000);
+  model expected = fill(0, many(30'000));
   EXPECT_LE(pool().pool().info().slots, slots * 3 / 2)
       << "records that were reserved for made the table grow";
   expect_contents(pool(), expected);
@@ -163,8 +163,8 @@ TEST_P(Space, CompactOfAnEmptyTableWorks) {
 }
 
 TEST_P(Space, CompactKeepsEveryRecord) {
-  model expected = fill(0, 10'000);
-  for (std::uint64_t n = 0; n < 10'000; n += 3) {
+  model expected = fill(0, many(10'000));
+  for (std::uint64_t n = 0; n < many(10'000); n += 3) {
     ASSERT_EQ(pool().erase(key(n)), status::ok);
     expected.erase(key(n));
   }
@@ -298,7 +298,7 @@ TEST_P(Space, SyncAnswersOkAtEveryMoment) {
 }
 
 TEST_P(Space, CapacitySavesResizes) {
-  constexpr std::uint64_t records = 80'000;
+  constexpr std::uint64_t records = many(80'000);
   auto resizes_with = [&](std::uint64_t capacity) {
     drop();
     std::filesystem::remove(path());
@@ -317,8 +317,8 @@ TEST_P(Space, CapacitySavesResizes) {
 }
 
 TEST_P(FileSpace, FileBytesIsTheLengthOfTheClosedFile) {
-  fill(0, 20'000);
-  for (std::uint64_t n = 0; n < 15'000; ++n) ASSERT_EQ(pool().erase(key(n)), status::ok);
+  fill(0, many(20'000));
+  for (std::uint64_t n = 0; n < many(15'000); ++n) ASSERT_EQ(pool().erase(key(n)), status::ok);
   ASSERT_EQ(pool().pool().compact(), status::ok);
   reopen();
   std::uint64_t bytes = pool().pool().info().file_bytes;

@@ -7,12 +7,8 @@ namespace {
 using Operations = conformance;
 INSTANTIATE_TEST_SUITE_P(Every, Operations, testing::ValuesIn(tried_setups()), setup_name());
 
-// Several resizes past the smallest table of any engine. A sanitizer has as much to see in fewer.
-#ifdef DURAHASH_SANITIZED
-constexpr std::uint64_t records_that_grow = 6'000;
-#else
-constexpr std::uint64_t records_that_grow = 20'000;
-#endif
+// Several resizes past the smallest table of any engine.
+constexpr std::uint64_t records_that_grow = many(20'000);
 
 TEST_P(Operations, PutWritesARecordWhetherOrNotTheKeyIsPresent) {
   EXPECT_EQ(pool().put(key(1), value(10)), status::ok);

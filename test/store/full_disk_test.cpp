@@ -58,6 +58,13 @@ void require_records(subject& pool, const setup& with, std::uint64_t first, std:
           "check is ok: " + (report.violations.empty() ? "" : report.violations.front()));
 }
 
+/// That a place has room for, in bytes.
+#ifdef DURAHASH_SANITIZED
+constexpr std::uint64_t room = 3u << 20;
+#else
+constexpr std::uint64_t room = 6u << 20;
+#endif
+
 /// Fill, read, erase, fill again, reopen: on a pool whose file cannot grow past a few megabytes.
 int live_in_a_full_place(const setup& with, const std::string& path) {
   {
@@ -96,20 +103,21 @@ int live_in_a_full_place(const setup& with, const std::string& path) {
   return passed;
 }
 
-/// setup, folder: mounts 6 MB of tmpfs over the folder.
+/// setup, folder: mounts a tmpfs that has `room` over the folder.
 int on_tiny_file_system(const child_arguments& arguments) {
   std::string folder = arguments.at(1);
   if (unshare(CLONE_NEWNS) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0)
     return not_possible_here;
   if (mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return not_possible_here;
-  if (mount("none", folder.c_str(), "tmpfs", 0, "size=6m") != 0) return not_possible_here;
+  const std::string size = "size=" + std::to_string(room);
+  if (mount("none", folder.c_str(), "tmpfs", 0, size.c_str()) != 0) return not_possible_here;
   return live_in_a_full_place(setup_named(arguments.at(0)), folder + "/pool");
 }
 
-/// setup, folder: no file of this process may be longer than 6 MB. It knows nothing of SIGXFSZ,
+/// setup, folder: no file of this process may be longer than `room`. It knows nothing of SIGXFSZ,
 /// which ends who goes further.
 int with_a_limit_of_file_size(const child_arguments& arguments) {
-  rlimit limit{6u << 20, 6u << 20};
+  rlimit limit{room, room};
   if (setrlimit(RLIMIT_FSIZE, &limit) != 0) return not_possible_here;
   signal(SIGXFSZ, SIG_DFL);
   return live_in_a_full_place(setup_named(arguments.at(0)), arguments.at(1) + "/pool");
@@ -120,7 +128,7 @@ int with_a_limit_below_any_pool(const child_arguments& arguments) {
   setup with = setup_named(arguments.at(0));
   signal(SIGXFSZ, SIG_DFL);
   for (unsigned limit_kib : {0, 4, 100, 200}) {
-    rlimit limit{limit_kib << 10, 6u << 20};
+    rlimit limit{limit_kib << 10, room};
     if (setrlimit(RLIMIT_FSIZE, &limit) != 0) return not_possible_here;
     std::string path = arguments.at(1) + "/pool" + std::to_string(limit_kib);
     auto opened = open_subject(with, path, with.create_options());

@@ -15,7 +15,7 @@ class SizeBeside : public testing::TestWithParam<engine_kind> {};
 INSTANTIATE_TEST_SUITE_P(Every, SizeBeside, testing::ValuesIn(all_engines()));
 
 TEST_P(SizeBeside, CountsWhatWasAcknowledgedAndNothingTwice) {
-  constexpr std::uint64_t most = 100'000;
+  constexpr std::uint64_t most = many(100'000);
   options how;
   how.engine = GetParam(), how.medium = medium_kind::memory;
   auto opened = map<std::uint64_t, std::uint64_t>::open("", how);
