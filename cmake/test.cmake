@@ -72,9 +72,6 @@ target_precompile_headers(durahash_test_headers PRIVATE <gtest/gtest.h> <algorit
 target_link_libraries(durahash_test_headers PRIVATE GTest::gtest Threads::Threads durahash_compiler)
 target_compile_options(durahash_test_headers PRIVATE ${durahash_test_optimisation})
 
-# Tests whose sources have much to compile each, or declare the same names.
-set(durahash_apart engine_test baselines_test ptx_kernels_test)
-
 function(durahash_test_executable target sources uses)
   add_executable(${target} ${sources})
   add_dependencies(tests ${target})
@@ -85,11 +82,14 @@ function(durahash_test_executable target sources uses)
     target_link_libraries(${target} PRIVATE GTest::gtest_main)
   endif()
   target_compile_options(${target} PRIVATE ${durahash_test_optimisation})
-  if(NOT target IN_LIST durahash_apart)
-    durahash_together(${target} 8)
-    set_target_properties(${target} PROPERTIES  # what one source declares is seen by the next
-      UNITY_BUILD_CODE_BEFORE_INCLUDE "#pragma GCC diagnostic ignored \"-Wshadow\"")
-  endif()
+  durahash_together(${target} 8)
+  set_target_properties(${target} PROPERTIES  # what one source declares is seen by the next
+    UNITY_BUILD_CODE_BEFORE_INCLUDE "#pragma GCC diagnostic ignored \"-Wshadow\"")
+  foreach(source IN LISTS sources)
+    if(source MATCHES "_instances\\.cpp$")  # much to compile in one source, and by several compilers at once
+      set_source_files_properties("${source}" PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+    endif()
+  endforeach()
   if(NOT "${sources}" MATCHES "[.]cu")
     target_precompile_headers(${target} REUSE_FROM durahash_test_headers)
   endif()

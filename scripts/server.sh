@@ -45,7 +45,7 @@ case "$what" in
     # Most of them wait for servers: several at once take a third of the time. `-n 0` shows prints.
     at_once=()
     ! $venv/bin/python -c "import xdist" 2>/dev/null || at_once=(-n 4)
-    exec timeout --kill-after=10 900 \
+    exec timeout --kill-after=10 1800 \
       $venv/bin/python -B -m pytest -q -p no:cacheprovider "${at_once[@]}" test/server "$@"
     ;;
   demo | bench | waits)

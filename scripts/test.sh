@@ -5,7 +5,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export JOBS=${JOBS:-$(nproc)}
-at_once=$((2 * JOBS))  # tests: many of them wait for other processes, or a disk, most of the time
+at_once=$((JOBS + 1))  # tests: many of them wait for other processes, or a disk, most of the time
 began=$SECONDS
 notes=$(mktemp -d)
 
@@ -39,12 +39,13 @@ stage() {
   noted "$@" || exit
 }
 
-# What runs beside the stages, one behind the other, in processor time that they leave: it is said
-# when it ends, and is awaited at last.
-#   beside NAME COMMAND...     one more
-besides=()
+# What runs beside the stages, in lanes, one behind the other in each: it is said when it ends, and
+# is awaited at last.
+#   beside NAME COMMAND...     one more for the next lane
+#   start_lane NICENESS        runs these; 5: in processor time that others leave
+besides=() lanes=()
 beside() { besides+=("$(printf '%q ' "$@")"); }
-run_beside() {
+run_lane() {
   local each
   for each in "${besides[@]}"; do
     eval "noted_beside $each" && continue
@@ -54,24 +55,29 @@ run_beside() {
 }
 noted_beside() {
   local code=0
-  noted "$@" >"$notes/output" 2>&1 || code=$?
+  noted "$@" >"$notes/output.$BASHPID" 2>&1 || code=$?
   say "beside: $1"
-  cat "$notes/output"
+  cat "$notes/output.$BASHPID"
   return $code
 }
-start_beside() {
+start_lane() {
   set -m  # a group of its own, which ends as a whole
-  (renice -n 5 $BASHPID >"$notes/nice"; run_beside) &
-  lane=$!
+  (renice -n "$1" $BASHPID >"$notes/nice.$BASHPID"; run_lane) &
+  lanes+=($!)
   set +m
+  besides=()
 }
 beside_has_failed() { [ -e "$notes/failed" ]; }
-await_beside() { wait "$lane"; }
+await_lanes() {
+  local lane
+  for lane in "${lanes[@]}"; do wait "$lane"; done
+}
 
-lane=
 ended() {
-  local code=$?
-  if [ -n "$lane" ] && kill -- -"$lane" 2>/dev/null; then wait "$lane" || true; fi
+  local code=$? lane
+  for lane in "${lanes[@]}"; do
+    if kill -- -"$lane" 2>/dev/null; then wait "$lane" || true; fi
+  done
   printf '\n== where the time went: seconds of the clock, seconds of a processor\n'
   cat "$notes/table" 2>/dev/null
   printf '%6d s            in all\n' $((SECONDS - began))
@@ -110,25 +116,30 @@ scripts/setup.sh gdb count clang  # gdb's printers have a test
 # What fails soonest stands first.
 stage "layers, names, documents: what refers to what, and short sentences" references
 stage "formatting" scripts/check_format.sh
-stage "release build: library, tool, explorer, tests" scripts/build.sh check
+stage "release build: library, tool, explorer, tests" \
+  scripts/build.sh check all durahash_server durahash_server_faulty durahash_instructions
+
+stage "the Python package: its extensions" scripts/python.sh --or-skip build
 
 beside "AddressSanitizer, UndefinedBehaviorSanitizer: build of six tests" \
   scripts/build.sh asan-quick "${asan_targets[@]}"
 beside "AddressSanitizer, UndefinedBehaviorSanitizer: unit tests" unit_under_asan
 beside "ThreadSanitizer: build of two tests" scripts/build.sh tsan stress_test gpu_test
 beside "ThreadSanitizer: stress tests, and streams of a device" stress_under_tsan
-start_beside
+start_lane 5
+# These wait most of the time. What they have to build is built.
+beside "the Python package: tests" scripts/python.sh --or-skip test
+beside "the module for redis-server and valkey-server, where one can be installed" \
+  scripts/server.sh --or-skip test
+beside "instructions of each operation, beside those recorded" scripts/instructions.py --check
+start_lane 0
 
 # The stress tests run longer under ThreadSanitizer.
 stage "all tests, release build" env DURAHASH_STRESS_SECONDS=0.1 ctest --preset check -j $at_once
-stage "the Python package: extension, tests" scripts/python.sh --or-skip test
-stage "the module for redis-server and valkey-server, where one can be installed" \
-  scripts/server.sh --or-skip test
-stage "instructions of each operation, beside those recorded" scripts/instructions.py --check
 stage "crash exploration, bounded; what is left out, and planted bugs" explore
 stage "power cuts in a guest machine, where QEMU is installed (all of them: make guest)" \
   test/guest/guest.py --bin build/check/bin --or-skip --only-cuts --cuts 10
 stage "power cuts of a disk that loses what was not flushed (all of them: make guest-disk)" \
   test/guest/disk_guest.py --bin build/check/bin --or-skip --cuts 4
 say "what runs beside all of this"
-await_beside
+await_lanes

@@ -95,8 +95,6 @@ durable_answer::durable_answer(const command& c, hosted_table& t) : c_(c), table
 }
 
 namespace {
-constexpr int cannot_wait =
-    REDISMODULE_CTX_FLAGS_MULTI | REDISMODULE_CTX_FLAGS_LUA | REDISMODULE_CTX_FLAGS_DENY_BLOCKING;
 // What a master sends is durable there. Here it is soon, and before this node is a master.
 constexpr int need_not_wait = REDISMODULE_CTX_FLAGS_REPLICATED | REDISMODULE_CTX_FLAGS_LOADING;
 }  // namespace

@@ -12,6 +12,10 @@
 
 namespace durahash::server {
 
+/// Of a context in which no client can be made to wait.
+constexpr int cannot_wait =
+    REDISMODULE_CTX_FLAGS_MULTI | REDISMODULE_CTX_FLAGS_LUA | REDISMODULE_CTX_FLAGS_DENY_BLOCKING;
+
 /// The arguments of a command: 0 is its name, 1 its key.
 struct command {
   RedisModuleCtx* ctx;

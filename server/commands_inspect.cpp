@@ -10,9 +10,6 @@
 namespace durahash::server {
 namespace {
 
-constexpr int cannot_wait =
-    REDISMODULE_CTX_FLAGS_MULTI | REDISMODULE_CTX_FLAGS_LUA | REDISMODULE_CTX_FLAGS_DENY_BLOCKING;
-
 int no_such_key(RedisModuleCtx* ctx) { return reply_error(ctx, "ERR no such key"); }
 
 }  // namespace

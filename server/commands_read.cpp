@@ -93,8 +93,6 @@ int length(const command& c) {
   if (key.other_type()) return wrong_type(c.ctx);
   hosted_table* t = key.table();
   if (t == nullptr || t->is_placeholder()) return send(c.ctx, 0);
-  constexpr int cannot_wait =
-      REDISMODULE_CTX_FLAGS_MULTI | REDISMODULE_CTX_FLAGS_LUA | REDISMODULE_CTX_FLAGS_DENY_BLOCKING;
   if (t->counted() || (RedisModule_GetContextFlags(c.ctx) & cannot_wait) != 0)
     return send(c.ctx, static_cast<long long>(t->size()));
   // After a crash the records are counted; only this client waits for that.

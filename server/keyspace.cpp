@@ -13,8 +13,6 @@
 namespace durahash::server {
 namespace {
 
-constexpr int look = REDISMODULE_WRITE | REDISMODULE_OPEN_KEY_NOTOUCH;  // counts no hit, no miss
-
 table_ref* held_by(RedisModuleKey* key) {
   if (RedisModule_KeyType(key) != REDISMODULE_KEYTYPE_MODULE) return nullptr;
   if (RedisModule_ModuleTypeGetType(key) != the_type()) return nullptr;

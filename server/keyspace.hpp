@@ -30,6 +30,9 @@
 
 namespace durahash::server {
 
+/// How a key is opened to look at it: that counts as no hit and no miss.
+constexpr int look = REDISMODULE_WRITE | REDISMODULE_OPEN_KEY_NOTOUCH;
+
 class keyspace {
  public:
   /// The catalog is opened; where the server has no file to load, all tables get their keys.

@@ -21,8 +21,6 @@
 namespace durahash::server {
 namespace {
 
-constexpr int look = REDISMODULE_WRITE | REDISMODULE_OPEN_KEY_NOTOUCH;
-
 bool there(const std::string& path) {
   struct stat facts {};
   return ::stat(path.c_str(), &facts) == 0;

@@ -3,7 +3,7 @@
 #include "bench/baselines/cceh_published.hpp"
 
 namespace durahash::crash {
-namespace {
+namespace cceh_published_explored {
 
 using baselines::small_cceh_copying;
 using baselines::small_cceh_in_place;
@@ -47,5 +47,5 @@ TEST(CcehPublishedExplored, CopyingLeavesASplitOfItsLastSegmentHalfDone) {
 TEST(CcehPublishedExplored, CopyingShowsAfterAKillWhatALossOfPowerUndoes) {
   expect_hole<small_cceh_copying>(killed(), published::read_before_durable, "must hold #");
 }
-}  // namespace
+}  // namespace cceh_published_explored
 }  // namespace durahash::crash

@@ -3,7 +3,7 @@
 #include "bench/baselines/clevel.hpp"
 
 namespace durahash::crash {
-namespace {
+namespace clevel_explored {
 
 using baselines::small_clevel;
 using published = small_clevel<recording_medium<false>>;
@@ -28,5 +28,5 @@ TEST(ClevelExplored, ShowsAfterAKillWhatALossOfPowerUndoes) {
                             "must hold #");
 }
 
-}  // namespace
+}  // namespace clevel_explored
 }  // namespace durahash::crash

@@ -3,7 +3,7 @@
 #include "bench/baselines/dash.hpp"
 
 namespace durahash::crash {
-namespace {
+namespace dash_explored {
 
 using baselines::small_dash_eh;
 using published = small_dash_eh<recording_medium<false>>;
@@ -37,5 +37,5 @@ TEST(DashExplored, ShowsAfterAKillWhatALossOfPowerUndoes) {
                              "must hold #");
 }
 
-}  // namespace
+}  // namespace dash_explored
 }  // namespace durahash::crash

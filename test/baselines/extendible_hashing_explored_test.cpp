@@ -3,7 +3,7 @@
 #include "bench/baselines/extendible_hashing.hpp"
 
 namespace durahash::crash {
-namespace {
+namespace extendible_hashing_explored {
 
 using baselines::extendible_hashing;
 using published = extendible_hashing<recording_medium<false>>;
@@ -39,5 +39,5 @@ TEST(ExtendibleHashingExplored, ShowsAfterAKillWhatALossOfPowerUndoes) {
   expect_hole<extendible_hashing>(often, published::read_before_durable, "must hold #");
 }
 
-}  // namespace
+}  // namespace extendible_hashing_explored
 }  // namespace durahash::crash

@@ -3,7 +3,7 @@
 #include "bench/baselines/level_paper.hpp"
 
 namespace durahash::crash {
-namespace {
+namespace level_paper_explored {
 
 using baselines::level_hashing;
 using published = level_hashing<recording_medium<false>>;
@@ -32,5 +32,5 @@ TEST(LevelPaperExplored, ShowsAfterAKillWhatALossOfPowerUndoes) {
                              "must hold #");
 }
 
-}  // namespace
+}  // namespace level_paper_explored
 }  // namespace durahash::crash

@@ -3,7 +3,7 @@
 #include "bench/baselines/linear_probing.hpp"
 
 namespace durahash::crash {
-namespace {
+namespace linear_probing_explored {
 
 using baselines::linear_probing;
 using published = linear_probing<recording_medium<false>>;
@@ -24,5 +24,5 @@ TEST(LinearProbingExplored, ShowsAfterAKillWhatALossOfPowerUndoes) {
   expect_hole<linear_probing>(often, published::read_before_durable, "must hold #");
 }
 
-}  // namespace
+}  // namespace linear_probing_explored
 }  // namespace durahash::crash

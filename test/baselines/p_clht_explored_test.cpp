@@ -3,7 +3,7 @@
 #include "bench/baselines/p_clht.hpp"
 
 namespace durahash::crash {
-namespace {
+namespace p_clht_explored {
 
 using baselines::p_clht;
 using published = p_clht<recording_medium<false>>;
@@ -22,5 +22,5 @@ TEST(PClhtExplored, ShowsAfterAKillWhatALossOfPowerUndoes) {
   expect_hole<p_clht>(often, published::read_before_durable, "must hold #");
 }
 
-}  // namespace
+}  // namespace p_clht_explored
 }  // namespace durahash::crash

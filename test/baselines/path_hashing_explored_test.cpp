@@ -3,7 +3,7 @@
 #include "bench/baselines/path_hashing.hpp"
 
 namespace durahash::crash {
-namespace {
+namespace path_hashing_explored {
 
 using baselines::path_hashing;
 using published = path_hashing<recording_medium<false>>;
@@ -22,5 +22,5 @@ TEST(PathHashingExplored, ShowsAfterAKillWhatALossOfPowerUndoes) {
   expect_hole<path_hashing>(often, published::read_before_durable, "must hold #");
 }
 
-}  // namespace
+}  // namespace path_hashing_explored
 }  // namespace durahash::crash

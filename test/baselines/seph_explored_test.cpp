@@ -3,7 +3,7 @@
 #include "bench/baselines/seph.hpp"
 
 namespace durahash::crash {
-namespace {
+namespace seph_explored {
 
 using baselines::small_seph;
 using published = small_seph<recording_medium<false>>;
@@ -33,5 +33,5 @@ TEST(SephExplored, LosesTheDirectoryThatADyingProcessDoubled) {
   expect_hole<small_seph>(often, published::root_not_written_back, "does not open");
 }
 
-}  // namespace
+}  // namespace seph_explored
 }  // namespace durahash::crash

@@ -3,7 +3,7 @@
 #include "bench/baselines/turbo_published.hpp"
 
 namespace durahash::crash {
-namespace {
+namespace turbo_published_explored {
 
 using baselines::crowded_turbo;
 using baselines::small_turbo;
@@ -61,5 +61,5 @@ TEST(TurboPublishedExplored, ShowsAfterAKillWhatALossOfPowerUndoes) {
   expect_hole<small_turbo>(often, published::read_before_durable, "must hold #");
 }
 
-}  // namespace
+}  // namespace turbo_published_explored
 }  // namespace durahash::crash

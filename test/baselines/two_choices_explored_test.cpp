@@ -3,7 +3,7 @@
 #include "bench/baselines/two_choices.hpp"
 
 namespace durahash::crash {
-namespace {
+namespace two_choices_explored {
 
 using baselines::bucketized_cuckoo;
 using baselines::pfht;
@@ -47,5 +47,5 @@ TEST(TwoChoicesExplored, PfhtShowsAfterAKillWhatALossOfPowerUndoes) {
   expect_hole<pfht>(killed(), published::read_before_durable, "must hold #");
 }
 
-}  // namespace
+}  // namespace two_choices_explored
 }  // namespace durahash::crash

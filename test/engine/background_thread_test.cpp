@@ -9,7 +9,7 @@
 #include "test/engine/level_rig.hpp"
 
 namespace durahash::test {
-namespace {
+namespace background_thread {
 
 /// Work on a table, behind which a job of it is waiting for the thread.
 using work = std::function<void()>;
@@ -82,5 +82,5 @@ TEST(BackgroundThread, LevelShrinks) {
   EXPECT_EQ(r->t->size(), kept);
 }
 
-}  // namespace
+}  // namespace background_thread
 }  // namespace durahash::test

@@ -9,7 +9,7 @@
 #include "test/engine/engine_rig.hpp"
 
 namespace durahash::test {
-namespace {
+namespace backup_beside {
 
 /// The mapping of another one, of which it tells each page that a copy looks at.
 class watched_mapping final : public mapping {
@@ -115,5 +115,5 @@ TEST(BackupBeside, GphashKeepsWritersOutOfTheLastPages) {
   expect_writers_kept_out<gphash_engine>();
 }
 
-}  // namespace
+}  // namespace backup_beside
 }  // namespace durahash::test

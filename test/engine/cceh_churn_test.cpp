@@ -9,7 +9,7 @@
 #include "test/engine/engine_rig.hpp"
 
 namespace durahash::test {
-namespace {
+namespace cceh_churn {
 
 struct state_of_table {
   double load_factor = 0, bytes_of_a_record = 0, miss = 0;
@@ -133,5 +133,5 @@ TEST(CcehChurn, AReaderIsNotFooledByRewrites) {
   });
 }
 
-}  // namespace
+}  // namespace cceh_churn
 }  // namespace durahash::test

@@ -15,7 +15,7 @@
 #include "media/process_medium.hpp"
 
 namespace durahash::cceh {
-namespace {
+namespace cceh_directory {
 
 using entries = std::vector<checked_place>;
 
@@ -193,5 +193,5 @@ TEST(CcehDirectory, AnEntryThatNoCrashLeavesIsDamage) {
   EXPECT_GT(refused, 500u);
 }
 
-}  // namespace
+}  // namespace cceh_directory
 }  // namespace durahash::cceh

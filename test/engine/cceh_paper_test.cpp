@@ -9,7 +9,7 @@
 #include "test/engine/instances.hpp"
 
 namespace durahash::test {
-namespace {
+namespace cceh_paper {
 
 using words = rig<plain_medium, word_records, cceh_engine>;
 using counted = rig<counted_medium, word_records, cceh_engine>;
@@ -192,5 +192,5 @@ TEST(Cceh, ShrinksASegmentAtATimeAsRecordsGo) {
   }
 }
 
-}  // namespace
+}  // namespace cceh_paper
 }  // namespace durahash::test

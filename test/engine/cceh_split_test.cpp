@@ -7,7 +7,7 @@
 #include "test/engine/engine_rig.hpp"
 
 namespace durahash::test {
-namespace {
+namespace cceh_split {
 
 /// Small segments: splits come soon.
 options small(bool copy_on_write) {
@@ -82,5 +82,5 @@ void double_once() {
 TEST(CcehSplit, Cceh7DoublesTheDirectoryOnceForTwoSplitsOfWords) { double_once<word_records>(); }
 TEST(CcehSplit, Cceh7DoublesTheDirectoryOnceForTwoSplitsOfRecords) { double_once<byte_records>(); }
 
-}  // namespace
+}  // namespace cceh_split
 }  // namespace durahash::test

@@ -9,7 +9,7 @@
 #include "test/engine/engine_rig.hpp"
 
 namespace durahash::test {
-namespace {
+namespace cceh_stripe {
 
 using namespace std::chrono_literals;
 
@@ -82,5 +82,5 @@ TEST(CcehStripe, WhoHadAllLocksLetsGoOfItsOwnAlone) {
   }
 }
 
-}  // namespace
+}  // namespace cceh_stripe
 }  // namespace durahash::test

@@ -13,7 +13,7 @@
 #include "test/engine/engine_rig.hpp"
 
 namespace durahash::test {
-namespace {
+namespace gphash_cache {
 
 options with_copies(std::uint64_t percent, gphash::replacement_policy policy,
                     std::uint64_t capacity, std::uint64_t slots = 8) {
@@ -221,5 +221,5 @@ TEST(GphashCache, IsForWordsAlone) {
   EXPECT_FALSE((gphash::table<plain_medium, word_records>::plan(how)));
 }
 
-}  // namespace
+}  // namespace gphash_cache
 }  // namespace durahash::test

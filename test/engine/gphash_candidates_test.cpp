@@ -7,7 +7,7 @@
 #include "engine/gphash/candidates.hpp"
 
 namespace durahash::test {
-namespace {
+namespace gphash_candidates {
 
 TEST(GphashPlaces, OfAKeyAreDifferentBucketsInEveryLevel) {
   std::mt19937_64 random(11);
@@ -27,5 +27,5 @@ TEST(GphashPlaces, OfAKeyAreDifferentBucketsInEveryLevel) {
   }
 }
 
-}  // namespace
+}  // namespace gphash_candidates
 }  // namespace durahash::test

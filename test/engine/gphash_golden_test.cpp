@@ -7,7 +7,7 @@
 #include "test/engine/engine_rig.hpp"
 
 namespace durahash::test {
-namespace {
+namespace gphash_golden {
 
 #ifndef __SANITIZE_THREAD__
 static_assert(reads_plainly<plain_medium>, "else this compares the scalar warp with itself");
@@ -58,5 +58,5 @@ INSTANTIATE_TEST_SUITE_P(Every, GphashGolden,
                                          std::pair("avx512", host_warp::width::avx512)),
                          [](const auto& each) { return std::string(each.param.first); });
 
-}  // namespace
+}  // namespace gphash_golden
 }  // namespace durahash::test

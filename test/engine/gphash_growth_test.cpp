@@ -8,7 +8,7 @@
 #include "test/engine/engine_rig.hpp"
 
 namespace durahash::test {
-namespace {
+namespace gphash_growth {
 
 options growing(std::uint64_t stop_to_grow, std::uint64_t levels = 2) {
   options how;
@@ -153,5 +153,5 @@ TEST(GphashGrowth, TheNewTopHasWhatWasWrittenMeanwhile) {
   }
 }
 
-}  // namespace
+}  // namespace gphash_growth
 }  // namespace durahash::test

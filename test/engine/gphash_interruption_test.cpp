@@ -8,7 +8,7 @@
 #include "test/engine/engine_rig.hpp"
 
 namespace durahash::test {
-namespace {
+namespace gphash_interruption {
 
 template <class Kind>
 using table_of = rig<probing_medium, Kind, gphash_engine>;
@@ -128,5 +128,5 @@ TEST(GphashRecovery, WhatItEmptiesIsEmptyInAPoolThatIsCleanLater) {
   EXPECT_EQ(later->get(key), 7u);
 }
 
-}  // namespace
+}  // namespace gphash_interruption
 }  // namespace durahash::test

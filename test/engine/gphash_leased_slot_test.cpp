@@ -12,7 +12,7 @@
 #include "test/engine/engine_rig.hpp"
 
 namespace durahash::test {
-namespace {
+namespace gphash_leased_slot {
 
 /// A thread that goes on for so many accesses to the medium, and waits.
 class actor {
@@ -203,5 +203,5 @@ TEST_P(GphashLentSlot, IsReadAsThoseWhereInsertionsLeaveTheVersion) {
 
 INSTANTIATE_TEST_SUITE_P(Shapes, GphashLentSlot, testing::Values(four_buckets, by_default));
 
-}  // namespace
+}  // namespace gphash_leased_slot
 }  // namespace durahash::test

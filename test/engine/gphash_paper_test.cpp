@@ -9,7 +9,7 @@
 #include "test/engine/engine_rig.hpp"
 
 namespace durahash::test {
-namespace {
+namespace gphash_paper {
 
 struct one_shot {
   std::uint64_t levels, hashes, slots;
@@ -281,5 +281,5 @@ TEST(GphashFormat, TheKeysWithoutAFingerprintAreAsGoodAsOthers) {
   }
 }
 
-}  // namespace
+}  // namespace gphash_paper
 }  // namespace durahash::test

@@ -7,7 +7,7 @@
 #include "test/engine/engine_rig.hpp"
 
 namespace durahash::test {
-namespace {
+namespace gphash_short_way {
 
 using table = rig<plain_medium, word_records, gphash_engine>;
 
@@ -71,5 +71,5 @@ TEST(GphashShortWay, TellsKeysApartThatHaveHalfAFingerprintInCommon) {
   }
 }
 
-}  // namespace
+}  // namespace gphash_short_way
 }  // namespace durahash::test

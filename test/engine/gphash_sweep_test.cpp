@@ -10,7 +10,7 @@
 #include "test/engine/held_thread.hpp"
 
 namespace durahash::test {
-namespace {
+namespace gphash_sweep {
 
 constexpr std::uint64_t records = 60'000;
 
@@ -113,5 +113,5 @@ TYPED_TEST(GphashSweep, BeginsAnewAfterAnotherKill) {
   EXPECT_EQ(difference(*r, wanted), "");
 }
 
-}  // namespace
+}  // namespace gphash_sweep
 }  // namespace durahash::test

@@ -16,7 +16,7 @@
 #include "test/engine/level_rig.hpp"
 
 namespace durahash::test {
-namespace {
+namespace level_cost {
 
 /// Of so many bytes, those that were read from.
 std::size_t units(const std::vector<std::uint64_t>& reads, std::uint64_t bytes) {
@@ -304,5 +304,5 @@ TEST(LevelCost, NoOperationWaitsForAResize) {
   }
 }
 
-}  // namespace
+}  // namespace level_cost
 }  // namespace durahash::test

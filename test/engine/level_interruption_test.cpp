@@ -6,7 +6,7 @@
 #include "test/engine/level_script.hpp"
 
 namespace durahash::test {
-namespace {
+namespace level_interruption {
 
 /// Looks for the key once for every place where that can be interrupted by `writer`, on a fresh
 /// table made by `prepare` each time. Returns how many places there were.
@@ -253,5 +253,5 @@ TYPED_TEST(LevelReader, X1NothingIsBuiltOnWhatADeadProcessLeftInTheCaches) {
   }
 }
 
-}  // namespace
+}  // namespace level_interruption
 }  // namespace durahash::test

@@ -13,7 +13,7 @@
 #include "test/engine/level_rig.hpp"
 
 namespace durahash::test {
-namespace {
+namespace level_paper {
 
 /// Distinct keys: random words, or drawn as in figure 9.
 class key_source {
@@ -269,5 +269,5 @@ TEST(Level, NumbersAreRefusedWhereTheSeedsGatherThem) {
   }
 }
 
-}  // namespace
+}  // namespace level_paper
 }  // namespace durahash::test

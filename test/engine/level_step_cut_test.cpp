@@ -10,7 +10,7 @@
 #include "test/engine/level_cut.hpp"
 
 namespace durahash::test {
-namespace {
+namespace level_step_cut {
 
 TEST(Level, L1ARecordThatAMovementLeftTwiceIsRemovedOnceAndForAll) {
   with_both_kinds([]<class Kind>(Kind) {
@@ -339,5 +339,5 @@ TEST(Level, L9TheSeedsOfTheHashComeBackWithThePool) {
   });
 }
 
-}  // namespace
+}  // namespace level_step_cut
 }  // namespace durahash::test

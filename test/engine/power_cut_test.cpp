@@ -9,7 +9,7 @@
 #include "test/engine/engine_rig.hpp"
 
 namespace durahash::test {
-namespace {
+namespace power_cut {
 
 constexpr std::uint64_t seed = 20261120;
 
@@ -159,5 +159,5 @@ TEST_F(PowerCutOfKeysInSlots, IsNoticedWhenFlushesAreForgotten) {
   });
 }
 
-}  // namespace
+}  // namespace power_cut
 }  // namespace durahash::test

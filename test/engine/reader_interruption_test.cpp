@@ -10,7 +10,7 @@
 #include "test/engine/engine_rig.hpp"
 
 namespace durahash::test {
-namespace {
+namespace reader_interruption {
 
 /// An engine with small parts: keys meet, and growth comes soon.
 template <class Kind, bool CopyOnWrite>
@@ -190,5 +190,5 @@ TYPED_TEST(Reader, X1IsNotGivenWhatAPowerCutUndoes) {
   EXPECT_GE(of(7, among_others), 5 * others / 2);
 }
 
-}  // namespace
+}  // namespace reader_interruption
 }  // namespace durahash::test

@@ -9,7 +9,7 @@
 #include "test/engine/engine_rig.hpp"
 
 namespace durahash::test {
-namespace {
+namespace recount_beside_writers {
 
 /// Reads of threads that did not say they are the test's take their time: each so many of those
 /// between two offsets of the pool.
@@ -187,5 +187,5 @@ TEST(RecountBesideWriters, GphashKeepsItsRecordsThroughPairs) {
   pairs_beside_the_recount<gphash_engine>(settings({}, 60'000), 0.6);
 }
 
-}  // namespace
+}  // namespace recount_beside_writers
 }  // namespace durahash::test

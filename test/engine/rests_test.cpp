@@ -5,7 +5,7 @@
 #include "engine/kinds.hpp"
 
 namespace durahash::test {
-namespace {
+namespace rests {
 
 using rest = rest_of_stretch<word_records>;
 using rests = rests_of_scans<word_records>;
@@ -108,5 +108,5 @@ TEST(RestsOfScans, AFewAreKept) {
   EXPECT_NE(key_at(all, 100 * stretch_end + 1), 0u) << "the latest is";
 }
 
-}  // namespace
+}  // namespace rests
 }  // namespace durahash::test

@@ -9,7 +9,7 @@
 #include "test/engine/engine_rig.hpp"
 
 namespace durahash::test {
-namespace {
+namespace sync_beside {
 
 /// Watches the stores to the engine's own area, and what the root says meanwhile.
 class store_watch {
@@ -161,5 +161,5 @@ TEST(SyncBeside, CcehMovesTheDirectoryUnderARootThatSaysChanging) {
   EXPECT_EQ(watch.stores_under_a_clean_root(), 0u);
 }
 
-}  // namespace
+}  // namespace sync_beside
 }  // namespace durahash::test

@@ -8,7 +8,7 @@
 #include "test/engine/engine_rig.hpp"
 
 namespace durahash::test {
-namespace {
+namespace turbo_group {
 
 constexpr std::uint64_t shards = 64, shard_bits = 6;
 
@@ -98,5 +98,5 @@ TEST(TurboGroup, HoldsNoOtherShardWhileOneGrows) {
   });
 }
 
-}  // namespace
+}  // namespace turbo_group
 }  // namespace durahash::test

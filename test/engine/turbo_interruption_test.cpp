@@ -9,7 +9,7 @@
 #include "test/engine/probing_medium.hpp"
 
 namespace durahash::test {
-namespace {
+namespace turbo_interruption {
 
 using words = rig<probing_medium, word_records>;
 using strings = rig<probing_medium, byte_records>;
@@ -170,5 +170,5 @@ TEST(TurboWriter, X1NoReaderIsGivenWhatAPowerCutUndoes) {
   EXPECT_GE(of_bytes([](strings& r) { r.erase("key7"); }), 3);
 }
 
-}  // namespace
+}  // namespace turbo_interruption
 }  // namespace durahash::test

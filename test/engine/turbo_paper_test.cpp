@@ -9,7 +9,7 @@
 #include "test/engine/instances.hpp"
 
 namespace durahash::test {
-namespace {
+namespace turbo_paper {
 
 using words = rig<plain_medium, word_records>;
 
@@ -180,5 +180,5 @@ TEST(TurboPaper, CollectionRunsByItselfWhenPathsGrowLong) {
   EXPECT_LT(p.mean, 3);
 }
 
-}  // namespace
+}  // namespace turbo_paper
 }  // namespace durahash::test

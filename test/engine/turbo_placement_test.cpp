@@ -5,7 +5,7 @@
 #include "test/engine/engine_rig.hpp"
 
 namespace durahash::test {
-namespace {
+namespace turbo_placement {
 
 using words = rig<plain_medium, word_records>;
 
@@ -92,5 +92,5 @@ TEST(TurboPlacement, ARebuildLeavesFirstLinesToNewRecords) {
   EXPECT_GE(added.first_line / added.records, 0.95);
 }
 
-}  // namespace
+}  // namespace turbo_placement
 }  // namespace durahash::test

@@ -9,7 +9,7 @@
 #include "test/engine/engine_rig.hpp"
 
 namespace durahash::test {
-namespace {
+namespace turbo_split {
 
 options small(std::uint64_t shards, std::uint64_t buckets) {
   options how;
@@ -357,5 +357,5 @@ TEST(TurboSplit, ABatchLeavesTheLastValueOfAKeyWhateverGrowsBeside) {
   });
 }
 
-}  // namespace
+}  // namespace turbo_split
 }  // namespace durahash::test

@@ -16,7 +16,7 @@
 namespace durahash::ptx {
 namespace {
 
-constexpr std::size_t n = 200;
+constexpr std::size_t batch = 200;
 
 class PtxStreams : public testing::Test {
  protected:
@@ -28,10 +28,10 @@ class PtxStreams : public testing::Test {
     auto made = gpu::map::open(folder_.file("pool"), {}, {.place = gpu::table_place::pool});
     ASSERT_TRUE(made) << made.failure().message;
     map_ = std::make_unique<gpu::map>(std::move(*made));
-    ASSERT_EQ(map_->reserve(10 * n), status::ok);
-    keys_ = static_cast<std::uint64_t*>(gpu::allocate_shared(n * 8));
-    answers_ = static_cast<status*>(gpu::allocate_shared(n));
-    for (std::size_t i = 0; i < n; ++i) keys_[i] = i;
+    ASSERT_EQ(map_->reserve(10 * batch), status::ok);
+    keys_ = static_cast<std::uint64_t*>(gpu::allocate_shared(batch * 8));
+    answers_ = static_cast<status*>(gpu::allocate_shared(batch));
+    for (std::size_t i = 0; i < batch; ++i) keys_[i] = i;
     stream_ = gpu::make_stream(0);
     ASSERT_NE(stream_, nullptr);
   }
@@ -41,7 +41,7 @@ class PtxStreams : public testing::Test {
     gpu::free_shared(keys_);
     gpu::free_shared(answers_);
   }
-  void put() { ASSERT_EQ(map_->put_async(n, keys_, keys_, answers_, stream_), status::ok); }
+  void put() { ASSERT_EQ(map_->put_async(batch, keys_, keys_, answers_, stream_), status::ok); }
 
   test::scratch_folder folder_;
   std::unique_ptr<gpu::map> map_;
@@ -57,13 +57,13 @@ TEST_F(PtxStreams, AMarkIsReachedWhenWhatWasAskedBeforeIsDone) {
   EXPECT_FALSE(mark->is_reached()) << "the kernel has done a few instructions at most";
   EXPECT_EQ(mark->wait().code, status::ok);
   EXPECT_TRUE(mark->is_reached());
-  for (std::size_t i = 0; i < n; ++i) ASSERT_EQ(answers_[i], status::ok);
+  for (std::size_t i = 0; i < batch; ++i) ASSERT_EQ(answers_[i], status::ok);
 }
 
 TEST_F(PtxStreams, AMarkOfAnIdleStreamIsReachedAtOnce) {
   put();
   EXPECT_EQ(gpu::wait_for_stream(0, stream_).code, status::ok);
-  for (std::size_t i = 0; i < n; ++i) ASSERT_EQ(answers_[i], status::ok);
+  for (std::size_t i = 0; i < batch; ++i) ASSERT_EQ(answers_[i], status::ok);
   auto mark = gpu::mark::set(0, stream_);
   ASSERT_TRUE(mark);
   EXPECT_EQ(mark->wait().code, status::ok);
@@ -75,7 +75,7 @@ TEST_F(PtxStreams, AMarkOfAnIdleStreamIsReachedAtOnce) {
 TEST_F(PtxStreams, WhoWaitsForAllKernelsMissesNoneThatHasJustBegun) {
   auto made = gpu::map::open(folder_.file("copies"), {}, {.cache_percent = 50});
   ASSERT_TRUE(made) << made.failure().message;
-  ASSERT_EQ(made->reserve(10 * n), status::ok);
+  ASSERT_EQ(made->reserve(10 * batch), status::ok);
   device& d = device::the_one();
   std::atomic<bool> launched{false};
   bool done = false;
@@ -90,7 +90,7 @@ TEST_F(PtxStreams, WhoWaitsForAllKernelsMissesNoneThatHasJustBegun) {
     launched.notify_one();
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
   };
-  ASSERT_EQ(made->put_async(n, keys_, keys_, answers_, stream_), status::ok);
+  ASSERT_EQ(made->put_async(batch, keys_, keys_, answers_, stream_), status::ok);
   beside.join();
   EXPECT_TRUE(done) << "it did not wait for the kernel";
 }
@@ -115,10 +115,10 @@ TEST_F(PtxStreams, ACapturedStreamIsRefusedAndItsCaptureStaysValid) {
 }
 
 TEST_F(PtxStreams, MemoryIsReachedByItsFirstAndItsLastByte) {
-  std::vector<std::uint64_t> pageable(n);
-  EXPECT_TRUE(gpu::is_reached(0, keys_, n * 8));
-  EXPECT_FALSE(gpu::is_reached(0, keys_, n * 8 + 1)) << "a byte more than was allocated";
-  EXPECT_FALSE(gpu::is_reached(0, pageable.data(), n * 8));
+  std::vector<std::uint64_t> pageable(batch);
+  EXPECT_TRUE(gpu::is_reached(0, keys_, batch * 8));
+  EXPECT_FALSE(gpu::is_reached(0, keys_, batch * 8 + 1)) << "a byte more than was allocated";
+  EXPECT_FALSE(gpu::is_reached(0, pageable.data(), batch * 8));
   EXPECT_FALSE(gpu::is_reached(0, nullptr, 8));
   EXPECT_TRUE(gpu::is_reached(0, nullptr, 0));
 }
@@ -132,8 +132,8 @@ TEST_F(PtxStreams, OfNoDeviceThereIsNone) {
 }
 
 TEST_F(PtxStreams, OfAFailedDeviceAMarkIsReachedAndWaitingTellsWhy) {
-  auto* keys_gone = static_cast<std::uint64_t*>(gpu::allocate_shared(n * 8));
-  ASSERT_EQ(map_->find_async(n, keys_gone, nullptr, answers_, stream_), status::ok);
+  auto* keys_gone = static_cast<std::uint64_t*>(gpu::allocate_shared(batch * 8));
+  ASSERT_EQ(map_->find_async(batch, keys_gone, nullptr, answers_, stream_), status::ok);
   auto mark = gpu::mark::set(0, stream_);
   ASSERT_TRUE(mark);
   device::the_one().pieces.remove(reinterpret_cast<std::uint64_t>(keys_gone), false);
