@@ -204,7 +204,18 @@ class engine_subject final : public subject {
         c.ok =
             engine_->write(key, decide_write(write_mode::update, value_type(value))) == status::ok;
         break;
-      case act::erase: c.ok = engine_->write(key, erase_decider<value_type>()) == status::ok; break;
+      case act::erase: {
+        auto taker = [&](value_type present) {
+          c.read = identity(c.key, present);
+          return status::ok;
+        };
+        // the same, which tells the value
+        const bool takes = (c.argument >> 16) % 2 != 0;
+        c.read.reset();
+        c.ok = (takes ? engine_->write(key, decide_take<value_type>(taker))
+                      : engine_->write(key, erase_decider<value_type>())) == status::ok;
+        break;
+      }
       case act::exchange: {
         const owned_value expected = owned(c.expected);
         const value_type before(expected), after(value);

@@ -39,7 +39,8 @@ bool apply(const key_call& c, bool returned, present_value& state) {
     default: check(false, "a call of a key");
   }
   if (!returned) return true;
-  bool told = c.what == act::get || c.what == act::get_many || c.what == act::add;
+  bool told = c.what == act::get || c.what == act::get_many || c.what == act::add ||
+              (c.what == act::erase && c.read);  // it was taken
   if (c.what == act::add) read = read.value_or(0);
   return ok == c.ok && (!told || read == c.read);
 }

@@ -19,7 +19,7 @@ struct key_call {
   value_id argument = 0;
   value_id expected = 0;    // of an exchange
   bool ok = false;          // as the call answered
-  present_value read = {};  // what a get found, what an add found before
+  present_value read = {};  // what a get found, an add found before, an erase took
 };
 
 /// One operation of a run.

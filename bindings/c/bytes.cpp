@@ -89,6 +89,20 @@ durahash_status durahash_bytes_erase(durahash_pool* pool, const void* key, size_
                   [](table& all, std::string_view k) { return all.erase(k); });
 }
 
+durahash_status durahash_bytes_take(durahash_pool* pool, const void* key, size_t key_length,
+                                    void* buffer, size_t capacity, size_t* length) {
+  if (is_no_string(buffer, capacity)) return refuse("the buffer is a null pointer");
+  return with_key(pool, key, key_length, [&](table& all, std::string_view k) {
+    return all.take_with(k, [&](std::string_view value) {
+      if (length != nullptr) *length = value.size();
+      if (length != nullptr ? value.size() > capacity : value.size() != capacity)
+        return status::mismatch;
+      if (!value.empty()) std::memcpy(buffer, value.data(), value.size());
+      return status::ok;
+    });
+  });
+}
+
 durahash_status durahash_bytes_compare_and_set(durahash_pool* pool, const void* key,
                                                size_t key_length, const void* expected,
                                                size_t expected_length, const void* desired,

@@ -33,6 +33,12 @@ durahash_status durahash_u64_erase(durahash_pool* pool, uint64_t key) {
   return on_words(pool, [&](word_map& all) { return all.erase(key); });
 }
 
+durahash_status durahash_u64_take(durahash_pool* pool, uint64_t key, uint64_t* value) {
+  if (value == nullptr) [[unlikely]]
+    return refuse("there is no place for the value: a null pointer");
+  return on_words(pool, [&](word_map& all) { return all.take(key, *value); });
+}
+
 durahash_status durahash_u64_compare_and_set(durahash_pool* pool, uint64_t key, uint64_t expected,
                                              uint64_t desired) {
   return on_words(pool, [&](word_map& all) { return all.compare_and_set(key, expected, desired); });

@@ -240,6 +240,10 @@ DURAHASH_API durahash_status durahash_u64_update(durahash_pool* pool, uint64_t k
 /// Removes the record. Works in a full pool.            Returns ok, not_found, read_only.
 DURAHASH_API durahash_status durahash_u64_erase(durahash_pool* pool, uint64_t key);
 
+/// Removes the record; its value goes into `*value`. One operation: of several threads that take a
+/// key one has it.                                      Returns ok, not_found, read_only.
+DURAHASH_API durahash_status durahash_u64_take(durahash_pool* pool, uint64_t key, uint64_t* value);
+
 /// Writes `desired` if the present value is `expected`. Returns ok, mismatch, not_found, no_space.
 DURAHASH_API durahash_status durahash_u64_compare_and_set(durahash_pool* pool, uint64_t key,
                                                           uint64_t expected, uint64_t desired);
@@ -325,6 +329,14 @@ DURAHASH_API durahash_status durahash_bytes_update(durahash_pool* pool, const vo
 /// Removes the record. Works in a full pool.            Returns ok, not_found, read_only.
 DURAHASH_API durahash_status durahash_bytes_erase(durahash_pool* pool, const void* key,
                                                   size_t key_length);
+
+/// Removes the record; its value goes into `buffer`. One operation: of several threads that take a
+/// key one has it. `*length`, where `length` is not null, is the value's length. A value that does
+/// not fit is a mismatch, and stays; where `length` is null, one that has not `capacity` bytes.
+/// Returns   ok, not_found, mismatch, read_only.
+DURAHASH_API durahash_status durahash_bytes_take(durahash_pool* pool, const void* key,
+                                                 size_t key_length, void* buffer, size_t capacity,
+                                                 size_t* length);
 
 /// Writes `desired` if the present value is `expected`. Returns ok, mismatch, not_found, no_space.
 DURAHASH_API durahash_status durahash_bytes_compare_and_set(durahash_pool* pool, const void* key,

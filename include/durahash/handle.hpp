@@ -152,25 +152,24 @@ class handle {
       return status::forked;
     }
   }
-  /// update_with of a key, by `make(present, next)`, which says as any_table's does what is to be
-  /// done. What it throws does not pass a lock: the record stays as it is, and it is thrown again
-  /// when the lock is released. In a child nothing of the table is touched any more.
-  template <class Value, class Table, class Make>
-  static status change_under_lock(Table& all, Value key, Make&& make) {
+  /// An operation that calls `make` under a key's lock: `run(called)`, where `called` is to be
+  /// called in its place. What `make` throws passes no lock: the record stays as it is, and it is
+  /// thrown again when the lock is released. In a child nothing of the table is touched any more.
+  template <class Table, class Make, class Operation>
+  static status under_lock(Table& all, Make&& make, Operation&& run) {
     std::exception_ptr thrown;
+    auto called = [&](auto&&... given) {
+      status answer = status::invalid_argument;
+      try {
+        answer = make(given...);
+      } catch (...) {
+        thrown = std::current_exception();
+      }
+      detail::end_in_a_child(all);
+      return answer;
+    };
     cursor none;
-    const status done = ending_in_a_child(none, [&] {
-      return all.update_with(key, [&](Value present, Value& next) {
-        status answer = status::invalid_argument;
-        try {
-          answer = make(present, next);
-        } catch (...) {
-          thrown = std::current_exception();
-        }
-        detail::end_in_a_child(all);
-        return answer;
-      });
-    });
+    const status done = ending_in_a_child(none, [&] { return run(called); });
     if (thrown) [[unlikely]]
       std::rethrow_exception(thrown);
     return done;

@@ -63,6 +63,12 @@ class map<K, V> : public handle {
   }
   bool contains(const K& key) const { return get(key).has_value(); }
   status erase(const K& key) { return impl().erase(detail::to_word(key)); }
+  /// As of table: removes the record and gives its value.    Returns ok, not_found, read_only.
+  status take(const K& key, V& value) {
+    return impl().take(detail::to_word(key), [&](std::uint64_t word) {
+      return value = detail::from_word<V>(word), status::ok;
+    });
+  }
 
   /// As of table; compared are words.
   status compare_and_set(const K& key, const V& expected, const V& desired) {
@@ -83,12 +89,14 @@ class map<K, V> : public handle {
   template <class Change>
   status update_with(const K& key, Change&& change, V* previous = nullptr) {
     V before{};
-    const status s = change_under_lock(
-        impl(), detail::to_word(key), [&](std::uint64_t present, std::uint64_t& next) {
-          before = detail::from_word<V>(present);
-          next = detail::to_word<V>(change(static_cast<const V&>(before)));
-          return status::ok;
-        });
+    auto make = [&](std::uint64_t present, std::uint64_t& next) {
+      before = detail::from_word<V>(present);
+      next = detail::to_word<V>(change(static_cast<const V&>(before)));
+      return status::ok;
+    };
+    const status s = under_lock(impl(), make, [&](auto& called) {
+      return impl().update_with(detail::to_word(key), called);
+    });
     if (s == status::ok && previous != nullptr) *previous = before;
     return s;
   }
@@ -201,7 +209,7 @@ class map<K, V> : public table {
   status get(key_argument key, V& value) const {
     status fits = status::ok;
     const status found = table::read(key_bytes(key).view(),
-                                     [&](std::string_view bytes) { fits = take(bytes, value); });
+                                     [&](std::string_view bytes) { fits = give(bytes, value); });
     return found == status::ok ? fits : found;
   }
   std::optional<V> get(key_argument key) const {
@@ -223,6 +231,11 @@ class map<K, V> : public table {
   }
   bool contains(key_argument key) const { return table::contains(key_bytes(key).view()); }
   status erase(key_argument key) { return table::erase(key_bytes(key).view()); }
+  /// As of table; mismatch for a value of another length, which stays.
+  status take(key_argument key, V& value) {
+    return table::take_with(key_bytes(key).view(),
+                            [&](std::string_view present) { return give(present, value); });
+  }
 
   /// Compares the bytes: V is nothing but those, or a string.
   status compare_and_set(
@@ -243,7 +256,7 @@ class map<K, V> : public table {
     std::optional<value_bytes> bytes_made;
     const status s = table::change_value(
         key_bytes(key).view(), [&](std::string_view present, std::string_view& next) {
-          if (const status fits = take(present, before); fits != status::ok) return fits;
+          if (const status fits = give(present, before); fits != status::ok) return fits;
           made = change(static_cast<const V&>(before));
           next = bytes_made.emplace(made).view();
           return status::ok;
@@ -259,7 +272,7 @@ class map<K, V> : public table {
     std::vector<status> fits(keys.size(), status::ok);
     table::read_many(
         all.views_of,
-        [&](std::size_t i, std::string_view bytes) { fits[i] = take(bytes, values[i]); }, answers);
+        [&](std::size_t i, std::string_view bytes) { fits[i] = give(bytes, values[i]); }, answers);
     for (std::size_t i = 0; i < keys.size(); ++i)
       if (answers[i] == status::ok) answers[i] = fits[i];
   }
@@ -298,10 +311,10 @@ class map<K, V> : public table {
     const status s = table::scan(at, limit, [&](std::string_view k, std::string_view v) {
       K key{};
       V value{};
-      status taken = take(k, key);
-      if (taken == status::ok) taken = take(v, value);
-      if (taken == status::ok) visit(static_cast<const K&>(key), static_cast<const V&>(value));
-      else fits = taken;
+      status given = give(k, key);
+      if (given == status::ok) given = give(v, value);
+      if (given == status::ok) visit(static_cast<const K&>(key), static_cast<const V&>(value));
+      else fits = given;
     });
     return s == status::ok ? fits : s;
   }
@@ -321,7 +334,7 @@ class map<K, V> : public table {
 
   /// What a table has as a T, or why not.
   template <class T>
-  static status take(std::string_view bytes, T& into) {
+  static status give(std::string_view bytes, T& into) {
     try {
       return detail::from_bytes(bytes, into) ? status::ok : status::mismatch;
     } catch (const std::bad_alloc&) {

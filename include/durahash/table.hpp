@@ -100,6 +100,19 @@ class table : public handle {
   ///                                                         Works in a full pool.
   status erase(std::string_view key) { return impl().erase(key); }
 
+  /// Removes the record and gives its value, as one operation: of several threads that take a key
+  /// one has it.                                             Returns ok, not_found, read_only;
+  ///                                                         out_of_memory: the record stays.
+  ///                                                         Works in a full pool.
+  status take(std::string_view key, std::string& value);
+  /// The same with the value where it lies: `read(std::string_view)` answers ok, and the record
+  /// goes; or something else, which is the operation's answer, and it stays. It is called as
+  /// `change` of update_with is.
+  template <class Read>
+  status take_with(std::string_view key, Read&& read) {
+    return under_lock(impl(), read, [&](auto& called) { return impl().take(key, called); });
+  }
+
   /// Writes `desired` if the present value is `expected`.    Returns ok, mismatch, not_found,
   ///                                                         no_space.
   status compare_and_set(std::string_view key, std::string_view expected,
@@ -231,7 +244,7 @@ class table : public handle {
   /// As update_with, by a function that says what is to be done: detail::value_change.
   template <class Make>
   status change_value(std::string_view key, Make&& make) {
-    return change_under_lock(impl(), key, make);
+    return under_lock(impl(), make, [&](auto& called) { return impl().update_with(key, called); });
   }
 
  private:

@@ -218,6 +218,7 @@ class beside_words final : public beside_base<R, M, detail::word_table> {
   }
   status write(detail::write_mode, word, word) override { return status::read_only; }
   status erase(word) override { return status::read_only; }
+  status take(word, detail::value_taker<word>) override { return status::read_only; }
   status compare_and_set(word, word, word) override { return status::read_only; }
   status fetch_add(word, word, word&) override { return status::read_only; }
   status update_with(word, detail::value_change<word>) override { return status::read_only; }
@@ -254,6 +255,7 @@ class beside_bytes final : public beside_base<R, M, detail::bytes_table> {
   }
   status write(detail::write_mode, bytes, bytes) override { return status::read_only; }
   status erase(bytes) override { return status::read_only; }
+  status take(bytes, detail::value_taker<bytes>) override { return status::read_only; }
   status compare_and_set(bytes, bytes, bytes) override { return status::read_only; }
   status fetch_add(bytes, std::uint64_t, std::uint64_t&) override { return status::read_only; }
   status update_with(bytes, detail::value_change<bytes>) override { return status::read_only; }

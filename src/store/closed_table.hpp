@@ -46,6 +46,7 @@ class closed_words final : public closed_base<detail::word_table> {
   status get(word, word&) override { return answer_; }
   status write(detail::write_mode, word, word) override { return answer_; }
   status erase(word) override { return answer_; }
+  status take(word, detail::value_taker<word>) override { return answer_; }
   status compare_and_set(word, word, word) override { return answer_; }
   status fetch_add(word, word, word&) override { return answer_; }
   status update_with(word, detail::value_change<word>) override { return answer_; }
@@ -70,6 +71,7 @@ class closed_bytes final : public closed_base<detail::bytes_table> {
   status get(bytes, value_reader) override { return answer_; }
   status write(detail::write_mode, bytes, bytes) override { return answer_; }
   status erase(bytes) override { return answer_; }
+  status take(bytes, detail::value_taker<bytes>) override { return answer_; }
   status compare_and_set(bytes, bytes, bytes) override { return answer_; }
   status fetch_add(bytes, std::uint64_t, std::uint64_t&) override { return answer_; }
   status update_with(bytes, detail::value_change<bytes>) override { return answer_; }

@@ -243,6 +243,9 @@ class disk_words final : public disk_table<detail::word_table> {
   status erase(word key) override {
     return write_at(ends_.stripe_of(key), [&] { return inside_->erase(key); });
   }
+  status take(word key, detail::value_taker<word> read) override {
+    return write_at(ends_.stripe_of(key), [&] { return inside_->take(key, read); });
+  }
   status compare_and_set(word key, word expected, word desired) override {
     return write_at(ends_.stripe_of(key),
                     [&] { return inside_->compare_and_set(key, expected, desired); });
@@ -297,6 +300,9 @@ class disk_bytes final : public disk_table<detail::bytes_table> {
   }
   status erase(bytes key) override {
     return write_at(ends_.stripe_of(key), [&] { return inside_->erase(key); });
+  }
+  status take(bytes key, detail::value_taker<bytes> read) override {
+    return write_at(ends_.stripe_of(key), [&] { return inside_->take(key, read); });
   }
   status compare_and_set(bytes key, bytes expected, bytes desired) override {
     return write_at(ends_.stripe_of(key),

@@ -175,6 +175,9 @@ class word_adapter final : public pool_adapter<E, M, detail::word_table> {
       return engine_.write(key, erase_decider<word>());
     });
   }
+  status take(word key, detail::value_taker<word> read) override {
+    return change([&] { return engine_.write(key, decide_take<word>(read)); });
+  }
   status compare_and_set(word key, word expected, word desired) override {
     return change([&]() __attribute__((always_inline)) {
       return engine_.write(key, decide_exchange(expected, desired));
@@ -235,6 +238,10 @@ class byte_adapter final : public pool_adapter<E, M, detail::bytes_table> {
     return change([&]() __attribute__((always_inline)) {
       return engine_.write(key, erase_decider<bytes>());
     });
+  }
+  status take(bytes key, detail::value_taker<bytes> read) override {
+    if (writable() && !takes_key(key)) return status::invalid_argument;
+    return change([&] { return engine_.write(key, decide_take<bytes>(read)); });
   }
   status compare_and_set(bytes key, bytes expected, bytes desired) override {
     if (writable() && (!takes_key(key) || !takes_value(expected) || !takes_value(desired)))

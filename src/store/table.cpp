@@ -120,6 +120,17 @@ status table::get(std::string_view key, std::string& value) const {
   }
 }
 
+status table::take(std::string_view key, std::string& value) {
+  return impl().take(key, [&](std::string_view present) {
+    try {
+      copy_into(value, present);
+    } catch (const std::bad_alloc&) {
+      return status::out_of_memory;
+    }
+    return status::ok;
+  });
+}
+
 void table::put_many(std::span<const std::string_view> keys,
                      std::span<const std::string_view> values, std::span<status> answers) {
   if (keys.size() != values.size() || keys.size() != answers.size())

@@ -54,6 +54,10 @@ class words_as_bytes final : public detail::bytes_table {
   status erase(bytes key) override {
     return key.size() == 8 ? words_->erase(word(key)) : status::invalid_argument;
   }
+  status take(bytes key, detail::value_taker<bytes> read) override {
+    if (key.size() != 8) return status::invalid_argument;
+    return words_->take(word(key), [&](std::uint64_t present) { return read(text(present)); });
+  }
   status compare_and_set(bytes key, bytes expected, bytes desired) override {
     if (key.size() != 8 || expected.size() != 8 || desired.size() != 8)
       return status::invalid_argument;

@@ -123,6 +123,9 @@ static void wrong_calls(void) {
   ANSWERS(wrong, durahash_bytes_compare_and_set(b, "k", 1, "e", 1, NULL, 1));
   ANSWERS(wrong, durahash_u64_find_or_insert(w, 1, 2, NULL));
   ANSWERS(wrong, durahash_u64_update_with(w, 1, NULL, NULL));
+  ANSWERS(wrong, durahash_u64_take(w, 1, NULL));
+  ANSWERS(wrong, durahash_bytes_take(b, "k", 1, NULL, 1, &length));
+  ANSWERS(wrong, durahash_bytes_take(b, NULL, 1, buffer, 8, &length));
   ANSWERS(wrong, durahash_bytes_find_or_insert(b, "k", 1, "f", 1, NULL, 1, &length));
   ANSWERS(wrong, durahash_bytes_find_or_insert(b, "k", 1, NULL, 1, buffer, 8, &length));
   ANSWERS(wrong, durahash_bytes_update_with(b, "k", 1, NULL, NULL));

@@ -72,7 +72,13 @@ static void on_engine(unsigned which) {
   ANSWERS(DURAHASH_NOT_FOUND, durahash_bytes_update_with(pool, "absent", 6, wrap, room));
   ANSWERS(DURAHASH_INVALID_ARGUMENT, durahash_bytes_update_with(pool, "n", 1, leave_nothing, NULL));
   ANSWERS(DURAHASH_OK, durahash_bytes_get(pool, "n", 1, buffer, 5, NULL));
-  ANSWERS(DURAHASH_OK, durahash_bytes_erase(pool, "n", 1));
+  ANSWERS(DURAHASH_MISMATCH, durahash_bytes_take(pool, "n", 1, buffer, 4, &length));
+  CHECK(length == 5);
+  ANSWERS(DURAHASH_MISMATCH, durahash_bytes_take(pool, "n", 1, buffer, 6, NULL));
+  ANSWERS(DURAHASH_OK, durahash_bytes_contains(pool, "n", 1));
+  ANSWERS(DURAHASH_OK, durahash_bytes_take(pool, "n", 1, buffer, 6, &length));
+  CHECK(length == 5 && memcmp(buffer, "(new)", 5) == 0);
+  ANSWERS(DURAHASH_NOT_FOUND, durahash_bytes_take(pool, "n", 1, buffer, 6, &length));
 
   // Empty keys and values, null or not; keys with zero bytes.
   ANSWERS(DURAHASH_OK, durahash_bytes_put(pool, NULL, 0, NULL, 0));

@@ -44,7 +44,9 @@ static void on_engine(unsigned which) {
   CHECK(v == 90 && calls == 1);
   ANSWERS(DURAHASH_NOT_FOUND, durahash_u64_update_with(pool, 4, times_three, &calls));
   CHECK(calls == 1);
-  ANSWERS(DURAHASH_OK, durahash_u64_erase(pool, 3));
+  ANSWERS(DURAHASH_OK, durahash_u64_take(pool, 3, &v));
+  CHECK(v == 90);
+  ANSWERS(DURAHASH_NOT_FOUND, durahash_u64_take(pool, 3, &v));
   ANSWERS(DURAHASH_OK, durahash_u64_erase(pool, 0));
   ANSWERS(DURAHASH_NOT_FOUND, durahash_u64_erase(pool, 0));
   for (uint64_t i = 0; i < 20000; ++i) ANSWERS(DURAHASH_OK, durahash_u64_put(pool, mixed(i), i));
@@ -66,6 +68,7 @@ static void on_engine(unsigned which) {
   ANSWERS(DURAHASH_READ_ONLY, durahash_u64_put(pool, 1, 1));
   CHECK(durahash_last_message()[0] != '\0');
   ANSWERS(DURAHASH_READ_ONLY, durahash_u64_erase(pool, 1));
+  ANSWERS(DURAHASH_READ_ONLY, durahash_u64_take(pool, 1, &v));
   ANSWERS(DURAHASH_OK, durahash_close(pool));
 }
 

@@ -100,6 +100,15 @@ TEST(CrashOracle, WhatWasRefusedChangedNothing) {
   EXPECT_EQ(h.of(), (allowed{absent}));
 }
 
+TEST(CrashOracle, AnEraseThatTellsAValueTookThatOne) {
+  history h({7});
+  h.do_it(act::erase, 0, true, 7);
+  EXPECT_EQ(h.of(), (allowed{absent}));
+  history wrong({7});
+  wrong.do_it(act::erase, 0, true, 8);
+  EXPECT_TRUE(wrong.of().empty()) << "no order explains it";
+}
+
 TEST(CrashOracle, WhatHasNotReturnedIsThereOrNot) {
   for (auto [what, before, after] :
        std::vector<std::tuple<act, present_value, present_value>>{{act::put, absent, 5},
@@ -336,7 +345,8 @@ allowed by_force(present_value before, const std::vector<drawn_call>& calls, int
         if (c.what == act::insert) ok = !now, now = now ? now : c.argument;
         if (c.what == act::erase) ok = now.has_value(), now = absent;
         if (c.what == act::get) ok = now.has_value();
-        if (returned) fits &= ok == c.ok && (c.what != act::get || read == c.read);
+        const bool tells = c.what == act::get || (c.what == act::erase && c.read);
+        if (returned) fits &= ok == c.ok && (!tells || read == c.read);
       }
       if (fits) found.insert(now);
     } while (std::next_permutation(order.begin(), order.end()));
@@ -357,7 +367,8 @@ TEST(CrashOracle, RandomHistoriesAllowWhatSomeOrderExplains) {
       c.part.what = acts[random() % 4];
       c.part.argument = 1 + random() % 3;
       c.part.ok = random() % 3 != 0 || c.part.what == act::put;
-      if (c.part.ok) c.part.read = 1 + random() % 3;
+      if (c.part.ok && (c.part.what != act::erase || random() % 2 == 0))
+        c.part.read = 1 + random() % 3;
       c.began = static_cast<int>(random() % static_cast<std::uint64_t>(moments));
       c.ended = c.began + 1 + static_cast<int>(random() % 6);
     }

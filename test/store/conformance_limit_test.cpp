@@ -139,7 +139,11 @@ TEST_P(FullPools, EraseInAFullPoolWorks) {
   model expected = fill_up();
   std::uint64_t erased = 0;
   for (std::uint64_t n = 0; n < expected.size() + erased; n += 2, ++erased) {
-    ASSERT_EQ(pool().erase(key(n)), status::ok) << n;
+    std::string taken;
+    ASSERT_EQ(n % 4 == 0 ? pool().erase(key(n)) : pool().take(key(n), taken), status::ok) << n;
+    if (n % 4 != 0) {
+      ASSERT_EQ(taken, expected[key(n)]);
+    }
     expected.erase(key(n));
   }
   expect_contents(pool(), expected);

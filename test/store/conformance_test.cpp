@@ -61,6 +61,21 @@ TEST_P(Operations, EraseRemovesTheRecordOnce) {
   EXPECT_EQ(pool().pool().size(), 0u);
 }
 
+TEST_P(Operations, TakeRemovesTheRecordAndGivesItsValue) {
+  std::string taken = "untouched";
+  EXPECT_EQ(pool().take(key(1), taken), status::not_found);
+  EXPECT_EQ(taken, "untouched");
+  model expected = fill(0, 300);
+  for (std::uint64_t n = 0; n < 300; n += 3) {
+    ASSERT_EQ(pool().take(key(n), taken), status::ok);
+    ASSERT_EQ(taken, value(n));
+    ASSERT_EQ(pool().take(key(n), taken), status::not_found);
+    expected.erase(key(n));
+  }
+  expect_contents(pool(), expected);
+  expect_sound(pool());
+}
+
 TEST_P(Operations, AnErasedKeyCanBeInsertedAgain) {
   for (std::uint64_t round = 0; round < 100; ++round) {
     ASSERT_EQ(pool().insert(key(1), value(round)), status::ok);
@@ -273,6 +288,7 @@ TEST_P(Operations, AKeyOrAWordOfAnotherLengthIsAnInvalidArgument) {
       EXPECT_EQ(pool().update(wrong, value(2)), status::invalid_argument);
       EXPECT_EQ(pool().get(wrong, untouched), status::invalid_argument);
       EXPECT_EQ(pool().erase(wrong), status::invalid_argument);
+      EXPECT_EQ(pool().take(wrong, untouched), status::invalid_argument);
       EXPECT_EQ(pool().compare_and_set(wrong, value(1), value(2)), status::invalid_argument);
       std::uint64_t previous = 0;
       EXPECT_EQ(pool().fetch_add(wrong, 1, previous), status::invalid_argument);

@@ -14,25 +14,10 @@ namespace durahash::test {
 
 namespace {
 
-constexpr const char* names[] = {"put",
-                                 "insert",
-                                 "update",
-                                 "get",
-                                 "contains",
-                                 "erase",
-                                 "compare_and_set",
-                                 "fetch_add",
-                                 "update_with",
-                                 "get_many",
-                                 "put_many",
-                                 "erase_many",
-                                 "scan_some",
-                                 "size",
-                                 "reserve",
-                                 "compact",
-                                 "sync",
-                                 "reopen",
-                                 "check"};
+constexpr const char* names[] = {
+    "put",       "insert",      "update",  "get",      "contains", "erase",      "compare_and_set",
+    "fetch_add", "update_with", "take",    "get_many", "put_many", "erase_many", "scan_some",
+    "size",      "reserve",     "compact", "sync",     "reopen",   "check"};
 static_assert(std::size(names) == static_cast<std::size_t>(action::check) + 1);
 
 /// The operations of a list, one after the other, on a pool and on a map beside it.
@@ -66,6 +51,7 @@ class model_run {
       case action::compare_and_set: return compare_and_set(o);
       case action::fetch_add: return fetch_add(o);
       case action::update_with: return update_with(o);
+      case action::take: return take(o);
       case action::get_many: return get_many(o);
       case action::put_many: return put_many(o);
       case action::erase_many: return erase_many(o);
@@ -143,6 +129,15 @@ class model_run {
     if (!present) return;
     agree(seen, record->second, "update_with's present value");
     set(key(o.key), value(o.seed));
+  }
+
+  void take(const operation& o) {
+    auto record = records_.find(key(o.key));
+    const bool present = record != records_.end();
+    std::string taken = "untouched";
+    expect(pool_->take(key(o.key), taken), present ? status::ok : status::not_found, "take");
+    agree(taken, present ? record->second : "untouched", "take's value");
+    if (present) remove(key(o.key));
   }
 
   // --------------------------------------------------------------------------------------- batches

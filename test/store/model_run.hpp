@@ -21,6 +21,7 @@ enum class action : std::uint8_t {
   compare_and_set,
   fetch_add,
   update_with,
+  take,
   get_many,
   put_many,
   erase_many,

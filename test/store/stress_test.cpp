@@ -363,6 +363,32 @@ TEST_P(Stress, OneOfTheErasesOfAKeyWins) {
   expect_sound(pool());
 }
 
+TEST_P(Stress, WhatIsTakenGoesToOneThread) {
+  std::atomic<std::uint64_t> inserted{0}, taken{0}, next{1};  // sums of values, each used once
+  crew threads;
+  for (int t = 0; t < 2; ++t)
+    threads.add([&](random_stream& random) {
+      const std::uint64_t mine = next.fetch_add(1);
+      if (pool().insert(key(random.below(20)), word_bytes(mine)) == status::ok)
+        inserted.fetch_add(mine);
+      return std::string();
+    });
+  for (int t = 0; t < 2; ++t)
+    threads.add([&](random_stream& random) -> std::string {
+      std::string value;
+      const status answer = pool().take(key(random.below(20)), value);
+      if (answer == status::ok) taken.fetch_add(bytes_word(value));
+      else if (answer != status::not_found) return "take answers " + std::string(message(answer));
+      return {};
+    });
+  threads.work_for(stress_seconds());
+  EXPECT_GT(taken.load(), 0u);
+  std::uint64_t left = 0;
+  for (const auto& [key, value] : contents_of(pool())) left += bytes_word(value);
+  EXPECT_EQ(inserted.load(), taken.load() + left);
+  expect_sound(pool());
+}
+
 TEST_P(Stress, SeveralWritersGrowATableFromNothing) {
   // Level once lost records here, and refused some: so small a table is full all the time, in all
   // of its places, and each writer makes room for itself.

@@ -43,6 +43,12 @@ class word_subject final : public subject {
   }
   bool contains(std::string_view key) override { return map_.contains(bytes_word(key)); }
   status erase(std::string_view key) override { return map_.erase(bytes_word(key)); }
+  status take(std::string_view key, std::string& value) override {
+    std::uint64_t word = 0;
+    const status taken = map_.take(bytes_word(key), word);
+    if (taken == status::ok) value = word_bytes(word);
+    return taken;
+  }
   status compare_and_set(std::string_view key, std::string_view expected,
                          std::string_view desired) override {
     return map_.compare_and_set(bytes_word(key), bytes_word(expected), bytes_word(desired));
@@ -109,6 +115,7 @@ class table_subject final : public subject {
   status get(std::string_view key, std::string& value) override { return table_.get(key, value); }
   bool contains(std::string_view key) override { return table_.contains(key); }
   status erase(std::string_view key) override { return table_.erase(key); }
+  status take(std::string_view key, std::string& value) override { return table_.take(key, value); }
   status compare_and_set(std::string_view key, std::string_view expected,
                          std::string_view desired) override {
     return table_.compare_and_set(key, expected, desired);

@@ -32,6 +32,7 @@ class subject {
   virtual status get(std::string_view key, std::string& value) = 0;
   virtual bool contains(std::string_view key) = 0;
   virtual status erase(std::string_view key) = 0;
+  virtual status take(std::string_view key, std::string& value) = 0;
   virtual status compare_and_set(std::string_view key, std::string_view expected,
                                  std::string_view desired) = 0;
   virtual status fetch_add(std::string_view key, std::uint64_t delta, std::uint64_t& previous) = 0;

@@ -257,6 +257,33 @@ TEST_P(TypedMaps, UpdatesOfOneKeyFollowOneAnother) {
                 1, [](location) { return location{}; }, &before),
             status::ok);
   EXPECT_EQ(before.file, 2000u);
+  double taken = 0;
+  EXPECT_EQ(words.take(1, taken), status::ok);
+  EXPECT_EQ(taken, 2000.5);
+  EXPECT_EQ(words.take(1, taken), status::not_found);
+  EXPECT_EQ(places.take(1, before), status::ok);
+  EXPECT_EQ(before.file, 0u);
+  EXPECT_FALSE(places.contains(1));
+}
+
+/// What refuses a value has not taken it.
+TEST_P(TypedMaps, ATakeThatIsRefusedLeavesTheRecord) {
+  struct thrown {};
+  auto texts = made<table>();
+  ASSERT_EQ(texts.put("1", "one"), status::ok);
+  EXPECT_EQ(texts.take_with("1", [](std::string_view) { return status::mismatch; }),
+            status::mismatch);
+  EXPECT_THROW(
+      static_cast<void>(texts.take_with("1", [](std::string_view) -> status { throw thrown(); })),
+      thrown);
+  EXPECT_EQ(texts.get("1"), "one");
+  EXPECT_EQ(texts.take_with("1",
+                            [](std::string_view s) {
+                              EXPECT_EQ(s, "one");
+                              return status::ok;
+                            }),
+            status::ok);
+  EXPECT_FALSE(texts.contains("1"));
 }
 
 TEST_P(TypedMaps, OneThreadInsertsAndAllGetItsValue) {

@@ -40,6 +40,7 @@ void require_every_operation_forked(subject& pool, const setup& with) {
     require_forked(pool.fetch_add(key, 5, previous), "fetch_add");
     require_forked(pool.update_with(key, [&](std::string_view) { return other; }), "update_with");
     require_forked(pool.erase(key), "erase");
+    require_forked(pool.take(key, value), "take");
   }
   strings keys = {there, absent}, values = {other, other}, found(2);
   for (status answer : pool.get_many(keys, found)) require_forked(answer, "get_many");

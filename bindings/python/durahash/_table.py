@@ -203,23 +203,22 @@ class Table(_core.Pool):
         return ItemsView(self)
 
     def pop(self, key: Any, default: Any = _MISSING) -> Any:
-        """Removes a record and gives its value, in two steps. Two threads that pop one key may both
-        get it; what another one writes between the steps is removed, and nobody gets it."""
-        found = self.get(key, _MISSING)
-        if found is not _MISSING and self.erase(key):
-            return found
-        if default is _MISSING:
+        """Removes a record and gives its value, as one operation: of several threads that pop a key
+        one has it."""
+        taken = self._take(key, default)
+        if taken is _MISSING:
             raise KeyError(key)
-        return default
+        return taken
 
     def popitem(self) -> tuple[Any, Any]:
         """Removes some record, as pop does."""
         position, done = 0, False
         while not done:
-            position, done, keys, values = self._scan(position, 1, False)
-            for key, value in zip(keys, values):
-                if self.erase(key):
-                    return key, value
+            position, done, keys, _ = self._scan(position, 1, False)
+            for key in keys:
+                taken = self._take(key, _MISSING)
+                if taken is not _MISSING:
+                    return key, taken
         raise KeyError("the table is empty")
 
     def setdefault(self, key: Any, default: Any = None) -> Any:

@@ -86,6 +86,7 @@ NB_MODULE(_core, m) {
           },
           "key"_a.none(), "value"_a.none())
       .def("erase", &pool::erase, "key"_a.none())
+      .def("_take", &pool::take, "key"_a.none(), "default"_a.none())
       .def("compare_and_set", &pool::compare_and_set, "key"_a.none(), "expected"_a.none(),
            "desired"_a.none())
       .def("update_with", &pool::update_with, "key"_a.none(), "change"_a)

@@ -156,6 +156,21 @@ bool pool::erase(nb::handle key) {
   return s == status::ok;
 }
 
+nb::object pool::take(nb::handle key, nb::handle otherwise) {
+  scalar at(key_, key.ptr());
+  std::uint64_t word = 0;
+  std::string bytes;
+  status s;
+  {
+    use open(*this);
+    without_gil others(may_wait_);
+    s = holds_words() ? words().take(at.word(), word) : records().take(at.bytes(), bytes);
+  }
+  if (s == status::not_found) return nb::borrow(otherwise);
+  if (s != status::ok) raise(s);
+  return found(word, bytes);
+}
+
 /// `word` or `bytes`: what is to be there.
 bool pool::exchange(const scalar& key, std::uint64_t word, std::string_view bytes,
                     const scalar& desired) {

@@ -30,6 +30,7 @@ class pool : public openable {
   std::optional<std::uint64_t> write(write_kind kind, nb::handle key, nb::handle value, bool wait,
                                      bool& done);
   bool erase(nb::handle key);
+  nb::object take(nb::handle key, nb::handle otherwise);
   bool compare_and_set(nb::handle key, nb::handle expected, nb::handle desired);
   nb::object update_with(nb::handle key, nb::handle change);
   nb::object fetch_add(nb::handle key, nb::handle delta);

@@ -63,6 +63,30 @@ def test_single_operations_say_whether_they_did_something(path):
         durahash.open(None, medium="memory").fetch_add(b"k")
 
 
+@pytest.mark.parametrize("value", ["u64", "bytes"])
+def test_of_several_threads_that_pop_a_key_one_has_it(path, value):
+    t = durahash.open(path, key="u64", value=value)
+    made = iter(range(1, 1 << 20))
+    put, had = [], [[] for _ in range(4)]
+
+    def pops(mine):
+        for _ in range(500):
+            number = next(made)
+            if t.insert(1, number if value == "u64" else str(number).encode()):
+                put.append(number)
+            taken = t.pop(1, None)
+            if taken is not None:
+                mine.append(int(taken))
+
+    threads = [threading.Thread(target=pops, args=(mine,)) for mine in had]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    had.append([int(v) for v in t.values()])
+    assert sorted(sum(had, [])) == sorted(put) and len(put) > 100
+
+
 @pytest.mark.parametrize("value, first, change, last", [
     ("u64", 0, lambda n: n + 1, 800),
     ("str", "", lambda s: s + ".", "." * 800),

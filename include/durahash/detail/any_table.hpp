@@ -45,6 +45,11 @@ class function_ref<R(Args...)> {
 template <class Value>
 using value_change = function_ref<status(Value present, Value& next)>;
 
+/// Has a value that is about to be removed. With another answer than ok the record stays, and that
+/// is the operation's. It may be called again, with a value that came meanwhile.
+template <class Value>
+using value_taker = function_ref<status(Value present)>;
+
 /// Of a table that belongs to no process in particular.
 inline constexpr unsigned char every_process = 1;
 
@@ -101,6 +106,7 @@ class word_table : public any_table {
   virtual status get(std::uint64_t key, std::uint64_t& value) = 0;
   virtual status write(write_mode mode, std::uint64_t key, std::uint64_t value) = 0;
   virtual status erase(std::uint64_t key) = 0;
+  virtual status take(std::uint64_t key, value_taker<std::uint64_t> read) = 0;
   virtual status compare_and_set(std::uint64_t key, std::uint64_t expected,
                                  std::uint64_t desired) = 0;
   virtual status fetch_add(std::uint64_t key, std::uint64_t delta, std::uint64_t& previous) = 0;
@@ -121,6 +127,7 @@ class bytes_table : public any_table {
   virtual status get(std::string_view key, value_reader read) = 0;
   virtual status write(write_mode mode, std::string_view key, std::string_view value) = 0;
   virtual status erase(std::string_view key) = 0;
+  virtual status take(std::string_view key, value_taker<std::string_view> read) = 0;
   virtual status compare_and_set(std::string_view key, std::string_view expected,
                                  std::string_view desired) = 0;
   virtual status fetch_add(std::string_view key, std::uint64_t delta, std::uint64_t& previous) = 0;

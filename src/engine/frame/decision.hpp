@@ -67,6 +67,15 @@ struct erase_decider {
     return present ? decision<Value>::remove() : decision<Value>::keep(status::not_found);
   }
 };
+/// Of take: an erase that tells the value.
+template <class Value>
+constexpr auto decide_take(detail::value_taker<Value> read) {
+  return [read](const std::optional<Value>& present) {
+    const status taken = present ? read(*present) : status::not_found;
+    return taken == status::ok ? decision<Value>::remove() : decision<Value>::keep(taken);
+  };
+}
+
 template <class Decide>
 inline constexpr bool may_set = !requires {
   typename std::remove_cvref_t<Decide>::never_sets;
