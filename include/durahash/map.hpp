@@ -69,6 +69,13 @@ class map<K, V> : public handle {
       return value = detail::from_word<V>(word), status::ok;
     });
   }
+  /// As table::take_with; `read(V)`.
+  template <class Read>
+  status take_with(const K& key, Read&& read) {
+    auto see = [&](std::uint64_t word) -> status { return read(detail::from_word<V>(word)); };
+    return under_lock(impl(), see,
+                      [&](auto& called) { return impl().take(detail::to_word(key), called); });
+  }
 
   /// As of table; compared are words.
   status compare_and_set(const K& key, const V& expected, const V& desired) {
@@ -235,6 +242,15 @@ class map<K, V> : public table {
   status take(key_argument key, V& value) {
     return table::take_with(key_bytes(key).view(),
                             [&](std::string_view present) { return give(present, value); });
+  }
+  /// As table::take_with, with what `read` of this map gives its function.
+  template <class Read>
+  status take_with(key_argument key, Read&& read) {
+    return table::take_with(key_bytes(key).view(), [&](std::string_view bytes) {
+      status answer = status::mismatch;  // of another length
+      detail::use_bytes<V>(bytes, [&](const auto& value) { answer = read(value); });
+      return answer;
+    });
   }
 
   /// Compares the bytes: V is nothing but those, or a string.

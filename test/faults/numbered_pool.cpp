@@ -57,6 +57,11 @@ status numbered_pool::update(const record& r) {
                             : bytes().update(r.key, r.value);
 }
 status numbered_pool::erase(const record& r) {
+  if (r.n % 2 != 0) {  // the same, which gives the value
+    std::string taken;
+    std::uint64_t word;
+    return words() != nullptr ? words()->take(r.key_word, word) : bytes().take(r.key, taken);
+  }
   return words() != nullptr ? words()->erase(r.key_word) : bytes().erase(r.key);
 }
 status numbered_pool::compare_and_set(const record& expected, const record& desired) {

@@ -81,6 +81,8 @@ TEST_P(BesideSubjects, WritesAreRefused) {
   const std::string key = subject().key(5), value = subject().value(5, 1);
   EXPECT_EQ(reader.put(key, value), status::read_only);
   EXPECT_EQ(reader.erase(key), status::read_only);
+  std::string taken;
+  EXPECT_EQ(reader.take(key, taken), status::read_only);
   EXPECT_EQ(reader.compact(), status::read_only);
   EXPECT_EQ(reader.reserve(100), status::read_only);
 }

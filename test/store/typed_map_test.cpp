@@ -284,6 +284,16 @@ TEST_P(TypedMaps, ATakeThatIsRefusedLeavesTheRecord) {
                             }),
             status::ok);
   EXPECT_FALSE(texts.contains("1"));
+  auto words = made<map<std::uint64_t, double>>();
+  auto places = made<map<std::uint64_t, location>>();
+  ASSERT_EQ(words.put(1, 0.5), status::ok);
+  ASSERT_EQ(places.put(1, {2, 3}), status::ok);
+  auto if_half = [](double d) { return d == 0.5 ? status::ok : status::mismatch; };
+  auto if_of_file_3 = [](location l) { return l.file == 3 ? status::ok : status::mismatch; };
+  EXPECT_EQ(words.take_with(1, if_half), status::ok);
+  EXPECT_EQ(words.take_with(1, if_half), status::not_found);
+  EXPECT_EQ(places.take_with(1, if_of_file_3), status::mismatch);
+  EXPECT_EQ(places.get(1), (location{2, 3}));
 }
 
 TEST_P(TypedMaps, OneThreadInsertsAndAllGetItsValue) {

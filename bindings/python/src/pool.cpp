@@ -156,19 +156,29 @@ bool pool::erase(nb::handle key) {
   return s == status::ok;
 }
 
+/// The object is made before the record goes: a codec may fail, and must not run under a lock.
 nb::object pool::take(nb::handle key, nb::handle otherwise) {
   scalar at(key_, key.ptr());
   std::uint64_t word = 0;
   std::string bytes;
-  status s;
-  {
-    use open(*this);
-    without_gil others(may_wait_);
-    s = holds_words() ? words().take(at.word(), word) : records().take(at.bytes(), bytes);
+  for (;;) {  // ends: another round means that another write has got on
+    status s = find(at, word, bytes);
+    if (s == status::not_found) return nb::borrow(otherwise);
+    if (s != status::ok) raise(s);
+    nb::object value = found(word, bytes);
+    auto is_still = [](const auto& seen) {
+      return
+          [&seen](const auto& present) { return present == seen ? status::ok : status::mismatch; };
+    };
+    {
+      use open(*this);
+      without_gil others(may_wait_);
+      s = holds_words() ? words().take_with(at.word(), is_still(word))
+                        : records().take_with(at.bytes(), is_still(bytes));
+    }
+    if (s == status::ok) return value;
+    if (s != status::mismatch && s != status::not_found) raise(s);
   }
-  if (s == status::not_found) return nb::borrow(otherwise);
-  if (s != status::ok) raise(s);
-  return found(word, bytes);
 }
 
 /// `word` or `bytes`: what is to be there.

@@ -87,6 +87,16 @@ def test_of_several_threads_that_pop_a_key_one_has_it(path, value):
     assert sorted(sum(had, [])) == sorted(put) and len(put) > 100
 
 
+def test_what_cannot_be_given_is_not_popped(path):
+    t = durahash.open(path, key="u64", value=durahash.Codec(bytes, lambda b: b.decode()))
+    t[1], t[2] = b"\xff", b"two"
+    for pop in (lambda: t.pop(1), lambda: t.pop(1, None)):
+        with pytest.raises(UnicodeDecodeError):
+            pop()
+        assert 1 in t and len(t) == 2
+    assert t.pop(2) == "two" and len(t) == 1
+
+
 @pytest.mark.parametrize("value, first, change, last", [
     ("u64", 0, lambda n: n + 1, 800),
     ("str", "", lambda s: s + ".", "." * 800),
