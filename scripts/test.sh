@@ -49,7 +49,7 @@ run_lane() {
   local each
   for each in "${besides[@]}"; do
     eval "noted_beside $each" && continue
-    touch "$notes/failed"
+    mv "$notes/output.$BASHPID" "$notes/failed"
     return 1
   done
 }
@@ -81,6 +81,10 @@ ended() {
   printf '\n== where the time went: seconds of the clock, seconds of a processor\n'
   cat "$notes/table" 2>/dev/null
   printf '%6d s            in all\n' $((SECONDS - began))
+  if beside_has_failed; then
+    printf '\n== what failed beside the stages ended with\n'
+    tail -n 30 "$notes/failed"
+  fi
   rm -rf "$notes"
   exit $code
 }

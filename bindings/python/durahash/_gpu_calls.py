@@ -364,6 +364,8 @@ _opened: dict[int, weakref.ref[Any]] = {}
 @atexit.register
 def _close_all() -> None:
     """Before the interpreter ends: no thread may need it, nor the device, afterwards."""
+    if threading.active_count() > 1:  # what a daemon thread has is in use, and not leaked
+        _gpu.ignore_leaks()
     _gpu.interpreter_ends(False)
     for each in list(_opened.values()):
         pool = each()
@@ -373,6 +375,4 @@ def _close_all() -> None:
             except Exception as e:  # the others must be closed, too
                 print(f"durahash: {pool.path} was not closed cleanly: {e}", file=sys.stderr)
     _gpu.interpreter_ends(True)
-    if threading.active_count() > 1:  # what a daemon thread has is in use, and not leaked
-        _gpu.ignore_leaks()
 

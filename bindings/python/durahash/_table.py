@@ -522,6 +522,8 @@ def _unpickled(path: str, given: dict[str, Any]) -> Table:
 @atexit.register
 def _close_all() -> None:
     """Before the interpreter ends: no thread of a pool may need it afterwards."""
+    if threading.active_count() > 1:  # what a daemon thread has is in use, and not leaked
+        _core.ignore_leaks()
     _core.interpreter_ends(False)
     for table in _tables():
         if not table.closed and not table._forked:
@@ -532,5 +534,3 @@ def _close_all() -> None:
 
                 print(f"durahash: {table.path} was not closed cleanly: {e}", file=sys.stderr)
     _core.interpreter_ends(True)
-    if threading.active_count() > 1:  # what a daemon thread has is in use, and not leaked
-        _core.ignore_leaks()

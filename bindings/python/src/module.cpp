@@ -22,18 +22,22 @@ pool* pool_of(PyObject* self) noexcept {
 
 // Python calls these without looking for an attribute first.
 PyObject* subscript(PyObject* self, PyObject* key) {
+  call now;
   pool* p = pool_of(self);
   return p == nullptr ? nullptr : p->subscript(key);
 }
 int assign(PyObject* self, PyObject* key, PyObject* value) {
+  call now;
   pool* p = pool_of(self);
   return p == nullptr ? -1 : p->assign(key, value);
 }
 int contains(PyObject* self, PyObject* key) {
+  call now;
   pool* p = pool_of(self);
   return p == nullptr ? -1 : p->contains(key);
 }
 Py_ssize_t length(PyObject* self) {
+  call now;
   pool* p = pool_of(self);
   return p == nullptr ? -1 : p->length();
 }
@@ -58,7 +62,7 @@ NB_MODULE(_core, m) {
   count_generations();
   m.doc() = "The library behind durahash; use the package.";
 
-  nb::class_<pool>(m, "Pool", nb::type_slots(slots), nb::is_weak_referenceable())
+  class_of_calls<pool>(m, "Pool", nb::type_slots(slots), nb::is_weak_referenceable())
       .def(nb::init<nb::handle, nb::dict, nb::handle, nb::handle>(), "path"_a.none(), "options"_a,
            "key"_a, "value"_a)
       .def("get", &pool::get, "key"_a, "default"_a = nb::none())
@@ -117,18 +121,18 @@ NB_MODULE(_core, m) {
   m.def(
       "kinds_of",
       [](const std::string& path) -> std::optional<std::pair<std::string, std::string>> {
-        nb::gil_scoped_release others;
+        without_gil others;
         auto looked = durahash::inspection::open(path);
         if (!looked || looked->kinds().engine == durahash::engine_kind{}) return std::nullopt;
         durahash::pool_kinds is = looked->kinds();
         return std::pair(std::string(name_of(is.key)), std::string(name_of(is.value)));
       },
-      "path"_a);
+      "path"_a, nb::call_guard<call>());
   m.def(
       "processes_with",
       [](const std::string& path) {
         const auto found = [&] {
-          nb::gil_scoped_release others;
+          without_gil others;
           return durahash::processes_with(path);
         }();
         if (!found) raise(found.failure().code, found.failure().message);
@@ -138,17 +142,17 @@ NB_MODULE(_core, m) {
                                     nb::bytes(one.command.data(), one.command.size())));
         return all;
       },
-      "path"_a);
+      "path"_a, nb::call_guard<call>());
   m.def(
       "remove",
       [](const std::string& path) {
         const durahash::error e = [&] {
-          nb::gil_scoped_release others;
+          without_gil others;
           return durahash::remove_pool(path);
         }();
         if (e.code != durahash::status::ok) raise(e.code, e.message);
       },
-      "path"_a);
+      "path"_a, nb::call_guard<call>());
   m.def("interpreter_ends", &interpreter_ends, "tables_are_closed"_a);
   m.def("ignore_leaks", [] { nb::set_leak_warnings(false); });
   m.def("message", [](int code) {

@@ -11,15 +11,22 @@
 
 namespace durahash::python {
 
-/// Lets other Python threads run where `when` holds, until the end of the scope.
+/// Lets other Python threads run where `when` holds, until the end of the scope. Where Python is
+/// taken down meanwhile the scope does not end, but in the thread that does that. Python before 3.14
+/// would end the thread instead, and unwind code that cannot be.
 class without_gil {
  public:
-  explicit without_gil(bool when = true) {
-    if (when) release_.emplace();
+  explicit without_gil(bool when = true) : thread_(when ? PyEval_SaveThread() : nullptr) {}
+  ~without_gil() {
+    if (thread_ != nullptr) attach(thread_);
   }
+  without_gil(const without_gil&) = delete;
+  without_gil& operator=(const without_gil&) = delete;
 
  private:
-  std::optional<nb::gil_scoped_release> release_;
+  static void attach(PyThreadState* thread) noexcept;
+
+  PyThreadState* thread_;
 };
 
 /// Threads: every member may be called from any thread that is attached to Python. No code of
@@ -70,24 +77,50 @@ class use {
   openable& of_;
 };
 
-/// For calls that let other threads run, and are of no pool: while it lives the interpreter does
-/// not end. Throws `closed` where it does, in other threads than the one that ends it; and `forked`
-/// in children of the process that had the first one: they have no device.
-class module_use {
+/// One call of the extension's, while Python is attached at its ends. Many run code of Python's: a
+/// codec, numpy, the making of an exception. A thread that Python ends there unwinds through code
+/// which cannot be, so the interpreter's end waits a while for every call (interpreter_ends), and
+/// one that begins meanwhile stays out of it.
+class call {
  public:
-  module_use();
-  ~module_use();
-  module_use(const module_use&) = delete;
-  module_use& operator=(const module_use&) = delete;
+  call() noexcept;
+  ~call();
+  call(const call&) = delete;
+  call& operator=(const call&) = delete;
+
+ private:
+  unsigned generation_;
 };
+
+/// A class of the extension, whose functions are calls.
+template <class T>
+class class_of_calls : public nb::class_<T> {
+ public:
+  using nb::class_<T>::class_;
+  template <class... Given>
+  class_of_calls& def(Given&&... given) {
+    nb::class_<T>::def(std::forward<Given>(given)..., nb::call_guard<call>());
+    return *this;
+  }
+  /// Of what runs no code of Python's.
+  template <class... Given>
+  class_of_calls& def_prop_ro(Given&&... given) {
+    nb::class_<T>::def_prop_ro(std::forward<Given>(given)...);
+    return *this;
+  }
+};
+
+/// Throws `forked` in children of the process that first came here: they have no device. Throws
+/// `closed` at the interpreter's end, but in the thread that ends it.
+void require_devices();
 
 /// Counts the processes that this one is a fork of; called once.
 void count_generations();
 
 /// At the interpreter's end, by the thread that ends it: before it closes the tables, and behind
-/// that. Waits until no other thread has a module_use. A thread that Python does not wait for, and
-/// that wants a table then, goes no further once Python is being taken down: on its way back it
-/// would be ended in the middle of this code.
+/// that. Waits for the calls of other threads, a second at most: one may wait for a thing of
+/// Python's that nobody will do any more. A thread that Python does not wait for, and that wants a
+/// table then, goes no further once Python is being taken down.
 void interpreter_ends(bool tables_are_closed);
 
 }  // namespace durahash::python

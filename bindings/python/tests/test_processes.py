@@ -123,6 +123,26 @@ def test_the_interpreter_ends_with_tables_open(path, use):
         assert t[1] == 1 and t.info()["clean"]
 
 
+@pytest.mark.parametrize("seconds", [0.3, 600])
+def test_the_interpreter_ends_while_python_makes_an_object_of_a_record(path, seconds):
+    """The thread was ended in the middle of the extension's call, which was a segmentation fault."""
+    run = subprocess.run(script(f"""
+        import durahash, threading, time
+        begun = threading.Event()
+        def decode(found):
+            begun.set()
+            time.sleep({seconds})
+            return found
+        t = durahash.open({path!r}, value=durahash.Codec(bytes, decode))
+        t[b"k"] = b"v"
+        threading.Thread(target=lambda: t[b"k"], daemon=True).start()
+        begun.wait()
+        """), capture_output=True, text=True, timeout=60)
+    assert run.returncode == 0 and run.stderr == "", run
+    with durahash.open(path) as t:
+        assert t[b"k"] == b"v" and t.info()["clean"]
+
+
 def test_a_thread_awaited_at_the_interpreters_end_hears_that_the_table_is_closed(path):
     run = subprocess.run(script(f"""
         import atexit, threading
@@ -148,8 +168,8 @@ def test_ctrl_c_ends_a_long_batch(path):
         signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in background jobs
         t = durahash.open({path!r}, key="u64", value="u64")
         keys = np.arange(1_200_000, dtype=np.uint64)
-        print("ready", flush=True)
         try:
+            print("ready", flush=True)
             while True: t.put_many(keys, keys)
         except KeyboardInterrupt:
             print("interrupted", t.check().ok)

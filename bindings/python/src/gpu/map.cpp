@@ -57,7 +57,7 @@ device_map::device_map(const std::string& path, nb::dict how, nb::dict on) {
   const options asked = options_of(how);
   const gpu::device_options device = device_options_of(on);
   auto opened = [&] {
-    module_use open;
+    require_devices();
     without_gil others;
     return gpu::map::open(path, asked, device);
   }();

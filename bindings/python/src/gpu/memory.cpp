@@ -11,7 +11,7 @@ void require(const error& e) {
 /// Where there is no memory or stream: the device may be none, which has its own words.
 [[noreturn]] void raise_lack(int number, const std::string& of_what) {
   result<std::string> name = [&] {
-    module_use open;
+    require_devices();
     without_gil others;
     return gpu::device_name(number);
   }();
@@ -26,7 +26,7 @@ device_memory::device_memory(std::size_t bytes, int number, bool pinned)
     : bytes_(bytes), number_(number), pinned_(pinned) {
   const std::size_t most = bytes == 0 ? 1 : bytes;  // an empty array lies somewhere, too
   {
-    module_use open;
+    require_devices();
     without_gil others;
     memory_ = pinned ? gpu::allocate_shared(most, number) : gpu::allocate_on(number, most);
   }
@@ -42,7 +42,7 @@ device_memory::~device_memory() {
 
 device_stream::device_stream(int number) : number_(number) {
   {
-    module_use open;
+    require_devices();
     without_gil others;
     made_ = gpu::make_stream(number);
   }
@@ -55,7 +55,7 @@ device_stream::~device_stream() {
 
 moment::moment(int number, address on) {
   auto set = [&] {
-    module_use open;
+    require_devices();
     without_gil others;
     return gpu::mark::set(number, stream_of(on));
   }();
@@ -64,7 +64,7 @@ moment::moment(int number, address on) {
 }
 void moment::wait() const {
   require([&] {
-    module_use open;
+    require_devices();
     without_gil others;
     return mark_->wait();
   }());
@@ -99,7 +99,7 @@ nb::object lend(nb::handle owner, address where, const std::vector<std::size_t>&
 
 void copy(int number, address to, address from, std::size_t bytes) {
   const status s = [&] {
-    module_use open;
+    require_devices();
     without_gil others;
     return gpu::copy_on(number, at<void>(to), at<const void>(from), bytes);
   }();
@@ -109,7 +109,7 @@ void copy(int number, address to, address from, std::size_t bytes) {
 }
 void wait_for(int number, address on) {
   require([&] {
-    module_use open;
+    require_devices();
     without_gil others;
     return gpu::wait_for_stream(number, stream_of(on));
   }());

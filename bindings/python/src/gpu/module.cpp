@@ -36,7 +36,7 @@ void define_pool(Class& c) {
 
 std::string device_name(int number) {
   auto name = [&] {
-    module_use open;
+    require_devices();
     without_gil others;
     return gpu::device_name(number);
   }();
@@ -70,18 +70,18 @@ NB_MODULE(_gpu, m) {
           },
           "key_min"_a, "key_max"_a, "value_min"_a, "value_max"_a, "mask"_a, "bits"_a);
 
-  nb::class_<device_memory>(m, "Memory")
+  class_of_calls<device_memory>(m, "Memory")
       .def(nb::init<std::size_t, int, bool>(), "bytes"_a, "device"_a, "pinned"_a)
       .def_prop_ro("address", &device_memory::where);
-  nb::class_<device_stream>(m, "Stream")
+  class_of_calls<device_stream>(m, "Stream")
       .def(nb::init<int>(), "device"_a)
       .def_prop_ro("address", &device_stream::where)
       .def_prop_ro("device", &device_stream::number);
-  nb::class_<moment>(m, "Mark")
+  class_of_calls<moment>(m, "Mark")
       .def(nb::init<int, address>(), "device"_a, "stream"_a)
       .def_prop_ro("reached", &moment::is_reached)
       .def("wait", &moment::wait);
-  nb::class_<lent>(m, "Lent")
+  class_of_calls<lent>(m, "Lent")
       .def(nb::init<nb::ndarray<nb::ro>>(), "array"_a)
       .def_prop_ro("address", &lent::where)
       .def_prop_ro("shape", &lent::shape)
@@ -89,7 +89,7 @@ NB_MODULE(_gpu, m) {
       .def_prop_ro("element", &lent::element)
       .def_prop_ro("device", &lent::device);
 
-  nb::class_<device_map> map(m, "Map", nb::is_weak_referenceable());
+  class_of_calls<device_map> map(m, "Map", nb::is_weak_referenceable());
   define_pool<device_map>(map);
   map.def("_find", &device_map::find, "n"_a, "keys"_a, "values"_a, "answers"_a, "stream"_a,
           "indices"_a, "count"_a)
@@ -104,7 +104,7 @@ NB_MODULE(_gpu, m) {
       .def("_load_cache", &device_map::load_cache)
       .def("cache", &device_map::cache, about_caches);
 
-  nb::class_<device_table> table(m, "Table", nb::is_weak_referenceable());
+  class_of_calls<device_table> table(m, "Table", nb::is_weak_referenceable());
   define_pool<device_table>(table);
   table
       .def("_find", &device_table::find, "n"_a, "keys"_a, "values"_a, "value_bytes"_a, "answers"_a,
@@ -121,26 +121,27 @@ NB_MODULE(_gpu, m) {
       .def("_load_cache", &device_table::load_cache)
       .def("cache", &device_table::cache, about_caches);
 
-  m.def("device_name", &device_name, "device"_a = 0);
-  m.def("lend", &lend, "owner"_a, "address"_a, "shape"_a, "code"_a, "bits"_a, "kind"_a, "device"_a);
-  m.def("copy", &copy, "device"_a, "to"_a, "source"_a, "bytes"_a);
-  m.def("wait", &wait_for, "device"_a, "stream"_a);
+  m.def("device_name", &device_name, "device"_a = 0, nb::call_guard<call>());
+  m.def("lend", &lend, "owner"_a, "address"_a, "shape"_a, "code"_a, "bits"_a, "kind"_a, "device"_a,
+        nb::call_guard<call>());
+  m.def("copy", &copy, "device"_a, "to"_a, "source"_a, "bytes"_a, nb::call_guard<call>());
+  m.def("wait", &wait_for, "device"_a, "stream"_a, nb::call_guard<call>());
   m.def(
       "reaches",
       [](int number, address where, std::size_t bytes) {
-        module_use open;
+        require_devices();
         without_gil others;
         return durahash::gpu::is_reached(number, at<const void>(where), bytes);
       },
-      "device"_a, "address"_a, "bytes"_a);
+      "device"_a, "address"_a, "bytes"_a, nb::call_guard<call>());
   m.def(
       "is_captured",
       [](int number, address on) {
-        module_use open;
+        require_devices();
         without_gil others;
         return durahash::gpu::is_captured(number, stream_of(on));
       },
-      "device"_a, "stream"_a);
+      "device"_a, "stream"_a, nb::call_guard<call>());
   m.def("message", [](int code) {
     return std::string(durahash::message(static_cast<durahash::status>(code)));
   });

@@ -20,7 +20,7 @@ device_table::device_table(const std::string& path, nb::dict how, nb::dict on) {
   const options asked = options_of(how);
   const gpu::device_options device = device_options_of(on);
   auto opened = [&] {
-    module_use open;
+    require_devices();
     without_gil others;
     return gpu::table::open(path, asked, device);
   }();
