@@ -19,9 +19,9 @@ namespace durahash::gpu {
 template <class T, class Does>
 void in_parts(std::span<T> changes, Does&& does) {
   constexpr std::size_t least_in_a_part = std::size_t{1} << 14, most_parts = 8;
-  const std::size_t processors = std::max(1u, std::thread::hardware_concurrency());
-  const std::size_t parts = std::clamp<std::size_t>(changes.size() / least_in_a_part, 1,
-                                                    std::min(processors, most_parts));
+  std::size_t parts = std::clamp<std::size_t>(changes.size() / least_in_a_part, 1, most_parts);
+  if (parts > 1)  // the question reads a file
+    parts = std::clamp<std::size_t>(std::thread::hardware_concurrency(), 1, parts);
   const std::size_t each = changes.size() / parts;
   own_thread threads[most_parts];
   for (std::size_t i = 1; i < parts; ++i) {

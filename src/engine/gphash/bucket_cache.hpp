@@ -188,9 +188,9 @@ class bucket_cache {
   /// Its levels are in use no more: the memory goes back, and who still reads finds that the
   /// levels, or the version, changed.
   void give_back_memory() noexcept {
-    entries_.discard();
-    copies_.discard();
-    words_.discard();
+    entries_.give_back();
+    copies_.give_back();
+    words_.give_back();
   }
 
   counts figures() const noexcept {
