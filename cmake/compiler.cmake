@@ -22,8 +22,11 @@ if(DURAHASH_SANITIZE)
   add_compile_options(-fsanitize=${DURAHASH_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${DURAHASH_SANITIZE})
   add_compile_definitions(DURAHASH_SANITIZED)
-  if(DURAHASH_SANITIZE MATCHES "thread" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    add_compile_options(-Wno-tsan)  # gcc: says that fences are not modelled
+  if(DURAHASH_SANITIZE MATCHES "thread")
+    add_compile_definitions(DURAHASH_SANITIZED_FOR_THREADS)
+    if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+      add_compile_options(-Wno-tsan)  # gcc: says that fences are not modelled
+    endif()
   endif()
   # Without optimisation code compiles twice as fast, and runs several times as long: what runs most has -O1, all else -O0.
   # So does the library: of the tests that make test runs, -O1 would save less than it takes.
