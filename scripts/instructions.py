@@ -44,6 +44,8 @@ SCANS = ["scan-1", "scan-10", "scan-100", "each"]
 BATCHES = ["few-hit", "few-update", "same-update"]  # of four keys; of one that comes again and again
 PROGRAMS = {"words": "durahash_instructions", "bytes": "durahash_instructions",
             "c-words": "durahash_c_instructions"}
+CALLGRIND = ["valgrind", "--tool=callgrind", "--instr-atstart=no", "--collect-atstart=no",
+             "--toggle-collect=*measured*", "--callgrind-out-file=/dev/null"]
 CHECKED = [(kind, engine) for kind in ("words", "bytes") for engine in ENGINES]
 
 
@@ -52,19 +54,24 @@ def compiler():
     return said.splitlines()[0]
 
 
+def counted_in(log):
+    counted = int(re.search(r"Collected : (\d+)", log)[1])
+    if counted == 0:
+        sys.exit("nothing was counted: the program was compiled before valgrind was installed, and is to be again")
+    return counted
+
+
 def count(program, engine, kind, operation, level, folder):
     """Instructions of one operation."""
     with tempfile.TemporaryDirectory(dir=folder) as own:
         log = os.path.join(own, "log")
-        command = ["valgrind", "--tool=callgrind", "--collect-atstart=no",
-                   "--toggle-collect=*measured*", "--callgrind-out-file=/dev/null",
-                   f"--log-file={log}", program, engine, kind, operation,
+        command = [*CALLGRIND, f"--log-file={log}", program, engine, kind, operation,
                    os.path.join(own, "pool"), level]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         told = pathlib.Path(log).read_text()
     if done.returncode != 0:
         sys.exit(f"{' '.join(map(str, command))}\n{done.stdout}{done.stderr}{told}")
-    return int(re.search(r"Collected : (\d+)", told)[1]) / int(done.stdout)
+    return counted_in(told) / int(done.stdout)
 
 
 def count_with_reader(program, engine, kind, operation, level, folder, reads):
@@ -74,9 +81,8 @@ def count_with_reader(program, engine, kind, operation, level, folder, reads):
         log, pool = os.path.join(own, "log"), os.path.join(own, "pool")
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
         writer = subprocess.Popen(
-            ["valgrind", "--tool=callgrind", "--collect-atstart=no", "--toggle-collect=*measured*",
-             "--callgrind-out-file=/dev/null", f"--log-file={log}", program, engine, kind,
-             operation, pool, level, "repeat"], **pipes)
+            [*CALLGRIND, f"--log-file={log}", program, engine, kind, operation, pool, level,
+             "repeat"], **pipes)
         if writer.stdout.readline() != "open\n":
             sys.exit(f"{engine} {kind} {operation}: the writer does not open its pool")
         found = 0
@@ -89,8 +95,7 @@ def count_with_reader(program, engine, kind, operation, level, folder, reads):
             found = int(reader.communicate()[0])
         if writer.returncode != 0:
             sys.exit(f"{engine} {kind} {operation}: {done}{pathlib.Path(log).read_text()}")
-        counted = re.search(r"Collected : (\d+)", pathlib.Path(log).read_text())[1]
-        return int(counted) / int(done), found
+        return counted_in(pathlib.Path(log).read_text()) / int(done), found
 
 
 def compare_with_reader(how):

@@ -8,8 +8,11 @@
 #include <vector>
 
 #include "durahash/durahash.h"
+#include "measure.hpp"
 
 namespace {
+
+using durahash::instructions::measure;
 
 constexpr std::size_t records = 200'000, operations = 100'000, batch = 64;
 
@@ -20,32 +23,27 @@ std::uint64_t key_of(std::uint64_t n) {  // that of main.cpp
   return key ^ key >> 31;
 }
 
-template <class Do>
-[[gnu::noinline]] void measured(std::size_t count, Do&& once) {
-  for (std::size_t i = 0; i < count; ++i) once(i);
-}
-
 /// Returns the operations of the measured part, 0 if there is none of that name.
 std::size_t run(std::string_view what, durahash_pool* on) {
   std::vector<std::uint64_t> keys;
   for (std::uint64_t n = 0; n < 2 * records; ++n) keys.push_back(key_of(n));
   if (what == "insert" || what == "steady")
-    return measured(records, [&](std::size_t i) { durahash_u64_insert(on, keys[i], i); }), records;
+    return measure(records, [&](std::size_t i) { durahash_u64_insert(on, keys[i], i); }), records;
   for (std::size_t i = 0; i < records; ++i) durahash_u64_put(on, keys[i], i);
   const std::size_t absent = records;
   std::uint64_t value = 0, values[batch] = {};
   std::uint8_t answers[batch];
   auto batches = [&](auto&& one) {
-    measured(operations / batch, [&](std::size_t i) { one(&keys[i * batch]); });
+    measure(operations / batch, [&](std::size_t i) { one(&keys[i * batch]); });
   };
   if (what == "hit")
-    measured(operations, [&](std::size_t i) { durahash_u64_get(on, keys[i], &value); });
+    measure(operations, [&](std::size_t i) { durahash_u64_get(on, keys[i], &value); });
   else if (what == "miss")
-    measured(operations, [&](std::size_t i) { durahash_u64_get(on, keys[absent + i], &value); });
+    measure(operations, [&](std::size_t i) { durahash_u64_get(on, keys[absent + i], &value); });
   else if (what == "update")
-    measured(operations, [&](std::size_t i) { durahash_u64_put(on, keys[i], i + 1); });
+    measure(operations, [&](std::size_t i) { durahash_u64_put(on, keys[i], i + 1); });
   else if (what == "erase")
-    measured(operations, [&](std::size_t i) { durahash_u64_erase(on, keys[i]); });
+    measure(operations, [&](std::size_t i) { durahash_u64_erase(on, keys[i]); });
   else if (what == "batch-hit")
     batches([&](const std::uint64_t* some) {
       durahash_u64_get_many(on, batch, some, 8, values, 8, answers);

@@ -1,5 +1,4 @@
-// One kind of operation, many times, in a function called `measured`: scripts/instructions.py
-// counts it under callgrind.
+// One kind of operation, many times: scripts/instructions.py counts it under callgrind.
 //
 //   durahash_instructions ENGINE words|bytes OPERATION POOL memory|process|power|power_buffered
 //                         [repeat]
@@ -23,10 +22,12 @@
 #include "durahash/emulated.hpp"
 #include "durahash/map.hpp"
 #include "durahash/table.hpp"
+#include "measure.hpp"
 
 namespace {
 
 using namespace durahash;
+using durahash::instructions::measure;
 
 constexpr std::size_t records = 200'000, operations = 100'000, batch = 64;
 
@@ -85,21 +86,16 @@ struct bytes {
   }
 };
 
-template <class Do>
-[[gnu::noinline]] void measured(std::size_t count, Do&& once) {
-  for (std::size_t i = 0; i < count; ++i) once(i);
-}
-
 /// scan-LIMIT: calls with that limit; each: all records at once. Returns how many were visited.
 template <class Records>
 std::size_t visit(const std::string& what, Records& on) {
   std::size_t visited = 0;
   const auto one = [&](const auto&, const auto&) { ++visited; };
   if (what == "each")
-    return measured(1, [&](std::size_t) { (void)on.table.for_each(one); }), visited;
+    return measure(1, [&](std::size_t) { (void)on.table.for_each(one); }), visited;
   const std::size_t limit = std::stoul(what.substr(std::string_view("scan-").size()));
   cursor at;
-  measured(records / 2 / limit, [&](std::size_t) { (void)on.table.scan(at, limit, one); });
+  measure(records / 2 / limit, [&](std::size_t) { (void)on.table.scan(at, limit, one); });
   return visited;
 }
 
@@ -113,21 +109,21 @@ std::size_t run(const std::string& what, Records on) {
   for (std::uint64_t n = 0; n < 2 * records; ++n)
     keys.push_back(Records::made_key(n)), values.push_back(Records::made_value(n));
   if (what == "insert" || what == "steady")
-    return measured(records, [&](std::size_t i) { (void)on.table.insert(keys[i], values[i]); }),
+    return measure(records, [&](std::size_t i) { (void)on.table.insert(keys[i], values[i]); }),
            records;
   for (std::size_t i = 0; i < records; ++i) (void)on.table.put(keys[i], values[i]);
   const std::size_t absent = records;  // keys from there on
   status answers[batch];
   auto batches = [&](auto&& one) {
-    measured(operations / batch, [&](std::size_t i) { one(i * batch); });
+    measure(operations / batch, [&](std::size_t i) { one(i * batch); });
   };
-  if (what == "hit") measured(operations, [&](std::size_t i) { (void)on.get(keys[i]); });
+  if (what == "hit") measure(operations, [&](std::size_t i) { (void)on.get(keys[i]); });
   else if (what == "miss")
-    measured(operations, [&](std::size_t i) { (void)on.get(keys[absent + i]); });
+    measure(operations, [&](std::size_t i) { (void)on.get(keys[absent + i]); });
   else if (what == "update")
-    measured(operations, [&](std::size_t i) { (void)on.table.put(keys[i], values[i + 1]); });
+    measure(operations, [&](std::size_t i) { (void)on.table.put(keys[i], values[i + 1]); });
   else if (what == "erase")
-    measured(operations, [&](std::size_t i) { (void)on.table.erase(keys[i]); });
+    measure(operations, [&](std::size_t i) { (void)on.table.erase(keys[i]); });
   else if (what == "batch-hit")
     batches([&](std::size_t i) { on.get_many(std::span(&keys[i], batch), answers); });
   else if (what == "batch-miss")
@@ -143,11 +139,11 @@ std::size_t run(const std::string& what, Records on) {
                         std::span<const value>(&values[i + 1], batch), answers);
     });
   else if (what == "few-hit")
-    measured(operations / 4, [&](std::size_t i) {
+    measure(operations / 4, [&](std::size_t i) {
       on.get_many(std::span<const key>(&keys[i * 4], 4), std::span(answers, 4));
     });
   else if (what == "few-update")
-    measured(operations / 4, [&](std::size_t i) {
+    measure(operations / 4, [&](std::size_t i) {
       on.table.put_many(std::span<const key>(&keys[i * 4], 4),
                         std::span<const value>(&values[i * 4 + 1], 4), std::span(answers, 4));
     });
