@@ -60,7 +60,7 @@ constexpr operation questions[] = {operation::get,  operation::get_many, operati
 class SystemCall : public fault_test {
  protected:
   SystemCall()
-      : fault_test((GetParam().api == api_kind::words ? 6000 : 1200) / (each_write_waits() ? 5 : 1),
+      : fault_test((GetParam().api == api_kind::words ? 3000 : 600) / (each_write_waits() ? 5 : 1),
                    GetParam().api == api_kind::words ? 0 : 700) {}
   static bool each_write_waits() {
     return GetParam().place == place_kind::logged &&

@@ -140,7 +140,7 @@ class GoldenPool:
     def test_reading_finds_every_record_and_changes_no_byte(self):
         before = self.usable()
         self.holds(self.records)
-        self.searches_find(dict(random.Random(1).sample(list(self.records.items()), 12)))
+        self.searches_find(dict(random.Random(1).sample(list(self.records.items()), 3)))
         self.assertEqual(self.facts_of("info")["clean"], not self.changing)
         self.assertEqual(self.content(), before)
 
@@ -191,7 +191,7 @@ class GoldenPool:
         left = {**{k: v for k, v in self.records.items() if k not in set(erased)}, **puts}
         self.assertEqual(root_in_force(self.content())[1], CLEAN)
         self.holds(left)
-        self.searches_find(dict(chance.sample(list(left.items()), 12)))
+        self.searches_find(dict(chance.sample(list(left.items()), 3)))
         self.load(*({**shown("key", k), "erase": True} for k in left))
         self.tool("compact", self.pool)
         self.holds({})

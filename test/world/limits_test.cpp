@@ -315,9 +315,8 @@ std::vector<std::uint64_t> keys_for(const setup& with, const std::string& path, 
     return bytes_hash({reinterpret_cast<const char*>(&key), sizeof key}, seeds);
   };
   std::vector<std::uint64_t> keys;
-  while (keys.size() < count)
-    if (std::uint64_t key = random.next(); hash(key) >> (64 - equal_bits) == wanted)
-      keys.push_back(key);
+  for (std::uint64_t key = random.next(); keys.size() < count; ++key)
+    if (hash(key) >> (64 - equal_bits) == wanted) keys.push_back(key);
   return keys;
 }
 

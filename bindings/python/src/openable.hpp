@@ -12,8 +12,8 @@
 namespace durahash::python {
 
 /// Lets other Python threads run where `when` holds, until the end of the scope. Where Python is
-/// taken down meanwhile the scope does not end, but in the thread that does that. Python before 3.14
-/// would end the thread instead, and unwind code that cannot be.
+/// taken down meanwhile, the scope ends in the thread that does that alone. Python before 3.14
+/// would end the other threads instead, and unwind code that cannot be.
 class without_gil {
  public:
   explicit without_gil(bool when = true) : thread_(when ? PyEval_SaveThread() : nullptr) {}
