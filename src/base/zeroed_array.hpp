@@ -21,17 +21,9 @@ class zeroed_array {
 
   zeroed_array() = default;
   explicit zeroed_array(std::size_t count)
-      : bytes_(count * sizeof(T)), is_mapped_(bytes_ > most_of_heap) {
-    if (is_mapped_) {
-      void* got = ::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE,
-                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-      if (got == MAP_FAILED) throw std::bad_alloc();
-      first_ = static_cast<T*>(got);
-    } else {
-      first_ = static_cast<T*>(::operator new(bytes_, alignment));
-      std::memset(static_cast<void*>(first_), 0, bytes_);
-    }
-  }
+      : zeroed_array(count, count * sizeof(T) > most_of_heap) {}
+  /// One whose memory can be given back, however short it is.
+  static zeroed_array mapped(std::size_t count) { return zeroed_array(count, true); }
   /// Of zeros that are mapped already, and this array's to give back.
   zeroed_array(T* first, std::size_t count) noexcept
       : first_(first), bytes_(count * sizeof(T)), is_mapped_(true) {}
@@ -48,11 +40,8 @@ class zeroed_array {
     return *this;
   }
 
-  /// Nobody counts on what is in it any more. The memory of a long one is the system's again, and
-  /// reads find zeros.
-  void give_back() noexcept {
-    if (is_mapped_) ::madvise(first_, bytes_, MADV_DONTNEED);
-  }
+  /// Of a mapped one: its memory is the system's again, and reads find zeros.
+  void give_back() noexcept { ::madvise(first_, bytes_, MADV_DONTNEED); }
 
   T* data() const noexcept { return first_; }
   T& operator[](std::size_t i) const noexcept { return first_[i]; }
@@ -61,6 +50,18 @@ class zeroed_array {
   static constexpr std::size_t most_of_heap = 64 * 1024;
   static constexpr std::align_val_t alignment{alignof(T) > 64 ? alignof(T) : 64};
 
+  zeroed_array(std::size_t count, bool is_mapped)
+      : bytes_(count * sizeof(T)), is_mapped_(is_mapped) {
+    if (is_mapped_) {
+      void* got = ::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+      if (got == MAP_FAILED) throw std::bad_alloc();
+      first_ = static_cast<T*>(got);
+    } else {
+      first_ = static_cast<T*>(::operator new(bytes_, alignment));
+      std::memset(static_cast<void*>(first_), 0, bytes_);
+    }
+  }
   void drop() noexcept {
     if (first_ == nullptr) return;
     if (is_mapped_) ::munmap(first_, bytes_);

@@ -42,9 +42,10 @@ class bucket_cache {
         count_(static_cast<std::uint32_t>(std::min(buckets * percent / 100, max_copies))),
         sample_every_(static_cast<std::uint32_t>(std::clamp<std::uint64_t>(buckets / 64, 1, 16))),
         due_(first_period()),
-        entries_(buckets),
-        copies_(std::max(count_, 1u)),
-        words_(std::max<std::size_t>(count_, 1) * words_per_bucket()) {}
+        entries_(zeroed_array<entry>::mapped(buckets)),
+        copies_(zeroed_array<copy_state>::mapped(std::max(count_, 1u))),
+        words_(zeroed_array<std::uint64_t>::mapped(std::max<std::size_t>(count_, 1) *
+                                                   words_per_bucket())) {}
 
   // --------------------------------------------------------------------------------------- readers
 
