@@ -23,7 +23,7 @@ if(DURAHASH_SANITIZE)
   add_link_options(-fsanitize=${DURAHASH_SANITIZE})
   add_compile_definitions(DURAHASH_SANITIZED)
   if(DURAHASH_SANITIZE MATCHES "thread")
-    add_compile_definitions(DURAHASH_SANITIZED_FOR_THREADS)
+    add_compile_definitions(DURAHASH_SANITIZED_FOR_THREADS)  # clang has no macro for it
     if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
       add_compile_options(-Wno-tsan)  # gcc: says that fences are not modelled
     endif()

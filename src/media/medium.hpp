@@ -108,7 +108,7 @@ struct direct_access {
 
 /// Whether a read is a plain load that nobody listens to, so that several may be one instruction.
 /// ThreadSanitizer knows no such instructions.
-#ifdef DURAHASH_SANITIZED_FOR_THREADS
+#if defined(__SANITIZE_THREAD__) || defined(DURAHASH_SANITIZED_FOR_THREADS)
 template <class M>
 inline constexpr bool reads_plainly = false;
 #else
