@@ -37,7 +37,7 @@ class Report(ToolTest):
             self.assertGreater(place["kept"] + place["lost"], 0, place)
 
     def test_the_same_seed_gives_the_same_figures_in_text_and_in_a_file(self):
-        arguments = (*SMALL, "--ops", "6", "--no-elisions", "--only", "bytes/power", "--threads", "1")
+        arguments = ("--quick", "--rounds", "1", "--schedules", "4", "--ops", "6", "--no-elisions", "--only", "bytes/power")
         once = self.report(0, *arguments, "--seed", "3")
         answer = self.succeeds("crash", *arguments, "--seed", "3", "--json", self.path("report.json"))
         with open(self.path("report.json"), encoding="utf-8") as file:
