@@ -107,8 +107,7 @@ class table : public handle {
   status take(std::string_view key, std::string& value);
   /// The same with the value where it lies: `read(std::string_view)` answers ok, and the record
   /// goes; or something else, which is the operation's answer, and it stays. It is called as
-  /// `change` of update_with is. A crash may undo what it saw until take_with
-  /// returns.
+  /// `change` of update_with is. Until take_with returns a crash may undo what it saw.
   template <class Read>
   status take_with(std::string_view key, Read&& read) {
     return under_lock(impl(), read, [&](auto& called) { return impl().take(key, called); });

@@ -1,4 +1,4 @@
-// The free extents of a pool against a bitmap of its pages: a request is answered whenever a hole
+// The free extents of a pool against a map of its pages: a request is answered whenever a hole
 // fits, and by the frontmost one.
 #include <gtest/gtest.h>
 
@@ -17,12 +17,12 @@ namespace {
 constexpr std::uint64_t page = page_bytes;
 
 /// A character for each page: what free_space says in a cleverer way. Its searches are the
-/// library's, since a loop without optimisation under a sanitizer takes minutes.
-class bitmap {
+/// library's: loops without optimisation, under a sanitizer, took half a minute.
+class page_map {
  public:
   static constexpr char is_there = 'f', is_gone = '.';
 
-  explicit bitmap(std::size_t pages) : pages_(pages, is_gone) {}
+  explicit page_map(std::size_t pages) : pages_(pages, is_gone) {}
 
   void give(std::uint64_t offset, std::uint64_t bytes) { set(offset, bytes, is_there); }
   void take(std::uint64_t offset, std::uint64_t bytes) { set(offset, bytes, is_gone); }
@@ -57,23 +57,23 @@ class bitmap {
   std::uint64_t free_ = 0;  // pages
 };
 
-/// Extents are maximal, lie in order, and say what the bitmap says.
-void expect_same(const free_space& space, const bitmap& wanted) {
+/// Extents are maximal, lie in order, and say what the map says.
+void expect_same(const free_space& space, const page_map& wanted) {
   EXPECT_EQ(space.bytes(), wanted.bytes());
-  std::string told(wanted.all().size(), bitmap::is_gone);
+  std::string told(wanted.all().size(), page_map::is_gone);
   std::uint64_t end_of_last = 0;
   bool first = true;
   space.for_each([&](std::uint64_t offset, std::uint64_t bytes) {
     EXPECT_TRUE(first || offset > end_of_last) << "neighbours at " << offset << " are not joined";
     first = false;
     end_of_last = offset + bytes;
-    told.replace(offset / page, bytes / page, bytes / page, bitmap::is_there);
+    told.replace(offset / page, bytes / page, bytes / page, page_map::is_there);
   });
   EXPECT_TRUE(told == wanted.all()) << "other pages are free than were given";
 }
 
-/// Takes, and compares with the bitmap.
-std::optional<std::uint64_t> take(free_space& space, bitmap& wanted, std::uint64_t bytes,
+/// Takes, and compares with the map.
+std::optional<std::uint64_t> take(free_space& space, page_map& wanted, std::uint64_t bytes,
                                   std::uint64_t alignment) {
   auto expected = wanted.frontmost(bytes, alignment);
   auto found = space.take(bytes, alignment);
@@ -149,7 +149,7 @@ TEST(FreeSpace, FindsAFittingHoleWheneverThereIsOne) {
                  std::to_string(run_seed()));
     random_stream random(stream_seed("free space " + std::to_string(round)));
     free_space space;
-    bitmap wanted(pages);
+    page_map wanted(pages);
     space.give(0, pages * page);
     wanted.give(0, pages * page);
     std::vector<std::pair<std::uint64_t, std::uint64_t>> taken;
@@ -186,7 +186,7 @@ TEST(FreeSpace, AnswersWithTheFrontmostPlaceInASpaceOfManyHoles) {
     SCOPED_TRACE("round " + std::to_string(round) + ", again with --seed " +
                  std::to_string(run_seed()));
     free_space space;
-    bitmap wanted(pages);
+    page_map wanted(pages);
     for (std::uint64_t at = random.below(4); at + 20 < pages;) {
       std::uint64_t length = 1 + random.below(20);
       space.give(at * page, length * page);

@@ -65,7 +65,7 @@ class openable {
 };
 
 /// It is open, and stays so as long as this lives. Throws where it is closed, or forked; so it is
-/// made by a thread that is attached to Python.
+/// made in a call, by a thread that is attached to Python.
 class use {
  public:
   explicit use(openable& of);
