@@ -298,7 +298,8 @@ TEST_P(Space, SyncAnswersOkAtEveryMoment) {
 }
 
 TEST_P(Space, CapacitySavesResizes) {
-  constexpr std::uint64_t records = many(80'000);
+  // turbo's first shards hold 57,344: so many that some grow, whatever the seed
+  constexpr std::uint64_t records = 50'000;
   auto resizes_with = [&](std::uint64_t capacity) {
     drop();
     std::filesystem::remove(path());
