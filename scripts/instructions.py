@@ -16,6 +16,8 @@ or power_buffered the pool lies in the folder DIR of a disk; counted is the thre
 what others write for it. c-words are words through the C API and its shared library. `steady` inserts into a table that has room, `insert` into one that grows.
 The other DIR (build/check) is a build tree; its `durahash_instructions` is built first.
 
+One table meets insert, reads, updates and an erase, in this order; all else begins with a table of its own.
+
 --reader counts on a file in DIR, at the level process or LEVEL, pools of one seed: each operation twice, alone
 and while a process reads the pool beside it all the time. 1 where one takes more than 2 % and 2 more.
 
@@ -40,12 +42,13 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 RECORDED = ROOT / "bench/instructions/recorded.json"
 OPERATIONS = ["hit", "miss", "update", "insert", "steady", "erase",
               "batch-hit", "batch-miss", "batch-new", "batch-update"]
+RUNS = ["insert,hit,miss,batch-hit,batch-miss,update,batch-update,erase", "steady", "batch-new"]
 SCANS = ["scan-1", "scan-10", "scan-100", "each"]
 BATCHES = ["few-hit", "few-update", "same-update"]  # of four keys; of one that comes again and again
 PROGRAMS = {"words": "durahash_instructions", "bytes": "durahash_instructions",
             "c-words": "durahash_c_instructions"}
 CALLGRIND = ["valgrind", "--tool=callgrind", "--instr-atstart=no", "--collect-atstart=no",
-             "--toggle-collect=*measured*", "--callgrind-out-file=/dev/null"]
+             "--toggle-collect=*measured*"]
 CHECKED = [(kind, engine) for kind in ("words", "bytes") for engine in ENGINES]
 
 
@@ -54,48 +57,52 @@ def compiler():
     return said.splitlines()[0]
 
 
-def counted_in(log):
-    counted = int(re.search(r"Collected : (\d+)", log)[1])
-    if counted == 0:
-        sys.exit("nothing was counted: the program was compiled before valgrind was installed, and is to be again")
-    return counted
+def begin(own, arguments, **pipes):
+    """Starts a program under callgrind, with the files of both in the folder `own`."""
+    command = [*CALLGRIND, f"--log-file={own}/log", f"--callgrind-out-file={own}/counts", *arguments]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **pipes)
 
 
-def count(program, engine, kind, operation, level, folder):
-    """Instructions of one operation."""
+def counted(own, process, given=None):
+    """Instructions of one operation, of each kind that the program does; to its end."""
+    told, _ = process.communicate(given)
+    if process.returncode != 0:
+        sys.exit(f"{' '.join(map(str, process.args))}\n{told}{pathlib.Path(own, 'log').read_text()}")
+    counts = []
+    for n, done in enumerate(told.split(), 1):
+        part = pathlib.Path(own, f"counts.{n}")
+        instructions = int(re.search(r"^totals: (\d+)", part.read_text(), re.M)[1]) if part.exists() else 0
+        if instructions == 0:
+            sys.exit("nothing was counted: the program was compiled before valgrind was installed, and is to be again")
+        counts.append(instructions / int(done))
+    return counts
+
+
+def count(program, engine, kind, operations, level, folder):
+    """{operation: instructions of one} of a list with commas."""
     with tempfile.TemporaryDirectory(dir=folder) as own:
-        log = os.path.join(own, "log")
-        command = [*CALLGRIND, f"--log-file={log}", program, engine, kind, operation,
-                   os.path.join(own, "pool"), level]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        told = pathlib.Path(log).read_text()
-    if done.returncode != 0:
-        sys.exit(f"{' '.join(map(str, command))}\n{done.stdout}{done.stderr}{told}")
-    return counted_in(told) / int(done.stdout)
+        counts = counted(own, begin(own, [program, engine, kind, operations, f"{own}/pool", level]))
+    return dict(zip(operations.split(","), counts, strict=True))
 
 
 def count_with_reader(program, engine, kind, operation, level, folder, reads):
     """Instructions of one operation; and how many records a process found that read the pool beside
     it all the time, where `reads`."""
     with tempfile.TemporaryDirectory(dir=folder) as own:
-        log, pool = os.path.join(own, "log"), os.path.join(own, "pool")
-        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-        writer = subprocess.Popen(
-            [*CALLGRIND, f"--log-file={log}", program, engine, kind, operation, pool, level,
-             "repeat"], **pipes)
+        pool = f"{own}/pool"
+        writer = begin(own, [program, engine, kind, operation, pool, level, "repeat"], stdin=subprocess.PIPE)
         if writer.stdout.readline() != "open\n":
             sys.exit(f"{engine} {kind} {operation}: the writer does not open its pool")
         found = 0
         if reads:
-            reader = subprocess.Popen([program, engine, kind, "read", pool, level], **pipes)
+            reader = subprocess.Popen([program, engine, kind, "read", pool, level], stdin=subprocess.PIPE,
+                                      stdout=subprocess.PIPE, text=True)
             if reader.stdout.readline() != "open\n":
                 sys.exit(f"{engine} {kind} {operation}: the reader does not open the pool")
-        done, _ = writer.communicate("\n")
+        [instructions] = counted(own, writer, "\n")
         if reads:
             found = int(reader.communicate()[0])
-        if writer.returncode != 0:
-            sys.exit(f"{engine} {kind} {operation}: {done}{pathlib.Path(log).read_text()}")
-        return counted_in(pathlib.Path(log).read_text()) / int(done), found
+        return instructions, found
 
 
 def compare_with_reader(how):
@@ -119,19 +126,26 @@ def compare_with_reader(how):
     return compare(beside, alone, 1.02, 2)
 
 
-def count_all(how, wanted, operations=None):
+def count_all(how, wanted, runs):
     """{kind: {engine: {operation: instructions}}} of pairs (kind, engine)."""
     subprocess.run(["cmake", "--build", how.build, "--target",
                     *sorted({PROGRAMS[kind] for kind, _ in wanted})],
                    check=True, stdout=subprocess.DEVNULL)
-    each = [(kind, engine, operation) for kind, engine in wanted for operation in operations or OPERATIONS]
+    each = [(kind, engine, run) for kind, engine in wanted for run in runs]
     found = {}
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         counts = pool.map(lambda one: count(how.build / "bin" / PROGRAMS[one[0]], one[1], one[0], one[2], how.level, how.folder),
                           each)
-        for (kind, engine, operation), instructions in zip(each, counts):
-            found.setdefault(kind, {}).setdefault(engine, {})[operation] = round(instructions, 1)
+        for (kind, engine, _), counted_ones in zip(each, counts):
+            found.setdefault(kind, {}).setdefault(engine, {}).update(counted_ones)
+    for kind, engine in wanted:
+        ones = found[kind][engine]
+        found[kind][engine] = {name: round(ones[name], 1) for name in sorted(ones, key=in_order)}
     return found
+
+
+def in_order(operation):
+    return OPERATIONS.index(operation) if operation in OPERATIONS else len(OPERATIONS)
 
 
 def too_many(now, was, share, least):
@@ -142,9 +156,10 @@ def counted_again(how, found, one):
     """The least of three counts: whether a table grows or rewrites while it is counted is up to the
     random seed of its pool."""
     kind, engine, operation = one
+    [run] = (run for run in RUNS if operation in run.split(","))
     return min(found[kind][engine][operation],
-               *(count(how.build / "bin" / PROGRAMS[kind], engine, kind, operation, how.level,
-                       how.folder) for _ in range(2)))
+               *(count(how.build / "bin" / PROGRAMS[kind], engine, kind, run, how.level,
+                       how.folder)[operation] for _ in range(2)))
 
 
 def compare(found, before, share, least):
@@ -193,7 +208,7 @@ def main():
         if how.check and recorded.get("compiler") != compiler():
             print(f"not counted: recorded with {recorded.get('compiler')}, and this is {compiler()}")
             return 0
-        found = count_all(how, CHECKED)
+        found = count_all(how, CHECKED, RUNS)
         suspects = compare(found, recorded, 1.05, 3)
         if how.record:
             RECORDED.write_text(json.dumps({"compiler": compiler(), **found}, indent=1) + "\n")
@@ -208,7 +223,7 @@ def main():
                       file=sys.stderr)
         return 1 if worse else 0
     found = count_all(how, [(how.kind, engine) for engine in how.engine],
-                      SCANS if how.scans else BATCHES if how.batches else OPERATIONS)
+                      SCANS if how.scans else BATCHES if how.batches else RUNS)
     before = json.loads(how.before.read_text()) if how.before else {}
     worse = compare(found, before, 1.01, 2)
     if how.json:

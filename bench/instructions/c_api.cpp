@@ -1,6 +1,6 @@
 // As main.cpp, of words through the C API and the shared library that it is in.
 //
-//   durahash_c_instructions ENGINE words OPERATION POOL memory|process
+//   durahash_c_instructions ENGINE words OPERATION,... POOL memory|process
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
@@ -12,6 +12,7 @@
 
 namespace {
 
+using durahash::instructions::for_each_named;
 using durahash::instructions::measure;
 
 constexpr std::size_t records = 200'000, operations = 100'000, batch = 64;
@@ -23,46 +24,47 @@ std::uint64_t key_of(std::uint64_t n) {  // that of main.cpp
   return key ^ key >> 31;
 }
 
-/// Returns the operations of the measured part, 0 if there is none of that name.
-std::size_t run(std::string_view what, durahash_pool* on) {
-  std::vector<std::uint64_t> keys;
-  for (std::uint64_t n = 0; n < 2 * records; ++n) keys.push_back(key_of(n));
-  if (what == "insert" || what == "steady")
-    return measure(records, [&](std::size_t i) { durahash_u64_insert(on, keys[i], i); }), records;
-  for (std::size_t i = 0; i < records; ++i) durahash_u64_put(on, keys[i], i);
-  const std::size_t absent = records;
-  std::uint64_t value = 0, values[batch] = {};
-  std::uint8_t answers[batch];
-  auto batches = [&](auto&& one) {
-    measure(operations / batch, [&](std::size_t i) { one(&keys[i * batch]); });
-  };
-  if (what == "hit")
-    measure(operations, [&](std::size_t i) { durahash_u64_get(on, keys[i], &value); });
-  else if (what == "miss")
-    measure(operations, [&](std::size_t i) { durahash_u64_get(on, keys[absent + i], &value); });
-  else if (what == "update")
-    measure(operations, [&](std::size_t i) { durahash_u64_put(on, keys[i], i + 1); });
-  else if (what == "erase")
-    measure(operations, [&](std::size_t i) { durahash_u64_erase(on, keys[i]); });
-  else if (what == "batch-hit")
-    batches([&](const std::uint64_t* some) {
-      durahash_u64_get_many(on, batch, some, 8, values, 8, answers);
+class table_of_keys {
+ public:
+  explicit table_of_keys(durahash_pool* on) : on_(on) {
+    for (std::uint64_t n = 0; n < 2 * records; ++n) keys_.push_back(key_of(n));
+  }
+  /// Returns false if there is none of that name.
+  bool measures(std::string_view what) {
+    const std::size_t absent = records;
+    std::uint64_t value = 0;
+    const auto each = [&](auto&& once) { measure(operations, operations, once); };
+    if (what == "insert" || what == "steady")
+      measure(records, records, [&](std::size_t i) { durahash_u64_insert(on_, keys_[i], i); });
+    else if (what == "hit") each([&](std::size_t i) { durahash_u64_get(on_, keys_[i], &value); });
+    else if (what == "miss")
+      each([&](std::size_t i) { durahash_u64_get(on_, keys_[absent + i], &value); });
+    else if (what == "update") each([&](std::size_t i) { durahash_u64_put(on_, keys_[i], i + 1); });
+    else if (what == "erase") each([&](std::size_t i) { durahash_u64_erase(on_, keys_[i]); });
+    else if (what == "batch-hit") batches(durahash_u64_get_many, 0);
+    else if (what == "batch-miss") batches(durahash_u64_get_many, absent);
+    else if (what == "batch-new") batches(durahash_u64_put_many, absent);
+    else if (what == "batch-update") batches(durahash_u64_put_many, 0);
+    else return false;
+    return true;
+  }
+  void fill() {
+    for (std::size_t i = 0; i < records; ++i) durahash_u64_put(on_, keys_[i], i);
+  }
+
+ private:
+  template <class Call>
+  void batches(Call&& call, std::size_t first) {
+    measure(operations / batch, operations / batch * batch, [&](std::size_t i) {
+      call(on_, batch, &keys_[first + i * batch], 8, values_, 8, answers_);
     });
-  else if (what == "batch-miss")
-    batches([&](const std::uint64_t* some) {
-      durahash_u64_get_many(on, batch, some + absent, 8, values, 8, answers);
-    });
-  else if (what == "batch-new")
-    batches([&](const std::uint64_t* some) {
-      durahash_u64_put_many(on, batch, some + absent, 8, values, 8, answers);
-    });
-  else if (what == "batch-update")
-    batches([&](const std::uint64_t* some) {
-      durahash_u64_put_many(on, batch, some, 8, values, 8, answers);
-    });
-  else return 0;
-  return what.starts_with("batch") ? operations / batch * batch : operations;
-}
+  }
+
+  durahash_pool* on_;
+  std::vector<std::uint64_t> keys_;
+  std::uint64_t values_[batch] = {};
+  std::uint8_t answers_[batch];
+};
 
 }  // namespace
 
@@ -74,12 +76,15 @@ int main(int argc, char** argv) {
   how.mode = DURAHASH_MODE_CREATE_NEW;
   const bool memory = std::strcmp(argv[5], "memory") == 0;
   if (memory) how.medium = DURAHASH_MEDIUM_MEMORY, how.durability = DURAHASH_DURABILITY_POWER;
-  if (std::strcmp(argv[3], "steady") == 0) how.capacity = 2 * records;
+  const std::string_view list = argv[3];
+  if (list.starts_with("steady")) how.capacity = 2 * records;
   durahash_pool* pool = nullptr;
   if (durahash_u64_open(argv[4], &how, &pool) != DURAHASH_OK)
     return std::fprintf(stderr, "%s\n", durahash_last_message()), 1;
-  const std::size_t done = run(argv[3], pool);
+  table_of_keys table(pool);
+  if (!list.starts_with("insert") && !list.starts_with("steady")) table.fill();
+  const bool known =
+      for_each_named(list, [&](const std::string& what) { return table.measures(what); });
   durahash_close(pool);
-  std::printf("%zu\n", done);
-  return done == 0 ? 2 : 0;
+  return known ? 0 : 2;
 }

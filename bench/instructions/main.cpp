@@ -1,7 +1,10 @@
-// One kind of operation, many times: scripts/instructions.py counts it under callgrind.
+// Kinds of operations, each many times: scripts/instructions.py counts them under callgrind.
 //
-//   durahash_instructions ENGINE words|bytes OPERATION POOL memory|process|power|power_buffered
-//                         [repeat]
+//   durahash_instructions ENGINE words|bytes OPERATION,... POOL
+//                         memory|process|power|power_buffered [repeat]
+//
+// The operations meet one table, in their order. `insert` and `steady` stand first, if anywhere,
+// and fill it. Prints how many were done of each.
 //
 // With `repeat` the pool's seeds are those of every such run, and the program waits for a line of
 // input when the pool is open: another may read it then. That is the OPERATION
@@ -27,6 +30,7 @@
 namespace {
 
 using namespace durahash;
+using durahash::instructions::for_each_named;
 using durahash::instructions::measure;
 
 constexpr std::size_t records = 200'000, operations = 100'000, batch = 64;
@@ -86,77 +90,90 @@ struct bytes {
   }
 };
 
-/// scan-LIMIT: calls with that limit; each: all records at once. Returns how many were visited.
+/// scan-LIMIT: calls with that limit; each: all records at once. Counts what is visited.
 template <class Records>
-std::size_t visit(const std::string& what, Records& on) {
+void visit(const std::string& what, Records& on) {
   std::size_t visited = 0;
   const auto one = [&](const auto&, const auto&) { ++visited; };
   if (what == "each")
-    return measure(1, [&](std::size_t) { (void)on.table.for_each(one); }), visited;
+    return measure(1, visited, [&](std::size_t) { (void)on.table.for_each(one); });
   const std::size_t limit = std::stoul(what.substr(std::string_view("scan-").size()));
   cursor at;
-  measure(records / 2 / limit, [&](std::size_t) { (void)on.table.scan(at, limit, one); });
-  return visited;
+  measure(records / 2 / limit, visited, [&](std::size_t) { (void)on.table.scan(at, limit, one); });
 }
 
-/// Returns the operations of the measured part, 0 if there is none of that name.
 template <class Records>
-std::size_t run(const std::string& what, Records on) {
+class table_of_keys {
+ public:
   using key = typename Records::key;
   using value = typename Records::value;
-  std::vector<key> keys;
-  std::vector<value> values;
-  for (std::uint64_t n = 0; n < 2 * records; ++n)
-    keys.push_back(Records::made_key(n)), values.push_back(Records::made_value(n));
-  if (what == "insert" || what == "steady")
-    return measure(records, [&](std::size_t i) { (void)on.table.insert(keys[i], values[i]); }),
-           records;
-  for (std::size_t i = 0; i < records; ++i) (void)on.table.put(keys[i], values[i]);
-  const std::size_t absent = records;  // keys from there on
-  status answers[batch];
-  auto batches = [&](auto&& one) {
-    measure(operations / batch, [&](std::size_t i) { one(i * batch); });
-  };
-  if (what == "hit") measure(operations, [&](std::size_t i) { (void)on.get(keys[i]); });
-  else if (what == "miss")
-    measure(operations, [&](std::size_t i) { (void)on.get(keys[absent + i]); });
-  else if (what == "update")
-    measure(operations, [&](std::size_t i) { (void)on.table.put(keys[i], values[i + 1]); });
-  else if (what == "erase")
-    measure(operations, [&](std::size_t i) { (void)on.table.erase(keys[i]); });
-  else if (what == "batch-hit")
-    batches([&](std::size_t i) { on.get_many(std::span(&keys[i], batch), answers); });
-  else if (what == "batch-miss")
-    batches([&](std::size_t i) { on.get_many(std::span(&keys[absent + i], batch), answers); });
-  else if (what == "batch-new")
-    batches([&](std::size_t i) {
-      on.table.put_many(std::span<const key>(&keys[absent + i], batch),
-                        std::span<const value>(&values[i], batch), answers);
-    });
-  else if (what == "batch-update")
-    batches([&](std::size_t i) {
-      on.table.put_many(std::span<const key>(&keys[i], batch),
-                        std::span<const value>(&values[i + 1], batch), answers);
-    });
-  else if (what == "few-hit")
-    measure(operations / 4, [&](std::size_t i) {
-      on.get_many(std::span<const key>(&keys[i * 4], 4), std::span(answers, 4));
-    });
-  else if (what == "few-update")
-    measure(operations / 4, [&](std::size_t i) {
-      on.table.put_many(std::span<const key>(&keys[i * 4], 4),
-                        std::span<const value>(&values[i * 4 + 1], 4), std::span(answers, 4));
-    });
-  else if (what == "same-update") {
-    const std::vector<key> same(batch, keys[0]);
-    batches([&](std::size_t i) {
-      on.table.put_many(std::span<const key>(same), std::span<const value>(&values[i], batch),
-                        answers);
-    });
-    return operations / batch * batch;
-  } else if (what.starts_with("scan-") || what == "each") return visit(what, on);
-  else return 0;
-  return what.starts_with("batch") ? operations / batch * batch : operations;
+
+  explicit table_of_keys(Records on) : on_(std::move(on)) {
+    for (std::uint64_t n = 0; n < 2 * records; ++n)
+      keys_.push_back(Records::made_key(n)), values_.push_back(Records::made_value(n));
+  }
+  /// Returns false if there is none of that name.
+  bool measures(const std::string& what) {
+    const std::size_t absent = records;  // keys from there on
+    const auto each = [&](auto&& once) { measure(operations, operations, once); };
+    if (what == "insert" || what == "steady")
+      measure(records, records,
+              [&](std::size_t i) { (void)on_.table.insert(keys_[i], values_[i]); });
+    else if (what == "hit") each([&](std::size_t i) { (void)on_.get(keys_[i]); });
+    else if (what == "miss") each([&](std::size_t i) { (void)on_.get(keys_[absent + i]); });
+    else if (what == "update")
+      each([&](std::size_t i) { (void)on_.table.put(keys_[i], values_[i + 1]); });
+    else if (what == "erase") each([&](std::size_t i) { (void)on_.table.erase(keys_[i]); });
+    else if (what == "batch-hit") in_batches_of(batch, [&](std::size_t i) { get_many(i, batch); });
+    else if (what == "batch-miss")
+      in_batches_of(batch, [&](std::size_t i) { get_many(absent + i, batch); });
+    else if (what == "batch-new")
+      in_batches_of(batch, [&](std::size_t i) { put_many(absent + i, i, batch); });
+    else if (what == "batch-update")
+      in_batches_of(batch, [&](std::size_t i) { put_many(i, i + 1, batch); });
+    else if (what == "few-hit") in_batches_of(4, [&](std::size_t i) { get_many(i, 4); });
+    else if (what == "few-update") in_batches_of(4, [&](std::size_t i) { put_many(i, i + 1, 4); });
+    else if (what == "same-update") {
+      const std::vector<key> same(batch, keys_[0]);
+      in_batches_of(batch, [&](std::size_t i) {
+        on_.table.put_many(std::span<const key>(same), std::span<const value>(&values_[i], batch),
+                           answers_);
+      });
+    } else if (what.starts_with("scan-") || what == "each") visit(what, on_);
+    else return false;
+    return true;
+  }
+  void fill() {
+    for (std::size_t i = 0; i < records; ++i) (void)on_.table.put(keys_[i], values_[i]);
+  }
+
+ private:
+  template <class One>
+  void in_batches_of(std::size_t count, One&& one) {
+    measure(operations / count, operations / count * count, [&](std::size_t i) { one(i * count); });
+  }
+  void get_many(std::size_t first, std::size_t count) {
+    on_.get_many(std::span<const key>(&keys_[first], count), std::span(answers_, count));
+  }
+  void put_many(std::size_t first, std::size_t first_value, std::size_t count) {
+    on_.table.put_many(std::span<const key>(&keys_[first], count),
+                       std::span<const value>(&values_[first_value], count),
+                       std::span(answers_, count));
+  }
+
+  Records on_;
+  std::vector<key> keys_;
+  std::vector<value> values_;
+  status answers_[batch];
+};
+
+/// The operations of the list, one behind the other.
+template <class Records>
+int measure_all(const std::string& list, Records on) {
+  table_of_keys<Records> table(std::move(on));
+  if (!list.starts_with("insert") && !list.starts_with("steady")) table.fill();
+  return for_each_named(list, [&](const std::string& what) { return table.measures(what); }) ? 0
+                                                                                             : 2;
 }
 
 /// Beside the writer, until the input ends.
@@ -177,7 +194,7 @@ int read_beside(Records on) {
 
 template <class Records>
 int run(options how, const std::string& what, const std::string& path, bool repeat) {
-  if (what == "steady") how.capacity = 2 * records;  // nothing has to grow
+  if (what.starts_with("steady")) how.capacity = 2 * records;  // nothing has to grow
   auto made = Records::open(path, how);
   if (!made) return std::fprintf(stderr, "%s\n", made.failure().message.c_str()), 1;
   if (what == "read") return read_beside(Records{std::move(*made)});
@@ -186,9 +203,7 @@ int run(options how, const std::string& what, const std::string& path, bool repe
     std::fflush(stdout);
     if (std::getchar() != '\n') return 2;
   }
-  std::size_t done = run(what, Records{std::move(*made)});
-  std::printf("%zu\n", done);
-  return done == 0 ? 2 : 0;
+  return measure_all(what, Records{std::move(*made)});
 }
 
 }  // namespace
