@@ -1,6 +1,7 @@
 #include "disk/log_follower.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -12,6 +13,12 @@ namespace {
 
 constexpr std::uint64_t few_entries = 16, many_entries = 16 * page_of_entries;
 constexpr std::uint64_t ahead = 8;  // so many entries before it is taken a line is asked for
+
+/// The compiler compares arrays of bytes one by one.
+bool is_same_page(const std::array<std::byte, page_bytes>& a,
+                  const std::array<std::byte, page_bytes>& b) noexcept {
+  return std::memcmp(a.data(), b.data(), page_bytes) == 0;
+}
 
 }  // namespace
 
@@ -31,8 +38,8 @@ auto log_follower::refuse(const std::string& why) -> answer {
 auto log_follower::unless_it_changed(const std::string& why) -> answer {
   begun_ = false;
   refuse(why);
-  return read_record(page_now_.data()) && page_now_ == record_page_ ? answer::refused
-                                                                    : answer::not_yet;
+  return read_record(page_now_.data()) && is_same_page(page_now_, record_page_) ? answer::refused
+                                                                                : answer::not_yet;
 }
 
 bool log_follower::read_record(std::byte* to) const noexcept {
@@ -223,7 +230,7 @@ auto log_follower::look_at_holes_again(std::uint64_t reached, followed_image& im
 bool log_follower::record_is_the_same() {
   if (disk_bug("a-follower-that-knows-one-record")) return true;
   if (!read_record(page_now_.data())) return false;
-  if (page_now_ == record_page_) {
+  if (is_same_page(page_now_, record_page_)) {
     // a conversion takes the record away, and then the log
     if (record_.sequence != 0) return true;
     alignas(8) std::byte header[2 * page_bytes];
