@@ -277,9 +277,11 @@ ssize_t pwritev2(int file, const iovec* pieces, int count, off_t offset, int fla
     std::this_thread::sleep_for(std::chrono::milliseconds(1 + bytes.size() / rate));
   return recorded_calls::changes(change::writes, file, static_cast<std::uint64_t>(offset),
                                  std::move(bytes), (flags & RWF_DSYNC) != 0, [=] {
-                                   int now =
-                                       durahash::test::disk_waits ? flags : flags & ~RWF_DSYNC;
-                                   return libc_pwritev2(file, pieces, count, offset, now);
+                                   if (durahash::test::disk_waits)
+                                     return libc_pwritev2(file, pieces, count, offset, flags);
+                                   ::fcntl(file, F_SETFL, ::fcntl(file, F_GETFL) & ~O_DIRECT);
+                                   return libc_pwritev2(file, pieces, count, offset,
+                                                        flags & ~RWF_DSYNC);
                                  });
 }
 
