@@ -95,7 +95,7 @@ trap ended EXIT
 # of the preset asan that double the time of the compiler.
 asan_targets=(base_test media_test persist_test store_test fuzz_smoke_test warp_test)
 unit_under_asan() {
-  DURAHASH_FUZZ_POOLS=800 ctest --preset asan-quick -j $at_once --progress -L unit \
+  DURAHASH_FUZZ_POOLS=400 ctest --preset asan-quick -j $at_once --progress -L unit \
     -R '^(base|media|persist|store|fuzz_smoke|warp)\.' -E '\.(LongModel|Kill)\.'
 }
 references() {

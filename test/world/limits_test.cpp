@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <bit>
 #include <cctype>
 #include <cmath>
 #include <cstdlib>
@@ -302,6 +303,30 @@ TEST_P(Capacity, ThatThePoolMayNotGrowToIsRefusedBeforeAnythingIsWritten) {
 // -------------------------------------------------------------------------------------------------
 // keys made for the pool
 
+std::uint64_t inverse_of(std::uint64_t odd) {  // modulo 2^64
+  std::uint64_t inverse = odd;
+  for (int bits = 3; bits < 64; bits *= 2) inverse *= 2 - odd * inverse;
+  return inverse;
+}
+
+/// The string of 8 bytes that has this hash: XXH3 of so many can be undone, step by step.
+std::uint64_t key_of_hash(std::uint64_t hash, const hash_seeds& seeds) {
+  constexpr std::uint64_t multiplier = 0x9fb21c651e98df25, length = 8,
+                          of_secret = 0xc73ab174c5ecd5a2;
+  const std::uint64_t inverse = inverse_of(multiplier);
+  std::uint64_t x = hash;
+  x ^= x >> 28 ^ x >> 56;
+  x *= inverse;
+  x ^= (x >> 35) + length;
+  x *= inverse;
+  // x ^ rotl(x, 49) ^ rotl(x, 24) was done once; done 64 times it is nothing
+  for (int power = 0; power < 6; ++power)
+    x ^= std::rotl(x, (49 << power) % 64) ^ std::rotl(x, (24 << power) % 64);
+  const std::uint64_t seed =
+      seeds.flip ^ std::uint64_t{__builtin_bswap32(static_cast<std::uint32_t>(seeds.flip))} << 32;
+  return std::rotl(x ^ (of_secret - seed), 32);
+}
+
 /// Words, or strings of 8 bytes, whose hashes begin with the same bits, for the seeds that stand in
 /// the pool's superblock.
 std::vector<std::uint64_t> keys_for(const setup& with, const std::string& path, std::size_t count,
@@ -309,14 +334,19 @@ std::vector<std::uint64_t> keys_for(const setup& with, const std::string& path, 
   superblock block = superblock_in(read_file(path));
   const hash_seeds seeds = seeds_of(block);
   random_stream random(seed);
-  std::uint64_t wanted = random.next() >> (64 - equal_bits);
-  auto hash = [&](std::uint64_t key) {
-    if (with.key() == data_kind::u64) return word_hash(key, seeds);
-    return bytes_hash({reinterpret_cast<const char*>(&key), sizeof key}, seeds);
-  };
+  const std::uint64_t wanted = random.next() >> (64 - equal_bits);
   std::vector<std::uint64_t> keys;
-  for (std::uint64_t key = random.next(); keys.size() < count; ++key)
-    if (hash(key) >> (64 - equal_bits) == wanted) keys.push_back(key);
+  if (with.key() == data_kind::u64) {  // to be found by trying
+    for (std::uint64_t key = random.next(); keys.size() < count; ++key)
+      if (word_hash(key, seeds) >> (64 - equal_bits) == wanted) keys.push_back(key);
+    return keys;
+  }
+  while (keys.size() < count) {
+    const std::uint64_t hash = wanted << (64 - equal_bits) | random.next() >> equal_bits;
+    keys.push_back(key_of_hash(hash, seeds));
+    require(bytes_hash({reinterpret_cast<const char*>(&keys.back()), sizeof hash}, seeds) == hash,
+            "a key is made for its hash");
+  }
   return keys;
 }
 
