@@ -226,6 +226,7 @@ template <class M, class Kind, class Engine = turbo_engine>
 std::unique_ptr<rig<M, Kind, Engine>> found_after_power_cut(const std::vector<std::byte>& image) {
   auto map = memory();
   map->grow(align_up(image.size(), page_bytes) + (1 << 20));
+  (void)::madvise(map->base(), align_up(image.size(), page_bytes), MADV_POPULATE_WRITE);
   std::memcpy(map->base(), image.data(), image.size());
   auto block = read_superblock(map->base(), map->backed_bytes(), false, "image");
   if (!block) return nullptr;
