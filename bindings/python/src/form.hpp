@@ -1,6 +1,7 @@
 // What keys or values are on the side of Python, and how one of them gets into the pool and out.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <cstring>
 #include <string>
@@ -30,6 +31,11 @@ struct form {
   bool is_word() const noexcept { return is_number() || (kind == form_kind::fixed && width == 8); }
   /// Whether a batch of them is one array.
   bool is_array() const noexcept { return kind <= form_kind::fixed; }
+
+  /// All that it holds of Python's.
+  std::array<nb::object*, 5> objects() noexcept {
+    return {&encode, &decode, &rows, &empty, &target};
+  }
 
   form_kind kind;
   std::size_t width;              ///< bytes of each; 0: they differ

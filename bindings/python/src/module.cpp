@@ -42,6 +42,22 @@ Py_ssize_t length(PyObject* self) {
   return p == nullptr ? -1 : p->length();
 }
 
+// A codec's functions may lead back to the table, as all of one script do: Python's collector frees
+// both, or neither.
+int traverse(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  if (!nb::inst_ready(self)) return 0;
+  for (form* f : nb::inst_ptr<pool>(self)->forms())
+    for (nb::object* held : f->objects()) Py_VISIT(held->ptr());
+  return 0;
+}
+int clear(PyObject* self) {
+  if (!nb::inst_ready(self)) return 0;
+  for (form* f : nb::inst_ptr<pool>(self)->forms())
+    for (nb::object* held : f->objects()) *held = nb::none();
+  return 0;
+}
+
 template <class Function>
 void* slot(Function* f) {
   return reinterpret_cast<void*>(f);
@@ -51,6 +67,8 @@ PyType_Slot slots[] = {{Py_mp_subscript, slot(subscript)},
                        {Py_mp_ass_subscript, slot(assign)},
                        {Py_mp_length, slot(length)},
                        {Py_sq_contains, slot(contains)},
+                       {Py_tp_traverse, slot(traverse)},
+                       {Py_tp_clear, slot(clear)},
                        {0, nullptr}};
 
 }  // namespace

@@ -1,6 +1,7 @@
 // An open pool as Python holds it.
 #pragma once
 
+#include <array>
 #include <durahash/map.hpp>
 #include <durahash/table.hpp>
 #include <optional>
@@ -61,6 +62,7 @@ class pool : public openable {
 
   const form& key_form() const noexcept { return key_; }
   const form& value_form() const noexcept { return value_; }
+  std::array<form*, 2> forms() noexcept { return {&key_, &value_}; }
 
  private:
   bool holds_words() const noexcept { return std::holds_alternative<word_map>(it_); }

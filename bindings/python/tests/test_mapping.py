@@ -1,8 +1,10 @@
 """A table is a mutable mapping, with the answers of dict."""
 import collections.abc
 import copy
+import gc
 import pickle
 import threading
+import weakref
 
 import numpy as np
 import pytest
@@ -230,3 +232,15 @@ def test_every_engine(path, engine):
         assert t.info()["engine"] == engine and t.check()
         assert len(set(t)) == 3000
         assert "engine" in t.info() and t.stats()["flushes"] == 0
+
+
+def test_a_table_and_a_codec_that_leads_to_it_are_collected():
+    def open_and_leave():
+        t = durahash.open(None, medium="memory", value=durahash.Codec(bytes, lambda b: (b, t)))
+        t[b"k"] = b"v"
+        assert t[b"k"] == (b"v", t)
+        return weakref.ref(t)
+
+    gone = open_and_leave()
+    gc.collect()
+    assert gone() is None

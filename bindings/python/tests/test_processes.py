@@ -143,6 +143,48 @@ def test_the_interpreter_ends_while_python_makes_an_object_of_a_record(path, sec
         assert t[b"k"] == b"v" and t.info()["clean"]
 
 
+def test_a_script_whose_codec_is_its_own_ends_without_a_word(path):
+    """Its functions lead to all that the script has, the table too: nanobind spoke of leaks."""
+    run = subprocess.run(script(f"""
+        import durahash
+        def decode(found):
+            return found
+        t = durahash.open({path!r}, value=durahash.Codec(bytes, decode))
+        t[b"k"] = b"v"
+        """), capture_output=True, text=True, timeout=60)
+    assert (run.returncode, run.stderr) == (0, ""), run
+    with durahash.open(path) as t:
+        assert t[b"k"] == b"v" and t.info()["clean"]
+
+
+def test_a_fork_in_a_call_waits_for_its_own_calls_at_its_end(path):
+    """The call in which it was forked ends in the child, too, where it was not counted."""
+    run = subprocess.run(script(f"""
+        import durahash, os, sys, threading, time
+        forked = []
+        def fork(found):
+            if not forked:
+                forked.append(os.fork())
+            return found
+        t = durahash.open({path!r}, value=durahash.Codec(bytes, fork))
+        t[b"k"] = b"v"
+        assert t[b"k"] == b"v"
+        if forked[0] != 0:
+            sys.exit(os.waitstatus_to_exitcode(os.waitpid(forked[0], 0)[1]))
+        begun = threading.Event()
+        def decode(found):
+            begun.set()
+            time.sleep(0.3)
+            print("the call has ended", flush=True)
+            return found
+        own = durahash.open({path + "-child"!r}, value=durahash.Codec(bytes, decode))
+        own[b"k"] = b"v"
+        threading.Thread(target=lambda: own[b"k"], daemon=True).start()
+        begun.wait()
+        """), capture_output=True, text=True, timeout=60)
+    assert (run.returncode, run.stdout, run.stderr) == (0, "the call has ended\n", ""), run
+
+
 def test_a_thread_awaited_at_the_interpreters_end_hears_that_the_table_is_closed(path):
     run = subprocess.run(script(f"""
         import atexit, threading
