@@ -60,7 +60,7 @@ void require_records(subject& pool, const setup& with, std::uint64_t first, std:
 
 /// That a place has room for, in bytes.
 #ifdef DURAHASH_SANITIZED
-constexpr std::uint64_t room = 2u << 20;
+constexpr std::uint64_t room = 3u << 20;
 #else
 constexpr std::uint64_t room = 6u << 20;
 #endif
