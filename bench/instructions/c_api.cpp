@@ -12,6 +12,7 @@
 
 namespace {
 
+using durahash::instructions::fills_the_table;
 using durahash::instructions::for_each_named;
 using durahash::instructions::measure;
 
@@ -82,7 +83,7 @@ int main(int argc, char** argv) {
   if (durahash_u64_open(argv[4], &how, &pool) != DURAHASH_OK)
     return std::fprintf(stderr, "%s\n", durahash_last_message()), 1;
   table_of_keys table(pool);
-  if (!list.starts_with("insert") && !list.starts_with("steady")) table.fill();
+  if (!fills_the_table(list)) table.fill();
   const bool known =
       for_each_named(list, [&](const std::string& what) { return table.measures(what); });
   durahash_close(pool);

@@ -30,6 +30,7 @@
 namespace {
 
 using namespace durahash;
+using durahash::instructions::fills_the_table;
 using durahash::instructions::for_each_named;
 using durahash::instructions::measure;
 
@@ -171,7 +172,7 @@ class table_of_keys {
 template <class Records>
 int measure_all(const std::string& list, Records on) {
   table_of_keys<Records> table(std::move(on));
-  if (!list.starts_with("insert") && !list.starts_with("steady")) table.fill();
+  if (!fills_the_table(list)) table.fill();
   return for_each_named(list, [&](const std::string& what) { return table.measures(what); }) ? 0
                                                                                              : 2;
 }

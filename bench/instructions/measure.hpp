@@ -43,4 +43,9 @@ bool for_each_named(std::string_view list, One&& one) {
   return true;
 }
 
+/// Whether the first of these operations is what fills the table.
+inline bool fills_the_table(std::string_view list) {
+  return list.starts_with("insert") || list.starts_with("steady");
+}
+
 }  // namespace durahash::instructions
