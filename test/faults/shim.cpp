@@ -166,8 +166,8 @@ using durahash::test::next;
 
 namespace {
 
-/// A process that is killed loses nothing by a sync that waited for no disk, and thousands are:
-/// only with DURAHASH_LONG=1 do they wait.
+/// A process that is killed loses nothing by a sync that waited for no disk, nor by a write to the
+/// page cache, and thousands are: only with DURAHASH_LONG=1 do they wait, and write by O_DIRECT.
 bool waits_for_disks() noexcept {
   static const bool waits = std::getenv("DURAHASH_LONG") != nullptr;
   return waits;
