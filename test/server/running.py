@@ -47,10 +47,11 @@ def programs():
 
 
 def claimed_port():
-    """A port, and the socket that keeps other tests from it while it is open. Neither the port nor
-    that of its cluster bus, 10,000 above, is one that the system gives to clients."""
+    """A port, and the socket that keeps other tests from it while it is open. The port of its
+    cluster bus, 10,000 above, is never the port of another: a claim keeps both. Neither is one that
+    the system gives to clients."""
     while True:
-        port = random.SystemRandom().randrange(10_000, 22_000)
+        port = random.SystemRandom().randrange(10_000, 20_000)
         claim = socket.socket(socket.AF_UNIX)
         try:
             claim.bind(f"\0durahash-port-{port}")
