@@ -199,6 +199,7 @@ int run(options how, const std::string& what, const std::string& path, bool repe
   auto made = Records::open(path, how);
   if (!made) return std::fprintf(stderr, "%s\n", made.failure().message.c_str()), 1;
   if (what == "read") return read_beside(Records{std::move(*made)});
+  (void)made->size();  // waits for the recount: until then cells of the heap take longer
   if (repeat) {
     std::puts("open");
     std::fflush(stdout);

@@ -20,7 +20,8 @@ namespace durahash {
 
 namespace detail {
 
-constinit thread_local reader_record* this_readers_record = nullptr;
+[[gnu::tls_model("initial-exec")]] constinit thread_local reader_record* this_readers_record =
+    nullptr;
 
 }  // namespace detail
 

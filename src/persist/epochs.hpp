@@ -40,7 +40,9 @@ struct alignas(64) reader_record {
 };
 static_assert(sizeof(reader_record) == 64);
 
-extern constinit thread_local reader_record* this_readers_record;
+/// In the part of its storage that a thread has from its start: a shared library asks no function
+/// for it, and who reads it keeps its registers.
+[[gnu::tls_model("initial-exec")]] extern constinit thread_local reader_record* this_readers_record;
 reader_record& enrol() noexcept;
 /// Of a reading at a depth beyond those that are told apart.
 void read_deeper(reader_record& mine, const epochs& e, unsigned depth) noexcept;
@@ -99,12 +101,10 @@ class epochs {
     if (detail::this_readers_record == nullptr) detail::enrol();
     return known_thread_number();
   }
-  /// The same, of a thread that has one already; else no_thread.
-  static constexpr unsigned no_thread = ~0u;
+  /// The same, of a thread that has one already.
+  static bool thread_is_known() noexcept { return detail::this_readers_record != nullptr; }
   static unsigned known_thread_number() noexcept {
     const detail::reader_record* mine = detail::this_readers_record;
-    if (mine == nullptr) [[unlikely]]
-      return no_thread;
     return static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(mine) / sizeof *mine);
   }
 

@@ -197,25 +197,25 @@ class heap {
     // changed under it
     std::atomic<std::uint64_t> taken_bytes{0};  // ever
     std::atomic<std::uint64_t> retired_bytes{0};
-
-    void keep(cell c) noexcept {
-      retired_cells[retired++] = c;
-      retired_bytes.store(retired_bytes.load(std::memory_order_relaxed) + c.bytes,
-                          std::memory_order_relaxed);
-    }
   };
 
   // heap_lanes.hpp
   lane* own_lane() noexcept;
-  lane& lock_lane() noexcept;
   lane& lock_lane_beside(lane* taken) noexcept;
   std::uint64_t allocate_in_lane(unsigned small_class);
+  std::uint64_t allocate_beside(unsigned small_class);
+  std::uint64_t allocate_locked(lane& l, unsigned small_class);
   slab* slab_for_lane(lane& l, unsigned small_class);  // under l.lock
   void retire_beside(cell c) noexcept;
-  bool is_full(const lane& l) const noexcept {
-    return l.retired == l.retired_cells.size() ||
-           l.retired_bytes.load(std::memory_order_relaxed) >=
-               lane_retires_bytes_.load(std::memory_order_relaxed);
+  /// Returns whether the lane is full with it.
+  [[gnu::always_inline]] bool keep(lane& l, cell c) noexcept {
+    const std::uint64_t bytes = l.retired_bytes.load(std::memory_order_relaxed) + c.bytes;
+    l.retired_bytes.store(bytes, std::memory_order_relaxed);
+    const unsigned cells = l.retired + 1u;
+    l.retired_cells[l.retired] = c;
+    l.retired = static_cast<std::uint8_t>(cells);
+    return cells == l.retired_cells.size() ||
+           bytes >= lane_retires_bytes_.load(std::memory_order_relaxed);
   }
   bool hand_over_retired(lane& l) noexcept;     // under l.lock
   void hand_over_and_unlock(lane& l) noexcept;  // likewise
@@ -236,8 +236,8 @@ class heap {
   slab* allocate_slab(std::uint64_t cell_bytes);
   std::optional<std::uint64_t> allocate_cell(std::uint64_t cell_bytes);
   void free_now(cell c) noexcept;  // under lock_
-  void freed_in(slab& s) noexcept;
-  /// Of a sum that lock_ guards, but for readers.
+  bool free_in(slab& s, std::uint32_t index) noexcept;
+  /// Of a sum that a lock guards, but for readers.
   static void add(std::atomic<std::uint64_t>& sum, std::uint64_t more) noexcept {
     sum.store(sum.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);
   }
@@ -426,19 +426,21 @@ void heap<M>::free_now(cell c) noexcept {
   std::uint32_t index = 0;
   check(s != nullptr && s->has_cell_at(c.offset, c.bytes, index),
         "a freed cell belongs to a slab of its size");
-  check(s->free(index), "a cell is freed once");
+  check(free_in(*s, index), "a cell is freed once");
   add(used_bytes_, -c.bytes);
-  freed_in(*s);
 }
 
-/// A cell of it has been freed, and counted.
+/// Returns whether the cell was in use. The slab may be no more.
 template <medium M>
-[[gnu::always_inline]] inline void heap<M>::freed_in(slab& s) noexcept {
-  if (s.owned) return;
+[[gnu::always_inline]] inline bool heap<M>::free_in(slab& s, std::uint32_t index) noexcept {
+  const slab::freed made = s.free(index);
+  if (made == slab::freed::was_free) return false;
+  if (made == slab::freed::for_the_owner) return true;
   if (!s.listed) [[unlikely]]
     list(s);
-  if (s.used() == 0) [[unlikely]]
+  if (made == slab::freed::the_last) [[unlikely]]
     release_slab(s);
+  return true;
 }
 
 template <medium M>

@@ -17,18 +17,15 @@ namespace durahash {
 template <medium M>
 [[gnu::always_inline]] inline auto heap<M>::own_lane() noexcept -> lane* {
   // under the explorer one thread runs at a time, and all do the same in every run
-  if (turns::current() != nullptr) [[unlikely]]
-    return &lanes_[0];
-  const unsigned known = epochs::known_thread_number();
-  return known != epochs::no_thread ? &lanes_[known % lanes_.size()] : nullptr;
+  if constexpr (!reads_plainly<M>)
+    if (turns::current() != nullptr) return &lanes_[0];
+  if (!epochs::thread_is_known()) [[unlikely]]
+    return nullptr;
+  return &lanes_[epochs::known_thread_number() % lanes_.size()];
 }
 
-/// It, or that of another thread where it is in use just now.
-template <medium M>
-[[gnu::always_inline]] inline auto heap<M>::lock_lane() noexcept -> lane& {
-  lane* const l = own_lane();
-  return l != nullptr && l->lock.try_lock() ? *l : lock_lane_beside(l);
-}
+/// Locks a lane: the calling thread's, or that of another one. `taken`: its own, which is in use
+/// just now; null: it has not been here before.
 template <medium M>
 [[gnu::noinline]] auto heap<M>::lock_lane_beside(lane* taken) noexcept -> lane& {
   if (taken == nullptr) {
@@ -41,28 +38,48 @@ template <medium M>
   return *taken;
 }
 
-/// Returns the cell's offset; 0 where lanes are closed, or no slab is to be had.
+/// Returns the cell's offset; 0 where lanes are closed, or no slab is to be had. A call that needs
+/// no frame, so that who writes records keeps its registers.
 template <medium M>
-inline std::uint64_t heap<M>::allocate_in_lane(unsigned small_class) {
-  lane& l = lock_lane();
+[[gnu::noinline]] std::uint64_t heap<M>::allocate_in_lane(unsigned small_class) {
+  lane* const l = own_lane();
+  if (l == nullptr || !l->lock.try_lock()) [[unlikely]]
+    return allocate_beside(small_class);
+  slab* const s = l->owned[small_class];  // of a closed lane: none
+  if (s != nullptr) [[likely]]
+    if (const std::uint64_t offset = s->take_at_hand(); offset != 0) [[likely]] {
+      add(l->taken_bytes, s->cell_bytes());
+      l->lock.unlock();
+      return offset;
+    }
+  return allocate_locked(*l, small_class);
+}
+/// Where the thread's own lane is in use just now, or not known.
+template <medium M>
+[[gnu::noinline]] std::uint64_t heap<M>::allocate_beside(unsigned small_class) {
+  return allocate_locked(lock_lane_beside(own_lane()), small_class);
+}
+/// From the slab that the lane owns, or another one. Unlocks the lane.
+template <medium M>
+[[gnu::noinline]] std::uint64_t heap<M>::allocate_locked(lane& l, unsigned small_class) {
   std::scoped_lock lock(std::adopt_lock, l.lock);
-  if (!lanes_open()) return 0;
   slab* s = l.owned[small_class];
   std::uint64_t offset = s != nullptr ? s->take() : 0;
-  if (offset == 0) [[unlikely]] {
+  if (offset == 0) {
     s = slab_for_lane(l, small_class);
     if (s == nullptr) return 0;
     offset = s->take();
     check(offset != 0, "a slab with room has a free cell");
   }
-  l.taken_bytes.store(l.taken_bytes.load(std::memory_order_relaxed) + small_cell_bytes[small_class],
-                      std::memory_order_relaxed);
+  add(l.taken_bytes, s->cell_bytes());
   return offset;
 }
 
-/// The one that it owns, if others have freed cells there; else the frontmost with room.
+/// The one that it owns, if others have freed cells there; else the frontmost with room. Null: no
+/// slab is to be had, or lanes are closed.
 template <medium M>
 [[gnu::noinline]] slab* heap<M>::slab_for_lane(lane& l, unsigned small_class) {
+  if (!lanes_open()) return nullptr;
   std::scoped_lock lock(lock_);
   slab*& owned = l.owned[small_class];
   if (owned != nullptr) {
@@ -85,8 +102,7 @@ template <medium M>
 [[gnu::noinline]] void heap<M>::retire_beside(cell c) noexcept {
   lane& l = lock_lane_beside(own_lane());
   if (!lanes_open()) return l.lock.unlock(), retire_slowly(c);
-  l.keep(c);
-  if (is_full(l)) return hand_over_and_unlock(l);
+  if (keep(l, c)) return hand_over_and_unlock(l);
   l.lock.unlock();
 }
 

@@ -19,8 +19,7 @@ inline void heap<M>::retire(std::uint64_t offset, std::uint64_t bytes) noexcept 
     return retire_beside(c);
   if (!lanes_open()) [[unlikely]]
     return l->lock.unlock(), retire_slowly(c);
-  l->keep(c);
-  if (is_full(*l)) [[unlikely]]
+  if (keep(*l, c)) [[unlikely]]
     return hand_over_and_unlock(*l);
   l->lock.unlock();
 }
@@ -100,9 +99,8 @@ template <medium M>
   }
   slab* s = slab_at(c.offset);
   std::uint32_t index = 0;
-  if (s == nullptr || !s->has_cell_at(c.offset, c.bytes, index) || !s->free(index)) return 0;
-  freed_in(*s);
-  return c.bytes;
+  if (s == nullptr || !s->has_cell_at(c.offset, c.bytes, index)) return 0;
+  return free_in(*s, index) ? c.bytes : 0;
 }
 
 /// What has been retired so far waits for the readers that are there now.

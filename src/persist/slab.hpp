@@ -44,7 +44,7 @@ class slab {
                    std::uint32_t& index) const noexcept {
     const auto behind = static_cast<std::uint32_t>(offset - offset_);
     index = behind / cell_bytes_;
-    return cell_bytes == cell_bytes_ && index * cell_bytes_ == behind && index < cells_;
+    return cell_bytes == cell_bytes_ && behind % cell_bytes_ == 0 && index < cells_;
   }
   bool in_use(std::uint32_t index) const noexcept {
     return ((word(index / 64) & ~returned(index / 64)) >> (index % 64) & 1) != 0;
@@ -52,35 +52,41 @@ class slab {
 
   /// Takes a free cell and returns its offset; 0: there is none. By who owns the slab.
   std::uint64_t take() noexcept {
-    std::uint32_t at = first_room_;
-    while (at < words_ && ~word(at) == 0) ++at;
-    first_room_ = at;
-    if (at == words_) [[unlikely]]
+    for (std::uint32_t at = first_room_; at < words_; ++at)
+      if (~word(at) != 0) return first_room_ = at, take_at_hand();
+    return 0;
+  }
+  /// The same without a search; 0: there is none where the last one was.
+  [[gnu::always_inline]] std::uint64_t take_at_hand() noexcept {
+    const std::uint64_t at = first_room_, taken = word(at);
+    if (~taken == 0) [[unlikely]]
       return 0;
-    const std::uint64_t taken = word(at);
     set_word(at, taken | (taken + 1));
     used_.store(used_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-    const std::uint32_t index = at * 64 + static_cast<unsigned>(std::countr_one(taken));
-    return offset_ + std::uint64_t{index} * cell_bytes_;
+    const std::uint64_t index = at * 64 + static_cast<unsigned>(__builtin_ctzll(~taken));
+    return offset_ + index * cell_bytes_;
   }
   /// A cell that is free, and is in use from here on.
   void take(std::uint32_t index) noexcept {
     set_word(index / 64, word(index / 64) | std::uint64_t{1} << (index % 64));
     used_.store(used_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
-  /// Returns whether the cell was in use.
-  [[gnu::always_inline]] bool free(std::uint32_t index) noexcept {
-    const std::uint64_t bit = std::uint64_t{1} << (index % 64);
-    if ((word(index / 64) & ~returned(index / 64) & bit) == 0) return false;
+  /// What became of a cell: it was free before; its owner takes it back later; it is free, or all
+  /// of them are.
+  enum class freed : std::uint8_t { was_free, for_the_owner, one, the_last };
+  [[gnu::always_inline]] freed free(std::uint32_t index) noexcept {
+    const std::uint64_t bit = std::uint64_t{1} << (index % 64), in_use = word(index / 64);
+    if ((in_use & ~returned(index / 64) & bit) == 0) return freed::was_free;
     if (owned) {
       returned(index / 64) |= bit;
       ++returned_cells_;
-      return true;
+      return freed::for_the_owner;
     }
-    set_word(index / 64, word(index / 64) & ~bit);
-    used_.store(used_.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
+    set_word(index / 64, in_use & ~bit);
     first_room_ = std::min(first_room_, index / 64);
-    return true;
+    const std::uint32_t left = used_.load(std::memory_order_relaxed) - 1;
+    used_.store(left, std::memory_order_relaxed);
+    return left == 0 ? freed::the_last : freed::one;
   }
   /// What was freed while it was owned is free. Under the heap's lock and the owner's.
   void take_back_returned() noexcept {

@@ -20,7 +20,7 @@ staged table<M, Kind>::stage(const array& a, target_type hash, key_type key, Dec
   lookup at = walk(a, hash, key);
   if (at.damaged) return answer = status::damaged, staged::nothing_to_do;
   std::optional<value_type> present;
-  if (at.found != nullptr) present = value_of<Kind>(m_, p_, load(m_, at.found->value));
+  if (at.found != nullptr) present = frame::replaceable(load(m_, at.found->value), key, c);
   decision<value_type> wanted = decide(present);
   answer = wanted.answer;
   if (wanted.act == act::keep) return staged::nothing_to_do;
@@ -45,7 +45,6 @@ void table<M, Kind>::stage_update(slot& s, std::uint64_t value_word, change& c) 
   c.where = &s;
   c.word = &s.value;
   c.next = value_word;
-  frame::replaces(load(m_, s.value), c);
 }
 
 template <medium M, class Kind>
@@ -54,7 +53,6 @@ void table<M, Kind>::stage_removal(slot& s, change& c) const {
   c.word = &s.state;
   c.next = M::planted("linear-a-removal-leaves-an-empty-slot") ? state_empty : state_removed;  // N3
   c.records = -1;
-  frame::replaces(load(m_, s.value), c);
 }
 
 /// Why the commit word of a change without a new record may follow what was stored before it.

@@ -86,6 +86,7 @@ template <medium M, class Kind>
 status table<M, Kind>::replace_value(const resident& r, std::uint64_t value_word, flushed started) {
   change c;
   c.stripe = &stripes_[stripe_of(r.hash)];
+  frame::replaces(load(m_, r.where->value), c);
   stage_update(*r.where, value_word, c);
   c.apart = true;
   frame::commit(c, std::move(started));

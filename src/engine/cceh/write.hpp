@@ -199,7 +199,7 @@ template <class Decide, class WordOf>
   }
   std::optional<value_type> present;
   if (at.found != nullptr) {
-    present = value_for_key<Kind>(m_, p_, load(m_, at.found->value), key);
+    present = frame::replaceable(load(m_, at.found->value), key, c);
     if (!present) [[unlikely]]
       return staged::look_further;
   }
@@ -225,7 +225,7 @@ staged table<M, Kind>::stage(const segment& s, const target_type& t, key_type ke
   window w = window_for(s, t.hash, key);
   lookup at = walk(s, w, key);
   std::optional<value_type> present;
-  if (at.found != nullptr && !(present = value_of<Kind>(m_, p_, load(m_, at.found->value))))
+  if (at.found != nullptr && !(present = frame::replaceable(load(m_, at.found->value), key, c)))
     return answer = status::damaged, staged::nothing_to_do;
   decision<value_type> wanted = decide(present);
   answer = wanted.answer;
@@ -267,7 +267,6 @@ template <medium M, class Kind>
   c.where = &s;
   c.word = &s.value;
   c.next = value_word;
-  frame::replaces(load(m_, s.value), c);
 }
 
 template <medium M, class Kind>
@@ -280,7 +279,6 @@ template <medium M, class Kind>
   if (M::planted("cceh-a-removed-key-of-another-segment"))
     c.next = load(m_, at.found->key) ^ std::uint64_t{1} << 63;
   c.records = -1;
-  frame::replaces(load(m_, at.found->value), c);
 }
 
 /// Why the commit word of a change without a new record may follow what was stored before it.
@@ -443,8 +441,9 @@ template <class Decide>
   settle(s);
   window w = window_for(s, t.hash, key);
   lookup at = walk(s, w, key);
+  change& c = g.next();
   std::optional<value_type> present;
-  if (at.found != nullptr && !(present = value_of<Kind>(m_, p_, load(m_, at.found->value))))
+  if (at.found != nullptr && !(present = frame::replaceable(load(m_, at.found->value), key, c)))
     return answer = status::damaged, staged::nothing_to_do;
   decision<value_type> wanted = decide(present);
   answer = wanted.answer;
@@ -456,7 +455,6 @@ template <class Decide>
   }
   if (at.found == nullptr && at.room == nullptr) return staged::no_room;
   if constexpr (Kind::in_slot) g.value_words[n] = wanted.value;
-  change& c = g.next();
   c.stripe = &stripes_[s.stripe];
   c.passes_full_buckets = at.found == nullptr && at.room_is_away;
   if (sets) stage_value(at, g.value_words[n], w.key_word, c);

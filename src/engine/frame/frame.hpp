@@ -224,14 +224,22 @@ class engine_frame : public lifecycle<M, Kind, Engine> {
       c.replaced_bytes = record_at(this->m_, this->p_, value_word)->bytes();
     }
   }
-  /// The same, of one that has been read: its bytes end where its value does.
+  /// The same, of the slot that should be the key's. Returns the value that it stands for; nothing
+  /// when no record can be there, or the record is another key's.
   template <class Change>
-  [[gnu::always_inline]] void replaces([[maybe_unused]] std::uint64_t value_word,
-                                       [[maybe_unused]] value_type value,
-                                       [[maybe_unused]] Change& c) const noexcept {
-    if constexpr (!Kind::in_slot) {
-      c.replaced_offset = value_word;
-      c.replaced_bytes = record_view{{}, value, this->p_.at(value_word)}.bytes();
+  [[gnu::always_inline]] std::optional<value_type> replaceable(std::uint64_t value_word,
+                                                               [[maybe_unused]] key_type key,
+                                                               [[maybe_unused]] Change& c) const {
+    if constexpr (Kind::in_slot) {
+      return value_word;
+    } else {
+      const std::optional<record_view> record = record_at(this->m_, this->p_, value_word);
+      if (!record || (!Kind::fixed_key && !same_bytes(record->key, key))) [[unlikely]]
+        return std::nullopt;
+      std::uint64_t bytes = record->bytes();
+      asm("" : "+r"(bytes));  // else all that it is made of is kept until it is retired
+      c.replaced_offset = value_word, c.replaced_bytes = bytes;
+      return record->value;
     }
   }
   template <class Change>

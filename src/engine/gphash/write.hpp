@@ -209,7 +209,8 @@ auto table<M, Kind>::stage(const unit_type& u, const target_type& t, key_type ke
   c.stripe = &stripes_[u.stripe];
   lookup at = locate(v, s, key);
   std::optional<value_type> present;
-  if (at.found.state != nullptr && !(present = value_of<Kind>(m_, p_, load(m_, *at.found.value))))
+  if (at.found.state != nullptr &&
+      !(present = frame::replaceable(load(m_, *at.found.value), key, c)))
     return answer = status::damaged, staged::nothing_to_do;
   decision<value_type> wanted = decide(present);
   answer = wanted.answer;
@@ -249,7 +250,6 @@ template <medium M, class Kind>
     c.where = at.found;
     c.word = at.found.value;
     c.next = *value_word;
-    frame::replaces(load(m_, *at.found.value), c);
     return staged::ready;
   }
   c.where = at.room;
@@ -285,7 +285,6 @@ void table<M, Kind>::stage_removal(const lookup& at, change& c) const {
   c.word = at.found.state;
   c.next = empty_state;
   c.records = -1;
-  frame::replaces(load(m_, *at.found.value), c);
 }
 
 /// Why the commit word of a change may follow what was stored before it, if that was not flushed.

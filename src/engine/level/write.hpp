@@ -139,11 +139,9 @@ template <class Decide>
     return stage_new(l, t, first, second, key, wanted.value, c, answer, started);
   }
   pm<std::uint64_t>& value = at.there->value;
-  const std::uint64_t word = load(m_, value);
-  const std::optional<value_type> present = value_for_key<Kind>(m_, p_, word, key);
+  const std::optional<value_type> present = frame::replaceable(load(m_, value), key, c);
   if (!present) [[unlikely]]
     return staged::look_further;
-  frame::replaces(word, *present, c);
   const decision<value_type> wanted = decide(present);
   answer = wanted.answer;
   if (wanted.act == act::keep) return staged::nothing_to_do;
@@ -216,7 +214,8 @@ auto table<M, Kind>::stage(locked& l, const candidates& s, key_type key, Decide&
   const levels_view& v = *(l.levels = &levels());
   lookup at = walk(v, key, s);
   std::optional<value_type> present;
-  if (at.found() && !(present = value_of<Kind>(m_, p_, load(m_, slot_of(at.where, at.slot).value))))
+  if (at.found() &&
+      !(present = frame::replaceable(load(m_, slot_of(at.where, at.slot).value), key, c)))
     return answer = status::damaged, staged::nothing_to_do;
   decision<value_type> wanted = decide(present);
   answer = wanted.answer;
@@ -257,7 +256,6 @@ auto table<M, Kind>::stage_update(const lookup& at, key_type key, const candidat
   slot& old = slot_of(at.where, at.slot);
   c.where = at.where;
   c.apart = !Kind::in_slot;
-  frame::replaces(load(m_, old.value), c);
   bucket_state state = state_of(at.where);
   int other = free_slot(state);
   if (in_place_) {
@@ -285,7 +283,6 @@ void table<M, Kind>::stage_removal(const levels_view& v, const lookup& at, const
   c.records = -1;
   if (under_previous(v, at.level))
     c.levels = &v, c.level = at.level, c.place = s.place[at.which], c.filter_class = s.filter_class;
-  frame::replaces(load(m_, slot_of(at.where, at.slot).value), c);
 }
 
 /// The less loaded of the key's buckets in the largest level that has room there (§3.1).

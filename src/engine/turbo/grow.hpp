@@ -299,6 +299,7 @@ status table<M, Kind>::replace_value(const resident& r, std::uint64_t value_word
   change c;
   const unit_type unit = unit_at(leaf_of(r.hash));
   c.state = unit.state, c.view = unit.view;
+  frame::replaces(load(m_, slot_in(*at.at, at.slot).value), c);
   stage_update(at, r.hash, r.key_word, value_word, c);
   frame::commit(c, std::move(started));
   return status::ok;

@@ -110,11 +110,9 @@ template <class Decide>
       hits != 0) {
     const std::size_t i = first_of(hits);
     slot& at = slot_in(b, i);
-    const std::uint64_t word = load(m_, at.value);
-    const std::optional<value_type> present = value_for_key<Kind>(m_, p_, word, key);
+    const std::optional<value_type> present = frame::replaceable(load(m_, at.value), key, c);
     if (!present || (!Kind::in_slot && !meta.well_formed())) [[unlikely]]
       return staged::look_further;
-    frame::replaces(word, *present, c);
     const decision<value_type> wanted = decide(present);
     answer = wanted.answer;
     if (wanted.act == act::keep) return staged::nothing_to_do;
@@ -197,7 +195,7 @@ template <class Decide>
   const lookup at = walk(u.view, home_under_lock(u, target), hash, key);
   std::optional<value_type> present;
   if (at.found()) {
-    present = value_of<Kind>(m_, p_, load(m_, slot_in(*at.at, at.slot).value));
+    present = frame::replaceable(load(m_, slot_in(*at.at, at.slot).value), key, c);
     if (!present || !load(m_, at.at->meta).well_formed())
       return answer = status::damaged, staged::nothing_to_do;
   }
@@ -247,10 +245,8 @@ void table<M, Kind>::stage_update(const lookup& at, std::uint64_t hash, std::uin
                                   std::uint64_t value_word, change& c) {
   const meta_word meta = load(m_, at.at->meta);
   const std::size_t target = best_of(meta.empty(), hash);
-  stage_removal(at, c);  // for what it retires
   store_slot(*at.at, target, hash, key_word, value_word, c);
   c.next = meta.with_replaced(target, at.slot).bits;
-  c.records = 0;
 }
 
 template <medium M, class Kind>
@@ -258,7 +254,6 @@ void table<M, Kind>::stage_removal(const lookup& at, change& c) const {
   c.word = commit_word(*at.at);
   c.next = load(m_, at.at->meta).with_deleted(at.slot).bits;
   c.records = -1;
-  frame::replaces(load(m_, slot_in(*at.at, at.slot).value), c);
 }
 
 template <medium M, class Kind>
