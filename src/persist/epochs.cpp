@@ -20,8 +20,7 @@ namespace durahash {
 
 namespace detail {
 
-[[gnu::tls_model("initial-exec")]] constinit thread_local reader_record* this_readers_record =
-    nullptr;
+constinit thread_local reader_record* this_readers_record = nullptr;
 
 }  // namespace detail
 

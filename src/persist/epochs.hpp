@@ -40,9 +40,7 @@ struct alignas(64) reader_record {
 };
 static_assert(sizeof(reader_record) == 64);
 
-/// In the part of its storage that a thread has from its start: a shared library asks no function
-/// for it, and who reads it keeps its registers.
-[[gnu::tls_model("initial-exec")]] extern constinit thread_local reader_record* this_readers_record;
+extern constinit thread_local reader_record* this_readers_record;
 reader_record& enrol() noexcept;
 /// Of a reading at a depth beyond those that are told apart.
 void read_deeper(reader_record& mine, const epochs& e, unsigned depth) noexcept;
