@@ -34,6 +34,7 @@ inline bytes16 in_each_byte(std::uint32_t lowest) noexcept {
 inline std::uint32_t same_bytes(bytes16 a, bytes16 b) noexcept {
   return static_cast<std::uint32_t>(_mm_movemask_epi8(_mm_cmpeq_epi8(a, b)));
 }
+inline bytes16 in_both(bytes16 a, bytes16 b) noexcept { return _mm_and_si128(a, b); }
 /// A bit for each of four words, two in each, that is this one.
 inline std::uint32_t same_words(bytes16 low, bytes16 high, std::uint64_t word) noexcept {
   const __m128i wanted = _mm_set1_epi64x(static_cast<long long>(word));
@@ -89,6 +90,7 @@ inline std::uint32_t bit_of_each(uint8x16_t all_or_nothing) noexcept {
   return std::uint32_t{vaddv_u8(vget_low_u8(some))} | std::uint32_t{vaddv_u8(vget_high_u8(some))}
                                                           << 8;
 }
+inline bytes16 in_both(bytes16 a, bytes16 b) noexcept { return vandq_u8(a, b); }
 inline std::uint32_t same_bytes(bytes16 a, bytes16 b) noexcept {
   return bit_of_each(vceqq_u8(a, b));
 }

@@ -27,7 +27,10 @@ inline constexpr std::uint64_t has_short_records =
     2;  // records may have headers of 8 bytes (record_shape.hpp)
 inline constexpr std::uint64_t has_split_shards =
     4;  // shards of turbo may have been split (engine/turbo/split.hpp)
-inline constexpr std::uint64_t known_incompat = has_log | has_short_records | has_split_shards;
+inline constexpr std::uint64_t has_telling_tags =
+    8;  // level's tags tell which of the second places their records have (engine/level/format.hpp)
+inline constexpr std::uint64_t known_incompat =
+    has_log | has_short_records | has_split_shards | has_telling_tags;
 
 inline constexpr std::size_t setting_count = 8;
 using setting_words = std::array<std::uint64_t, setting_count>;

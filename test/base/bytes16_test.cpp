@@ -50,5 +50,21 @@ TEST_F(Halves, UpperOnesAreFoundAmongEightByTheirFirstBits) {
   }
 }
 
+TEST_F(Halves, BytesAreComparedInSomeOfTheirBits) {
+  for (int round = 0; round < 1000; ++round) {
+    const auto mask = static_cast<std::uint8_t>(draw_.next()),
+               wanted = static_cast<std::uint8_t>(draw_.next() & mask);
+    std::array<std::uint8_t, 16> bytes{};
+    std::uint32_t same = 0;
+    for (unsigned n = 0; n < 16; ++n) {
+      bytes[n] = static_cast<std::uint8_t>(draw_.one_in(2) ? draw_.next()
+                                                           : wanted | (draw_.next() & ~mask));
+      same |= std::uint32_t{(bytes[n] & mask) == wanted} << n;
+    }
+    const bytes16 in_mask = in_both(bytes16_at(bytes.data()), in_each_byte(std::uint32_t{mask}));
+    EXPECT_EQ(same_bytes(in_mask, in_each_byte(std::uint32_t{wanted})), same);
+  }
+}
+
 }  // namespace
 }  // namespace durahash::test

@@ -329,7 +329,7 @@ class FormatOfLevel(Format):
         _, _, _, flip, multiply, spread, _, _ = read_pool.superblock(pool)
         for bucket, log2, number, slot in self.slots_in_use(pool):
             hashed = read_pool.hash_of_word(word(self.slot_at(bucket, slot)), flip, multiply, spread)
-            both, tag, its_class = read_pool.LevelPlaces(flip, multiply).of(hashed)
+            both, tag, its_class = read_pool.LevelPlaces(pool, flip, multiply).of(hashed)
             (other,) = [p for p in both if p >> 64 - log2 != number]
             there = bucket + self.bucket_bytes * ((other >> 64 - log2) - number)
             above = self.levels()[0].get(log2 + 1)

@@ -14,7 +14,7 @@ import xxhash
 TURBO, CCEH, LEVEL, GPHASH = 1, 2, 3, 4
 TURBO_SLOTS, CCEH_SLOTS = 14, 4
 PAIR = 63  # in place of an exponent: of a shard of turbo that was split
-HAS_LOG, HAS_SHORT_RECORDS, HAS_SPLIT_SHARDS = 1, 2, 4
+HAS_LOG, HAS_SHORT_RECORDS, HAS_SPLIT_SHARDS, HAS_TELLING_TAGS = 1, 2, 4, 8
 SHORT = 1 << 31
 LOG_IDLE, NO_LINE = 1, (1 << 40) - 1
 LEVEL_SIZES, LEVEL_DESKS, DRAINING = 32, 16, 32
@@ -38,7 +38,7 @@ def superblock(pool):
     else:
         raise Damaged("no superblock")
     version, length, _, _, incompat = struct.unpack_from("<IIQQQ", block, 8)
-    require(version == 1 and length == 184 and incompat & ~(HAS_LOG | HAS_SHORT_RECORDS | HAS_SPLIT_SHARDS) == 0, "another format")
+    require(version == 1 and length == 184 and incompat & ~(HAS_LOG | HAS_SHORT_RECORDS | HAS_SPLIT_SHARDS | HAS_TELLING_TAGS) == 0, "another format")
     engine, key_kind, value_kind, _, hash_id, flip, multiply = struct.unpack_from("<BBBBIQQ", block, 40)
     require(engine in (TURBO, CCEH, LEVEL, GPHASH) and hash_id in (1, 2), "another engine or hash")
     engine_offset, _, heap_offset = struct.unpack_from("<QQQ", block, 80)
@@ -186,7 +186,8 @@ def level_words(pool, engine_offset):
 class LevelPlaces:
     """What follows from a hash, by the seeds."""
 
-    def __init__(self, flip, multiply):
+    def __init__(self, pool, flip, multiply):
+        self.which_at = 56 if struct.unpack_from("<Q", pool, 32)[0] & HAS_TELLING_TAGS else 60
         seeds = struct.pack("<QQ", flip, multiply)
         self.flips = [xxhash.xxh3_64_intdigest(seeds, seed=2 * n) | 1 << 63 for n in range(16)]
         self.carries = [xxhash.xxh3_64_intdigest(seeds, seed=2 * n + 1) & ~(1 << 63) for n in range(16)]
@@ -194,7 +195,7 @@ class LevelPlaces:
     def of(self, hashed):
         """The two places, the tag, the class."""
         mixed = hashed * 0x9E3779B97F4A7C15 & ALL_ONES
-        which = mixed >> 60
+        which = mixed >> self.which_at & 0xF
         second = hashed ^ self.flips[which] ^ (hashed ^ hashed >> 7) >> 1 & self.carries[which]
         return (hashed, second), mixed >> 52 & 0xFF, (mixed >> 44 & 0xFF) * 24 >> 8
 
@@ -205,7 +206,7 @@ def level_slots(pool, engine_offset, settings, flip, multiply):
     bucket_bytes = 64 if slots <= 3 else 128 if slots <= 7 else 256
     header_bytes = 16 if slots <= 7 else 32
     levels, _ = level_words(pool, engine_offset)
-    places = LevelPlaces(flip, multiply)
+    places = LevelPlaces(pool, flip, multiply)
     leaving = {struct.unpack_from("<Q", pool, engine_offset + 256 + 64 * intent)[0] for intent in range(LEVEL_DESKS)}
     buckets = [(offset + bucket_bytes * n, log2, n) for log2, offset in levels.items() for n in range(1 << log2)]
 

@@ -12,6 +12,7 @@ status engine_frame<M, Kind, Engine>::scan(cursor& at, std::size_t limit, Visit&
   if (!at.done)
     if (status s = visit_rest(at, left, visit); s != status::ok) return s;
   typename Engine::stretch found;
+  hash_order<record_of<Kind>> order;
   while (!at.done && left > 0) {
     [[maybe_unused]] auto guard = this->reading();
     const std::uint64_t readings = rests_.readings(), from = at.position;
@@ -19,7 +20,7 @@ status engine_frame<M, Kind, Engine>::scan(cursor& at, std::size_t limit, Visit&
     if (!end) continue;  // ends: each further round means that a writer got on
     std::size_t unvisited = 0;
     status visited = visit_stretch<Kind, Engine::stretch::may_repeat>(
-        this->m_, this->p_, found.records, *end, at, left, visit, unvisited);
+        this->m_, this->p_, found.records, order, *end, at, left, visit, unvisited);
     if (visited != status::ok) return visited;
     if (unvisited == found.records.size()) continue;
     std::optional<rest_of_stretch<Kind>> rest;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "durahash/info.hpp"
+#include "engine/frame/hash_order.hpp"
 #include "engine/kinds.hpp"
 #include "persist/record.hpp"
 
@@ -124,11 +125,10 @@ inline void move_to(cursor& at, std::uint64_t hash) noexcept {
 /// that was erased and put again elsewhere meanwhile may be among them twice.
 template <class Kind, bool MayRepeat, medium M, class Visit>
 status visit_stretch(M& m, const pool<M>& p, std::vector<record_of<Kind>>& records,
-                     std::uint64_t end, cursor& at, std::size_t& left, Visit& visit,
-                     std::size_t& unvisited) {
+                     hash_order<record_of<Kind>>& order, std::uint64_t end, cursor& at,
+                     std::size_t& left, Visit& visit, std::size_t& unvisited) {
   std::erase_if(records, [&](const live_record& r) { return r.hash < at.position; });
-  if (MayRepeat || records.size() > left)
-    std::sort(records.begin(), records.end(), live_record::before);
+  if (MayRepeat || records.size() > left) order.sort(records);
   for (unvisited = 0; unvisited < records.size(); ++unvisited) {
     const record_of<Kind>& r = records[unvisited];
     bool new_hash = unvisited == 0 || records[unvisited - 1].hash != r.hash;

@@ -21,13 +21,8 @@ class beside {
       : p_(p),
         seeds_(seeds_of(p.block())),
         shape_(shape::of(static_cast<unsigned>(
-            std::clamp<std::uint64_t>(p.block().settings[setting::slots], 1, max_slots)))) {
-    for (unsigned n = 0; n < second_places; ++n) {
-      const std::uint64_t words[2] = {seeds_.flip, seeds_.multiply};
-      flips_[n] = checksum(words, sizeof words, 2 * n) | std::uint64_t{1} << 63;
-      carries_[n] = checksum(words, sizeof words, 2 * n + 1) & ~(std::uint64_t{1} << 63);
-    }
-  }
+            std::clamp<std::uint64_t>(p.block().settings[setting::slots], 1, max_slots)))),
+        second_maps_(seeds_, p.block().incompat) {}
 
   bool is_possible() const noexcept {
     return p_.block().settings[setting::slots] == shape_.slots &&
@@ -36,9 +31,8 @@ class beside {
   std::size_t key_bytes() const noexcept { return 0; }
 
   looked find(key_type key, const std::byte*, record& found) const {
-    const std::uint64_t hash = Kind::hash(key, seeds_), key_word = Kind::key_word(key, hash),
-                        mixed = hash * 0x9e3779b97f4a7c15u;
-    const std::uint64_t place[2] = {hash, second_place(hash, static_cast<unsigned>(mixed >> 60))};
+    const std::uint64_t hash = Kind::hash(key, seeds_), key_word = Kind::key_word(key, hash);
+    const std::uint64_t m = mixed(hash), place[2] = {hash, second_maps_.of(m)(hash)};
     named_levels v;
     if (looked bad = levels(v); bad != looked::hit) return bad;
     found.hash = hash;
@@ -50,8 +44,7 @@ class beside {
         const std::byte* b = bucket_at(v.at[l], where >> (64 - v.at[l].log2));
         const bucket_read& read = seen[count++] = {b, load(p_.medium(), state_of(b))};
         lines.add(b, std::size_t{1} << shape_.bytes_log2);
-        const looked in =
-            find_in(read, key, key_word, static_cast<std::uint8_t>(mixed >> 52), found);
+        const looked in = find_in(read, key, key_word, static_cast<std::uint8_t>(tag_of(m)), found);
         if (in == looked::miss) continue;
         lines.make_durable();
         return is_as_read(read) && are_still_named(v) ? in : looked::again;
@@ -72,23 +65,16 @@ class beside {
     const std::uint64_t prefix = position >> (64 - bits) << (64 - bits);
     end = prefix + (std::uint64_t{1} << (64 - bits));
     const std::uint64_t moved = moves_of(versions, prefix, bits);
-    std::uint64_t places[second_places + 1];
-    unsigned count = 0;
-    auto note = [&](std::uint64_t place) {
-      place = place >> (64 - bits) << (64 - bits);
-      if (std::find(places, places + count, place) == places + count) places[count++] = place;
-    };
-    note(prefix);
-    for (unsigned which = 0; which < second_places; ++which) note(second_place(prefix, which));
     looked_at<M> lines(p_.medium());
-    for (std::uint64_t place : std::span(places, count))
+    for (const auto& [place, tags] : places_of_prefix(second_maps_, prefix, bits))
       for (unsigned l = 0; l < v.count; ++l) {
         const unsigned log2 = v.at[l].log2;
         const std::uint64_t first = place >> (64 - log2),
                             buckets = std::uint64_t{1} << (log2 - bits);
         for (std::uint64_t n = first; n < first + buckets; ++n) {
           const std::byte* b = bucket_at(v.at[l], n);
-          if (looked read = read_bucket(b, prefix, bits, found); read != looked::hit) return read;
+          if (looked read = read_bucket(b, tags, prefix, bits, found); read != looked::hit)
+            return read;
           lines.add(b, std::size_t{1} << shape_.bytes_log2);
         }
       }
@@ -106,7 +92,6 @@ class beside {
   }
 
  private:
-  static constexpr unsigned second_places = 16;
   using stripe_state = typename table<M, Kind>::stripe_state;
   struct named_level {
     std::uint64_t word, offset;
@@ -125,9 +110,6 @@ class beside {
 
   const root& root_of_table() const noexcept {
     return *p_.template at<root>(p_.block().engine_offset);
-  }
-  std::uint64_t second_place(std::uint64_t hash, unsigned which) const noexcept {
-    return hash ^ flips_[which] ^ (((hash ^ hash >> 7) >> 1) & carries_[which]);
   }
   /// A sum that changes when a record with the prefix moves, by however many bits its writer
   /// numbers stripes: while levels come and go, that is not to be seen from the root.
@@ -204,7 +186,7 @@ class beside {
     return looked::miss;
   }
 
-  looked read_bucket(const std::byte* b, std::uint64_t prefix, unsigned bits,
+  looked read_bucket(const std::byte* b, tag_bits tags, std::uint64_t prefix, unsigned bits,
                      std::vector<record>& found) const {
     constexpr int tries = 100;
     const std::size_t before = found.size();
@@ -212,7 +194,7 @@ class beside {
     for (int left = tries; left > 0; --left) {
       found.resize(before);
       const bucket_read read{b, load(p_.medium(), state_of(b))};
-      last = read_slots(read, prefix, bits, found);
+      last = read_slots(read, tags, prefix, bits, found);
       if (is_as_read(read)) {
         if (last == looked::hit) return last;
       } else {
@@ -221,11 +203,13 @@ class beside {
     }
     return last;
   }
-  looked read_slots(const bucket_read& b, std::uint64_t prefix, unsigned bits,
+  looked read_slots(const bucket_read& b, tag_bits tags, std::uint64_t prefix, unsigned bits,
                     std::vector<record>& found) const {
     std::uint32_t tokens = bucket_state{b.state}.tokens() & shape_.all_tokens;
     while (tokens != 0) {
-      const slot& at = slot_of(b.where, take_lowest(tokens));
+      const int i = take_lowest(tokens);
+      if (!tags.in(tag_at(b.where, i))) continue;
+      const slot& at = slot_of(b.where, i);
       const std::uint64_t key_word = load(p_.medium(), at.key), word = load(p_.medium(), at.value);
       std::uint64_t hash = key_word;
       if constexpr (Kind::in_slot) hash = word_hash(key_word, seeds_);
@@ -248,7 +232,7 @@ class beside {
   beside_pool<M>& p_;
   hash_seeds seeds_;
   shape shape_;
-  std::uint64_t flips_[second_places], carries_[second_places];
+  second_maps second_maps_;
 };
 
 }  // namespace durahash::level

@@ -12,20 +12,24 @@
 
 namespace durahash::level {
 
-/// The slots whose tag is the one in each byte of `tag`, with or without a token; and bits without
-/// meaning behind the last slot's.
+/// The slots' tags, with or without a token; and bytes without meaning behind the last slot's.
+template <medium M, class Kind>
+[[gnu::always_inline]] inline bytes16 table<M, Kind>::tags_of(bucket b) const noexcept {
+  if constexpr (reads_plainly<M>) {  // in any order: the state, read again, vouches for them
+    const bytes16 tags = bytes16_at(b.tags(0).raw());
+    read_before_what_follows();
+    return tags;
+  } else {
+    const std::uint64_t first = load(m_, b.tags(0));
+    return bytes16_of(first, shape_.slots > 8 ? load(m_, b.tags(1)) : 0);
+  }
+}
+
+/// The slots whose tag is the one in each byte of `tag`; and bits without meaning.
 template <medium M, class Kind>
 [[gnu::always_inline]] inline std::uint32_t table<M, Kind>::match(bucket b,
                                                                   bytes16 tag) const noexcept {
-  bytes16 tags;
-  if constexpr (reads_plainly<M>) {  // in any order: the state, read again, vouches for them
-    tags = bytes16_at(b.tags(0).raw());
-    read_before_what_follows();
-  } else {
-    const std::uint64_t first = load(m_, b.tags(0));
-    tags = bytes16_of(first, shape_.slots > 8 ? load(m_, b.tags(1)) : 0);
-  }
-  return same_bytes(tags, tag);
+  return same_bytes(tags_of(b), tag);
 }
 
 /// The slot that has the key word, if its token is there.
@@ -386,27 +390,66 @@ void table<M, Kind>::for_each_resident(bucket b, Visit&& visit) const {
   }
 }
 
-/// The records in the bucket whose hashes have the prefix. A bucket is looked at for each of the
-/// prefixes that its records may have: most of them are passed by.
+/// Those that hold a record whose tag has the bits.
 template <medium M, class Kind>
-void table<M, Kind>::collect(bucket b, std::uint64_t prefix, unsigned bits,
-                             std::vector<live_record>& found) const {
-  const std::size_t before = found.size();
-  while (true) {  // ends: each further round means that a writer got on
-    const bucket_state state = state_of(b);
-    for (std::uint32_t tokens = state.tokens() & shape_.all_tokens; tokens != 0;) {
-      const slot& at = slot_of(b, take_lowest(tokens));
+[[gnu::always_inline]] inline std::uint32_t table<M, Kind>::slots_with(
+    bucket b, bucket_state state, tag_bits tags) const noexcept {
+  const bytes16 in_mask = in_both(tags_of(b), in_each_byte(std::uint32_t{tags.mask}));
+  return state.tokens() & shape_.all_tokens &
+         same_bytes(in_mask, in_each_byte(std::uint32_t{tags.bits}));
+}
+
+/// Notes the buckets of a place, with the slots whose tags have the bits, and asks for those.
+template <medium M, class Kind>
+void table<M, Kind>::look_over(const levels_view& v, std::uint64_t place, tag_bits tags,
+                               stretch& found) const {
+  const unsigned bits = found.bits;
+  const std::size_t bucket_bytes = std::size_t{1} << shape_.bytes_log2,
+                    asked_first = tags.mask == 0 ? line_bytes : bucket_bytes;
+  for_each_bucket(
+      v, place, bits,
+      [ =, this, &found ](const level_view& l, std::uint64_t n) __attribute__((always_inline)) {
+        const bucket b = bucket_at(l, n);
+        const bucket_state state = state_of(b);
+        const std::uint32_t slots = slots_with(b, state, tags);
+        if (slots == 0 && is_still(b, state)) return;
+        __builtin_prefetch(&slot_of(b, std::countr_zero(slots | 1u << max_slots)));
+        for (std::size_t line = asked_first; line < bucket_bytes; line += line_bytes)
+          __builtin_prefetch(reinterpret_cast<const std::byte*>(b.state) + line);
+        auto& noted = found.ahead[found.noted];
+        noted.where = b, noted.state = state.word, noted.slots = slots, noted.tags = tags;
+        if (++found.noted == found.at_once) [[unlikely]]
+          collect(found);
+      });
+}
+
+/// The records whose hashes have the prefix, of those in the slots that were noted.
+template <medium M, class Kind>
+[[gnu::noinline]] void table<M, Kind>::collect(stretch& found) const {
+  const std::uint64_t prefix = found.prefix;
+  const unsigned shift = 64 - found.bits;
+  for (unsigned k = 0; k < found.noted;) {
+    auto& [b, state, slots, tags] = found.ahead[k];
+    live_record* into = found.room(max_slots);
+    for (std::uint32_t some = slots; some != 0;) {
+      const slot& at = slot_of(b, take_lowest(some));
       const std::uint64_t key_word = load(m_, at.key), hash = hash_of_slot(key_word);
-      if ((hash ^ prefix) >> (64 - bits) == 0)
-        found.push_back({hash, key_word, load(m_, at.value)});
+      into->hash = hash, into->key_word = key_word, into->value_word = load(m_, at.value);
+      into += (hash ^ prefix) >> shift == 0;
     }
-    if (state_of(b) == state) return;
-    found.resize(before);
+    if (is_still(b, {state})) [[likely]] {
+      found.end_at(into), ++k;
+    } else {  // ends: each further round means that a writer got on
+      const bucket_state now = state_of(b);
+      state = now.word, slots = slots_with(b, now, tags);
+    }
   }
+  found.noted = 0;
 }
 
 /// A prefix's. Its records are in the buckets of that prefix, and of those that their second places
-/// can have.
+/// can have. A bucket is looked at for each of the prefixes that its records may have; but most
+/// tags tell that their records have another one.
 template <medium M, class Kind>
 std::optional<std::uint64_t> table<M, Kind>::read_stretch(std::uint64_t position, stretch& found) {
   constexpr unsigned together_bits = 3;  // of buckets in the smallest level, side by side
@@ -420,35 +463,42 @@ std::optional<std::uint64_t> table<M, Kind>::read_stretch(std::uint64_t position
   std::uint32_t moved[1 << together_bits];
   for (std::size_t n = 0; n < stripes; ++n)
     moved[n] = moving[n].moves.load(std::memory_order_acquire);
-  found.records.clear();
-  std::uint64_t collected[second_places + 1];  // of small levels' prefixes many are the same
-  std::size_t count = 0;
-  auto collect_at = [&](std::uint64_t place) {
-    place = place >> (64 - bits) << (64 - bits);
-    if (std::find(collected, collected + count, place) != collected + count) return;
-    collected[count++] = place;
-    for_each_bucket(v, place, bits, [&](const level_view& l, std::uint64_t n) {
-      collect(bucket_at(l, n), prefix, bits, found.records);
-    });
-    bool settled = true;
-    for (stripe_index s = stripe_of(v, place), end = s + static_cast<stripe_index>(stripes);
-         s != end; ++s) {
-      settle_inherited(v, s);
-      settled &= unsettled_.settled(s);
-    }
-    if (settled) return;
-    flushed started;
-    for_each_bucket(v, place, bits, [&](const level_view& l, std::uint64_t n) {
-      started += flush(m_, bucket_extent(bucket_at(l, n)), "level.scan.buckets");
-    });
-    [[maybe_unused]] durable done = fence(m_, std::move(started), "level.scan.all");
-  };
-  collect_at(prefix);
-  for (unsigned which = 0; which < second_places; ++which) collect_at(second_place(prefix, which));
+  found.begin_with(prefix, bits);
+  const places_of_prefix places(second_maps_, prefix, bits);
+  for (auto at = places.begin(); at != places.end(); ++at) {
+    if (at + 1 != places.end())
+      for_each_bucket(v, at[1].place, bits, [&](const level_view& l, std::uint64_t n) {
+        __builtin_prefetch(bucket_at(l, n).state);
+      });
+    look_over(v, at->place, at->tags, found);
+  }
+  collect(found);
+  for (const auto& at : places) settle_for_scan(v, at.place, bits, stripes);
   if (&levels() != &v) return std::nullopt;
   for (std::size_t n = 0; n < stripes; ++n)
     if (moving[n].moves.load(std::memory_order_acquire) != moved[n]) return std::nullopt;
+  found.finish();
   return prefix + (std::uint64_t{1} << (64 - bits));
+}
+
+/// What was read in the buckets of the place is durable.
+template <medium M, class Kind>
+void table<M, Kind>::settle_for_scan(const levels_view& v, std::uint64_t place, unsigned bits,
+                                     std::size_t stripes) {
+  const stripe_index first = stripe_of(v, place), end = first + static_cast<stripe_index>(stripes);
+  auto all_settled = [&] {
+    bool settled = true;
+    for (stripe_index s = first; s != end; ++s) settled &= unsettled_.settled(s);
+    return settled;
+  };
+  if (all_settled()) return;
+  for (stripe_index s = first; s != end; ++s) settle_inherited(v, s);
+  if (all_settled()) return;
+  flushed started;
+  for_each_bucket(v, place, bits, [&](const level_view& l, std::uint64_t n) {
+    started += flush(m_, bucket_extent(bucket_at(l, n)), "level.scan.buckets");
+  });
+  [[maybe_unused]] durable done = fence(m_, std::move(started), "level.scan.all");
 }
 
 }  // namespace durahash::level

@@ -38,7 +38,7 @@ bool table<M, Kind>::move_from(const locked& l, const levels_view& v, const cand
     for (std::uint32_t left = state_of(b).tokens() & shape_.all_tokens; left != 0;) {
       const int index = take_lowest(left);
       const std::uint64_t key_word = load(m_, slot_of(b, index).key), hash = hash_of_slot(key_word);
-      const std::uint64_t second = second_place(hash, static_cast<unsigned>(mixed(hash) >> 60));
+      const std::uint64_t second = second_place(hash);
       const unsigned here = bucket_of(v.at[from], hash) == b ? 0 : 1;
       for (unsigned which : {1 - here, here}) {
         const std::uint64_t place = which == 0 ? hash : second;

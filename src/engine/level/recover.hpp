@@ -36,6 +36,7 @@ result<engine_plan> table<M, Kind>::plan(const options& how) {
   made.settings[setting::first_log2] =
       std::min(top_for(how.capacity, static_cast<unsigned>(values[0])), level_sizes - 1);
   made.engine_bytes = sizeof(root);
+  made.incompat = has_telling_tags;
   return made;
 }
 
@@ -47,14 +48,11 @@ table<M, Kind>::table(pool<M>& p)
       bottom_to_top_(p.block().settings[setting::bottom_to_top] != 0),
       dynamic_(p.block().settings[setting::dynamic] != 0),
       helper_(p.block().settings[setting::helper] != 0),
-      first_log2_(static_cast<unsigned>(p.block().settings[setting::first_log2])) {
-  for (unsigned n = 0; n < second_places; ++n) {  // docs/reference/format.md
-    std::uint64_t words[2] = {seeds_.flip, seeds_.multiply};
-    if (M::planted("level-places-of-another-day")) words[0] += p.root().sequence;
-    flips_[n] = checksum(words, sizeof words, 2 * n) | std::uint64_t{1} << 63;
-    carries_[n] = checksum(words, sizeof words, 2 * n + 1) & ~(std::uint64_t{1} << 63);
-  }
-}
+      first_log2_(static_cast<unsigned>(p.block().settings[setting::first_log2])),
+      second_maps_({M::planted("level-places-of-another-day") ? seeds_.flip + p.root().sequence
+                                                              : seeds_.flip,
+                    seeds_.multiply, seeds_.spread},
+                   p.block().incompat) {}
 
 template <medium M, class Kind>
 table<M, Kind>::~table() {

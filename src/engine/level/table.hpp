@@ -86,7 +86,6 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   using read_guard = typename frame::read_guard;
   // the others are for who drains
   static constexpr unsigned max_levels = 8, max_levels_of_writers = 4;
-  static constexpr unsigned second_places = 16;
   // of a bucket's records, in a level and in all: buckets of those twice, four and eight times as
   // large
   static constexpr unsigned max_targets_of_level = 8, max_targets = 2 + 4 + 8;
@@ -269,44 +268,62 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
     std::uint64_t shares = 0;    // bit n: the n-th key has a stripe of one before it
   };
   static_assert(group_size <= 64);
-  using stretch = plain_stretch<true>;
+  /// Of the hashes with a prefix. Records are written to its end before it is known whether they
+  /// belong to it.
+  struct stretch : plain_stretch<true> {
+    std::uint64_t prefix = 0;
+    unsigned bits = 0;
+    live_record* end = nullptr;
+    // buckets that were looked over, and the slots in which its records may be
+    static constexpr unsigned at_once = 64;
+    unsigned noted = 0;
+    struct {
+      bucket where;
+      std::uint64_t state;
+      std::uint32_t slots;
+      tag_bits tags;
+    } ahead[at_once];
+
+    void begin_with(std::uint64_t its_prefix, unsigned its_bits) noexcept {
+      prefix = its_prefix, bits = its_bits, noted = 0;
+      end = this->records.data();
+    }
+    live_record* room(std::ptrdiff_t more) {
+      const std::ptrdiff_t count = end - this->records.data();
+      if (count + more > std::ssize(this->records)) [[unlikely]] {
+        this->records.resize(static_cast<std::size_t>(2 * (count + more)));
+        end = this->records.data() + count;
+      }
+      return end;
+    }
+    void end_at(live_record* behind) noexcept { end = behind; }
+    void finish() { this->records.resize(static_cast<std::size_t>(end - this->records.data())); }
+  };
 
   // places
-  // its low bits alone are no hash of keys that count up
-  static std::uint64_t mixed(std::uint64_t hash) noexcept { return hash * 0x9e3779b97f4a7c15u; }
-  std::uint64_t second_place(std::uint64_t hash, unsigned which) const noexcept {
-    return hash ^ flips_[which] ^ (((hash ^ hash >> 7) >> 1) & carries_[which]);
-  }
   [[gnu::always_inline]] target_type look_up(key_type key, const levels_view& v,
                                              const level_view& in) const noexcept {
     std::uint64_t hash = Kind::hash(key, seeds_);
     std::uint64_t m = mixed(hash);
     target_type t;  // word by word: so that all of it stays in registers
-    t.place[0] = hash, t.place[1] = second_place(hash, static_cast<unsigned>(m >> 60));
+    t.place[0] = hash, t.place[1] = second_maps_.of(m)(hash);
     t.key_word = Kind::key_word(key, hash);
     t.tag = tag_of(m), t.filter_class = class_of(m);
     t.levels = &v;
     t.at[0] = bucket_of(in, t.place[0]), t.at[1] = bucket_of(in, t.place[1]);
     return t;
   }
-  static std::uint32_t tag_of(std::uint64_t mixed_hash) noexcept {
-    return static_cast<std::uint32_t>(mixed_hash >> 52);
-  }
-  static std::uint8_t class_of(std::uint64_t mixed_hash) noexcept {
-    return static_cast<std::uint8_t>((mixed_hash >> 44 & 0xff) * filter_classes >> 8);
+  std::uint64_t second_place(std::uint64_t hash) const noexcept {
+    return second_maps_.of(mixed(hash))(hash);
   }
   candidates candidates_of(std::uint64_t hash, std::uint64_t key_word) const noexcept {
     std::uint64_t m = mixed(hash);
-    return {{hash, second_place(hash, static_cast<unsigned>(m >> 60))},
-            key_word,
-            tag_of(m),
-            class_of(m)};
+    return {{hash, second_place(hash)}, key_word, tag_of(m), class_of(m)};
   }
   /// Of a record's two places the one in the bucket that has this place, too: their first bits
   /// differ.
   std::uint64_t place_beside(std::uint64_t place, std::uint64_t hash) const noexcept {
-    return (hash ^ place) >> 63 == 0 ? hash
-                                     : second_place(hash, static_cast<unsigned>(mixed(hash) >> 60));
+    return (hash ^ place) >> 63 == 0 ? hash : second_place(hash);
   }
   candidates candidates_of(const live_record& r) const noexcept {
     return candidates_of(r.hash, r.key_word);
@@ -355,6 +372,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
     return match(b, in_each_byte(tag));
   }
   std::uint32_t match(bucket b, bytes16 tag) const noexcept;
+  bytes16 tags_of(bucket b) const noexcept;
   template <class OnMatch>
   bool look(unsigned n, bucket b, const candidates& s, bucket_reads& seen,
             OnMatch&& on_match) const;
@@ -393,8 +411,11 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   template <class Visit>
   void for_each_resident(bucket b, Visit&& visit) const;
   std::optional<std::uint64_t> read_stretch(std::uint64_t position, stretch& found);
-  void collect(bucket b, std::uint64_t prefix, unsigned bits,
-               std::vector<live_record>& found) const;
+  void settle_for_scan(const levels_view& v, std::uint64_t place, unsigned bits,
+                       std::size_t stripes);
+  std::uint32_t slots_with(bucket b, bucket_state state, tag_bits tags) const noexcept;
+  void look_over(const levels_view& v, std::uint64_t place, tag_bits tags, stretch& found) const;
+  void collect(stretch& found) const;
   template <class Ask>
   void look_ahead(const target_type& t, const level_view& then, std::uint64_t always_admits,
                   bool rooms, first_look& seen, Ask&& ask) const;
@@ -555,7 +576,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   shape shape_;
   bool in_place_, bottom_to_top_, dynamic_, helper_;
   unsigned first_log2_;
-  std::uint64_t flips_[second_places], carries_[second_places];
+  second_maps second_maps_;
   std::atomic<const levels_view*> levels_{nullptr};
   // guards all that changes the set of levels; taken before stripes' locks
   turn_mutex resize_lock_;
