@@ -57,8 +57,8 @@ struct alignas(16) slot {
   pm<std::uint64_t> value;  // the value, or its record's offset
 };
 
-// What a mixed hash says: from bit 44 on the class, from bit 52 on the tag. The tag's upper half says
-// which of the second places the key has. In older pools the four bits behind the tag do.
+// What a mixed hash says: from bit 44 on the class, from bit 52 on the tag. The tag's upper half
+// says which of the second places the key has. In older pools the four bits behind the tag do.
 inline constexpr unsigned second_places = 16;
 
 /// Not its low bits alone: those are no hash of keys that count up.
