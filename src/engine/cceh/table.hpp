@@ -298,6 +298,8 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
                unsigned& buckets) const;
   void settle_for_reader(stripe_index stripe, const window& w, unsigned buckets);
   void settle_inherited(stripe_index stripe);
+
+  // iteration.hpp
   std::uint64_t hash_of_slot(std::uint64_t key_word) const noexcept;
   template <class Visit>
   void for_each_resident(const segment& s, Visit&& visit) const;
@@ -478,6 +480,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
 #include "engine/cceh/describe.hpp"
 #include "engine/cceh/find.hpp"
 #include "engine/cceh/grow.hpp"
+#include "engine/cceh/iteration.hpp"
 #include "engine/cceh/recover.hpp"
 #include "engine/cceh/salvage.hpp"
 #include "engine/cceh/tree.hpp"

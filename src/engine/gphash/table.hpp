@@ -308,7 +308,6 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   std::uint32_t ballot(const warp_view& w, std::uint64_t word) const noexcept;
   std::uint32_t ballot(const warp_view& w, std::uint64_t word, unsigned first,
                        unsigned count) const noexcept;
-  std::optional<std::uint64_t> read_stretch(std::uint64_t position, stretch& found);
   template <class OnMatch>
   bool look_everywhere(const warp_view& w, const candidates& s, OnMatch&& on_match) const;
   copies_look look_at(const levels_view& v, const warp_view& w, const candidates& s) const;
@@ -335,6 +334,9 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   }
   status search_at(key_type key, const candidates& s, any_reader<value_type> read);
   void settle_for_reader(const levels_view& v, const candidates& s);
+
+  // iteration.hpp
+  std::optional<std::uint64_t> read_stretch(std::uint64_t position, stretch& found);
   std::uint64_t key_word_of(std::uint64_t fingerprint) const noexcept;
   bool holds_key(const slot_ref& at, key_type key) const;
   template <class Visit>
@@ -531,6 +533,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
 #include "engine/gphash/describe.hpp"
 #include "engine/gphash/find.hpp"
 #include "engine/gphash/grow.hpp"
+#include "engine/gphash/iteration.hpp"
 #include "engine/gphash/lease.hpp"
 #include "engine/gphash/recover.hpp"
 #include "engine/gphash/resize.hpp"

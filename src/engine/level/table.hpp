@@ -268,37 +268,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
     std::uint64_t shares = 0;    // bit n: the n-th key has a stripe of one before it
   };
   static_assert(group_size <= 64);
-  /// Of the hashes with a prefix. Records are written to its end before it is known whether they
-  /// belong to it.
-  struct stretch : plain_stretch<true> {
-    std::uint64_t prefix = 0;
-    unsigned bits = 0;
-    live_record* end = nullptr;
-    // buckets that were looked over, and the slots in which its records may be
-    static constexpr unsigned at_once = 64;
-    unsigned noted = 0;
-    struct {
-      bucket where;
-      std::uint64_t state;
-      std::uint32_t slots;
-      tag_bits tags;
-    } ahead[at_once];
-
-    void begin_with(std::uint64_t its_prefix, unsigned its_bits) noexcept {
-      prefix = its_prefix, bits = its_bits, noted = 0;
-      end = this->records.data();
-    }
-    live_record* room(std::ptrdiff_t more) {
-      const std::ptrdiff_t count = end - this->records.data();
-      if (count + more > std::ssize(this->records)) [[unlikely]] {
-        this->records.resize(static_cast<std::size_t>(2 * (count + more)));
-        end = this->records.data() + count;
-      }
-      return end;
-    }
-    void end_at(live_record* behind) noexcept { end = behind; }
-    void finish() { this->records.resize(static_cast<std::size_t>(end - this->records.data())); }
-  };
+  struct stretch;
 
   // places
   [[gnu::always_inline]] target_type look_up(key_type key, const levels_view& v,
@@ -404,6 +374,11 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   status search_long(key_type key, any_reader<value_type> read);
   void settle_for_reader(const levels_view& v, const candidates& s, const bucket_reads& seen);
   void settle_inherited(const levels_view& v, stripe_index stripe);
+  template <class Ask>
+  void look_ahead(const target_type& t, const level_view& then, std::uint64_t always_admits,
+                  bool rooms, first_look& seen, Ask&& ask) const;
+
+  // iteration.hpp
   template <class Visit>
   void for_each_bucket(const levels_view& v, std::uint64_t place, unsigned bits,
                        Visit&& visit) const;
@@ -416,9 +391,6 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   std::uint32_t slots_with(bucket b, bucket_state state, tag_bits tags) const noexcept;
   void look_over(const levels_view& v, std::uint64_t place, tag_bits tags, stretch& found) const;
   void collect(stretch& found) const;
-  template <class Ask>
-  void look_ahead(const target_type& t, const level_view& then, std::uint64_t always_admits,
-                  bool rooms, first_look& seen, Ask&& ask) const;
 
   // write.hpp
   target_type target_of(key_type key) const noexcept;
@@ -602,6 +574,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
 #include "engine/level/describe.hpp"
 #include "engine/level/find.hpp"
 #include "engine/level/grow.hpp"
+#include "engine/level/iteration.hpp"
 #include "engine/level/move.hpp"
 #include "engine/level/recover.hpp"
 #include "engine/level/write.hpp"

@@ -276,6 +276,8 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
     if (!u.view.ready()) [[unlikely]]
       settle(index_of(u.state));
   }
+
+  // iteration.hpp
   meta_word collect(const bucket& b, std::uint64_t first, std::uint64_t last,
                     std::vector<live_record>& found) const;
   std::uint64_t live_in(shard_view v) const;
@@ -416,6 +418,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
 #include "engine/turbo/describe.hpp"
 #include "engine/turbo/find.hpp"
 #include "engine/turbo/grow.hpp"
+#include "engine/turbo/iteration.hpp"
 #include "engine/turbo/recover.hpp"
 #include "engine/turbo/split.hpp"
 #include "engine/turbo/write.hpp"
