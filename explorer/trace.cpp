@@ -1,5 +1,7 @@
 #include "explorer/trace.hpp"
 
+#include <algorithm>
+#include <iterator>
 #include <string_view>
 
 namespace durahash::crash {
@@ -34,12 +36,15 @@ std::string place::told() const {
 std::string place::text() const { return name.empty() ? told() : name; }
 
 place_index places::index_of(verb which, const site& where) {
-  key wanted{where.name(), where.file(), where.line(), which};
-  for (std::size_t i = keys_.size(); i-- > 0;)
-    if (keys_[i] == wanted) return static_cast<place_index>(i);
-  keys_.push_back(wanted);
-  all_.push_back({where.name(), short_name(where.file()), where.line(), which});
-  return static_cast<place_index>(all_.size() - 1);
+  const key wanted{where.name(), where.file(), where.line(), which};
+  place_index& last = last_[(7 * wanted.line + static_cast<unsigned>(which)) % std::size(last_)];
+  if (last < keys_.size() && keys_[last] == wanted) return last;
+  last = static_cast<place_index>(std::find(keys_.begin(), keys_.end(), wanted) - keys_.begin());
+  if (last == keys_.size()) {
+    keys_.push_back(wanted);
+    all_.push_back({where.name(), short_name(where.file()), where.line(), which});
+  }
+  return last;
 }
 
 }  // namespace durahash::crash

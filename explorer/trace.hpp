@@ -38,6 +38,7 @@ class places {
     verb which;
     bool operator==(const key&) const = default;
   };
+  place_index last_[256] = {};  // by line and verb, the last that was asked for
   std::vector<key> keys_;
   std::vector<place> all_;
 };
