@@ -103,9 +103,7 @@ references() {
     scripts/docs.sh --or-skip && scripts/aarch64.sh headers
 }
 stress_under_tsan() {
-  scripts/with_tsan.sh build/tsan-quick/bin/stress_test --gtest_brief=1 &&
-    scripts/with_tsan.sh ctest --preset tsan-quick -j 1 \
-      -R '^gpu\.(GpuStreams|GpuCopies|GpuBeside|GpuRowWritesInLockstep|GpuMap\.(FindsGoOn|AnswersAsTheModel|KeysOfABatch))'
+  scripts/with_tsan.sh build/tsan-quick/bin/stress_test --gtest_brief=1
 }
 explore() {
   local explore="build/check/bin/durahash crash --engine all --quick --seed ${CRASH_SEED:-1}"
@@ -128,8 +126,8 @@ stage "the Python package: its extensions" scripts/python.sh --or-skip build
 beside "AddressSanitizer, UndefinedBehaviorSanitizer: build of six tests" \
   scripts/build.sh asan-quick "${asan_targets[@]}"
 beside "AddressSanitizer, UndefinedBehaviorSanitizer: unit tests" unit_under_asan
-beside "ThreadSanitizer: build of two tests" scripts/build.sh tsan-quick stress_test gpu_test
-beside "ThreadSanitizer: stress tests, and streams of a device" stress_under_tsan
+beside "ThreadSanitizer: build of the stress tests" scripts/build.sh tsan-quick stress_test
+beside "ThreadSanitizer: stress tests" stress_under_tsan
 start_lane 5
 # These wait most of the time. What they have to build is built.
 beside "the Python package: tests" scripts/python.sh --or-skip test
