@@ -112,25 +112,6 @@ void table<M, Kind>::count_moved(stripe_index stripe) noexcept {
 
 // ------------------------------------------------------------------------------------------- drain
 
-template <medium M, class Kind>
-std::optional<std::uint64_t> table<M, Kind>::drain::take() {
-  if (next.load(std::memory_order_relaxed) < buckets())
-    if (std::uint64_t n = next.fetch_add(1, std::memory_order_relaxed); n < buckets()) return n;
-  std::scoped_lock guard(lock);
-  if (put_back_count == 0) return std::nullopt;
-  while (put_back[put_back_from] == 0) ++put_back_from;
-  put_back[put_back_from] = 0;
-  --put_back_count;
-  return put_back_from++;
-}
-
-template <medium M, class Kind>
-void table<M, Kind>::drain::give_back(std::uint64_t bucket) noexcept {
-  std::scoped_lock guard(lock);
-  put_back[bucket] = 1;
-  put_back_from = ++put_back_count == 1 ? bucket : std::min(put_back_from, bucket);
-}
-
 /// Bounded work for a level that is going: what so many writes do when they are done with their
 /// own. Nothing is locked.
 template <medium M, class Kind>

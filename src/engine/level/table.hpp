@@ -32,7 +32,9 @@
 #include "engine/frame/frame.hpp"
 #include "engine/frame/live_record.hpp"
 #include "engine/frame/stripes.hpp"
+#include "engine/level/bucket.hpp"
 #include "engine/level/format.hpp"
+#include "engine/level/levels.hpp"
 #include "persist/unsettled.hpp"
 
 namespace durahash::level {
@@ -84,8 +86,6 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
       frame::damage_found_, frame::background_;
   using frame::reading, frame::await_count, frame::counted, frame::count_once;
   using read_guard = typename frame::read_guard;
-  // the others are for who drains
-  static constexpr unsigned max_levels = 8, max_levels_of_writers = 4;
   // of a bucket's records, in a level and in all: buckets of those twice, four and eight times as
   // large
   static constexpr unsigned max_targets_of_level = 8, max_targets = 2 + 4 + 8;
@@ -101,77 +101,8 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
     std::atomic<std::int32_t> records;  // in its buckets; since open, until the recount
   };
 
-  /// The buckets of a level that are still to be drained.
-  struct drain {
-    unsigned log2;
-    std::atomic<std::uint64_t> next{0}, done{0};
-    spin_lock lock;                       // guards what follows
-    zeroed_array<std::uint8_t> put_back;  // by bucket: 1 if it had records that found no room
-    std::uint64_t put_back_count = 0, put_back_from = 0;  // none lies before that one
-    explicit drain(unsigned l) : log2(l), put_back(buckets()) {}
-    std::uint64_t buckets() const noexcept { return std::uint64_t{1} << log2; }
-    /// While there are three levels writes take the long way: of a large one more go at a time.
-    std::uint64_t by_a_write() const noexcept { return log2 < 6 ? 1 : 3; }
-    bool is_over() const noexcept {
-      return done.load(std::memory_order_acquire) +
-                 (M::planted("level-the-level-goes-too-early") ? 1 : 0) ==
-             buckets();
-    }
-    std::optional<std::uint64_t> take();
-    void give_back(std::uint64_t bucket) noexcept;
-  };
-  struct level_view {
-    std::byte* first;
-    std::uint64_t offset;
-    unsigned log2;
-    unsigned shift;       // of a place, to the bucket's number
-    unsigned byte_shift;  // to its bytes, with those of `byte_mask`
-    std::uint64_t byte_mask;
-  };
-  /// The levels, from the largest to the smallest. Never changed, replaced as a whole; kept until
-  /// the table goes, so that a reader sees by the pointer whether they are still the same. A table
-  /// that grows and shrinks again and again does so ever less often (look_around): they stay few.
-  struct levels_view {
-    unsigned count = 0;
-    level_view at[max_levels];
-    // the levels that records enter: all but the one that is drained
-    unsigned first_open = 0, end_open = 0;
-    drain* draining = nullptr;  // of the smallest, or of the largest
-    bool bottom_first = false;  // search order
-    bool filtered = false;      // the second lies right under the first
-    unsigned stripe_bits = 0, stripe_shift = 0;
-    // there are two, and the filters tell what lies below: the short ways may be taken
-    bool is_pair = false;
-    level_view searched[2];           // of a pair, in search order
-    std::uint64_t always_admits = 0;  // filters that nobody asks: of a search from the bottom up
-  };
-  /// A bucket, wherever it is.
-  struct bucket {
-    pm<std::uint64_t>* state;
-    pm<std::uint64_t>& tags(unsigned word) const noexcept { return state[1 + word]; }
-    friend bool operator==(bucket, bucket) = default;
-  };
-  /// What a hash says: the two places, and what to look for there.
-  struct candidates {
-    std::uint64_t place[2];
-    std::uint64_t key_word;
-    std::uint32_t tag;  // in the low byte
-    std::uint8_t filter_class;
-  };
-  /// Headers as a search read them.
-  struct bucket_read {
-    pm<std::uint64_t>* where;
-    std::uint64_t state;
-  };
-  struct bucket_reads {
-    bucket_read seen[2 * max_levels];  // begins as it may: it is on the way of every search
-    std::uint32_t looked = 0;          // one bit each
-    bucket_reads() noexcept {
-      seen[2].where = seen[3].where = nullptr, seen[2].state = seen[3].state = 0;
-    }
-    bucket_state state(unsigned n) const noexcept { return {seen[n].state}; }
-    bucket where(unsigned n) const noexcept { return {seen[n].where}; }
-  };
+  using drain = level::drain<M>;
+  using levels_view = level::levels_view<M>;
   /// Where a key is: found by a walk under the locks of its stripes.
   struct lookup {
     bucket where{};
@@ -224,22 +155,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
     const levels_view* levels;
     bucket at[2];
   };
-  /// What those buckets said. Begins as it may: it is on the way of every search.
-  struct first_look {
-    std::uint64_t state[2];
-    // slots with the key's tag: of the first in the low half, of the second in the high one. Or
-    // `below`, if there is none and the key may lie below
-    std::uint32_t hits;
-    static constexpr std::uint32_t below = 1u << 15;
-    std::uint32_t in_first() const noexcept { return hits & low_bits(max_slots); }
-    std::uint32_t in_second() const noexcept { return hits >> 16; }
-  };
   struct home_look : target_type, first_look {};
-  /// A slot, and its token.
-  struct found_slot {
-    slot* there = nullptr;
-    std::uint32_t token = 0;
-  };
   struct locked_home : locked {
     spin_lock *low, *high;
   };
