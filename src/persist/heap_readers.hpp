@@ -24,6 +24,40 @@ inline void heap<M>::retire(std::uint64_t offset, std::uint64_t bytes) noexcept 
   l->lock.unlock();
 }
 
+/// The lane stays locked until the last one.
+template <medium M>
+class heap<M>::retiring {
+ public:
+  explicit retiring(heap& h) noexcept : heap_(h) {}
+  retiring(const retiring&) = delete;
+  ~retiring() { release(); }
+  void operator()(std::uint64_t offset, std::uint64_t bytes) noexcept;
+
+ private:
+  void release() noexcept {
+    if (lane_ != nullptr) std::exchange(lane_, nullptr)->lock.unlock();
+    if (std::exchange(enough_, false)) heap_.reclaim_now();
+  }
+  heap& heap_;
+  lane* lane_ = nullptr;  // locked
+  bool enough_ = false;   // waits to be worth a look at the readers
+};
+
+template <medium M>
+[[gnu::always_inline]] inline void heap<M>::retiring::operator()(std::uint64_t offset,
+                                                                 std::uint64_t bytes) noexcept {
+  if (lane_ == nullptr || bytes > largest_small_bytes) [[unlikely]] {
+    release();
+    if (bytes > largest_small_bytes) return heap_.retire(offset, bytes);
+    lane* const own = heap_.own_lane();
+    if (own == nullptr || !own->lock.try_lock()) return heap_.retire(offset, bytes);
+    lane_ = own;
+    if (!heap_.lanes_open()) return release(), heap_.retire(offset, bytes);
+  }
+  if (heap_.keep(*lane_, {offset, small_cells[(bytes + 15) / 16]})) [[unlikely]]
+    enough_ |= heap_.hand_over_retired(*lane_);
+}
+
 template <medium M>
 [[gnu::noinline]] void heap<M>::retire_slowly(cell c) noexcept {
   bool enough = false;

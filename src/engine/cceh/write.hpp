@@ -484,10 +484,11 @@ template <medium M, class Kind>
 void table<M, Kind>::commit_group(group& g) {
   if (g.all().empty()) return;
   durable done = fence(m_, std::move(g.started), "cceh.group.done");
+  typename heap<M>::retiring several(heap_);
   for (change& c : g.all()) {
     end(c, done);
     g.wants_survey |= c.wants_survey;
-    frame::retire_replaced(c);
+    frame::retire_replaced(c, several);
   }
 }
 

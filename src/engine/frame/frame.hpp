@@ -243,21 +243,22 @@ class engine_frame : public lifecycle<M, Kind, Engine> {
     }
   }
   template <class Change>
-  void retire_replaced([[maybe_unused]] const Change& c) {
+  [[gnu::always_inline]] void retire_replaced([[maybe_unused]] const Change& c) {
     if constexpr (!Kind::in_slot)
       if (c.replaced_bytes != 0) this->heap_.retire(c.replaced_offset, c.replaced_bytes);
+  }
+  /// Among several: heap::retiring.
+  template <class Change, class Retire>
+  [[gnu::always_inline]] static void retire_replaced([[maybe_unused]] const Change& c,
+                                                     [[maybe_unused]] Retire&& retire) {
+    if constexpr (!Kind::in_slot)
+      if (c.replaced_bytes != 0) retire(c.replaced_offset, c.replaced_bytes);
   }
   template <class Change>
   [[gnu::always_inline]] void commit(Change& c, flushed started) {
     commit_all(
-        [&](auto&& step) __attribute__((always_inline)) { step(c); }, c.apart, std::move(started));
-  }
-  template <class Change>
-  void commit(std::span<Change> changes, flushed started) {
-    auto each = [&](auto&& step) {
-      for (Change& c : changes) step(c);
-    };
-    commit_all(each, std::move(started));
+        [&](auto&& step) __attribute__((always_inline)) { step(c); }, c.apart, std::move(started),
+        [this](const auto& done) __attribute__((always_inline)) { retire_replaced(done); });
   }
   template <class Target, class Decide, class Group>
   staged stage_in_group(std::size_t n, const Target& target, key_type key, Decide& decide, Group& g,
@@ -272,7 +273,11 @@ class engine_frame : public lifecycle<M, Kind, Engine> {
     auto each = [changes = g.all()](auto&& step) __attribute__((always_inline)) {
       for (auto& c : changes) step(c);
     };
-    commit_all(each, g.any_apart, std::move(g.started));
+    typename heap<M>::retiring several(this->heap_);
+    commit_all(
+        each, g.any_apart, std::move(g.started), [&](const auto& c) __attribute__((always_inline)) {
+          retire_replaced(c, several);
+        });
   }
   template <class Group>
   void finish_group(Group&, std::size_t) {}  // nothing is locked
@@ -283,8 +288,8 @@ class engine_frame : public lifecycle<M, Kind, Engine> {
   static constexpr std::size_t few_reads = reads_plainly<M> ? 4 : 0;
   static constexpr std::size_t few_writes = M::visible_is_durable ? few_reads : few_reads / 4;
 
-  template <class Each>
-  void commit_all(Each&& each, bool any_apart, flushed started);
+  template <class Each, class Retire>
+  void commit_all(Each&& each, bool any_apart, flushed started, Retire&& retire);
   template <class DecideOf>
   void write_many(std::span<const key_type> keys, status* answers, bool puts, DecideOf decide_of);
   template <class Target, class DecideOf>
@@ -417,10 +422,11 @@ std::size_t engine_frame<M, Kind, Engine>::write_group(std::span<const key_type>
 /// between: stores and locked instructions wait for write-backs under way. each(step) takes the
 /// step with each change: of one, no address is taken, so that it stays in registers.
 template <medium M, class Kind, class Engine>
-template <class Each>
+template <class Each, class Retire>
 [[gnu::always_inline]] inline void engine_frame<M, Kind, Engine>::commit_all(Each&& each,
                                                                              bool any_apart,
-                                                                             flushed started) {
+                                                                             flushed started,
+                                                                             Retire&& retire) {
   Engine& e = this->self();
   std::optional<durable> payloads;
   if (any_apart) {
@@ -435,7 +441,7 @@ template <class Each>
   durable done = e.fence_words(std::move(words));
   each([&](auto& c) __attribute__((always_inline)) {
     e.end(c, done);
-    retire_replaced(c);
+    retire(c);
   });
 }
 
