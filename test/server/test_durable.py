@@ -12,8 +12,8 @@ import forgetful
 import running
 from model import assert_same, fill, keyspace_of
 from running import FAULTY, MODULE
+from test_answered import ACTS
 from test_replication import await_sync, follow
-from test_restart import ACTS
 from waits import Pings, await_spares
 
 

@@ -10,7 +10,7 @@ from running import FAULTY, programs
 
 HERE = Path(__file__).parent
 # An error, and the test that finds it.
-ANSWERED = "test_restart.py::test_what_was_answered_before_a_kill_is_there_behind_it[redis-%s]"
+ANSWERED = "test_answered.py::test_what_was_answered_before_a_kill_is_there_behind_it[redis-%s]"
 FAULTS = {
     "names-stay-as-they-were": ANSWERED % "rename",
     "expiries-are-not-kept": ANSWERED % "expire",
