@@ -93,8 +93,8 @@ class heap {
   /// After the readers that may see it. A cell that is not in use is left alone: the pool is
   /// damaged, and check tells where. Does not throw, and does not wait.
   void retire(std::uint64_t offset, std::uint64_t bytes) noexcept;
-  /// The same of several cells: called with offset and bytes of each. While one lives its thread
-  /// does nothing else with the heap.
+  /// The same of several cells: called with offset and bytes of each. Its thread does nothing else
+  /// with the heap while one lives and was not released.
   class retiring;
 
   /// Frees what was retired and no reader sees any more. Does not wait.

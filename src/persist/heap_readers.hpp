@@ -32,12 +32,13 @@ class heap<M>::retiring {
   retiring(const retiring&) = delete;
   ~retiring() { release(); }
   void operator()(std::uint64_t offset, std::uint64_t bytes) noexcept;
-
- private:
+  /// The heap may be used until the next one.
   void release() noexcept {
     if (lane_ != nullptr) std::exchange(lane_, nullptr)->lock.unlock();
     if (std::exchange(enough_, false)) heap_.reclaim_now();
   }
+
+ private:
   heap& heap_;
   lane* lane_ = nullptr;  // locked
   bool enough_ = false;   // waits to be worth a look at the readers

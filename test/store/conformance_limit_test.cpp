@@ -135,6 +135,31 @@ TEST_P(FullPools, ABatchThatFillsThePoolTellsWhichRecordsAreIn) {
   expect_sound(pool());
 }
 
+/// Of a group's first records old cells are retired, while a later one has its shard looked through
+/// for deleted slots: a smaller array finds no room, and asks every thread's lane for some.
+TEST_P(FullPools, BatchesOfOldAndNewRecordsComeBack) {
+  model expected = fill_up(100);
+  const std::uint64_t count = expected.size();
+  for (std::uint64_t n = 0; n < count; n += 2) {
+    ASSERT_EQ(pool().erase(key(n)), status::ok);
+    expected.erase(key(n));
+  }
+  for (std::uint64_t from = 0; from + 64 < count && from < 64 * 200; from += 64) {
+    strings batch, written;
+    for (std::uint64_t n = from; n < from + 64; ++n) {
+      batch.push_back(key(n % 2 == 1 ? n : count + n));  // there, or new
+      written.push_back(long_value(with(), count + n, 100));
+    }
+    answers given = pool().put_many(batch, written);
+    for (std::size_t i = 0; i < batch.size(); ++i) {
+      if (given[i] == status::ok) expected[batch[i]] = written[i];
+      else ASSERT_EQ(given[i], status::no_space);
+    }
+  }
+  expect_contents(pool(), expected);
+  expect_sound(pool());
+}
+
 TEST_P(FullPools, EraseInAFullPoolWorks) {
   model expected = fill_up();
   std::uint64_t erased = 0;

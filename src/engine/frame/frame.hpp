@@ -121,7 +121,8 @@ struct plain_stretch {
 ///   publish_change(change, payload)    COMMIT: the commit word is stored and flushed
 ///   payload_order(change)               why it needs nothing durable first, where it does not
 ///   fence_words(started)
-///   end(change, durable)                its unit is settled; counted
+///   end(change, durable, let_go)        its unit is settled; counted. Calls let_go() before it
+///                                       uses the heap; who never does takes no let_go
 ///   make_room(unit, target, round)      for a write that found none there in that round
 ///   look_ahead(keys, targets, puts)     works them out, and asks for the lines that writes will
 ///                                       need. Locks nothing
@@ -258,7 +259,7 @@ class engine_frame : public lifecycle<M, Kind, Engine> {
   [[gnu::always_inline]] void commit(Change& c, flushed started) {
     commit_all(
         [&](auto&& step) __attribute__((always_inline)) { step(c); }, c.apart, std::move(started),
-        [this](const auto& done) __attribute__((always_inline)) { retire_replaced(done); });
+        [&](const auto& done) __attribute__((always_inline)) { retire_replaced(done); }, [] {});
   }
   template <class Target, class Decide, class Group>
   staged stage_in_group(std::size_t n, const Target& target, key_type key, Decide& decide, Group& g,
@@ -275,9 +276,9 @@ class engine_frame : public lifecycle<M, Kind, Engine> {
     };
     typename heap<M>::retiring several(this->heap_);
     commit_all(
-        each, g.any_apart, std::move(g.started), [&](const auto& c) __attribute__((always_inline)) {
-          retire_replaced(c, several);
-        });
+        each, g.any_apart, std::move(g.started),
+        [&](const auto& c) __attribute__((always_inline)) { retire_replaced(c, several); },
+        [&] { several.release(); });
   }
   template <class Group>
   void finish_group(Group&, std::size_t) {}  // nothing is locked
@@ -288,8 +289,8 @@ class engine_frame : public lifecycle<M, Kind, Engine> {
   static constexpr std::size_t few_reads = reads_plainly<M> ? 4 : 0;
   static constexpr std::size_t few_writes = M::visible_is_durable ? few_reads : few_reads / 4;
 
-  template <class Each, class Retire>
-  void commit_all(Each&& each, bool any_apart, flushed started, Retire&& retire);
+  template <class Each, class Retire, class LetGo>
+  void commit_all(Each&& each, bool any_apart, flushed started, Retire&& retire, LetGo&& let_go);
   template <class DecideOf>
   void write_many(std::span<const key_type> keys, status* answers, bool puts, DecideOf decide_of);
   template <class Target, class DecideOf>
@@ -422,11 +423,9 @@ std::size_t engine_frame<M, Kind, Engine>::write_group(std::span<const key_type>
 /// between: stores and locked instructions wait for write-backs under way. each(step) takes the
 /// step with each change: of one, no address is taken, so that it stays in registers.
 template <medium M, class Kind, class Engine>
-template <class Each, class Retire>
-[[gnu::always_inline]] inline void engine_frame<M, Kind, Engine>::commit_all(Each&& each,
-                                                                             bool any_apart,
-                                                                             flushed started,
-                                                                             Retire&& retire) {
+template <class Each, class Retire, class LetGo>
+[[gnu::always_inline]] inline void engine_frame<M, Kind, Engine>::commit_all(
+    Each&& each, bool any_apart, flushed started, Retire&& retire, LetGo&& let_go) {
   Engine& e = this->self();
   std::optional<durable> payloads;
   if (any_apart) {
@@ -440,7 +439,8 @@ template <class Each, class Retire>
   });
   durable done = e.fence_words(std::move(words));
   each([&](auto& c) __attribute__((always_inline)) {
-    e.end(c, done);
+    if constexpr (requires { e.end(c, done, let_go); }) e.end(c, done, let_go);
+    else e.end(c, done);
     retire(c);
   });
 }

@@ -322,7 +322,8 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   flushed publish_change(const change& c, ordered payload);
   ordered payload_order(const change& c) const;
   durable fence_words(flushed started) { return fence(m_, std::move(started), "turbo.write.done"); }
-  void end(const change& c, const durable& done);
+  template <class LetGo>
+  void end(const change& c, const durable& done, LetGo&& let_go);
   void look_ahead(std::span<const key_type> keys, target_type* targets, bool puts) const noexcept;
   std::size_t lock_group(std::span<const key_type> keys, const target_type* targets, group& g);
   unit_type unit_in(const group&, std::size_t, const target_type& target) const noexcept {

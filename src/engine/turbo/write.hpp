@@ -291,13 +291,17 @@ template <medium M, class Kind>
 }
 
 template <medium M, class Kind>
-[[gnu::always_inline]] inline void table<M, Kind>::end(const change& c, const durable& done) {
+template <class LetGo>
+[[gnu::always_inline]] inline void table<M, Kind>::end(const change& c, const durable& done,
+                                                       LetGo&& let_go) {
   c.state->mirror.end_publishing(c.view, done);
   if (c.records == 0) return;
   std::atomic<std::int32_t>& sum = c.state->records;
   sum.store(sum.load(std::memory_order_relaxed) + c.records, std::memory_order_relaxed);
-  if (c.wants_survey) [[unlikely]]  // after an insert
+  if (c.wants_survey) [[unlikely]] {  // after an insert
+    let_go();
     if_memory_allows([this, s = c.state] { survey(index_of(s)); });
+  }
 }
 
 // ------------------------------------------------------------------------------------------ groups
