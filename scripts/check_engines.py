@@ -27,6 +27,7 @@ def parts(name, number):
     yield "include/durahash/options.hpp", rf"\b{name} = {number}\b", "its number"
     yield f"src/engine/{name}/table.hpp", rf"namespace durahash::{name}\b", "the engine"
     yield f"src/store/engine_{name}.cpp", rf"\b{name}_engine\(\)", "its instantiation"
+    yield f"src/store/engine_{name}_bytes.cpp", r"\bDURAHASH_BINDINGS\(template,", "its instantiation for bytes"
     yield f"src/store/beside_{name}.cpp", rf"\bread_{name}_beside\(", "its reader beside a writer"
     yield f"src/emulated/engine_{name}.cpp", rf"\b{name}_on_emulated\(\)", "its counted instantiation"
     yield f"explorer/{name}_subject.cpp", rf"\b{name}_subject\(\)", "its explorer subject"

@@ -1,5 +1,6 @@
-// Puts an engine on a pool, and both behind the virtual line. Only engine_<name>.cpp includes this:
-// an engine is instantiated in that one file.
+// Puts an engine on a pool, and both behind the virtual line. Only engine_<name>.cpp and
+// engine_<name>_bytes.cpp include this: an engine is instantiated there alone, for words and for
+// bytes, so that two compilers share what an edit of it compiles again.
 #pragma once
 
 #include "store/inspected.hpp"
@@ -106,3 +107,15 @@ struct entry_of {
 };
 
 }  // namespace durahash
+
+/// `how` is `template` or `extern template`.
+#define DURAHASH_BINDINGS(how, engine, kind)                                            \
+  how durahash::result<durahash::opened>                                                \
+      durahash::bind<engine<durahash::process_medium, kind>, durahash::process_medium>( \
+          durahash::opening, std::unique_ptr<durahash::process_medium>);                \
+  how durahash::result<durahash::opened>                                                \
+      durahash::bind<engine<durahash::pmem_medium, kind>, durahash::pmem_medium>(       \
+          durahash::opening, std::unique_ptr<durahash::pmem_medium>);                   \
+  how durahash::result<std::unique_ptr<durahash::inspected_table>>                      \
+  durahash::look<engine<durahash::process_medium, kind>, durahash::process_medium>(     \
+      durahash::opening, std::unique_ptr<durahash::process_medium>)

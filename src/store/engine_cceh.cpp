@@ -1,6 +1,8 @@
-// Where the engine cceh is instantiated.
+// Where the engine cceh is instantiated; for bytes in engine_cceh_bytes.cpp.
 #include "engine/cceh/table.hpp"
 #include "store/bind.hpp"
+
+DURAHASH_BINDINGS(extern template, durahash::cceh::table, durahash::byte_records);
 
 namespace durahash {
 

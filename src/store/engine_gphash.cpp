@@ -1,5 +1,8 @@
-// Where the engine gphash is instantiated.
+// Where the engine gphash is instantiated; for bytes in engine_gphash_bytes.cpp.
 #include "store/gphash_kinds.hpp"
+
+DURAHASH_BINDINGS(extern template, durahash::gphash::table, durahash::byte_records);
+DURAHASH_BINDINGS(extern template, durahash::gphash::table, durahash::fixed_records);
 
 namespace durahash {
 

@@ -1,6 +1,8 @@
-// Where the engine level is instantiated.
+// Where the engine level is instantiated; for bytes in engine_level_bytes.cpp.
 #include "engine/level/table.hpp"
 #include "store/bind.hpp"
+
+DURAHASH_BINDINGS(extern template, durahash::level::table, durahash::byte_records);
 
 namespace durahash {
 

@@ -3,7 +3,8 @@
 #pragma once
 
 /// Of each the name that engine_kind has for it. Its parts are found by that name:
-///   <name>_engine()        src/store/engine_<name>.cpp, where it is instantiated
+///   <name>_engine()        src/store/engine_<name>.cpp, where it is instantiated; for bytes in
+///                          engine_<name>_bytes.cpp
 ///   read_<name>_beside()   src/store/beside_<name>.cpp, which reads its pools beside a writer
 ///   <name>_subject()       explorer/<name>_subject.cpp, which the explorer explores
 /// scripts/check_engines.py looks for the others.

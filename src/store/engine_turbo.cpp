@@ -1,6 +1,8 @@
-// Where the engine turbo is instantiated.
+// Where the engine turbo is instantiated; for bytes in engine_turbo_bytes.cpp.
 #include "engine/turbo/table.hpp"
 #include "store/bind.hpp"
+
+DURAHASH_BINDINGS(extern template, durahash::turbo::table, durahash::byte_records);
 
 namespace durahash {
 

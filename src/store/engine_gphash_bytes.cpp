@@ -1,0 +1,5 @@
+// Where the engine gphash is instantiated for bytes.
+#include "store/gphash_kinds.hpp"
+
+DURAHASH_BINDINGS(template, durahash::gphash::table, durahash::byte_records);
+DURAHASH_BINDINGS(template, durahash::gphash::table, durahash::fixed_records);
