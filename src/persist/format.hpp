@@ -28,7 +28,7 @@ inline constexpr std::uint64_t has_short_records =
 inline constexpr std::uint64_t has_split_shards =
     4;  // shards of turbo may have been split (engine/turbo/split.hpp)
 inline constexpr std::uint64_t has_telling_tags =
-    8;  // level's tags tell which of the second places their records have (engine/level/format.hpp)
+    8;  // level's tags tell which of the second places their records have (engine/level/places.hpp)
 inline constexpr std::uint64_t known_incompat =
     has_log | has_short_records | has_split_shards | has_telling_tags;
 

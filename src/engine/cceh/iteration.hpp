@@ -5,12 +5,6 @@
 
 namespace durahash::cceh {
 
-template <medium M, class Kind>
-std::uint64_t table<M, Kind>::hash_of_slot(std::uint64_t key_word) const noexcept {
-  if constexpr (Kind::in_slot) return word_hash(key_word, seeds_);
-  else return key_word;
-}
-
 /// Calls visit(resident) for each record of the segment that is not stale.
 template <medium M, class Kind>
 template <class Visit>

@@ -106,7 +106,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
  private:
   using frame::p_, frame::m_, frame::heap_, frame::seeds_, frame::records_at_open_,
       frame::damage_found_, frame::background_;
-  using frame::reading, frame::await_count, frame::count_once;
+  using frame::reading, frame::await_count, frame::count_once, frame::hash_of_slot;
   using read_guard = typename frame::read_guard;
   static constexpr unsigned stripe_bits = max_stripe_bits;
   static constexpr stripe_index escape_stripe = 1u << stripe_bits, stripe_count = escape_stripe + 1;
@@ -300,7 +300,6 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   void settle_inherited(stripe_index stripe);
 
   // iteration.hpp
-  std::uint64_t hash_of_slot(std::uint64_t key_word) const noexcept;
   template <class Visit>
   void for_each_resident(const segment& s, Visit&& visit) const;
   std::vector<resident> residents(const segment& s) const;

@@ -201,6 +201,12 @@ class engine_frame : public lifecycle<M, Kind, Engine> {
     return this->self().search_long(key, any_reader<value_type>(read));
   }
 
+  /// By its key word, where that is the key of a word or the hash of another one.
+  std::uint64_t hash_of_slot(std::uint64_t key_word) const noexcept {
+    if constexpr (Kind::in_slot) return word_hash(key_word, this->seeds_);
+    else return key_word;
+  }
+
   /// Hooks that an engine may leave out.
   template <class Unit, class Target>
   bool make_way(Unit&, const Target&) {  // under the locks. Returns whether to look again for room

@@ -35,15 +35,8 @@ struct table<M, Kind>::stretch : plain_stretch<true> {
     }
     return end;
   }
-  void end_at(live_record* behind) noexcept { end = behind; }
   void finish() { this->records.resize(static_cast<std::size_t>(end - this->records.data())); }
 };
-
-template <medium M, class Kind>
-std::uint64_t table<M, Kind>::hash_of_slot(std::uint64_t key_word) const noexcept {
-  if constexpr (Kind::in_slot) return word_hash(key_word, seeds_);
-  else return key_word;
-}
 
 /// Calls visit(level, number of the bucket) for the buckets whose numbers begin with the first
 /// `bits` of the place; no level has fewer bits.
@@ -117,7 +110,7 @@ template <medium M, class Kind>
       into += (hash ^ prefix) >> shift == 0;
     }
     if (is_still(b, {state})) [[likely]] {
-      found.end_at(into), ++k;
+      found.end = into, ++k;
     } else {  // ends: each further round means that a writer got on
       const bucket_state now = state_of(b);
       state = now.word, slots = slots_with(b, now, tags);

@@ -35,6 +35,7 @@
 #include "engine/level/bucket.hpp"
 #include "engine/level/format.hpp"
 #include "engine/level/levels.hpp"
+#include "engine/level/places.hpp"
 #include "persist/unsettled.hpp"
 
 namespace durahash::level {
@@ -84,7 +85,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
  private:
   using frame::p_, frame::m_, frame::heap_, frame::seeds_, frame::records_at_open_,
       frame::damage_found_, frame::background_;
-  using frame::reading, frame::await_count, frame::counted, frame::count_once;
+  using frame::reading, frame::await_count, frame::counted, frame::count_once, frame::hash_of_slot;
   using read_guard = typename frame::read_guard;
   // of a bucket's records, in a level and in all: buckets of those twice, four and eight times as
   // large
@@ -298,7 +299,6 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   template <class Visit>
   void for_each_bucket(const levels_view& v, std::uint64_t place, unsigned bits,
                        Visit&& visit) const;
-  std::uint64_t hash_of_slot(std::uint64_t key_word) const noexcept;
   template <class Visit>
   void for_each_resident(bucket b, Visit&& visit) const;
   std::optional<std::uint64_t> read_stretch(std::uint64_t position, stretch& found);

@@ -5,12 +5,6 @@
 
 namespace durahash::turbo {
 
-template <medium M, class Kind>
-std::uint64_t table<M, Kind>::hash_of_slot(std::uint64_t key_word) const noexcept {
-  if constexpr (Kind::in_slot) return word_hash(key_word, seeds_);
-  else return key_word;
-}
-
 /// Adds those of a bucket's records whose hashes are in [first, last].
 template <medium M, class Kind>
 meta_word table<M, Kind>::collect(const bucket& b, std::uint64_t first, std::uint64_t last,

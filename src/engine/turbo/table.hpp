@@ -76,7 +76,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
  private:
   using frame::p_, frame::m_, frame::heap_, frame::seeds_, frame::records_at_open_,
       frame::damage_found_, frame::background_;
-  using frame::reading, frame::await_count, frame::count_once;
+  using frame::reading, frame::await_count, frame::count_once, frame::hash_of_slot;
   using read_guard = typename frame::read_guard;
 
   /// What is known of a shard besides its array. In DRAM; guarded by `lock`, but for the mirror and
@@ -284,7 +284,6 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   template <class Visit>
   void for_each_resident(shard_view v, Visit&& visit) const;
   std::optional<std::uint64_t> read_stretch(std::uint64_t position, stretch& found);
-  std::uint64_t hash_of_slot(std::uint64_t key_word) const noexcept;
 
   // write.hpp
   target_type look_up(key_type key, std::uint64_t nodes) const noexcept;
