@@ -132,6 +132,40 @@ TEST(HeapLanes, ASavedHeapHasNoLanes) {
   for (int n = 0; n < 5000; ++n) EXPECT_FALSE(cells.contains(*again.allocate(record_bytes)));
 }
 
+/// More than a lane keeps, some too large for lanes; and the heap may be used in between.
+TEST(HeapLanes, CellsThatAreRetiredTogetherAreFreeAtTheEnd) {
+  rig r;
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> cells;
+  for (std::uint64_t n = 0; n < 200; ++n) {
+    const std::uint64_t bytes = n % 50 == 49 ? 100'000 : record_bytes;
+    cells.emplace_back(*r.h->allocate(bytes), bytes);
+  }
+  {
+    heap<process_medium>::retiring several(*r.h);
+    for (std::size_t n = 0; n < cells.size(); ++n) {
+      several(cells[n].first, cells[n].second);
+      if (n % 90 != 89) continue;
+      several.release();
+      r.h->free(*r.h->allocate(record_bytes), record_bytes);
+    }
+  }
+  EXPECT_TRUE(r.h->settle());
+  EXPECT_EQ(r.h->used_bytes(), 0u);
+}
+
+/// Where lanes are closed each goes to the heap by itself.
+TEST(HeapLanes, CellsAreRetiredTogetherWhileLanesAreClosed) {
+  rig r;
+  const std::uint64_t one = *r.h->allocate(record_bytes), two = *r.h->allocate(record_bytes);
+  {
+    heap<process_medium>::front_first compaction(*r.h);
+    heap<process_medium>::retiring several(*r.h);
+    several(one, record_bytes), several(two, record_bytes);
+  }
+  EXPECT_TRUE(r.h->settle());
+  EXPECT_EQ(r.h->used_bytes(), 0u);
+}
+
 /// In a damaged pool two slots may name one record, or one that is gone: such a cell is left alone.
 TEST(HeapLanes, ACellThatIsNotInUseIsNotRetired) {
   rig r;

@@ -135,8 +135,7 @@ TEST_P(FullPools, ABatchThatFillsThePoolTellsWhichRecordsAreIn) {
   expect_sound(pool());
 }
 
-/// Of a group's first records old cells are retired, while a later one has its shard looked through
-/// for deleted slots: a smaller array finds no room, and asks every thread's lane for some.
+/// What one record gives back another one needs. full_batch_test.cpp has the case that hung.
 TEST_P(FullPools, BatchesOfOldAndNewRecordsComeBack) {
   model expected = fill_up(100);
   const std::uint64_t count = expected.size();
