@@ -7,7 +7,7 @@
 #   clang-tidy          takes five seconds a file
 #   all sanitized tests the instrumented builds of the engines' own tests and of the explorer take ten minutes each;
 #                       what goes on beside a table (test/world, test/faults) is watched by the clock, and slow there
-#   streams of a device under ThreadSanitizer: their build and run take 130 seconds of a processor
+#   streams of a device under ThreadSanitizer: their build and run take about 130 seconds of a processor
 #   packages            the library is built twice more, for test/install/packages_test.sh
 #   PTX                 of every architecture, in strong and weak order, by another seed; make test runs sm_90
 #   aarch64             the library is built once more, and its tests run under an emulator
