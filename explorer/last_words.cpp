@@ -4,8 +4,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
+#include <utility>
 
 #include "explorer/findings.hpp"
 
@@ -16,8 +18,11 @@ int findings_to = -1;  // a descriptor
 std::function<std::string()> context;
 std::string current_job;
 
-volatile unsigned limit = 0;           // seconds of processor time; 0: nothing goes on
-std::chrono::nanoseconds began{};      // processor time then
+std::atomic<unsigned> limit{0};        // seconds of processor time; 0: nothing goes on
+std::atomic<std::uint64_t> going{0};   // what goes on, by number
+std::atomic<bool> is_ticking{false};   // a second is under way: one for many that come and go
+std::uint64_t seen = 0;                // what went on at the last look
+std::chrono::nanoseconds began{};      // processor time when it was first seen
 std::chrono::nanoseconds last_seen{};  // and at the last look
 unsigned ticks = 0;                    // seconds of the clock since that
 
@@ -27,15 +32,27 @@ std::chrono::nanoseconds processor_time() {
   return std::chrono::seconds(taken.tv_sec) + std::chrono::nanoseconds(taken.tv_nsec);
 }
 
+bool hears = false;  // on_signal is in place
+
+void tick() {
+  if (hears && !is_ticking.exchange(true)) ::alarm(1);
+}
+
 /// On a machine with much else to do it gets more of the clock's time, for as long as it gets on.
 /// Seconds are counted, so that those in which the process was stopped (SIGSTOP) are none.
 void look_at_the_time() {
-  if (limit == 0) return;  // it was over when the signal came
-  ::alarm(1);
-  if (++ticks < limit) return;
+  is_ticking = false;
+  const unsigned seconds = limit;
+  if (seconds == 0) return;  // it was over when the signal came
+  tick();
+  if (const std::uint64_t now = going; std::exchange(seen, now) != now) {
+    began = last_seen = processor_time(), ticks = 0;
+    return;
+  }
+  if (++ticks < seconds) return;
   constexpr std::chrono::milliseconds least{100};
   const std::chrono::nanoseconds now = processor_time();
-  if (now - began >= std::chrono::seconds(limit) || now - last_seen < least)
+  if (now - began >= std::chrono::seconds(seconds) || now - last_seen < least)
     last_words("recovery hangs");
   last_seen = now, ticks = 0;
 }
@@ -53,8 +70,10 @@ void on_signal(int number) {
 
 void prepare_last_words(int descriptor) {
   findings_to = descriptor;
+  is_ticking = false;  // no alarm comes through a fork
   for (int number : {SIGALRM, SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL})
     ::signal(number, on_signal);
+  hears = true;
 }
 
 void last_words_job(std::string name) { current_job = std::move(name); }
@@ -62,12 +81,14 @@ void last_words_job(std::string name) { current_job = std::move(name); }
 void last_words_context(std::function<std::string()> packed, unsigned seconds) {
   limit = 0;  // a signal meanwhile is of nothing
   context = std::move(packed);
-  began = last_seen = processor_time(), ticks = 0;
+  if (seconds == 0) return;
+  ++going;
   limit = seconds;
-  ::alarm(seconds == 0 ? 0 : 1);
+  tick();
 }
 
 void last_words(const std::string& what) {
+  ::alarm(0);
   for (int number : {SIGALRM, SIGABRT, SIGSEGV, SIGBUS}) ::signal(number, SIG_DFL);
   findings found;
   if (context) found = findings::unpacked(context());

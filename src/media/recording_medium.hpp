@@ -34,6 +34,7 @@ template <bool VisibleIsDurable>
 class recording_medium : public direct_access {
  public:
   static constexpr bool visible_is_durable = VisibleIsDurable;
+  static constexpr unsigned most_unit_bits = 8;  // small tables, opened a million times
   explicit recording_medium(recorder& to) : to_(to) {}
 
   static bool planted(mutant which) noexcept { return which.id() == planted_mutant; }

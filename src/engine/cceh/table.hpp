@@ -108,7 +108,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
       frame::damage_found_, frame::background_;
   using frame::reading, frame::await_count, frame::count_once, frame::hash_of_slot;
   using read_guard = typename frame::read_guard;
-  static constexpr unsigned stripe_bits = max_stripe_bits;
+  static constexpr unsigned stripe_bits = stripe_bits_on<M>;
   static constexpr stripe_index escape_stripe = 1u << stripe_bits, stripe_count = escape_stripe + 1;
 
   /// What is known of a stripe in DRAM; guarded by `lock`, but for what readers look at. Zeros at

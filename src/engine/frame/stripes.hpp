@@ -5,6 +5,8 @@
 #include <atomic>
 #include <cstdint>
 
+#include "media/medium.hpp"
+
 namespace durahash {
 
 using stripe_index = std::uint32_t;
@@ -13,6 +15,16 @@ using stripe_index = std::uint32_t;
 /// cceh's hits and updates take 3 to 10 % longer: their state leaves the near cache. With 12 a
 /// batch of level meets its own locks, 5 % of an update.
 inline constexpr unsigned max_stripe_bits = 14;
+
+/// Of at most so many bits of a hash that name a unit: as many, or what the medium asks for. State
+/// of units that nobody uses is then not zeroed, or mapped, whenever a table opens.
+template <medium M>
+constexpr unsigned unit_bits(unsigned most) noexcept {
+  if constexpr (requires { M::most_unit_bits; }) return std::min(most, M::most_unit_bits);
+  else return most;
+}
+template <medium M>
+inline constexpr unsigned stripe_bits_on = unit_bits<M>(max_stripe_bits);
 
 /// How many records there are. `stripes[s].records` is what came and went since there were
 /// `at_first`. Cost: a line for four stripes at most, 3 us where all are used.

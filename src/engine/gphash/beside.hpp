@@ -182,7 +182,7 @@ class beside {
     return load(p_.medium(), root_of_table().geometry) == v.geometry_word;
   }
   static unsigned stripe_bits_of(const named_levels& v) noexcept {
-    return std::min(v.at[0].log2, max_stripe_bits);
+    return std::min(v.at[0].log2, stripe_bits_on<M>);
   }
   /// Of the key's stripe; 0 where nobody writes, or versions are not needed.
   static std::uint32_t version_of(const std::byte* versions, const named_levels& v,

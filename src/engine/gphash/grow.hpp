@@ -357,7 +357,7 @@ auto table<M, Kind>::plan_levels(std::span<const level_view> now) -> const level
   std::copy(now.begin(), now.end(), made.at);
   made.count = static_cast<unsigned>(now.size());
   std::fill(made.at + made.count, made.at + max_levels, now.back());
-  made.stripe_bits = std::min(made.at[0].log2, max_stripe_bits);
+  made.stripe_bits = std::min(made.at[0].log2, stripe_bits_on<M>);
   made.stripe_shift = 64 - made.stripe_bits;
   made.byte_shift = 64 - made.at[0].log2 - shape_.words_log2() - 3;
   made.is_short = Kind::in_slot && shape_ == short_shape && cache_percent_ == 0;

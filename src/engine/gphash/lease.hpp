@@ -76,7 +76,7 @@ leased_table table<M, Kind>::put_on_top(std::uint64_t moved,
   const levels_view& planned = plan_top(v, top_to_be_);
   rehashed_.fetch_add(moved, std::memory_order_relaxed);
   if (misplaced != 0) damage_found_ = true;
-  stripe_index more = stripe_index{1} << std::min(top_to_be_.log2, max_stripe_bits);
+  stripe_index more = stripe_index{1} << std::min(top_to_be_.log2, stripe_bits_on<M>);
   for (stripe_index s = stripes_of(v); s < more; ++s) locks_[s].lock();  // the loan goes on
   adopt_top(v, planned,
             flush(m_, extent{top_to_be_.first, shape_.bucket_bytes() << top_to_be_.log2},

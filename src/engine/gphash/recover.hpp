@@ -114,8 +114,8 @@ error table<M, Kind>::open(const std::string& path, std::vector<std::string>* dr
             "cannot use " + path +
                 " as a pool: its superblock holds settings that the engine gphash does not allow"};
 
-  locks_ = zeroed_array<spin_lock>(std::size_t{1} << max_stripe_bits);
-  constexpr std::size_t stripes = std::size_t{1} << max_stripe_bits;
+  locks_ = zeroed_array<spin_lock>(std::size_t{1} << stripe_bits_on<M>);
+  constexpr std::size_t stripes = std::size_t{1} << stripe_bits_on<M>;
   if constexpr (Kind::in_slot)
     stripes_ = p_.readers().template zeroes<stripe_state>(stripes, p_.block().uuid);
   else stripes_ = zeroed_array<stripe_state>(stripes);

@@ -118,7 +118,7 @@ class beside {
     if (versions == nullptr || M::planted("beside-versions-are-not-asked")) return 0;
     const auto* const stripes = reinterpret_cast<const stripe_state*>(versions);
     std::uint64_t sum = 0;
-    for (unsigned by = 1; by <= max_stripe_bits; ++by) {
+    for (unsigned by = 1; by <= stripe_bits_on<M>; ++by) {
       const std::uint64_t first = prefix >> (64 - by);
       const std::uint64_t count = by <= bits ? 1 : std::uint64_t{1} << (by - bits);
       for (std::uint64_t s = first; s < first + count; ++s)

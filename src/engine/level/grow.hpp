@@ -91,7 +91,7 @@ auto table<M, Kind>::plan_levels(std::vector<level_view> now, bool drain_largest
   std::copy(now.begin(), now.end(), made.at);
   made.bottom_first = bottom_first && made.count > 1;
   made.filtered = made.count > 1 && under_previous(made, 1);
-  made.stripe_bits = std::min(max_stripe_bits, now.back().log2);
+  made.stripe_bits = std::min(stripe_bits_on<M>, now.back().log2);
   made.stripe_shift = 64 - made.stripe_bits;
   made.is_pair = made.count == 2 && made.filtered;
   made.searched[0] = made.at[made.bottom_first];

@@ -73,11 +73,11 @@ error table<M, Kind>::open(const std::string& path, std::vector<std::string>* dr
             "cannot use " + path +
                 " as a pool: its superblock holds settings that the engine level does not allow"};
 
-  locks_ = zeroed_array<spin_lock>(std::size_t{1} << max_stripe_bits);
-  stripes_ = p_.readers().template zeroes<stripe_state>(std::size_t{1} << max_stripe_bits,
+  locks_ = zeroed_array<spin_lock>(std::size_t{1} << stripe_bits_on<M>);
+  stripes_ = p_.readers().template zeroes<stripe_state>(std::size_t{1} << stripe_bits_on<M>,
                                                         p_.block().uuid);
   bool clean = p_.root().state == pool_state::clean;
-  unsettled_.resize(std::size_t{1} << max_stripe_bits, !clean && !opens_durable(m_));
+  unsettled_.resize(std::size_t{1} << stripe_bits_on<M>, !clean && !opens_durable(m_));
   if (!p_.read_only()) {
     [[maybe_unused]] durable as_it_is = fence(m_, p_.flush_header(), "level.open.header");
   }
@@ -94,7 +94,7 @@ error table<M, Kind>::open(const std::string& path, std::vector<std::string>* dr
   if (clean) records_at_open_ = p_.root().records;
   std::uint64_t bytes = 0;
   for (const level_view& l : present_levels()) bytes += shape_.level_bytes(l.log2);
-  frame::finish_open(Kind::in_slot || restored, std::size_t{1} << max_stripe_bits, bytes);
+  frame::finish_open(Kind::in_slot || restored, std::size_t{1} << stripe_bits_on<M>, bytes);
   if (!p_.read_only()) start_helper();
   return {status::ok, {}};
 }

@@ -30,6 +30,7 @@
 #include "engine/concept.hpp"
 #include "engine/frame/frame.hpp"
 #include "engine/frame/live_record.hpp"
+#include "engine/frame/stripes.hpp"
 #include "engine/turbo/format.hpp"
 #include "engine/turbo/mirror.hpp"
 
@@ -78,6 +79,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
       frame::damage_found_, frame::background_;
   using frame::reading, frame::await_count, frame::count_once, frame::hash_of_slot;
   using read_guard = typename frame::read_guard;
+  static constexpr unsigned shard_bits_on = unit_bits<M>(max_shard_bits);
 
   /// What is known of a shard besides its array. In DRAM; guarded by `lock`, but for the mirror and
   /// the counter's readers. All of it in one line: a writer gets no second one from the processor
