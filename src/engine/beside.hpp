@@ -318,24 +318,23 @@ looked copy_record(const beside_pool<M>& p, std::uint64_t offset, std::string_vi
 template <medium M>
 class looked_at {
  public:
-  explicit looked_at(M& m) noexcept : m_(m) {}
+  explicit looked_at(M& m) noexcept : m_(m), is_needed_(writes_back(m)) {}
   void add(const void* at, std::size_t bytes) {
-    if constexpr (!M::visible_is_durable) {
-      if (M::planted("beside-lines-are-written-back-before-they-are-read")) write_back({at, bytes});
-      else lines_.push_back({at, bytes});
-    }
+    if (!is_needed_) return;
+    if (M::planted("beside-lines-are-written-back-before-they-are-read")) write_back({at, bytes});
+    else lines_.push_back({at, bytes});
   }
   void make_durable() {
-    if constexpr (!M::visible_is_durable) {
-      for (const extent& each : lines_) write_back(each);
-      [[maybe_unused]] durable done = fence(m_, std::move(started_), "beside.all");
-    }
+    if (!is_needed_) return;
+    for (const extent& each : lines_) write_back(each);
+    [[maybe_unused]] durable done = fence(m_, std::move(started_), "beside.all");
   }
 
  private:
   void write_back(const extent& lines) { started_ += flush(m_, lines, "beside.lines"); }
 
   M& m_;
+  bool is_needed_;
   std::vector<extent> lines_;
   flushed started_;
 };

@@ -50,6 +50,14 @@ bool opens_durable(const M& m) noexcept {
   else return false;
 }
 
+/// Whether a store must be written back before it is durable.
+template <class M>
+bool writes_back(const M& m) noexcept {
+  if constexpr (M::visible_is_durable) return false;
+  else if constexpr (requires { m.writes_back(); }) return m.writes_back();
+  else return true;
+}
+
 /// Whether a word is there: an acquire load and a comparison, by gcc in one instruction.
 template <class T>
 [[gnu::always_inline]] inline bool word_is(const T* at, T word) noexcept {

@@ -18,6 +18,7 @@ class pmem_medium : public direct_access {
                                                      : best_flush_instruction()) {}
   explicit pmem_medium(line_log& log) : how_(flush_instruction::none), log_(&log) {}
 
+  bool writes_back() const noexcept { return how_ != flush_instruction::none || log_ != nullptr; }
   bool opens_durable() const noexcept { return log_ != nullptr; }  // replay left nothing in caches
 
   void keep(const void* at, std::size_t bytes) noexcept {

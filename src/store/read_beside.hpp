@@ -4,7 +4,6 @@
 
 #include "disk/followed_medium.hpp"
 #include "media/pmem_medium.hpp"
-#include "media/process_medium.hpp"
 #include "store/beside_table.hpp"
 #include "store/registry.hpp"
 
@@ -27,19 +26,18 @@ result<opened> read_beside_on(beside_opening o, std::unique_ptr<M> m) {
   return made;
 }
 
-/// What is visible in a pool of the level power on persistent memory may not be durable.
+/// What is visible in a pool of the level power on persistent memory may not be durable; elsewhere
+/// there is nothing to write back. One medium reads both, told apart at open.
 template <template <medium, class> class Reader, class Kind>
 result<opened> read_kind_beside(beside_opening o) {
   if (o.followed != nullptr) {
     auto medium = std::make_unique<followed_medium>(*o.followed);
     return read_beside_on<Reader<followed_medium, Kind>>(std::move(o), std::move(medium));
   }
-  if (o.medium != medium_kind::pmem)
-    return read_beside_on<Reader<process_medium, Kind>>(std::move(o),
-                                                        std::make_unique<process_medium>());
-  constexpr auto any_domain = persistence_domain::memory_bus;
-  return read_beside_on<Reader<pmem_medium, Kind>>(std::move(o),
-                                                   std::make_unique<pmem_medium>(any_domain));
+  auto medium = std::make_unique<pmem_medium>(o.medium == medium_kind::pmem
+                                                  ? persistence_domain::memory_bus
+                                                  : persistence_domain::cpu_cache);
+  return read_beside_on<Reader<pmem_medium, Kind>>(std::move(o), std::move(medium));
 }
 
 template <template <medium, class> class Reader>
