@@ -295,8 +295,7 @@ void table<M, Kind>::count_records(const segment& s, std::int32_t& count) {
 template <medium M, class Kind>
 std::uint64_t table<M, Kind>::size() {
   await_count();
-  std::scoped_lock counting(counts_lock_);
-  return records_of(records_at_open_, stripes_, stripe_count);
+  return counts_.sum([&] { return records_of(records_at_open_, stripes_, stripe_count); });
 }
 
 template <medium M, class Kind>

@@ -464,7 +464,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   bool copy_on_write_;
   std::atomic<std::uint64_t> directory_{0};  // a directory_view: where entries are read
   turn_mutex directory_lock_;                // taken after stripes' locks
-  spin_lock counts_lock_;                    // records that get another stripe count once
+  moving_counts counts_;                     // by stripe
   // all segments, and those of the global depth; guarded by directory_lock_
   std::uint64_t segments_ = 0, deepest_ = 0;
   zeroed_array<stripe_state> stripes_;

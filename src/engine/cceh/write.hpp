@@ -330,9 +330,10 @@ template <medium M, class Kind>
 
 template <medium M, class Kind>
 void table<M, Kind>::move_count(stripe_index from, stripe_index to, std::int32_t records) noexcept {
-  std::scoped_lock counting(counts_lock_);
-  add_records(stripes_[from], -records);
-  add_records(stripes_[to], records);
+  counts_.move([&] {
+    add_records(stripes_[from], -records);
+    add_records(stripes_[to], records);
+  });
 }
 
 /// After a removal: whether to look if the segment could be merged, or should be rewritten.

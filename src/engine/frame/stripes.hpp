@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <mutex>
 
+#include "base/spin_lock.hpp"
 #include "media/medium.hpp"
 
 namespace durahash {
@@ -38,5 +40,41 @@ std::uint64_t records_of(std::uint64_t at_first, const States& stripes, stripe_i
   if (count % 2 != 0) even += records(count - 1);
   return static_cast<std::uint64_t>(std::max<std::int64_t>(even + odd, 0));
 }
+
+/// Counts by stripe that move from one to another one, beside those who add them up. Who moves them
+/// waits for nobody who adds: a thread that asks for the size again and again delays no growth.
+class moving_counts {
+ public:
+  template <class Move>
+  void move(Move&& move) noexcept {
+    std::scoped_lock one_at_a_time(moving_);
+    const std::uint32_t before = moves_.load(std::memory_order_relaxed);
+    moves_.store(before + 1, std::memory_order_relaxed);
+    std::atomic_thread_fence(std::memory_order_release);
+    move();
+    moves_.store(before + 2, std::memory_order_release);
+  }
+  /// Sum reads counts alone. What moves meanwhile is counted once.
+  template <class Sum>
+  std::uint64_t sum(Sum&& sum) noexcept {
+    constexpr int tries = 16;
+    for (int n = 0; n < tries; ++n) {
+      const std::uint32_t before = moves_.load(std::memory_order_acquire);
+      if (before % 2 == 0) {
+        const std::uint64_t made = sum();
+        std::atomic_thread_fence(std::memory_order_acquire);
+        if (moves_.load(std::memory_order_relaxed) == before) return made;
+      } else {
+        await_holder(n);
+      }
+    }
+    std::scoped_lock none_moves(moving_);
+    return sum();
+  }
+
+ private:
+  spin_lock moving_;
+  std::atomic<std::uint32_t> moves_{0};  // odd: one is under way
+};
 
 }  // namespace durahash

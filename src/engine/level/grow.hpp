@@ -121,9 +121,10 @@ void table<M, Kind>::switch_levels(levels_view& made) noexcept {
     lock_stripes(*old);
     // a mark means other buckets from here on
     for (stripe_index s = 0; s < stripes_of(*old); ++s) settle_inherited(*old, s);
-    std::scoped_lock counting(counts_lock_);  // nobody counts by the old stripes what has moved
-    count_anew(old->stripe_bits, made.stripe_bits);
-    levels_.store(&made, std::memory_order_release);
+    counts_.move([&] {  // nobody counts by the old stripes what has moved
+      count_anew(old->stripe_bits, made.stripe_bits);
+      levels_.store(&made, std::memory_order_release);
+    });
     return unlock_stripes(*old);
   }
   levels_.store(&made, std::memory_order_release);

@@ -93,11 +93,10 @@ bool table<M, Kind>::move(const levels_view& v, const resident& r, const candida
       publish(m_, *r.where.state, state.with_tokens(state.tokens() & ~(1u << r.slot)).word,
               after(std::move(twice)), "level.move.left");
   unsettled_.end(from_stripe, once);
-  {
-    std::scoped_lock counting(counts_lock_);
+  counts_.move([&] {
     add_records(there_stripe, 1);
     add_records(from_stripe, -1);
-  }
+  });
   movements_.fetch_add(1, std::memory_order_relaxed);
   return true;
 }

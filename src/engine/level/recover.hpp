@@ -270,8 +270,9 @@ void table<M, Kind>::count_stripe(const levels_view& v, stripe_index stripe) {
 template <medium M, class Kind>
 std::uint64_t table<M, Kind>::size() {
   await_count();
-  std::scoped_lock counting(counts_lock_);
-  return records_of(records_at_open_ - doubled_, stripes_, stripes_of(levels()));
+  return counts_.sum([&] {
+    return records_of(records_at_open_ - doubled_, stripes_, stripes_of(levels()));
+  });
 }
 
 template <medium M, class Kind>

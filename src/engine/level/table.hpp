@@ -474,7 +474,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   zeroed_array<stripe_state> stripes_;
   unsettled<M> unsettled_;
   spin_lock intent_locks_[intent_count];
-  spin_lock counts_lock_;       // records that get another stripe count once
+  moving_counts counts_;        // by stripe
   std::uint64_t prepared_ = 0;  // a level made ahead, or 0; guarded by resize_lock_
   unsigned prepared_log2_ = 0;  // likewise
   std::atomic<bool> will_prepare_{false}, preparing_{false}, shrinking_{false};
