@@ -21,9 +21,8 @@ json quick_report(const std::string& papers, unsigned seed = 5) {
   return json::parse(answer.output);
 }
 
-TEST(Reproduce, EveryRowSaysWhatItMeasuredOrWhyNot) {
+void expect_rows_say_what_they_measured_or_why_not(const json& report) {
   std::set<std::string> ids;
-  const json report = quick_report("all");
   for (const json& row : report["rows"]) {
     const std::string id = row["id"];
     SCOPED_TRACE(id);
@@ -44,8 +43,9 @@ TEST(Reproduce, EveryRowSaysWhatItMeasuredOrWhyNot) {
   EXPECT_GE(ids.size(), 120u);
 }
 
-TEST(Reproduce, CountsAreTheSameInEveryRunWithOneSeed) {
+TEST(Reproduce, EveryRowSaysWhatItMeasuredAndCountsAreTheSameInEveryRunWithOneSeed) {
   const json once = quick_report("all"), again = quick_report("all");
+  expect_rows_say_what_they_measured_or_why_not(once);
   unsigned compared = 0;
   ASSERT_EQ(again["rows"].size(), once["rows"].size());
   for (std::size_t i = 0; i < again["rows"].size(); ++i) {

@@ -2,8 +2,9 @@
 
 #include <cstdlib>
 #include <fstream>
-#include <iterator>
+#include <sstream>
 #include <stdexcept>
+#include <utility>
 
 namespace durahash::test {
 
@@ -21,9 +22,10 @@ scratch_folder::~scratch_folder() {
 
 std::string read_file(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
-  std::string bytes{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-  if (!in) throw std::runtime_error("cannot read " + path);
-  return bytes;
+  std::ostringstream bytes;
+  if (!in || (in.peek() != EOF && !(bytes << in.rdbuf())))
+    throw std::runtime_error("cannot read " + path);
+  return std::move(bytes).str();
 }
 
 void write_file(const std::string& path, std::string_view bytes) {
