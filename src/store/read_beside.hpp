@@ -34,9 +34,9 @@ result<opened> read_kind_beside(beside_opening o) {
     auto medium = std::make_unique<followed_medium>(*o.followed);
     return read_beside_on<Reader<followed_medium, Kind>>(std::move(o), std::move(medium));
   }
-  auto medium = std::make_unique<pmem_medium>(o.medium == medium_kind::pmem
-                                                  ? persistence_domain::memory_bus
-                                                  : persistence_domain::cpu_cache);
+  auto medium =
+      std::make_unique<pmem_medium>(o.medium == medium_kind::pmem ? persistence_domain::memory_bus
+                                                                  : persistence_domain::cpu_cache);
   return read_beside_on<Reader<pmem_medium, Kind>>(std::move(o), std::move(medium));
 }
 

@@ -26,9 +26,11 @@ TEST(LevelPlaces, OfAPrefixAreThoseOfEveryHashThatBeginsWithIt) {
           const std::uint64_t m = mixed(hash);
           const auto tag = static_cast<std::uint8_t>(tag_of(m));
           for (const std::uint64_t at : {hash, maps.of(m)(hash)})
-            EXPECT_TRUE(std::any_of(places.begin(), places.end(), [&](const auto& p) {
-              return (p.place ^ at) >> (64 - bits) == 0 && p.tags.in(tag);
-            })) << bits << " bits";
+            EXPECT_TRUE(std::any_of(places.begin(), places.end(),
+                                    [&](const auto& p) {
+                                      return (p.place ^ at) >> (64 - bits) == 0 && p.tags.in(tag);
+                                    }))
+                << bits << " bits";
         }
       }
     }

@@ -270,9 +270,8 @@ void table<M, Kind>::count_stripe(const levels_view& v, stripe_index stripe) {
 template <medium M, class Kind>
 std::uint64_t table<M, Kind>::size() {
   await_count();
-  return counts_.sum([&] {
-    return records_of(records_at_open_ - doubled_, stripes_, stripes_of(levels()));
-  });
+  return counts_.sum(
+      [&] { return records_of(records_at_open_ - doubled_, stripes_, stripes_of(levels())); });
 }
 
 template <medium M, class Kind>
