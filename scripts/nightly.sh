@@ -29,7 +29,7 @@ part() {
 }
 
 scripts/build.sh check || exit 1
-part env DURAHASH_LONG=1 ctest --preset check -j "$JOBS" -LE crash --timeout 7200
+part env DURAHASH_LONG=1 DURAHASH_READER_ROUNDS=100 ctest --preset check -j "$JOBS" -LE crash --timeout 7200
 if [ -e build/check/bin/gpu_on_ptx_test ]; then
   # make test has one architecture
   part cmake --preset check -DDURAHASH_CUDA_INTERPRETED=OFF

@@ -218,7 +218,7 @@ void read_beside(const reader_subject& s, std::uint32_t keys, Write write) {
   const std::string path = folder.file("pool.dh");
   const ledger l;
   l.wanted() = keys;
-  const std::uint64_t rounds = number_from("DURAHASH_READER_ROUNDS", 8),
+  const std::uint64_t rounds = number_from("DURAHASH_READER_ROUNDS", 4),
                       seed = number_from("DURAHASH_SEED", 20261125);
   ASSERT_EQ(opened(path, s.creating()).close(), status::ok);
   child_process writer([&] {

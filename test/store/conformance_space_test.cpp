@@ -298,6 +298,9 @@ TEST_P(Space, SyncAnswersOkAtEveryMoment) {
 }
 
 TEST_P(Space, CapacitySavesResizes) {
+#ifdef DURAHASH_SANITIZED
+  GTEST_SKIP() << "a figure, of many records";
+#endif
   // turbo's first shards hold 57,344: so many that some grow, whatever the seed
   constexpr std::uint64_t records = 50'000;
   auto resizes_with = [&](std::uint64_t capacity) {

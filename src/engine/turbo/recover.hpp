@@ -65,7 +65,8 @@ table<M, Kind>::table(pool<M>& p)
       first_log2_(static_cast<unsigned>(p.block().settings[setting::first_log2])),
       collect_distance_(static_cast<unsigned>(p.block().settings[setting::collect_distance])),
       most_log2_(static_cast<unsigned>(p.block().settings[setting::split_log2]) - 1),
-      max_level_(most_log2_ <= max_log2_buckets ? shard_bits_on : level_of(first_node_)),
+      max_level_(std::max(level_of(first_node_),
+                          most_log2_ <= max_log2_buckets ? unit_bits<M>(max_shard_bits) : 0)),
       in_place_(p.block().settings[setting::in_place] != 0),
       end_of_nodes_(2 * first_node_) {
   if (collect_distance_ == 0) collect_distance_ = ~0u;
@@ -84,7 +85,7 @@ error table<M, Kind>::open(const std::string& path, std::vector<std::string>* dr
   auto within = [&](std::size_t index, std::uint64_t least, std::uint64_t most) {
     return settings[index] >= least && settings[index] <= most;
   };
-  if (!within(setting::shard_bits, 1, shard_bits_on) || !within(setting::scope, 1, 256) ||
+  if (!within(setting::shard_bits, 1, max_shard_bits) || !within(setting::scope, 1, 256) ||
       !within(setting::first_log2, 0, max_log2_buckets) ||
       !within(setting::collect_distance, 0, 255) ||
       !within(setting::split_log2, 0, max_log2_buckets + 1) ||

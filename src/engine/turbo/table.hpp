@@ -79,7 +79,6 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
       frame::damage_found_, frame::background_;
   using frame::reading, frame::await_count, frame::count_once, frame::hash_of_slot;
   using read_guard = typename frame::read_guard;
-  static constexpr unsigned shard_bits_on = unit_bits<M>(max_shard_bits);
 
   /// What is known of a shard besides its array. In DRAM; guarded by `lock`, but for the mirror and
   /// the counter's readers. All of it in one line: a writer gets no second one from the processor
