@@ -33,7 +33,7 @@ bool names_key(M& m, const pool<M>& p, std::uint64_t value_word, typename Kind::
     return true;
   } else {
     auto record = record_at(m, p, value_word);
-    return record && record->key == key;
+    return record && same_bytes(record->key, key);
   }
 }
 
