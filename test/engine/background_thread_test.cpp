@@ -58,7 +58,7 @@ TEST(BackgroundThread, GphashLoadsCopies) {
 }
 
 TEST(BackgroundThread, LevelPreparesALevel) {
-  auto r = make_level<hooked_medium, word_records>(level_of(4));
+  auto r = make_level<plain_medium, word_records>(level_of(4));
   const std::uint64_t records = 100'000;
   expect_no_waiting(
       *r, [&] { insert(*r, 0, records); }, [&] { insert(*r, records, 2 * records); });
@@ -66,7 +66,7 @@ TEST(BackgroundThread, LevelPreparesALevel) {
 }
 
 TEST(BackgroundThread, LevelShrinks) {
-  auto r = make_level<hooked_medium, word_records>(level_of(4));
+  auto r = make_level<plain_medium, word_records>(level_of(4));
   constexpr std::uint64_t records = 400'000, kept = 20'000;
   insert(*r, 0, records);
   auto erase = [&](std::uint64_t from, std::uint64_t to) {

@@ -60,7 +60,7 @@ class raised_table {
     }
     join();
     std::vector<std::byte> image(to->base(), to->base() + to->backed_bytes());
-    auto found = after_power_cut<hooked_medium, word_records, Engine>(image);
+    auto found = after_power_cut<plain_medium, word_records, Engine>(image);
     if (!found) return false;
     std::uint64_t before = ~std::uint64_t{0};
     for (std::uint64_t n = 0; n < raised; ++n) {
@@ -92,8 +92,8 @@ class raised_table {
     if (writer_.joinable()) writer_.join();
   }
 
-  std::unique_ptr<rig<hooked_medium, word_records, Engine>> r_ =
-      make_rig<hooked_medium, word_records, Engine>(options{});
+  std::unique_ptr<rig<plain_medium, word_records, Engine>> r_ =
+      make_rig<plain_medium, word_records, Engine>(options{});
   std::uint64_t version_ = 0;
   std::atomic<bool> done_{true};
   std::thread writer_;

@@ -52,7 +52,7 @@ TEST(CcehChurn, WordsStayAsTheyWere) {
   const bool all = std::getenv("DURAHASH_LONG") != nullptr;
   const unsigned turnovers = all ? 256 : 32;
   for (std::uint64_t records : {8'000, 9'500, 11'000, 13'000, 15'000}) {
-    auto r = make_rig<hooked_medium, word_records, cceh_engine>(options());
+    auto r = make_rig<plain_medium, word_records, cceh_engine>(options());
     keys_that_come_and_go churn(*r, records);
     const state_of_table first = state_of(*r);
     state_of_table last;
@@ -92,7 +92,7 @@ TEST(CcehChurn, RecordsOfBothKindsAndBothSchemesAreThereAfterRewrites) {
 
 /// Who removes half of all records, and puts none, does not pay for rewrites.
 TEST(CcehChurn, RemovalsAloneRewriteNothingBeforeAQuarterOfASegmentIsGone) {
-  auto r = make_rig<hooked_medium, word_records, cceh_engine>(options());
+  auto r = make_rig<plain_medium, word_records, cceh_engine>(options());
   std::mt19937_64 random(1);
   std::vector<std::uint64_t> keys(15'000);
   for (std::uint64_t& key : keys) ASSERT_EQ(put_short(*r, key = random()), status::ok);

@@ -11,7 +11,7 @@
 namespace durahash::test {
 namespace cceh_paper {
 
-using words = rig<hooked_medium, word_records, cceh_engine>;
+using words = rig<plain_medium, word_records, cceh_engine>;
 using counted = rig<counted_medium, word_records, cceh_engine>;
 
 options probing(std::uint64_t buckets, bool copy_on_write = true, std::uint64_t segment_log2 = 8) {
@@ -47,7 +47,7 @@ TEST(CcehPaper, LoadFactorOfASegmentWhenItSplits) {
     constexpr int runs = 16;
     double sum = 0;
     for (int run = 0; run < runs; ++run) {
-      auto r = make_rig<hooked_medium, word_records, cceh_engine>(probing(b.probe));
+      auto r = make_rig<plain_medium, word_records, cceh_engine>(probing(b.probe));
       std::uint64_t records = 0;
       for (; r->t->slots() == 1024; ++records) ASSERT_EQ(r->put(random(), 1), status::ok);
       sum += static_cast<double>(records - 1) / 1024;
@@ -63,7 +63,7 @@ TEST(CcehPaper, LoadFactorOfASegmentWhenItSplits) {
 TEST(CcehPaper, LoadFactorOfATableWhileItGrows) {
   for (std::uint64_t probe : {4, 8, 16, 64}) {
     std::mt19937_64 random(2);
-    auto r = make_rig<hooked_medium, word_records, cceh_engine>(probing(probe));
+    auto r = make_rig<plain_medium, word_records, cceh_engine>(probing(probe));
     double least = 1, most = 0, sum = 0;
     int looks = 0;
     for (std::uint64_t records = 20'000; records < 200'000; records += 4'000) {
@@ -84,7 +84,7 @@ TEST(CcehPaper, LinesThatASearchReads) {
   double last = 1;
   for (std::uint64_t segment : {4, 6, 8, 10}) {
     std::mt19937_64 random(3);
-    auto r = make_rig<hooked_medium, word_records, cceh_engine>(probing(4, true, segment));
+    auto r = make_rig<plain_medium, word_records, cceh_engine>(probing(4, true, segment));
     fill(*r, 200'000, random);
     double extra = figure(*r, "positive_probe_mean") - 1,
            miss = figure(*r, "negative_probe_mean") - 1;
@@ -132,7 +132,7 @@ TEST(Cceh, C12ASplitDropsNoRecordHoweverFullItsWindows) {
     std::mt19937_64 random(5);
     double marked = 0;
     for (int table = 0; table < 3000 && (table < 100 || marked == 0); ++table) {
-      auto r = make_rig<hooked_medium, word_records, cceh_engine>(probing(2, copy_on_write, 2));
+      auto r = make_rig<plain_medium, word_records, cceh_engine>(probing(2, copy_on_write, 2));
       std::vector<std::uint64_t> keys;
       for (int n = 0; n < 2'000; ++n) {
         keys.push_back(random());
@@ -152,7 +152,7 @@ TEST(Cceh, C12ASplitDropsNoRecordHoweverFullItsWindows) {
 /// check; they must find what one finds.
 TEST(Cceh, ALargeDirectoryIsReadByThreads) {
   std::mt19937_64 random(7);
-  auto r = make_rig<hooked_medium, word_records, cceh_engine>(probing(1, true, 2));
+  auto r = make_rig<plain_medium, word_records, cceh_engine>(probing(1, true, 2));
   std::uint64_t records = 0;
   while (figure(*r, "global_depth") < 17) {
     fill(*r, 50'000, random);
@@ -162,7 +162,7 @@ TEST(Cceh, ALargeDirectoryIsReadByThreads) {
   const std::byte* first = r->p->at(0);
   // all of it there, but not closed
   auto again =
-      after_power_cut<hooked_medium, word_records, cceh_engine>({first, first + r->p->end()});
+      after_power_cut<plain_medium, word_records, cceh_engine>({first, first + r->p->end()});
   ASSERT_NE(again, nullptr);
   EXPECT_EQ(figure(*again, "segments"), segments);
   EXPECT_EQ(again->t->size(), records);
@@ -175,7 +175,7 @@ TEST(Cceh, ALargeDirectoryIsReadByThreads) {
 TEST(Cceh, ShrinksASegmentAtATimeAsRecordsGo) {
   for (bool copy_on_write : {false, true}) {
     std::mt19937_64 random(6);
-    auto r = make_rig<hooked_medium, word_records, cceh_engine>(probing(8, copy_on_write));
+    auto r = make_rig<plain_medium, word_records, cceh_engine>(probing(8, copy_on_write));
     std::vector<std::uint64_t> keys(100'000);
     for (std::uint64_t& key : keys) ASSERT_EQ(r->put(key = random(), 1), status::ok);
     std::uint64_t most = r->t->slots();

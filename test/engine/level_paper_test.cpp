@@ -109,7 +109,7 @@ TEST(LevelPaper, FewInsertionsMoveARecord) {
     double movements = 0, records = 0;
     for (std::uint64_t seed = 0; seed < 8; ++seed) {
       key_source keys(seed);
-      auto r = make_level<hooked_medium, word_records>(level_with_top(13, slots));
+      auto r = make_level<plain_medium, word_records>(level_with_top(13, slots));
       fill_until_it_grows(*r, keys);
       movements += figures(*r)["movements"], records += static_cast<double>(r->t->size());
     }
@@ -128,7 +128,7 @@ struct resize {
 std::vector<resize> resizes(std::size_t count, unsigned slots, bool bottom_to_top,
                             std::uint64_t seed) {
   key_source keys(seed);
-  auto r = make_level<hooked_medium, word_records>(
+  auto r = make_level<plain_medium, word_records>(
       level_with_top(9, slots, {{"bottom_to_top", bottom_to_top}}));
   std::vector<resize> seen;
   double rehashed = 0;
@@ -197,7 +197,7 @@ search_orders search_by(bool dynamic, unsigned slots) {
   for (unsigned run = 0; run < runs; ++run) {
     key_source keys(run);
     auto r =
-        make_level<hooked_medium, word_records>(level_with_top(10, slots, {{"dynamic", dynamic}}));
+        make_level<plain_medium, word_records>(level_with_top(10, slots, {{"dynamic", dynamic}}));
     for (unsigned n = 0; n < 4; ++n) {
       fill(*r, 0.6, keys);
       s.later[n] += figures(*r)["positive_probe_mean"] / runs;
@@ -238,7 +238,7 @@ TEST(LevelPaper, DynamicOrderLooksAtFewerBucketsAfterAResize) {
 TEST(LevelPaper, UpdatesThatNeedNoLog) {
   for (unsigned slots : {4u, 7u}) {
     key_source keys(slots);
-    auto r = make_level<hooked_medium, word_records>(level_with_top(13, slots));
+    auto r = make_level<plain_medium, word_records>(level_with_top(13, slots));
     std::printf("slots %u, an empty slot beside, by load factor:", slots);
     for (double load : {0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 2.0 / 3, 0.7, 0.8, 0.9}) {
       fill(*r, load, keys);
@@ -258,7 +258,7 @@ TEST(Level, NumbersAreRefusedWhereTheSeedsGatherThem) {
     superblock block = block_for<level_engine>(options{}, word_records::in_slot);
     block.hash_id = hash_id;
     block.seed_multiply = multiply;
-    auto r = make_rig<hooked_medium, word_records, level_engine>(block);
+    auto r = make_rig<plain_medium, word_records, level_engine>(block);
     std::uint64_t n = 0;
     while (n < 40'000 && put(*r, n % 2 == 0 ? n / 2 : ~(n / 2), n) == status::ok) ++n;
     return n;

@@ -11,7 +11,7 @@
 namespace durahash::test {
 namespace turbo_paper {
 
-using words = rig<hooked_medium, word_records>;
+using words = rig<plain_medium, word_records>;
 
 /// Shards of so many buckets, which the records below make larger only here and there.
 options shards_of(std::uint64_t shards, std::uint64_t buckets) {
@@ -83,7 +83,7 @@ class filled_tables {
   std::unique_ptr<words> make() {
     options how = shards_of(2, 128);
     for (auto& [name, value] : settings_) how.settings[name] = value;
-    return make_rig<hooked_medium, word_records>(how);
+    return make_rig<plain_medium, word_records>(how);
   }
   bool fill_one(words& r, double load_factor) {
     while (static_cast<double>(r.t->size()) < load_factor * static_cast<double>(slots)) {
@@ -112,7 +112,7 @@ double load_factor_at_first_resize(std::uint64_t buckets, std::uint64_t scope,
   for (int run = 0; run < runs; ++run) {
     options how = shards_of(2, buckets);
     how.settings["scope"] = scope;
-    auto r = make_rig<hooked_medium, word_records>(how);
+    auto r = make_rig<plain_medium, word_records>(how);
     std::uint64_t slots = buckets * turbo::slots_per_bucket, records = 0;
     while (r->t->slots() <= 2 * slots) {
       std::uint64_t key = random();

@@ -7,7 +7,7 @@
 namespace durahash::test {
 namespace turbo_placement {
 
-using words = rig<hooked_medium, word_records>;
+using words = rig<plain_medium, word_records>;
 
 constexpr std::uint64_t room_for_records = 40'000;
 
@@ -55,7 +55,7 @@ void put_all(words& r, std::uint64_t first, std::uint64_t end) {
 std::unique_ptr<words> roomy() {
   options how;
   how.settings = {{"shards", 64}};
-  auto r = make_rig<hooked_medium, word_records>(how);
+  auto r = make_rig<plain_medium, word_records>(how);
   EXPECT_EQ(r->t->reserve(room_for_records), status::ok);
   return r;
 }

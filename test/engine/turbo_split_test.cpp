@@ -223,7 +223,7 @@ TEST(TurboSplit, AReservationIsForDeeperShardsToo) {
 
 /// A table far above its size: its arrays stay as large as they may be.
 TEST(TurboSplit, NoShardBecomesLargerThanItMay) {
-  auto r = make_rig<hooked_medium, word_records>(small(64, 16));
+  auto r = make_rig<plain_medium, word_records>(small(64, 16));
   for (std::uint64_t n = 0; n < 200'000; ++n) ASSERT_EQ(put(*r, n, n), status::ok);
   auto now = figures(*r);
   EXPECT_LE(now["largest_shard_buckets"], 32);  // twice, where some record found its scope full

@@ -211,9 +211,9 @@ TEST_P(ReaderSubjects, TortureOfWritersAndReadersKilledAndStopped) {
 }
 
 /// A writer that runs `write` again and again, a reader, and one that scans; 40 ms for each round,
-/// or four times that on a disk.
+/// or four times that on a disk. At least a read, and so many writes if no disk is waited for.
 template <class Write>
-void read_beside(const reader_subject& s, std::uint32_t keys, Write write) {
+void read_beside(const reader_subject& s, std::uint32_t keys, std::uint64_t writes, Write write) {
   scratch_folder folder(folder_for(s));
   const std::string path = folder.file("pool.dh");
   const ledger l;
@@ -237,7 +237,11 @@ void read_beside(const reader_subject& s, std::uint32_t keys, Write write) {
     while (!l.stop()) scan_all(pool, s, l);
     return 0;
   });
-  std::this_thread::sleep_for(std::chrono::milliseconds((s.logs() ? 160 : 40) * rounds));
+  using std::chrono::milliseconds, std::chrono::steady_clock;
+  std::this_thread::sleep_for(milliseconds((s.logs() ? 160 : 40) * rounds));
+  const auto patience = steady_clock::now() + std::chrono::seconds(20);
+  while ((l.reads() == 0 || (!s.logs() && l.writes() < writes)) && steady_clock::now() < patience)
+    std::this_thread::sleep_for(milliseconds(10));
   l.stop() = true;
   EXPECT_EQ(writer.wait(), 0);
   EXPECT_EQ(first.wait(), 0);
@@ -249,7 +253,7 @@ void read_beside(const reader_subject& s, std::uint32_t keys, Write write) {
 /// Slots and cells are used again as soon as they can be.
 TEST_P(ReaderSubjects, FewKeysThatChangeAllTheTime) {
   constexpr std::uint32_t keys = 12;
-  read_beside(GetParam(), keys, [&](table& pool, const ledger& l, random_source& random) {
+  read_beside(GetParam(), keys, 1, [&](table& pool, const ledger& l, random_source& random) {
     return write_next(pool, GetParam(), l, static_cast<std::uint32_t>(random() % keys));
   });
 }
@@ -257,7 +261,8 @@ TEST_P(ReaderSubjects, FewKeysThatChangeAllTheTime) {
 /// A table that grows and is made small, over and over; a quarter of its records stay, and move.
 TEST_P(ReaderSubjects, ArraysThatAreUsedAnew) {
   constexpr std::uint32_t keys = 3000;
-  read_beside(GetParam(), keys, [&](table& pool, const ledger& l, random_source&) {
+  constexpr std::uint64_t writes = 2 * keys;  // more than until the first compact
+  read_beside(GetParam(), keys, writes, [&](table& pool, const ledger& l, random_source&) {
     for (const bool there : {true, false})
       for (std::uint32_t n = 0; n < keys && !l.stop(); ++n)
         while (ledger::removes(n, l.of(n).done) == there && (there || ledger::comes_and_goes(n)))

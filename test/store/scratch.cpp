@@ -23,7 +23,7 @@ scratch_folder::~scratch_folder() {
 std::string read_file(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   std::ostringstream bytes;
-  if (!in || (in.peek() != EOF && !(bytes << in.rdbuf())))
+  if (!in || (in.peek() != EOF && !(bytes << in.rdbuf())) || in.bad())
     throw std::runtime_error("cannot read " + path);
   return std::move(bytes).str();
 }
