@@ -79,6 +79,7 @@ class crc32c {
       }
       if ((count & 8) != 0) eight = crc32c_next<std::uint64_t>(eight, bytes), bytes += 8;
       sum_ = static_cast<std::uint32_t>(eight);
+      if ((count & 7) == 0) return *this;  // as keys and values often are
       if ((count & 4) != 0) sum_ = crc32c_next<std::uint32_t>(sum_, bytes), bytes += 4;
       count &= 3;
     }

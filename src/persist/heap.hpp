@@ -196,11 +196,12 @@ class heap {
     // guarded by it
     std::uint8_t retired = 0;  // cells
     std::array<slab*, small_class_count> owned{};
-    std::array<cell, 32> retired_cells;
+    std::array<cell, 52> retired_cells;
     // changed under it
     std::atomic<std::uint64_t> taken_bytes{0};  // ever
     std::atomic<std::uint64_t> retired_bytes{0};
   };
+  static_assert(sizeof(lane) == 1024, "a thread's is found by a shift");
 
   // heap_lanes.hpp
   lane* own_lane() noexcept;
@@ -244,8 +245,9 @@ class heap {
   static void add(std::atomic<std::uint64_t>& sum, std::uint64_t more) noexcept {
     sum.store(sum.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);
   }
-  std::uint64_t free_if_in_use(cell c) noexcept;          // under lock_
-  void retire_now(std::span<const cell> cells) noexcept;  // under lock_
+  std::uint64_t free_if_in_use(cell c, std::span<const std::unique_ptr<slab>> slabs,
+                               bool recovering) noexcept;  // under lock_
+  void retire_now(std::span<const cell> cells) noexcept;   // under lock_
   std::uint64_t enough_bytes() const noexcept { return std::min(batch_bytes, used_bytes() / 16); }
   bool enough_retired() const noexcept {  // under lock_
     return retired_.cells.size() >= batch_cells || retired_.bytes >= enough_bytes();

@@ -76,13 +76,14 @@ class slab {
   enum class freed : std::uint8_t { was_free, for_the_owner, one, the_last };
   [[gnu::always_inline]] freed free(std::uint32_t index) noexcept {
     const std::uint64_t bit = std::uint64_t{1} << (index % 64), in_use = word(index / 64);
-    if ((in_use & ~returned(index / 64) & bit) == 0) return freed::was_free;
     if (owned) {
+      if ((in_use & ~returned(index / 64) & bit) == 0) return freed::was_free;
       returned(index / 64) |= bit;
       ++returned_cells_;
       return freed::for_the_owner;
     }
-    set_word(index / 64, in_use & ~bit);
+    if ((in_use & bit) == 0) return freed::was_free;
+    set_word(index / 64, in_use ^ bit);
     first_room_ = std::min(first_room_, index / 64);
     const std::uint32_t left = used_.load(std::memory_order_relaxed) - 1;
     used_.store(left, std::memory_order_relaxed);
@@ -127,7 +128,7 @@ class slab {
     __atomic_store_n(&bits_[i], value, __ATOMIC_RELAXED);
   }
 
-  // guarded by the heap's lock
+  // guarded by the heap's lock; 0 where nobody owns the slab
   std::uint64_t& returned(std::size_t i) const noexcept { return bits_[words_ + i]; }
 
   std::uint64_t offset_;
