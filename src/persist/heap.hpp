@@ -229,10 +229,12 @@ class heap {
   void close_lanes() noexcept;
   void open_lanes() noexcept;
 
-  slab* slab_at(std::uint64_t offset) {
-    std::uint64_t index = offset / slab_bytes;
-    return index < slabs_.size() ? slabs_[index].get() : nullptr;
+  using slab_list = std::span<const std::unique_ptr<slab>>;  // by offset / slab_bytes
+  static slab* slab_among(slab_list slabs, std::uint64_t offset) noexcept {
+    const std::uint64_t index = offset / slab_bytes;
+    return index < slabs.size() ? slabs[index].get() : nullptr;
   }
+  slab* slab_at(std::uint64_t offset) noexcept { return slab_among(slabs_, offset); }
   std::optional<std::uint64_t> allocate_slowly(std::uint64_t bytes);
   void retire_slowly(cell c) noexcept;
   std::optional<std::uint64_t> allocate_now(std::uint64_t bytes);  // under lock_
@@ -245,9 +247,9 @@ class heap {
   static void add(std::atomic<std::uint64_t>& sum, std::uint64_t more) noexcept {
     sum.store(sum.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);
   }
-  std::uint64_t free_if_in_use(cell c, std::span<const std::unique_ptr<slab>> slabs,
-                               bool recovering) noexcept;  // under lock_
-  void retire_now(std::span<const cell> cells) noexcept;   // under lock_
+  // under lock_; what is the same for many cells is looked up once
+  std::uint64_t free_if_in_use(cell c, slab_list slabs, bool recovering) noexcept;
+  void retire_now(std::span<const cell> cells) noexcept;  // under lock_
   std::uint64_t enough_bytes() const noexcept { return std::min(batch_bytes, used_bytes() / 16); }
   bool enough_retired() const noexcept {  // under lock_
     return retired_.cells.size() >= batch_cells || retired_.bytes >= enough_bytes();

@@ -114,8 +114,8 @@ void heap<M>::reclaim_now() noexcept {
     constexpr std::size_t few = 16;  // others want the lock, too
     const std::size_t left = cells.size() - std::min(cells.size(), few);
     std::uint64_t freed = 0, waited = 0;
-    const bool recovering = recovering_;  // looked at once, as all slabs there are
-    const std::span slabs(slabs_);
+    const bool recovering = recovering_;
+    const slab_list slabs(slabs_);
     for (const cell& c : std::span(cells).subspan(left)) {
       freed += free_if_in_use(c, slabs, recovering);
       waited += c.bytes;
@@ -129,14 +129,13 @@ void heap<M>::reclaim_now() noexcept {
 /// A cell that is not in use is left alone: the pool is damaged. Returns the bytes that are in use
 /// no more, and not counted yet.
 template <medium M>
-[[gnu::always_inline]] inline std::uint64_t heap<M>::free_if_in_use(
-    cell c, std::span<const std::unique_ptr<slab>> slabs, bool recovering) noexcept {
+[[gnu::always_inline]] inline std::uint64_t heap<M>::free_if_in_use(cell c, slab_list slabs,
+                                                                    bool recovering) noexcept {
   if (c.bytes > largest_cell_bytes || recovering) [[unlikely]] {
     if (is_of_before(c.offset) || in_use(c.offset, c.bytes)) free_now(c);
     return 0;
   }
-  const std::uint64_t number = c.offset / slab_bytes;
-  slab* const s = number < slabs.size() ? slabs[number].get() : nullptr;
+  slab* const s = slab_among(slabs, c.offset);
   std::uint32_t index = 0;
   if (s == nullptr || !s->has_cell_at(c.offset, c.bytes, index)) return 0;
   return free_in(*s, index) ? c.bytes : 0;
