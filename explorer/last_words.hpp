@@ -15,8 +15,8 @@ void last_words_job(std::string name);
 
 /// What is going on: `packed` makes the findings so far, the last violation being what would be
 /// reported. Within `seconds` of processor time, or it hangs; so does what stands still for
-/// as long. Looked at once a second: a hang is noticed up to a
-/// second later. Time in which the process was stopped (SIGSTOP) does not count.
+/// as long. It is looked at once a second, and a hang is noticed up to a second later. Time in
+/// which the process was stopped (SIGSTOP) does not count.
 void last_words_context(std::function<std::string()> packed, unsigned seconds);
 
 /// Writes the findings with this as what was wrong, and ends the process.

@@ -21,7 +21,8 @@ namespace durahash {
 enum class verb : std::uint8_t { store, store_bytes, flush, fence, publish_unfenced };
 
 /// `visible_is_durable`: no crash that the medium promises to survive undoes a store that another
-/// thread has seen.
+/// thread has seen. A medium may have `most_unit_bits`: tables on it have at most so many bits of
+/// stripes (engine/frame/stripes.hpp), since they are opened often.
 template <class M>
 concept medium = requires(M& m, const M& c, std::uint64_t* word, void* at, const void* from,
                           std::size_t bytes, verb which, const site& where) {

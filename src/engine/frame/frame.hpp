@@ -201,7 +201,7 @@ class engine_frame : public lifecycle<M, Kind, Engine> {
     return this->self().search_long(key, any_reader<value_type>(read));
   }
 
-  /// By its key word, where that is the key of a word or the hash of another one.
+  /// Of a slot's record: its key word is the key where that is a word, and else the hash.
   std::uint64_t hash_of_slot(std::uint64_t key_word) const noexcept {
     if constexpr (Kind::in_slot) return word_hash(key_word, this->seeds_);
     else return key_word;
