@@ -1,136 +1,227 @@
-// TurboHash: tells what lies where (engine/structure.hpp).
+// TurboHash: tells what lies where (engine/structure.hpp), and figures.
 #pragma once
 
+#include <algorithm>
+#include <bit>
+#include <string>
+
 #include "engine/structure.hpp"
+#include "engine/turbo/growth.hpp"
 #include "engine/turbo/table.hpp"
 
 namespace durahash::turbo {
 
+/// Of a table that nobody writes to.
+template <class Table>
+class describer {
+  using M = typename Table::medium_type;
+  using Kind = typename Table::kind;
+  using key_type = typename Table::key_type;
+
+ public:
+  describer(const Table& t, part_visitor& v)
+      : t_(t), m_(t.m_), p_(t.p_), shards_(t.shards_), visitor_(v) {}
+
+  void directory();
+  void shard(shard_index s);
+  /// The buckets that a search for the key looks at.
+  void search(key_type key);
+
+ private:
+  void entry(shard_index s);
+  void pair(shard_index s);
+  void array(shard_index s);
+  void one_bucket(shard_index s, std::uint64_t index, const key_type* wanted);
+
+  const Table& t_;
+  M& m_;
+  const pool<M>& p_;
+  const shards<M>& shards_;
+  part_visitor& visitor_;
+};
+
+template <class Table>
+void describer<Table>::directory() {
+  visitor_.visit({.kind = "directory",
+                  .offset = p_.block().engine_offset,
+                  .bytes = p_.block().engine_bytes,
+                  .listed = true},
+                 [&](pool_part& into) {
+                   into.name = "directory";
+                   into.add("shards", std::uint64_t{shards_.first_node()});
+                   into.add("slots_per_bucket", std::uint64_t{slots_per_bucket});
+                   into.add("scope", std::uint64_t{t_.scope_});
+                   into.add("first_buckets", power_of_two(t_.first_log2_));
+                   into.add("collect_distance", std::uint64_t{t_.collect_distance_});
+                   into.add("in_place", t_.in_place_);
+                   if (shards_.may_be_split(shards_.first_node()))
+                     into.add("shard_buckets", power_of_two(t_.most_log2_));
+                 });
+}
+
+template <class Table>
+void describer<Table>::shard(shard_index s) {
+  const shard_view v = shards_.view(s);
+  if (v.is_part()) return;
+  entry(s);
+  if (v.is_split()) pair(s);
+  if (!v.none()) array(s);
+}
+
+template <class Table>
+void describer<Table>::entry(shard_index s) {
+  const shard_view v = shards_.view(s);
+  visitor_.visit({.kind = "directory entry",
+                  .offset = p_.offset_of(&shards_.entry_of(s)),
+                  .bytes = sizeof(std::uint64_t),
+                  .state = v.is_split() ? "names a pair"
+                           : v.none()   ? "empty"
+                                        : "names an array"},
+                 [&](pool_part& into) {
+                   into.name = "directory entry of " + shards_.name_of(s);
+                   if (v.is_split()) return into.add("names", shards_.pair_of(s));
+                   if (v.none())
+                     return into.add("names", std::string("nothing: the shard is empty"));
+                   into.add("names", v.offset());
+                   into.add("buckets", v.buckets());
+                 });
+}
+
+template <class Table>
+void describer<Table>::pair(shard_index s) {
+  visitor_.visit({.kind = "pair",
+                  .offset = shards_.pair_of(s),
+                  .bytes = sizeof(shard_pair),
+                  .named_by = p_.offset_of(&shards_.entry_of(s)),
+                  .state = "names two shards"},
+                 [&](pool_part& into) {
+                   into.name = "pair of " + shards_.name_of(s);
+                   into.add("first", shards_.name_of(2 * s));
+                   into.add("second", shards_.name_of(2 * s + 1));
+                 });
+}
+
+template <class Table>
+void describer<Table>::array(shard_index s) {
+  const shard_view v = shards_.view(s);
+  const std::string size = power_of_two(v.log2_buckets()) + " buckets";
+  visitor_.visit({.kind = "array",
+                  .offset = v.offset(),
+                  .bytes = v.bytes(),
+                  .named_by = p_.offset_of(&shards_.entry_of(s)),
+                  .state = size},
+                 [&](pool_part& into) {
+                   into.name = "array of " + shards_.name_of(s);
+                   into.add("buckets", v.buckets());
+                 });
+  for (std::uint64_t index = 0; index < v.buckets(); ++index) one_bucket(s, index, nullptr);
+}
+
+template <class Table>
+void describer<Table>::one_bucket(shard_index s, std::uint64_t index, const key_type* wanted) {
+  const bucket& b = shards_.buckets_of(shards_.view(s))[index];
+  const meta_word meta = load(m_, b.meta);
+  auto which = [&] { return "bucket " + std::to_string(index) + " of " + shards_.name_of(s); };
+  visitor_.visit({.kind = "bucket",
+                  .offset = p_.offset_of(&b),
+                  .bytes = sizeof b,
+                  .state = meta.ends_path() ? "ends paths" : "paths pass"},
+                 [&](pool_part& into) {
+                   into.name = which();
+                   into.add("meta", hex(meta.bits));
+                   into.add("changes", meta.bits / meta_word::one_write);
+                   into.add("records", static_cast<std::uint64_t>(std::popcount(meta.live())));
+                   if (!meta.well_formed()) into.add("damaged", std::string("impossible bitmaps"));
+                 });
+  for (int i = 0; i < slots_per_bucket; ++i) {
+    const slot& at = b.slots[i];
+    const bool live = (meta.live() >> i & 1) != 0, deleted = (meta.deleted() >> i & 1) != 0;
+    const std::uint64_t key_word = load(m_, at.key);
+    const live_record r{t_.hash_of_slot(key_word), key_word, load(m_, at.value)};
+    visitor_.visit({.kind = "slot",
+                    .offset = p_.offset_of(&at),
+                    .bytes = sizeof at,
+                    .state = live      ? "live"
+                             : deleted ? "deleted"
+                                       : "empty"},
+                   [&](pool_part& into) {
+                     into.name = "slot " + std::to_string(i) + " of " + which();
+                     if (!live) return;
+                     into.add("hash", hex(r.hash));
+                     into.add("tag", std::uint64_t{tag_at(m_, b, i)});
+                     add_record<Kind>(m_, p_, r, wanted, into);
+                   });
+    if (live) visit_record<Kind>(m_, p_, r, p_.offset_of(&at.value), visitor_);
+  }
+}
+
+template <class Table>
+void describer<Table>::search(key_type key) {
+  const std::uint64_t hash = Table::kind::hash(key, t_.seeds_);
+  const shard_index s = shards_.leaf_of(hash);
+  const shard_view v = shards_.view(s);
+  const std::uint64_t home = home_of(s, hash, v.log2_buckets());
+  const std::uint64_t buckets = v.none() ? 0 : t_.path(v).length_from(home);
+  visitor_.visit(
+      {.kind = "search", .offset = p_.offset_of(&shards_.entry_of(s)), .bytes = 0, .listed = true},
+      [&](pool_part& into) {
+        into.name = "search";
+        into.add("hash", hex(hash));
+        const std::uint64_t shards_there = std::uint64_t{1} << level_of(s);
+        into.add("shard", s - shards_there);
+        if (shards_there != shards_.first_node()) into.add("of_shards", shards_there);
+        into.add("tag", std::uint64_t{tag_of(hash)});
+        if (!v.none()) into.add("home_bucket", home);
+        into.add("buckets", buckets);
+      });
+  for (std::uint64_t n = 0; n < buckets; ++n) one_bucket(s, (home + n) & (v.buckets() - 1), &key);
+}
+
 template <medium M, class Kind>
 void table<M, Kind>::each_part_of_table(part_visitor& v) {
-  v.visit({.kind = "directory",
-           .offset = p_.block().engine_offset,
-           .bytes = p_.block().engine_bytes,
-           .listed = true},
-          [&](pool_part& into) {
-            into.name = "directory";
-            into.add("shards", std::uint64_t{first_node_});
-            into.add("slots_per_bucket", std::uint64_t{slots_per_bucket});
-            into.add("scope", std::uint64_t{scope_});
-            into.add("first_buckets", power_of_two(first_log2_));
-            into.add("collect_distance", std::uint64_t{collect_distance_});
-            into.add("in_place", in_place_);
-            if (max_level_ > level_of(first_node_))
-              into.add("shard_buckets", power_of_two(most_log2_));
-          });
-  each_node([&](shard_index s) { each_part_of_shard(s, v); });
-}
-
-template <medium M, class Kind>
-void table<M, Kind>::each_part_of_shard(shard_index s, part_visitor& v) {
-  const shard_view array = view(s);
-  if (array.is_part()) return;
-  const bool is_split = array.is_split();
-  std::uint64_t entry = p_.offset_of(&entry_of(s));
-  std::string which = name_of(s);
-  v.visit({.kind = "directory entry",
-           .offset = entry,
-           .bytes = sizeof(std::uint64_t),
-           .state = is_split       ? "names a pair"
-                    : array.none() ? "empty"
-                                   : "names an array"},
-          [&](pool_part& into) {
-            into.name = "directory entry of " + which;
-            if (is_split) return into.add("names", pairs_[s]);
-            if (array.none()) return into.add("names", std::string("nothing: the shard is empty"));
-            into.add("names", array.offset());
-            into.add("buckets", array.buckets());
-          });
-  if (is_split)
-    v.visit({.kind = "pair",
-             .offset = pairs_[s],
-             .bytes = sizeof(shard_pair),
-             .named_by = entry,
-             .state = "names two shards"},
-            [&](pool_part& into) {
-              into.name = "pair of " + which;
-              into.add("first", name_of(2 * s));
-              into.add("second", name_of(2 * s + 1));
-            });
-  if (array.none()) return;
-  std::string size = power_of_two(array.log2_buckets()) + " buckets";
-  v.visit({.kind = "array",
-           .offset = array.offset(),
-           .bytes = array.bytes(),
-           .named_by = entry,
-           .state = size},
-          [&](pool_part& into) {
-            into.name = "array of " + which;
-            into.add("buckets", array.buckets());
-          });
-  for (std::uint64_t index = 0; index < array.buckets(); ++index)
-    each_part_of_bucket(s, index, nullptr, v);
-}
-
-template <medium M, class Kind>
-void table<M, Kind>::each_part_of_bucket(shard_index s, std::uint64_t index, const key_type* wanted,
-                                         part_visitor& v) {
-  bucket& b = buckets_of(view(s))[index];
-  meta_word meta = load(m_, b.meta);
-  auto which = [&] { return "bucket " + std::to_string(index) + " of " + name_of(s); };
-  v.visit({.kind = "bucket",
-           .offset = p_.offset_of(&b),
-           .bytes = sizeof b,
-           .state = meta.ends_path() ? "ends paths" : "paths pass"},
-          [&](pool_part& into) {
-            into.name = which();
-            into.add("meta", hex(meta.bits));
-            into.add("changes", meta.bits / meta_word::one_write);
-            into.add("records", static_cast<std::uint64_t>(std::popcount(meta.live())));
-            if (!meta.well_formed()) into.add("damaged", std::string("impossible bitmaps"));
-          });
-  for (int i = 0; i < slots_per_bucket; ++i) {
-    slot& at = b.slots[i];
-    bool live = (meta.live() >> i & 1) != 0, deleted = (meta.deleted() >> i & 1) != 0;
-    std::uint64_t key_word = load(m_, at.key);
-    live_record r{hash_of_slot(key_word), key_word, load(m_, at.value)};
-    v.visit({.kind = "slot",
-             .offset = p_.offset_of(&at),
-             .bytes = sizeof at,
-             .state = live      ? "live"
-                      : deleted ? "deleted"
-                                : "empty"},
-            [&](pool_part& into) {
-              into.name = "slot " + std::to_string(i) + " of " + which();
-              if (!live) return;
-              into.add("hash", hex(r.hash));
-              into.add("tag", std::uint64_t{tag_at(b, i)});
-              add_record<Kind>(m_, p_, r, wanted, into);
-            });
-    if (live) visit_record<Kind>(m_, p_, r, p_.offset_of(&at.value), v);
-  }
+  describer tell(*this, v);
+  tell.directory();
+  shards_.each([&](shard_index s) { tell.shard(s); });
 }
 
 template <medium M, class Kind>
 void table<M, Kind>::each_candidate(key_type key, part_visitor& v) {
-  std::uint64_t hash = Kind::hash(key, seeds_);
-  shard_index s = leaf_of(hash);
-  shard_view array = view(s);
-  std::uint64_t home = home_of(s, hash, array.log2_buckets());
-  std::uint64_t buckets = array.none() ? 0 : path_length(array, home);
-  v.visit({.kind = "search", .offset = p_.offset_of(&entry_of(s)), .bytes = 0, .listed = true},
-          [&](pool_part& into) {
-            into.name = "search";
-            into.add("hash", hex(hash));
-            const std::uint64_t shards_there = std::uint64_t{1} << level_of(s);
-            into.add("shard", s - shards_there);
-            if (shards_there != first_node_) into.add("of_shards", shards_there);
-            into.add("tag", std::uint64_t{tag_of(hash)});
-            if (!array.none()) into.add("home_bucket", home);
-            into.add("buckets", buckets);
-          });
-  for (std::uint64_t n = 0; n < buckets; ++n)
-    each_part_of_bucket(s, (home + n) & (array.buckets() - 1), &key, v);
+  describer<table>(*this, v).search(key);
+}
+
+// ----------------------------------------------------------------------------------------- figures
+
+template <medium M, class Kind>
+void table<M, Kind>::describe(table_stats& stats) {
+  std::uint64_t buckets = 0, probed_sum = 0, probed_most = 0, deleted = 0, largest = 0, arrays = 0;
+  std::uint64_t count = 0;
+  shards_.each([&](shard_index s) {
+    [[maybe_unused]] read_guard guard = reading();
+    const shard_view v = view(s);
+    const path_in<M> paths = path(v);
+    count += !v.elsewhere();
+    arrays += !v.none();
+    largest = std::max(largest, v.buckets());
+    buckets += v.buckets();
+    deleted += growth<table>(*this).deleted_in(v);
+    for (std::uint64_t home = 0; home < v.buckets(); ++home) {
+      const std::uint64_t reach = paths.length_from(home);
+      probed_sum += reach;
+      probed_most = std::max(probed_most, reach);
+    }
+  });
+  stats.figures = {
+      {"shards", static_cast<double>(count)},
+      {"shards_in_use", static_cast<double>(arrays)},
+      {"largest_shard_buckets", static_cast<double>(largest)},
+      {"buckets", static_cast<double>(buckets)},
+      {"deleted_slots", static_cast<double>(deleted)},
+      {"negative_probe_mean",
+       buckets == 0 ? 0 : static_cast<double>(probed_sum) / static_cast<double>(buckets)},
+      {"negative_probe_max", static_cast<double>(probed_most)},
+      {"resizes", static_cast<double>(resizes_.load())},
+      {"collections", static_cast<double>(collections_.load())},
+      {"splits", static_cast<double>(splits_.load())}};
 }
 
 }  // namespace durahash::turbo

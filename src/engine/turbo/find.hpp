@@ -8,7 +8,6 @@
 
 #include <algorithm>
 
-#include "base/bytes16.hpp"
 #include "engine/turbo/table.hpp"
 
 namespace durahash::turbo {
@@ -20,42 +19,42 @@ template <class Read>
 [[gnu::always_inline]] inline status table<M, Kind>::get(key_type key, Read read) {
   // keeps array and record from reuse; u64 tables have none
   [[maybe_unused]] const read_guard guard = reading();
-  const home_look l = look_home(key);
+  const look_type l = look_home(key);
   __builtin_prefetch(near_line(l.home, l.hash));
   return answer(l, key, read);
 }
 
 template <medium M, class Kind>
 [[gnu::always_inline]] inline auto table<M, Kind>::look_home(key_type key) const noexcept
-    -> home_look {
-  home_look l;
+    -> look_type {
+  look_type l;
   l.hash = Kind::hash(key, seeds_);
-  const split_hash h = split(l.hash);
+  const split_hash h = shards_.beginning_of(l.hash);
   l.mirror = &shards_[h.shard].mirror;
   const shard_view v = l.mirror->view();
-  l.home = home_in(v, h);
+  l.home = shards_.home_in(v, h);
   l.view = v.without_marks();
   return l;
 }
 
 template <medium M, class Kind>
-[[gnu::always_inline]] inline auto table<M, Kind>::read_home(const home_look& l) const noexcept
+[[gnu::always_inline]] inline auto table<M, Kind>::read_home(const look_type& l) const noexcept
     -> home_seen {
   const meta_word meta = load(m_, l.home->meta);
-  return {meta, match_valid(*l.home, meta, l.hash)};
+  return {meta, match_valid(m_, *l.home, meta, l.hash)};
 }
 
 /// Of records in two passes: the slot tells which one's lines are needed.
 template <medium M, class Kind>
 [[gnu::always_inline]] inline void table<M, Kind>::look_at(std::span<const key_type> keys,
-                                                           home_look* looks) const noexcept {
+                                                           look_type* looks) const noexcept {
   for (std::size_t i = 0; i < keys.size(); ++i) {
-    const home_look l = looks[i] = look_home(keys[i]);
+    const look_type l = looks[i] = look_home(keys[i]);
     __builtin_prefetch(l.home);
     __builtin_prefetch(near_line(l.home, l.hash));
   }
   if constexpr (!Kind::in_slot)
-    for (const home_look& l : std::span(looks, keys.size()))
+    for (const look_type& l : std::span(looks, keys.size()))
       if (const std::uint32_t hits = read_home(l).hits; hits != 0)
         prefetch_record(p_, load(m_, l.home->slots[first_of(hits)].value));
 }
@@ -63,55 +62,23 @@ template <medium M, class Kind>
 /// What the look is worth, if nothing has changed since; all else searches.
 template <medium M, class Kind>
 template <class Read>
-[[gnu::always_inline]] inline status table<M, Kind>::answer(const home_look& l, key_type key,
+[[gnu::always_inline]] inline status table<M, Kind>::answer(const look_type& l, key_type key,
                                                             Read read) {
   const std::uint64_t key_word = Kind::key_word(key, l.hash);
   const home_seen seen = read_home(l);
-  if (const slot* const at = slot_of(*l.home, seen.meta, seen.hits, key_word); at != nullptr) {
+  if (const slot* const at = slot_of(m_, *l.home, seen.meta, seen.hits, key_word); at != nullptr) {
     const std::optional<value_type> value = value_for_key<Kind>(m_, p_, load(m_, at->value), key);
-    if (value && is_as_read(*l.home, seen.meta) && is_as_read(*l.mirror, l.view)) [[likely]] {
+    if (value && is_as_read(m_, *l.home, seen.meta) && is_current(*l.mirror, l.view)) [[likely]] {
       read(*value);
       return status::ok;
     }
   } else if (!seen.meta.ends_path()) {
     return get_beyond(key, read, l.view.word, l.home, seen.meta.bits, Kind::in_slot ? 0 : l.hash);
-  } else if ((M::planted("misses-are-not-checked-again") || is_as_read(*l.home, seen.meta)) &&
-             is_as_read(*l.mirror, l.view)) [[likely]] {
+  } else if ((M::planted("misses-are-not-checked-again") || is_as_read(m_, *l.home, seen.meta)) &&
+             is_current(*l.mirror, l.view)) [[likely]] {
     return status::not_found;
   }
   return frame::search(key, read);
-}
-
-/// Of these slots, those from the one that holds the key on; 0: none does.
-template <medium M, class Kind>
-[[gnu::always_inline]] inline std::uint32_t table<M, Kind>::find_in(
-    const bucket& b, meta_word meta, std::uint32_t hits, std::uint64_t key_word) const noexcept {
-  for (; hits != 0; hits &= hits - 1) {
-    const std::size_t i = first_of(hits);
-    if (!meta.is_deleted(i) && holds(m_, slot_in(b, i).key, key_word)) [[likely]]
-      break;
-  }
-  return hits;
-}
-
-/// The first of these slots that holds the key, or null. A slot is told by the place of its bit
-/// `deleted`: one number in one register.
-template <medium M, class Kind>
-[[gnu::always_inline]] inline const slot* table<M, Kind>::slot_of(
-    const bucket& b, meta_word meta, std::uint32_t hits, std::uint64_t key_word) const noexcept {
-  constexpr unsigned deleted_bits = meta_word::first_deleted_bit;
-  const char* const bits_0 =
-      reinterpret_cast<const char*>(&b) + offsetof(bucket, slots) - deleted_bits * sizeof(slot);
-  for (; hits != 0; hits &= hits - 1) {
-    unsigned bit = static_cast<unsigned>(__builtin_ctz(hits)) + deleted_bits;
-    asm("" : "+r"(bit));
-    if ((meta.bits >> bit & 1) != 0) continue;
-    const void* const at = bits_0 + bit * unsigned{sizeof(slot)};
-    const slot* const s = static_cast<const slot*>(at);
-    if (holds(m_, s->key, key_word)) [[likely]]
-      return s;
-  }
-  return nullptr;
 }
 
 /// Along the path behind the home bucket, which had neither the key nor the path's end; of a shard
@@ -123,13 +90,13 @@ template <class Read>
                                                     std::uint64_t view_word, const bucket* home,
                                                     std::uint64_t home_meta, std::uint64_t known) {
   const shard_view v{view_word};
-  if (v.none() || (!M::planted("misses-are-not-checked-again") && !is_as_read(*home, {home_meta})))
-      [[unlikely]]
+  if (v.none() || (!M::planted("misses-are-not-checked-again") &&
+                   !is_as_read(m_, *home, {home_meta}))) [[unlikely]]
     return frame::search(key, read);
   const std::uint64_t hash = Kind::in_slot ? Kind::hash(key, seeds_) : known;
   const std::uint64_t key_word = Kind::key_word(key, hash);
   const std::uint64_t mask = v.bytes() - 1;
-  const char* const first = base_ + v.offset();
+  const char* const first = shards_.bytes_of(v);
   auto at_byte = static_cast<std::uint64_t>(reinterpret_cast<const char*>(home) - first);
   unsigned left = scope_in(v);
   if (M::planted("a-search-one-bucket-short") && left > 1) --left;
@@ -137,34 +104,26 @@ template <class Read>
     at_byte = (at_byte + block_bytes) & mask;
     const auto& b = *reinterpret_cast<const bucket*>(first + at_byte);
     const meta_word meta = load(m_, b.meta);
-    if (const slot* const s = slot_of(b, meta, match_valid(b, meta, hash), key_word);
+    if (const slot* const s = slot_of(m_, b, meta, match_valid(m_, b, meta, hash), key_word);
         s != nullptr) {
       const std::optional<value_type> value = value_for_key<Kind>(m_, p_, load(m_, s->value), key);
-      if (!value || !is_as_read(b, meta) || !is_as_read(shards_[split(hash).shard].mirror, v))
-          [[unlikely]]
+      if (!value || !is_as_read(m_, b, meta) ||
+          !is_current(shards_[shards_.beginning_of(hash).shard].mirror, v)) [[unlikely]]
         return frame::search(key, read);
       read(*value);
       return status::ok;
     }
-    if (!M::planted("misses-are-not-checked-again") && !is_as_read(b, meta)) [[unlikely]]
+    if (!M::planted("misses-are-not-checked-again") && !is_as_read(m_, b, meta)) [[unlikely]]
       return frame::search(key, read);
     if (meta.ends_path()) break;
   }
-  return is_as_read(shards_[split(hash).shard].mirror, v) ? status::not_found
-                                                          : frame::search(key, read);
-}
-
-template <medium M, class Kind>
-[[gnu::always_inline]] inline bool table<M, Kind>::is_as_read(const bucket& b,
-                                                              meta_word meta) const noexcept {
-  if (M::planted("one-write-in-between-is-tolerated"))
-    return (load(m_, b.meta).bits >> 28) - (meta.bits >> 28) <= 1;
-  return holds(m_, b.meta, meta);
+  return is_current(shards_[shards_.beginning_of(hash).shard].mirror, v) ? status::not_found
+                                                                         : frame::search(key, read);
 }
 
 /// Whether the shard's array is the one that `v` names, with nothing in it that is not durable.
 template <medium M, class Kind>
-[[gnu::always_inline]] inline bool table<M, Kind>::is_as_read(const shard_mirror<M>& mirror,
+[[gnu::always_inline]] inline bool table<M, Kind>::is_current(const shard_mirror<M>& mirror,
                                                               shard_view v) noexcept {
   if (M::planted("readers-give-away-what-is-not-durable")) return mirror.view().same_array(v);
   return mirror.is(v);
@@ -176,7 +135,7 @@ status table<M, Kind>::search_long(key_type key, any_reader<value_type> read) {
   // keeps array and record from reuse; u64 tables have none, and look at the mirror again instead
   [[maybe_unused]] read_guard guard = reading();
   while (true) {  // ends: each further round means that a writer of this shard got on
-    const shard_index s = leaf_of(hash);
+    const shard_index s = shards_.leaf_of(hash);
     const shard_view v = view(s);
     if (v.elsewhere()) continue;
     if (v.none()) return status::not_found;
@@ -193,30 +152,21 @@ status table<M, Kind>::search_long(key_type key, any_reader<value_type> read) {
   }
 }
 
-/// The shard that a hash belongs to: up from where searches begin, or down.
-template <medium M, class Kind>
-shard_index table<M, Kind>::leaf_of(std::uint64_t hash) const noexcept {
-  auto s = static_cast<shard_index>(split(hash).shard);
-  while (view(s).is_part()) s /= 2;
-  while (view(s).is_split()) s = 2 * s + static_cast<shard_index>(rest_in(s, hash) >> 63);
-  return s;
-}
-
 /// `buckets` counts those that were looked at, from the home bucket on.
 template <medium M, class Kind>
 auto table<M, Kind>::probe(shard_view v, std::uint64_t home, std::uint64_t hash, key_type key,
                            std::optional<value_type>& value, unsigned& buckets) const -> probed {
-  bucket* first = buckets_of(v);
+  const bucket* const first = shards_.buckets_of(v);
   const std::uint64_t mask = v.buckets() - 1;
   std::uint64_t key_word = Kind::key_word(key, hash);
   unsigned scope = scope_in(v);
   if (M::planted("a-search-one-bucket-short") && scope > 1) --scope;
   while (buckets < scope) {
-    bucket& b = first[(home + buckets++) & mask];
+    const bucket& b = first[(home + buckets++) & mask];
     meta_word meta = load(m_, b.meta);
-    auto unchanged = [&] { return is_as_read(b, meta); };
-    for (std::uint32_t hits = match_tags(b, hash) & meta.live(); hits != 0;) {
-      slot& at = b.slots[take_lowest(hits)];
+    auto unchanged = [&] { return is_as_read(m_, b, meta); };
+    for (std::uint32_t hits = match_tags(m_, b, hash) & meta.live(); hits != 0;) {
+      const slot& at = b.slots[take_lowest(hits)];
       if (load(m_, at.key) != key_word) continue;
       std::uint64_t value_word = load(m_, at.value);
       if (!unchanged()) return probed::torn;
@@ -248,7 +198,7 @@ void table<M, Kind>::settle_for_reader(shard_index s, shard_view v, std::uint64_
     if ((now.word & shard_view::inherited) != 0) return settle(s);
     flushed started;
     for (unsigned n = 0; n < buckets; ++n)
-      started += flush(m_, extent_of(buckets_of(v)[(home + n) & (v.buckets() - 1)]),
+      started += flush(m_, extent_of(shards_.buckets_of(v)[(home + n) & (v.buckets() - 1)]),
                        "turbo.settle.buckets");
     [[maybe_unused]] durable done = fence(m_, std::move(started), "turbo.settle.all");
   }
@@ -261,35 +211,8 @@ void table<M, Kind>::settle(shard_index s) {
     shard_view v = view(s);
     if (v.none() || (v.word & shard_view::inherited) == 0) return;
     shards_[s].mirror.take_over(
-        v, persist(m_, extent{buckets_of(v), v.bytes()}, "turbo.inherit.array"));
+        v, persist(m_, extent{shards_.buckets_of(v), v.bytes()}, "turbo.inherit.array"));
   }
-}
-
-/// The slots that have the hash's tag.
-template <medium M, class Kind>
-[[gnu::always_inline]] inline std::uint32_t table<M, Kind>::match_tags(
-    const bucket& b, std::uint64_t hash) const noexcept {
-  bytes16 tags;
-  if constexpr (reads_plainly<M>) {  // in any order: the commit word, read again, vouches for them
-    tags = bytes16_at(b.tags[0].raw());
-    read_before_what_follows();
-  } else {
-    const std::uint64_t first = load(m_, b.tags[0]);
-    tags = bytes16_of(first, load(m_, b.tags[1]));
-  }
-  return same_bytes(tags, in_each_byte(hash));
-}
-
-/// The valid ones of them. A deleted one may be among them: `find_in` tells.
-template <medium M, class Kind>
-[[gnu::always_inline]] inline std::uint32_t table<M, Kind>::match_valid(
-    const bucket& b, meta_word meta, std::uint64_t hash) const noexcept {
-  return match_tags(b, hash) & all_slots & static_cast<std::uint32_t>(meta.bits);
-}
-
-template <medium M, class Kind>
-std::uint8_t table<M, Kind>::tag_at(const bucket& b, int slot) const noexcept {
-  return static_cast<std::uint8_t>(load(m_, b.tags[slot / 8]) >> (slot % 8 * 8));
 }
 
 }  // namespace durahash::turbo

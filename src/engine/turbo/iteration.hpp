@@ -24,21 +24,12 @@ meta_word table<M, Kind>::collect(const bucket& b, std::uint64_t first, std::uin
   }
 }
 
-/// Live slots of an array that nobody else writes to.
-template <medium M, class Kind>
-std::uint64_t table<M, Kind>::live_in(shard_view v) const {
-  std::uint64_t live = 0;
-  for (std::uint64_t index = 0; index < v.buckets(); ++index)
-    live += static_cast<unsigned>(std::popcount(load(m_, buckets_of(v)[index].meta).live()));
-  return live;
-}
-
 /// Calls visit(resident) for each record of an array that nobody else writes to.
 template <medium M, class Kind>
 template <class Visit>
 void table<M, Kind>::for_each_resident(shard_view v, Visit&& visit) const {
   for (std::uint64_t index = 0; index < v.buckets(); ++index) {
-    bucket& b = buckets_of(v)[index];
+    bucket& b = shards_.buckets_of(v)[index];
     for (std::uint32_t live = load(m_, b.meta).live(); live != 0;) {
       int i = take_lowest(live);
       std::uint64_t key_word = load(m_, b.slots[i].key);
@@ -51,7 +42,7 @@ void table<M, Kind>::for_each_resident(shard_view v, Visit&& visit) const {
 template <medium M, class Kind>
 std::optional<std::uint64_t> table<M, Kind>::read_stretch(std::uint64_t position, stretch& found) {
   constexpr std::uint64_t homes = 16;
-  const shard_index s = leaf_of(position);
+  const shard_index s = shards_.leaf_of(position);
   const unsigned level = level_of(s);
   const shard_view v = view(s);
   found.records.clear();
@@ -68,7 +59,7 @@ std::optional<std::uint64_t> table<M, Kind>::read_stretch(std::uint64_t position
   meta_word meta;
   do {
     const std::uint64_t n = first + buckets++;
-    meta = collect(buckets_of(v)[n & mask], position, end - 1, found.records);
+    meta = collect(shards_.buckets_of(v)[n & mask], position, end - 1, found.records);
     if (n >= last && meta.ends_path()) break;
   } while (buckets < all && buckets < v.buckets());
   if (!view(s).same_array(v)) return std::nullopt;

@@ -10,10 +10,6 @@
 
 namespace durahash::turbo {
 
-/// Shards are the nodes of a binary tree over the first bits of the hash. A node's index is those
-/// bits behind a 1: those of the directory come first, the halves of s are 2s and 2s + 1.
-using shard_index = std::uint32_t;
-
 /// A directory entry's mirror, in the form that a search needs: one comparison with the word as it
 /// was says that the array is the same, and that all that was read there is durable (T6).
 ///   bits 0-5    shift: what brings a hash without its shard bits down to a byte of the array. Of a

@@ -33,7 +33,7 @@ template <medium M, class Kind>
   const split_hash h = split(hash, nodes);
   shard_state* const state = &shards_[h.shard];
   const shard_view v = state->mirror.view();
-  return {hash, state, v, home_in(v, h)};
+  return {hash, state, v, shards_.home_in(v, h)};
 }
 
 /// The bucket's first line, and the one where the record is or will be if it has room.
@@ -47,7 +47,7 @@ template <medium M, class Kind>
 template <medium M, class Kind>
 [[gnu::always_inline]] inline auto table<M, Kind>::target_of(key_type key) const noexcept
     -> target_type {
-  const target_type t = look_up(key, nodes_to_begin_at());
+  const target_type t = look_up(key, shards_.nodes_to_begin_at());
   ask_for_home(t);
   return t;
 }
@@ -73,7 +73,7 @@ template <medium M, class Kind>
 template <medium M, class Kind>
 [[gnu::noinline]] auto table<M, Kind>::lock_leaf(std::uint64_t hash) noexcept -> unit_type {
   while (true) {  // ends: each further round means that the shard was split
-    const shard_index s = leaf_of(hash);
+    const shard_index s = shards_.leaf_of(hash);
     shards_[s].lock.lock();
     if (!view(s).elsewhere()) return unit_at(s);
     shards_[s].lock.unlock();
@@ -86,8 +86,8 @@ template <medium M, class Kind>
     const unit_type& u, const target_type& target) const noexcept {
   if (u.view.word == target.view.word) [[likely]]
     return target.home;
-  const shard_index s = index_of(u.state);
-  return home_in(u.view, {s, rest_in(s, target.hash)});
+  const shard_index s = shards_.index_of(u.state);
+  return shards_.home_in(u.view, {s, rest_in(s, target.hash)});
 }
 
 // --------------------------------------------------------------------------------- the home bucket
@@ -106,7 +106,7 @@ template <class Decide>
   const meta_word meta = load(m_, b.meta);
   c.state = u.state, c.view = u.view;
   const std::uint64_t key_word = Kind::key_word(key, hash);
-  if (const std::uint32_t hits = find_in(b, meta, match_valid(b, meta, hash), key_word);
+  if (const std::uint32_t hits = find_in(m_, b, meta, match_valid(m_, b, meta, hash), key_word);
       hits != 0) {
     const std::size_t i = first_of(hits);
     slot& at = slot_in(b, i);
@@ -159,15 +159,15 @@ template <medium M, class Kind>
   lookup found;
   if (v.none()) return found;
   const std::uint64_t mask = v.bytes() - 1, key_word = Kind::key_word(key, hash);
-  char* const first = base_ + v.offset();
+  char* const first = shards_.bytes_of(v);
   auto at_byte = static_cast<std::uint64_t>(reinterpret_cast<const char*>(home) - first);
   bucket* room = nullptr;
   unsigned n = 0;
   for (const unsigned last = scope_in(v) - 1;; ++n, at_byte = (at_byte + block_bytes) & mask) {
     bucket& b = *reinterpret_cast<bucket*>(first + at_byte);
     const meta_word meta = load(m_, b.meta);
-    for (std::uint32_t hits = match_valid(b, meta, hash);
-         (hits = find_in(b, meta, hits, key_word)) != 0; hits &= hits - 1)
+    for (std::uint32_t hits = match_valid(m_, b, meta, hash);
+         (hits = find_in(m_, b, meta, hits, key_word)) != 0; hits &= hits - 1)
       if (names_key<Kind>(m_, p_, load(m_, slot_in(b, first_of(hits)).value), key)) [[likely]]
         return {&b, static_cast<std::uint32_t>(first_of(hits)), n};
     const bool ends = meta.ends_path();
@@ -277,6 +277,11 @@ template <medium M, class Kind>
 }
 
 template <medium M, class Kind>
+[[gnu::always_inline]] inline durable table<M, Kind>::fence_payloads(flushed started) {
+  return fence(m_, std::move(started), "turbo.write.payload");
+}
+
+template <medium M, class Kind>
 [[gnu::always_inline]] inline flushed table<M, Kind>::publish_change(const change& c,
                                                                      ordered payload) {
   // COMMIT: the record appears, changes or goes
@@ -291,6 +296,11 @@ template <medium M, class Kind>
 }
 
 template <medium M, class Kind>
+[[gnu::always_inline]] inline durable table<M, Kind>::fence_words(flushed started) {
+  return fence(m_, std::move(started), "turbo.write.done");
+}
+
+template <medium M, class Kind>
 template <class LetGo>
 [[gnu::always_inline]] inline void table<M, Kind>::end(const change& c, const durable& done,
                                                        LetGo&& let_go) {
@@ -300,7 +310,7 @@ template <class LetGo>
   sum.store(sum.load(std::memory_order_relaxed) + c.records, std::memory_order_relaxed);
   if (c.wants_survey) [[unlikely]] {  // after an insert
     let_go();
-    if_memory_allows([this, s = c.state] { survey(index_of(s)); });
+    if_memory_allows([this, s = c.state] { survey(shards_.index_of(s)); });
   }
 }
 
@@ -314,14 +324,14 @@ void table<M, Kind>::look_ahead(std::span<const key_type> keys, target_type* tar
                                 bool) const noexcept {
   // no lock is held yet: arrays and records that are looked at may be on their way out
   [[maybe_unused]] const read_guard guard = reading();
-  const std::uint64_t nodes = nodes_to_begin_at();
+  const std::uint64_t nodes = shards_.nodes_to_begin_at();
   for (std::size_t i = 0; i < keys.size(); ++i) {
     const target_type t = targets[i] = look_up(keys[i], nodes);
     ask_for_home(t);
   }
   if constexpr (!Kind::in_slot)
     for (const target_type& t : std::span(targets, keys.size())) {
-      const std::uint32_t hits = match_valid(*t.home, load(m_, t.home->meta), t.hash);
+      const std::uint32_t hits = match_valid(m_, *t.home, load(m_, t.home->meta), t.hash);
       if (hits != 0) prefetch_record(p_, load(m_, t.home->slots[std::countr_zero(hits)].value));
     }
 }
