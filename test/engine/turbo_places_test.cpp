@@ -52,7 +52,9 @@ TEST(TurboPlaces, AShardsHashesBeginWhereThoseBeforeItEnd) {
       const std::uint64_t first = first_hash_of(s, level);
       EXPECT_TRUE(belongs(static_cast<shard_index>(s), first));
       EXPECT_TRUE(belongs(static_cast<shard_index>(s), first_hash_of(s + 1, level) - 1));
-      if (s != nodes) EXPECT_FALSE(belongs(static_cast<shard_index>(s), first - 1));
+      if (s != nodes) {
+        EXPECT_FALSE(belongs(static_cast<shard_index>(s), first - 1));
+      }
     }
     EXPECT_EQ(first_hash_of(2 * nodes, level), 0u);
   }
