@@ -125,14 +125,12 @@ background* background_thread::take_first() noexcept {
   return taken;
 }
 
-bool background::submit(job work) noexcept try {
+bool background::take(job work) {
   turns* t = turns::current();
   if (t == nullptr) return background_thread::of_process().submit(*this, std::move(work));
   if (stopping_) return false;
   t->has_background() ? t->submit(*this, std::move(work)) : work(*this);
   return true;
-} catch (const std::bad_alloc&) {
-  return false;
 }
 
 void background::stop() noexcept {

@@ -10,6 +10,8 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <new>
+#include <utility>
 
 namespace durahash {
 
@@ -25,7 +27,12 @@ class background {
 
   /// Returns   false where the process has no thread or no memory for it: the job has not run then,
   ///           nor will it. Does not throw.
-  bool submit(job work) noexcept;
+  template <class Work>
+  bool submit(Work work) noexcept try {  // a job of its own may need memory
+    return take(job(std::move(work)));
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
 
   /// Drops waiting jobs, waits for the running one, takes no more. Not in a job.
   void stop() noexcept;
@@ -33,6 +40,7 @@ class background {
 
  private:
   friend class background_thread;
+  bool take(job work);
 
   std::atomic<bool> stopping_{false};
   // Guarded by the thread's lock:

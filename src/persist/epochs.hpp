@@ -65,7 +65,8 @@ class epochs {
       unsigned depth = mine_->depth++;
       if (depth < detail::reader_record::nested) [[likely]] {
         detail::reader_record::reading& here = mine_->readings[depth];
-        here.since.store(e.now_.load(std::memory_order_acquire), std::memory_order_relaxed);
+        // who sees this epoch sees that the reading before it is over
+        here.since.store(e.now_.load(std::memory_order_acquire), std::memory_order_release);
         here.of.store(&e, std::memory_order_release);
       } else {
         detail::read_deeper(*mine_, e, depth);

@@ -8,7 +8,7 @@
 //       names its slab.
 //   H3  Nobody waits for readers in here, but in settle(), which no lock may be held around.
 //   H4  A slab that a lane owns is taken from under the lane's lock alone. A lane's lock comes
-//       before the heap's, and nobody holds two lanes'.
+//       before the heap's. Who holds one waits for no other, but for who holds all, in their order.
 //
 // crash at any point: the DRAM state is gone. Recovery tells the heap every cell that the root
 // reaches (adopt); the rest is free. Nothing leaks (hole X3), and allocating costs no flush.
@@ -31,6 +31,7 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -60,18 +61,15 @@ class heap {
   ///           reclaimed then.
   std::optional<std::uint64_t> allocate(std::uint64_t bytes);
 
-  /// While it lives, cells are taken from a new slab if that lies in front of every slab with room.
+  /// While one lives, cells are taken from a new slab if that lies in front of every slab with room.
   /// For compaction.
   class front_first {
    public:
     explicit front_first(heap& h) : heap_(h) {
-      heap_.front_first_ = true;
-      heap_.close_lanes();
+      heap_.change_front_first(+1);
+      heap_.empty_lanes();
     }
-    ~front_first() {
-      heap_.front_first_ = false;
-      heap_.open_lanes();
-    }
+    ~front_first() { heap_.change_front_first(-1); }
     front_first(const front_first&) = delete;
 
    private:
@@ -150,7 +148,14 @@ class heap {
     return sum;
   }
   /// Bytes in cells that the root reaches. Exact while nobody writes.
-  std::uint64_t reachable_bytes();
+  std::uint64_t reachable_bytes() const noexcept {
+    std::uint64_t used = used_bytes(), pending = 0;
+    for (int tries = 0; tries < 1000; ++tries) {
+      pending = pending_bytes();
+      if (const std::uint64_t before = std::exchange(used, used_bytes()); used == before) break;
+    }
+    return used - std::min(used, pending);
+  }
   /// Bytes in cells of slabs that are not in use.
   std::uint64_t idle_cell_bytes();
   /// Bytes that readers keep back just now.
@@ -183,6 +188,8 @@ class heap {
   // retired ones that are worth a look at the readers
   static constexpr std::size_t batch_cells = 512;
   static constexpr std::uint64_t batch_bytes = 1 << 20;
+  // who writes frees so many and goes on, though a reader that has left kept back more
+  static constexpr std::size_t freed_by_a_write = 8 * batch_cells;
 
   /// Cells that were unlinked before `epoch` began.
   struct retired_batch {
@@ -226,8 +233,10 @@ class heap {
   bool lanes_open() const noexcept { return lanes_open_.load(std::memory_order_relaxed); }
   void empty_lane(lane& l) noexcept;  // under l.lock
   void empty_lanes() noexcept;
-  void close_lanes() noexcept;
-  void open_lanes() noexcept;
+  void change_front_first(int by) noexcept;
+  void set_lanes_open() noexcept {  // under lock_
+    lanes_open_.store(has_lanes_ && !recovering_ && front_first_ == 0, std::memory_order_relaxed);
+  }
 
   using slab_list = std::span<const std::unique_ptr<slab>>;  // by offset / slab_bytes
   static slab* slab_among(slab_list slabs, std::uint64_t offset) noexcept {
@@ -236,6 +245,7 @@ class heap {
   }
   slab* slab_at(std::uint64_t offset) noexcept { return slab_among(slabs_, offset); }
   std::optional<std::uint64_t> allocate_slowly(std::uint64_t bytes);
+  std::optional<std::uint64_t> allocate_alone(std::uint64_t bytes);
   void retire_slowly(cell c) noexcept;
   std::optional<std::uint64_t> allocate_now(std::uint64_t bytes);  // under lock_
   slab* make_slab(std::uint64_t offset, std::uint64_t cell_bytes);
@@ -254,7 +264,7 @@ class heap {
   bool enough_retired() const noexcept {  // under lock_
     return retired_.cells.size() >= batch_cells || retired_.bytes >= enough_bytes();
   }
-  void reclaim_now() noexcept;
+  void reclaim_now(std::size_t most = ~std::size_t{0}) noexcept;
   void list(slab& s) noexcept;
   void unlist(slab& s) noexcept;
   void release_slab(slab& s) noexcept;
@@ -282,9 +292,10 @@ class heap {
   std::deque<retired_batch> waiting_;             // for readers, oldest first
   std::vector<cell> freed_during_recovery_;
   bool recovering_ = false, stranded_ = false;
+  bool forgets_ = false;  // a cell of before is in use, and nothing says so
   std::atomic<bool> knows_{true};
   std::uint64_t end_at_open_ = 0;
-  std::atomic<bool> front_first_{false};
+  unsigned front_first_ = 0;  // that live
   // Less what lanes have taken and hold. Changed under lock_.
   std::atomic<std::uint64_t> used_bytes_{0};
   std::atomic<std::uint64_t> pending_bytes_{0};
@@ -339,6 +350,20 @@ template <medium M>
   empty_lanes();  // of other threads
   if (pending_bytes() != 0) reclaim();
   else if (!has_lanes_) return std::nullopt;
+  {
+    std::scoped_lock lock(lock_);
+    if (auto offset = allocate_now(bytes)) return offset;
+  }
+  return has_lanes_ ? allocate_alone(bytes) : std::nullopt;
+}
+
+/// With all lanes held: what they give back no other thread takes meanwhile.
+template <medium M>
+std::optional<std::uint64_t> heap<M>::allocate_alone(std::uint64_t bytes) {
+  std::array<std::unique_lock<spin_lock>, std::tuple_size_v<decltype(lanes_)>> held;
+  for (std::size_t n = 0; n < lanes_.size(); ++n)
+    held[n] = std::unique_lock(lanes_[n].lock), empty_lane(lanes_[n]);
+  reclaim_now();
   std::scoped_lock lock(lock_);
   return allocate_now(bytes);
 }
@@ -485,12 +510,6 @@ void heap<M>::release_idle_slabs() noexcept {
 }
 
 // ---------------------------------------------------------------------------------------- figures
-
-template <medium M>
-std::uint64_t heap<M>::reachable_bytes() {
-  std::scoped_lock lock(lock_);
-  return used_bytes() - pending_bytes();
-}
 
 template <medium M>
 std::uint64_t heap<M>::idle_cell_bytes() {

@@ -110,7 +110,7 @@ template <medium M>
 [[gnu::noinline]] void heap<M>::hand_over_and_unlock(lane& l) noexcept {
   const bool enough = hand_over_retired(l);
   l.lock.unlock();
-  if (enough) reclaim_now();
+  if (enough) reclaim_now(freed_by_a_write);
 }
 
 /// Returns whether enough waits to be worth a look at the readers.
@@ -148,17 +148,12 @@ void heap<M>::empty_lanes() noexcept {
   }
 }
 
-/// Nothing is taken or kept in a lane behind this.
+/// While one lives nothing is taken or kept in a lane that was emptied since.
 template <medium M>
-void heap<M>::close_lanes() noexcept {
-  lanes_open_.store(false, std::memory_order_relaxed);
-  empty_lanes();
-}
-
-template <medium M>
-void heap<M>::open_lanes() noexcept {
+void heap<M>::change_front_first(int by) noexcept {
   std::scoped_lock lock(lock_);
-  lanes_open_.store(has_lanes_ && !recovering_ && !front_first_, std::memory_order_relaxed);
+  front_first_ += static_cast<unsigned>(by);
+  set_lanes_open();
 }
 
 }  // namespace durahash

@@ -35,7 +35,7 @@ class heap<M>::retiring {
   /// The heap may be used until the next one.
   void release() noexcept {
     if (lane_ != nullptr) std::exchange(lane_, nullptr)->lock.unlock();
-    if (std::exchange(enough_, false)) heap_.reclaim_now();
+    if (std::exchange(enough_, false)) heap_.reclaim_now(freed_by_a_write);
   }
 
  private:
@@ -67,7 +67,7 @@ template <medium M>
     retire_now({&c, 1});
     enough = enough_retired();
   }
-  if (enough) reclaim_now();
+  if (enough) reclaim_now(freed_by_a_write);
 }
 
 template <medium M>
@@ -97,8 +97,9 @@ void heap<M>::reclaim() noexcept {
   reclaim_now();
 }
 
+/// `most`: cells that it frees, about.
 template <medium M>
-void heap<M>::reclaim_now() noexcept {
+void heap<M>::reclaim_now(std::size_t most) noexcept {
   {
     std::scoped_lock lock(lock_);
     close_batch();
@@ -106,12 +107,13 @@ void heap<M>::reclaim_now() noexcept {
   }
   std::uint64_t oldest =
       M::planted("readers-without-epochs") ? ~std::uint64_t{0} : readers_.oldest_reader();
-  while (true) {  // ends: each round frees a cell, or all that can be
+  constexpr std::size_t few = 16;  // others want the lock, too
+  for (std::size_t done = 0; done < most;
+       done += few) {  // ends: each round frees a cell, or none is
     std::scoped_lock lock(lock_);
     while (!waiting_.empty() && waiting_.front().cells.empty()) waiting_.pop_front();
     if (waiting_.empty() || waiting_.front().epoch > oldest) return;
     std::vector<cell>& cells = waiting_.front().cells;
-    constexpr std::size_t few = 16;  // others want the lock, too
     const std::size_t left = cells.size() - std::min(cells.size(), few);
     std::uint64_t freed = 0, waited = 0;
     const bool recovering = recovering_;
@@ -154,11 +156,18 @@ void heap<M>::close_batch() noexcept {
   std::swap(waiting_.back(), retired_);
 }
 
-/// In use for good, as far as this opening goes.
+/// In use for good, as far as this opening goes. One of before that recovery has not come to must be
+/// known to be in use, or recovery would find it free: it was unlinked, and may be read.
 template <medium M>
 void heap<M>::strand(cell c) noexcept {
-  add(pending_bytes_, c.bytes);
   stranded_ = true;
+  if (is_of_before(c.offset) && !in_use(c.offset, c.bytes)) try {
+      if (!adopt_now(c.offset, c.bytes)) return;  // a damaged pool: it overlaps another one
+    } catch (const std::bad_alloc&) {
+      forgets_ = true;
+      return;
+    }
+  add(pending_bytes_, c.bytes);
 }
 
 template <medium M>

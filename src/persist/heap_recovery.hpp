@@ -7,7 +7,12 @@ namespace durahash {
 
 template <medium M>
 void heap<M>::begin_recovery() {
-  close_lanes();
+  {
+    std::scoped_lock lock(lock_);
+    recovering_ = true;
+    set_lanes_open();
+  }
+  empty_lanes();
   std::scoped_lock lock(lock_);
   slabs_.clear();
   large_.clear();
@@ -16,7 +21,7 @@ void heap<M>::begin_recovery() {
   waiting_.clear();
   freed_during_recovery_.clear();
   used_bytes_ = pending_bytes_ = 0;
-  recovering_ = true;
+  forgets_ = false;
   end_at_open_ = pool_.end();
 }
 
@@ -28,8 +33,9 @@ bool heap<M>::adopt(std::uint64_t offset, std::uint64_t bytes) {
 
 template <medium M>
 bool heap<M>::adopt_now(std::uint64_t offset, std::uint64_t bytes) {
+  const std::uint64_t end = pool_.end();
+  if (offset < pool_.block().heap_offset || offset >= end || bytes > end - offset) return false;
   std::uint64_t cell_bytes = cell_bytes_for(bytes);
-  if (offset < pool_.block().heap_offset || offset >= pool_.end()) return false;
   // allocated since open, or of no pool
   if (offset >= end_at_open_) return in_use(offset, cell_bytes);
   if (cell_bytes > end_at_open_ - offset) return false;
@@ -84,6 +90,7 @@ bool heap<M>::holds(std::uint64_t offset, std::uint64_t bytes) {
 template <medium M>
 void heap<M>::end_recovery() {
   std::scoped_lock lock(lock_);
+  if (forgets_) throw std::bad_alloc();
   // What waits for readers, and was unlinked before it was adopted, is in use until they have left.
   auto keep_back = [&](retired_batch& b) {
     std::erase_if(b.cells, [&](cell c) {
@@ -125,7 +132,7 @@ void heap<M>::end_recovery() {
   }
   skip_extents_before(end_at_open_);
   free_up_to(end_at_open_, 0);
-  lanes_open_.store(has_lanes_ && !front_first_, std::memory_order_relaxed);
+  set_lanes_open();
 }
 
 /// A cell of before that was retired while recovery ran. One that was unlinked before the scan saw
@@ -188,8 +195,8 @@ template <medium M>
 bool heap<M>::restore_slab(std::uint64_t offset, std::uint64_t cell_bytes,
                            const std::uint64_t* bits) {
   std::scoped_lock lock(lock_);
-  if (offset % slab_bytes != 0 || offset < pool_.block().heap_offset ||
-      offset > end_at_open_ - slab_bytes || overlaps(offset, slab_bytes))
+  if (offset % slab_bytes != 0 || offset < pool_.block().heap_offset || offset >= end_at_open_ ||
+      end_at_open_ - offset < slab_bytes || overlaps(offset, slab_bytes))
     return false;
   slab& s = *make_slab(offset, cell_bytes);
   s.from_before = true;

@@ -1,6 +1,7 @@
 // Lanes of the heap: what threads take and give back beside each other.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <functional>
 #include <map>
@@ -93,6 +94,53 @@ TEST(HeapLanes, NoSpaceIsAnsweredOnlyWhenNoLaneHasACell) {
   const std::uint64_t in_slab = slab_bytes / cell_bytes_for(record_bytes);
   EXPECT_EQ(cells % in_slab, 0u);
   EXPECT_EQ(r.h->idle_cell_bytes(), cells / in_slab * (slab_bytes % cell_bytes_for(record_bytes)));
+}
+
+/// Each thread holds one cell at a time, and there are more: a lane of another thread may have them
+/// at every moment.
+TEST(HeapLanes, NoSpaceIsNeverAnsweredWhileCellsChangeHands) {
+  rig r(std::uint64_t{4} << 20);
+  std::vector<std::uint64_t> all;
+  while (auto offset = r.h->allocate(record_bytes)) all.push_back(*offset);
+  for (std::size_t n = 0; n < 8; ++n) r.h->free(all[n * all.size() / 8], record_bytes);
+  std::atomic<int> none{0};
+  in_threads(2, [&](int) {
+    for (int n = 0; n < 200'000; ++n) {
+      if (auto offset = r.h->allocate(record_bytes)) r.h->retire(*offset, record_bytes);
+      else ++none;
+    }
+  });
+  EXPECT_EQ(none, 0);
+}
+
+/// What is in use is never told as less than nothing, whoever gives cells back meanwhile.
+TEST(HeapLanes, WhatIsInUseIsToldBesideThoseWhoGiveBack) {
+  rig r;
+  std::atomic<bool> over{false};
+  std::uint64_t most = 0;
+  std::thread asks([&] {
+    while (!over) most = std::max(most, r.h->reachable_bytes());
+  });
+  in_threads(2, [&](int) {
+    for (int n = 0; n < 100'000; ++n) r.h->retire(*r.h->allocate(record_bytes), record_bytes);
+  });
+  over = true;
+  asks.join();
+  EXPECT_LE(most, r.p->end());
+}
+
+/// One that ends does not open the lanes for the others.
+TEST(HeapLanes, TwoCompactionsAtOnceTakeCellsFromTheFront) {
+  rig r;
+  std::vector<std::uint64_t> cells;
+  for (int n = 0; n < 3000; ++n) cells.push_back(*r.h->allocate(record_bytes));
+  for (std::size_t n = 0; n < 1170; ++n) r.h->free(cells[n], record_bytes);  // slabs in front
+  r.h->release_idle_slabs();
+  r.h->free(cells[2900], record_bytes);
+  heap<process_medium>::front_first mine(*r.h);
+  { heap<process_medium>::front_first another(*r.h); }
+  ASSERT_TRUE(r.h->has_room_before(cells[2900], record_bytes));
+  EXPECT_LT(*r.h->allocate(record_bytes), cells[1170]);
 }
 
 /// Compaction takes cells from the front, whatever lanes had.

@@ -235,6 +235,55 @@ TEST(Heap, ADamagedPoolIsNotBelieved) {
   }
 }
 
+/// Sizes and places that no heap has saved, and whose sums pass the end of 64 bits.
+TEST(Heap, AForgedStateIsNotBelieved) {
+  const std::uint64_t all_bits = ~std::uint64_t{0};
+  {
+    auto p = new_pool();
+    heap<M> h(*p);
+    const std::uint64_t large = *h.allocate(100 << 10);
+    for (std::uint64_t bytes :
+         {all_bits, all_bits - 15, all_bits - large, std::uint64_t{p->end()}}) {
+      heap<M> other(*p);
+      other.begin_recovery();
+      EXPECT_FALSE(other.restore({0, 1, large, bytes})) << bytes;
+      EXPECT_FALSE(other.adopt(large, bytes)) << bytes;
+    }
+  }
+  superblock block = new_superblock(engine_kind::turbo, data_kind::bytes, data_kind::bytes,
+                                    durability_level::process, {}, 16);
+  block.heap_offset = engine_area_offset + page_bytes;
+  auto map =
+      mapping::open({.path = {}, .medium = medium_kind::memory, .address_space_bytes = 512 * mib});
+  auto p = std::move(*pool<M>::create(std::move(*map), std::make_unique<M>(), block));
+  heap<M> h(*p);
+  h.begin_recovery();
+  ASSERT_LT(p->end(), slab_bytes) << "a pool without a slab";
+  EXPECT_FALSE(h.restore({1, 0, 16 * mib, 16384, all_bits << 4 | 1})) << "a slab behind the end";
+  h.end_recovery();
+  EXPECT_LE(p->free_bytes(), p->end());
+}
+
+/// Who writes does not free at once all that a reader kept back.
+TEST(Heap, AWriteFreesABoundedShareOfWhatReadersLeft) {
+  auto p = new_pool();
+  heap<M> h(*p);
+  constexpr std::uint64_t bytes = 2000, cells = 20'000;
+  std::vector<std::uint64_t> all;
+  for (std::uint64_t n = 0; n < cells; ++n) all.push_back(*h.allocate(bytes));
+  {
+    epochs::guard reader(h.readers());
+    for (std::uint64_t offset : all) h.retire(offset, bytes);
+    EXPECT_EQ(h.pending_bytes(), cells * cell_bytes_for(bytes));
+  }
+  const std::uint64_t more = *h.allocate(bytes);
+  for (int n = 0; n < 512; ++n) h.retire(n == 0 ? more : *h.allocate(bytes), bytes);
+  EXPECT_LT(h.pending_bytes(), cells * cell_bytes_for(bytes)) << "it has begun";
+  EXPECT_GT(h.pending_bytes(), cells / 4 * cell_bytes_for(bytes)) << "and has gone on to the end";
+  EXPECT_TRUE(h.settle());
+  EXPECT_EQ(h.pending_bytes(), 0u);
+}
+
 TEST(Heap, AFullPoolAnswersAndGoesOnWhenSomethingIsGivenBack) {
   auto p = new_pool(8 * mib);
   heap<M> h(*p);

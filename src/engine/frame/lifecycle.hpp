@@ -140,9 +140,7 @@ class lifecycle {
  public:
   explicit lifecycle(pool<M>& p) : p_(p), m_(p.medium()), heap_(p), seeds_(seeds_of(p.block())) {}
 
-  std::uint64_t live_bytes() const {
-    return p_.block().heap_offset + heap_.used_bytes() - heap_.pending_bytes();
-  }
+  std::uint64_t live_bytes() const { return p_.block().heap_offset + heap_.reachable_bytes(); }
   std::uint64_t free_bytes() {
     return p_.free_bytes() + heap_.idle_cell_bytes() + heap_.pending_bytes();
   }
