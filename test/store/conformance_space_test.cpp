@@ -186,6 +186,21 @@ TEST_P(Space, CompactMakesThePoolSmaller) {
   expect_sound(pool());
 }
 
+/// What moves first finds room where it can stay.
+TEST_P(Space, CompactLeavesNothingToASecondOne) {
+  fill(0, many(40'000));
+  for (std::uint64_t n = 0; n < many(40'000); ++n) {
+    if (n % 10 == 0) continue;
+    ASSERT_EQ(pool().erase(key(n)), status::ok);
+  }
+  ASSERT_EQ(pool().pool().compact(), status::ok);
+  const std::uint64_t once = pool().pool().info().file_bytes;
+  ASSERT_EQ(pool().pool().compact(), status::ok);
+  constexpr std::uint64_t two_slabs = 128 << 10;
+  EXPECT_LE(once, pool().pool().info().file_bytes + two_slabs);
+  expect_sound(pool());
+}
+
 TEST_P(Space, CompactPacksTheTableTight) {
   fill(0, 20'000);
   double before = pool().pool().info().load_factor;

@@ -18,10 +18,12 @@ status engine_frame<M, Kind, Engine>::compact() {
   typename heap<M>::front_first front(this->heap_);
   if (status s = e.shrink_to_fit(); s != status::ok) return s;
   this->heap_.settle();
-  if (status s = e.move_arrays_down(); s != status::ok) return s;
-  this->heap_.settle();
-  if constexpr (!Kind::in_slot)
+  if constexpr (!Kind::in_slot) {  // first: the arrays go where the records were
     if (status s = move_records_down(); s != status::ok) return s;
+    this->heap_.settle();
+    this->heap_.release_idle_slabs();
+  }
+  if (status s = e.move_arrays_down(); s != status::ok) return s;
   this->heap_.settle();
   this->heap_.release_idle_slabs();
   return this->p_.give_back_tail();
