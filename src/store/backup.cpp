@@ -102,6 +102,9 @@ error back_up_records(const superblock& block, std::uint64_t bytes, const std::s
   return copying(path, [&]() -> error {
     superblock copied = block;
     fill_random(copied.uuid.data(), copied.uuid.size());
+    // records come in the order of the old hashes: by the same ones they would fill a part of the
+    // table after the other, and no table grows that is so empty
+    copied.seed_flip = random_word(), copied.seed_multiply = random_word() | 1;
     copied.created_unix_seconds = static_cast<std::uint64_t>(std::time(nullptr));
     auto o = begin(path, copied, bytes);
     if (!o) return o.failure();
