@@ -32,7 +32,7 @@ deb:  ## libdurahash0, libdurahash-dev and durahash as Debian packages, in build
 explorer: build  ## and the crash explorer beside it, which `durahash crash` starts
 	@scripts/build.sh release durahash_explorer
 
-demo: build  ## index a real file tree while being killed again and again, and lose nothing (2 minutes)
+demo: build  ## index a real file tree while being killed again and again, and lose nothing (half a minute)
 	@$(TOOL) demo
 
 test: setup  ## everything that must hold before a change is merged

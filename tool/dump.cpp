@@ -78,7 +78,8 @@ void add_dump(command_line app, int& exit_code) {
       "Examples:\n"
       "  durahash dump users.dh | sort | less\n"
       "  durahash dump users.dh --format jsonl > users.jsonl\n"
-      "  durahash dump users.dh --prefix session/ --keys-only | durahash load users.dh - --erase");
+      "  durahash dump users.dh --prefix session/ --keys-only > sessions.tsv\n"
+      "  durahash load users.dh sessions.tsv --erase");
   command.callback([arguments, &exit_code] {
     dump(*arguments);
     exit_code = exit_done;

@@ -41,7 +41,7 @@ status append_value(const get_arguments& arguments, const table& pool, const rec
 }
 
 int get(const get_arguments& arguments) {
-  table pool = open_to_read(arguments.pool);
+  table pool = open_to_read(arguments.pool, false);
   const record_kinds kinds = kinds_of(pool);
   output out;
   int exit_code = exit_done;

@@ -162,7 +162,7 @@ void add_metrics(command_line app, int& exit_code) {
   auto arguments = std::make_shared<metrics_arguments>();
   command_line command =
       app.add_subcommand("metrics", "Print figures in the text format of Prometheus");
-  command.add_option("POOL", arguments->pools, "files of pools that nobody has open");
+  command.add_option("POOL", arguments->pools, "files of pools");
   command.add_option("--server", arguments->server,
                      "HOST:PORT of a redis-server or valkey-server with the module");
   command.footer(

@@ -5,9 +5,11 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include "arguments.hpp"
+#include "durahash/processes.hpp"
 #include "encoding.hpp"
 #include "failure.hpp"
 #include "numbers.hpp"
@@ -43,15 +45,39 @@ bool is_beside_a_writer(const table& pool) {
   return false;
 }
 
-table open_to_read(const std::string& path) {
+namespace {
+
+bool is_written_to(const std::string& path) {
+  const auto found = processes_with(path);
+  return found && std::any_of(found->begin(), found->end(),
+                              [](const pool_process& one) { return one.writes; });
+}
+
+/// Throws `failure` where iteration is refused beside the writer.
+void check_that_records_are_shown(const std::string& path, table& pool) {
+  cursor at;
+  if (pool.scan(at, 1, [](std::string_view, std::string_view) {}) == status::unusable)
+    throw failure(exit_unusable,
+                  "cannot read all of " + path +
+                      " beside its writer: scans of its engine need memory of the writer's, which "
+                      "the system shows to processes of its user and its PID namespace alone");
+}
+
+}  // namespace
+
+table open_to_read(const std::string& path, bool visits) {
   check_pool_name(path);
   constexpr int tries = 3;  // who has it may go between the two openings
   for (int n = 1;; ++n) {
     auto alone = table::open(path, {.mode = open_mode::read_only});
     if (alone) return std::move(*alone);
     auto beside = table::open(path, {.mode = open_mode::read_beside});
-    if (beside && is_beside_a_writer(*beside)) return std::move(*beside);
-    if (!beside && beside.failure().code == status::busy) refuse_pool(path, beside.failure());
+    if (beside && is_beside_a_writer(*beside)) {
+      if (visits) check_that_records_are_shown(path, *beside);
+      return std::move(*beside);
+    }
+    if (!beside && (beside.failure().code == status::busy || is_written_to(path)))
+      refuse_pool(path, beside.failure());
     if (n == tries) refuse_pool(path, alone.failure());
   }
 }

@@ -28,7 +28,8 @@ void check_pool_name(const std::string& path);
 table open_pool(const std::string& path, open_mode mode, bool salvage = false);
 
 /// Opens an existing pool to read it: alone, or, where a process has it to write to, beside that.
-table open_to_read(const std::string& path);
+/// `visits`: all its records are asked for, which some engines show to fewer processes than a key.
+table open_to_read(const std::string& path, bool visits = true);
 
 /// Whether it was opened beside a process that has it to write to.
 bool is_beside_a_writer(const table& pool);

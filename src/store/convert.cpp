@@ -45,7 +45,7 @@ error convert(const std::string& path, durability_level to) {
   if (!root) return root.failure();
   bool logs = (block->incompat & has_log) != 0;
   if (root->state != pool_state::clean || (logs && needs_its_log(header.at())))
-    return refused(status::unusable, "it was not closed cleanly; `durahash check " + path +
+    return refused(status::unusable, "it was not closed cleanly; `durahash compact " + path +
                                          "` recovers it, and closes it");
   if (!logs && block->durability == durability_level::power)
     return refused(status::unusable, "it lives on persistent memory, which is its own log");

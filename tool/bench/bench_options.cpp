@@ -30,8 +30,7 @@ constexpr const char* trace_help =
 constexpr const char* device_help =
     "\nOn a GPU (--device cuda:N, with --engine gphash) everything is done in batches: u64 to u64 "
     "by durahash::gpu::map,\n"
-    "--key bytes by durahash::gpu::table, whose writes the processor does (keys of 8 bytes are "
-    "words in front of their\n"
+    "--key bytes by durahash::gpu::table (keys of 8 bytes are words in front of their\n"
     "values, or with --set key_bytes=8 in their buckets, where longer ones always are). Keys,\n"
     "values and answers are in pinned host memory, which the GPU reaches over its bus, or with "
     "--device-arrays device in\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -120,11 +121,15 @@ class Number(Array):
         made = np.empty(count, self.dtype)
         return made, made
 
+    def _of_list(self, many: Any) -> Any:
+        array = np.asarray(many)
+        if self.dtype.kind in "iu" and array.dtype.kind not in "iub":
+            # those that NumPy has one integer type for no more; what is no integer is refused
+            array = np.array([operator.index(one) for one in many], self.dtype)
+        return array
+
     def rows(self, many: Any) -> Any:
-        if isinstance(many, (list, tuple)):
-            array = np.array(many, self.dtype)  # an integer that does not fit is refused
-        else:
-            array = as_array(many)
+        array = self._of_list(many) if isinstance(many, (list, tuple)) else as_array(many)
         array = self._checked(array, "a batch")
         if self.dtype.kind in "iu":
             if array.dtype.kind not in "iub":

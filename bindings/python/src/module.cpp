@@ -141,8 +141,14 @@ NB_MODULE(_core, m) {
       [](const std::string& path) -> std::optional<std::pair<std::string, std::string>> {
         without_gil others;
         auto looked = durahash::inspection::open(path);
-        if (!looked || looked->kinds().engine == durahash::engine_kind{}) return std::nullopt;
-        durahash::pool_kinds is = looked->kinds();
+        durahash::pool_kinds is{};
+        if (looked) {
+          is = looked->kinds();
+        } else {  // a process has it to write to
+          auto beside = durahash::table::open(path, {.mode = durahash::open_mode::read_beside});
+          if (beside) is = beside->kinds();
+        }
+        if (is.engine == durahash::engine_kind{}) return std::nullopt;
         return std::pair(std::string(name_of(is.key)), std::string(name_of(is.value)));
       },
       "path"_a, nb::call_guard<call>());
