@@ -12,7 +12,7 @@ std::string table<M, Kind>::where(const segment& s, std::uint64_t bucket) {
 
 template <medium M, class Kind>
 std::string table<M, Kind>::fault_of(const live_record& r) const {
-  return durahash::fault_of<Kind>(m_, p_, seeds_, r, hash_of);
+  return durahash::fault_of<Kind>(m_, p_, seeds_, r, hash_of<Kind>);
 }
 
 template <medium M, class Kind>
@@ -45,16 +45,11 @@ void table<M, Kind>::check_directory(violations& violated, std::uint64_t& reache
              std::to_string(deepest_));
 }
 
-template <medium M, class Kind>
-bool table<M, Kind>::in_window(const resident& r) const {
-  return ((r.bucket - home_of(r.hash)) & (buckets_per_segment() - 1)) < probe_;
-}
-
 /// Whether a search for the record gets as far as its bucket.
 template <medium M, class Kind>
 bool table<M, Kind>::on_path(const segment& s, const resident& r) const {
   const bucket* first = buckets_at(s.offset());
-  for (std::uint64_t b = home_of(r.hash); b != r.bucket; b = (b + 1) & (buckets_per_segment() - 1))
+  for (std::uint64_t b = shape_.home_of(r.hash); b != r.bucket; b = (b + 1) & (shape_.mask()))
     if (match(first[b], empty_word) != 0) return false;
   return true;
 }
@@ -63,12 +58,12 @@ bool table<M, Kind>::on_path(const segment& s, const resident& r) const {
 template <medium M, class Kind>
 std::uint64_t table<M, Kind>::check_segment(const segment& s, violations& violated,
                                             std::uint64_t& reached_bytes) {
-  reached_bytes += cell_bytes_for(segment_bytes());
-  if (!heap_.holds(s.offset(), segment_bytes()))
+  reached_bytes += cell_bytes_for(shape_.bytes());
+  if (!heap_.holds(s.offset(), shape_.bytes()))
     violated("the segment at offset " + std::to_string(s.offset()) + " is not allocated");
   std::vector<resident> found = residents(s);
   for (const resident& r : found) {
-    if (!in_window(r) || !on_path(s, r))
+    if (shape_.distance_of(r.hash, r.bucket) >= shape_.probe || !on_path(s, r))
       violated(where(s, r.bucket) + ": a search for a key ends before it gets here");
     if (std::string fault = fault_of(r); !fault.empty())
       violated(where(s, r.bucket) + ": " + fault);
@@ -118,21 +113,22 @@ void table<M, Kind>::describe(table_stats& stats) {
     ++segments;
     deepest = std::max<std::uint64_t>(deepest, s.depth());
     bucket* first = buckets_at(s.offset());
-    std::uint64_t mask = buckets_per_segment() - 1;
-    for (std::uint64_t home = 0; home < buckets_per_segment(); ++home) {
+    std::uint64_t mask = shape_.mask();
+    for (std::uint64_t home = 0; home < shape_.buckets(); ++home) {
       removed += static_cast<unsigned>(std::popcount(match(first[home], removed_word)));
       for (const slot& at : first[home].slots) {
         std::uint64_t word = load(m_, at.key);
         stale += word != empty_word && word != removed_word && !s.owns(hash_of_slot(word));
       }
       std::uint64_t reach = 1;
-      while (reach < probe_ && match(first[(home + reach - 1) & mask], empty_word) == 0) ++reach;
+      while (reach < shape_.probe && match(first[(home + reach - 1) & mask], empty_word) == 0)
+        ++reach;
       reach_sum += reach;
       reach_most = std::max(reach_most, reach);
     }
     for_each_resident(s, [&](const resident& r) {
       ++hits;
-      hit_lines += ((r.bucket - home_of(r.hash)) & mask) + 1;
+      hit_lines += shape_.distance_of(r.hash, r.bucket) + 1;
     });
   });
   auto mean = [](std::uint64_t sum, std::uint64_t count) {
@@ -144,7 +140,7 @@ void table<M, Kind>::describe(table_stats& stats) {
                    {"removed_slots", static_cast<double>(removed)},
                    {"stale_slots", static_cast<double>(stale)},
                    {"positive_probe_mean", mean(hit_lines, hits)},
-                   {"negative_probe_mean", mean(reach_sum, segments * buckets_per_segment())},
+                   {"negative_probe_mean", mean(reach_sum, segments * shape_.buckets())},
                    {"negative_probe_max", static_cast<double>(reach_most)},
                    {"splits", static_cast<double>(splits_.load())},
                    {"rewrites", static_cast<double>(rewrites_.load())},

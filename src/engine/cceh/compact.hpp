@@ -10,8 +10,8 @@ namespace durahash::cceh {
 
 template <medium M, class Kind>
 status table<M, Kind>::make_room_for(std::uint64_t records) {
-  unsigned depth = depth_for(records, slots_per_segment(), probe_);
-  std::uint64_t needed = (segment_bytes() << depth) + directory_bytes(depth),
+  unsigned depth = depth_for(records, shape_.slots(), shape_.probe);
+  std::uint64_t needed = (shape_.bytes() << depth) + directory_bytes(depth),
                 present = slots() / slots_per_bucket * sizeof(bucket);
   if (needed > present)
     if (status s = p_.reserve(needed - present); s != status::ok) return s;
@@ -34,7 +34,7 @@ status table<M, Kind>::shrink_to_fit() {
     merged = false;
     std::uint64_t at = 0;
     do {
-      if (merge(at, slots_per_segment())) merged = true;  // if they fit
+      if (merge(at, shape_.slots())) merged = true;  // if they fit
       at = segment_of(at).end();
     } while (at != 0);
   }
@@ -63,7 +63,7 @@ status table<M, Kind>::move_arrays_down() {
 /// Writes the segment anew if there is room in front of it. `s` is locked.
 template <medium M, class Kind>
 status table<M, Kind>::move_segment_down(const segment& s) {
-  if (!heap_.has_room_before(s.offset(), segment_bytes())) return status::ok;
+  if (!heap_.has_room_before(s.offset(), shape_.bytes())) return status::ok;
   if (!p_.may_change()) return status::io_error;
   rewrite(s);
   return status::ok;
@@ -124,7 +124,7 @@ template <medium M, class Kind>
 status table<M, Kind>::build_segments(std::span<const live_record> records, std::uint64_t prefix,
                                       unsigned depth, unsigned min_depth,
                                       std::vector<checked_place>& leaves, flushed& started) {
-  if (depth >= min_depth && records.size() <= slots_per_segment()) {
+  if (depth >= min_depth && records.size() <= shape_.slots()) {
     auto made = new_segment();
     if (!made) return status::no_space;
     if (lay_out(records, *made)) {

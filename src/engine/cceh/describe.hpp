@@ -15,8 +15,8 @@ void table<M, Kind>::each_part_of_table(part_visitor& v) {
             into.name = "root";
             into.add("directory", d.offset());
             into.add("global_depth", std::uint64_t{d.exponent()});
-            into.add("buckets_per_segment", buckets_per_segment());
-            into.add("probe", std::uint64_t{probe_});
+            into.add("buckets_per_segment", shape_.buckets());
+            into.add("probe", std::uint64_t{shape_.probe});
             into.add("copy_on_write", copy_on_write_);
           });
   each_part_of_bucket(escape_segment(), 0, nullptr, v);
@@ -62,7 +62,7 @@ void table<M, Kind>::each_part_of_segment(const segment& s, part_visitor& v) con
   unsigned global_depth = s.directory.exponent();
   v.visit({.kind = "segment",
            .offset = s.offset(),
-           .bytes = segment_bytes(),
+           .bytes = shape_.bytes(),
            .named_by = p_.offset_of(s.named),
            .state = depth},
           [&](pool_part& into) {
@@ -72,7 +72,7 @@ void table<M, Kind>::each_part_of_segment(const segment& s, part_visitor& v) con
               into.add("directory_entries", std::uint64_t{1} << (global_depth - s.depth()));
             into.add("records", std::uint64_t{residents(s).size()});
           });
-  for (std::uint64_t b = 0; b < buckets_per_segment(); ++b) each_part_of_bucket(s, b, nullptr, v);
+  for (std::uint64_t b = 0; b < shape_.buckets(); ++b) each_part_of_bucket(s, b, nullptr, v);
 }
 
 template <medium M, class Kind>
@@ -117,8 +117,8 @@ void table<M, Kind>::each_part_of_bucket(const segment& s, std::uint64_t index,
 
 template <medium M, class Kind>
 void table<M, Kind>::each_candidate(key_type key, part_visitor& v) {
-  std::uint64_t hash = hash_of(key, seeds_);
-  segment s = escapes(key) ? escape_segment() : segment_of(hash);
+  std::uint64_t hash = hash_of<Kind>(key, seeds_);
+  segment s = escapes<Kind>(key) ? escape_segment() : segment_of(hash);
   window w = window_for(s, hash, key);
   unsigned buckets = 1;
   while (buckets < w.buckets && match(w[buckets - 1], empty_word) == 0) ++buckets;

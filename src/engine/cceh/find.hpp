@@ -13,22 +13,6 @@
 
 namespace durahash::cceh {
 
-template <medium M, class Kind>
-std::uint64_t table<M, Kind>::hash_of(key_type key, const hash_seeds& seeds) noexcept {
-  std::uint64_t hash = Kind::hash(key, seeds);
-  // it is the key word: two hashes fewer, which share their neighbours' places
-  if constexpr (!Kind::in_slot)
-    if (hash == empty_word || hash == removed_word) [[unlikely]]
-      return hash ^ 1;
-  return hash;
-}
-
-template <medium M, class Kind>
-bool table<M, Kind>::escapes([[maybe_unused]] key_type key) noexcept {
-  if constexpr (Kind::in_slot) return key + 1 <= 1;  // empty_word or removed_word
-  else return false;
-}
-
 /// The segment of a hash, and the version that a read of it begins with. The entry is looked at
 /// again behind the version, and believed only if the directory that it stands in is still the one
 /// in use. Under a read_guard: in byte tables the memory of a directory that was replaced may
@@ -71,14 +55,14 @@ bool table<M, Kind>::unchanged(const segment& s) const noexcept {
 template <medium M, class Kind>
 auto table<M, Kind>::window_of(const segment& s, std::uint64_t hash, key_type key) const noexcept
     -> window {
-  return {buckets_at(s.offset()), home_of(hash), buckets_per_segment() - 1, probe_,
+  return {buckets_at(s.offset()), shape_.home_of(hash), shape_.mask(), shape_.probe,
           Kind::key_word(key, hash)};
 }
 
 template <medium M, class Kind>
 auto table<M, Kind>::escape_window([[maybe_unused]] key_type key) const noexcept -> window {
   window w{&root_of_table().escapes, 0, 0, 1, 0};
-  if constexpr (Kind::in_slot) w.key_word = key == empty_word ? escape_of_empty : escape_of_removed;
+  if constexpr (Kind::in_slot) w.key_word = escape_word_of(key);
   return w;
 }
 
@@ -104,7 +88,7 @@ template <class Read>
 [[gnu::always_inline]] inline status table<M, Kind>::get(key_type key, Read read) {
   // keeps segment and record from reuse; u64 tables have none
   [[maybe_unused]] const read_guard guard = reading();
-  const target_type t = look_up_entry(hash_of(key, seeds_));
+  const target_type t = look_up_entry(hash_of<Kind>(key, seeds_));
   return answer_at([&] { return home_in(t.entry, t.hash); }, t, key, read);
 }
 
@@ -134,7 +118,7 @@ template <medium M, class Kind>
 [[gnu::always_inline]] inline bucket* table<M, Kind>::home_in(checked_place entry,
                                                               std::uint64_t hash) const noexcept {
   void* first = base_ + entry.offset();
-  return static_cast<bucket*>(first) + home_of(hash);
+  return static_cast<bucket*>(first) + shape_.home_of(hash);
 }
 
 /// And its home bucket.
@@ -167,7 +151,7 @@ template <medium M, class Kind>
     const bucket* b, checked_place entry) const noexcept {
   char* const first = base_ + entry.offset();
   const auto next = static_cast<std::uint64_t>(reinterpret_cast<const char*>(b + 1) - first);
-  void* at = first + (next & (segment_bytes() - 1));
+  void* at = first + (next & (shape_.bytes() - 1));
   return static_cast<bucket*>(at);
 }
 
@@ -177,11 +161,11 @@ template <class Read, class Home>
 [[gnu::always_inline]] inline status table<M, Kind>::answer_at(Home home, const target_type& t,
                                                                key_type key, Read read) {
   const std::uint32_t version = t.stripe->version.load(std::memory_order_acquire);
-  if (as_named(t) && !escapes(key)) [[likely]] {
+  if (as_named(t) && !escapes<Kind>(key)) [[likely]] {
     const std::uint64_t wanted = Kind::key_word(key, t.hash);
     const bucket* b = home();
     std::size_t at = slot_of(*b, wanted);
-    for (unsigned left = probe_; at == slots_per_bucket && !has_empty_slot(*b) && --left != 0;
+    for (unsigned left = shape_.probe; at == slots_per_bucket && !has_empty_slot(*b) && --left != 0;
          at = slot_of(*b, wanted))
       b = bucket_behind(b, t.entry);
     if (at == slots_per_bucket) {
@@ -219,12 +203,12 @@ template <medium M, class Kind>
 
 template <medium M, class Kind>
 status table<M, Kind>::search_long(key_type key, any_reader<value_type> read) {
-  const std::uint64_t hash = hash_of(key, seeds_);
+  const std::uint64_t hash = hash_of<Kind>(key, seeds_);
   // keeps segment and record from reuse; u64 tables have none, and look at the directory again
   // instead
   [[maybe_unused]] read_guard guard = reading();
   while (true) {  // ends: each further round means that a writer got on
-    segment s = escapes(key) ? escape_segment() : segment_under_guard(hash);
+    segment s = escapes<Kind>(key) ? escape_segment() : segment_under_guard(hash);
     window w = window_for(s, hash, key);
     std::optional<value_type> value;
     unsigned buckets = 0;
@@ -297,7 +281,7 @@ void table<M, Kind>::settle_inherited(stripe_index stripe) {
     if (unsettled_.of(stripe) != settlement::inherited) return;
     flushed started;
     for_each_segment_of(stripe, [&](const segment& s) {
-      started += flush(m_, extent{buckets_at(s.offset()), segment_bytes()}, "cceh.inherit.segment");
+      started += flush(m_, extent{buckets_at(s.offset()), shape_.bytes()}, "cceh.inherit.segment");
     });
     unsettled_.take_over(stripe, fence(m_, std::move(started), "cceh.inherit.all"));
   }
@@ -309,7 +293,7 @@ template <medium M, class Kind>
 [[gnu::always_inline]] inline void table<M, Kind>::look_at(std::span<const key_type> keys,
                                                            target_type* looks) const noexcept {
   for (std::size_t i = 0; i < keys.size(); ++i) {
-    looks[i] = look_up(hash_of(keys[i], seeds_));
+    looks[i] = look_up(hash_of<Kind>(keys[i], seeds_));
     __builtin_prefetch(looks[i].home);
   }
   ask_for_records({looks, keys.size()});

@@ -49,15 +49,16 @@ void table<M, Kind>::give_back(std::uint64_t offset, std::uint64_t bytes) noexce
 
 template <medium M, class Kind>
 std::optional<segment_writer<M>> table<M, Kind>::new_segment() {
-  return segment_writer<M>::on(m_, p_, heap_, segment_log2_);
+  return segment_writer<M>::on(m_, p_, heap_, shape_.log2);
 }
 
 /// Returns false when some record finds no place.
 template <medium M, class Kind>
 template <class Records>
 bool table<M, Kind>::lay_out(const Records& records, segment_writer<M>& made) const {
-  return std::all_of(records.begin(), records.end(),
-                     [&](const live_record& r) { return made.put(home_of(r.hash), probe_, r); });
+  return std::all_of(records.begin(), records.end(), [&](const live_record& r) {
+    return made.put(shape_.home_of(r.hash), shape_.probe, r);
+  });
 }
 
 /// Some of the records of one segment, each in the bucket it has there, which is always possible;
@@ -66,13 +67,14 @@ template <medium M, class Kind>
 void table<M, Kind>::lay_out_as_they_lie(const std::vector<resident>& records,
                                          segment_writer<M>& made) const {
   made.clear();
-  std::uint64_t mask = buckets_per_segment() - 1;
-  std::vector<bool> passed(buckets_per_segment());
+  std::uint64_t mask = shape_.mask();
+  std::vector<bool> passed(shape_.buckets());
   for (const resident& r : records) {
     made.add(r.bucket, r.key_word, r.value_word);
-    for (std::uint64_t b = home_of(r.hash); b != r.bucket; b = (b + 1) & mask) passed[b] = true;
+    for (std::uint64_t b = shape_.home_of(r.hash); b != r.bucket; b = (b + 1) & mask)
+      passed[b] = true;
   }
-  for (std::uint64_t b = 0; b < buckets_per_segment(); ++b)
+  for (std::uint64_t b = 0; b < shape_.buckets(); ++b)
     while (passed[b] && made.has_room(b)) made.add(b, removed_word, 0);
 }
 
@@ -106,7 +108,7 @@ status table<M, Kind>::split(const segment& s) {
   if (depth > max_depth) return status::no_space;
   halves made{copy_on_write_ ? new_segment() : std::nullopt, new_segment()};
   if (!made.right || (copy_on_write_ && !made.left)) return status::no_space;
-  std::uint64_t right_prefix = s.prefix | std::uint64_t{1} << (64 - depth);
+  std::uint64_t right_prefix = right_half_of(s.prefix, depth);
   lay_out_halves(s, right_prefix, made);
   stripe_index right_stripe = stripe_of(right_prefix);
   if (right_stripe == s.stripe) return split_in(s, made, right_stripe);
@@ -124,8 +126,8 @@ void table<M, Kind>::lay_out_halves(const segment& s, std::uint64_t right_prefix
   bool left_fits = true, right_fits = true;
   std::size_t moving_records = 0;
   for_each_resident(
-      s, [&, probe = probe_ ](const resident& r) __attribute__((always_inline)) {
-        const std::uint64_t home = home_of(r.hash);
+      s, [&, probe = shape_.probe ](const resident& r) __attribute__((always_inline)) {
+        const std::uint64_t home = shape_.home_of(r.hash);
         if (r.hash >= right_prefix) {
           ++moving_records;
           right_fits &= right->put(home, probe, r);
@@ -177,7 +179,7 @@ status table<M, Kind>::split_in(const segment& s, halves& made, stripe_index rig
   }
   for (stripe_index stripe : {s.stripe, right_stripe})
     stripes_[stripe].removals = stripes_[stripe].due = 0;
-  if (copy_on_write_) give_back(s.offset(), segment_bytes());
+  if (copy_on_write_) give_back(s.offset(), shape_.bytes());
   return status::ok;
 }
 
@@ -189,14 +191,14 @@ template <medium M, class Kind>
 auto table<M, Kind>::occupancy_of(const segment& s, std::uint64_t each) const -> occupancy {
   std::uint64_t room = 0, spoiled = 0;
   const bucket* first = buckets_at(s.offset());
-  for (std::uint64_t b = 0; b < buckets_per_segment(); b += each) {
+  for (std::uint64_t b = 0; b < shape_.buckets(); b += each) {
     bucket_keys keys = keys_of(first[b]);
     std::uint32_t empty = match(keys, empty_word), open = match(keys, removed_word);
     if (!copy_on_write_) open |= stale_slots(s, first[b]) & ~empty;
     room += static_cast<unsigned>(std::popcount(empty | open));
     if (empty == 0) spoiled += open != 0;
   }
-  return {slots_per_segment() - room * each, spoiled * each};
+  return {shape_.slots() - room * each, spoiled * each};
 }
 
 /// A window of `s`, which is locked, is full. Where others have room, because records come and go
@@ -207,7 +209,7 @@ bool table<M, Kind>::rewrite_with_room(const segment& s, std::uint64_t hash) {
   if (!churned(s.stripe)) return false;
   settle(s);
   std::vector<resident> all = residents(s);
-  if (all.size() > slots_per_segment() * 13 / 16) return false;
+  if (all.size() > shape_.slots() * 13 / 16) return false;
   all.push_back({{hash, removed_word, 0}, nullptr, 0});  // its slot
   in_order_of_homes(all);
   auto made = new_segment();
@@ -220,16 +222,16 @@ bool table<M, Kind>::rewrite_with_room(const segment& s, std::uint64_t hash) {
 /// that no record of a home before it comes to lie in.
 template <medium M, class Kind>
 void table<M, Kind>::in_order_of_homes(std::vector<resident>& records) const {
-  std::uint64_t mask = buckets_per_segment() - 1, start = 0, carried = 0;
-  std::vector<std::uint32_t> at_home(buckets_per_segment());
-  for (const resident& r : records) ++at_home[home_of(r.hash)];
-  for (std::uint64_t round = 0; round < 2 * buckets_per_segment(); ++round) {
+  std::uint64_t mask = shape_.mask(), start = 0, carried = 0;
+  std::vector<std::uint32_t> at_home(shape_.buckets());
+  for (const resident& r : records) ++at_home[shape_.home_of(r.hash)];
+  for (std::uint64_t round = 0; round < 2 * shape_.buckets(); ++round) {
     carried += at_home[round & mask];
     carried -= std::min<std::uint64_t>(carried, slots_per_bucket);
     if (carried == 0) start = round + 1;
   }
   std::sort(records.begin(), records.end(), [&](const resident& a, const resident& b) {
-    return ((home_of(a.hash) - start) & mask) < ((home_of(b.hash) - start) & mask);
+    return ((shape_.home_of(a.hash) - start) & mask) < ((shape_.home_of(b.hash) - start) & mask);
   });
 }
 
@@ -240,8 +242,9 @@ bool table<M, Kind>::rewrite(const segment& s) {
   auto made = new_segment();
   if (!made) return false;
   bool fits = true;
-  for_each_resident(
-      s, [&](const resident& r) { fits = fits && made->put(home_of(r.hash), probe_, r); });
+  for_each_resident(s, [&](const resident& r) {
+    fits = fits && made->put(shape_.home_of(r.hash), shape_.probe, r);
+  });
   if (!fits) lay_out_as_they_lie(residents(s), *made);
   put_in_place(s, *made);
   return true;
@@ -258,7 +261,7 @@ void table<M, Kind>::put_in_place(const segment& s, segment_writer<M>& made) {
       after(std::move(written)));
   outdate(s.stripe);
   ++rewrites_;
-  give_back(s.offset(), segment_bytes());
+  give_back(s.offset(), shape_.bytes());
 }
 
 // --------------------------------------------------------------------------------------- directory
@@ -361,14 +364,14 @@ void table<M, Kind>::survey(stripe_index stripe) {
     std::scoped_lock lock(state.lock);
     if (state.due == 0 || stripe == escape_stripe) {
       state.due = stripe == escape_stripe ? 0xffff  // has no segments
-                                          : static_cast<std::uint16_t>(slots_per_segment() / 4);
+                                          : static_cast<std::uint16_t>(shape_.slots() / 4);
       return;
     }
     // the first look only looks: who removes half of all records is not held up
-    churned_before = state.removals > segments * slots_per_segment() / 4;
+    churned_before = state.removals > segments * shape_.slots() / 4;
     state.due = 0xffff;  // nobody else looks meanwhile
   }
-  std::uint64_t until = slots_per_segment() / 4;
+  std::uint64_t until = shape_.slots() / 4;
   for (std::uint64_t at = std::uint64_t{stripe} << (64 - stripe_bits), begin = at;;) {
     std::uint64_t next = 0;
     if_memory_allows([&] { next = survey_segment(at, churned_before, until); });
@@ -386,9 +389,9 @@ template <medium M, class Kind>
 std::uint64_t table<M, Kind>::survey_segment(std::uint64_t at, bool churned_before,
                                              std::uint64_t& until) {
   // so that a merged segment is far from its next split
-  const std::uint64_t few = slots_per_segment() / 4;
+  const std::uint64_t few = shape_.slots() / 4;
   constexpr std::uint64_t many_buckets = 128;  // half of them tell enough
-  const std::uint64_t each = buckets_per_segment() >= many_buckets ? 2 : 1;
+  const std::uint64_t each = shape_.buckets() >= many_buckets ? 2 : 1;
   segment s;
   occupancy own;
   std::uint64_t both = 0;
@@ -409,7 +412,7 @@ std::uint64_t table<M, Kind>::survey_segment(std::uint64_t at, bool churned_befo
   if (buddies && both > few) until = std::min(until, (both - few) / 2);  // if it loses as many
   if (own.records > few) until = std::min(until, own.records - few);
   // the fuller, the longer are the ways past them
-  const std::uint64_t many = std::max<std::uint64_t>((slots_per_segment() - own.records) / 20, 1);
+  const std::uint64_t many = std::max<std::uint64_t>((shape_.slots() - own.records) / 20, 1);
   if (own.spoiled >= many) {
     if (churned_before) rewrite_if_it_stands(s);
     until = std::min(until, own.records / 8);
@@ -483,8 +486,8 @@ bool table<M, Kind>::merge(const segment& left, const segment& right, std::uint6
     const auto moved = stripes_[right.stripe].records.load(std::memory_order_relaxed);
     move_count(right.stripe, left.stripe, moved);
   }
-  give_back(left.offset(), segment_bytes());
-  give_back(right.offset(), segment_bytes());
+  give_back(left.offset(), shape_.bytes());
+  give_back(right.offset(), shape_.bytes());
   durahash::check(depth != directory().exponent() || deepest_ >= 2,
                   "buddies of the global depth were counted");
   if (depth == directory().exponent()) deepest_ -= 2;

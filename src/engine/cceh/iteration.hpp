@@ -10,9 +10,9 @@ template <medium M, class Kind>
 template <class Visit>
 [[gnu::always_inline]] inline void table<M, Kind>::for_each_resident(const segment& s,
                                                                      Visit&& visit) const {
-  const std::uint64_t prefix = s.prefix, of_prefix = s.prefix_mask();
+  const std::uint64_t prefix = s.prefix, of_prefix = prefix_mask(s.depth());
   bucket* const first = buckets_at(s.offset());
-  bucket* const end = first + buckets_per_segment();
+  bucket* const end = first + shape_.buckets();
   for (bucket* b = first; b != end; ++b)
     for (slot& at : b->slots) {
       const std::uint64_t key_word = load(m_, at.key);
@@ -27,7 +27,7 @@ template <class Visit>
 template <medium M, class Kind>
 auto table<M, Kind>::residents(const segment& s) const -> std::vector<resident> {
   std::vector<resident> found;
-  found.reserve(slots_per_segment());
+  found.reserve(shape_.slots());
   for_each_resident(s, [&](const resident& r) { found.push_back(r); });
   return found;
 }
@@ -65,9 +65,8 @@ std::optional<std::uint64_t> table<M, Kind>::read_stretch(std::uint64_t position
   for_each_escaped(s, [&](const live_record& r) { found.records.push_back(r); });
   for_each_resident(s, [&](const resident& r) { found.records.push_back(r); });
   if (!unchanged(s) || !unchanged(escape)) return std::nullopt;
-  auto buckets = static_cast<unsigned>(buckets_per_segment());
-  settle_for_reader(s.stripe, {buckets_at(s.offset()), 0, buckets_per_segment() - 1, 0, 0},
-                    buckets);
+  auto buckets = static_cast<unsigned>(shape_.buckets());
+  settle_for_reader(s.stripe, {buckets_at(s.offset()), 0, shape_.mask(), 0, 0}, buckets);
   settle_for_reader(escape_stripe, escape_window({}), 1);
   return s.end();
 }

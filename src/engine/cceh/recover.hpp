@@ -43,8 +43,7 @@ template <medium M, class Kind>
 table<M, Kind>::table(pool<M>& p)
     : frame(p),
       base_(reinterpret_cast<char*>(p.at(std::uint64_t{0}))),
-      segment_log2_(static_cast<unsigned>(p.block().settings[setting::segment_log2])),
-      home_shift_(64 - segment_log2_),
+      shape_(p.block().settings),
       first_depth_(static_cast<unsigned>(p.block().settings[setting::first_depth])),
       copy_on_write_(p.block().settings[setting::copy_on_write] != 0) {}
 
@@ -66,9 +65,6 @@ error table<M, Kind>::open(const std::string& path, std::vector<std::string>* dr
     return {status::unusable,
             "cannot use " + path +
                 " as a pool: its superblock holds settings that the engine cceh does not allow"};
-  probe_ = static_cast<unsigned>(
-      std::min<std::uint64_t>(settings[setting::probe], buckets_per_segment()));
-
   stripes_ = zeroed_array<stripe_state>(stripe_count);
   bool clean = p_.root().state == pool_state::clean;
   unsettled_.begin_with({&stripes_[0]}, !clean && !opens_durable(m_));
@@ -80,7 +76,7 @@ error table<M, Kind>::open(const std::string& path, std::vector<std::string>* dr
   }
   if (clean) records_at_open_ = p_.root().records;
   frame::finish_open(Kind::in_slot || restored, stripe_count,
-                     segment_bytes() << directory().exponent());
+                     shape_.bytes() << directory().exponent());
   return {status::ok, {}};
 }
 
@@ -119,14 +115,14 @@ error table<M, Kind>::recover_directory(const std::string& path, bool restored,
   directory_.store(directory_view::of(made, 0).word, std::memory_order_release);
 
   settle_directory();
-  const std::uint64_t unit = std::min<std::uint64_t>(segment_bytes(), page_bytes);
+  const std::uint64_t unit = std::min<std::uint64_t>(shape_.bytes(), page_bytes);
   auto unit_of = [shift = std::countr_zero(unit)](std::uint64_t offset) { return offset >> shift; };
   // a saved heap state knows what is in use, not by whom
   std::vector<bool> named(unit_of(p_.end()) + 1);
   named[unit_of(made.offset())] = true;
   auto fault_of_segment = [&](taking& take, std::uint64_t offset) -> const char* {
-    if (!in_pool(offset, segment_bytes())) return "point outside the pool";
-    if ((offset & (unit - 1)) != 0 || named[unit_of(offset)] || !take(offset, segment_bytes()))
+    if (!in_pool(offset, shape_.bytes())) return "point outside the pool";
+    if ((offset & (unit - 1)) != 0 || named[unit_of(offset)] || !take(offset, shape_.bytes()))
       return "name space that is not their own";
     named[unit_of(offset)] = true;
     return nullptr;
@@ -185,13 +181,13 @@ error table<M, Kind>::recover_directory(const std::string& path, bool restored,
     // named anew where one may.
     checked_place first{load(m_, entries_of(made.offset())[l.where.begin])};
     if (wrong.empty() && l.state == detail::node_state::torn &&
-        !in_pool(first.offset(), segment_bytes()))
+        !in_pool(first.offset(), shape_.bytes()))
       wrong = "point outside the pool";
     if (wrong.empty()) continue;
     std::string where = name_of(l.where.begin, l.where.count);
     if (dropped == nullptr) return damaged(where + wrong);
     l.state = detail::node_state::damaged;
-    for (std::uint64_t offset : taken) heap_.free(offset, segment_bytes());
+    for (std::uint64_t offset : taken) heap_.free(offset, shape_.bytes());
     dropped->push_back(where + wrong + "; their records are lost");
   }
   if (dropped != nullptr) return salvage(path, leaves, *dropped);
@@ -301,7 +297,7 @@ std::uint64_t table<M, Kind>::size() {
 template <medium M, class Kind>
 std::uint64_t table<M, Kind>::slots() {
   std::uint64_t sum = 0;
-  for_each_segment([&](const segment&) { sum += slots_per_segment(); });
+  for_each_segment([&](const segment&) { sum += shape_.slots(); });
   return sum;
 }
 

@@ -52,7 +52,7 @@ error table<M, Kind>::salvage(const std::string& path, const std::vector<leaf>& 
     count_segments();
   } else {
     if (status s = build(once, 0, p_.flush_header()); s != status::ok) return refused(s);
-    for (std::uint64_t offset : segments) heap_.free(offset, segment_bytes());
+    for (std::uint64_t offset : segments) heap_.free(offset, shape_.bytes());
   }
   records_at_open_ = once.size() + escaped_count();
   return {status::ok, {}};
@@ -75,7 +75,8 @@ template <medium M, class Kind>
 void table<M, Kind>::salvage_segment(const segment& s, std::vector<live_record>& kept,
                                      std::vector<std::string>& dropped) const {
   for_each_resident(s, [&](const resident& r) {
-    std::string why = in_window(r) ? fault_of(r) : "it is out of place";
+    std::string why =
+        shape_.distance_of(r.hash, r.bucket) < shape_.probe ? fault_of(r) : "it is out of place";
     if (!why.empty()) return dropped.push_back(where(s, r.bucket) + ": dropped a record, " + why);
     kept.push_back(r);
     if (!on_path(s, r))

@@ -37,6 +37,7 @@
 #include "base/zeroed_array.hpp"
 #include "engine/cceh/directory_view.hpp"
 #include "engine/cceh/format.hpp"
+#include "engine/cceh/places.hpp"
 #include "engine/cceh/segment_writer.hpp"
 #include "engine/concept.hpp"
 #include "engine/frame/frame.hpp"
@@ -139,16 +140,9 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
 
     unsigned depth() const noexcept { return entry.exponent(); }
     std::uint64_t offset() const noexcept { return entry.offset(); }
-    bool owns(std::uint64_t hash) const noexcept {
-      return depth() == 0 || (hash ^ prefix) >> (64 - depth()) == 0;
-    }
-    std::uint64_t prefix_mask() const noexcept {
-      return depth() == 0 ? 0 : ~std::uint64_t{0} << (64 - depth());
-    }
+    bool owns(std::uint64_t hash) const noexcept { return begins_with(hash, prefix, depth()); }
     /// Where the next one's hashes begin; 0 behind the last one's.
-    std::uint64_t end() const noexcept {
-      return depth() == 0 ? 0 : prefix + (std::uint64_t{1} << (64 - depth()));
-    }
+    std::uint64_t end() const noexcept { return end_of(prefix, depth()); }
   };
   struct bucket_keys {
     bytes16 low, high;
@@ -229,15 +223,6 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   };
 
   // places
-  static std::uint64_t hash_of(key_type key, const hash_seeds& seeds) noexcept;
-  static bool escapes(key_type key) noexcept;
-  // its first bits
-  static std::uint64_t shifted(std::uint64_t hash, unsigned bits) noexcept {
-    return hash >> 1 >> (63 - bits);
-  }
-  static std::uint64_t prefix_of(std::uint64_t hash, unsigned depth) noexcept {
-    return hash & ~(~std::uint64_t{0} >> depth);
-  }
   static stripe_index stripe_of(std::uint64_t prefix) noexcept {
     return static_cast<stripe_index>(prefix >> (64 - stripe_bits));
   }
@@ -245,24 +230,12 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   static std::uint64_t end_of_stripe(const segment& s) noexcept {
     return s.depth() <= stripe_bits ? s.end() : (std::uint64_t{s.stripe} + 1) << (64 - stripe_bits);
   }
-  static std::uint64_t directory_bytes(unsigned depth) noexcept {
-    return std::max<std::uint64_t>(std::uint64_t{8} << depth, block_bytes);
-  }
   directory_view directory() const noexcept { return {directory_.load(std::memory_order_acquire)}; }
   pm<std::uint64_t>* entries_of(std::uint64_t offset) const noexcept {
     return p_.at(poff<pm<std::uint64_t>>{offset});
   }
   bucket* buckets_at(std::uint64_t offset) const noexcept { return p_.at(poff<bucket>{offset}); }
   root& root_of_table() const noexcept { return *p_.at(poff<root>{p_.block().engine_offset}); }
-  std::uint64_t buckets_per_segment() const noexcept { return std::uint64_t{1} << segment_log2_; }
-  std::uint64_t slots_per_segment() const noexcept {
-    return buckets_per_segment() * slots_per_bucket;
-  }
-  std::uint64_t segment_bytes() const noexcept { return sizeof(bucket) << segment_log2_; }
-  /// From all bits of the hash: its low bits alone are no hash of keys that count up.
-  std::uint64_t home_of(std::uint64_t hash) const noexcept {
-    return hash * 0x9e3779b97f4a7c15u >> home_shift_;
-  }
   window window_of(const segment& s, std::uint64_t hash, key_type key) const noexcept;
   window escape_window(key_type key) const noexcept;
   window window_for(const segment& s, std::uint64_t hash, key_type key) const noexcept;
@@ -361,7 +334,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   staged stage_long(std::size_t n, const target_type& t, key_type key, Decide& decide, group& g,
                     status& answer);
   segment segment_for(const target_type& t, key_type key) const noexcept {
-    return escapes(key) ? escape_segment() : segment_of(t.hash);
+    return escapes<Kind>(key) ? escape_segment() : segment_of(t.hash);
   }
   void publish_next(group& g);
   void commit_group(group& g);
@@ -400,10 +373,10 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   void put_in_place(const segment& s, segment_writer<M>& made);
   /// The fewest removals between two looks at a segment.
   std::uint16_t soon() const noexcept {
-    return static_cast<std::uint16_t>(std::max<std::uint64_t>(slots_per_segment() / 32, 1));
+    return static_cast<std::uint16_t>(std::max<std::uint64_t>(shape_.slots() / 32, 1));
   }
   bool churned(stripe_index stripe) const noexcept {
-    return stripes_[stripe].removals >= slots_per_segment() / 16;
+    return stripes_[stripe].removals >= shape_.slots() / 16;
   }
   bool merge(std::uint64_t hash, std::uint64_t max_records);
   bool merge(const segment& left, const segment& right, std::uint64_t max_records);
@@ -446,7 +419,6 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   std::uint32_t impossible_escapes() const;
   std::uint64_t check_escapes(violations& violated);
   void check_directory(violations& violated, std::uint64_t& reached_bytes);
-  bool in_window(const resident& r) const;
   bool on_path(const segment& s, const resident& r) const;
   std::string fault_of(const live_record& r) const;
   static std::string where(const segment& s, std::uint64_t bucket);
@@ -460,7 +432,8 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
                            part_visitor& v) const;
 
   char* const base_;  // of the pool
-  unsigned probe_ = 0, segment_log2_, home_shift_, first_depth_;
+  segment_shape shape_;
+  unsigned first_depth_;
   bool copy_on_write_;
   std::atomic<std::uint64_t> directory_{0};  // a directory_view: where entries are read
   turn_mutex directory_lock_;                // taken after stripes' locks

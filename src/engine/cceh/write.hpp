@@ -36,7 +36,7 @@ template <medium M, class Kind>
 auto table<M, Kind>::lock_segment(std::uint64_t hash) -> segment {
   segment s = segment_of(hash);
   while (true) {  // ends: each further round means that a split or merge got on
-    prefetch_for_write(&buckets_at(s.offset())[home_of(hash)]);
+    prefetch_for_write(&buckets_at(s.offset())[shape_.home_of(hash)]);
     stripes_[s.stripe].lock.lock();
     if (still_named(s)) [[likely]]
       return s;
@@ -51,14 +51,14 @@ template <medium M, class Kind>
 [[gnu::always_inline]] inline auto table<M, Kind>::target_of(key_type key) const noexcept
     -> target_type {
   [[maybe_unused]] const read_guard guard = reading();
-  const target_type t = look_up(hash_of(key, seeds_));
+  const target_type t = look_up(hash_of<Kind>(key, seeds_));
   prefetch_for_write(t.home);
   return t;
 }
 
 template <medium M, class Kind>
 auto table<M, Kind>::lock_unit(const target_type& t, key_type key) -> segment {
-  if (!escapes(key)) [[likely]]
+  if (!escapes<Kind>(key)) [[likely]]
     return lock_segment(t.hash);
   stripes_[escape_stripe].lock.lock();
   return escape_segment();
@@ -69,15 +69,16 @@ auto table<M, Kind>::lock_unit(const target_type& t, key_type key) -> segment {
 template <medium M, class Kind>
 [[gnu::always_inline]] inline bool table<M, Kind>::try_lock_for(const target_type& t, key_type key,
                                                                 bool& as_named_before) {
-  if (!escapes(key)) [[likely]] {
+  if (!escapes<Kind>(key)) [[likely]] {
     if (!t.stripe->lock.try_lock()) return false;
     if (as_named(t)) [[likely]]
       return as_named_before = true;
     t.stripe->lock.unlock();
   }
-  segment seen = escapes(key) ? escape_segment() : segment_of(t.hash);
+  segment seen = escapes<Kind>(key) ? escape_segment() : segment_of(t.hash);
   if (!stripes_[seen.stripe].lock.try_lock()) return false;
-  if (escapes(key) || still_named(seen) || segment_of(t.hash).stripe == seen.stripe) return true;
+  if (escapes<Kind>(key) || still_named(seen) || segment_of(t.hash).stripe == seen.stripe)
+    return true;
   lock_of(seen).unlock();
   return false;
 }
@@ -163,13 +164,13 @@ template <class Decide, class WordOf>
                                                                    change& c, status& answer,
                                                                    WordOf word_of) {
   using act = typename decision<value_type>::what;
-  if (escapes(key)) [[unlikely]]
+  if (escapes<Kind>(key)) [[unlikely]]
     return staged::look_further;
   c.stripe = locked;
   lookup at;
   const std::uint64_t key_word = Kind::key_word(key, t.hash);
   bucket* b = t.home;
-  for (unsigned left = probe_;; b = bucket_behind(b, t.entry)) {
+  for (unsigned left = shape_.probe;; b = bucket_behind(b, t.entry)) {
     slot* const s = b->slots;
     const std::uint64_t word[] = {load(m_, s[0].key), load(m_, s[1].key), load(m_, s[2].key),
                                   load(m_, s[3].key)};
@@ -361,7 +362,7 @@ std::size_t table<M, Kind>::lock_group(std::span<const key_type> keys, const tar
                                        group& g) {
   g.locks.adopt(lock_of(lock_unit(targets[0], keys[0])));
   [[maybe_unused]] const read_guard guard = reading();  // nothing is waited for from here on
-  g.as_named = !escapes(keys[0]) && as_named(targets[0]);
+  g.as_named = !escapes<Kind>(keys[0]) && as_named(targets[0]);
   std::size_t locked = 1;
   for (; locked < keys.size(); ++locked) {
     const target_type& t = targets[locked];
@@ -371,7 +372,7 @@ std::size_t table<M, Kind>::lock_group(std::span<const key_type> keys, const tar
       held = as_named_before ? &t.stripe->lock : &lock_of(segment_for(t, keys[locked]));
       g.locks.adopt(*held);
     } else if (g.locks.holds(lock_of(segment_for(t, keys[locked])))) {
-      as_named_before = !escapes(keys[locked]) && as_named(t);
+      as_named_before = !escapes<Kind>(keys[locked]) && as_named(t);
     } else {
       break;  // another thread's
     }
