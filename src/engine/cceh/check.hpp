@@ -50,7 +50,7 @@ template <medium M, class Kind>
 bool table<M, Kind>::on_path(const segment& s, const resident& r) const {
   const bucket* first = buckets_at(s.offset());
   for (std::uint64_t b = shape_.home_of(r.hash); b != r.bucket; b = (b + 1) & (shape_.mask()))
-    if (match(first[b], empty_word) != 0) return false;
+    if (match(m_, first[b], empty_word) != 0) return false;
   return true;
 }
 
@@ -82,24 +82,13 @@ std::uint64_t table<M, Kind>::check_segment(const segment& s, violations& violat
   return found.size();
 }
 
-/// The escape slots whose keys cannot be there, or are there twice.
-template <medium M, class Kind>
-std::uint32_t table<M, Kind>::impossible_escapes() const {
-  const bucket& b = root_of_table().escapes;
-  std::uint32_t possible = match(b, empty_word);
-  for (std::uint64_t word : {escape_of_empty, escape_of_removed}) {
-    std::uint32_t found = Kind::in_slot ? match(b, word) : 0;
-    possible |= found & -found;
-  }
-  return low_bits(slots_per_bucket) & ~possible;
-}
-
 /// Returns the records in the escape slots.
 template <medium M, class Kind>
 std::uint64_t table<M, Kind>::check_escapes(violations& violated) {
   const bucket& b = root_of_table().escapes;
-  if (impossible_escapes() != 0) violated("the escape slots hold a key that cannot be there");
-  std::uint32_t present = match(b, escape_of_empty) | match(b, escape_of_removed);
+  if (impossible_escapes<Kind>(m_, b) != 0)
+    violated("the escape slots hold a key that cannot be there");
+  std::uint32_t present = match(m_, b, escape_of_empty) | match(m_, b, escape_of_removed);
   return static_cast<std::uint64_t>(std::popcount(present));
 }
 
@@ -115,13 +104,13 @@ void table<M, Kind>::describe(table_stats& stats) {
     bucket* first = buckets_at(s.offset());
     std::uint64_t mask = shape_.mask();
     for (std::uint64_t home = 0; home < shape_.buckets(); ++home) {
-      removed += static_cast<unsigned>(std::popcount(match(first[home], removed_word)));
+      removed += static_cast<unsigned>(std::popcount(match(m_, first[home], removed_word)));
       for (const slot& at : first[home].slots) {
         std::uint64_t word = load(m_, at.key);
         stale += word != empty_word && word != removed_word && !s.owns(hash_of_slot(word));
       }
       std::uint64_t reach = 1;
-      while (reach < shape_.probe && match(first[(home + reach - 1) & mask], empty_word) == 0)
+      while (reach < shape_.probe && match(m_, first[(home + reach - 1) & mask], empty_word) == 0)
         ++reach;
       reach_sum += reach;
       reach_most = std::max(reach_most, reach);

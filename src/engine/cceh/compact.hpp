@@ -85,7 +85,7 @@ void table<M, Kind>::for_each_locked(Visit&& visit) {
 template <medium M, class Kind>
 status table<M, Kind>::replace_value(const resident& r, std::uint64_t value_word, flushed started) {
   change c;
-  c.stripe = &stripes_[stripe_of(r.hash)];
+  c.stripe = &stripes_[stripes::of(r.hash)];
   frame::replaces(load(m_, r.where->value), c);
   stage_update(*r.where, value_word, c);
   c.apart = true;

@@ -49,7 +49,7 @@ void table<M, Kind>::each_part_of_entry(std::uint64_t index, part_visitor& v) co
 /// By the bits that its hashes begin with.
 template <medium M, class Kind>
 std::string table<M, Kind>::name_of(const segment& s) const {
-  if (s.stripe == escape_stripe) return "the escape slots";
+  if (s.stripe == stripes::of_escapes) return "the escape slots";
   if (s.depth() == 0) return "the only segment";
   std::string bits;
   for (unsigned i = 0; i < s.depth(); ++i) bits += (s.prefix >> (63 - i) & 1) != 0 ? '1' : '0';
@@ -78,7 +78,7 @@ void table<M, Kind>::each_part_of_segment(const segment& s, part_visitor& v) con
 template <medium M, class Kind>
 void table<M, Kind>::each_part_of_bucket(const segment& s, std::uint64_t index,
                                          const key_type* wanted, part_visitor& v) const {
-  bool escape = s.stripe == escape_stripe;
+  bool escape = s.stripe == stripes::of_escapes;
   const bucket& b = escape ? root_of_table().escapes : buckets_at(s.offset())[index];
   auto which = [&] {
     return escape ? name_of(s) : "bucket " + std::to_string(index) + " of " + name_of(s);
@@ -86,9 +86,9 @@ void table<M, Kind>::each_part_of_bucket(const segment& s, std::uint64_t index,
   v.visit({.kind = escape ? "escape bucket" : "bucket",
            .offset = p_.offset_of(&b),
            .bytes = sizeof b,
-           .state = escape                      ? ""
-                    : match(b, empty_word) != 0 ? "ends paths"
-                                                : "paths pass"},
+           .state = escape                          ? ""
+                    : match(m_, b, empty_word) != 0 ? "ends paths"
+                                                    : "paths pass"},
           [&](pool_part& into) { into.name = which(); });
   for (int i = 0; i < slots_per_bucket; ++i) {
     const slot& at = b.slots[i];
@@ -121,7 +121,7 @@ void table<M, Kind>::each_candidate(key_type key, part_visitor& v) {
   segment s = escapes<Kind>(key) ? escape_segment() : segment_of(hash);
   window w = window_for(s, hash, key);
   unsigned buckets = 1;
-  while (buckets < w.buckets && match(w[buckets - 1], empty_word) == 0) ++buckets;
+  while (buckets < w.buckets && match(m_, w[buckets - 1], empty_word) == 0) ++buckets;
   v.visit({.kind = "search", .offset = p_.offset_of(s.named), .bytes = 0, .listed = true},
           [&](pool_part& into) {
             into.name = "search";

@@ -25,7 +25,7 @@ auto table<M, Kind>::segment_under_guard(std::uint64_t hash) const noexcept -> s
     s.named = entries_of(s.directory.offset()) + shifted(hash, s.directory.exponent());
     s.entry = {load(m_, *s.named)};
     s.prefix = prefix_of(hash, s.depth());
-    s.stripe = stripe_of(s.prefix);
+    s.stripe = stripes::of(s.prefix);
     s.version = stripes_[s.stripe].version.load(std::memory_order_acquire);
   } while (load(m_, *s.named) != s.entry.word || directory() != s.directory);
   return s;
@@ -66,35 +66,19 @@ auto table<M, Kind>::escape_window([[maybe_unused]] key_type key) const noexcept
   return w;
 }
 
-/// The key words of a bucket, each read once.
-template <medium M, class Kind>
-auto table<M, Kind>::keys_of(const bucket& b) const noexcept -> bucket_keys {
-  const auto two = [&](int i) {
-    const std::uint64_t first = load(m_, b.slots[i].key);
-    return bytes16_of(first, load(m_, b.slots[i + 1].key));
-  };
-  return {two(0), two(2)};
-}
-
-/// The slots that hold this word.
-template <medium M, class Kind>
-std::uint32_t table<M, Kind>::match(bucket_keys keys, std::uint64_t word) noexcept {
-  return same_words(keys.low, keys.high, word);
-}
-
 /// One look, inlined. A read that a writer disturbed, or that must be made durable first, searches.
 template <medium M, class Kind>
 template <class Read>
 [[gnu::always_inline]] inline status table<M, Kind>::get(key_type key, Read read) {
   // keeps segment and record from reuse; u64 tables have none
   [[maybe_unused]] const read_guard guard = reading();
-  const target_type t = look_up_entry(hash_of<Kind>(key, seeds_));
+  const target t = look_up_entry(hash_of<Kind>(key, seeds_));
   return answer_at([&] { return home_in(t.entry, t.hash); }, t, key, read);
 }
 
 template <medium M, class Kind>
 template <class Read>
-[[gnu::always_inline]] inline status table<M, Kind>::answer(const target_type& t, key_type key,
+[[gnu::always_inline]] inline status table<M, Kind>::answer(const target& t, key_type key,
                                                             Read read) {
   return answer_at([&] { return t.home; }, t, key, read);
 }
@@ -103,14 +87,14 @@ template <class Read>
 /// Those of words under nothing: what it says may have been overwritten.
 template <medium M, class Kind>
 [[gnu::always_inline]] inline auto table<M, Kind>::look_up_entry(std::uint64_t hash) const noexcept
-    -> target_type {
+    -> target {
   const directory_view d = directory();
   const void* at = base_ + d.offset() + d.entry_byte(hash);
   const auto* named = static_cast<const pm<std::uint64_t>*>(at);
   const checked_place entry{load(m_, *named)};
   // its first bits, as many as the segment's prefix has
   const std::uint64_t stripe =
-      hash >> (64 - stripe_bits) & ~low_bits(stripe_bits) >> entry.exponent();
+      hash >> (64 - stripes::bits) & ~low_bits(stripes::bits) >> entry.exponent();
   return {hash, d, named, entry, &stripes_[stripe]};
 }
 
@@ -124,8 +108,8 @@ template <medium M, class Kind>
 /// And its home bucket.
 template <medium M, class Kind>
 [[gnu::always_inline]] inline auto table<M, Kind>::look_up(std::uint64_t hash) const noexcept
-    -> target_type {
-  target_type t = look_up_entry(hash);
+    -> target {
+  target t = look_up_entry(hash);
   t.home = home_in(t.entry, hash);
   return t;
 }
@@ -134,7 +118,7 @@ template <medium M, class Kind>
 /// version,
 /// or at its lock: what was read between is of that segment, if the version is the same then.
 template <medium M, class Kind>
-[[gnu::always_inline]] inline bool table<M, Kind>::as_named(const target_type& t) const noexcept {
+[[gnu::always_inline]] inline bool table<M, Kind>::as_named(const target& t) const noexcept {
   return holds(m_, *t.named, t.entry.word) && word_is(directory_, t.directory.word);
 }
 
@@ -142,7 +126,7 @@ template <medium M, class Kind>
 template <medium M, class Kind>
 [[gnu::always_inline]] inline bool table<M, Kind>::is_as_read(
     const stripe_state& stripe, std::uint32_t version) const noexcept {
-  return word_is(stripe.version, version) && unsettled_.settled(stripe.mark);
+  return word_is(stripe.version, version) && stripes_.marks().settled(stripe.mark);
 }
 
 /// The next bucket of a segment, in a circle.
@@ -158,15 +142,16 @@ template <medium M, class Kind>
 /// `home` is asked behind the entry: what is not needed before has no register before.
 template <medium M, class Kind>
 template <class Read, class Home>
-[[gnu::always_inline]] inline status table<M, Kind>::answer_at(Home home, const target_type& t,
+[[gnu::always_inline]] inline status table<M, Kind>::answer_at(Home home, const target& t,
                                                                key_type key, Read read) {
   const std::uint32_t version = t.stripe->version.load(std::memory_order_acquire);
   if (as_named(t) && !escapes<Kind>(key)) [[likely]] {
     const std::uint64_t wanted = Kind::key_word(key, t.hash);
     const bucket* b = home();
-    std::size_t at = slot_of(*b, wanted);
-    for (unsigned left = shape_.probe; at == slots_per_bucket && !has_empty_slot(*b) && --left != 0;
-         at = slot_of(*b, wanted))
+    std::size_t at = slot_of(m_, *b, wanted);
+    for (unsigned left = shape_.probe;
+         at == slots_per_bucket && !has_empty_slot(m_, *b) && --left != 0;
+         at = slot_of(m_, *b, wanted))
       b = bucket_behind(b, t.entry);
     if (at == slots_per_bucket) {
       if (is_as_read(*t.stripe, version)) [[likely]]
@@ -181,24 +166,6 @@ template <class Read, class Home>
     }
   }
   return frame::search(key, read);
-}
-
-/// The slot with that key word; `slots_per_bucket`: none.
-template <medium M, class Kind>
-[[gnu::always_inline]] inline std::size_t table<M, Kind>::slot_of(
-    const bucket& b, std::uint64_t word) const noexcept {
-  return holds(m_, b.slots[0].key, word)   ? 0
-         : holds(m_, b.slots[1].key, word) ? 1
-         : holds(m_, b.slots[2].key, word) ? 2
-         : holds(m_, b.slots[3].key, word) ? 3
-                                           : 4;
-}
-
-/// A bucket is filled from its first slot on.
-template <medium M, class Kind>
-[[gnu::always_inline]] inline bool table<M, Kind>::has_empty_slot(const bucket& b) const noexcept {
-  return holds(m_, b.slots[3].key, empty_word) || holds(m_, b.slots[2].key, empty_word) ||
-         holds(m_, b.slots[1].key, empty_word) || holds(m_, b.slots[0].key, empty_word);
 }
 
 template <medium M, class Kind>
@@ -229,8 +196,8 @@ auto table<M, Kind>::escape_segment() const noexcept -> segment {
   s.directory = directory();
   s.named = &root_of_table().directory;
   s.entry = {load(m_, *s.named)};
-  s.stripe = escape_stripe;
-  s.version = stripes_[escape_stripe].version.load(std::memory_order_acquire);
+  s.stripe = stripes::of_escapes;
+  s.version = stripes_[stripes::of_escapes].version.load(std::memory_order_acquire);
   return s;
 }
 
@@ -240,7 +207,7 @@ auto table<M, Kind>::probe(const window& w, key_type key, std::optional<value_ty
                            unsigned& buckets) const -> probed {
   while (buckets < w.buckets) {
     const bucket& b = w[buckets++];
-    bucket_keys keys = keys_of(b);
+    bucket_keys keys = keys_of(m_, b);
     for (std::uint32_t hits = match(keys, w.key_word); hits != 0;) {
       std::uint64_t value_word = load(m_, b.slots[take_lowest(hits)].value);
       if constexpr (Kind::in_slot) {
@@ -265,8 +232,8 @@ auto table<M, Kind>::probe(const window& w, key_type key, std::optional<value_ty
 template <medium M, class Kind>
 void table<M, Kind>::settle_for_reader(stripe_index stripe, const window& w, unsigned buckets) {
   if constexpr (unsettled<M>::needed) {
-    if (unsettled_.settled(stripe)) return;
-    if (unsettled_.of(stripe) == settlement::inherited) return settle_inherited(stripe);
+    if (stripes_.marks().settled(stripe)) return;
+    if (stripes_.marks().of(stripe) == settlement::inherited) return settle_inherited(stripe);
     flushed started;
     for (unsigned n = 0; n < buckets; ++n)
       started += flush(m_, extent_of(w[n]), "cceh.settle.buckets");
@@ -278,12 +245,12 @@ void table<M, Kind>::settle_for_reader(stripe_index stripe, const window& w, uns
 template <medium M, class Kind>
 void table<M, Kind>::settle_inherited(stripe_index stripe) {
   if constexpr (unsettled<M>::needed) {
-    if (unsettled_.of(stripe) != settlement::inherited) return;
+    if (stripes_.marks().of(stripe) != settlement::inherited) return;
     flushed started;
     for_each_segment_of(stripe, [&](const segment& s) {
       started += flush(m_, extent{buckets_at(s.offset()), shape_.bytes()}, "cceh.inherit.segment");
     });
-    unsettled_.take_over(stripe, fence(m_, std::move(started), "cceh.inherit.all"));
+    stripes_.marks().take_over(stripe, fence(m_, std::move(started), "cceh.inherit.all"));
   }
 }
 
@@ -291,7 +258,7 @@ void table<M, Kind>::settle_inherited(stripe_index stripe) {
 
 template <medium M, class Kind>
 [[gnu::always_inline]] inline void table<M, Kind>::look_at(std::span<const key_type> keys,
-                                                           target_type* looks) const noexcept {
+                                                           target* looks) const noexcept {
   for (std::size_t i = 0; i < keys.size(); ++i) {
     looks[i] = look_up(hash_of<Kind>(keys[i], seeds_));
     __builtin_prefetch(looks[i].home);
@@ -302,9 +269,9 @@ template <medium M, class Kind>
 /// Those that the home buckets name.
 template <medium M, class Kind>
 [[gnu::always_inline]] inline void table<M, Kind>::ask_for_records(
-    [[maybe_unused]] std::span<const target_type> targets) const noexcept {
+    [[maybe_unused]] std::span<const target> targets) const noexcept {
   if constexpr (!Kind::in_slot)
-    for (const target_type& t : targets)
+    for (const target& t : targets)
       for (const slot& s : t.home->slots)
         if (load(m_, s.key) == t.hash) prefetch_record(p_, load(m_, s.value));
 }

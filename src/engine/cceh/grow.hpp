@@ -92,7 +92,7 @@ bool table<M, Kind>::may_split(const segment& s) {
 
 /// For a write that found its window full, unless others have made room.
 template <medium M, class Kind>
-status table<M, Kind>::make_room(const segment& full, const target_type& t, int) {
+status table<M, Kind>::make_room(const segment& full, const target& t, int) {
   segment s = lock_segment(t.hash);
   held_lock held = held_by(s);
   if (s.entry != full.entry) return status::ok;
@@ -110,7 +110,7 @@ status table<M, Kind>::split(const segment& s) {
   if (!made.right || (copy_on_write_ && !made.left)) return status::no_space;
   std::uint64_t right_prefix = right_half_of(s.prefix, depth);
   lay_out_halves(s, right_prefix, made);
-  stripe_index right_stripe = stripe_of(right_prefix);
+  stripe_index right_stripe = stripes::of(right_prefix);
   if (right_stripe == s.stripe) return split_in(s, made, right_stripe);
   std::unique_lock lock(stripes_[right_stripe].lock, std::defer_lock);
   // of no segment so far: who holds it finds that out and lets it go
@@ -159,7 +159,7 @@ status table<M, Kind>::split_in(const segment& s, halves& made, stripe_index rig
   // CCEH 7).
   if (directory().exponent() < depth && !double_directory()) return status::no_space;
   durahash::check(depth <= directory().exponent(), "no segment is deeper than the directory (C1)");
-  unsettled_.take_over(right_stripe, written);
+  stripes_.marks().take_over(right_stripe, written);
   entry_range all = range_of(s.prefix, s.depth());
   checked_place right_entry = checked_place::of(made.right->keep(), depth),
                 left_entry = checked_place::of(made.left ? made.left->keep() : s.offset(), depth);
@@ -168,13 +168,13 @@ status table<M, Kind>::split_in(const segment& s, halves& made, stripe_index rig
   publish_entries(
       all, way, [&](std::uint64_t i) { return i < all.middle() ? left_entry : right_entry; },
       after(std::move(written)));
-  if (!M::planted("cceh-a-split-leaves-the-version")) outdate(s.stripe);
-  outdate(right_stripe);
+  if (!M::planted("cceh-a-split-leaves-the-version")) stripes_[s.stripe].outdate();
+  stripes_[right_stripe].outdate();
   if (depth == directory().exponent()) deepest_ += 2;
   ++segments_;
   ++splits_;
   if (right_stripe != s.stripe) {
-    move_count(s.stripe, right_stripe, static_cast<std::int32_t>(made.moving));
+    stripes_.move_count(s.stripe, right_stripe, static_cast<std::int32_t>(made.moving));
     frame::counted_with(right_stripe, s.stripe);  // or left to the count, which goes rightward
   }
   for (stripe_index stripe : {s.stripe, right_stripe})
@@ -192,7 +192,7 @@ auto table<M, Kind>::occupancy_of(const segment& s, std::uint64_t each) const ->
   std::uint64_t room = 0, spoiled = 0;
   const bucket* first = buckets_at(s.offset());
   for (std::uint64_t b = 0; b < shape_.buckets(); b += each) {
-    bucket_keys keys = keys_of(first[b]);
+    bucket_keys keys = keys_of(m_, first[b]);
     std::uint32_t empty = match(keys, empty_word), open = match(keys, removed_word);
     if (!copy_on_write_) open |= stale_slots(s, first[b]) & ~empty;
     room += static_cast<unsigned>(std::popcount(empty | open));
@@ -259,7 +259,7 @@ void table<M, Kind>::put_in_place(const segment& s, segment_writer<M>& made) {
   publish_entries(
       range_of(s.prefix, s.depth()), direction::leftward, [&](std::uint64_t) { return entry; },
       after(std::move(written)));
-  outdate(s.stripe);
+  stripes_[s.stripe].outdate();
   ++rewrites_;
   give_back(s.offset(), shape_.bytes());
 }
@@ -358,13 +358,14 @@ void table<M, Kind>::survey(stripe_index stripe) {
   stripe_state& state = stripes_[stripe];
   // where segments are deeper than stripes, removals are those of several
   std::uint64_t segments = 0;
-  if (stripe != escape_stripe) for_each_segment_of(stripe, [&](const segment&) { ++segments; });
+  if (stripe != stripes::of_escapes)
+    for_each_segment_of(stripe, [&](const segment&) { ++segments; });
   bool churned_before;
   {
     std::scoped_lock lock(state.lock);
-    if (state.due == 0 || stripe == escape_stripe) {
-      state.due = stripe == escape_stripe ? 0xffff  // has no segments
-                                          : static_cast<std::uint16_t>(shape_.slots() / 4);
+    if (state.due == 0 || stripe == stripes::of_escapes) {
+      state.due = stripe == stripes::of_escapes ? 0xffff  // has no segments
+                                                : static_cast<std::uint16_t>(shape_.slots() / 4);
       return;
     }
     // the first look only looks: who removes half of all records is not held up
@@ -372,10 +373,10 @@ void table<M, Kind>::survey(stripe_index stripe) {
     state.due = 0xffff;  // nobody else looks meanwhile
   }
   std::uint64_t until = shape_.slots() / 4;
-  for (std::uint64_t at = std::uint64_t{stripe} << (64 - stripe_bits), begin = at;;) {
+  for (std::uint64_t at = stripes::first_hash_of(stripe), begin = at;;) {
     std::uint64_t next = 0;
     if_memory_allows([&] { next = survey_segment(at, churned_before, until); });
-    if (next <= begin || stripe_of(next) != stripe) break;
+    if (next <= begin || stripes::of(next) != stripe) break;
     at = next;
   }
   std::scoped_lock lock(state.lock);
@@ -442,7 +443,7 @@ bool table<M, Kind>::merge(std::uint64_t hash, std::uint64_t max_records) {
   held_locks<2> held(lock_of(left));
   bool merged = false;
   if (left.depth() == depth) {
-    bool one_stripe = stripe_of(left_prefix | bit) == left.stripe;
+    bool one_stripe = stripes::of(left_prefix | bit) == left.stripe;
     // locks are taken from left to right
     segment right = one_stripe ? segment_of(left_prefix | bit) : lock_segment(left_prefix | bit);
     if (!one_stripe) held.adopt(lock_of(right));
@@ -474,8 +475,8 @@ bool table<M, Kind>::merge(const segment& left, const segment& right, std::uint6
   publish_entries(
       range_of(left.prefix, depth - 1), direction::rightward, [&](std::uint64_t) { return entry; },
       after(std::move(written)));
-  outdate(left.stripe);
-  outdate(right.stripe);
+  stripes_[left.stripe].outdate();
+  stripes_[right.stripe].outdate();
   --segments_;
   ++merges_;
   for (stripe_index stripe : {left.stripe, right.stripe}) {
@@ -484,7 +485,7 @@ bool table<M, Kind>::merge(const segment& left, const segment& right, std::uint6
   }
   if (left.stripe != right.stripe) {
     const auto moved = stripes_[right.stripe].records.load(std::memory_order_relaxed);
-    move_count(right.stripe, left.stripe, moved);
+    stripes_.move_count(right.stripe, left.stripe, moved);
   }
   give_back(left.offset(), shape_.bytes());
   give_back(right.offset(), shape_.bytes());

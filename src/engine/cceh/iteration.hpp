@@ -67,7 +67,7 @@ std::optional<std::uint64_t> table<M, Kind>::read_stretch(std::uint64_t position
   if (!unchanged(s) || !unchanged(escape)) return std::nullopt;
   auto buckets = static_cast<unsigned>(shape_.buckets());
   settle_for_reader(s.stripe, {buckets_at(s.offset()), 0, shape_.mask(), 0, 0}, buckets);
-  settle_for_reader(escape_stripe, escape_window({}), 1);
+  settle_for_reader(stripes::of_escapes, escape_window({}), 1);
   return s.end();
 }
 

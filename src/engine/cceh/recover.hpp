@@ -65,9 +65,8 @@ error table<M, Kind>::open(const std::string& path, std::vector<std::string>* dr
     return {status::unusable,
             "cannot use " + path +
                 " as a pool: its superblock holds settings that the engine cceh does not allow"};
-  stripes_ = zeroed_array<stripe_state>(stripe_count);
   bool clean = p_.root().state == pool_state::clean;
-  unsettled_.begin_with({&stripes_[0]}, !clean && !opens_durable(m_));
+  stripes_.begin(!clean && !opens_durable(m_));
   bool restored = frame::begin_open(dropped);
   if (error e = recover_directory(path, restored, dropped); e.code != status::ok) return e;
   if (dropped != nullptr) {
@@ -75,7 +74,7 @@ error table<M, Kind>::open(const std::string& path, std::vector<std::string>* dr
     return {status::ok, {}};
   }
   if (clean) records_at_open_ = p_.root().records;
-  frame::finish_open(Kind::in_slot || restored, stripe_count,
+  frame::finish_open(Kind::in_slot || restored, stripes::count,
                      shape_.bytes() << directory().exponent());
   return {status::ok, {}};
 }
@@ -203,7 +202,7 @@ error table<M, Kind>::recover_directory(const std::string& path, bool restored,
 
 template <medium M, class Kind>
 error table<M, Kind>::escapes_are_possible(const std::string& path) const {
-  if (impossible_escapes() == 0) return {status::ok, {}};
+  if (impossible_escapes<Kind>(m_, root_of_table().escapes) == 0) return {status::ok, {}};
   return {status::unusable,
           "cannot use " + path +
               " as a pool: its escape slots, behind the directory's word, hold keys that cannot be "
@@ -220,7 +219,8 @@ void table<M, Kind>::settle_directory() {
   if (p_.root().state != pool_state::clean && !opens_durable(m_))
     started += flush(m_, extent{entries_of(now.offset()), std::size_t{8} << now.exponent()},
                      "cceh.inherit.directory");
-  unsettled_.take_over(escape_stripe, fence(m_, std::move(started), "cceh.inherit.escapes"));
+  stripes_.marks().take_over(stripes::of_escapes,
+                             fence(m_, std::move(started), "cceh.inherit.escapes"));
 }
 
 /// Calls visit(segment) for each, from left to right, under a read_guard.
@@ -240,12 +240,12 @@ void table<M, Kind>::for_each_segment(Visit&& visit) const {
 template <medium M, class Kind>
 template <class Visit>
 void table<M, Kind>::for_each_segment_of(stripe_index stripe, Visit&& visit) const {
-  std::uint64_t at = std::uint64_t{stripe} << (64 - stripe_bits);
+  std::uint64_t at = stripes::first_hash_of(stripe);
   do {
     const segment s = segment_of(at);
     visit(s);
     at = s.end();
-  } while (at != 0 && stripe_of(at) == stripe);
+  } while (at != 0 && stripes::of(at) == stripe);
 }
 
 /// Counts the records and, in byte tables, tells the heap of each. Writers wait stripe by stripe.
@@ -259,10 +259,10 @@ bool table<M, Kind>::count_units(const background* asking) {
     count_once(s.stripe, [&] { count_stripe(s.stripe); });
     at = end_of_stripe(s);
   } while (at != 0);
-  std::scoped_lock lock(stripes_[escape_stripe].lock);
-  count_once(escape_stripe, [&] {
-    stripes_[escape_stripe].records.store(static_cast<std::int32_t>(escaped_count()),
-                                          std::memory_order_relaxed);
+  std::scoped_lock lock(stripes_[stripes::of_escapes].lock);
+  count_once(stripes::of_escapes, [&] {
+    stripes_[stripes::of_escapes].records.store(static_cast<std::int32_t>(escaped_count()),
+                                                std::memory_order_relaxed);
   });
   records_at_open_ = 0;
   return true;
@@ -291,7 +291,7 @@ void table<M, Kind>::count_records(const segment& s, std::int32_t& count) {
 template <medium M, class Kind>
 std::uint64_t table<M, Kind>::size() {
   await_count();
-  return counts_.sum([&] { return records_of(records_at_open_, stripes_, stripe_count); });
+  return stripes_.sum_of_records(records_at_open_);
 }
 
 template <medium M, class Kind>
@@ -308,13 +308,14 @@ std::uint64_t table<M, Kind>::slots() {
 template <medium M, class Kind>
 void table<M, Kind>::lock_all() {
   std::uint64_t at = 0;
-  stripe_index last = escape_stripe;
+  stripe_index last = stripes::of_escapes;
   do {
-    segment s = last != escape_stripe && stripe_of(at) == last ? segment_of(at) : lock_segment(at);
+    segment s =
+        last != stripes::of_escapes && stripes::of(at) == last ? segment_of(at) : lock_segment(at);
     last = s.stripe;
     at = s.end();
   } while (at != 0);
-  stripes_[escape_stripe].lock.lock();
+  stripes_[stripes::of_escapes].lock.lock();
   directory_lock_.lock();  // a directory may move without a stripe
 }
 
@@ -329,7 +330,7 @@ void table<M, Kind>::unlock_all() {
     at = end_of_stripe(s);
     lock_of(s).unlock();
   } while (at != 0);
-  stripes_[escape_stripe].lock.unlock();
+  stripes_[stripes::of_escapes].lock.unlock();
 }
 
 }  // namespace durahash::cceh

@@ -62,7 +62,7 @@ error table<M, Kind>::salvage(const std::string& path, const std::vector<leaf>& 
 template <medium M, class Kind>
 void table<M, Kind>::salvage_escapes(std::vector<std::string>& dropped) {
   bucket& b = root_of_table().escapes;
-  for (std::uint32_t wrong = impossible_escapes(); wrong != 0; wrong &= wrong - 1) {
+  for (std::uint32_t wrong = impossible_escapes<Kind>(m_, b); wrong != 0; wrong &= wrong - 1) {
     slot& at = b.slots[std::countr_zero(wrong)];
     dropped.push_back("escape slot at offset " + std::to_string(p_.offset_of(&at)) +
                       ": dropped a record, its key cannot be there");

@@ -32,18 +32,12 @@
 #include <span>
 #include <vector>
 
-#include "base/bytes16.hpp"
-#include "base/spin_lock.hpp"
-#include "base/zeroed_array.hpp"
-#include "engine/cceh/directory_view.hpp"
-#include "engine/cceh/format.hpp"
-#include "engine/cceh/places.hpp"
+#include "engine/cceh/bucket.hpp"
+#include "engine/cceh/operation.hpp"
 #include "engine/cceh/segment_writer.hpp"
 #include "engine/concept.hpp"
 #include "engine/frame/frame.hpp"
 #include "engine/frame/live_record.hpp"
-#include "engine/frame/stripes.hpp"
-#include "persist/unsettled.hpp"
 
 namespace durahash::cceh {
 
@@ -64,8 +58,6 @@ enum class node_state : std::uint8_t {
 
 }  // namespace detail
 
-/// Stripes are segments, named by the first bits of their prefix; where segments are deeper than
-/// that, some of them.
 template <medium M, class Kind>
 class table : public engine_frame<M, Kind, table<M, Kind>> {
   using frame = engine_frame<M, Kind, table<M, Kind>>;
@@ -109,52 +101,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
       frame::damage_found_, frame::background_;
   using frame::reading, frame::await_count, frame::count_once, frame::hash_of_slot;
   using read_guard = typename frame::read_guard;
-  static constexpr unsigned stripe_bits = stripe_bits_on<M>;
-  static constexpr stripe_index escape_stripe = 1u << stripe_bits, stripe_count = escape_stripe + 1;
-
-  /// What is known of a stripe in DRAM; guarded by `lock`, but for what readers look at. Zeros at
-  /// first.
-  struct stripe_state {
-    spin_lock lock;
-    settlement_mark mark;
-    std::uint16_t removals;  // since its segment was split or merged
-    std::atomic<std::uint32_t> version;
-    std::atomic<std::int32_t> records;  // since open, until the recount
-    // removals at which it is surveyed; 0: not said yet
-    std::uint16_t due;
-  };
-  static_assert(sizeof(stripe_state) == 16, "four to a line");
-  struct marks_of_stripes {
-    stripe_state* first = nullptr;
-    settlement_mark& operator[](std::size_t i) const noexcept { return first[i].mark; }
-  };
-
-  /// A segment as the directory named it.
-  struct segment {
-    directory_view directory;
-    pm<std::uint64_t>* named = nullptr;  // the entry
-    checked_place entry;                 // what it said
-    std::uint64_t prefix = 0;            // the first `depth` bits of its hashes; the others 0
-    stripe_index stripe = 0;
-    std::uint32_t version = 0;
-
-    unsigned depth() const noexcept { return entry.exponent(); }
-    std::uint64_t offset() const noexcept { return entry.offset(); }
-    bool owns(std::uint64_t hash) const noexcept { return begins_with(hash, prefix, depth()); }
-    /// Where the next one's hashes begin; 0 behind the last one's.
-    std::uint64_t end() const noexcept { return end_of(prefix, depth()); }
-  };
-  struct bucket_keys {
-    bytes16 low, high;
-  };
-  /// The buckets in which a key may be.
-  struct window {
-    bucket* first = nullptr;
-    std::uint64_t home = 0, mask = 0;
-    unsigned buckets = 0;
-    std::uint64_t key_word = 0;
-    bucket& operator[](unsigned distance) const noexcept { return first[(home + distance) & mask]; }
-  };
+  using stripes = stripe_states<M>;
   /// Entries of the directory.
   struct entry_range {
     std::uint64_t begin, end;
@@ -169,66 +116,21 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
     checked_place left, right;  // what the halves are, or are to become
   };
 
-  /// Where a key is, or where it would go: found by a walk under the stripe's lock.
-  struct lookup {
-    slot* found = nullptr;
-    slot* room = nullptr;
-    bool bucket_has_room = false;  // an empty slot beside the one that was found
-    bool room_is_away = false;     // not in the home bucket
-  };
-  /// A change that is written but for its commit word.
-  struct change : replaced_record<Kind> {
-    stripe_state* stripe = nullptr;
-    slot* where = nullptr;
-    pm<std::uint64_t>* word = nullptr;
-    std::uint64_t next = 0;
-    bool apart = false;                // its record is to be durable first
-    bool wants_survey = false;         // whether segments could be merged; when it is committed
-    bool passes_full_buckets = false;  // those on the way of a new record
-    std::int8_t records = 0;
-  };
-  /// A key's home bucket, as the directory names its segment. To be believed only when the
-  /// directory is looked at again.
-  struct target_type {
-    std::uint64_t hash;
-    directory_view directory;
-    const pm<std::uint64_t>* named;
-    checked_place entry;
-    stripe_state* stripe;
-    bucket* home = nullptr;
-  };
+  using change = cceh::change<Kind>;
+  using target_type = target;
   using unit_type = segment;
   using home_type = stripe_state*;  // locked
-  using look_type = target_type;
-  /// One stripe may serve several keys. Bit n of the sets stands for the n-th key. `started` is the
-  /// write-back of the commit words.
-  struct group : fenced_group<change> {
-    std::uint64_t as_named = 0;  // those whose segment was named as before when it was locked
-    std::uint64_t value_words[group_size];
-    std::uint64_t unused = 0;   // records that were written and that no slot names
-    std::uint64_t starved = 0;  // those for which the process has no memory
-    bool wants_survey = false;  // a change of it
-    std::optional<durable> records_written;
-  };
-  static_assert(group_size <= 64);
+  using look_type = target;
+  using group = cceh::group<Kind>;
   using stretch = plain_stretch<false>;  // a removal changes the version
-  enum class probed : std::uint8_t { hit, miss, torn, damaged };
-  struct resident : live_record {
-    slot* where;
-    std::uint32_t bucket;
-  };
   struct halves {
     std::optional<segment_writer<M>> left, right;  // of a split in place the right one alone
     std::size_t moving = 0;                        // records of the right one
   };
 
-  // places
-  static stripe_index stripe_of(std::uint64_t prefix) noexcept {
-    return static_cast<stripe_index>(prefix >> (64 - stripe_bits));
-  }
   /// Where the hashes of the next stripe that has a segment of its own begin; 0: of none.
   static std::uint64_t end_of_stripe(const segment& s) noexcept {
-    return s.depth() <= stripe_bits ? s.end() : (std::uint64_t{s.stripe} + 1) << (64 - stripe_bits);
+    return s.depth() <= stripes::bits ? s.end() : stripes::first_hash_of(s.stripe + 1);
   }
   directory_view directory() const noexcept { return {directory_.load(std::memory_order_acquire)}; }
   pm<std::uint64_t>* entries_of(std::uint64_t offset) const noexcept {
@@ -242,30 +144,23 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   static segment everything() noexcept { return {}; }  // owns every hash
 
   // find.hpp
-  target_type look_up(std::uint64_t hash) const noexcept;
-  target_type look_up_entry(std::uint64_t hash) const noexcept;
+  target look_up(std::uint64_t hash) const noexcept;
+  target look_up_entry(std::uint64_t hash) const noexcept;
   bucket* home_in(checked_place entry, std::uint64_t hash) const noexcept;
-  bool as_named(const target_type& t) const noexcept;
+  bool as_named(const target& t) const noexcept;
   bool is_as_read(const stripe_state& stripe, std::uint32_t version) const noexcept;
   bucket* bucket_behind(const bucket* b, checked_place entry) const noexcept;
-  void look_at(std::span<const key_type> keys, target_type* looks) const noexcept;
-  void ask_for_records(std::span<const target_type> targets) const noexcept;
+  void look_at(std::span<const key_type> keys, target* looks) const noexcept;
+  void ask_for_records(std::span<const target> targets) const noexcept;
   template <class Read, class Home>
-  status answer_at(Home home, const target_type& t, key_type key, Read read);
-  std::size_t slot_of(const bucket& b, std::uint64_t word) const noexcept;
-  bool has_empty_slot(const bucket& b) const noexcept;
+  status answer_at(Home home, const target& t, key_type key, Read read);
   template <class Read>
-  status answer(const target_type& t, key_type key, Read read);
+  status answer(const target& t, key_type key, Read read);
   segment segment_under_guard(std::uint64_t hash) const noexcept;
   segment segment_of(std::uint64_t hash) const noexcept;
   segment escape_segment() const noexcept;
   bool still_named(const segment& s) const noexcept;
   bool unchanged(const segment& s) const noexcept;
-  bucket_keys keys_of(const bucket& b) const noexcept;
-  static std::uint32_t match(bucket_keys keys, std::uint64_t word) noexcept;
-  std::uint32_t match(const bucket& b, std::uint64_t word) const noexcept {
-    return match(keys_of(b), word);
-  }
   status search_long(key_type key, any_reader<value_type> read);
   probed probe(const window& w, key_type key, std::optional<value_type>& value,
                unsigned& buckets) const;
@@ -283,25 +178,25 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
 
   // write.hpp
   segment lock_segment(std::uint64_t hash);
-  target_type target_of(key_type key) const noexcept;
-  segment lock_unit(const target_type& t, key_type key);
-  home_type lock_home(const target_type& t) const noexcept;
+  target target_of(key_type key) const noexcept;
+  segment lock_unit(const target& t, key_type key);
+  home_type lock_home(const target& t) const noexcept;
   static held_lock held_by(home_type locked) noexcept { return held_lock(locked->lock); }
-  bool is_settled(home_type locked, const target_type& t) const noexcept;
+  bool is_settled(home_type locked, const target& t) const noexcept;
   template <class Decide>
-  staged stage_home(home_type locked, const target_type& t, key_type key, Decide& decide, change& c,
+  staged stage_home(home_type locked, const target& t, key_type key, Decide& decide, change& c,
                     status& answer, flushed& started);
   template <class Decide, class WordOf>
-  staged stage_at_home(home_type locked, const target_type& t, key_type key, Decide& decide,
-                       change& c, status& answer, WordOf word_of);
-  bool try_lock_for(const target_type& t, key_type key, bool& as_named_before);
+  staged stage_at_home(home_type locked, const target& t, key_type key, Decide& decide, change& c,
+                       status& answer, WordOf word_of);
+  bool try_lock_for(const target& t, key_type key, bool& as_named_before);
   spin_lock& lock_of(const segment& s) const noexcept { return stripes_[s.stripe].lock; }
   held_lock held_by(const segment& s) const noexcept { return held_lock(lock_of(s)); }
   void settle(const segment& s) { settle_inherited(s.stripe); }
   lookup walk(const segment& s, const window& w, key_type key) const;
   std::uint32_t stale_slots(const segment& s, const bucket& b) const;
   template <class Decide>
-  staged stage(const segment& s, const target_type& t, key_type key, Decide& decide, change& c,
+  staged stage(const segment& s, const target& t, key_type key, Decide& decide, change& c,
                status& answer, flushed& started);
   void stage_value(const lookup& at, std::uint64_t value_word, std::uint64_t key_word,
                    change& c) const;
@@ -312,28 +207,23 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   durable fence_payloads(flushed started) {
     return fence(m_, std::move(started), "cceh.write.payload");
   }
-  void begin(const change& c) noexcept { unsettled_.begin(c.stripe->mark); }
+  void begin(const change& c) noexcept { stripes_.marks().begin(c.stripe->mark); }
   durable fence_words(flushed started) { return fence(m_, std::move(started), "cceh.write.done"); }
-  status finish_write(const target_type& t, const change& c, status answer);
-  static void outdate(stripe_state& stripe) noexcept;
-  void outdate(stripe_index stripe) noexcept { outdate(stripes_[stripe]); }
+  status finish_write(const target& t, const change& c, status answer);
   void end(change& c, const durable& done);
-  bool survey_is_due(stripe_state& stripe) noexcept;
-  static void add_records(stripe_state& stripe, std::int32_t records) noexcept;
-  void move_count(stripe_index from, stripe_index to, std::int32_t records) noexcept;
-  void look_ahead(std::span<const key_type> keys, target_type* targets, bool puts) const noexcept;
-  std::size_t lock_group(std::span<const key_type> keys, const target_type* targets, group& g);
+  void look_ahead(std::span<const key_type> keys, target* targets, bool puts) const noexcept;
+  std::size_t lock_group(std::span<const key_type> keys, const target* targets, group& g);
   template <class DecideOf>
   void begin_group(group& g, std::span<const key_type> keys, DecideOf& decide_of);
   template <class DecideOf>
   void write_group_records(std::span<const key_type> keys, DecideOf& decide_of, group& g);
   template <class Decide>
-  staged stage_in_group(std::size_t n, const target_type& t, key_type key, Decide& decide, group& g,
+  staged stage_in_group(std::size_t n, const target& t, key_type key, Decide& decide, group& g,
                         status& answer);
   template <class Decide>
-  staged stage_long(std::size_t n, const target_type& t, key_type key, Decide& decide, group& g,
+  staged stage_long(std::size_t n, const target& t, key_type key, Decide& decide, group& g,
                     status& answer);
-  segment segment_for(const target_type& t, key_type key) const noexcept {
+  segment segment_for(const target& t, key_type key) const noexcept {
     return escapes<Kind>(key) ? escape_segment() : segment_of(t.hash);
   }
   void publish_next(group& g);
@@ -348,7 +238,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   void lay_out_as_they_lie(const std::vector<resident>& records, segment_writer<M>& made) const;
   void lay_out_halves(const segment& s, std::uint64_t right_prefix, halves& made) const;
   bool may_split(const segment& s);
-  status make_room(const segment& full, const target_type& t, int round);
+  status make_room(const segment& full, const target& t, int round);
   status split(const segment& s);
   status split_in(const segment& s, halves& made, stripe_index right_stripe);
   entry_range range_of(std::uint64_t prefix, unsigned depth) const noexcept;
@@ -416,7 +306,6 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   // check.hpp
   std::uint64_t check_units(violations& violated, std::uint64_t& reached_bytes);
   std::uint64_t check_segment(const segment& s, violations& violated, std::uint64_t& reached_bytes);
-  std::uint32_t impossible_escapes() const;
   std::uint64_t check_escapes(violations& violated);
   void check_directory(violations& violated, std::uint64_t& reached_bytes);
   bool on_path(const segment& s, const resident& r) const;
@@ -437,11 +326,9 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   bool copy_on_write_;
   std::atomic<std::uint64_t> directory_{0};  // a directory_view: where entries are read
   turn_mutex directory_lock_;                // taken after stripes' locks
-  moving_counts counts_;                     // by stripe
   // all segments, and those of the global depth; guarded by directory_lock_
   std::uint64_t segments_ = 0, deepest_ = 0;
-  zeroed_array<stripe_state> stripes_;
-  unsettled<M, marks_of_stripes> unsettled_;
+  stripes stripes_;
   std::atomic<std::uint64_t> splits_{0}, rewrites_{0}, merges_{0}, doublings_{0}, halvings_{0};
 };
 

@@ -49,25 +49,25 @@ auto table<M, Kind>::lock_segment(std::uint64_t hash) -> segment {
 
 template <medium M, class Kind>
 [[gnu::always_inline]] inline auto table<M, Kind>::target_of(key_type key) const noexcept
-    -> target_type {
+    -> target {
   [[maybe_unused]] const read_guard guard = reading();
-  const target_type t = look_up(hash_of<Kind>(key, seeds_));
+  const target t = look_up(hash_of<Kind>(key, seeds_));
   prefetch_for_write(t.home);
   return t;
 }
 
 template <medium M, class Kind>
-auto table<M, Kind>::lock_unit(const target_type& t, key_type key) -> segment {
+auto table<M, Kind>::lock_unit(const target& t, key_type key) -> segment {
   if (!escapes<Kind>(key)) [[likely]]
     return lock_segment(t.hash);
-  stripes_[escape_stripe].lock.lock();
+  stripes_[stripes::of_escapes].lock.lock();
   return escape_segment();
 }
 
 /// Whether the stripe of the key's segment is locked now: not when another thread, or this one,
 /// holds it, and not when the segment has just become another stripe's. Under a read_guard.
 template <medium M, class Kind>
-[[gnu::always_inline]] inline bool table<M, Kind>::try_lock_for(const target_type& t, key_type key,
+[[gnu::always_inline]] inline bool table<M, Kind>::try_lock_for(const target& t, key_type key,
                                                                 bool& as_named_before) {
   if (!escapes<Kind>(key)) [[likely]] {
     if (!t.stripe->lock.try_lock()) return false;
@@ -88,7 +88,7 @@ template <medium M, class Kind>
 template <medium M, class Kind>
 auto table<M, Kind>::window_for(const segment& s, std::uint64_t hash, key_type key) const noexcept
     -> window {
-  return s.stripe == escape_stripe ? escape_window(key) : window_of(s, hash, key);
+  return s.stripe == stripes::of_escapes ? escape_window(key) : window_of(s, hash, key);
 }
 
 /// Where the key's record is, or the first slot on its way that a new one can have: empty, removed
@@ -98,7 +98,7 @@ auto table<M, Kind>::walk(const segment& s, const window& w, key_type key) const
   lookup at;
   for (unsigned distance = 0; distance < w.buckets; ++distance) {
     bucket& b = w[distance];
-    bucket_keys keys = keys_of(b);
+    bucket_keys keys = keys_of(m_, b);
     std::uint32_t empty = match(keys, empty_word);
     for (std::uint32_t hits = match(keys, w.key_word); hits != 0;) {
       slot& candidate = b.slots[take_lowest(hits)];
@@ -129,7 +129,7 @@ std::uint32_t table<M, Kind>::stale_slots(const segment& s, const bucket& b) con
 // ------------------------------------------------------------------------------- the way of most
 
 template <medium M, class Kind>
-[[gnu::always_inline]] inline auto table<M, Kind>::lock_home(const target_type& t) const noexcept
+[[gnu::always_inline]] inline auto table<M, Kind>::lock_home(const target& t) const noexcept
     -> home_type {
   t.stripe->lock.lock();
   return t.stripe;
@@ -137,17 +137,17 @@ template <medium M, class Kind>
 
 template <medium M, class Kind>
 [[gnu::always_inline]] inline bool table<M, Kind>::is_settled(home_type locked,
-                                                              const target_type& t) const noexcept {
+                                                              const target& t) const noexcept {
   [[maybe_unused]] const read_guard guard = reading();
-  return as_named(t) && unsettled_.settled(locked->mark);
+  return as_named(t) && stripes_.marks().settled(locked->mark);
 }
 
 template <medium M, class Kind>
 template <class Decide>
-[[gnu::always_inline]] inline staged table<M, Kind>::stage_home(home_type locked,
-                                                                const target_type& t, key_type key,
-                                                                Decide& decide, change& c,
-                                                                status& answer, flushed& started) {
+[[gnu::always_inline]] inline staged table<M, Kind>::stage_home(home_type locked, const target& t,
+                                                                key_type key, Decide& decide,
+                                                                change& c, status& answer,
+                                                                flushed& started) {
   return stage_at_home(locked, t, key, decide, c, answer, [&](value_type value) {
     c.apart = !Kind::in_slot;
     return new_value_word<Kind>(m_, heap_, p_, key, value, started);
@@ -159,10 +159,9 @@ template <class Decide>
 template <medium M, class Kind>
 template <class Decide, class WordOf>
 [[gnu::always_inline]] inline staged table<M, Kind>::stage_at_home(home_type locked,
-                                                                   const target_type& t,
-                                                                   key_type key, Decide& decide,
-                                                                   change& c, status& answer,
-                                                                   WordOf word_of) {
+                                                                   const target& t, key_type key,
+                                                                   Decide& decide, change& c,
+                                                                   status& answer, WordOf word_of) {
   using act = typename decision<value_type>::what;
   if (escapes<Kind>(key)) [[unlikely]]
     return staged::look_further;
@@ -220,7 +219,7 @@ template <class Decide, class WordOf>
 
 template <medium M, class Kind>
 template <class Decide>
-staged table<M, Kind>::stage(const segment& s, const target_type& t, key_type key, Decide& decide,
+staged table<M, Kind>::stage(const segment& s, const target& t, key_type key, Decide& decide,
                              change& c, status& answer, flushed& started) {
   using act = typename decision<value_type>::what;
   window w = window_for(s, t.hash, key);
@@ -292,61 +291,32 @@ template <medium M, class Kind>
 [[gnu::always_inline]] inline flushed table<M, Kind>::publish_change(const change& c,
                                                                      ordered payload) {
   bool version_first = M::planted("cceh-the-version-before-the-word");
-  if (version_first && c.records < 0) outdate(*c.stripe);
+  if (version_first && c.records < 0) c.stripe->outdate();
   // COMMIT: the record appears, changes or goes
   flushed started = publish_unfenced(m_, *c.word, c.next, std::move(payload), "cceh.write.commit");
   if (c.records < 0 && !version_first && !M::planted("cceh-removals-leave-the-version"))
-    outdate(*c.stripe);
+    c.stripe->outdate();
   return started;
 }
 
 template <medium M, class Kind>
-status table<M, Kind>::finish_write(const target_type&, const change& c, status answer) {
+status table<M, Kind>::finish_write(const target&, const change& c, status answer) {
   if (c.wants_survey) [[unlikely]]
-    return survey(static_cast<stripe_index>(c.stripe - &stripes_[0])), answer;
+    return survey(stripes_.index_of(c.stripe)), answer;
   return answer;
-}
-
-/// Reads of the stripe's segments that began before this are void (C6). Called when what took
-/// something away is visible, and nothing has its place yet.
-template <medium M, class Kind>
-[[gnu::always_inline]] inline void table<M, Kind>::outdate(stripe_state& stripe) noexcept {
-  std::atomic<std::uint32_t>& version = stripe.version;
-  version.store(version.load(std::memory_order_relaxed) + 1, std::memory_order_release);
 }
 
 template <medium M, class Kind>
 [[gnu::always_inline]] inline void table<M, Kind>::end(change& c, const durable& done) {
-  unsettled_.end(c.stripe->mark, done);
-  if (c.records != 0) add_records(*c.stripe, c.records);
-  c.wants_survey = c.records < 0 && survey_is_due(*c.stripe);
-}
-
-template <medium M, class Kind>
-[[gnu::always_inline]] inline void table<M, Kind>::add_records(stripe_state& stripe,
-                                                               std::int32_t records) noexcept {
-  std::atomic<std::int32_t>& sum = stripe.records;
-  sum.store(sum.load(std::memory_order_relaxed) + records, std::memory_order_relaxed);
-}
-
-template <medium M, class Kind>
-void table<M, Kind>::move_count(stripe_index from, stripe_index to, std::int32_t records) noexcept {
-  counts_.move([&] {
-    add_records(stripes_[from], -records);
-    add_records(stripes_[to], records);
-  });
-}
-
-/// After a removal: whether to look if the segment could be merged, or should be rewritten.
-template <medium M, class Kind>
-[[gnu::always_inline]] inline bool table<M, Kind>::survey_is_due(stripe_state& state) noexcept {
-  return ++state.removals >= state.due;  // at the first one `survey` says when
+  stripes_.marks().end(c.stripe->mark, done);
+  if (c.records != 0) c.stripe->add_records(c.records);
+  c.wants_survey = c.records < 0 && c.stripe->survey_is_due();
 }
 
 // ------------------------------------------------------------------------------------------ groups
 
 template <medium M, class Kind>
-void table<M, Kind>::look_ahead(std::span<const key_type> keys, target_type* targets,
+void table<M, Kind>::look_ahead(std::span<const key_type> keys, target* targets,
                                 bool) const noexcept {
   // no lock is held yet: segments and records that are looked at may be on their way out
   [[maybe_unused]] const read_guard guard = reading();
@@ -358,14 +328,14 @@ void table<M, Kind>::look_ahead(std::span<const key_type> keys, target_type* tar
 }
 
 template <medium M, class Kind>
-std::size_t table<M, Kind>::lock_group(std::span<const key_type> keys, const target_type* targets,
+std::size_t table<M, Kind>::lock_group(std::span<const key_type> keys, const target* targets,
                                        group& g) {
   g.locks.adopt(lock_of(lock_unit(targets[0], keys[0])));
   [[maybe_unused]] const read_guard guard = reading();  // nothing is waited for from here on
   g.as_named = !escapes<Kind>(keys[0]) && as_named(targets[0]);
   std::size_t locked = 1;
   for (; locked < keys.size(); ++locked) {
-    const target_type& t = targets[locked];
+    const target& t = targets[locked];
     bool as_named_before = false;
     spin_lock* held = nullptr;
     if (try_lock_for(t, keys[locked], as_named_before)) {
@@ -411,13 +381,12 @@ void table<M, Kind>::write_group_records(std::span<const key_type> keys, DecideO
 /// Visible at once: a later key of the group may be of the same segment.
 template <medium M, class Kind>
 template <class Decide>
-[[gnu::always_inline]] inline staged table<M, Kind>::stage_in_group(std::size_t n,
-                                                                    const target_type& t,
+[[gnu::always_inline]] inline staged table<M, Kind>::stage_in_group(std::size_t n, const target& t,
                                                                     key_type key, Decide& decide,
                                                                     group& g, status& answer) {
   const bool is_written = Kind::in_slot || !may_set<Decide> || (g.unused >> n & 1) != 0;
-  if ((g.as_named >> n & 1) != 0 && is_written && unsettled_.settled_or_publishing(t.stripe->mark))
-      [[likely]] {
+  if ((g.as_named >> n & 1) != 0 && is_written &&
+      stripes_.marks().settled_or_publishing(t.stripe->mark)) [[likely]] {
     const staged made =
         stage_at_home(t.stripe, t, key, decide, g.next(), answer,
                       [&]([[maybe_unused]] value_type value) -> std::optional<std::uint64_t> {
@@ -435,9 +404,8 @@ template <class Decide>
 
 template <medium M, class Kind>
 template <class Decide>
-[[gnu::noinline]] staged table<M, Kind>::stage_long(std::size_t n, const target_type& t,
-                                                    key_type key, Decide& decide, group& g,
-                                                    status& answer) {
+[[gnu::noinline]] staged table<M, Kind>::stage_long(std::size_t n, const target& t, key_type key,
+                                                    Decide& decide, group& g, status& answer) {
   using act = typename decision<value_type>::what;
   const segment s = segment_for(t, key);
   settle(s);
@@ -470,7 +438,7 @@ template <medium M, class Kind>
 [[gnu::always_inline]] inline void table<M, Kind>::publish_next(group& g) {
   change& c = *g.behind;
   // its stripe has begun: what the group has published there may not be durable
-  if (c.passes_full_buckets && unsettled_.publishing(c.stripe->mark) &&
+  if (c.passes_full_buckets && stripes_.marks().publishing(c.stripe->mark) &&
       !M::planted("cceh-a-group-passes-what-it-has-just-filled")) [[unlikely]] {
     // C2: the full buckets on its way are full after a crash, too
     [[maybe_unused]] durable full = fence(m_, std::move(g.started), "cceh.group.full");
@@ -503,7 +471,7 @@ void table<M, Kind>::finish_group(group& g, std::size_t) {
     }
   if (g.wants_survey) [[unlikely]]
     for (const change& c : g.all())
-      if (c.wants_survey) survey(static_cast<stripe_index>(c.stripe - &stripes_[0]));
+      if (c.wants_survey) survey(stripes_.index_of(c.stripe));
 }
 
 }  // namespace durahash::cceh
