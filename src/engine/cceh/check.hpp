@@ -19,15 +19,16 @@ template <medium M, class Kind>
 std::uint64_t table<M, Kind>::check_units(violations& violated, std::uint64_t& reached_bytes) {
   std::uint64_t records = check_escapes(violated);
   check_directory(violated, reached_bytes);
-  for_each_segment([&](const segment& s) { records += check_segment(s, violated, reached_bytes); });
+  segments_.for_each(
+      [&](const segment& s) { records += check_segment(s, violated, reached_bytes); });
   return records;
 }
 
 /// C1, and that the root names the directory in use.
 template <medium M, class Kind>
 void table<M, Kind>::check_directory(violations& violated, std::uint64_t& reached_bytes) {
-  directory_view now = directory();
-  checked_place on_medium{load(m_, root_of_table().directory)};
+  directory_view now = segments_.directory();
+  checked_place on_medium{load(m_, segments_.root_of_table().directory)};
   if (!on_medium.sound() || !now.mirrors(on_medium))
     violated("the root does not name the directory in use");
   reached_bytes += cell_bytes_for(directory_bytes(now.exponent()));
@@ -45,25 +46,17 @@ void table<M, Kind>::check_directory(violations& violated, std::uint64_t& reache
              std::to_string(deepest_));
 }
 
-/// Whether a search for the record gets as far as its bucket.
-template <medium M, class Kind>
-bool table<M, Kind>::on_path(const segment& s, const resident& r) const {
-  const bucket* first = buckets_at(s.offset());
-  for (std::uint64_t b = shape_.home_of(r.hash); b != r.bucket; b = (b + 1) & (shape_.mask()))
-    if (match(m_, first[b], empty_word) != 0) return false;
-  return true;
-}
-
 /// C2. Returns the records in the segment.
 template <medium M, class Kind>
 std::uint64_t table<M, Kind>::check_segment(const segment& s, violations& violated,
                                             std::uint64_t& reached_bytes) {
-  reached_bytes += cell_bytes_for(shape_.bytes());
-  if (!heap_.holds(s.offset(), shape_.bytes()))
+  reached_bytes += cell_bytes_for(segments_.shape().bytes());
+  if (!heap_.holds(s.offset(), segments_.shape().bytes()))
     violated("the segment at offset " + std::to_string(s.offset()) + " is not allocated");
-  std::vector<resident> found = residents(s);
+  std::vector<resident> found = reader_.all_of(s);
   for (const resident& r : found) {
-    if (shape_.distance_of(r.hash, r.bucket) >= shape_.probe || !on_path(s, r))
+    if (segments_.shape().distance_of(r.hash, r.bucket) >= segments_.shape().probe ||
+        !reader_.reaches(s, r))
       violated(where(s, r.bucket) + ": a search for a key ends before it gets here");
     if (std::string fault = fault_of(r); !fault.empty())
       violated(where(s, r.bucket) + ": " + fault);
@@ -85,7 +78,7 @@ std::uint64_t table<M, Kind>::check_segment(const segment& s, violations& violat
 /// Returns the records in the escape slots.
 template <medium M, class Kind>
 std::uint64_t table<M, Kind>::check_escapes(violations& violated) {
-  const bucket& b = root_of_table().escapes;
+  const bucket& b = segments_.root_of_table().escapes;
   if (impossible_escapes<Kind>(m_, b) != 0)
     violated("the escape slots hold a key that cannot be there");
   std::uint32_t present = match(m_, b, escape_of_empty) | match(m_, b, escape_of_removed);
@@ -98,38 +91,39 @@ template <medium M, class Kind>
 void table<M, Kind>::describe(table_stats& stats) {
   std::uint64_t segments = 0, deepest = 0, removed = 0, stale = 0, reach_sum = 0, reach_most = 0,
                 hits = 0, hit_lines = 0;
-  for_each_segment([&](const segment& s) {
+  segments_.for_each([&](const segment& s) {
     ++segments;
     deepest = std::max<std::uint64_t>(deepest, s.depth());
-    bucket* first = buckets_at(s.offset());
-    std::uint64_t mask = shape_.mask();
-    for (std::uint64_t home = 0; home < shape_.buckets(); ++home) {
+    bucket* first = segments_.buckets_of(s);
+    std::uint64_t mask = segments_.shape().mask();
+    for (std::uint64_t home = 0; home < segments_.shape().buckets(); ++home) {
       removed += static_cast<unsigned>(std::popcount(match(m_, first[home], removed_word)));
       for (const slot& at : first[home].slots) {
         std::uint64_t word = load(m_, at.key);
         stale += word != empty_word && word != removed_word && !s.owns(hash_of_slot(word));
       }
       std::uint64_t reach = 1;
-      while (reach < shape_.probe && match(m_, first[(home + reach - 1) & mask], empty_word) == 0)
+      while (reach < segments_.shape().probe &&
+             match(m_, first[(home + reach - 1) & mask], empty_word) == 0)
         ++reach;
       reach_sum += reach;
       reach_most = std::max(reach_most, reach);
     }
-    for_each_resident(s, [&](const resident& r) {
+    reader_.for_each(s, [&](const resident& r) {
       ++hits;
-      hit_lines += shape_.distance_of(r.hash, r.bucket) + 1;
+      hit_lines += segments_.shape().distance_of(r.hash, r.bucket) + 1;
     });
   });
   auto mean = [](std::uint64_t sum, std::uint64_t count) {
     return count == 0 ? 0 : static_cast<double>(sum) / static_cast<double>(count);
   };
   stats.figures = {{"segments", static_cast<double>(segments)},
-                   {"global_depth", static_cast<double>(directory().exponent())},
+                   {"global_depth", static_cast<double>(segments_.directory().exponent())},
                    {"deepest_segment", static_cast<double>(deepest)},
                    {"removed_slots", static_cast<double>(removed)},
                    {"stale_slots", static_cast<double>(stale)},
                    {"positive_probe_mean", mean(hit_lines, hits)},
-                   {"negative_probe_mean", mean(reach_sum, segments * shape_.buckets())},
+                   {"negative_probe_mean", mean(reach_sum, segments * segments_.shape().buckets())},
                    {"negative_probe_max", static_cast<double>(reach_most)},
                    {"splits", static_cast<double>(splits_.load())},
                    {"rewrites", static_cast<double>(rewrites_.load())},

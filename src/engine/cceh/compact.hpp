@@ -10,14 +10,14 @@ namespace durahash::cceh {
 
 template <medium M, class Kind>
 status table<M, Kind>::make_room_for(std::uint64_t records) {
-  unsigned depth = depth_for(records, shape_.slots(), shape_.probe);
-  std::uint64_t needed = (shape_.bytes() << depth) + directory_bytes(depth),
+  unsigned depth = depth_for(records, segments_.shape().slots(), segments_.shape().probe);
+  std::uint64_t needed = (segments_.shape().bytes() << depth) + directory_bytes(depth),
                 present = slots() / slots_per_bucket * sizeof(bucket);
   if (needed > present)
     if (status s = p_.reserve(needed - present); s != status::ok) return s;
   // ends: at each place as many rounds as its segment gets deeper
   for (std::uint64_t at = 0, next = 1; next != 0;) {
-    segment s = lock_segment(at);
+    segment s = segments_.lock(at);
     auto held = held_by(s);
     bool shallow = s.depth() < depth;
     if (shallow && !p_.may_change()) return status::io_error;
@@ -34,8 +34,8 @@ status table<M, Kind>::shrink_to_fit() {
     merged = false;
     std::uint64_t at = 0;
     do {
-      if (merge(at, shape_.slots())) merged = true;  // if they fit
-      at = segment_of(at).end();
+      if (merge(at, segments_.shape().slots())) merged = true;  // if they fit
+      at = segments_.of(at).end();
     } while (at != 0);
   }
   return status::ok;
@@ -45,14 +45,14 @@ template <medium M, class Kind>
 status table<M, Kind>::move_arrays_down() {
   std::uint64_t at = 0;
   do {
-    segment s = lock_segment(at);
+    segment s = segments_.lock(at);
     auto held = held_by(s);
     if (status moved = move_segment_down(s); moved != status::ok) return moved;
     at = s.end();
   } while (at != 0);
   std::scoped_lock lock(directory_lock_);
-  directory_view now = directory();
-  pm<std::uint64_t>* entries = entries_of(now.offset());
+  directory_view now = segments_.directory();
+  pm<std::uint64_t>* entries = segments_.entries_of(now.offset());
   if (heap_.has_room_before(now.offset(), directory_bytes(now.exponent()))) {
     if (!p_.may_change()) return status::io_error;
     switch_directory(now.exponent(), [&](std::uint64_t i) { return load(m_, entries[i]); });
@@ -63,7 +63,7 @@ status table<M, Kind>::move_arrays_down() {
 /// Writes the segment anew if there is room in front of it. `s` is locked.
 template <medium M, class Kind>
 status table<M, Kind>::move_segment_down(const segment& s) {
-  if (!heap_.has_room_before(s.offset(), shape_.bytes())) return status::ok;
+  if (!heap_.has_room_before(s.offset(), segments_.shape().bytes())) return status::ok;
   if (!p_.may_change()) return status::io_error;
   rewrite(s);
   return status::ok;
@@ -74,10 +74,10 @@ template <class Visit>
 void table<M, Kind>::for_each_locked(Visit&& visit) {
   std::uint64_t at = 0;
   do {
-    segment s = lock_segment(at);
+    segment s = segments_.lock(at);
     auto held = held_by(s);
     settle(s);
-    for_each_resident(s, visit);
+    reader_.for_each(s, visit);
     at = s.end();
   } while (at != 0);
 }
@@ -85,7 +85,7 @@ void table<M, Kind>::for_each_locked(Visit&& visit) {
 template <medium M, class Kind>
 status table<M, Kind>::replace_value(const resident& r, std::uint64_t value_word, flushed started) {
   change c;
-  c.stripe = &stripes_[stripes::of(r.hash)];
+  c.stripe = &segments_.stripes()[stripes::of(r.hash)];
   frame::replaces(load(m_, r.where->value), c);
   stage_update(*r.where, value_word, c);
   c.apart = true;
@@ -106,7 +106,7 @@ status table<M, Kind>::build(std::vector<live_record> records, unsigned min_dept
     return s;
   unsigned depth = 0;
   for (checked_place l : leaves) depth = std::max(depth, l.exponent());
-  if (depth > directory().exponent() && !in_proportion(depth, leaves.size()))
+  if (depth > segments_.directory().exponent() && !in_proportion(depth, leaves.size()))
     return status::no_space;
   std::vector<std::uint64_t> entries;
   for (checked_place l : leaves)
@@ -124,8 +124,8 @@ template <medium M, class Kind>
 status table<M, Kind>::build_segments(std::span<const live_record> records, std::uint64_t prefix,
                                       unsigned depth, unsigned min_depth,
                                       std::vector<checked_place>& leaves, flushed& started) {
-  if (depth >= min_depth && records.size() <= shape_.slots()) {
-    auto made = new_segment();
+  if (depth >= min_depth && records.size() <= segments_.shape().slots()) {
+    auto made = segments_.make();
     if (!made) return status::no_space;
     if (lay_out(records, *made)) {
       started += made->finish();

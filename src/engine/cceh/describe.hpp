@@ -8,18 +8,18 @@ namespace durahash::cceh {
 
 template <medium M, class Kind>
 void table<M, Kind>::each_part_of_table(part_visitor& v) {
-  directory_view d = directory();
-  std::uint64_t root_word = p_.offset_of(&root_of_table().directory);
+  directory_view d = segments_.directory();
+  std::uint64_t root_word = p_.offset_of(&segments_.root_of_table().directory);
   v.visit({.kind = "root", .offset = root_word, .bytes = sizeof(root), .listed = true},
           [&](pool_part& into) {
             into.name = "root";
             into.add("directory", d.offset());
             into.add("global_depth", std::uint64_t{d.exponent()});
-            into.add("buckets_per_segment", shape_.buckets());
-            into.add("probe", std::uint64_t{shape_.probe});
+            into.add("buckets_per_segment", segments_.shape().buckets());
+            into.add("probe", std::uint64_t{segments_.shape().probe});
             into.add("copy_on_write", copy_on_write_);
           });
-  each_part_of_bucket(escape_segment(), 0, nullptr, v);
+  each_part_of_bucket(segments_.of_escapes(), 0, nullptr, v);
   v.visit({.kind = "directory",
            .offset = d.offset(),
            .bytes = std::uint64_t{8} << d.exponent(),
@@ -30,12 +30,12 @@ void table<M, Kind>::each_part_of_table(part_visitor& v) {
             into.add("entries", std::uint64_t{1} << d.exponent());
           });
   for (std::uint64_t i = 0; i < std::uint64_t{1} << d.exponent(); ++i) each_part_of_entry(i, v);
-  for_each_segment([&](const segment& s) { each_part_of_segment(s, v); });
+  segments_.for_each([&](const segment& s) { each_part_of_segment(s, v); });
 }
 
 template <medium M, class Kind>
 void table<M, Kind>::each_part_of_entry(std::uint64_t index, part_visitor& v) const {
-  pm<std::uint64_t>& word = entries_of(directory().offset())[index];
+  pm<std::uint64_t>& word = segments_.entries_of(segments_.directory().offset())[index];
   checked_place names{load(m_, word)};
   v.visit({.kind = "directory entry", .offset = p_.offset_of(&word), .bytes = sizeof word},
           [&](pool_part& into) {
@@ -62,7 +62,7 @@ void table<M, Kind>::each_part_of_segment(const segment& s, part_visitor& v) con
   unsigned global_depth = s.directory.exponent();
   v.visit({.kind = "segment",
            .offset = s.offset(),
-           .bytes = shape_.bytes(),
+           .bytes = segments_.shape().bytes(),
            .named_by = p_.offset_of(s.named),
            .state = depth},
           [&](pool_part& into) {
@@ -70,16 +70,17 @@ void table<M, Kind>::each_part_of_segment(const segment& s, part_visitor& v) con
             into.add("local_depth", std::uint64_t{s.depth()});
             if (s.depth() <= global_depth)
               into.add("directory_entries", std::uint64_t{1} << (global_depth - s.depth()));
-            into.add("records", std::uint64_t{residents(s).size()});
+            into.add("records", std::uint64_t{reader_.all_of(s).size()});
           });
-  for (std::uint64_t b = 0; b < shape_.buckets(); ++b) each_part_of_bucket(s, b, nullptr, v);
+  for (std::uint64_t b = 0; b < segments_.shape().buckets(); ++b)
+    each_part_of_bucket(s, b, nullptr, v);
 }
 
 template <medium M, class Kind>
 void table<M, Kind>::each_part_of_bucket(const segment& s, std::uint64_t index,
                                          const key_type* wanted, part_visitor& v) const {
   bool escape = s.stripe == stripes::of_escapes;
-  const bucket& b = escape ? root_of_table().escapes : buckets_at(s.offset())[index];
+  const bucket& b = escape ? segments_.root_of_table().escapes : segments_.buckets_of(s)[index];
   auto which = [&] {
     return escape ? name_of(s) : "bucket " + std::to_string(index) + " of " + name_of(s);
   };
@@ -118,8 +119,8 @@ void table<M, Kind>::each_part_of_bucket(const segment& s, std::uint64_t index,
 template <medium M, class Kind>
 void table<M, Kind>::each_candidate(key_type key, part_visitor& v) {
   std::uint64_t hash = hash_of<Kind>(key, seeds_);
-  segment s = escapes<Kind>(key) ? escape_segment() : segment_of(hash);
-  window w = window_for(s, hash, key);
+  segment s = escapes<Kind>(key) ? segments_.of_escapes() : segments_.of(hash);
+  window w = segments_.window_for(s, hash, key);
   unsigned buckets = 1;
   while (buckets < w.buckets && match(m_, w[buckets - 1], empty_word) == 0) ++buckets;
   v.visit({.kind = "search", .offset = p_.offset_of(s.named), .bytes = 0, .listed = true},

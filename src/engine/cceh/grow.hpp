@@ -39,25 +39,12 @@ namespace durahash::cceh {
 
 // ---------------------------------------------------------------------------------------- segments
 
-/// Of a segment or directory that readers may still see.
-template <medium M, class Kind>
-void table<M, Kind>::give_back(std::uint64_t offset, std::uint64_t bytes) noexcept {
-  p_.readers().before_reuse();
-  if constexpr (Kind::in_slot) heap_.free(offset, bytes);  // readers notice; the bytes stay mapped
-  else heap_.retire(offset, bytes);
-}
-
-template <medium M, class Kind>
-std::optional<segment_writer<M>> table<M, Kind>::new_segment() {
-  return segment_writer<M>::on(m_, p_, heap_, shape_.log2);
-}
-
 /// Returns false when some record finds no place.
 template <medium M, class Kind>
 template <class Records>
 bool table<M, Kind>::lay_out(const Records& records, segment_writer<M>& made) const {
   return std::all_of(records.begin(), records.end(), [&](const live_record& r) {
-    return made.put(shape_.home_of(r.hash), shape_.probe, r);
+    return made.put(segments_.shape().home_of(r.hash), segments_.shape().probe, r);
   });
 }
 
@@ -67,14 +54,14 @@ template <medium M, class Kind>
 void table<M, Kind>::lay_out_as_they_lie(const std::vector<resident>& records,
                                          segment_writer<M>& made) const {
   made.clear();
-  std::uint64_t mask = shape_.mask();
-  std::vector<bool> passed(shape_.buckets());
+  std::uint64_t mask = segments_.shape().mask();
+  std::vector<bool> passed(segments_.shape().buckets());
   for (const resident& r : records) {
     made.add(r.bucket, r.key_word, r.value_word);
-    for (std::uint64_t b = shape_.home_of(r.hash); b != r.bucket; b = (b + 1) & mask)
+    for (std::uint64_t b = segments_.shape().home_of(r.hash); b != r.bucket; b = (b + 1) & mask)
       passed[b] = true;
   }
-  for (std::uint64_t b = 0; b < shape_.buckets(); ++b)
+  for (std::uint64_t b = 0; b < segments_.shape().buckets(); ++b)
     while (passed[b] && made.has_room(b)) made.add(b, removed_word, 0);
 }
 
@@ -84,16 +71,16 @@ void table<M, Kind>::lay_out_as_they_lie(const std::vector<resident>& records,
 /// were chosen so that it would not, the put is refused before anything is written.
 template <medium M, class Kind>
 bool table<M, Kind>::may_split(const segment& s) {
-  if (s.depth() < directory().exponent()) return true;
+  if (s.depth() < segments_.directory().exponent()) return true;
   std::scoped_lock lock(directory_lock_);
   unsigned depth = s.depth() + 1;
-  return depth <= directory().exponent() || in_proportion(depth, segments_);
+  return depth <= segments_.directory().exponent() || in_proportion(depth, segment_count_);
 }
 
 /// For a write that found its window full, unless others have made room.
 template <medium M, class Kind>
 status table<M, Kind>::make_room(const segment& full, const target& t, int) {
-  segment s = lock_segment(t.hash);
+  segment s = segments_.lock(t.hash);
   held_lock held = held_by(s);
   if (s.entry != full.entry) return status::ok;
   if (!p_.may_change()) return status::io_error;
@@ -106,13 +93,13 @@ template <medium M, class Kind>
 status table<M, Kind>::split(const segment& s) {
   unsigned depth = s.depth() + 1;
   if (depth > max_depth) return status::no_space;
-  halves made{copy_on_write_ ? new_segment() : std::nullopt, new_segment()};
+  halves made{copy_on_write_ ? segments_.make() : std::nullopt, segments_.make()};
   if (!made.right || (copy_on_write_ && !made.left)) return status::no_space;
   std::uint64_t right_prefix = right_half_of(s.prefix, depth);
   lay_out_halves(s, right_prefix, made);
   stripe_index right_stripe = stripes::of(right_prefix);
   if (right_stripe == s.stripe) return split_in(s, made, right_stripe);
-  std::unique_lock lock(stripes_[right_stripe].lock, std::defer_lock);
+  std::unique_lock lock(segments_.stripes()[right_stripe].lock, std::defer_lock);
   // of no segment so far: who holds it finds that out and lets it go
   if (!M::planted("cceh-a-sibling-is-open-too-early")) lock.lock();
   return split_in(s, made, right_stripe);
@@ -125,9 +112,9 @@ void table<M, Kind>::lay_out_halves(const segment& s, std::uint64_t right_prefix
   segment_writer<M>*const left = made.left ? &*made.left : nullptr, *const right = &*made.right;
   bool left_fits = true, right_fits = true;
   std::size_t moving_records = 0;
-  for_each_resident(
-      s, [&, probe = shape_.probe ](const resident& r) __attribute__((always_inline)) {
-        const std::uint64_t home = shape_.home_of(r.hash);
+  reader_.for_each(
+      s, [&, probe = segments_.shape().probe ](const resident& r) __attribute__((always_inline)) {
+        const std::uint64_t home = segments_.shape().home_of(r.hash);
         if (r.hash >= right_prefix) {
           ++moving_records;
           right_fits &= right->put(home, probe, r);
@@ -137,7 +124,7 @@ void table<M, Kind>::lay_out_halves(const segment& s, std::uint64_t right_prefix
       });
   made.moving = moving_records;
   if (left_fits && right_fits) return;
-  std::vector<resident> staying = residents(s), moving;
+  std::vector<resident> staying = reader_.all_of(s), moving;
   auto first_moving = std::stable_partition(
       staying.begin(), staying.end(), [&](const resident& r) { return r.hash < right_prefix; });
   moving.assign(first_moving, staying.end());
@@ -157,9 +144,10 @@ status table<M, Kind>::split_in(const segment& s, halves& made, stripe_index rig
   unsigned depth = s.depth() + 1;
   // Asked under the lock: of two splits that find no room in the directory one doubles it (hole
   // CCEH 7).
-  if (directory().exponent() < depth && !double_directory()) return status::no_space;
-  durahash::check(depth <= directory().exponent(), "no segment is deeper than the directory (C1)");
-  stripes_.marks().take_over(right_stripe, written);
+  if (segments_.directory().exponent() < depth && !double_directory()) return status::no_space;
+  durahash::check(depth <= segments_.directory().exponent(),
+                  "no segment is deeper than the directory (C1)");
+  segments_.marks().take_over(right_stripe, written);
   entry_range all = range_of(s.prefix, s.depth());
   checked_place right_entry = checked_place::of(made.right->keep(), depth),
                 left_entry = checked_place::of(made.left ? made.left->keep() : s.offset(), depth);
@@ -168,18 +156,18 @@ status table<M, Kind>::split_in(const segment& s, halves& made, stripe_index rig
   publish_entries(
       all, way, [&](std::uint64_t i) { return i < all.middle() ? left_entry : right_entry; },
       after(std::move(written)));
-  if (!M::planted("cceh-a-split-leaves-the-version")) stripes_[s.stripe].outdate();
-  stripes_[right_stripe].outdate();
-  if (depth == directory().exponent()) deepest_ += 2;
-  ++segments_;
+  if (!M::planted("cceh-a-split-leaves-the-version")) segments_.stripes()[s.stripe].outdate();
+  segments_.stripes()[right_stripe].outdate();
+  if (depth == segments_.directory().exponent()) deepest_ += 2;
+  ++segment_count_;
   ++splits_;
   if (right_stripe != s.stripe) {
-    stripes_.move_count(s.stripe, right_stripe, static_cast<std::int32_t>(made.moving));
+    segments_.stripes().move_count(s.stripe, right_stripe, static_cast<std::int32_t>(made.moving));
     frame::counted_with(right_stripe, s.stripe);  // or left to the count, which goes rightward
   }
   for (stripe_index stripe : {s.stripe, right_stripe})
-    stripes_[stripe].removals = stripes_[stripe].due = 0;
-  if (copy_on_write_) give_back(s.offset(), shape_.bytes());
+    segments_.stripes()[stripe].removals = segments_.stripes()[stripe].due = 0;
+  if (copy_on_write_) segments_.give_back(s.offset(), segments_.shape().bytes());
   return status::ok;
 }
 
@@ -190,15 +178,15 @@ status table<M, Kind>::split_in(const segment& s, halves& made, stripe_index rig
 template <medium M, class Kind>
 auto table<M, Kind>::occupancy_of(const segment& s, std::uint64_t each) const -> occupancy {
   std::uint64_t room = 0, spoiled = 0;
-  const bucket* first = buckets_at(s.offset());
-  for (std::uint64_t b = 0; b < shape_.buckets(); b += each) {
+  const bucket* first = segments_.buckets_of(s);
+  for (std::uint64_t b = 0; b < segments_.shape().buckets(); b += each) {
     bucket_keys keys = keys_of(m_, first[b]);
     std::uint32_t empty = match(keys, empty_word), open = match(keys, removed_word);
-    if (!copy_on_write_) open |= stale_slots(s, first[b]) & ~empty;
+    if (!copy_on_write_) open |= reader_.stale_slots(s, first[b]) & ~empty;
     room += static_cast<unsigned>(std::popcount(empty | open));
     if (empty == 0) spoiled += open != 0;
   }
-  return {shape_.slots() - room * each, spoiled * each};
+  return {segments_.shape().slots() - room * each, spoiled * each};
 }
 
 /// A window of `s`, which is locked, is full. Where others have room, because records come and go
@@ -208,11 +196,11 @@ template <medium M, class Kind>
 bool table<M, Kind>::rewrite_with_room(const segment& s, std::uint64_t hash) {
   if (!churned(s.stripe)) return false;
   settle(s);
-  std::vector<resident> all = residents(s);
-  if (all.size() > shape_.slots() * 13 / 16) return false;
+  std::vector<resident> all = reader_.all_of(s);
+  if (all.size() > segments_.shape().slots() * 13 / 16) return false;
   all.push_back({{hash, removed_word, 0}, nullptr, 0});  // its slot
   in_order_of_homes(all);
-  auto made = new_segment();
+  auto made = segments_.make();
   if (!made || !lay_out(all, *made)) return false;
   put_in_place(s, *made);
   return true;
@@ -222,16 +210,17 @@ bool table<M, Kind>::rewrite_with_room(const segment& s, std::uint64_t hash) {
 /// that no record of a home before it comes to lie in.
 template <medium M, class Kind>
 void table<M, Kind>::in_order_of_homes(std::vector<resident>& records) const {
-  std::uint64_t mask = shape_.mask(), start = 0, carried = 0;
-  std::vector<std::uint32_t> at_home(shape_.buckets());
-  for (const resident& r : records) ++at_home[shape_.home_of(r.hash)];
-  for (std::uint64_t round = 0; round < 2 * shape_.buckets(); ++round) {
+  std::uint64_t mask = segments_.shape().mask(), start = 0, carried = 0;
+  std::vector<std::uint32_t> at_home(segments_.shape().buckets());
+  for (const resident& r : records) ++at_home[segments_.shape().home_of(r.hash)];
+  for (std::uint64_t round = 0; round < 2 * segments_.shape().buckets(); ++round) {
     carried += at_home[round & mask];
     carried -= std::min<std::uint64_t>(carried, slots_per_bucket);
     if (carried == 0) start = round + 1;
   }
   std::sort(records.begin(), records.end(), [&](const resident& a, const resident& b) {
-    return ((shape_.home_of(a.hash) - start) & mask) < ((shape_.home_of(b.hash) - start) & mask);
+    return ((segments_.shape().home_of(a.hash) - start) & mask) <
+           ((segments_.shape().home_of(b.hash) - start) & mask);
   });
 }
 
@@ -239,13 +228,13 @@ void table<M, Kind>::in_order_of_homes(std::vector<resident>& records) const {
 template <medium M, class Kind>
 bool table<M, Kind>::rewrite(const segment& s) {
   settle(s);
-  auto made = new_segment();
+  auto made = segments_.make();
   if (!made) return false;
   bool fits = true;
-  for_each_resident(s, [&](const resident& r) {
-    fits = fits && made->put(shape_.home_of(r.hash), shape_.probe, r);
+  reader_.for_each(s, [&](const resident& r) {
+    fits = fits && made->put(segments_.shape().home_of(r.hash), segments_.shape().probe, r);
   });
-  if (!fits) lay_out_as_they_lie(residents(s), *made);
+  if (!fits) lay_out_as_they_lie(reader_.all_of(s), *made);
   put_in_place(s, *made);
   return true;
 }
@@ -259,9 +248,9 @@ void table<M, Kind>::put_in_place(const segment& s, segment_writer<M>& made) {
   publish_entries(
       range_of(s.prefix, s.depth()), direction::leftward, [&](std::uint64_t) { return entry; },
       after(std::move(written)));
-  stripes_[s.stripe].outdate();
+  segments_.stripes()[s.stripe].outdate();
   ++rewrites_;
-  give_back(s.offset(), shape_.bytes());
+  segments_.give_back(s.offset(), segments_.shape().bytes());
 }
 
 // --------------------------------------------------------------------------------------- directory
@@ -269,7 +258,7 @@ void table<M, Kind>::put_in_place(const segment& s, segment_writer<M>& made) {
 /// Where a prefix stands; under directory_lock_.
 template <medium M, class Kind>
 auto table<M, Kind>::range_of(std::uint64_t prefix, unsigned depth) const noexcept -> entry_range {
-  unsigned global_depth = directory().exponent();
+  unsigned global_depth = segments_.directory().exponent();
   std::uint64_t begin = shifted(prefix, global_depth);
   return {begin, begin + (std::uint64_t{1} << (global_depth - depth))};
 }
@@ -280,9 +269,10 @@ template <medium M, class Kind>
 template <class EntryOf>
 void table<M, Kind>::publish_entries(entry_range where, direction way, EntryOf&& entry_of,
                                      ordered) {
-  durahash::check(where.begin < where.end && (where.end - 1) >> directory().exponent() == 0,
-                  "entries that are published are the directory's");
-  pm<std::uint64_t>* entries = entries_of(directory().offset());
+  durahash::check(
+      where.begin < where.end && (where.end - 1) >> segments_.directory().exponent() == 0,
+      "entries that are published are the directory's");
+  pm<std::uint64_t>* entries = segments_.entries_of(segments_.directory().offset());
   constexpr std::uint64_t per_line = line_bytes / 8;
   for (std::uint64_t n = 0; n < where.count(); ++n) {
     std::uint64_t i = way == direction::rightward ? where.begin + n : where.end - 1 - n;
@@ -301,24 +291,24 @@ template <class EntryAt>
 bool table<M, Kind>::switch_directory(unsigned depth, EntryAt&& entry_at, flushed started) {
   auto cell = allocate_loose(heap_, directory_bytes(depth));
   if (!cell) return false;
-  pm<std::uint64_t>* entries = entries_of(cell->offset());
+  pm<std::uint64_t>* entries = segments_.entries_of(cell->offset());
   for (std::uint64_t i = 0; i < std::uint64_t{1} << depth; ++i) store(m_, entries[i], entry_at(i));
   started += flush(m_, extent{entries, std::size_t{8} << depth}, "cceh.directory.copy");
   durable written = fence(m_, std::move(started), "cceh.directory.all");
   checked_place made = checked_place::of(cell->keep(), depth);
   // COMMIT: the directory changes
-  [[maybe_unused]] durable done = publish(m_, root_of_table().directory, made.word,
+  [[maybe_unused]] durable done = publish(m_, segments_.root_of_table().directory, made.word,
                                           after(std::move(written)), "cceh.directory.commit");
-  directory_view old = directory();
-  directory_.store(directory_view::of(made, old.generation() + 1).word, std::memory_order_release);
-  if (!old.none()) give_back(old.offset(), directory_bytes(old.exponent()));
+  directory_view old = segments_.directory();
+  segments_.show(directory_view::of(made, old.generation() + 1));
+  if (!old.none()) segments_.give_back(old.offset(), directory_bytes(old.exponent()));
   return true;
 }
 
 template <medium M, class Kind>
 bool table<M, Kind>::double_directory() {
-  pm<std::uint64_t>* old = entries_of(directory().offset());
-  if (!switch_directory(directory().exponent() + 1,
+  pm<std::uint64_t>* old = segments_.entries_of(segments_.directory().offset());
+  if (!switch_directory(segments_.directory().exponent() + 1,
                         [&](std::uint64_t i) { return load(m_, old[i / 2]); }))
     return false;
   deepest_ = 0;
@@ -329,9 +319,9 @@ bool table<M, Kind>::double_directory() {
 /// While no segment is as deep as the directory. Under directory_lock_.
 template <medium M, class Kind>
 void table<M, Kind>::halve_directory() {
-  while (deepest_ == 0 && directory().exponent() > 0) {
-    pm<std::uint64_t>* old = entries_of(directory().offset());
-    if (!switch_directory(directory().exponent() - 1,
+  while (deepest_ == 0 && segments_.directory().exponent() > 0) {
+    pm<std::uint64_t>* old = segments_.entries_of(segments_.directory().offset());
+    if (!switch_directory(segments_.directory().exponent() - 1,
                           [&](std::uint64_t i) { return load(m_, old[i * 2]); }))
       return;
     count_segments();
@@ -341,10 +331,10 @@ void table<M, Kind>::halve_directory() {
 
 template <medium M, class Kind>
 void table<M, Kind>::count_segments() {
-  segments_ = deepest_ = 0;
-  for_each_segment([&](const segment& s) {
-    ++segments_;
-    deepest_ += s.depth() == directory().exponent();
+  segment_count_ = deepest_ = 0;
+  segments_.for_each([&](const segment& s) {
+    ++segment_count_;
+    deepest_ += s.depth() == segments_.directory().exponent();
   });
 }
 
@@ -355,24 +345,25 @@ void table<M, Kind>::count_segments() {
 /// removal a few lines.
 template <medium M, class Kind>
 void table<M, Kind>::survey(stripe_index stripe) {
-  stripe_state& state = stripes_[stripe];
+  stripe_state& state = segments_.stripes()[stripe];
   // where segments are deeper than stripes, removals are those of several
   std::uint64_t segments = 0;
   if (stripe != stripes::of_escapes)
-    for_each_segment_of(stripe, [&](const segment&) { ++segments; });
+    segments_.for_each_of(stripe, [&](const segment&) { ++segments; });
   bool churned_before;
   {
     std::scoped_lock lock(state.lock);
     if (state.due == 0 || stripe == stripes::of_escapes) {
-      state.due = stripe == stripes::of_escapes ? 0xffff  // has no segments
-                                                : static_cast<std::uint16_t>(shape_.slots() / 4);
+      state.due = stripe == stripes::of_escapes
+                      ? 0xffff  // has no segments
+                      : static_cast<std::uint16_t>(segments_.shape().slots() / 4);
       return;
     }
     // the first look only looks: who removes half of all records is not held up
-    churned_before = state.removals > segments * shape_.slots() / 4;
+    churned_before = state.removals > segments * segments_.shape().slots() / 4;
     state.due = 0xffff;  // nobody else looks meanwhile
   }
-  std::uint64_t until = shape_.slots() / 4;
+  std::uint64_t until = segments_.shape().slots() / 4;
   for (std::uint64_t at = stripes::first_hash_of(stripe), begin = at;;) {
     std::uint64_t next = 0;
     if_memory_allows([&] { next = survey_segment(at, churned_before, until); });
@@ -390,19 +381,19 @@ template <medium M, class Kind>
 std::uint64_t table<M, Kind>::survey_segment(std::uint64_t at, bool churned_before,
                                              std::uint64_t& until) {
   // so that a merged segment is far from its next split
-  const std::uint64_t few = shape_.slots() / 4;
+  const std::uint64_t few = segments_.shape().slots() / 4;
   constexpr std::uint64_t many_buckets = 128;  // half of them tell enough
-  const std::uint64_t each = shape_.buckets() >= many_buckets ? 2 : 1;
+  const std::uint64_t each = segments_.shape().buckets() >= many_buckets ? 2 : 1;
   segment s;
   occupancy own;
   std::uint64_t both = 0;
   bool buddies = false;
   {
     [[maybe_unused]] read_guard guard = reading();
-    s = segment_under_guard(at);
+    s = segments_.under_guard(at);
     own = occupancy_of(s, each);
     if (s.depth() != 0 && own.records <= few) {  // else it is too full already
-      const segment buddy = segment_under_guard(s.prefix ^ std::uint64_t{1} << (64 - s.depth()));
+      const segment buddy = segments_.under_guard(s.prefix ^ std::uint64_t{1} << (64 - s.depth()));
       buddies = buddy.depth() == s.depth();
       if (buddies) both = own.records + occupancy_of(buddy, each).records;
       if (buddies && both <= few && each != 1)  // so that no merge is tried that cannot be
@@ -413,7 +404,8 @@ std::uint64_t table<M, Kind>::survey_segment(std::uint64_t at, bool churned_befo
   if (buddies && both > few) until = std::min(until, (both - few) / 2);  // if it loses as many
   if (own.records > few) until = std::min(until, own.records - few);
   // the fuller, the longer are the ways past them
-  const std::uint64_t many = std::max<std::uint64_t>((shape_.slots() - own.records) / 20, 1);
+  const std::uint64_t many =
+      std::max<std::uint64_t>((segments_.shape().slots() - own.records) / 20, 1);
   if (own.spoiled >= many) {
     if (churned_before) rewrite_if_it_stands(s);
     until = std::min(until, own.records / 8);
@@ -426,7 +418,7 @@ std::uint64_t table<M, Kind>::survey_segment(std::uint64_t at, bool churned_befo
 /// Unless others have replaced it meanwhile.
 template <medium M, class Kind>
 bool table<M, Kind>::rewrite_if_it_stands(const segment& seen) {
-  segment s = lock_segment(seen.prefix);
+  segment s = segments_.lock(seen.prefix);
   held_lock held = held_by(s);
   return s.entry == seen.entry && p_.may_change() && rewrite(s);
 }
@@ -435,18 +427,19 @@ bool table<M, Kind>::rewrite_if_it_stands(const segment& seen) {
 /// records, and those fit. Returns whether they did.
 template <medium M, class Kind>
 bool table<M, Kind>::merge(std::uint64_t hash, std::uint64_t max_records) {
-  unsigned depth = segment_of(hash).depth();
+  unsigned depth = segments_.of(hash).depth();
   if (depth == 0) return false;
   std::uint64_t bit = std::uint64_t{1} << (64 - depth);
   std::uint64_t left_prefix = prefix_of(hash, depth - 1);
-  segment left = lock_segment(left_prefix);
-  held_locks<2> held(lock_of(left));
+  segment left = segments_.lock(left_prefix);
+  held_locks<2> held(segments_.lock_of(left));
   bool merged = false;
   if (left.depth() == depth) {
     bool one_stripe = stripes::of(left_prefix | bit) == left.stripe;
     // locks are taken from left to right
-    segment right = one_stripe ? segment_of(left_prefix | bit) : lock_segment(left_prefix | bit);
-    if (!one_stripe) held.adopt(lock_of(right));
+    segment right =
+        one_stripe ? segments_.of(left_prefix | bit) : segments_.lock(left_prefix | bit);
+    if (!one_stripe) held.adopt(segments_.lock_of(right));
     if (right.depth() == depth) merged = merge(left, right, max_records);
   }
   return merged;
@@ -458,10 +451,10 @@ bool table<M, Kind>::merge(const segment& left, const segment& right, std::uint6
   segment of_left = left;
   if (M::planted("cceh-a-merge-revives-what-is-stale"))
     of_left.entry = checked_place::of(left.offset(), left.depth() - 1);
-  std::vector<resident> all = residents(of_left), more = residents(right);
+  std::vector<resident> all = reader_.all_of(of_left), more = reader_.all_of(right);
   all.insert(all.end(), more.begin(), more.end());
   if (all.size() > max_records || !p_.may_change()) return false;
-  auto made = new_segment();
+  auto made = segments_.make();
   if (!made || !lay_out(all, *made)) return false;
   // records of one go to the other
   if (left.stripe != right.stripe && !M::planted("cceh-a-merge-outruns-the-count"))
@@ -475,23 +468,23 @@ bool table<M, Kind>::merge(const segment& left, const segment& right, std::uint6
   publish_entries(
       range_of(left.prefix, depth - 1), direction::rightward, [&](std::uint64_t) { return entry; },
       after(std::move(written)));
-  stripes_[left.stripe].outdate();
-  stripes_[right.stripe].outdate();
-  --segments_;
+  segments_.stripes()[left.stripe].outdate();
+  segments_.stripes()[right.stripe].outdate();
+  --segment_count_;
   ++merges_;
   for (stripe_index stripe : {left.stripe, right.stripe}) {
-    stripes_[stripe].removals = 0;
-    stripes_[stripe].due = soon();  // it may be merged again
+    segments_.stripes()[stripe].removals = 0;
+    segments_.stripes()[stripe].due = soon();  // it may be merged again
   }
   if (left.stripe != right.stripe) {
-    const auto moved = stripes_[right.stripe].records.load(std::memory_order_relaxed);
-    stripes_.move_count(right.stripe, left.stripe, moved);
+    const auto moved = segments_.stripes()[right.stripe].records.load(std::memory_order_relaxed);
+    segments_.stripes().move_count(right.stripe, left.stripe, moved);
   }
-  give_back(left.offset(), shape_.bytes());
-  give_back(right.offset(), shape_.bytes());
-  durahash::check(depth != directory().exponent() || deepest_ >= 2,
+  segments_.give_back(left.offset(), segments_.shape().bytes());
+  segments_.give_back(right.offset(), segments_.shape().bytes());
+  durahash::check(depth != segments_.directory().exponent() || deepest_ >= 2,
                   "buddies of the global depth were counted");
-  if (depth == directory().exponent()) deepest_ -= 2;
+  if (depth == segments_.directory().exponent()) deepest_ -= 2;
   if_memory_allows([&] { halve_directory(); });
   return true;
 }

@@ -42,8 +42,8 @@ result<engine_plan> table<M, Kind>::plan(const options& how) {
 template <medium M, class Kind>
 table<M, Kind>::table(pool<M>& p)
     : frame(p),
-      base_(reinterpret_cast<char*>(p.at(std::uint64_t{0}))),
-      shape_(p.block().settings),
+      segments_(p, heap_),
+      reader_(m_, seeds_, segments_),
       first_depth_(static_cast<unsigned>(p.block().settings[setting::first_depth])),
       copy_on_write_(p.block().settings[setting::copy_on_write] != 0) {}
 
@@ -66,7 +66,7 @@ error table<M, Kind>::open(const std::string& path, std::vector<std::string>* dr
             "cannot use " + path +
                 " as a pool: its superblock holds settings that the engine cceh does not allow"};
   bool clean = p_.root().state == pool_state::clean;
-  stripes_.begin(!clean && !opens_durable(m_));
+  segments_.stripes().begin(!clean && !opens_durable(m_));
   bool restored = frame::begin_open(dropped);
   if (error e = recover_directory(path, restored, dropped); e.code != status::ok) return e;
   if (dropped != nullptr) {
@@ -75,7 +75,7 @@ error table<M, Kind>::open(const std::string& path, std::vector<std::string>* dr
   }
   if (clean) records_at_open_ = p_.root().records;
   frame::finish_open(Kind::in_slot || restored, stripes::count,
-                     shape_.bytes() << directory().exponent());
+                     segments_.shape().bytes() << segments_.directory().exponent());
   return {status::ok, {}};
 }
 
@@ -85,7 +85,7 @@ error table<M, Kind>::recover_directory(const std::string& path, bool restored,
   auto damaged = [&](const std::string& what) -> error {
     return {status::unusable, "cannot use " + path + " as a pool: " + what};
   };
-  checked_place made{load(m_, root_of_table().directory)};
+  checked_place made{load(m_, segments_.root_of_table().directory)};
   if (made.none() && dropped == nullptr) {
     if (std::string lost = frame::lost_root(); !lost.empty()) return damaged(lost);
     if (p_.read_only()) return damaged("it has no directory");
@@ -111,17 +111,18 @@ error table<M, Kind>::recover_directory(const std::string& path, bool restored,
     dropped->push_back(wrong_word + "; all records are lost");
     return salvage(path, {}, *dropped);
   }
-  directory_.store(directory_view::of(made, 0).word, std::memory_order_release);
+  segments_.show(directory_view::of(made, 0));
 
   settle_directory();
-  const std::uint64_t unit = std::min<std::uint64_t>(shape_.bytes(), page_bytes);
+  const std::uint64_t unit = std::min<std::uint64_t>(segments_.shape().bytes(), page_bytes);
   auto unit_of = [shift = std::countr_zero(unit)](std::uint64_t offset) { return offset >> shift; };
   // a saved heap state knows what is in use, not by whom
   std::vector<bool> named(unit_of(p_.end()) + 1);
   named[unit_of(made.offset())] = true;
   auto fault_of_segment = [&](taking& take, std::uint64_t offset) -> const char* {
-    if (!in_pool(offset, shape_.bytes())) return "point outside the pool";
-    if ((offset & (unit - 1)) != 0 || named[unit_of(offset)] || !take(offset, shape_.bytes()))
+    if (!in_pool(offset, segments_.shape().bytes())) return "point outside the pool";
+    if ((offset & (unit - 1)) != 0 || named[unit_of(offset)] ||
+        !take(offset, segments_.shape().bytes()))
       return "name space that is not their own";
     named[unit_of(offset)] = true;
     return nullptr;
@@ -140,11 +141,11 @@ error table<M, Kind>::recover_directory(const std::string& path, bool restored,
       whole = for_each_run([&](std::uint64_t first, std::uint64_t entries, checked_place entry) {
         const bool last = first + entries == count;
         if (const std::uint64_t soon = first + 8 * entries; soon < count)
-          take.ask_for(checked_place{load(m_, entries_of(made.offset())[soon])}.offset());
+          take.ask_for(checked_place{load(m_, segments_.entries_of(made.offset())[soon])}.offset());
         if (M::planted("cceh-recovery-skips-the-last-segment") && last && first > 0) return true;
         const char* fault = fault_of_segment(take, entry.offset());
         if (fault != nullptr) wrong = name_of(first, entries) + fault;
-        ++segments_;
+        ++segment_count_;
         deepest_ += entries == 1;
         return fault == nullptr;
       });
@@ -152,7 +153,7 @@ error table<M, Kind>::recover_directory(const std::string& path, bool restored,
     if (!wrong.empty()) return damaged(wrong);
     if (whole) return escapes_are_possible(path);
     // something was under way: from the beginning, by the tree
-    segments_ = deepest_ = 0;
+    segment_count_ = deepest_ = 0;
     named.assign(named.size(), false);
     named[unit_of(made.offset())] = true;
     if (!restored) {
@@ -178,22 +179,22 @@ error table<M, Kind>::recover_directory(const std::string& path, bool restored,
     }
     // What stands in front of a torn leaf's new entries is looked at where nobody may write, and
     // named anew where one may.
-    checked_place first{load(m_, entries_of(made.offset())[l.where.begin])};
+    checked_place first{load(m_, segments_.entries_of(made.offset())[l.where.begin])};
     if (wrong.empty() && l.state == detail::node_state::torn &&
-        !in_pool(first.offset(), shape_.bytes()))
+        !in_pool(first.offset(), segments_.shape().bytes()))
       wrong = "point outside the pool";
     if (wrong.empty()) continue;
     std::string where = name_of(l.where.begin, l.where.count);
     if (dropped == nullptr) return damaged(where + wrong);
     l.state = detail::node_state::damaged;
-    for (std::uint64_t offset : taken) heap_.free(offset, shape_.bytes());
+    for (std::uint64_t offset : taken) heap_.free(offset, segments_.shape().bytes());
     dropped->push_back(where + wrong + "; their records are lost");
   }
   if (dropped != nullptr) return salvage(path, leaves, *dropped);
   if (error e = escapes_are_possible(path); e.code != status::ok) return e;
   for (const leaf& l : leaves) {
     std::uint64_t in_leaf = l.left == l.right ? 1 : 2;
-    segments_ += in_leaf;
+    segment_count_ += in_leaf;
     if (l.left.exponent() == made.exponent()) deepest_ += in_leaf;
   }
   if (!p_.read_only() && !repair(leaves)) return damaged(std::string(message(status::io_error)));
@@ -202,7 +203,7 @@ error table<M, Kind>::recover_directory(const std::string& path, bool restored,
 
 template <medium M, class Kind>
 error table<M, Kind>::escapes_are_possible(const std::string& path) const {
-  if (impossible_escapes<Kind>(m_, root_of_table().escapes) == 0) return {status::ok, {}};
+  if (impossible_escapes<Kind>(m_, segments_.root_of_table().escapes) == 0) return {status::ok, {}};
   return {status::unusable,
           "cannot use " + path +
               " as a pool: its escape slots, behind the directory's word, hold keys that cannot be "
@@ -214,38 +215,14 @@ error table<M, Kind>::escapes_are_possible(const std::string& path) const {
 /// is not durable.
 template <medium M, class Kind>
 void table<M, Kind>::settle_directory() {
-  directory_view now = directory();
+  directory_view now = segments_.directory();
   flushed started = p_.flush_header();
   if (p_.root().state != pool_state::clean && !opens_durable(m_))
-    started += flush(m_, extent{entries_of(now.offset()), std::size_t{8} << now.exponent()},
-                     "cceh.inherit.directory");
-  stripes_.marks().take_over(stripes::of_escapes,
-                             fence(m_, std::move(started), "cceh.inherit.escapes"));
-}
-
-/// Calls visit(segment) for each, from left to right, under a read_guard.
-template <medium M, class Kind>
-template <class Visit>
-void table<M, Kind>::for_each_segment(Visit&& visit) const {
-  std::uint64_t at = 0;
-  do {
-    [[maybe_unused]] read_guard guard = reading();
-    segment s = segment_under_guard(at);
-    visit(s);
-    at = s.end();
-  } while (at != 0);
-}
-
-/// Those of one stripe, from left to right. Where it is not locked others may split and merge them.
-template <medium M, class Kind>
-template <class Visit>
-void table<M, Kind>::for_each_segment_of(stripe_index stripe, Visit&& visit) const {
-  std::uint64_t at = stripes::first_hash_of(stripe);
-  do {
-    const segment s = segment_of(at);
-    visit(s);
-    at = s.end();
-  } while (at != 0 && stripes::of(at) == stripe);
+    started +=
+        flush(m_, extent{segments_.entries_of(now.offset()), std::size_t{8} << now.exponent()},
+              "cceh.inherit.directory");
+  segments_.marks().take_over(stripes::of_escapes,
+                              fence(m_, std::move(started), "cceh.inherit.escapes"));
 }
 
 /// Counts the records and, in byte tables, tells the heap of each. Writers wait stripe by stripe.
@@ -254,15 +231,15 @@ bool table<M, Kind>::count_units(const background* asking) {
   std::uint64_t at = 0;
   do {
     if (asking != nullptr && asking->stopping()) return false;
-    segment s = lock_segment(at);
+    segment s = segments_.lock(at);
     auto held = held_by(s);
     count_once(s.stripe, [&] { count_stripe(s.stripe); });
-    at = end_of_stripe(s);
+    at = segments_.end_of_stripe(s);
   } while (at != 0);
-  std::scoped_lock lock(stripes_[stripes::of_escapes].lock);
+  std::scoped_lock lock(segments_.stripes()[stripes::of_escapes].lock);
   count_once(stripes::of_escapes, [&] {
-    stripes_[stripes::of_escapes].records.store(static_cast<std::int32_t>(escaped_count()),
-                                                std::memory_order_relaxed);
+    segments_.stripes()[stripes::of_escapes].records.store(
+        static_cast<std::int32_t>(reader_.escaped_count()), std::memory_order_relaxed);
   });
   records_at_open_ = 0;
   return true;
@@ -274,13 +251,13 @@ template <medium M, class Kind>
 void table<M, Kind>::count_stripe(stripe_index stripe) {
   settle_inherited(stripe);
   std::int32_t count = 0;
-  for_each_segment_of(stripe, [&](const segment& s) { count_records(s, count); });
-  stripes_[stripe].records.store(count, std::memory_order_relaxed);
+  segments_.for_each_of(stripe, [&](const segment& s) { count_records(s, count); });
+  segments_.stripes()[stripe].records.store(count, std::memory_order_relaxed);
 }
 
 template <medium M, class Kind>
 void table<M, Kind>::count_records(const segment& s, std::int32_t& count) {
-  for_each_resident(s, [&](const resident& r) {
+  reader_.for_each(s, [&](const resident& r) {
     ++count;
     frame::adopt_record(r.value_word);
   });
@@ -291,13 +268,13 @@ void table<M, Kind>::count_records(const segment& s, std::int32_t& count) {
 template <medium M, class Kind>
 std::uint64_t table<M, Kind>::size() {
   await_count();
-  return stripes_.sum_of_records(records_at_open_);
+  return segments_.stripes().sum_of_records(records_at_open_);
 }
 
 template <medium M, class Kind>
 std::uint64_t table<M, Kind>::slots() {
   std::uint64_t sum = 0;
-  for_each_segment([&](const segment&) { sum += shape_.slots(); });
+  segments_.for_each([&](const segment&) { sum += segments_.shape().slots(); });
   return sum;
 }
 
@@ -310,12 +287,12 @@ void table<M, Kind>::lock_all() {
   std::uint64_t at = 0;
   stripe_index last = stripes::of_escapes;
   do {
-    segment s =
-        last != stripes::of_escapes && stripes::of(at) == last ? segment_of(at) : lock_segment(at);
+    segment s = last != stripes::of_escapes && stripes::of(at) == last ? segments_.of(at)
+                                                                       : segments_.lock(at);
     last = s.stripe;
     at = s.end();
   } while (at != 0);
-  stripes_[stripes::of_escapes].lock.lock();
+  segments_.stripes()[stripes::of_escapes].lock.lock();
   directory_lock_.lock();  // a directory may move without a stripe
 }
 
@@ -326,11 +303,11 @@ void table<M, Kind>::unlock_all() {
   directory_lock_.unlock();
   std::uint64_t at = 0;
   do {
-    const segment s = segment_of(at);
-    at = end_of_stripe(s);
-    lock_of(s).unlock();
+    const segment s = segments_.of(at);
+    at = segments_.end_of_stripe(s);
+    segments_.lock_of(s).unlock();
   } while (at != 0);
-  stripes_[stripes::of_escapes].lock.unlock();
+  segments_.stripes()[stripes::of_escapes].lock.unlock();
 }
 
 }  // namespace durahash::cceh

@@ -19,7 +19,7 @@ error table<M, Kind>::salvage(const std::string& path, const std::vector<leaf>& 
       bool in_left = i < l.where.begin + (l.where.count + 1) / 2;
       checked_place half = in_left ? l.left : l.right;
       if (!in_left && l.left == l.right) continue;
-      unsigned global_depth = directory().exponent();
+      unsigned global_depth = segments_.directory().exponent();
       segment s;
       s.entry = half;
       s.prefix = prefix_of(global_depth == 0 ? 0 : i << (64 - global_depth), half.exponent());
@@ -52,16 +52,16 @@ error table<M, Kind>::salvage(const std::string& path, const std::vector<leaf>& 
     count_segments();
   } else {
     if (status s = build(once, 0, p_.flush_header()); s != status::ok) return refused(s);
-    for (std::uint64_t offset : segments) heap_.free(offset, shape_.bytes());
+    for (std::uint64_t offset : segments) heap_.free(offset, segments_.shape().bytes());
   }
-  records_at_open_ = once.size() + escaped_count();
+  records_at_open_ = once.size() + reader_.escaped_count();
   return {status::ok, {}};
 }
 
 /// Empties the escape slots whose keys cannot be there. `build` makes that durable.
 template <medium M, class Kind>
 void table<M, Kind>::salvage_escapes(std::vector<std::string>& dropped) {
-  bucket& b = root_of_table().escapes;
+  bucket& b = segments_.root_of_table().escapes;
   for (std::uint32_t wrong = impossible_escapes<Kind>(m_, b); wrong != 0; wrong &= wrong - 1) {
     slot& at = b.slots[std::countr_zero(wrong)];
     dropped.push_back("escape slot at offset " + std::to_string(p_.offset_of(&at)) +
@@ -74,12 +74,13 @@ void table<M, Kind>::salvage_escapes(std::vector<std::string>& dropped) {
 template <medium M, class Kind>
 void table<M, Kind>::salvage_segment(const segment& s, std::vector<live_record>& kept,
                                      std::vector<std::string>& dropped) const {
-  for_each_resident(s, [&](const resident& r) {
-    std::string why =
-        shape_.distance_of(r.hash, r.bucket) < shape_.probe ? fault_of(r) : "it is out of place";
+  reader_.for_each(s, [&](const resident& r) {
+    std::string why = segments_.shape().distance_of(r.hash, r.bucket) < segments_.shape().probe
+                          ? fault_of(r)
+                          : "it is out of place";
     if (!why.empty()) return dropped.push_back(where(s, r.bucket) + ": dropped a record, " + why);
     kept.push_back(r);
-    if (!on_path(s, r))
+    if (!reader_.reaches(s, r))
       dropped.push_back(where(s, r.bucket) + ": a record that lay in front of one here is lost");
   });
 }

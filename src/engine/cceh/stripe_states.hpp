@@ -80,6 +80,12 @@ class stripe_states {
   unsettled_stripes& marks() noexcept { return unsettled_; }
   const unsettled_stripes& marks() const noexcept { return unsettled_; }
 
+  /// Whether nothing has left the stripe since it had this version, and all in it is durable.
+  [[gnu::always_inline]] bool is_as_read(const stripe_state& stripe,
+                                         std::uint32_t version) const noexcept {
+    return word_is(stripe.version, version) && unsettled_.settled(stripe.mark);
+  }
+
   void move_count(stripe_index from, stripe_index to, std::int32_t records) noexcept {
     counts_.move([&] {
       states_[from].add_records(-records);

@@ -34,7 +34,9 @@
 
 #include "engine/cceh/bucket.hpp"
 #include "engine/cceh/operation.hpp"
+#include "engine/cceh/segment_reader.hpp"
 #include "engine/cceh/segment_writer.hpp"
+#include "engine/cceh/segments.hpp"
 #include "engine/concept.hpp"
 #include "engine/frame/frame.hpp"
 #include "engine/frame/live_record.hpp"
@@ -128,39 +130,13 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
     std::size_t moving = 0;                        // records of the right one
   };
 
-  /// Where the hashes of the next stripe that has a segment of its own begin; 0: of none.
-  static std::uint64_t end_of_stripe(const segment& s) noexcept {
-    return s.depth() <= stripes::bits ? s.end() : stripes::first_hash_of(s.stripe + 1);
-  }
-  directory_view directory() const noexcept { return {directory_.load(std::memory_order_acquire)}; }
-  pm<std::uint64_t>* entries_of(std::uint64_t offset) const noexcept {
-    return p_.at(poff<pm<std::uint64_t>>{offset});
-  }
-  bucket* buckets_at(std::uint64_t offset) const noexcept { return p_.at(poff<bucket>{offset}); }
-  root& root_of_table() const noexcept { return *p_.at(poff<root>{p_.block().engine_offset}); }
-  window window_of(const segment& s, std::uint64_t hash, key_type key) const noexcept;
-  window escape_window(key_type key) const noexcept;
-  window window_for(const segment& s, std::uint64_t hash, key_type key) const noexcept;
-  static segment everything() noexcept { return {}; }  // owns every hash
-
   // find.hpp
-  target look_up(std::uint64_t hash) const noexcept;
-  target look_up_entry(std::uint64_t hash) const noexcept;
-  bucket* home_in(checked_place entry, std::uint64_t hash) const noexcept;
-  bool as_named(const target& t) const noexcept;
-  bool is_as_read(const stripe_state& stripe, std::uint32_t version) const noexcept;
-  bucket* bucket_behind(const bucket* b, checked_place entry) const noexcept;
   void look_at(std::span<const key_type> keys, target* looks) const noexcept;
   void ask_for_records(std::span<const target> targets) const noexcept;
   template <class Read, class Home>
   status answer_at(Home home, const target& t, key_type key, Read read);
   template <class Read>
   status answer(const target& t, key_type key, Read read);
-  segment segment_under_guard(std::uint64_t hash) const noexcept;
-  segment segment_of(std::uint64_t hash) const noexcept;
-  segment escape_segment() const noexcept;
-  bool still_named(const segment& s) const noexcept;
-  bool unchanged(const segment& s) const noexcept;
   status search_long(key_type key, any_reader<value_type> read);
   probed probe(const window& w, key_type key, std::optional<value_type>& value,
                unsigned& buckets) const;
@@ -168,16 +144,9 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   void settle_inherited(stripe_index stripe);
 
   // iteration.hpp
-  template <class Visit>
-  void for_each_resident(const segment& s, Visit&& visit) const;
-  std::vector<resident> residents(const segment& s) const;
-  template <class Visit>
-  void for_each_escaped(const segment& s, Visit&& visit) const;
-  std::uint32_t escaped_count() const;
   std::optional<std::uint64_t> read_stretch(std::uint64_t position, stretch& found);
 
   // write.hpp
-  segment lock_segment(std::uint64_t hash);
   target target_of(key_type key) const noexcept;
   segment lock_unit(const target& t, key_type key);
   home_type lock_home(const target& t) const noexcept;
@@ -190,11 +159,9 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   staged stage_at_home(home_type locked, const target& t, key_type key, Decide& decide, change& c,
                        status& answer, WordOf word_of);
   bool try_lock_for(const target& t, key_type key, bool& as_named_before);
-  spin_lock& lock_of(const segment& s) const noexcept { return stripes_[s.stripe].lock; }
-  held_lock held_by(const segment& s) const noexcept { return held_lock(lock_of(s)); }
+  held_lock held_by(const segment& s) const noexcept { return held_lock(segments_.lock_of(s)); }
   void settle(const segment& s) { settle_inherited(s.stripe); }
   lookup walk(const segment& s, const window& w, key_type key) const;
-  std::uint32_t stale_slots(const segment& s, const bucket& b) const;
   template <class Decide>
   staged stage(const segment& s, const target& t, key_type key, Decide& decide, change& c,
                status& answer, flushed& started);
@@ -207,7 +174,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   durable fence_payloads(flushed started) {
     return fence(m_, std::move(started), "cceh.write.payload");
   }
-  void begin(const change& c) noexcept { stripes_.marks().begin(c.stripe->mark); }
+  void begin(const change& c) noexcept { segments_.marks().begin(c.stripe->mark); }
   durable fence_words(flushed started) { return fence(m_, std::move(started), "cceh.write.done"); }
   status finish_write(const target& t, const change& c, status answer);
   void end(change& c, const durable& done);
@@ -223,16 +190,11 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   template <class Decide>
   staged stage_long(std::size_t n, const target& t, key_type key, Decide& decide, group& g,
                     status& answer);
-  segment segment_for(const target& t, key_type key) const noexcept {
-    return escapes<Kind>(key) ? escape_segment() : segment_of(t.hash);
-  }
   void publish_next(group& g);
   void commit_group(group& g);
   void finish_group(group& g, std::size_t taken);
 
   // grow.hpp
-  void give_back(std::uint64_t offset, std::uint64_t bytes) noexcept;
-  std::optional<segment_writer<M>> new_segment();
   template <class Records>
   bool lay_out(const Records& records, segment_writer<M>& made) const;
   void lay_out_as_they_lie(const std::vector<resident>& records, segment_writer<M>& made) const;
@@ -263,10 +225,10 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   void put_in_place(const segment& s, segment_writer<M>& made);
   /// The fewest removals between two looks at a segment.
   std::uint16_t soon() const noexcept {
-    return static_cast<std::uint16_t>(std::max<std::uint64_t>(shape_.slots() / 32, 1));
+    return static_cast<std::uint16_t>(std::max<std::uint64_t>(segments_.shape().slots() / 32, 1));
   }
   bool churned(stripe_index stripe) const noexcept {
-    return stripes_[stripe].removals >= shape_.slots() / 16;
+    return segments_.stripes()[stripe].removals >= segments_.shape().slots() / 16;
   }
   bool merge(std::uint64_t hash, std::uint64_t max_records);
   bool merge(const segment& left, const segment& right, std::uint64_t max_records);
@@ -290,10 +252,6 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   bool for_each_run(Visit&& visit) const;
   void settle_directory();
   bool repair(const std::vector<leaf>& leaves);
-  template <class Visit>
-  void for_each_segment(Visit&& visit) const;
-  template <class Visit>
-  void for_each_segment_of(stripe_index stripe, Visit&& visit) const;
   bool count_units(const background* asking);
   void count_stripe(stripe_index stripe);
   void count_records(const segment& s, std::int32_t& count);
@@ -308,7 +266,6 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   std::uint64_t check_segment(const segment& s, violations& violated, std::uint64_t& reached_bytes);
   std::uint64_t check_escapes(violations& violated);
   void check_directory(violations& violated, std::uint64_t& reached_bytes);
-  bool on_path(const segment& s, const resident& r) const;
   std::string fault_of(const live_record& r) const;
   static std::string where(const segment& s, std::uint64_t bucket);
 
@@ -320,15 +277,13 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   void each_part_of_bucket(const segment& s, std::uint64_t index, const key_type* wanted,
                            part_visitor& v) const;
 
-  char* const base_;  // of the pool
-  segment_shape shape_;
+  segments<M, Kind> segments_;
+  segment_reader<M, Kind> reader_;
   unsigned first_depth_;
   bool copy_on_write_;
-  std::atomic<std::uint64_t> directory_{0};  // a directory_view: where entries are read
-  turn_mutex directory_lock_;                // taken after stripes' locks
+  turn_mutex directory_lock_;  // taken after stripes' locks
   // all segments, and those of the global depth; guarded by directory_lock_
-  std::uint64_t segments_ = 0, deepest_ = 0;
-  stripes stripes_;
+  std::uint64_t segment_count_ = 0, deepest_ = 0;
   std::atomic<std::uint64_t> splits_{0}, rewrites_{0}, merges_{0}, doublings_{0}, halvings_{0};
 };
 

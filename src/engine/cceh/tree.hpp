@@ -73,8 +73,8 @@ bool walk_tree(const node& n, EntryAt&& entry_at, Leaf&& leaf) {
 template <medium M, class Kind>
 template <class Visit>
 bool table<M, Kind>::for_each_run(Visit&& visit) const {
-  const directory_view now = directory();
-  const pm<std::uint64_t>* const entries = entries_of(now.offset());
+  const directory_view now = segments_.directory();
+  const pm<std::uint64_t>* const entries = segments_.entries_of(now.offset());
   const std::uint64_t count = std::uint64_t{1} << now.exponent();
   for (std::uint64_t first = 0, length = 0; first < count; first += length) {
     const checked_place entry{load(m_, entries[first])};
@@ -92,8 +92,8 @@ bool table<M, Kind>::for_each_run(Visit&& visit) const {
 /// threads.
 template <medium M, class Kind>
 auto table<M, Kind>::read_tree() const -> std::vector<leaf> {
-  directory_view now = directory();
-  pm<std::uint64_t>* entries = entries_of(now.offset());
+  directory_view now = segments_.directory();
+  pm<std::uint64_t>* entries = segments_.entries_of(now.offset());
   auto entry_at = [&](std::uint64_t i) { return checked_place{load(m_, entries[i])}; };
   auto walk = [&](const detail::node& n) {
     std::vector<leaf> found;

@@ -28,30 +28,11 @@
 
 namespace durahash::cceh {
 
-// --------------------------------------------------------------------------------------- the locks
-
-/// The segment of a hash, locked: it stays what it is until it is unlocked. Its home bucket is
-/// asked for on the way.
-template <medium M, class Kind>
-auto table<M, Kind>::lock_segment(std::uint64_t hash) -> segment {
-  segment s = segment_of(hash);
-  while (true) {  // ends: each further round means that a split or merge got on
-    prefetch_for_write(&buckets_at(s.offset())[shape_.home_of(hash)]);
-    stripes_[s.stripe].lock.lock();
-    if (still_named(s)) [[likely]]
-      return s;
-    segment now = segment_of(hash);
-    if (now.stripe == s.stripe) return now;
-    lock_of(s).unlock();
-    s = now;
-  }
-}
-
 template <medium M, class Kind>
 [[gnu::always_inline]] inline auto table<M, Kind>::target_of(key_type key) const noexcept
     -> target {
   [[maybe_unused]] const read_guard guard = reading();
-  const target t = look_up(hash_of<Kind>(key, seeds_));
+  const target t = segments_.look_up(hash_of<Kind>(key, seeds_));
   prefetch_for_write(t.home);
   return t;
 }
@@ -59,9 +40,9 @@ template <medium M, class Kind>
 template <medium M, class Kind>
 auto table<M, Kind>::lock_unit(const target& t, key_type key) -> segment {
   if (!escapes<Kind>(key)) [[likely]]
-    return lock_segment(t.hash);
-  stripes_[stripes::of_escapes].lock.lock();
-  return escape_segment();
+    return segments_.lock(t.hash);
+  segments_.stripes()[stripes::of_escapes].lock.lock();
+  return segments_.of_escapes();
 }
 
 /// Whether the stripe of the key's segment is locked now: not when another thread, or this one,
@@ -71,25 +52,20 @@ template <medium M, class Kind>
                                                                 bool& as_named_before) {
   if (!escapes<Kind>(key)) [[likely]] {
     if (!t.stripe->lock.try_lock()) return false;
-    if (as_named(t)) [[likely]]
+    if (segments_.as_named(t)) [[likely]]
       return as_named_before = true;
     t.stripe->lock.unlock();
   }
-  segment seen = escapes<Kind>(key) ? escape_segment() : segment_of(t.hash);
-  if (!stripes_[seen.stripe].lock.try_lock()) return false;
-  if (escapes<Kind>(key) || still_named(seen) || segment_of(t.hash).stripe == seen.stripe)
+  segment seen = escapes<Kind>(key) ? segments_.of_escapes() : segments_.of(t.hash);
+  if (!segments_.stripes()[seen.stripe].lock.try_lock()) return false;
+  if (escapes<Kind>(key) || segments_.still_named(seen) ||
+      segments_.of(t.hash).stripe == seen.stripe)
     return true;
-  lock_of(seen).unlock();
+  segments_.lock_of(seen).unlock();
   return false;
 }
 
 // -------------------------------------------------------------------------------------- the window
-
-template <medium M, class Kind>
-auto table<M, Kind>::window_for(const segment& s, std::uint64_t hash, key_type key) const noexcept
-    -> window {
-  return s.stripe == stripes::of_escapes ? escape_window(key) : window_of(s, hash, key);
-}
 
 /// Where the key's record is, or the first slot on its way that a new one can have: empty, removed
 /// or stale (§3.3).
@@ -109,21 +85,12 @@ auto table<M, Kind>::walk(const segment& s, const window& w, key_type key) const
     }
     if (at.room == nullptr) {
       std::uint32_t open = empty != 0 ? empty : match(keys, removed_word);
-      if (open == 0) open = stale_slots(s, b);
+      if (open == 0) open = reader_.stale_slots(s, b);
       if (open != 0) at.room = &b.slots[std::countr_zero(open)], at.room_is_away = distance > 0;
     }
     if (empty != 0 || (M::planted("cceh-insert-takes-the-first-room") && at.room != nullptr)) break;
   }
   return at;
-}
-
-/// Of a bucket without an empty or removed slot.
-template <medium M, class Kind>
-std::uint32_t table<M, Kind>::stale_slots(const segment& s, const bucket& b) const {
-  std::uint32_t found = 0;
-  for (int i = 0; i < slots_per_bucket; ++i)
-    found |= std::uint32_t{!s.owns(hash_of_slot(load(m_, b.slots[i].key)))} << i;
-  return found;
 }
 
 // ------------------------------------------------------------------------------- the way of most
@@ -139,7 +106,7 @@ template <medium M, class Kind>
 [[gnu::always_inline]] inline bool table<M, Kind>::is_settled(home_type locked,
                                                               const target& t) const noexcept {
   [[maybe_unused]] const read_guard guard = reading();
-  return as_named(t) && stripes_.marks().settled(locked->mark);
+  return segments_.as_named(t) && segments_.marks().settled(locked->mark);
 }
 
 template <medium M, class Kind>
@@ -169,7 +136,7 @@ template <class Decide, class WordOf>
   lookup at;
   const std::uint64_t key_word = Kind::key_word(key, t.hash);
   bucket* b = t.home;
-  for (unsigned left = shape_.probe;; b = bucket_behind(b, t.entry)) {
+  for (unsigned left = segments_.shape().probe;; b = segments_.bucket_behind(b, t.entry)) {
     slot* const s = b->slots;
     const std::uint64_t word[] = {load(m_, s[0].key), load(m_, s[1].key), load(m_, s[2].key),
                                   load(m_, s[3].key)};
@@ -222,7 +189,7 @@ template <class Decide>
 staged table<M, Kind>::stage(const segment& s, const target& t, key_type key, Decide& decide,
                              change& c, status& answer, flushed& started) {
   using act = typename decision<value_type>::what;
-  window w = window_for(s, t.hash, key);
+  window w = segments_.window_for(s, t.hash, key);
   lookup at = walk(s, w, key);
   std::optional<value_type> present;
   if (at.found != nullptr && !(present = frame::replaceable(load(m_, at.found->value), key, c)))
@@ -230,7 +197,7 @@ staged table<M, Kind>::stage(const segment& s, const target& t, key_type key, De
   decision<value_type> wanted = decide(present);
   answer = wanted.answer;
   if (wanted.act == act::keep) return staged::nothing_to_do;
-  c.stripe = &stripes_[s.stripe];
+  c.stripe = &segments_.stripes()[s.stripe];
   if (!may_set<Decide> || wanted.act == act::remove) return stage_removal(at, c), staged::ready;
   if (at.found == nullptr && at.room == nullptr) return staged::no_room;
   auto value_word = new_value_word<Kind>(m_, heap_, p_, key, wanted.value, started);
@@ -302,13 +269,13 @@ template <medium M, class Kind>
 template <medium M, class Kind>
 status table<M, Kind>::finish_write(const target&, const change& c, status answer) {
   if (c.wants_survey) [[unlikely]]
-    return survey(stripes_.index_of(c.stripe)), answer;
+    return survey(segments_.stripes().index_of(c.stripe)), answer;
   return answer;
 }
 
 template <medium M, class Kind>
 [[gnu::always_inline]] inline void table<M, Kind>::end(change& c, const durable& done) {
-  stripes_.marks().end(c.stripe->mark, done);
+  segments_.marks().end(c.stripe->mark, done);
   if (c.records != 0) c.stripe->add_records(c.records);
   c.wants_survey = c.records < 0 && c.stripe->survey_is_due();
 }
@@ -330,19 +297,20 @@ void table<M, Kind>::look_ahead(std::span<const key_type> keys, target* targets,
 template <medium M, class Kind>
 std::size_t table<M, Kind>::lock_group(std::span<const key_type> keys, const target* targets,
                                        group& g) {
-  g.locks.adopt(lock_of(lock_unit(targets[0], keys[0])));
+  g.locks.adopt(segments_.lock_of(lock_unit(targets[0], keys[0])));
   [[maybe_unused]] const read_guard guard = reading();  // nothing is waited for from here on
-  g.as_named = !escapes<Kind>(keys[0]) && as_named(targets[0]);
+  g.as_named = !escapes<Kind>(keys[0]) && segments_.as_named(targets[0]);
   std::size_t locked = 1;
   for (; locked < keys.size(); ++locked) {
     const target& t = targets[locked];
     bool as_named_before = false;
     spin_lock* held = nullptr;
     if (try_lock_for(t, keys[locked], as_named_before)) {
-      held = as_named_before ? &t.stripe->lock : &lock_of(segment_for(t, keys[locked]));
+      held = as_named_before ? &t.stripe->lock
+                             : &segments_.lock_of(segments_.for_key(keys[locked], t.hash));
       g.locks.adopt(*held);
-    } else if (g.locks.holds(lock_of(segment_for(t, keys[locked])))) {
-      as_named_before = !escapes<Kind>(keys[locked]) && as_named(t);
+    } else if (g.locks.holds(segments_.lock_of(segments_.for_key(keys[locked], t.hash)))) {
+      as_named_before = !escapes<Kind>(keys[locked]) && segments_.as_named(t);
     } else {
       break;  // another thread's
     }
@@ -386,7 +354,7 @@ template <class Decide>
                                                                     group& g, status& answer) {
   const bool is_written = Kind::in_slot || !may_set<Decide> || (g.unused >> n & 1) != 0;
   if ((g.as_named >> n & 1) != 0 && is_written &&
-      stripes_.marks().settled_or_publishing(t.stripe->mark)) [[likely]] {
+      segments_.marks().settled_or_publishing(t.stripe->mark)) [[likely]] {
     const staged made =
         stage_at_home(t.stripe, t, key, decide, g.next(), answer,
                       [&]([[maybe_unused]] value_type value) -> std::optional<std::uint64_t> {
@@ -407,9 +375,9 @@ template <class Decide>
 [[gnu::noinline]] staged table<M, Kind>::stage_long(std::size_t n, const target& t, key_type key,
                                                     Decide& decide, group& g, status& answer) {
   using act = typename decision<value_type>::what;
-  const segment s = segment_for(t, key);
+  const segment s = segments_.for_key(key, t.hash);
   settle(s);
-  window w = window_for(s, t.hash, key);
+  window w = segments_.window_for(s, t.hash, key);
   lookup at = walk(s, w, key);
   change& c = g.next();
   std::optional<value_type> present;
@@ -425,7 +393,7 @@ template <class Decide>
   }
   if (at.found == nullptr && at.room == nullptr) return staged::no_room;
   if constexpr (Kind::in_slot) g.value_words[n] = wanted.value;
-  c.stripe = &stripes_[s.stripe];
+  c.stripe = &segments_.stripes()[s.stripe];
   c.passes_full_buckets = at.found == nullptr && at.room_is_away;
   if (sets) stage_value(at, g.value_words[n], w.key_word, c);
   else stage_removal(at, c);
@@ -438,7 +406,7 @@ template <medium M, class Kind>
 [[gnu::always_inline]] inline void table<M, Kind>::publish_next(group& g) {
   change& c = *g.behind;
   // its stripe has begun: what the group has published there may not be durable
-  if (c.passes_full_buckets && stripes_.marks().publishing(c.stripe->mark) &&
+  if (c.passes_full_buckets && segments_.marks().publishing(c.stripe->mark) &&
       !M::planted("cceh-a-group-passes-what-it-has-just-filled")) [[unlikely]] {
     // C2: the full buckets on its way are full after a crash, too
     [[maybe_unused]] durable full = fence(m_, std::move(g.started), "cceh.group.full");
@@ -471,7 +439,7 @@ void table<M, Kind>::finish_group(group& g, std::size_t) {
     }
   if (g.wants_survey) [[unlikely]]
     for (const change& c : g.all())
-      if (c.wants_survey) survey(stripes_.index_of(c.stripe));
+      if (c.wants_survey) survey(segments_.stripes().index_of(c.stripe));
 }
 
 }  // namespace durahash::cceh
