@@ -35,15 +35,15 @@ void table<M, Kind>::check_directory(violations& violated, std::uint64_t& reache
   if (!heap_.holds(now.offset(), directory_bytes(now.exponent())))
     violated("the directory is not allocated");
   std::uint64_t deepest = 0;
-  for (const leaf& l : read_tree()) {
+  for (const leaf& l : read_tree(segments_.directory().exponent(), segments_.entry_reader())) {
     if (l.state != detail::node_state::whole && !p_.read_only())
       violated("the directory entries from " + std::to_string(l.where.begin) + " to " +
                std::to_string(l.where.begin + l.where.count - 1) + " do not name one segment");
     deepest += l.where.level == now.exponent();
   }
-  if (!p_.read_only() && deepest != deepest_)
+  if (!p_.read_only() && deepest != directory_.deepest())
     violated("the deepest segments are " + std::to_string(deepest) + ", not " +
-             std::to_string(deepest_));
+             std::to_string(directory_.deepest()));
 }
 
 /// C2. Returns the records in the segment.
@@ -128,8 +128,8 @@ void table<M, Kind>::describe(table_stats& stats) {
                    {"splits", static_cast<double>(splits_.load())},
                    {"rewrites", static_cast<double>(rewrites_.load())},
                    {"merges", static_cast<double>(merges_.load())},
-                   {"doublings", static_cast<double>(doublings_.load())},
-                   {"halvings", static_cast<double>(halvings_.load())}};
+                   {"doublings", static_cast<double>(directory_.doublings())},
+                   {"halvings", static_cast<double>(directory_.halvings())}};
 }
 
 }  // namespace durahash::cceh

@@ -50,12 +50,12 @@ status table<M, Kind>::move_arrays_down() {
     if (status moved = move_segment_down(s); moved != status::ok) return moved;
     at = s.end();
   } while (at != 0);
-  std::scoped_lock lock(directory_lock_);
+  std::scoped_lock lock(directory_);
   directory_view now = segments_.directory();
   pm<std::uint64_t>* entries = segments_.entries_of(now.offset());
   if (heap_.has_room_before(now.offset(), directory_bytes(now.exponent()))) {
     if (!p_.may_change()) return status::io_error;
-    switch_directory(now.exponent(), [&](std::uint64_t i) { return load(m_, entries[i]); });
+    directory_.switch_to(now.exponent(), [&](std::uint64_t i) { return load(m_, entries[i]); });
   }
   return status::ok;
 }
@@ -112,10 +112,10 @@ status table<M, Kind>::build(std::vector<live_record> records, unsigned min_dept
   for (checked_place l : leaves)
     entries.insert(entries.end(), std::size_t{1} << (depth - l.exponent()), l.word);
   durahash::check(entries.size() == std::size_t{1} << depth, "the leaves fill the directory (C1)");
-  if (!switch_directory(
+  if (!directory_.switch_to(
           depth, [&](std::uint64_t i) { return entries[i]; }, std::move(started)))
     return status::no_space;
-  count_segments();
+  directory_.count_segments();
   return status::ok;
 }
 
@@ -127,7 +127,7 @@ status table<M, Kind>::build_segments(std::span<const live_record> records, std:
   if (depth >= min_depth && records.size() <= segments_.shape().slots()) {
     auto made = segments_.make();
     if (!made) return status::no_space;
-    if (lay_out(records, *made)) {
+    if (made->lay_out(records)) {
       started += made->finish();
       leaves.push_back(checked_place::of(made->offset(), depth));
       made->keep();

@@ -25,12 +25,6 @@
 // fenced; the entries become N from right to left. COMMIT: the rightmost entry; recovery makes the
 // others follow it. What was removed is not in N, so that searches end where they should. It is for
 // tables in which records come and go: a window that is full there need not mean a split.
-//
-// Within one cache line of the directory the order needs no fence: a line becomes durable as a
-// prefix of its stores.
-//
-// Doubling and halving: the new directory written, flushed, fenced; COMMIT: the root's word. One
-// word switches all readers.
 #pragma once
 
 #include "engine/cceh/table.hpp"
@@ -39,32 +33,6 @@ namespace durahash::cceh {
 
 // ---------------------------------------------------------------------------------------- segments
 
-/// Returns false when some record finds no place.
-template <medium M, class Kind>
-template <class Records>
-bool table<M, Kind>::lay_out(const Records& records, segment_writer<M>& made) const {
-  return std::all_of(records.begin(), records.end(), [&](const live_record& r) {
-    return made.put(segments_.shape().home_of(r.hash), segments_.shape().probe, r);
-  });
-}
-
-/// Some of the records of one segment, each in the bucket it has there, which is always possible;
-/// what searches pass to get there is not empty.
-template <medium M, class Kind>
-void table<M, Kind>::lay_out_as_they_lie(const std::vector<resident>& records,
-                                         segment_writer<M>& made) const {
-  made.clear();
-  std::uint64_t mask = segments_.shape().mask();
-  std::vector<bool> passed(segments_.shape().buckets());
-  for (const resident& r : records) {
-    made.add(r.bucket, r.key_word, r.value_word);
-    for (std::uint64_t b = segments_.shape().home_of(r.hash); b != r.bucket; b = (b + 1) & mask)
-      passed[b] = true;
-  }
-  for (std::uint64_t b = 0; b < segments_.shape().buckets(); ++b)
-    while (passed[b] && made.has_room(b)) made.add(b, removed_word, 0);
-}
-
 // ------------------------------------------------------------------------------------------- split
 
 /// Whether a split of that segment leaves a directory in proportion to the segments. Of keys that
@@ -72,9 +40,9 @@ void table<M, Kind>::lay_out_as_they_lie(const std::vector<resident>& records,
 template <medium M, class Kind>
 bool table<M, Kind>::may_split(const segment& s) {
   if (s.depth() < segments_.directory().exponent()) return true;
-  std::scoped_lock lock(directory_lock_);
+  std::scoped_lock lock(directory_);
   unsigned depth = s.depth() + 1;
-  return depth <= segments_.directory().exponent() || in_proportion(depth, segment_count_);
+  return depth <= segments_.directory().exponent() || directory_.would_be_in_proportion(depth);
 }
 
 /// For a write that found its window full, unless others have made room.
@@ -129,8 +97,8 @@ void table<M, Kind>::lay_out_halves(const segment& s, std::uint64_t right_prefix
       staying.begin(), staying.end(), [&](const resident& r) { return r.hash < right_prefix; });
   moving.assign(first_moving, staying.end());
   staying.erase(first_moving, staying.end());
-  if (!left_fits) lay_out_as_they_lie(staying, *left);
-  if (!right_fits) lay_out_as_they_lie(moving, *right);
+  if (!left_fits) left->lay_out_as_they_lie(staying);
+  if (!right_fits) right->lay_out_as_they_lie(moving);
 }
 
 /// With both stripes locked, so that nobody writes to a half before all of the split is durable
@@ -140,26 +108,26 @@ status table<M, Kind>::split_in(const segment& s, halves& made, stripe_index rig
   flushed started = made.right->finish();
   if (made.left) started += made.left->finish();
   durable written = fence(m_, std::move(started), "cceh.split.halves");
-  std::scoped_lock lock(directory_lock_);
+  std::scoped_lock lock(directory_);
   unsigned depth = s.depth() + 1;
   // Asked under the lock: of two splits that find no room in the directory one doubles it (hole
   // CCEH 7).
-  if (segments_.directory().exponent() < depth && !double_directory()) return status::no_space;
+  if (segments_.directory().exponent() < depth && !directory_.make_deeper())
+    return status::no_space;
   durahash::check(depth <= segments_.directory().exponent(),
                   "no segment is deeper than the directory (C1)");
   segments_.marks().take_over(right_stripe, written);
-  entry_range all = range_of(s.prefix, s.depth());
+  entry_range all = directory_.range_of(s.prefix, s.depth());
   checked_place right_entry = checked_place::of(made.right->keep(), depth),
                 left_entry = checked_place::of(made.left ? made.left->keep() : s.offset(), depth);
   direction way =
       M::planted("cceh-the-left-half-first") ? direction::rightward : direction::leftward;
-  publish_entries(
+  directory_.publish_entries(
       all, way, [&](std::uint64_t i) { return i < all.middle() ? left_entry : right_entry; },
       after(std::move(written)));
   if (!M::planted("cceh-a-split-leaves-the-version")) segments_.stripes()[s.stripe].outdate();
   segments_.stripes()[right_stripe].outdate();
-  if (depth == segments_.directory().exponent()) deepest_ += 2;
-  ++segment_count_;
+  directory_.note_split(depth);
   ++splits_;
   if (right_stripe != s.stripe) {
     segments_.stripes().move_count(s.stripe, right_stripe, static_cast<std::int32_t>(made.moving));
@@ -201,7 +169,7 @@ bool table<M, Kind>::rewrite_with_room(const segment& s, std::uint64_t hash) {
   all.push_back({{hash, removed_word, 0}, nullptr, 0});  // its slot
   in_order_of_homes(all);
   auto made = segments_.make();
-  if (!made || !lay_out(all, *made)) return false;
+  if (!made || !made->lay_out(all)) return false;
   put_in_place(s, *made);
   return true;
 }
@@ -234,7 +202,7 @@ bool table<M, Kind>::rewrite(const segment& s) {
   reader_.for_each(s, [&](const resident& r) {
     fits = fits && made->put(segments_.shape().home_of(r.hash), segments_.shape().probe, r);
   });
-  if (!fits) lay_out_as_they_lie(reader_.all_of(s), *made);
+  if (!fits) made->lay_out_as_they_lie(reader_.all_of(s));
   put_in_place(s, *made);
   return true;
 }
@@ -242,100 +210,15 @@ bool table<M, Kind>::rewrite(const segment& s) {
 template <medium M, class Kind>
 void table<M, Kind>::put_in_place(const segment& s, segment_writer<M>& made) {
   durable written = fence(m_, made.finish(), "cceh.rewrite.segment");
-  std::scoped_lock lock(directory_lock_);
+  std::scoped_lock lock(directory_);
   checked_place entry = checked_place::of(made.keep(), s.depth());
   // COMMIT: with the rightmost entry
-  publish_entries(
-      range_of(s.prefix, s.depth()), direction::leftward, [&](std::uint64_t) { return entry; },
-      after(std::move(written)));
+  directory_.publish_entries(
+      directory_.range_of(s.prefix, s.depth()), direction::leftward,
+      [&](std::uint64_t) { return entry; }, after(std::move(written)));
   segments_.stripes()[s.stripe].outdate();
   ++rewrites_;
   segments_.give_back(s.offset(), segments_.shape().bytes());
-}
-
-// --------------------------------------------------------------------------------------- directory
-
-/// Where a prefix stands; under directory_lock_.
-template <medium M, class Kind>
-auto table<M, Kind>::range_of(std::uint64_t prefix, unsigned depth) const noexcept -> entry_range {
-  unsigned global_depth = segments_.directory().exponent();
-  std::uint64_t begin = shifted(prefix, global_depth);
-  return {begin, begin + (std::uint64_t{1} << (global_depth - depth))};
-}
-
-/// Each entry becomes entry_of(index), one after another; each is durable before the next one in
-/// another line is stored. Under directory_lock_.
-template <medium M, class Kind>
-template <class EntryOf>
-void table<M, Kind>::publish_entries(entry_range where, direction way, EntryOf&& entry_of,
-                                     ordered) {
-  durahash::check(
-      where.begin < where.end && (where.end - 1) >> segments_.directory().exponent() == 0,
-      "entries that are published are the directory's");
-  pm<std::uint64_t>* entries = segments_.entries_of(segments_.directory().offset());
-  constexpr std::uint64_t per_line = line_bytes / 8;
-  for (std::uint64_t n = 0; n < where.count(); ++n) {
-    std::uint64_t i = way == direction::rightward ? where.begin + n : where.end - 1 - n;
-    std::uint64_t next = way == direction::rightward ? i + 1 : i - 1;
-    store(m_, entries[i], entry_of(i).word);
-    if (n + 1 < where.count() && next / per_line == i / per_line) continue;
-    // all of the line
-    [[maybe_unused]] durable done = persist(m_, extent_of(entries[i]), "cceh.directory.entries");
-  }
-}
-
-/// A new directory of that depth takes the old one's place, durable together with what was
-/// `started`. Returns false when there is no space.
-template <medium M, class Kind>
-template <class EntryAt>
-bool table<M, Kind>::switch_directory(unsigned depth, EntryAt&& entry_at, flushed started) {
-  auto cell = allocate_loose(heap_, directory_bytes(depth));
-  if (!cell) return false;
-  pm<std::uint64_t>* entries = segments_.entries_of(cell->offset());
-  for (std::uint64_t i = 0; i < std::uint64_t{1} << depth; ++i) store(m_, entries[i], entry_at(i));
-  started += flush(m_, extent{entries, std::size_t{8} << depth}, "cceh.directory.copy");
-  durable written = fence(m_, std::move(started), "cceh.directory.all");
-  checked_place made = checked_place::of(cell->keep(), depth);
-  // COMMIT: the directory changes
-  [[maybe_unused]] durable done = publish(m_, segments_.root_of_table().directory, made.word,
-                                          after(std::move(written)), "cceh.directory.commit");
-  directory_view old = segments_.directory();
-  segments_.show(directory_view::of(made, old.generation() + 1));
-  if (!old.none()) segments_.give_back(old.offset(), directory_bytes(old.exponent()));
-  return true;
-}
-
-template <medium M, class Kind>
-bool table<M, Kind>::double_directory() {
-  pm<std::uint64_t>* old = segments_.entries_of(segments_.directory().offset());
-  if (!switch_directory(segments_.directory().exponent() + 1,
-                        [&](std::uint64_t i) { return load(m_, old[i / 2]); }))
-    return false;
-  deepest_ = 0;
-  ++doublings_;
-  return true;
-}
-
-/// While no segment is as deep as the directory. Under directory_lock_.
-template <medium M, class Kind>
-void table<M, Kind>::halve_directory() {
-  while (deepest_ == 0 && segments_.directory().exponent() > 0) {
-    pm<std::uint64_t>* old = segments_.entries_of(segments_.directory().offset());
-    if (!switch_directory(segments_.directory().exponent() - 1,
-                          [&](std::uint64_t i) { return load(m_, old[i * 2]); }))
-      return;
-    count_segments();
-    ++halvings_;
-  }
-}
-
-template <medium M, class Kind>
-void table<M, Kind>::count_segments() {
-  segment_count_ = deepest_ = 0;
-  segments_.for_each([&](const segment& s) {
-    ++segment_count_;
-    deepest_ += s.depth() == segments_.directory().exponent();
-  });
 }
 
 // ------------------------------------------------------------------------------------------- merge
@@ -455,22 +338,21 @@ bool table<M, Kind>::merge(const segment& left, const segment& right, std::uint6
   all.insert(all.end(), more.begin(), more.end());
   if (all.size() > max_records || !p_.may_change()) return false;
   auto made = segments_.make();
-  if (!made || !lay_out(all, *made)) return false;
+  if (!made || !made->lay_out(all)) return false;
   // records of one go to the other
   if (left.stripe != right.stripe && !M::planted("cceh-a-merge-outruns-the-count"))
     for (stripe_index stripe : {left.stripe, right.stripe})
       count_once(stripe, [&] { count_stripe(stripe); });
   durable written = fence(m_, made->finish(), "cceh.merge.segment");
 
-  std::scoped_lock lock(directory_lock_);
+  std::scoped_lock lock(directory_);
   unsigned depth = left.depth();
   checked_place entry = checked_place::of(made->keep(), depth - 1);
-  publish_entries(
-      range_of(left.prefix, depth - 1), direction::rightward, [&](std::uint64_t) { return entry; },
-      after(std::move(written)));
+  directory_.publish_entries(
+      directory_.range_of(left.prefix, depth - 1), direction::rightward,
+      [&](std::uint64_t) { return entry; }, after(std::move(written)));
   segments_.stripes()[left.stripe].outdate();
   segments_.stripes()[right.stripe].outdate();
-  --segment_count_;
   ++merges_;
   for (stripe_index stripe : {left.stripe, right.stripe}) {
     segments_.stripes()[stripe].removals = 0;
@@ -482,10 +364,8 @@ bool table<M, Kind>::merge(const segment& left, const segment& right, std::uint6
   }
   segments_.give_back(left.offset(), segments_.shape().bytes());
   segments_.give_back(right.offset(), segments_.shape().bytes());
-  durahash::check(depth != segments_.directory().exponent() || deepest_ >= 2,
-                  "buddies of the global depth were counted");
-  if (depth == segments_.directory().exponent()) deepest_ -= 2;
-  if_memory_allows([&] { halve_directory(); });
+  directory_.note_merge(depth);
+  if_memory_allows([&] { directory_.halve(); });
   return true;
 }
 

@@ -44,6 +44,7 @@ table<M, Kind>::table(pool<M>& p)
     : frame(p),
       segments_(p, heap_),
       reader_(m_, seeds_, segments_),
+      directory_(m_, heap_, segments_),
       first_depth_(static_cast<unsigned>(p.block().settings[setting::first_depth])),
       copy_on_write_(p.block().settings[setting::copy_on_write] != 0) {}
 
@@ -135,25 +136,29 @@ error table<M, Kind>::recover_directory(const std::string& path, bool restored,
   if (dropped == nullptr) {
     std::string wrong;
     bool whole = false;
+    std::uint64_t segment_count = 0, deepest = 0;
     {
       taking take(heap_, restored);
       const std::uint64_t count = std::uint64_t{1} << made.exponent();
-      whole = for_each_run([&](std::uint64_t first, std::uint64_t entries, checked_place entry) {
-        const bool last = first + entries == count;
-        if (const std::uint64_t soon = first + 8 * entries; soon < count)
-          take.ask_for(checked_place{load(m_, segments_.entries_of(made.offset())[soon])}.offset());
-        if (M::planted("cceh-recovery-skips-the-last-segment") && last && first > 0) return true;
-        const char* fault = fault_of_segment(take, entry.offset());
-        if (fault != nullptr) wrong = name_of(first, entries) + fault;
-        ++segment_count_;
-        deepest_ += entries == 1;
-        return fault == nullptr;
-      });
+      whole = for_each_run(
+          made.exponent(), segments_.entry_reader(),
+          [&](std::uint64_t first, std::uint64_t entries, checked_place entry) {
+            const bool last = first + entries == count;
+            if (const std::uint64_t soon = first + 8 * entries; soon < count)
+              take.ask_for(
+                  checked_place{load(m_, segments_.entries_of(made.offset())[soon])}.offset());
+            if (M::planted("cceh-recovery-skips-the-last-segment") && last && first > 0)
+              return true;
+            const char* fault = fault_of_segment(take, entry.offset());
+            if (fault != nullptr) wrong = name_of(first, entries) + fault;
+            ++segment_count, deepest += entries == 1;
+            return fault == nullptr;
+          });
     }
     if (!wrong.empty()) return damaged(wrong);
+    directory_.begin_with(segment_count, deepest);
     if (whole) return escapes_are_possible(path);
     // something was under way: from the beginning, by the tree
-    segment_count_ = deepest_ = 0;
     named.assign(named.size(), false);
     named[unit_of(made.offset())] = true;
     if (!restored) {
@@ -161,7 +166,7 @@ error table<M, Kind>::recover_directory(const std::string& path, bool restored,
       heap_.adopt(made.offset(), directory_bytes(made.exponent()));
     }
   }
-  std::vector<leaf> leaves = read_tree();
+  std::vector<leaf> leaves = read_tree(segments_.directory().exponent(), segments_.entry_reader());
   for (leaf& l : leaves) {
     if (M::planted("cceh-recovery-skips-the-last-segment") && &l == &leaves.back() &&
         leaves.size() > 1)
@@ -192,11 +197,13 @@ error table<M, Kind>::recover_directory(const std::string& path, bool restored,
   }
   if (dropped != nullptr) return salvage(path, leaves, *dropped);
   if (error e = escapes_are_possible(path); e.code != status::ok) return e;
+  std::uint64_t segment_count = 0, deepest = 0;
   for (const leaf& l : leaves) {
     std::uint64_t in_leaf = l.left == l.right ? 1 : 2;
-    segment_count_ += in_leaf;
-    if (l.left.exponent() == made.exponent()) deepest_ += in_leaf;
+    segment_count += in_leaf;
+    if (l.left.exponent() == made.exponent()) deepest += in_leaf;
   }
+  directory_.begin_with(segment_count, deepest);
   if (!p_.read_only() && !repair(leaves)) return damaged(std::string(message(status::io_error)));
   return {status::ok, {}};
 }
@@ -223,6 +230,24 @@ void table<M, Kind>::settle_directory() {
               "cceh.inherit.directory");
   segments_.marks().take_over(stripes::of_escapes,
                               fence(m_, std::move(started), "cceh.inherit.escapes"));
+}
+
+/// Rolls forward, in the order of a split: a crash on the way is one that recovery knows.
+template <medium M, class Kind>
+bool table<M, Kind>::repair(const std::vector<leaf>& leaves) {
+  std::scoped_lock lock(directory_);
+  for (const leaf& l : leaves) {
+    if (l.state != detail::node_state::torn) continue;
+    if (!p_.may_change()) return false;
+    entry_range all{l.where.begin, l.where.begin + l.where.count};
+    bool mends_half = M::planted("cceh-recovery-mends-one-half");
+    if (mends_half && l.left == l.right) continue;
+    directory_.publish_entries(
+        mends_half ? entry_range{all.middle(), all.end} : all, direction::leftward,
+        [&](std::uint64_t i) { return i < all.middle() ? l.left : l.right; },
+        after_nothing("segments that entries name are durable"));
+  }
+  return true;
 }
 
 /// Counts the records and, in byte tables, tells the heap of each. Writers wait stripe by stripe.
@@ -293,14 +318,14 @@ void table<M, Kind>::lock_all() {
     at = s.end();
   } while (at != 0);
   segments_.stripes()[stripes::of_escapes].lock.lock();
-  directory_lock_.lock();  // a directory may move without a stripe
+  directory_.lock();  // a directory may move without a stripe
 }
 
 /// Of a stripe its first segment tells the name and the end: once it is unlocked others may merge
 /// what lies behind.
 template <medium M, class Kind>
 void table<M, Kind>::unlock_all() {
-  directory_lock_.unlock();
+  directory_.unlock();
   std::uint64_t at = 0;
   do {
     const segment s = segments_.of(at);

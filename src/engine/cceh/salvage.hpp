@@ -49,7 +49,7 @@ error table<M, Kind>::salvage(const std::string& path, const std::vector<leaf>& 
   salvage_escapes(dropped);
   if (dropped.empty()) {
     repair(leaves);
-    count_segments();
+    directory_.count_segments();
   } else {
     if (status s = build(once, 0, p_.flush_header()); s != status::ok) return refused(s);
     for (std::uint64_t offset : segments) heap_.free(offset, segments_.shape().bytes());

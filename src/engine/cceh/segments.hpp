@@ -50,6 +50,12 @@ class segments {
   pm<std::uint64_t>* entries_of(std::uint64_t offset) const noexcept {
     return p_.at(poff<pm<std::uint64_t>>{offset});
   }
+  /// Reads entries, by index, of the directory in use now.
+  auto entry_reader() const noexcept {
+    return [this, entries = entries_of(directory().offset())](std::uint64_t i) {
+      return checked_place{load(m_, entries[i])};
+    };
+  }
   root& root_of_table() const noexcept { return *p_.at(poff<root>{p_.block().engine_offset}); }
 
   // a key's home
@@ -88,9 +94,7 @@ class segments {
   window escape_window(key_type key) const noexcept;
 
   // their memory
-  std::optional<segment_writer<M>> make() {
-    return segment_writer<M>::on(m_, p_, heap_, shape_.log2);
-  }
+  std::optional<segment_writer<M>> make() { return segment_writer<M>::on(m_, p_, heap_, shape_); }
   void give_back(std::uint64_t offset, std::uint64_t bytes) noexcept;
 
  private:

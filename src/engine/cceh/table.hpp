@@ -33,32 +33,17 @@
 #include <vector>
 
 #include "engine/cceh/bucket.hpp"
+#include "engine/cceh/directory.hpp"
 #include "engine/cceh/operation.hpp"
 #include "engine/cceh/segment_reader.hpp"
 #include "engine/cceh/segment_writer.hpp"
 #include "engine/cceh/segments.hpp"
+#include "engine/cceh/tree.hpp"
 #include "engine/concept.hpp"
 #include "engine/frame/frame.hpp"
 #include "engine/frame/live_record.hpp"
 
 namespace durahash::cceh {
-
-namespace detail {
-
-/// A node of the buddy tree: the entries [begin, begin + count), which share `level` bits.
-struct node {
-  std::uint64_t begin, count;
-  unsigned level;
-};
-/// How they stand.
-enum class node_state : std::uint8_t {
-  inner,    // its halves are nodes of their own
-  whole,    // one segment's
-  torn,     // a split, merge or move was under way
-  damaged,  // no crash leaves this
-};
-
-}  // namespace detail
 
 template <medium M, class Kind>
 class table : public engine_frame<M, Kind, table<M, Kind>> {
@@ -104,20 +89,6 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   using frame::reading, frame::await_count, frame::count_once, frame::hash_of_slot;
   using read_guard = typename frame::read_guard;
   using stripes = stripe_states<M>;
-  /// Entries of the directory.
-  struct entry_range {
-    std::uint64_t begin, end;
-    std::uint64_t count() const noexcept { return end - begin; }
-    std::uint64_t middle() const noexcept { return begin + count() / 2; }
-  };
-  enum class direction : std::uint8_t { rightward, leftward };
-  /// A leaf of the buddy tree, as recovery finds it.
-  struct leaf {
-    detail::node where;
-    detail::node_state state;
-    checked_place left, right;  // what the halves are, or are to become
-  };
-
   using change = cceh::change<Kind>;
   using target_type = target;
   using unit_type = segment;
@@ -195,22 +166,11 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   void finish_group(group& g, std::size_t taken);
 
   // grow.hpp
-  template <class Records>
-  bool lay_out(const Records& records, segment_writer<M>& made) const;
-  void lay_out_as_they_lie(const std::vector<resident>& records, segment_writer<M>& made) const;
   void lay_out_halves(const segment& s, std::uint64_t right_prefix, halves& made) const;
   bool may_split(const segment& s);
   status make_room(const segment& full, const target& t, int round);
   status split(const segment& s);
   status split_in(const segment& s, halves& made, stripe_index right_stripe);
-  entry_range range_of(std::uint64_t prefix, unsigned depth) const noexcept;
-  template <class EntryOf>
-  void publish_entries(entry_range where, direction way, EntryOf&& entry_of, ordered);
-  template <class EntryAt>
-  bool switch_directory(unsigned depth, EntryAt&& entry_at, flushed started = {});
-  bool double_directory();
-  void halve_directory();
-  void count_segments();
   struct occupancy {
     std::uint64_t records = 0;
     std::uint64_t spoiled = 0;  // buckets with room that do not end a search
@@ -247,9 +207,6 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   error recover_directory(const std::string& path, bool restored,
                           std::vector<std::string>* dropped);
   error escapes_are_possible(const std::string& path) const;
-  std::vector<leaf> read_tree() const;
-  template <class Visit>
-  bool for_each_run(Visit&& visit) const;
   void settle_directory();
   bool repair(const std::vector<leaf>& leaves);
   bool count_units(const background* asking);
@@ -279,12 +236,10 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
 
   segments<M, Kind> segments_;
   segment_reader<M, Kind> reader_;
+  directory<M, Kind> directory_;
   unsigned first_depth_;
   bool copy_on_write_;
-  turn_mutex directory_lock_;  // taken after stripes' locks
-  // all segments, and those of the global depth; guarded by directory_lock_
-  std::uint64_t segment_count_ = 0, deepest_ = 0;
-  std::atomic<std::uint64_t> splits_{0}, rewrites_{0}, merges_{0}, doublings_{0}, halvings_{0};
+  std::atomic<std::uint64_t> splits_{0}, rewrites_{0}, merges_{0};
 };
 
 }  // namespace durahash::cceh
@@ -297,5 +252,4 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
 #include "engine/cceh/iteration.hpp"
 #include "engine/cceh/recover.hpp"
 #include "engine/cceh/salvage.hpp"
-#include "engine/cceh/tree.hpp"
 #include "engine/cceh/write.hpp"
