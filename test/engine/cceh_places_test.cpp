@@ -98,6 +98,10 @@ TEST(CcehPlaces, BucketsLieInACircle) {
   EXPECT_EQ(shape.distance_of(hash, 15), 0u);
   EXPECT_EQ(shape.distance_of(hash, 0), 1u);
   EXPECT_EQ(shape.distance_of(hash, 14), 15u);
+  EXPECT_TRUE(shape.may_hold(15, hash));
+  EXPECT_TRUE(shape.may_hold(6, hash));  // the eighth
+  EXPECT_FALSE(shape.may_hold(7, hash));
+  EXPECT_FALSE(shape.may_hold(14, hash));
 }
 
 TEST(CcehPlaces, AProbeIsNoLongerThanASegment) {

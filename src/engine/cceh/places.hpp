@@ -88,6 +88,9 @@ struct segment_shape {
   std::uint64_t distance_of(std::uint64_t hash, std::uint64_t bucket) const noexcept {
     return (bucket - home_of(hash)) & mask();
   }
+  bool may_hold(std::uint64_t bucket, std::uint64_t hash) const noexcept {
+    return distance_of(hash, bucket) < probe;
+  }
 };
 
 }  // namespace durahash::cceh

@@ -1,6 +1,7 @@
 // CCEH: salvage. What verifies is kept, and the rest is told.
 #pragma once
 
+#include "engine/cceh/check.hpp"
 #include "engine/cceh/table.hpp"
 
 namespace durahash::cceh {
@@ -75,13 +76,14 @@ template <medium M, class Kind>
 void table<M, Kind>::salvage_segment(const segment& s, std::vector<live_record>& kept,
                                      std::vector<std::string>& dropped) const {
   reader_.for_each(s, [&](const resident& r) {
-    std::string why = segments_.shape().distance_of(r.hash, r.bucket) < segments_.shape().probe
-                          ? fault_of(r)
+    std::string why = segments_.shape().may_hold(r.bucket, r.hash)
+                          ? durahash::fault_of<Kind>(m_, p_, seeds_, r, hash_of<Kind>)
                           : "it is out of place";
-    if (!why.empty()) return dropped.push_back(where(s, r.bucket) + ": dropped a record, " + why);
+    if (!why.empty())
+      return dropped.push_back(place_of(s, r.bucket) + ": dropped a record, " + why);
     kept.push_back(r);
     if (!reader_.reaches(s, r))
-      dropped.push_back(where(s, r.bucket) + ": a record that lay in front of one here is lost");
+      dropped.push_back(place_of(s, r.bucket) + ": a record that lay in front of one here is lost");
   });
 }
 

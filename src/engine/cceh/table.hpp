@@ -50,8 +50,15 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   using frame = engine_frame<M, Kind, table<M, Kind>>;
   friend frame;
   friend lifecycle<M, Kind, table<M, Kind>>;
+  template <class Table>
+  friend class checker;
+  template <class Table>
+  friend class measurement;
+  template <class Table>
+  friend class describer;
 
  public:
+  using medium_type = M;
   using kind = Kind;
   using key_type = typename Kind::key_type;
   using value_type = typename Kind::value_type;
@@ -88,6 +95,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
       frame::damage_found_, frame::background_;
   using frame::reading, frame::await_count, frame::count_once, frame::hash_of_slot;
   using read_guard = typename frame::read_guard;
+  using segments_type = segments<M, Kind>;
   using stripes = stripe_states<M>;
   using change = cceh::change<Kind>;
   using target_type = target;
@@ -220,21 +228,11 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
 
   // check.hpp
   std::uint64_t check_units(violations& violated, std::uint64_t& reached_bytes);
-  std::uint64_t check_segment(const segment& s, violations& violated, std::uint64_t& reached_bytes);
-  std::uint64_t check_escapes(violations& violated);
-  void check_directory(violations& violated, std::uint64_t& reached_bytes);
-  std::string fault_of(const live_record& r) const;
-  static std::string where(const segment& s, std::uint64_t bucket);
 
   // describe.hpp
-  std::string name_of(const segment& s) const;
   void each_part_of_table(part_visitor& v);
-  void each_part_of_entry(std::uint64_t index, part_visitor& v) const;
-  void each_part_of_segment(const segment& s, part_visitor& v) const;
-  void each_part_of_bucket(const segment& s, std::uint64_t index, const key_type* wanted,
-                           part_visitor& v) const;
 
-  segments<M, Kind> segments_;
+  segments_type segments_;
   segment_reader<M, Kind> reader_;
   directory<M, Kind> directory_;
   unsigned first_depth_;
