@@ -23,7 +23,11 @@ class checker {
 
  public:
   checker(Table& t, violations& violated, std::uint64_t& reached_bytes) noexcept
-      : t_(t), segments_(t.segments_), violated_(violated), reached_bytes_(reached_bytes) {}
+      : t_(t),
+        m_(t.m_),
+        segments_(t.segments_),
+        violated_(violated),
+        reached_bytes_(reached_bytes) {}
 
   /// Returns the records.
   std::uint64_t check() {
@@ -46,6 +50,7 @@ class checker {
   }
 
   Table& t_;
+  typename Table::medium_type& m_;
   typename Table::segments_type& segments_;
   violations& violated_;
   std::uint64_t& reached_bytes_;
@@ -55,9 +60,9 @@ class checker {
 template <class Table>
 std::uint64_t checker<Table>::check_escapes() {
   const bucket& b = segments_.root_of_table().escapes;
-  if (impossible_escapes<kind>(t_.m_, b) != 0)
+  if (impossible_escapes<kind>(m_, b) != 0)
     violated_("the escape slots hold a key that cannot be there");
-  std::uint32_t present = match(t_.m_, b, escape_of_empty) | match(t_.m_, b, escape_of_removed);
+  std::uint32_t present = match(m_, b, escape_of_empty) | match(m_, b, escape_of_removed);
   return static_cast<std::uint64_t>(std::popcount(present));
 }
 
@@ -65,7 +70,7 @@ std::uint64_t checker<Table>::check_escapes() {
 template <class Table>
 void checker<Table>::check_directory() {
   const directory_view now = segments_.directory();
-  const checked_place on_medium{load(t_.m_, segments_.root_of_table().directory)};
+  const checked_place on_medium{load(m_, segments_.root_of_table().directory)};
   if (!on_medium.sound() || !now.mirrors(on_medium))
     violated_("the root does not name the directory in use");
   reach(now.offset(), directory_bytes(now.exponent()), [] { return std::string("the directory"); });
@@ -91,7 +96,7 @@ std::uint64_t checker<Table>::check_segment(const segment& s) {
   for (const resident& r : found) check_record(s, r);
   std::sort(found.begin(), found.end(), live_record::before);
   for (std::size_t i = 0; i < found.size(); ++i)
-    if (seen_before<kind>(t_.m_, t_.p_, found, i)) violated_(name + ": a key lives in two slots");
+    if (seen_before<kind>(m_, t_.p_, found, i)) violated_(name + ": a key lives in two slots");
   return found.size();
 }
 
@@ -99,10 +104,10 @@ template <class Table>
 void checker<Table>::check_record(const segment& s, const resident& r) {
   if (!segments_.shape().may_hold(r.bucket, r.hash) || !t_.reader_.reaches(s, r))
     violated_(place_of(s, r.bucket) + ": a search for a key ends before it gets here");
-  if (std::string fault = fault_of<kind>(t_.m_, t_.p_, t_.seeds_, r, hash_of<kind>); !fault.empty())
+  if (std::string fault = fault_of<kind>(m_, t_.p_, t_.seeds_, r, hash_of<kind>); !fault.empty())
     violated_(place_of(s, r.bucket) + ": " + fault);
   if constexpr (!kind::in_slot)
-    if (auto record = record_at(t_.m_, t_.p_, r.value_word))
+    if (auto record = record_at(m_, t_.p_, r.value_word))
       reach(r.value_word, record->bytes(), [&] {
         return place_of(s, r.bucket) + ": the record at offset " + std::to_string(r.value_word);
       });
@@ -119,7 +124,7 @@ std::uint64_t table<M, Kind>::check_units(violations& violated, std::uint64_t& r
 template <class Table>
 class measurement {
  public:
-  explicit measurement(Table& t) : t_(t), segments_(t.segments_) {
+  explicit measurement(Table& t) : t_(t), m_(t.m_), segments_(t.segments_) {
     segments_.for_each([&](const segment& s) { add(s); });
   }
   void tell(table_stats& stats) const;
@@ -132,6 +137,7 @@ class measurement {
   }
 
   Table& t_;
+  typename Table::medium_type& m_;
   typename Table::segments_type& segments_;
   std::uint64_t count_ = 0, deepest_ = 0, removed_ = 0, stale_ = 0;
   std::uint64_t reach_sum_ = 0, reach_most_ = 0;  // buckets that a search for no key passes
@@ -153,15 +159,15 @@ void measurement<Table>::add(const segment& s) {
 
 template <class Table>
 void measurement<Table>::add_bucket(const segment& s, const bucket* first, std::uint64_t home) {
-  removed_ += static_cast<unsigned>(std::popcount(match(t_.m_, first[home], removed_word)));
+  removed_ += static_cast<unsigned>(std::popcount(match(m_, first[home], removed_word)));
   for (const slot& at : first[home].slots) {
-    std::uint64_t word = load(t_.m_, at.key);
+    std::uint64_t word = load(m_, at.key);
     stale_ += word != empty_word && word != removed_word && !s.owns(t_.reader_.hash_of_slot(word));
   }
   const segment_shape& shape = segments_.shape();
   std::uint64_t reach = 1;
   while (reach < shape.probe &&
-         match(t_.m_, first[(home + reach - 1) & shape.mask()], empty_word) == 0)
+         match(m_, first[(home + reach - 1) & shape.mask()], empty_word) == 0)
     ++reach;
   reach_sum_ += reach;
   reach_most_ = std::max(reach_most_, reach);

@@ -13,10 +13,13 @@
 
 #include <atomic>
 #include <cstdint>
+#include <mutex>
+#include <vector>
 
 #include "base/check.hpp"
 #include "base/turns.hpp"
 #include "engine/cceh/segments.hpp"
+#include "engine/cceh/tree.hpp"
 
 namespace durahash::cceh {
 
@@ -31,7 +34,8 @@ enum class direction : std::uint8_t { rightward, leftward };
 template <medium M, class Kind>
 class directory {
  public:
-  directory(M& m, heap<M>& h, segments<M, Kind>& all) noexcept : m_(m), heap_(h), segments_(all) {}
+  directory(pool<M>& p, heap<M>& h, segments<M, Kind>& all) noexcept
+      : p_(p), m_(p.medium()), heap_(h), segments_(all) {}
 
   void lock() { lock_.lock(); }
   void unlock() { lock_.unlock(); }
@@ -43,6 +47,7 @@ class directory {
   bool switch_to(unsigned depth, EntryAt&& entry_at, flushed started = {});
   bool make_deeper();
   void halve();
+  bool repair(const std::vector<leaf>& leaves);
 
   void count_segments();
   void begin_with(std::uint64_t all, std::uint64_t deepest) noexcept {
@@ -64,6 +69,7 @@ class directory {
   std::uint64_t halvings() const noexcept { return halvings_; }
 
  private:
+  pool<M>& p_;
   M& m_;
   heap<M>& heap_;
   segments<M, Kind>& segments_;
@@ -146,6 +152,25 @@ void directory<M, Kind>::halve() {
     count_segments();
     ++halvings_;
   }
+}
+
+/// Rolls forward, in the order of a split: a crash on the way is one that recovery knows. Returns
+/// false when the pool may not be changed.
+template <medium M, class Kind>
+bool directory<M, Kind>::repair(const std::vector<leaf>& leaves) {
+  std::scoped_lock lock(*this);
+  for (const leaf& l : leaves) {
+    if (l.state != detail::node_state::torn) continue;
+    if (!p_.may_change()) return false;
+    entry_range all{l.where.begin, l.where.begin + l.where.count};
+    bool mends_half = M::planted("cceh-recovery-mends-one-half");
+    if (mends_half && l.left == l.right) continue;
+    publish_entries(
+        mends_half ? entry_range{all.middle(), all.end} : all, direction::leftward,
+        [&](std::uint64_t i) { return i < all.middle() ? l.left : l.right; },
+        after_nothing("segments that entries name are durable"));
+  }
+  return true;
 }
 
 template <medium M, class Kind>

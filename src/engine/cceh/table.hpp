@@ -56,6 +56,10 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   friend class measurement;
   template <class Table>
   friend class describer;
+  template <class Table>
+  friend class recovery;
+  template <class Table>
+  friend class salvager;
 
  public:
   using medium_type = M;
@@ -78,7 +82,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   template <class Read>
   status get(key_type key, Read read);  // a reader is a pointer or two
 
-  // recover.hpp
+  // open.hpp
   std::uint64_t size();  // waits for the recount after a crash
   std::uint64_t slots();
   void lock_all();  // keeps writers out
@@ -211,20 +215,9 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   status build_segments(std::span<const live_record> records, std::uint64_t prefix, unsigned depth,
                         unsigned min_depth, std::vector<checked_place>& leaves, flushed& started);
 
-  // recover.hpp
-  error recover_directory(const std::string& path, bool restored,
-                          std::vector<std::string>* dropped);
-  error escapes_are_possible(const std::string& path) const;
-  void settle_directory();
-  bool repair(const std::vector<leaf>& leaves);
+  // open.hpp
   bool count_units(const background* asking);
   void count_stripe(stripe_index stripe);
-  void count_records(const segment& s, std::int32_t& count);
-  error salvage(const std::string& path, const std::vector<leaf>& leaves,
-                std::vector<std::string>& dropped);
-  void salvage_escapes(std::vector<std::string>& dropped);
-  void salvage_segment(const segment& s, std::vector<live_record>& kept,
-                       std::vector<std::string>& dropped) const;
 
   // check.hpp
   std::uint64_t check_units(violations& violated, std::uint64_t& reached_bytes);
@@ -248,6 +241,5 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
 #include "engine/cceh/find.hpp"
 #include "engine/cceh/grow.hpp"
 #include "engine/cceh/iteration.hpp"
-#include "engine/cceh/recover.hpp"
-#include "engine/cceh/salvage.hpp"
+#include "engine/cceh/open.hpp"
 #include "engine/cceh/write.hpp"
