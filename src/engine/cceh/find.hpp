@@ -73,7 +73,7 @@ status table<M, Kind>::search_long(key_type key, any_reader<value_type> read) {
     probed outcome = probe(w, key, value, buckets);
     if (!segments_.unchanged(s)) continue;
     if (outcome == probed::damaged) return status::damaged;
-    settle_for_reader(s.stripe, w, buckets);
+    segments_.settle_for_reader(s.stripe, w, buckets);
     if (outcome == probed::miss) return status::not_found;
     read(*value);
     return status::ok;
@@ -103,35 +103,6 @@ auto table<M, Kind>::probe(const window& w, key_type key, std::optional<value_ty
     if (match(keys, empty_word) != 0) break;
   }
   return probed::miss;
-}
-
-/// What a reader has seen, and a crash could still undo, is made durable before the reader gives it
-/// away (C7). Records need no flush: they were durable before a slot named them; nor do entries:
-/// the segment that an entry named before holds the same records.
-template <medium M, class Kind>
-void table<M, Kind>::settle_for_reader(stripe_index stripe, const window& w, unsigned buckets) {
-  if constexpr (unsettled<M>::needed) {
-    if (segments_.marks().settled(stripe)) return;
-    if (segments_.marks().of(stripe) == settlement::inherited) return settle_inherited(stripe);
-    flushed started;
-    for (unsigned n = 0; n < buckets; ++n)
-      started += flush(m_, extent_of(w[n]), "cceh.settle.buckets");
-    [[maybe_unused]] durable done = fence(m_, std::move(started), "cceh.settle.all");
-  }
-}
-
-/// A process that was killed may have left words of these segments in the caches.
-template <medium M, class Kind>
-void table<M, Kind>::settle_inherited(stripe_index stripe) {
-  if constexpr (unsettled<M>::needed) {
-    if (segments_.marks().of(stripe) != settlement::inherited) return;
-    flushed started;
-    segments_.for_each_of(stripe, [&](const segment& s) {
-      started += flush(m_, extent{segments_.buckets_of(s), segments_.shape().bytes()},
-                       "cceh.inherit.segment");
-    });
-    segments_.marks().take_over(stripe, fence(m_, std::move(started), "cceh.inherit.all"));
-  }
 }
 
 // ----------------------------------------------------------------------------------------- batches

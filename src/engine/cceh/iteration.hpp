@@ -15,9 +15,9 @@ std::optional<std::uint64_t> table<M, Kind>::read_stretch(std::uint64_t position
   reader_.for_each(s, [&](const resident& r) { found.records.push_back(r); });
   if (!segments_.unchanged(s) || !segments_.unchanged(escape)) return std::nullopt;
   auto buckets = static_cast<unsigned>(segments_.shape().buckets());
-  settle_for_reader(s.stripe, {segments_.buckets_of(s), 0, segments_.shape().mask(), 0, 0},
-                    buckets);
-  settle_for_reader(stripes::of_escapes, segments_.escape_window({}), 1);
+  segments_.settle_for_reader(
+      s.stripe, {segments_.buckets_of(s), 0, segments_.shape().mask(), 0, 0}, buckets);
+  segments_.settle_for_reader(stripes::of_escapes, segments_.escape_window({}), 1);
   return s.end();
 }
 

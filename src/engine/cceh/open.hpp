@@ -111,7 +111,7 @@ bool table<M, Kind>::count_units(const background* asking) {
 /// stripe, which is locked, is made durable first.
 template <medium M, class Kind>
 void table<M, Kind>::count_stripe(stripe_index stripe) {
-  settle_inherited(stripe);
+  segments_.settle_inherited(stripe);
   std::int32_t count = 0;
   segments_.for_each_of(stripe, [&](const segment& s) {
     reader_.for_each(s, [&](const resident& r) {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/cceh/build.hpp"
 #include "engine/cceh/salvage.hpp"
 #include "engine/cceh/table.hpp"
 #include "engine/cceh/tree.hpp"
@@ -112,7 +113,7 @@ error recovery<Table>::create() {
   if (std::string lost = t_.lost_root(); !lost.empty()) return damaged(lost);
   if (p_.read_only()) return damaged("it has no directory");
   if (!p_.may_change()) return damaged(std::string(message(status::io_error)));
-  status s = t_.build({}, t_.first_depth_, p_.flush_header());
+  status s = builder<Table>(t_, t_.first_depth_).build({}, p_.flush_header());
   return s == status::ok ? error{s, {}} : Table::not_created(path_, s, "segments");
 }
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "engine/cceh/build.hpp"
 #include "engine/cceh/check.hpp"
-#include "engine/cceh/compact.hpp"
 #include "engine/cceh/table.hpp"
 #include "engine/cceh/tree.hpp"
 
@@ -57,7 +57,8 @@ error salvager<Table>::run(const std::vector<leaf>& leaves) {
     t_.directory_.repair(leaves);
     t_.directory_.count_segments();
   } else {
-    if (status s = t_.build(once, 0, t_.p_.flush_header()); s != status::ok) return refused(s);
+    if (status s = builder<Table>(t_, 0).build(once, t_.p_.flush_header()); s != status::ok)
+      return refused(s);
     for (std::uint64_t offset : offsets_) t_.heap_.free(offset, segments_.shape().bytes());
   }
   t_.records_at_open_ = once.size() + t_.reader_.escaped_count();

@@ -88,10 +88,13 @@ class segments {
   }
 
   // their parts
-  bucket* buckets_at(std::uint64_t offset) const noexcept { return p_.at(poff<bucket>{offset}); }
-  bucket* buckets_of(const segment& s) const noexcept { return buckets_at(s.offset()); }
+  bucket* buckets_of(const segment& s) const noexcept { return p_.at(poff<bucket>{s.offset()}); }
   window window_for(const segment& s, std::uint64_t hash, key_type key) const noexcept;
   window escape_window(key_type key) const noexcept;
+
+  // whether they are durable
+  void settle_for_reader(stripe_index stripe, const window& w, unsigned buckets);
+  void settle_inherited(stripe_index stripe);
 
   // their memory
   std::optional<segment_writer<M>> make() { return segment_writer<M>::on(m_, p_, heap_, shape_); }
@@ -261,6 +264,34 @@ auto segments<M, Kind>::escape_window([[maybe_unused]] key_type key) const noexc
   window w{&root_of_table().escapes, 0, 0, 1, 0};
   if constexpr (Kind::in_slot) w.key_word = escape_word_of(key);
   return w;
+}
+
+/// What a reader has seen, and a crash could still undo, is made durable before the reader gives it
+/// away (C7). Records need no flush: they were durable before a slot named them; nor do entries:
+/// the segment that an entry named before holds the same records.
+template <medium M, class Kind>
+void segments<M, Kind>::settle_for_reader(stripe_index stripe, const window& w, unsigned buckets) {
+  if constexpr (unsettled<M>::needed) {
+    if (marks().settled(stripe)) return;
+    if (marks().of(stripe) == settlement::inherited) return settle_inherited(stripe);
+    flushed started;
+    for (unsigned n = 0; n < buckets; ++n)
+      started += flush(m_, extent_of(w[n]), "cceh.settle.buckets");
+    [[maybe_unused]] durable done = fence(m_, std::move(started), "cceh.settle.all");
+  }
+}
+
+/// A process that was killed may have left words of these segments in the caches.
+template <medium M, class Kind>
+void segments<M, Kind>::settle_inherited(stripe_index stripe) {
+  if constexpr (unsettled<M>::needed) {
+    if (marks().of(stripe) != settlement::inherited) return;
+    flushed started;
+    for_each_of(stripe, [&](const segment& s) {
+      started += flush(m_, extent{buckets_of(s), shape_.bytes()}, "cceh.inherit.segment");
+    });
+    marks().take_over(stripe, fence(m_, std::move(started), "cceh.inherit.all"));
+  }
 }
 
 /// Of a segment or directory that readers may still see.

@@ -24,21 +24,16 @@
 //   C7  What a reader is given is durable: as TurboHash's T6, by stripe.
 #pragma once
 
-#include <algorithm>
 #include <atomic>
-#include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
-#include "engine/cceh/bucket.hpp"
 #include "engine/cceh/directory.hpp"
 #include "engine/cceh/operation.hpp"
 #include "engine/cceh/segment_reader.hpp"
-#include "engine/cceh/segment_writer.hpp"
 #include "engine/cceh/segments.hpp"
-#include "engine/cceh/tree.hpp"
 #include "engine/concept.hpp"
 #include "engine/frame/frame.hpp"
 #include "engine/frame/live_record.hpp"
@@ -60,6 +55,16 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   friend class recovery;
   template <class Table>
   friend class salvager;
+  template <class Table>
+  friend class builder;
+  template <class Table>
+  friend class growth;
+  template <class Table>
+  friend class rewriter;
+  template <class Table>
+  friend class merger;
+  template <class Table>
+  friend class surveyor;
 
  public:
   using medium_type = M;
@@ -95,9 +100,8 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   void each_candidate(key_type key, part_visitor& v);  // the buckets that a search looks at
 
  private:
-  using frame::p_, frame::m_, frame::heap_, frame::seeds_, frame::records_at_open_,
-      frame::damage_found_, frame::background_;
-  using frame::reading, frame::await_count, frame::count_once, frame::hash_of_slot;
+  using frame::background_, frame::reading, frame::await_count, frame::count_once;
+  using frame::p_, frame::m_, frame::heap_, frame::seeds_, frame::records_at_open_;
   using read_guard = typename frame::read_guard;
   using segments_type = segments<M, Kind>;
   using stripes = stripe_states<M>;
@@ -108,10 +112,6 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   using look_type = target;
   using group = cceh::group<Kind>;
   using stretch = plain_stretch<false>;  // a removal changes the version
-  struct halves {
-    std::optional<segment_writer<M>> left, right;  // of a split in place the right one alone
-    std::size_t moving = 0;                        // records of the right one
-  };
 
   // find.hpp
   void look_at(std::span<const key_type> keys, target* looks) const noexcept;
@@ -123,8 +123,6 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   status search_long(key_type key, any_reader<value_type> read);
   probed probe(const window& w, key_type key, std::optional<value_type>& value,
                unsigned& buckets) const;
-  void settle_for_reader(stripe_index stripe, const window& w, unsigned buckets);
-  void settle_inherited(stripe_index stripe);
 
   // iteration.hpp
   std::optional<std::uint64_t> read_stretch(std::uint64_t position, stretch& found);
@@ -141,17 +139,12 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   template <class Decide, class WordOf>
   staged stage_at_home(home_type locked, const target& t, key_type key, Decide& decide, change& c,
                        status& answer, WordOf word_of);
-  bool try_lock_for(const target& t, key_type key, bool& as_named_before);
   held_lock held_by(const segment& s) const noexcept { return held_lock(segments_.lock_of(s)); }
-  void settle(const segment& s) { settle_inherited(s.stripe); }
+  void settle(const segment& s) { segments_.settle_inherited(s.stripe); }
   lookup walk(const segment& s, const window& w, key_type key) const;
   template <class Decide>
   staged stage(const segment& s, const target& t, key_type key, Decide& decide, change& c,
                status& answer, flushed& started);
-  void stage_value(const lookup& at, std::uint64_t value_word, std::uint64_t key_word,
-                   change& c) const;
-  void stage_update(slot& s, std::uint64_t value_word, change& c) const;
-  void stage_removal(const lookup& at, change& c) const;
   ordered payload_order(const change& c) const;
   flushed publish_change(const change& c, ordered payload);
   durable fence_payloads(flushed started) {
@@ -161,12 +154,13 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   durable fence_words(flushed started) { return fence(m_, std::move(started), "cceh.write.done"); }
   status finish_write(const target& t, const change& c, status answer);
   void end(change& c, const durable& done);
+
+  // group.hpp
   void look_ahead(std::span<const key_type> keys, target* targets, bool puts) const noexcept;
+  bool try_lock_for(const target& t, key_type key, bool& as_named_before);
   std::size_t lock_group(std::span<const key_type> keys, const target* targets, group& g);
   template <class DecideOf>
   void begin_group(group& g, std::span<const key_type> keys, DecideOf& decide_of);
-  template <class DecideOf>
-  void write_group_records(std::span<const key_type> keys, DecideOf& decide_of, group& g);
   template <class Decide>
   staged stage_in_group(std::size_t n, const target& t, key_type key, Decide& decide, group& g,
                         status& answer);
@@ -177,43 +171,17 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   void commit_group(group& g);
   void finish_group(group& g, std::size_t taken);
 
-  // grow.hpp
-  void lay_out_halves(const segment& s, std::uint64_t right_prefix, halves& made) const;
-  bool may_split(const segment& s);
+  // grow.hpp, survey.hpp
   status make_room(const segment& full, const target& t, int round);
-  status split(const segment& s);
-  status split_in(const segment& s, halves& made, stripe_index right_stripe);
-  struct occupancy {
-    std::uint64_t records = 0;
-    std::uint64_t spoiled = 0;  // buckets with room that do not end a search
-  };
-  occupancy occupancy_of(const segment& s, std::uint64_t each) const;
-  void survey(stripe_index stripe);
-  std::uint64_t survey_segment(std::uint64_t at, bool churned, std::uint64_t& until);
-  bool rewrite_if_it_stands(const segment& seen);
-  bool rewrite_with_room(const segment& s, std::uint64_t hash);
-  void in_order_of_homes(std::vector<resident>& records) const;
-  bool rewrite(const segment& s);
-  void put_in_place(const segment& s, segment_writer<M>& made);
-  /// The fewest removals between two looks at a segment.
-  std::uint16_t soon() const noexcept {
-    return static_cast<std::uint16_t>(std::max<std::uint64_t>(segments_.shape().slots() / 32, 1));
-  }
-  bool churned(stripe_index stripe) const noexcept {
-    return segments_.stripes()[stripe].removals >= segments_.shape().slots() / 16;
-  }
-  bool merge(std::uint64_t hash, std::uint64_t max_records);
-  bool merge(const segment& left, const segment& right, std::uint64_t max_records);
-  status move_segment_down(const segment& s);
   status make_room_for(std::uint64_t records);
+  void survey(const change& c);
+
+  // compact.hpp
   status shrink_to_fit();
   status move_arrays_down();
   template <class Visit>
   void for_each_locked(Visit&& visit);
   status replace_value(const resident& r, std::uint64_t value_word, flushed started);
-  status build(std::vector<live_record> records, unsigned min_depth, flushed started);
-  status build_segments(std::span<const live_record> records, std::uint64_t prefix, unsigned depth,
-                        unsigned min_depth, std::vector<checked_place>& leaves, flushed& started);
 
   // open.hpp
   bool count_units(const background* asking);
@@ -239,7 +207,9 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
 #include "engine/cceh/compact.hpp"
 #include "engine/cceh/describe.hpp"
 #include "engine/cceh/find.hpp"
+#include "engine/cceh/group.hpp"
 #include "engine/cceh/grow.hpp"
 #include "engine/cceh/iteration.hpp"
 #include "engine/cceh/open.hpp"
+#include "engine/cceh/survey.hpp"
 #include "engine/cceh/write.hpp"
