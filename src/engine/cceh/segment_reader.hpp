@@ -40,7 +40,7 @@ class segment_reader {
 
  private:
   M& m_;
-  const hash_seeds& seeds_;
+  const hash_seeds seeds_;  // here, for a walk over a segment reads them again and again
   const segments<M, Kind>& segments_;
 };
 
