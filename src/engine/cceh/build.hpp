@@ -5,7 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "engine/cceh/table.hpp"
+#include "engine/cceh/directory.hpp"
+#include "engine/frame/live_record.hpp"
 
 namespace durahash::cceh {
 

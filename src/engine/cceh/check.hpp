@@ -12,10 +12,6 @@
 
 namespace durahash::cceh {
 
-inline std::string place_of(const segment& s, std::uint64_t bucket) {
-  return "segment at offset " + std::to_string(s.offset()) + ", bucket " + std::to_string(bucket);
-}
-
 /// One check of a table whose writers are kept out: what is wrong, and the bytes that it reached.
 template <class Table>
 class checker {

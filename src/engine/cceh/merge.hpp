@@ -10,17 +10,14 @@
 //   4  A and B are free
 #pragma once
 
+#include <algorithm>
 #include <mutex>
 #include <vector>
 
-#include "engine/cceh/table.hpp"
+#include "engine/cceh/directory.hpp"
+#include "engine/cceh/segment_reader.hpp"
 
 namespace durahash::cceh {
-
-/// The fewest removals between two looks at a segment.
-inline std::uint16_t fewest_removals(const segment_shape& shape) noexcept {
-  return static_cast<std::uint16_t>(std::max<std::uint64_t>(shape.slots() / 32, 1));
-}
 
 /// Merges segments of a table.
 template <class Table>
@@ -31,6 +28,10 @@ class merger {
   explicit merger(Table& t) noexcept : t_(t), m_(t.m_), segments_(t.segments_) {}
 
   bool merge(std::uint64_t hash, std::uint64_t max_records);
+  /// The fewest removals between two looks at a segment.
+  std::uint16_t fewest_removals() const noexcept {
+    return static_cast<std::uint16_t>(std::max<std::uint64_t>(segments_.shape().slots() / 32, 1));
+  }
 
  private:
   bool merge(const segment& left, const segment& right, std::uint64_t max_records);
@@ -95,7 +96,7 @@ void merger<Table>::put_in_place(const segment& left, const segment& right,
   ++t_.merges_;
   for (stripe_index stripe : {left.stripe, right.stripe}) {
     stripes[stripe].removals = 0;
-    stripes[stripe].due = fewest_removals(segments_.shape());  // it may be merged again
+    stripes[stripe].due = fewest_removals();  // it may be merged again
   }
   if (left.stripe != right.stripe) {
     const auto moved = stripes[right.stripe].records.load(std::memory_order_relaxed);

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "engine/cceh/directory_view.hpp"
 #include "engine/cceh/places.hpp"
@@ -27,6 +28,11 @@ struct segment {
   /// Where the next one's hashes begin; 0 behind the last one's.
   std::uint64_t end() const noexcept { return end_of(prefix, depth()); }
 };
+
+/// For those who are told what is wrong there.
+inline std::string place_of(const segment& s, std::uint64_t bucket) {
+  return "segment at offset " + std::to_string(s.offset()) + ", bucket " + std::to_string(bucket);
+}
 
 /// The buckets in which a key may be.
 struct window {

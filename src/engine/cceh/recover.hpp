@@ -10,7 +10,6 @@
 
 #include "engine/cceh/build.hpp"
 #include "engine/cceh/salvage.hpp"
-#include "engine/cceh/table.hpp"
 #include "engine/cceh/tree.hpp"
 
 namespace durahash::cceh {

@@ -11,7 +11,8 @@
 #include <mutex>
 #include <vector>
 
-#include "engine/cceh/table.hpp"
+#include "engine/cceh/directory.hpp"
+#include "engine/cceh/segment_reader.hpp"
 
 namespace durahash::cceh {
 

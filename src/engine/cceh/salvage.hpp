@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "engine/cceh/build.hpp"
-#include "engine/cceh/check.hpp"
-#include "engine/cceh/table.hpp"
+#include "engine/cceh/directory.hpp"
+#include "engine/cceh/segment_reader.hpp"
 #include "engine/cceh/tree.hpp"
 
 namespace durahash::cceh {

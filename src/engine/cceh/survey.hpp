@@ -73,7 +73,7 @@ void surveyor<Table>::survey() {
   std::scoped_lock lock(state_.lock);
   state_.removals = std::min<std::uint16_t>(state_.removals, 1 << 15);
   const std::uint64_t until = std::min<std::uint64_t>(
-      count * std::max<std::uint64_t>(until_, fewest_removals(shape_)), 0x7ffe);
+      count * std::max<std::uint64_t>(until_, merger<Table>(t_).fewest_removals()), 0x7ffe);
   state_.due = static_cast<std::uint16_t>(state_.removals + until);
 }
 
