@@ -3,7 +3,7 @@
 #pragma once
 
 #include "engine/beside.hpp"
-#include "engine/cceh/format.hpp"
+#include "engine/cceh/places.hpp"
 
 namespace durahash::cceh {
 
@@ -17,38 +17,32 @@ class beside {
   static constexpr bool reads_pairs = true;
 
   explicit beside(beside_pool<M>& p)
-      : p_(p),
-        seeds_(seeds_of(p.block())),
-        segment_log2_(static_cast<unsigned>(p.block().settings[setting::segment_log2])) {
-    if (is_possible())
-      probe_ = std::min(p.block().settings[setting::probe], std::uint64_t{1} << segment_log2_);
-  }
+      : p_(p), seeds_(seeds_of(p.block())), shape_(p.block().settings) {}
 
   bool is_possible() const noexcept {
-    return segment_log2_ >= 2 && segment_log2_ <= 12 && p_.block().engine_bytes == sizeof(root);
+    return shape_.is_possible() && p_.block().engine_bytes == sizeof(root);
   }
   std::size_t key_bytes() const noexcept { return 0; }
 
   looked find(key_type key, const std::byte*, record& found) const {
-    const std::uint64_t hash = hash_of(key);
+    const std::uint64_t hash = hash_of<Kind>(key, seeds_);
     found.hash = hash;
     looked_at<M> seen(p_.medium());
     if constexpr (Kind::in_slot)
-      if (key == empty_word || key == removed_word) {
+      if (escapes<Kind>(key)) {
         const bucket& b = root_of_table().escapes;
         seen.add(&b, sizeof b);
-        const looked answer =
-            find_in(b, key, key == empty_word ? escape_of_empty : escape_of_removed, found);
+        const looked answer = find_in(b, key, escape_word_of(key), found);
         seen.make_durable();
         found.key_word = key;
         return answer;
       }
     named_segment s;
     if (looked bad = segment_of(hash, s); bad != looked::hit) return bad;
-    const std::uint64_t key_word = Kind::key_word(key, hash), home = home_of(hash);
+    const std::uint64_t key_word = Kind::key_word(key, hash), home = shape_.home_of(hash);
     looked answer = looked::miss;
-    for (std::uint64_t n = 0; n < probe_ && answer == looked::miss; ++n) {
-      const bucket& b = s.first[(home + n) & low_bits(segment_log2_)];
+    for (std::uint64_t n = 0; n < shape_.probe && answer == looked::miss; ++n) {
+      const bucket& b = s.first[(home + n) & shape_.mask()];
       seen.add(&b, sizeof b);
       bool ends_here = false;
       answer = find_in(b, key, key_word, found, &ends_here);
@@ -63,26 +57,23 @@ class beside {
     named_segment s;
     if (looked bad = segment_of(position, s); bad != looked::hit) return bad;
     const unsigned depth = s.entry.exponent();
-    const std::uint64_t prefix = depth == 0 ? 0 : position >> (64 - depth) << (64 - depth);
-    end = depth == 0 ? 0 : prefix + (std::uint64_t{1} << (64 - depth));
-    auto owns = [&](std::uint64_t hash) {
-      return depth == 0 || (hash ^ prefix) >> (64 - depth) == 0;
-    };
+    const std::uint64_t prefix = prefix_of(position, depth);
+    end = end_of(prefix, depth);
+    auto owns = [&](std::uint64_t hash) { return begins_with(hash, prefix, depth); };
     looked_at<M> seen(p_.medium());
-    for (std::uint64_t n = 0; n < std::uint64_t{1} << segment_log2_; ++n)
+    for (std::uint64_t n = 0; n < shape_.buckets(); ++n)
       for (const slot& at : s.first[n].slots)
         if (looked read = read_slot(at, owns, found); read != looked::hit) return read;
-    seen.add(s.first, sizeof(bucket) << segment_log2_);
+    seen.add(s.first, shape_.bytes());
     if constexpr (Kind::in_slot) {
-      const bucket& escapes = root_of_table().escapes;
+      const bucket& escaped = root_of_table().escapes;
       for (std::uint64_t key : {empty_word, removed_word})
         if (record r; owns(word_hash(key, seeds_)) &&
-                      find_in(escapes, key, key == empty_word ? escape_of_empty : escape_of_removed,
-                              r) == looked::hit) {
+                      find_in(escaped, key, escape_word_of(key), r) == looked::hit) {
           r.hash = word_hash(key, seeds_), r.key_word = key;
           found.push_back(r);
         }
-      seen.add(&escapes, sizeof escapes);
+      seen.add(&escaped, sizeof escaped);
     }
     seen.make_durable();
     return is_still_named(s) ? looked::hit : looked::again;
@@ -94,11 +85,9 @@ class beside {
     for (std::uint64_t position = 0;;) {
       named_segment s;
       if (segment_of(position, s) != looked::hit) return sum;
-      sum += std::uint64_t{slots_per_bucket} << segment_log2_;
+      sum += shape_.slots();
       const unsigned depth = s.entry.exponent();
-      if (depth == 0) return sum;
-      const std::uint64_t bytes = std::uint64_t{1} << (64 - depth);
-      position = (position & ~(bytes - 1)) + bytes;
+      position = end_of(prefix_of(position, depth), depth);
       if (position == 0) return sum;
     }
   }
@@ -114,15 +103,6 @@ class beside {
   const root& root_of_table() const noexcept {
     return *p_.template at<root>(p_.block().engine_offset);
   }
-  std::uint64_t hash_of(key_type key) const noexcept {
-    std::uint64_t hash = Kind::hash(key, seeds_);
-    if constexpr (!Kind::in_slot)
-      if (hash == empty_word || hash == removed_word) return hash ^ 1;
-    return hash;
-  }
-  std::uint64_t home_of(std::uint64_t hash) const noexcept {
-    return hash * 0x9e3779b97f4a7c15u >> (64 - segment_log2_);
-  }
 
   looked segment_of(std::uint64_t hash, named_segment& s) const noexcept {
     s.directory = {load(p_.medium(), root_of_table().directory)};
@@ -130,11 +110,10 @@ class beside {
     if (s.directory.none() || !s.directory.sound() || depth > max_depth ||
         !p_.holds(s.directory.offset(), std::uint64_t{8} << depth))
       return looked::suspect;
-    s.named = p_.template at<pm<std::uint64_t>>(s.directory.offset()) +
-              (depth == 0 ? 0 : hash >> (64 - depth));
+    s.named = p_.template at<pm<std::uint64_t>>(s.directory.offset()) + shifted(hash, depth);
     s.entry = {load(p_.medium(), *s.named)};
     if (s.entry.none() || !s.entry.sound() || s.entry.exponent() > depth ||
-        !p_.holds(s.entry.offset(), sizeof(bucket) << segment_log2_))
+        !p_.holds(s.entry.offset(), shape_.bytes()))
       return looked::suspect;
     s.first = p_.template at<bucket>(s.entry.offset());
     return looked::hit;
@@ -193,8 +172,7 @@ class beside {
 
   beside_pool<M>& p_;
   hash_seeds seeds_;
-  unsigned segment_log2_;
-  std::uint64_t probe_ = 0;
+  segment_shape shape_;
 };
 
 }  // namespace durahash::cceh

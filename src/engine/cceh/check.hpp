@@ -1,156 +1,194 @@
 // CCEH: verifies every invariant over every byte that is reachable, and tells figures.
 #pragma once
 
+#include <algorithm>
+#include <bit>
+#include <string>
+#include <vector>
+
 #include "engine/cceh/table.hpp"
+#include "engine/cceh/tree.hpp"
+#include "engine/violations.hpp"
 
 namespace durahash::cceh {
 
-template <medium M, class Kind>
-std::string table<M, Kind>::where(const segment& s, std::uint64_t bucket) {
-  return "segment at offset " + std::to_string(s.offset()) + ", bucket " + std::to_string(bucket);
+/// One check of a table whose writers are kept out: what is wrong, and the bytes that it reached.
+template <class Table>
+class checker {
+  using kind = typename Table::kind;
+
+ public:
+  checker(Table& t, violations& violated, std::uint64_t& reached_bytes) noexcept
+      : t_(t),
+        m_(t.m_),
+        segments_(t.segments_),
+        violated_(violated),
+        reached_bytes_(reached_bytes) {}
+
+  /// Returns the records.
+  std::uint64_t check() {
+    std::uint64_t records = check_escapes();
+    check_directory();
+    segments_.for_each([&](const segment& s) { records += check_segment(s); });
+    return records;
+  }
+
+ private:
+  std::uint64_t check_escapes();
+  void check_directory();
+  std::uint64_t check_segment(const segment& s);
+  void check_record(const segment& s, const resident& r);
+  /// What the table names, in a cell of that many bytes; `name` tells which.
+  template <class Name>
+  void reach(std::uint64_t offset, std::uint64_t bytes, Name&& name) {
+    reached_bytes_ += cell_bytes_for(bytes);
+    if (!t_.heap_.holds(offset, bytes)) violated_(name() + " is not allocated");
+  }
+
+  Table& t_;
+  typename Table::medium_type& m_;
+  typename Table::segments_type& segments_;
+  violations& violated_;
+  std::uint64_t& reached_bytes_;
+};
+
+/// Returns the records in the escape slots.
+template <class Table>
+std::uint64_t checker<Table>::check_escapes() {
+  const bucket& b = segments_.root_of_table().escapes;
+  if (impossible_escapes<kind>(m_, b) != 0)
+    violated_("the escape slots hold a key that cannot be there");
+  std::uint32_t present = match(m_, b, escape_of_empty) | match(m_, b, escape_of_removed);
+  return static_cast<std::uint64_t>(std::popcount(present));
 }
 
-template <medium M, class Kind>
-std::string table<M, Kind>::fault_of(const live_record& r) const {
-  return durahash::fault_of<Kind>(m_, p_, seeds_, r, hash_of);
+/// C1, and that the root names the directory in use.
+template <class Table>
+void checker<Table>::check_directory() {
+  const directory_view now = segments_.directory();
+  const checked_place on_medium{load(m_, segments_.root_of_table().directory)};
+  if (!on_medium.sound() || !now.mirrors(on_medium))
+    violated_("the root does not name the directory in use");
+  reach(now.offset(), directory_bytes(now.exponent()), [] { return std::string("the directory"); });
+  if (t_.p_.read_only()) return;
+  std::uint64_t deepest = 0;
+  for (const leaf& l : read_tree(now.exponent(), segments_.entry_reader())) {
+    if (l.state != detail::node_state::whole)
+      violated_("the directory entries from " + std::to_string(l.where.begin) + " to " +
+                std::to_string(l.where.begin + l.where.count - 1) + " do not name one segment");
+    deepest += l.where.level == now.exponent();
+  }
+  if (deepest != t_.directory_.deepest())
+    violated_("the deepest segments are " + std::to_string(deepest) + ", not " +
+              std::to_string(t_.directory_.deepest()));
+}
+
+/// C2. Returns the records in the segment.
+template <class Table>
+std::uint64_t checker<Table>::check_segment(const segment& s) {
+  const std::string name = "segment at offset " + std::to_string(s.offset());
+  reach(s.offset(), segments_.shape().bytes(), [&] { return "the " + name; });
+  std::vector<resident> found = t_.reader_.all_of(s);
+  for (const resident& r : found) check_record(s, r);
+  std::sort(found.begin(), found.end(), live_record::before);
+  for (std::size_t i = 0; i < found.size(); ++i)
+    if (seen_before<kind>(m_, t_.p_, found, i)) violated_(name + ": a key lives in two slots");
+  return found.size();
+}
+
+template <class Table>
+void checker<Table>::check_record(const segment& s, const resident& r) {
+  if (!segments_.shape().may_hold(r.bucket, r.hash) || !t_.reader_.reaches(s, r))
+    violated_(place_of(s, r.bucket) + ": a search for a key ends before it gets here");
+  if (std::string fault = fault_of<kind>(m_, t_.p_, t_.seeds_, r, hash_of<kind>); !fault.empty())
+    violated_(place_of(s, r.bucket) + ": " + fault);
+  if constexpr (!kind::in_slot)
+    if (auto record = record_at(m_, t_.p_, r.value_word))
+      reach(r.value_word, record->bytes(), [&] {
+        return place_of(s, r.bucket) + ": the record at offset " + std::to_string(r.value_word);
+      });
 }
 
 template <medium M, class Kind>
 std::uint64_t table<M, Kind>::check_units(violations& violated, std::uint64_t& reached_bytes) {
-  std::uint64_t records = check_escapes(violated);
-  check_directory(violated, reached_bytes);
-  for_each_segment([&](const segment& s) { records += check_segment(s, violated, reached_bytes); });
-  return records;
-}
-
-/// C1, and that the root names the directory in use.
-template <medium M, class Kind>
-void table<M, Kind>::check_directory(violations& violated, std::uint64_t& reached_bytes) {
-  directory_view now = directory();
-  checked_place on_medium{load(m_, root_of_table().directory)};
-  if (!on_medium.sound() || !now.mirrors(on_medium))
-    violated("the root does not name the directory in use");
-  reached_bytes += cell_bytes_for(directory_bytes(now.exponent()));
-  if (!heap_.holds(now.offset(), directory_bytes(now.exponent())))
-    violated("the directory is not allocated");
-  std::uint64_t deepest = 0;
-  for (const leaf& l : read_tree()) {
-    if (l.state != detail::node_state::whole && !p_.read_only())
-      violated("the directory entries from " + std::to_string(l.where.begin) + " to " +
-               std::to_string(l.where.begin + l.where.count - 1) + " do not name one segment");
-    deepest += l.where.level == now.exponent();
-  }
-  if (!p_.read_only() && deepest != deepest_)
-    violated("the deepest segments are " + std::to_string(deepest) + ", not " +
-             std::to_string(deepest_));
-}
-
-template <medium M, class Kind>
-bool table<M, Kind>::in_window(const resident& r) const {
-  return ((r.bucket - home_of(r.hash)) & (buckets_per_segment() - 1)) < probe_;
-}
-
-/// Whether a search for the record gets as far as its bucket.
-template <medium M, class Kind>
-bool table<M, Kind>::on_path(const segment& s, const resident& r) const {
-  const bucket* first = buckets_at(s.offset());
-  for (std::uint64_t b = home_of(r.hash); b != r.bucket; b = (b + 1) & (buckets_per_segment() - 1))
-    if (match(first[b], empty_word) != 0) return false;
-  return true;
-}
-
-/// C2. Returns the records in the segment.
-template <medium M, class Kind>
-std::uint64_t table<M, Kind>::check_segment(const segment& s, violations& violated,
-                                            std::uint64_t& reached_bytes) {
-  reached_bytes += cell_bytes_for(segment_bytes());
-  if (!heap_.holds(s.offset(), segment_bytes()))
-    violated("the segment at offset " + std::to_string(s.offset()) + " is not allocated");
-  std::vector<resident> found = residents(s);
-  for (const resident& r : found) {
-    if (!in_window(r) || !on_path(s, r))
-      violated(where(s, r.bucket) + ": a search for a key ends before it gets here");
-    if (std::string fault = fault_of(r); !fault.empty())
-      violated(where(s, r.bucket) + ": " + fault);
-    if constexpr (!Kind::in_slot) {
-      auto record = record_at(m_, p_, r.value_word);
-      if (record && !heap_.holds(r.value_word, record->bytes()))
-        violated(where(s, r.bucket) + ": the record at offset " + std::to_string(r.value_word) +
-                 " is not allocated");
-      if (record) reached_bytes += cell_bytes_for(record->bytes());
-    }
-  }
-  std::sort(found.begin(), found.end(), live_record::before);
-  for (std::size_t i = 0; i < found.size(); ++i)
-    if (seen_before<Kind>(m_, p_, found, i))
-      violated("segment at offset " + std::to_string(s.offset()) + ": a key lives in two slots");
-  return found.size();
-}
-
-/// The escape slots whose keys cannot be there, or are there twice.
-template <medium M, class Kind>
-std::uint32_t table<M, Kind>::impossible_escapes() const {
-  const bucket& b = root_of_table().escapes;
-  std::uint32_t possible = match(b, empty_word);
-  for (std::uint64_t word : {escape_of_empty, escape_of_removed}) {
-    std::uint32_t found = Kind::in_slot ? match(b, word) : 0;
-    possible |= found & -found;
-  }
-  return low_bits(slots_per_bucket) & ~possible;
-}
-
-/// Returns the records in the escape slots.
-template <medium M, class Kind>
-std::uint64_t table<M, Kind>::check_escapes(violations& violated) {
-  const bucket& b = root_of_table().escapes;
-  if (impossible_escapes() != 0) violated("the escape slots hold a key that cannot be there");
-  std::uint32_t present = match(b, escape_of_empty) | match(b, escape_of_removed);
-  return static_cast<std::uint64_t>(std::popcount(present));
+  return checker<table>(*this, violated, reached_bytes).check();
 }
 
 // ----------------------------------------------------------------------------------------- figures
 
+/// What a walk over all segments adds up.
+template <class Table>
+class measurement {
+ public:
+  explicit measurement(Table& t) : t_(t), m_(t.m_), segments_(t.segments_) {
+    segments_.for_each([&](const segment& s) { add(s); });
+  }
+  void tell(table_stats& stats) const;
+
+ private:
+  void add(const segment& s);
+  void add_bucket(const segment& s, const bucket* first, std::uint64_t home);
+  static double mean(std::uint64_t sum, std::uint64_t count) noexcept {
+    return count == 0 ? 0 : static_cast<double>(sum) / static_cast<double>(count);
+  }
+
+  Table& t_;
+  typename Table::medium_type& m_;
+  typename Table::segments_type& segments_;
+  std::uint64_t count_ = 0, deepest_ = 0, removed_ = 0, stale_ = 0;
+  std::uint64_t reach_sum_ = 0, reach_most_ = 0;  // buckets that a search for no key passes
+  std::uint64_t hits_ = 0, hit_lines_ = 0;
+};
+
+template <class Table>
+void measurement<Table>::add(const segment& s) {
+  ++count_;
+  deepest_ = std::max<std::uint64_t>(deepest_, s.depth());
+  const bucket* first = segments_.buckets_of(s);
+  for (std::uint64_t home = 0; home < segments_.shape().buckets(); ++home)
+    add_bucket(s, first, home);
+  t_.reader_.for_each(s, [&](const resident& r) {
+    ++hits_;
+    hit_lines_ += segments_.shape().distance_of(r.hash, r.bucket) + 1;
+  });
+}
+
+template <class Table>
+void measurement<Table>::add_bucket(const segment& s, const bucket* first, std::uint64_t home) {
+  removed_ += static_cast<unsigned>(std::popcount(match(m_, first[home], removed_word)));
+  for (const slot& at : first[home].slots) {
+    std::uint64_t word = load(m_, at.key);
+    stale_ += word != empty_word && word != removed_word && !s.owns(t_.reader_.hash_of_slot(word));
+  }
+  const segment_shape& shape = segments_.shape();
+  std::uint64_t reach = 1;
+  while (reach < shape.probe &&
+         match(m_, first[(home + reach - 1) & shape.mask()], empty_word) == 0)
+    ++reach;
+  reach_sum_ += reach;
+  reach_most_ = std::max(reach_most_, reach);
+}
+
+template <class Table>
+void measurement<Table>::tell(table_stats& stats) const {
+  stats.figures = {{"segments", static_cast<double>(count_)},
+                   {"global_depth", static_cast<double>(segments_.directory().exponent())},
+                   {"deepest_segment", static_cast<double>(deepest_)},
+                   {"removed_slots", static_cast<double>(removed_)},
+                   {"stale_slots", static_cast<double>(stale_)},
+                   {"positive_probe_mean", mean(hit_lines_, hits_)},
+                   {"negative_probe_mean", mean(reach_sum_, count_ * segments_.shape().buckets())},
+                   {"negative_probe_max", static_cast<double>(reach_most_)},
+                   {"splits", static_cast<double>(t_.splits_.load())},
+                   {"rewrites", static_cast<double>(t_.rewrites_.load())},
+                   {"merges", static_cast<double>(t_.merges_.load())},
+                   {"doublings", static_cast<double>(t_.directory_.doublings())},
+                   {"halvings", static_cast<double>(t_.directory_.halvings())}};
+}
+
 template <medium M, class Kind>
 void table<M, Kind>::describe(table_stats& stats) {
-  std::uint64_t segments = 0, deepest = 0, removed = 0, stale = 0, reach_sum = 0, reach_most = 0,
-                hits = 0, hit_lines = 0;
-  for_each_segment([&](const segment& s) {
-    ++segments;
-    deepest = std::max<std::uint64_t>(deepest, s.depth());
-    bucket* first = buckets_at(s.offset());
-    std::uint64_t mask = buckets_per_segment() - 1;
-    for (std::uint64_t home = 0; home < buckets_per_segment(); ++home) {
-      removed += static_cast<unsigned>(std::popcount(match(first[home], removed_word)));
-      for (const slot& at : first[home].slots) {
-        std::uint64_t word = load(m_, at.key);
-        stale += word != empty_word && word != removed_word && !s.owns(hash_of_slot(word));
-      }
-      std::uint64_t reach = 1;
-      while (reach < probe_ && match(first[(home + reach - 1) & mask], empty_word) == 0) ++reach;
-      reach_sum += reach;
-      reach_most = std::max(reach_most, reach);
-    }
-    for_each_resident(s, [&](const resident& r) {
-      ++hits;
-      hit_lines += ((r.bucket - home_of(r.hash)) & mask) + 1;
-    });
-  });
-  auto mean = [](std::uint64_t sum, std::uint64_t count) {
-    return count == 0 ? 0 : static_cast<double>(sum) / static_cast<double>(count);
-  };
-  stats.figures = {{"segments", static_cast<double>(segments)},
-                   {"global_depth", static_cast<double>(directory().exponent())},
-                   {"deepest_segment", static_cast<double>(deepest)},
-                   {"removed_slots", static_cast<double>(removed)},
-                   {"stale_slots", static_cast<double>(stale)},
-                   {"positive_probe_mean", mean(hit_lines, hits)},
-                   {"negative_probe_mean", mean(reach_sum, segments * buckets_per_segment())},
-                   {"negative_probe_max", static_cast<double>(reach_most)},
-                   {"splits", static_cast<double>(splits_.load())},
-                   {"rewrites", static_cast<double>(rewrites_.load())},
-                   {"merges", static_cast<double>(merges_.load())},
-                   {"doublings", static_cast<double>(doublings_.load())},
-                   {"halvings", static_cast<double>(halvings_.load())}};
+  measurement<table>(*this).tell(stats);
 }
 
 }  // namespace durahash::cceh

@@ -13,184 +13,44 @@
 
 namespace durahash::cceh {
 
-template <medium M, class Kind>
-std::uint64_t table<M, Kind>::hash_of(key_type key, const hash_seeds& seeds) noexcept {
-  std::uint64_t hash = Kind::hash(key, seeds);
-  // it is the key word: two hashes fewer, which share their neighbours' places
-  if constexpr (!Kind::in_slot)
-    if (hash == empty_word || hash == removed_word) [[unlikely]]
-      return hash ^ 1;
-  return hash;
-}
-
-template <medium M, class Kind>
-bool table<M, Kind>::escapes([[maybe_unused]] key_type key) noexcept {
-  if constexpr (Kind::in_slot) return key + 1 <= 1;  // empty_word or removed_word
-  else return false;
-}
-
-/// The segment of a hash, and the version that a read of it begins with. The entry is looked at
-/// again behind the version, and believed only if the directory that it stands in is still the one
-/// in use. Under a read_guard: in byte tables the memory of a directory that was replaced may
-/// become a record's.
-template <medium M, class Kind>
-auto table<M, Kind>::segment_under_guard(std::uint64_t hash) const noexcept -> segment {
-  segment s;
-  do {  // ends: each further round means that the segment or the directory was replaced
-    s.directory = directory();
-    s.named = entries_of(s.directory.offset()) + shifted(hash, s.directory.exponent());
-    s.entry = {load(m_, *s.named)};
-    s.prefix = prefix_of(hash, s.depth());
-    s.stripe = stripe_of(s.prefix);
-    s.version = stripes_[s.stripe].version.load(std::memory_order_acquire);
-  } while (load(m_, *s.named) != s.entry.word || directory() != s.directory);
-  return s;
-}
-
-template <medium M, class Kind>
-auto table<M, Kind>::segment_of(std::uint64_t hash) const noexcept -> segment {
-  [[maybe_unused]] read_guard guard = reading();
-  return segment_under_guard(hash);
-}
-
-/// Whether the segment, whose stripe is locked, is still what it was when it was found. False also
-/// behind a change of the directory: it is to be found again.
-template <medium M, class Kind>
-bool table<M, Kind>::still_named(const segment& s) const noexcept {
-  // a directory that is in use behind this line is not reused before the next
-  [[maybe_unused]] read_guard guard = reading();
-  return directory() == s.directory && load(m_, *s.named) == s.entry.word &&
-         directory() == s.directory;
-}
-
-template <medium M, class Kind>
-bool table<M, Kind>::unchanged(const segment& s) const noexcept {
-  return stripes_[s.stripe].version.load(std::memory_order_acquire) == s.version;
-}
-
-template <medium M, class Kind>
-auto table<M, Kind>::window_of(const segment& s, std::uint64_t hash, key_type key) const noexcept
-    -> window {
-  return {buckets_at(s.offset()), home_of(hash), buckets_per_segment() - 1, probe_,
-          Kind::key_word(key, hash)};
-}
-
-template <medium M, class Kind>
-auto table<M, Kind>::escape_window([[maybe_unused]] key_type key) const noexcept -> window {
-  window w{&root_of_table().escapes, 0, 0, 1, 0};
-  if constexpr (Kind::in_slot) w.key_word = key == empty_word ? escape_of_empty : escape_of_removed;
-  return w;
-}
-
-/// The key words of a bucket, each read once.
-template <medium M, class Kind>
-auto table<M, Kind>::keys_of(const bucket& b) const noexcept -> bucket_keys {
-  const auto two = [&](int i) {
-    const std::uint64_t first = load(m_, b.slots[i].key);
-    return bytes16_of(first, load(m_, b.slots[i + 1].key));
-  };
-  return {two(0), two(2)};
-}
-
-/// The slots that hold this word.
-template <medium M, class Kind>
-std::uint32_t table<M, Kind>::match(bucket_keys keys, std::uint64_t word) noexcept {
-  return same_words(keys.low, keys.high, word);
-}
-
 /// One look, inlined. A read that a writer disturbed, or that must be made durable first, searches.
 template <medium M, class Kind>
 template <class Read>
 [[gnu::always_inline]] inline status table<M, Kind>::get(key_type key, Read read) {
   // keeps segment and record from reuse; u64 tables have none
   [[maybe_unused]] const read_guard guard = reading();
-  const target_type t = look_up_entry(hash_of(key, seeds_));
-  return answer_at([&] { return home_in(t.entry, t.hash); }, t, key, read);
+  const target t = segments_.look_up_entry(hash_of<Kind>(key, seeds_));
+  return answer_at([&] { return segments_.home_in(t.entry, t.hash); }, t, key, read);
 }
 
 template <medium M, class Kind>
 template <class Read>
-[[gnu::always_inline]] inline status table<M, Kind>::answer(const target_type& t, key_type key,
+[[gnu::always_inline]] inline status table<M, Kind>::answer(const target& t, key_type key,
                                                             Read read) {
   return answer_at([&] { return t.home; }, t, key, read);
-}
-
-/// Where the directory says that the hash's segment is. Tables of bytes are under a read_guard.
-/// Those of words under nothing: what it says may have been overwritten.
-template <medium M, class Kind>
-[[gnu::always_inline]] inline auto table<M, Kind>::look_up_entry(std::uint64_t hash) const noexcept
-    -> target_type {
-  const directory_view d = directory();
-  const void* at = base_ + d.offset() + d.entry_byte(hash);
-  const auto* named = static_cast<const pm<std::uint64_t>*>(at);
-  const checked_place entry{load(m_, *named)};
-  // its first bits, as many as the segment's prefix has
-  const std::uint64_t stripe =
-      hash >> (64 - stripe_bits) & ~low_bits(stripe_bits) >> entry.exponent();
-  return {hash, d, named, entry, &stripes_[stripe]};
-}
-
-template <medium M, class Kind>
-[[gnu::always_inline]] inline bucket* table<M, Kind>::home_in(checked_place entry,
-                                                              std::uint64_t hash) const noexcept {
-  void* first = base_ + entry.offset();
-  return static_cast<bucket*>(first) + home_of(hash);
-}
-
-/// And its home bucket.
-template <medium M, class Kind>
-[[gnu::always_inline]] inline auto table<M, Kind>::look_up(std::uint64_t hash) const noexcept
-    -> target_type {
-  target_type t = look_up_entry(hash);
-  t.home = home_in(t.entry, hash);
-  return t;
-}
-
-/// Whether that directory is the one in use and says so still. Behind a look at the stripe's
-/// version,
-/// or at its lock: what was read between is of that segment, if the version is the same then.
-template <medium M, class Kind>
-[[gnu::always_inline]] inline bool table<M, Kind>::as_named(const target_type& t) const noexcept {
-  return holds(m_, *t.named, t.entry.word) && word_is(directory_, t.directory.word);
-}
-
-/// Whether nothing has left the stripe since it had this version, and all in it is durable.
-template <medium M, class Kind>
-[[gnu::always_inline]] inline bool table<M, Kind>::is_as_read(
-    const stripe_state& stripe, std::uint32_t version) const noexcept {
-  return word_is(stripe.version, version) && unsettled_.settled(stripe.mark);
-}
-
-/// The next bucket of a segment, in a circle.
-template <medium M, class Kind>
-[[gnu::always_inline]] inline bucket* table<M, Kind>::bucket_behind(
-    const bucket* b, checked_place entry) const noexcept {
-  char* const first = base_ + entry.offset();
-  const auto next = static_cast<std::uint64_t>(reinterpret_cast<const char*>(b + 1) - first);
-  void* at = first + (next & (segment_bytes() - 1));
-  return static_cast<bucket*>(at);
 }
 
 /// `home` is asked behind the entry: what is not needed before has no register before.
 template <medium M, class Kind>
 template <class Read, class Home>
-[[gnu::always_inline]] inline status table<M, Kind>::answer_at(Home home, const target_type& t,
+[[gnu::always_inline]] inline status table<M, Kind>::answer_at(Home home, const target& t,
                                                                key_type key, Read read) {
   const std::uint32_t version = t.stripe->version.load(std::memory_order_acquire);
-  if (as_named(t) && !escapes(key)) [[likely]] {
+  if (segments_.as_named(t) && !escapes<Kind>(key)) [[likely]] {
     const std::uint64_t wanted = Kind::key_word(key, t.hash);
     const bucket* b = home();
-    std::size_t at = slot_of(*b, wanted);
-    for (unsigned left = probe_; at == slots_per_bucket && !has_empty_slot(*b) && --left != 0;
-         at = slot_of(*b, wanted))
-      b = bucket_behind(b, t.entry);
+    std::size_t at = slot_of(m_, *b, wanted);
+    for (unsigned left = segments_.shape().probe;
+         at == slots_per_bucket && !has_empty_slot(m_, *b) && --left != 0;
+         at = slot_of(m_, *b, wanted))
+      b = segments_.bucket_behind(b, t.entry);
     if (at == slots_per_bucket) {
-      if (is_as_read(*t.stripe, version)) [[likely]]
+      if (segments_.stripes().is_as_read(*t.stripe, version)) [[likely]]
         return status::not_found;
     } else {
       const std::optional<value_type> value =
           value_for_key<Kind>(m_, p_, load(m_, b->slots[at].value), key);
-      if (value && is_as_read(*t.stripe, version)) [[likely]] {
+      if (value && segments_.stripes().is_as_read(*t.stripe, version)) [[likely]] {
         read(*value);
         return status::ok;
       }
@@ -199,55 +59,25 @@ template <class Read, class Home>
   return frame::search(key, read);
 }
 
-/// The slot with that key word; `slots_per_bucket`: none.
-template <medium M, class Kind>
-[[gnu::always_inline]] inline std::size_t table<M, Kind>::slot_of(
-    const bucket& b, std::uint64_t word) const noexcept {
-  return holds(m_, b.slots[0].key, word)   ? 0
-         : holds(m_, b.slots[1].key, word) ? 1
-         : holds(m_, b.slots[2].key, word) ? 2
-         : holds(m_, b.slots[3].key, word) ? 3
-                                           : 4;
-}
-
-/// A bucket is filled from its first slot on.
-template <medium M, class Kind>
-[[gnu::always_inline]] inline bool table<M, Kind>::has_empty_slot(const bucket& b) const noexcept {
-  return holds(m_, b.slots[3].key, empty_word) || holds(m_, b.slots[2].key, empty_word) ||
-         holds(m_, b.slots[1].key, empty_word) || holds(m_, b.slots[0].key, empty_word);
-}
-
 template <medium M, class Kind>
 status table<M, Kind>::search_long(key_type key, any_reader<value_type> read) {
-  const std::uint64_t hash = hash_of(key, seeds_);
+  const std::uint64_t hash = hash_of<Kind>(key, seeds_);
   // keeps segment and record from reuse; u64 tables have none, and look at the directory again
   // instead
   [[maybe_unused]] read_guard guard = reading();
   while (true) {  // ends: each further round means that a writer got on
-    segment s = escapes(key) ? escape_segment() : segment_under_guard(hash);
-    window w = window_for(s, hash, key);
+    segment s = escapes<Kind>(key) ? segments_.of_escapes() : segments_.under_guard(hash);
+    window w = segments_.window_for(s, hash, key);
     std::optional<value_type> value;
     unsigned buckets = 0;
     probed outcome = probe(w, key, value, buckets);
-    if (!unchanged(s)) continue;
+    if (!segments_.unchanged(s)) continue;
     if (outcome == probed::damaged) return status::damaged;
-    settle_for_reader(s.stripe, w, buckets);
+    segments_.settle_for_reader(s.stripe, w, buckets);
     if (outcome == probed::miss) return status::not_found;
     read(*value);
     return status::ok;
   }
-}
-
-/// The escape slots as a segment that never moves.
-template <medium M, class Kind>
-auto table<M, Kind>::escape_segment() const noexcept -> segment {
-  segment s;
-  s.directory = directory();
-  s.named = &root_of_table().directory;
-  s.entry = {load(m_, *s.named)};
-  s.stripe = escape_stripe;
-  s.version = stripes_[escape_stripe].version.load(std::memory_order_acquire);
-  return s;
 }
 
 /// `buckets` counts those that were looked at, from the home bucket on.
@@ -256,7 +86,7 @@ auto table<M, Kind>::probe(const window& w, key_type key, std::optional<value_ty
                            unsigned& buckets) const -> probed {
   while (buckets < w.buckets) {
     const bucket& b = w[buckets++];
-    bucket_keys keys = keys_of(b);
+    bucket_keys keys = keys_of(m_, b);
     for (std::uint32_t hits = match(keys, w.key_word); hits != 0;) {
       std::uint64_t value_word = load(m_, b.slots[take_lowest(hits)].value);
       if constexpr (Kind::in_slot) {
@@ -275,41 +105,13 @@ auto table<M, Kind>::probe(const window& w, key_type key, std::optional<value_ty
   return probed::miss;
 }
 
-/// What a reader has seen, and a crash could still undo, is made durable before the reader gives it
-/// away (C7). Records need no flush: they were durable before a slot named them; nor do entries:
-/// the segment that an entry named before holds the same records.
-template <medium M, class Kind>
-void table<M, Kind>::settle_for_reader(stripe_index stripe, const window& w, unsigned buckets) {
-  if constexpr (unsettled<M>::needed) {
-    if (unsettled_.settled(stripe)) return;
-    if (unsettled_.of(stripe) == settlement::inherited) return settle_inherited(stripe);
-    flushed started;
-    for (unsigned n = 0; n < buckets; ++n)
-      started += flush(m_, extent_of(w[n]), "cceh.settle.buckets");
-    [[maybe_unused]] durable done = fence(m_, std::move(started), "cceh.settle.all");
-  }
-}
-
-/// A process that was killed may have left words of these segments in the caches.
-template <medium M, class Kind>
-void table<M, Kind>::settle_inherited(stripe_index stripe) {
-  if constexpr (unsettled<M>::needed) {
-    if (unsettled_.of(stripe) != settlement::inherited) return;
-    flushed started;
-    for_each_segment_of(stripe, [&](const segment& s) {
-      started += flush(m_, extent{buckets_at(s.offset()), segment_bytes()}, "cceh.inherit.segment");
-    });
-    unsettled_.take_over(stripe, fence(m_, std::move(started), "cceh.inherit.all"));
-  }
-}
-
 // ----------------------------------------------------------------------------------------- batches
 
 template <medium M, class Kind>
 [[gnu::always_inline]] inline void table<M, Kind>::look_at(std::span<const key_type> keys,
-                                                           target_type* looks) const noexcept {
+                                                           target* looks) const noexcept {
   for (std::size_t i = 0; i < keys.size(); ++i) {
-    looks[i] = look_up(hash_of(keys[i], seeds_));
+    looks[i] = segments_.look_up(hash_of<Kind>(keys[i], seeds_));
     __builtin_prefetch(looks[i].home);
   }
   ask_for_records({looks, keys.size()});
@@ -318,9 +120,9 @@ template <medium M, class Kind>
 /// Those that the home buckets name.
 template <medium M, class Kind>
 [[gnu::always_inline]] inline void table<M, Kind>::ask_for_records(
-    [[maybe_unused]] std::span<const target_type> targets) const noexcept {
+    [[maybe_unused]] std::span<const target> targets) const noexcept {
   if constexpr (!Kind::in_slot)
-    for (const target_type& t : targets)
+    for (const target& t : targets)
       for (const slot& s : t.home->slots)
         if (load(m_, s.key) == t.hash) prefetch_record(p_, load(m_, s.value));
 }

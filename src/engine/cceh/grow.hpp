@@ -1,5 +1,4 @@
-// CCEH: splits in both of the paper's schemes (§3.2, §5), merges, doubling and halving of the
-// directory.
+// CCEH: splits in both of the paper's schemes (§3.2, §5).
 //
 // A split of a segment S of depth L, under its stripe's lock and that of the new right half;
 // readers go on:
@@ -11,485 +10,181 @@
 //   3  the other entries, from right to left, durable line by line: the right half (R, L+1), the
 //      left half (S or its copy, L+1)
 //   4  copy-on-write: S is free. In place: its records of the right half are stale (C2)
-//
-// A merge of two buddies A, B of depth L into a new segment N, under both locks:
-//   1  N written, flushed, fenced
-//      crash: unreachable, hence free
-//   2  the entries become (N, L-1), from left to right
-//      crash: recovery takes it back as far as B still stands (docs/explanation/engines/cceh.md)
-//   3  COMMIT: the rightmost entry is (N, L-1)
-//      crash after: new state
-//   4  A and B are free
-//
-// A rewrite of a segment into a new one N of the same depth, under its lock: N written, flushed,
-// fenced; the entries become N from right to left. COMMIT: the rightmost entry; recovery makes the
-// others follow it. What was removed is not in N, so that searches end where they should. It is for
-// tables in which records come and go: a window that is full there need not mean a split.
-//
-// Within one cache line of the directory the order needs no fence: a line becomes durable as a
-// prefix of its stores.
-//
-// Doubling and halving: the new directory written, flushed, fenced; COMMIT: the root's word. One
-// word switches all readers.
 #pragma once
 
+#include <algorithm>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "engine/cceh/rewrite.hpp"
 #include "engine/cceh/table.hpp"
 
 namespace durahash::cceh {
 
-// ---------------------------------------------------------------------------------------- segments
+/// Splits segments of a table.
+template <class Table>
+class growth {
+  using medium_type = typename Table::medium_type;
 
-/// Of a segment or directory that readers may still see.
-template <medium M, class Kind>
-void table<M, Kind>::give_back(std::uint64_t offset, std::uint64_t bytes) noexcept {
-  p_.readers().before_reuse();
-  if constexpr (Kind::in_slot) heap_.free(offset, bytes);  // readers notice; the bytes stay mapped
-  else heap_.retire(offset, bytes);
-}
+ public:
+  explicit growth(Table& t) noexcept : t_(t), m_(t.m_), segments_(t.segments_) {}
 
-template <medium M, class Kind>
-std::optional<segment_writer<M>> table<M, Kind>::new_segment() {
-  return segment_writer<M>::on(m_, p_, heap_, segment_log2_);
-}
+  status make_room(const segment& full, std::uint64_t hash);
+  status make_room_for(std::uint64_t records);
 
-/// Returns false when some record finds no place.
-template <medium M, class Kind>
-template <class Records>
-bool table<M, Kind>::lay_out(const Records& records, segment_writer<M>& made) const {
-  return std::all_of(records.begin(), records.end(),
-                     [&](const live_record& r) { return made.put(home_of(r.hash), probe_, r); });
-}
+ private:
+  struct halves {
+    std::optional<segment_writer<medium_type>> left, right;  // of a split in place the right alone
+    std::size_t moving = 0;                                  // records of the right one
+  };
 
-/// Some of the records of one segment, each in the bucket it has there, which is always possible;
-/// what searches pass to get there is not empty.
-template <medium M, class Kind>
-void table<M, Kind>::lay_out_as_they_lie(const std::vector<resident>& records,
-                                         segment_writer<M>& made) const {
-  made.clear();
-  std::uint64_t mask = buckets_per_segment() - 1;
-  std::vector<bool> passed(buckets_per_segment());
-  for (const resident& r : records) {
-    made.add(r.bucket, r.key_word, r.value_word);
-    for (std::uint64_t b = home_of(r.hash); b != r.bucket; b = (b + 1) & mask) passed[b] = true;
-  }
-  for (std::uint64_t b = 0; b < buckets_per_segment(); ++b)
-    while (passed[b] && made.has_room(b)) made.add(b, removed_word, 0);
-}
+  bool may_split(const segment& s);
+  status split(const segment& s);
+  void lay_out_halves(const segment& s, std::uint64_t right_prefix, halves& made) const;
+  status split_in(const segment& s, halves& made, stripe_index right_stripe);
 
-// ------------------------------------------------------------------------------------------- split
-
-/// Whether a split of that segment leaves a directory in proportion to the segments. Of keys that
-/// were chosen so that it would not, the put is refused before anything is written.
-template <medium M, class Kind>
-bool table<M, Kind>::may_split(const segment& s) {
-  if (s.depth() < directory().exponent()) return true;
-  std::scoped_lock lock(directory_lock_);
-  unsigned depth = s.depth() + 1;
-  return depth <= directory().exponent() || in_proportion(depth, segments_);
-}
+  Table& t_;
+  medium_type& m_;
+  typename Table::segments_type& segments_;
+};
 
 /// For a write that found its window full, unless others have made room.
-template <medium M, class Kind>
-status table<M, Kind>::make_room(const segment& full, const target_type& t, int) {
-  segment s = lock_segment(t.hash);
-  held_lock held = held_by(s);
+template <class Table>
+status growth<Table>::make_room(const segment& full, std::uint64_t hash) {
+  const segment s = segments_.lock(hash);
+  const held_lock held(segments_.lock_of(s));
   if (s.entry != full.entry) return status::ok;
-  if (!p_.may_change()) return status::io_error;
-  if (rewrite_with_room(s, t.hash)) return status::ok;
+  if (!t_.p_.may_change()) return status::io_error;
+  if (rewriter<Table>(t_).rewrite_with_room(s, hash)) return status::ok;
   return may_split(s) ? split(s) : status::no_space;
 }
 
+/// So that so many records fit without a split.
+template <class Table>
+status growth<Table>::make_room_for(std::uint64_t records) {
+  const segment_shape& shape = segments_.shape();
+  unsigned depth = depth_for(records, shape.slots(), shape.probe);
+  std::uint64_t needed = (shape.bytes() << depth) + directory_bytes(depth),
+                present = t_.slots() / slots_per_bucket * sizeof(bucket);
+  if (needed > present)
+    if (status s = t_.p_.reserve(needed - present); s != status::ok) return s;
+  // ends: at each place as many rounds as its segment gets deeper
+  for (std::uint64_t at = 0, next = 1; next != 0;) {
+    const segment s = segments_.lock(at);
+    const held_lock held(segments_.lock_of(s));
+    bool shallow = s.depth() < depth;
+    if (shallow && !t_.p_.may_change()) return status::io_error;
+    t_.settle(s);
+    if (status answer = shallow ? split(s) : status::ok; answer != status::ok) return answer;
+    if (!shallow) at = next = s.end();
+  }
+  return status::ok;
+}
+
+/// Whether a split of that segment leaves a directory in proportion to the segments. Of keys that
+/// were chosen so that it would not, the put is refused before anything is written.
+template <class Table>
+bool growth<Table>::may_split(const segment& s) {
+  if (s.depth() < segments_.directory().exponent()) return true;
+  std::scoped_lock lock(t_.directory_);
+  unsigned depth = s.depth() + 1;
+  return depth <= segments_.directory().exponent() || t_.directory_.would_be_in_proportion(depth);
+}
+
 /// `s` is locked.
-template <medium M, class Kind>
-status table<M, Kind>::split(const segment& s) {
+template <class Table>
+status growth<Table>::split(const segment& s) {
   unsigned depth = s.depth() + 1;
   if (depth > max_depth) return status::no_space;
-  halves made{copy_on_write_ ? new_segment() : std::nullopt, new_segment()};
-  if (!made.right || (copy_on_write_ && !made.left)) return status::no_space;
-  std::uint64_t right_prefix = s.prefix | std::uint64_t{1} << (64 - depth);
+  halves made{t_.copy_on_write_ ? segments_.make() : std::nullopt, segments_.make()};
+  if (!made.right || (t_.copy_on_write_ && !made.left)) return status::no_space;
+  std::uint64_t right_prefix = right_half_of(s.prefix, depth);
   lay_out_halves(s, right_prefix, made);
-  stripe_index right_stripe = stripe_of(right_prefix);
+  stripe_index right_stripe = Table::stripes::of(right_prefix);
   if (right_stripe == s.stripe) return split_in(s, made, right_stripe);
-  std::unique_lock lock(stripes_[right_stripe].lock, std::defer_lock);
+  std::unique_lock lock(segments_.stripes()[right_stripe].lock, std::defer_lock);
   // of no segment so far: who holds it finds that out and lets it go
-  if (!M::planted("cceh-a-sibling-is-open-too-early")) lock.lock();
+  if (!medium_type::planted("cceh-a-sibling-is-open-too-early")) lock.lock();
   return split_in(s, made, right_stripe);
 }
 
 /// The left half of a split in place is left as it is.
-template <medium M, class Kind>
-void table<M, Kind>::lay_out_halves(const segment& s, std::uint64_t right_prefix,
-                                    halves& made) const {
-  segment_writer<M>*const left = made.left ? &*made.left : nullptr, *const right = &*made.right;
+template <class Table>
+void growth<Table>::lay_out_halves(const segment& s, std::uint64_t right_prefix,
+                                   halves& made) const {
+  auto* const left = made.left ? &*made.left : nullptr;
+  auto* const right = &*made.right;
   bool left_fits = true, right_fits = true;
   std::size_t moving_records = 0;
-  for_each_resident(
-      s, [&, probe = probe_ ](const resident& r) __attribute__((always_inline)) {
-        const std::uint64_t home = home_of(r.hash);
+  const segment_shape shape = segments_.shape();
+  t_.reader_.for_each(
+      s, [&](const resident& r) __attribute__((always_inline)) {
+        const std::uint64_t home = shape.home_of(r.hash);
         if (r.hash >= right_prefix) {
           ++moving_records;
-          right_fits &= right->put(home, probe, r);
+          right_fits &= right->put(home, shape.probe, r);
         } else if (left != nullptr) {
-          left_fits &= left->put(home, probe, r);
+          left_fits &= left->put(home, shape.probe, r);
         }
       });
   made.moving = moving_records;
   if (left_fits && right_fits) return;
-  std::vector<resident> staying = residents(s), moving;
+  std::vector<resident> staying = t_.reader_.all_of(s), moving;
   auto first_moving = std::stable_partition(
       staying.begin(), staying.end(), [&](const resident& r) { return r.hash < right_prefix; });
   moving.assign(first_moving, staying.end());
   staying.erase(first_moving, staying.end());
-  if (!left_fits) lay_out_as_they_lie(staying, *left);
-  if (!right_fits) lay_out_as_they_lie(moving, *right);
+  if (!left_fits) left->lay_out_as_they_lie(staying);
+  if (!right_fits) right->lay_out_as_they_lie(moving);
 }
 
 /// With both stripes locked, so that nobody writes to a half before all of the split is durable
 /// (hole CCEH 2).
-template <medium M, class Kind>
-status table<M, Kind>::split_in(const segment& s, halves& made, stripe_index right_stripe) {
+template <class Table>
+status growth<Table>::split_in(const segment& s, halves& made, stripe_index right_stripe) {
   flushed started = made.right->finish();
   if (made.left) started += made.left->finish();
   durable written = fence(m_, std::move(started), "cceh.split.halves");
-  std::scoped_lock lock(directory_lock_);
+  auto& directory = t_.directory_;
+  auto& stripes = segments_.stripes();
+  std::scoped_lock lock(directory);
   unsigned depth = s.depth() + 1;
   // Asked under the lock: of two splits that find no room in the directory one doubles it (hole
   // CCEH 7).
-  if (directory().exponent() < depth && !double_directory()) return status::no_space;
-  durahash::check(depth <= directory().exponent(), "no segment is deeper than the directory (C1)");
-  unsettled_.take_over(right_stripe, written);
-  entry_range all = range_of(s.prefix, s.depth());
+  if (segments_.directory().exponent() < depth && !directory.make_deeper()) return status::no_space;
+  durahash::check(depth <= segments_.directory().exponent(),
+                  "no segment is deeper than the directory (C1)");
+  stripes.marks().take_over(right_stripe, written);
+  entry_range all = directory.range_of(s.prefix, s.depth());
   checked_place right_entry = checked_place::of(made.right->keep(), depth),
                 left_entry = checked_place::of(made.left ? made.left->keep() : s.offset(), depth);
   direction way =
-      M::planted("cceh-the-left-half-first") ? direction::rightward : direction::leftward;
-  publish_entries(
+      medium_type::planted("cceh-the-left-half-first") ? direction::rightward : direction::leftward;
+  directory.publish_entries(
       all, way, [&](std::uint64_t i) { return i < all.middle() ? left_entry : right_entry; },
       after(std::move(written)));
-  if (!M::planted("cceh-a-split-leaves-the-version")) outdate(s.stripe);
-  outdate(right_stripe);
-  if (depth == directory().exponent()) deepest_ += 2;
-  ++segments_;
-  ++splits_;
+  if (!medium_type::planted("cceh-a-split-leaves-the-version")) stripes[s.stripe].outdate();
+  stripes[right_stripe].outdate();
+  directory.note_split(depth);
+  ++t_.splits_;
   if (right_stripe != s.stripe) {
-    move_count(s.stripe, right_stripe, static_cast<std::int32_t>(made.moving));
-    frame::counted_with(right_stripe, s.stripe);  // or left to the count, which goes rightward
+    stripes.move_count(s.stripe, right_stripe, static_cast<std::int32_t>(made.moving));
+    t_.counted_with(right_stripe, s.stripe);  // or left to the count, which goes rightward
   }
   for (stripe_index stripe : {s.stripe, right_stripe})
-    stripes_[stripe].removals = stripes_[stripe].due = 0;
-  if (copy_on_write_) give_back(s.offset(), segment_bytes());
+    stripes[stripe].removals = stripes[stripe].due = 0;
+  if (t_.copy_on_write_) segments_.give_back(s.offset(), segments_.shape().bytes());
   return status::ok;
 }
 
-// ----------------------------------------------------------------------------------------- rewrite
-
-/// Told from the words alone, but for those that a split in place has left. One bucket of `each` is
-/// counted, for all of them.
 template <medium M, class Kind>
-auto table<M, Kind>::occupancy_of(const segment& s, std::uint64_t each) const -> occupancy {
-  std::uint64_t room = 0, spoiled = 0;
-  const bucket* first = buckets_at(s.offset());
-  for (std::uint64_t b = 0; b < buckets_per_segment(); b += each) {
-    bucket_keys keys = keys_of(first[b]);
-    std::uint32_t empty = match(keys, empty_word), open = match(keys, removed_word);
-    if (!copy_on_write_) open |= stale_slots(s, first[b]) & ~empty;
-    room += static_cast<unsigned>(std::popcount(empty | open));
-    if (empty == 0) spoiled += open != 0;
-  }
-  return {slots_per_segment() - room * each, spoiled * each};
+status table<M, Kind>::make_room(const segment& full, const target& t, int) {
+  return growth<table>(*this).make_room(full, t.hash);
 }
-
-/// A window of `s`, which is locked, is full. Where others have room, because records come and go
-/// and the table does not grow, the segment is rewritten so that a record of that hash finds a
-/// slot. Returns whether it was.
 template <medium M, class Kind>
-bool table<M, Kind>::rewrite_with_room(const segment& s, std::uint64_t hash) {
-  if (!churned(s.stripe)) return false;
-  settle(s);
-  std::vector<resident> all = residents(s);
-  if (all.size() > slots_per_segment() * 13 / 16) return false;
-  all.push_back({{hash, removed_word, 0}, nullptr, 0});  // its slot
-  in_order_of_homes(all);
-  auto made = new_segment();
-  if (!made || !lay_out(all, *made)) return false;
-  put_in_place(s, *made);
-  return true;
-}
-
-/// Laid out in this order, each is as near to its home as it can be. The first is one of a home
-/// that no record of a home before it comes to lie in.
-template <medium M, class Kind>
-void table<M, Kind>::in_order_of_homes(std::vector<resident>& records) const {
-  std::uint64_t mask = buckets_per_segment() - 1, start = 0, carried = 0;
-  std::vector<std::uint32_t> at_home(buckets_per_segment());
-  for (const resident& r : records) ++at_home[home_of(r.hash)];
-  for (std::uint64_t round = 0; round < 2 * buckets_per_segment(); ++round) {
-    carried += at_home[round & mask];
-    carried -= std::min<std::uint64_t>(carried, slots_per_bucket);
-    if (carried == 0) start = round + 1;
-  }
-  std::sort(records.begin(), records.end(), [&](const resident& a, const resident& b) {
-    return ((home_of(a.hash) - start) & mask) < ((home_of(b.hash) - start) & mask);
-  });
-}
-
-/// Without what was removed or is stale. `s` is locked. Returns whether there was space.
-template <medium M, class Kind>
-bool table<M, Kind>::rewrite(const segment& s) {
-  settle(s);
-  auto made = new_segment();
-  if (!made) return false;
-  bool fits = true;
-  for_each_resident(
-      s, [&](const resident& r) { fits = fits && made->put(home_of(r.hash), probe_, r); });
-  if (!fits) lay_out_as_they_lie(residents(s), *made);
-  put_in_place(s, *made);
-  return true;
-}
-
-template <medium M, class Kind>
-void table<M, Kind>::put_in_place(const segment& s, segment_writer<M>& made) {
-  durable written = fence(m_, made.finish(), "cceh.rewrite.segment");
-  std::scoped_lock lock(directory_lock_);
-  checked_place entry = checked_place::of(made.keep(), s.depth());
-  // COMMIT: with the rightmost entry
-  publish_entries(
-      range_of(s.prefix, s.depth()), direction::leftward, [&](std::uint64_t) { return entry; },
-      after(std::move(written)));
-  outdate(s.stripe);
-  ++rewrites_;
-  give_back(s.offset(), segment_bytes());
-}
-
-// --------------------------------------------------------------------------------------- directory
-
-/// Where a prefix stands; under directory_lock_.
-template <medium M, class Kind>
-auto table<M, Kind>::range_of(std::uint64_t prefix, unsigned depth) const noexcept -> entry_range {
-  unsigned global_depth = directory().exponent();
-  std::uint64_t begin = shifted(prefix, global_depth);
-  return {begin, begin + (std::uint64_t{1} << (global_depth - depth))};
-}
-
-/// Each entry becomes entry_of(index), one after another; each is durable before the next one in
-/// another line is stored. Under directory_lock_.
-template <medium M, class Kind>
-template <class EntryOf>
-void table<M, Kind>::publish_entries(entry_range where, direction way, EntryOf&& entry_of,
-                                     ordered) {
-  durahash::check(where.begin < where.end && (where.end - 1) >> directory().exponent() == 0,
-                  "entries that are published are the directory's");
-  pm<std::uint64_t>* entries = entries_of(directory().offset());
-  constexpr std::uint64_t per_line = line_bytes / 8;
-  for (std::uint64_t n = 0; n < where.count(); ++n) {
-    std::uint64_t i = way == direction::rightward ? where.begin + n : where.end - 1 - n;
-    std::uint64_t next = way == direction::rightward ? i + 1 : i - 1;
-    store(m_, entries[i], entry_of(i).word);
-    if (n + 1 < where.count() && next / per_line == i / per_line) continue;
-    // all of the line
-    [[maybe_unused]] durable done = persist(m_, extent_of(entries[i]), "cceh.directory.entries");
-  }
-}
-
-/// A new directory of that depth takes the old one's place, durable together with what was
-/// `started`. Returns false when there is no space.
-template <medium M, class Kind>
-template <class EntryAt>
-bool table<M, Kind>::switch_directory(unsigned depth, EntryAt&& entry_at, flushed started) {
-  auto cell = allocate_loose(heap_, directory_bytes(depth));
-  if (!cell) return false;
-  pm<std::uint64_t>* entries = entries_of(cell->offset());
-  for (std::uint64_t i = 0; i < std::uint64_t{1} << depth; ++i) store(m_, entries[i], entry_at(i));
-  started += flush(m_, extent{entries, std::size_t{8} << depth}, "cceh.directory.copy");
-  durable written = fence(m_, std::move(started), "cceh.directory.all");
-  checked_place made = checked_place::of(cell->keep(), depth);
-  // COMMIT: the directory changes
-  [[maybe_unused]] durable done = publish(m_, root_of_table().directory, made.word,
-                                          after(std::move(written)), "cceh.directory.commit");
-  directory_view old = directory();
-  directory_.store(directory_view::of(made, old.generation() + 1).word, std::memory_order_release);
-  if (!old.none()) give_back(old.offset(), directory_bytes(old.exponent()));
-  return true;
-}
-
-template <medium M, class Kind>
-bool table<M, Kind>::double_directory() {
-  pm<std::uint64_t>* old = entries_of(directory().offset());
-  if (!switch_directory(directory().exponent() + 1,
-                        [&](std::uint64_t i) { return load(m_, old[i / 2]); }))
-    return false;
-  deepest_ = 0;
-  ++doublings_;
-  return true;
-}
-
-/// While no segment is as deep as the directory. Under directory_lock_.
-template <medium M, class Kind>
-void table<M, Kind>::halve_directory() {
-  while (deepest_ == 0 && directory().exponent() > 0) {
-    pm<std::uint64_t>* old = entries_of(directory().offset());
-    if (!switch_directory(directory().exponent() - 1,
-                          [&](std::uint64_t i) { return load(m_, old[i * 2]); }))
-      return;
-    count_segments();
-    ++halvings_;
-  }
-}
-
-template <medium M, class Kind>
-void table<M, Kind>::count_segments() {
-  segments_ = deepest_ = 0;
-  for_each_segment([&](const segment& s) {
-    ++segments_;
-    deepest_ += s.depth() == directory().exponent();
-  });
-}
-
-// ------------------------------------------------------------------------------------------- merge
-
-/// After some removals: of each segment of the stripe, do it and its buddy hold little enough to be
-/// one? Do searches pass many buckets that have room? Says when to look again, so that it costs a
-/// removal a few lines.
-template <medium M, class Kind>
-void table<M, Kind>::survey(stripe_index stripe) {
-  stripe_state& state = stripes_[stripe];
-  // where segments are deeper than stripes, removals are those of several
-  std::uint64_t segments = 0;
-  if (stripe != escape_stripe) for_each_segment_of(stripe, [&](const segment&) { ++segments; });
-  bool churned_before;
-  {
-    std::scoped_lock lock(state.lock);
-    if (state.due == 0 || stripe == escape_stripe) {
-      state.due = stripe == escape_stripe ? 0xffff  // has no segments
-                                          : static_cast<std::uint16_t>(slots_per_segment() / 4);
-      return;
-    }
-    // the first look only looks: who removes half of all records is not held up
-    churned_before = state.removals > segments * slots_per_segment() / 4;
-    state.due = 0xffff;  // nobody else looks meanwhile
-  }
-  std::uint64_t until = slots_per_segment() / 4;
-  for (std::uint64_t at = std::uint64_t{stripe} << (64 - stripe_bits), begin = at;;) {
-    std::uint64_t next = 0;
-    if_memory_allows([&] { next = survey_segment(at, churned_before, until); });
-    if (next <= begin || stripe_of(next) != stripe) break;
-    at = next;
-  }
-  std::scoped_lock lock(state.lock);
-  state.removals = std::min<std::uint16_t>(state.removals, 1 << 15);
-  until = std::min<std::uint64_t>(segments * std::max<std::uint64_t>(until, soon()), 0x7ffe);
-  state.due = static_cast<std::uint16_t>(state.removals + until);
-}
-
-/// Returns where the next one begins. `until`: so many removals until the next look, or fewer.
-template <medium M, class Kind>
-std::uint64_t table<M, Kind>::survey_segment(std::uint64_t at, bool churned_before,
-                                             std::uint64_t& until) {
-  // so that a merged segment is far from its next split
-  const std::uint64_t few = slots_per_segment() / 4;
-  constexpr std::uint64_t many_buckets = 128;  // half of them tell enough
-  const std::uint64_t each = buckets_per_segment() >= many_buckets ? 2 : 1;
-  segment s;
-  occupancy own;
-  std::uint64_t both = 0;
-  bool buddies = false;
-  {
-    [[maybe_unused]] read_guard guard = reading();
-    s = segment_under_guard(at);
-    own = occupancy_of(s, each);
-    if (s.depth() != 0 && own.records <= few) {  // else it is too full already
-      const segment buddy = segment_under_guard(s.prefix ^ std::uint64_t{1} << (64 - s.depth()));
-      buddies = buddy.depth() == s.depth();
-      if (buddies) both = own.records + occupancy_of(buddy, each).records;
-      if (buddies && both <= few && each != 1)  // so that no merge is tried that cannot be
-        both = occupancy_of(s, 1).records + occupancy_of(buddy, 1).records;
-    }
-  }
-  if (buddies && both <= few && merge(at, few)) return until = 0, s.end();
-  if (buddies && both > few) until = std::min(until, (both - few) / 2);  // if it loses as many
-  if (own.records > few) until = std::min(until, own.records - few);
-  // the fuller, the longer are the ways past them
-  const std::uint64_t many = std::max<std::uint64_t>((slots_per_segment() - own.records) / 20, 1);
-  if (own.spoiled >= many) {
-    if (churned_before) rewrite_if_it_stands(s);
-    until = std::min(until, own.records / 8);
-  } else if (own.spoiled >= many / 3) {
-    until = std::min(until, own.records / 16);
-  }
-  return s.end();
-}
-
-/// Unless others have replaced it meanwhile.
-template <medium M, class Kind>
-bool table<M, Kind>::rewrite_if_it_stands(const segment& seen) {
-  segment s = lock_segment(seen.prefix);
-  held_lock held = held_by(s);
-  return s.entry == seen.entry && p_.may_change() && rewrite(s);
-}
-
-/// The segment of `hash` and its buddy become one, if they are of one depth, hold at most so many
-/// records, and those fit. Returns whether they did.
-template <medium M, class Kind>
-bool table<M, Kind>::merge(std::uint64_t hash, std::uint64_t max_records) {
-  unsigned depth = segment_of(hash).depth();
-  if (depth == 0) return false;
-  std::uint64_t bit = std::uint64_t{1} << (64 - depth);
-  std::uint64_t left_prefix = prefix_of(hash, depth - 1);
-  segment left = lock_segment(left_prefix);
-  held_locks<2> held(lock_of(left));
-  bool merged = false;
-  if (left.depth() == depth) {
-    bool one_stripe = stripe_of(left_prefix | bit) == left.stripe;
-    // locks are taken from left to right
-    segment right = one_stripe ? segment_of(left_prefix | bit) : lock_segment(left_prefix | bit);
-    if (!one_stripe) held.adopt(lock_of(right));
-    if (right.depth() == depth) merged = merge(left, right, max_records);
-  }
-  return merged;
-}
-
-/// Copies: nothing stale can come back (hole CCEH 9).
-template <medium M, class Kind>
-bool table<M, Kind>::merge(const segment& left, const segment& right, std::uint64_t max_records) {
-  segment of_left = left;
-  if (M::planted("cceh-a-merge-revives-what-is-stale"))
-    of_left.entry = checked_place::of(left.offset(), left.depth() - 1);
-  std::vector<resident> all = residents(of_left), more = residents(right);
-  all.insert(all.end(), more.begin(), more.end());
-  if (all.size() > max_records || !p_.may_change()) return false;
-  auto made = new_segment();
-  if (!made || !lay_out(all, *made)) return false;
-  // records of one go to the other
-  if (left.stripe != right.stripe && !M::planted("cceh-a-merge-outruns-the-count"))
-    for (stripe_index stripe : {left.stripe, right.stripe})
-      count_once(stripe, [&] { count_stripe(stripe); });
-  durable written = fence(m_, made->finish(), "cceh.merge.segment");
-
-  std::scoped_lock lock(directory_lock_);
-  unsigned depth = left.depth();
-  checked_place entry = checked_place::of(made->keep(), depth - 1);
-  publish_entries(
-      range_of(left.prefix, depth - 1), direction::rightward, [&](std::uint64_t) { return entry; },
-      after(std::move(written)));
-  outdate(left.stripe);
-  outdate(right.stripe);
-  --segments_;
-  ++merges_;
-  for (stripe_index stripe : {left.stripe, right.stripe}) {
-    stripes_[stripe].removals = 0;
-    stripes_[stripe].due = soon();  // it may be merged again
-  }
-  if (left.stripe != right.stripe) {
-    const auto moved = stripes_[right.stripe].records.load(std::memory_order_relaxed);
-    move_count(right.stripe, left.stripe, moved);
-  }
-  give_back(left.offset(), segment_bytes());
-  give_back(right.offset(), segment_bytes());
-  durahash::check(depth != directory().exponent() || deepest_ >= 2,
-                  "buddies of the global depth were counted");
-  if (depth == directory().exponent()) deepest_ -= 2;
-  if_memory_allows([&] { halve_directory(); });
-  return true;
+status table<M, Kind>::make_room_for(std::uint64_t records) {
+  return growth<table>(*this).make_room_for(records);
 }
 
 }  // namespace durahash::cceh

@@ -5,70 +5,19 @@
 
 namespace durahash::cceh {
 
-/// Calls visit(resident) for each record of the segment that is not stale.
-template <medium M, class Kind>
-template <class Visit>
-[[gnu::always_inline]] inline void table<M, Kind>::for_each_resident(const segment& s,
-                                                                     Visit&& visit) const {
-  const std::uint64_t prefix = s.prefix, of_prefix = s.prefix_mask();
-  bucket* const first = buckets_at(s.offset());
-  bucket* const end = first + buckets_per_segment();
-  for (bucket* b = first; b != end; ++b)
-    for (slot& at : b->slots) {
-      const std::uint64_t key_word = load(m_, at.key);
-      if (key_word == empty_word || key_word == removed_word) continue;
-      const std::uint64_t hash = hash_of_slot(key_word);
-      if ((hash & of_prefix) == prefix)
-        visit(resident{
-            {hash, key_word, load(m_, at.value)}, &at, static_cast<std::uint32_t>(b - first)});
-    }
-}
-
-template <medium M, class Kind>
-auto table<M, Kind>::residents(const segment& s) const -> std::vector<resident> {
-  std::vector<resident> found;
-  found.reserve(slots_per_segment());
-  for_each_resident(s, [&](const resident& r) { found.push_back(r); });
-  return found;
-}
-
-/// Calls visit(record) for those of the two records in the escape slots whose hashes are the
-/// segment's.
-template <medium M, class Kind>
-template <class Visit>
-void table<M, Kind>::for_each_escaped([[maybe_unused]] const segment& s,
-                                      [[maybe_unused]] Visit&& visit) const {
-  if constexpr (Kind::in_slot) {
-    for (std::uint64_t key : {empty_word, removed_word}) {
-      std::uint64_t hash = hash_of_slot(key);
-      std::optional<value_type> value;
-      unsigned buckets = 0;
-      if (s.owns(hash) && probe(escape_window(key), key, value, buckets) == probed::hit)
-        visit(live_record{hash, key, *value});
-    }
-  }
-}
-
-template <medium M, class Kind>
-std::uint32_t table<M, Kind>::escaped_count() const {
-  std::uint32_t count = 0;
-  for_each_escaped(everything(), [&](const live_record&) { ++count; });
-  return count;
-}
-
 /// A segment's.
 template <medium M, class Kind>
 std::optional<std::uint64_t> table<M, Kind>::read_stretch(std::uint64_t position, stretch& found) {
-  segment s = segment_under_guard(position);
-  segment escape = escape_segment();
+  segment s = segments_.under_guard(position);
+  segment escape = segments_.of_escapes();
   found.records.clear();
-  for_each_escaped(s, [&](const live_record& r) { found.records.push_back(r); });
-  for_each_resident(s, [&](const resident& r) { found.records.push_back(r); });
-  if (!unchanged(s) || !unchanged(escape)) return std::nullopt;
-  auto buckets = static_cast<unsigned>(buckets_per_segment());
-  settle_for_reader(s.stripe, {buckets_at(s.offset()), 0, buckets_per_segment() - 1, 0, 0},
-                    buckets);
-  settle_for_reader(escape_stripe, escape_window({}), 1);
+  reader_.for_each_escaped(s, [&](const live_record& r) { found.records.push_back(r); });
+  reader_.for_each(s, [&](const resident& r) { found.records.push_back(r); });
+  if (!segments_.unchanged(s) || !segments_.unchanged(escape)) return std::nullopt;
+  auto buckets = static_cast<unsigned>(segments_.shape().buckets());
+  segments_.settle_for_reader(
+      s.stripe, {segments_.buckets_of(s), 0, segments_.shape().mask(), 0, 0}, buckets);
+  segments_.settle_for_reader(stripes::of_escapes, segments_.escape_window({}), 1);
   return s.end();
 }
 

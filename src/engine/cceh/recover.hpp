@@ -1,339 +1,232 @@
-// CCEH: creation, opening, closing. Recovery walks the directory's buddy tree (paper §4, algorithm
-// 1 and figure 5) and rolls forward the one split, merge or move that a crash may have left under
-// way; what it left in segments and records that nothing refers to is free space.
-//
-// u64 tables   every segment is named by the directory: allocation state is whole after reading it.
-// byte tables  records are found in the slots: after a crash (not after a clean close) they are
-//              collected in the background. Reads and writes go on; until it is done, new records
-//              take only space that is new.
+// CCEH: recovery walks the directory's buddy tree (paper §4, algorithm 1 and figure 5) and rolls
+// forward the one split, merge or move that a crash may have left under way; what it left in
+// segments and records that nothing refers to is free space.
 #pragma once
 
-#include "engine/cceh/table.hpp"
-#include "engine/settings.hpp"
+#include <algorithm>
+#include <bit>
+#include <string>
+#include <vector>
+
+#include "engine/cceh/build.hpp"
+#include "engine/cceh/salvage.hpp"
+#include "engine/cceh/tree.hpp"
 
 namespace durahash::cceh {
 
-namespace detail {
+/// What an opening makes of the directory that it finds, once.
+template <class Table>
+class recovery {
+  using kind = typename Table::kind;
+  using medium_type = typename Table::medium_type;
+  using taking = typename heap<medium_type>::taking;
 
-inline constexpr setting_rule rules[] = {
-    {"probe", 1, 256},        // buckets
-    {"copy_on_write", 0, 1},  // 0: splits in place, with lazy deletion
-    {"segment", 2, 12},       // log2 of its buckets
-};
+ public:
+  /// `restored`: the heap knows from a clean close what is in use, not by whom.
+  recovery(Table& t, const std::string& path, bool restored, std::vector<std::string>* dropped)
+      : t_(t),
+        m_(t.m_),
+        p_(t.p_),
+        segments_(t.segments_),
+        path_(path),
+        restored_(restored),
+        dropped_(dropped),
+        made_{load(m_, segments_.root_of_table().directory)} {}
 
-}  // namespace detail
+  error run();
 
-template <medium M, class Kind>
-result<engine_plan> table<M, Kind>::plan(const options& how) {
-  std::uint64_t values[] = {8, 1, 8};
-  if (error e = resolve_settings(engine_kind::cceh, detail::rules, how.settings, values);
-      e.code != status::ok)
-    return e;
-  engine_plan made;
-  made.settings[setting::probe] = values[0];
-  made.settings[setting::copy_on_write] = values[1];
-  made.settings[setting::segment_log2] = values[2];
-  made.settings[setting::first_depth] = std::min(
-      max_depth, depth_for(how.capacity, std::uint64_t{slots_per_bucket} << values[2], values[0]));
-  made.engine_bytes = sizeof(root);
-  return made;
-}
+ private:
+  error create();
+  std::string fault_of_word();
+  void settle_directory();
+  bool read_in_a_row(std::string& wrong);
+  error read_as_a_tree();
+  std::string fault_of(const leaf& l, std::vector<std::uint64_t>& taken);
+  const char* fault_of_segment(taking& take, std::uint64_t offset);
+  error escapes_are_possible() const;
 
-template <medium M, class Kind>
-table<M, Kind>::table(pool<M>& p)
-    : frame(p),
-      base_(reinterpret_cast<char*>(p.at(std::uint64_t{0}))),
-      segment_log2_(static_cast<unsigned>(p.block().settings[setting::segment_log2])),
-      home_shift_(64 - segment_log2_),
-      first_depth_(static_cast<unsigned>(p.block().settings[setting::first_depth])),
-      copy_on_write_(p.block().settings[setting::copy_on_write] != 0) {}
-
-template <medium M, class Kind>
-table<M, Kind>::~table() {
-  background_.stop();
-}
-
-// ----------------------------------------------------------------------------------------- opening
-
-template <medium M, class Kind>
-error table<M, Kind>::open(const std::string& path, std::vector<std::string>* dropped) {
-  const setting_words& settings = p_.block().settings;
-  auto within = [&](std::size_t index, std::uint64_t least, std::uint64_t most) {
-    return settings[index] >= least && settings[index] <= most;
-  };
-  if (!within(setting::probe, 1, 256) || !within(setting::segment_log2, 2, 12) ||
-      !within(setting::first_depth, 0, max_depth) || p_.block().engine_bytes != sizeof(root))
-    return {status::unusable,
-            "cannot use " + path +
-                " as a pool: its superblock holds settings that the engine cceh does not allow"};
-  probe_ = static_cast<unsigned>(
-      std::min<std::uint64_t>(settings[setting::probe], buckets_per_segment()));
-
-  stripes_ = zeroed_array<stripe_state>(stripe_count);
-  bool clean = p_.root().state == pool_state::clean;
-  unsettled_.begin_with({&stripes_[0]}, !clean && !opens_durable(m_));
-  bool restored = frame::begin_open(dropped);
-  if (error e = recover_directory(path, restored, dropped); e.code != status::ok) return e;
-  if (dropped != nullptr) {
-    frame::finish_salvage(*dropped, size());
-    return {status::ok, {}};
+  error damaged(const std::string& what) const {
+    return {status::unusable, "cannot use " + path_ + " as a pool: " + what};
   }
-  if (clean) records_at_open_ = p_.root().records;
-  frame::finish_open(Kind::in_slot || restored, stripe_count,
-                     segment_bytes() << directory().exponent());
-  return {status::ok, {}};
-}
-
-template <medium M, class Kind>
-error table<M, Kind>::recover_directory(const std::string& path, bool restored,
-                                        std::vector<std::string>* dropped) {
-  auto damaged = [&](const std::string& what) -> error {
-    return {status::unusable, "cannot use " + path + " as a pool: " + what};
-  };
-  checked_place made{load(m_, root_of_table().directory)};
-  if (made.none() && dropped == nullptr) {
-    if (std::string lost = frame::lost_root(); !lost.empty()) return damaged(lost);
-    if (p_.read_only()) return damaged("it has no directory");
-    if (!p_.may_change()) return damaged(std::string(message(status::io_error)));
-    status s = build({}, first_depth_, p_.flush_header());
-    return s == status::ok ? error{s, {}} : frame::not_created(path, s, "segments");
-  }
-  auto in_pool = [&](std::uint64_t offset, std::uint64_t bytes) {
-    return offset >= p_.block().heap_offset && bytes <= p_.end() && offset <= p_.end() - bytes;
-  };
-  using taking = typename heap<M>::taking;
-  std::string wrong_word;
-  if (made.none()) wrong_word = "names no directory, as in a new pool";
-  else if (!made.sound() || made.exponent() > max_depth) wrong_word = "is damaged (check bits)";
-  else if (!in_pool(made.offset(), directory_bytes(made.exponent())))
-    wrong_word = "points outside the pool";
-  else if (!taking(heap_, restored)(made.offset(), directory_bytes(made.exponent())))
-    wrong_word = "names space that is not its own";
-  if (!wrong_word.empty()) {
-    wrong_word = "the directory's word at offset " + std::to_string(p_.block().engine_offset) +
-                 " " + wrong_word;
-    if (dropped == nullptr) return damaged(wrong_word);
-    dropped->push_back(wrong_word + "; all records are lost");
-    return salvage(path, {}, *dropped);
-  }
-  directory_.store(directory_view::of(made, 0).word, std::memory_order_release);
-
-  settle_directory();
-  const std::uint64_t unit = std::min<std::uint64_t>(segment_bytes(), page_bytes);
-  auto unit_of = [shift = std::countr_zero(unit)](std::uint64_t offset) { return offset >> shift; };
-  // a saved heap state knows what is in use, not by whom
-  std::vector<bool> named(unit_of(p_.end()) + 1);
-  named[unit_of(made.offset())] = true;
-  auto fault_of_segment = [&](taking& take, std::uint64_t offset) -> const char* {
-    if (!in_pool(offset, segment_bytes())) return "point outside the pool";
-    if ((offset & (unit - 1)) != 0 || named[unit_of(offset)] || !take(offset, segment_bytes()))
-      return "name space that is not their own";
-    named[unit_of(offset)] = true;
-    return nullptr;
-  };
-  auto name_of = [&](std::uint64_t first, std::uint64_t entries) {
+  std::string name_of(std::uint64_t first, std::uint64_t entries) const {
     return "the directory entries " + std::to_string(first) + " to " +
            std::to_string(first + entries - 1) + " at offset " +
-           std::to_string(made.offset() + 8 * first) + " ";
-  };
-  if (dropped == nullptr) {
-    std::string wrong;
-    bool whole = false;
-    {
-      taking take(heap_, restored);
-      const std::uint64_t count = std::uint64_t{1} << made.exponent();
-      whole = for_each_run([&](std::uint64_t first, std::uint64_t entries, checked_place entry) {
-        const bool last = first + entries == count;
-        if (const std::uint64_t soon = first + 8 * entries; soon < count)
-          take.ask_for(checked_place{load(m_, entries_of(made.offset())[soon])}.offset());
-        if (M::planted("cceh-recovery-skips-the-last-segment") && last && first > 0) return true;
-        const char* fault = fault_of_segment(take, entry.offset());
-        if (fault != nullptr) wrong = name_of(first, entries) + fault;
-        ++segments_;
-        deepest_ += entries == 1;
-        return fault == nullptr;
-      });
-    }
-    if (!wrong.empty()) return damaged(wrong);
-    if (whole) return escapes_are_possible(path);
-    // something was under way: from the beginning, by the tree
-    segments_ = deepest_ = 0;
-    named.assign(named.size(), false);
-    named[unit_of(made.offset())] = true;
-    if (!restored) {
-      heap_.begin_recovery();
-      heap_.adopt(made.offset(), directory_bytes(made.exponent()));
-    }
+           std::to_string(made_.offset() + 8 * first) + " ";
   }
-  std::vector<leaf> leaves = read_tree();
-  for (leaf& l : leaves) {
-    if (M::planted("cceh-recovery-skips-the-last-segment") && &l == &leaves.back() &&
-        leaves.size() > 1)
-      break;
-    std::string wrong;
-    std::vector<std::uint64_t> taken;
-    if (l.state == detail::node_state::damaged) wrong = "are damaged";
-    for (checked_place half : {l.left, l.right}) {
-      if (!wrong.empty()) break;
-      taking take(heap_, restored);
-      if (const char* fault = fault_of_segment(take, half.offset()); fault != nullptr)
-        wrong = fault;
-      else taken.push_back(half.offset());
-      if (l.left.offset() == l.right.offset()) break;  // one segment's
-    }
-    // What stands in front of a torn leaf's new entries is looked at where nobody may write, and
-    // named anew where one may.
-    checked_place first{load(m_, entries_of(made.offset())[l.where.begin])};
-    if (wrong.empty() && l.state == detail::node_state::torn &&
-        !in_pool(first.offset(), segment_bytes()))
-      wrong = "point outside the pool";
-    if (wrong.empty()) continue;
-    std::string where = name_of(l.where.begin, l.where.count);
-    if (dropped == nullptr) return damaged(where + wrong);
-    l.state = detail::node_state::damaged;
-    for (std::uint64_t offset : taken) heap_.free(offset, segment_bytes());
-    dropped->push_back(where + wrong + "; their records are lost");
+  std::uint64_t bytes_of_directory() const noexcept { return directory_bytes(made_.exponent()); }
+  bool in_pool(std::uint64_t offset, std::uint64_t bytes) const noexcept {
+    return offset >= p_.block().heap_offset && bytes <= p_.end() && offset <= p_.end() - bytes;
   }
-  if (dropped != nullptr) return salvage(path, leaves, *dropped);
-  if (error e = escapes_are_possible(path); e.code != status::ok) return e;
-  for (const leaf& l : leaves) {
-    std::uint64_t in_leaf = l.left == l.right ? 1 : 2;
-    segments_ += in_leaf;
-    if (l.left.exponent() == made.exponent()) deepest_ += in_leaf;
+  std::uint64_t unit_bytes() const noexcept {
+    return std::min<std::uint64_t>(segments_.shape().bytes(), page_bytes);
   }
-  if (!p_.read_only() && !repair(leaves)) return damaged(std::string(message(status::io_error)));
-  return {status::ok, {}};
+  std::uint64_t unit_of(std::uint64_t offset) const noexcept {
+    return offset >> std::countr_zero(unit_bytes());
+  }
+  /// But for the directory.
+  void nothing_is_named() {
+    named_.assign(unit_of(p_.end()) + 1, false);
+    named_[unit_of(made_.offset())] = true;
+  }
+
+  Table& t_;
+  medium_type& m_;
+  pool<medium_type>& p_;
+  typename Table::segments_type& segments_;
+  const std::string& path_;
+  const bool restored_;
+  std::vector<std::string>* const dropped_;
+  const checked_place made_;  // what the root names
+  std::vector<bool> named_;   // by unit: whether an array that was named begins there
+};
+
+template <class Table>
+error recovery<Table>::run() {
+  if (made_.none() && dropped_ == nullptr) return create();
+  if (std::string wrong = fault_of_word(); !wrong.empty()) {
+    wrong =
+        "the directory's word at offset " + std::to_string(p_.block().engine_offset) + " " + wrong;
+    if (dropped_ == nullptr) return damaged(wrong);
+    dropped_->push_back(wrong + "; all records are lost");
+    return salvager<Table>(t_, path_, *dropped_).run({});
+  }
+  segments_.show(directory_view::of(made_, 0));
+  settle_directory();
+  nothing_is_named();
+  if (dropped_ != nullptr) return read_as_a_tree();
+  std::string wrong;
+  const bool whole = read_in_a_row(wrong);
+  if (!wrong.empty()) return damaged(wrong);
+  if (whole) return escapes_are_possible();
+  // something was under way: from the beginning, by the tree
+  nothing_is_named();
+  if (!restored_) {
+    t_.heap_.begin_recovery();
+    t_.heap_.adopt(made_.offset(), bytes_of_directory());
+  }
+  return read_as_a_tree();
 }
 
-template <medium M, class Kind>
-error table<M, Kind>::escapes_are_possible(const std::string& path) const {
-  if (impossible_escapes() == 0) return {status::ok, {}};
-  return {status::unusable,
-          "cannot use " + path +
-              " as a pool: its escape slots, behind the directory's word, hold keys that cannot be "
-              "there"};
+template <class Table>
+error recovery<Table>::create() {
+  if (std::string lost = t_.lost_root(); !lost.empty()) return damaged(lost);
+  if (p_.read_only()) return damaged("it has no directory");
+  if (!p_.may_change()) return damaged(std::string(message(status::io_error)));
+  status s = builder<Table>(t_, t_.first_depth_).build({}, p_.flush_header());
+  return s == status::ok ? error{s, {}} : Table::not_created(path_, s, "segments");
+}
+
+template <class Table>
+std::string recovery<Table>::fault_of_word() {
+  if (made_.none()) return "names no directory, as in a new pool";
+  if (!made_.sound() || made_.exponent() > max_depth) return "is damaged (check bits)";
+  if (!in_pool(made_.offset(), bytes_of_directory())) return "points outside the pool";
+  if (!taking(t_.heap_, restored_)(made_.offset(), bytes_of_directory()))
+    return "names space that is not its own";
+  return {};
 }
 
 /// What a process that died left in the caches, and its successor builds on, is made durable first:
 /// the root, the directory, the escape slots. Of a clean pool the word that says so may be all that
 /// is not durable.
-template <medium M, class Kind>
-void table<M, Kind>::settle_directory() {
-  directory_view now = directory();
+template <class Table>
+void recovery<Table>::settle_directory() {
+  directory_view now = segments_.directory();
   flushed started = p_.flush_header();
   if (p_.root().state != pool_state::clean && !opens_durable(m_))
-    started += flush(m_, extent{entries_of(now.offset()), std::size_t{8} << now.exponent()},
-                     "cceh.inherit.directory");
-  unsettled_.take_over(escape_stripe, fence(m_, std::move(started), "cceh.inherit.escapes"));
+    started +=
+        flush(m_, extent{segments_.entries_of(now.offset()), std::size_t{8} << now.exponent()},
+              "cceh.inherit.directory");
+  segments_.marks().take_over(Table::stripes::of_escapes,
+                              fence(m_, std::move(started), "cceh.inherit.escapes"));
 }
 
-/// Calls visit(segment) for each, from left to right, under a read_guard.
-template <medium M, class Kind>
-template <class Visit>
-void table<M, Kind>::for_each_segment(Visit&& visit) const {
-  std::uint64_t at = 0;
-  do {
-    [[maybe_unused]] read_guard guard = reading();
-    segment s = segment_under_guard(at);
-    visit(s);
-    at = s.end();
-  } while (at != 0);
+/// Returns false where something was under way.
+template <class Table>
+bool recovery<Table>::read_in_a_row(std::string& wrong) {
+  taking take(t_.heap_, restored_);
+  const auto entry_at = segments_.entry_reader();
+  const std::uint64_t count = std::uint64_t{1} << made_.exponent();
+  std::uint64_t found = 0, deepest = 0;
+  const bool whole = for_each_run(
+      made_.exponent(), entry_at,
+      [&](std::uint64_t first, std::uint64_t entries, checked_place entry) {
+        const bool last = first + entries == count;
+        if (const std::uint64_t soon = first + 8 * entries; soon < count)
+          take.ask_for(entry_at(soon).offset());
+        if (medium_type::planted("cceh-recovery-skips-the-last-segment") && last && first > 0)
+          return true;
+        const char* fault = fault_of_segment(take, entry.offset());
+        if (fault != nullptr) wrong = name_of(first, entries) + fault;
+        ++found, deepest += entries == 1;
+        return fault == nullptr;
+      });
+  t_.directory_.begin_with(found, deepest);
+  return whole;
 }
 
-/// Those of one stripe, from left to right. Where it is not locked others may split and merge them.
-template <medium M, class Kind>
-template <class Visit>
-void table<M, Kind>::for_each_segment_of(stripe_index stripe, Visit&& visit) const {
-  std::uint64_t at = std::uint64_t{stripe} << (64 - stripe_bits);
-  do {
-    const segment s = segment_of(at);
-    visit(s);
-    at = s.end();
-  } while (at != 0 && stripe_of(at) == stripe);
+template <class Table>
+error recovery<Table>::read_as_a_tree() {
+  std::vector<leaf> leaves = read_tree(made_.exponent(), segments_.entry_reader());
+  for (leaf& l : leaves) {
+    if (medium_type::planted("cceh-recovery-skips-the-last-segment") && &l == &leaves.back() &&
+        leaves.size() > 1)
+      break;
+    std::vector<std::uint64_t> taken;
+    const std::string wrong = fault_of(l, taken);
+    if (wrong.empty()) continue;
+    const std::string where = name_of(l.where.begin, l.where.count);
+    if (dropped_ == nullptr) return damaged(where + wrong);
+    l.state = detail::node_state::damaged;
+    for (std::uint64_t offset : taken) t_.heap_.free(offset, segments_.shape().bytes());
+    dropped_->push_back(where + wrong + "; their records are lost");
+  }
+  if (dropped_ != nullptr) return salvager<Table>(t_, path_, *dropped_).run(leaves);
+  if (error e = escapes_are_possible(); e.code != status::ok) return e;
+  std::uint64_t found = 0, deepest = 0;
+  for (const leaf& l : leaves) {
+    std::uint64_t in_leaf = l.left == l.right ? 1 : 2;
+    found += in_leaf;
+    if (l.left.exponent() == made_.exponent()) deepest += in_leaf;
+  }
+  t_.directory_.begin_with(found, deepest);
+  if (!p_.read_only() && !t_.directory_.repair(leaves))
+    return damaged(std::string(message(status::io_error)));
+  return {status::ok, {}};
 }
 
-/// Counts the records and, in byte tables, tells the heap of each. Writers wait stripe by stripe.
-template <medium M, class Kind>
-bool table<M, Kind>::count_units(const background* asking) {
-  std::uint64_t at = 0;
-  do {
-    if (asking != nullptr && asking->stopping()) return false;
-    segment s = lock_segment(at);
-    auto held = held_by(s);
-    count_once(s.stripe, [&] { count_stripe(s.stripe); });
-    at = end_of_stripe(s);
-  } while (at != 0);
-  std::scoped_lock lock(stripes_[escape_stripe].lock);
-  count_once(escape_stripe, [&] {
-    stripes_[escape_stripe].records.store(static_cast<std::int32_t>(escaped_count()),
-                                          std::memory_order_relaxed);
-  });
-  records_at_open_ = 0;
-  return true;
+/// `taken`: the segments of a leaf that are its own.
+template <class Table>
+std::string recovery<Table>::fault_of(const leaf& l, std::vector<std::uint64_t>& taken) {
+  if (l.state == detail::node_state::damaged) return "are damaged";
+  for (checked_place half : {l.left, l.right}) {
+    taking take(t_.heap_, restored_);
+    if (const char* fault = fault_of_segment(take, half.offset()); fault != nullptr) return fault;
+    taken.push_back(half.offset());
+    if (l.left.offset() == l.right.offset()) break;  // one segment's
+  }
+  // What stands in front of a torn leaf's new entries is looked at where nobody may write, and
+  // named anew where one may.
+  const checked_place first = segments_.entry_reader()(l.where.begin);
+  if (l.state == detail::node_state::torn && !in_pool(first.offset(), segments_.shape().bytes()))
+    return "point outside the pool";
+  return {};
 }
 
-/// What a slot no longer names is free only if no crash can bring the slot's old word back: the
-/// stripe, which is locked, is made durable first.
-template <medium M, class Kind>
-void table<M, Kind>::count_stripe(stripe_index stripe) {
-  settle_inherited(stripe);
-  std::int32_t count = 0;
-  for_each_segment_of(stripe, [&](const segment& s) { count_records(s, count); });
-  stripes_[stripe].records.store(count, std::memory_order_relaxed);
+template <class Table>
+const char* recovery<Table>::fault_of_segment(taking& take, std::uint64_t offset) {
+  const std::uint64_t bytes = segments_.shape().bytes();
+  if (!in_pool(offset, bytes)) return "point outside the pool";
+  if ((offset & (unit_bytes() - 1)) != 0 || named_[unit_of(offset)] || !take(offset, bytes))
+    return "name space that is not their own";
+  named_[unit_of(offset)] = true;
+  return nullptr;
 }
 
-template <medium M, class Kind>
-void table<M, Kind>::count_records(const segment& s, std::int32_t& count) {
-  for_each_resident(s, [&](const resident& r) {
-    ++count;
-    frame::adopt_record(r.value_word);
-  });
-}
-
-// ------------------------------------------------------------------------------------------- sizes
-
-template <medium M, class Kind>
-std::uint64_t table<M, Kind>::size() {
-  await_count();
-  return counts_.sum([&] { return records_of(records_at_open_, stripes_, stripe_count); });
-}
-
-template <medium M, class Kind>
-std::uint64_t table<M, Kind>::slots() {
-  std::uint64_t sum = 0;
-  for_each_segment([&](const segment&) { sum += slots_per_segment(); });
-  return sum;
-}
-
-// ------------------------------------------------------------------------------------- clean close
-
-/// From left to right: what is locked stays as it is, and who holds one waits only for one to its
-/// right.
-template <medium M, class Kind>
-void table<M, Kind>::lock_all() {
-  std::uint64_t at = 0;
-  stripe_index last = escape_stripe;
-  do {
-    segment s = last != escape_stripe && stripe_of(at) == last ? segment_of(at) : lock_segment(at);
-    last = s.stripe;
-    at = s.end();
-  } while (at != 0);
-  stripes_[escape_stripe].lock.lock();
-  directory_lock_.lock();  // a directory may move without a stripe
-}
-
-/// Of a stripe its first segment tells the name and the end: once it is unlocked others may merge
-/// what lies behind.
-template <medium M, class Kind>
-void table<M, Kind>::unlock_all() {
-  directory_lock_.unlock();
-  std::uint64_t at = 0;
-  do {
-    const segment s = segment_of(at);
-    at = end_of_stripe(s);
-    lock_of(s).unlock();
-  } while (at != 0);
-  stripes_[escape_stripe].lock.unlock();
+template <class Table>
+error recovery<Table>::escapes_are_possible() const {
+  if (impossible_escapes<kind>(m_, segments_.root_of_table().escapes) == 0) return {status::ok, {}};
+  return damaged("its escape slots, behind the directory's word, hold keys that cannot be there");
 }
 
 }  // namespace durahash::cceh

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "engine/cceh/format.hpp"
+#include "engine/cceh/operation.hpp"
 #include "engine/frame/live_record.hpp"
 #include "persist/heap.hpp"
 
@@ -17,13 +17,13 @@ template <medium M>
 class segment_writer {
  public:
   /// Nothing where there is no space.
-  static std::optional<segment_writer> on(M& m, pool<M>& p, heap<M>& h, unsigned segment_log2) {
-    auto cell = allocate_loose(h, sizeof(bucket) << segment_log2);
+  static std::optional<segment_writer> on(M& m, pool<M>& p, heap<M>& h,
+                                          const segment_shape& shape) {
+    auto cell = allocate_loose(h, shape.bytes());
     if (!cell) return std::nullopt;
-    return segment_writer(m, p.at(poff<bucket>{cell->offset()}), std::move(*cell), segment_log2);
+    return segment_writer(m, p.at(poff<bucket>{cell->offset()}), std::move(*cell), shape);
   }
 
-  std::uint64_t buckets() const noexcept { return filled_.size(); }
   bool has_room(std::uint64_t at) const noexcept { return filled_[at] < slots_per_bucket; }
 
   [[gnu::always_inline]] void add(std::uint64_t at, std::uint64_t key_word,
@@ -38,7 +38,9 @@ class segment_writer {
       return add(home, r.key_word, r.value_word), true;
     return put_behind(home, probe, r.key_word, r.value_word);
   }
-  void clear() noexcept { std::fill(filled_.begin(), filled_.end(), count{0}); }
+  template <class Records>
+  bool lay_out(const Records& records);
+  void lay_out_as_they_lie(const std::vector<resident>& records);
 
   flushed finish() {
     static_assert(slots_per_bucket == 4);
@@ -72,13 +74,38 @@ class segment_writer {
     return add(at, key_word, value_word), true;
   }
 
-  segment_writer(M& m, bucket* first, loose_cell<M> cell, unsigned segment_log2)
-      : m_(&m), first_(first), cell_(std::move(cell)), filled_(std::size_t{1} << segment_log2) {}
+  segment_writer(M& m, bucket* first, loose_cell<M> cell, const segment_shape& shape)
+      : m_(&m), first_(first), cell_(std::move(cell)), shape_(shape), filled_(shape.buckets()) {}
 
   M* m_;
   bucket* first_;
   loose_cell<M> cell_;
+  segment_shape shape_;
   std::vector<count> filled_;
 };
+
+/// Returns false when some record finds no place.
+template <medium M>
+template <class Records>
+bool segment_writer<M>::lay_out(const Records& records) {
+  return std::all_of(records.begin(), records.end(), [&](const live_record& r) {
+    return put(shape_.home_of(r.hash), shape_.probe, r);
+  });
+}
+
+/// Some of the records of one segment, each in the bucket it has there, which is always possible;
+/// what searches pass to get there is not empty.
+template <medium M>
+void segment_writer<M>::lay_out_as_they_lie(const std::vector<resident>& records) {
+  std::fill(filled_.begin(), filled_.end(), count{0});
+  std::vector<bool> passed(shape_.buckets());
+  for (const resident& r : records) {
+    add(r.bucket, r.key_word, r.value_word);
+    for (std::uint64_t b = shape_.home_of(r.hash); b != r.bucket; b = (b + 1) & shape_.mask())
+      passed[b] = true;
+  }
+  for (std::uint64_t b = 0; b < shape_.buckets(); ++b)
+    while (passed[b] && has_room(b)) add(b, removed_word, 0);
+}
 
 }  // namespace durahash::cceh

@@ -24,54 +24,50 @@
 //   C7  What a reader is given is durable: as TurboHash's T6, by stripe.
 #pragma once
 
-#include <algorithm>
 #include <atomic>
-#include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
-#include "base/bytes16.hpp"
-#include "base/spin_lock.hpp"
-#include "base/zeroed_array.hpp"
-#include "engine/cceh/directory_view.hpp"
-#include "engine/cceh/format.hpp"
-#include "engine/cceh/segment_writer.hpp"
+#include "engine/cceh/directory.hpp"
+#include "engine/cceh/operation.hpp"
+#include "engine/cceh/segment_reader.hpp"
+#include "engine/cceh/segments.hpp"
 #include "engine/concept.hpp"
 #include "engine/frame/frame.hpp"
 #include "engine/frame/live_record.hpp"
-#include "engine/frame/stripes.hpp"
-#include "persist/unsettled.hpp"
 
 namespace durahash::cceh {
 
-namespace detail {
-
-/// A node of the buddy tree: the entries [begin, begin + count), which share `level` bits.
-struct node {
-  std::uint64_t begin, count;
-  unsigned level;
-};
-/// How they stand.
-enum class node_state : std::uint8_t {
-  inner,    // its halves are nodes of their own
-  whole,    // one segment's
-  torn,     // a split, merge or move was under way
-  damaged,  // no crash leaves this
-};
-
-}  // namespace detail
-
-/// Stripes are segments, named by the first bits of their prefix; where segments are deeper than
-/// that, some of them.
 template <medium M, class Kind>
 class table : public engine_frame<M, Kind, table<M, Kind>> {
   using frame = engine_frame<M, Kind, table<M, Kind>>;
   friend frame;
   friend lifecycle<M, Kind, table<M, Kind>>;
+  template <class Table>
+  friend class checker;
+  template <class Table>
+  friend class measurement;
+  template <class Table>
+  friend class describer;
+  template <class Table>
+  friend class recovery;
+  template <class Table>
+  friend class salvager;
+  template <class Table>
+  friend class builder;
+  template <class Table>
+  friend class growth;
+  template <class Table>
+  friend class rewriter;
+  template <class Table>
+  friend class merger;
+  template <class Table>
+  friend class surveyor;
 
  public:
+  using medium_type = M;
   using kind = Kind;
   using key_type = typename Kind::key_type;
   using value_type = typename Kind::value_type;
@@ -91,7 +87,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   template <class Read>
   status get(key_type key, Read read);  // a reader is a pointer or two
 
-  // recover.hpp
+  // open.hpp
   std::uint64_t size();  // waits for the recount after a crash
   std::uint64_t slots();
   void lock_all();  // keeps writers out
@@ -104,372 +100,105 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   void each_candidate(key_type key, part_visitor& v);  // the buckets that a search looks at
 
  private:
-  using frame::p_, frame::m_, frame::heap_, frame::seeds_, frame::records_at_open_,
-      frame::damage_found_, frame::background_;
-  using frame::reading, frame::await_count, frame::count_once, frame::hash_of_slot;
+  using frame::background_, frame::reading, frame::await_count, frame::count_once;
+  using frame::p_, frame::m_, frame::heap_, frame::seeds_, frame::records_at_open_;
   using read_guard = typename frame::read_guard;
-  static constexpr unsigned stripe_bits = stripe_bits_on<M>;
-  static constexpr stripe_index escape_stripe = 1u << stripe_bits, stripe_count = escape_stripe + 1;
-
-  /// What is known of a stripe in DRAM; guarded by `lock`, but for what readers look at. Zeros at
-  /// first.
-  struct stripe_state {
-    spin_lock lock;
-    settlement_mark mark;
-    std::uint16_t removals;  // since its segment was split or merged
-    std::atomic<std::uint32_t> version;
-    std::atomic<std::int32_t> records;  // since open, until the recount
-    // removals at which it is surveyed; 0: not said yet
-    std::uint16_t due;
-  };
-  static_assert(sizeof(stripe_state) == 16, "four to a line");
-  struct marks_of_stripes {
-    stripe_state* first = nullptr;
-    settlement_mark& operator[](std::size_t i) const noexcept { return first[i].mark; }
-  };
-
-  /// A segment as the directory named it.
-  struct segment {
-    directory_view directory;
-    pm<std::uint64_t>* named = nullptr;  // the entry
-    checked_place entry;                 // what it said
-    std::uint64_t prefix = 0;            // the first `depth` bits of its hashes; the others 0
-    stripe_index stripe = 0;
-    std::uint32_t version = 0;
-
-    unsigned depth() const noexcept { return entry.exponent(); }
-    std::uint64_t offset() const noexcept { return entry.offset(); }
-    bool owns(std::uint64_t hash) const noexcept {
-      return depth() == 0 || (hash ^ prefix) >> (64 - depth()) == 0;
-    }
-    std::uint64_t prefix_mask() const noexcept {
-      return depth() == 0 ? 0 : ~std::uint64_t{0} << (64 - depth());
-    }
-    /// Where the next one's hashes begin; 0 behind the last one's.
-    std::uint64_t end() const noexcept {
-      return depth() == 0 ? 0 : prefix + (std::uint64_t{1} << (64 - depth()));
-    }
-  };
-  struct bucket_keys {
-    bytes16 low, high;
-  };
-  /// The buckets in which a key may be.
-  struct window {
-    bucket* first = nullptr;
-    std::uint64_t home = 0, mask = 0;
-    unsigned buckets = 0;
-    std::uint64_t key_word = 0;
-    bucket& operator[](unsigned distance) const noexcept { return first[(home + distance) & mask]; }
-  };
-  /// Entries of the directory.
-  struct entry_range {
-    std::uint64_t begin, end;
-    std::uint64_t count() const noexcept { return end - begin; }
-    std::uint64_t middle() const noexcept { return begin + count() / 2; }
-  };
-  enum class direction : std::uint8_t { rightward, leftward };
-  /// A leaf of the buddy tree, as recovery finds it.
-  struct leaf {
-    detail::node where;
-    detail::node_state state;
-    checked_place left, right;  // what the halves are, or are to become
-  };
-
-  /// Where a key is, or where it would go: found by a walk under the stripe's lock.
-  struct lookup {
-    slot* found = nullptr;
-    slot* room = nullptr;
-    bool bucket_has_room = false;  // an empty slot beside the one that was found
-    bool room_is_away = false;     // not in the home bucket
-  };
-  /// A change that is written but for its commit word.
-  struct change : replaced_record<Kind> {
-    stripe_state* stripe = nullptr;
-    slot* where = nullptr;
-    pm<std::uint64_t>* word = nullptr;
-    std::uint64_t next = 0;
-    bool apart = false;                // its record is to be durable first
-    bool wants_survey = false;         // whether segments could be merged; when it is committed
-    bool passes_full_buckets = false;  // those on the way of a new record
-    std::int8_t records = 0;
-  };
-  /// A key's home bucket, as the directory names its segment. To be believed only when the
-  /// directory is looked at again.
-  struct target_type {
-    std::uint64_t hash;
-    directory_view directory;
-    const pm<std::uint64_t>* named;
-    checked_place entry;
-    stripe_state* stripe;
-    bucket* home = nullptr;
-  };
+  using segments_type = segments<M, Kind>;
+  using stripes = stripe_states<M>;
+  using change = cceh::change<Kind>;
+  using target_type = target;
   using unit_type = segment;
   using home_type = stripe_state*;  // locked
-  using look_type = target_type;
-  /// One stripe may serve several keys. Bit n of the sets stands for the n-th key. `started` is the
-  /// write-back of the commit words.
-  struct group : fenced_group<change> {
-    std::uint64_t as_named = 0;  // those whose segment was named as before when it was locked
-    std::uint64_t value_words[group_size];
-    std::uint64_t unused = 0;   // records that were written and that no slot names
-    std::uint64_t starved = 0;  // those for which the process has no memory
-    bool wants_survey = false;  // a change of it
-    std::optional<durable> records_written;
-  };
-  static_assert(group_size <= 64);
+  using look_type = target;
+  using group = cceh::group<Kind>;
   using stretch = plain_stretch<false>;  // a removal changes the version
-  enum class probed : std::uint8_t { hit, miss, torn, damaged };
-  struct resident : live_record {
-    slot* where;
-    std::uint32_t bucket;
-  };
-  struct halves {
-    std::optional<segment_writer<M>> left, right;  // of a split in place the right one alone
-    std::size_t moving = 0;                        // records of the right one
-  };
-
-  // places
-  static std::uint64_t hash_of(key_type key, const hash_seeds& seeds) noexcept;
-  static bool escapes(key_type key) noexcept;
-  // its first bits
-  static std::uint64_t shifted(std::uint64_t hash, unsigned bits) noexcept {
-    return hash >> 1 >> (63 - bits);
-  }
-  static std::uint64_t prefix_of(std::uint64_t hash, unsigned depth) noexcept {
-    return hash & ~(~std::uint64_t{0} >> depth);
-  }
-  static stripe_index stripe_of(std::uint64_t prefix) noexcept {
-    return static_cast<stripe_index>(prefix >> (64 - stripe_bits));
-  }
-  /// Where the hashes of the next stripe that has a segment of its own begin; 0: of none.
-  static std::uint64_t end_of_stripe(const segment& s) noexcept {
-    return s.depth() <= stripe_bits ? s.end() : (std::uint64_t{s.stripe} + 1) << (64 - stripe_bits);
-  }
-  static std::uint64_t directory_bytes(unsigned depth) noexcept {
-    return std::max<std::uint64_t>(std::uint64_t{8} << depth, block_bytes);
-  }
-  directory_view directory() const noexcept { return {directory_.load(std::memory_order_acquire)}; }
-  pm<std::uint64_t>* entries_of(std::uint64_t offset) const noexcept {
-    return p_.at(poff<pm<std::uint64_t>>{offset});
-  }
-  bucket* buckets_at(std::uint64_t offset) const noexcept { return p_.at(poff<bucket>{offset}); }
-  root& root_of_table() const noexcept { return *p_.at(poff<root>{p_.block().engine_offset}); }
-  std::uint64_t buckets_per_segment() const noexcept { return std::uint64_t{1} << segment_log2_; }
-  std::uint64_t slots_per_segment() const noexcept {
-    return buckets_per_segment() * slots_per_bucket;
-  }
-  std::uint64_t segment_bytes() const noexcept { return sizeof(bucket) << segment_log2_; }
-  /// From all bits of the hash: its low bits alone are no hash of keys that count up.
-  std::uint64_t home_of(std::uint64_t hash) const noexcept {
-    return hash * 0x9e3779b97f4a7c15u >> home_shift_;
-  }
-  window window_of(const segment& s, std::uint64_t hash, key_type key) const noexcept;
-  window escape_window(key_type key) const noexcept;
-  window window_for(const segment& s, std::uint64_t hash, key_type key) const noexcept;
-  static segment everything() noexcept { return {}; }  // owns every hash
 
   // find.hpp
-  target_type look_up(std::uint64_t hash) const noexcept;
-  target_type look_up_entry(std::uint64_t hash) const noexcept;
-  bucket* home_in(checked_place entry, std::uint64_t hash) const noexcept;
-  bool as_named(const target_type& t) const noexcept;
-  bool is_as_read(const stripe_state& stripe, std::uint32_t version) const noexcept;
-  bucket* bucket_behind(const bucket* b, checked_place entry) const noexcept;
-  void look_at(std::span<const key_type> keys, target_type* looks) const noexcept;
-  void ask_for_records(std::span<const target_type> targets) const noexcept;
+  void look_at(std::span<const key_type> keys, target* looks) const noexcept;
+  void ask_for_records(std::span<const target> targets) const noexcept;
   template <class Read, class Home>
-  status answer_at(Home home, const target_type& t, key_type key, Read read);
-  std::size_t slot_of(const bucket& b, std::uint64_t word) const noexcept;
-  bool has_empty_slot(const bucket& b) const noexcept;
+  status answer_at(Home home, const target& t, key_type key, Read read);
   template <class Read>
-  status answer(const target_type& t, key_type key, Read read);
-  segment segment_under_guard(std::uint64_t hash) const noexcept;
-  segment segment_of(std::uint64_t hash) const noexcept;
-  segment escape_segment() const noexcept;
-  bool still_named(const segment& s) const noexcept;
-  bool unchanged(const segment& s) const noexcept;
-  bucket_keys keys_of(const bucket& b) const noexcept;
-  static std::uint32_t match(bucket_keys keys, std::uint64_t word) noexcept;
-  std::uint32_t match(const bucket& b, std::uint64_t word) const noexcept {
-    return match(keys_of(b), word);
-  }
+  status answer(const target& t, key_type key, Read read);
   status search_long(key_type key, any_reader<value_type> read);
   probed probe(const window& w, key_type key, std::optional<value_type>& value,
                unsigned& buckets) const;
-  void settle_for_reader(stripe_index stripe, const window& w, unsigned buckets);
-  void settle_inherited(stripe_index stripe);
 
   // iteration.hpp
-  template <class Visit>
-  void for_each_resident(const segment& s, Visit&& visit) const;
-  std::vector<resident> residents(const segment& s) const;
-  template <class Visit>
-  void for_each_escaped(const segment& s, Visit&& visit) const;
-  std::uint32_t escaped_count() const;
   std::optional<std::uint64_t> read_stretch(std::uint64_t position, stretch& found);
 
   // write.hpp
-  segment lock_segment(std::uint64_t hash);
-  target_type target_of(key_type key) const noexcept;
-  segment lock_unit(const target_type& t, key_type key);
-  home_type lock_home(const target_type& t) const noexcept;
+  target target_of(key_type key) const noexcept;
+  segment lock_unit(const target& t, key_type key);
+  home_type lock_home(const target& t) const noexcept;
   static held_lock held_by(home_type locked) noexcept { return held_lock(locked->lock); }
-  bool is_settled(home_type locked, const target_type& t) const noexcept;
+  bool is_settled(home_type locked, const target& t) const noexcept;
   template <class Decide>
-  staged stage_home(home_type locked, const target_type& t, key_type key, Decide& decide, change& c,
+  staged stage_home(home_type locked, const target& t, key_type key, Decide& decide, change& c,
                     status& answer, flushed& started);
   template <class Decide, class WordOf>
-  staged stage_at_home(home_type locked, const target_type& t, key_type key, Decide& decide,
-                       change& c, status& answer, WordOf word_of);
-  bool try_lock_for(const target_type& t, key_type key, bool& as_named_before);
-  spin_lock& lock_of(const segment& s) const noexcept { return stripes_[s.stripe].lock; }
-  held_lock held_by(const segment& s) const noexcept { return held_lock(lock_of(s)); }
-  void settle(const segment& s) { settle_inherited(s.stripe); }
+  staged stage_at_home(home_type locked, const target& t, key_type key, Decide& decide, change& c,
+                       status& answer, WordOf word_of);
+  held_lock held_by(const segment& s) const noexcept { return held_lock(segments_.lock_of(s)); }
+  void settle(const segment& s) { segments_.settle_inherited(s.stripe); }
   lookup walk(const segment& s, const window& w, key_type key) const;
-  std::uint32_t stale_slots(const segment& s, const bucket& b) const;
   template <class Decide>
-  staged stage(const segment& s, const target_type& t, key_type key, Decide& decide, change& c,
+  staged stage(const segment& s, const target& t, key_type key, Decide& decide, change& c,
                status& answer, flushed& started);
-  void stage_value(const lookup& at, std::uint64_t value_word, std::uint64_t key_word,
-                   change& c) const;
-  void stage_update(slot& s, std::uint64_t value_word, change& c) const;
-  void stage_removal(const lookup& at, change& c) const;
   ordered payload_order(const change& c) const;
   flushed publish_change(const change& c, ordered payload);
   durable fence_payloads(flushed started) {
     return fence(m_, std::move(started), "cceh.write.payload");
   }
-  void begin(const change& c) noexcept { unsettled_.begin(c.stripe->mark); }
+  void begin(const change& c) noexcept { segments_.marks().begin(c.stripe->mark); }
   durable fence_words(flushed started) { return fence(m_, std::move(started), "cceh.write.done"); }
-  status finish_write(const target_type& t, const change& c, status answer);
-  static void outdate(stripe_state& stripe) noexcept;
-  void outdate(stripe_index stripe) noexcept { outdate(stripes_[stripe]); }
+  status finish_write(const target& t, const change& c, status answer);
   void end(change& c, const durable& done);
-  bool survey_is_due(stripe_state& stripe) noexcept;
-  static void add_records(stripe_state& stripe, std::int32_t records) noexcept;
-  void move_count(stripe_index from, stripe_index to, std::int32_t records) noexcept;
-  void look_ahead(std::span<const key_type> keys, target_type* targets, bool puts) const noexcept;
-  std::size_t lock_group(std::span<const key_type> keys, const target_type* targets, group& g);
+
+  // group.hpp
+  void look_ahead(std::span<const key_type> keys, target* targets, bool puts) const noexcept;
+  bool try_lock_for(const target& t, key_type key, bool& as_named_before);
+  std::size_t lock_group(std::span<const key_type> keys, const target* targets, group& g);
   template <class DecideOf>
   void begin_group(group& g, std::span<const key_type> keys, DecideOf& decide_of);
-  template <class DecideOf>
-  void write_group_records(std::span<const key_type> keys, DecideOf& decide_of, group& g);
   template <class Decide>
-  staged stage_in_group(std::size_t n, const target_type& t, key_type key, Decide& decide, group& g,
+  staged stage_in_group(std::size_t n, const target& t, key_type key, Decide& decide, group& g,
                         status& answer);
   template <class Decide>
-  staged stage_long(std::size_t n, const target_type& t, key_type key, Decide& decide, group& g,
+  staged stage_long(std::size_t n, const target& t, key_type key, Decide& decide, group& g,
                     status& answer);
-  segment segment_for(const target_type& t, key_type key) const noexcept {
-    return escapes(key) ? escape_segment() : segment_of(t.hash);
-  }
   void publish_next(group& g);
   void commit_group(group& g);
   void finish_group(group& g, std::size_t taken);
 
-  // grow.hpp
-  void give_back(std::uint64_t offset, std::uint64_t bytes) noexcept;
-  std::optional<segment_writer<M>> new_segment();
-  template <class Records>
-  bool lay_out(const Records& records, segment_writer<M>& made) const;
-  void lay_out_as_they_lie(const std::vector<resident>& records, segment_writer<M>& made) const;
-  void lay_out_halves(const segment& s, std::uint64_t right_prefix, halves& made) const;
-  bool may_split(const segment& s);
-  status make_room(const segment& full, const target_type& t, int round);
-  status split(const segment& s);
-  status split_in(const segment& s, halves& made, stripe_index right_stripe);
-  entry_range range_of(std::uint64_t prefix, unsigned depth) const noexcept;
-  template <class EntryOf>
-  void publish_entries(entry_range where, direction way, EntryOf&& entry_of, ordered);
-  template <class EntryAt>
-  bool switch_directory(unsigned depth, EntryAt&& entry_at, flushed started = {});
-  bool double_directory();
-  void halve_directory();
-  void count_segments();
-  struct occupancy {
-    std::uint64_t records = 0;
-    std::uint64_t spoiled = 0;  // buckets with room that do not end a search
-  };
-  occupancy occupancy_of(const segment& s, std::uint64_t each) const;
-  void survey(stripe_index stripe);
-  std::uint64_t survey_segment(std::uint64_t at, bool churned, std::uint64_t& until);
-  bool rewrite_if_it_stands(const segment& seen);
-  bool rewrite_with_room(const segment& s, std::uint64_t hash);
-  void in_order_of_homes(std::vector<resident>& records) const;
-  bool rewrite(const segment& s);
-  void put_in_place(const segment& s, segment_writer<M>& made);
-  /// The fewest removals between two looks at a segment.
-  std::uint16_t soon() const noexcept {
-    return static_cast<std::uint16_t>(std::max<std::uint64_t>(slots_per_segment() / 32, 1));
-  }
-  bool churned(stripe_index stripe) const noexcept {
-    return stripes_[stripe].removals >= slots_per_segment() / 16;
-  }
-  bool merge(std::uint64_t hash, std::uint64_t max_records);
-  bool merge(const segment& left, const segment& right, std::uint64_t max_records);
-  status move_segment_down(const segment& s);
+  // grow.hpp, survey.hpp
+  status make_room(const segment& full, const target& t, int round);
   status make_room_for(std::uint64_t records);
+  void survey(const change& c);
+
+  // compact.hpp
   status shrink_to_fit();
   status move_arrays_down();
   template <class Visit>
   void for_each_locked(Visit&& visit);
   status replace_value(const resident& r, std::uint64_t value_word, flushed started);
-  status build(std::vector<live_record> records, unsigned min_depth, flushed started);
-  status build_segments(std::span<const live_record> records, std::uint64_t prefix, unsigned depth,
-                        unsigned min_depth, std::vector<checked_place>& leaves, flushed& started);
 
-  // recover.hpp
-  error recover_directory(const std::string& path, bool restored,
-                          std::vector<std::string>* dropped);
-  error escapes_are_possible(const std::string& path) const;
-  std::vector<leaf> read_tree() const;
-  template <class Visit>
-  bool for_each_run(Visit&& visit) const;
-  void settle_directory();
-  bool repair(const std::vector<leaf>& leaves);
-  template <class Visit>
-  void for_each_segment(Visit&& visit) const;
-  template <class Visit>
-  void for_each_segment_of(stripe_index stripe, Visit&& visit) const;
+  // open.hpp
   bool count_units(const background* asking);
   void count_stripe(stripe_index stripe);
-  void count_records(const segment& s, std::int32_t& count);
-  error salvage(const std::string& path, const std::vector<leaf>& leaves,
-                std::vector<std::string>& dropped);
-  void salvage_escapes(std::vector<std::string>& dropped);
-  void salvage_segment(const segment& s, std::vector<live_record>& kept,
-                       std::vector<std::string>& dropped) const;
 
   // check.hpp
   std::uint64_t check_units(violations& violated, std::uint64_t& reached_bytes);
-  std::uint64_t check_segment(const segment& s, violations& violated, std::uint64_t& reached_bytes);
-  std::uint32_t impossible_escapes() const;
-  std::uint64_t check_escapes(violations& violated);
-  void check_directory(violations& violated, std::uint64_t& reached_bytes);
-  bool in_window(const resident& r) const;
-  bool on_path(const segment& s, const resident& r) const;
-  std::string fault_of(const live_record& r) const;
-  static std::string where(const segment& s, std::uint64_t bucket);
 
   // describe.hpp
-  std::string name_of(const segment& s) const;
   void each_part_of_table(part_visitor& v);
-  void each_part_of_entry(std::uint64_t index, part_visitor& v) const;
-  void each_part_of_segment(const segment& s, part_visitor& v) const;
-  void each_part_of_bucket(const segment& s, std::uint64_t index, const key_type* wanted,
-                           part_visitor& v) const;
 
-  char* const base_;  // of the pool
-  unsigned probe_ = 0, segment_log2_, home_shift_, first_depth_;
+  segments_type segments_;
+  segment_reader<M, Kind> reader_;
+  directory<M, Kind> directory_;
+  unsigned first_depth_;
   bool copy_on_write_;
-  std::atomic<std::uint64_t> directory_{0};  // a directory_view: where entries are read
-  turn_mutex directory_lock_;                // taken after stripes' locks
-  moving_counts counts_;                     // by stripe
-  // all segments, and those of the global depth; guarded by directory_lock_
-  std::uint64_t segments_ = 0, deepest_ = 0;
-  zeroed_array<stripe_state> stripes_;
-  unsettled<M, marks_of_stripes> unsettled_;
-  std::atomic<std::uint64_t> splits_{0}, rewrites_{0}, merges_{0}, doublings_{0}, halvings_{0};
+  std::atomic<std::uint64_t> splits_{0}, rewrites_{0}, merges_{0};
 };
 
 }  // namespace durahash::cceh
@@ -478,9 +207,9 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
 #include "engine/cceh/compact.hpp"
 #include "engine/cceh/describe.hpp"
 #include "engine/cceh/find.hpp"
+#include "engine/cceh/group.hpp"
 #include "engine/cceh/grow.hpp"
 #include "engine/cceh/iteration.hpp"
-#include "engine/cceh/recover.hpp"
-#include "engine/cceh/salvage.hpp"
-#include "engine/cceh/tree.hpp"
+#include "engine/cceh/open.hpp"
+#include "engine/cceh/survey.hpp"
 #include "engine/cceh/write.hpp"

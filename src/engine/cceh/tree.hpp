@@ -2,12 +2,31 @@
 // left of a split, a merge or a move, and how it is rolled forward.
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
+#include <new>
+#include <vector>
+
 #include "base/own_thread.hpp"
-#include "engine/cceh/table.hpp"
+#include "engine/frame/lifecycle.hpp"
+#include "engine/place.hpp"
 
 namespace durahash::cceh {
 
 namespace detail {
+
+/// A node of the buddy tree: the entries [begin, begin + count), which share `level` bits.
+struct node {
+  std::uint64_t begin, count;
+  unsigned level;
+};
+/// How they stand.
+enum class node_state : std::uint8_t {
+  inner,    // its halves are nodes of their own
+  whole,    // one segment's
+  torn,     // a split, merge or move was under way
+  damaged,  // no crash leaves this
+};
 
 /// Looks at a node of level `n.level`: with L the level,
 ///   a split  leaves  S..S R..R, or S..S T..T R..R with all of the right half R: S has depth L; R,
@@ -66,60 +85,55 @@ bool walk_tree(const node& n, EntryAt&& entry_at, Leaf&& leaf) {
 
 }  // namespace detail
 
+/// A leaf of the buddy tree, as recovery finds it.
+struct leaf {
+  detail::node where;
+  detail::node_state state;
+  checked_place left, right;  // what the halves are, or are to become
+};
+
 /// Calls visit(first, entries, entry) for the entries that name one segment side by side, from left
-/// to right, of a directory in which nothing was under way; until it returns false. Returns false
-/// where something was. But for the moments of a split, a merge or a move, reading the entries in a
-/// row is all that a recovery needs.
-template <medium M, class Kind>
-template <class Visit>
-bool table<M, Kind>::for_each_run(Visit&& visit) const {
-  const directory_view now = directory();
-  const pm<std::uint64_t>* const entries = entries_of(now.offset());
-  const std::uint64_t count = std::uint64_t{1} << now.exponent();
+/// to right, of a directory of that depth in which nothing was under way; until it returns false.
+/// Returns false where something was. But for the moments of a split, a merge or a move, reading
+/// the entries in a row is all that a recovery needs.
+template <class EntryAt, class Visit>
+bool for_each_run(unsigned depth, EntryAt&& entry_at, Visit&& visit) {
+  const std::uint64_t count = std::uint64_t{1} << depth;
   for (std::uint64_t first = 0, length = 0; first < count; first += length) {
-    const checked_place entry{load(m_, entries[first])};
-    if (entry.none() || !entry.sound() || entry.exponent() > now.exponent()) return false;
+    const checked_place entry = entry_at(first);
+    if (entry.none() || !entry.sound() || entry.exponent() > depth) return false;
     length = count >> entry.exponent();
     if ((first & (length - 1)) != 0) return false;
     for (std::uint64_t n = first + 1; n < first + length; ++n)
-      if (load(m_, entries[n]) != entry.word) return false;
+      if (entry_at(n) != entry) return false;
     if (!visit(first, length, entry)) break;
   }
   return true;
 }
 
-/// The leaves of the buddy tree, from left to right. Large directories are walked by several
-/// threads.
-template <medium M, class Kind>
-auto table<M, Kind>::read_tree() const -> std::vector<leaf> {
-  directory_view now = directory();
-  pm<std::uint64_t>* entries = entries_of(now.offset());
-  auto entry_at = [&](std::uint64_t i) { return checked_place{load(m_, entries[i])}; };
-  auto walk = [&](const detail::node& n) {
-    std::vector<leaf> found;
-    detail::walk_tree(n, entry_at,
-                      [&](const detail::node& at, detail::node_state state, checked_place left,
-                          checked_place right) {
-                        found.push_back({at, state, left, right});
-                        return true;
-                      });
-    return found;
-  };
-  std::uint64_t count = std::uint64_t{1} << now.exponent();
-  detail::node all{0, count, 0};
-  constexpr std::uint64_t worth_threads = 1 << 17;
-  checked_place left, right;
-  if (count < worth_threads ||
-      detail::examine(all, entry_at, left, right) != detail::node_state::inner)
-    return walk(all);
+namespace detail {
 
-  constexpr unsigned parts_log2 = 3;  // subtrees, but for what ends above them
-  std::vector<detail::node> parts{all};
+template <class EntryAt>
+std::vector<leaf> leaves_of(const node& n, EntryAt&& entry_at) {
+  std::vector<leaf> found;
+  walk_tree(n, entry_at,
+            [&](const node& at, node_state state, checked_place left, checked_place right) {
+              found.push_back({at, state, left, right});
+              return true;
+            });
+  return found;
+}
+
+/// Its subtrees, but for what ends above them.
+template <class EntryAt>
+std::vector<node> parts_of(const node& all, EntryAt&& entry_at) {
+  constexpr unsigned parts_log2 = 3;
+  checked_place left, right;
+  std::vector<node> parts{all};
   for (unsigned level = 0; level < parts_log2; ++level) {
-    std::vector<detail::node> deeper;
-    for (const detail::node& n : parts) {
-      if (n.level < level ||
-          detail::examine(n, entry_at, left, right) != detail::node_state::inner) {
+    std::vector<node> deeper;
+    for (const node& n : parts) {
+      if (n.level < level || examine(n, entry_at, left, right) != node_state::inner) {
         deeper.push_back(n);
         continue;
       }
@@ -128,12 +142,17 @@ auto table<M, Kind>::read_tree() const -> std::vector<leaf> {
     }
     parts = std::move(deeper);
   }
+  return parts;
+}
+
+template <class EntryAt>
+std::vector<leaf> leaves_by_threads(const std::vector<node>& parts, EntryAt&& entry_at) {
   std::vector<std::vector<leaf>> found(parts.size());
   std::vector<char> walked(parts.size());
   {
     std::vector<own_thread> walkers(parts.size());
     auto walk_part = [&](std::size_t i) {
-      if_memory_allows([&] { found[i] = walk(parts[i]), walked[i] = true; });
+      if_memory_allows([&] { found[i] = leaves_of(parts[i], entry_at), walked[i] = true; });
     };
     std::size_t here = 1;  // parts that this thread walks: those that get none of their own, too
     for (std::size_t i = parts.size() - 1; i > 0; --i)
@@ -151,22 +170,19 @@ auto table<M, Kind>::read_tree() const -> std::vector<leaf> {
   return together;
 }
 
-/// Rolls forward, in the order of a split: a crash on the way is one that recovery knows.
-template <medium M, class Kind>
-bool table<M, Kind>::repair(const std::vector<leaf>& leaves) {
-  std::scoped_lock lock(directory_lock_);
-  for (const leaf& l : leaves) {
-    if (l.state != detail::node_state::torn) continue;
-    if (!p_.may_change()) return false;
-    entry_range all{l.where.begin, l.where.begin + l.where.count};
-    bool mends_half = M::planted("cceh-recovery-mends-one-half");
-    if (mends_half && l.left == l.right) continue;
-    publish_entries(
-        mends_half ? entry_range{all.middle(), all.end} : all, direction::leftward,
-        [&](std::uint64_t i) { return i < all.middle() ? l.left : l.right; },
-        after_nothing("segments that entries name are durable"));
-  }
-  return true;
+}  // namespace detail
+
+/// The leaves of the buddy tree, from left to right. Large directories are walked by several
+/// threads.
+template <class EntryAt>
+std::vector<leaf> read_tree(unsigned depth, EntryAt&& entry_at) {
+  const detail::node all{0, std::uint64_t{1} << depth, 0};
+  constexpr std::uint64_t worth_threads = 1 << 17;
+  checked_place left, right;
+  if (all.count < worth_threads ||
+      detail::examine(all, entry_at, left, right) != detail::node_state::inner)
+    return detail::leaves_of(all, entry_at);
+  return detail::leaves_by_threads(detail::parts_of(all, entry_at), entry_at);
 }
 
 }  // namespace durahash::cceh

@@ -1,4 +1,4 @@
-// CCEH: insert, update, removal (paper §4), and groups of them that share fences.
+// CCEH: insert, update, removal (paper §4). group.hpp has groups of them.
 //
 // One write, under its stripe's lock:
 //   insert   1  byte tables: record written, flushed, fenced
@@ -17,11 +17,6 @@
 // A slot that is overwritten may hold a stale record (C2): between 2 and 3 its old key word stands
 // beside the new value. Nobody looks for that key in this segment, and all who copy records out of
 // it leave stale ones behind (hole CCEH 10).
-//
-// A group writes the records of up to 64 keys, then one fence if there are some, then the slots and
-// commit words of all, each seeing those before it, then one fence. Each record is atomic by
-// itself; the group is not. All locks are taken before the first flush: a locked instruction
-// between flushes waits for them.
 #pragma once
 
 #include "engine/cceh/table.hpp"
@@ -30,65 +25,24 @@ namespace durahash::cceh {
 
 // --------------------------------------------------------------------------------------- the locks
 
-/// The segment of a hash, locked: it stays what it is until it is unlocked. Its home bucket is
-/// asked for on the way.
-template <medium M, class Kind>
-auto table<M, Kind>::lock_segment(std::uint64_t hash) -> segment {
-  segment s = segment_of(hash);
-  while (true) {  // ends: each further round means that a split or merge got on
-    prefetch_for_write(&buckets_at(s.offset())[home_of(hash)]);
-    stripes_[s.stripe].lock.lock();
-    if (still_named(s)) [[likely]]
-      return s;
-    segment now = segment_of(hash);
-    if (now.stripe == s.stripe) return now;
-    lock_of(s).unlock();
-    s = now;
-  }
-}
-
 template <medium M, class Kind>
 [[gnu::always_inline]] inline auto table<M, Kind>::target_of(key_type key) const noexcept
-    -> target_type {
+    -> target {
   [[maybe_unused]] const read_guard guard = reading();
-  const target_type t = look_up(hash_of(key, seeds_));
+  const target t = segments_.look_up(hash_of<Kind>(key, seeds_));
   prefetch_for_write(t.home);
   return t;
 }
 
 template <medium M, class Kind>
-auto table<M, Kind>::lock_unit(const target_type& t, key_type key) -> segment {
-  if (!escapes(key)) [[likely]]
-    return lock_segment(t.hash);
-  stripes_[escape_stripe].lock.lock();
-  return escape_segment();
-}
-
-/// Whether the stripe of the key's segment is locked now: not when another thread, or this one,
-/// holds it, and not when the segment has just become another stripe's. Under a read_guard.
-template <medium M, class Kind>
-[[gnu::always_inline]] inline bool table<M, Kind>::try_lock_for(const target_type& t, key_type key,
-                                                                bool& as_named_before) {
-  if (!escapes(key)) [[likely]] {
-    if (!t.stripe->lock.try_lock()) return false;
-    if (as_named(t)) [[likely]]
-      return as_named_before = true;
-    t.stripe->lock.unlock();
-  }
-  segment seen = escapes(key) ? escape_segment() : segment_of(t.hash);
-  if (!stripes_[seen.stripe].lock.try_lock()) return false;
-  if (escapes(key) || still_named(seen) || segment_of(t.hash).stripe == seen.stripe) return true;
-  lock_of(seen).unlock();
-  return false;
+auto table<M, Kind>::lock_unit(const target& t, key_type key) -> segment {
+  if (!escapes<Kind>(key)) [[likely]]
+    return segments_.lock(t.hash);
+  segments_.stripes()[stripes::of_escapes].lock.lock();
+  return segments_.of_escapes();
 }
 
 // -------------------------------------------------------------------------------------- the window
-
-template <medium M, class Kind>
-auto table<M, Kind>::window_for(const segment& s, std::uint64_t hash, key_type key) const noexcept
-    -> window {
-  return s.stripe == escape_stripe ? escape_window(key) : window_of(s, hash, key);
-}
 
 /// Where the key's record is, or the first slot on its way that a new one can have: empty, removed
 /// or stale (§3.3).
@@ -97,7 +51,7 @@ auto table<M, Kind>::walk(const segment& s, const window& w, key_type key) const
   lookup at;
   for (unsigned distance = 0; distance < w.buckets; ++distance) {
     bucket& b = w[distance];
-    bucket_keys keys = keys_of(b);
+    bucket_keys keys = keys_of(m_, b);
     std::uint32_t empty = match(keys, empty_word);
     for (std::uint32_t hits = match(keys, w.key_word); hits != 0;) {
       slot& candidate = b.slots[take_lowest(hits)];
@@ -108,7 +62,7 @@ auto table<M, Kind>::walk(const segment& s, const window& w, key_type key) const
     }
     if (at.room == nullptr) {
       std::uint32_t open = empty != 0 ? empty : match(keys, removed_word);
-      if (open == 0) open = stale_slots(s, b);
+      if (open == 0) open = reader_.stale_slots(s, b);
       if (open != 0) at.room = &b.slots[std::countr_zero(open)], at.room_is_away = distance > 0;
     }
     if (empty != 0 || (M::planted("cceh-insert-takes-the-first-room") && at.room != nullptr)) break;
@@ -116,19 +70,10 @@ auto table<M, Kind>::walk(const segment& s, const window& w, key_type key) const
   return at;
 }
 
-/// Of a bucket without an empty or removed slot.
-template <medium M, class Kind>
-std::uint32_t table<M, Kind>::stale_slots(const segment& s, const bucket& b) const {
-  std::uint32_t found = 0;
-  for (int i = 0; i < slots_per_bucket; ++i)
-    found |= std::uint32_t{!s.owns(hash_of_slot(load(m_, b.slots[i].key)))} << i;
-  return found;
-}
-
 // ------------------------------------------------------------------------------- the way of most
 
 template <medium M, class Kind>
-[[gnu::always_inline]] inline auto table<M, Kind>::lock_home(const target_type& t) const noexcept
+[[gnu::always_inline]] inline auto table<M, Kind>::lock_home(const target& t) const noexcept
     -> home_type {
   t.stripe->lock.lock();
   return t.stripe;
@@ -136,17 +81,17 @@ template <medium M, class Kind>
 
 template <medium M, class Kind>
 [[gnu::always_inline]] inline bool table<M, Kind>::is_settled(home_type locked,
-                                                              const target_type& t) const noexcept {
+                                                              const target& t) const noexcept {
   [[maybe_unused]] const read_guard guard = reading();
-  return as_named(t) && unsettled_.settled(locked->mark);
+  return segments_.as_named(t) && segments_.marks().settled(locked->mark);
 }
 
 template <medium M, class Kind>
 template <class Decide>
-[[gnu::always_inline]] inline staged table<M, Kind>::stage_home(home_type locked,
-                                                                const target_type& t, key_type key,
-                                                                Decide& decide, change& c,
-                                                                status& answer, flushed& started) {
+[[gnu::always_inline]] inline staged table<M, Kind>::stage_home(home_type locked, const target& t,
+                                                                key_type key, Decide& decide,
+                                                                change& c, status& answer,
+                                                                flushed& started) {
   return stage_at_home(locked, t, key, decide, c, answer, [&](value_type value) {
     c.apart = !Kind::in_slot;
     return new_value_word<Kind>(m_, heap_, p_, key, value, started);
@@ -158,18 +103,17 @@ template <class Decide>
 template <medium M, class Kind>
 template <class Decide, class WordOf>
 [[gnu::always_inline]] inline staged table<M, Kind>::stage_at_home(home_type locked,
-                                                                   const target_type& t,
-                                                                   key_type key, Decide& decide,
-                                                                   change& c, status& answer,
-                                                                   WordOf word_of) {
+                                                                   const target& t, key_type key,
+                                                                   Decide& decide, change& c,
+                                                                   status& answer, WordOf word_of) {
   using act = typename decision<value_type>::what;
-  if (escapes(key)) [[unlikely]]
+  if (escapes<Kind>(key)) [[unlikely]]
     return staged::look_further;
   c.stripe = locked;
   lookup at;
   const std::uint64_t key_word = Kind::key_word(key, t.hash);
   bucket* b = t.home;
-  for (unsigned left = probe_;; b = bucket_behind(b, t.entry)) {
+  for (unsigned left = segments_.shape().probe;; b = segments_.bucket_behind(b, t.entry)) {
     slot* const s = b->slots;
     const std::uint64_t word[] = {load(m_, s[0].key), load(m_, s[1].key), load(m_, s[2].key),
                                   load(m_, s[3].key)};
@@ -206,12 +150,12 @@ template <class Decide, class WordOf>
   const decision<value_type> wanted = decide(present);
   answer = wanted.answer;
   if (wanted.act == act::keep) return staged::nothing_to_do;
-  if (!may_set<Decide> || wanted.act == act::remove) return stage_removal(at, c), staged::ready;
+  if (!may_set<Decide> || wanted.act == act::remove) return stage_removal(m_, at, c), staged::ready;
   if (at.found == nullptr && at.room_is_away) c.passes_full_buckets = true;
   const auto made = word_of(wanted.value);
   if (!made) [[unlikely]]
     return answer = status::no_space, staged::nothing_to_do;
-  stage_value(at, *made, key_word, c);
+  stage_value(m_, at, *made, key_word, c);
   return staged::ready;
 }
 
@@ -219,10 +163,10 @@ template <class Decide, class WordOf>
 
 template <medium M, class Kind>
 template <class Decide>
-staged table<M, Kind>::stage(const segment& s, const target_type& t, key_type key, Decide& decide,
+staged table<M, Kind>::stage(const segment& s, const target& t, key_type key, Decide& decide,
                              change& c, status& answer, flushed& started) {
   using act = typename decision<value_type>::what;
-  window w = window_for(s, t.hash, key);
+  window w = segments_.window_for(s, t.hash, key);
   lookup at = walk(s, w, key);
   std::optional<value_type> present;
   if (at.found != nullptr && !(present = frame::replaceable(load(m_, at.found->value), key, c)))
@@ -230,54 +174,51 @@ staged table<M, Kind>::stage(const segment& s, const target_type& t, key_type ke
   decision<value_type> wanted = decide(present);
   answer = wanted.answer;
   if (wanted.act == act::keep) return staged::nothing_to_do;
-  c.stripe = &stripes_[s.stripe];
-  if (!may_set<Decide> || wanted.act == act::remove) return stage_removal(at, c), staged::ready;
+  c.stripe = &segments_.stripes()[s.stripe];
+  if (!may_set<Decide> || wanted.act == act::remove) return stage_removal(m_, at, c), staged::ready;
   if (at.found == nullptr && at.room == nullptr) return staged::no_room;
   auto value_word = new_value_word<Kind>(m_, heap_, p_, key, wanted.value, started);
   if (!value_word) return answer = status::no_space, staged::nothing_to_do;
   c.apart = !Kind::in_slot;
-  stage_value(at, *value_word, w.key_word, c);
+  stage_value(m_, at, *value_word, w.key_word, c);
   return staged::ready;
 }
 
 /// A new value for the record that was found, or a new record in the room that was found. All but
 /// the commit word is stored.
-template <medium M, class Kind>
-[[gnu::always_inline]] inline void table<M, Kind>::stage_value(const lookup& at,
-                                                               std::uint64_t value_word,
-                                                               std::uint64_t key_word,
-                                                               change& c) const {
+template <medium M, class Change>
+[[gnu::always_inline]] inline void stage_value(M& m, const lookup& at, std::uint64_t value_word,
+                                               std::uint64_t key_word, Change& c) {
   if (at.found != nullptr) return stage_update(*at.found, value_word, c);
-  if (M::planted("cceh-a-claimed-slot")) store(m_, at.room->key, 0x5e17);
+  if (M::planted("cceh-a-claimed-slot")) store(m, at.room->key, 0x5e17);
   c.where = at.room;
   c.records = 1;
   if (M::planted("cceh-the-key-before-the-value")) {
-    store(m_, at.room->key, key_word);
+    store(m, at.room->key, key_word);
     c.word = &at.room->value, c.next = value_word;
     return;
   }
-  store(m_, at.room->value, value_word);
+  store(m, at.room->value, value_word);
   c.word = &at.room->key;
   c.next = key_word;
 }
 
-template <medium M, class Kind>
-[[gnu::always_inline]] inline void table<M, Kind>::stage_update(slot& s, std::uint64_t value_word,
-                                                                change& c) const {
+template <class Change>
+[[gnu::always_inline]] inline void stage_update(slot& s, std::uint64_t value_word, Change& c) {
   c.where = &s;
   c.word = &s.value;
   c.next = value_word;
 }
 
-template <medium M, class Kind>
-[[gnu::always_inline]] inline void table<M, Kind>::stage_removal(const lookup& at,
-                                                                 change& c) const {
+template <medium M, class Change>
+[[gnu::always_inline]] inline void stage_removal([[maybe_unused]] M& m, const lookup& at,
+                                                 Change& c) {
   c.where = at.found;
   c.word = &at.found->key;
   c.next = at.bucket_has_room ? empty_word : removed_word;  // C3
   if (M::planted("cceh-a-full-bucket-gets-an-empty-slot")) c.next = empty_word;
   if (M::planted("cceh-a-removed-key-of-another-segment"))
-    c.next = load(m_, at.found->key) ^ std::uint64_t{1} << 63;
+    c.next = load(m, at.found->key) ^ std::uint64_t{1} << 63;
   c.records = -1;
 }
 
@@ -291,218 +232,26 @@ template <medium M, class Kind>
 [[gnu::always_inline]] inline flushed table<M, Kind>::publish_change(const change& c,
                                                                      ordered payload) {
   bool version_first = M::planted("cceh-the-version-before-the-word");
-  if (version_first && c.records < 0) outdate(*c.stripe);
+  if (version_first && c.records < 0) c.stripe->outdate();
   // COMMIT: the record appears, changes or goes
   flushed started = publish_unfenced(m_, *c.word, c.next, std::move(payload), "cceh.write.commit");
   if (c.records < 0 && !version_first && !M::planted("cceh-removals-leave-the-version"))
-    outdate(*c.stripe);
+    c.stripe->outdate();
   return started;
 }
 
 template <medium M, class Kind>
-status table<M, Kind>::finish_write(const target_type&, const change& c, status answer) {
+status table<M, Kind>::finish_write(const target&, const change& c, status answer) {
   if (c.wants_survey) [[unlikely]]
-    return survey(static_cast<stripe_index>(c.stripe - &stripes_[0])), answer;
+    return survey(c), answer;
   return answer;
-}
-
-/// Reads of the stripe's segments that began before this are void (C6). Called when what took
-/// something away is visible, and nothing has its place yet.
-template <medium M, class Kind>
-[[gnu::always_inline]] inline void table<M, Kind>::outdate(stripe_state& stripe) noexcept {
-  std::atomic<std::uint32_t>& version = stripe.version;
-  version.store(version.load(std::memory_order_relaxed) + 1, std::memory_order_release);
 }
 
 template <medium M, class Kind>
 [[gnu::always_inline]] inline void table<M, Kind>::end(change& c, const durable& done) {
-  unsettled_.end(c.stripe->mark, done);
-  if (c.records != 0) add_records(*c.stripe, c.records);
-  c.wants_survey = c.records < 0 && survey_is_due(*c.stripe);
-}
-
-template <medium M, class Kind>
-[[gnu::always_inline]] inline void table<M, Kind>::add_records(stripe_state& stripe,
-                                                               std::int32_t records) noexcept {
-  std::atomic<std::int32_t>& sum = stripe.records;
-  sum.store(sum.load(std::memory_order_relaxed) + records, std::memory_order_relaxed);
-}
-
-template <medium M, class Kind>
-void table<M, Kind>::move_count(stripe_index from, stripe_index to, std::int32_t records) noexcept {
-  counts_.move([&] {
-    add_records(stripes_[from], -records);
-    add_records(stripes_[to], records);
-  });
-}
-
-/// After a removal: whether to look if the segment could be merged, or should be rewritten.
-template <medium M, class Kind>
-[[gnu::always_inline]] inline bool table<M, Kind>::survey_is_due(stripe_state& state) noexcept {
-  return ++state.removals >= state.due;  // at the first one `survey` says when
-}
-
-// ------------------------------------------------------------------------------------------ groups
-
-template <medium M, class Kind>
-void table<M, Kind>::look_ahead(std::span<const key_type> keys, target_type* targets,
-                                bool) const noexcept {
-  // no lock is held yet: segments and records that are looked at may be on their way out
-  [[maybe_unused]] const read_guard guard = reading();
-  for (std::size_t i = 0; i < keys.size(); ++i) {
-    targets[i] = target_of(keys[i]);
-    prefetch_for_write(targets[i].stripe);
-  }
-  ask_for_records({targets, keys.size()});
-}
-
-template <medium M, class Kind>
-std::size_t table<M, Kind>::lock_group(std::span<const key_type> keys, const target_type* targets,
-                                       group& g) {
-  g.locks.adopt(lock_of(lock_unit(targets[0], keys[0])));
-  [[maybe_unused]] const read_guard guard = reading();  // nothing is waited for from here on
-  g.as_named = !escapes(keys[0]) && as_named(targets[0]);
-  std::size_t locked = 1;
-  for (; locked < keys.size(); ++locked) {
-    const target_type& t = targets[locked];
-    bool as_named_before = false;
-    spin_lock* held = nullptr;
-    if (try_lock_for(t, keys[locked], as_named_before)) {
-      held = as_named_before ? &t.stripe->lock : &lock_of(segment_for(t, keys[locked]));
-      g.locks.adopt(*held);
-    } else if (g.locks.holds(lock_of(segment_for(t, keys[locked])))) {
-      as_named_before = !escapes(keys[locked]) && as_named(t);
-    } else {
-      break;  // another thread's
-    }
-    g.as_named |= std::uint64_t{as_named_before} << locked;
-  }
-  return locked;
-}
-
-template <medium M, class Kind>
-template <class DecideOf>
-void table<M, Kind>::begin_group(group& g, std::span<const key_type> keys, DecideOf& decide_of) {
-  if constexpr (!Kind::in_slot) write_group_records(keys, decide_of, g);
-}
-
-/// The records of a group, durable together: what a batch sets does not depend on what is there.
-/// Where there is no space for one, its word is 0.
-template <medium M, class Kind>
-template <class DecideOf>
-void table<M, Kind>::write_group_records(std::span<const key_type> keys, DecideOf& decide_of,
-                                         group& g) {
-  flushed started;
-  for (std::size_t n = 0; n < keys.size(); ++n) {
-    decision<value_type> wanted = decide_of(n)(std::nullopt);
-    if (wanted.act != decision<value_type>::what::set) return;  // removals
-    std::optional<std::uint64_t> made;
-    status answer = with_memory([&] {
-      return made = new_value_word<Kind>(m_, heap_, p_, keys[n], wanted.value, started), status::ok;
-    });
-    g.value_words[n] = made.value_or(0);
-    g.unused |= std::uint64_t{made.has_value()} << n;
-    g.starved |= std::uint64_t{answer == status::out_of_memory} << n;
-  }
-  g.records_written = fence(m_, std::move(started), "cceh.group.payloads");
-}
-
-/// Visible at once: a later key of the group may be of the same segment.
-template <medium M, class Kind>
-template <class Decide>
-[[gnu::always_inline]] inline staged table<M, Kind>::stage_in_group(std::size_t n,
-                                                                    const target_type& t,
-                                                                    key_type key, Decide& decide,
-                                                                    group& g, status& answer) {
-  const bool is_written = Kind::in_slot || !may_set<Decide> || (g.unused >> n & 1) != 0;
-  if ((g.as_named >> n & 1) != 0 && is_written && unsettled_.settled_or_publishing(t.stripe->mark))
-      [[likely]] {
-    const staged made =
-        stage_at_home(t.stripe, t, key, decide, g.next(), answer,
-                      [&]([[maybe_unused]] value_type value) -> std::optional<std::uint64_t> {
-                        if constexpr (Kind::in_slot) return value;
-                        else return g.value_words[n];
-                      });
-    if constexpr (!Kind::in_slot)
-      if (made == staged::ready) g.unused &= ~(std::uint64_t{1} << n);
-    if (made == staged::ready) publish_next(g);
-    if (made != staged::look_further) [[likely]]
-      return made;
-  }
-  return stage_long(n, t, key, decide, g, answer);
-}
-
-template <medium M, class Kind>
-template <class Decide>
-[[gnu::noinline]] staged table<M, Kind>::stage_long(std::size_t n, const target_type& t,
-                                                    key_type key, Decide& decide, group& g,
-                                                    status& answer) {
-  using act = typename decision<value_type>::what;
-  const segment s = segment_for(t, key);
-  settle(s);
-  window w = window_for(s, t.hash, key);
-  lookup at = walk(s, w, key);
-  change& c = g.next();
-  std::optional<value_type> present;
-  if (at.found != nullptr && !(present = frame::replaceable(load(m_, at.found->value), key, c)))
-    return answer = status::damaged, staged::nothing_to_do;
-  decision<value_type> wanted = decide(present);
-  answer = wanted.answer;
-  if (wanted.act == act::keep) return staged::nothing_to_do;
-  bool sets = may_set<Decide> && wanted.act == act::set;
-  if (!Kind::in_slot && sets && (g.unused >> n & 1) == 0) {
-    answer = (g.starved >> n & 1) != 0 ? status::out_of_memory : status::no_space;
-    return staged::nothing_to_do;
-  }
-  if (at.found == nullptr && at.room == nullptr) return staged::no_room;
-  if constexpr (Kind::in_slot) g.value_words[n] = wanted.value;
-  c.stripe = &stripes_[s.stripe];
-  c.passes_full_buckets = at.found == nullptr && at.room_is_away;
-  if (sets) stage_value(at, g.value_words[n], w.key_word, c);
-  else stage_removal(at, c);
-  g.unused &= ~(std::uint64_t{1} << n);
-  publish_next(g);
-  return staged::ready;
-}
-
-template <medium M, class Kind>
-[[gnu::always_inline]] inline void table<M, Kind>::publish_next(group& g) {
-  change& c = *g.behind;
-  // its stripe has begun: what the group has published there may not be durable
-  if (c.passes_full_buckets && unsettled_.publishing(c.stripe->mark) &&
-      !M::planted("cceh-a-group-passes-what-it-has-just-filled")) [[unlikely]] {
-    // C2: the full buckets on its way are full after a crash, too
-    [[maybe_unused]] durable full = fence(m_, std::move(g.started), "cceh.group.full");
-    g.started = {};
-  }
-  begin(c);
-  g.started +=
-      publish_change(c, g.records_written ? after_group(*g.records_written) : payload_order(c));
-  g.keep_next();
-}
-
-template <medium M, class Kind>
-void table<M, Kind>::commit_group(group& g) {
-  if (g.all().empty()) return;
-  durable done = fence(m_, std::move(g.started), "cceh.group.done");
-  typename heap<M>::retiring several(heap_);
-  for (change& c : g.all()) {
-    end(c, done);
-    g.wants_survey |= c.wants_survey;
-    frame::retire_replaced(c, several);
-  }
-}
-
-template <medium M, class Kind>
-void table<M, Kind>::finish_group(group& g, std::size_t) {
-  if constexpr (!Kind::in_slot)
-    for (; g.unused != 0; g.unused &= g.unused - 1) {
-      std::uint64_t offset = g.value_words[std::countr_zero(g.unused)];
-      heap_.free(offset, record_at(m_, p_, offset)->bytes());
-    }
-  if (g.wants_survey) [[unlikely]]
-    for (const change& c : g.all())
-      if (c.wants_survey) survey(static_cast<stripe_index>(c.stripe - &stripes_[0]));
+  segments_.marks().end(c.stripe->mark, done);
+  if (c.records != 0) c.stripe->add_records(c.records);
+  c.wants_survey = c.records < 0 && c.stripe->survey_is_due();
 }
 
 }  // namespace durahash::cceh
