@@ -43,14 +43,14 @@ std::uint64_t table<M, Kind>::check_level(const levels_view& v, unsigned index,
       violated(where(l, n) + ": a token of a slot that is not there");
     for_each_resident(b, [&](const resident& r) {
       ++records;
-      candidates s = candidates_of(r);
-      bool here[2] = {number(l, s.place[0]) == n, number(l, s.place[1]) == n};
+      candidates s = second_maps_.candidates_of(r.hash, r.key_word);
+      bool here[2] = {l.number(s.place[0]) == n, l.number(s.place[1]) == n};
       if (!here[0] && !here[1]) violated(where(l, n) + ": a record out of place");
       if ((match(b, s.tag) >> r.slot & 1) == 0)
         violated(where(l, n) + ": a search for a key does not see its tag");
       for (unsigned which = 0; which < 2; ++which)
-        if (here[which] && under_previous(v, index) &&
-            !state_of(bucket_of(v.at[index - 1], s.place[which])).admits(s.filter_class))
+        if (here[which] && v.under_previous(index) &&
+            !state_of(v.at[index - 1].bucket_of(s.place[which])).admits(s.filter_class))
           violated(where(l, n) + ": a search for a key ends before it gets here");
       if (copies_of(v, r) > 1) ++doubled;
       std::string fault = fault_of(r);
@@ -81,7 +81,7 @@ void table<M, Kind>::describe(table_stats& stats) {
       ++records;
       in_top += top;
       free_beside += free_slot(state_of(b)) >= 0;
-      candidates s = candidates_of(r);
+      candidates s = second_maps_.candidates_of(r.hash, r.key_word);
       bucket_reads seen, all;
       look_everywhere(v, s, seen, [&](bucket where, bucket_state, int slot, unsigned) {
         return where == r.where && slot == r.slot;

@@ -125,7 +125,7 @@ template <medium M, class Kind>
 void table<M, Kind>::each_candidate(key_type key, part_visitor& v) {
   const levels_view& now = levels();
   std::uint64_t hash = Kind::hash(key, seeds_);
-  candidates s = candidates_of(hash, Kind::key_word(key, hash));
+  candidates s = second_maps_.candidates_of(hash, Kind::key_word(key, hash));
   v.visit({.kind = "search", .offset = p_.offset_of(&root_of_table()), .bytes = 0, .listed = true},
           [&](pool_part& into) {
             into.name = "search";
@@ -138,7 +138,7 @@ void table<M, Kind>::each_candidate(key_type key, part_visitor& v) {
           });
   for (unsigned i = 0; i < now.count; ++i)
     for (std::uint64_t place : s.place)
-      each_part_of_bucket(now.at[i], number(now.at[i], place), &key, v);
+      each_part_of_bucket(now.at[i], now.at[i].number(place), &key, v);
 }
 
 }  // namespace durahash::level

@@ -71,7 +71,7 @@ template <class OnMatch>
   return false;
 }
 
-/// Looks at the key's buckets in search order: the n-th on the way is in the level level_of(v, n),
+/// Looks at the key's buckets in search order: the n-th on the way is in the level v.level_of(n),
 /// at the place n % 2. Calls on_match as above.
 template <medium M, class Kind>
 template <class OnMatch>
@@ -83,15 +83,15 @@ template <class OnMatch>
     return look_in_many(v, s, seen, on_match);
   const level_view& first = v.at[v.bottom_first];
   const level_view& then = v.at[!v.bottom_first];
-  bucket a = bucket_of(first, s.place[0]), b = bucket_of(first, s.place[1]);
+  bucket a = first.bucket_of(s.place[0]), b = first.bucket_of(s.place[1]);
   __builtin_prefetch(b.state);
   if (look(0, a, s, seen, on_match) || look(1, b, s, seen, on_match)) return;
   bool all = v.bottom_first || !v.filtered;
   if ((all || seen.state(0).admits(s.filter_class)) &&
-      look(2, bucket_of(then, s.place[0]), s, seen, on_match))
+      look(2, then.bucket_of(s.place[0]), s, seen, on_match))
     return;
   if (all || seen.state(1).admits(s.filter_class))
-    look(3, bucket_of(then, s.place[1]), s, seen, on_match);
+    look(3, then.bucket_of(s.place[1]), s, seen, on_match);
 }
 
 /// While the table changes its size.
@@ -102,11 +102,11 @@ template <class OnMatch>
   bucket_state above[2];
   unsigned read_above[2] = {max_levels, max_levels};  // the level that `above` is of
   for (unsigned n = 0; n < 2 * v.count; ++n) {
-    unsigned level = level_of(v, n), which = n % 2;
-    if (read_above[which] + 1 == level && under_previous(v, level) &&
+    unsigned level = v.level_of(n), which = n % 2;
+    if (read_above[which] + 1 == level && v.under_previous(level) &&
         !above[which].admits(s.filter_class))
       continue;
-    if (look(n, bucket_of(v.at[level], s.place[which]), s, seen, on_match)) return;
+    if (look(n, v.at[level].bucket_of(s.place[which]), s, seen, on_match)) return;
     if (v.bottom_first && level == 0) continue;  // what lies below the bottom counts
     above[which] = seen.state(n);
     read_above[which] = level;
@@ -176,12 +176,12 @@ template <class Read>
     bucket c = a, d = b;  // or those in the other level
     bucket_state in_c = in_a, in_d = in_b;
     if (bucket_state{in_a.word | v.always_admits}.admits(t.filter_class)) {
-      c = bucket_of(v.searched[1], t.place[0]), in_c = state_of(c);
+      c = v.searched[1].bucket_of(t.place[0]), in_c = state_of(c);
       if (const found_slot at = find_in(c, in_c, t); at.there != nullptr)
         return answer_hit(v, t.place[0], c, in_c, at, key, read);
     }
     if (bucket_state{in_b.word | v.always_admits}.admits(t.filter_class)) {
-      d = bucket_of(v.searched[1], t.place[1]), in_d = state_of(d);
+      d = v.searched[1].bucket_of(t.place[1]), in_d = state_of(d);
       if (const found_slot at = find_in(d, in_d, t); at.there != nullptr)
         return answer_hit(v, t.place[1], d, in_d, at, key, read);
     }
@@ -199,8 +199,8 @@ template <class Read>
                                                                  Read read) {
   const levels_view& v = *t.levels;
   if (!is_still(t.at[0], in_a) || !is_still(t.at[1], in_b) || &levels() != &v ||
-      !unsettled_.settled(stripe_of(v, t.place[0])) ||
-      !unsettled_.settled(stripe_of(v, t.place[1]))) [[unlikely]]
+      !unsettled_.settled(v.stripe_of(t.place[0])) || !unsettled_.settled(v.stripe_of(t.place[1])))
+      [[unlikely]]
     return frame::search(key, read);
   return status::not_found;
 }
@@ -214,7 +214,7 @@ template <class Read>
                                                                 key_type key, Read read) {
   const std::optional<value_type> value =
       value_for_key<Kind>(m_, p_, load(m_, at.there->value), key);
-  if (!value || !is_still(b, state) || &levels() != &v || !unsettled_.settled(stripe_of(v, place)))
+  if (!value || !is_still(b, state) || &levels() != &v || !unsettled_.settled(v.stripe_of(place)))
       [[unlikely]]
     return frame::search(key, read);
   read(*value);
@@ -224,7 +224,7 @@ template <class Read>
 template <medium M, class Kind>
 status table<M, Kind>::search_long(key_type key, any_reader<value_type> read) {
   const std::uint64_t hash = Kind::hash(key, seeds_);
-  const candidates s = candidates_of(hash, Kind::key_word(key, hash));
+  const candidates s = second_maps_.candidates_of(hash, Kind::key_word(key, hash));
   // keeps records and levels from reuse; u64 tables have none, and look at the levels again instead
   [[maybe_unused]] read_guard guard = reading();
   while (true) {  // ends: each further round means that a writer got on
@@ -265,7 +265,7 @@ void table<M, Kind>::settle_for_reader(const levels_view& v, const candidates& s
   if constexpr (unsettled<M>::needed) {
     bool publishing = false;
     for (std::uint64_t place : s.place) {
-      stripe_index stripe = stripe_of(v, place);
+      stripe_index stripe = v.stripe_of(place);
       settle_inherited(v, stripe);
       publishing |= !unsettled_.settled(stripe);
     }
@@ -284,10 +284,10 @@ void table<M, Kind>::settle_inherited(const levels_view& v, stripe_index stripe)
   if constexpr (unsettled<M>::needed) {
     if (unsettled_.of(stripe) != settlement::inherited) return;
     flushed started;
-    std::uint64_t place = place_of(v, stripe);
+    std::uint64_t place = v.place_of(stripe);
     for (unsigned i = 0; i < v.count; ++i)
       started += flush(m_,
-                       extent{bucket_of(v.at[i], place).state,
+                       extent{v.at[i].bucket_of(place).state,
                               std::size_t{1} << (v.at[i].log2 - v.stripe_bits + shape_.bytes_log2)},
                        "level.inherit.buckets");
     unsettled_.take_over(stripe, fence(m_, std::move(started), "level.inherit.all"));
@@ -321,9 +321,9 @@ template <class Ask>
   if (bucket_state{a.word | b.word | always_admits}.admits(filter_class)) {
     seen.hits = first_look::below;
     if (bucket_state{a.word | always_admits}.admits(filter_class))
-      ask(bucket_of(then, t.place[0]).state);
+      ask(then.bucket_of(t.place[0]).state);
     if (bucket_state{b.word | always_admits}.admits(filter_class))
-      ask(bucket_of(then, t.place[1]).state);
+      ask(then.bucket_of(t.place[1]).state);
   }
   if (!rooms) return;
   const std::uint32_t free_a = ~a.tokens() & shape_.all_tokens;

@@ -90,7 +90,7 @@ auto table<M, Kind>::plan_levels(std::vector<level_view> now, bool drain_largest
   made.count = static_cast<unsigned>(now.size());
   std::copy(now.begin(), now.end(), made.at);
   made.bottom_first = bottom_first && made.count > 1;
-  made.filtered = made.count > 1 && under_previous(made, 1);
+  made.filtered = made.count > 1 && made.under_previous(1);
   made.stripe_bits = std::min(stripe_bits_on<M>, now.back().log2);
   made.stripe_shift = 64 - made.stripe_bits;
   made.is_pair = made.count == 2 && made.filtered;
@@ -120,7 +120,7 @@ void table<M, Kind>::switch_levels(levels_view& made) noexcept {
   if (other_stripes) {
     lock_stripes(*old);
     // a mark means other buckets from here on
-    for (stripe_index s = 0; s < stripes_of(*old); ++s) settle_inherited(*old, s);
+    for (stripe_index s = 0; s < old->stripes(); ++s) settle_inherited(*old, s);
     counts_.move([&] {  // nobody counts by the old stripes what has moved
       count_anew(old->stripe_bits, made.stripe_bits);
       levels_.store(&made, std::memory_order_release);
@@ -147,19 +147,19 @@ void table<M, Kind>::count_anew(unsigned old_bits, unsigned bits) noexcept {
 
 template <medium M, class Kind>
 void table<M, Kind>::lock_stripes(const levels_view& v) noexcept {
-  for (stripe_index s = 0; s < stripes_of(v); ++s) locks_[s].lock();
+  for (stripe_index s = 0; s < v.stripes(); ++s) locks_[s].lock();
 }
 
 template <medium M, class Kind>
 void table<M, Kind>::unlock_stripes(const levels_view& v) noexcept {
-  for (stripe_index s = 0; s < stripes_of(v); ++s) locks_[s].unlock();
+  for (stripe_index s = 0; s < v.stripes(); ++s) locks_[s].unlock();
 }
 
 /// Until nobody writes with levels that were replaced before this.
 template <medium M, class Kind>
 void table<M, Kind>::await_writers() {
   const levels_view& v = levels();
-  for (stripe_index s = 0; s < stripes_of(v); ++s) std::scoped_lock lock(locks_[s]);
+  for (stripe_index s = 0; s < v.stripes(); ++s) std::scoped_lock lock(locks_[s]);
 }
 
 /// Of a level that readers may still see.
@@ -168,13 +168,6 @@ void table<M, Kind>::give_back(std::uint64_t offset, std::uint64_t bytes) {
   p_.readers().before_reuse();
   if constexpr (Kind::in_slot) heap_.free(offset, bytes);  // readers notice; the bytes stay mapped
   else heap_.retire(offset, bytes);
-}
-
-template <medium M, class Kind>
-unsigned table<M, Kind>::index_of(const levels_view& v, unsigned log2) noexcept {
-  unsigned i = 0;
-  while (i < v.count && v.at[i].log2 != log2) ++i;
-  return i;
 }
 
 // --------------------------------------------------------------------------------------- expansion
@@ -268,7 +261,7 @@ double table<M, Kind>::sampled_load(const level_view& l) {
   int tokens = 0;
   std::uint64_t at = looks_.fetch_add(1, std::memory_order_relaxed);
   for (unsigned n = 0; n < buckets; ++n)
-    tokens += std::popcount(state_of(bucket_of(l, mixed(at * buckets + n + 1))).tokens() &
+    tokens += std::popcount(state_of(l.bucket_of(mixed(at * buckets + n + 1))).tokens() &
                             shape_.all_tokens);
   return static_cast<double>(tokens) / (buckets * shape_.slots);
 }
@@ -322,7 +315,7 @@ void table<M, Kind>::mark_top(const level_view& top, unsigned mark) {
 template <medium M, class Kind>
 status table<M, Kind>::shrink() {
   const levels_view& v = levels();
-  if (v.count != 2 || v.at[0].log2 < 3 || !under_previous(v, 1)) return status::ok;
+  if (v.count != 2 || v.at[0].log2 < 3 || !v.under_previous(1)) return status::ok;
   drop_prepared();
   new_level below{v.at[0].log2 - 2, {}};
   if (status added = add_levels({&below, 1}, true); added != status::ok) return added;
@@ -390,7 +383,7 @@ template <medium M, class Kind>
 void table<M, Kind>::move_level_down(unsigned log2) {
   std::scoped_lock lock(resize_lock_);
   const levels_view& v = levels();
-  unsigned index = index_of(v, log2);
+  unsigned index = v.index_of(log2);
   std::uint64_t bytes = shape_.level_bytes(log2);
   if (index == v.count || v.count > 2 || !heap_.has_room_before(v.at[index].offset, bytes)) return;
   auto place = allocate_loose(heap_, bytes);
@@ -401,7 +394,7 @@ void table<M, Kind>::move_level_down(unsigned log2) {
   levels_view& planned = plan_levels(std::move(now), false, v.bottom_first);
   lock_stripes(v);
   if (!p_.may_change()) return unlock_stripes(v);
-  for (stripe_index s = 0; s < stripes_of(v); ++s) settle_inherited(v, s);
+  for (stripe_index s = 0; s < v.stripes(); ++s) settle_inherited(v, s);
   auto words = [](std::byte* first) { return reinterpret_cast<pm<std::uint64_t>*>(first); };
   // readers may have been here before
   for (std::uint64_t n = 0; n < bytes / 8; ++n)
@@ -419,18 +412,18 @@ void table<M, Kind>::move_level_down(unsigned log2) {
 template <medium M, class Kind>
 template <class Visit>
 void table<M, Kind>::for_each_locked(Visit&& visit) {
-  for (stripe_index stripe = 0; stripe < stripes_of(levels()); ++stripe) {
+  for (stripe_index stripe = 0; stripe < levels().stripes(); ++stripe) {
     const levels_view& v = levels();
     std::scoped_lock lock(locks_[stripe]);
     // the table changes its size: it will be compacted another time
     if (levels().stripe_bits != v.stripe_bits) return;
     settle_inherited(levels(), stripe);
-    for_each_bucket(levels(), place_of(v, stripe), v.stripe_bits,
-                    [&](const level_view& l, std::uint64_t index) {
-                      for_each_resident(bucket_at(l, index), [&](const resident& r) {
-                        visit(located{r, stripe});
-                      });
-                    });
+    levels().for_each_bucket(v.place_of(stripe), v.stripe_bits,
+                             [&](const level_view& l, std::uint64_t index) {
+                               for_each_resident(bucket_at(l, index), [&](const resident& r) {
+                                 visit(located{r, stripe});
+                               });
+                             });
   }
 }
 

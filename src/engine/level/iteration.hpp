@@ -38,18 +38,6 @@ struct table<M, Kind>::stretch : plain_stretch<true> {
   void finish() { this->records.resize(static_cast<std::size_t>(end - this->records.data())); }
 };
 
-/// Calls visit(level, number of the bucket) for the buckets whose numbers begin with the first
-/// `bits` of the place; no level has fewer bits.
-template <medium M, class Kind>
-template <class Visit>
-void table<M, Kind>::for_each_bucket(const levels_view& v, std::uint64_t place, unsigned bits,
-                                     Visit&& visit) const {
-  for (unsigned i = 0; i < v.count; ++i) {
-    std::uint64_t first = number(v.at[i], place), count = std::uint64_t{1} << (v.at[i].log2 - bits);
-    for (std::uint64_t n = first; n < first + count; ++n) visit(v.at[i], n);
-  }
-}
-
 /// Calls visit(resident) for each record in the bucket.
 template <medium M, class Kind>
 template <class Visit>
@@ -78,8 +66,8 @@ void table<M, Kind>::look_over(const levels_view& v, std::uint64_t place, tag_bi
   const unsigned bits = found.bits;
   const std::size_t bucket_bytes = std::size_t{1} << shape_.bytes_log2,
                     asked_first = tags.mask == 0 ? line_bytes : bucket_bytes;
-  for_each_bucket(
-      v, place, bits,
+  v.for_each_bucket(
+      place, bits,
       [ =, this, &found ](const level_view& l, std::uint64_t n) __attribute__((always_inline)) {
         const bucket b = bucket_at(l, n);
         const bucket_state state = state_of(b);
@@ -128,10 +116,10 @@ std::optional<std::uint64_t> table<M, Kind>::read_stretch(std::uint64_t position
   const levels_view& v = levels();
   const unsigned smallest = v.at[v.count - 1].log2;
   const unsigned bits = smallest > together_bits ? smallest - together_bits : 1;
-  const std::uint64_t prefix = position >> (64 - bits) << (64 - bits);
+  const std::uint64_t prefix = place_with(first_bits(position, bits), bits);
   // stripes of a prefix
   const std::size_t stripes = std::size_t{1} << (v.stripe_bits - std::min(v.stripe_bits, bits));
-  const std::span<const stripe_state> moving(&stripes_[stripe_of(v, prefix)], stripes);
+  const std::span<const stripe_state> moving(&stripes_[v.stripe_of(prefix)], stripes);
   std::uint32_t moved[1 << together_bits];
   for (std::size_t n = 0; n < stripes; ++n)
     moved[n] = moving[n].moves.load(std::memory_order_acquire);
@@ -139,7 +127,7 @@ std::optional<std::uint64_t> table<M, Kind>::read_stretch(std::uint64_t position
   const places_of_prefix places(second_maps_, prefix, bits);
   for (auto at = places.begin(); at != places.end(); ++at) {
     if (at + 1 != places.end())
-      for_each_bucket(v, at[1].place, bits, [&](const level_view& l, std::uint64_t n) {
+      v.for_each_bucket(at[1].place, bits, [&](const level_view& l, std::uint64_t n) {
         __builtin_prefetch(bucket_at(l, n).state);
       });
     look_over(v, at->place, at->tags, found);
@@ -150,14 +138,14 @@ std::optional<std::uint64_t> table<M, Kind>::read_stretch(std::uint64_t position
   for (std::size_t n = 0; n < stripes; ++n)
     if (moving[n].moves.load(std::memory_order_acquire) != moved[n]) return std::nullopt;
   found.finish();
-  return prefix + (std::uint64_t{1} << (64 - bits));
+  return prefix + place_with(1, bits);
 }
 
 /// What was read in the buckets of the place is durable.
 template <medium M, class Kind>
 void table<M, Kind>::settle_for_scan(const levels_view& v, std::uint64_t place, unsigned bits,
                                      std::size_t stripes) {
-  const stripe_index first = stripe_of(v, place), end = first + static_cast<stripe_index>(stripes);
+  const stripe_index first = v.stripe_of(place), end = first + static_cast<stripe_index>(stripes);
   auto all_settled = [&] {
     bool settled = true;
     for (stripe_index s = first; s != end; ++s) settled &= unsettled_.settled(s);
@@ -167,7 +155,7 @@ void table<M, Kind>::settle_for_scan(const levels_view& v, std::uint64_t place, 
   for (stripe_index s = first; s != end; ++s) settle_inherited(v, s);
   if (all_settled()) return;
   flushed started;
-  for_each_bucket(v, place, bits, [&](const level_view& l, std::uint64_t n) {
+  v.for_each_bucket(place, bits, [&](const level_view& l, std::uint64_t n) {
     started += flush(m_, bucket_extent(bucket_at(l, n)), "level.scan.buckets");
   });
   [[maybe_unused]] durable done = fence(m_, std::move(started), "level.scan.all");

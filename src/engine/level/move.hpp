@@ -34,24 +34,25 @@ template <medium M, class Kind>
 bool table<M, Kind>::move_from(const locked& l, const levels_view& v, const candidates& s,
                                unsigned from, unsigned to) {
   for (unsigned n = 0; n < 2; ++n) {
-    const bucket b = bucket_of(v.at[from], s.place[n]);
+    const bucket b = v.at[from].bucket_of(s.place[n]);
     for (std::uint32_t left = state_of(b).tokens() & shape_.all_tokens; left != 0;) {
       const int index = take_lowest(left);
       const std::uint64_t key_word = load(m_, slot_of(b, index).key), hash = hash_of_slot(key_word);
-      const std::uint64_t second = second_place(hash);
-      const unsigned here = bucket_of(v.at[from], hash) == b ? 0 : 1;
+      const std::uint64_t second = second_maps_.second_place(hash);
+      const unsigned here = v.at[from].bucket_of(hash) == b ? 0 : 1;
       for (unsigned which : {1 - here, here}) {
         const std::uint64_t place = which == 0 ? hash : second;
-        if ((from == to && which == here) || free_slot(state_of(bucket_of(v.at[to], place))) < 0)
+        if ((from == to && which == here) || free_slot(state_of(v.at[to].bucket_of(place))) < 0)
           continue;
-        stripe_index stripe = stripe_of(v, place);
+        stripe_index stripe = v.stripe_of(place);
         bool held = stripe == l.stripe[0] || stripe == l.stripe[1];
         if (!held && !locks_[stripe].try_lock()) continue;
         settle_inherited(v, stripe);
         const resident r{{hash, key_word, load(m_, slot_of(b, index).value)}, b, index};
         // Levels that came before the lock was taken may have drained the bucket behind it.
         const bool moved =
-            (held || &levels() == &v) && move(v, r, candidates_of(r), to, which, l.stripe[n]);
+            (held || &levels() == &v) &&
+            move(v, r, second_maps_.candidates_of(r.hash, r.key_word), to, which, l.stripe[n]);
         if (!held) locks_[stripe].unlock();
         if (moved) return true;
       }
@@ -64,10 +65,10 @@ bool table<M, Kind>::move_from(const locked& l, const levels_view& v, const cand
 template <medium M, class Kind>
 bool table<M, Kind>::move(const levels_view& v, const resident& r, const candidates& s, unsigned to,
                           unsigned which, stripe_index from_stripe) {
-  bucket there = bucket_of(v.at[to], s.place[which]);
+  bucket there = v.at[to].bucket_of(s.place[which]);
   int free = free_slot(state_of(there));
   if (free < 0) return false;
-  stripe_index there_stripe = stripe_of(v, s.place[which]);
+  stripe_index there_stripe = v.stripe_of(s.place[which]);
   // the count is by stripe
   if (there_stripe != from_stripe && !M::planted("level-a-movement-outruns-the-count"))
     for (stripe_index stripe : {there_stripe, from_stripe})
@@ -85,7 +86,7 @@ bool table<M, Kind>::move(const levels_view& v, const resident& r, const candida
   durable twice = publish(m_, *there.state, state.with_tokens(state.tokens() | 1u << free).word,
                           after(std::move(written)), "level.move.arrived");
   unsettled_.end(there_stripe, twice);
-  count_moved(stripe_of(v, r.hash));
+  count_moved(v.stripe_of(r.hash));
   state = state_of(r.where);
   unsettled_.begin(from_stripe);
   // COMMIT: it has moved
@@ -178,7 +179,7 @@ template <medium M, class Kind>
 bool table<M, Kind>::drain_bucket(drain& d, std::uint64_t index) {
   while (true) {  // ends: each further round has a record less in the bucket, or other levels
     const levels_view* v = &levels();
-    stripe_index stripe = stripe_of(*v, index << (64 - d.log2));
+    stripe_index stripe = v->stripe_of(place_with(index, d.log2));
     bool empty;
     {
       std::scoped_lock lock(locks_[stripe]);
@@ -199,7 +200,7 @@ bool table<M, Kind>::drain_bucket(drain& d, std::uint64_t index) {
 template <medium M, class Kind>
 bool table<M, Kind>::move_together(const levels_view& v, const drain& d, std::uint64_t index,
                                    stripe_index stripe) {
-  const level_view& from = drained_of(v, d);
+  const level_view& from = v.drained(d);
   const bucket b = bucket_at(from, index);
   const std::uint64_t here = index << from.shift;
   bucket_state state = state_of(b);
@@ -224,7 +225,7 @@ bool table<M, Kind>::move_together(const levels_view& v, const drain& d, std::ui
     if (targets > max_targets_of_level) continue;
     open[open_count++] = {level, l.shift, target_count, targets - 1};
     for (unsigned n = 0; n < targets; ++n, ++target_count)
-      next[target_count] = state_of(where[target_count] = bucket_at(l, number(l, here) + n));
+      next[target_count] = state_of(where[target_count] = bucket_at(l, l.number(here) + n));
   }
   // of the records whose first place is another bucket's
   stripe_index others[max_slots];
@@ -235,10 +236,10 @@ bool table<M, Kind>::move_together(const levels_view& v, const drain& d, std::ui
     const int slot_index = std::countr_zero(left);
     const slot& at = slot_of(b, slot_index);
     const std::uint64_t key_word = load(m_, at.key), hash = hash_of_slot(key_word);
-    const std::uint64_t place = place_beside(here, hash);
+    const std::uint64_t place = second_maps_.place_beside(here, hash);
     for (const target_level *l = open, *end = open + open_count; l != end; ++l) {
-      if (under_previous(v, l->level) &&
-          !state_of(bucket_of(v.at[l->level - 1], place)).admits(class_of(mixed(hash))))
+      if (v.under_previous(l->level) &&
+          !state_of(v.at[l->level - 1].bucket_of(place)).admits(class_of(mixed(hash))))
         continue;
       const auto n = l->first + static_cast<unsigned>(place >> l->shift & l->mask);
       const std::uint32_t free = ~next[n].tokens() & shape_.all_tokens;
@@ -249,7 +250,7 @@ bool table<M, Kind>::move_together(const levels_view& v, const drain& d, std::ui
       next[n].word |= free & -free;
       arriving |= 1u << n, leaving |= left & -left;
       if (place == hash) own = true;
-      else others[other_count++] = stripe_of(v, hash);
+      else others[other_count++] = v.stripe_of(hash);
       break;
     }
   }
@@ -284,13 +285,6 @@ bool table<M, Kind>::move_together(const levels_view& v, const drain& d, std::ui
   return leaving == (state.tokens() & shape_.all_tokens);
 }
 
-/// The level that is drained: the smallest, or the largest.
-template <medium M, class Kind>
-auto table<M, Kind>::drained_of(const levels_view& v, const drain& d) noexcept
-    -> const level_view& {
-  return v.at[v.at[0].log2 == d.log2 ? 0 : v.count - 1];
-}
-
 /// One record of a bucket, to any of its places, under the locks of both. Returns false when there
 /// is none with room, nor can be.
 template <medium M, class Kind>
@@ -299,10 +293,10 @@ bool table<M, Kind>::move_out(const drain& d, std::uint64_t index) {
     const levels_view* v = &levels();
     if (v->draining != &d) return true;
     std::optional<resident> chosen;
-    for_each_resident(bucket_at(v->at[index_of(*v, d.log2)], index),
+    for_each_resident(bucket_at(v->at[v->index_of(d.log2)], index),
                       [&](const resident& r) { chosen = r; });
     if (!chosen) return true;
-    candidates s = candidates_of(*chosen);
+    candidates s = second_maps_.candidates_of(chosen->hash, chosen->key_word);
     locked l = lock_pair(s);
     auto held = held_by(l);
     if (!p_.may_change()) return false;
@@ -314,7 +308,7 @@ bool table<M, Kind>::move_out(const drain& d, std::uint64_t index) {
     if (still_there) {
       chosen->value_word = load(m_, slot_of(chosen->where, chosen->slot).value);
       for (stripe_index stripe : l.stripe) settle_inherited(*v, stripe);
-      unsigned here = number(v->at[index_of(*v, d.log2)], s.place[0]) == index ? 0 : 1;
+      unsigned here = v->at[v->index_of(d.log2)].number(s.place[0]) == index ? 0 : 1;
       auto move_somewhere = [&] {
         for (unsigned level = v->first_open; level < v->end_open; ++level)
           if (move(*v, *chosen, s, level, here, l.stripe[here]) ||
@@ -339,8 +333,8 @@ void table<M, Kind>::finish_drain(const drain& d) {
   std::scoped_lock lock(resize_lock_);
   const levels_view& v = levels();
   if (v.draining != &d) return;
-  durahash::check(d.is_over() && index_of(v, d.log2) < v.count, "a level goes when it is drained");
-  level_view gone = v.at[index_of(v, d.log2)];
+  durahash::check(d.is_over() && v.index_of(d.log2) < v.count, "a level goes when it is drained");
+  level_view gone = v.at[v.index_of(d.log2)];
   std::vector<level_view> now = present_levels();
   std::erase_if(now, [&](const level_view& l) { return l.log2 == d.log2; });
   levels_view& others = plan_levels(std::move(now), false, v.bottom_first);

@@ -174,11 +174,11 @@ bool table<M, Kind>::find_bucket(const levels_view& v, std::uint64_t offset, uns
 /// How many of the record's places hold its key.
 template <medium M, class Kind>
 unsigned table<M, Kind>::copies_of(const levels_view& v, const resident& r) const {
-  candidates s = candidates_of(r);
+  candidates s = second_maps_.candidates_of(r.hash, r.key_word);
   unsigned copies = 0;
   for (unsigned i = 0; i < v.count; ++i)
     for (std::uint64_t place : s.place)
-      for_each_resident(bucket_of(v.at[i], place), [&](const resident& other) {
+      for_each_resident(v.at[i].bucket_of(place), [&](const resident& other) {
         copies += other.key_word == r.key_word && same_key<Kind>(m_, p_, other, r);
       });
   return copies;
@@ -224,7 +224,8 @@ bool table<M, Kind>::clear_intents() {
       }
       if (refused |= !p_.may_change(); refused) return;
       // the other one stays
-      for (std::uint64_t place : candidates_of(r).place) settle_inherited(v, stripe_of(v, place));
+      for (std::uint64_t place : second_maps_.candidates_of(r.hash, r.key_word).place)
+        settle_inherited(v, v.stripe_of(place));
       bucket_state state = state_of(r.where);
       [[maybe_unused]] durable once =
           publish(m_, *r.where.state, state.with_tokens(state.tokens() & ~(1u << r.slot)).word,
@@ -240,7 +241,7 @@ bool table<M, Kind>::clear_intents() {
 template <medium M, class Kind>
 bool table<M, Kind>::count_units(const background* asking) {
   // they stay what they are until this is done
-  for (stripe_index stripe = 0; stripe < stripes_of(levels()); ++stripe) {
+  for (stripe_index stripe = 0; stripe < levels().stripes(); ++stripe) {
     if (asking != nullptr && asking->stopping()) return false;
     std::scoped_lock lock(locks_[stripe]);
     count_once(stripe, [&] { count_stripe(levels(), stripe); });
@@ -255,13 +256,13 @@ void table<M, Kind>::count_stripe(const levels_view& v, stripe_index stripe) {
   // what a slot no longer names is free only if no crash can bring its token back
   settle_inherited(v, stripe);
   std::int32_t count = 0;
-  for_each_bucket(v, place_of(v, stripe), v.stripe_bits,
-                  [&](const level_view& l, std::uint64_t index) {
-                    for_each_resident(bucket_at(l, index), [&](const resident& r) {
-                      ++count;
-                      frame::adopt_record(r.value_word);
+  v.for_each_bucket(v.place_of(stripe), v.stripe_bits,
+                    [&](const level_view& l, std::uint64_t index) {
+                      for_each_resident(bucket_at(l, index), [&](const resident& r) {
+                        ++count;
+                        frame::adopt_record(r.value_word);
+                      });
                     });
-                  });
   stripes_[stripe].records.store(count, std::memory_order_relaxed);
 }
 
@@ -271,7 +272,7 @@ template <medium M, class Kind>
 std::uint64_t table<M, Kind>::size() {
   await_count();
   return counts_.sum(
-      [&] { return records_of(records_at_open_ - doubled_, stripes_, stripes_of(levels())); });
+      [&] { return records_of(records_at_open_ - doubled_, stripes_, levels().stripes()); });
 }
 
 template <medium M, class Kind>
@@ -309,10 +310,10 @@ void table<M, Kind>::salvage(std::vector<std::string>& dropped) {
       bucket b = bucket_at(v.at[i], index);
       std::uint32_t tokens = state_of(b).tokens() & shape_.all_tokens;
       for_each_resident(b, [&](const resident& r) {
-        candidates s = candidates_of(r);
+        candidates s = second_maps_.candidates_of(r.hash, r.key_word);
         std::string why = fault_of(r);
-        if (why.empty() && number(v.at[i], s.place[0]) != index &&
-            number(v.at[i], s.place[1]) != index)
+        if (why.empty() && v.at[i].number(s.place[0]) != index &&
+            v.at[i].number(s.place[1]) != index)
           why = "it is out of place";
         if (why.empty() && copies_of(v, r) > 1) why = "its key is there twice";
         if (why.empty() && !Kind::in_slot &&

@@ -34,7 +34,7 @@
 #include "engine/frame/stripes.hpp"
 #include "engine/level/bucket.hpp"
 #include "engine/level/format.hpp"
-#include "engine/level/levels.hpp"
+#include "engine/level/levels_view.hpp"
 #include "engine/level/places.hpp"
 #include "persist/unsettled.hpp"
 
@@ -197,37 +197,15 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
     t.key_word = Kind::key_word(key, hash);
     t.tag = tag_of(m), t.filter_class = class_of(m);
     t.levels = &v;
-    t.at[0] = bucket_of(in, t.place[0]), t.at[1] = bucket_of(in, t.place[1]);
+    t.at[0] = in.bucket_of(t.place[0]), t.at[1] = in.bucket_of(t.place[1]);
     return t;
-  }
-  std::uint64_t second_place(std::uint64_t hash) const noexcept {
-    return second_maps_.of(mixed(hash))(hash);
-  }
-  candidates candidates_of(std::uint64_t hash, std::uint64_t key_word) const noexcept {
-    std::uint64_t m = mixed(hash);
-    return {{hash, second_place(hash)}, key_word, tag_of(m), class_of(m)};
-  }
-  /// Of a record's two places the one in the bucket that has this place, too: their first bits
-  /// differ.
-  std::uint64_t place_beside(std::uint64_t place, std::uint64_t hash) const noexcept {
-    return (hash ^ place) >> 63 == 0 ? hash : second_place(hash);
-  }
-  candidates candidates_of(const live_record& r) const noexcept {
-    return candidates_of(r.hash, r.key_word);
   }
   const levels_view& levels() const noexcept { return *levels_.load(std::memory_order_acquire); }
   level_view view_of(std::uint64_t offset, unsigned log2) const noexcept {
-    unsigned bytes = shape_.bytes_log2;
-    return {p_.at(offset), offset, log2, 64 - log2, 64 - log2 - bytes, ~low_bits(bytes)};
-  }
-  static std::uint64_t number(const level_view& l, std::uint64_t place) noexcept {
-    return place >> l.shift;
+    return level_view::of(p_.at(offset), offset, log2, shape_.bytes_log2);
   }
   bucket bucket_at(const level_view& l, std::uint64_t index) const noexcept {
     return {reinterpret_cast<pm<std::uint64_t>*>(l.first + (index << shape_.bytes_log2))};
-  }
-  static bucket bucket_of(const level_view& l, std::uint64_t place) noexcept {
-    return {reinterpret_cast<pm<std::uint64_t>*>(l.first + (place >> l.byte_shift & l.byte_mask))};
   }
   slot& slot_of(bucket b, int index) const noexcept {
     return *reinterpret_cast<slot*>(reinterpret_cast<std::byte*>(b.state) + shape_.header_bytes +
@@ -238,17 +216,6 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
     return static_cast<pm<std::uint8_t>*>(first)[index];
   }
   bucket_state state_of(bucket b) const noexcept { return {load(m_, *b.state)}; }
-  static stripe_index stripe_of(const levels_view& v, std::uint64_t place) noexcept {
-    return static_cast<stripe_index>(place >> v.stripe_shift);
-  }
-  /// Of the n-th bucket on the way of a search.
-  static unsigned level_of(const levels_view& v, unsigned n) noexcept {
-    return n < 4 && v.bottom_first ? 1 - n / 2 : n / 2;
-  }
-  /// Whether the level with this index lies right below the one before it.
-  static bool under_previous(const levels_view& v, unsigned index) noexcept {
-    return index > 0 && v.at[index - 1].log2 == v.at[index].log2 + 1;
-  }
   root& root_of_table() const noexcept { return *p_.at(poff<root>{p_.block().engine_offset}); }
   extent bucket_extent(bucket b) const noexcept {
     return {b.state, std::size_t{1} << shape_.bytes_log2};
@@ -437,12 +404,6 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   bool find_bucket(const levels_view& v, std::uint64_t offset, unsigned& level,
                    std::uint64_t& index) const;
   unsigned copies_of(const levels_view& v, const resident& r) const;
-  static stripe_index stripes_of(const levels_view& v) noexcept {
-    return stripe_index{1} << v.stripe_bits;
-  }
-  static std::uint64_t place_of(const levels_view& v, stripe_index stripe) noexcept {
-    return std::uint64_t{stripe} << (64 - v.stripe_bits);
-  }
   bool count_units(const background* asking);
   void count_stripe(const levels_view& v, stripe_index stripe);
   void salvage(std::vector<std::string>& dropped);

@@ -35,8 +35,8 @@ auto table<M, Kind>::lock_pair(const candidates& s) -> locked {
   while (true) {  // ends: each further round means that the table changed its size
     const levels_view& v = levels();
     for (std::uint64_t place : s.place)
-      prefetch_for_write(bucket_of(v.at[v.first_open], place).state);
-    locked l{&v, {stripe_of(v, s.place[0]), stripe_of(v, s.place[1])}};
+      prefetch_for_write(v.at[v.first_open].bucket_of(place).state);
+    locked l{&v, {v.stripe_of(s.place[0]), v.stripe_of(s.place[1])}};
     for (stripe_index stripe : l.stripe) prefetch_for_write(&locks_[stripe]);
     locks_[std::min(l.stripe[0], l.stripe[1])].lock();
     locks_[std::max(l.stripe[0], l.stripe[1])].lock();
@@ -56,7 +56,7 @@ template <medium M, class Kind>
 [[gnu::always_inline]] inline auto table<M, Kind>::lock_home(const target_type& t) const noexcept
     -> locked_home {
   const levels_view& v = *t.levels;
-  const stripe_index first = stripe_of(v, t.place[0]), second = stripe_of(v, t.place[1]);
+  const stripe_index first = v.stripe_of(t.place[0]), second = v.stripe_of(t.place[1]);
   spin_lock *low = &locks_[first], *high = &locks_[second];
   if (high < low) std::swap(low, high);
   low->lock();
@@ -125,11 +125,11 @@ template <class Decide>
     at = find_in(where, state, t);
   }
   if (at.there == nullptr && first.admits(t.filter_class)) {
-    which = 0, level = 1, where = bucket_of(v.at[1], t.place[0]), state = state_of(where);
+    which = 0, level = 1, where = v.at[1].bucket_of(t.place[0]), state = state_of(where);
     at = find_in(where, state, t);
   }
   if (at.there == nullptr && second.admits(t.filter_class)) {
-    which = 1, level = 1, where = bucket_of(v.at[1], t.place[1]), state = state_of(where);
+    which = 1, level = 1, where = v.at[1].bucket_of(t.place[1]), state = state_of(where);
     at = find_in(where, state, t);
   }
   if (at.there == nullptr) {
@@ -202,7 +202,7 @@ auto table<M, Kind>::walk(const levels_view& v, key_type key, const candidates& 
     where = b, index = slot, found = n;
     return true;
   });
-  return {where, index, level_of(v, found), found % 2};
+  return {where, index, v.level_of(found), found % 2};
 }
 
 /// The levels are read under the locks: one that goes stays what it is until they are released.
@@ -236,7 +236,7 @@ auto table<M, Kind>::stage_insert(const locked& l, const levels_view& v, key_typ
   auto value_word = new_value_word<Kind>(m_, heap_, p_, key, value, started);
   if (!value_word) return answer = status::no_space, staged::nothing_to_do;
   c.stripe = l.stripe[which];
-  c.where = bucket_of(v.at[level], s.place[which]);
+  c.where = v.at[level].bucket_of(s.place[which]);
   bucket_state state = state_of(c.where);
   const int index = free_slot(state);
   c.filled = &slot_of(c.where, index);
@@ -281,7 +281,7 @@ void table<M, Kind>::stage_removal(const levels_view& v, const lookup& at, const
   c.where = at.where;
   c.next = state.with_tokens(state.tokens() & ~(1u << at.slot));
   c.records = -1;
-  if (under_previous(v, at.level))
+  if (v.under_previous(at.level))
     c.levels = &v, c.level = at.level, c.place = s.place[at.which], c.filter_class = s.filter_class;
 }
 
@@ -292,7 +292,7 @@ bool table<M, Kind>::find_room(const levels_view& v, const candidates& s, unsign
   for (unsigned candidate = v.first_open; candidate < v.end_open; ++candidate) {
     int load[2];
     for (unsigned n = 0; n < 2; ++n)
-      load[n] = std::popcount(state_of(bucket_of(v.at[candidate], s.place[n])).tokens() &
+      load[n] = std::popcount(state_of(v.at[candidate].bucket_of(s.place[n])).tokens() &
                               shape_.all_tokens);
     level = candidate;
     which = load[1] < load[0];
@@ -313,9 +313,9 @@ int table<M, Kind>::free_slot(bucket_state state) const noexcept {
 template <medium M, class Kind>
 auto table<M, Kind>::fill(const levels_view& v, unsigned level, const candidates& s, unsigned which,
                           int index, std::uint64_t value_word) const -> item_lines {
-  item_lines lines{store_slot(bucket_of(v.at[level], s.place[which]), index, s, value_word), {}};
-  if (!under_previous(v, level)) return lines;
-  bucket above = bucket_of(v.at[level - 1], s.place[which]);
+  item_lines lines{store_slot(v.at[level].bucket_of(s.place[which]), index, s, value_word), {}};
+  if (!v.under_previous(level)) return lines;
+  bucket above = v.at[level - 1].bucket_of(s.place[which]);
   bucket_state state = state_of(above);
   if (state.admits(s.filter_class)) return lines;
   // crash: a filter that says too much costs a look
@@ -390,14 +390,14 @@ template <medium M, class Kind>
 template <medium M, class Kind>
 [[gnu::noinline]] void table<M, Kind>::drop_class(const levels_view& v, unsigned level,
                                                   std::uint64_t place, unsigned filter_class) {
-  const bucket below = bucket_of(v.at[level], place), b = bucket_of(v.at[level - 1], place);
+  const bucket below = v.at[level].bucket_of(place), b = v.at[level - 1].bucket_of(place);
   for (std::uint32_t left = state_of(below).tokens() & shape_.all_tokens; left != 0;) {
     const std::uint64_t key_word = load(m_, slot_of(below, take_lowest(left)).key);
     const std::uint64_t hash = hash_of_slot(key_word);
     if (class_of(mixed(hash)) != filter_class) [[likely]]
       continue;
-    for (std::uint64_t its : candidates_of(hash, key_word).place)
-      if (bucket_of(v.at[level - 1], its) == b) return;
+    for (std::uint64_t its : second_maps_.candidates_of(hash, key_word).place)
+      if (v.at[level - 1].bucket_of(its) == b) return;
   }
   const bucket_state state = state_of(b);
   if (state.admits(filter_class))
@@ -414,8 +414,8 @@ void table<M, Kind>::refresh_filters(const level_view& above, const level_view& 
   std::uint64_t classes = 0;  // of the first in the low half, of the second in the high one
   for (std::uint32_t left = state_of(b).tokens() & shape_.all_tokens; left != 0;) {
     const std::uint64_t hash = hash_of_slot(load(m_, slot_of(b, take_lowest(left)).key));
-    const std::uint64_t place = place_beside(here, hash);
-    classes |= std::uint64_t{1} << (class_of(mixed(hash)) | (number(above, place) & 1) << 5);
+    const std::uint64_t place = second_maps_.place_beside(here, hash);
+    classes |= std::uint64_t{1} << (class_of(mixed(hash)) | (above.number(place) & 1) << 5);
   }
   for (unsigned n = 0; n < 2; ++n, classes >>= 32) {
     const bucket over = bucket_at(above, below << 1 | n);
@@ -487,7 +487,7 @@ std::size_t table<M, Kind>::lock_group(std::span<const key_type> keys, const tar
   std::size_t count = 1;
   for (; count < keys.size(); ++count) {
     const candidates& s = targets[count];
-    locked& l = g.keys[count] = {&v, {stripe_of(v, s.place[0]), stripe_of(v, s.place[1])}};
+    locked& l = g.keys[count] = {&v, {v.stripe_of(s.place[0]), v.stripe_of(s.place[1])}};
     const std::size_t before = g.locks.count();
     bool all = true;
     for (stripe_index stripe : l.stripe) {
@@ -520,7 +520,7 @@ template <medium M, class Kind>
   const levels_view& v = levels();
   for (unsigned i = 0; i < v.count; ++i)
     for (std::uint64_t place : s.place) {
-      const bucket b = bucket_of(v.at[i], place);
+      const bucket b = v.at[i].bucket_of(place);
       for (const change& c : g.all())
         if (c.where == b) return true;
     }

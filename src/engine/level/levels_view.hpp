@@ -1,4 +1,4 @@
-// What DRAM has of levels: where they are, and which one is being drained.
+// What DRAM has of levels: where they are, which one is being drained, and where in them a place is.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,9 @@
 
 #include "base/spin_lock.hpp"
 #include "base/zeroed_array.hpp"
+#include "engine/frame/stripes.hpp"
 #include "engine/level/bucket.hpp"
+#include "engine/level/places.hpp"
 #include "media/medium.hpp"
 
 namespace durahash::level {
@@ -62,6 +64,17 @@ struct level_view {
   unsigned shift;       // of a place, to the bucket's number
   unsigned byte_shift;  // to its bytes, with those of `byte_mask`
   std::uint64_t byte_mask;
+
+  /// Of buckets of this size, `first` being where they begin in memory.
+  static level_view of(std::byte* first, std::uint64_t offset, unsigned log2,
+                       unsigned bytes_log2) noexcept {
+    return {first, offset, log2, 64 - log2, 64 - log2 - bytes_log2, ~low_bits(bytes_log2)};
+  }
+  std::uint64_t buckets() const noexcept { return std::uint64_t{1} << log2; }
+  std::uint64_t number(std::uint64_t place) const noexcept { return place >> shift; }
+  bucket bucket_of(std::uint64_t place) const noexcept {
+    return {reinterpret_cast<pm<std::uint64_t>*>(first + (place >> byte_shift & byte_mask))};
+  }
 };
 
 /// The levels, from the largest to the smallest. Never changed, replaced as a whole; kept until
@@ -81,6 +94,40 @@ struct levels_view {
   bool is_pair = false;
   level_view searched[2];           // of a pair, in search order
   std::uint64_t always_admits = 0;  // filters that nobody asks: of a search from the bottom up
+
+  /// Of the n-th bucket on the way of a search.
+  unsigned level_of(unsigned n) const noexcept { return n < 4 && bottom_first ? 1 - n / 2 : n / 2; }
+  /// Whether the level with this index lies right below the one before it.
+  bool under_previous(unsigned index) const noexcept {
+    return index > 0 && at[index - 1].log2 == at[index].log2 + 1;
+  }
+  /// Of the level of this size; `count` if there is none.
+  unsigned index_of(unsigned log2) const noexcept {
+    unsigned i = 0;
+    while (i < count && at[i].log2 != log2) ++i;
+    return i;
+  }
+  /// The level that is drained: the smallest, or the largest.
+  const level_view& drained(const drain<M>& d) const noexcept {
+    return at[at[0].log2 == d.log2 ? 0 : count - 1];
+  }
+
+  stripe_index stripes() const noexcept { return stripe_index{1} << stripe_bits; }
+  stripe_index stripe_of(std::uint64_t place) const noexcept {
+    return static_cast<stripe_index>(place >> stripe_shift);
+  }
+  std::uint64_t place_of(stripe_index stripe) const noexcept {
+    return place_with(stripe, stripe_bits);
+  }
+  /// Calls visit(level, number of the bucket) for the buckets whose numbers begin with the first
+  /// `bits` of the place; no level has fewer bits.
+  template <class Visit>
+  void for_each_bucket(std::uint64_t place, unsigned bits, Visit&& visit) const {
+    for (unsigned i = 0; i < count; ++i) {
+      std::uint64_t first = at[i].number(place), some = std::uint64_t{1} << (at[i].log2 - bits);
+      for (std::uint64_t n = first; n < first + some; ++n) visit(at[i], n);
+    }
+  }
 };
 
 }  // namespace durahash::level
