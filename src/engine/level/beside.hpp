@@ -4,7 +4,9 @@
 #pragma once
 
 #include "engine/beside.hpp"
-#include "engine/level/table.hpp"
+#include "engine/level/format.hpp"
+#include "engine/level/places.hpp"
+#include "engine/level/stripes.hpp"
 
 namespace durahash::level {
 
@@ -92,7 +94,6 @@ class beside {
   }
 
  private:
-  using stripe_state = typename table<M, Kind>::stripe_state;
   struct named_level {
     std::uint64_t word, offset;
     unsigned log2;

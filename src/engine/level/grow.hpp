@@ -29,11 +29,11 @@ namespace durahash::level {
 /// Writes a level that nothing refers to, durably. Returns false when the table is being closed.
 template <medium M, class Kind>
 bool table<M, Kind>::fill_level(std::uint64_t offset, new_level made, const background* asking) {
-  level_view l = view_of(offset, made.log2);
+  level_view l = buckets_.view_of(offset, made.log2);
   flushed started;
   for (std::uint64_t n = 0; n < std::uint64_t{1} << made.log2; ++n) {
     if (asking != nullptr && n % 4096 == 0 && asking->stopping()) return false;
-    pm<std::uint64_t>& state = *bucket_at(l, n).state;
+    pm<std::uint64_t>& state = *buckets_.at(l, n).state;
     store(m_, state, made.every.word);
     started += flush(m_, extent_of(state), "level.fill.states");
   }
@@ -41,125 +41,43 @@ bool table<M, Kind>::fill_level(std::uint64_t offset, new_level made, const back
   return true;
 }
 
-template <medium M, class Kind>
-auto table<M, Kind>::present_levels() const -> std::vector<level_view> {
-  const levels_view* v = levels_.load(std::memory_order_acquire);
-  return v == nullptr ? std::vector<level_view>()
-                      : std::vector<level_view>(v->at, v->at + v->count);
-}
-
-/// New levels join, which nobody sees before all of them are there. Under resize_lock_.
+/// New levels join, which nobody sees before all of them are there. Under the levels' lock.
 template <medium M, class Kind>
 status table<M, Kind>::add_levels(std::span<const new_level> made, bool drain_largest) {
-  std::vector<level_view> now = present_levels();
+  std::vector<level_view> now = levels_.present();
   std::vector<loose_cell<M>> places;
   for (const new_level& l : made) {
     bool is_prepared = prepared_ != 0 && prepared_log2_ == l.log2 && !preparing_;
     places.reserve(places.size() + 1);
     auto place = is_prepared ? std::optional<loose_cell<M>>(std::in_place, heap_,
                                                             std::exchange(prepared_, 0),
-                                                            shape_.level_bytes(l.log2))
-                             : allocate_loose(heap_, shape_.level_bytes(l.log2));
+                                                            buckets_.shape.level_bytes(l.log2))
+                             : allocate_loose(heap_, buckets_.shape.level_bytes(l.log2));
     if (!place) return status::no_space;
     if (!is_prepared) fill_level(place->offset(), l);
-    now.push_back(view_of(place->offset(), l.log2));
+    now.push_back(buckets_.view_of(place->offset(), l.log2));
     places.push_back(std::move(*place));
   }
   levels_view& planned = plan_levels(std::move(now), drain_largest, dynamic_ && !drain_largest);
   if (!p_.may_change()) return status::io_error;
   for (std::size_t n = 0; n < made.size(); ++n) {
     [[maybe_unused]] durable done =
-        publish(m_, root_of_table().levels[made[n].log2],
+        publish(m_, root_of(p_).levels[made[n].log2],
                 checked_place::of(places[n].keep(), made[n].log2).word,
                 // COMMIT: it belongs to the table
                 after_nothing("the level is durable"), "level.grow.commit");
   }
-  switch_levels(planned);
+  levels_.switch_to(planned);
   return status::ok;
 }
 
-/// What the levels are to become; nobody sees it yet. Under resize_lock_.
+/// What the levels are to become; nobody sees it yet. Under their lock.
 template <medium M, class Kind>
-auto table<M, Kind>::plan_levels(std::vector<level_view> now, bool drain_largest, bool bottom_first)
-    -> levels_view& {
-  std::sort(now.begin(), now.end(),
-            [](const level_view& a, const level_view& b) { return a.log2 > b.log2; });
-  const levels_view* old = levels_.load(std::memory_order_acquire);
-  durahash::check(!now.empty() && now.size() <= max_levels, "a table has one to eight levels");
-  levels_view& made = views_.emplace_back();
-  made.count = static_cast<unsigned>(now.size());
-  std::copy(now.begin(), now.end(), made.at);
-  made.bottom_first = bottom_first && made.count > 1;
-  made.filtered = made.count > 1 && made.under_previous(1);
-  made.stripe_bits = std::min(stripe_bits_on<M>, now.back().log2);
-  made.stripe_shift = 64 - made.stripe_bits;
-  made.is_pair = made.count == 2 && made.filtered;
-  made.searched[0] = made.at[made.bottom_first];
-  made.searched[1] = made.at[!made.bottom_first && made.count > 1];
-  made.always_admits = made.bottom_first || !made.filtered ? new_bucket.word : 0;
-  made.end_open = made.count;
-  if (made.count > 2) {
-    unsigned log2 = drain_largest ? now.front().log2 : now.back().log2;
-    bool goes_on = old != nullptr && old->draining != nullptr && old->draining->log2 == log2;
-    made.draining = goes_on ? old->draining : &drains_.emplace_back(log2);
-    made.first_open = drain_largest && !M::planted("level-records-enter-what-is-drained");
-    made.end_open -= !drain_largest;
-  }
-  if (old != nullptr && old->stripe_bits != made.stripe_bits) await_count();  // it is by stripe
-  return made;
-}
-
-/// These are the levels from here on. Where the stripes change, all of them are locked meanwhile.
-/// Under resize_lock_.
-template <medium M, class Kind>
-void table<M, Kind>::switch_levels(levels_view& made) noexcept {
-  const levels_view* old = levels_.load(std::memory_order_acquire);
-  durahash::check(made.first_open < made.end_open, "some level takes records (L6)");
-  switches_.fetch_add(1, std::memory_order_relaxed);
-  bool other_stripes = old != nullptr && old->stripe_bits != made.stripe_bits;
-  if (other_stripes) {
-    lock_stripes(*old);
-    // a mark means other buckets from here on
-    for (stripe_index s = 0; s < old->stripes(); ++s) settle_inherited(*old, s);
-    counts_.move([&] {  // nobody counts by the old stripes what has moved
-      count_anew(old->stripe_bits, made.stripe_bits);
-      levels_.store(&made, std::memory_order_release);
-    });
-    return unlock_stripes(*old);
-  }
-  levels_.store(&made, std::memory_order_release);
-}
-
-/// Moves the counts of records to where the stripes now have their numbers: away from those not
-/// looked at yet.
-template <medium M, class Kind>
-void table<M, Kind>::count_anew(unsigned old_bits, unsigned bits) noexcept {
-  auto move_count = [&](stripe_index from, stripe_index to) {
-    std::int32_t records = stripes_[from].records.exchange(0, std::memory_order_relaxed);
-    stripes_[to].records.fetch_add(records, std::memory_order_relaxed);
-  };
-  stripe_index count = stripe_index{1} << old_bits;
-  if (bits > old_bits)
-    for (stripe_index s = count; s-- > 0;) move_count(s, s << (bits - old_bits));
-  else
-    for (stripe_index s = 0; s < count; ++s) move_count(s, s >> (old_bits - bits));
-}
-
-template <medium M, class Kind>
-void table<M, Kind>::lock_stripes(const levels_view& v) noexcept {
-  for (stripe_index s = 0; s < v.stripes(); ++s) locks_[s].lock();
-}
-
-template <medium M, class Kind>
-void table<M, Kind>::unlock_stripes(const levels_view& v) noexcept {
-  for (stripe_index s = 0; s < v.stripes(); ++s) locks_[s].unlock();
-}
-
-/// Until nobody writes with levels that were replaced before this.
-template <medium M, class Kind>
-void table<M, Kind>::await_writers() {
-  const levels_view& v = levels();
-  for (stripe_index s = 0; s < v.stripes(); ++s) std::scoped_lock lock(locks_[s]);
+auto table<M, Kind>::plan_levels(std::vector<level_view> wanted, bool drain_largest,
+                                 bool bottom_first) -> levels_view& {
+  levels_view& planned = levels_.plan(std::move(wanted), drain_largest, bottom_first);
+  if (levels_.renumbers(planned)) await_count();  // it is by stripe
+  return planned;
 }
 
 /// Of a level that readers may still see.
@@ -180,16 +98,16 @@ template <medium M, class Kind>
 status table<M, Kind>::make_room(const levels_view* full, patience p) {
   if (p == patience::waits) {
     await_change(preparing_, true);
-    if (full->count >= max_levels_of_writers && full == &levels()) return drain_all();
+    if (full->count >= max_levels_of_writers && full == &levels_.now()) return drain_all();
   }
-  std::scoped_lock lock(resize_lock_);
-  if (&levels() != full) return status::ok;
+  std::scoped_lock lock(levels_.changing());
+  if (&levels_.now() != full) return status::ok;
   const level_view& top = full->at[0];
   if (full->draining != nullptr && full->draining->log2 == top.log2) {  // shrinking is called off
-    levels_view& both = plan_levels(present_levels(), false, false);
+    levels_view& both = plan_levels(levels_.present(), false, false);
     if (!p_.may_change()) return status::io_error;
     mark_top(top, 0);
-    switch_levels(both);
+    levels_.switch_to(both);
     return status::ok;
   }
   if (full->count == max_levels || top.log2 + 1 == level_sizes || is_vain(*full))
@@ -205,17 +123,18 @@ status table<M, Kind>::make_room(const levels_view* full, patience p) {
 template <medium M, class Kind>
 bool table<M, Kind>::is_vain(const levels_view& v) {
   constexpr std::uint64_t max_slots_per_record = 64;
-  return shape_.level_bytes(v.at[0].log2) > at_once_bytes && counted() &&
+  return buckets_.shape.level_bytes(v.at[0].log2) > at_once_bytes && counted() &&
          size() * max_slots_per_record < slots();
 }
 
 /// Large levels are written in the background, before they are needed.
 template <medium M, class Kind>
 void table<M, Kind>::prepare_ahead() {
-  if (!worth_a_thread(shape_.level_bytes(levels().at[0].log2 + 1), at_once_bytes + 1) ||
-      levels().at[0].log2 + 1 == level_sizes || will_prepare_.exchange(true))
+  if (!worth_a_thread(buckets_.shape.level_bytes(levels_.now().at[0].log2 + 1),
+                      at_once_bytes + 1) ||
+      levels_.now().at[0].log2 + 1 == level_sizes || will_prepare_.exchange(true))
     return;
-  unsigned log2 = levels().at[0].log2 + 1;
+  unsigned log2 = levels_.now().at[0].log2 + 1;
   if (!background_.submit([this, log2](const background& self) { prepare(log2, self); }))
     will_prepare_ = false;
 }
@@ -226,18 +145,18 @@ void table<M, Kind>::prepare_ahead() {
 template <medium M, class Kind>
 void table<M, Kind>::prepare(unsigned log2, const background& asking) {
   {
-    std::unique_lock lock(resize_lock_, std::try_to_lock);
+    std::unique_lock lock(levels_.changing(), std::try_to_lock);
     will_prepare_ = false;
     if (!lock) return;
-    bool wanted = prepared_ == 0 && log2 == levels().at[0].log2 + 1;
+    bool wanted = prepared_ == 0 && log2 == levels_.now().at[0].log2 + 1;
     if (!wanted || !p_.changing()) return;  // a pool that was synced meanwhile is left in peace
-    auto place = allocate_loose(heap_, shape_.level_bytes(log2));
+    auto place = allocate_loose(heap_, buckets_.shape.level_bytes(log2));
     if (!place) return;
     prepared_ = place->keep();
     prepared_log2_ = log2;
     preparing_ = true;
   }
-  std::unique_lock lock(resize_lock_, std::defer_lock);
+  std::unique_lock lock(levels_.changing(), std::defer_lock);
   const bool done = fill_level(prepared_, {prepared_log2_, new_bucket}, &asking);
   if (!done) lock.lock();  // the pool is being closed: nobody takes the level for a whole one
   preparing_ = false;
@@ -245,11 +164,11 @@ void table<M, Kind>::prepare(unsigned log2, const background& asking) {
   if (!done) drop_prepared();
 }
 
-/// Under resize_lock_. One that is being written stays.
+/// Under the levels' lock. One that is being written stays.
 template <medium M, class Kind>
 void table<M, Kind>::drop_prepared() noexcept {
   if (prepared_ != 0 && !preparing_)
-    heap_.free(std::exchange(prepared_, 0), shape_.level_bytes(prepared_log2_));
+    heap_.free(std::exchange(prepared_, 0), buckets_.shape.level_bytes(prepared_log2_));
 }
 
 // ------------------------------------------------------------------------- when the table is right
@@ -261,16 +180,16 @@ double table<M, Kind>::sampled_load(const level_view& l) {
   int tokens = 0;
   std::uint64_t at = looks_.fetch_add(1, std::memory_order_relaxed);
   for (unsigned n = 0; n < buckets; ++n)
-    tokens += std::popcount(state_of(l.bucket_of(mixed(at * buckets + n + 1))).tokens() &
-                            shape_.all_tokens);
-  return static_cast<double>(tokens) / (buckets * shape_.slots);
+    tokens += std::popcount(buckets_.state_of(l.bucket_of(mixed(at * buckets + n + 1))).tokens() &
+                            buckets_.shape.all_tokens);
+  return static_cast<double>(tokens) / (buckets * buckets_.shape.slots);
 }
 
 /// Now and then after writes: which level to search first, whether a new level will be needed soon,
 /// whether the table is too large. Nothing is locked.
 template <medium M, class Kind>
 void table<M, Kind>::look_around() {
-  const levels_view* v = &levels();
+  const levels_view* v = &levels_.now();
   double top = 0, bottom = 0;
   {
     [[maybe_unused]] read_guard guard = reading();
@@ -280,11 +199,11 @@ void table<M, Kind>::look_around() {
   double load = (2 * top + bottom) / 3;
   constexpr double nearly_full = 0.85, nearly_empty = 0.125;
   if (v->bottom_first && !mostly_below(top, bottom)) {
-    std::scoped_lock lock(resize_lock_);
-    if (&levels() == v) switch_levels(present_levels(), false, false);
+    std::scoped_lock lock(levels_.changing());
+    if (&levels_.now() == v) levels_.switch_to(plan_levels(levels_.present(), false, false));
   }
   if (load > nearly_full) prepare_ahead();
-  std::uint64_t switches = switches_.load(std::memory_order_relaxed);
+  std::uint64_t switches = levels_.switches();
   bool too_often = switches * switches / 64 > looks_.load(std::memory_order_relaxed);
   if (load > nearly_empty || too_often || v->at[0].log2 <= first_log2_ || !counted() ||
       size() * 8 > slots() || shrinking_.exchange(true))
@@ -292,14 +211,14 @@ void table<M, Kind>::look_around() {
   auto start = [this](const background&) {
     if_memory_allows([&] {
       {
-        std::unique_lock lock(resize_lock_, std::try_to_lock);
+        std::unique_lock lock(levels_.changing(), std::try_to_lock);
         if (lock && p_.changing()) shrink();  // a pool that was synced meanwhile is left in peace
       }
       start_helper();
     });
     shrinking_ = false;
   };
-  if (!worth_a_thread(shape_.level_bytes(v->at[0].log2), at_once_bytes + 1) ||
+  if (!worth_a_thread(buckets_.shape.level_bytes(v->at[0].log2), at_once_bytes + 1) ||
       !background_.submit(start))
     start(background_);
 }
@@ -308,13 +227,13 @@ void table<M, Kind>::look_around() {
 /// moves up again.
 template <medium M, class Kind>
 void table<M, Kind>::mark_top(const level_view& top, unsigned mark) {
-  store(m_, root_of_table().levels[top.log2], checked_place::of(top.offset, top.log2 | mark).word);
+  store(m_, root_of(p_).levels[top.log2], checked_place::of(top.offset, top.log2 | mark).word);
 }
 
-/// Begins to; those who write go on with it. Under resize_lock_.
+/// Begins to; those who write go on with it. Under the levels' lock.
 template <medium M, class Kind>
 status table<M, Kind>::shrink() {
-  const levels_view& v = levels();
+  const levels_view& v = levels_.now();
   if (v.count != 2 || v.at[0].log2 < 3 || !v.under_previous(1)) return status::ok;
   drop_prepared();
   new_level below{v.at[0].log2 - 2, {}};
@@ -328,17 +247,17 @@ status table<M, Kind>::shrink() {
 
 template <medium M, class Kind>
 status table<M, Kind>::make_room_for(std::uint64_t records) {
-  unsigned log2 = top_for(records, shape_.slots);
+  unsigned log2 = top_for(records, buckets_.shape.slots);
   if (log2 + 1 >= level_sizes) return status::no_space;
-  if (log2 <= levels().at[0].log2) return status::ok;
+  if (log2 <= levels_.now().at[0].log2) return status::ok;
   if (status drained = drain_all(); drained != status::ok) return drained;
   await_change(preparing_, true);
   {
-    std::scoped_lock lock(resize_lock_);
-    const levels_view& v = levels();
+    std::scoped_lock lock(levels_.changing());
+    const levels_view& v = levels_.now();
     unsigned top = v.at[0].log2;
     if (log2 <= top || v.count != 2) return status::ok;  // others were faster
-    if (status s = p_.reserve(shape_.level_bytes(log2) * 3 / 2); s != status::ok) return s;
+    if (status s = p_.reserve(buckets_.shape.level_bytes(log2) * 3 / 2); s != status::ok) return s;
     if (prepared_log2_ != log2) drop_prepared();
     bool one = log2 == top + 1;
     new_level made[] = {{log2 - 1, new_bucket}, {log2, one ? new_bucket : bucket_state{}}};
@@ -354,20 +273,20 @@ status table<M, Kind>::shrink_to_fit() {
   if (status drained = drain_all(); drained != status::ok) return drained;
   await_change(preparing_, true);
   {
-    std::scoped_lock lock(resize_lock_);
+    std::scoped_lock lock(levels_.changing());
     drop_prepared();
   }
   constexpr double full = 0.8;
   // ends: each round halves the table
   while (static_cast<double>(size()) <= full * static_cast<double>(slots()) / 2 &&
-         levels().at[0].log2 > 2) {
-    unsigned before = levels().at[0].log2;
+         levels_.now().at[0].log2 > 2) {
+    unsigned before = levels_.now().at[0].log2;
     {
-      std::scoped_lock lock(resize_lock_);
+      std::scoped_lock lock(levels_.changing());
       if (status shrunk = shrink(); shrunk != status::ok) return shrunk;
     }
     if (status drained = drain_all(); drained != status::ok) return drained;
-    if (levels().at[0].log2 >= before) break;
+    if (levels_.now().at[0].log2 >= before) break;
   }
   return status::ok;
 }
@@ -381,20 +300,20 @@ status table<M, Kind>::move_arrays_down() {
 /// Writes the level anew if there is room in front of it. Writers wait.
 template <medium M, class Kind>
 void table<M, Kind>::move_level_down(unsigned log2) {
-  std::scoped_lock lock(resize_lock_);
-  const levels_view& v = levels();
+  std::scoped_lock lock(levels_.changing());
+  const levels_view& v = levels_.now();
   unsigned index = v.index_of(log2);
-  std::uint64_t bytes = shape_.level_bytes(log2);
+  std::uint64_t bytes = buckets_.shape.level_bytes(log2);
   if (index == v.count || v.count > 2 || !heap_.has_room_before(v.at[index].offset, bytes)) return;
   auto place = allocate_loose(heap_, bytes);
   if (!place) return;
   level_view old = v.at[index];
-  std::vector<level_view> now = present_levels();
-  now[index] = view_of(place->offset(), log2);
+  std::vector<level_view> now = levels_.present();
+  now[index] = buckets_.view_of(place->offset(), log2);
   levels_view& planned = plan_levels(std::move(now), false, v.bottom_first);
-  lock_stripes(v);
-  if (!p_.may_change()) return unlock_stripes(v);
-  for (stripe_index s = 0; s < v.stripes(); ++s) settle_inherited(v, s);
+  stripes_.lock_all(v);
+  if (!p_.may_change()) return stripes_.unlock_all(v);
+  for (stripe_index s = 0; s < v.stripes(); ++s) stripes_.settle_inherited(v, s);
   auto words = [](std::byte* first) { return reinterpret_cast<pm<std::uint64_t>*>(first); };
   // readers may have been here before
   for (std::uint64_t n = 0; n < bytes / 8; ++n)
@@ -402,34 +321,34 @@ void table<M, Kind>::move_level_down(unsigned log2) {
   durable written = persist(m_, extent{p_.at(place->offset()), bytes}, "level.compact.level");
   [[maybe_unused]] durable done =
       // COMMIT: it has moved
-      publish(m_, root_of_table().levels[log2], checked_place::of(place->keep(), log2).word,
+      publish(m_, root_of(p_).levels[log2], checked_place::of(place->keep(), log2).word,
               after(std::move(written)), "level.compact.commit");
-  switch_levels(planned);
-  unlock_stripes(v);
+  levels_.switch_to(planned);
+  stripes_.unlock_all(v);
   give_back(old.offset, bytes);
 }
 
 template <medium M, class Kind>
 template <class Visit>
 void table<M, Kind>::for_each_locked(Visit&& visit) {
-  for (stripe_index stripe = 0; stripe < levels().stripes(); ++stripe) {
-    const levels_view& v = levels();
-    std::scoped_lock lock(locks_[stripe]);
+  for (stripe_index stripe = 0; stripe < levels_.now().stripes(); ++stripe) {
+    const levels_view& v = levels_.now();
+    std::scoped_lock lock(stripes_.lock_of(stripe));
     // the table changes its size: it will be compacted another time
-    if (levels().stripe_bits != v.stripe_bits) return;
-    settle_inherited(levels(), stripe);
-    levels().for_each_bucket(v.place_of(stripe), v.stripe_bits,
-                             [&](const level_view& l, std::uint64_t index) {
-                               for_each_resident(bucket_at(l, index), [&](const resident& r) {
-                                 visit(located{r, stripe});
-                               });
-                             });
+    if (levels_.now().stripe_bits != v.stripe_bits) return;
+    stripes_.settle_inherited(levels_.now(), stripe);
+    levels_.now().for_each_bucket(
+        v.place_of(stripe), v.stripe_bits, [&](const level_view& l, std::uint64_t index) {
+          buckets_.for_each_resident(buckets_.at(l, index), [&](const resident& r) {
+            visit(located{r, stripe});
+          });
+        });
   }
 }
 
 template <medium M, class Kind>
 status table<M, Kind>::replace_value(const located& r, std::uint64_t value_word, flushed started) {
-  slot& at = slot_of(r.where, r.slot);
+  slot& at = buckets_.slot_of(r.where, r.slot);
   change c;
   c.stripe = r.stripe;
   c.value = &at.value;

@@ -38,42 +38,21 @@ struct table<M, Kind>::stretch : plain_stretch<true> {
   void finish() { this->records.resize(static_cast<std::size_t>(end - this->records.data())); }
 };
 
-/// Calls visit(resident) for each record in the bucket.
-template <medium M, class Kind>
-template <class Visit>
-void table<M, Kind>::for_each_resident(bucket b, Visit&& visit) const {
-  for (std::uint32_t tokens = state_of(b).tokens() & shape_.all_tokens; tokens != 0;) {
-    int index = take_lowest(tokens);
-    std::uint64_t key_word = load(m_, slot_of(b, index).key);
-    visit(
-        resident{{hash_of_slot(key_word), key_word, load(m_, slot_of(b, index).value)}, b, index});
-  }
-}
-
-/// Those that hold a record whose tag has the bits.
-template <medium M, class Kind>
-[[gnu::always_inline]] inline std::uint32_t table<M, Kind>::slots_with(
-    bucket b, bucket_state state, tag_bits tags) const noexcept {
-  const bytes16 in_mask = in_both(tags_of(b), in_each_byte(std::uint32_t{tags.mask}));
-  return state.tokens() & shape_.all_tokens &
-         same_bytes(in_mask, in_each_byte(std::uint32_t{tags.bits}));
-}
-
 /// Notes the buckets of a place, with the slots whose tags have the bits, and asks for those.
 template <medium M, class Kind>
 void table<M, Kind>::look_over(const levels_view& v, std::uint64_t place, tag_bits tags,
                                stretch& found) const {
   const unsigned bits = found.bits;
-  const std::size_t bucket_bytes = std::size_t{1} << shape_.bytes_log2,
+  const std::size_t bucket_bytes = std::size_t{1} << buckets_.shape.bytes_log2,
                     asked_first = tags.mask == 0 ? line_bytes : bucket_bytes;
   v.for_each_bucket(
       place, bits,
       [ =, this, &found ](const level_view& l, std::uint64_t n) __attribute__((always_inline)) {
-        const bucket b = bucket_at(l, n);
-        const bucket_state state = state_of(b);
-        const std::uint32_t slots = slots_with(b, state, tags);
-        if (slots == 0 && is_still(b, state)) return;
-        __builtin_prefetch(&slot_of(b, std::countr_zero(slots | 1u << max_slots)));
+        const bucket b = buckets_.at(l, n);
+        const bucket_state state = buckets_.state_of(b);
+        const std::uint32_t slots = buckets_.slots_with(b, state, tags);
+        if (slots == 0 && buckets_.is_still(b, state)) return;
+        __builtin_prefetch(&buckets_.slot_of(b, std::countr_zero(slots | 1u << max_slots)));
         for (std::size_t line = asked_first; line < bucket_bytes; line += line_bytes)
           __builtin_prefetch(reinterpret_cast<const std::byte*>(b.state) + line);
         auto& noted = found.ahead[found.noted];
@@ -92,16 +71,16 @@ template <medium M, class Kind>
     auto& [b, state, slots, tags] = found.ahead[k];
     live_record* into = found.room(max_slots);
     for (std::uint32_t some = slots; some != 0;) {
-      const slot& at = slot_of(b, take_lowest(some));
-      const std::uint64_t key_word = load(m_, at.key), hash = hash_of_slot(key_word);
+      const slot& at = buckets_.slot_of(b, take_lowest(some));
+      const std::uint64_t key_word = load(m_, at.key), hash = buckets_.hash_of_slot(key_word);
       into->hash = hash, into->key_word = key_word, into->value_word = load(m_, at.value);
       into += (hash ^ prefix) >> shift == 0;
     }
-    if (is_still(b, {state})) [[likely]] {
+    if (buckets_.is_still(b, {state})) [[likely]] {
       found.end = into, ++k;
     } else {  // ends: each further round means that a writer got on
-      const bucket_state now = state_of(b);
-      state = now.word, slots = slots_with(b, now, tags);
+      const bucket_state now = buckets_.state_of(b);
+      state = now.word, slots = buckets_.slots_with(b, now, tags);
     }
   }
   found.noted = 0;
@@ -113,7 +92,7 @@ template <medium M, class Kind>
 template <medium M, class Kind>
 std::optional<std::uint64_t> table<M, Kind>::read_stretch(std::uint64_t position, stretch& found) {
   constexpr unsigned together_bits = 3;  // of buckets in the smallest level, side by side
-  const levels_view& v = levels();
+  const levels_view& v = levels_.now();
   const unsigned smallest = v.at[v.count - 1].log2;
   const unsigned bits = smallest > together_bits ? smallest - together_bits : 1;
   const std::uint64_t prefix = place_with(first_bits(position, bits), bits);
@@ -128,13 +107,13 @@ std::optional<std::uint64_t> table<M, Kind>::read_stretch(std::uint64_t position
   for (auto at = places.begin(); at != places.end(); ++at) {
     if (at + 1 != places.end())
       v.for_each_bucket(at[1].place, bits, [&](const level_view& l, std::uint64_t n) {
-        __builtin_prefetch(bucket_at(l, n).state);
+        __builtin_prefetch(buckets_.at(l, n).state);
       });
     look_over(v, at->place, at->tags, found);
   }
   collect(found);
   for (const auto& at : places) settle_for_scan(v, at.place, bits, stripes);
-  if (&levels() != &v) return std::nullopt;
+  if (&levels_.now() != &v) return std::nullopt;
   for (std::size_t n = 0; n < stripes; ++n)
     if (moving[n].moves.load(std::memory_order_acquire) != moved[n]) return std::nullopt;
   found.finish();
@@ -148,15 +127,15 @@ void table<M, Kind>::settle_for_scan(const levels_view& v, std::uint64_t place, 
   const stripe_index first = v.stripe_of(place), end = first + static_cast<stripe_index>(stripes);
   auto all_settled = [&] {
     bool settled = true;
-    for (stripe_index s = first; s != end; ++s) settled &= unsettled_.settled(s);
+    for (stripe_index s = first; s != end; ++s) settled &= stripes_.settled(s);
     return settled;
   };
   if (all_settled()) return;
-  for (stripe_index s = first; s != end; ++s) settle_inherited(v, s);
+  for (stripe_index s = first; s != end; ++s) stripes_.settle_inherited(v, s);
   if (all_settled()) return;
   flushed started;
   v.for_each_bucket(place, bits, [&](const level_view& l, std::uint64_t n) {
-    started += flush(m_, bucket_extent(bucket_at(l, n)), "level.scan.buckets");
+    started += flush(m_, buckets_.bytes_of(buckets_.at(l, n)), "level.scan.buckets");
   });
   [[maybe_unused]] durable done = fence(m_, std::move(started), "level.scan.all");
 }

@@ -43,7 +43,7 @@ result<engine_plan> table<M, Kind>::plan(const options& how) {
 template <medium M, class Kind>
 table<M, Kind>::table(pool<M>& p)
     : frame(p),
-      shape_(shape::of(static_cast<unsigned>(p.block().settings[setting::slots]))),
+      buckets_(p, seeds_),
       in_place_(p.block().settings[setting::in_place] != 0),
       bottom_to_top_(p.block().settings[setting::bottom_to_top] != 0),
       dynamic_(p.block().settings[setting::dynamic] != 0),
@@ -52,7 +52,11 @@ table<M, Kind>::table(pool<M>& p)
       second_maps_({M::planted("level-places-of-another-day") ? seeds_.flip + p.root().sequence
                                                               : seeds_.flip,
                     seeds_.multiply, seeds_.spread},
-                   p.block().incompat) {}
+                   p.block().incompat),
+      filters_(m_, buckets_, second_maps_),
+      stripes_(m_),
+      levels_(stripes_),
+      intents_(p) {}
 
 template <medium M, class Kind>
 table<M, Kind>::~table() {
@@ -73,11 +77,10 @@ error table<M, Kind>::open(const std::string& path, std::vector<std::string>* dr
             "cannot use " + path +
                 " as a pool: its superblock holds settings that the engine level does not allow"};
 
-  locks_ = zeroed_array<spin_lock>(std::size_t{1} << stripe_bits_on<M>);
-  stripes_ = p_.readers().template zeroes<stripe_state>(std::size_t{1} << stripe_bits_on<M>,
-                                                        p_.block().uuid);
-  bool clean = p_.root().state == pool_state::clean;
-  unsettled_.resize(std::size_t{1} << stripe_bits_on<M>, !clean && !opens_durable(m_));
+  const bool clean = p_.root().state == pool_state::clean;
+  stripes_.open(
+      p_.readers().template zeroes<stripe_state>(level::stripes<M>::most, p_.block().uuid),
+      !clean && !opens_durable(m_));
   if (!p_.read_only()) {
     [[maybe_unused]] durable as_it_is = fence(m_, p_.flush_header(), "level.open.header");
   }
@@ -93,8 +96,8 @@ error table<M, Kind>::open(const std::string& path, std::vector<std::string>* dr
   }
   if (clean) records_at_open_ = p_.root().records;
   std::uint64_t bytes = 0;
-  for (const level_view& l : present_levels()) bytes += shape_.level_bytes(l.log2);
-  frame::finish_open(Kind::in_slot || restored, std::size_t{1} << stripe_bits_on<M>, bytes);
+  for (const level_view& l : levels_.present()) bytes += buckets_.shape.level_bytes(l.log2);
+  frame::finish_open(Kind::in_slot || restored, level::stripes<M>::most, bytes);
   if (!p_.read_only()) start_helper();
   return {status::ok, {}};
 }
@@ -108,10 +111,10 @@ error table<M, Kind>::recover_levels(const std::string& path, bool restored,
   std::vector<level_view> found;
   bool drain_largest = false;
   for (unsigned log2 = 0; log2 < level_sizes; ++log2) {
-    pm<std::uint64_t>& word = root_of_table().levels[log2];
+    pm<std::uint64_t>& word = root_of(p_).levels[log2];
     checked_place at{load(m_, word)};
     if (at.none()) continue;
-    std::uint64_t bytes = shape_.level_bytes(log2);
+    std::uint64_t bytes = buckets_.shape.level_bytes(log2);
     std::string wrong;
     if (!at.sound() || log2 == 0 || (at.exponent() & (draining - 1)) != log2)
       wrong = "is damaged (check bits)";
@@ -133,7 +136,7 @@ error table<M, Kind>::recover_levels(const std::string& path, bool restored,
           publish(m_, word, 0, after_nothing("the level is given up"), "level.salvage.drop-level");
       continue;
     }
-    found.push_back(view_of(at.offset(), log2));
+    found.push_back(buckets_.view_of(at.offset(), log2));
     drain_largest = (at.exponent() & draining) != 0;  // the last one's counts
   }
   if (found.empty()) {
@@ -143,7 +146,7 @@ error table<M, Kind>::recover_levels(const std::string& path, bool restored,
     if (dropped != nullptr)
       dropped->push_back("no levels are named, as in a new pool; all records are lost");
   }
-  if (!found.empty()) switch_levels(found, drain_largest, false);
+  if (!found.empty()) levels_.switch_to(plan_levels(found, drain_largest, false));
   if (!p_.read_only() && found.size() < 2) {  // a new pool, or what a crash left of one
     unsigned top = found.empty() ? first_log2_ : std::min(found.back().log2 + 1, level_sizes - 1);
     new_level made[] = {{top - 1, {}}, {top, found.empty() ? bucket_state{} : new_bucket}};
@@ -151,9 +154,9 @@ error table<M, Kind>::recover_levels(const std::string& path, bool restored,
       return frame::not_created(path, s, "levels");
   }
   if (!clear_intents()) return damaged(std::string(message(status::io_error)));
-  if (dynamic_ && levels().count > 1 &&
-      mostly_below(sampled_load(levels().at[0]), sampled_load(levels().at[1])))
-    switch_levels(present_levels(), drain_largest, true);
+  if (dynamic_ && levels_.now().count > 1 &&
+      mostly_below(sampled_load(levels_.now().at[0]), sampled_load(levels_.now().at[1])))
+    levels_.switch_to(plan_levels(levels_.present(), drain_largest, true));
   return {status::ok, {}};
 }
 
@@ -163,33 +166,21 @@ bool table<M, Kind>::find_bucket(const levels_view& v, std::uint64_t offset, uns
                                  std::uint64_t& index) const {
   for (level = 0; level < v.count; ++level) {
     const level_view& l = v.at[level];
-    if (offset < l.offset || offset - l.offset >= std::uint64_t{1} << (l.log2 + shape_.bytes_log2))
+    if (offset < l.offset || offset - l.offset >= std::uint64_t{1}
+                                                      << (l.log2 + buckets_.shape.bytes_log2))
       continue;
-    index = (offset - l.offset) >> shape_.bytes_log2;
+    index = (offset - l.offset) >> buckets_.shape.bytes_log2;
     return true;
   }
   return false;
-}
-
-/// How many of the record's places hold its key.
-template <medium M, class Kind>
-unsigned table<M, Kind>::copies_of(const levels_view& v, const resident& r) const {
-  candidates s = second_maps_.candidates_of(r.hash, r.key_word);
-  unsigned copies = 0;
-  for (unsigned i = 0; i < v.count; ++i)
-    for (std::uint64_t place : s.place)
-      for_each_resident(v.at[i].bucket_of(place), [&](const resident& other) {
-        copies += other.key_word == r.key_word && same_key<Kind>(m_, p_, other, r);
-      });
-  return copies;
 }
 
 /// Finishes logged updates; then removes what a movement left twice. A pool that is only read is
 /// left as it is.
 template <medium M, class Kind>
 bool table<M, Kind>::clear_intents() {
-  const levels_view& v = levels();
-  for (intent& d : root_of_table().intents) {
+  const levels_view& v = levels_.now();
+  for (intent& d : root_of(p_).intents) {
     unsigned level;
     std::uint64_t index, at = load(m_, d.logged_slot), key = load(m_, d.logged_key),
                          value = load(m_, d.logged_value);
@@ -198,24 +189,28 @@ bool table<M, Kind>::clear_intents() {
       continue;
     if (!find_bucket(v, at, level, index)) continue;
     if (!p_.may_change()) return false;
-    bucket b = bucket_at(v.at[level], index);
-    auto n = static_cast<int>((at - p_.offset_of(b.state) - shape_.header_bytes) / sizeof(slot));
-    bool there = at >= p_.offset_of(b.state) + shape_.header_bytes &&
-                 (state_of(b).tokens() >> n & 1) != 0 && load(m_, slot_of(b, n).key) == key;
+    bucket b = buckets_.at(v.at[level], index);
+    auto n =
+        static_cast<int>((at - p_.offset_of(b.state) - buckets_.shape.header_bytes) / sizeof(slot));
+    bool there = at >= p_.offset_of(b.state) + buckets_.shape.header_bytes &&
+                 (buckets_.state_of(b).tokens() >> n & 1) != 0 &&
+                 load(m_, buckets_.slot_of(b, n).key) == key;
     if (there) {
-      [[maybe_unused]] durable replaced = publish(
-          m_, slot_of(b, n).value, value, after_nothing("the value is one word"), "level.log.undo");
+      [[maybe_unused]] durable replaced =
+          publish(m_, buckets_.slot_of(b, n).value, value, after_nothing("the value is one word"),
+                  "level.log.undo");
     }
     [[maybe_unused]] durable done =
         publish(m_, d.logged_check, 0, after_nothing("the value is durable"), "level.log.undone");
   }
-  for (intent& d : root_of_table().intents) {
+  for (intent& d : root_of(p_).intents) {
     unsigned level;
     std::uint64_t index;
     if (!find_bucket(v, load(m_, d.moving), level, index)) continue;
     bool refused = false;
-    for_each_resident(bucket_at(v.at[level], index), [&](const resident& r) {
-      if (copies_of(v, r) < 2) return;
+    buckets_.for_each_resident(buckets_.at(v.at[level], index), [&](const resident& r) {
+      const candidates s = second_maps_.candidates_of(r.hash, r.key_word);
+      if (buckets_.copies_of(v, s, r) < 2) return;
       if (M::planted("level-a-record-stays-twice")) return;
       if (M::planted("level-only-the-first-item-is-looked-at") && r.slot != 0) return;
       if (p_.read_only()) {
@@ -224,9 +219,8 @@ bool table<M, Kind>::clear_intents() {
       }
       if (refused |= !p_.may_change(); refused) return;
       // the other one stays
-      for (std::uint64_t place : second_maps_.candidates_of(r.hash, r.key_word).place)
-        settle_inherited(v, v.stripe_of(place));
-      bucket_state state = state_of(r.where);
+      for (std::uint64_t place : s.place) stripes_.settle_inherited(v, v.stripe_of(place));
+      bucket_state state = buckets_.state_of(r.where);
       [[maybe_unused]] durable once =
           publish(m_, *r.where.state, state.with_tokens(state.tokens() & ~(1u << r.slot)).word,
                   // COMMIT: it has moved
@@ -241,10 +235,10 @@ bool table<M, Kind>::clear_intents() {
 template <medium M, class Kind>
 bool table<M, Kind>::count_units(const background* asking) {
   // they stay what they are until this is done
-  for (stripe_index stripe = 0; stripe < levels().stripes(); ++stripe) {
+  for (stripe_index stripe = 0; stripe < levels_.now().stripes(); ++stripe) {
     if (asking != nullptr && asking->stopping()) return false;
-    std::scoped_lock lock(locks_[stripe]);
-    count_once(stripe, [&] { count_stripe(levels(), stripe); });
+    std::scoped_lock lock(stripes_.lock_of(stripe));
+    count_once(stripe, [&] { count_stripe(levels_.now(), stripe); });
   }
   records_at_open_ = 0;
   return true;
@@ -254,11 +248,11 @@ bool table<M, Kind>::count_units(const background* asking) {
 template <medium M, class Kind>
 void table<M, Kind>::count_stripe(const levels_view& v, stripe_index stripe) {
   // what a slot no longer names is free only if no crash can bring its token back
-  settle_inherited(v, stripe);
+  stripes_.settle_inherited(v, stripe);
   std::int32_t count = 0;
   v.for_each_bucket(v.place_of(stripe), v.stripe_bits,
                     [&](const level_view& l, std::uint64_t index) {
-                      for_each_resident(bucket_at(l, index), [&](const resident& r) {
+                      buckets_.for_each_resident(buckets_.at(l, index), [&](const resident& r) {
                         ++count;
                         frame::adopt_record(r.value_word);
                       });
@@ -271,15 +265,14 @@ void table<M, Kind>::count_stripe(const levels_view& v, stripe_index stripe) {
 template <medium M, class Kind>
 std::uint64_t table<M, Kind>::size() {
   await_count();
-  return counts_.sum(
-      [&] { return records_of(records_at_open_ - doubled_, stripes_, levels().stripes()); });
+  return levels_.records(records_at_open_ - doubled_);
 }
 
 template <medium M, class Kind>
 std::uint64_t table<M, Kind>::slots() {
   std::uint64_t sum = 0;
-  const levels_view& v = levels();
-  for (unsigned i = 0; i < v.count; ++i) sum += std::uint64_t{shape_.slots} << v.at[i].log2;
+  const levels_view& v = levels_.now();
+  for (unsigned i = 0; i < v.count; ++i) sum += std::uint64_t{buckets_.shape.slots} << v.at[i].log2;
   return sum;
 }
 
@@ -287,14 +280,14 @@ std::uint64_t table<M, Kind>::slots() {
 
 template <medium M, class Kind>
 void table<M, Kind>::lock_all() {
-  resize_lock_.lock();
-  lock_stripes(levels());
+  levels_.changing().lock();
+  stripes_.lock_all(levels_.now());
 }
 
 template <medium M, class Kind>
 void table<M, Kind>::unlock_all() {
-  unlock_stripes(levels());
-  resize_lock_.unlock();
+  stripes_.unlock_all(levels_.now());
+  levels_.changing().unlock();
 }
 
 // ----------------------------------------------------------------------------------------- salvage
@@ -302,34 +295,34 @@ void table<M, Kind>::unlock_all() {
 /// Keeps the records that verify.
 template <medium M, class Kind>
 void table<M, Kind>::salvage(std::vector<std::string>& dropped) {
-  const levels_view& v = levels();
+  const levels_view& v = levels_.now();
   std::uint64_t kept = 0;
   flushed started;
   for (unsigned i = 0; i < v.count; ++i)
     for (std::uint64_t index = 0; index < std::uint64_t{1} << v.at[i].log2; ++index) {
-      bucket b = bucket_at(v.at[i], index);
-      std::uint32_t tokens = state_of(b).tokens() & shape_.all_tokens;
-      for_each_resident(b, [&](const resident& r) {
+      bucket b = buckets_.at(v.at[i], index);
+      std::uint32_t tokens = buckets_.state_of(b).tokens() & buckets_.shape.all_tokens;
+      buckets_.for_each_resident(b, [&](const resident& r) {
         candidates s = second_maps_.candidates_of(r.hash, r.key_word);
-        std::string why = fault_of(r);
+        std::string why = buckets_.fault_of(r);
         if (why.empty() && v.at[i].number(s.place[0]) != index &&
             v.at[i].number(s.place[1]) != index)
           why = "it is out of place";
-        if (why.empty() && copies_of(v, r) > 1) why = "its key is there twice";
+        if (why.empty() && buckets_.copies_of(v, s, r) > 1) why = "its key is there twice";
         if (why.empty() && !Kind::in_slot &&
             !heap_.adopt(r.value_word, record_at(m_, p_, r.value_word)->bytes()))
           why = "its bytes are another's";
         if (why.empty()) {
           ++kept;
-          store_slot(b, r.slot, s, r.value_word);  // its tag may be what is damaged
+          buckets_.store_slot(b, r.slot, s, r.value_word);  // its tag may be what is damaged
           return;
         }
         dropped.push_back(where(v.at[i], index) + ": dropped a record, " + why);
         tokens &= ~(1u << r.slot);
-        store(m_, *b.state, state_of(b).with_tokens(tokens).word);
+        store(m_, *b.state, buckets_.state_of(b).with_tokens(tokens).word);
       });
-      store(m_, *b.state, state_of(b).next(tokens, new_bucket.filter()).word);
-      started += flush(m_, bucket_extent(b), "level.salvage.buckets");
+      store(m_, *b.state, buckets_.state_of(b).next(tokens, new_bucket.filter()).word);
+      started += flush(m_, buckets_.bytes_of(b), "level.salvage.buckets");
     }
   [[maybe_unused]] durable done = fence(m_, std::move(started), "level.salvage.all");
   records_at_open_ = kept;

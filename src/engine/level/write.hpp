@@ -21,7 +21,7 @@ namespace durahash::level {
 template <medium M, class Kind>
 [[gnu::always_inline]] inline auto table<M, Kind>::target_of(key_type key) const noexcept
     -> target_type {
-  const levels_view& v = levels();
+  const levels_view& v = levels_.now();
   const target_type t = look_up(key, v, v.at[0]);
   for (bucket b : t.at) prefetch_for_write(b.state);
   return t;
@@ -33,22 +33,22 @@ template <medium M, class Kind>
 template <medium M, class Kind>
 auto table<M, Kind>::lock_pair(const candidates& s) -> locked {
   while (true) {  // ends: each further round means that the table changed its size
-    const levels_view& v = levels();
+    const levels_view& v = levels_.now();
     for (std::uint64_t place : s.place)
       prefetch_for_write(v.at[v.first_open].bucket_of(place).state);
     locked l{&v, {v.stripe_of(s.place[0]), v.stripe_of(s.place[1])}};
-    for (stripe_index stripe : l.stripe) prefetch_for_write(&locks_[stripe]);
-    locks_[std::min(l.stripe[0], l.stripe[1])].lock();
-    locks_[std::max(l.stripe[0], l.stripe[1])].lock();
-    if (levels().stripe_bits == v.stripe_bits) return l.levels = &levels(), l;
-    for (stripe_index stripe : l.stripe) locks_[stripe].unlock();
+    for (stripe_index stripe : l.stripe) prefetch_for_write(&stripes_.lock_of(stripe));
+    stripes_.lock_of(std::min(l.stripe[0], l.stripe[1])).lock();
+    stripes_.lock_of(std::max(l.stripe[0], l.stripe[1])).lock();
+    if (levels_.now().stripe_bits == v.stripe_bits) return l.levels = &levels_.now(), l;
+    for (stripe_index stripe : l.stripe) stripes_.lock_of(stripe).unlock();
   }
 }
 
 template <medium M, class Kind>
 [[gnu::always_inline]] inline auto table<M, Kind>::held_by(const locked& l) const noexcept
     -> held_pair {
-  return held_pair(locks_[l.stripe[0]], locks_[l.stripe[1]]);
+  return held_pair(stripes_.lock_of(l.stripe[0]), stripes_.lock_of(l.stripe[1]));
 }
 
 /// As lock_pair, of the levels that are known: whether they are still the same is_settled says.
@@ -57,7 +57,7 @@ template <medium M, class Kind>
     -> locked_home {
   const levels_view& v = *t.levels;
   const stripe_index first = v.stripe_of(t.place[0]), second = v.stripe_of(t.place[1]);
-  spin_lock *low = &locks_[first], *high = &locks_[second];
+  spin_lock *low = &stripes_.lock_of(first), *high = &stripes_.lock_of(second);
   if (high < low) std::swap(low, high);
   low->lock();
   high->lock();
@@ -67,15 +67,15 @@ template <medium M, class Kind>
 template <medium M, class Kind>
 [[gnu::always_inline]] inline bool table<M, Kind>::is_settled(const locked& l,
                                                               const target_type& t) const noexcept {
-  return &levels() == t.levels && t.levels->is_pair && unsettled_.settled(l.stripe[0]) &&
-         unsettled_.settled(l.stripe[1]);
+  return &levels_.now() == t.levels && t.levels->is_pair && stripes_.settled(l.stripe[0]) &&
+         stripes_.settled(l.stripe[1]);
 }
 
 /// A movement may have freed a slot, or somebody has put other levels there.
 template <medium M, class Kind>
 bool table<M, Kind>::make_way(const locked& l, const candidates& s) {
   const levels_view& v = *l.levels;
-  return make_way(l, v, s) || &v != &levels();
+  return make_way(l, v, s) || &v != &levels_.now();
 }
 
 template <medium M, class Kind>
@@ -89,7 +89,7 @@ status table<M, Kind>::make_room(const locked& full, const candidates&, int) {
 template <medium M, class Kind>
 [[gnu::always_inline]] inline status table<M, Kind>::finish_write(const candidates&,
                                                                   const change& c, status answer) {
-  if (c.wants_look || levels().draining != nullptr) [[unlikely]]
+  if (c.wants_look || levels_.now().draining != nullptr) [[unlikely]]
     return look_behind(c.wants_look, answer);
   return answer;
 }
@@ -98,7 +98,7 @@ template <medium M, class Kind>
 template <medium M, class Kind>
 [[gnu::noinline]] status table<M, Kind>::look_behind(bool at_the_table, status answer) {
   if (at_the_table) if_memory_allows([this] { look_around(); });
-  if (levels().draining != nullptr) drain_some(1);
+  if (levels_.now().draining != nullptr) drain_some(1);
   return answer;
 }
 
@@ -114,23 +114,23 @@ template <class Decide>
                                                                 status& answer, flushed& started) {
   using act = typename decision<value_type>::what;
   const levels_view& v = *t.levels;
-  const bucket_state first = state_of(t.at[0]);
+  const bucket_state first = buckets_.state_of(t.at[0]);
   bucket where = t.at[0];
   bucket_state state = first, second;
   unsigned which = 0, level = 0;
-  found_slot at = find_in(where, state, t);
+  found_slot at = buckets_.find_in(where, state, t);
   if (at.there == nullptr) {
-    second = state_of(t.at[1]);
+    second = buckets_.state_of(t.at[1]);
     which = 1, where = t.at[1], state = second;
-    at = find_in(where, state, t);
+    at = buckets_.find_in(where, state, t);
   }
   if (at.there == nullptr && first.admits(t.filter_class)) {
-    which = 0, level = 1, where = v.at[1].bucket_of(t.place[0]), state = state_of(where);
-    at = find_in(where, state, t);
+    which = 0, level = 1, where = v.at[1].bucket_of(t.place[0]), state = buckets_.state_of(where);
+    at = buckets_.find_in(where, state, t);
   }
   if (at.there == nullptr && second.admits(t.filter_class)) {
-    which = 1, level = 1, where = v.at[1].bucket_of(t.place[1]), state = state_of(where);
-    at = find_in(where, state, t);
+    which = 1, level = 1, where = v.at[1].bucket_of(t.place[1]), state = buckets_.state_of(where);
+    at = buckets_.find_in(where, state, t);
   }
   if (at.there == nullptr) {
     const decision<value_type> wanted = decide(std::optional<value_type>());
@@ -172,7 +172,7 @@ template <medium M, class Kind>
     value_type value, change& c, status& answer, flushed& started) {
   const bool which = std::popcount(second.tokens()) < std::popcount(first.tokens());
   const bucket_state state = which ? second : first;
-  const std::uint32_t free = ~state.tokens() & shape_.all_tokens;
+  const std::uint32_t free = ~state.tokens() & buckets_.shape.all_tokens;
   if (free == 0) [[unlikely]]
     return staged::look_further;
   const auto made = new_value_word<Kind>(m_, heap_, p_, key, value, started);
@@ -181,8 +181,8 @@ template <medium M, class Kind>
   c.stripe = l.of(which);
   c.where = which ? t.at[1] : t.at[0];
   const int index = std::countr_zero(free);
-  c.filled = &slot_of(c.where, index);
-  c.lines.slot_apart = store_slot(c.where, index, t, *made);
+  c.filled = &buckets_.slot_of(c.where, index);
+  c.lines.slot_apart = buckets_.store_slot(c.where, index, t, *made);
   c.apart = c.lines.slot_apart != nullptr || !Kind::in_slot;
   c.next = state.with_token(free & -free);
   c.records = 1;
@@ -197,8 +197,8 @@ auto table<M, Kind>::walk(const levels_view& v, key_type key, const candidates& 
   int index = -1;
   unsigned found = 0;
   bucket_reads seen;
-  look_everywhere(v, s, seen, [&](bucket b, bucket_state, int slot, unsigned n) {
-    if (!names_key<Kind>(m_, p_, load(m_, slot_of(b, slot).value), key)) return false;
+  buckets_.look_everywhere(v, s, seen, [&](bucket b, bucket_state, int slot, unsigned n) {
+    if (!names_key<Kind>(m_, p_, load(m_, buckets_.slot_of(b, slot).value), key)) return false;
     where = b, index = slot, found = n;
     return true;
   });
@@ -211,11 +211,11 @@ template <class Decide>
 auto table<M, Kind>::stage(locked& l, const candidates& s, key_type key, Decide& decide, change& c,
                            status& answer, flushed& started) -> staged {
   using act = typename decision<value_type>::what;
-  const levels_view& v = *(l.levels = &levels());
+  const levels_view& v = *(l.levels = &levels_.now());
   lookup at = walk(v, key, s);
   std::optional<value_type> present;
   if (at.found() &&
-      !(present = frame::replaceable(load(m_, slot_of(at.where, at.slot).value), key, c)))
+      !(present = frame::replaceable(load(m_, buckets_.slot_of(at.where, at.slot).value), key, c)))
     return answer = status::damaged, staged::nothing_to_do;
   decision<value_type> wanted = decide(present);
   answer = wanted.answer;
@@ -237,10 +237,10 @@ auto table<M, Kind>::stage_insert(const locked& l, const levels_view& v, key_typ
   if (!value_word) return answer = status::no_space, staged::nothing_to_do;
   c.stripe = l.stripe[which];
   c.where = v.at[level].bucket_of(s.place[which]);
-  bucket_state state = state_of(c.where);
-  const int index = free_slot(state);
-  c.filled = &slot_of(c.where, index);
-  c.lines = fill(v, level, s, which, index, *value_word);
+  bucket_state state = buckets_.state_of(c.where);
+  const int index = buckets_.free_slot(state);
+  c.filled = &buckets_.slot_of(c.where, index);
+  c.lines = filters_.fill(v, level, s, which, index, *value_word);
   c.apart = c.lines.any() || !Kind::in_slot;
   c.next = state.with_tokens(state.tokens() | 1u << index);
   c.records = 1;
@@ -253,11 +253,11 @@ auto table<M, Kind>::stage_update(const lookup& at, key_type key, const candidat
     -> staged {
   auto value_word = new_value_word<Kind>(m_, heap_, p_, key, value, started);
   if (!value_word) return answer = status::no_space, staged::nothing_to_do;
-  slot& old = slot_of(at.where, at.slot);
+  slot& old = buckets_.slot_of(at.where, at.slot);
   c.where = at.where;
   c.apart = !Kind::in_slot;
-  bucket_state state = state_of(at.where);
-  int other = free_slot(state);
+  bucket_state state = buckets_.state_of(at.where);
+  int other = buckets_.free_slot(state);
   if (in_place_) {
     c.value = &old.value;
     c.value_word = *value_word;
@@ -265,8 +265,8 @@ auto table<M, Kind>::stage_update(const lookup& at, key_type key, const candidat
   }
   if (other < 0)
     return update_logged(old, *value_word, c, std::move(started)), staged::nothing_to_do;
-  c.filled = &slot_of(at.where, other);
-  c.lines.slot_apart = store_slot(at.where, other, s, *value_word);
+  c.filled = &buckets_.slot_of(at.where, other);
+  c.lines.slot_apart = buckets_.store_slot(at.where, other, s, *value_word);
   c.apart = c.lines.any() || !Kind::in_slot;
   if (M::planted("level-two-tokens-in-two-stores"))
     store(m_, *at.where.state, state.with_tokens(state.tokens() & ~(1u << at.slot)).word);
@@ -277,7 +277,7 @@ auto table<M, Kind>::stage_update(const lookup& at, key_type key, const candidat
 template <medium M, class Kind>
 void table<M, Kind>::stage_removal(const levels_view& v, const lookup& at, const candidates& s,
                                    change& c) const {
-  bucket_state state = state_of(at.where);
+  bucket_state state = buckets_.state_of(at.where);
   c.where = at.where;
   c.next = state.with_tokens(state.tokens() & ~(1u << at.slot));
   c.records = -1;
@@ -292,65 +292,13 @@ bool table<M, Kind>::find_room(const levels_view& v, const candidates& s, unsign
   for (unsigned candidate = v.first_open; candidate < v.end_open; ++candidate) {
     int load[2];
     for (unsigned n = 0; n < 2; ++n)
-      load[n] = std::popcount(state_of(v.at[candidate].bucket_of(s.place[n])).tokens() &
-                              shape_.all_tokens);
+      load[n] = std::popcount(buckets_.state_of(v.at[candidate].bucket_of(s.place[n])).tokens() &
+                              buckets_.shape.all_tokens);
     level = candidate;
     which = load[1] < load[0];
-    if (load[which] < static_cast<int>(shape_.slots)) return true;
+    if (load[which] < static_cast<int>(buckets_.shape.slots)) return true;
   }
   return false;
-}
-
-/// The first without a token: those in the state's line come first. -1: none.
-template <medium M, class Kind>
-int table<M, Kind>::free_slot(bucket_state state) const noexcept {
-  std::uint32_t free = ~state.tokens() & shape_.all_tokens;
-  return free == 0 ? -1 : std::countr_zero(free);
-}
-
-/// A new item without its token. Not flushed: a group writes back when all is stored, since stores
-/// wait for write-backs that came before them.
-template <medium M, class Kind>
-auto table<M, Kind>::fill(const levels_view& v, unsigned level, const candidates& s, unsigned which,
-                          int index, std::uint64_t value_word) const -> item_lines {
-  item_lines lines{store_slot(v.at[level].bucket_of(s.place[which]), index, s, value_word), {}};
-  if (!v.under_previous(level)) return lines;
-  bucket above = v.at[level - 1].bucket_of(s.place[which]);
-  bucket_state state = state_of(above);
-  if (state.admits(s.filter_class)) return lines;
-  // crash: a filter that says too much costs a look
-  store(m_, *above.state, state.with_class(s.filter_class).word);
-  lines.above = above;
-  return lines;
-}
-
-/// Returns the slot if it is in another line than the state.
-template <medium M, class Kind>
-[[gnu::always_inline]] inline auto table<M, Kind>::store_slot(bucket b, int index,
-                                                              std::uint64_t key_word,
-                                                              std::uint8_t tag,
-                                                              std::uint64_t value_word) const
-    -> slot* {
-  slot& at = slot_of(b, index);
-  store(m_, at.key, key_word);
-  store(m_, at.value, value_word);
-  store(m_, tag_field(b, index), tag);
-  return in_one_line(b.state, &at) ? nullptr : &at;
-}
-
-template <medium M, class Kind>
-[[gnu::always_inline]] inline flushed table<M, Kind>::flush_payload(const change& c) const {
-  return flush_item(c.lines);
-}
-
-template <medium M, class Kind>
-[[gnu::always_inline]] inline flushed table<M, Kind>::flush_item(const item_lines& lines) const {
-  flushed started;
-  if (lines.slot_apart != nullptr)
-    started += flush_in_line(m_, *lines.slot_apart, "level.write.slot");
-  if (lines.above.state != nullptr)
-    started += flush(m_, extent_of(*lines.above.state), "level.write.filter");
-  return started;
 }
 
 /// Why a payload that was not flushed needs no fence of its own.
@@ -373,56 +321,9 @@ template <medium M, class Kind>
 
 template <medium M, class Kind>
 [[gnu::always_inline]] inline void table<M, Kind>::finish(change& c) {
-  if (c.records != 0) add_records(c.stripe, c.records);
-  if (c.levels != nullptr) drop_class(*c.levels, c.level, c.place, c.filter_class);
+  if (c.records != 0) stripes_.add_records(c.stripe, c.records);
+  if (c.levels != nullptr) filters_.drop_class(*c.levels, c.level, c.place, c.filter_class);
   c.wants_look = c.stripe % look_every == 0 && ++stripes_[c.stripe].changes % look_after == 0;
-}
-
-template <medium M, class Kind>
-[[gnu::always_inline]] inline void table<M, Kind>::add_records(stripe_index stripe,
-                                                               std::int32_t records) noexcept {
-  std::atomic<std::int32_t>& sum = stripes_[stripe].records;
-  sum.store(sum.load(std::memory_order_relaxed) + records, std::memory_order_relaxed);
-}
-
-/// A record of this class has left the level: the filter above says so, if it was the last one
-/// there. Not flushed: on the medium it may go on saying too much.
-template <medium M, class Kind>
-[[gnu::noinline]] void table<M, Kind>::drop_class(const levels_view& v, unsigned level,
-                                                  std::uint64_t place, unsigned filter_class) {
-  const bucket below = v.at[level].bucket_of(place), b = v.at[level - 1].bucket_of(place);
-  for (std::uint32_t left = state_of(below).tokens() & shape_.all_tokens; left != 0;) {
-    const std::uint64_t key_word = load(m_, slot_of(below, take_lowest(left)).key);
-    const std::uint64_t hash = hash_of_slot(key_word);
-    if (class_of(mixed(hash)) != filter_class) [[likely]]
-      continue;
-    for (std::uint64_t its : second_maps_.candidates_of(hash, key_word).place)
-      if (v.at[level - 1].bucket_of(its) == b) return;
-  }
-  const bucket_state state = state_of(b);
-  if (state.admits(filter_class))
-    store(m_, *b.state, state.next(state.tokens(), state.filter() & ~(1u << filter_class)).word);
-}
-
-/// Of the two buckets above the one with this number: the classes of what it holds. Not flushed: on
-/// the medium a filter may go on saying too much.
-template <medium M, class Kind>
-void table<M, Kind>::refresh_filters(const level_view& above, const level_view& lower,
-                                     std::uint64_t below) {
-  const bucket b = bucket_at(lower, below);
-  const std::uint64_t here = below << lower.shift;
-  std::uint64_t classes = 0;  // of the first in the low half, of the second in the high one
-  for (std::uint32_t left = state_of(b).tokens() & shape_.all_tokens; left != 0;) {
-    const std::uint64_t hash = hash_of_slot(load(m_, slot_of(b, take_lowest(left)).key));
-    const std::uint64_t place = second_maps_.place_beside(here, hash);
-    classes |= std::uint64_t{1} << (class_of(mixed(hash)) | (above.number(place) & 1) << 5);
-  }
-  for (unsigned n = 0; n < 2; ++n, classes >>= 32) {
-    const bucket over = bucket_at(above, below << 1 | n);
-    const bucket_state state = state_of(over);
-    const auto filter = static_cast<std::uint32_t>(classes);
-    if (filter != state.filter()) store(m_, *over.state, state.next(state.tokens(), filter).word);
-  }
 }
 
 // ----------------------------------------------------------------------------------- logged update
@@ -436,8 +337,8 @@ void table<M, Kind>::refresh_filters(const level_view& above, const level_view& 
 template <medium M, class Kind>
 void table<M, Kind>::update_logged(slot& old, std::uint64_t value_word, change& c,
                                    flushed started) {
-  std::scoped_lock lock(intent_locks_[c.stripe % intent_count]);
-  intent& d = root_of_table().intents[c.stripe % intent_count];
+  std::scoped_lock lock(intents_.lock_of(c.stripe));
+  intent& d = intents_.of(c.stripe);
   std::uint64_t at = p_.offset_of(&old), key = load(m_, old.key);
   store(m_, d.logged_slot, at);
   store(m_, d.logged_key, key);
@@ -448,10 +349,10 @@ void table<M, Kind>::update_logged(slot& old, std::uint64_t value_word, change& 
   // COMMIT: the value changes
   durable logged = publish(m_, d.logged_check, log_check(at, key, value_word), std::move(payload),
                            "level.log.commit");
-  unsettled_.begin(c.stripe);
+  stripes_.begin(c.stripe);
   durable replaced =
       publish(m_, old.value, value_word, after(std::move(logged)), "level.log.value");
-  unsettled_.end(c.stripe, replaced);
+  stripes_.end(c.stripe, replaced);
   if (!M::planted("level-a-log-is-never-cleared")) [[maybe_unused]]
     durable cleared =
         publish(m_, d.logged_check, 0, after(std::move(replaced)), "level.log.cleared");
@@ -466,7 +367,7 @@ void table<M, Kind>::look_ahead(std::span<const key_type> keys, target_type* tar
   // no lock is held yet: the levels that are looked at may be on their way out
   [[maybe_unused]] read_guard guard = reading();
   for (std::size_t i = 0; i < keys.size(); ++i) targets[i] = target_of(keys[i]);
-  const levels_view& v = levels();
+  const levels_view& v = levels_.now();
   [[maybe_unused]] first_look seen[group_size];
   for (std::size_t i = 0; i < keys.size(); ++i)
     look_ahead(
@@ -482,8 +383,8 @@ std::size_t table<M, Kind>::lock_group(std::span<const key_type> keys, const tar
                                        group& g) {
   g.targets = targets;
   g.keys[0] = lock_pair(targets[0]);
-  for (stripe_index stripe : g.keys[0].stripe) g.locks.adopt(locks_[stripe]);
-  const levels_view& v = levels();  // while a lock is held, stripes stay what they are
+  for (stripe_index stripe : g.keys[0].stripe) g.locks.adopt(stripes_.lock_of(stripe));
+  const levels_view& v = levels_.now();  // while a lock is held, stripes stay what they are
   std::size_t count = 1;
   for (; count < keys.size(); ++count) {
     const candidates& s = targets[count];
@@ -491,10 +392,10 @@ std::size_t table<M, Kind>::lock_group(std::span<const key_type> keys, const tar
     const std::size_t before = g.locks.count();
     bool all = true;
     for (stripe_index stripe : l.stripe) {
-      if (g.locks.try_lock(locks_[stripe])) [[likely]]
+      if (g.locks.try_lock(stripes_.lock_of(stripe))) [[likely]]
         continue;
       g.shares |= std::uint64_t{1} << count;
-      all = g.locks.holds(locks_[stripe]) && all;
+      all = g.locks.holds(stripes_.lock_of(stripe)) && all;
     }
     const bool again = (g.shares >> count & 1) != 0 &&  // the same key: it ends the group
                        std::any_of(targets, targets + count,
@@ -512,19 +413,7 @@ std::size_t table<M, Kind>::lock_group(std::span<const key_type> keys, const tar
 template <medium M, class Kind>
 [[gnu::always_inline]] inline bool table<M, Kind>::ends_before(const group& g,
                                                                const target_type& t) const {
-  return (g.shares >> (&t - g.targets) & 1) != 0 && meets_staged(g, t);
-}
-
-template <medium M, class Kind>
-[[gnu::noinline]] bool table<M, Kind>::meets_staged(const group& g, const candidates& s) const {
-  const levels_view& v = levels();
-  for (unsigned i = 0; i < v.count; ++i)
-    for (std::uint64_t place : s.place) {
-      const bucket b = v.at[i].bucket_of(place);
-      for (const change& c : g.all())
-        if (c.where == b) return true;
-    }
-  return false;
+  return g.shares_stripe(t) && g.meets(levels_.now(), t);
 }
 
 template <medium M, class Kind>
