@@ -5,64 +5,96 @@
 
 namespace durahash::level {
 
-template <medium M, class Kind>
-std::string table<M, Kind>::where(const level_view& l, std::uint64_t index) const {
+inline std::string name_of_bucket(const level_view& l, std::uint64_t index) {
   return "level of 2^" + std::to_string(l.log2) + " buckets at offset " + std::to_string(l.offset) +
          ", bucket " + std::to_string(index);
 }
 
-template <medium M, class Kind>
-std::uint64_t table<M, Kind>::check_units(violations& violated, std::uint64_t& reached_bytes) {
-  const levels_view& v = levels_.now();
-  if (prepared_ != 0) reached_bytes += cell_bytes_for(buckets_.shape.level_bytes(prepared_log2_));
-  std::uint64_t records = 0;
-  for (unsigned i = 0; i < v.count; ++i) records += check_level(v, i, violated, reached_bytes);
-  return records - doubled_;
+/// Nobody may write.
+template <class Table>
+class checker {
+ public:
+  checker(Table& t, violations& violated, std::uint64_t& reached_bytes) noexcept
+      : t_(t), v_(t.levels_.now()), violated_(violated), reached_bytes_(reached_bytes) {}
+
+  /// Returns the records.
+  std::uint64_t check() {
+    if (t_.prepared_ != 0)
+      reached_bytes_ += cell_bytes_for(t_.buckets_.shape.level_bytes(t_.prepared_log2_));
+    for (unsigned i = 0; i < v_.count; ++i) check_level(i);
+    return records_ - t_.doubled_;
+  }
+
+ private:
+  using kind = typename Table::kind;
+
+  void check_level(unsigned index);
+  void check_record(unsigned index, std::uint64_t n, const resident& r);
+  void check_cell(const level_view& l, std::uint64_t n, const resident& r);
+
+  Table& t_;
+  const typename Table::levels_view& v_;
+  violations& violated_;
+  std::uint64_t& reached_bytes_;
+  std::uint64_t records_ = 0, doubled_ = 0;  // of these: in the level that is looked at
+};
+
+/// L1, L3, tags, and that the root names the level.
+template <class Table>
+void checker<Table>::check_level(unsigned index) {
+  const level_view& l = v_.at[index];
+  const std::uint64_t bytes = t_.buckets_.shape.level_bytes(l.log2);
+  reached_bytes_ += cell_bytes_for(bytes);
+  if (!t_.heap_.holds(l.offset, bytes))
+    violated_("the level at offset " + std::to_string(l.offset) + " is not allocated");
+  checked_place named{load(t_.m_, root_of(t_.p_).levels[l.log2])};
+  if (!named.sound() || named.offset() != l.offset)
+    violated_("the root does not name the level of 2^" + std::to_string(l.log2) +
+              " buckets in use");
+  doubled_ = 0;
+  for (std::uint64_t n = 0; n < l.buckets(); ++n) {
+    const bucket b = t_.buckets_.at(l, n);
+    if ((t_.buckets_.state_of(b).tokens() & ~t_.buckets_.shape.all_tokens) != 0)
+      violated_(name_of_bucket(l, n) + ": a token of a slot that is not there");
+    t_.buckets_.for_each_resident(b, [&](const resident& r) { check_record(index, n, r); });
+  }
+  if (doubled_ != 0 && t_.doubled_ == 0)
+    violated_("level of 2^" + std::to_string(l.log2) + " buckets: " + std::to_string(doubled_) +
+              " records are there twice");
 }
 
-/// L1, L3, tags, and that the root names the level. Returns its records.
+template <class Table>
+void checker<Table>::check_record(unsigned index, std::uint64_t n, const resident& r) {
+  const level_view& l = v_.at[index];
+  ++records_;
+  const candidates s = t_.second_maps_.candidates_of(r.hash, r.key_word);
+  const bool here[2] = {l.number(s.place[0]) == n, l.number(s.place[1]) == n};
+  if (!here[0] && !here[1]) violated_(name_of_bucket(l, n) + ": a record out of place");
+  if ((t_.buckets_.match(r.where, s.tag) >> r.slot & 1) == 0)
+    violated_(name_of_bucket(l, n) + ": a search for a key does not see its tag");
+  for (unsigned which = 0; which < 2; ++which)
+    if (here[which] && v_.under_previous(index) &&
+        !t_.buckets_.state_of(v_.at[index - 1].bucket_of(s.place[which])).admits(s.filter_class))
+      violated_(name_of_bucket(l, n) + ": a search for a key ends before it gets here");
+  if (t_.buckets_.copies_of(v_, s, r) > 1) ++doubled_;
+  if (std::string fault = t_.buckets_.fault_of(r); !fault.empty())
+    violated_(name_of_bucket(l, n) + ": " + fault);
+  if constexpr (!kind::in_slot) check_cell(l, n, r);
+}
+
+/// Of a record in the heap.
+template <class Table>
+void checker<Table>::check_cell(const level_view& l, std::uint64_t n, const resident& r) {
+  auto record = record_at(t_.m_, t_.p_, r.value_word);
+  if (record && !t_.heap_.holds(r.value_word, record->bytes()))
+    violated_(name_of_bucket(l, n) + ": the record at offset " + std::to_string(r.value_word) +
+              " is not allocated");
+  if (record) reached_bytes_ += cell_bytes_for(record->bytes());
+}
+
 template <medium M, class Kind>
-std::uint64_t table<M, Kind>::check_level(const levels_view& v, unsigned index,
-                                          violations& violated, std::uint64_t& reached_bytes) {
-  const level_view& l = v.at[index];
-  std::uint64_t bytes = buckets_.shape.level_bytes(l.log2), records = 0, doubled = 0;
-  reached_bytes += cell_bytes_for(bytes);
-  if (!heap_.holds(l.offset, bytes))
-    violated("the level at offset " + std::to_string(l.offset) + " is not allocated");
-  checked_place named{load(m_, root_of(p_).levels[l.log2])};
-  if (!named.sound() || named.offset() != l.offset)
-    violated("the root does not name the level of 2^" + std::to_string(l.log2) + " buckets in use");
-  for (std::uint64_t n = 0; n < std::uint64_t{1} << l.log2; ++n) {
-    bucket b = buckets_.at(l, n);
-    if ((buckets_.state_of(b).tokens() & ~buckets_.shape.all_tokens) != 0)
-      violated(where(l, n) + ": a token of a slot that is not there");
-    buckets_.for_each_resident(b, [&](const resident& r) {
-      ++records;
-      candidates s = second_maps_.candidates_of(r.hash, r.key_word);
-      bool here[2] = {l.number(s.place[0]) == n, l.number(s.place[1]) == n};
-      if (!here[0] && !here[1]) violated(where(l, n) + ": a record out of place");
-      if ((buckets_.match(b, s.tag) >> r.slot & 1) == 0)
-        violated(where(l, n) + ": a search for a key does not see its tag");
-      for (unsigned which = 0; which < 2; ++which)
-        if (here[which] && v.under_previous(index) &&
-            !buckets_.state_of(v.at[index - 1].bucket_of(s.place[which])).admits(s.filter_class))
-          violated(where(l, n) + ": a search for a key ends before it gets here");
-      if (buckets_.copies_of(v, s, r) > 1) ++doubled;
-      std::string fault = buckets_.fault_of(r);
-      if (!fault.empty()) violated(where(l, n) + ": " + fault);
-      if constexpr (!Kind::in_slot) {
-        auto record = record_at(m_, p_, r.value_word);
-        if (record && !heap_.holds(r.value_word, record->bytes()))
-          violated(where(l, n) + ": the record at offset " + std::to_string(r.value_word) +
-                   " is not allocated");
-        if (record) reached_bytes += cell_bytes_for(record->bytes());
-      }
-    });
-  }
-  if (doubled != 0 && doubled_ == 0)
-    violated("level of 2^" + std::to_string(l.log2) + " buckets: " + std::to_string(doubled) +
-             " records are there twice");
-  return records;
+std::uint64_t table<M, Kind>::check_units(violations& violated, std::uint64_t& reached_bytes) {
+  return checker<table>(*this, violated, reached_bytes).check();
 }
 
 // ----------------------------------------------------------------------------------------- figures

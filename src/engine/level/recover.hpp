@@ -8,6 +8,7 @@
 //              take only space that is new.
 #pragma once
 
+#include "engine/level/check.hpp"
 #include "engine/level/table.hpp"
 #include "engine/settings.hpp"
 
@@ -317,7 +318,7 @@ void table<M, Kind>::salvage(std::vector<std::string>& dropped) {
           buckets_.store_slot(b, r.slot, s, r.value_word);  // its tag may be what is damaged
           return;
         }
-        dropped.push_back(where(v.at[i], index) + ": dropped a record, " + why);
+        dropped.push_back(name_of_bucket(v.at[i], index) + ": dropped a record, " + why);
         tokens &= ~(1u << r.slot);
         store(m_, *b.state, buckets_.state_of(b).with_tokens(tokens).word);
       });

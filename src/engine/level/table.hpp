@@ -44,6 +44,10 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   using frame = engine_frame<M, Kind, table<M, Kind>>;
   friend frame;
   friend lifecycle<M, Kind, table<M, Kind>>;
+  template <class>
+  friend class checker;
+  template <class>
+  friend class describer;
 
  public:
   using kind = Kind;
@@ -253,17 +257,10 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   void salvage(std::vector<std::string>& dropped);
 
   // check.hpp
-  std::string where(const level_view& l, std::uint64_t index) const;
   std::uint64_t check_units(violations& violated, std::uint64_t& reached_bytes);
-  std::uint64_t check_level(const levels_view& v, unsigned index, violations& violated,
-                            std::uint64_t& reached_bytes);
 
   // describe.hpp
   void each_part_of_table(part_visitor& v);
-  void each_intent(part_visitor& v);
-  void each_part_of_level(const levels_view& now, unsigned index, part_visitor& v);
-  void each_part_of_bucket(const level_view& l, std::uint64_t index, const key_type* wanted,
-                           part_visitor& v);
 
   buckets<M, Kind> buckets_;
   bool in_place_, bottom_to_top_, dynamic_, helper_;
