@@ -15,12 +15,11 @@ template <class Table>
 class checker {
  public:
   checker(Table& t, violations& violated, std::uint64_t& reached_bytes) noexcept
-      : t_(t), v_(t.levels_.now()), violated_(violated), reached_bytes_(reached_bytes) {}
+      : t_(t), m_(t.m_), v_(t.levels_.now()), violated_(violated), reached_bytes_(reached_bytes) {}
 
   /// Returns the records.
   std::uint64_t check() {
-    if (t_.prepared_ != 0)
-      reached_bytes_ += cell_bytes_for(t_.buckets_.shape.level_bytes(t_.prepared_log2_));
+    reached_bytes_ += t_.prepared_.cell_bytes();
     for (unsigned i = 0; i < v_.count; ++i) check_level(i);
     return records_ - t_.doubled_;
   }
@@ -33,6 +32,7 @@ class checker {
   void check_cell(const level_view& l, std::uint64_t n, const resident& r);
 
   Table& t_;
+  typename Table::medium_type& m_;
   const typename Table::levels_view& v_;
   violations& violated_;
   std::uint64_t& reached_bytes_;
@@ -47,7 +47,7 @@ void checker<Table>::check_level(unsigned index) {
   reached_bytes_ += cell_bytes_for(bytes);
   if (!t_.heap_.holds(l.offset, bytes))
     violated_("the level at offset " + std::to_string(l.offset) + " is not allocated");
-  checked_place named{load(t_.m_, root_of(t_.p_).levels[l.log2])};
+  checked_place named{load(m_, root_of(t_.p_).levels[l.log2])};
   if (!named.sound() || named.offset() != l.offset)
     violated_("the root does not name the level of 2^" + std::to_string(l.log2) +
               " buckets in use");
@@ -85,7 +85,7 @@ void checker<Table>::check_record(unsigned index, std::uint64_t n, const residen
 /// Of a record in the heap.
 template <class Table>
 void checker<Table>::check_cell(const level_view& l, std::uint64_t n, const resident& r) {
-  auto record = record_at(t_.m_, t_.p_, r.value_word);
+  auto record = record_at(m_, t_.p_, r.value_word);
   if (record && !t_.heap_.holds(r.value_word, record->bytes()))
     violated_(name_of_bucket(l, n) + ": the record at offset " + std::to_string(r.value_word) +
               " is not allocated");

@@ -9,7 +9,7 @@ namespace durahash::level {
 template <class Table>
 class describer {
  public:
-  describer(Table& t, part_visitor& v) noexcept : t_(t), now_(t.levels_.now()), v_(v) {}
+  describer(Table& t, part_visitor& v) noexcept : t_(t), m_(t.m_), now_(t.levels_.now()), v_(v) {}
 
   void each_part();
   void each_candidate(typename Table::key_type key);
@@ -23,6 +23,7 @@ class describer {
   void each_part_of_bucket(const level_view& l, std::uint64_t index, const key_type* wanted);
 
   Table& t_;
+  typename Table::medium_type& m_;
   const typename Table::levels_view& now_;
   part_visitor& v_;
 };
@@ -50,9 +51,9 @@ template <class Table>
 void describer<Table>::each_intent() {
   for (std::size_t i = 0; i < intent_count; ++i) {
     intent& d = root_of(t_.p_).intents[i];
-    std::uint64_t at = load(t_.m_, d.logged_slot), key = load(t_.m_, d.logged_key),
-                  value = load(t_.m_, d.logged_value), moving = load(t_.m_, d.moving);
-    bool logged = load(t_.m_, d.logged_check) == log_check(at, key, value);
+    std::uint64_t at = load(m_, d.logged_slot), key = load(m_, d.logged_key),
+                  value = load(m_, d.logged_value), moving = load(m_, d.moving);
+    bool logged = load(m_, d.logged_check) == log_check(at, key, value);
     v_.visit({.kind = "intent",
               .offset = t_.p_.offset_of(&d),
               .bytes = sizeof d,
@@ -80,7 +81,7 @@ void describer<Table>::each_part_of_level(unsigned index) {
            [&](pool_part& into) {
              into.name = "word of the " + which;
              into.add("names", l.offset);
-             into.add("marked", (checked_place{load(t_.m_, word)}.exponent() & draining) != 0);
+             into.add("marked", (checked_place{load(m_, word)}.exponent() & draining) != 0);
            });
   v_.visit({.kind = "level",
             .offset = l.offset,
@@ -124,8 +125,8 @@ void describer<Table>::each_part_of_bucket(const level_view& l, std::uint64_t in
   for (unsigned i = 0; i < t_.buckets_.shape.slots; ++i) {
     slot& at = t_.buckets_.slot_of(b, static_cast<int>(i));
     bool live = (state.tokens() >> i & 1) != 0;
-    std::uint64_t key_word = load(t_.m_, at.key);
-    live_record r{t_.buckets_.hash_of_slot(key_word), key_word, load(t_.m_, at.value)};
+    std::uint64_t key_word = load(m_, at.key);
+    live_record r{t_.buckets_.hash_of_slot(key_word), key_word, load(m_, at.value)};
     v_.visit({.kind = "slot",
               .offset = t_.p_.offset_of(&at),
               .bytes = sizeof at,
@@ -134,10 +135,10 @@ void describer<Table>::each_part_of_bucket(const level_view& l, std::uint64_t in
                into.name = "slot " + std::to_string(i) + " of " + which();
                if (!live) return;
                into.add("hash", hex(r.hash));
-               into.add("tag", load(t_.m_, b.tags(i / 8)) >> i % 8 * 8 & 0xff);
-               add_record<kind>(t_.m_, t_.p_, r, wanted, into);
+               into.add("tag", load(m_, b.tags(i / 8)) >> i % 8 * 8 & 0xff);
+               add_record<kind>(m_, t_.p_, r, wanted, into);
              });
-    if (live) visit_record<kind>(t_.m_, t_.p_, r, t_.p_.offset_of(&at.value), v_);
+    if (live) visit_record<kind>(m_, t_.p_, r, t_.p_.offset_of(&at.value), v_);
   }
 }
 

@@ -21,7 +21,7 @@ class filters {
 
  private:
   M& m_;
-  const buckets<M, Kind>& buckets_;
+  const buckets<M, Kind> buckets_;  // copied: what it needs is here then
   const second_maps& maps_;
 };
 

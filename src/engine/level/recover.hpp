@@ -8,7 +8,10 @@
 //              take only space that is new.
 #pragma once
 
+#include "engine/level/balance.hpp"
 #include "engine/level/check.hpp"
+#include "engine/level/drain.hpp"
+#include "engine/level/grow.hpp"
 #include "engine/level/table.hpp"
 #include "engine/settings.hpp"
 
@@ -57,7 +60,8 @@ table<M, Kind>::table(pool<M>& p)
       filters_(m_, buckets_, second_maps_),
       stripes_(m_),
       levels_(stripes_),
-      intents_(p) {}
+      intents_(p),
+      prepared_(heap_, buckets_.shape) {}
 
 template <medium M, class Kind>
 table<M, Kind>::~table() {
@@ -99,7 +103,7 @@ error table<M, Kind>::open(const std::string& path, std::vector<std::string>* dr
   std::uint64_t bytes = 0;
   for (const level_view& l : levels_.present()) bytes += buckets_.shape.level_bytes(l.log2);
   frame::finish_open(Kind::in_slot || restored, level::stripes<M>::most, bytes);
-  if (!p_.read_only()) start_helper();
+  if (!p_.read_only()) drainer<table>(*this).start_helper();
   return {status::ok, {}};
 }
 
@@ -147,17 +151,17 @@ error table<M, Kind>::recover_levels(const std::string& path, bool restored,
     if (dropped != nullptr)
       dropped->push_back("no levels are named, as in a new pool; all records are lost");
   }
-  if (!found.empty()) levels_.switch_to(plan_levels(found, drain_largest, false));
+  if (!found.empty()) levels_.switch_to(growth<table>(*this).plan(found, drain_largest, false));
   if (!p_.read_only() && found.size() < 2) {  // a new pool, or what a crash left of one
     unsigned top = found.empty() ? first_log2_ : std::min(found.back().log2 + 1, level_sizes - 1);
     new_level made[] = {{top - 1, {}}, {top, found.empty() ? bucket_state{} : new_bucket}};
-    if (status s = add_levels(std::span(made).subspan(found.empty() ? 0 : 1)); s != status::ok)
+    if (status s = growth<table>(*this).add(std::span(made).subspan(found.empty() ? 0 : 1));
+        s != status::ok)
       return frame::not_created(path, s, "levels");
   }
   if (!clear_intents()) return damaged(std::string(message(status::io_error)));
-  if (dynamic_ && levels_.now().count > 1 &&
-      mostly_below(sampled_load(levels_.now().at[0]), sampled_load(levels_.now().at[1])))
-    levels_.switch_to(plan_levels(levels_.present(), drain_largest, true));
+  if (dynamic_ && levels_.now().count > 1 && balance<table>(*this).favours_bottom(levels_.now()))
+    levels_.switch_to(growth<table>(*this).plan(levels_.present(), drain_largest, true));
   return {status::ok, {}};
 }
 

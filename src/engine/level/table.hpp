@@ -34,6 +34,7 @@
 #include "engine/level/levels.hpp"
 #include "engine/level/operation.hpp"
 #include "engine/level/places.hpp"
+#include "engine/level/prepared_level.hpp"
 #include "engine/level/stripes.hpp"
 
 namespace durahash::level {
@@ -45,11 +46,24 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   friend frame;
   friend lifecycle<M, Kind, table<M, Kind>>;
   template <class>
+  friend class balance;
+  template <class>
+  friend class bucket_movement;
+  template <class>
   friend class checker;
   template <class>
   friend class describer;
+  template <class>
+  friend class drainer;
+  template <class>
+  friend class growth;
+  template <class>
+  friend class movement;
+  template <class>
+  friend class shrinking;
 
  public:
+  using medium_type = M;
   using kind = Kind;
   using key_type = typename Kind::key_type;
   using value_type = typename Kind::value_type;
@@ -87,12 +101,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
       frame::damage_found_, frame::background_;
   using frame::reading, frame::await_count, frame::counted, frame::count_once;
   using read_guard = typename frame::read_guard;
-  // of a bucket's records, in a level and in all: buckets of those twice, four and eight times as
-  // large
-  static constexpr unsigned max_targets_of_level = 8, max_targets = 2 + 4 + 8;
   static constexpr unsigned look_after = 8, look_every = 256;  // changes of a stripe; stripes
-  // of a level that is written without help
-  static constexpr std::uint64_t at_once_bytes = 1 << 20;
 
   using drain = level::drain<M>;
   using levels_view = level::levels_view<M>;
@@ -150,8 +159,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
 
   // write.hpp
   target_type target_of(key_type key) const noexcept;
-  locked lock_unit(const candidates& s, key_type) { return lock_pair(s); }
-  locked lock_pair(const candidates& s);
+  locked lock_unit(const candidates& s, key_type = {});
   locked_home lock_home(const target_type& t) const noexcept;
   bool is_settled(const locked& l, const target_type& t) const noexcept;
   held_pair held_by(const locked& l) const noexcept;
@@ -200,46 +208,8 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   static locked& unit_in(group& g, std::size_t n, const candidates&) noexcept { return g.keys[n]; }
   void finish_group(group& g, std::size_t taken);
 
-  // move.hpp
-  bool make_way(const locked& l, const levels_view& v, const candidates& s);
-  bool move_from(const locked& l, const levels_view& v, const candidates& s, unsigned from,
-                 unsigned to);
-  bool move(const levels_view& v, const resident& r, const candidates& s, unsigned to,
-            unsigned which, stripe_index from_stripe);
-  void drain_some(std::uint64_t writes);
-  bool drain_next(drain& d);
-  void start_helper();
-  status drain_all();
-  bool drain_bucket(drain& d, std::uint64_t index);
-  bool move_together(const levels_view& v, const drain& d, std::uint64_t index,
-                     stripe_index stripe);
-  bool move_out(const drain& d, std::uint64_t index);
-  void finish_drain(const drain& d);
-
-  // grow.hpp
-  struct new_level {
-    unsigned log2;
-    bucket_state every;  // of each of its buckets
-  };
-  bool fill_level(std::uint64_t offset, new_level made, const background* asking = nullptr);
-  status add_levels(std::span<const new_level> made, bool drain_largest = false);
-  levels_view& plan_levels(std::vector<level_view> wanted, bool drain_largest, bool bottom_first);
-  enum class patience : std::uint8_t { waits, has_none };
-  status make_room(const levels_view* full, patience p);
-  void give_back(std::uint64_t offset, std::uint64_t bytes);
-  void look_around();
-  double sampled_load(const level_view& l);
-  /// Whether three fifths of the records lie in the bottom, of levels so full: then a search had
-  /// better begin there. One that begins in the top passes most of the bottom's buckets by.
-  static bool mostly_below(double top, double bottom) noexcept { return 3 * top < bottom; }
-  bool is_vain(const levels_view& v);
-  void prepare_ahead();
-  void prepare(unsigned log2, const background& asking);
-  void drop_prepared() noexcept;
-  void before_clean_close() { drop_prepared(); }
-  void mark_top(const level_view& top, unsigned mark);
-  status shrink();
-  void move_level_down(unsigned log2);
+  // grow.hpp, shrink.hpp
+  void before_clean_close() { prepared_.drop(); }
   status make_room_for(std::uint64_t records);
   status shrink_to_fit();
   status move_arrays_down();
@@ -270,9 +240,8 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   level::stripes<M> stripes_;
   level::levels<M> levels_;
   level::intents<M> intents_;
-  std::uint64_t prepared_ = 0;  // a level made ahead, or 0; guarded by the levels' lock
-  unsigned prepared_log2_ = 0;  // likewise
-  std::atomic<bool> will_prepare_{false}, preparing_{false}, shrinking_{false};
+  prepared_level<M> prepared_;
+  std::atomic<bool> shrinking_{false};
   std::atomic<std::uint64_t> looks_{0};
   // records that a crash left twice in a pool that is only read
   std::uint64_t doubled_ = 0;
@@ -281,11 +250,14 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
 
 }  // namespace durahash::level
 
+#include "engine/level/balance.hpp"
 #include "engine/level/check.hpp"
 #include "engine/level/describe.hpp"
+#include "engine/level/drain.hpp"
 #include "engine/level/find.hpp"
 #include "engine/level/grow.hpp"
 #include "engine/level/iteration.hpp"
 #include "engine/level/move.hpp"
 #include "engine/level/recover.hpp"
+#include "engine/level/shrink.hpp"
 #include "engine/level/write.hpp"

@@ -14,6 +14,9 @@
 // instruction between flushes waits for them. Keys without room come after the others, one by one.
 #pragma once
 
+#include "engine/level/balance.hpp"
+#include "engine/level/drain.hpp"
+#include "engine/level/move.hpp"
 #include "engine/level/table.hpp"
 
 namespace durahash::level {
@@ -31,7 +34,7 @@ template <medium M, class Kind>
 
 /// Both stripes of a key, in order. Its buckets in the top level are asked for on the way.
 template <medium M, class Kind>
-auto table<M, Kind>::lock_pair(const candidates& s) -> locked {
+auto table<M, Kind>::lock_unit(const candidates& s, key_type) -> locked {
   while (true) {  // ends: each further round means that the table changed its size
     const levels_view& v = levels_.now();
     for (std::uint64_t place : s.place)
@@ -51,7 +54,7 @@ template <medium M, class Kind>
   return held_pair(stripes_.lock_of(l.stripe[0]), stripes_.lock_of(l.stripe[1]));
 }
 
-/// As lock_pair, of the levels that are known: whether they are still the same is_settled says.
+/// As lock_unit, of the levels that are known: whether they are still the same is_settled says.
 template <medium M, class Kind>
 [[gnu::always_inline]] inline auto table<M, Kind>::lock_home(const target_type& t) const noexcept
     -> locked_home {
@@ -75,14 +78,7 @@ template <medium M, class Kind>
 template <medium M, class Kind>
 bool table<M, Kind>::make_way(const locked& l, const candidates& s) {
   const levels_view& v = *l.levels;
-  return make_way(l, v, s) || &v != &levels_.now();
-}
-
-template <medium M, class Kind>
-status table<M, Kind>::make_room(const locked& full, const candidates&, int) {
-  status made = make_room(full.levels, patience::waits);
-  if (made == status::ok) start_helper();
-  return made;
+  return movement<table>(*this, v).make_way(l, s) || &v != &levels_.now();
 }
 
 /// Nothing is locked.
@@ -97,8 +93,8 @@ template <medium M, class Kind>
 /// What a write does for the table as a whole.
 template <medium M, class Kind>
 [[gnu::noinline]] status table<M, Kind>::look_behind(bool at_the_table, status answer) {
-  if (at_the_table) if_memory_allows([this] { look_around(); });
-  if (levels_.now().draining != nullptr) drain_some(1);
+  if (at_the_table) if_memory_allows([this] { balance<table>(*this).look_around(); });
+  if (levels_.now().draining != nullptr) drainer<table>(*this).some(1);
   return answer;
 }
 
@@ -382,7 +378,7 @@ template <medium M, class Kind>
 std::size_t table<M, Kind>::lock_group(std::span<const key_type> keys, const target_type* targets,
                                        group& g) {
   g.targets = targets;
-  g.keys[0] = lock_pair(targets[0]);
+  g.keys[0] = lock_unit(targets[0]);
   for (stripe_index stripe : g.keys[0].stripe) g.locks.adopt(stripes_.lock_of(stripe));
   const levels_view& v = levels_.now();  // while a lock is held, stripes stay what they are
   std::size_t count = 1;
@@ -419,8 +415,8 @@ template <medium M, class Kind>
 template <medium M, class Kind>
 void table<M, Kind>::finish_group(group& g, std::size_t taken) {
   if (std::ranges::any_of(g.all(), [](const change& c) { return c.wants_look; }))
-    if_memory_allows([&] { look_around(); });
-  drain_some(taken);
+    if_memory_allows([&] { balance<table>(*this).look_around(); });
+  drainer<table>(*this).some(taken);
 }
 
 }  // namespace durahash::level
