@@ -9,9 +9,9 @@
 #pragma once
 
 #include "engine/level/balance.hpp"
-#include "engine/level/check.hpp"
 #include "engine/level/drain.hpp"
 #include "engine/level/grow.hpp"
+#include "engine/level/salvage.hpp"
 #include "engine/level/table.hpp"
 #include "engine/settings.hpp"
 
@@ -28,6 +28,40 @@ inline constexpr setting_rule rules[] = {
 };
 
 }  // namespace detail
+
+/// What an opening finds in the root, and mends. With `dropped`, what does not verify is dropped and
+/// told there.
+template <class Table>
+class recovery {
+ public:
+  recovery(Table& t, const std::string& path, std::vector<std::string>* dropped)
+      : t_(t), m_(t.m_), path_(path), dropped_(dropped) {}
+
+  /// `restored`: the heap knows of all cells.
+  error recover(bool restored);
+
+ private:
+  error damaged(const std::string& what) const {
+    return {status::unusable, "cannot use " + path_ + " as a pool: " + what};
+  }
+  error unsound() const { return damaged(std::string(message(status::io_error))); }
+  error read_words(bool restored);
+  error read_word(unsigned log2, bool restored);
+  std::string fault_of(checked_place at, unsigned log2, bool restored);
+  error make_levels();
+  bool finish_updates();
+  bool finish_update(intent& d);
+  bool remove_copies();
+  bool remove_copies(bucket moving);
+  std::optional<bucket> bucket_at(std::uint64_t offset) const;
+
+  Table& t_;
+  typename Table::medium_type& m_;
+  const std::string& path_;
+  std::vector<std::string>* dropped_;
+  std::vector<level_view> found_;
+  bool drain_largest_ = false;
+};
 
 template <medium M, class Kind>
 result<engine_plan> table<M, Kind>::plan(const options& how) {
@@ -90,12 +124,12 @@ error table<M, Kind>::open(const std::string& path, std::vector<std::string>* dr
     [[maybe_unused]] durable as_it_is = fence(m_, p_.flush_header(), "level.open.header");
   }
   bool restored = frame::begin_open(dropped);
-  if (error e = recover_levels(path, restored, dropped); e.code != status::ok) return e;
+  if (error e = recovery(*this, path, dropped).recover(restored); e.code != status::ok) return e;
   if (dropped != nullptr) {
     if (!p_.may_change())
       return {status::io_error,
               "cannot salvage " + path + ": " + std::string(message(status::io_error))};
-    salvage(*dropped);
+    salvager(*this, *dropped).salvage();
     frame::finish_salvage(*dropped, size());
     return {status::ok, {}};
   }
@@ -107,134 +141,160 @@ error table<M, Kind>::open(const std::string& path, std::vector<std::string>* dr
   return {status::ok, {}};
 }
 
-template <medium M, class Kind>
-error table<M, Kind>::recover_levels(const std::string& path, bool restored,
-                                     std::vector<std::string>* dropped) {
-  auto damaged = [&](const std::string& what) -> error {
-    return {status::unusable, "cannot use " + path + " as a pool: " + what};
-  };
-  std::vector<level_view> found;
-  bool drain_largest = false;
-  for (unsigned log2 = 0; log2 < level_sizes; ++log2) {
-    pm<std::uint64_t>& word = root_of(p_).levels[log2];
-    checked_place at{load(m_, word)};
-    if (at.none()) continue;
-    std::uint64_t bytes = buckets_.shape.level_bytes(log2);
-    std::string wrong;
-    if (!at.sound() || log2 == 0 || (at.exponent() & (draining - 1)) != log2)
-      wrong = "is damaged (check bits)";
-    else if (at.offset() < p_.block().heap_offset || bytes > p_.end() ||
-             at.offset() > p_.end() - bytes)
-      wrong = "points outside the pool";
-    else if (std::any_of(found.begin(), found.end(),
-                         [&](const level_view& l) { return l.offset == at.offset(); }) ||
-             !(restored ? heap_.holds(at.offset(), bytes) : heap_.adopt(at.offset(), bytes)))
-      wrong = "names space that is not its own";
-    else if (found.size() == max_levels) wrong = "names one level too many";
-    if (!wrong.empty()) {
-      wrong = "the word of the level of 2^" + std::to_string(log2) + " buckets at offset " +
-              std::to_string(p_.offset_of(&word)) + " " + wrong;
-      if (dropped == nullptr) return damaged(wrong);
-      dropped->push_back(wrong + "; its records are lost");
-      if (!p_.may_change()) return damaged(std::string(message(status::io_error)));
-      [[maybe_unused]] durable done =
-          publish(m_, word, 0, after_nothing("the level is given up"), "level.salvage.drop-level");
-      continue;
-    }
-    found.push_back(buckets_.view_of(at.offset(), log2));
-    drain_largest = (at.exponent() & draining) != 0;  // the last one's counts
-  }
-  if (found.empty()) {
-    if (std::string gone = frame::lost_root(); !gone.empty() && dropped == nullptr)
-      return damaged(gone);
-    if (p_.read_only()) return damaged("it has no levels");
-    if (dropped != nullptr)
-      dropped->push_back("no levels are named, as in a new pool; all records are lost");
-  }
-  if (!found.empty()) levels_.switch_to(growth<table>(*this).plan(found, drain_largest, false));
-  if (!p_.read_only() && found.size() < 2) {  // a new pool, or what a crash left of one
-    unsigned top = found.empty() ? first_log2_ : std::min(found.back().log2 + 1, level_sizes - 1);
-    new_level made[] = {{top - 1, {}}, {top, found.empty() ? bucket_state{} : new_bucket}};
-    if (status s = growth<table>(*this).add(std::span(made).subspan(found.empty() ? 0 : 1));
-        s != status::ok)
-      return frame::not_created(path, s, "levels");
-  }
-  if (!clear_intents()) return damaged(std::string(message(status::io_error)));
-  if (dynamic_ && levels_.now().count > 1 && balance<table>(*this).favours_bottom(levels_.now()))
-    levels_.switch_to(growth<table>(*this).plan(levels_.present(), drain_largest, true));
+// ----------------------------------------------------------------------------- levels and intents
+
+template <class Table>
+error recovery<Table>::recover(bool restored) {
+  if (error e = read_words(restored); e.code != status::ok) return e;
+  if (!found_.empty()) t_.levels_.switch_to(growth(t_).plan(found_, drain_largest_, false));
+  if (error e = make_levels(); e.code != status::ok) return e;
+  if (!finish_updates() || !remove_copies()) return unsound();
+  if (t_.dynamic_ && t_.levels_.now().count > 1 && balance(t_).favours_bottom(t_.levels_.now()))
+    t_.levels_.switch_to(growth(t_).plan(t_.levels_.present(), drain_largest_, true));
   return {status::ok, {}};
 }
 
-/// The level and number of the bucket at an offset.
-template <medium M, class Kind>
-bool table<M, Kind>::find_bucket(const levels_view& v, std::uint64_t offset, unsigned& level,
-                                 std::uint64_t& index) const {
-  for (level = 0; level < v.count; ++level) {
-    const level_view& l = v.at[level];
-    if (offset < l.offset || offset - l.offset >= std::uint64_t{1}
-                                                      << (l.log2 + buckets_.shape.bytes_log2))
-      continue;
-    index = (offset - l.offset) >> buckets_.shape.bytes_log2;
-    return true;
-  }
-  return false;
+template <class Table>
+error recovery<Table>::read_words(bool restored) {
+  for (unsigned log2 = 0; log2 < level_sizes; ++log2)
+    if (error e = read_word(log2, restored); e.code != status::ok) return e;
+  if (!found_.empty()) return {status::ok, {}};
+  if (std::string gone = t_.lost_root(); !gone.empty() && dropped_ == nullptr) return damaged(gone);
+  if (t_.p_.read_only()) return damaged("it has no levels");
+  if (dropped_ != nullptr)
+    dropped_->push_back("no levels are named, as in a new pool; all records are lost");
+  return {status::ok, {}};
 }
 
-/// Finishes logged updates; then removes what a movement left twice. A pool that is only read is
-/// left as it is.
-template <medium M, class Kind>
-bool table<M, Kind>::clear_intents() {
-  const levels_view& v = levels_.now();
-  for (intent& d : root_of(p_).intents) {
-    unsigned level;
-    std::uint64_t index, at = load(m_, d.logged_slot), key = load(m_, d.logged_key),
-                         value = load(m_, d.logged_value);
-    if (load(m_, d.logged_check) != log_check(at, key, value) || at % sizeof(slot) != 0 ||
-        p_.read_only())
-      continue;
-    if (!find_bucket(v, at, level, index)) continue;
-    if (!p_.may_change()) return false;
-    bucket b = buckets_.at(v.at[level], index);
-    auto n =
-        static_cast<int>((at - p_.offset_of(b.state) - buckets_.shape.header_bytes) / sizeof(slot));
-    bool there = at >= p_.offset_of(b.state) + buckets_.shape.header_bytes &&
-                 (buckets_.state_of(b).tokens() >> n & 1) != 0 &&
-                 load(m_, buckets_.slot_of(b, n).key) == key;
-    if (there) {
-      [[maybe_unused]] durable replaced =
-          publish(m_, buckets_.slot_of(b, n).value, value, after_nothing("the value is one word"),
-                  "level.log.undo");
-    }
-    [[maybe_unused]] durable done =
-        publish(m_, d.logged_check, 0, after_nothing("the value is durable"), "level.log.undone");
+template <class Table>
+error recovery<Table>::read_word(unsigned log2, bool restored) {
+  pm<std::uint64_t>& word = root_of(t_.p_).levels[log2];
+  const checked_place at{load(m_, word)};
+  if (at.none()) return {status::ok, {}};
+  std::string wrong = fault_of(at, log2, restored);
+  if (wrong.empty()) {
+    found_.push_back(t_.buckets_.view_of(at.offset(), log2));
+    drain_largest_ = (at.exponent() & draining) != 0;  // the last one's counts
+    return {status::ok, {}};
   }
-  for (intent& d : root_of(p_).intents) {
-    unsigned level;
-    std::uint64_t index;
-    if (!find_bucket(v, load(m_, d.moving), level, index)) continue;
-    bool refused = false;
-    buckets_.for_each_resident(buckets_.at(v.at[level], index), [&](const resident& r) {
-      const candidates s = second_maps_.candidates_of(r.hash, r.key_word);
-      if (buckets_.copies_of(v, s, r) < 2) return;
-      if (M::planted("level-a-record-stays-twice")) return;
-      if (M::planted("level-only-the-first-item-is-looked-at") && r.slot != 0) return;
-      if (p_.read_only()) {
-        ++doubled_;
-        return;
-      }
-      if (refused |= !p_.may_change(); refused) return;
-      // the other one stays
-      for (std::uint64_t place : s.place) stripes_.settle_inherited(v, v.stripe_of(place));
-      bucket_state state = buckets_.state_of(r.where);
-      [[maybe_unused]] durable once =
-          publish(m_, *r.where.state, state.with_tokens(state.tokens() & ~(1u << r.slot)).word,
-                  // COMMIT: it has moved
-                  after_nothing("its copy is durable"), "level.moving.once");
-    });
-    if (refused) return false;
+  wrong = "the word of the level of 2^" + std::to_string(log2) + " buckets at offset " +
+          std::to_string(t_.p_.offset_of(&word)) + " " + wrong;
+  if (dropped_ == nullptr) return damaged(wrong);
+  dropped_->push_back(wrong + "; its records are lost");
+  if (!t_.p_.may_change()) return unsound();
+  [[maybe_unused]] durable done =
+      publish(m_, word, 0, after_nothing("the level is given up"), "level.salvage.drop-level");
+  return {status::ok, {}};
+}
+
+/// The heap knows of the level's space then, if nothing is wrong.
+template <class Table>
+std::string recovery<Table>::fault_of(checked_place at, unsigned log2, bool restored) {
+  const std::uint64_t bytes = t_.buckets_.shape.level_bytes(log2);
+  if (!at.sound() || log2 == 0 || (at.exponent() & (draining - 1)) != log2)
+    return "is damaged (check bits)";
+  if (at.offset() < t_.p_.block().heap_offset || bytes > t_.p_.end() ||
+      at.offset() > t_.p_.end() - bytes)
+    return "points outside the pool";
+  if (std::any_of(found_.begin(), found_.end(),
+                  [&](const level_view& l) { return l.offset == at.offset(); }) ||
+      !(restored ? t_.heap_.holds(at.offset(), bytes) : t_.heap_.adopt(at.offset(), bytes)))
+    return "names space that is not its own";
+  return found_.size() == max_levels ? "names one level too many" : "";
+}
+
+/// Those that a new pool lacks, or what a crash left of one.
+template <class Table>
+error recovery<Table>::make_levels() {
+  if (t_.p_.read_only() || found_.size() >= 2) return {status::ok, {}};
+  const bool is_new = found_.empty();
+  const unsigned top = is_new ? t_.first_log2_ : std::min(found_.back().log2 + 1, level_sizes - 1);
+  const new_level made[] = {{top - 1, {}}, {top, is_new ? bucket_state{} : new_bucket}};
+  const status added = growth(t_).add(std::span(made).subspan(is_new ? 0 : 1));
+  if (added != status::ok) return Table::not_created(path_, added, "levels");
+  return {status::ok, {}};
+}
+
+template <class Table>
+std::optional<bucket> recovery<Table>::bucket_at(std::uint64_t offset) const {
+  const auto& v = t_.levels_.now();
+  const unsigned bytes_log2 = t_.buckets_.shape.bytes_log2;
+  for (unsigned level = 0; level < v.count; ++level) {
+    const level_view& l = v.at[level];
+    if (offset >= l.offset && offset - l.offset < l.buckets() << bytes_log2)
+      return t_.buckets_.at(l, (offset - l.offset) >> bytes_log2);
   }
+  return std::nullopt;
+}
+
+/// Logged ones.
+template <class Table>
+bool recovery<Table>::finish_updates() {
+  for (intent& d : t_.intents_.all())
+    if (!finish_update(d)) return false;
   return true;
 }
+
+template <class Table>
+bool recovery<Table>::finish_update(intent& d) {
+  const std::uint64_t at = load(m_, d.logged_slot), key = load(m_, d.logged_key),
+                      value = load(m_, d.logged_value);
+  if (load(m_, d.logged_check) != log_check(at, key, value) || at % sizeof(slot) != 0 ||
+      t_.p_.read_only())
+    return true;
+  const std::optional<bucket> b = bucket_at(at);
+  if (!b) return true;
+  if (!t_.p_.may_change()) return false;
+  const std::uint64_t first = t_.p_.offset_of(b->state) + t_.buckets_.shape.header_bytes;
+  const auto n = static_cast<int>((at - first) / sizeof(slot));
+  const bool there = at >= first && (t_.buckets_.state_of(*b).tokens() >> n & 1) != 0 &&
+                     load(m_, t_.buckets_.slot_of(*b, n).key) == key;
+  if (there) {
+    [[maybe_unused]] durable replaced =
+        publish(m_, t_.buckets_.slot_of(*b, n).value, value, after_nothing("the value is one word"),
+                "level.log.undo");
+  }
+  [[maybe_unused]] durable done =
+      publish(m_, d.logged_check, 0, after_nothing("the value is durable"), "level.log.undone");
+  return true;
+}
+
+/// What a movement left twice. A pool that is only read is left as it is.
+template <class Table>
+bool recovery<Table>::remove_copies() {
+  for (intent& d : t_.intents_.all())
+    if (const std::optional<bucket> moving = bucket_at(load(m_, d.moving)))
+      if (!remove_copies(*moving)) return false;
+  return true;
+}
+
+/// Those in this bucket: the others stay.
+template <class Table>
+bool recovery<Table>::remove_copies(bucket moving) {
+  using M = typename Table::medium_type;
+  const auto& v = t_.levels_.now();
+  bool refused = false;
+  t_.buckets_.for_each_resident(moving, [&](const resident& r) {
+    const candidates s = t_.second_maps_.candidates_of(r.hash, r.key_word);
+    if (t_.buckets_.copies_of(v, s, r) < 2) return;
+    if (M::planted("level-a-record-stays-twice")) return;
+    if (M::planted("level-only-the-first-item-is-looked-at") && r.slot != 0) return;
+    if (t_.p_.read_only()) {
+      ++t_.doubled_;
+      return;
+    }
+    if (refused |= !t_.p_.may_change(); refused) return;
+    for (std::uint64_t place : s.place) t_.stripes_.settle_inherited(v, v.stripe_of(place));
+    const bucket_state state = t_.buckets_.state_of(r.where);
+    [[maybe_unused]] durable once =
+        publish(m_, *r.where.state, state.with_tokens(state.tokens() & ~(1u << r.slot)).word,
+                // COMMIT: it has moved
+                after_nothing("its copy is durable"), "level.moving.once");
+  });
+  return !refused;
+}
+
+// ---------------------------------------------------------------------------------------- counting
 
 /// Counts the records and, in byte tables, tells the heap of each. Writers wait stripe by stripe.
 template <medium M, class Kind>
@@ -293,44 +353,6 @@ template <medium M, class Kind>
 void table<M, Kind>::unlock_all() {
   stripes_.unlock_all(levels_.now());
   levels_.changing().unlock();
-}
-
-// ----------------------------------------------------------------------------------------- salvage
-
-/// Keeps the records that verify.
-template <medium M, class Kind>
-void table<M, Kind>::salvage(std::vector<std::string>& dropped) {
-  const levels_view& v = levels_.now();
-  std::uint64_t kept = 0;
-  flushed started;
-  for (unsigned i = 0; i < v.count; ++i)
-    for (std::uint64_t index = 0; index < std::uint64_t{1} << v.at[i].log2; ++index) {
-      bucket b = buckets_.at(v.at[i], index);
-      std::uint32_t tokens = buckets_.state_of(b).tokens() & buckets_.shape.all_tokens;
-      buckets_.for_each_resident(b, [&](const resident& r) {
-        candidates s = second_maps_.candidates_of(r.hash, r.key_word);
-        std::string why = buckets_.fault_of(r);
-        if (why.empty() && v.at[i].number(s.place[0]) != index &&
-            v.at[i].number(s.place[1]) != index)
-          why = "it is out of place";
-        if (why.empty() && buckets_.copies_of(v, s, r) > 1) why = "its key is there twice";
-        if (why.empty() && !Kind::in_slot &&
-            !heap_.adopt(r.value_word, record_at(m_, p_, r.value_word)->bytes()))
-          why = "its bytes are another's";
-        if (why.empty()) {
-          ++kept;
-          buckets_.store_slot(b, r.slot, s, r.value_word);  // its tag may be what is damaged
-          return;
-        }
-        dropped.push_back(name_of_bucket(v.at[i], index) + ": dropped a record, " + why);
-        tokens &= ~(1u << r.slot);
-        store(m_, *b.state, buckets_.state_of(b).with_tokens(tokens).word);
-      });
-      store(m_, *b.state, buckets_.state_of(b).next(tokens, new_bucket.filter()).word);
-      started += flush(m_, buckets_.bytes_of(b), "level.salvage.buckets");
-    }
-  [[maybe_unused]] durable done = fence(m_, std::move(started), "level.salvage.all");
-  records_at_open_ = kept;
 }
 
 }  // namespace durahash::level

@@ -60,6 +60,10 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   template <class>
   friend class movement;
   template <class>
+  friend class recovery;
+  template <class>
+  friend class salvager;
+  template <class>
   friend class shrinking;
 
  public:
@@ -218,13 +222,8 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   status replace_value(const located& r, std::uint64_t value_word, flushed started);
 
   // recover.hpp
-  error recover_levels(const std::string& path, bool restored, std::vector<std::string>* dropped);
-  bool clear_intents();
-  bool find_bucket(const levels_view& v, std::uint64_t offset, unsigned& level,
-                   std::uint64_t& index) const;
   bool count_units(const background* asking);
   void count_stripe(const levels_view& v, stripe_index stripe);
-  void salvage(std::vector<std::string>& dropped);
 
   // check.hpp
   std::uint64_t check_units(violations& violated, std::uint64_t& reached_bytes);
