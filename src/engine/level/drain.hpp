@@ -117,7 +117,7 @@ bool drainer<Table>::drain_bucket(drain& d, std::uint64_t index) {
       if (v->draining != &d) return true;  // called off
       if (!t_.p_.may_change()) return false;
       t_.stripes_.settle_inherited(*v, stripe);
-      empty = bucket_movement(t_, *v, v->drained(d), index, stripe).move_all();
+      empty = bucket_movement<Table>::move_all(t_, *v, v->drained(d), index, stripe);
     }
     if (empty || Table::medium_type::planted("level-rehash-never-fails")) return true;
     if (!move_out(d, index)) return false;

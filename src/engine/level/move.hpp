@@ -45,30 +45,32 @@ bool movement<Table>::make_way(const typename Table::unit_type& l, const candida
 template <class Table>
 bool movement<Table>::move_from(const typename Table::unit_type& l, const candidates& s,
                                 unsigned from, unsigned to) {
+  Table& t = t_;  // here: what is stored in between might be in this object
+  const auto& v = v_;
+  const auto& buckets = t.buckets_;
   for (unsigned n = 0; n < 2; ++n) {
-    const bucket b = v_.at[from].bucket_of(s.place[n]);
-    for (std::uint32_t left = t_.buckets_.state_of(b).tokens() & t_.buckets_.shape.all_tokens;
-         left != 0;) {
+    const bucket b = v.at[from].bucket_of(s.place[n]);
+    for (std::uint32_t left = buckets.state_of(b).tokens() & buckets.shape.all_tokens; left != 0;) {
       const int index = take_lowest(left);
-      const std::uint64_t key_word = load(m_, t_.buckets_.slot_of(b, index).key),
-                          hash = t_.buckets_.hash_of_slot(key_word);
-      const std::uint64_t second = t_.second_maps_.second_place(hash);
-      const unsigned here = v_.at[from].bucket_of(hash) == b ? 0 : 1;
+      const std::uint64_t key_word = load(m_, buckets.slot_of(b, index).key),
+                          hash = buckets.hash_of_slot(key_word);
+      const std::uint64_t second = t.second_maps_.second_place(hash);
+      const unsigned here = v.at[from].bucket_of(hash) == b ? 0 : 1;
       for (unsigned which : {1 - here, here}) {
         const std::uint64_t place = which == 0 ? hash : second;
         if ((from == to && which == here) ||
-            t_.buckets_.free_slot(t_.buckets_.state_of(v_.at[to].bucket_of(place))) < 0)
+            buckets.free_slot(buckets.state_of(v.at[to].bucket_of(place))) < 0)
           continue;
-        stripe_index stripe = v_.stripe_of(place);
+        stripe_index stripe = v.stripe_of(place);
         bool held = stripe == l.stripe[0] || stripe == l.stripe[1];
-        if (!held && !t_.stripes_.lock_of(stripe).try_lock()) continue;
-        t_.stripes_.settle_inherited(v_, stripe);
-        const resident r{{hash, key_word, load(m_, t_.buckets_.slot_of(b, index).value)}, b, index};
+        if (!held && !t.stripes_.lock_of(stripe).try_lock()) continue;
+        t.stripes_.settle_inherited(v, stripe);
+        const resident r{{hash, key_word, load(m_, buckets.slot_of(b, index).value)}, b, index};
         // Levels that came before the lock was taken may have drained the bucket behind it.
         const bool moved =
-            (held || &t_.levels_.now() == &v_) &&
-            move(r, t_.second_maps_.candidates_of(r.hash, r.key_word), to, which, l.stripe[n]);
-        if (!held) t_.stripes_.lock_of(stripe).unlock();
+            (held || &t.levels_.now() == &v) &&
+            move(r, t.second_maps_.candidates_of(r.hash, r.key_word), to, which, l.stripe[n]);
+        if (!held) t.stripes_.lock_of(stripe).unlock();
         if (moved) return true;
       }
     }
@@ -80,38 +82,40 @@ bool movement<Table>::move_from(const typename Table::unit_type& l, const candid
 template <class Table>
 bool movement<Table>::move(const resident& r, const candidates& s, unsigned to, unsigned which,
                            stripe_index from_stripe) {
-  bucket there = v_.at[to].bucket_of(s.place[which]);
-  int free = t_.buckets_.free_slot(t_.buckets_.state_of(there));
+  Table& t = t_;  // as above
+  const auto& v = v_;
+  bucket there = v.at[to].bucket_of(s.place[which]);
+  int free = t.buckets_.free_slot(t.buckets_.state_of(there));
   if (free < 0) return false;
-  stripe_index there_stripe = v_.stripe_of(s.place[which]);
+  stripe_index there_stripe = v.stripe_of(s.place[which]);
   // the count is by stripe
   if (there_stripe != from_stripe &&
       !Table::medium_type::planted("level-a-movement-outruns-the-count"))
     for (stripe_index stripe : {there_stripe, from_stripe})
-      t_.count_once(stripe, [&] { t_.count_stripe(v_, stripe); });
-  std::scoped_lock lock(t_.intents_.lock_of(from_stripe));
-  intent& d = t_.intents_.of(from_stripe);
+      t.count_once(stripe, [&] { t.count_stripe(v, stripe); });
+  std::scoped_lock lock(t.intents_.lock_of(from_stripe));
+  intent& d = t.intents_.of(from_stripe);
   flushed started;
-  store(m_, d.moving, t_.p_.offset_of(r.where.state));
+  store(m_, d.moving, t.p_.offset_of(r.where.state));
   started += flush(m_, extent_of(d.moving), "level.move.intent");
-  started += t_.buckets_.flush_item(t_.filters_.fill(v_, to, s, which, free, r.value_word));
+  started += t.buckets_.flush_item(t.filters_.fill(v, to, s, which, free, r.value_word));
   durable written = fence(m_, std::move(started), "level.move.payload");
 
-  bucket_state state = t_.buckets_.state_of(there);
-  t_.stripes_.begin(there_stripe);
+  bucket_state state = t.buckets_.state_of(there);
+  t.stripes_.begin(there_stripe);
   durable twice = publish(m_, *there.state, state.with_tokens(state.tokens() | 1u << free).word,
                           after(std::move(written)), "level.move.arrived");
-  t_.stripes_.end(there_stripe, twice);
-  t_.stripes_.count_moved(v_.stripe_of(r.hash));
-  state = t_.buckets_.state_of(r.where);
-  t_.stripes_.begin(from_stripe);
+  t.stripes_.end(there_stripe, twice);
+  t.stripes_.count_moved(v.stripe_of(r.hash));
+  state = t.buckets_.state_of(r.where);
+  t.stripes_.begin(from_stripe);
   // COMMIT: it has moved
   durable once =
       publish(m_, *r.where.state, state.with_tokens(state.tokens() & ~(1u << r.slot)).word,
               after(std::move(twice)), "level.move.left");
-  t_.stripes_.end(from_stripe, once);
-  t_.stripes_.move_record(from_stripe, there_stripe);
-  t_.movements_.fetch_add(1, std::memory_order_relaxed);
+  t.stripes_.end(from_stripe, once);
+  t.stripes_.move_record(from_stripe, there_stripe);
+  t.movements_.fetch_add(1, std::memory_order_relaxed);
   return true;
 }
 

@@ -12,13 +12,28 @@
 
 namespace durahash::level {
 
-/// Of one bucket, whose stripe is locked. Its steps are one function where they are compiled: what
-/// they work out stays in registers.
+/// Of one bucket, whose stripe is locked. All of it is one function where it is compiled: what the
+/// steps work out stays in registers.
 template <class Table>
 class bucket_movement {
  public:
-  bucket_movement(Table& t, const typename Table::levels_view& v, const level_view& from,
-                  std::uint64_t index, stripe_index stripe) noexcept
+  /// Returns whether there was room for all of them.
+  [[gnu::noinline]] static bool move_all(Table& t, const typename Table::levels_view& v,
+                                         const level_view& from, std::uint64_t index,
+                                         stripe_index stripe) {
+    bucket_movement m(t, v, from, index, stripe);
+    m.widen_filter();
+    m.find_targets();
+    m.fill_targets();
+    if (m.leaving_ != 0) m.commit();
+    m.refresh_filters();
+    return m.leaving_ == (m.state_.tokens() & t.buckets_.shape.all_tokens);
+  }
+
+ private:
+  [[gnu::always_inline]] bucket_movement(Table& t, const typename Table::levels_view& v,
+                                         const level_view& from, std::uint64_t index,
+                                         stripe_index stripe) noexcept
       : t_(t),
         m_(t.m_),
         v_(v),
@@ -29,9 +44,6 @@ class bucket_movement {
         bucket_(t.buckets_.at(from, index)),
         state_(t.buckets_.state_of(bucket_)) {}
 
-  bool move_all();
-
- private:
   void widen_filter();
   void find_targets();
   void fill_targets();
@@ -67,17 +79,6 @@ class bucket_movement {
   bool own_ = false;
   std::uint32_t leaving_ = 0, arriving_ = 0;  // tokens; targets
 };
-
-/// Returns whether there was room for all of them.
-template <class Table>
-bool bucket_movement<Table>::move_all() {
-  widen_filter();
-  find_targets();
-  fill_targets();
-  if (leaving_ != 0) commit();
-  refresh_filters();
-  return leaving_ == (state_.tokens() & t_.buckets_.shape.all_tokens);
-}
 
 /// Its records may go below it.
 template <class Table>

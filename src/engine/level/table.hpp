@@ -35,6 +35,7 @@
 #include "engine/level/operation.hpp"
 #include "engine/level/places.hpp"
 #include "engine/level/prepared_level.hpp"
+#include "engine/level/stretch.hpp"
 #include "engine/level/stripes.hpp"
 
 namespace durahash::level {
@@ -65,6 +66,8 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   friend class salvager;
   template <class>
   friend class shrinking;
+  template <class>
+  friend class stretch_reader;
 
  public:
   using medium_type = M;
@@ -119,7 +122,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   using change = level::change<M, Kind>;
   using group = level::group<M, Kind>;
   enum class probed : std::uint8_t { hit, miss, damaged };
-  struct stretch;
+  using stretch = level::stretch;
 
   // places
   [[gnu::always_inline]] target_type look_up(key_type key, const levels_view& v,
@@ -156,10 +159,6 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
 
   // iteration.hpp
   std::optional<std::uint64_t> read_stretch(std::uint64_t position, stretch& found);
-  void settle_for_scan(const levels_view& v, std::uint64_t place, unsigned bits,
-                       std::size_t stripes);
-  void look_over(const levels_view& v, std::uint64_t place, tag_bits tags, stretch& found) const;
-  void collect(stretch& found) const;
 
   // write.hpp
   target_type target_of(key_type key) const noexcept;
